@@ -8,7 +8,7 @@ import {
   UnknownAccountError,
 } from "../../src/service/ledger/errors.ts";
 import {
-  type Asked,
+  type Attempt,
   type Capped,
   type Facts,
   type Hold,
@@ -500,7 +500,7 @@ describe("any group", () => {
         const before = known();
         const { outcomes, writes } = decide(
           before,
-          requests.map((each): Asked => ({ request: each })),
+          requests.map((each): Attempt => ({ request: each })),
         );
         expect(before).toEqual(known());
         expect(outcomes).toHaveLength(requests.length);
@@ -664,7 +664,7 @@ describe("a group of two accounts, two calls and shared references", () => {
       fc.property(fc.array(asks, { minLength: 2, maxLength: 12 }), (requests) => {
         const together = decide(
           factsOf(begin, requests),
-          requests.map((each): Asked => ({ request: each })),
+          requests.map((each): Attempt => ({ request: each })),
         );
         let model = begin;
         const alone: unknown[] = [];
@@ -697,7 +697,7 @@ describe("a group of two accounts, two calls and shared references", () => {
   const outcomesOf = (requests: readonly MoneyRequest[]) => {
     const { outcomes, writes } = decide(
       factsOf(begin, requests),
-      requests.map((each): Asked => ({ request: each })),
+      requests.map((each): Attempt => ({ request: each })),
     );
     return { outcomes: said(outcomes), writes };
   };

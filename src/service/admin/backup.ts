@@ -242,8 +242,8 @@ async function copyFolder(from: string, to: string, linked = true): Promise<void
 
 async function assertSound(folder: string): Promise<void> {
   const ledger = join(folder, LEDGER);
-  const there = (await stat(ledger).catch(ifMissing(undefined))) !== undefined;
-  const breaches = there ? [...(await verifySqliteFile(ledger)).breaches] : [];
+  const hasLedger = (await stat(ledger).catch(ifMissing(undefined))) !== undefined;
+  const breaches = hasLedger ? [...(await verifySqliteFile(ledger)).breaches] : [];
   breaches.push(...((await verifyVersions(datasetDir(folder))) ?? []));
   if (breaches.length > 0) throw new BackupError("what was copied is not sound: nothing was kept of it", breaches);
 }

@@ -111,9 +111,9 @@ async function openEngine(dir: string, options: DataFolderOptions): Promise<Engi
   ]);
   const folder = options.dataset ?? datasetDir(dir);
   if (options.dataset === undefined && (await readPointer(folder)) === undefined) {
-    const lost = await lostPointer(folder);
+    const damage = await lostPointer(folder);
     // Made-up people must not be sold in the place of those that were imported.
-    if (lost !== undefined) throw new DatasetDamagedError(lost);
+    if (damage !== undefined) throw new DatasetDamagedError(damage);
     options.onSample?.();
     await ensureSample(folder, options.signal === undefined ? {} : { signal: options.signal });
   }

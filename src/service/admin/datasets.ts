@@ -16,8 +16,8 @@ interface Counted {
   readonly version: string;
 }
 
-interface Known extends Pick<Counted, "count" | "version"> {
-  readonly asked: Map<string, string>;
+interface CountEntry extends Pick<Counted, "count" | "version"> {
+  readonly times: Map<string, string>;
 }
 
 export interface Clocks {
@@ -34,12 +34,12 @@ async function countCache(engine: Engine, { monotonic, now }: Clocks) {
   const { LRUCache } = await import("lru-cache");
   const ttl = COUNT_CACHE_SECONDS * 1_000;
   const perf = { now: () => 1 + monotonic() };
-  const entries = new LRUCache<string, Known>({ max: MAX_ENTRIES, ttl, ttlResolution: 0, perf });
-  const running = new Map<string, Promise<Known>>();
+  const entries = new LRUCache<string, CountEntry>({ max: MAX_ENTRIES, ttl, ttlResolution: 0, perf });
+  const running = new Map<string, Promise<CountEntry>>();
   let current = "";
   const time = (): string => new Date(now()).toISOString();
 
-  async function known(key: string, whose: string): Promise<Counted | undefined> {
+  async function recall(key: string, whose: string): Promise<Counted | undefined> {
     await engine.current?.();
     const { version } = engine.info();
     if (version !== current) {
@@ -52,7 +52,7 @@ async function countCache(engine: Engine, { monotonic, now }: Clocks) {
   }
 
   async function count(filters: CanonicalFilters, key: string, whose: string): Promise<Counted> {
-    const counted = await known(key, whose);
+    const counted = await recall(key, whose);
     if (counted !== undefined) return counted;
     const at = time();
     const begun = running.get(key);
@@ -64,24 +64,24 @@ async function countCache(engine: Engine, { monotonic, now }: Clocks) {
     return answerFor(await computing, whose, at);
   }
 
-  async function compute(filters: CanonicalFilters, key: string, version: string): Promise<Known> {
+  async function compute(filters: CanonicalFilters, key: string, version: string): Promise<CountEntry> {
     const start = monotonic();
     const people = await engine.count(filters);
     const after = engine.info().version;
     // The dataset was replaced meanwhile: which one was counted is not known, so count again.
     if (after !== version) return compute(filters, key, after);
-    const counted = { count: people, version, asked: new Map<string, string>() };
+    const counted = { count: people, version, times: new Map<string, string>() };
     if (version === current && key.length <= MAX_KEY_LENGTH) entries.set(key, counted, { start: 1 + start });
     return counted;
   }
 
-  return { known, count };
+  return { recall, count };
 }
 
 /** An account learns when it asked itself, and not that another one did. */
-function answerFor({ asked, count, version }: Known, whose: string, at: string): Counted {
-  const before = asked.get(whose);
-  asked.set(whose, before ?? at);
+function answerFor({ times, count, version }: CountEntry, whose: string, at: string): Counted {
+  const before = times.get(whose);
+  times.set(whose, before ?? at);
   return { count, version, asOf: before ?? at, cached: before !== undefined };
 }
 
@@ -118,8 +118,8 @@ export async function serveDatasets(
       return test;
     },
     look(): void {
-      const looked = [served.engine.current?.(), test?.then(({ engine }) => engine.current?.())];
-      for (const each of looked) each?.catch(() => undefined);
+      const looks = [served.engine.current?.(), test?.then(({ engine }) => engine.current?.())];
+      for (const each of looks) each?.catch(() => undefined);
     },
   };
 }
@@ -147,14 +147,14 @@ export async function facetsOf(
   { filters, question }: { readonly filters: CanonicalFilters; readonly question: FacetQuestion },
   { facet: limitMs, now, work }: FacetLimits,
 ): Promise<FacetResult> {
-  const told = { key: question.key, least: question.least, as_of: new Date(now()).toISOString() };
+  const base = { key: question.key, least: question.least, as_of: new Date(now()).toISOString() };
   try {
-    return { ...told, ...(await within(engine.facet(filters, question, limitMs), work)), exact: true };
+    return { ...base, ...(await within(engine.facet(filters, question, limitMs), work)), exact: true };
   } catch (error) {
     if (!(error instanceof OutOfTimeError)) throw error;
     const reason = `counting the values of this segment takes longer than ${limitMs} ms; narrow the filters, or count the values that you know`;
     const nothing = { count: null, values: [] as const, others: null, missing: null, distinct: null };
-    return { ...told, ...nothing, exact: false, reason };
+    return { ...base, ...nothing, exact: false, reason };
   }
 }
 

@@ -38,15 +38,15 @@ export async function createKey(
   return { id, key };
 }
 
-export async function shownKey(store: Store, init: KeyInit, show: (made: MadeKey) => Promise<void>): Promise<MadeKey> {
-  const made = await createKey(store, init);
+export async function shownKey(store: Store, init: KeyInit, show: (key: MadeKey) => Promise<void>): Promise<MadeKey> {
+  const key = await createKey(store, init);
   try {
-    await show(made);
+    await show(key);
   } catch (error) {
-    await store.revokeKey(made.id);
+    await store.revokeKey(key.id);
     throw error;
   }
-  return made;
+  return key;
 }
 
 /** Makes the key that follows another, which goes on for a while. @throws StoreConflictError where it has ended */
@@ -54,7 +54,7 @@ export async function rotateKey(
   store: Store,
   old: KeyDetail,
   { now, overlapMs }: { readonly now: () => number; readonly overlapMs: number },
-  show: (made: MadeKey, oldEnds: number) => Promise<void>,
+  show: (key: MadeKey, oldEnds: number) => Promise<void>,
 ): Promise<void> {
   const { accountId, expiresAt, id, mode, name, revokedAt, scopes } = old;
   if (revokedAt !== null || (expiresAt !== null && expiresAt <= now())) {
@@ -63,7 +63,7 @@ export async function rotateKey(
   }
   const ends = Math.min(expiresAt ?? Number.POSITIVE_INFINITY, now() + overlapMs);
   const init = { accountId, name, mode, now, expiresAt, scopes, rotatedFrom: id };
-  await shownKey(store, init, (made) => show(made, ends));
+  await shownKey(store, init, (key) => show(key, ends));
   // The old one ends last: whatever breaks off on the way, somebody has a key that works.
   await store.updateKey(id, { expiresAt: ends });
 }

@@ -26,9 +26,9 @@ class OlderLedgerError extends Error {
 
 /** Signs where the ledger ends now, and keeps it: whole or not at all. Nothing of it is secret but the key. */
 async function signHead(store: Pick<Store, "ends">, file: string, now: () => number): Promise<SignedHead> {
-  const told = { at: new Date(now()).toISOString(), ...(await store.ends()) };
+  const head = { at: new Date(now()).toISOString(), ...(await store.ends()) };
   await makeKey(file);
-  const signed = { ...told, signature: signatureOf(told, await keyOf(file)) };
+  const signed = { ...head, signature: signatureOf(head, await keyOf(file)) };
   const draft = `${file}.${process.pid}.part`;
   await writeFile(draft, `${JSON.stringify(signed)}\n`, { mode: 0o600 });
   await syncPath(draft);
@@ -60,14 +60,14 @@ export async function keepWitness(
 export async function assertNotOlder(ledger: string, file: string): Promise<void> {
   const text = await readFile(file, "utf8").catch(ifMissing(undefined));
   if (text === undefined) return;
-  const { signature, ...told } = await parsed(file, text);
+  const { signature, ...head } = await parsed(file, text);
   const key = await keyOf(file).catch(ifMissing(undefined));
-  if (key === undefined || signatureOf(told, key) !== signature) {
+  if (key === undefined || signatureOf(head, key) !== signature) {
     throw new OlderLedgerError(`${file} is not what was signed with ${file}.key`);
   }
   const lacks = await readLedger(ledger, async (ask) => {
     for (const kind of ["entry", "act"] as const) {
-      const end = told[kind];
+      const end = head[kind];
       if (end === null) continue;
       const row = await runStatement(chainEnd(kind, end.id), async (statement) => ask(statement));
       if (row?.link !== end.link) return `lacks ${kind} ${end.id} of`;
@@ -79,7 +79,7 @@ export async function assertNotOlder(ledger: string, file: string): Promise<void
   });
   if (lacks === undefined) return;
   throw new OlderLedgerError(
-    `the ledger is older than the one that was served until ${told.at}, or another: it ${lacks} the head ${told.head}`,
+    `the ledger is older than the one that was served until ${head.at}, or another: it ${lacks} the head ${head.head}`,
   );
 }
 

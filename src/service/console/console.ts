@@ -159,9 +159,9 @@ function addSignIn(scope: FastifyInstance, opened: Open): void {
     const { key, link } = bodyOf(request);
     const address = request.raw.socket.remoteAddress ?? "";
     if (typeof link !== "string" && typeof key !== "string") throw bad("send a link or a key");
-    const made =
+    const login =
       typeof link === "string" ? await sessions.byLink(link, address) : await sessions.byKey(String(key), address);
-    return answer(reply.header("set-cookie", made.cookie), { proof: made.proof });
+    return answer(reply.header("set-cookie", login.cookie), { proof: login.proof });
   });
   scope.delete("/api/session", async (request, reply) => {
     const { sessions } = opened();

@@ -27,7 +27,7 @@ const MAY_PASS = [DeadlineError, OutOfTimeError, OutcomeUnknownError, StoreUnava
 const ENDING = "it ends with the page that is being bought";
 
 interface Turn {
-  done: Promise<void>;
+  end: Promise<void>;
   waits: string;
 }
 
@@ -54,17 +54,17 @@ export class Exports {
   /** In the item's turn, once an earlier one in this process is over. */
   work(item: ConsoleExport, key: Spender): void {
     if (this.#closed) return;
-    const before = this.#working.get(item.id)?.done ?? Promise.resolve();
-    const turn: Turn = { done: before, waits: "" };
+    const before = this.#working.get(item.id)?.end ?? Promise.resolve();
+    const turn: Turn = { end: before, waits: "" };
     this.#working.set(item.id, turn);
-    turn.done = before
+    turn.end = before
       .then(() => this.#buy(item, key, turn))
       .catch((error: unknown) => this.#options.onFault(item.id, error))
       .finally(() => this.#working.get(item.id) === turn && this.#working.delete(item.id));
   }
 
   /** @returns it as a person should see it: stopped where its service is gone, with what it waits for */
-  seen(item: ConsoleExport): ConsoleExport {
+  viewOf(item: ConsoleExport): ConsoleExport {
     if (item.state === "ready") return item;
     const turn = this.#working.get(item.id);
     if (turn !== undefined) return { ...item, state: "buying", why: item.state === "stopped" ? ENDING : turn.waits };
@@ -84,15 +84,15 @@ export class Exports {
 
   async close(): Promise<void> {
     this.#closed = true;
-    await Promise.all([...this.#working.values()].map(({ done }) => done));
+    await Promise.all([...this.#working.values()].map(({ end }) => end));
   }
 
   async #buy(item: ConsoleExport, key: Spender, turn: Turn): Promise<void> {
-    const { console: kept } = this.#options.store;
+    const { console: store } = this.#options.store;
     let now = item;
     const advance = (changes: Partial<ConsoleExport> = {}): Promise<boolean> => {
       now = { ...now, ...changes, seenAt: this.#options.now() };
-      return kept.advanceExport(now);
+      return store.advanceExport(now);
     };
     try {
       let isWanted = true;
@@ -100,9 +100,9 @@ export class Exports {
         if (!this.isKept(now)) throw new ConsoleRefusal(410, "expired", "its first pages are no longer kept");
         isWanted = await this.#page(now, key, turn, advance);
       }
-      if (this.#closed) await kept.stopExport(item, GONE, item.turn);
+      if (this.#closed) await store.stopExport(item, GONE, item.turn);
     } catch (error) {
-      await kept.stopExport(item, reasonOf(error), item.turn);
+      await store.stopExport(item, reasonOf(error), item.turn);
       if (isFault(error)) throw error;
     }
   }

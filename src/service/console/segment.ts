@@ -58,7 +58,7 @@ async function countNow(call: ConsoleCall, mode: KeyMode, key: StoredKey) {
   const { counts } = await call.parts.dataset(mode);
   const whose = call.visitor.account.id;
   const result =
-    (await counts.known(text, whose)) ??
+    (await counts.recall(text, whose)) ??
     (await inPlanTurn(call, key, canonical, () => counts.count(canonical, text, whose)));
   call.parts.smallCounts.tell(key, call.visitor.account.plan, { segment: text, count: result.count });
   return { ...result, filters, ms: Math.round((monotonic() - start) * 10) / 10 };
@@ -77,7 +77,7 @@ async function standingOf(
 
 /** Exports that are being bought have what they still need, their holds among it. */
 function freeOf({ parts }: ConsoleCall, key: StoredKey, { balance, budget, exports, held }: Standing) {
-  const buying = exports.filter((item) => item.state === "buying" && parts.exports.seen(item).state === "buying");
+  const buying = exports.filter((item) => item.state === "buying" && parts.exports.viewOf(item).state === "buying");
   const needed = (some: readonly ConsoleExport[]) =>
     credits(some.reduce((sum, { price, profiles, rows }) => sum + priceOf(profiles - rows, price), 0n));
   const free = subtractCredits(balance, maxCredits(held, needed(buying)));
@@ -116,8 +116,8 @@ async function facets(call: ConsoleCall) {
   const mode = modeOf(call);
   const key = countedPeople(call, mode, "count");
   const { body, parts } = call;
-  const { mode: _, ...asked } = body;
-  const request = readFacets(Buffer.from(JSON.stringify(asked)), call.visitor.account.plan.smallCounts);
+  const { mode: _, ...question } = body;
+  const request = readFacets(Buffer.from(JSON.stringify(question)), call.visitor.account.plan.smallCounts);
   const { engine } = await parts.dataset(mode);
   const limits = { ...parts.facetTimeouts, now: parts.now };
   const facet = await inPlanTurn(call, key, request.filters, () =>
@@ -231,7 +231,7 @@ export type ExportAnswer = ReturnType<typeof viewOf>;
 
 function viewOf({ parts, visitor }: ConsoleCall, item: ConsoleExport) {
   const { createdAt, credits, filters, id, mode, pages, price, profiles, rows, state, version, why } =
-    parts.exports.seen(item);
+    parts.exports.viewOf(item);
   const now = visitor.account.plan.costs.person_search;
   return {
     ...{ id, mode, profiles, rows, pages, state, why, version },
@@ -263,11 +263,11 @@ async function goOn(call: ConsoleCall) {
   if (!parts.exports.isKept(item)) {
     throw new ConsoleRefusal(410, "expired", "its first pages are no longer kept: buy the segment anew");
   }
-  const left = item.profiles - item.rows;
-  const agreed = body.credits === undefined ? priceOf(left, item.price) : amountOf(body.credits, "credits");
+  const rest = item.profiles - item.rows;
+  const agreed = body.credits === undefined ? priceOf(rest, item.price) : amountOf(body.credits, "credits");
   const price = visitor.account.plan.costs.person_search;
   const key = parts.sessions.acting(visitor, item.mode, "search");
-  const needed = priceOf(left, price);
+  const needed = priceOf(rest, price);
   if (needed > agreed) throw dearer();
   const next: ConsoleExport = { ...item, state: "buying", why: "", price, seenAt: parts.now(), turn: item.turn + 1 };
   const assertLeft = (now: Standing): void => assertFree(call, key, needed, now);

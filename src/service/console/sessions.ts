@@ -66,7 +66,7 @@ export class Sessions {
   readonly #options: SessionOptions;
   readonly #cookie: string;
   readonly #attributes: string;
-  readonly #seen = new Map<string, number>();
+  readonly #times = new Map<string, number>();
 
   constructor(options: SessionOptions) {
     this.#options = options;
@@ -76,10 +76,10 @@ export class Sessions {
   }
 
   async byLink(token: string, address: string): Promise<SignedIn> {
-    const made = this.#make();
-    const { accountId: _, role: __, ...session } = made.session;
-    const found = await this.#options.store.console.redeemLink(hashOf(token), session);
-    if (found === undefined) {
+    const login = this.#make();
+    const { accountId: _, role: __, ...session } = login.session;
+    const account = await this.#options.store.console.redeemLink(hashOf(token), session);
+    if (account === undefined) {
       this.#countFailure(address);
       throw new ConsoleRefusal(
         401,
@@ -87,7 +87,7 @@ export class Sessions {
         "this link was used before, is older than ten minutes, or was never made; headcount service link prints a new one",
       );
     }
-    return made;
+    return login;
   }
 
   async byKey(text: string, address: string): Promise<SignedIn> {
@@ -101,10 +101,10 @@ export class Sessions {
         "this API key is not valid here, or expired; headcount service keys create makes one",
       );
     }
-    const made = this.#make();
-    const session = { ...made.session, accountId: key.accountId, role: "key" as const, keyHash: key.hash };
+    const login = this.#make();
+    const session = { ...login.session, accountId: key.accountId, role: "key" as const, keyHash: key.hash };
     await this.#options.store.console.addSession(session);
-    return made;
+    return login;
   }
 
   /** @throws ConsoleRefusal 401 */
@@ -114,7 +114,7 @@ export class Sessions {
     const now = this.#options.now();
     if (secret === undefined || session === undefined) throw signedOut();
     if (proof === undefined || !sameHash(hashOf(proof), session.proofHash)) throw signedOut();
-    const seenAt = Math.max(session.seenAt, this.#seen.get(session.id) ?? 0);
+    const seenAt = Math.max(session.seenAt, this.#times.get(session.id) ?? 0);
     if (now - seenAt > IDLE_MS) {
       await this.end(session.id);
       throw signedOut();
@@ -126,7 +126,7 @@ export class Sessions {
       throw signedOut();
     }
     if (now - seenAt > SEEN_MS) {
-      this.#seen.set(session.id, now);
+      this.#times.set(session.id, now);
       await this.#options.store.console.seeSession(session.id, now);
     }
     return { session, secret, account, key };
@@ -149,7 +149,7 @@ export class Sessions {
   }
 
   async end(id: string, by = "service"): Promise<boolean> {
-    this.#seen.delete(id);
+    this.#times.delete(id);
     return await this.#options.store.console.endSession(id, by);
   }
 

@@ -63,8 +63,8 @@ export class Connections {
   }
 
   #useOf(socket: Socket): Use {
-    const known = this.#uses.get(socket);
-    if (known !== undefined) return known;
+    const before = this.#uses.get(socket);
+    if (before !== undefined) return before;
     const use = { holder: undefined, requests: 0 };
     this.#uses.set(socket, use);
     return use;
@@ -92,13 +92,13 @@ export class Connections {
     socket.once("close", () => holder.idle.delete(socket));
   }
 
-  #toGiveUp(held: number): Socket | undefined {
+  #toGiveUp(count: number): Socket | undefined {
     let most: Holder | undefined;
     for (const holder of this.#holders.values()) {
       if (holder.idle.size > 0 && holder.open > (most?.open ?? 0)) most = holder;
     }
     const [longest] = most?.idle ?? [];
-    return most !== undefined && most.open >= held ? longest : undefined;
+    return most !== undefined && most.open >= count ? longest : undefined;
   }
 }
 

@@ -99,8 +99,8 @@ const pagingIdentity = ({ cursorVersion, offset, perPage }: PageRequest): string
 
 // With an Idempotency-Key only after the stored reply: a lost one can still be fetched from an older dataset.
 function checkCursorVersion(paging: PageRequest | undefined, version: string): void {
-  const asked = paging?.cursorVersion;
-  if (asked === undefined || asked === version) return;
+  const own = paging?.cursorVersion;
+  if (own === undefined || own === version) return;
   throw invalid("cursor belongs to an earlier version of the dataset; begin again at page 1");
 }
 

@@ -216,7 +216,7 @@ interface Disclosure {
   readonly count: number | null;
 }
 
-interface Told {
+interface Reply {
   readonly segment: string;
   readonly kind: string;
   readonly count: number;
@@ -229,7 +229,7 @@ interface Told {
 export class SmallCounts {
   readonly #limiter: RateLimiter;
   readonly #onAsked: SmallCountsOptions["onAsked"];
-  readonly #answers = new Map<string, Map<string, Told>>();
+  readonly #answers = new Map<string, Map<string, Reply>>();
 
   constructor({ onAsked, ...options }: SmallCountsOptions) {
     this.#limiter = new RateLimiter(options);
@@ -245,7 +245,7 @@ export class SmallCounts {
     const { count, kind = "people", more = "" } = disclosure;
     if (few === null || count === null) return;
     const whose = `${mode} ${accountId}`;
-    const answers = this.#answers.get(whose) ?? new Map<string, Told>();
+    const answers = this.#answers.get(whose) ?? new Map<string, Reply>();
     const segment = digestOf(disclosure.segment);
     const question = `${segment} ${kind} ${more}`;
     if (answers.get(question)?.count === count) return;
@@ -305,7 +305,7 @@ export class SmallCounts {
 
 type SmallPlan = Pick<AccountPlan, "smallCounts">;
 
-function hasNear(answers: ReadonlyMap<string, Told>, { count, kind, segment }: Told, few: number): boolean {
+function hasNear(answers: ReadonlyMap<string, Reply>, { count, kind, segment }: Reply, few: number): boolean {
   for (const other of answers.values()) {
     if (other.kind === kind && other.segment !== segment && Math.abs(other.count - count) < few) return true;
   }

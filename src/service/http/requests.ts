@@ -51,8 +51,8 @@ const MAX_KNOWN_BYTES = 1_024;
 export function readCount(body: Buffer): SegmentRequest {
   if (body.length > MAX_KNOWN_BYTES) return readSegment(bodyFields(body, COUNT_KEYS));
   const bytes = body.toString("latin1");
-  const known = knownCounts.get(bytes);
-  if (known !== undefined) return known;
+  const before = knownCounts.get(bytes);
+  if (before !== undefined) return before;
   const request = readSegment(bodyFields(body, COUNT_KEYS));
   if (knownCounts.size >= MAX_KNOWN) knownCounts.clear();
   knownCounts.set(bytes, request);

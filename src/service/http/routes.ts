@@ -66,7 +66,7 @@ async function count(request: FastifyRequest, options: RouteOptions): Promise<An
   await freeMagic(request, options, filters);
   const { counts } = await options.dataset(key.mode);
   const work = () => counts.count(filters, canonical, account.id);
-  let counted = await counts.known(canonical, account.id);
+  let counted = await counts.recall(canonical, account.id);
   if (counted === undefined) {
     options.admission.weigh(request.call, filters);
     counted = await inFreeTurn(request, options, work);
@@ -79,16 +79,16 @@ async function count(request: FastifyRequest, options: RouteOptions): Promise<An
 async function facets(request: FastifyRequest, options: RouteOptions): Promise<Answer> {
   refuseQuery(queryText(request));
   const { account, key } = admitted(request);
-  const asked = readFacets(jsonBody(request), account.plan.smallCounts);
-  await freeMagic(request, options, asked.filters);
+  const question = readFacets(jsonBody(request), account.plan.smallCounts);
+  await freeMagic(request, options, question.filters);
   const { engine } = await options.dataset(key.mode);
   const limits = { ...options.timeouts, now: options.now };
-  options.admission.weigh(request.call, asked.filters);
+  options.admission.weigh(request.call, question.filters);
   const work = () =>
-    onOneVersion(engine, async (version) => ({ version, told: await facetsOf(engine, asked, limits) }));
-  const { told, version } = await inFreeTurn(request, options, work);
-  options.smallCounts.tellFacet(key, account.plan, asked, told);
-  return freeAnswer(request, options, { result: JSON.stringify(told), version });
+    onOneVersion(engine, async (version) => ({ version, facet: await facetsOf(engine, question, limits) }));
+  const { facet, version } = await inFreeTurn(request, options, work);
+  options.smallCounts.tellFacet(key, account.plan, question, facet);
+  return freeAnswer(request, options, { result: JSON.stringify(facet), version });
 }
 
 /** Counts of one company each: the account learns as much of few people as by one call for each. */
@@ -173,21 +173,21 @@ async function employees(request: FastifyRequest, options: RouteOptions): Promis
 }
 
 function boughtPage(
-  found: RecordPage,
+  page: RecordPage,
   paging: PageRequest,
   { segment, target, version }: Readonly<Record<"version" | "segment" | "target", string>>,
 ): ChargedReply {
   const headers: Record<string, string> = {
     "x-dataset-version": version,
-    "x-total-count": String(found.total),
+    "x-total-count": String(page.total),
     "x-page": String(paging.page),
     "x-per-page": String(paging.perPage),
   };
-  const { leftOut = [], records } = found;
+  const { leftOut = [], records } = page;
   const rows = records.length;
   if (leftOut.length > 0) headers[LEFT_OUT] = String(leftOut.length);
   const next = paging.offset + rows + leftOut.length;
-  if (next > paging.offset && next < found.total) {
+  if (next > paging.offset && next < page.total) {
     const cursor = writeCursor({ version, segment: segmentHash(segment), offset: next });
     headers["x-next-cursor"] = cursor;
     // After a cursor no page of this size may begin where this one ends.

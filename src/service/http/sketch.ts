@@ -49,15 +49,15 @@ export async function sketch(request: FastifyRequest, options: RouteOptions): Pr
     onOneVersion(engine, async (version) => {
       const { count } = await counts.count(filters, canonical, account.id);
       smallCounts.tellSketch(key, account.plan, { segment: canonical, version, count });
-      const isKnown = sketches.known(version, segment, whose) !== undefined;
+      const isKnown = sketches.recall(version, segment, whose) !== undefined;
       const weight = Math.ceil(cells / CELLS_A_CALL) - 1 + (isKnown ? 0 : Math.floor(count / PEOPLE_A_CALL));
       admission.weigh(request.call, filters, 0, weight);
       const roster = await sketches.list(engine, segment, whose);
-      return { version, roster, made: await cellsOf(roster, from, from + cells) };
+      return { version, roster, part: await cellsOf(roster, from, from + cells) };
     });
-  const { roster, made, version } = await inFreeTurn(request, options, work);
+  const { roster, part, version } = await inFreeTurn(request, options, work);
   const result = JSON.stringify({
-    ...{ count: roster.places.size, key: roster.key, from, cells: String(made) },
+    ...{ count: roster.places.size, key: roster.key, from, cells: String(part) },
     as_of: new Date(options.now()).toISOString(),
   });
   return freeAnswer(request, options, { result, version });

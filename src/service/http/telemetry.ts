@@ -30,9 +30,9 @@ export async function openLog(out: LogStream): Promise<ServiceLog> {
       dropped++;
       return;
     }
-    const lost = dropped;
+    const count = dropped;
     dropped = 0;
-    if (lost > 0) logger.warn({ lines: lost }, "log lines dropped: nobody read them");
+    if (count > 0) logger.warn({ lines: count }, "log lines dropped: nobody read them");
     out.write(line);
   };
   const logger = pino({ base: null, timestamp: pino.stdTimeFunctions.isoTime }, { write });

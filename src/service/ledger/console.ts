@@ -124,12 +124,12 @@ function* redeem(hash: string, session: Omit<ConsoleSession, "accountId" | "role
   if (link === undefined || Number(link.expires_at) <= session.createdAt) return undefined;
   const rights = { accountId: link.account_id as string, role: link.role as ConsoleRole };
   const id = link.name === "" ? session.id : `${link.name as string}-${session.id}`;
-  const taken = yield* change(
+  const count = yield* change(
     "UPDATE console_links SET used_at = $1 WHERE hash = $2 AND used_at IS NULL",
     ...[session.createdAt, hash],
   );
   // Taken by this very session: its first try was committed and the word of it was lost.
-  if (taken === 0) {
+  if (count === 0) {
     const [again] = yield* statementRows("SELECT 1 FROM console_sessions WHERE id = $1", id);
     return again === undefined ? undefined : rights;
   }

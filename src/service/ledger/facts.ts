@@ -18,22 +18,22 @@ export type MoneyRequest =
       readonly refund: boolean;
     }
   | Adjust
-  | (Told & { readonly kind: "refund"; readonly holdId: string; readonly amount: Credits | undefined });
+  | (Cause & { readonly kind: "refund"; readonly holdId: string; readonly amount: Credits | undefined });
 
-interface Told {
+interface Cause {
   readonly operation: string;
   readonly note: string;
   readonly actor: string;
 }
 
-export interface Adjust extends Told {
+export interface Adjust extends Cause {
   readonly kind: "adjust";
   readonly entry: "grant" | "correction";
   readonly place: Place;
   readonly amount: Credits;
 }
 
-export interface Asked {
+export interface Attempt {
   readonly request: MoneyRequest;
   /** What an earlier attempt, whose commit got no answer, would have returned. */
   readonly earlier?: unknown;

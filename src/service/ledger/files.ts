@@ -48,8 +48,8 @@ function digestsOf(path: string, file?: number): readonly string[] {
 
 function readWhole(handle: number, buffer: Buffer, position: number): number {
   let size = 0;
-  for (let read = 1; read > 0 && size < buffer.length; size += read) {
-    read = readSync(handle, buffer, size, buffer.length - size, position + size);
+  for (let bytes = 1; bytes > 0 && size < buffer.length; size += bytes) {
+    bytes = readSync(handle, buffer, size, buffer.length - size, position + size);
   }
   return size;
 }
@@ -133,8 +133,8 @@ export function ledgerFiles(path: string, hasLog: boolean) {
  * @throws StoreUnavailableError where another process has it open without its files, or only its log or seal is there
  */
 export async function assertFilesBeside(path: string, patienceMs: number): Promise<void> {
-  const lost = lostLedger(path);
-  if (lost !== undefined) throw new StoreUnavailableError(lost);
+  const damage = lostLedger(path);
+  if (damage !== undefined) throw new StoreUnavailableError(damage);
   if (!existsSync(path)) return;
   const missing = (): string | undefined => [`${path}-wal`, `${path}-shm`].find((file) => !existsSync(file));
   for (let waited = 0; missing() !== undefined && hasLog(path) && !(await isAlone(path)); waited += 20) {

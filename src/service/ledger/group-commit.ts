@@ -105,13 +105,13 @@ export class GroupCommit<Request> {
 
   async #retry(jobs: readonly Job<Request>[], durable: boolean): Promise<void> {
     const attempts = Math.ceil(this.#options.patienceMs / LOCK_WAIT_MS);
-    let done = false;
-    for (let attempt = 1; attempt < attempts && !done; attempt += 1) {
+    let isDone = false;
+    for (let attempt = 1; attempt < attempts && !isDone; attempt += 1) {
       await new Promise((resolve) => setTimer(resolve, 1 + (attempt % 5)));
-      done = this.#attempt(jobs, durable);
+      isDone = this.#attempt(jobs, durable);
     }
     this.#retrying = undefined;
-    if (!done) {
+    if (!isDone) {
       const error = new StoreUnavailableError(
         `the ledger was locked by another process for ${this.#options.patienceMs} ms`,
       );

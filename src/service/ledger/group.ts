@@ -2,7 +2,7 @@ import { credits } from "../../shared/contract/money.ts";
 import { REPLY_COLUMNS, replyDigest, valuesOf } from "./chain/links.ts";
 import { type Row, replyOf, type Steps, statementRows, storedFields, tupled } from "./database.ts";
 import {
-  type Asked,
+  type Attempt,
   assertBudget,
   type Capped,
   type Facts,
@@ -25,7 +25,7 @@ import {
 import { decide } from "./rules.ts";
 import { writeGroup } from "./writes.ts";
 
-function needsOf(group: readonly Asked[]) {
+function needsOf(group: readonly Attempt[]) {
   const places = new Map<string, Place>();
   const [holds, operations] = [new Set<string>(), new Set<string>()];
   const [keys, sessions] = [new Set<string>(), new Set<string>()];
@@ -63,7 +63,7 @@ function needsOf(group: readonly Asked[]) {
 }
 
 /** One transaction of a group: read under its lock, decided, written. */
-export function* moveMoney(group: readonly Asked[], options: GroupOptions): Steps<readonly Outcome[]> {
+export function* moveMoney(group: readonly Attempt[], options: GroupOptions): Steps<readonly Outcome[]> {
   const facts = yield* readGroup(group, options);
   const { outcomes, writes } = decide(facts, group);
   yield* writeGroup(writes, facts.links, options);
@@ -71,7 +71,7 @@ export function* moveMoney(group: readonly Asked[], options: GroupOptions): Step
 }
 
 function* readGroup(
-  group: readonly Asked[],
+  group: readonly Attempt[],
   { instances, lock, now }: GroupOptions,
 ): Steps<Facts & { readonly links: Links }> {
   const { holds: holdIds, keys: keyIds, operations, places, records: replies, sessions } = needsOf(group);
@@ -101,7 +101,7 @@ function* readGroup(
     keyIds.add(hold.keyId);
   }
   const { budgets, keys } = yield* readKeys([...keyIds]);
-  const done = yield* rowsOf(
+  const entries = yield* rowsOf(
     `SELECT e.operation, e.kind, e.amount, e.refund_of
      FROM (VALUES %) AS v JOIN entries e ON e.operation = v.column1`,
     ["text"],
@@ -125,7 +125,7 @@ function* readGroup(
     links,
     holds,
     records,
-    operations: new Map(done.map((row) => [row.operation as string, operationOf(row)])),
+    operations: new Map(entries.map((row) => [row.operation as string, operationOf(row)])),
     keys,
     sessions: yield* readSessions([...sessions]),
     budgets,
@@ -207,8 +207,8 @@ function* readSessions(ids: readonly string[]): Steps<Facts["sessions"]> {
   return new Map(rows.map((row) => [row.id as string, storedFields<Principal>(row, ENDS)]));
 }
 
-function* rowsOf(...asked: Parameters<typeof tupled>): Steps<readonly Row[]> {
-  return (yield* tupled(...asked)).rows;
+function* rowsOf(...args: Parameters<typeof tupled>): Steps<readonly Row[]> {
+  return (yield* tupled(...args)).rows;
 }
 
 const ENDS = ["revokedAt", "expiresAt", "suspendedAt"];

@@ -48,16 +48,16 @@ export function* createKeyStep(key: NewKey, lock: string, { at, by, repeated }: 
   if ((yield* statementRows(`SELECT 1 FROM accounts p WHERE p.id = $1${lock}`, accountId)).length === 0) {
     throw new UnknownAccountError(accountId);
   }
-  const [found] = yield* statementRows("SELECT id, hash FROM keys WHERE id = $1 OR hash = $2", id, hash);
-  if (found !== undefined) {
-    if (repeated && found.id === id && found.hash === hash) return;
+  const [match] = yield* statementRows("SELECT id, hash FROM keys WHERE id = $1 OR hash = $2", id, hash);
+  if (match !== undefined) {
+    if (repeated && match.id === id && match.hash === hash) return;
     throw new StoreConflictError(`a key ${id}, or one with the same secret, exists already`);
   }
   yield* assertRoom(key, at);
   const origin = rotatedFrom === undefined ? null : yield* originOf(rotatedFrom, key);
   const { expiresAt = null, scopes } = key;
-  const made = { id, accountId, name, mode, prefix, hash, createdAt, expiresAt, scopes: scopesText(scopes), origin };
-  yield* insert("keys", made);
+  const row = { id, accountId, name, mode, prefix, hash, createdAt, expiresAt, scopes: scopesText(scopes), origin };
+  yield* insert("keys", row);
   const cap = key.maxCredits ?? null;
   if (cap !== null) {
     if (origin !== null) throw new RangeError("a key that is rotated keeps its cap: change it afterwards");
@@ -112,9 +112,9 @@ export function* revokeKey(id: string, { at, by, repeated }: Acting): Steps<bool
 
 export function* updateKey(id: string, changes: KeyChanges, lock: string, { at, by }: Acting): Steps<KeyDetail> {
   yield* statementRows(`SELECT 1 FROM keys p WHERE p.id = $1${lock}`, id);
-  const [found] = yield* statementRows(`${KEY_COLUMNS} WHERE k.id = $1`, id);
-  if (found === undefined) throw new StoreConflictError(`there is no key ${id}`);
-  const key = storedKey(found);
+  const [match] = yield* statementRows(`${KEY_COLUMNS} WHERE k.id = $1`, id);
+  if (match === undefined) throw new StoreConflictError(`there is no key ${id}`);
+  const key = storedKey(match);
   if (key.revokedAt !== null) throw new StoreConflictError(`key ${id} is revoked, and stays so: make another`);
   const { accountId, mode, origin } = key;
   if (changes.maxCredits !== undefined) yield* setCap(key, changes.maxCredits, lock);

@@ -45,9 +45,9 @@ export class CommitInDoubt extends Error {
 
 export type Execute = (statement: PreparedStatement) => Promise<StatementResult>;
 
-type Left = () => number;
+type Rest = () => number;
 
-export const A_DAY: Left = () => 86_400_000;
+export const A_DAY: Rest = () => 86_400_000;
 
 /** How long a server that was away a moment ago is tried. */
 const IMPATIENCE_MS = 500;
@@ -78,7 +78,7 @@ export class PostgresSession {
 
   /** Tries again what may succeed soon: one deadline over attempts, pauses and answers, from `since` on. */
   async retried<Value>(
-    work: (repeated: boolean, left: Left) => Promise<Value>,
+    work: (repeated: boolean, left: Rest) => Promise<Value>,
     since = performance.now(),
   ): Promise<Value> {
     const patience = this.#away ? Math.min(IMPATIENCE_MS, this.#patienceMs) : this.#patienceMs;
@@ -102,7 +102,7 @@ export class PostgresSession {
     }
   }
 
-  read(sql: string, values: readonly unknown[], each?: Left): Promise<readonly Row[]> {
+  read(sql: string, values: readonly unknown[], each?: Rest): Promise<readonly Row[]> {
     return this.retried(async (_, left) => {
       const client = await this.#connect(left);
       try {
@@ -121,7 +121,7 @@ export class PostgresSession {
     return this.retried((_, left) => this.#transaction(begin, work, left, A_DAY));
   }
 
-  transaction<Value>(durability: Durability, work: (execute: Execute) => Promise<Value>, left: Left): Promise<Value> {
+  transaction<Value>(durability: Durability, work: (execute: Execute) => Promise<Value>, left: Rest): Promise<Value> {
     const synced = durability === "durable" ? "on" : "off";
     return this.#transaction(`BEGIN; SET LOCAL synchronous_commit = ${synced}`, work, left, left);
   }
@@ -129,8 +129,8 @@ export class PostgresSession {
   async #transaction<Value>(
     begin: string,
     work: (execute: Execute) => Promise<Value>,
-    left: Left,
-    each: Left,
+    left: Rest,
+    each: Rest,
   ): Promise<Value> {
     const client = await this.#connect(left);
     try {
@@ -146,7 +146,7 @@ export class PostgresSession {
     }
   }
 
-  async #connect(left: Left): Promise<PoolClient> {
+  async #connect(left: Rest): Promise<PoolClient> {
     const connecting = this.#pool.connect();
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<undefined>((resolve) => {
@@ -165,7 +165,7 @@ export class PostgresSession {
 const isBroken = (error: unknown): boolean =>
   (error as PostgresFailure).severity === undefined && isTransientFailure(error);
 
-async function commit(client: PoolClient, left: Left): Promise<void> {
+async function commit(client: PoolClient, left: Rest): Promise<void> {
   try {
     const { command } = await timed(client, "COMMIT", [], left);
     if (command !== "COMMIT") throw new Error("the database rolled back what it was told to commit");
@@ -175,7 +175,7 @@ async function commit(client: PoolClient, left: Left): Promise<void> {
 }
 
 /** Ends a failed transaction: a connection that may still be inside one is never used again. */
-async function giveUp(client: PoolClient, error: unknown, left: Left): Promise<void> {
+async function giveUp(client: PoolClient, error: unknown, left: Rest): Promise<void> {
   if (error instanceof CommitInDoubt || isBroken(error)) {
     client.release(true);
     return;
@@ -189,12 +189,12 @@ async function giveUp(client: PoolClient, error: unknown, left: Left): Promise<v
 }
 
 /** A server that was stopped answers nothing at all: every question has its time. */
-function timed(client: PoolClient, text: string, values: unknown[], left: Left): Promise<QueryResult> {
+function timed(client: PoolClient, text: string, values: unknown[], left: Rest): Promise<QueryResult> {
   const question = { text, values, query_timeout: left() };
   return client.query(question);
 }
 
-async function ask(client: PoolClient, statement: PreparedStatement, left: Left): Promise<StatementResult> {
+async function ask(client: PoolClient, statement: PreparedStatement, left: Rest): Promise<StatementResult> {
   const { text, values } = numbered(statement);
   const { rows, rowCount } = await timed(client, text, values, left);
   return { rows: rows as Row[], changed: rowCount ?? 0 };

@@ -117,14 +117,14 @@ class PostgresLedger implements LedgerDatabase {
   readonly #queues = new Map<string, { readonly place: Place; readonly jobs: Job[] }>();
   readonly #running = new Set<Promise<void>>();
   #sequence = 0;
-  #asked = 0;
+  #generations = 0;
 
   constructor(pool: Pool, options: PostgresLedgerOptions) {
     this.#session = new PostgresSession(pool, options.patienceMs);
     this.#options = options;
   }
 
-  readonly generation = (): number => ++this.#asked;
+  readonly generation = (): number => ++this.#generations;
   readonly makeHoldId = (): string => `${this.instances.id}-${(++this.#sequence).toString(36)}`;
 
   get closed(): boolean {
@@ -141,9 +141,9 @@ class PostgresLedger implements LedgerDatabase {
     );
   }
 
-  async money(durability: Durability, request: MoneyRequest, known: Place | undefined): Promise<unknown> {
+  async money(durability: Durability, request: MoneyRequest, hint: Place | undefined): Promise<unknown> {
     this.#session.assertOpen();
-    const place = known ?? (await this.#placeOf(request));
+    const place = hint ?? (await this.#placeOf(request));
     return new Promise((resolve, reject) => {
       const job: Job = { request, durability, resolve, reject, askedAt: performance.now() };
       const id = placeKey(place);
@@ -265,8 +265,8 @@ const TRIGGERS = `SELECT t.tgname AS name FROM pg_trigger t JOIN pg_class c ON c
 /** A trigger that is gone or switched off refuses nothing. */
 function* missingTriggers(): Steps<readonly string[]> {
   const triggers = new Set((yield* statementRows(TRIGGERS)).map(({ name }) => name as string));
-  const known = [...POSTGRES_SCHEMA.matchAll(/CREATE TRIGGER (\w+)/g)].map(([, name]) => name ?? "");
-  const missing = known.filter((name) => !triggers.has(name));
+  const names = [...POSTGRES_SCHEMA.matchAll(/CREATE TRIGGER (\w+)/g)].map(([, name]) => name ?? "");
+  const missing = names.filter((name) => !triggers.has(name));
   return missing.map((name) => `schema: the trigger ${name} is gone or switched off`);
 }
 

@@ -134,7 +134,7 @@ export interface PeopleStore {
   replies(): AsyncGenerator<KeptReply>;
   filters(): Promise<readonly KeptFilters[]>;
   /** Puts another reply in the place of each for which `change` gives one, under the same key. @returns how many */
-  rewrite(change: (kept: KeptReply) => StoredReply | undefined): Promise<number>;
+  rewrite(change: (reply: KeptReply) => StoredReply | undefined): Promise<number>;
   removeFilters(these: readonly KeptFilters[]): Promise<void>;
   note(detail: Readonly<Record<string, number>>, by: string): Promise<void>;
   /** Overwrites what was deleted before. @returns false where another process kept that from being done whole */

@@ -9,7 +9,7 @@ import {
 } from "./errors.ts";
 import {
   type Adjust,
-  type Asked,
+  type Attempt,
   assertBudget,
   assertCovered,
   type Capped,
@@ -45,7 +45,7 @@ type Mutable<Of> = {
 type Draft = Mutable<Facts> & { readonly writes: Mutable<Omit<Writes, "money" | "budgets">> };
 
 /** The one place where money moves. Each request sees what those before it left; one that fails changes nothing. */
-export function decide(facts: Facts, group: readonly Asked[]): { writes: Writes; outcomes: readonly Outcome[] } {
+export function decide(facts: Facts, group: readonly Attempt[]): { writes: Writes; outcomes: readonly Outcome[] } {
   const draft: Draft = {
     ...facts,
     money: new Map(facts.money),
@@ -58,9 +58,9 @@ export function decide(facts: Facts, group: readonly Asked[]): { writes: Writes;
     refunded: new Map(facts.refunded),
     writes: { holds: [], resolved: [], entries: [], forgotten: [], records: [], replies: [] },
   };
-  const outcomes = group.map((asked): Outcome => {
+  const outcomes = group.map((attempt): Outcome => {
     try {
-      return { ok: true, value: decideOne(draft, asked) };
+      return { ok: true, value: decideOne(draft, attempt) };
     } catch (error) {
       return { ok: false, error };
     }
@@ -76,7 +76,7 @@ export function decide(facts: Facts, group: readonly Asked[]): { writes: Writes;
 const changed = <Value>(before: ReadonlyMap<string, Value>, after: ReadonlyMap<string, Value>): readonly Value[] =>
   [...after].filter(([key, value]) => before.get(key) !== value).map(([, value]) => value);
 
-function decideOne(draft: Draft, { earlier, request }: Asked): unknown {
+function decideOne(draft: Draft, { earlier, request }: Attempt): unknown {
   switch (request.kind) {
     case "hold":
       // Only an attempt whose commit went through without an answer leaves its hold behind.
@@ -156,8 +156,8 @@ function endOf({ expiresAt, revokedAt, suspendedAt }: Principal, now: number) {
 
 function endOfSession({ now, sessions }: Draft, { session }: HoldRequest) {
   if (session === undefined) return undefined;
-  const known = sessions.get(session);
-  const why = known === undefined ? "revoked" : endOf(known, now);
+  const row = sessions.get(session);
+  const why = row === undefined ? "revoked" : endOf(row, now);
   return why === "revoked" || why === "expired" ? "signed_out" : why;
 }
 
@@ -244,21 +244,21 @@ type Adjustable = Extract<MoneyRequest, { readonly kind: "adjust" | "refund" }>;
 /** What an operator asks for. Its name makes a second one nothing, and another one under it an error. */
 function adjustOnce(draft: Draft, request: Adjustable, earlier: unknown): unknown {
   const place = request.kind === "adjust" ? request.place : holdOf(draft, request.holdId);
-  const done = draft.operations.get(request.operation);
-  if (done !== undefined) {
+  const entry = draft.operations.get(request.operation);
+  if (entry !== undefined) {
     if (earlier !== undefined) return earlier;
     const same =
       request.kind === "adjust"
-        ? done.kind === request.entry && (done.amount === request.amount || done.amount === -request.amount)
-        : done.refundOf === request.holdId && (request.amount === undefined || done.amount === request.amount);
+        ? entry.kind === request.entry && (entry.amount === request.amount || entry.amount === -request.amount)
+        : entry.refundOf === request.holdId && (request.amount === undefined || entry.amount === request.amount);
     if (!same) {
-      const what = `${done.kind} of ${formatCredits(done.amount)} credits`;
+      const what = `${entry.kind} of ${formatCredits(entry.amount)} credits`;
       throw new StoreConflictError(`this reference was used before, for a ${what}: nothing was done`);
     }
   } else if (request.kind === "refund") refundCharge(draft, holdOf(draft, request.holdId), request);
   else adjust(draft, request);
   const { balance, held } = moneyOf(draft, place);
-  return { balance, held, repeated: done !== undefined };
+  return { balance, held, repeated: entry !== undefined };
 }
 
 function adjust(draft: Draft, { actor, amount, entry, note, operation, place }: Adjust): void {

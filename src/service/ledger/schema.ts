@@ -318,9 +318,9 @@ export async function makePostgresTables(client: PoolClient, schema: string, cre
   await client.query("BEGIN");
   try {
     await client.query("SELECT pg_advisory_xact_lock(hashtext($1))", [`headcount-schema-${schema}`]);
-    const there = await client.query("SELECT 1 FROM pg_namespace WHERE nspname = $1", [schema]);
+    const match = await client.query("SELECT 1 FROM pg_namespace WHERE nspname = $1", [schema]);
     // Asked for again it would need the right to make it, which whoever made it beforehand need not give.
-    if (there.rows.length === 0) await client.query(`CREATE SCHEMA ${schema}`);
+    if (match.rows.length === 0) await client.query(`CREATE SCHEMA ${schema}`);
     await client.query("CREATE TABLE IF NOT EXISTS schema_version (version integer NOT NULL)");
     if (!(await read())) {
       await client.query(POSTGRES_SCHEMA);

@@ -17,9 +17,9 @@ export const isFile = (path: string): boolean => (statSync(path, { throwIfNoEntr
 
 /** Verifies a file and writes nothing, not even beside it; at need a copy among the temporary files. */
 export async function verifySqliteFile(path: string): Promise<VerifiedFile> {
-  const lost = lostLedger(path);
-  if (lost !== undefined) return { breaches: [`file: ${lost}`], notes: [], head: null };
-  const { logged, value: verified } = await lookAt(path, (...found) => verifyOpened(path, ...found));
+  const damage = lostLedger(path);
+  if (damage !== undefined) return { breaches: [`file: ${damage}`], notes: [], head: null };
+  const { logged, value: verified } = await lookAt(path, (...args) => verifyOpened(path, ...args));
   return logged ? { ...verified, notes: [] } : verified;
 }
 
@@ -37,7 +37,7 @@ export async function readSqliteFile<Value>(path: string, read: (ask: AskBackup)
   return value;
 }
 
-interface Looked<Value> {
+interface LookResult<Value> {
   readonly value: Value;
   readonly logged: boolean;
 }
@@ -45,7 +45,7 @@ interface Looked<Value> {
 /** Reads a file at a place. @param sealed what its seal says @param cut what is wrong with its log */
 type Look<Value> = (place: string, sealed?: BrokenPages, cut?: string) => Promise<Value>;
 
-async function lookAt<Value>(path: string, look: Look<Value>): Promise<Looked<Value>> {
+async function lookAt<Value>(path: string, look: Look<Value>): Promise<LookResult<Value>> {
   if (!isFile(path)) throw new NoLedgerError(path);
   const log = `${path}-wal`;
   for (let attempt = 0; !isFile(log) && attempt < 3; attempt += 1) {
@@ -170,16 +170,16 @@ const SCHEMA = "SELECT type || ' ' || name AS thing, sql FROM sqlite_schema WHER
 const schemaOf = (database: DatabaseSyncInstance): ReadonlyMap<string, string> =>
   new Map((database.prepare(SCHEMA).all() as { thing: string; sql: string }[]).map(({ sql, thing }) => [thing, sql]));
 
-let made: ReadonlyMap<string, string> | undefined;
+let ownSchema: ReadonlyMap<string, string> | undefined;
 
 /** What is to be there: made once. */
 function schemaAsMade(database: DatabaseSyncInstance): ReadonlyMap<string, string> {
-  if (made !== undefined) return made;
+  if (ownSchema !== undefined) return ownSchema;
   const fresh = new (database.constructor as new (path: string) => DatabaseSyncInstance)(":memory:");
   try {
     makeTables(fresh, ":memory:");
-    made = schemaOf(fresh);
-    return made;
+    ownSchema = schemaOf(fresh);
+    return ownSchema;
   } finally {
     fresh.close();
   }
@@ -187,9 +187,9 @@ function schemaAsMade(database: DatabaseSyncInstance): ReadonlyMap<string, strin
 
 /** Tables, indices and triggers, against those of a new ledger: a trigger that is gone refuses nothing. */
 function schemaBreaches(database: DatabaseSyncInstance): readonly string[] {
-  const [known, found] = [schemaAsMade(database), schemaOf(database)];
-  return [...new Set([...known.keys(), ...found.keys()])].flatMap((thing) =>
-    known.get(thing) === found.get(thing) ? [] : [`schema: the ${thing} is not as this version makes it`],
+  const [own, other] = [schemaAsMade(database), schemaOf(database)];
+  return [...new Set([...own.keys(), ...other.keys()])].flatMap((thing) =>
+    own.get(thing) === other.get(thing) ? [] : [`schema: the ${thing} is not as this version makes it`],
   );
 }
 

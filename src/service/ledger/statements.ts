@@ -41,8 +41,8 @@ export function statementsOf(database: DatabaseSyncInstance) {
   function preparedFor(sql: string, rows: number, types: readonly SqlType[] = []): Prepared {
     const sizes = statements.get(sql) ?? new Map<number, Prepared>();
     statements.set(sql, sizes);
-    const known = sizes.get(rows);
-    if (known !== undefined) return known;
+    const before = sizes.get(rows);
+    if (before !== undefined) return before;
     const tuple = `(${types.map((type) => (type === "utf8" ? "CAST(? AS TEXT)" : "?")).join(", ")})`;
     const text = sql.replace(/\$(\d+)/g, "?$1").replace("%", Array.from({ length: rows }, () => tuple).join(", "));
     // Amounts above 2^53 millionths must not pass through a float.

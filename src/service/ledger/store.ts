@@ -34,19 +34,19 @@ const REPLIES_AT_ONCE = 16;
 const REPLIES = `SELECT hold_id, account_id, mode, key, request_hash, status, headers, body, digest
   FROM idempotency WHERE state = 'stored'`;
 
-interface Found extends KeptReply {
+interface ReplyRow extends KeptReply {
   readonly holdId: unknown;
   readonly requestHash: string;
   readonly digest: string;
 }
 
 function peopleStore(database: LedgerDatabase, now: () => number): PeopleStore {
-  async function* keptReplies(): AsyncGenerator<Found> {
+  async function* keptReplies(): AsyncGenerator<ReplyRow> {
     for (let last: unknown; ; ) {
       const after = last === undefined ? "" : " AND hold_id > $1";
       const sql = `${REPLIES}${after} ORDER BY hold_id LIMIT ${REPLIES_AT_ONCE}`;
       const rows = await database.read(sql, ...(last === undefined ? [] : [last]));
-      for (const row of rows) yield { ...storedFields<Omit<Found, "reply">>(row, []), reply: replyOf(row) };
+      for (const row of rows) yield { ...storedFields<Omit<ReplyRow, "reply">>(row, []), reply: replyOf(row) };
       if (rows.length < REPLIES_AT_ONCE) return;
       last = rows.at(-1)?.hold_id;
     }
@@ -75,7 +75,7 @@ function peopleStore(database: LedgerDatabase, now: () => number): PeopleStore {
 }
 
 /** Only where it is still what was read. The digest of what was settled stays with the hold, and in the chain. */
-function* replace({ digest, holdId, requestHash }: Found, { body, headers, status }: StoredReply): Steps<number> {
+function* replace({ digest, holdId, requestHash }: ReplyRow, { body, headers, status }: StoredReply): Steps<number> {
   const values = [status, JSON.stringify(headers), body.toString()];
   return yield* change(
     "UPDATE idempotency SET status = $1, headers = $2, body = $3, digest = $4 WHERE hold_id = $5 AND digest = $6",

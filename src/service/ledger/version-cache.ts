@@ -1,4 +1,4 @@
-interface Kept<Value> {
+interface CacheEntry<Value> {
   readonly reading: Promise<Value>;
   value: Value | undefined;
 }
@@ -8,7 +8,7 @@ interface Kept<Value> {
  * asks again gets the same one, and nothing is made for it.
  */
 export function versionCache<Value>(generation: () => number | Promise<number>, size: number) {
-  const entries = new Map<string, Kept<Value>>();
+  const entries = new Map<string, CacheEntry<Value>>();
   let of = Number.NaN;
 
   function get(key: string, load: () => Promise<Value>): Promise<Value> {
@@ -21,7 +21,7 @@ export function versionCache<Value>(generation: () => number | Promise<number>, 
     });
   }
 
-  function keptAt(version: number, key: string, load: () => Promise<Value>): Kept<Value> {
+  function keptAt(version: number, key: string, load: () => Promise<Value>): CacheEntry<Value> {
     if (version !== of) {
       entries.clear();
       of = version;
@@ -29,17 +29,17 @@ export function versionCache<Value>(generation: () => number | Promise<number>, 
     const entry = entries.get(key);
     if (entry !== undefined) return entry;
     // The generation was asked for before the read: what is read may be newer, and never older.
-    const read: Kept<Value> = { reading: load(), value: undefined };
-    if (entries.size >= size) return read;
-    entries.set(key, read);
+    const fresh: CacheEntry<Value> = { reading: load(), value: undefined };
+    if (entries.size >= size) return fresh;
+    entries.set(key, fresh);
     const forget = (): void => {
-      if (entries.get(key) === read) entries.delete(key);
+      if (entries.get(key) === fresh) entries.delete(key);
     };
-    read.reading.then((value) => {
-      read.value = value;
+    fresh.reading.then((value) => {
+      fresh.value = value;
       if (value === undefined) forget();
     }, forget);
-    return read;
+    return fresh;
   }
 
   return {

@@ -11,7 +11,7 @@ import {
 import type { AccountResult } from "../../shared/schema/api.ts";
 import type { Account, Balance, StoredKey } from "../ledger/ledger.ts";
 
-interface Asked {
+interface AccountParts {
   readonly account: Account;
   readonly key: StoredKey;
   readonly money: Balance;
@@ -20,19 +20,19 @@ interface Asked {
 }
 
 /** By the key as the ledger remembers it: after any commit it is another object. */
-const bodies = new WeakMap<StoredKey, Asked & { readonly body: string }>();
+const bodies = new WeakMap<StoredKey, AccountParts & { readonly body: string }>();
 
-export function accountBody(asked: Asked): string {
-  const { account, dataset, key, maxDepth, money } = asked;
+export function accountBody(parts: AccountParts): string {
+  const { account, dataset, key, maxDepth, money } = parts;
   const last = bodies.get(key);
   const isSame = last?.account === account && last.money === money && last.maxDepth === maxDepth;
   if (isSame && last.dataset.version === dataset.version) return last.body;
-  const body = envelopeJson(latin1Json(resultOf(asked)), money.balance);
-  bodies.set(key, { ...asked, body });
+  const body = envelopeJson(latin1Json(resultOf(parts)), money.balance);
+  bodies.set(key, { ...parts, body });
   return body;
 }
 
-function resultOf({ account, dataset, key, maxDepth, money }: Asked): AccountResult {
+function resultOf({ account, dataset, key, maxDepth, money }: AccountParts): AccountResult {
   const { costs, name, perDay, perMinute } = account.plan;
   const { companies, people, version } = dataset;
   return {

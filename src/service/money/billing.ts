@@ -77,24 +77,24 @@ export async function purchase(store: Store, order: Purchase): Promise<Sale> {
   }
   if (hold.kind !== "held") throw refused(hold, order);
   const { holdId } = hold;
-  let bought: ChargedReply;
+  let page: ChargedReply;
   try {
-    bought = await order.work();
+    page = await order.work();
     if (order.vanished()) throw new VanishedError("the client closed the connection");
   } catch (error) {
     await store.release(holdId);
     throw error;
   }
-  const charge = priceOf(bought.rows, unit);
+  const charge = priceOf(page.rows, unit);
   try {
     const sale: HoldSettlement = {
       holdId,
       amount: charge,
-      sold: { price: unit, rows: bought.rows },
+      sold: { price: unit, rows: page.rows },
       reply: (balance) => ({
         status: 200,
-        headers: bought.headers,
-        body: envelopeBytes(bought.result, charge, balance),
+        headers: page.headers,
+        body: envelopeBytes(page.result, charge, balance),
       }),
     };
     const { reply } = await store.settle(sale);

@@ -25,8 +25,8 @@ const MAX_HASHED = 100;
 export function parseApiKey(text: string): Pick<ApiKey, "mode" | "hash"> | undefined {
   if (text.length > MAX_HASHED) return undefined;
   const hash = hashOf(text);
-  const known = sound.get(hash);
-  if (known !== undefined) return known;
+  const before = sound.get(hash);
+  if (before !== undefined) return before;
   const match = PATTERN.exec(text);
   if (!match) return undefined;
   const [, mode, secret = "", sum = ""] = match;

@@ -75,7 +75,7 @@ const identityOf = ({ address, id }: RecordNames): Identity => ({
 });
 
 /** Learns every name of the person, and counts what there is. @throws CliError exit 2 where a word names several */
-export async function findInFolder(word: string, kept: KeptPeople, setup: BuildSetup): Promise<InFolder> {
+export async function findInFolder(word: string, places: KeptPeople, setup: BuildSetup): Promise<InFolder> {
   const [{ currentPeople }, { peopleIn }] = await Promise.all([
     import("../../dataset/build/rebuild.ts"),
     import("./suppressed.ts"),
@@ -93,18 +93,18 @@ export async function findInFolder(word: string, kept: KeptPeople, setup: BuildS
   let replies = 0;
   let exports = new Set<string>();
   for (let pass = 0, fresh = true; fresh; pass++) {
-    const away = (await kept.servers?.records(namesOf(person))) ?? [];
-    const matches = [...(await theirs(currentPeople(kept.folders.dataset, setup))), ...(await theirs(away))];
+    const away = (await places.servers?.records(namesOf(person))) ?? [];
+    const matches = [...(await theirs(currentPeople(places.folders.dataset, setup))), ...(await theirs(away))];
     [records, replies, exports] = [matches.length, 0, new Set()];
-    for await (const { key, mode, reply } of kept.store?.people.replies() ?? []) {
-      const here = peopleIn(reply)
+    for await (const { key, mode, reply } of places.store?.people.replies() ?? []) {
+      const own = peopleIn(reply)
         .map(identityOf)
         .filter((who) => person.is(who, mode));
-      if (here.length === 0) continue;
+      if (own.length === 0) continue;
       replies++;
       const [, page] = PAGE_OF_EXPORT.exec(key) ?? [];
       if (page !== undefined) exports.add(page);
-      if (mode === LIVE) matches.push(...here);
+      if (mode === LIVE) matches.push(...own);
     }
     if (pass === 0 && !word.includes("/"))
       requireOne(
@@ -114,8 +114,8 @@ export async function findInFolder(word: string, kept: KeptPeople, setup: BuildS
     fresh = false;
     for (const who of matches) fresh = person.add(who, LIVE) || fresh;
   }
-  const { length: test } = await theirs(currentPeople(kept.folders.testDataset, setup), "test");
-  const filters = await namedBy(person, kept);
+  const { length: test } = await theirs(currentPeople(places.folders.testDataset, setup), "test");
+  const filters = await namedBy(person, places);
   return {
     person,
     records,
@@ -142,27 +142,27 @@ export interface Eraser {
 /** Deletes it all: first the list, so that no answer has the person; last the dataset, which knows every name. */
 export async function purge(
   { exports, person, records, replies }: InFolder,
-  kept: KeptPeople,
+  places: KeptPeople,
   { setup, actor, suppress, step }: Eraser,
 ): Promise<{ readonly files: readonly string[]; readonly inUse: readonly string[] }> {
   const [{ rebuildDataset }, { purgeOldVersions }] = await Promise.all([
     import("../../dataset/build/rebuild.ts"),
     import("../../dataset/layout.ts"),
   ]);
-  const { folders, store } = kept;
+  const { folders, store } = places;
   const names = namesOf(person);
   await suppress(names);
   step?.("listed");
-  const removed = await purgeLedger(person, kept);
+  const removed = await purgeLedger(person, places);
   step?.("replies");
   for (const datasetDir of [folders.dataset, folders.testDataset]) {
     await rebuildDataset({ ...setup, datasetDir, suppression: folders.suppression });
     step?.("dataset");
   }
-  await kept.servers?.leaveOut(names);
-  await kept.servers?.erase(names);
+  await places.servers?.leaveOut(names);
+  await places.servers?.erase(names);
   // A call that had read its rows before the list was written may have been charged since.
-  await purgeLedger(person, kept);
+  await purgeLedger(person, places);
   if (records + replies > 0) await store?.people.note({ records, replies, exports, filters: removed }, actor);
   step?.("replies again");
   const inUse = (await store?.people.wipe()) === false ? ["the ledger"] : [];
@@ -172,18 +172,18 @@ export async function purge(
     inUse.push(...versions.map((name) => join(datasetDir, name)));
     step?.("versions");
   }
-  return { inUse, files: await strangers(person, kept) };
+  return { inUse, files: await strangers(person, places) };
 }
 
-async function purgeLedger(person: PersonMatcher, kept: KeptPeople): Promise<number> {
-  const { store } = kept;
+async function purgeLedger(person: PersonMatcher, places: KeptPeople): Promise<number> {
+  const { store } = places;
   if (store === undefined) return 0;
   const { leaveOutSuppressed: leaveOut } = await import("./suppressed.ts");
   await store.people.rewrite(({ mode, reply }) => {
     const after = leaveOut(reply, (who) => person.is(identityOf(who), mode));
     return after === reply ? undefined : after;
   });
-  const exports = await namedBy(person, kept);
+  const exports = await namedBy(person, places);
   await store.people.removeFilters(exports);
   return exports.length;
 }

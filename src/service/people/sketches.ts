@@ -26,15 +26,15 @@ export class Sketches {
   readonly #lists = new Map<string, Roster>();
 
   /** @param whose the hash of an API key: digests of one key say nothing of those of another, or of another segment */
-  known(version: string, { canonical }: Sketched, whose: string): Roster | undefined {
+  recall(version: string, { canonical }: Sketched, whose: string): Roster | undefined {
     return this.#lists.get(`${version} ${keyOf(whose, canonical)}`);
   }
 
   /** @throws Problem 422 where there are too many people */
   async list(engine: Engine, segment: Sketched, whose: string): Promise<Roster> {
     const { version } = engine.info();
-    const known = this.known(version, segment, whose);
-    if (known !== undefined) return known;
+    const before = this.recall(version, segment, whose);
+    if (before !== undefined) return before;
     const key = keyOf(whose, segment.canonical);
     const { ids, places: each } = await peopleOf(engine, segment);
     const digests = { high: new Uint32Array(ids.length), low: new Uint32Array(ids.length) };
@@ -87,11 +87,11 @@ async function peopleOf(engine: Engine, { filters }: Sketched) {
 /** A slice of a segment: who is in it, by their places in the segment. */
 async function placedAt(engine: Engine, filters: CanonicalFilters, slice: Slice) {
   const { leftOut = [], records, total } = await engine.people(filters, slice);
-  const gone = new Set(leftOut);
+  const gaps = new Set(leftOut);
   const byPlace = new Map<number, Buffer>();
   let at = 0;
   for (const record of records) {
-    while (gone.has(at)) at++;
+    while (gaps.has(at)) at++;
     byPlace.set(slice.offset + at++, record);
   }
   return { byPlace, total };

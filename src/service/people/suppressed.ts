@@ -54,22 +54,22 @@ export type SuppressedPeople = ReturnType<typeof suppressedPeople>;
 
 /** The list of people of a data folder, as it is at each call: whoever is added is in no answer from then on. */
 export function suppressedPeople(folder: string | undefined) {
-  let seen = UNREAD;
-  let read: Promise<Suppression> = Promise.resolve(NOBODY_SUPPRESSED);
+  let last = UNREAD;
+  let reading: Promise<Suppression> = Promise.resolve(NOBODY_SUPPRESSED);
 
   /** @throws InputError where the list is damaged: nobody is shown then rather than too many */
   async function current(): Promise<Suppression> {
     if (folder === undefined) return NOBODY_SUPPRESSED;
     const stamp = fileStamp(join(folder, SUPPRESSION_FILES.list));
-    if (stamp !== seen) {
-      seen = stamp;
-      read = readHiddenPeople(folder);
+    if (stamp !== last) {
+      last = stamp;
+      reading = readHiddenPeople(folder);
       // Looked at again by the next call, and by no call taken for good.
-      read.catch(() => {
-        seen = UNREAD;
+      reading.catch(() => {
+        last = UNREAD;
       });
     }
-    return read;
+    return reading;
   }
 
   async function shown(reply: StoredReply): Promise<StoredReply> {
@@ -82,11 +82,11 @@ export function suppressedPeople(folder: string | undefined) {
     if (folder === undefined) return engine;
     let verdict: { readonly stamp: string; readonly version: string; readonly whole: boolean } | undefined;
     const isWithout = async (list: Suppression, version: string): Promise<boolean> => {
-      if (verdict?.stamp === seen && verdict.version === version) return verdict.whole;
+      if (verdict?.stamp === last && verdict.version === version) return verdict.whole;
       const built = await readLeftOut(datasetDir);
       const whole = built?.version === version && [...list.marks].every((mark) => built.marks.has(mark));
       // A build notes it just before its version is there: what was not whole is looked at again.
-      if (whole) verdict = { stamp: seen, version, whole };
+      if (whole) verdict = { stamp: last, version, whole };
       return whole;
     };
     const filtered = async (page: RecordPage): Promise<RecordPage> => {
