@@ -46,7 +46,7 @@ interface SegmentPiece {
   readonly before: number;
   readonly count: number;
   /** Places in their order, or where that is smaller a bit for each of the chunk. */
-  readonly found: Uint16Array | Uint32Array;
+  readonly marks: Uint16Array | Uint32Array;
 }
 
 /** Positions in pieces, one for each chunk of people where any lie. */
@@ -59,24 +59,24 @@ export class ChunkedSegment implements SegmentPositions {
   add(chunk: number, places: Uint16Array): void {
     const count = places.length;
     if (count === 0) return;
-    let found: SegmentPiece["found"] = new Uint32Array(WORDS_A_CHUNK);
+    let marks: SegmentPiece["marks"] = new Uint32Array(WORDS_A_CHUNK);
     for (let index = 0; index < count; index++) {
       const place = places[index] ?? 0;
-      found[place >>> 5] = (found[place >>> 5] ?? 0) | (1 << (place & 31));
+      marks[place >>> 5] = (marks[place >>> 5] ?? 0) | (1 << (place & 31));
     }
-    if (count < 2 * WORDS_A_CHUNK) found = placesIn(found, count);
-    this.#pieces.push({ chunk, before: this.count, count, found });
+    if (count < 2 * WORDS_A_CHUNK) marks = placesIn(marks, count);
+    this.#pieces.push({ chunk, before: this.count, count, marks });
     this.count += count;
-    this.bytes += found.byteLength;
+    this.bytes += marks.byteLength;
   }
 
   slice(offset: number, limit: number): Uint32Array {
     const rids = new Uint32Array(Math.max(0, Math.min(limit, this.count - offset)));
     let length = 0;
     const first = this.#pieces.findLastIndex(({ before }) => before <= offset);
-    for (const { before, chunk, count, found } of this.#pieces.slice(Math.max(0, first))) {
+    for (const { before, chunk, count, marks } of this.#pieces.slice(Math.max(0, first))) {
       if (length === rids.length) break;
-      const places = found instanceof Uint16Array ? found : placesIn(found, count);
+      const places = marks instanceof Uint16Array ? marks : placesIn(marks, count);
       for (let at = offset + length - before; at < count && length < rids.length; at++) {
         rids[length++] = chunk * PEOPLE_A_CHUNK + (places[at] ?? 0);
       }

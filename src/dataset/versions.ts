@@ -64,9 +64,9 @@ export async function rollBack(wanted: string | undefined, building: Building): 
 /** @param name a version, `current` or `previous`. @throws UnknownVersionError */
 export function versionNamed(versions: readonly KeptVersion[], name: string): KeptVersion {
   const [current, previous] = versions;
-  const found =
+  const match =
     name === "current" ? current : name === "previous" ? previous : versions.find(({ version }) => version === name);
-  if (found) return found;
+  if (match) return match;
   throw new UnknownVersionError(
     name === "previous" ? "no version before the one that is served is kept" : `no version "${name}" is kept`,
   );
@@ -87,8 +87,8 @@ export async function checkVersionFiles(datasetDir: string): Promise<string[] | 
   try {
     const pointer = await readPointer(datasetDir);
     if (pointer === undefined) {
-      const lost = await lostPointer(datasetDir);
-      if (lost !== undefined) problems.push(lost);
+      const damage = await lostPointer(datasetDir);
+      if (damage !== undefined) problems.push(damage);
       return problems.length > 0 ? problems : undefined;
     }
     if ((await readFile(current, "utf8")) !== `${JSON.stringify(pointer)}\n`)

@@ -103,11 +103,11 @@ function makePlaces(): readonly MadePlace[] {
     }
     const stateNames = [...states.keys()];
     const list: { state: string; city: string }[] = [];
-    const seen = new Set<string>();
+    const keys = new Set<string>();
     const add = (state: string, city: string): void => {
       const key = `${state}|${city}`;
-      if (!seen.has(key)) list.push({ state, city });
-      seen.add(key);
+      if (!keys.has(key)) list.push({ state, city });
+      keys.add(key);
     };
     for (let depth = 0; depth < 8; depth++) {
       for (const [state, cities] of states) {
@@ -173,8 +173,8 @@ function namePool(kind: "first" | "last") {
       real,
     );
     return Array.from({ length: slots }, (_, slot) => {
-      const made = `${heads[slot % heads.length] ?? ""}${tails[Math.floor(slot / heads.length) % tails.length] ?? ""}`;
-      return slot < real ? names[owners[slot] ?? 0] : { display: made, ascii: slugText(made) };
+      const name = `${heads[slot % heads.length] ?? ""}${tails[Math.floor(slot / heads.length) % tails.length] ?? ""}`;
+      return slot < real ? names[owners[slot] ?? 0] : { display: name, ascii: slugText(name) };
     });
   });
 }

@@ -71,7 +71,7 @@ export class Population {
   readonly #companies: number;
   readonly #start: number;
   readonly #pools = makePools();
-  readonly #known: MadeCompany[] = [];
+  readonly #cache: MadeCompany[] = [];
 
   constructor({ people, seed }: GenerateOptions) {
     this.#people = people;
@@ -103,8 +103,8 @@ export class Population {
 
   #employer(number: number): MadeCompany {
     if (number >= KNOWN_COMPANIES) return this.#company(number);
-    this.#known[number] ??= this.#company(number);
-    return this.#known[number];
+    this.#cache[number] ??= this.#company(number);
+    return this.#cache[number];
   }
 
   #company(number: number): MadeCompany {

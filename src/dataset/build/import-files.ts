@@ -34,10 +34,10 @@ export async function findFiles(
       for (const match of paths) files.push(await inputFile(match, match));
     }
   }
-  const seen = new Set<string>();
+  const before = new Set<string>();
   for (const { name, path } of files) {
-    if (seen.has(path)) throw new InputError(`${name} is given twice`, "name each file once");
-    seen.add(path);
+    if (before.has(path)) throw new InputError(`${name} is given twice`, "name each file once");
+    before.add(path);
   }
   return files;
 }

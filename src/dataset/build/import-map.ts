@@ -211,13 +211,13 @@ export function findColumns(
 export function proposedMap(kind: ImportKind, map: ColumnMap, names: readonly string[]): ColumnMap {
   const byPlainName = new Map(names.map((column) => [plainName(column), column]));
   const fields = mappedFields(kind).filter((field) => map[field] === undefined && !byPlainName.has(field));
-  const taken = new Set([...Object.values(map), ...mappedFields(kind).map((field) => byPlainName.get(field))]);
+  const columns = new Set([...Object.values(map), ...mappedFields(kind).map((field) => byPlainName.get(field))]);
   const proposed: Record<string, string> = {};
   for (const field of fields) {
     const others = (OTHER_NAMES[field] ?? []).map((name) => byPlainName.get(name));
-    const column = others.find((other) => other !== undefined && !taken.has(other));
+    const column = others.find((other) => other !== undefined && !columns.has(other));
     if (column !== undefined) proposed[field] = column;
-    taken.add(column);
+    columns.add(column);
   }
   return proposed;
 }

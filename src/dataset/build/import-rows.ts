@@ -193,7 +193,7 @@ const rowKey = (kind: ImportKind, id = "coalesce(id, chr(30))"): string => {
 const madeId = (kind: ImportKind, key: string): string => `'${kind === "people" ? "p" : "c"}' || left(md5(${key}), 20)`;
 
 export function blamedSql(kind: ImportKind): string {
-  const made = madeFrom(kind).map((field) => `WHEN id = ${madeId(kind, keyOf(field))} THEN '${field}'`);
-  return `CASE WHEN reason <> 'duplicate_id' THEN wrong_field ${made.join(" ")}
+  const cases = madeFrom(kind).map((field) => `WHEN id = ${madeId(kind, keyOf(field))} THEN '${field}'`);
+  return `CASE WHEN reason <> 'duplicate_id' THEN wrong_field ${cases.join(" ")}
     WHEN id = ${madeId(kind, rowKey(kind, "chr(30)"))} THEN NULL ELSE 'id' END`;
 }

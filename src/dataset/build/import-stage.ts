@@ -71,17 +71,17 @@ export async function stageTable(staging: Staging, kind: ImportKind, names: read
   await createRaw(connection, kind);
   const plans = await planFiles(staging, kind, names);
   const total = plans.reduce((sum, { file }) => sum + file.bytes, 0);
-  const read: FileReport[] = [];
+  const reports: FileReport[] = [];
   let bytes = 0;
   for (const [index, plan] of plans.entries()) {
     const onBytes = (done: number): void => options.onProgress?.({ phase: "read", done: bytes + done, total });
-    read.push(await stageFile(staging, plan, { kind, index, onBytes }));
+    reports.push(await stageFile(staging, plan, { kind, index, onBytes }));
     bytes += plan.file.bytes;
     onBytes(0);
   }
   await markDuplicates(connection, kind);
-  const rows = read.reduce((sum, file) => sum + file.rows, 0);
-  return { ...(await refusedOf(staging, kind, plans, rows)), files: plans.length, read };
+  const rows = reports.reduce((sum, file) => sum + file.rows, 0);
+  return { ...(await refusedOf(staging, kind, plans, rows)), files: plans.length, read: reports };
 }
 
 export async function createRaw(connection: DuckDBConnection, kind: ImportKind): Promise<void> {

@@ -20,14 +20,14 @@ export interface DepartmentReport {
 }
 
 const listSql = (values: readonly string[]): string => `[${values.map(literal).join(", ")}]`;
-const known = `list_position(${listSql(DEPARTMENTS.map(normalForm))}, normal_form(department))`;
-const departmentSql = `coalesce(list_extract(${listSql(DEPARTMENTS)}, ${known}), 'Other')`;
+const position = `list_position(${listSql(DEPARTMENTS.map(normalForm))}, normal_form(department))`;
+const departmentSql = `coalesce(list_extract(${listSql(DEPARTMENTS)}, ${position}), 'Other')`;
 
 export async function departmentReport(connection: DuckDBConnection, most = 10): Promise<DepartmentReport> {
   const reader = await connection.runAndReadAll(`SELECT department, people,
       sum(people) FILTER (WHERE department IS NOT NULL) OVER (), sum(people) FILTER (WHERE department IS NULL) OVER ()
     FROM (SELECT department, count(*) AS people FROM raw_people WHERE reason IS NULL GROUP BY 1)
-    WHERE ${known} IS NULL ORDER BY department IS NULL, 2 DESC, 1 LIMIT ${most}`);
+    WHERE ${position} IS NULL ORDER BY department IS NULL, 2 DESC, 1 LIMIT ${most}`);
   const rows = reader.getRowsJS();
   const [, , unknown, missing] = rows[0] ?? [];
   const examples = rows.filter(([value]) => value !== null);
@@ -59,8 +59,8 @@ const timestampSql = `CASE WHEN regexp_full_match(updated_at, '${DAY}T([01][0-9]
 
 /** From 0 to 9007199254740991, else NULL (docs/dataset.md, Values): what may be read two ways is left out. */
 function wholeSql(field: string, numbers: NumberStyle | undefined): string {
-  const digits = (pattern: string, kept: string): string =>
-    `WHEN regexp_full_match(${field}, '[+]?${pattern}') THEN regexp_replace(${kept}, '[^0-9]', '', 'g')`;
+  const digits = (pattern: string, digit: string): string =>
+    `WHEN regexp_full_match(${field}, '[+]?${pattern}') THEN regexp_replace(${digit}, '[^0-9]', '', 'g')`;
   const group = (separator: string, times: string): string => `[0-9]{1,3}(${separator}[0-9]{3})${times}`;
   const before = (mark: string): string => `split_part(${field}, '${mark}', 1)`;
   const shapes = [digits("[0-9]+", field), digits(group("[ \u00a0\u202f''\u2019]", "+"), field)];

@@ -37,10 +37,10 @@ export async function eachPiece(
       signal.throwIfAborted();
       const { bytesRead } = await file.read(room, { position: at });
       const isLast = at + bytesRead === size;
-      const taken = await take(room.subarray(0, bytesRead), isLast);
-      if (taken === 0 && isLast) throw new Error(`${path} was cut short`);
-      if (taken === 0) room = Buffer.allocUnsafeSlow(2 * room.length);
-      at += taken;
+      const length = await take(room.subarray(0, bytesRead), isLast);
+      if (length === 0 && isLast) throw new Error(`${path} was cut short`);
+      if (length === 0) room = Buffer.allocUnsafeSlow(2 * room.length);
+      at += length;
     }
   } finally {
     await file.close();

@@ -66,7 +66,7 @@ export async function loadRecords(
   let rows = 0;
   let ended = false;
   async function* part(): AsyncGenerator<string> {
-    for (let left = ROWS_A_FILE; left > 0; left--) {
+    for (let rest = ROWS_A_FILE; rest > 0; rest--) {
       const { done, value } = await records.next();
       if (done) {
         ended = true;

@@ -25,10 +25,10 @@ export type RejectFile = Awaited<ReturnType<typeof rejectFileAt>>;
 
 /** Replaces what an import before it left there. @throws InputError where the path is one of the inputs */
 export async function rejectFileAt(path: string, datasetDir: string, inputs: readonly string[]) {
-  const there = await stat(path).catch(() => undefined);
+  const target = await stat(path).catch(() => undefined);
   for (const input of inputs) {
-    const read = await stat(input).catch(() => undefined);
-    if (input === path || (there && read && read.ino === there.ino && read.dev === there.dev)) {
+    const source = await stat(input).catch(() => undefined);
+    if (input === path || (target && source && source.ino === target.ino && source.dev === target.dev)) {
       throw new InputError(`${input} is where refused rows go, and is read`, "give it another name, and import that");
     }
   }

@@ -25,13 +25,13 @@ export const ensureSample = (datasetDir: string, options: Partial<BuildOptions> 
 /** Few enough for memory, and made without DuckDB. @returns as {@link ensureSample} */
 export async function ensureGenerated(
   { name, version, ...generate }: GenerateOptions & { readonly name: string; readonly version: string },
-  given: Partial<BuildOptions> & Pick<BuildOptions, "datasetDir">,
+  build: Partial<BuildOptions> & Pick<BuildOptions, "datasetDir">,
 ): Promise<boolean> {
-  const options = { now: Date.now, sleep: wait, ...given };
+  const options = { now: Date.now, sleep: wait, ...build };
   const { datasetDir } = options;
   const isDone = (): Promise<boolean> => hasDataset(datasetDir);
   if (await isDone()) return false;
-  const made = await buildVersion({ version, isDone }, options, async (draft) => {
+  const result = await buildVersion({ version, isDone }, options, async (draft) => {
     const population = new Population(generate);
     const hidden = await readHiddenPeople(options.suppression ?? suppressionDir(datasetDir));
     if (!hidden.isEmpty) await noteLeftOut(datasetDir, version, hidden);
@@ -40,7 +40,7 @@ export async function ensureGenerated(
     const created_at = new Date(options.now()).toISOString();
     return { format: DATASET_FORMAT, version, people, companies: companies.length, created_at, source: name };
   });
-  return made !== undefined;
+  return result !== undefined;
 }
 
 function* visible(people: Iterable<Person>, hidden: Suppression): Generator<Person> {

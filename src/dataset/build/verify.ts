@@ -13,8 +13,8 @@ const SAMPLE = 1_000;
 /** Sizes, order, columns, indexes, and records by sample. @returns a sentence for each breach */
 export async function verifyFiles(columns: StoredColumns, store: RecordStore, meta: DatasetMeta): Promise<string[]> {
   const breaches: string[] = [];
-  const expect = (what: string, found: number, wanted: number): void => {
-    if (found !== wanted) breaches.push(`${what}: ${found}, expected ${wanted}`);
+  const expect = (what: string, count: number, wanted: number): void => {
+    if (count !== wanted) breaches.push(`${what}: ${count}, expected ${wanted}`);
   };
   const people = store.rows("people");
   expect("people in the row store", people, meta.people);
@@ -24,9 +24,9 @@ export async function verifyFiles(columns: StoredColumns, store: RecordStore, me
   }
   expect("people out of order", outOfOrder(columns, meta.people), 0);
   for (const column of PLACED_COLUMNS) {
-    const placed = columns.placed[column];
-    expect(`people in the order of ${column}`, placed.size, store.rows(`by_${column}`));
-    if (!isOrder(placed, meta.people)) breaches.push(`${column}: the places of people are no order of them`);
+    const order = columns.placed[column];
+    expect(`people in the order of ${column}`, order.size, store.rows(`by_${column}`));
+    if (!isOrder(order, meta.people)) breaches.push(`${column}: the places of people are no order of them`);
   }
   const damaged = store.check();
   breaches.push(...damaged);
@@ -67,10 +67,10 @@ function areEdges({ codes, least, most, size }: CodedColumn, people: number): bo
 }
 
 /** Whether each place is one person's, and all others have none. */
-const isOrder = (placed: CodedColumn, people: number): boolean =>
-  areEdges(placed, people) &&
-  countsOf(placed)
-    .subarray(0, placed.size)
+const isOrder = (order: CodedColumn, people: number): boolean =>
+  areEdges(order, people) &&
+  countsOf(order)
+    .subarray(0, order.size)
     .every((count) => count === 1);
 
 function isRising(dictionary: Dictionary): boolean {
@@ -104,13 +104,13 @@ async function unlike(columns: StoredColumns, store: RecordStore, people: number
   const wrong = new Set<number>();
   for (const column of FILTER_COLUMNS) {
     const own = records.map((record) => formOf(column, record[column]));
-    const kept = isPlaced(column) ? columns.placed[column] : columns.byName.get(column)?.coded;
+    const coded = isPlaced(column) ? columns.placed[column] : columns.byName.get(column)?.coded;
     const dictionary = columns.byName.get(column)?.dictionary;
     for (const [index, rid] of rids.entries()) {
-      const code = kept?.codes[rid] ?? 0;
+      const code = coded?.codes[rid] ?? 0;
       const value = own[index];
       const isOwn = async (): Promise<boolean> => {
-        if (!kept || code >= kept.size) return value === null;
+        if (!coded || code >= coded.size) return value === null;
         if (!isPlaced(column)) return dictionary?.value(code) === value;
         const [[from, before] = [0, 0]] = await store.spans(column, [String(value)]);
         return code >= from && code < before;

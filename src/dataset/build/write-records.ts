@@ -38,7 +38,7 @@ export async function writeCompanies(writing: PeopleDraft): Promise<void> {
   const { writer } = writing;
   writer.packAgainst("companies", await samplesOf(writing, "doc", "keyed_companies", "seq"));
   await eachPiece(writing, "SELECT doc FROM keyed_companies ORDER BY seq", async (lines, isLast) => {
-    return (await writer.addRecords("companies", lines, isLast)).taken;
+    return (await writer.addRecords("companies", lines, isLast)).size;
   });
   for (const [index, key] of Object.entries(COMPANY_KEYS)) {
     await writeKeys(writing, index as KeyIndex, `SELECT ${key} AS key, seq AS rid FROM keyed_companies`);
@@ -59,18 +59,18 @@ export async function writeRecords(
   writer.packAgainst("people", await samplesOf(writing, RECORD, "staged_people", "place"));
   const rounds = Math.min(MOST_ROUNDS, Math.ceil(people / peopleARound));
   const most = Math.ceil(people / rounds / RECORDS_A_BLOCK) * RECORDS_A_BLOCK;
-  let done = 0;
+  let rows = 0;
   for (let first = 0; first < people; first += most) {
     const some = `SELECT * FROM staged_people JOIN positions USING (place) WHERE rid >= ${first} AND rid < ${first + most}`;
     const records = `SELECT ${RECORD} FROM (${employerSql(`(${some})`)}) ORDER BY rid`;
     await eachPiece(writing, records, async (lines, isLast) => {
-      const { count, taken } = await writer.addRecords("people", lines, isLast);
-      done += count;
-      onDone(done);
-      return taken;
+      const { count, size } = await writer.addRecords("people", lines, isLast);
+      rows += count;
+      onDone(rows);
+      return size;
     });
   }
-  if (done !== people) throw new Error(`${done} of ${people} records are written`);
+  if (rows !== people) throw new Error(`${rows} of ${people} records are written`);
 }
 
 export async function writePeopleKeys(writing: PeopleDraft, indexes: readonly RowIndex[]): Promise<void> {
@@ -108,8 +108,8 @@ async function writeKeys(
   const sorted = `SELECT key, rid FROM (${keys}) ORDER BY key, rid LIMIT ${ALL_BUT_FILTERED_AFTERWARDS}`;
   const lines = `SELECT ${keyLineSql("key", "rid")} FROM (${sorted}) WHERE key IS NOT NULL`;
   await eachPiece(writing, lines, async (piece, isLast) => {
-    const { rids, taken } = await writing.writer.addKeys(index, piece, isLast);
+    const { rids, size } = await writing.writer.addKeys(index, piece, isLast);
     onRids(rids);
-    return taken;
+    return size;
   });
 }

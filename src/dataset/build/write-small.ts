@@ -88,10 +88,10 @@ class SmallPeople {
     [...SORT_KEYS, ...FILTER_COLUMNS].filter((name) => !isPlaced(name)).map((name) => [name, new Column()]),
   );
 
-  constructor(made: Iterable<Person>, companies: readonly Company[]) {
+  constructor(people: Iterable<Person>, companies: readonly Company[]) {
     const record = packer(PERSON_FIELDS);
     const employerOf = employersAmong(companies);
-    for (const person of made) {
+    for (const person of people) {
       this.ids.push(person.id);
       this.records.push(Buffer.from(`${record(person)}\n`));
       for (const [name, column] of this.#columns) column.add(person[name as keyof Person]);
@@ -132,9 +132,9 @@ const samplesOf = <Row>(rows: readonly Row[]): Row[] =>
 const withoutEnd = (line: Buffer): string => line.toString("utf8", 0, line.length - 1);
 
 /** @returns how many people there are */
-export async function writeSmall(draft: string, made: Iterable<Person>, theirs: readonly Company[]): Promise<number> {
+export async function writeSmall(draft: string, all: Iterable<Person>, theirs: readonly Company[]): Promise<number> {
   const companies = theirs.toSorted((a, b) => (a.id < b.id ? -1 : 1));
-  const people = new SmallPeople(made, companies);
+  const people = new SmallPeople(all, companies);
   const writer = new RecordWriter(draft, 1);
   const columns = await ColumnWriter.create(join(draft, FILES.columns), people.ids.length);
   try {

@@ -103,14 +103,14 @@ export class ClickHouseEngine implements Engine {
     // Missing text is ''.
     const condition = `value != ''${prefix === "" ? "" : ` AND startsWith(${key === "department" ? "lower(value)" : "value"}, {prefix:String})`}`;
     const order = "ORDER BY n DESC, value LIMIT {limit:UInt32}";
-    const [totals, told] = await Promise.all(
+    const [totals, tops] = await Promise.all(
       [
         `SELECT sum(n), sumIf(n, value = ''), countIf(${condition}) FROM (${groups})`,
         `SELECT value, n FROM (${groups}) WHERE ${condition} AND n >= {least:UInt32} ${order}`,
       ].map((sql) => this.#rows({ sql, params }, limitMs)),
     );
     const [count = 0, missing = 0, distinct = 0] = (totals?.[0] ?? []).map(Number);
-    const values = (told ?? []).map(([value, n]) => ({ value: String(value), count: Number(n) }));
+    const values = (tops ?? []).map(([value, n]) => ({ value: String(value), count: Number(n) }));
     return withOthers({ count, missing, distinct, values });
   }
 
@@ -135,14 +135,14 @@ export class ClickHouseEngine implements Engine {
   }
 
   async employees(companyId: string, slice: Slice): Promise<RecordPage> {
-    const [found] = await this.#rows({
+    const [company] = await this.#rows({
       sql: `SELECT seq, address FROM ${this.#companies} WHERE id = {id:String}`,
       params: { id: companyId },
     });
-    if (found === undefined) return { records: [], total: 0 };
-    const address = String(found[1]);
+    if (company === undefined) return { records: [], total: 0 };
+    const address = String(company[1]);
     if (address !== "") return this.people(ofCompany(address), slice);
-    const where = { sql: " WHERE company = {company:Int64}", params: { company: Number(found[0]) } };
+    const where = { sql: " WHERE company = {company:Int64}", params: { company: Number(company[0]) } };
     return this.#page(`company:${companyId}`, and(where, this.#active.shown), slice);
   }
 
@@ -200,11 +200,11 @@ export class ClickHouseEngine implements Engine {
 
   #ask(query: Statement, settings: Partial<QueryParams> = { clickhouse_settings: { ...EXACT } }): Promise<Rows> {
     const { abort_signal } = settings;
-    return this.#pool.ask(this.#active.info.version, async (client, gone) => {
+    return this.#pool.ask(this.#active.info.version, async (client, loss) => {
       const answer = await client.query({
         ...rendered(query, this.#dialect),
         ...settings,
-        abort_signal: abort_signal === undefined ? gone : AbortSignal.any([abort_signal, gone]),
+        abort_signal: abort_signal === undefined ? loss : AbortSignal.any([abort_signal, loss]),
         format: "JSONCompact",
       });
       return (await answer.json<readonly unknown[]>()).data;
@@ -257,8 +257,8 @@ export class ClickHouseEngine implements Engine {
     let span = Math.ceil((2 * wanted * people) / total);
     for (let from = after; rids.length < wanted && from < people; from += span, span *= 4) {
       const within = "rid > {from:Int64} AND rid <= {to:Int64} ORDER BY rid LIMIT {limit:UInt32}";
-      const asked = and(where, within);
-      rids.push(...(await this.#rids(asked, "", { from, to: from + span, limit: wanted - rids.length })));
+      const conditions = and(where, within);
+      rids.push(...(await this.#rids(conditions, "", { from, to: from + span, limit: wanted - rids.length })));
     }
     return rids;
   }

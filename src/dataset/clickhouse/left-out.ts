@@ -66,7 +66,7 @@ export class ServedPeople {
     const { version } = await this.#latest();
     const rids = [...(await this.#find(version, names)).keys()];
     if (rids.length > 0) await servers.remove(tablesOf(version).people, `rid IN (${rids.join(", ")})`);
-    const served = await servers.rows(`SELECT DISTINCT version FROM ${servers.named("headcount_datasets")}`);
+    const served = await servers.rows(`SELECT DISTINCT version FROM ${servers.pathOf("headcount_datasets")}`);
     for (const [name] of served) {
       if (String(name) !== version) await servers.onAll(dropTables(String(name), servers.connected.topology));
     }
@@ -85,7 +85,7 @@ export class ServedPeople {
   }
 
   async #find(version: string, names: readonly SuppressedName[]): Promise<ReadonlyMap<number, string>> {
-    const found = new Map<number, string>();
+    const records = new Map<number, string>();
     const key = randomBytes(32);
     const entries = names.map((name) => ({ marks: marksOf(key, name), kind: name.kind, at: "", note: null }));
     const list = new Suppression(key, entries);
@@ -107,7 +107,7 @@ export class ServedPeople {
         ...domains.map((_, index) => `positionCaseInsensitive(record, {d${index}:String}) > 0`),
         ...(domains.length > 0 ? [`match(record, '(?i)"company_domain":"[^"]*([^"!-~]|%|xn--)')`] : []),
       ];
-      const people = this.#servers.named(tablesOf(version).people);
+      const people = this.#servers.pathOf(tablesOf(version).people);
       const sql = `SELECT rid, record FROM ${people} WHERE ${conditions.join(" OR ")}`;
       for (const [rid, text] of await this.#servers.rows({ sql, params })) {
         const record = String(text);
@@ -117,25 +117,25 @@ export class ServedPeople {
           company_domain: domain,
         } = JSON.parse(record) as Record<string, string | null>;
         const who = { id: id ?? undefined, address: address ?? undefined, domain: domain ?? undefined };
-        if (list.hides(who)) found.set(Number(rid), record);
+        if (list.hides(who)) records.set(Number(rid), record);
       }
     }
-    return found;
+    return records;
   }
 
   async #step(version: string, step: number): Promise<Set<number>> {
-    return new Set((await this.#servers.onEach((client) => this.#held(version, step, client))).flat());
+    return new Set((await this.#servers.onEach((client) => this.#rids(version, step, client))).flat());
   }
 
-  async #held(version: string, step: number, client: ClickHouseClient): Promise<readonly number[]> {
-    const sql = `SELECT rid FROM ${this.#servers.named("headcount_left_out")} WHERE version = '${version}' AND step = ${step}`;
+  async #rids(version: string, step: number, client: ClickHouseClient): Promise<readonly number[]> {
+    const sql = `SELECT rid FROM ${this.#servers.pathOf("headcount_left_out")} WHERE version = '${version}' AND step = ${step}`;
     return (await this.#servers.rows(sql, client)).map(([rid]) => Number(rid));
   }
 
   async #fill(version: string, step: number, all: ReadonlySet<number>): Promise<void> {
     await this.#servers.onEach(async (client) => {
-      const held = new Set(await this.#held(version, step, client));
-      const missing = [...all].filter((rid) => !held.has(rid));
+      const own = new Set(await this.#rids(version, step, client));
+      const missing = [...all].filter((rid) => !own.has(rid));
       for (let at = 0; at < missing.length; at += ROWS_AT_ONCE) {
         const rows = missing.slice(at, at + ROWS_AT_ONCE).map((rid) => ({ version, step, rid }));
         await this.#servers.insert("headcount_left_out", rows, client);

@@ -16,10 +16,10 @@ export async function unlessLost<Answer>(
   everyMs: number,
   loss: () => Promise<string | undefined>,
 ): Promise<Answer> {
-  const done = new AbortController();
+  const end = new AbortController();
   const watch = async (): Promise<never> => {
     for (;;) {
-      await sleep(everyMs, undefined, { signal: done.signal });
+      await sleep(everyMs, undefined, { signal: end.signal });
       const lossText = await loss();
       if (lossText !== undefined) throw new LostServerError(lossText);
     }
@@ -27,7 +27,7 @@ export async function unlessLost<Answer>(
   const watching = watch();
   // Whichever comes second may reject when nobody waits for it.
   for (const each of [answer, watching]) each.catch(() => undefined);
-  return Promise.race([answer, watching]).finally(() => done.abort());
+  return Promise.race([answer, watching]).finally(() => end.abort());
 }
 
 interface Server {
@@ -35,13 +35,13 @@ interface Server {
   readonly watcher: ClickHouseClient;
   readonly name: string;
   shard: number | undefined;
-  lost: boolean;
+  isLost: boolean;
   /** Versions that it was told to serve since it was lost last. */
-  readonly told: Set<string>;
+  readonly versions: Set<string>;
   looking: Promise<Active | undefined> | undefined;
 }
 
-type Question<Answer> = (client: ClickHouseClient, gone: AbortSignal) => Promise<Answer>;
+type Question<Answer> = (client: ClickHouseClient, loss: AbortSignal) => Promise<Answer>;
 
 /**
  * Servers of one dataset, which take turns. Where one is lost that is asked, or that it may wait for, the question goes
@@ -57,7 +57,7 @@ export class ServerPool {
     this.#topology = topology;
     this.#servers = clients.map((client, index) => ({
       ...{ client, watcher: watchers[index] ?? client, name: urls[index] ?? "the server", shard: undefined },
-      ...{ lost: true, told: new Set<string>(), looking: undefined },
+      ...{ isLost: true, versions: new Set<string>(), looking: undefined },
     }));
   }
 
@@ -67,19 +67,19 @@ export class ServerPool {
    * @throws DatasetUnavailableError where none answers, or only those that are behind what was told before
    */
   async look(isPatient = false): Promise<Active | undefined> {
-    const alive = this.#servers.filter(({ lost }) => !lost);
+    const alive = this.#servers.filter(({ isLost }) => !isLost);
     const limit = isPatient || alive.length === 0 ? FIRST_LOOK_MS : LOOK_MS;
     const looks = this.#servers.map((server) => {
       const look = this.#lookAt(server, limit);
       look.catch(() => undefined);
       return isPatient || alive.length === 0 || alive.includes(server) ? [look] : [];
     });
-    const seen = await Promise.allSettled(looks.flat());
-    const states = seen.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
+    const results = await Promise.allSettled(looks.flat());
+    const states = results.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
     if (states.length === 0) {
       // It may be this machine that is slow: nothing is learnt of servers.
-      for (const server of alive) server.lost = false;
-      throw unavailable(seen.map((one) => (one.status === "rejected" ? one.reason.message : "")));
+      for (const server of alive) server.isLost = false;
+      throw unavailable(results.map((one) => (one.status === "rejected" ? one.reason.message : "")));
     }
     const [last] = states.sort((a, b) => (b?.step ?? 0) - (a?.step ?? 0));
     const step = last?.step ?? 0;
@@ -90,17 +90,17 @@ export class ServerPool {
 
   #lookAt(server: Server, limitMs: number): Promise<Active | undefined> {
     const look = async (): Promise<Active | undefined> => {
-      const { name, told, watcher } = server;
+      const { name, versions, watcher } = server;
       const limit = AbortSignal.timeout(limitMs);
       try {
         server.shard ??= await shardOf(watcher, this.#topology, limit);
         const active = await activeDataset(watcher, this.#topology, limit);
-        if (server.lost) told.clear();
-        if (active !== undefined) told.add(active.info.version);
-        server.lost = false;
+        if (server.isLost) versions.clear();
+        if (active !== undefined) versions.add(active.info.version);
+        server.isLost = false;
         return active;
       } catch (error) {
-        server.lost = true;
+        server.isLost = true;
         throw new LostServerError(`${name}: ${limit.aborted ? "no answer" : (error as Error).message}`);
       }
     };
@@ -113,55 +113,55 @@ export class ServerPool {
   /** Reads only: a question may be asked twice. @throws DatasetUnavailableError where no server is left */
   async ask<Answer>(version: string, question: Question<Answer>): Promise<Answer> {
     const failures: string[] = [];
-    const asked: Server[] = [];
+    const tries: Server[] = [];
     let isPatient = false;
     for (;;) {
-      let server = this.#next(version, asked);
+      let server = this.#next(version, tries);
       if (server === undefined && !isPatient) {
         // One that was lost may be back, and the only one left of its shard.
         isPatient = true;
         await this.look(true);
-        server = this.#next(version, asked);
+        server = this.#next(version, tries);
       }
       if (server === undefined) throw unavailable(failures);
-      asked.push(server);
+      tries.push(server);
       try {
         return await this.#askOne(server, question);
       } catch (error) {
         if (!isLoss(error)) throw error;
         failures.push(`${server.name}: ${error.message}`);
-        if (/^[A-Z]/.test(codeOf(error))) server.lost = true;
-        if (asked.length < this.#servers.length) await this.look().catch(() => undefined);
+        if (/^[A-Z]/.test(codeOf(error))) server.isLost = true;
+        if (tries.length < this.#servers.length) await this.look().catch(() => undefined);
       }
     }
   }
 
   /** Of all that answer: a server reads its own shard itself, so beside a lost one of it none waits for that one. */
-  #next(version: string, asked: readonly Server[]): Server | undefined {
-    const alive = this.#servers.filter(({ lost }) => !lost);
-    const lost = this.#servers.filter((server) => server.lost && server.shard !== undefined);
-    if (lost.some(({ shard }) => !alive.some((server) => server.shard === shard))) return undefined;
-    const able = alive.filter((server) => server.told.has(version) && !asked.includes(server));
-    const best = able.filter((server) => lost.some(({ shard }) => shard === server.shard));
+  #next(version: string, tries: readonly Server[]): Server | undefined {
+    const alive = this.#servers.filter(({ isLost }) => !isLost);
+    const losses = this.#servers.filter((server) => server.isLost && server.shard !== undefined);
+    if (losses.some(({ shard }) => !alive.some((server) => server.shard === shard))) return undefined;
+    const able = alive.filter((server) => server.versions.has(version) && !tries.includes(server));
+    const best = able.filter((server) => losses.some(({ shard }) => shard === server.shard));
     const those = best.length > 0 ? best : able;
     return those[this.#turn++ % those.length];
   }
 
   async #askOne<Answer>(server: Server, question: Question<Answer>): Promise<Answer> {
-    const gone = new AbortController();
-    const known = this.#servers.filter(({ lost }) => lost);
+    const end = new AbortController();
+    const before = this.#servers.filter(({ isLost }) => isLost);
     const loss = async (): Promise<string | undefined> => {
       await this.look().catch(() => undefined);
-      const lost = this.#servers.find(
-        (one) => one.lost && !known.includes(one) && (one === server || one.shard !== server.shard),
+      const other = this.#servers.find(
+        (one) => one.isLost && !before.includes(one) && (one === server || one.shard !== server.shard),
       );
-      return lost && `${lost.name} does not answer`;
+      return other && `${other.name} does not answer`;
     };
     try {
-      const answer = question(server.client, gone.signal);
+      const answer = question(server.client, end.signal);
       return await (this.#servers.length === 1 ? answer : unlessLost(answer, PATIENCE_MS, loss));
     } catch (error) {
-      gone.abort();
+      end.abort();
       throw error;
     }
   }

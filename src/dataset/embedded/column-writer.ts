@@ -40,7 +40,7 @@ export class ColumnWriter {
   readonly #file: FileHandle;
   readonly #people: number;
   readonly #columns: Record<string, ColumnHeader> = {};
-  readonly #placed: Partial<Record<PlacedColumn, CodesHeader>> = {};
+  readonly #orders: Partial<Record<PlacedColumn, CodesHeader>> = {};
   #at = 0;
 
   private constructor(file: FileHandle, people: number) {
@@ -72,7 +72,7 @@ export class ColumnWriter {
   async addOrder(column: PlacedColumn, order: Uint32Array): Promise<void> {
     const codes = codesFor(order.length, this.#people).fill(order.length);
     for (const [place, person] of order.entries()) codes[person] = place;
-    this.#placed[column] = await this.#coded(codes, order.length);
+    this.#orders[column] = await this.#coded(codes, order.length);
   }
 
   async #coded(codes: Codes, size: number): Promise<CodesHeader> {
@@ -87,7 +87,7 @@ export class ColumnWriter {
   }
 
   async finish(): Promise<void> {
-    const { headline, name } = this.#placed;
+    const { headline, name } = this.#orders;
     if (!name || !headline) throw new Error("an order of the people is missing");
     const header: ColumnFileHeader = { people: this.#people, columns: this.#columns, placed: { name, headline } };
     const bytes = Buffer.from(JSON.stringify(header));
@@ -109,24 +109,24 @@ export class ColumnWriter {
     const starts = new Uint32Array(size + 1);
     const at = this.#reserve(bytes);
     let crc = 0;
-    let done = 0;
+    let total = 0;
     let texts = 0;
     await each(async (lines) => {
-      let taken = 0;
+      let start = 0;
       let to = 0;
-      for (let end = lines.indexOf(LINE_FEED); end >= 0; end = lines.indexOf(LINE_FEED, taken)) {
-        lines.copyWithin(to, taken, end);
-        to += end - taken;
-        taken = end + 1;
-        starts[++texts] = done + to;
+      for (let end = lines.indexOf(LINE_FEED); end >= 0; end = lines.indexOf(LINE_FEED, start)) {
+        lines.copyWithin(to, start, end);
+        to += end - start;
+        start = end + 1;
+        starts[++texts] = total + to;
       }
       const own = lines.subarray(0, to);
-      await this.#write(own, at + done);
+      await this.#write(own, at + total);
       crc = crc32(own, crc);
-      done += to;
-      return taken;
+      total += to;
+      return start;
     });
-    if (texts !== size || done !== bytes) throw new Error(`${texts} texts of ${done} bytes, not ${size} of ${bytes}`);
+    if (texts !== size || total !== bytes) throw new Error(`${texts} texts of ${total} bytes, not ${size} of ${bytes}`);
     return { starts: await this.#put(starts), texts: { at, bytes, crc } };
   }
 
@@ -145,9 +145,9 @@ export class ColumnWriter {
   }
 
   async #write(bytes: Uint8Array, at: number): Promise<void> {
-    for (let done = 0; done < bytes.length; ) {
-      const { bytesWritten } = await this.#file.write(bytes, done, bytes.length - done, at + done);
-      done += bytesWritten;
+    for (let length = 0; length < bytes.length; ) {
+      const { bytesWritten } = await this.#file.write(bytes, length, bytes.length - length, at + length);
+      length += bytesWritten;
     }
   }
 }

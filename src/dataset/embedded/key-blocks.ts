@@ -20,7 +20,7 @@ export interface KeyBlocks {
   readonly ends: readonly number[];
   readonly firsts: readonly string[];
   readonly rids: readonly number[];
-  readonly taken: number;
+  readonly size: number;
 }
 
 const ridBytes = (index: KeyIndex): number => (isPlaced(index) ? 0 : 4);
@@ -32,7 +32,7 @@ export function keyBlocks(index: KeyIndex, lines: Buffer, isLast: boolean): KeyB
   const ends: number[] = [];
   const writer = new ByteWriter(lines.length);
   let at = 0;
-  let taken = 0;
+  let size = 0;
   const number = (): number => {
     let value = 0;
     for (let byte = lines[at++] ?? SPACE; byte !== SPACE; byte = lines[at++] ?? SPACE) value = value * 10 + byte - ZERO;
@@ -72,9 +72,9 @@ export function keyBlocks(index: KeyIndex, lines: Buffer, isLast: boolean): KeyB
     firsts.push(first);
     for (const rid of own) rids.push(rid);
     ends.push(writer.length);
-    taken = at;
+    size = at;
   }
-  return { bytes: writer.bytes.subarray(0, writer.length), ends, firsts, rids, taken };
+  return { bytes: writer.bytes.subarray(0, writer.length), ends, firsts, rids, size };
 }
 
 const SPACE = 32;

@@ -44,7 +44,7 @@ export class RecordStore {
   readonly #path: string;
   readonly #dictionaries: ReadonlyMap<string, Buffer>;
   readonly #sizes: ReadonlyMap<string, number>;
-  readonly #kept = new LRUCache<string, Block>({
+  readonly #cache = new LRUCache<string, Block>({
     maxSize: KEPT_BYTES,
     sizeCalculation: ({ bytes }) => bytes.buffer.byteLength,
   });
@@ -72,13 +72,13 @@ export class RecordStore {
     for (const rid of rids) {
       const number = Math.floor(rid / RECORDS_A_BLOCK);
       if (blocks.has(number) || missing.has(number)) continue;
-      const kept = this.#kept.get(`${table} ${number}`);
-      if (kept) blocks.set(number, kept);
+      const block = this.#cache.get(`${table} ${number}`);
+      if (block) blocks.set(number, block);
       else missing.add(number);
     }
     for (const [number, data] of await this.#blocks(table, [...missing])) {
       const block = blockOf(data);
-      this.#kept.set(`${table} ${number}`, block);
+      this.#cache.set(`${table} ${number}`, block);
       blocks.set(number, block);
     }
     return Array.from(rids, (rid) => {
@@ -231,12 +231,12 @@ export class RecordStore {
   }
 
   astray(index: ListedIndex, people: number): number {
-    const seen = new Uint8Array(people);
+    const marks = new Uint8Array(people);
     let astray = 0;
     for (const [block, data] of this.#sealed(`by_${index}`)) {
       for (const rid of ridsOf(this.#open(`by_${index}`, block, data))) {
-        if (rid >= people || seen[rid] === 1) astray++;
-        else seen[rid] = 1;
+        if (rid >= people || marks[rid] === 1) astray++;
+        else marks[rid] = 1;
       }
     }
     return astray;

@@ -53,30 +53,30 @@ export class RecordWriter {
     const ends: number[] = [];
     let count = 0;
     let start = 0;
-    let seen = 0;
+    let rows = 0;
     for (let at = lines.indexOf(LINE_FEED); at >= 0; at = lines.indexOf(LINE_FEED, at + 1)) {
       lines[at] = SEPARATOR_BYTE;
-      if (++seen % RECORDS_A_BLOCK > 0 && !(isLast && at === lines.length - 1)) continue;
+      if (++rows % RECORDS_A_BLOCK > 0 && !(isLast && at === lines.length - 1)) continue;
       // Blocks are moved together: there is nothing behind the last record of one.
       const to = ends.at(-1) ?? 0;
       lines.copyWithin(to, start, at);
       ends.push(to + at - start);
       start = at + 1;
-      count = seen;
+      count = rows;
     }
     this.#count(table, count);
     await this.#write(table, { bytes: lines, ends }, this.#dictionaries[table]);
-    return { count, taken: start };
+    return { count, size: start };
   }
 
-  async addKeys(index: KeyIndex, lines: Buffer, isLast: boolean): Promise<Pick<KeyBlocks, "rids" | "taken">> {
+  async addKeys(index: KeyIndex, lines: Buffer, isLast: boolean): Promise<Pick<KeyBlocks, "rids" | "size">> {
     const table = `by_${index}`;
-    const { firsts, rids, taken, ...blocks } = keyBlocks(index, lines, isLast);
+    const { firsts, rids, size, ...blocks } = keyBlocks(index, lines, isLast);
     const from = this.#blocks.get(table) ?? 0;
     for (const [at, first] of firsts.entries()) this.#inserts[`first_${table}`]?.run(first, from + at);
     this.#count(table, rids.length);
     await this.#write(table, blocks, isPacked(index) ? this.#dictionaries[index] : undefined);
-    return { rids, taken };
+    return { rids, size };
   }
 
   #count(table: string, entries: number): void {

@@ -55,7 +55,7 @@ interface Derivation {
 const DESK_BYTES = 2 ** 18;
 /** Where records are put together: what was handed out is never written again, and a full desk is left to it. */
 let desk = viewOf(Buffer.allocUnsafeSlow(DESK_BYTES));
-let taken = 0;
+let top = 0;
 
 class RecordForm {
   readonly #fields: number;
@@ -113,15 +113,15 @@ class RecordForm {
     for (const { block, place } of records) {
       most += 2 * ((block.starts[place + 1] ?? 0) - (block.starts[place] ?? 0)) + this.#around;
     }
-    if (taken + most <= desk.byteLength) return;
+    if (top + most <= desk.byteLength) return;
     desk = viewOf(Buffer.allocUnsafeSlow(Math.max(DESK_BYTES, most)));
-    taken = 0;
+    top = 0;
   }
 
   #joined(record: Stored): Buffer {
-    const start = taken;
-    taken = this.#join(record, start);
-    return Buffer.from(desk.buffer, start, taken - start);
+    const start = top;
+    top = this.#join(record, start);
+    return Buffer.from(desk.buffer, start, top - start);
   }
 
   /** Four bytes a step: what is written too much is written over by what comes next. @returns where it ends */
@@ -140,14 +140,14 @@ class RecordForm {
       }
       at += openings.getInt32(row, true);
       this.#begins[field] = at - start;
-      let found = 0;
-      while (found === 0) {
+      let hits = 0;
+      while (hits === 0) {
         const word = bytes.getInt32(from, true);
         to.setInt32(at, word, true);
         const others = (word | LOWEST) ^ SEPARATORS;
         // The lowest bit that is set is of the first byte that is a separator.
-        found = (others - LOWEST) & ~others & HIGHEST;
-        const length = found === 0 ? WORD : (31 - Math.clz32(found & -found)) >> 3;
+        hits = (others - LOWEST) & ~others & HIGHEST;
+        const length = hits === 0 ? WORD : (31 - Math.clz32(hits & -hits)) >> 3;
         from += length;
         at += length;
       }

@@ -71,11 +71,11 @@ export class ReloadingEngine implements Engine {
     return this.#look();
   }
 
-  readonly count: Engine["count"] = async (...asked) => (await this.#latest()).count(...asked);
-  readonly facet: Engine["facet"] = async (...asked) => (await this.#latest()).facet(...asked);
-  readonly people: Engine["people"] = async (...asked) => (await this.#latest()).people(...asked);
-  readonly company: Engine["company"] = async (...asked) => (await this.#latest()).company(...asked);
-  readonly employees: Engine["employees"] = async (...asked) => (await this.#latest()).employees(...asked);
+  readonly count: Engine["count"] = async (...args) => (await this.#latest()).count(...args);
+  readonly facet: Engine["facet"] = async (...args) => (await this.#latest()).facet(...args);
+  readonly people: Engine["people"] = async (...args) => (await this.#latest()).people(...args);
+  readonly company: Engine["company"] = async (...args) => (await this.#latest()).company(...args);
+  readonly employees: Engine["employees"] = async (...args) => (await this.#latest()).employees(...args);
   readonly verify: Engine["verify"] = async () => (await this.#latest()).verify();
 
   async #latest(): Promise<Engine> {

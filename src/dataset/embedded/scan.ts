@@ -115,12 +115,12 @@ export class CodedColumn {
 
   /** Undefined where they are not made yet. */
   postings(chunk: number): Postings | undefined {
-    const known = this.#postings[chunk];
-    if (known || this.#missed++ % MISSES_A_CHUNK > 0) return known;
+    const postings = this.#postings[chunk];
+    if (postings || this.#missed++ % MISSES_A_CHUNK > 0) return postings;
     const first = chunk * PEOPLE_A_CHUNK;
-    const made = new Postings(this.codes.subarray(first, first + PEOPLE_A_CHUNK), this.size);
-    this.#postings[chunk] = made;
-    return made;
+    const fresh = new Postings(this.codes.subarray(first, first + PEOPLE_A_CHUNK), this.size);
+    this.#postings[chunk] = fresh;
+    return fresh;
   }
 }
 

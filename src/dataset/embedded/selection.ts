@@ -91,7 +91,7 @@ export class PeopleSelection {
   }
 
   async ofEmployer(seq: number): Promise<SegmentPositions> {
-    return listSegment(await this.#listed("employer", [`/${seq}`]));
+    return listSegment(await this.#ridsOf("employer", [`/${seq}`]));
   }
 
   async records(rids: Uint32Array): Promise<Buffer[]> {
@@ -110,7 +110,7 @@ export class PeopleSelection {
     for (const condition of conditions) {
       if (condition.kind === "address") {
         const index = condition.column === "network_url" ? "address" : "employer";
-        const persons = await this.#listed(index, addressKeys(condition.values));
+        const persons = await this.#ridsOf(index, addressKeys(condition.values));
         const others = among && new Set(among);
         among = others ? persons.filter((person) => others.has(person)) : persons;
       } else wanted.push(await this.#wanted(condition));
@@ -143,7 +143,7 @@ export class PeopleSelection {
   }
 
   /** Once each, in public order: one person may be found by two of the addresses. */
-  async #listed(index: "address" | "employer", keys: KeyList): Promise<Uint32Array> {
+  async #ridsOf(index: "address" | "employer", keys: KeyList): Promise<Uint32Array> {
     const rids = new Set<number>();
     for await (const piece of this.#tables.store.find(index, keys)) {
       await this.#turn();

@@ -44,7 +44,7 @@ export class CsvScanner {
     let at = this.#skipping ? this.#skipLine() : 0;
     for (let goesOn = true; goesOn && at < this.data.length; ) {
       this.start = at;
-      let next = this.#read(at, last);
+      let next = this.#scan(at, last);
       if (next < 0) break;
       if (this.problem === undefined && this.#isBlank()) {
         this.line += this.#lines;
@@ -66,7 +66,7 @@ export class CsvScanner {
     this.#rest = this.data.subarray(at);
   }
 
-  #read(from: number, last: boolean): number {
+  #scan(from: number, last: boolean): number {
     const { data } = this;
     const length = data.length;
     const delimiter = this.#delimiter;

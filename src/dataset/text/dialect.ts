@@ -28,14 +28,14 @@ export function dialectOf(pieces: readonly Buffer[], isKnown: (name: string) => 
     const header = first[title] ?? [];
     const { size, share } = mostCommon(sizes.slice(title));
     const fits = size === header.length || sizes.length === 1;
-    const known = header.filter((name) => isKnown(name)).length;
+    const names = header.filter((name) => isKnown(name)).length;
     const single = sizes.filter((cells) => cells === 1).length;
     return {
       delimiter,
       title,
       header,
       single,
-      score: (size > 1 ? share : 0) * (fits ? 2 : 1) + (known > 1 ? 1 : 0),
+      score: (size > 1 ? share : 0) * (fits ? 2 : 1) + (names > 1 ? 1 : 0),
       size,
     };
   });
@@ -94,11 +94,11 @@ function titleLines(records: readonly (readonly string[])[], isKnown: (name: str
 
 function linesBefore(body: Buffer, delimiter: string, records: number): number {
   const scanner = new CsvScanner(delimiter);
-  let seen = 0;
+  let count = 0;
   let lines = 0;
   scanner.push(body, true, () => {
     lines = scanner.line - 1;
-    return seen++ < records;
+    return count++ < records;
   });
   return lines;
 }

@@ -11,13 +11,13 @@ export const notRefused = (table: TableName, any: boolean): string =>
   any ? `(part, line) GLOBAL NOT IN (SELECT part, line FROM ${table("refused")})` : "1";
 
 const record = COMPANY_FIELDS.map((field) => {
-  const given: Readonly<Record<string, string>> = {
+  const terms: Readonly<Record<string, string>> = {
     id: "concat('\"', id, '\"')",
     name: "name_json",
     domain: "domain_json",
     company_network_url: "url_json",
   };
-  return `'${field === "id" ? "{" : ","}"${field}":', ${given[field] ?? (field === "specialties" ? "'[]'" : "'null'")}`;
+  return `'${field === "id" ? "{" : ","}"${field}":', ${terms[field] ?? (field === "specialties" ? "'[]'" : "'null'")}`;
 }).join(", ");
 
 export const bareSql = (table: TableName): string =>
@@ -26,8 +26,8 @@ export const bareSql = (table: TableName): string =>
 /** What `deriveCompanies` of build/import-values.ts does, in statements to be run one after another. */
 export function deriveSql(table: TableName, anyRefused: boolean, anyBare: boolean): readonly string[] {
   const columns = ["company_plain", "company_domain", "company_domain_key", ...EMPLOYER];
-  const made = columns.map((column) => madeOf(column)).join(", ");
-  const people = `SELECT own_address AS own, ${made}, ${PLACE} AS place
+  const derived = columns.map((column) => madeOf(column)).join(", ");
+  const people = `SELECT own_address AS own, ${derived}, ${PLACE} AS place
     FROM ${table("people")} WHERE (own_address != '' OR asked != '') AND ${notRefused(table, anyRefused)}`;
   const wholes = `SELECT slug AS own, min(full) AS whole
     FROM (SELECT own AS full, ${lastOf("own")} AS slug FROM (${people}) AS named WHERE position(own, '/') > 0) AS slugs
@@ -92,11 +92,11 @@ export function linkedSql(table: TableName, rows: string, keys: string, columns:
   const side = (name: string, key: string, wanted: string, more: string): string =>
     `SELECT key AS ${key}, ${values.map((value) => `${value} AS ${name}_${value}`).join(", ")}, tier AS ${name}_tier
       FROM ${table("links")} WHERE key GLOBAL IN (SELECT ${wanted} FROM (${keys}) AS wanted)${more}`;
-  const known = values.map((value) => `if(a_tier > 0, a_${value}, b_${value}) AS k_${value}`);
-  const looked = `SELECT asked, (a_tier + b_tier) > 0 AS found, ${known.join(", ")}
+  const choices = values.map((value) => `if(a_tier > 0, a_${value}, b_${value}) AS k_${value}`);
+  const links = `SELECT asked, (a_tier + b_tier) > 0 AS found, ${choices.join(", ")}
 FROM (SELECT *, ${slug} AS link_slug FROM (SELECT DISTINCT asked FROM (${keys}) AS k WHERE asked != '') AS keys
   ANY LEFT JOIN (${side("a", "asked", "asked", "")}) AS a USING (asked)) AS ra
 ANY LEFT JOIN (${side("b", "link_slug", slug, " AND tier = 1")}) AS b USING (link_slug)`;
   return `SELECT ${columns.join(", ")}, found, ${values.map((value) => `k_${value}`).join(", ")}
-FROM (${rows}) AS rows ANY LEFT JOIN (${looked}) AS looked USING (asked)`;
+FROM (${rows}) AS rows ANY LEFT JOIN (${links}) AS looked USING (asked)`;
 }

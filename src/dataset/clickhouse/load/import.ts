@@ -158,9 +158,9 @@ async function run({ load, state, parts, input, rejects }: Run): Promise<ImportR
 }
 
 async function rejectFile(input: ImportInput, parts: readonly LoadPart[], datasetDir: string): Promise<RejectFile> {
-  const read = parts.map(({ plan }) => plan.file.path);
-  if (input.map !== undefined) read.push(resolve(input.cwd, input.map));
-  return rejectFileAt(resolve(input.cwd, input.rejects), datasetDir, read);
+  const inputs = parts.map(({ plan }) => plan.file.path);
+  if (input.map !== undefined) inputs.push(resolve(input.cwd, input.map));
+  return rejectFileAt(resolve(input.cwd, input.rejects), datasetDir, inputs);
 }
 
 async function copyRejects(from: string, to: RejectFile): Promise<void> {

@@ -40,12 +40,12 @@ export class Load {
     this.#servers = options.servers;
     this.#state = options.state;
     const names = stageOf(options.state.version);
-    this.#table = (table) => options.servers.named(names[table]);
+    this.#table = (table) => options.servers.pathOf(names[table]);
   }
 
   get #target() {
     const { people, companies } = tablesOf(this.#state.version);
-    return { people: this.#servers.named(people), companies: this.#servers.named(companies) };
+    return { people: this.#servers.pathOf(people), companies: this.#servers.pathOf(companies) };
   }
 
   async isThere(): Promise<boolean> {
@@ -137,16 +137,16 @@ export class Load {
     if (this.#state.isDone("twins")) return;
     const { parts, reader } = this.#options;
     await this.#again("refused");
-    const lost = new Map<number, number>();
-    for (const kind of ["people", "companies"] as const) await this.#findTwins(kind, lost);
+    const losses = new Map<number, number>();
+    for (const kind of ["people", "companies"] as const) await this.#findTwins(kind, losses);
     for (const part of parts) {
       const { number } = part;
       const report = this.#state.part(number);
       const isMarked = report !== undefined && report.taken !== report.sent;
-      if (report === undefined || (!lost.has(number) && !isMarked)) continue;
+      if (report === undefined || (!losses.has(number) && !isMarked)) continue;
       const places = { rejects: this.#state.rejects(number), twins: this.#state.twins(number) };
       const again = await reader.read(part, places, () => undefined);
-      if (again.taken !== report.sent - (lost.get(number) ?? 0)) {
+      if (again.taken !== report.sent - (losses.get(number) ?? 0)) {
         throw new Error(`${part.plan.file.name} has other rows than when it was read first`);
       }
       await this.#state.setPart(number, { ...again, sent: report.sent });
@@ -154,7 +154,7 @@ export class Load {
     await this.#state.setDone("twins");
   }
 
-  async #findTwins(kind: "people" | "companies", lost: Map<number, number>): Promise<void> {
+  async #findTwins(kind: "people" | "companies", losses: Map<number, number>): Promise<void> {
     const servers = this.#servers;
     const names = stageOf(this.#state.version);
     await this.#again("twins");
@@ -162,7 +162,7 @@ export class Load {
     const twins = `SELECT id FROM ${servers.local(names[kind])} GROUP BY id HAVING count() > 1`;
     await servers.onEach((client) => servers.run(`INSERT INTO ${servers.local(names.twins)} ${twins}`, client));
     const first = this.#options.parts.findIndex((part) => part.kind === kind);
-    const found = new Map<number, string[]>();
+    const batches = new Map<number, string[]>();
     const flush = async (part: number, lines: string[]): Promise<void> => {
       await appendFile(this.#state.twins(part), lines.map((line) => `${line}\n`).join(""));
       const rows = lines.map((line) => ({ part, line: line.split(",", 1)[0], why: 1 }));
@@ -177,14 +177,14 @@ export class Load {
     for await (const [id = "", part = "", line = ""] of servers.stream(sql)) {
       if (id !== winner[0]) winner = [id, Number(part) - first, line];
       else {
-        const lines = found.get(Number(part)) ?? [];
-        found.set(Number(part), lines);
+        const lines = batches.get(Number(part)) ?? [];
+        batches.set(Number(part), lines);
         lines.push(`${line},${winner[1]},${winner[2]}`);
-        lost.set(Number(part), (lost.get(Number(part)) ?? 0) + 1);
+        losses.set(Number(part), (losses.get(Number(part)) ?? 0) + 1);
         if (lines.length === TWINS_AT_ONCE) await flush(Number(part), lines);
       }
     }
-    for (const [part, lines] of found) if (lines.length > 0) await flush(part, lines);
+    for (const [part, lines] of batches) if (lines.length > 0) await flush(part, lines);
   }
 
   get #anyRefused(): boolean {
@@ -250,7 +250,7 @@ export class Load {
     const total = sumOf(groups);
     const conditions = rangeConditions(RANGE_COLUMNS, groups);
     const ranges = rangesOf(groups, rangeRows);
-    let done = 0;
+    let rows = 0;
     const next = ranges.values();
     const work = async (client: ClickHouseClient): Promise<void> => {
       for (const { groups: own, from, before } of next) {
@@ -264,8 +264,8 @@ export class Load {
           );
           await this.#holds(people, before - from, place);
         }
-        done += before - from;
-        onProgress?.({ phase: "copy", done, total });
+        rows += before - from;
+        onProgress?.({ phase: "copy", done: rows, total });
       }
     };
     await allOf(servers.streams.map(work));
@@ -307,7 +307,7 @@ export class Load {
     const [people = 0, companies = 0] = await allOf(
       [tables.people, tables.companies].map((table) => servers.count(table)),
     );
-    const pointers = servers.named("headcount_datasets");
+    const pointers = servers.pathOf("headcount_datasets");
     // The same number on all, told by one that was cut off too.
     const query = `SELECT max(activated) FROM ${pointers} WHERE version = '${version}'`;
     const activated = Math.max(...(await servers.onEach((client) => servers.number(query, client))));
@@ -332,12 +332,12 @@ export class Load {
 
   async #holdsParts(kind: ImportKind): Promise<void> {
     const own = this.#options.parts.filter((part) => part.kind === kind);
-    const sent = own.map(({ number }) => this.#state.part(number)?.sent ?? 0);
+    const sizes = own.map(({ number }) => this.#state.part(number)?.sent ?? 0);
     // Without files of companies the table has those that are derived.
     if (own.length > 0)
       await this.#holds(
         stageOf(this.#state.version)[kind],
-        sent.reduce((sum, rows) => sum + rows, 0),
+        sizes.reduce((sum, rows) => sum + rows, 0),
       );
   }
 

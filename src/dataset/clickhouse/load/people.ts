@@ -7,16 +7,16 @@ import { FORMED_COLUMNS, inOrder, madeOf, RECORD, recordOf, STAGED } from "./sta
 
 export const RANGE_COLUMNS = SORT_KEYS.slice(0, 4);
 
-const kept = (table: TableName, anyRefused: boolean): string => `hidden = 0 AND ${notRefused(table, anyRefused)}`;
+const condition = (table: TableName, anyRefused: boolean): string => `hidden = 0 AND ${notRefused(table, anyRefused)}`;
 
 export const groupsSql = (table: TableName, keys: readonly string[], anyRefused: boolean): string =>
-  `SELECT ${keys.join(", ")}, count() FROM ${table("people")} WHERE ${kept(table, anyRefused)}
+  `SELECT ${keys.join(", ")}, count() FROM ${table("people")} WHERE ${condition(table, anyRefused)}
   GROUP BY ${keys.join(", ")} ORDER BY ${inOrder(keys)}`;
 
 /** Leaves out whom the suppression list names by the domain of a company that the person is only linked to. */
 export function hideSql(table: TableName, anyRefused: boolean, domains: readonly string[]): Statement {
   const source = `FROM ${table("people")}
-    WHERE company_domain_given = '' AND ${kept(table, anyRefused)}`;
+    WHERE company_domain_given = '' AND ${condition(table, anyRefused)}`;
   return {
     sql: `INSERT INTO ${table("refused")} (part, line, why) SELECT part, line, 2
     FROM (${linkedSql(table, `SELECT part, line, asked ${source}`, `SELECT asked ${source}`, ["part", "line"])}) AS linked WHERE found AND k_company_domain_json IN {domains:Array(String)}`,
@@ -41,15 +41,15 @@ export function peopleSql(
   anyRefused: boolean,
 ): Statement {
   const forms = [...LOW, ...FORMED_COLUMNS, "network_address"];
-  const source = `FROM ${table("people")} WHERE ${where.sql} AND ${kept(table, anyRefused)}`;
+  const source = `FROM ${table("people")} WHERE ${where.sql} AND ${condition(table, anyRefused)}`;
   // Only a record to which its company may add something is put together of parts, behind the join.
   const record = [madeOf("whole", "asked = ''"), ...RECORD.map((part) => madeOf(part, "asked != ''"))];
-  const made = [...forms.map((form) => madeOf(form)), ...NUMBER_COLUMNS, "own_address", "asked", ...record].join(", ");
+  const parts = [...forms.map((form) => madeOf(form)), ...NUMBER_COLUMNS, "own_address", "asked", ...record].join(", ");
   // Rows are wide, and the table puts them in its order anyway: what is sorted here is their places only.
   const places = `SELECT ${offset} + rowNumberInAllBlocks() AS rid, place
       FROM (SELECT ${PLACE} AS place ${source} ORDER BY ${inOrder(SORT_KEYS)}, id) AS ordered`;
   const columns = ["rid", "id", ...forms, ...NUMBER_COLUMNS, "own_address", "asked", "whole", ...RECORD];
-  const rows = `SELECT ${columns.join(", ")} FROM (SELECT ${PLACE} AS place, id, ${made} ${source}) AS wide
+  const rows = `SELECT ${columns.join(", ")} FROM (SELECT ${PLACE} AS place, id, ${parts} ${source}) AS wide
     ANY LEFT JOIN (${places}) AS places USING (place)`;
   const address = `if(found AND NOT ${isWhole} AND k_address != '', k_address, own_address)`;
   const filled = ["rid", "id", ...forms, ...NUMBER_COLUMNS].join(", ");
@@ -89,7 +89,7 @@ export const firstCompaniesSql = (table: TableName, anyRefused: boolean, most: n
 export const firstPeopleSql = (table: TableName, where: Statement, anyRefused: boolean, most: number): Statement => ({
   sql: firstsSql(
     "title, id",
-    `FROM ${table("people")} WHERE ${where.sql} AND ${kept(table, anyRefused)}`,
+    `FROM ${table("people")} WHERE ${where.sql} AND ${condition(table, anyRefused)}`,
     `${inOrder(["title"])}, id`,
     most,
   ),

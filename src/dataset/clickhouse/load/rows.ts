@@ -68,7 +68,7 @@ const IS_ESCAPED = "strlen(to_json(all_texts)::VARCHAR) <> strlen(all_texts) + 2
 const ALL_TEXTS = `concat_ws(' ', id, ${VALUES.join(", ")})`;
 const IS_PLAIN = "is_escaped IS NOT TRUE AND NOT contains(all_texts, '  ') AND NOT contains(all_texts, chr(127))";
 
-const listed = (columns: Readonly<Record<string, string>>, names: readonly string[]): string =>
+const selection = (columns: Readonly<Record<string, string>>, names: readonly string[]): string =>
   names.map((name) => `${columns[name] ?? name} AS ${name}`).join(", ");
 
 const PEOPLE: Readonly<Record<string, string>> = {
@@ -100,8 +100,8 @@ const COMPANIES: Readonly<Record<string, string>> = {
 const HIDDEN = { hidden: "(line IN (SELECT line FROM hidden))::INTEGER" };
 
 function rowsSql(kind: ImportKind, anyHidden: boolean): string {
-  if (kind === "companies") return `SELECT ${listed(COMPANIES, STAGED.companies.slice(1))} FROM typed`;
-  return `SELECT ${listed({ ...PEOPLE, ...(anyHidden && HIDDEN) }, STAGED.people.slice(1))}
+  if (kind === "companies") return `SELECT ${selection(COMPANIES, STAGED.companies.slice(1))} FROM typed`;
+  return `SELECT ${selection({ ...PEOPLE, ...(anyHidden && HIDDEN) }, STAGED.people.slice(1))}
     FROM (SELECT *, ${IS_PLAIN} AS is_plain FROM (SELECT *, ${IS_ESCAPED} AS is_escaped FROM (SELECT *, ${ALL_TEXTS} AS all_texts FROM typed)))`;
 }
 

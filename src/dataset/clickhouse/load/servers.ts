@@ -66,7 +66,7 @@ export class LoadServers {
     return allOf(this.connected.clients.map(work));
   }
 
-  named(table: string): string {
+  pathOf(table: string): string {
     return `${this.connected.topology.database}.${table}`;
   }
 
@@ -118,7 +118,7 @@ export class LoadServers {
     this.#signal?.throwIfAborted();
     await this.#reaching(
       client.insert({
-        table: this.named(table),
+        table: this.pathOf(table),
         columns: [...columns] as [string, ...string[]],
         values: rows,
         format: this.connected.dialect.rows,
@@ -133,7 +133,7 @@ export class LoadServers {
     client: ClickHouseClient,
   ): Promise<void> {
     await this.#reaching(
-      client.insert({ table: this.named(table), values: rows, format: "JSONEachRow", ...this.#call() }),
+      client.insert({ table: this.pathOf(table), values: rows, format: "JSONEachRow", ...this.#call() }),
     );
   }
 
@@ -163,11 +163,11 @@ export class LoadServers {
     const sql = `SELECT ${by} AS number, count() FROM ${this.local(table)} WHERE ${condition} GROUP BY number`;
     this.#shards ??= await this.onEach((client) => this.#reaching(shardOf(client, this.connected.topology)));
     const shards = this.#shards;
-    const held = await this.onEach(async (client) => new Map((await this.rows(sql, client)).map(pairOf)));
+    const tallies = await this.onEach(async (client) => new Map((await this.rows(sql, client)).map(pairOf)));
     const sums = new Map<number, number>();
-    for (const number of new Set(held.flatMap((counts) => [...counts.keys()]))) {
+    for (const number of new Set(tallies.flatMap((counts) => [...counts.keys()]))) {
       const ofShards = new Map<unknown, number>();
-      for (const [index, counts] of held.entries()) {
+      for (const [index, counts] of tallies.entries()) {
         const count = counts.get(number) ?? 0;
         const shard = shards[index] ?? `of ${index}`;
         ofShards.set(shard, (ofShards.get(shard) ?? count) === count ? count : Number.NaN);
@@ -188,7 +188,7 @@ export class LoadServers {
   async point(row: Readonly<Record<"version" | "activated" | "people" | "companies", string | number>>): Promise<void> {
     const table = "headcount_datasets";
     const { activated, version } = row;
-    const sql = `SELECT count() FROM ${this.named(table)} WHERE version = '${version}' AND activated = ${activated}`;
+    const sql = `SELECT count() FROM ${this.pathOf(table)} WHERE version = '${version}' AND activated = ${activated}`;
     await this.onEach(async (client) => {
       if ((await this.number(sql, client)) === 0) await this.insert(table, [row], client);
     });

@@ -88,9 +88,9 @@ const MADE: Readonly<Record<string, string>> = {
 };
 
 export const madeOf = (column: string, condition?: string): string => {
-  const made = MADE[column] ?? column;
-  if (condition !== undefined) return `if(${condition}, ${made}, '') AS ${column}`;
-  return made === column ? column : `${made} AS ${column}`;
+  const sql = MADE[column] ?? column;
+  if (condition !== undefined) return `if(${condition}, ${sql}, '') AS ${column}`;
+  return sql === column ? column : `${sql} AS ${column}`;
 };
 
 const LOW_STORED = [...LOW, ...LOW.map(givenOf)];
