@@ -438,3 +438,17 @@ test.each<Partial<ForeignOptions>>([{ fixedPage: 25 }, { maxPerPage: 25, clamp: 
     expect([more.code, service.charged()], more.stderr).toEqual([0, 125]);
   },
 );
+
+test("where nobody is counted, who is owned already changes nothing: the same search and employees again buy within their cap", async () => {
+  const { service, run } = await foreignScene({ counts: false, people: 57, maxPerPage: 25, total: "header" });
+  const search = ["search", "--department", "Sales", "--max-credits", "100"];
+  expect((await run(...search, "-o", "a.csv")).code).toBe(0);
+  const again = await run(...search, "--again", "-o", "b.csv");
+  expect([again.code, service.charged()], again.stderr).toEqual([0, 114]);
+  const longer = await run("search", "--department", "Sales", "--limit", "60", "--yes", "-o", "c.csv");
+  expect(longer.code, longer.stderr).toBe(0);
+  const charged = service.charged();
+  const fresh = await run("search", "--department", "Sales", "--new-only", "--yes", "-o", "d.csv");
+  expect(fresh.stderr).toContain("the service does not count people, and who is new is found by counts");
+  expect([fresh.code, service.charged()]).toEqual([2, charged]);
+});

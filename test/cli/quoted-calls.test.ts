@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { seeded, user } from "../support/export.ts";
 import { long } from "../support/long.ts";
 import { Crowd, type Human, type PeopleOptions, startPeopleService } from "../support/people-service.ts";
@@ -49,6 +49,27 @@ describe("free counts that a quote of --new-only tells are those that are made",
     expect(ran.code, ran.stderr).toBe(0);
     expectNear(told.calls, counts - before);
   });
+});
+
+test("where nobody is new, nobody is looked for: the calls that are allowed need not do for it", async () => {
+  const me = user(service.url, service.key);
+  for (const [department, output] of [
+    ["Sales", "sales.csv"],
+    ["Legal", "legal.csv"],
+  ] as const)
+    expect((await me.run(["search", "--department", department, "--yes", "-o", output])).code).toBe(0);
+  const ran = await me.run([
+    "search",
+    "--department",
+    "Sales",
+    "--new-only",
+    "--max-calls",
+    "60",
+    "--yes",
+    "-o",
+    "n.csv",
+  ]);
+  expect(ran.code, ran.stderr).toBe(0);
 });
 
 describe("free counts that a quote of refresh tells are those that are made", () => {

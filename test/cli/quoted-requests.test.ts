@@ -168,3 +168,12 @@ test.each<Partial<ForeignOptions>>([{ maxPerPage: 50, clamp: true }, { maxPerPag
     expect(JSON.parse(quoted.stdout)).toMatchObject({ requests: 6 });
   },
 );
+
+test("a company that is not known is none to buy from when a run of others is gone on with", async () => {
+  const me = user(service.url, service.key);
+  const bought = await me.run(["employees", String(companies[20]), "nobody-co", "--yes", "-o", "o.csv"]);
+  expect(bought.code, bought.stderr).toBe(0);
+  const resumed = await me.run(["resume", "last"]);
+  expect(resumed.stderr).toContain("nothing to buy");
+  expect(resumed.code).toBe(0);
+});

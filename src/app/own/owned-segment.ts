@@ -1,3 +1,4 @@
+import { isWithoutRoute, ServiceError } from "../../engine/client/errors.ts";
 import { costOf, costWithin } from "../../engine/planning/cost.ts";
 import { partsOf } from "../../engine/planning/descent.ts";
 import { findNew } from "../../engine/planning/new-people.ts";
@@ -76,10 +77,13 @@ export class OwnedSegment implements Ownership {
     return sound(async () => {
       const sight = await this.#sight(counts, this.#people.library !== undefined && total > 0);
       this.#warn(sight);
-      const { maxCalls } = this.#bounds;
-      const calls = maxCalls - counts.calls - sight.calls;
-      const estimate = await costWithin(sight, this.#perCredit, calls);
-      if (estimate === undefined) throw await this.#tooManyCalls(sight);
+      // What was counted so far, and once more in the end.
+      const calls = counts.calls + sight.calls;
+      const estimate =
+        sight.others === 0
+          ? { callsPerCredit: 0, calls: sight.calls, rows: 0, parts: 0 }
+          : await costWithin(sight, this.#perCredit, this.#bounds.maxCalls - calls);
+      if (estimate === undefined) throw await this.#tooManyCalls(sight, calls);
       return {
         ...this.#shareOf(sight, estimate, counts),
         divide: (maxRows) => sound(() => this.#divide(sight, estimate, maxRows, counts)),
@@ -123,13 +127,13 @@ export class OwnedSegment implements Ownership {
     };
   }
 
-  async #tooManyCalls(sight: Sight): Promise<CliError> {
+  async #tooManyCalls(sight: Sight, beside: number): Promise<CliError> {
     const { total, others } = sight;
-    const [least, usual] = [await costOf(sight, 1), await costOf(sight, CALLS_PER_CREDIT)];
-    const time = spoken({ ms: countingTime(least.calls, this.#people.account, this.#deps) });
+    const [least, usual] = [(await costOf(sight, 1)).calls + beside, await costOf(sight, CALLS_PER_CREDIT)];
+    const time = spoken({ ms: countingTime(least, this.#people.account, this.#deps) });
     return usageError(
-      `${grouped(others)} of ${grouped(total)} people are new, and finding them takes about ${grouped(least.calls)} free calls${time}, more than the ${grouped(this.#bounds.maxCalls)} allowed; nothing was spent`,
-      `--max-calls ${Math.ceil(usual.calls * 1.5)} allows them; without --new-only all ${grouped(total)} are bought`,
+      `${grouped(others)} of ${grouped(total)} people are new, and finding them takes about ${grouped(least)} free calls${time}, more than the ${grouped(this.#bounds.maxCalls)} allowed; nothing was spent`,
+      `--max-calls ${beside + Math.ceil(usual.calls * 1.5)} allows them; without --new-only all ${grouped(total)} are bought`,
       "too_many_counts",
     );
   }
@@ -150,7 +154,8 @@ export class OwnedSegment implements Ownership {
       return { ...share, divide: (maxRows) => sound(() => this.#divide(sight, estimate, maxRows, counts)) };
     } catch (error) {
       // The quote is right without it.
-      if (error instanceof UnsoundCountsError || error instanceof CliError) return undefined;
+      const isUncounted = error instanceof ServiceError && isWithoutRoute(error);
+      if (isUncounted || error instanceof UnsoundCountsError || error instanceof CliError) return undefined;
       throw error;
     }
   }
@@ -179,8 +184,11 @@ export class OwnedSegment implements Ownership {
       maxRenamed: 0,
     };
     const { leaves, unreached, overlap, beyond } = await findNew(sight, owned, allowed, counts);
+    const found = leaves.reduce((sum, { fresh }) => sum + fresh, 0);
     if (isLong)
-      onNotice(`${people} in ${counted(leaves.length, "part")}, found by ${counted(counts.calls, "free count")}`);
+      onNotice(
+        `${counted(found, "new person", "new people")} in ${counted(leaves.length, "part")}, found by ${counted(counts.calls, "free count")}`,
+      );
     return { ...partsOf(leaves), unreached, ...(overlap === 0 ? {} : { overlap }), beyond };
   }
 

@@ -109,9 +109,11 @@ async function countCompanies(target: Exclude<Target, { kind: "search" }>, deps:
 
 function uncounted(error: unknown, { onNotice }: ExportDeps, search?: SearchTarget): undefined {
   if (!(error instanceof ServiceError) || !isWithoutRoute(error)) throw error;
-  if (search?.sample !== undefined) {
-    const hint = "without --sample the first rows are bought, as --limit N or --max-credits N says";
-    throw usageError("the service does not count people, and of an unknown number nobody is drawn", hint, "uncounted");
+  const { sample, owned } = search ?? {};
+  if (sample !== undefined || owned !== undefined) {
+    const why = sample === undefined ? "who is new is found by counts" : "of an unknown number nobody is drawn";
+    const hint = "without that option the first rows are bought, as --limit N or --max-credits N says";
+    throw usageError(`the service does not count people, and ${why}`, hint, "uncounted");
   }
   onNotice("notice: the service does not count people: how many there are, only their pages tell");
 }
@@ -121,9 +123,18 @@ export function matchesOf({ plan, state }: Pick<RunReader, "plan" | "state">): n
   const { target, matches, parts } = plan;
   // Who was asked for and not found is none of them.
   if (target.kind === "enrich") return matches && matches - state.misses;
-  if (target.kind === "employees") return state.misses < target.companies.length ? matches : 0;
+  if (target.kind === "employees" && state.misses >= target.companies.length) return 0;
+  if (target.kind === "employees") return matches && matches - missesOf(plan, state);
   if (matches === null || parts !== undefined) return matches;
   return [...state.units.values()].reduce((most, { settled }) => Math.max(most, settled?.total ?? 0), matches);
+}
+
+/** Of each company that is not known what was counted there. */
+function missesOf({ target, counts }: Plan, { units }: RunState): number {
+  if (target.kind !== "employees") return 0;
+  const missing = new Set([...units.values()].flatMap(({ intent, settled }) => (settled?.miss ? [intent.target] : [])));
+  const most = target.perCompany ?? Number.POSITIVE_INFINITY;
+  return [...missing].reduce((sum, at) => sum + Math.min(Math.max(counts?.[at] ?? 0, 1), most), 0);
 }
 
 const priceFor = (target: Target, { costs }: AccountView): Credits => costs[PAID_CALLS[target.kind].cost];

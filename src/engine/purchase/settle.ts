@@ -250,7 +250,7 @@ export class Settlement {
     this.#parts.remaining.lowerPerPage(max);
     const { perPage } = this.#parts.remaining;
     await this.#options.run.append({ t: "learned", perPageMax: perPage });
-    this.#options.onNotice?.(`the service gives at most ${perPage} profiles a page; going on with that`);
+    this.#options.onNotice?.(`the service refused a larger page; going on with ${perPage} profiles a page`);
   }
 
   async #settle(unit: Unit, facts: Omit<SettledRecord, "t" | "n" | "at">, body: Buffer | undefined): Promise<void> {
