@@ -80,7 +80,7 @@ export function nextPage(state: State, limits: Limits): Next {
   return indivisible && !moving ? "indivisible" : idle;
 }
 
-/** Whether a page as large as those before it may come where the cap leaves no room for it: no smaller one ever came. */
+/** Whether a page as large as those before may come where the cap has no room for it: no smaller one ever came. */
 function isStaked({ sizes: { own = 0, proven } }: State, left: number, allowed: number, whole: number): boolean {
   return proven !== true && allowed < own && whole < Math.min(own, left);
 }
