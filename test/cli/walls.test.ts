@@ -141,7 +141,7 @@ describe("pages whose size is not asked for", () => {
     const short = await run("60");
     expect(short.code, short.stderr).toBe(5);
     expect(short.stderr).toContain(
-      "where each page has 25, whatever is asked for, --max-credits 75 leaves room for the last one",
+      "a page came with 25 where more was asked for, and the last one may have as many: --max-credits 75 leaves room for it",
     );
     expect(service.rowsSold()).toBe(50);
     const ran = await run(rest);

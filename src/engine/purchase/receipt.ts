@@ -129,7 +129,7 @@ function whyShort({ run, quote, distinct, outcome, maxCredits }: ReceiptInput): 
   if (uncertain !== null) return uncertain;
   const room = credits(spent + priceOf(own, price));
   if (fewer > 0 && fewer < own && maxCredits !== undefined && room > maxCredits) {
-    return `${came}, and nothing was charged for the others: where each page has ${grouped(own)}, whatever is asked for, --max-credits ${formatCredits(room)} leaves room for the last one`;
+    return `${came}, and nothing was charged for the others: a page came with ${grouped(own)} where more was asked for, and the last one may have as many: --max-credits ${formatCredits(room)} leaves room for it`;
   }
   if (least !== undefined) {
     const more = credits(spent + priceOf(least, price));
