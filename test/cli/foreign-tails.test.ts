@@ -452,3 +452,12 @@ test("where nobody is counted, who is owned already changes nothing: the same se
   expect(fresh.stderr).toContain("the service does not count people, and who is new is found by counts");
   expect([fresh.code, service.charged()]).toEqual([2, charged]);
 });
+
+test("what a budget has left is not passed by pages of one size either", async () => {
+  const { service, u } = await foreignScene({ people: 592, fixedPage: 25 });
+  const agent = await startAgent(u, ["--max-credits", "30"], { answer: YES });
+  const quote = await agent.call("quote", { kind: "people", filters: { country: "x" }, profiles: 30 });
+  const told = await agent.call("buy", { quote_id: String(quote.data.quote_id) });
+  expect([told.failed, service.charged()], told.text).toEqual([true, 25]);
+  await agent.close();
+});

@@ -1,4 +1,4 @@
-import type { Credits } from "../../shared/contract/money.ts";
+import { type Credits, credits, minCredits } from "../../shared/contract/money.ts";
 import { CliError, EXIT } from "../../shared/errors.ts";
 import { Distinct, kindOf } from "../output/distinct.ts";
 import type { Output, Rendering } from "../output/formats.ts";
@@ -109,11 +109,15 @@ async function buyPages(
   let [company, doubled, forgotten] = [0, 0, 0];
   const addresses = new Map<number, string | undefined>();
   const source = sourceOf(run, seller.client, quote);
+  const { settled, uncertain } = run.state;
+  // Pages that may bring more than is expected pass neither the cap nor what the budget has left.
+  const ofBudget = options.budgetLeft && credits(options.budgetLeft + settled + uncertain);
+  const { maxCredits = ofBudget } = options;
   const buyer = new Buyer({
     ...{ now, sleep, random, interrupted, onProgress, onNotice, run, cap, datasetVersion },
     ...seller,
     source,
-    ...{ price: quote.unitPrice, priceKnown, maxCredits: options.maxCredits },
+    ...{ price: quote.unitPrice, priceKnown, maxCredits: maxCredits && minCredits(maxCredits, ofBudget ?? maxCredits) },
     // A row may turn out to be cheaper than it was thought to be: then the cap buys more of them.
     maxRows: priceKnown ? quote.rowsIfNothingLost : quote.rowsUncapped,
     perPage: run.plan.draw === undefined ? perPageOf(options, account, deps) : WHOLE_PAGE,
