@@ -109,15 +109,11 @@ async function buyPages(
   let [company, doubled, forgotten] = [0, 0, 0];
   const addresses = new Map<number, string | undefined>();
   const source = sourceOf(run, seller.client, quote);
-  const { settled, uncertain } = run.state;
-  // Pages that may bring more than is expected pass neither the cap nor what the budget has left.
-  const ofBudget = options.budgetLeft && credits(options.budgetLeft + settled + uncertain);
-  const { maxCredits = ofBudget } = options;
   const buyer = new Buyer({
     ...{ now, sleep, random, interrupted, onProgress, onNotice, run, cap, datasetVersion },
     ...seller,
     source,
-    ...{ price: quote.unitPrice, priceKnown, maxCredits: maxCredits && minCredits(maxCredits, ofBudget ?? maxCredits) },
+    ...{ price: quote.unitPrice, priceKnown, maxCredits: boundOf(options, run.state) },
     // A row may turn out to be cheaper than it was thought to be: then the cap buys more of them.
     maxRows: priceKnown ? quote.rowsIfNothingLost : quote.rowsUncapped,
     perPage: run.plan.draw === undefined ? perPageOf(options, account, deps) : WHOLE_PAGE,
@@ -157,6 +153,13 @@ async function buyPages(
   const first = isAll ? await missingFirstPage(looking) : 0;
   const missing = { ...outcome.missing, rows: rows + first };
   return { ...outcome, missing, forgotten, doubled: target.kind === "search" ? distinct.duplicates : doubled };
+}
+
+/** Pages that may bring more than is expected pass neither the cap nor what the budget has left. */
+function boundOf({ maxCredits, budgetLeft }: ExportOptions, { settled, uncertain }: Run["state"]): Credits | undefined {
+  if (budgetLeft === undefined) return maxCredits;
+  const ofBudget = credits(budgetLeft + settled + uncertain);
+  return minCredits(maxCredits ?? ofBudget, ofBudget);
 }
 
 async function openOutput(run: Run, options: ExportOptions, deps: ExportDeps): Promise<Output> {
