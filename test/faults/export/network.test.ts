@@ -202,7 +202,7 @@ describe("what is never repeated", () => {
     };
     const ran = await u.run(SALES);
     expect({ code: ran.code, file: u.read("p.csv") }).toEqual({ code: 0, file: quiet });
-    expect(ran.stderr).toContain("at most 25 profiles a page");
+    expect(ran.stderr).toContain("the service refused a larger page; going on with 25 profiles a page");
     expect(await spent()).toBe(rows);
   });
 

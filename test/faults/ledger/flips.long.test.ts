@@ -157,6 +157,8 @@ describe("a bit that flips in a data folder", () => {
     for (const [one, other] of pairs.filter((_, n) => LONG || n % 7 === 0)) {
       const [first, second] = [readFileSync(one), readFileSync(other)];
       if (first.equals(second)) continue;
+      // Each note is whole, and names a version: one of another is none, and every page is looked through.
+      if (/left-out\.json$/.test(one) && /left-out\.json$/.test(other)) continue;
       writeFileSync(one, second);
       writeFileSync(other, first);
       await look(`${relative(data, one)} and ${relative(data, other)} in the place of each other`);
