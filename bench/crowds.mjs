@@ -80,7 +80,7 @@ export const countsOf = (oracle) => ({
     return oracle.calls;
   },
   count: (filters) => oracle.count(filters),
-  async listed(filters, addresses) {
+  async countAt(filters, addresses) {
     let sum = 0;
     for (let at = 0; at < addresses.length; at += LIST_SIZE)
       sum += await oracle.count({ ...filters, network_url: addresses.slice(at, at + LIST_SIZE) });
@@ -93,6 +93,6 @@ export const memberOf = (person, known) => ({
   address: person.network_url ?? undefined,
   name: person.name,
   values: person,
-  named: known,
-  known,
+  isNamed: known,
+  isKnown: known,
 });

@@ -15,15 +15,15 @@ export async function quoteAndDeed(oracle, members, { costOf, likenessIn, lookFo
   const likeness = await likenessIn(look, members, counts, Number.POSITIVE_INFINITY);
   const cost = await costOf({ ...look, ...likeness, members, listSize: LIST_SIZE }, 5);
   const before = counts.calls;
-  const { kept } = await tellApart(look, counts);
+  const { owned } = await tellApart(look, counts);
   const allowed = { maxCalls: 1e6, maxRows: look.total, maxWaste: cost.rows - look.others, maxRenamed: 0.005 };
   const { leaves, unreached } = await findNew(
     look,
-    kept,
+    owned,
     { ...allowed, callsPerCredit: look.others === 0 ? 5 : cost.callsPerCredit },
     counts,
   );
-  await lookFor(SEGMENT, kept, counts);
+  await lookFor(SEGMENT, owned, counts);
   const done = counts.calls - before;
   const rows = leaves.reduce((sum, { count }) => sum + count, 0);
   return {

@@ -107,7 +107,7 @@ async function week({ size, churn, callsPerCredit }, { lookFor, tellApart, findN
   const members = bought.map(memberOf);
   const started = performance.now();
   const look = await lookFor(segment, members, counts);
-  const { kept } = await tellApart(look, counts);
+  const { owned: kept } = await tellApart(look, counts);
   const left = new Set(kept);
   const gone = members.filter((member) => !left.has(member));
   const removing = counts.calls;
@@ -155,8 +155,8 @@ const memberOf = (person) => ({
   address: person.network_url,
   name: person.name,
   values: person,
-  named: false,
-  known: false,
+  isNamed: false,
+  isKnown: false,
 });
 
 function countsOf(oracle) {
@@ -167,7 +167,7 @@ function countsOf(oracle) {
       this.calls++;
       return oracle.count(filters);
     },
-    async listed(filters, addresses) {
+    async countAt(filters, addresses) {
       let sum = 0;
       for (let at = 0; at < addresses.length; at += LIST_SIZE)
         sum += await this.count({ ...filters, network_url: addresses.slice(at, at + LIST_SIZE) });
