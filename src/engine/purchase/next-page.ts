@@ -81,8 +81,13 @@ export function nextPage(state: State, limits: Limits): Next {
 }
 
 /** Whether a page as large as those before may come where the cap has no room for it: no smaller one ever came. */
-function isStaked({ sizes: { own = 0, proven } }: State, left: number, allowed: number, whole: number): boolean {
-  return proven !== true && allowed < own && whole < Math.min(own, left);
+function isStaked(
+  { sizes: { own = 0, proven = false } }: State,
+  left: number,
+  allowed: number,
+  whole: number,
+): boolean {
+  return !proven && allowed < own && whole < Math.min(own, left);
 }
 
 interface Room extends Pick<Open, "from" | "left"> {

@@ -97,15 +97,17 @@ async function countEach(rung: readonly Filters[], { seller: { client }, interru
 async function countCompanies(target: Exclude<Target, { kind: "search" }>, deps: ExportDeps) {
   const { companies } = target;
   if (target.kind === "enrich") return { matches: companies.length };
-  const each = target.perCompany ?? Number.POSITIVE_INFINITY;
   const segments = companies.map(({ value }) => ({ company_network_url: value }));
   const isOpen = companies.length > MAX_COUNTS || companies.some(({ by }) => by !== "company_network_url");
   const parts = isOpen ? undefined : await countEach(segments, deps).catch((error: unknown) => uncounted(error, deps));
-  if (parts === undefined) return { matches: target.perCompany === null ? null : each * companies.length };
+  if (parts === undefined) return { matches: target.perCompany === null ? null : target.perCompany * companies.length };
   const counts = parts.map(({ count }) => count);
-  // Nobody may mean that the service does not know the company at all; only asking for one person tells.
-  return { matches: counts.reduce((sum, count) => sum + Math.min(Math.max(count, 1), each), 0), counts };
+  return { matches: counts.reduce((sum, count) => sum + rowsAt(count, target), 0), counts };
 }
+
+/** Nobody may mean that the service does not know the company at all; only asking for one person tells. */
+const rowsAt = (count: number, { perCompany }: Extract<Target, { kind: "employees" }>): number =>
+  Math.min(Math.max(count, 1), perCompany ?? Number.POSITIVE_INFINITY);
 
 function uncounted(error: unknown, { onNotice }: ExportDeps, search?: SearchTarget): undefined {
   if (!(error instanceof ServiceError) || !isWithoutRoute(error)) throw error;
@@ -123,18 +125,14 @@ export function matchesOf({ plan, state }: Pick<RunReader, "plan" | "state">): n
   const { target, matches, parts } = plan;
   // Who was asked for and not found is none of them.
   if (target.kind === "enrich") return matches && matches - state.misses;
-  if (target.kind === "employees" && state.misses >= target.companies.length) return 0;
-  if (target.kind === "employees") return matches && matches - missesOf(plan, state);
+  if (target.kind === "employees") {
+    if (state.misses >= target.companies.length) return 0;
+    const units = [...state.units.values()].filter(({ settled }) => settled?.miss === true);
+    const missing = [...new Set(units.map(({ intent }) => intent.target))];
+    return matches && missing.reduce((rest, at) => rest - rowsAt(plan.counts?.[at] ?? 0, target), matches);
+  }
   if (matches === null || parts !== undefined) return matches;
   return [...state.units.values()].reduce((most, { settled }) => Math.max(most, settled?.total ?? 0), matches);
-}
-
-/** Of each company that is not known what was counted there. */
-function missesOf({ target, counts }: Plan, { units }: RunState): number {
-  if (target.kind !== "employees") return 0;
-  const missing = new Set([...units.values()].flatMap(({ intent, settled }) => (settled?.miss ? [intent.target] : [])));
-  const most = target.perCompany ?? Number.POSITIVE_INFINITY;
-  return [...missing].reduce((sum, at) => sum + Math.min(Math.max(counts?.[at] ?? 0, 1), most), 0);
 }
 
 const priceFor = (target: Target, { costs }: AccountView): Credits => costs[PAID_CALLS[target.kind].cost];
