@@ -212,6 +212,16 @@ test.each(["balance", "nothing"] as const)(
   },
 );
 
+test("what an error may have cost is told as a doubt where no balance was told", async () => {
+  for (const argv of [SEARCH, EMPLOYEES, ENRICH]) {
+    const silent = { tellsBalance: false, tellsLeft: false, faultTells: "nothing" } as const;
+    const s = await foreignScene({ ...silent, people: 60, faultCosts: 1, mishap: () => "500-charged" });
+    const ran = await s.run(...argv, "--max-credits", "10");
+    expect(ran, ran.stderr).toMatchObject({ code: 8 });
+    expect(ran.stderr).toMatch(/its answer may have cost (1 credit|10 credits), though errors are free/);
+  }
+});
+
 test.each([
   ["enrich", 10],
   ["employees", 21],

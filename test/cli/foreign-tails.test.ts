@@ -421,8 +421,19 @@ test.each(["enrich", "employees"])(
     const again = await u.run(ask);
     expect(again.stderr).toContain("0 rows are paid for and not bought again, nothing to buy (--again begins anew)");
     expect([again.code, service.charged()]).toEqual([6, 1]);
+    expect((await u.run(["resume"])).stderr).toContain("no run is unfinished");
   },
 );
+
+test("what a cap left out is priced without those who were not found, though that was charged", async () => {
+  const { service, u } = await foreignScene({ missCosts: 1 });
+  const companies = ["a.example", "missing1.example", "missing2.example", "b.example"];
+  const ran = await u.run(["enrich", ...companies, "--max-credits", "3", "-o", "o.csv", "--concurrency", "1"]);
+  expect(ran.code, ran.stderr).toBe(5);
+  expect(ran.stderr).toContain("buys the other 1");
+  const rest = await u.run([...hinted(ran.stderr), "--yes"]);
+  expect([rest.code, service.charged()], rest.stderr).toEqual([0, 4]);
+});
 
 test.each<Partial<ForeignOptions>>([{ fixedPage: 25 }, { maxPerPage: 25, clamp: true }])(
   "a cap in the midst of a segment holds where pages may have one size (%o), the second time too",

@@ -244,8 +244,28 @@ describe("complete or said", () => {
     expect(s.service.paidCalls()).toBe(2);
     expect(s.receipt()).toMatchObject({ distinct: 20, complete: false });
     const before = s.service.charged();
-    expect((await s.run(...BUY, "--per-page", "20")).code).toBe(5);
+    const again = await s.run(...BUY, "--per-page", "20");
+    expect(again).toMatchObject({ code: 5, stderr: expect.stringContaining("cannot be continued: the service gave") });
+    expect(again.stderr).not.toContain("to buy for");
     expect(s.service.charged()).toBe(before);
+  });
+
+  test("a run that buys no more on what came is over: a quote says why, and nothing is to be resumed", async () => {
+    const s = await scene({ people: 100, paging: "offset" });
+    const argv = [...BUY, "--per-page", "20"];
+    const ran = await s.run(...argv);
+    expect(ran.code, ran.stderr).toBe(5);
+    expect(ran.stderr).not.toContain("tries to go on");
+    const [run] = JSON.parse((await s.run("runs", "list", "--json")).stdout);
+    expect(run).toMatchObject({ status: "over", problem: expect.stringContaining("gave a page twice") });
+    const quote = await s.run(...argv, "--dry-run");
+    expect(quote).toMatchObject({ code: 5, stderr: expect.stringContaining("gave a page twice") });
+    const resumed = await s.run("resume", "last", "--yes");
+    expect(resumed).toMatchObject({ code: 5, stderr: expect.stringContaining("--again buys everything anew") });
+    expect((await s.run("resume")).stderr).toContain("no run is unfinished");
+    expect(s.service.charged()).toBe(40);
+    const anew = await s.run(...argv, "--again", "--paging", "offset", "--overwrite");
+    expect([anew.code, s.service.charged()], anew.stderr).toEqual([0, 140]);
   });
 });
 

@@ -88,6 +88,11 @@ describe("somebody whom no filter tells from those who are owned", () => {
     expect(ran.code).toBe(5);
     expect(ran.stderr).toContain("1 new person was not bought, as more of those you own would be bought again");
     expect(() => me.read("new.csv")).toThrow();
+    const shown = JSON.parse((await me.run(["runs", "show", "last", "--json"])).stdout);
+    expect(shown).toMatchObject({
+      status: "finished",
+      problem: expect.stringContaining("1 new person was not bought"),
+    });
     const exported = await me.run(["runs", "export", "last", "-o", "got.csv"]);
     expect(exported.code, exported.stderr).toBe(0);
     expect(ids(me, "got.csv")).toEqual(["other"]);

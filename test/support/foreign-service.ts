@@ -69,6 +69,8 @@ export interface ForeignOptions {
   version: ((calls: number) => string) | undefined;
   /** Whether a reply says what is left of the balance. */
   tellsLeft: boolean;
+  /** Whether the account tells the balance. */
+  tellsBalance: boolean;
   /** What a reply says of its charge, in place of what it was. */
   usedIs: number | "missing" | undefined;
   /** A reply waits up to so long after it was charged: replies overtake each other. */
@@ -177,6 +179,7 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
     costNames: "path",
     version: undefined,
     tellsLeft: true,
+    tellsBalance: true,
     usedIs: undefined,
     jitterMs: 0,
     tellsCosts: true,
@@ -320,7 +323,7 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
         200,
         envelope({
           email: "ada@example.com",
-          balance: left / 1_000,
+          ...(options.tellsBalance ? { balance: left / 1_000 } : {}),
           plan: { name: "Growth", rate_limit: { rpm: options.perMinute, rpd: 100_000 } },
           ...(options.tellsCosts ? { costs } : {}),
           limits: {

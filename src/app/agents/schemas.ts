@@ -56,7 +56,7 @@ const inputs = (filters: Filters) => ({
     limit: upTo(ROWS_MOST),
   }),
   runs: object({
-    state: optionalProperty(one("finished", "running", "unfinished", "closed", "stale", "damaged")),
+    state: optionalProperty(one("finished", "running", "unfinished", "closed", "stale", "over", "damaged")),
     limit: upTo(RUNS_MOST),
     after: optionalProperty(word),
   }),

@@ -21,7 +21,7 @@ import { filters, person } from "../../shared/schema/rows.ts";
 
 const run = {
   ...each(text, "id", "connection", "base_url", "format"),
-  status: one("finished", "running", "unfinished", "closed", "stale", "damaged"),
+  status: one("finished", "running", "unfinished", "closed", "stale", "over", "damaged"),
   command: one("search", "employees", "enrich"),
   ...each(maybe(text), "account_id", "problem"),
   key_mode: maybe(one("live", "test")),

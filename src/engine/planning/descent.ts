@@ -75,7 +75,8 @@ const SPARE_CALLS = 2;
 /** Parts that are counted, at most, between two looks at the calls that are left. */
 const AT_A_STEP = 4;
 
-const OUT_OF_CALLS = "not told apart from people you own within the calls allowed";
+const OUT_OF_CALLS =
+  "not told apart from people you own within the calls allowed (the same command again looks for them among fewer)";
 
 class Search {
   readonly #input: DescentInput;

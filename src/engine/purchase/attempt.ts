@@ -112,11 +112,12 @@ export class Attempts {
     await this.#parts.settlement.refusal(flown, error);
     if (this.#isMiss(error)) return this.#learnMiss(flown, error, before);
     const isFault = error.envelope && (status >= 500 || status < 300) && !this.#parts.settlement.honoursKeys;
-    if (isFault && this.#parts.budget.unproven > 0n) await this.#look(flown, `the answer ${status}`, false);
+    const isDoubted = isFault && this.#parts.budget.unproven > 0n;
+    const isSeen = isDoubted && (await this.#look(flown, `the answer ${status}`, false));
     const charged = credits(unit.uncertain - before);
     if (creditsUsed <= 0n && !(isFault && charged > 0n)) return;
     this.#parts.flight.mark(flown, { sent: true });
-    throw chargedForError(error, charged);
+    throw chargedForError(error, charged, isSeen);
   }
 
   /** What the first miss cost is known before the next call. */
@@ -134,11 +135,11 @@ export class Attempts {
     const isLooked = !(answer instanceof ServiceError) || LOOKED_AT.has(answer.status) || asLost(answer) !== undefined;
     if (isLooked || settlement.honoursKeys || budget.showsFree(flown, answer)) return failure;
     const before = flown.unit.uncertain;
-    await this.#look(flown, `the answer ${answer.status}`, false, ZERO);
+    const isSeen = await this.#look(flown, `the answer ${answer.status}`, false, ZERO);
     const charged = credits(flown.unit.uncertain - before);
     if (charged <= 0n) return failure;
     flight.mark(flown, { sent: true });
-    return chargedForError(answer, charged);
+    return chargedForError(answer, charged, isSeen);
   }
 
   #isKnown({ unit }: Flown): boolean {
@@ -297,8 +298,8 @@ export class Attempts {
     return false;
   }
 
-  /** What a call cost is not known: the free balance tells what is uncertain. */
-  async #look(flown: Flown, why: string, isLost: boolean, unknown = flown.hold): Promise<void> {
+  /** What a call cost is not known: the free balance tells what is uncertain. @returns whether it was told */
+  async #look(flown: Flown, why: string, isLost: boolean, unknown = flown.hold): Promise<boolean> {
     const { flight, budget, settlement } = this.#parts;
     const { unit, hold, lost } = flown;
     const isPromised = this.#isKnown(flown);
@@ -307,7 +308,7 @@ export class Attempts {
       while (flight.mustWait(flown)) await flight.change();
       const after = await this.#balanceAfter(isPromised);
       const drop = budget.gone(after);
-      if (isPromised && drop !== undefined && (await this.#keepsPromise(flown, drop))) return;
+      if (isPromised && drop !== undefined && (await this.#keepsPromise(flown, drop))) return true;
       const charges = BigInt(isPromised ? lost : 1);
       const isWhole = !isLost && budget.isExact(flown);
       const fall = budget.look(after);
@@ -323,6 +324,7 @@ export class Attempts {
       if (drop !== undefined) await settlement.explain(unit, { gone: credits(gone - theirs), most }, why);
       else if (unknown > 0n) await settlement.bookUncertain(unit, unknown, why);
       flight.mark(flown, { lost: 0, seen: ZERO, alone: after !== undefined });
+      return drop !== undefined;
     } finally {
       flight.turn(flown, "flying");
     }

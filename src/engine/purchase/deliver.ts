@@ -6,10 +6,10 @@ import { naming } from "../output/publish.ts";
 import { registerIn } from "../output/register.ts";
 import { isForgiving } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
-import { companyNotFound, incomplete, newUnreached, notComplete, nothingLookedUp } from "./failures.ts";
+import { companyNotFound, incomplete, newUnreached, notComplete, nothingLookedUp, PAGE_TWICE } from "./failures.ts";
 import type { ExportDeps, ExportOptions } from "./order.ts";
 import type { Quote } from "./quote.ts";
-import { buildReceipt, cameNobody, NOBODY_CAME, type Receipt, type ReceiptInput } from "./receipt.ts";
+import { buildReceipt, cameNobody, NOBODY_CAME, pagesTwice, type Receipt, type ReceiptInput } from "./receipt.ts";
 
 /** What was paid and written: the receipt, the quote it was bought by, the run that keeps it. */
 export interface Finished {
@@ -52,11 +52,13 @@ export async function deliver(
     await run.writeReceipt(receipt);
     await copyReceipt(receipt);
     if (shortfall === null && cameNobody(run, outcome.missing.untold)) throw incomplete("incomplete", NOBODY_CAME);
-    if (shortfall === null) throw notComplete(receipt);
+    if (shortfall === null) throw notComplete(receipt, run.rest);
     const { others = [] } = narrowed ?? {};
     throw others.length > 0 && shortfall === narrowed?.shortfall
       ? newUnreached(shortfall, others)
-      : incomplete("incomplete", shortfall, { next: /headcount \w+ .+?(?= (?:buys|prices) )/.exec(shortfall)?.[0] });
+      : incomplete(pagesTwice(purchase) > 0 ? PAGE_TWICE : "incomplete", shortfall, {
+          next: /headcount \w+ .+?(?= (?:buys|prices) )/.exec(shortfall)?.[0],
+        });
   }
   const output = (await sink.prepare(() => distinctPages(run))) ?? null;
   for (const notice of sink.notices) onNotice(notice);

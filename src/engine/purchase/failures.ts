@@ -15,7 +15,7 @@ import type { ServiceError } from "../client/errors.ts";
 import { type SizeRefusal, speaksOf } from "../client/refusal.ts";
 import { TOO_FEW } from "../output/publish.ts";
 import type { UnsoundCountsError } from "../planning/question.ts";
-import { creditsOf, pendingUnits, type RunState } from "../runs/journal.ts";
+import { creditsOf, type EndedRecord, pendingUnits, type RunState } from "../runs/journal.ts";
 import { resumeOf } from "../runs/plan.ts";
 import type { RunReader } from "../runs/reader.ts";
 
@@ -52,13 +52,15 @@ export const impossibleCharge = (used: Credits): CliError =>
     `the service says that it charged ${formatCreditsGrouped(used)} credits, which cannot be; booked as 0, and nothing more is bought`,
   );
 
-export const chargedForError = (cause: ServiceError, amount: Credits): CliError => {
+/** @param isSeen whether the balance was told since; where it was not, all that the call held is in doubt */
+export const chargedForError = (cause: ServiceError, amount: Credits, isSeen: boolean): CliError => {
   const own = cause.creditsUsed ?? 0n;
-  const evidence = own <= 0n ? "the balance" : amount > own ? "its own words and the balance" : "its own words";
+  const evidence = [own > 0n ? "its own words" : [], isSeen && amount > own ? "the balance" : []].flat().join(" and ");
+  const cost = evidence === "" ? `may have cost ${creditsText(amount)}` : `cost ${creditsText(amount)} by ${evidence}`;
   return new CliError({
     code: "charged_for_error",
     category: "service",
-    message: `the service answered ${cause.status}: ${cause.detail[0] ?? "no detail"}; its answer cost ${creditsText(amount)} by ${evidence}, though errors are free; they count against the cap, and it is not asked again`,
+    message: `the service answered ${cause.status}: ${cause.detail[0] ?? "no detail"}; its answer ${cost}, though errors are free; they count against the cap, and it is not asked again`,
     status: cause.status,
     requestId: cause.requestId,
     cause,
@@ -99,6 +101,20 @@ export const runMismatch = (run: string, differences: readonly string[], hint?: 
     next: `headcount runs export ${run}`,
   });
 
+/** @throws CliError exit 5 where a run is over, and something would be bought by it */
+export function requireGoing(
+  { id, plan: { target }, state: { ended } }: RunReader,
+  rest: { readonly credits: Credits },
+): void {
+  if (ended?.how !== "over" || rest.credits === 0n) return;
+  const isList = target.kind === "search" && target.list !== undefined;
+  throw runMismatch(
+    id,
+    [ended.why],
+    isList ? `headcount runs export ${id} writes what it holds at 0 credits` : undefined,
+  );
+}
+
 export const staleRun = (run: string, moved: string, category: "incomplete" | "declined", anew: string): CliError =>
   new CliError({
     code: "stale_run",
@@ -126,14 +142,15 @@ export const STOPPED_AT: { readonly [Bound in Receipt["bound"]]?: string } = {
   agreed: "what was agreed to",
 };
 
-export function notComplete(receipt: Receipt): CliError {
+/** @param rest rows that may still come; null: nobody knows how many */
+export function notComplete(receipt: Receipt, rest: number | null): CliError {
   const { received, count, bound } = receipt;
   return incomplete(
     "incomplete",
     `not complete: ${grouped(received)} of ${count === null ? "an unknown number of" : grouped(count)} rows were bought: stopped at ${STOPPED_AT[bound] ?? STOPPED_AT.agreed}`,
     {
       hint: "a higher limit goes on with the same run",
-      next: count === null ? undefined : resumeFor(receipt, count - received, bound === "limit" ? count : undefined),
+      next: rest === null ? undefined : resumeFor(receipt, rest, bound === "limit" ? received + rest : undefined),
     },
   );
 }
@@ -202,8 +219,18 @@ export const ALL_BOUGHT: ReadonlySet<string> = new Set([TOO_FEW, NEW_UNREACHED])
 /** Going on would end the same way: what is paid for goes elsewhere, or in another form. */
 const HELD_BY_OUTPUT = new Set(["file_appeared", "too_deep", "too_many_rows"]);
 
+export const PAGE_TWICE = "page_twice";
+
 /** Nothing more is bought on what was once answered so: going on ends the same way. */
-const SPOILT = new Set(["price_moved", "impossible_charge", "page_too_long", "drawn_short"]);
+const SPOILT = new Set(["price_moved", "impossible_charge", "page_too_long", "drawn_short", PAGE_TWICE]);
+
+const ENDS: Readonly<Record<string, EndedRecord["how"]>> = { dataset_moved: "stale", pipe_closed: "closed" };
+
+export function endOf(failure: CliError, { state }: RunReader): EndedRecord["how"] | undefined {
+  const { code, category } = failure;
+  const isOver = SPOILT.has(code) || category === "not_found";
+  return isOver && pendingUnits(state).length === 0 ? "over" : ENDS[code];
+}
 
 /** What was charged beyond what was agreed to, and whether for more rows or for dearer ones; undefined: nothing. */
 export function aboveCap({ state: { session, settled, uncertain, rows } }: RunReader): string | undefined {

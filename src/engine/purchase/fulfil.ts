@@ -8,7 +8,7 @@ import { creditText, KEY_LIFE_MS, pendingUnits } from "../runs/journal.ts";
 import type { Run } from "../runs/run.ts";
 import { Buyer } from "./buyer.ts";
 import { type Delivery, deliver, type Finished } from "./deliver.ts";
-import { ALL_BOUGHT, aboveCap, ending } from "./failures.ts";
+import { ALL_BOUGHT, aboveCap, ending, endOf } from "./failures.ts";
 import { isPriceKnown, perPageOf, perPageTold, WHOLE_PAGE } from "./offer.ts";
 import type { ExportDeps, ExportOptions, Trade } from "./order.ts";
 import { isNarrowed, narrowing, ownedOutput } from "./owned.ts";
@@ -16,8 +16,6 @@ import { consentedCap, type Quote } from "./quote.ts";
 import { cameNobody, missingFirstPage, NOBODY_CAME } from "./receipt.ts";
 import type { Doubled } from "./remaining.ts";
 import { sourceOf } from "./source.ts";
-
-const ENDS: Readonly<Record<string, "stale" | "closed">> = { dataset_moved: "stale", pipe_closed: "closed" };
 
 /** Buys what a quote says and writes it. Closes the run whatever happens. */
 export async function fulfil(run: Run, quote: Quote, trade: Trade): Promise<Finished> {
@@ -70,15 +68,14 @@ async function beginSession(run: Run, quote: Quote, { options, deps }: Trade): P
 
 /** Leaves a run as it is to be found again, or not at all where nothing came of it. @returns what is to be thrown */
 async function endSession(run: Run, error: unknown, { store, deps }: Trade): Promise<unknown> {
-  const code = error instanceof CliError ? error.code : "";
-  // Nothing is left to buy: the next such command begins anew, and is not held up by this one for ever.
-  if (ALL_BOUGHT.has(code) && run.state.rows > 0) {
-    await store.finish(run, deps.now()).catch(() => undefined);
-  }
   const interrupted = deps.interrupted.aborted;
-  const how = interrupted ? undefined : ENDS[code];
-  const end = how && { how, why: (error as CliError).message, at: deps.now() };
-  if (end !== undefined) await store.end(run, end).catch(() => undefined);
+  if (error instanceof CliError) {
+    const { code, message: why } = error;
+    // Nothing is left to buy: the next such command begins anew, and is not held up by this one for ever.
+    if (ALL_BOUGHT.has(code) && run.state.rows > 0) await store.finish(run, deps.now(), why).catch(() => undefined);
+    const how = interrupted ? undefined : endOf(error, run);
+    if (how !== undefined) await store.end(run, { how, why, at: deps.now() }).catch(() => undefined);
+  }
   const ended = ending(interrupted ? error : deps.mapError(error), run, interrupted);
   if (ended instanceof CliError && ended.exitCode === EXIT.pipeClosed && ended.details.length > 0) {
     deps.onWarning(

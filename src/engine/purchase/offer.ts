@@ -8,8 +8,7 @@ import { pagingName } from "../client/dialect.ts";
 import { isWithoutRoute, ServiceError } from "../client/errors.ts";
 import type { AccountView } from "../client/types.ts";
 import { creditsOf, pendingUnits, type RunState } from "../runs/journal.ts";
-import { companiesIn, type Plan, type RunIdentity, type Target } from "../runs/plan.ts";
-import type { RunReader } from "../runs/reader.ts";
+import { companiesIn, type Plan, type RunIdentity, rowsAt, type Target } from "../runs/plan.ts";
 import { runMismatch } from "./failures.ts";
 import { isSet, joinedOffer, movedBetween, type SearchTarget } from "./joined.ts";
 import type { ExportDeps, ExportOptions, Trade } from "./order.ts";
@@ -105,10 +104,6 @@ async function countCompanies(target: Exclude<Target, { kind: "search" }>, deps:
   return { matches: counts.reduce((sum, count) => sum + rowsAt(count, target), 0), counts };
 }
 
-/** Nobody may mean that the service does not know the company at all; only asking for one person tells. */
-const rowsAt = (count: number, { perCompany }: Extract<Target, { kind: "employees" }>): number =>
-  Math.min(Math.max(count, 1), perCompany ?? Number.POSITIVE_INFINITY);
-
 function uncounted(error: unknown, { onNotice }: ExportDeps, search?: SearchTarget): undefined {
   if (!(error instanceof ServiceError) || !isWithoutRoute(error)) throw error;
   const { sample, owned } = search ?? {};
@@ -118,21 +113,6 @@ function uncounted(error: unknown, { onNotice }: ExportDeps, search?: SearchTarg
     throw usageError(`the service does not count people, and ${why}`, hint, "uncounted");
   }
   onNotice("notice: the service does not count people: how many there are, only their pages tell");
-}
-
-/** Rows that a run's one segment has: as counted, or as its pages told since, which are newer. */
-export function matchesOf({ plan, state }: Pick<RunReader, "plan" | "state">): number | null {
-  const { target, matches, parts } = plan;
-  // Who was asked for and not found is none of them.
-  if (target.kind === "enrich") return matches && matches - state.misses;
-  if (target.kind === "employees") {
-    if (state.misses >= target.companies.length) return 0;
-    const units = [...state.units.values()].filter(({ settled }) => settled?.miss === true);
-    const missing = [...new Set(units.map(({ intent }) => intent.target))];
-    return matches && missing.reduce((rest, at) => rest - rowsAt(plan.counts?.[at] ?? 0, target), matches);
-  }
-  if (matches === null || parts !== undefined) return matches;
-  return [...state.units.values()].reduce((most, { settled }) => Math.max(most, settled?.total ?? 0), matches);
 }
 
 const priceFor = (target: Target, { costs }: AccountView): Credits => costs[PAID_CALLS[target.kind].cost];

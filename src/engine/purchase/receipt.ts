@@ -43,6 +43,10 @@ export interface ReceiptInput {
   readonly again?: number | undefined;
 }
 
+interface PagesTwice extends Pick<ReceiptInput, "distinct" | "outcome"> {
+  readonly run: Pick<Run, "plan">;
+}
+
 export function buildReceipt(input: ReceiptInput): Receipt {
   const { run, quote, distinct, outcome, finishedAt, narrowed = null } = input;
   const { plan, state } = run;
@@ -163,10 +167,14 @@ function whyShort({ run, quote, distinct, outcome, maxCredits }: ReceiptInput): 
   return `the service gave ${grouped(rows)} of the ${grouped(rows + fewer)} profiles that it counted; nothing was charged for the missing ${grouped(fewer)}${why}`;
 }
 
+export function pagesTwice({ run: { plan }, distinct, outcome }: PagesTwice): number {
+  const isApart = plan.target.kind === "search" && (plan.overlap ?? 0) === 0;
+  return Math.max(isApart ? distinct.repeatedPages : 0, Number(outcome.repeated));
+}
+
 function cameTwice({ state, plan }: Run, quote: Quote, distinct: Distinct, outcome: Doubled): string | null {
   const { overlap = 0 } = plan;
-  const isApart = plan.target.kind === "search" && overlap === 0;
-  const pages = Math.max(isApart ? distinct.repeatedPages : 0, Number(outcome.repeated));
+  const pages = pagesTwice({ run: { plan }, distinct, outcome });
   if (pages > 0) {
     const rows =
       distinct.distinct < state.rows
@@ -178,11 +186,12 @@ function cameTwice({ state, plan }: Run, quote: Quote, distinct: Distinct, outco
   return `${grouped(outcome.doubled)} of ${grouped(state.rows)} rows came twice and were paid for: ${counted(distinct.distinct, "different profile")} of ${grouped(quote.rows)}`;
 }
 
-function uncertainCap({ plan, state }: Run, quote: Quote, outcome: Doubled): string | null {
+function uncertainCap(run: Run, quote: Quote, outcome: Doubled): string | null {
+  const { plan, state } = run;
   const wanted = quote.rowsIfNothingLost;
   if (outcome.ended !== "limit" || state.rows >= wanted || state.uncertain === 0n) return null;
   // A cap below that would leave rows out once more.
-  const missing = (quote.rowsUncapped ?? wanted) - state.rows;
+  const missing = Math.min((quote.rowsUncapped ?? wanted) - state.rows, run.rest ?? Number.POSITIVE_INFINITY);
   const { least = 1, price } = outcome;
   const whole = priceOf(Math.ceil(missing / least) * least, price);
   const cap = formatCredits(credits(state.settled + state.uncertain + whole));

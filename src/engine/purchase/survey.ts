@@ -9,19 +9,9 @@ import type { Plan, RunIdentity, Target } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
 import { type NewPlan, RunStore } from "../runs/run-store.ts";
 import { earlierRun, isBoughtElsewhere, ownedCompanies, type Reuse } from "./earlier.ts";
-import { staleRun } from "./failures.ts";
+import { requireGoing, staleRun } from "./failures.ts";
 import { lockOptions, openRun } from "./locks.ts";
-import {
-  checkSame,
-  isPriceKnown,
-  matchesOf,
-  offerOf,
-  perPageTold,
-  quoteFor,
-  runIdentityOf,
-  spentOf,
-  termsOf,
-} from "./offer.ts";
+import { checkSame, isPriceKnown, offerOf, perPageTold, quoteFor, runIdentityOf, spentOf, termsOf } from "./offer.ts";
 import type { ExportDeps, ExportOptions, Inquiry, Trade } from "./order.ts";
 import { isNarrowed, mostRows, partsToBuy, rowsWritten, takeOver } from "./owned.ts";
 import type { OwnedPage, OwnedShare } from "./ownership.ts";
@@ -112,7 +102,7 @@ export async function survey(base: Inquiry, open: string | undefined): Promise<S
   const ownership = await deps.ownership?.(account, target);
   const share = await ownership?.look(mostOf(offer), isNarrowed(target), offer);
   const run = open === undefined ? undefined : await store.open(open);
-  const there = run === undefined || target.kind === "search" ? offer.matches : matchesOf(run);
+  const there = run === undefined || target.kind === "search" ? offer.matches : run.matches;
   const matches = isNarrowed(target) ? mostRows(share) : there;
   const companies = run === undefined ? await ownedCompanies(store, identity, datasetVersion, options, deps) : [];
   const sample = run === undefined ? await drawnSample(base, offer) : undefined;
@@ -145,6 +135,7 @@ export async function survey(base: Inquiry, open: string | undefined): Promise<S
     reuse,
     datasetVersion,
   };
+  if (run !== undefined) requireGoing(run, quote);
   await checkRoom(options, rowsOf(inquiry, quote));
   return { inquiry, offer, quote, sample, owned: { pages: reuse?.pages ?? (() => companies), reuse } };
 }

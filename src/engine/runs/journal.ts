@@ -95,8 +95,8 @@ type DividedRecord = Entry<"divided", Division & { at: number }>;
 /** Nobody is to go on with the run by itself. */
 export interface EndedRecord extends LogRecord {
   readonly t: "ended";
-  /** `stale`: its dataset is gone, so later pages make no list. `closed`: its reader had enough. */
-  readonly how: "stale" | "closed";
+  /** `stale`: its dataset is gone. `closed`: its reader had enough. `over`: it buys no more. */
+  readonly how: "stale" | "closed" | "over";
   readonly why: string;
   readonly at: number;
 }
@@ -124,6 +124,7 @@ interface DoneRecord extends LogRecord {
   /** Which no service knows: so that this line can be believed without those before it. */
   readonly run?: string;
   readonly sums?: Sums;
+  readonly problem?: string;
   readonly at: number;
 }
 

@@ -191,3 +191,7 @@ export function describeTarget(target: Target): string {
 /** People whom no part holds, and why: at most so many groups. */
 export const unreachedGroups = (groups: NonNullable<Division["unreached"]>): string =>
   someOf(groups.map(({ where, count }) => `${grouped(count)} ${where}`));
+
+/** Nobody may mean that the service does not know the company at all; only asking for one person tells. */
+export const rowsAt = (count: number, { perCompany }: Extract<Target, { kind: "employees" }>): number =>
+  Math.min(Math.max(count, 1), perCompany ?? Number.POSITIVE_INFINITY);

@@ -16,13 +16,14 @@ import {
   type Unit,
 } from "./journal.ts";
 import { checksum, type LogSource, logSourceOf, readLastRecord, readLog, undamaged } from "./log.ts";
-import type { Plan } from "./plan.ts";
+import { type Plan, rowsAt } from "./plan.ts";
 
 /**
- * `finished`: its output was written whole. `running`: a living process holds it. `unfinished`: it is to be resumed.
- * `closed`: the reader had enough, `stale`: its dataset is gone; only `resume` by name goes on.
+ * `finished`: its output was written whole, or `problem` says why not. `running`: a living process holds it.
+ * `unfinished`: it is to be resumed. `closed`: the reader had enough; only `resume` by name goes on. `stale`: its
+ * dataset is gone. `over`: nothing more is bought by it (docs/runs.md, "Going on").
  */
-export type RunStatus = "finished" | "running" | "unfinished" | "closed" | "stale" | "damaged";
+export type RunStatus = "finished" | "running" | "unfinished" | "closed" | "stale" | "over" | "damaged";
 
 export interface RunSummary extends Pick<Sums, "rows" | "misses" | "expected"> {
   readonly id: string;
@@ -59,10 +60,11 @@ export function readableState(path: string): { readonly state: RunState; readonl
   return { state, problem: damage?.message };
 }
 
-export function finishedSums(path: string, id: string): { readonly sums: Sums; readonly at: number } | undefined {
+export function finishedSums(path: string, id: string) {
   const last = readLastRecord(journalOf(path)) as JournalRecord | undefined;
   if (last?.t !== "done" || last.run !== id || last.sums === undefined) return undefined;
-  return { sums: last.sums, at: last.at };
+  const { sums, at, problem } = last;
+  return { sums, at, ...(problem === undefined ? {} : { problem }) };
 }
 
 /** @throws CliError where it cannot be read, or is of a later version */
@@ -185,6 +187,26 @@ export class RunReader {
     } finally {
       closeSync(file);
     }
+  }
+
+  /** Rows that there are of it: as counted, or as its pages told since, which are newer; null: nobody knows. */
+  get matches(): number | null {
+    const { target, matches, parts } = this.plan;
+    const { units, misses } = this.state;
+    // Who was asked for and not found is none of them.
+    if (target.kind === "enrich") return matches && matches - misses;
+    const settled = [...units.values()].filter((unit) => unit.settled !== undefined);
+    if (target.kind === "employees") {
+      if (misses >= target.companies.length) return 0;
+      const missing = new Set(settled.flatMap((unit) => (unit.settled?.miss === true ? unit.intent.target : [])));
+      return matches && [...missing].reduce((rest, at) => rest - rowsAt(this.plan.counts?.[at] ?? 0, target), matches);
+    }
+    if (matches === null || parts !== undefined) return matches;
+    return settled.reduce((most, unit) => Math.max(most, unit.settled?.total ?? 0), matches);
+  }
+
+  get rest(): number | null {
+    return this.matches && Math.max(0, this.matches - this.state.rows);
   }
 
   receipt(): Promise<unknown> {

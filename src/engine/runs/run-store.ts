@@ -178,7 +178,8 @@ export class RunStore {
     const running = existsSync(lock) && (await isLocked(lock));
     const finished = running || damage !== undefined ? undefined : finishedSums(path, id);
     if (finished !== undefined) {
-      return { ...summed(id, plan, finished.sums), status: "finished", pending: 0, lastAt: finished.at };
+      const { sums, at, ...problem } = finished;
+      return { ...summed(id, plan, sums), status: "finished", pending: 0, lastAt: at, ...problem };
     }
     const { state, problem } = readableState(path);
     return {
@@ -270,8 +271,10 @@ export class RunStore {
     if (id.trim() === plan.id) await remove(path);
   }
 
-  async finish(run: Run, at: number): Promise<void> {
-    await run.append({ t: "done", run: run.id, sums: sumsOf(run.state, run.plan.matches), at });
+  /** @param problem why its output was not written; undefined: it was */
+  async finish(run: Run, at: number, problem?: string): Promise<void> {
+    const why = problem === undefined ? {} : { problem };
+    await run.append({ t: "done", run: run.id, sums: sumsOf(run.state, run.plan.matches), ...why, at });
     await this.#forgetOpen(run.plan);
   }
 
@@ -308,7 +311,7 @@ function statusOf(state: RunState, damage: string | undefined): { status: RunSta
 }
 
 export const isOver = ({ status }: RunSummary): boolean => OVER.includes(status);
-const OVER: readonly RunStatus[] = ["finished", "stale", "closed"];
+const OVER: readonly RunStatus[] = ["finished", "stale", "closed", "over"];
 
 const summed = (id: string, plan: Plan, sums: Sums): Omit<RunSummary, "status" | "pending" | "lastAt"> => ({
   id,

@@ -1,7 +1,8 @@
 import { boughtBefore, identitiesIn } from "../../../engine/library/members.ts";
 import { type Leaf, partsOf } from "../../../engine/planning/descent.ts";
+import { PAGE_TWICE } from "../../../engine/purchase/failures.ts";
 import { openRun } from "../../../engine/purchase/locks.ts";
-import { matchesOf, quoteFor, runIdentityOf, spentOf } from "../../../engine/purchase/offer.ts";
+import { quoteFor, runIdentityOf, spentOf } from "../../../engine/purchase/offer.ts";
 import type { ExportOptions, Trade } from "../../../engine/purchase/order.ts";
 import { endStale, stillOpen } from "../../../engine/purchase/survey.ts";
 import { creditsOf, pendingUnits } from "../../../engine/runs/journal.ts";
@@ -50,7 +51,7 @@ const optionsFor = (target: Target, { order: { terms } }: Work, maxCredits: Cred
   });
 
 /** The people are no longer those that were counted. */
-const FEWER = ["incomplete", "dataset_moved"];
+const FEWER = ["incomplete", "dataset_moved", PAGE_TWICE];
 
 /** Where the service has fewer people by now the run is let go of. @throws CliError exit 4 over `maxCredits` */
 export async function finishRest(list: Followed, work: Work): Promise<RefreshResult | undefined> {
@@ -84,9 +85,9 @@ export async function finishRest(list: Followed, work: Work): Promise<RefreshRes
 }
 
 async function standingOf(id: string, trade: Trade) {
-  const { plan, state } = await trade.store.open(id);
+  const { plan, state, matches } = await trade.store.open(id);
   const uncapped = { ...trade, options: { ...trade.options, maxCredits: undefined } };
-  const quote = quoteFor(plan.target, matchesOf({ plan, state }), uncapped, { spent: spentOf(state) });
+  const quote = quoteFor(plan.target, matches, uncapped, { spent: spentOf(state) });
   const { rows, settled, uncertain } = state;
   return { rows, spent: credits(settled + uncertain), rest: quote.credits, isOpen: pendingUnits(state).length > 0 };
 }
@@ -104,7 +105,7 @@ async function goOn(id: string, spentBefore: Credits, trade: Trade): ReturnType<
       return await goOn(id, spent, trade);
     }
     const run = await openRun(id, trade);
-    if (run.state.done === undefined && run.state.ended === undefined) await endStale(run, error.message, trade);
+    if (run.state.done === undefined && run.state.ended?.how !== "stale") await endStale(run, error.message, trade);
     else await run.close();
   }
   return await standingOf(id, trade);
