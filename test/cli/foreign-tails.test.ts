@@ -2,7 +2,8 @@ import { spawn } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { startAgent, type ToolResult, YES } from "../support/agent.ts";
-import { BIN, spentBy, type User } from "../support/export.ts";
+import { answerError, rawServer } from "../support/client.ts";
+import { BIN, spentBy, type User, user } from "../support/export.ts";
 import { foreignScene } from "../support/foreign-scene.ts";
 import type { ForeignOptions } from "../support/foreign-service.ts";
 
@@ -400,6 +401,57 @@ test("a search where the service counts nobody is bounded by the user, and its p
   expect([bought.code, service.charged()], bought.stderr).toEqual([0, 57]);
   expect(ids().sort()).toEqual(service.ids().sort());
   expect(`${refused.stderr}${bought.stderr}`).not.toContain("is this the API's address?");
+});
+
+test.each([false, 404, 405, 501])(
+  "a service without counts is called so wherever one is needed (%s)",
+  async (counts) => {
+    const { service, u, run } = await foreignScene({ counts, people: 57, maxPerPage: 25, total: "header" });
+    const says = /the service does not count people: POST \/v1\/person\/count is answered (404|405|501)/;
+    const segment = ["--department", "Sales"];
+    writeFileSync(u.file("legal.json"), '{"department": "Legal"}');
+    for (const argv of [
+      ["count", ...segment],
+      ["count", ...segment, "--json"],
+      ["count", "--by", "country=france"],
+      ["count", "--union", ...segment, "--except", "legal.json"],
+      ["search", ...segment, "--except", "legal.json", "--yes", "-o", "o.csv"],
+      ["refresh", ...segment, "--yes", "-o", "o.csv"],
+    ]) {
+      const ran = await run(...argv);
+      expect(ran.stderr).toMatch(says);
+      expect(ran.stderr).toContain("headcount search buys without counts");
+      expect([argv, ran.code, service.charged()]).toEqual([argv, 8, 0]);
+    }
+    const list = { filters: { department: "Sales" }, max_credits: 20, output: "o.csv" };
+    writeFileSync(u.file("jobs.json"), JSON.stringify({ jobs: { x: list } }));
+    const job = await run("jobs", "run", "x", "--file", "jobs.json");
+    expect(job.stderr).toMatch(says);
+    expect([job.code, service.charged()]).toEqual([8, 0]);
+    const checked = await run("doctor", "--json");
+    const { checks } = JSON.parse(checked.stdout) as { readonly checks: readonly Record<string, string>[] };
+    expect(checks.find(({ name }) => name === "Count")).toMatchObject({
+      status: "warn",
+      message: expect.stringMatching(says),
+    });
+    expect(checks.find(({ name }) => name === "Paging")).toBeDefined();
+    expect(checked.stdout).not.toContain("unknown filters");
+    const agent = await startAgent(u, ["--max-credits", "30"], { answer: YES });
+    const asked = await agent.call("count_people", { filters: { department: "Sales" } });
+    expect([asked.failed, asked.text]).toEqual([true, expect.stringMatching(says)]);
+    expect(asked.text).toContain("the tool quote needs no count where profiles are given");
+    const people = { kind: "people", filters: { department: "Sales" } };
+    expect((await agent.call("quote", { ...people, profiles: 7 })).data).toMatchObject({ credits: 7 });
+    await agent.close();
+  },
+);
+
+test("where no call is answered at an address, nothing is said of counts", async () => {
+  const website = await rawServer((_, response) => answerError(response, 404, ["Not Found"]));
+  onTestFinished(() => website.close());
+  const elsewhere = await user(website.url, "x_live_12345678").run(["count", "--department", "Sales"]);
+  expect(elsewhere.stderr).toContain("is this the API's address?");
+  expect(elsewhere.code).toBe(8);
 });
 
 test("companies that a run did not find are not to be bought when it is gone on with", async () => {

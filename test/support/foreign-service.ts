@@ -36,8 +36,8 @@ export interface ForeignOptions {
   shape: ((rows: readonly object[]) => unknown) | undefined;
   /** What `result` of a success is where the company is not known; undefined: a 404. */
   missing: { readonly result: unknown; readonly used?: number } | undefined;
-  /** Whether it knows the call that counts people. */
-  counts: boolean;
+  /** Whether it knows the call that counts people; a status: what a web server before it answers, in HTML. */
+  counts: boolean | number;
   /** undefined: the bare number. */
   countUnder: string | undefined;
   /** More than this is a 422; with `clamp` the page is just smaller. */
@@ -332,6 +332,11 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
           },
         }),
       );
+    }
+    if (url.pathname === "/v1/person/count" && typeof options.counts === "number") {
+      response.writeHead(options.counts, { "content-type": "text/html" });
+      response.end("<html><head><title>No such page</title></head></html>");
+      return;
     }
     if (url.pathname === "/v1/person/count" && options.counts) {
       const none = (body.filters as Record<string, unknown> | undefined)?.country === "nowhere";

@@ -35,7 +35,10 @@ export const resultOf = ({ structured, sentence }: ToolAnswer): CallToolResult =
 
 /** A hint of a command in the words of a tool, which has arguments and no flags. */
 export const inToolsWords = (hint: string | undefined): string | undefined =>
-  hint?.replace("headcount runs lists", "the tool runs lists").replace("--by name looks", "the argument name looks");
+  hint
+    ?.replace("headcount runs lists", "the tool runs lists")
+    .replace("--by name looks", "the argument name looks")
+    .replace(/^headcount search buys without counts.*/, "the tool quote needs no count where profiles are given");
 
 export const budgetText = ({ budget }: AgentWorld): string =>
   budget === undefined

@@ -227,9 +227,10 @@ function accountCheck({ account, rateLimitHeaders }: ProbeReport): Check {
 }
 
 function dialectChecks(report: ProbeReport, name: string, dialect: Dialect): Check[] {
-  const { countShape, charged, perPageMax } = report;
-  const count =
-    countShape === undefined
+  const { countShape, uncounted, charged, perPageMax } = report;
+  const count = uncounted
+    ? failed(service, "Count", uncounted, "warn")
+    : countShape === undefined
       ? service("Count", "fail", "the answer to a count holds no count", "is this the API? see --base-url")
       : service("Count", "ok", countShape === "bare number" ? "a bare number" : `under "${countShape}"`);
   if (charged !== undefined) {
@@ -252,7 +253,7 @@ const WORDS = {
 
 /** How pages are asked for. Nothing is ok that the service did not show. */
 function pagingCheck(report: ProbeReport, name: string, used: Dialect): Check {
-  const { paging, firstPage, refusesUnknownFilters } = report;
+  const { paging, firstPage, refusesUnknownFilters, uncounted } = report;
   const isUnsaved = [FROM_ENVIRONMENT, SAMPLE].includes(name);
   const how = isUnsaved ? "set HEADCOUNT_PAGING=" : `headcount connections set ${name} paging=`;
   const using = pagingName(used);
@@ -264,7 +265,7 @@ function pagingCheck(report: ProbeReport, name: string, used: Dialect): Check {
   }
   const why = refusesUnknownFilters
     ? ""
-    : ": the service does not refuse unknown filters, so no search could be tried for free";
+    : `: the service does not ${uncounted ? "count people" : "refuse unknown filters"}, so no search could be tried for free`;
   const half = paging === "page" ? "by page; whether the first is 0 or 1 was not told" : `not told${why}`;
   const fix = `${how}offset (or page0, cursor) where that is wrong`;
   return service("Paging", "warn", `${half}; ${WORDS[using]}, is used`, fix);

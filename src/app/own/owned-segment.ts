@@ -1,4 +1,3 @@
-import { isWithoutRoute, ServiceError } from "../../engine/client/errors.ts";
 import { costOf, costWithin } from "../../engine/planning/cost.ts";
 import { partsOf } from "../../engine/planning/descent.ts";
 import { findNew } from "../../engine/planning/new-people.ts";
@@ -154,8 +153,7 @@ export class OwnedSegment implements Ownership {
       return { ...share, divide: (maxRows) => sound(() => this.#divide(sight, estimate, maxRows, counts)) };
     } catch (error) {
       // The quote is right without it.
-      const isUncounted = error instanceof ServiceError && isWithoutRoute(error);
-      if (isUncounted || error instanceof UnsoundCountsError || error instanceof CliError) return undefined;
+      if (error instanceof UnsoundCountsError || error instanceof CliError) return undefined;
       throw error;
     }
   }

@@ -1,4 +1,5 @@
 import type { Credits } from "../../shared/contract/money.ts";
+import { CliError, type CliErrorInit } from "../../shared/errors.ts";
 
 export interface ReplyMeta {
   readonly status: number;
@@ -42,7 +43,15 @@ export class ServiceError extends Error {
   }
 }
 
-export const isWithoutRoute = ({ status }: ServiceError): boolean => [404, 405, 501].includes(status);
+export const isWithoutRoute = ({ status }: { readonly status: number }): boolean => [404, 405, 501].includes(status);
+
+/** Where other calls of the address are answered: no error of the address, and nothing to try again. */
+export const withoutCounts = ({ status, requestId }: Pick<CliErrorInit, "status" | "requestId">): CliError =>
+  new CliError({
+    ...{ code: "uncounted", category: "service", status, requestId },
+    message: `the service does not count people: POST /v1/person/count is answered ${status}`,
+    hint: "headcount search buys without counts; --limit N or --max-credits N says how many",
+  });
 
 /** No whole answer came. `sent`: a paid call may have been charged. */
 export class LostReplyError extends Error {

@@ -4,7 +4,7 @@ import type { FacetKey, Filters } from "../../shared/contract/vocabulary.ts";
 import { accountView, countsView, countView, facetView, keyView, sketchView } from "./account-view.ts";
 import type { CompanyQuery, Dialect, ServiceLimits } from "./dialect.ts";
 import { type Unwrapped, unwrap, unwrapPage, unwrapRows, withoutMark } from "./envelope.ts";
-import { isWithoutRoute, LostReplyError, ServiceError } from "./errors.ts";
+import { isWithoutRoute, LostReplyError, ServiceError, withoutCounts } from "./errors.ts";
 import { header } from "./rate-limit.ts";
 import { type Access, openCalls, type ServiceCall, withoutKey } from "./transport.ts";
 import type {
@@ -48,6 +48,7 @@ class HttpClient implements ServiceClient {
   dialect: Dialect;
   readonly #options: ClientOptions;
   readonly #calls: ReturnType<typeof openCalls>;
+  #isAnswered = false;
 
   constructor(options: ClientOptions) {
     this.#calls = openCalls(options, true);
@@ -58,6 +59,7 @@ class HttpClient implements ServiceClient {
 
   async account(signal?: AbortSignal): Promise<AccountView> {
     const { result, meta } = await this.#call({ method: "GET", path: "/v1/account", signal }, unwrap);
+    this.#isAnswered = true;
     const view = accountView(result, meta);
     return { ...view, maxDepth: view.maxDepth ?? this.dialect.maxDepth };
   }
@@ -69,7 +71,12 @@ class HttpClient implements ServiceClient {
 
   async count(filters: Filters, signal?: AbortSignal): Promise<CountView> {
     const call: ServiceCall = { method: "POST", path: "/v1/person/count", body: { filters }, signal };
-    const { result, meta } = await this.#call(call, unwrap);
+    const { result, meta } = await this.#call(call, unwrap).catch(async (error: unknown) => {
+      if (!(error instanceof ServiceError && isWithoutRoute(error))) throw error;
+      // Whether the address is the API's, another call tells.
+      if (!this.#isAnswered) await this.account(signal).catch(() => undefined);
+      throw this.#isAnswered ? withoutCounts(error) : error;
+    });
     return countView(result, meta) ?? lacking(meta, "the answer to a count holds no count");
   }
 

@@ -1,7 +1,8 @@
+import type { CliError } from "../../shared/errors.ts";
 import { accountView, countShape, countView } from "./account-view.ts";
 import type { Dialect } from "./dialect.ts";
 import { unwrap } from "./envelope.ts";
-import { LostReplyError, ServiceError } from "./errors.ts";
+import { isWithoutRoute, LostReplyError, ServiceError, withoutCounts } from "./errors.ts";
 import { serverClock } from "./rate-limit.ts";
 import { saysUnknown, sizeRefusal, speaksOf } from "./refusal.ts";
 import { patienceOf } from "./retry.ts";
@@ -16,6 +17,8 @@ export interface ProbeReport extends PagingReport {
   readonly account: AccountView;
   readonly rateLimitHeaders: boolean;
   readonly countShape: string | undefined;
+  /** Why nothing was counted, where the service has no such call. */
+  readonly uncounted: CliError | undefined;
   /** As the contract says. Searches are tried only then. */
   readonly refusesUnknownFilters: boolean;
 }
@@ -61,22 +64,22 @@ export async function probeService(options: Access & Pick<ServiceCall, "signal">
     const account = accountView(result, meta);
     const clock = serverClock(first.headers);
 
-    const counted = unwrap(await send("POST", "/v1/person/count", { filters: {} }), now());
-    const shape = countView(counted.result, counted.meta) === undefined ? undefined : countShape(counted.result);
+    const all = await send("POST", "/v1/person/count", { filters: {} });
+    const counted = isWithoutRoute(all) ? undefined : unwrap(all, now());
+    const people = counted && countView(counted.result, counted.meta)?.count;
     const unknown = { filters: { headcount_doctor_probe: "no such filter" } };
-    const strict = (await ask("POST", "/v1/person/count", unknown)).kind === "refused";
+    const strict = counted !== undefined && (await ask("POST", "/v1/person/count", unknown)).kind === "refused";
     const nobody = { name: "headcount doctor probe", connections_min: Number.MAX_SAFE_INTEGER };
-    const isEmpty = async (): Promise<boolean> => {
-      const reply = await ask("POST", "/v1/person/count", { filters: nobody });
-      return reply.count === 0 && (countView(counted.result, counted.meta)?.count ?? 0) > 0;
-    };
+    const isEmpty = async (): Promise<boolean> =>
+      (people ?? 0) > 0 && (await ask("POST", "/v1/person/count", { filters: nobody })).count === 0;
     const paging = await probePaging(ask, strict, strict && (await isEmpty()) ? nobody : undefined);
     return {
       elapsedMs: at - startedAt,
       skewMs: clock === undefined ? undefined : clock + 500 - (startedAt + at) / 2,
       account,
       rateLimitHeaders: meta.rateLimit !== undefined,
-      countShape: shape,
+      countShape: people === undefined ? undefined : countShape(counted?.result),
+      uncounted: counted === undefined ? withoutCounts(all) : undefined,
       refusesUnknownFilters: strict,
       ...paging,
       perPageMax: account.perPageMax ?? paging.perPageMax,

@@ -2,10 +2,9 @@ import { type Credits, credits, ZERO } from "../../shared/contract/money.ts";
 import { PER_PAGE_MAX } from "../../shared/contract/records.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
 import { COMPANIES_MAX, type Filters } from "../../shared/contract/vocabulary.ts";
-import { usageError } from "../../shared/errors.ts";
+import { CliError, usageError } from "../../shared/errors.ts";
 import { groupsBy } from "../../shared/groups.ts";
 import { pagingName } from "../client/dialect.ts";
-import { isWithoutRoute, ServiceError } from "../client/errors.ts";
 import type { AccountView } from "../client/types.ts";
 import { creditsOf, pendingUnits, type RunState } from "../runs/journal.ts";
 import { companiesIn, type Plan, type RunIdentity, rowsAt, type Target } from "../runs/plan.ts";
@@ -105,7 +104,7 @@ async function countCompanies(target: Exclude<Target, { kind: "search" }>, deps:
 }
 
 function uncounted(error: unknown, { onNotice }: ExportDeps, search?: SearchTarget): undefined {
-  if (!(error instanceof ServiceError) || !isWithoutRoute(error)) throw error;
+  if (!(error instanceof CliError && error.code === "uncounted")) throw error;
   const { sample, owned } = search ?? {};
   if (sample !== undefined || owned !== undefined) {
     const why = sample === undefined ? "who is new is found by counts" : "of an unknown number nobody is drawn";
