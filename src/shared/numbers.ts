@@ -18,6 +18,8 @@ export function duration(ms: number): string {
   return two(Math.floor(hours / 24), "d", hours % 24, "h");
 }
 
+export const inSeconds = (ms: number | undefined): number | null => (ms === undefined ? null : ms / 1000);
+
 const two = (large: number, largeUnit: string, small: number, smallUnit: string): string =>
   small === 0 ? `${large} ${largeUnit}` : `${large} ${largeUnit} ${small} ${smallUnit}`;
 

@@ -1,5 +1,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { startAgent, YES } from "../support/agent.ts";
 import { seeded, type User, user } from "../support/export.ts";
 import { foreignScene } from "../support/foreign-scene.ts";
 import type { ForeignOptions } from "../support/foreign-service.ts";
@@ -144,6 +145,21 @@ test("minutes are those of the requests, at the calls a minute that the account 
   } finally {
     await slow.close();
   }
+});
+
+test("where no limit is told no door says how long it makes a purchase take", async () => {
+  const { u, run } = await foreignScene({ people: 300, perMinute: Number.POSITIVE_INFINITY });
+  const search = ["search", "--country", "x", "--dry-run"];
+  const quoted = await run(...search, "--json");
+  expect(JSON.parse(quoted.stdout)).toMatchObject({ requests: 1, rate_limited_seconds: null });
+  expect((await run(...search)).stdout).not.toContain("rate limit");
+  const plan = await run("refresh", "--country", "x", "--dry-run", "--json", "-o", "list.csv");
+  expect(JSON.parse(plan.stdout)).toMatchObject({ rate_limited_seconds: null });
+  expect((await run("refresh", "--country", "x", "--dry-run", "-o", "list.csv")).stdout).not.toContain("rate limit");
+  const agent = await startAgent(u, ["--max-credits", "300"], { answer: YES });
+  const told = await agent.call("quote", { kind: "people", filters: { country: "x" } });
+  expect([told.failed, told.text], told.text).toEqual([false, expect.not.stringContaining("rate limit")]);
+  await agent.close();
 });
 
 test.each<Partial<ForeignOptions>>([{ maxPerPage: 50, clamp: true }, { maxPerPage: 50 }, { fixedPage: 50 }])(

@@ -4,7 +4,7 @@ import { costOf } from "../../src/engine/planning/cost.ts";
 import { likenessIn } from "../../src/engine/planning/likeness.ts";
 import { findNew } from "../../src/engine/planning/new-people.ts";
 import { lookFor, tellApart } from "../../src/engine/planning/presence.ts";
-import { type Counts, countingMs, ownedAddress, type SegmentMember } from "../../src/engine/planning/question.ts";
+import { type Counts, limitedMs, ownedAddress, type SegmentMember } from "../../src/engine/planning/question.ts";
 
 const SEGMENT = { department: "Sales" };
 const LIST = 1_000;
@@ -189,9 +189,11 @@ describe("how new people are like owned ones is counted", () => {
   });
 });
 
-test("minutes are those of the share that counts take, at 60 calls a minute where nobody tells", () => {
-  expect(countingMs(48)).toBe(0);
-  expect(countingMs(480)).toBe(600_000);
-  expect(countingMs(480, 600)).toBe(0);
-  expect(countingMs(4_800, 600)).toBe(600_000);
+test("minutes are those behind the first, of the share that counts take; nobody knows them where no limit is told", () => {
+  expect(limitedMs(480, 600, 0.8)).toBe(0);
+  expect(limitedMs(4_800, 600, 0.8)).toBe(540_000);
+  expect(limitedMs(4_801, 600, 0.8)).toBe(600_000);
+  expect(limitedMs(601, 600)).toBe(60_000);
+  expect(limitedMs(0, 600)).toBe(0);
+  expect([limitedMs(480, undefined), limitedMs(480, 0)]).toEqual([undefined, undefined]);
 });

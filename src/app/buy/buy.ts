@@ -97,7 +97,7 @@ function nobodyElse({ credits: cost }: Quote): CliError {
 
 function withLookUps(quoted: Quote, lookUps: Quote | undefined): Quote {
   if (lookUps === undefined) return quoted;
-  const { balanceAfter: after } = quoted;
+  const { balanceAfter: after, durationMs } = quoted;
   return {
     ...quoted,
     matches: null,
@@ -105,7 +105,7 @@ function withLookUps(quoted: Quote, lookUps: Quote | undefined): Quote {
     total: credits(quoted.total + lookUps.credits),
     balanceAfter: after === undefined ? undefined : credits(after - lookUps.credits),
     requests: quoted.requests + lookUps.requests,
-    durationMs: quoted.durationMs + lookUps.durationMs,
+    durationMs: durationMs === undefined ? undefined : durationMs + (lookUps.durationMs ?? 0),
     lookUps: { companies: lookUps.requests, credits: lookUps.credits },
   };
 }

@@ -6,16 +6,18 @@ import type { Look } from "../../engine/planning/cost.ts";
 import { likenessIn, UNLIKE } from "../../engine/planning/likeness.ts";
 import { lookFor, type Presence } from "../../engine/planning/presence.ts";
 import {
-  countingMs,
+  limitedMs,
   ownedAddress,
   requireSound,
   type SegmentMember,
+  SHARE_OF_MINUTE,
   UnsoundCountsError,
 } from "../../engine/planning/question.ts";
 import { lookBySketch } from "../../engine/planning/sketched.ts";
 import { unsoundRun } from "../../engine/purchase/failures.ts";
 import { FreeCounts } from "../../engine/purchase/free-counts.ts";
 import type { ExportDeps } from "../../engine/purchase/order.ts";
+import { perMinuteOf } from "../../engine/purchase/world.ts";
 import { canonicalJson } from "../../shared/contract/filters.ts";
 import type { CanonicalFilters } from "../../shared/contract/vocabulary.ts";
 import { duration } from "../../shared/numbers.ts";
@@ -96,15 +98,11 @@ export const freeCounts = (
   onCall?: (calls: number) => void,
 ): FreeCounts => new FreeCounts({ client: seller.client, maxCalls, now, sleep, signal, perMinute, onCall });
 
-/** How long so many free counts take, in milliseconds; 0 where one minute does. */
-export const countingTime = (
-  calls: number,
-  { perMinute }: AccountView,
-  { seller }: Pick<ExportDeps, "seller">,
-): number => countingMs(calls, perMinute ?? seller.pacer.perMinute());
+export const countingTime = (calls: number, ...of: Parameters<typeof perMinuteOf>): number | undefined =>
+  limitedMs(calls, perMinuteOf(...of), SHARE_OF_MINUTE);
 
-export const spoken = ({ ms }: { readonly ms: number }): string =>
-  ms === 0 ? "" : `, ${duration(ms)} at the rate limit`;
+export const spoken = ({ ms }: { readonly ms: number | undefined }): string =>
+  ms ? `, ${duration(ms)} at the rate limit` : "";
 
 /** @throws CliError exit 8 where counts contradict each other */
 export async function soundly<T>(so: string, hint: string, work: () => Promise<T>): Promise<T> {

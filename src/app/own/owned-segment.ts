@@ -25,7 +25,7 @@ export interface LookBounds {
 
 /** Free counts that may tell how many of a segment are owned, where it is bought as it is. */
 const QUOTE_CALLS = 10;
-/** Free counts that may find its new people then without being asked to, where they need no wait for the rate limit. */
+/** Free counts that may find its new people then without being asked to, where no known rate limit makes them wait. */
 const DIVIDE_CALLS = 100;
 
 /** The share of calls that may go into owned people whose records do not match: some moved into the segment. */
@@ -148,7 +148,7 @@ export class OwnedSegment implements Ownership {
       const sight = await this.#lookInto(this.#matching(), { counts });
       const estimate = await costWithin(sight, this.#perCredit, this.#bounds.maxCalls);
       const share = this.#shareOf(sight, estimate, counts);
-      if (estimate === undefined || share.durationMs > 0 || !isDividedUnasked(sight, estimate)) return share;
+      if (estimate === undefined || share.durationMs || !isDividedUnasked(sight, estimate)) return share;
       if (sight.sketch === undefined) await requireSound(this.#segment.filters, counts);
       return { ...share, divide: (maxRows) => sound(() => this.#divide(sight, estimate, maxRows, counts)) };
     } catch (error) {

@@ -30,7 +30,7 @@ export function quoteEntries(quote: Quote, target: Target, whole: boolean): Entr
   const matches = isNewOnly(quote) ? (quote.share?.total ?? quote.matches) : quote.matches;
   const count = matches === null ? "not known beforehand" : grouped(matches);
   const bound = STOPPED_AT[quote.bound];
-  const wait = quote.durationMs === 0 ? "no wait for" : `about ${duration(quote.durationMs)} at`;
+  const wait = quote.durationMs ? `about ${duration(quote.durationMs)} at` : "no wait for";
   return [
     target.kind === "search"
       ? ["matches", count]
@@ -49,7 +49,7 @@ export function quoteEntries(quote: Quote, target: Target, whole: boolean): Entr
     ["balance", quote.balance === undefined ? "not told" : creditsText(quote.balance)],
     ["after", afterText(quote)],
     ["requests", whole || quote.sample !== undefined ? grouped(quote.requests) : undefined],
-    ["time", whole || quote.durationMs > 0 ? `${wait} the rate limit` : undefined],
+    ["time", quote.durationMs || (whole && quote.durationMs === 0) ? `${wait} the rate limit` : undefined],
   ];
 }
 
@@ -88,7 +88,7 @@ function ownedEntries(quote: Quote, target: Target): Entries {
   }
   const lines: [string, string | undefined][] = [["people owned", `${grouped(owned)}${checked}`]];
   if (estimate === undefined || owned === 0 || quote.sample !== undefined) return lines;
-  const wait = durationMs === 0 ? "" : `, about ${duration(durationMs)}`;
+  const wait = durationMs ? `, about ${duration(durationMs)}` : "";
   const finding = `about ${counted(estimate.calls, "free count")}${wait}`;
   const isWhole = estimate.callsPerCredit === 0 && estimate.rows > 0;
   if (isNewOnly(quote)) {

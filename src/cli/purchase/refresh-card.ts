@@ -12,6 +12,7 @@ import {
 } from "../../shared/contract/money.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
 import { declined, usageError } from "../../shared/errors.ts";
+import { inSeconds } from "../../shared/numbers.ts";
 import { sameCommand } from "../arguments/export-options.ts";
 import type { Desk, Printer } from "../terminal/printer.ts";
 
@@ -50,7 +51,7 @@ export function planJson(plan: RefreshPlan, { terms }: RefreshOrder) {
     credits_at_most: creditsToNumber(plan.rows === 0 && terms.buyChanged !== true ? priceOf(0, plan.most) : plan.most),
     rebuy_credits: creditsToNumber(plan.again),
     free_calls: plan.calls,
-    rate_limited_seconds: plan.ms / 1_000,
+    rate_limited_seconds: inSeconds(plan.ms),
   };
 }
 

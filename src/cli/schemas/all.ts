@@ -12,7 +12,6 @@ import {
   list,
   map,
   maybe,
-  number,
   type Of,
   object,
   one,
@@ -26,7 +25,7 @@ import {
   titled,
   wholeNumberShape,
 } from "../../shared/schema/build.ts";
-import { quoteShape, receipt, refreshed, writtenShape } from "../../shared/schema/purchase.ts";
+import { quoteShape, rateLimited, receipt, refreshed, writtenShape } from "../../shared/schema/purchase.ts";
 import { company, filters, person, segments } from "../../shared/schema/rows.ts";
 import { KEEPING } from "./keeping.ts";
 import { SERVING } from "./serving.ts";
@@ -183,7 +182,7 @@ const refresh = some(
       credits_at_most: creditsShape,
       rebuy_credits: creditsShape,
       free_calls: wholeNumberShape,
-      rate_limited_seconds: number,
+      rate_limited_seconds: rateLimited,
     }),
   ),
 );

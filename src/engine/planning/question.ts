@@ -18,12 +18,11 @@ export interface Counts {
 
 /** Others use the key too: counts take at most this share of a minute's calls. */
 export const SHARE_OF_MINUTE = 0.8;
-const PER_MINUTE = 60;
 
-/** In milliseconds at the rate limit; 0 where one minute does. */
-export function countingMs(calls: number, perMinute: number = PER_MINUTE): number {
-  const rate = perMinute * SHARE_OF_MINUTE;
-  return calls <= rate ? 0 : Math.round(calls / rate) * 60_000;
+/** In milliseconds at the rate limit: a minute for each window behind the first; undefined where no limit is known. */
+export function limitedMs(calls: number, perMinute: number | undefined, share = 1): number | undefined {
+  if (calls === 0) return 0;
+  return perMinute ? Math.floor((calls - 1) / (perMinute * share)) * 60_000 : undefined;
 }
 
 export interface SegmentMember {

@@ -12,7 +12,7 @@ import { runMismatch } from "./failures.ts";
 import { isSet, joinedOffer, movedBetween, type SearchTarget } from "./joined.ts";
 import type { ExportDeps, ExportOptions, Trade } from "./order.ts";
 import { makeQuote, type Offer, type Quote, type QuoteInput } from "./quote.ts";
-import type { Seller } from "./world.ts";
+import { perMinuteOf, type Seller } from "./world.ts";
 
 /** The call that a target buys by, as the account names it, and its price there. */
 const PAID_CALLS = {
@@ -144,9 +144,6 @@ export const termsOf = (
   perMinute: perMinuteOf(account, deps),
   perDay: account.perDay,
 });
-
-const perMinuteOf = ({ perMinute }: AccountView, { seller }: Pick<ExportDeps, "seller">): number | undefined =>
-  perMinute ?? seller.pacer.perMinute();
 
 type Spent = QuoteInput["spent"] & { readonly price?: Credits | undefined };
 

@@ -12,8 +12,8 @@ export interface OwnedShare {
   readonly exact: boolean;
   readonly calls: number;
   readonly estimate: Cost | undefined;
-  /** How long the estimated calls take at the rate that free counts keep to, in milliseconds. */
-  readonly durationMs: number;
+  /** How long the estimated calls take at the rate of free counts, in milliseconds; undefined: no limit is known. */
+  readonly durationMs: number | undefined;
   /** What to buy so as to have the new people, where only they are bought. @param maxRows that were agreed to */
   readonly divide?: ((maxRows: number) => Promise<NewParts>) | undefined;
 }

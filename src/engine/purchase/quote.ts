@@ -13,9 +13,11 @@ import {
 } from "../../shared/contract/money.ts";
 import { grouped } from "../../shared/contract/text.ts";
 import { type CliError, declined, failed, usageError } from "../../shared/errors.ts";
+import { inSeconds } from "../../shared/numbers.ts";
 import type { Of } from "../../shared/schema/build.ts";
 import type { quoteShape, sample } from "../../shared/schema/purchase.ts";
 import { type DrawnPage, pagesOf, rowsBegun, rowsOf } from "../planning/draw.ts";
+import { limitedMs } from "../planning/question.ts";
 import type { RunState } from "../runs/journal.ts";
 import { describeTarget, type Plan, type Target } from "../runs/plan.ts";
 import type { OwnedShare } from "./ownership.ts";
@@ -47,8 +49,8 @@ export interface Quote {
   readonly balance: Credits | undefined;
   readonly balanceAfter: Credits | undefined;
   readonly requests: number;
-  /** How long the rate limit alone makes it take, in milliseconds; 0 where it does not bind. */
-  readonly durationMs: number;
+  /** How long the rate limit alone makes it take, in milliseconds; 0: not at all, undefined: none is known. */
+  readonly durationMs: number | undefined;
   /** People of several segments that are in more than one of their parts, and paid for each time. */
   readonly overlap?: number;
   /** The most rows that the service gives of one segment, where that is less than is wanted: the segment is divided. */
@@ -126,7 +128,7 @@ export function makeQuote(input: QuoteInput): Quote {
     balance,
     balanceAfter: balance === undefined ? undefined : credits(balance - cost),
     requests,
-    durationMs: rateLimited(requests, input.perMinute),
+    durationMs: limitedMs(requests, input.perMinute),
     depth:
       target.kind === "search" && !target.staff && pages === undefined && maxDepth !== undefined && maxDepth < rows
         ? maxDepth
@@ -193,10 +195,6 @@ function sizesOf({ target, spent }: QuoteInput, { counts, of }: NonNullable<Quot
     return size;
   });
 }
-
-/** Beyond the first window every further minute brings as many calls again. */
-const rateLimited = (requests: number, perMinute: number | undefined): number =>
-  perMinute === undefined || perMinute <= 0 ? 0 : Math.floor(Math.max(0, requests - 1) / perMinute) * 60_000;
 
 /** @throws CliError exit 4 where the cap still allows more than a budget has left, with something to buy */
 export function requireBudget(
@@ -330,7 +328,7 @@ export const quoteJson = (quote: Quote, target: Target): QuoteDocument => ({
   balance: creditsOrNull(quote.balance),
   balance_after: creditsOrNull(quote.balanceAfter),
   requests: quote.requests,
-  rate_limited_seconds: quote.durationMs / 1000,
+  rate_limited_seconds: inSeconds(quote.durationMs),
   max_depth: quote.depth ?? null,
   overlap: quote.overlap ?? 0,
   sample: quote.sample ?? null,

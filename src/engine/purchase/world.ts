@@ -1,7 +1,7 @@
 import type { Context } from "../../shared/context.ts";
 import type { Credits } from "../../shared/contract/money.ts";
 import type { Pacer } from "../client/pacing.ts";
-import type { ServiceClient } from "../client/types.ts";
+import type { AccountView, ServiceClient } from "../client/types.ts";
 import type { Disk } from "../runs/disk.ts";
 
 export type Clock = Pick<Context, "now" | "sleep" | "random">;
@@ -44,3 +44,7 @@ export interface Progress {
   readonly uncertain: Credits;
   readonly wait: Wait | undefined;
 }
+
+/** The rate limit that is known: the account tells it, or the headers of replies. */
+export const perMinuteOf = (account: Pick<AccountView, "perMinute">, { seller }: { readonly seller: Seller }) =>
+  account.perMinute ?? seller.pacer.perMinute();

@@ -67,6 +67,8 @@ export const receipt = object({
   forgotten: optionalProperty(said(wholeNumberShape, "rows of people whom you forgot since: paid for, and not kept")),
 });
 
+export const rateLimited = said(maybe(number), "what the rate limit alone makes it take; null where no limit is known");
+
 export const quoteShape = object({
   target: text,
   matches: maybe(wholeNumberShape),
@@ -78,7 +80,7 @@ export const quoteShape = object({
   balance: maybe(creditsShape),
   balance_after: maybe(creditsShape),
   requests: wholeNumberShape,
-  rate_limited_seconds: number,
+  rate_limited_seconds: rateLimited,
   max_depth: maybe(wholeNumberShape),
   overlap: wholeNumberShape,
   sample: maybe(sample),

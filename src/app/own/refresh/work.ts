@@ -54,7 +54,7 @@ export interface RefreshPlan {
   readonly rows: number;
   readonly most: Credits;
   readonly calls: number;
-  readonly ms: number;
+  readonly ms: number | undefined;
   /** What buying the whole segment again costs. */
   readonly again: Credits;
 }
