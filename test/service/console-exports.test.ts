@@ -508,6 +508,44 @@ describe("an export", () => {
     expect(await buy(page, next, 1_000)).toMatchObject({ id: expect.any(String) });
   });
 
+  test("of a key is seen, told of in quotes, loaded and continued by the key that replaced it, and by no other", async () => {
+    const gate = gated();
+    const { page, service } = await serve({ wrapEngine: gate.wrapEngine });
+    await service.store.updateKey(service.keyId, { maxCredits: parseCredits(4_000) as never });
+    const made = async (more: object = {}) =>
+      (await createKey(service.store, { name: "next", mode: "live", now: Date.now, ...more })).key;
+    const session = await page.signIn({ key: service.key });
+    gate.close();
+    const { id } = await buy(page, session);
+    await gate.arrival();
+    await page.call(session, "POST", `/exports/${id}/stop`);
+    gate.open();
+    expect(await page.bought(session, id)).toMatchObject({ state: "stopped", rows: 1_000 });
+    const [heirKey, otherKey] = [
+      await made({ rotatedFrom: service.keyId }),
+      await made({ maxCredits: parseCredits(9) }),
+    ];
+    const [heir, other] = [await page.signIn({ key: heirKey }), await page.signIn({ key: otherKey })];
+    const quote = async (of: Session) => (await page.call(of, "POST", "/quote", { filters: {} })).json;
+    const before = await quote(heir);
+    expect([before.bought, (await quote(other)).bought]).toMatchObject([[{ id, state: "stopped", rows: 1_000 }], []]);
+    await service.store.revokeKey(service.keyId);
+    expect((await page.call(heir, "POST", `/exports/${id}/continue`)).status).toBe(200);
+    expect(await page.bought(heir, id)).toMatchObject({ state: "ready", rows: 2_000, credits: 2_000 });
+    const file = async (key: string) =>
+      await page.send("GET", `/exports/${id}.ndjson`, {
+        headers: { authorization: `Bearer ${key}`, "sec-fetch-site": undefined },
+      });
+    const text = await download(page, heir, id);
+    expect(text.trim().split("\n")).toHaveLength(2_000);
+    expect((await file(heirKey)).text).toBe(text);
+    for (const { status } of [await page.call(other, "GET", `/exports/${id}/ndjson`), await file(otherKey)])
+      expect(status).toBe(404);
+    const listed = async (of: Session) => (await page.call(of, "GET", "/exports")).json.exports;
+    expect([await listed(heir), await listed(other)]).toMatchObject([[{ id }], []]);
+    expect(await service.store.verify()).toEqual([]);
+  });
+
   test("waits for the calls of its plan, and stops with those of the day", async () => {
     const clock = { now: Date.parse("2026-03-01T12:00:00Z") };
     const waits: number[] = [];

@@ -786,6 +786,7 @@ export function conformance(name: string, makeBackend: () => Promise<Backend>): 
       it("stop each other's exports of the console, keep what was bought, and take no page back", async () => {
         const other = await backend.another(now);
         const item = exportItem({ id: "e1", createdAt: time });
+        const origin = item.keyId;
         const any = () => undefined;
         expect([await store.console.enterExport(item, any), await other.console.enterExport(item, any)]).toEqual([
           true,
@@ -801,21 +802,22 @@ export function conformance(name: string, makeBackend: () => Promise<Backend>): 
         expect(await store.console.advanceExport(first)).toBe(false);
         expect(await other.console.export(ACCOUNT, "e1")).toEqual({
           ...second,
+          origin,
           state: "stopped",
           why: "you stopped it",
         });
         expect(await other.console.export("nobody", "e1")).toBeUndefined();
         const next = { ...second, price: c(2), turn: 1 };
         expect(await Promise.all([store, other].map((one) => one.console.enterExport(next, any)))).toContain(false);
-        expect(await other.console.export(ACCOUNT, "e1")).toEqual(next);
+        expect(await other.console.export(ACCOUNT, "e1")).toEqual({ ...next, origin });
         // Whoever bought in the turn before has no say any more; what it bought counts.
         expect(await store.console.stopExport(item, "the price rose", 0)).toBe(false);
         expect(await store.console.advanceExport(second)).toBe(false);
         expect(await other.console.advanceExport(next)).toBe(true);
-        expect(await other.console.exports(item, "buying")).toEqual([{ ...next, origin: item.keyId }]);
+        expect(await other.console.exports(item, "buying")).toEqual([{ ...next, origin }]);
         const third = { ...next, pages: 3, rows: 3_000, credits: c(4_000) };
         expect(await store.console.advanceExport({ ...third, turn: 0 })).toBe(false);
-        expect(await store.console.export(ACCOUNT, "e1")).toEqual({ ...third, state: "ready" });
+        expect(await store.console.export(ACCOUNT, "e1")).toEqual({ ...third, origin, state: "ready" });
         expect(await store.console.enterExport({ ...third, turn: 2 }, any)).toBe(false);
         expect(await other.console.exports(item, "buying")).toEqual([]);
       });

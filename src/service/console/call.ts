@@ -5,7 +5,7 @@ import type { CanonicalFilters } from "../../shared/contract/vocabulary.ts";
 import { type RateLimiter, type SmallCounts, weightOf } from "../http/limits.ts";
 import type { ServerTimeouts } from "../http/options.ts";
 import type { KeyMode, Scope, Spender, StoredKey } from "../ledger/ledger.ts";
-import type { ConsoleExport, ConsoleRole } from "../ledger/records.ts";
+import type { ConsoleRole, StoredExport } from "../ledger/records.ts";
 import type { Exports, ExportsOptions } from "./exports.ts";
 import { ConsoleRefusal, type consoleGuard } from "./guard.ts";
 import type { Sessions, Visitor } from "./sessions.ts";
@@ -42,8 +42,8 @@ export const EVERYBODY: readonly ConsoleRole[] = ["owner", "viewer", "key"];
 export const BUYERS: readonly ConsoleRole[] = ["owner", "key"];
 export const OWNERS: readonly ConsoleRole[] = ["owner"];
 
-/** An export that the session may see: a key sees its own. @throws ConsoleRefusal 404 */
-export async function exportOf({ params, parts, visitor }: ConsoleCall): Promise<ConsoleExport> {
+/** An export that the session may see: a key sees those of its chain of rotations. @throws ConsoleRefusal 404 */
+export async function exportOf({ params, parts, visitor }: ConsoleCall): Promise<StoredExport> {
   const item = await parts.store.console.export(visitor.account.id, params.id ?? "");
   if (item !== undefined && maySee(visitor.key)(item)) return item;
   throw new ConsoleRefusal(404, "no_export", "there is no such export");
@@ -51,8 +51,8 @@ export async function exportOf({ params, parts, visitor }: ConsoleCall): Promise
 
 export const maySee =
   (key: StoredKey | undefined) =>
-  (item: ConsoleExport): boolean =>
-    key === undefined || item.keyId === key.id;
+  (item: StoredExport): boolean =>
+    key === undefined || item.origin === key.origin;
 
 export const bad = (message: string): ConsoleRefusal => new ConsoleRefusal(422, "invalid", message);
 

@@ -12,7 +12,7 @@ import type { ConsoleExport } from "../ledger/records.ts";
 import { assertScope, Problem, problemOf } from "../problem.ts";
 import { ACCOUNT_ENDPOINTS } from "./account.ts";
 import { type Asset, assetFrom } from "./assets.ts";
-import { BUYERS, bad, byOf, type ConsoleEndpoint, type ConsoleParts, chosen, exportOf } from "./call.ts";
+import { BUYERS, bad, byOf, type ConsoleEndpoint, type ConsoleParts, chosen, exportOf, maySee } from "./call.ts";
 import { Exports, type ExportsOptions, storedPages } from "./exports.ts";
 import { CONSOLE_HEADERS, ConsoleRefusal, consoleGuard } from "./guard.ts";
 import { SEGMENT_ENDPOINTS } from "./segment.ts";
@@ -42,8 +42,8 @@ function addExportFiles(app: FastifyInstance, admission: Admission, opened: Open
     const { file } = request.params as { readonly file: string };
     const [, id = "", format] = /^([0-9a-f]{16})\.(csv|ndjson)$/.exec(file) ?? [];
     const item = await parts.store.console.export(key.accountId, id);
-    // A capped key has what it bought itself: its cap is a wall for what others paid for too.
-    const isOwn = item?.keyId === key.id || (await parts.store.key(key.id))?.budget === null;
+    // A capped key has what its chain bought: its cap is a wall for what others paid for too.
+    const isOwn = item && (maySee(key)(item) || (await parts.store.key(key.id))?.budget === null);
     if (item?.mode !== key.mode || !isOwn)
       throw new Problem(404, ["this key has no such export; /exports/ID.csv or .ndjson"]);
     const { headers, rows } = await fileOf(parts, item, format as Format);

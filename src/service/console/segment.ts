@@ -5,7 +5,7 @@ import { facetsOf, onOneVersion } from "../admin/datasets.ts";
 import { readFacets } from "../http/requests.ts";
 import { timeOf } from "../ledger/clock.ts";
 import { type KeyMode, leftOfCap, type Spender, type StoredKey } from "../ledger/ledger.ts";
-import type { ConsoleExport, Standing } from "../ledger/records.ts";
+import type { ConsoleExport, Standing, StoredExport } from "../ledger/records.ts";
 import { hashOf } from "../money/keys.ts";
 import {
   amountOf,
@@ -169,7 +169,7 @@ async function quote(call: ConsoleCall) {
 function boughtOf(
   call: ConsoleCall,
   { filters, version }: Pick<Quote, "filters" | "version">,
-  all: readonly ConsoleExport[],
+  all: readonly StoredExport[],
 ) {
   const { parts, visitor } = call;
   const segmentOf = (text: string) => filtersOf({ body: { filters: JSON.parse(text) } }).text;

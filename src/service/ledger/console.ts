@@ -20,14 +20,14 @@ import type {
   ConsoleRole,
   ConsoleSession,
   ConsoleStore,
-  ListedExport,
   Standing,
+  StoredExport,
 } from "./records.ts";
 import { IDEMPOTENCY_TTL_MS, pageKey } from "./records.ts";
 
 const SESSION_COLUMNS = "id, hash, proof_hash, account_id, role, key_hash, created_at, seen_at, expires_at";
-const EXPORT_COLUMNS =
-  "id, account_id, mode, key_id, filters, version, profiles, per_page, price, created_at, state, why, pages, row_count AS rows, credits, seen_at, turn";
+const EXPORT_COLUMNS = `id, account_id, mode, key_id, filters, version, profiles, per_page, price, created_at, state, why, pages, row_count AS rows, credits, seen_at, turn,
+  COALESCE((SELECT k.origin FROM keys k WHERE k.id = key_id), key_id) AS origin`;
 
 const OR_NOTHING = "ON CONFLICT (id) DO NOTHING";
 
@@ -91,7 +91,7 @@ function exportsOf(database: LedgerDatabase, now: () => number) {
         id,
       ),
     exports: async ({ accountId, mode }, state) =>
-      (await database.read(exportsSql(state), accountId, mode)).map((row): ListedExport => storedExport(row)),
+      (await database.read(exportsSql(state), accountId, mode)).map(storedExport),
     async advanceExport({ credits: spent, id, pages, rows, seenAt, turn }) {
       // A page is bought before it is written down, and its key gives it again for nothing: no sync is needed.
       const sql = `UPDATE console_exports SET pages = $1, row_count = $2, credits = $3, seen_at = $4,
@@ -157,8 +157,7 @@ const PAGE_IN_FLIGHT = `SELECT amount FROM holds
 
 /** What is being bought first: it needs money, however many were asked for since. */
 const exportsSql = (state?: ConsoleExport["state"]): string =>
-  `SELECT ${EXPORT_COLUMNS}, COALESCE((SELECT k.origin FROM keys k WHERE k.id = key_id), key_id) AS origin
-    FROM console_exports WHERE account_id = $1 AND mode = $2
+  `SELECT ${EXPORT_COLUMNS} FROM console_exports WHERE account_id = $1 AND mode = $2
     ${state === undefined ? "" : `AND state = '${state}'`} ORDER BY state <> 'buying', created_at DESC, id LIMIT 200`;
 
 /** Under the lock of the balance: of two at once the second sees the first. */
@@ -176,9 +175,7 @@ function* enterExport(
   const last = before === undefined ? -1 : Number(before.turn);
   if (last !== turn - 1) return repeated && last === turn;
   const [key] = yield* statementRows(`${KEY_DETAILS} WHERE k.id = $1`, keyId);
-  const others = (yield* statementRows(exportsSql(), accountId, mode))
-    .map((row): ListedExport => storedExport(row))
-    .filter((one) => one.id !== id);
+  const others = (yield* statementRows(exportsSql(), accountId, mode)).map(storedExport).filter((one) => one.id !== id);
   const [own] = yield* statementRows(PAGE_IN_FLIGHT, accountId, mode, pageKey(item, Number(before?.pages ?? 0)));
   const without = ({ held }: { readonly held: Credits }) => ({ held: credits(held - ((own?.amount ?? 0n) as bigint)) });
   const [{ balance, ...all }, budget] = [moneyOf(money), key && keyDetail(key).budget];
@@ -211,5 +208,5 @@ function* endSession(id: string, actor: string, at: number): Steps<boolean> {
 
 const storedSession = (row: Row): ConsoleSession => storedFields(row, ["createdAt", "seenAt", "expiresAt"]);
 
-const storedExport = <Item extends ConsoleExport>(row: Row): Item =>
+const storedExport = (row: Row): StoredExport =>
   storedFields(row, ["profiles", "perPage", "createdAt", "pages", "rows", "seenAt", "turn"]);

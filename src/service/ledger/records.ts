@@ -64,8 +64,8 @@ export interface ConsoleExport extends Place {
   readonly turn: number;
 }
 
-/** With the first key of the chain that its key is of: they share one cap. */
-export interface ListedExport extends ConsoleExport {
+/** With the first key of the chain of rotations that its key is of: they share one cap, and what they bought. */
+export interface StoredExport extends ConsoleExport {
   readonly origin: string;
 }
 
@@ -84,7 +84,7 @@ export interface Standing {
   readonly balance: Credits;
   readonly held: Credits;
   readonly budget: KeyBudget | null | undefined;
-  readonly exports: readonly ListedExport[];
+  readonly exports: readonly StoredExport[];
 }
 
 /** What the console keeps beside the ledger: nobody's money, and no record of a person. */
@@ -105,8 +105,8 @@ export interface ConsoleStore {
    * @param assertFree is asked in the same transaction, and throws. @returns false where another began it
    */
   enterExport(item: ConsoleExport, assertFree: (now: Standing) => void): Promise<boolean>;
-  export(accountId: string, id: string): Promise<ConsoleExport | undefined>;
-  exports(place: Place, state?: ExportState): Promise<readonly ListedExport[]>;
+  export(accountId: string, id: string): Promise<StoredExport | undefined>;
+  exports(place: Place, state?: ExportState): Promise<readonly StoredExport[]>;
   /** One page more, noted in any case: with the last it is ready. @returns whether its turn goes on */
   advanceExport(item: ConsoleExport): Promise<boolean>;
   /** Whoever is buying it, in any process, ends with the page in flight. @param turn and no later one */
