@@ -30,7 +30,7 @@ const open = raw<Readonly<Record<string, unknown>>>({ type: "object" });
 
 /** A segment: told whole where a client reads what a tool takes, any object where it is checked. */
 type Filters = typeof open;
-const like = raw<Readonly<Record<string, unknown>>>({ type: "object", description: "filters, as in quote" });
+const like = raw<Readonly<Record<string, unknown>>>({ type: "object", description: "as in quote" });
 
 const inputs = (filters: Filters) => ({
   account: object({}),

@@ -101,7 +101,6 @@ export const runMismatch = (run: string, differences: readonly string[], hint?: 
     next: `headcount runs export ${run}`,
   });
 
-/** @throws CliError exit 5 where a run is over, and something would be bought by it */
 export function requireGoing(
   { id, plan: { target }, state: { ended } }: RunReader,
   rest: { readonly credits: Credits },
@@ -142,7 +141,6 @@ export const STOPPED_AT: { readonly [Bound in Receipt["bound"]]?: string } = {
   agreed: "what was agreed to",
 };
 
-/** @param rest rows that may still come; null: nobody knows how many */
 export function notComplete(receipt: Receipt, rest: number | null): CliError {
   const { received, count, bound } = receipt;
   return incomplete(
@@ -226,9 +224,11 @@ const SPOILT = new Set(["price_moved", "impossible_charge", "page_too_long", "dr
 
 const ENDS: Readonly<Record<string, EndedRecord["how"]>> = { dataset_moved: "stale", pipe_closed: "closed" };
 
-export function endOf(failure: CliError, { state }: RunReader): EndedRecord["how"] | undefined {
+export function endOf(failure: CliError, { plan, state }: RunReader): EndedRecord["how"] | undefined {
   const { code, category } = failure;
-  const isOver = SPOILT.has(code) || category === "not_found";
+  // A company that came empty and was charged: the others are bought all the same.
+  const isEmpty = plan.target.kind === "enrich" && code === "price_moved";
+  const isOver = category === "not_found" || (SPOILT.has(code) && !isEmpty);
   return isOver && pendingUnits(state).length === 0 ? "over" : ENDS[code];
 }
 
