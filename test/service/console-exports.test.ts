@@ -30,6 +30,16 @@ const buy = async (page: ConsoleClient, session: Session, profiles = 2_000) => {
   expect([status, json.allowed]).toEqual([200, true]);
   return (await page.call(session, "POST", "/exports", { quote_id: json.quote_id })).json;
 };
+/** One of two pages, which is stopped behind its first. */
+const half = async (page: ConsoleClient, session: Session, gate: ReturnType<typeof gated>): Promise<string> => {
+  gate.close();
+  const { id } = await buy(page, session);
+  await gate.arrival();
+  await page.call(session, "POST", `/exports/${id}/stop`);
+  gate.open();
+  expect(await page.bought(session, id)).toMatchObject({ state: "stopped", rows: 1_000, credits: 1_000 });
+  return id;
+};
 const download = async (page: ConsoleClient, session: Session, id: string): Promise<string> =>
   (await page.call(session, "GET", `/exports/${id}/ndjson`)).text;
 
@@ -136,16 +146,7 @@ describe("an export", () => {
     const { page: here, service } = await serve({ wrapEngine: gate.wrapEngine, credits: 4_000 });
     const { page: there } = await serve({ ledger: service.ledger });
     const [mine, theirs] = [await here.enter(), await there.enter()];
-    const halves: string[] = [];
-    for (const _ of [1, 2]) {
-      gate.close();
-      const { id } = await buy(here, mine);
-      await gate.arrival();
-      await here.call(mine, "POST", `/exports/${id}/stop`);
-      gate.open();
-      expect(await here.bought(mine, id)).toMatchObject({ state: "stopped", rows: 1_000 });
-      halves.push(id);
-    }
+    const halves = [await half(here, mine, gate), await half(here, mine, gate)];
     await service.store.deduct("default", "live", parseCredits(500) as never, { note: "a correction" });
     gate.close();
     const goOn = (id: string | undefined, body = {}) => here.call(mine, "POST", `/exports/${id}/continue`, body);
@@ -276,12 +277,7 @@ describe("an export", () => {
     const session = await page.enter();
     const price = (each: string) =>
       service.store.setPlan("default", { costs: { person_search: parseCredits(each) as never } });
-    gate.close();
-    const { id } = await buy(page, session);
-    await gate.arrival();
-    await page.call(session, "POST", `/exports/${id}/stop`);
-    gate.open();
-    expect(await page.bought(session, id)).toMatchObject({ state: "stopped", credits: 1_000 });
+    const id = await half(page, session, gate);
     await price("2");
     const refused = await page.call(session, "POST", `/exports/${id}/continue`);
     expect([refused.status, refused.json.code]).toEqual([409, "price_changed"]);
@@ -515,12 +511,7 @@ describe("an export", () => {
     const made = async (more: object = {}) =>
       (await createKey(service.store, { name: "next", mode: "live", now: Date.now, ...more })).key;
     const session = await page.signIn({ key: service.key });
-    gate.close();
-    const { id } = await buy(page, session);
-    await gate.arrival();
-    await page.call(session, "POST", `/exports/${id}/stop`);
-    gate.open();
-    expect(await page.bought(session, id)).toMatchObject({ state: "stopped", rows: 1_000 });
+    const id = await half(page, session, gate);
     const [heirKey, otherKey] = [
       await made({ rotatedFrom: service.keyId }),
       await made({ maxCredits: parseCredits(9) }),
@@ -611,12 +602,7 @@ describe("an export", () => {
     const refused = await page.call(session, "POST", "/exports", { quote_id: quote.quote_id });
     expect([refused.status, refused.json.code]).toEqual([409, "dataset_moved"]);
     expect(await liveBalance(service)).toBe(10_000);
-    gate.close();
-    const { id } = await buy(page, session);
-    await gate.arrival();
-    await page.call(session, "POST", `/exports/${id}/stop`);
-    gate.open();
-    expect(await page.bought(session, id)).toMatchObject({ state: "stopped", rows: 1_000 });
+    const id = await half(page, session, gate);
     dataset.version = "-third";
     await page.call(session, "POST", `/exports/${id}/continue`);
     const stopped = await page.bought(session, id);

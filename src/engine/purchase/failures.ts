@@ -93,11 +93,11 @@ export const datasetMoved = (from: string | null, to: string): CliError =>
     `the service changed its dataset from ${from} to ${to} while this run was at work; pages of both do not make one list`,
   );
 
+const writesStock = (run: string): string => `headcount runs export ${run} writes what it holds at 0 credits`;
+
 export const runMismatch = (run: string, differences: readonly string[], hint?: string): CliError =>
   incomplete("run_mismatch", `run ${run} cannot be continued: ${differences.join("; ")}; nothing was spent`, {
-    hint:
-      hint ??
-      `headcount runs export ${run} writes what it holds at 0 credits; the same command with --again buys everything anew`,
+    hint: hint ?? `${writesStock(run)}; the same command with --again buys everything anew`,
     next: `headcount runs export ${run}`,
   });
 
@@ -107,11 +107,7 @@ export function requireGoing(
 ): void {
   if (ended?.how !== "over" || rest.credits === 0n) return;
   const isList = target.kind === "search" && target.list !== undefined;
-  throw runMismatch(
-    id,
-    [ended.why],
-    isList ? `headcount runs export ${id} writes what it holds at 0 credits` : undefined,
-  );
+  throw runMismatch(id, [ended.why], isList ? writesStock(id) : undefined);
 }
 
 export const staleRun = (run: string, moved: string, category: "incomplete" | "declined", anew: string): CliError =>
@@ -119,7 +115,7 @@ export const staleRun = (run: string, moved: string, category: "incomplete" | "d
     code: "stale_run",
     category,
     message: `run ${run} cannot be continued: ${moved}; nothing was spent`,
-    hint: `headcount runs export ${run} writes what it holds at 0 credits; ${anew}`,
+    hint: `${writesStock(run)}; ${anew}`,
     next: `headcount runs export ${run}`,
   });
 

@@ -43,10 +43,6 @@ export interface ReceiptInput {
   readonly again?: number | undefined;
 }
 
-interface PagesTwice extends Pick<ReceiptInput, "distinct" | "outcome"> {
-  readonly run: Pick<Run, "plan">;
-}
-
 export function buildReceipt(input: ReceiptInput): Receipt {
   const { run, quote, distinct, outcome, finishedAt, narrowed = null } = input;
   const { plan, state } = run;
@@ -124,7 +120,7 @@ function whyShort({ run, quote, distinct, outcome, maxCredits }: ReceiptInput): 
   if (wall !== undefined) {
     return `the service does not go deeper than row ${grouped(wall.depth)} of this segment ("${wall.detail}"): ${came}; split the segment by another filter`;
   }
-  const twice = cameTwice(run, quote, distinct, outcome);
+  const twice = cameTwice({ run, quote, distinct, outcome });
   if (twice !== null) return twice;
   if (least !== undefined && quote.sample !== undefined) {
     return `what cap and balance leave does not pay for the next page of the sample: ${came}`;
@@ -167,14 +163,17 @@ function whyShort({ run, quote, distinct, outcome, maxCredits }: ReceiptInput): 
   return `the service gave ${grouped(rows)} of the ${grouped(rows + fewer)} profiles that it counted; nothing was charged for the missing ${grouped(fewer)}${why}`;
 }
 
-export function pagesTwice({ run: { plan }, distinct, outcome }: PagesTwice): number {
+type TwiceInput = Pick<ReceiptInput, "run" | "distinct" | "outcome">;
+
+export function pagesTwice({ run: { plan }, distinct, outcome }: TwiceInput): number {
   const isApart = plan.target.kind === "search" && (plan.overlap ?? 0) === 0;
   return Math.max(isApart ? distinct.repeatedPages : 0, Number(outcome.repeated));
 }
 
-function cameTwice({ state, plan }: Run, quote: Quote, distinct: Distinct, outcome: Doubled): string | null {
+function cameTwice({ run, quote, distinct, outcome }: TwiceInput & Pick<ReceiptInput, "quote">): string | null {
+  const { state, plan } = run;
   const { overlap = 0 } = plan;
-  const pages = pagesTwice({ run: { plan }, distinct, outcome });
+  const pages = pagesTwice({ run, distinct, outcome });
   if (pages > 0) {
     const rows =
       distinct.distinct < state.rows

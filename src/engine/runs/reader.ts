@@ -195,18 +195,19 @@ export class RunReader {
     const { units, misses } = this.state;
     // Who was asked for and not found is none of them.
     if (target.kind === "enrich") return matches && matches - misses;
-    const settled = [...units.values()].filter((unit) => unit.settled !== undefined);
+    const all = [...units.values()];
     if (target.kind === "employees") {
       if (misses >= target.companies.length) return 0;
-      const missing = new Set(settled.flatMap((unit) => (unit.settled?.miss === true ? unit.intent.target : [])));
+      const missing = new Set(all.flatMap(({ intent, settled }) => (settled?.miss === true ? intent.target : [])));
       return matches && [...missing].reduce((rest, at) => rest - rowsAt(this.plan.counts?.[at] ?? 0, target), matches);
     }
     if (matches === null || parts !== undefined) return matches;
-    return settled.reduce((most, unit) => Math.max(most, unit.settled?.total ?? 0), matches);
+    return all.reduce((most, { settled }) => Math.max(most, settled?.total ?? 0), matches);
   }
 
   get rest(): number | null {
-    return this.matches && Math.max(0, this.matches - this.state.rows);
+    const { matches, state } = this;
+    return matches && Math.max(0, matches - state.rows);
   }
 
   receipt(): Promise<unknown> {
