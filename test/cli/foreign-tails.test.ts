@@ -524,3 +524,17 @@ test("what a budget has left is not passed by pages of one size either", async (
   expect([told.failed, service.charged()], told.text).toEqual([true, 25]);
   await agent.close();
 });
+
+test("an agent is not told that a new quote goes on with a run that is over", async () => {
+  const { u, service } = await foreignScene({ people: 2_500, paging: "offset" });
+  const agent = await startAgent(u, ["--max-credits", "9000"], { answer: YES });
+  try {
+    const quote = () => agent.call("quote", { kind: "people", filters: { country: "x" } });
+    const bought = await agent.call("buy", { quote_id: String((await quote()).data.quote_id) });
+    expect(bought.text).toMatch(/gave a page twice[\s\S]*keeps 2,000 rows for 2,000 credits\n/);
+    expect((await quote()).text).toContain("cannot be continued: the service gave a page twice");
+  } finally {
+    await agent.close();
+  }
+  expect(service.charged()).toBe(2_000);
+});

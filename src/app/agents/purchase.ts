@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { stateDir } from "../../engine/connections/paths.ts";
 import { isNewOnly, newPeopleIn } from "../../engine/purchase/owned.ts";
 import { paidAgain, paidAgainText, paidTwiceText, rowsToBuy } from "../../engine/purchase/quote.ts";
+import { isResumable } from "../../engine/runs/reader.ts";
 import { ARGUMENTS, hintsFor, questionsTo } from "../../shared/contract/hints.ts";
 import {
   type Credits,
@@ -127,10 +128,11 @@ async function withWhatIsKept(error: unknown, run: string, { context }: AgentWor
   const { rows, settled, uncertain, pending } = summary;
   const unsure = uncertain > 0n ? `, ${formatCreditsGrouped(uncertain)} uncertain` : "";
   const open = pending > 0 ? `, ${counted(pending, "request")} without a reply` : "";
+  const goesOn = isResumable(summary) ? "; a new quote for the same goes on with it" : "";
   return failure.with({
     details: [
       ...failure.details,
-      `run ${run} keeps ${counted(rows, "row")} for ${formatCreditsGrouped(settled)} credits${unsure}${open}; a new quote for the same goes on with it`,
+      `run ${run} keeps ${counted(rows, "row")} for ${formatCreditsGrouped(settled)} credits${unsure}${open}${goesOn}`,
     ],
   });
 }
