@@ -264,6 +264,34 @@ describe("employees", () => {
     expect(u.read("m.txt")).toBe("no-such-company\n");
     expect(await someone().run(["employees", "no-such-company", "--limit", "5", "--yes"])).toMatchObject({ code: 6 });
   });
+
+  test("nobody is counted where nobody is known: a row may be asked for, and is none of those that match", async () => {
+    const u = someone();
+    const slug = slugs[0] ?? "";
+    const there = await employeesOf(slug);
+    const argv = ["employees", "no-such-company", slug];
+    const { stdout } = await u.run([...argv, "--dry-run", "--json"]);
+    expect(JSON.parse(stdout)).toMatchObject({ matches: there, rows: there + 1, credits: there + 1 });
+    const card = await u.run([...argv, "--dry-run"]);
+    expect(card.stdout).toMatch(new RegExp(`profiles +at most ${there}\n`));
+    expect(card.stdout).toMatch(/uncounted +at most 1 row, one of each company where nobody is counted\n/);
+    expect((await u.run(["employees", slug, "--dry-run"])).stdout).not.toContain("uncounted");
+    const first = await u.run([...argv, "--limit", "1", "--yes", "-o", "e.csv", "--receipt", "r.json"]);
+    expect(first.code).toBe(0);
+    expect(JSON.parse(u.read("r.json"))).toMatchObject({ count: there, wanted: 1, received: 1, misses: 1 });
+    const rest = await u.run(["resume", "last", "--limit", `${there + 1}`, "--max-credits", `${there + 1}`, "--yes"]);
+    expect(rest.stderr).toContain(`${there - 1} to buy for ${there - 1} credits`);
+    expect(rest.code).toBe(0);
+    expect(readCsv(u.read("e.csv"))).toHaveLength(there);
+  });
+
+  test("of a company that is not known no more is left to buy than might have been", async () => {
+    const u = someone();
+    const argv = ["employees", "no-such.example", domains[0] ?? "", "--per-company", "3", "-o", "e.csv"];
+    expect((await u.run([...argv, "--limit", "1", "--yes"])).code).toBe(0);
+    const rest = await u.run(["resume", "last", "--limit", "9", "--max-credits", "9", "--yes"]);
+    expect(rest.stderr).toContain("2 to buy for 2 credits");
+  });
 });
 
 describe("one company that costs more than a shrug", () => {

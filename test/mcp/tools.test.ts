@@ -88,6 +88,18 @@ test("employees and lists of companies are kinds of a quote", async () => {
   expect(enriched.text).toContain("1 company not found");
 });
 
+test("a quote says at most where no more may come, at one company where nobody is counted too; so does its question", async () => {
+  const agent = await start(["--max-credits", "50"]);
+  const quote = await agent.call("quote", { kind: "employees", companies: ["no-such-company"] });
+  expect(quote.text).toContain("at most 1 row for 1 credit");
+  expect(quote.data).toMatchObject({ profiles: 1, credits: 1, notice: expect.stringContaining("nobody is counted") });
+  const bought = await agent.call("buy", { quote_id: quote.data.quote_id });
+  expect(bought.text).toContain("nothing was charged");
+  expect(agent.questions).toEqual([
+    expect.stringMatching(/^Spend at most 1 credit on at most 1 profile: employees no-such-company\?/),
+  ]);
+});
+
 test.each([
   ["count_people", { filters: { contry: "france" } }, /unknown filter.*contry.*did you mean country\?/s],
   ["count_people", { filters: { connections_min: 5, connections_max: 1 } }, /connections_min/],

@@ -6,6 +6,7 @@ import type {
   Server,
   ServerContext,
 } from "@modelcontextprotocol/server";
+import { leastOrMost } from "../../engine/purchase/owned.ts";
 import { paidAgain, rowsToBuy } from "../../engine/purchase/quote.ts";
 import { spokenTarget } from "../../engine/runs/plan.ts";
 import { creditsText, formatCreditsGrouped } from "../../shared/contract/money.ts";
@@ -109,9 +110,10 @@ async function requireRoom({ command, continues, isTest, quote }: HeldQuote, wor
 
 async function ask(offer: HeldQuote, { sdk, codec, ctx, world }: ConsentAsking): Promise<InputRequiredResult> {
   const { quote, target } = offer;
-  const spend = `Spend ${creditsText(quote.credits)}`;
+  const most = leastOrMost(quote, target);
+  const spend = `Spend ${most}${creditsText(quote.credits)}`;
   const rows = rowsToBuy(quote);
-  const what = target.kind === "enrich" ? counted(rows, "company", "companies") : counted(rows, "profile");
+  const what = target.kind === "enrich" ? counted(rows, "company", "companies") : `${most}${counted(rows, "profile")}`;
   const again = paidAgain(quote) === 0 ? "" : ` Up to ${grouped(paidAgain(quote))} of them are owned already.`;
   const rest = formatCreditsGrouped(await leftOf(world, offer.isTest));
   const state = { quote: offer.id, question: world.quotes.ask(offer.id) };

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { stateDir } from "../../engine/connections/paths.ts";
-import { isNewOnly, newPeopleIn } from "../../engine/purchase/owned.ts";
-import { paidAgain, paidAgainText, paidTwiceText, rowsToBuy } from "../../engine/purchase/quote.ts";
+import { isNewOnly, leastOrMost, newPeopleIn } from "../../engine/purchase/owned.ts";
+import { paidAgain, paidAgainText, paidTwiceText, rowsToBuy, uncountedText } from "../../engine/purchase/quote.ts";
 import { isResumable } from "../../engine/runs/reader.ts";
 import { ARGUMENTS, hintsFor, questionsTo } from "../../shared/contract/hints.ts";
 import {
@@ -60,10 +60,11 @@ export async function quoteTool(input: Input<"quote">, world: AgentWorld) {
   const { quote: offered, isTest, target } = offer;
   const rest = world.budget === undefined ? undefined : await leftOf(world, isTest);
   const why = whyNot(offer, rest);
-  const notice = paidAgainNotice(offer);
+  const notice = noticeOf(offer);
   const isUnknown = again === true || (target.kind === "employees" && offered.share === undefined);
   const fresh = (isNewOnly(offered) ? newPeopleIn(offered.share) : undefined) ?? Number.MAX_VALUE;
   return {
+    most: leastOrMost(offered, target),
     quote_id: offer.id,
     profiles: Math.min(rowsToBuy(offered), fresh),
     yours: isUnknown ? null : target.kind === "enrich" ? offered.kept : (offered.share?.owned ?? 0),
@@ -80,9 +81,10 @@ export async function quoteTool(input: Input<"quote">, world: AgentWorld) {
   };
 }
 
-function paidAgainNotice({ quote: offered, target }: HeldQuote): string | undefined {
-  const twice = paidTwiceText(offered, target);
-  return paidAgainText(offered, target, "new_only") ?? (twice && `paid twice: ${twice}`);
+function noticeOf({ quote: offered, target }: HeldQuote): string | undefined {
+  const [twice, uncounted] = [paidTwiceText(offered, target), uncountedText(offered, target)];
+  const others = [twice && `paid twice: ${twice}`, uncounted && `uncounted: ${uncounted}`];
+  return [paidAgainText(offered, target, "new_only"), ...others].filter((each) => each).join("; ") || undefined;
 }
 
 function whyNot({ quote: { balance, credits } }: HeldQuote, rest: Credits | undefined): string | undefined {

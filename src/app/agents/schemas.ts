@@ -116,7 +116,7 @@ const outputs = {
     ...each(maybe(number), "balance_after", "budget_left"),
     allowed: flag,
     why_not: optionalProperty(text),
-    notice: optionalProperty(said(text, "what would be paid for again")),
+    notice: optionalProperty(said(text, "paid for again, or uncounted")),
     hints,
   }),
   read_rows: object({

@@ -128,9 +128,8 @@ const TOOLS: { readonly [Name in ToolName]: Tool<Name> } = {
     description:
       "Price people of a segment (filters, profiles), employees of companies, or enrich of companies. Binds for ten minutes and one buy. Free.",
     call: async (input, world) => {
-      const structured = await quoteTool(input, world);
+      const { most, ...structured } = await quoteTool(input, world);
       const { credits, notice, profiles, why_not: why, yours } = structured;
-      const most = input.kind === "enrich" ? "at most " : "";
       const price = `${most}${counted(profiles, "row")} for ${counted(credits, "credit")}`;
       const rows = profiles === 0 && credits === 0 ? "nothing to buy" : price;
       const owned = notice ?? (yours ? `${grouped(yours)} ${yours === 1 ? "is" : "are"} yours already` : undefined);

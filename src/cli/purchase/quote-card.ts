@@ -1,11 +1,12 @@
 import { STOPPED_AT } from "../../engine/purchase/failures.ts";
-import { isNarrowed, isNewOnly } from "../../engine/purchase/owned.ts";
+import { isNarrowed, isNewOnly, leastOrMost } from "../../engine/purchase/owned.ts";
 import {
   newPriceText,
   paidTwiceText,
   type Quote,
   rowsToBuy,
   type SampleQuote,
+  uncountedText,
   whoIsPaidAgain,
 } from "../../engine/purchase/quote.ts";
 import type { Target } from "../../engine/runs/plan.ts";
@@ -26,7 +27,7 @@ type Entries = readonly (readonly [string, string | undefined])[];
 /** @param whole with what only `--dry-run` is asked for */
 export function quoteEntries(quote: Quote, target: Target, whole: boolean): Entries {
   const { one, many } = wordingOf(target);
-  const most = quote.lookUps ? "at least " : target.kind === "search" && !isNewOnly(quote) ? "" : "at most ";
+  const most = leastOrMost(quote, target);
   const matches = isNewOnly(quote) ? (quote.share?.total ?? quote.matches) : quote.matches;
   const count = matches === null ? "not known beforehand" : grouped(matches);
   const bound = STOPPED_AT[quote.bound];
@@ -38,6 +39,7 @@ export function quoteEntries(quote: Quote, target: Target, whole: boolean): Entr
     ...ownedEntries(quote, target),
     [target.kind === "enrich" ? "companies owned" : "kept already", quote.kept === 0 ? undefined : grouped(quote.kept)],
     ["to buy", `${most}${grouped(rowsToBuy(quote))}${bound === undefined ? "" : ` (${bound})`}${againText(quote)}`],
+    ["uncounted", uncountedText(quote, target)],
     ["paid again", whole ? whoIsPaidAgain(quote, target) : undefined],
     ["kept in a run", whole ? quote.reuse?.text : undefined],
     ["drawn", quote.sample === undefined ? undefined : drawnText(quote.sample)],

@@ -22,7 +22,7 @@ export async function agreeToRest(run: Run, trade: Trade, isNamed: boolean): Pro
     const overwrite = await mayReplace(run, trade.options);
     const options = { ...trade.options, ...boundsOf(run, trade.options, isNamed), overwrite };
     const spent = spentOf(state);
-    const priced = quoteFor(plan.target, run.matches, { account, options, deps }, { spent, drawn: drawnOf(plan) });
+    const priced = quoteFor(plan.target, run.offer, { account, options, deps }, { spent, drawn: drawnOf(plan) });
     const quote = { ...priced, datasetVersion: plan.dataset_version };
     requireGoing(run, quote);
     if (options.agreed !== undefined) requireSame(options.agreed, quote);

@@ -7,7 +7,7 @@ import { groupsBy } from "../../shared/groups.ts";
 import { pagingName } from "../client/dialect.ts";
 import type { AccountView } from "../client/types.ts";
 import { creditsOf, pendingUnits, type RunState } from "../runs/journal.ts";
-import { companiesIn, type Plan, type RunIdentity, rowsAt, type Target } from "../runs/plan.ts";
+import { companiesIn, type Matches, type Plan, peopleAt, type RunIdentity, type Target } from "../runs/plan.ts";
 import { runMismatch } from "./failures.ts";
 import { isSet, joinedOffer, movedBetween, type SearchTarget } from "./joined.ts";
 import type { ExportDeps, ExportOptions, Trade } from "./order.ts";
@@ -33,7 +33,7 @@ export async function offerOf(target: Target, account: AccountView, deps: Export
     const offer = await joinedOffer(target, deps);
     return { ...offer, datasetVersion: offer.datasetVersion ?? account.datasetVersion ?? null };
   }
-  const view = await seller.client.count(target.filters, interrupted).catch((error) => uncounted(error, deps, target));
+  const view = await seller.client.count(target.filters, interrupted).catch((error) => notCounted(error, deps, target));
   return { matches: view?.count ?? null, datasetVersion: view?.meta.datasetVersion ?? account.datasetVersion ?? null };
 }
 
@@ -97,13 +97,14 @@ async function countCompanies(target: Exclude<Target, { kind: "search" }>, deps:
   if (target.kind === "enrich") return { matches: companies.length };
   const segments = companies.map(({ value }) => ({ company_network_url: value }));
   const isOpen = companies.length > MAX_COUNTS || companies.some(({ by }) => by !== "company_network_url");
-  const parts = isOpen ? undefined : await countEach(segments, deps).catch((error: unknown) => uncounted(error, deps));
+  const parts = isOpen ? undefined : await countEach(segments, deps).catch((error: unknown) => notCounted(error, deps));
   if (parts === undefined) return { matches: target.perCompany === null ? null : target.perCompany * companies.length };
   const counts = parts.map(({ count }) => count);
-  return { matches: counts.reduce((sum, count) => sum + rowsAt(count, target), 0), counts };
+  const matches = counts.reduce((sum, count) => sum + peopleAt(count, target), 0);
+  return { matches, uncounted: counts.filter((count) => count === 0).length, counts };
 }
 
-function uncounted(error: unknown, { onNotice }: ExportDeps, search?: SearchTarget): undefined {
+function notCounted(error: unknown, { onNotice }: ExportDeps, search?: SearchTarget): undefined {
   if (!(error instanceof CliError && error.code === "uncounted")) throw error;
   const { sample, owned } = search ?? {};
   if (sample !== undefined || owned !== undefined) {
@@ -159,7 +160,7 @@ export function spentOf(state: RunState): Spent {
 
 export function quoteFor(
   target: Target,
-  matches: number | null,
+  { matches, uncounted }: Matches,
   { account, options, deps }: Omit<Trade, "store">,
   { spent = NOTHING, ...whole }: { readonly spent?: Spent } & Pick<QuoteInput, "drawn" | "parts" | "pieces"> = {},
 ): Quote {
@@ -175,6 +176,7 @@ export function quoteFor(
   return makeQuote({
     target,
     matches,
+    uncounted,
     price: isKnown ? priceFor(target, account) : (spent.price ?? priceFor(target, account)),
     balance: account.balance,
     limit: options.limit,

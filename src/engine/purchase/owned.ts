@@ -16,6 +16,10 @@ export const isNarrowed = (target: Target): boolean => target.kind === "search" 
 
 export const isNewOnly = ({ share }: Pick<Quote, "share">): boolean => share?.divide !== undefined;
 
+/** What stands before rows and credits that a purchase may have fewer, or more, of. */
+export const leastOrMost = (quote: Quote, { kind }: Target): "" | "at least " | "at most " =>
+  quote.lookUps ? "at least " : kind === "search" && !isNewOnly(quote) ? "" : "at most ";
+
 export const mostRows = (share: OwnedShare | undefined): number => share?.estimate?.rows ?? 0;
 
 export const newPeopleIn = (share: OwnedShare | undefined): number | undefined =>

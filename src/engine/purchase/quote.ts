@@ -11,7 +11,7 @@ import {
   priceOf,
   ZERO,
 } from "../../shared/contract/money.ts";
-import { grouped } from "../../shared/contract/text.ts";
+import { counted, grouped } from "../../shared/contract/text.ts";
 import { type CliError, declined, failed, usageError } from "../../shared/errors.ts";
 import { inSeconds } from "../../shared/numbers.ts";
 import type { Of } from "../../shared/schema/build.ts";
@@ -19,12 +19,11 @@ import type { quoteShape, sample } from "../../shared/schema/purchase.ts";
 import { type DrawnPage, pagesOf, rowsBegun, rowsOf } from "../planning/draw.ts";
 import { limitedMs } from "../planning/question.ts";
 import type { RunState } from "../runs/journal.ts";
-import { describeTarget, type Plan, type Target } from "../runs/plan.ts";
+import { describeTarget, type Matches, type Plan, type Target } from "../runs/plan.ts";
 import type { OwnedShare } from "./ownership.ts";
 import { evenly, requestsFor } from "./paging.ts";
 
-/** `matches`: rows that a target has, or has at most; null where no free count tells. */
-export interface Offer extends Pick<Plan, "matches" | "counts" | "parts" | "overlap" | "digests"> {
+export interface Offer extends Matches, Pick<Plan, "counts" | "parts" | "overlap" | "digests"> {
   readonly datasetVersion: string | null;
 }
 
@@ -65,9 +64,8 @@ export interface Quote {
 
 export type SampleQuote = Of<typeof sample>;
 
-export interface QuoteInput {
+export interface QuoteInput extends Matches {
   readonly target: Target;
-  readonly matches: number | null;
   readonly price: Credits;
   readonly balance: Credits | undefined;
   readonly limit: number | undefined;
@@ -88,11 +86,11 @@ export const drawnOf = ({ draw, counts = [] }: Pick<Plan, "draw" | "counts">): Q
   draw === undefined ? undefined : { seed: draw.seed, pages: pagesOf(draw.pages, counts) };
 
 export function makeQuote(input: QuoteInput): Quote {
-  const { target, matches, price, limit, maxCredits, maxDepth, spent, balance } = input;
+  const { target, matches, uncounted = 0, price, limit, maxCredits, maxDepth, spent, balance } = input;
   const bounds: [Bound, number][] = [];
   const pages = input.drawn?.pages;
   if (pages !== undefined) bounds.push(["sample", rowsOf(pages)]);
-  else if (matches !== null) bounds.push([target.kind === "enrich" ? "companies" : "matches", matches]);
+  else if (matches !== null) bounds.push([target.kind === "enrich" ? "companies" : "matches", matches + uncounted]);
   if (limit !== undefined) bounds.push(["limit", limit]);
   const rowsUncapped = Math.min(...bounds.map(([, most]) => most));
   let lossless = rowsUncapped;
@@ -184,7 +182,6 @@ function sizesOf({ target, spent }: QuoteInput, { counts, of }: NonNullable<Quot
     return evenly(counts, of, { rows, most: target.staff.most });
   }
   let [kept, left] = [spent.rows, rows];
-  // Where nobody was counted only asking tells whether the company is known.
   const [least, most] =
     target.kind === "employees" ? [1, target.perCompany ?? Number.MAX_VALUE] : [0, Number.MAX_VALUE];
   return counts.map((count) => {
@@ -261,6 +258,12 @@ export function paidTwiceText({ overlap = 0 }: Quote, target: Target): string | 
   const [, second] = target.kind === "employees" ? target.companies : [];
   if (second === undefined || second.by === "company_network_url") return undefined;
   return "of a company that two of the names mean, one page at most";
+}
+
+/** Rows beyond those that are counted; undefined where there are none. */
+export function uncountedText({ matches, rows }: Quote, { kind }: Target): string | undefined {
+  const more = kind === "employees" && matches !== null ? rows - matches : 0;
+  return more > 0 ? `at most ${counted(more, "row")}, one of each company where nobody is counted` : undefined;
 }
 
 /** Rows that are still to be paid for. An unfinished run may hold more than is wanted now. */

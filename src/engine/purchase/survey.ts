@@ -102,8 +102,8 @@ export async function survey(base: Inquiry, open: string | undefined): Promise<S
   const ownership = await deps.ownership?.(account, target);
   const share = await ownership?.look(mostOf(offer), isNarrowed(target), offer);
   const run = open === undefined ? undefined : await store.open(open);
-  const there = run === undefined || target.kind === "search" ? offer.matches : run.matches;
-  const matches = isNarrowed(target) ? mostRows(share) : there;
+  const isCounted = run === undefined || target.kind === "search";
+  const there = isNarrowed(target) ? { matches: mostRows(share) } : isCounted ? offer : run.offer;
   const companies = run === undefined ? await ownedCompanies(store, identity, datasetVersion, options, deps) : [];
   const sample = run === undefined ? await drawnSample(base, offer) : undefined;
   const pricedWith = (rows: number): Quote => {
@@ -112,7 +112,7 @@ export async function survey(base: Inquiry, open: string | undefined): Promise<S
     const of = target.kind === "employees" && offer.counts !== undefined ? target.companies : ofParts;
     const parts = of && { counts: offer.counts ?? [], of };
     const pieces = isNarrowed(target) ? share?.estimate?.parts : undefined;
-    return quoteFor(target, matches, base, { spent, parts, pieces, drawn: drawnOf(run?.plan ?? sample ?? {}) });
+    return quoteFor(target, there, base, { spent, parts, pieces, drawn: drawnOf(run?.plan ?? sample ?? {}) });
   };
   const anew = pricedWith(companies.length);
   const isAnew = run === undefined && (anew.rowsUncapped ?? anew.rows) > companies.length;
@@ -122,7 +122,8 @@ export async function survey(base: Inquiry, open: string | undefined): Promise<S
   const priced = earlier === undefined ? anew : isCapped ? withoutCost(anew) : pricedWith(earlier.rows);
   const isOpen = isAnew && !isWhole && (options.limit ?? Number.POSITIVE_INFINITY) >= mostOf(offer);
   const narrowed = isOpen ? withoutOwned(base, share) : undefined;
-  const fewer = narrowed && quoteFor(narrowed.target, mostRows(share), narrowed, { pieces: share?.estimate?.parts });
+  const fewer =
+    narrowed && quoteFor(narrowed.target, { matches: mostRows(share) }, narrowed, { pieces: share?.estimate?.parts });
   // Under a cap that does not pay for all new people the first rows are bought, as the segment has them.
   const [inquiry, best] = narrowed && fewer?.bound === "matches" ? [narrowed, fewer] : [base, priced];
   // Whoever that run brought is among those who are owned.
@@ -145,7 +146,7 @@ async function drawnSample(inquiry: Inquiry, offer: Offer): Promise<Drawn | unde
   if (target.kind !== "search" || target.sample === undefined) return undefined;
   const isOpen = offer.parts === undefined && isPriceKnown(target, account) && perPageTold(account, deps) === undefined;
   // Pages may be smaller than is thought; where all are wanted, any size will do.
-  if (isOpen && mostOf(offer) <= target.sample.rows && quoteFor(target, offer.matches, inquiry).bound === "matches") {
+  if (isOpen && mostOf(offer) <= target.sample.rows && quoteFor(target, offer, inquiry).bound === "matches") {
     deps.onNotice(`notice: ${counted(mostOf(offer), "person matches", "people match")}: the sample is all of them`);
     return undefined;
   }
@@ -208,7 +209,7 @@ export async function begin(survey: Survey): Promise<{ run: Run; quote: Quote }>
   if (options.join !== undefined) await run.keepInput(options.join.text);
   await takeOver(run, owned.pages(), deps.now);
   if (!isNarrowed(target)) return { run, quote };
-  return { run, quote: { ...quoteFor(target, division.matches, inquiry), share: quote.share } };
+  return { run, quote: { ...quoteFor(target, division, inquiry), share: quote.share } };
 }
 
 /** Of which parts a run is: offsets are within them. */

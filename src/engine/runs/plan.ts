@@ -79,6 +79,12 @@ export interface SavedView {
 }
 
 /** `plan.json` of a run: everything that must be the same when it is continued. */
+/** Rows that a target has, or has at most; null where no free count tells. */
+export interface Matches extends Pick<Plan, "matches"> {
+  /** Companies where nobody is counted: only asking for a row tells whether the service knows them. */
+  readonly uncounted?: number | undefined;
+}
+
 export interface Plan extends RunIdentity, Division {
   readonly version: number;
   readonly id: string;
@@ -192,6 +198,6 @@ export function describeTarget(target: Target): string {
 export const unreachedGroups = (groups: NonNullable<Division["unreached"]>): string =>
   someOf(groups.map(({ where, count }) => `${grouped(count)} ${where}`));
 
-/** Nobody may mean that the service does not know the company at all; only asking for one person tells. */
-export const rowsAt = (count: number, { perCompany }: Extract<Target, { kind: "employees" }>): number =>
-  Math.min(Math.max(count, 1), perCompany ?? Number.POSITIVE_INFINITY);
+/** @param count undefined where nobody was counted */
+export const peopleAt = (count: number | undefined, { perCompany }: Extract<Target, { kind: "employees" }>): number =>
+  Math.min(count ?? Number.POSITIVE_INFINITY, perCompany ?? Number.POSITIVE_INFINITY);

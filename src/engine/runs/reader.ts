@@ -16,7 +16,7 @@ import {
   type Unit,
 } from "./journal.ts";
 import { checksum, type LogSource, logSourceOf, readLastRecord, readLog, undamaged } from "./log.ts";
-import { type Plan, rowsAt } from "./plan.ts";
+import { type Matches, type Plan, peopleAt } from "./plan.ts";
 
 /**
  * `finished`: its output was written whole, or `problem` says why not. `running`: a living process holds it.
@@ -189,25 +189,29 @@ export class RunReader {
     }
   }
 
-  /** Rows that there are of it: as counted, or as its pages told since, which are newer; null: nobody knows. */
-  get matches(): number | null {
-    const { target, matches, parts } = this.plan;
+  /** What there is of it: as counted, or as its pages told since, which are newer. */
+  get offer(): Matches {
+    const { target, matches, parts, counts } = this.plan;
     const { units, misses } = this.state;
     // Who was asked for and not found is none of them.
-    if (target.kind === "enrich") return matches && matches - misses;
+    if (target.kind === "enrich") return { matches: matches && matches - misses };
     const all = [...units.values()];
     if (target.kind === "employees") {
-      if (misses >= target.companies.length) return 0;
+      if (misses >= target.companies.length) return { matches: 0 };
       const missing = new Set(all.flatMap(({ intent, settled }) => (settled?.miss === true ? intent.target : [])));
-      return matches && [...missing].reduce((rest, at) => rest - rowsAt(this.plan.counts?.[at] ?? 0, target), matches);
+      const empty = all.filter(({ intent, settled }) => intent.offset === 0 && settled?.rows === 0);
+      const asked = new Set(empty.map(({ intent }) => intent.target));
+      const people = matches && [...missing].reduce((rest, at) => rest - peopleAt(counts?.[at], target), matches);
+      return { matches: people, uncounted: counts?.filter((count, at) => count === 0 && !asked.has(at)).length };
     }
-    if (matches === null || parts !== undefined) return matches;
-    return all.reduce((most, { settled }) => Math.max(most, settled?.total ?? 0), matches);
+    if (matches === null || parts !== undefined) return { matches };
+    return { matches: all.reduce((most, { settled }) => Math.max(most, settled?.total ?? 0), matches) };
   }
 
+  /** Rows that may still come of it; null: nobody knows. */
   get rest(): number | null {
-    const { matches, state } = this;
-    return matches && Math.max(0, matches - state.rows);
+    const { matches, uncounted = 0 } = this.offer;
+    return matches === null ? null : Math.max(0, matches + uncounted - this.state.rows);
   }
 
   receipt(): Promise<unknown> {

@@ -85,9 +85,9 @@ export async function finishRest(list: Followed, work: Work): Promise<RefreshRes
 }
 
 async function standingOf(id: string, trade: Trade) {
-  const { plan, state, matches } = await trade.store.open(id);
+  const { plan, state, offer } = await trade.store.open(id);
   const uncapped = { ...trade, options: { ...trade.options, maxCredits: undefined } };
-  const quote = quoteFor(plan.target, matches, uncapped, { spent: spentOf(state) });
+  const quote = quoteFor(plan.target, offer, uncapped, { spent: spentOf(state) });
   const { rows, settled, uncertain } = state;
   return { rows, spent: credits(settled + uncertain), rest: quote.credits, isOpen: pendingUnits(state).length > 0 };
 }
