@@ -31,8 +31,8 @@ export const requestLog = (
 ): ((entry: RequestLog) => void) | undefined =>
   verbose
     ? ({ method, path, outcome, elapsedMs, creditsUsed, requestId }) => {
-        const cost = creditsUsed === undefined ? [] : [`${creditsUsed} credits`];
-        const line = [method, path, outcome, Math.round(elapsedMs), "ms", ...cost, ...(requestId ? [requestId] : [])];
+        const rest = [creditsUsed ?? [], requestId || []].flat();
+        const line = [method, path, outcome, Math.round(elapsedMs), "ms", ...rest];
         stderr.write(`${line.join(" ")}\n`);
       }
     : undefined;

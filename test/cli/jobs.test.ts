@@ -301,7 +301,7 @@ describe("the budget", () => {
     const over = await run("more");
     expect(over).toMatchObject({
       code: 4,
-      stderr: expect.stringContaining("its cap allows 20 more credits, and the budget has 18 left; nothing was spent"),
+      stderr: expect.stringContaining("its cap allows 20 credits more, and the budget has 18 left; nothing was spent"),
     });
     expect(over.stderr).toContain("32 of 50 credits of 2026-01 (UTC) are spent");
     // A smaller one still fits, to the credit.

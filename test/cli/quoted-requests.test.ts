@@ -172,6 +172,9 @@ test.each<Partial<ForeignOptions>>([{ maxPerPage: 50, clamp: true }, { maxPerPag
     writeFileSync(file, JSON.stringify({ connections: { work } }));
     const saved = (): object => JSON.parse(readFileSync(file, "utf8")).connections.work.dialect;
     const search = (...more: string[]) => u.run(["-c", "work", "search", "--country", "x", "--again", ...more]);
+    const first = await search("--dry-run", "--json");
+    expect(JSON.parse(first.stdout)).toMatchObject({ requests: 1, page_rows: null });
+    expect((await search("--dry-run")).stdout).toMatch(/requests +at least 1\n$/);
     await search("--limit", "40", "--yes", "-o", "few.csv");
     if (change.clamp === true) expect(saved()).not.toHaveProperty("pageRows");
     const bought = await search("--yes", "-o", "o.csv");
@@ -181,7 +184,8 @@ test.each<Partial<ForeignOptions>>([{ maxPerPage: 50, clamp: true }, { maxPerPag
     const pages = foreign.paidCalls();
     expect((await search("--yes", "-o", "again.csv")).code).toBe(0);
     expect(foreign.paidCalls() - pages).toBe(6);
-    expect(JSON.parse(quoted.stdout)).toMatchObject({ requests: 6 });
+    expect(JSON.parse(quoted.stdout)).toMatchObject({ requests: 6, page_rows: 50 });
+    expect((await search("--dry-run")).stdout).toMatch(/requests +6\n +time +no wait/);
   },
 );
 

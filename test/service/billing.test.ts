@@ -88,7 +88,7 @@ describe("what is charged", () => {
     const empty = await search(service, 1);
     expect([empty.status, empty.json.detail[0]]).toEqual([
       402,
-      "this call may cost 1 credits and 0 are available: top up",
+      "this call may cost 1 credit and 0 are available: top up",
     ]);
     // Free calls go on.
     expect((await service.call("/v1/account")).status).toBe(200);

@@ -575,7 +575,7 @@ describe("an export", () => {
     gate.open();
     const stopped = await page.bought(session, id);
     expect(stopped).toMatchObject({ state: "stopped", rows: 1_000, credits: 1_000 });
-    expect(stopped.why).toBe("this page may cost 1000 credits and 500 are available: top up");
+    expect(stopped.why).toBe("this page may cost 1,000 credits and 500 are available: top up");
     const refused = await page.call(session, "POST", "/exports", { quote_id: second.quote_id });
     expect([refused.status, refused.json.code]).toEqual([402, "too_expensive"]);
     await service.store.grant("default", "live", parseCredits(600) as never, "a top-up");

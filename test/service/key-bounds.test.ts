@@ -42,7 +42,7 @@ describe("a cap", () => {
     ]);
     expect((await search(key, 3)).status).toBe(200);
     expect((await search(key, 1)).json.detail).toEqual([
-      "this call may cost 1 credits and this key has 0 left of its cap of 10 credits: take a key with a higher cap",
+      "this call may cost 1 credit and this key has 0 left of its cap of 10 credits: take a key with a higher cap",
     ]);
     expect((await service.call("/v1/person/count", { key, body: { filters: {} } })).status).toBe(200);
     expect((await search(service.key, 5)).status).toBe(200);

@@ -120,7 +120,7 @@ describe("what is sent", () => {
     const client = clientFor(server.url, { log: (entry) => entries.push(entry) });
     await client.employeesPage({ by: "domain", value: "secret.example" }, { offset: 0, perPage: 10 }, paid);
     expect(entries).toMatchObject([
-      { method: "GET", path: "/v1/company/employees", outcome: 200, creditsUsed: "0.25", requestId: "r-7" },
+      { method: "GET", path: "/v1/company/employees", outcome: 200, creditsUsed: "0.25 credits", requestId: "r-7" },
     ]);
     expect(JSON.stringify(entries)).not.toMatch(/svc_live|secret/);
   });

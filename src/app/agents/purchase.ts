@@ -134,7 +134,7 @@ async function withWhatIsKept(error: unknown, run: string, { context }: AgentWor
   return failure.with({
     details: [
       ...failure.details,
-      `run ${run} keeps ${counted(rows, "row")} for ${formatCreditsGrouped(settled)} credits${unsure}${open}${goesOn}`,
+      `run ${run} keeps ${counted(rows, "row")} for ${creditsText(settled)}${unsure}${open}${goesOn}`,
     ],
   });
 }

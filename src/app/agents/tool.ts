@@ -1,5 +1,5 @@
 import type { CallToolResult, InputRequiredResult } from "@modelcontextprotocol/server";
-import { formatCreditsGrouped } from "../../shared/contract/money.ts";
+import { creditsText } from "../../shared/contract/money.ts";
 import { harmlessJson } from "../../shared/contract/text.ts";
 import type { ConsentAsking } from "./consent.ts";
 import type { Input, Result, ToolName } from "./schemas.ts";
@@ -43,4 +43,4 @@ export const inToolsWords = (hint: string | undefined): string | undefined =>
 export const budgetText = ({ budget }: AgentWorld): string =>
   budget === undefined
     ? "nothing can be bought"
-    : `at most ${formatCreditsGrouped(budget.cap)} credits ${budget.per === "total" ? "in all" : `a ${budget.per}`}, budget "${budget.name}"`;
+    : `at most ${creditsText(budget.cap)} ${budget.per === "total" ? "in all" : `a ${budget.per}`}, budget "${budget.name}"`;

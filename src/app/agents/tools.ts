@@ -55,7 +55,8 @@ const TOOLS: { readonly [Name in ToolName]: Tool<Name> } = {
     call: async (_, world) => {
       const structured = await accountTool(world);
       const { balance, budget } = structured;
-      const credits = balance === null ? "The balance is not told" : `${grouped(balance)} credits are left`;
+      const credits =
+        balance === null ? "The balance is not told" : `${counted(balance, "credit is", "credits are")} left`;
       const rest =
         budget === null
           ? "nothing can be bought here: no budget was given"
@@ -90,7 +91,7 @@ const TOOLS: { readonly [Name in ToolName]: Tool<Name> } = {
       const structured = await countTool(input, world);
       const people = counted(structured.count, "person matches", "people match");
       const owned = structured.owned ? `, ${grouped(structured.owned)} of them owned already` : "";
-      const cost = `all would cost ${grouped(structured.max_cost)} credits`;
+      const cost = `all would cost ${counted(structured.max_cost, "credit")}`;
       return { structured, sentence: `${people}${owned}; ${cost}.${hintLines(structured)}` };
     },
   },

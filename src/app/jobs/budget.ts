@@ -4,7 +4,13 @@ import { creditsOf } from "../../engine/runs/journal.ts";
 import { withLock } from "../../engine/runs/lock.ts";
 import { netOf, type RunSpend, readSpend } from "../../engine/runs/spend.ts";
 import type { Context } from "../../shared/context.ts";
-import { addCredits, type Credits, creditsLess, formatCreditsGrouped } from "../../shared/contract/money.ts";
+import {
+  addCredits,
+  type Credits,
+  creditsLess,
+  creditsText,
+  formatCreditsGrouped,
+} from "../../shared/contract/money.ts";
 import { makeFolder } from "../../shared/folder.ts";
 
 /** What several purchases may spend together, counted in the journals of the runs. */
@@ -64,7 +70,7 @@ export async function withinBudget<T>(
       const { failureOf } = await import("../failures.ts");
       const failure = failureOf(error);
       if (failure.code !== "over_budget") throw error;
-      const of = `${formatCreditsGrouped(spent)} of ${formatCreditsGrouped(budget.cap)} credits`;
+      const of = `${formatCreditsGrouped(spent)} of ${creditsText(budget.cap)}`;
       throw failure.with({
         details: [`${of} of ${turn.refusal.period} are spent or at risk`],
         hint: turn.refusal.hint,

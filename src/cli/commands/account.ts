@@ -2,7 +2,7 @@ import type { Session } from "../../app/session.ts";
 import { ServiceError } from "../../engine/client/errors.ts";
 import { type AccountView, costsOf, type KeyView, type ServiceClient } from "../../engine/client/types.ts";
 import type { Context } from "../../shared/context.ts";
-import { type Credits, creditsOrNull, formatCreditsGrouped } from "../../shared/contract/money.ts";
+import { type Credits, creditsOrNull, creditsText, formatCreditsGrouped } from "../../shared/contract/money.ts";
 import { grouped } from "../../shared/contract/text.ts";
 import { timeText } from "../../shared/numbers.ts";
 import type { Command, GlobalOptions } from "../options.ts";
@@ -110,7 +110,7 @@ function boundsOf(key: KeyView | undefined): readonly Entry[] {
       "cap",
       cap === null
         ? "none but the balance"
-        : `${money(cap.left)} left of ${money(cap.maxCredits)} credits (${money(cap.spent)} spent)`,
+        : `${money(cap.left)} left of ${creditsText(cap.maxCredits)} (${money(cap.spent)} spent)`,
     ],
     ["last used", lastUsedAt === null ? undefined : at(lastUsedAt)],
   ];
@@ -138,7 +138,7 @@ function cardOf(account: AccountView, key: KeyView | undefined, session: Session
     ],
     ...boundsOf(key),
     ["plan", account.plan],
-    ["balance", balance === undefined ? undefined : `${money(balance)} credits${held}`],
+    ["balance", balance === undefined ? undefined : `${creditsText(balance)}${held}`],
     ["used today", money(account.usedToday)],
     [
       "prices",

@@ -18,7 +18,7 @@ import type { Keychain } from "../../engine/connections/keychain.ts";
 import { configDir } from "../../engine/connections/paths.ts";
 import { checkKey, FROM_ENVIRONMENT } from "../../engine/connections/resolve.ts";
 import { type Context, canPrompt } from "../../shared/context.ts";
-import { formatCreditsGrouped } from "../../shared/contract/money.ts";
+import { creditsText } from "../../shared/contract/money.ts";
 import { harmless, shellWord } from "../../shared/contract/text.ts";
 import { CliError, usageError } from "../../shared/errors.ts";
 import { type Command, type GlobalOptions, Option } from "../options.ts";
@@ -237,7 +237,7 @@ function printSummary(
 ): void {
   const { base_url: baseUrl, connection: name, key_store: keyStore } = login;
   const who = accountName ?? accountId;
-  const funds = balance === undefined ? "" : `, balance ${formatCreditsGrouped(balance)} credits`;
+  const funds = balance === undefined ? "" : `, balance ${creditsText(balance)}`;
   print.note(`Connected to ${baseUrl}${who === undefined ? "" : ` as ${harmless(who)}`}${funds}`);
   const where = keyStore === "file" ? `a credentials file (${FOR_WHOM})` : "the system's keychain";
   print.note(`Connection "${name}"${login.default ? " (used by default)" : ""}; its key is in ${where}`);

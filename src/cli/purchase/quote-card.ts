@@ -31,7 +31,9 @@ export function quoteEntries(quote: Quote, target: Target, whole: boolean): Entr
   const matches = isNewOnly(quote) ? (quote.share?.total ?? quote.matches) : quote.matches;
   const count = matches === null ? "not known beforehand" : grouped(matches);
   const bound = STOPPED_AT[quote.bound];
-  const wait = quote.durationMs ? `about ${duration(quote.durationMs)} at` : "no wait for";
+  const fewest = quote.pageRows === undefined ? "at least " : "";
+  const noWait = whole && quote.durationMs === 0 && fewest === "" ? "no wait for" : undefined;
+  const wait = quote.durationMs ? `${fewest || "about "}${duration(quote.durationMs)} at` : noWait;
   return [
     target.kind === "search"
       ? ["matches", count]
@@ -50,8 +52,8 @@ export function quoteEntries(quote: Quote, target: Target, whole: boolean): Entr
     ["cost", `${most}${creditsText(quote.credits)}`],
     ["balance", quote.balance === undefined ? "not told" : creditsText(quote.balance)],
     ["after", afterText(quote)],
-    ["requests", whole || quote.sample !== undefined ? grouped(quote.requests) : undefined],
-    ["time", quote.durationMs || (whole && quote.durationMs === 0) ? `${wait} the rate limit` : undefined],
+    ["requests", whole || quote.sample !== undefined ? `${fewest}${grouped(quote.requests)}` : undefined],
+    ["time", wait && `${wait} the rate limit`],
   ];
 }
 

@@ -56,7 +56,7 @@ export function KeysPage() {
             {key.scopes?.join(", ") ?? "everything"}
           </p>
           <p>
-            {figure(key.credits)} credits spent
+            {figure(key.credits)} {key.credits === 1 ? "credit" : "credits"} spent
             {key.cap === null ? ", no cap" : `, ${figure(key.cap_left ?? 0)} of its cap of ${figure(key.cap)} left`}
           </p>
           {key.revoked === null && may.value.own ? (

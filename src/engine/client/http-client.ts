@@ -1,4 +1,4 @@
-import { type Credits, formatCredits } from "../../shared/contract/money.ts";
+import { type Credits, creditsText } from "../../shared/contract/money.ts";
 import { isObject, whole } from "../../shared/contract/text.ts";
 import type { FacetKey, Filters } from "../../shared/contract/vocabulary.ts";
 import { accountView, countsView, countView, facetView, keyView, sketchView } from "./account-view.ts";
@@ -173,7 +173,7 @@ class HttpClient implements ServiceClient {
         path: call.path,
         outcome,
         elapsedMs: now() - startedAt,
-        creditsUsed: used === undefined ? undefined : formatCredits(used),
+        creditsUsed: used === undefined ? undefined : creditsText(used),
         requestId,
       });
     try {

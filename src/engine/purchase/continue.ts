@@ -1,4 +1,4 @@
-import { formatCreditsGrouped } from "../../shared/contract/money.ts";
+import { creditsText } from "../../shared/contract/money.ts";
 import { grouped } from "../../shared/contract/text.ts";
 import { checkRows } from "../output/formats.ts";
 import { sha256Of } from "../output/paths.ts";
@@ -63,7 +63,7 @@ async function isOwnOutput(run: Run, output: string): Promise<boolean> {
 
 function continuing({ id }: Run, { rows, kept, credits }: Quote, isNamed: boolean): string {
   const rest = rows - kept;
-  const toBuy = rest > 0 ? `${grouped(rest)} to buy for ${formatCreditsGrouped(credits)} credits` : "nothing to buy";
+  const toBuy = rest > 0 ? `${grouped(rest)} to buy for ${creditsText(credits)}` : "nothing to buy";
   const stock = kept === 1 ? "1 row is" : `${grouped(kept)} rows are`;
   return `continuing run ${id}: ${stock} paid for and not bought again, ${toBuy}${isNamed ? "" : " (--again begins anew)"}`;
 }

@@ -49,7 +49,7 @@ export const priceMoved = (used: Credits, rows: number, expected: Credits): CliE
 export const impossibleCharge = (used: Credits): CliError =>
   incomplete(
     "impossible_charge",
-    `the service says that it charged ${formatCreditsGrouped(used)} credits, which cannot be; booked as 0, and nothing more is bought`,
+    `the service says that it charged ${creditsText(used)}, which cannot be; booked as 0, and nothing more is bought`,
   );
 
 /** @param isSeen whether the balance was told since; where it was not, all that the call held is in doubt */
@@ -234,7 +234,7 @@ export function aboveCap({ state: { session, settled, uncertain, rows } }: RunRe
   if (session === undefined || spent <= cap) return undefined;
   const above = formatCreditsGrouped(credits(spent - cap));
   const why = rows > (session.rows ?? rows) ? `${grouped(rows)} rows came` : "the service took more than it told";
-  return `${formatCreditsGrouped(credits(spent))} credits were charged, ${above} more than the ${formatCreditsGrouped(cap)} that were agreed to: ${why}`;
+  return `${creditsText(credits(spent))} were charged, ${above} more than the ${formatCreditsGrouped(cap)} that were agreed to: ${why}`;
 }
 
 /** What ended a run early, with where things are and how to go on. @param error as the command line reports it */

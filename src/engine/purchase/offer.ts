@@ -171,8 +171,8 @@ export function quoteFor(
       `warning: the account does not tell what ${call} costs; counted as 1 credit until the first row tells`,
     );
   }
-  const { paging, pageRows = PER_PAGE_MAX } = deps.seller.client.dialect;
-  const most = perPageTold(account, deps) === undefined ? pageRows : PER_PAGE_MAX;
+  const { paging, pageRows: learned } = deps.seller.client.dialect;
+  const pageRows = target.kind === "enrich" ? 1 : (perPageTold(account, deps) ?? learned);
   return makeQuote({
     target,
     matches,
@@ -182,7 +182,8 @@ export function quoteFor(
     limit: options.limit,
     maxCredits: options.maxCredits,
     maxDepth: account.maxDepth,
-    perPage: Math.min(perPageOf(options, account, deps), most),
+    perPage: Math.min(options.perPage ?? PER_PAGE_MAX, pageRows ?? PER_PAGE_MAX),
+    pageRows,
     perMinute: perMinuteOf(account, deps),
     paging,
     spent,

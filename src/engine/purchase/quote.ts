@@ -48,6 +48,8 @@ export interface Quote {
   readonly balance: Credits | undefined;
   readonly balanceAfter: Credits | undefined;
   readonly requests: number;
+  /** The largest page, which requests are counted on; undefined: nobody told it, and requests are the fewest. */
+  readonly pageRows: number | undefined;
   /** How long the rate limit alone makes it take, in milliseconds; 0: not at all, undefined: none is known. */
   readonly durationMs: number | undefined;
   /** People of several segments that are in more than one of their parts, and paid for each time. */
@@ -72,6 +74,7 @@ export interface QuoteInput extends Matches {
   readonly maxCredits: Credits | undefined;
   readonly maxDepth: number | undefined;
   readonly perPage: number;
+  readonly pageRows?: number | undefined;
   readonly perMinute: number | undefined;
   readonly paging: Plan["paging"];
   /** `lost`: what each page was to cost at most that no reply came to. */
@@ -126,6 +129,7 @@ export function makeQuote(input: QuoteInput): Quote {
     balance,
     balanceAfter: balance === undefined ? undefined : credits(balance - cost),
     requests,
+    pageRows: input.pageRows,
     durationMs: limitedMs(requests, input.perMinute),
     depth:
       target.kind === "search" && !target.staff && pages === undefined && maxDepth !== undefined && maxDepth < rows
@@ -202,7 +206,7 @@ export function requireBudget(
   const spent = quote.total - quote.credits;
   const allowed = maxCredits === undefined ? quote.credits : credits(maxCredits - spent);
   if (allowed > budgetLeft) {
-    throw overBudget(`its cap allows ${formatCreditsGrouped(allowed)} more credits`, budgetLeft, credits(spent));
+    throw overBudget(`its cap allows ${creditsText(allowed)} more`, budgetLeft, credits(spent));
   }
 }
 
@@ -229,7 +233,7 @@ export function requireBalance(quote: Quote, target: Target): void {
   if (balance === undefined || quote.credits <= balance) return;
   const fits = kept + Math.min(rows, affordableRows(balance < 0n ? ZERO : balance, unitPrice));
   throw failed.credits(
-    `${grouped(rows - kept)} ${target.kind === "enrich" ? "companies" : "profiles"} cost up to ${formatCreditsGrouped(quote.credits)} credits, the balance is ${formatCreditsGrouped(balance)}; nothing was spent`,
+    `${grouped(rows - kept)} ${target.kind === "enrich" ? "companies" : "profiles"} cost up to ${creditsText(quote.credits)}, the balance is ${formatCreditsGrouped(balance)}; nothing was spent`,
     fits > kept && !("list" in target)
       ? `--limit ${fits} would fit; headcount account shows the balance`
       : "top the account up; headcount account shows the balance",
@@ -249,8 +253,8 @@ export function requireSame(agreed: Quote, now: Quote): void {
 }
 
 export function overlapWarning({ overlap = 0, unitPrice }: Quote): string {
-  const price = formatCreditsGrouped(priceOf(overlap, unitPrice));
-  return `warning: up to ${grouped(overlap)} ${overlap === 1 ? "person is" : "people are"} in more than one of the segments, and no filter takes those apart: paid for each time (up to ${price} credits more), written once`;
+  const price = creditsText(priceOf(overlap, unitPrice));
+  return `warning: up to ${grouped(overlap)} ${overlap === 1 ? "person is" : "people are"} in more than one of the segments, and no filter takes those apart: paid for each time (up to ${price} more), written once`;
 }
 
 export function paidTwiceText({ overlap = 0 }: Quote, target: Target): string | undefined {
@@ -331,6 +335,7 @@ export const quoteJson = (quote: Quote, target: Target): QuoteDocument => ({
   balance: creditsOrNull(quote.balance),
   balance_after: creditsOrNull(quote.balanceAfter),
   requests: quote.requests,
+  page_rows: quote.pageRows ?? null,
   rate_limited_seconds: inSeconds(quote.durationMs),
   max_depth: quote.depth ?? null,
   overlap: quote.overlap ?? 0,

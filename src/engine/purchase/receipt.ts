@@ -142,7 +142,7 @@ function whyShort({ run, quote, distinct, outcome, maxCredits }: ReceiptInput): 
   if (isDearer && maxCredits !== undefined && spent + price > maxCredits) return null;
   if (isDearer) {
     const rest = formatCredits(credits(spent + priceOf(quote.rows - rows, price)));
-    return `a row costs ${formatCreditsGrouped(price)} credits, which the account did not tell, and not the ${formatCreditsGrouped(quote.unitPrice)} that were agreed to: ${came}; ${resumeOf(run.plan, "--max-credits", rest)} buys the rest`;
+    return `a row costs ${creditsText(price)}, which the account did not tell, and not the ${formatCreditsGrouped(quote.unitPrice)} that were agreed to: ${came}; ${resumeOf(run.plan, "--max-credits", rest)} buys the rest`;
   }
   if (missing.unsure > 0) {
     if (quote.matches !== null) return `${came}, the last page whole: how many there are, nobody knows`;

@@ -1,4 +1,4 @@
-import { type Credits, credits, formatCredits } from "../../shared/contract/money.ts";
+import { type Credits, credits, creditsText, formatCredits } from "../../shared/contract/money.ts";
 import { type Acting, audit } from "./chain/links.ts";
 import { change, insert, type Row, type Steps, statementRows, storedFields } from "./database.ts";
 import { StoreConflictError, UnknownAccountError } from "./errors.ts";
@@ -144,7 +144,7 @@ function* setCap({ accountId, mode, origin }: StoredKey, cap: Credits | null, lo
     const inFlight = held > 0n ? ` and holds ${formatCredits(held)}` : "";
     const least = formatCredits(credits(spent + held));
     throw new RangeError(
-      `the key has spent ${formatCredits(spent)} credits${inFlight}: its cap cannot be below ${least}; revoke it to end it now`,
+      `the key has spent ${creditsText(spent)}${inFlight}: its cap cannot be below ${least}; revoke it to end it now`,
     );
   }
   yield* insert("budgets", { keyId: origin, cap, spent, held });

@@ -1,4 +1,4 @@
-import { type Credits, credits, formatCredits, priceOf, ZERO } from "../../shared/contract/money.ts";
+import { type Credits, credits, creditsText, formatCredits, priceOf, ZERO } from "../../shared/contract/money.ts";
 import {
   HoldResolvedError,
   type HoldState,
@@ -252,7 +252,7 @@ function adjustOnce(draft: Draft, request: Adjustable, earlier: unknown): unknow
         ? entry.kind === request.entry && (entry.amount === request.amount || entry.amount === -request.amount)
         : entry.refundOf === request.holdId && (request.amount === undefined || entry.amount === request.amount);
     if (!same) {
-      const what = `${entry.kind} of ${formatCredits(entry.amount)} credits`;
+      const what = `${entry.kind} of ${creditsText(entry.amount)}`;
       throw new StoreConflictError(`this reference was used before, for a ${what}: nothing was done`);
     }
   } else if (request.kind === "refund") refundCharge(draft, holdOf(draft, request.holdId), request);
@@ -267,7 +267,7 @@ function adjust(draft: Draft, { actor, amount, entry, note, operation, place }: 
   if (balance - held + signed < 0n) {
     const free = formatCredits(credits(balance - held));
     throw new RangeError(
-      `${formatCredits(amount)} credits cannot be removed: ${free} are free of a balance of ${formatCredits(balance)}`,
+      `${creditsText(amount)} cannot be removed: ${free} are free of a balance of ${formatCredits(balance)}`,
     );
   }
   enter(draft, place, { kind: entry, amount: signed, operation, note, actor, refundOf: null, used: null });
@@ -283,7 +283,7 @@ function refundCharge(draft: Draft, held: Hold, { amount, ...rest }: Omit<Refund
   const back = amount ?? remainder;
   if (back <= 0n || back > remainder) {
     const were = `${formatCredits(held.posted ?? ZERO)} credits were charged and ${formatCredits(remainder)} of them are left`;
-    throw new RangeError(`${formatCredits(back)} credits cannot be refunded: ${were}`);
+    throw new RangeError(`${creditsText(back)} cannot be refunded: ${were}`);
   }
   refund(draft, held, { ...rest, amount: back });
 }

@@ -2,7 +2,8 @@ import { envelopeBytes } from "../../shared/contract/envelope.ts";
 import {
   affordableRows,
   type Credits,
-  formatCredits,
+  creditsText,
+  formatCreditsGrouped,
   priceOf,
   subtractCredits,
   ZERO,
@@ -137,22 +138,22 @@ const ENDS = {
 
 function tooExpensive(order: Purchase, { balance, held }: Pick<Balance, "balance" | "held">): string {
   const free = subtractCredits(balance, held);
-  return dear(order, free, `${formatCredits(free)} are available${inFlight(held)}`, "top up");
+  return dear(order, free, `${formatCreditsGrouped(free)} are available${inFlight(held)}`, "top up");
 }
 
 function aboveCap(order: Purchase, budget: KeyBudget): string {
   const { cap, held } = budget;
   const left = leftOfCap(budget);
-  const all = `this key has ${formatCredits(left)} left of its cap of ${formatCredits(cap)} credits${inFlight(held)}`;
+  const all = `this key has ${formatCreditsGrouped(left)} left of its cap of ${creditsText(cap)}${inFlight(held)}`;
   return dear(order, left, all, "take a key with a higher cap");
 }
 
 const inFlight = (held: Credits): string =>
-  held > ZERO ? ` (${formatCredits(held)} more are held by calls in flight)` : "";
+  held > ZERO ? ` (${formatCreditsGrouped(held)} more are held by calls in flight)` : "";
 
 function dear({ account, costed, part, rows }: Purchase, free: Credits, all: string, otherwise: string): string {
   const unit = account.plan.costs[costed];
   const fit = part === "page" || rows === 1 ? 0 : Math.min(rows, affordableRows(free, unit));
   const advice = fit < 1 ? otherwise : `lower per_page to ${fit} or ${otherwise}`;
-  return `this ${part} may cost ${formatCredits(priceOf(rows, unit))} credits and ${all}: ${advice}`;
+  return `this ${part} may cost ${creditsText(priceOf(rows, unit))} and ${all}: ${advice}`;
 }

@@ -80,6 +80,7 @@ export const quoteShape = object({
   balance: maybe(creditsShape),
   balance_after: maybe(creditsShape),
   requests: wholeNumberShape,
+  page_rows: said(maybe(wholeNumberShape), "the largest page; null: nobody told it, and requests are the fewest"),
   rate_limited_seconds: rateLimited,
   max_depth: maybe(wholeNumberShape),
   overlap: wholeNumberShape,

@@ -18,7 +18,7 @@ import {
   priceOf,
   ZERO,
 } from "../../../shared/contract/money.ts";
-import { grouped } from "../../../shared/contract/text.ts";
+import { counted, grouped } from "../../../shared/contract/text.ts";
 import { CliError, failed } from "../../../shared/errors.ts";
 import { optionsOf } from "../../buy/order.ts";
 import { buyExport, continueRun } from "../../buy/purchase.ts";
@@ -125,7 +125,7 @@ export async function buyLeaves(
   const cost = priceOf(matches, work.account.costs.personSearch);
   if (cost > most) {
     throw failed.credits(
-      `what is to be bought costs ${formatCreditsGrouped(cost)} credits, more than the ${formatCreditsGrouped(most)} that were agreed to; nothing was spent, and the list stays as it was`,
+      `what is to be bought costs ${creditsText(cost)}, more than the ${formatCreditsGrouped(most)} that were agreed to; nothing was spent, and the list stays as it was`,
       `--max-credits ${formatCredits(cost)} buys it`,
       "over_cap",
     );
@@ -136,7 +136,7 @@ export async function buyLeaves(
   const { received, unit_cost: price, run } = receipt;
   if (!receipt.complete) {
     throw failed.incomplete(
-      `a row costs ${price} credits, which the account did not tell: ${grouped(received)} of ${grouped(matches)} rows came for what was agreed to, and the list stays as it was`,
+      `a row costs ${counted(price, "credit")}, which the account did not tell: ${grouped(received)} of ${grouped(matches)} rows came for what was agreed to, and the list stays as it was`,
       `the same command with a larger --max-credits buys the others: at least ${formatCredits(priceOf(matches - received, creditsOf(price)))}`,
     );
   }

@@ -55,7 +55,7 @@ export async function refreshPlanOf({ sight, partsOf, counts, finished }: Survey
       code,
       category: "credits",
       message: `${message}; ${nothing}`,
-      details: anew ? [] : [`--again buys the whole segment again for ${formatCreditsGrouped(again)} credits`],
+      details: anew ? [] : [`--again buys the whole segment again for ${creditsText(again)}`],
       hint,
     });
   if (anew && total > pays) {

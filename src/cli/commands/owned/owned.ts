@@ -6,7 +6,7 @@ import { changedFields, fieldsOf, type PastPurchase, recordStatesOf } from "../.
 import { Library, totalsOf } from "../../../engine/library/library.ts";
 import { importRecords, rebuildLibrary } from "../../../engine/library/take-in.ts";
 import type { Context } from "../../../shared/context.ts";
-import { credits, creditsToNumber, formatCreditsGrouped } from "../../../shared/contract/money.ts";
+import { credits, creditsText, creditsToNumber, formatCreditsGrouped } from "../../../shared/contract/money.ts";
 import { counted, echo, grouped } from "../../../shared/contract/text.ts";
 import { type CliError, failed } from "../../../shared/errors.ts";
 import { readInput } from "../../../shared/input.ts";
@@ -67,12 +67,10 @@ async function printStatus({ library, printer }: LibraryDesk<ShelfOptions>): Pro
       totals.suppressed === 0 ? undefined : `${grouped(totals.suppressed)} more, left out of every answer`,
     ],
     ["forgotten", totals.forgotten === 0 ? undefined : grouped(totals.forgotten)],
-    ["paid for", `${counted(totals.purchases, "row")}, ${formatCreditsGrouped(credits(totals.credits))} credits`],
+    ["paid for", `${counted(totals.purchases, "row")}, ${creditsText(credits(totals.credits))}`],
     [
       "bought again",
-      repeated === 0
-        ? undefined
-        : `${grouped(repeated)} of them, ${formatCreditsGrouped(credits(totals.repeatCredits))} credits`,
+      repeated === 0 ? undefined : `${grouped(repeated)} of them, ${creditsText(credits(totals.repeatCredits))}`,
     ],
     ["runs", grouped(totals.runs)],
     ["first", totals.firstAt === null ? undefined : timeText(totals.firstAt)],

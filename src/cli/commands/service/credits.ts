@@ -1,6 +1,6 @@
 import type { AccountPlan, Adjusted, Adjustment, Balance, PlanChanges } from "../../../service/ledger/ledger.ts";
 import type { Context } from "../../../shared/context.ts";
-import { creditsToNumber, formatCredits, formatCreditsGrouped } from "../../../shared/contract/money.ts";
+import { creditsText, creditsToNumber, formatCredits, formatCreditsGrouped } from "../../../shared/contract/money.ts";
 import { COSTED_CALLS, type CostedCall } from "../../../shared/contract/records.ts";
 import { echo, grouped, harmless } from "../../../shared/contract/text.ts";
 import { failed, usageError } from "../../../shared/errors.ts";
@@ -84,7 +84,7 @@ const adjusting =
     const adjustment = adjustmentOf(options, `service credits ${kind}`);
     const move = kind === "add" ? store.grant : store.deduct;
     const adjusted = await move.call(store, account, mode, amount, adjustment);
-    const sentence = `${kind === "add" ? "Added" : "Removed"} ${formatCreditsGrouped(amount)} credits.`;
+    const sentence = `${kind === "add" ? "Added" : "Removed"} ${creditsText(amount)}.`;
     tell(adjusted, adjustment, printer, sentence);
     print(adjusted, options, printer);
   };
@@ -107,7 +107,7 @@ async function refund(
     );
   }
   const adjusted = await store.refund(entryId, amount, adjustment);
-  const by = amount === undefined ? "" : ` by ${formatCreditsGrouped(amount)} credits`;
+  const by = amount === undefined ? "" : ` by ${creditsText(amount)}`;
   tell(adjusted, adjustment, printer, `Refunded entry ${id}${by}.`);
   print(adjusted, { ...options, mode: entry.mode }, printer);
 }
