@@ -33,7 +33,7 @@ const PARTS = {
   library: { covers: ["R3"], minutes: { full: 8, quick: 1 } },
   sketch: { covers: ["R5"], minutes: { full: 1, quick: 0.3 } },
   refresh: { covers: ["R1", "R2", "R6", "quotes", "refresh"], minutes: { full: 15, quick: 1.5 } },
-  "growth-ledger": { covers: ["ledger"], minutes: { full: 4, quick: 0.3 } },
+  "growth-ledger": { covers: ["ledger"], minutes: { full: 14, quick: 1.5 } },
   "new-only": { covers: ["R4", "R6n", "new-only"], minutes: { full: 1, quick: 0.3 } },
   "growth-runs": { covers: ["runs"], minutes: { full: 2, quick: 1 } },
 };
