@@ -267,6 +267,19 @@ describe("complete or said", () => {
     const anew = await s.run(...argv, "--again", "--paging", "offset", "--overwrite");
     expect([anew.code, s.service.charged()], anew.stderr).toEqual([0, 140]);
   });
+
+  test("a paid page that holds no rows: its run is over, and what the others hold is written", async () => {
+    let answers = 0;
+    const shape = (rows: readonly object[]): unknown => (++answers === 2 ? "oops" : { people: rows });
+    const s = await scene({ people: 30, maxPerPage: 10, shape, rowsUnder: "people" });
+    const ran = await s.run(...BUY, "--per-page", "10", "--concurrency", "1");
+    expect(ran).toMatchObject({ code: 5, stderr: expect.stringContaining("a paid reply cannot be read") });
+    const next = await s.run(...BUY, "--per-page", "10", "--dry-run");
+    expect(next).toMatchObject({ code: 5, stderr: expect.stringContaining("cannot be continued: a paid reply") });
+    const written = await s.run("runs", "export", "last", "--json", "-o", "o.csv");
+    expect([written.code, s.service.charged()], written.stderr).toEqual([0, 20]);
+    expect(s.ids()).toEqual(s.service.ids().slice(0, 10));
+  });
 });
 
 describe("employees and search share one rule of completeness", () => {

@@ -290,9 +290,8 @@ export class Attempts {
   /** Whether a call that may have been charged is asked again: the cap needs room for another charge. */
   async #settleDoubt(flown: Flown, why: string): Promise<boolean> {
     await this.#look(flown, why, true);
-    const room = this.#parts.budget.room();
     // This unit's own hold is in the sum already.
-    if (room === undefined || room >= 0n) return true;
+    if (this.#parts.budget.room() >= 0n) return true;
     this.#parts.flight.shelve(flown.unit);
     this.#parts.flight.remove(flown.unit);
     return false;

@@ -22,8 +22,8 @@ export interface BudgetOptions {
   /** Whether the service told that price: else it is a guess, and the first row that is paid for tells. */
   readonly priceKnown: boolean;
   readonly maxCredits: Credits | undefined;
-  /** The most that a run may cost in all its sessions, uncertain credits included; undefined: only `maxRows` counts. */
-  readonly cap: Credits | undefined;
+  /** The most that a run may cost in all its sessions, uncertain credits included. */
+  readonly cap: Credits;
   readonly maxRows: number | undefined;
   readonly balance: Credits | undefined;
   /** When it was told: epoch milliseconds. */
@@ -87,23 +87,21 @@ export class Budget {
     this.#sure = sure;
   }
 
-  room(): Credits | undefined {
+  room(): Credits {
     const { cap } = this.#options;
-    if (cap === undefined) return undefined;
     const { settled, uncertain } = this.#spent;
     return credits(cap - settled - uncertain - this.#keeping - this.#atRisk() - this.#flight.waiting.hold);
   }
 
   fits(hold: Credits): boolean {
-    const room = this.room();
-    return room === undefined || hold <= room;
+    return hold <= this.room();
   }
 
   rowRoom(): number {
     const { maxRows } = this.#options;
     const room = this.room();
-    const affordable = room === undefined ? Number.POSITIVE_INFINITY : affordableRows(room, this.price);
-    if (room !== undefined && room < this.mostOf(ZERO)) return 0;
+    const affordable = affordableRows(room, this.price);
+    if (room < this.mostOf(ZERO)) return 0;
     if (maxRows === undefined) return affordable;
     // A page that is being written counts whole: how many rows it has is known only once it was read.
     return Math.min(affordable, maxRows - this.#spent.rows - this.#flight.rowsAsked - this.#flight.waiting.rows);
@@ -111,9 +109,8 @@ export class Budget {
 
   wholeRoom(): number {
     const { cap, maxCredits } = this.#options;
-    const room = this.room();
-    if (maxCredits === undefined || cap === undefined || room === undefined) return Number.POSITIVE_INFINITY;
-    return affordableRows(credits(room + maxCredits - cap), this.price);
+    if (maxCredits === undefined) return Number.POSITIVE_INFINITY;
+    return affordableRows(credits(this.room() + maxCredits - cap), this.price);
   }
 
   /** Rows that the balance covers beside what is in flight; undefined where nobody knows it. */

@@ -216,7 +216,10 @@ const HELD_BY_OUTPUT = new Set(["file_appeared", "too_deep", "too_many_rows"]);
 export const PAGE_TWICE = "page_twice";
 
 /** Nothing more is bought on what was once answered so: going on ends the same way. */
-const SPOILT = new Set(["price_moved", "impossible_charge", "page_too_long", "drawn_short", PAGE_TWICE]);
+const SPOILT = new Set([
+  ...["price_moved", "impossible_charge", "page_too_long", "drawn_short", "unreadable_page"],
+  PAGE_TWICE,
+]);
 
 const ENDS: Readonly<Record<string, EndedRecord["how"]>> = { dataset_moved: "stale", pipe_closed: "closed" };
 
@@ -273,9 +276,10 @@ export function ending(error: unknown, run: RunReader, interrupted: boolean): un
       next: failure.next ?? writes,
     });
   }
-  const isMoved = code === "dataset_moved";
+  const how = endOf(failure, run);
+  const isMoved = how === "stale";
   const isWhole = wanted !== null && rows >= wanted && pending === 0;
-  const isOver = SPOILT.has(code) || (code === "incomplete" && isWhole && failure.next === undefined);
+  const isOver = how === "over" || (code === "incomplete" && isWhole && failure.next === undefined);
   const isLast = isMoved || isOver || HELD_BY_OUTPUT.has(code);
   const anew = isMoved ? "; the same command begins anew" : isOver ? "" : `; ${failure.next ?? on} tries to go on`;
   return failure.with({

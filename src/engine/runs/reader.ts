@@ -173,7 +173,8 @@ export class RunReader {
     try {
       const source = logSourceOf(file);
       for (const unit of settledUnits(this.state)) {
-        if (unit.settled?.follows === undefined || !wanted(unit)) continue;
+        // One that held no rows may be none that can be read.
+        if (!unit.settled?.rows || unit.settled.follows === undefined || !wanted(unit)) continue;
         let body: Buffer;
         try {
           body = this.replyOf(unit, source);
