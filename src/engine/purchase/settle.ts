@@ -132,7 +132,8 @@ export class Settlement {
     const withheld = Math.min(reply.withheld, Math.max(0, unit.intent.perPage - rows));
     const used = charged ?? (reading.page === undefined ? flown.hold : budget.priceOf(rows));
     // Rows at the price of the quote leave no doubt: what is gone beyond them others spent.
-    const suspect = rows === 0 ? most : minCredits(most, maxCredits(ZERO, credits(budget.priceOf(rows) - used)));
+    const doubt = credits(atMost + most - used);
+    const suspect = rows === 0 ? doubt : minCredits(doubt, maxCredits(ZERO, credits(budget.priceOf(rows) - used)));
     try {
       // Some services answer a look-up that found nothing with a success, and some charge it.
       const miss = this.#kind === "company" && reading.page?.length === 0;
@@ -141,11 +142,10 @@ export class Settlement {
       // In the sum of what was charged from here on.
       budget.endKeeping(used);
       atRisk = credits(atRisk - used);
-      const more = credits(used - atMost);
-      const gone = credits((fall?.gone ?? ZERO) - more);
+      const gone = credits((fall?.gone ?? ZERO) + atMost - used);
       const isForgotten = again > 0n && gone >= used;
       const less = credits(suspect - most - (isForgotten || fall === undefined ? ZERO : again));
-      if (fall === undefined) budget.takeOff(more, less);
+      if (fall === undefined) budget.takeOff(credits(used - atMost), less);
       else {
         const ours = miss && isFirst && used === 0n ? gone : credits(fall.most + less);
         await this.explain(unit, { gone, most: ours }, isForgotten ? FORGOTTEN : UNTOLD);
