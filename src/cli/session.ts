@@ -31,8 +31,7 @@ export const requestLog = (
 ): ((entry: RequestLog) => void) | undefined =>
   verbose
     ? ({ method, path, outcome, elapsedMs, creditsUsed, requestId }) => {
-        const rest = [creditsUsed ?? [], requestId || []].flat();
-        const line = [method, path, outcome, Math.round(elapsedMs), "ms", ...rest];
+        const line = [method, path, outcome, Math.round(elapsedMs), "ms", creditsUsed ?? [], requestId || []].flat();
         stderr.write(`${line.join(" ")}\n`);
       }
     : undefined;

@@ -277,8 +277,10 @@ describe("complete or said", () => {
     const next = await s.run(...BUY, "--per-page", "10", "--dry-run");
     expect(next).toMatchObject({ code: 5, stderr: expect.stringContaining("cannot be continued: a paid reply") });
     const written = await s.run("runs", "export", "last", "--json", "-o", "o.csv");
-    expect([written.code, s.service.charged()], written.stderr).toEqual([0, 20]);
+    expect([written.code, s.service.charged()], written.stderr).toEqual([5, 20]);
     expect(s.ids()).toEqual(s.service.ids().slice(0, 10));
+    const forgotten = await s.run("forget", "network.example/in/person-25", "--yes");
+    expect(forgotten).toMatchObject({ code: 2, stderr: expect.stringContaining("nobody knows whom it holds") });
   });
 });
 

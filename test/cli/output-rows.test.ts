@@ -45,6 +45,7 @@ describe("rows", () => {
         expect(ran.stderr).toContain("list");
         expect(ran.stderr).toContain("of profiles");
         const exported = await u.run(["runs", "export", "last", "--format", "csv"]);
+        expect(exported.code, exported.stderr).toBe(5);
         expect(exported.stderr).toContain("is over: this is what it has so far; a paid reply cannot be read");
         const whole = await u.run(["runs", "export", "last", "--format", "csv", "--require-complete"]);
         expect(whole.code, whole.stderr).toBe(5);

@@ -55,13 +55,13 @@ const TOOLS: { readonly [Name in ToolName]: Tool<Name> } = {
     call: async (_, world) => {
       const structured = await accountTool(world);
       const { balance, budget } = structured;
-      const credits =
+      const left =
         balance === null ? "The balance is not told" : `${counted(balance, "credit is", "credits are")} left`;
       const rest =
         budget === null
           ? "nothing can be bought here: no budget was given"
           : `the budget "${budget.name}" has ${grouped(budget.left)} of ${grouped(budget.cap)} left`;
-      return { structured, sentence: `${credits}; ${rest}.` };
+      return { structured, sentence: `${left}; ${rest}.` };
     },
   },
   buy: {

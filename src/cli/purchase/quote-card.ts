@@ -32,8 +32,7 @@ export function quoteEntries(quote: Quote, target: Target, whole: boolean): Entr
   const count = matches === null ? "not known beforehand" : grouped(matches);
   const bound = STOPPED_AT[quote.bound];
   const fewest = quote.pageRows === undefined ? "at least " : "";
-  const noWait = whole && quote.durationMs === 0 && fewest === "" ? "no wait for" : undefined;
-  const wait = quote.durationMs ? `${fewest || "about "}${duration(quote.durationMs)} at` : noWait;
+  const wait = quote.durationMs ? `${fewest || "about "}${duration(quote.durationMs)} at` : "no wait for";
   return [
     target.kind === "search"
       ? ["matches", count]
@@ -53,7 +52,7 @@ export function quoteEntries(quote: Quote, target: Target, whole: boolean): Entr
     ["balance", quote.balance === undefined ? "not told" : creditsText(quote.balance)],
     ["after", afterText(quote)],
     ["requests", whole || quote.sample !== undefined ? `${fewest}${grouped(quote.requests)}` : undefined],
-    ["time", wait && `${wait} the rate limit`],
+    ["time", quote.durationMs || (whole && !fewest && quote.durationMs === 0) ? `${wait} the rate limit` : undefined],
   ];
 }
 

@@ -9,11 +9,11 @@ import {
   priceOf,
   ZERO,
 } from "../../shared/contract/money.ts";
-import { Page } from "../../shared/rows/page.ts";
+import type { Page } from "../../shared/rows/page.ts";
 import type { RecordKind } from "../../shared/rows/values.ts";
 import type { ServiceError } from "../client/errors.ts";
 import type { PageReply } from "../client/types.ts";
-import { kindOf } from "../output/distinct.ts";
+import { kindOf, readPage } from "../output/distinct.ts";
 import { creditsOf, creditText, isBooked, type SettledRecord, type Unit } from "../runs/journal.ts";
 import type { Run } from "../runs/run.ts";
 import { spentBeside } from "../runs/spend.ts";
@@ -127,7 +127,7 @@ export class Settlement {
     budget.keeping(atRisk);
     await turn();
     await turn();
-    const reading = read(reply.body, this.#kind);
+    const reading = readPage(reply.body, this.#kind);
     const rows = reading.page?.length ?? 0;
     const withheld = Math.min(reply.withheld, Math.max(0, unit.intent.perPage - rows));
     const used = charged ?? (reading.page === undefined ? flown.hold : budget.priceOf(rows));
@@ -161,7 +161,7 @@ export class Settlement {
   }
 
   /** A reply that is kept: what it is like, whether it came before, and whether anything is bought after it. */
-  #handOn(flown: Flown, body: Buffer, { page, problem }: ReturnType<typeof read>): void {
+  #handOn(flown: Flown, body: Buffer, { page, problem }: ReturnType<typeof readPage>): void {
     const { flight, repeats } = this.#parts;
     if (!isUtf8(body)) this.#sayOnce("a reply is not in UTF-8 and does not say in what: letters in it cannot be read");
     this.written += body.length;
@@ -323,11 +323,3 @@ function factsOf({ nextCursor, total, meta }: PageReply, { replayed, withheld, m
 
 /** Rows of the segment that a page is, with those it no longer shows: the next page begins behind them. */
 const placesOf = ({ withheld = 0, rows }: Pick<SettledRecord, "rows" | "withheld">): number => rows + withheld;
-
-function read(body: Buffer, kind: RecordKind): { readonly page?: Page; readonly problem?: unknown } {
-  try {
-    return { page: Page.read(body, kind) };
-  } catch (problem) {
-    return { problem };
-  }
-}

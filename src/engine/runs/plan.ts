@@ -78,13 +78,13 @@ export interface SavedView {
   readonly raw: boolean;
 }
 
-/** `plan.json` of a run: everything that must be the same when it is continued. */
 /** Rows that a target has, or has at most; null where no free count tells. */
 export interface Matches extends Pick<Plan, "matches"> {
   /** Companies where nobody is counted: only asking for a row tells whether the service knows them. */
   readonly uncounted?: number | undefined;
 }
 
+/** `plan.json` of a run: everything that must be the same when it is continued. */
 export interface Plan extends RunIdentity, Division {
   readonly version: number;
   readonly id: string;

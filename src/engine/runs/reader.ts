@@ -173,8 +173,7 @@ export class RunReader {
     try {
       const source = logSourceOf(file);
       for (const unit of settledUnits(this.state)) {
-        // One that held no rows may be none that can be read.
-        if (!unit.settled?.rows || unit.settled.follows === undefined || !wanted(unit)) continue;
+        if (unit.settled?.follows === undefined || !wanted(unit)) continue;
         let body: Buffer;
         try {
           body = this.replyOf(unit, source);
@@ -193,12 +192,11 @@ export class RunReader {
   /** What there is of it: as counted, or as its pages told since, which are newer. */
   get offer(): Matches {
     const { target, matches, parts, counts } = this.plan;
-    const { units, misses } = this.state;
+    const all = [...this.state.units.values()];
     // Who was asked for and not found is none of them.
-    if (target.kind === "enrich") return { matches: matches && matches - misses };
-    const all = [...units.values()];
+    if (target.kind === "enrich") return { matches: matches && matches - this.state.misses };
     if (target.kind === "employees") {
-      if (misses >= target.companies.length) return { matches: 0 };
+      if (this.state.misses >= target.companies.length) return { matches: 0 };
       const missing = new Set(all.flatMap(({ intent, settled }) => (settled?.miss === true ? intent.target : [])));
       const empty = all.filter(({ intent, settled }) => intent.offset === 0 && settled?.rows === 0);
       const asked = new Set(empty.map(({ intent }) => intent.target));

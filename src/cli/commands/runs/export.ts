@@ -1,6 +1,7 @@
 import { openRuns } from "../../../app/keep/store.ts";
 import { writePages } from "../../../app/keep/write-pages.ts";
 import { distinctPages, kindOf } from "../../../engine/output/distinct.ts";
+import { unreadablePage } from "../../../engine/purchase/failures.ts";
 import { resumeOf } from "../../../engine/runs/plan.ts";
 import { isResumable, type RunSummary } from "../../../engine/runs/reader.ts";
 import type { Context } from "../../../shared/context.ts";
@@ -51,7 +52,8 @@ async function exportRun({ options, printer, context }: Desk<ExportRunOptions>, 
   const open = run.state.done === undefined ? await store.find(id) : undefined;
   if (open !== undefined && options.requireComplete === true) throw notFinished(open);
   const kind = kindOf(run);
-  const pages = (): AsyncIterable<Page> => distinctPages(run);
+  const unreadable: unknown[] = [];
+  const pages = (): AsyncIterable<Page> => distinctPages(run, unreadable);
   const writing = await writingOf(pages, kind, view, options, printer);
   const written = writePages(pages, { ...writing, name: `${id}-export` }, context);
   const { rows, file, notices } = await written.catch(orSalvage(id));
@@ -61,12 +63,12 @@ async function exportRun({ options, printer, context }: Desk<ExportRunOptions>, 
     const has = open.status === "stale" ? "all that it has" : "what it has so far";
     printer.say([`run ${run.id} is ${open.status}: this is ${has}`, ...rest(open)].join("; "));
   }
-  if (file === undefined) return;
-  if (printer.json) {
+  if (file !== undefined && printer.json) {
     printer.document<"runs export">({ run: run.id, finished: open === undefined, rows, credits: 0, output: file });
   }
   const what = kind === "person" ? counted(rows, "profile") : counted(rows, "company", "companies");
-  printer.note(`Wrote ${what} of run ${run.id} to ${options.output} at 0 credits`);
+  if (file !== undefined) printer.note(`Wrote ${what} of run ${run.id} to ${options.output} at 0 credits`);
+  if (unreadable.length > 0) throw unreadablePage(unreadable[0], run.path);
 }
 
 /** What is wrong with a page or a line says nothing of the others. */
