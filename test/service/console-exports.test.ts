@@ -482,7 +482,7 @@ describe("an export", () => {
     // It was stopped before it went on, and may be read as that for a moment.
     await expect.poll(told, { timeout: 30_000 }).toMatchObject({ state: "stopped", rows: 2_000 });
     const stopped = await page.bought(next, id);
-    expect(stopped.why).toContain("0 left of its cap of 2000 credits");
+    expect(stopped.why).toContain("0 left of its cap of 2,000 credits");
   });
 
   test("of a key leaves less of the cap to the key that it was rotated to", async () => {
