@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { startAgent, YES } from "../support/agent.ts";
 import { type ForeignScene, foreignScene } from "../support/foreign-scene.ts";
-import type { ForeignOptions } from "../support/foreign-service.ts";
+import type { ForeignOptions, Mishap } from "../support/foreign-service.ts";
 
 // What a service takes without saying so, or against the contract, is inside every cap: its books and ours.
 
@@ -29,24 +29,27 @@ describe("an error that costs credits", () => {
       async (...argv) => {
         // Beyond its hold only the service's own words tell whose it is.
         const faultCosts = faultTells === "used" ? 50 : argv[0] === "enrich" ? 1 : 10;
-        const s = await foreignScene({ people: 60, faultTells, faultCosts, mishap: () => "500-charged" });
-        const ran = await s.run(...argv, "--max-credits", "10");
-        expect(ran, ran.stderr).toMatchObject({ code: 8, stdout: "" });
-        expect(ran.stderr).toContain("not asked again");
-        expect(ran.stderr).not.toContain("nothing was charged");
-        expect(s.service.paidCalls()).toBe(1);
-        expect(await spent(s)).toMatchObject({ settled: 0, uncertain: faultCosts, foreign: 0 });
-        expect(s.service.charged()).toBe(faultCosts);
-        // Going on is inside the same cap, and under the same key.
-        const [, id = ""] = /resume (\S+)/.exec(ran.stderr) ?? [];
-        await s.run("resume", id, "--yes");
-        expect(s.service.charged()).toBeLessThanOrEqual(Math.max(10, faultCosts));
-        expect(new Set(s.service.seen.flatMap(({ key }) => key ?? [])).size).toBe(1);
+        for (const idempotent of [false, true]) {
+          const charges = { faultTells, faultCosts, mishap: (): Mishap => "500-charged" };
+          const s = await foreignScene({ people: 60, idempotent, ...charges });
+          const ran = await s.run(...argv, "--max-credits", "10");
+          expect(ran, ran.stderr).toMatchObject({ code: 8, stdout: "" });
+          expect(ran.stderr).toContain("not asked again");
+          expect(ran.stderr).not.toContain("nothing was charged");
+          expect(s.service.paidCalls()).toBe(1);
+          expect(await spent(s)).toMatchObject({ settled: 0, uncertain: faultCosts, foreign: 0 });
+          expect(s.service.charged()).toBe(faultCosts);
+          // Going on is inside the same cap, and under the same key.
+          const [, id = ""] = /resume (\S+)/.exec(ran.stderr) ?? [];
+          await s.run("resume", id, "--yes");
+          expect(s.service.charged()).toBeLessThanOrEqual(Math.max(10, faultCosts));
+          expect(new Set(s.service.seen.flatMap(({ key }) => key ?? [])).size).toBe(1);
+        }
       },
     );
   }
 
-  test.each([302, 400, 404, 409, 422, 451])(
+  test.each([302, 400, 401, 402, 403, 404, 409, 422, 429, 451])(
     "also by the balance of an answer %s, which ends the run",
     async (status) => {
       for (const faultTells of ["balance", "nothing"] as const) {
@@ -67,6 +70,38 @@ describe("an error that costs credits", () => {
       }
     },
   );
+
+  test.each([SEARCH, EMPLOYEES])(
+    "one that is waited for never passes the cap, a resume included: %s",
+    async (...argv) => {
+      for (const idempotent of [false, true]) {
+        for (const faultTells of ["balance", "nothing"] as const) {
+          const mishap = (call: number) => (call > 1 && call < 8 ? "429-charged" : undefined);
+          const s = await foreignScene({ people: 60, idempotent, faultTells, faultCosts: 5, mishap });
+          const ran = await s.run(...argv, "--max-credits", "30", "--concurrency", "3");
+          const [, id] = /resume (\S+)/.exec(ran.stderr) ?? [];
+          if (id !== undefined) await s.run("resume", id, "--yes");
+          expect(s.service.charged(), ran.stderr).toBeLessThanOrEqual(30);
+          const { settled, uncertain, foreign } = await spent(s);
+          expect({ sum: settled + uncertain, foreign }).toEqual({ sum: s.service.charged(), foreign: 0 });
+        }
+      }
+    },
+  );
+
+  test("a 402 that the balance bears out lays what is gone to others", async () => {
+    const s = await foreignScene({
+      people: 60,
+      balance: 60,
+      mishap: (call) => {
+        if (call === 3) s.service.spend(35);
+        return undefined;
+      },
+    });
+    const ran = await s.run(...SEARCH, "--concurrency", "1");
+    expect(ran.stderr).toContain("the balance covers 5 more; going on with smaller pages");
+    expect(await spent(s)).toMatchObject({ settled: 25, uncertain: 0, foreign: 35 });
+  });
 
   test("a refusal that cost nothing is told as such, also where it does not tell the balance", async () => {
     const s = await foreignScene({ people: 60, faultTells: "nothing", mishap: () => "451-charged" });
@@ -304,6 +339,26 @@ describe("a promise to know keys that is not kept", () => {
       const { settled, uncertain, foreign } = await spent(s);
       expect({ settled, uncertain, foreign }).toEqual({ settled: s.service.charged(), uncertain: 0, foreign: 0 });
     }
+  });
+
+  test.each([false, true])("one reply that an earlier session lost, its key kept: %s", async (idempotent) => {
+    const s = await foreignScene({ ...FORGETS, idempotent });
+    const buy = [...SEARCH, "--max-credits", "60", "--concurrency", "1"];
+    const killed = await s.u.run(buy, {
+      before: ({ interrupt }) => {
+        s.service.options.mishap = (call) => {
+          if (call === 3) interrupt("SIGTERM");
+          return call === 3 ? "drop" : undefined;
+        };
+      },
+    });
+    expect(killed.code, killed.stderr).toBe(130);
+    const [, id = ""] = /resume (\S+)/.exec(killed.stderr) ?? [];
+    await s.run("resume", id, "--yes");
+    const { settled, uncertain, foreign } = await spent(s);
+    expect({ sum: settled + uncertain, foreign }).toEqual({ sum: s.service.charged(), foreign: 0 });
+    expect(uncertain).toBe(idempotent ? 0 : 10);
+    expect(s.service.charged()).toBeLessThanOrEqual(60);
   });
 
   test("nor do a job and an agent pass their caps", async () => {

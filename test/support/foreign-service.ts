@@ -121,6 +121,8 @@ export interface ForeignService {
   /** Credits charged, by this service's own books. */
   charged(): number;
   balance(): number;
+  /** Others spend so many credits. */
+  spend(credits: number): void;
   /** Rows handed out and paid, those of lost replies included. */
   rowsSold(): number;
   paidCalls(): number;
@@ -523,6 +525,9 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
     options,
     charged: () => (granted - left) / 1_000,
     balance: () => left / 1_000,
+    spend: (credits) => {
+      left -= credits * 1_000;
+    },
     rowsSold: () => sold,
     paidCalls: () => calls,
     seen,

@@ -4,18 +4,16 @@ import type { CliError } from "../../shared/errors.ts";
 import { LostReplyError, ServiceError } from "../client/errors.ts";
 import { asLost, depthIn, isOtherPaging, isTooDeep, sizeRefusal } from "../client/refusal.ts";
 import { type CallAttempts, callAttempts } from "../client/retry.ts";
-import type { PageReply } from "../client/types.ts";
-import { hasOutlivedKey, OUTLIVED, type Unit } from "../runs/journal.ts";
+import type { AccountView, PageReply } from "../client/types.ts";
+import { creditsOf, hasOutlivedKey, OUTLIVED, type Unit } from "../runs/journal.ts";
 import { chargedForError, drawnSize, drawnTooDeep, otherPaging } from "./failures.ts";
 import type { Flown } from "./flight.ts";
 import type { Wall } from "./remaining.ts";
-import { FORGOTTEN, type Settlement, type SettlementParts } from "./settle.ts";
+import { FORGOTTEN, type Settlement, type SettlementParts, UNTOLD } from "./settle.ts";
 import type { Source } from "./source.ts";
 import type { Clock, Seller, Wait } from "./world.ts";
 
 const ATTEMPTS = 10;
-/** Of a key or a hold that was refused, and of a limit that is waited for, no balance tells more. */
-const LOOKED_AT = new Set([401, 402, 403, 429]);
 /** Sizes of pages that are tried, free of charge, before a refusal counts as one of something else. */
 const MOST_SIZES = 10;
 
@@ -99,9 +97,10 @@ export class Attempts {
     const wait = attempts.after(loss ?? error, tookMs);
     if (wait === undefined) throw error;
     const why = wait.reason === "rate_limit" ? "the rate limit" : wait.error.message;
-    if (await this.#pause(wait.ms, wait.reason, why)) return true;
-    await this.abandon(flown);
-    return false;
+    const isAgain = await this.#pause(wait.ms, wait.reason, why);
+    if (!isAgain) await this.abandon(flown);
+    else if (loss === undefined && this.#isCapDoubted()) return this.#settleDoubt(flown, UNTOLD, ZERO);
+    return isAgain;
   }
 
   /** Books what an answer that is no success cost. @throws where it was charged: it is not asked again */
@@ -111,9 +110,11 @@ export class Attempts {
     const before = unit.uncertain;
     await this.#parts.settlement.refusal(flown, error);
     if (this.#isMiss(error)) return this.#learnMiss(flown, error, before);
-    const isFault = error.envelope && (status >= 500 || status < 300) && !this.#parts.settlement.honoursKeys;
+    const isFault = error.envelope && (status >= 500 || status < 300);
     const isDoubted = isFault && this.#parts.budget.unproven > 0n;
-    const isSeen = isDoubted && (await this.#look(flown, `the answer ${status}`, false));
+    // Whether it or the lost reply was charged under the key, the look before the next attempt tells.
+    if (isDoubted && this.#isPromised(flown)) this.#parts.flight.mark(flown, { lost: flown.lost + 1 });
+    const isSeen = isDoubted && !this.#isPromised(flown) && (await this.#look(flown, `the answer ${status}`, false));
     const charged = credits(unit.uncertain - before);
     if (creditsUsed <= 0n && !(isFault && charged > 0n)) return;
     this.#parts.flight.mark(flown, { sent: true });
@@ -131,15 +132,20 @@ export class Attempts {
 
   /** What ends a run is free only where its own balance or the account's shows that. */
   async #unlessCharged(flown: Flown, answer: unknown, failure: unknown): Promise<unknown> {
-    const { budget, flight, settlement } = this.#parts;
-    const isLooked = !(answer instanceof ServiceError) || LOOKED_AT.has(answer.status) || asLost(answer) !== undefined;
-    if (isLooked || settlement.honoursKeys || budget.showsFree(flown, answer)) return failure;
+    const { budget, flight } = this.#parts;
+    const isAnswer = answer instanceof ServiceError && answer.status !== 402 && asLost(answer) === undefined;
+    if (!isAnswer || this.#isPromised(flown) || budget.showsFree(flown, answer)) return failure;
     const before = flown.unit.uncertain;
     const isSeen = await this.#look(flown, `the answer ${answer.status}`, false, ZERO);
     const charged = credits(flown.unit.uncertain - before);
     if (charged <= 0n) return failure;
     flight.mark(flown, { sent: true });
     return chargedForError(answer, charged, isSeen);
+  }
+
+  /** Whether a reply that was lost may come again under its key, at no further charge. */
+  #isPromised(flown: Flown): boolean {
+    return flown.lost > 0 && this.#isKnown(flown);
   }
 
   #isKnown({ unit }: Flown): boolean {
@@ -251,32 +257,39 @@ export class Attempts {
   /** 402: the hold was too large for the balance. Once, and again only after progress, with what the balance covers. */
   async #lowerToBalance({ unit }: Flown, error: ServiceError): Promise<void> {
     this.#lowering++;
+    const isSecond = this.#lowered;
     try {
       await this.#parts.settlement.giveUp(unit, "not enough credits for the hold");
-      if (this.#lowered) throw this.#parts.budget.usedUp(error);
-      await this.#lower(unit.intent.perPage, error);
+      await this.#lower(unit, error, isSecond);
+    } catch (failure) {
+      // Before another page goes out.
+      this.#parts.flight.stop(failure);
+      throw failure;
     } finally {
       this.#lowering--;
       this.#parts.flight.signal();
     }
   }
 
-  async #lower(size: number, error: ServiceError): Promise<void> {
-    while (this.#parts.flight.count("flying", "keeping") > 0) {
-      await this.#parts.flight.change();
-      if (this.#parts.flight.stopped || this.#lowered) return;
-    }
+  async #lower(unit: Unit, error: ServiceError, isSecond: boolean): Promise<void> {
+    const { flight, budget, remaining, settlement } = this.#parts;
+    const size = unit.intent.perPage;
+    while (flight.count("flying", "keeping") > 0) await flight.change();
+    if (flight.stopped || this.#lowered !== isSecond) return;
     this.#lowered = true;
-    let free = error.creditsRemaining;
-    try {
-      const account = await this.#options.client.account(this.#parts.flight.halt);
-      if (account.balance !== undefined) free = credits(account.balance - (account.held ?? ZERO));
-    } catch {
-      // The error's own balance is all there is.
-    }
-    const rows = free === undefined ? 0 : affordableRows(free, this.#parts.budget.price);
-    if (rows < this.#parts.remaining.sizes.least) throw this.#parts.budget.usedUp(error);
-    this.#parts.budget.setBalance(free, false);
+    // Without an account the error's own balance is all there is.
+    const { balance, held = ZERO } = await this.#options.client
+      .account(flight.halt)
+      .catch((): Partial<AccountView> => ({}));
+    const free = balance === undefined ? error.creditsRemaining : credits(balance - held);
+    const rows = free === undefined ? 0 : affordableRows(free, budget.price);
+    // A balance that does not cover the hold bears it out: others spent what is gone.
+    const own = rows < size ? ZERO : creditsOf(unit.intent.hold);
+    const fall = balance === undefined ? undefined : budget.look(balance);
+    if (fall !== undefined)
+      await settlement.explain(unit, { ...fall, most: credits(fall.most + own) }, "the answer 402");
+    if (isSecond || rows < remaining.sizes.least) throw budget.usedUp(error);
+    budget.setBalance(free, false);
     if (rows < size) {
       this.#options.onNotice?.(`the balance covers ${grouped(rows)} more; going on with smaller pages`);
       return;
@@ -287,9 +300,15 @@ export class Attempts {
     this.#options.onNotice?.(`refused (402): ${error.detail[0] ?? "no reason"}; going on with smaller pages`);
   }
 
+  /** Whether answers that claim to be free may have used up the cap. */
+  #isCapDoubted(): boolean {
+    const { balance, unproven } = this.#parts.budget;
+    return balance !== undefined && unproven > 0n && !this.#parts.budget.fits(unproven);
+  }
+
   /** Whether a call that may have been charged is asked again: the cap needs room for another charge. */
-  async #settleDoubt(flown: Flown, why: string): Promise<boolean> {
-    await this.#look(flown, why, true);
+  async #settleDoubt(flown: Flown, why: string, unknown = flown.hold): Promise<boolean> {
+    await this.#look(flown, why, unknown > 0n, unknown);
     // This unit's own hold is in the sum already.
     if (this.#parts.budget.room() >= 0n) return true;
     this.#parts.flight.shelve(flown.unit);
@@ -301,7 +320,7 @@ export class Attempts {
   async #look(flown: Flown, why: string, isLost: boolean, unknown = flown.hold): Promise<boolean> {
     const { flight, budget, settlement } = this.#parts;
     const { unit, hold, lost } = flown;
-    const isPromised = this.#isKnown(flown);
+    const isPromised = this.#isPromised(flown);
     flight.turn(flown, "doubt");
     try {
       while (flight.mustWait(flown)) await flight.change();

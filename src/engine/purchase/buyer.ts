@@ -292,10 +292,8 @@ export class Buyer {
     const flight = this.#flight;
     const { concurrency } = this.#options;
     const flying = flight.count("flying", "doubt");
-    // Alone: the balance tells of a lost reply that is booked.
-    const isBooked = flight.hasBooked || this.#ready.some(({ flown: { unit } }) => unit.uncertain > 0n);
     // Alone until the first reply was looked at: it tells the largest page, the price, whether keys are honoured.
-    const allowed = this.#settlement.hasLooked && !isBooked ? concurrency : 1 - flight.count("keeping");
+    const allowed = this.#settlement.hasLooked && !flight.hasLost ? concurrency : 1 - flight.count("keeping");
     if (flight.count("doubt") > 0 || this.#attempts.isLowering || flying >= allowed) return false;
     // A slow reader of the output stops the buying: no more pages are held than this.
     if (this.#buffer.length + flight.count("flying", "keeping") < concurrency + 3) return true;
@@ -329,8 +327,7 @@ export class Buyer {
     if (flown.sent) return false;
     const isTooLarge = this.#options.source.page === undefined && intent.perPage > this.#remaining.perPage;
     if (isTooLarge || this.#repeats.repeated || this.#remaining.isPastEnd(intent)) return true;
-    if (this.#budget.mostOf(ZERO) > flown.hold && !this.#budget.fits(ZERO)) return true;
-    return !this.#budget.covers(flown) || this.#options.enough?.() === true;
+    return !this.#budget.fits(ZERO) || !this.#budget.covers(flown) || this.#options.enough?.() === true;
   }
 
   async #dropReady(): Promise<void> {
@@ -374,11 +371,12 @@ async function recover(unit: Unit, state: RunState, { flight, budget, settlement
     return settlement.giveUp(unit, "the reply of another run was not written", target !== BESIDE);
   }
   const tooOld = hasOutlivedKey(unit, now);
-  if (!isBooked(unit) && (tooOld || !settlement.honoursKeys)) {
-    const charged = mostCharged(state, unit, budget.balance);
+  const charged = isBooked(unit) ? ZERO : mostCharged(state, unit, budget.balance);
+  if (charged > 0n && (tooOld || !settlement.honoursKeys)) {
     const why = tooOld ? OUTLIVED : "the service is not known to honour keys";
-    if (charged > 0n) await settlement.bookUncertain(unit, charged, `the process ended before the reply came; ${why}`);
-  }
+    await settlement.bookUncertain(unit, charged, `the process ended before the reply came; ${why}`);
+    // Of a single one the balance before it tells whether a second charge follows it.
+  } else if (pendingUnits(state).length === 1) budget.takeOff(credits(-charged), ZERO);
   // A service that keeps keys without saying so answers for nothing; at another it costs what a new key would.
   flight.wait(unit);
 }

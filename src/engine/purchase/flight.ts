@@ -1,5 +1,5 @@
 import { type Credits, credits, maxCredits, minCredits, ZERO } from "../../shared/contract/money.ts";
-import { byPosition, creditsOf, type Unit } from "../runs/journal.ts";
+import { byPosition, creditsOf, isBooked, type Unit } from "../runs/journal.ts";
 
 /** `ready`: intent written; `flying`: asked for; `keeping`: reply being written; `doubt`: it may be charged. */
 export type Phase = "ready" | "flying" | "keeping" | "doubt";
@@ -73,9 +73,11 @@ export class Flight {
     });
   }
 
+  /** @param sent in an earlier session, whose reply is lost */
   add(unit: Unit, sent: boolean): Flown {
     const hold = creditsOf(unit.intent.hold);
-    const flown = { unit, hold, phase: "ready" as Phase, sent, lost: 0, seen: ZERO, alone: true };
+    const lost = Number(sent && !isBooked(unit));
+    const flown = { unit, hold, phase: "ready" as Phase, sent, lost, seen: ZERO, alone: true };
     this.#units.set(unit.intent.n, flown);
     return flown;
   }
@@ -110,8 +112,11 @@ export class Flight {
     return [...this.#units.values()].filter(({ phase }) => phases.includes(phase)).length;
   }
 
-  get hasBooked(): boolean {
-    return [...this.#units.values()].some((flown) => isAsked(flown) && flown.unit.uncertain > 0n);
+  /** Whether a reply was lost of one that is asked for again: alone, so that the balance tells what it costs. */
+  get hasLost(): boolean {
+    return [...this.#units.values()].some(
+      ({ phase, lost, unit }) => phase !== "keeping" && (lost > 0 || unit.uncertain > 0n),
+    );
   }
 
   held(...phases: readonly Phase[]): Credits {

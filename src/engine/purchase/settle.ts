@@ -188,8 +188,8 @@ export class Settlement {
     const { status, envelope } = answer;
     const used = maxCredits(ZERO, answer.creditsUsed ?? ZERO);
     const isFree = this.#parts.budget.showsFree(flown, answer);
-    // Where keys are honoured an attempt that failed is never charged beside the one that answers.
-    const isSafe = isFree || !envelope || (this.honoursKeys && status !== 404);
+    // Where the hold of a 402 went, the account tells.
+    const isSafe = isFree || !envelope || status === 402;
     const most = isSafe ? ZERO : maxCredits(ZERO, credits(this.#parts.budget.mostOf(hold) - used));
     if (most > 0n) this.#parts.budget.takeOff(ZERO, most);
     if (used <= 0n) return;
