@@ -263,6 +263,16 @@ describe("doctor", () => {
     expect(JSON.parse(outcome.stderr)).toMatchObject({ error: { code: "doctor_failed", exit_code: code } });
   });
 
+  test.each([["doctor"], ["account"], ["connections", "list", "--json"], ["search", "--department", "Sales"]])(
+    "%s shows nothing of what stands in the query of an address",
+    async (...argv) => {
+      const env = { HEADCOUNT_API_KEY: "x_live_12345678", HEADCOUNT_BASE_URL: "https://127.0.0.1:1/?api_key=hidden" };
+      const { stdout, stderr } = await run(argv, { env });
+      expect(stdout + stderr).toContain("https://127.0.0.1:1/?…");
+      expect(stdout + stderr).not.toContain("hidden");
+    },
+  );
+
   test("a refused key is the key's failure", async () => {
     const env = { HEADCOUNT_API_KEY: "hc_live_refused", HEADCOUNT_BASE_URL: service.url };
     expect((await doctor({ env })).code).toBe(3);

@@ -25,7 +25,7 @@ import {
 } from "../../engine/connections/resolve.ts";
 import type { Context } from "../../shared/context.ts";
 import { formatCreditsGrouped } from "../../shared/contract/money.ts";
-import { grouped, harmless, withoutPassword } from "../../shared/contract/text.ts";
+import { grouped, harmless, shownAddress } from "../../shared/contract/text.ts";
 import { CliError } from "../../shared/errors.ts";
 import { installCommand, nativePath } from "../../shared/packages.ts";
 import { KEY_PLACES, mapError } from "../failures.ts";
@@ -118,7 +118,7 @@ function originOf(context: Context, options: DoctorOptions, config: Config): str
   const from = (value: string, variable: string, flag: string): string => (value === env[variable] ? variable : flag);
   if (connection !== undefined) return `${connection} (${from(connection, "HEADCOUNT_CONNECTION", "-c")})`;
   if (baseUrl !== undefined && env.HEADCOUNT_API_KEY) {
-    return `${baseUrl} (${from(baseUrl, "HEADCOUNT_BASE_URL", "--base-url")}), without a connection`;
+    return `${shownAddress(baseUrl)} (${from(baseUrl, "HEADCOUNT_BASE_URL", "--base-url")}), without a connection`;
   }
   return config.default === undefined ? "none" : `${config.default} (the config's default)`;
 }
@@ -141,7 +141,7 @@ async function proxyCheck({ env }: Context): Promise<Check> {
     const proxy = proxyFor(new URL("https://api.example.com"), env);
     if (proxy === undefined) return machine("Proxy", "ok", "none set");
     const noProxy = env.no_proxy || env.NO_PROXY;
-    return machine("Proxy", "ok", `${withoutPassword(proxy.href)}${noProxy ? `, not for ${noProxy}` : ""}`);
+    return machine("Proxy", "ok", `${shownAddress(proxy.href)}${noProxy ? `, not for ${noProxy}` : ""}`);
   } catch (error) {
     return failed(machine, "Proxy", error);
   }

@@ -9,7 +9,7 @@ import {
 } from "../../engine/connections/config.ts";
 import { configDir, findFolder } from "../../engine/connections/paths.ts";
 import type { Context } from "../../shared/context.ts";
-import { harmless } from "../../shared/contract/text.ts";
+import { harmless, shownAddress } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
 import { settingsOf } from "../arguments/settings.ts";
 import { Argument, type Command, type GlobalOptions, offering, wholeNumber } from "../options.ts";
@@ -73,7 +73,7 @@ async function list({ options, printer, context }: Desk<GlobalOptions>): Promise
   const { HEADCOUNT_API_KEY, HEADCOUNT_BASE_URL, HEADCOUNT_CONNECTION } = context.env;
   const environment = {
     HEADCOUNT_API_KEY: Boolean(HEADCOUNT_API_KEY?.trim()),
-    HEADCOUNT_BASE_URL: HEADCOUNT_BASE_URL || null,
+    HEADCOUNT_BASE_URL: HEADCOUNT_BASE_URL ? shownAddress(HEADCOUNT_BASE_URL) : null,
     HEADCOUNT_CONNECTION: HEADCOUNT_CONNECTION || null,
   };
   if (options.json) return printer.document<"connections list">({ connections: rows, environment });

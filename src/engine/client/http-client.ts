@@ -3,10 +3,10 @@ import { isObject, whole } from "../../shared/contract/text.ts";
 import type { FacetKey, Filters } from "../../shared/contract/vocabulary.ts";
 import { accountView, countsView, countView, facetView, keyView, sketchView } from "./account-view.ts";
 import type { CompanyQuery, Dialect, ServiceLimits } from "./dialect.ts";
-import { type Unwrapped, unwrap, unwrapPage, unwrapRows, withoutMark } from "./envelope.ts";
+import { type Unwrapped, unwrap, unwrapPage, unwrapRows } from "./envelope.ts";
 import { isWithoutRoute, LostReplyError, ServiceError, withoutCounts } from "./errors.ts";
 import { header } from "./rate-limit.ts";
-import { type Access, openCalls, type ServiceCall, withoutKey } from "./transport.ts";
+import { type Access, openCalls, type ServiceCall } from "./transport.ts";
 import type {
   AccountView,
   CountsView,
@@ -177,7 +177,7 @@ class HttpClient implements ServiceClient {
         requestId,
       });
     try {
-      const reply = await this.#send(call);
+      const reply = await this.#calls.send(call);
       const unwrapped = read(reply, now());
       log(reply.status, unwrapped.meta.creditsUsed, unwrapped.meta.requestId);
       return { ...unwrapped, reply };
@@ -187,30 +187,10 @@ class HttpClient implements ServiceClient {
       throw error;
     }
   }
-
-  async #send(call: ServiceCall): Promise<RawReply> {
-    const reply = await this.#calls.send(call);
-    const paid = call.idempotencyKey !== undefined;
-    const isPacked = reply.body.length > 0 && header(reply.headers, "content-encoding") !== undefined;
-    const { body: bytes } = isPacked ? await (await import("./decompress.ts")).decompressed(reply, paid) : reply;
-    const body = inUtf8(withoutMark(bytes), header(reply.headers, "content-type"));
-    return { ...reply, body: withoutKey(body, this.#options) };
-  }
 }
 
 function lacking({ status, requestId }: ReplyMeta, what: string): never {
   throw new ServiceError({ status, detail: [what], requestId, envelope: false });
-}
-
-/** In UTF-8. A charset that nobody knows is left as it is. */
-function inUtf8(body: Buffer, contentType = ""): Buffer {
-  const label = /;\s*charset\s*=\s*"?([\w.:-]+)/i.exec(contentType)?.[1];
-  if (label === undefined || /^(utf-?8|us-ascii)$/i.test(label)) return body;
-  try {
-    return Buffer.from(new TextDecoder(label).decode(body));
-  } catch {
-    return body;
-  }
 }
 
 function paging(position: PagePosition, dialect: Dialect): Readonly<Record<string, string | number>> {

@@ -6,9 +6,8 @@ import { isWithoutRoute, LostReplyError, ServiceError, withoutCounts } from "./e
 import { serverClock } from "./rate-limit.ts";
 import { saysUnknown, sizeRefusal, speaksOf } from "./refusal.ts";
 import { patienceOf } from "./retry.ts";
-import { type Access, openCalls, type ServiceCall, withoutKey } from "./transport.ts";
+import { type Access, openCalls, type ServiceCall } from "./transport.ts";
 import type { AccountView } from "./types.ts";
-import type { RawReply } from "./wire.ts";
 
 export interface ProbeReport extends PagingReport {
   readonly elapsedMs: number;
@@ -45,10 +44,8 @@ function refusedWith(error: unknown): Answer {
 export async function probeService(options: Access & Pick<ServiceCall, "signal">): Promise<ProbeReport> {
   const { now, signal } = options;
   const calls = openCalls({ ...options, timeouts: { free: patienceOf(0) } }, false);
-  const send = async (method: ServiceCall["method"], path: string, body?: unknown): Promise<RawReply> => {
-    const reply = await calls.send({ method, path, body, signal });
-    return { ...reply, body: withoutKey(reply.body, options) };
-  };
+  const send = (method: ServiceCall["method"], path: string, body?: unknown) =>
+    calls.send({ method, path, body, signal });
   const ask: AskPage = async (method, path, body) => {
     try {
       return answered(unwrap(await send(method, path, body), now()));
