@@ -51,7 +51,7 @@ class HttpClient implements ServiceClient {
   #isAnswered = false;
 
   constructor(options: ClientOptions) {
-    this.#calls = openCalls(options, true);
+    this.#calls = openCalls(options);
     this.baseUrl = this.#calls.baseUrl;
     this.dialect = options.dialect;
     this.#options = options;
@@ -64,9 +64,8 @@ class HttpClient implements ServiceClient {
     return { ...view, maxDepth: view.maxDepth ?? this.dialect.maxDepth };
   }
 
-  async key(signal?: AbortSignal): Promise<KeyView> {
-    const { result, meta } = await this.#call({ method: "GET", path: "/key", signal }, unwrap);
-    return keyView(result, meta) ?? lacking(meta, "the answer holds no key");
+  key(signal?: AbortSignal): Promise<KeyView | undefined> {
+    return this.#ours({ method: "GET", path: "/key", signal }, keyView);
   }
 
   async count(filters: Filters, signal?: AbortSignal): Promise<CountView> {
@@ -82,33 +81,30 @@ class HttpClient implements ServiceClient {
 
   async facets(filters: Filters, key: FacetKey, options: FacetOptions = {}): Promise<FacetView | undefined> {
     const { signal, ...fields } = options;
-    return await this.#ours("/facets", { filters, key, ...fields }, signal, (result, meta) =>
-      facetView(result, key, meta),
-    );
+    const read = (result: unknown, meta: ReplyMeta) => facetView(result, key, meta);
+    return await this.#ours({ method: "POST", path: "/facets", body: { filters, key, ...fields }, signal }, read);
   }
 
   counts(filters: Filters, companies: readonly string[], signal?: AbortSignal): Promise<CountsView | undefined> {
     const read = (result: unknown, meta: ReplyMeta) => countsView(result, companies.length, meta);
-    return this.#ours("/counts", { filters, companies }, signal, read);
+    return this.#ours({ method: "POST", path: "/counts", body: { filters, companies }, signal }, read);
   }
 
   sketch(filters: Filters, from: number, cells: number, signal?: AbortSignal): Promise<SketchView | undefined> {
     const read = (result: unknown, meta: ReplyMeta) => sketchView(result, { from, cells }, meta);
-    return this.#ours("/sketch", { filters, from, cells }, signal, read);
+    return this.#ours({ method: "POST", path: "/sketch", body: { filters, from, cells }, signal }, read);
   }
 
   /** A call that only our service has: undefined elsewhere. */
   async #ours<View>(
-    path: string,
-    body: object,
-    signal: AbortSignal | undefined,
+    call: ServiceCall,
     read: (result: unknown, meta: ReplyMeta) => View | Promise<View>,
   ): Promise<View | undefined> {
     try {
-      const { result, meta } = await this.#call({ method: "POST", path, body, signal }, unwrap);
+      const { result, meta } = await this.#call(call, unwrap);
       return await read(result, meta);
     } catch (error) {
-      if (error instanceof ServiceError && isElsewhere(error)) return undefined;
+      if (error instanceof ServiceError && isElsewhere(error, call)) return undefined;
       throw error;
     }
   }
@@ -218,7 +214,8 @@ function cursorOf(value: unknown): string | null | undefined {
 }
 
 /** How a service without the route speaks: a 404, or the answer of a gateway or a website. */
-const isElsewhere = (error: ServiceError): boolean => {
+const isElsewhere = (error: ServiceError, { body }: ServiceCall): boolean => {
   const { envelope, status } = error;
+  if (body === undefined && (!envelope || status === 400)) return true;
   return isWithoutRoute(error) || (!envelope && status < 500 && status !== 408 && status !== 429);
 };

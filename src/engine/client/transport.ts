@@ -109,11 +109,8 @@ export interface ServiceCall extends Pick<RawRequest, "method" | "signal"> {
   readonly idempotencyKey?: string;
 }
 
-/**
- * In JSON. @param packs whether answers may be compressed @throws CliError (exit 2) on a wrong address, also a
- * proxy's
- */
-export function openCalls({ baseUrl, apiKey, ...options }: Access, packs: boolean) {
+/** In JSON. @throws CliError (exit 2) on a wrong address, also a proxy's */
+export function openCalls({ baseUrl, apiKey, ...options }: Access) {
   const origin = parseBaseUrl(baseUrl);
   const { send, close } = openTransport({ origin, ...options });
   const prefix = origin.pathname === "/" ? "" : origin.pathname;
@@ -122,7 +119,7 @@ export function openCalls({ baseUrl, apiKey, ...options }: Access, packs: boolea
     accept: "application/json",
     "user-agent": "headcount",
     // On one machine compressing costs more than it saves.
-    ...(packs && !isLoopbackHost(origin.hostname) ? { "accept-encoding": "gzip, br" } : {}),
+    ...(!isLoopbackHost(origin.hostname) ? { "accept-encoding": "gzip, br" } : {}),
   };
   return {
     baseUrl: baseUrlText(origin),
