@@ -61,6 +61,9 @@ test("rows fit by the cap, by the rows that are allowed, and not at all where a 
   expect(budget.rowRoom()).toBe(20);
   flight.add(unit(1), false);
   expect(budget.rowRoom()).toBe(10);
+  flight.wait(unit(2));
+  expect(budget.rowRoom()).toBe(0);
+  flight.nextWaiting();
   expect(scene().budget.rowRoom()).toBe(60);
   budget.missCost = of(50);
   expect([budget.room(), budget.rowRoom()]).toEqual([of(10), 0]);
