@@ -172,11 +172,9 @@ export function mapError(error: unknown, site: CallSite): unknown {
   return error.code === "ABORTED" && error.cause !== undefined ? error.cause : lostReply(error, site);
 }
 
+const STOPPED = { code: "interrupted", category: "interrupted", message: "interrupted" } as const;
 const ENDINGS: Readonly<Record<string, Omit<CliErrorInit, "cause">>> = {
-  SIGINT: { code: "interrupted", category: "interrupted", message: "interrupted" },
-  SIGTERM: { code: "interrupted", category: "interrupted", message: "interrupted" },
-  SIGHUP: { code: "interrupted", category: "interrupted", message: "interrupted" },
-  SIGBREAK: { code: "interrupted", category: "interrupted", message: "interrupted" },
+  ...{ SIGINT: STOPPED, SIGTERM: STOPPED, SIGHUP: STOPPED, SIGBREAK: STOPPED },
   EPIPE: { code: "pipe_closed", category: "pipe_closed", message: "closed pipe" },
 };
 

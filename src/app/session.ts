@@ -2,13 +2,7 @@ import { DEFAULT_DIALECT, type ServiceLimits } from "../engine/client/dialect.ts
 import { createClient, type RequestLog } from "../engine/client/http-client.ts";
 import { keyFingerprint, Pacer } from "../engine/client/pacing.ts";
 import { type PacedOptions, paced, patienceOf } from "../engine/client/retry.ts";
-import {
-  existingConnection,
-  findConnection,
-  readConfig,
-  updateConfig,
-  withConnection,
-} from "../engine/connections/config.ts";
+import { type Connection, findConnection, readConfig, updateConnection } from "../engine/connections/config.ts";
 import { findFolder, sampleId } from "../engine/connections/paths.ts";
 import {
   type ConnectionChoice,
@@ -110,14 +104,11 @@ function sessionFor(target: Opened, context: Context, { maxWait }: Connecting, e
   const pacer = new Pacer({ stateDir: findFolder("state", context), baseUrl: serviceId, apiKey, now });
   let saved = Promise.resolve();
   const onLimits = (limits: ServiceLimits): void => {
-    const { maxDepth, pageRows } = limits;
+    const { maxDepth } = limits;
     if (maxDepth !== undefined)
-      notice(
-        `the service goes no deeper than row ${grouped(maxDepth)} of a segment; larger ones are divided from now on`,
-      );
-    if (pageRows !== undefined) notice(`quotes count on pages of ${grouped(pageRows)} from now on`);
+      notice(`the service goes no deeper than row ${grouped(maxDepth)} of a segment; larger ones are divided`);
     saved = saved
-      .then(() => keepLimits(limits, target, context))
+      .then(() => keepLimits(limits, target, context, notice))
       .catch((error: Error) => notice(`warning: not kept: ${error.message}`));
   };
   const timeouts = { free: patienceOf(maxWaitMs) };
@@ -145,13 +136,12 @@ function sessionFor(target: Opened, context: Context, { maxWait }: Connecting, e
 }
 
 /** With the connection of that address, where there is one. */
-async function keepLimits(limits: ServiceLimits, { name, baseUrl }: Opened, context: Context): Promise<void> {
+async function keepLimits(limits: ServiceLimits, { name, baseUrl }: Opened, context: Context, say: Session["notice"]) {
   const dir = findFolder("config", context);
   if (dir === undefined || findConnection(readConfig(dir), name)?.baseUrl !== baseUrl) return;
-  await updateConfig(dir, (config) => {
-    const { dialect = DEFAULT_DIALECT, ...connection } = existingConnection(config, name);
-    return withConnection(config, name, { ...connection, dialect: { ...dialect, ...limits } });
-  });
+  const learned = (was: Connection) => ({ ...was, dialect: { ...(was.dialect ?? DEFAULT_DIALECT), ...limits } });
+  await updateConnection(dir, name, learned);
+  if (limits.pageRows !== undefined) say(`quotes count on pages of ${grouped(limits.pageRows)} from now on`);
 }
 
 /** What is said of waits and of what replies tell beside their data, each thing once. */

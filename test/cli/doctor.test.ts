@@ -10,6 +10,7 @@ import {
   tempDir,
   testContext,
 } from "../support/client.ts";
+import { foreignScene } from "../support/foreign-scene.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
 let service: TestService;
@@ -81,7 +82,7 @@ describe("doctor", () => {
     expect(find("Clock")).toMatchObject({ status: "ok" });
     expect(find("Count")).toMatchObject({ status: "ok", message: 'under "count"' });
     expect(find("Paging")).toMatchObject({ status: "ok", message: "by page, counting from 1" });
-    expect(find("Largest page")).toMatchObject({ status: "ok", message: "1000 profiles" });
+    expect(find("Largest page")).toMatchObject({ status: "ok", message: "1,000 profiles" });
     expect(find("Account")?.message).toContain("balance 50");
     const account = await service.call("/v1/account");
     expect(account.json.result.credits).toMatchObject({ remaining: 50, used_today: 0 });
@@ -262,6 +263,36 @@ describe("doctor", () => {
     expect(outcome.find("Node")).toMatchObject({ status: "ok", message: process.versions.node });
     expect(JSON.parse(outcome.stderr)).toMatchObject({ error: { code: "doctor_failed", exit_code: code } });
   });
+
+  test.each([["doctor"], ["account"], ["connections", "list", "--json"], ["search", "--department", "Sales"]])(
+    "%s shows nothing of what stands in the query of an address",
+    async (...argv) => {
+      const env = { HEADCOUNT_API_KEY: "x_live_12345678", HEADCOUNT_BASE_URL: "https://127.0.0.1:1/?api_key=hidden" };
+      const { stdout, stderr } = await run(argv, { env });
+      expect(stdout + stderr).toContain("https://127.0.0.1:1/?…");
+      expect(stdout + stderr).not.toContain("hidden");
+    },
+  );
+
+  test("free calls that lower the balance, and do not say so, are told by the balance before and after", async () => {
+    const { u, service: other } = await foreignScene({ usedIs: 0 });
+    const { checks } = JSON.parse((await u.run(["doctor", "--json"])).stdout) as { readonly checks: readonly Found[] };
+    expect(other.charged()).toBeGreaterThan(1);
+    expect(checks.find(({ name }) => name === "Account")).toMatchObject({
+      status: "warn",
+      message: expect.stringContaining(`; ${other.charged()} credits less after these free calls`),
+    });
+  });
+
+  test.each([{ HEADCOUNT_PAGING: "odd" }, { HEADCOUNT_BASE_URL: "http://127.0.0.1:1" }])(
+    "does not send whoever ran it to itself (%o)",
+    async (more) => {
+      const env = { HEADCOUNT_API_KEY: "x_live_12345678", HEADCOUNT_BASE_URL: service.url, ...more };
+      const { code, stdout, stderr } = await doctor({ env });
+      expect(code).toBeGreaterThan(0);
+      expect(stdout + stderr).not.toContain("headcount doctor");
+    },
+  );
 
   test("a refused key is the key's failure", async () => {
     const env = { HEADCOUNT_API_KEY: "hc_live_refused", HEADCOUNT_BASE_URL: service.url };

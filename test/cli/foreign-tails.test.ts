@@ -538,3 +538,20 @@ test("an agent is not told that a new quote goes on with a run that is over", as
   }
   expect(service.charged()).toBe(2_000);
 });
+
+test.each([
+  ["page", "offset", /another way than by offset: [^\n]*\n[^\n]*; --paging page, or/],
+  ["offset", "page", /another way than by page: [^\n]*\n[^\n]*; --paging offset, or/],
+] as const)("where it pages by %s and --paging said %s, the hint names the other", async (paging, said, words) => {
+  const { service, run } = await foreignScene({ people: 9, paging, strict: true, tellsMaxPerPage: true });
+  const ran = await run(...BUY, "--paging", said);
+  expect(ran.stderr).toMatch(words);
+  expect([ran.code, service.charged()]).toEqual([8, 0]);
+});
+
+test("what a page taught is not said to hold from now on where no connection keeps it", async () => {
+  const { run } = await foreignScene({ people: 300, maxPerPage: 50, clamp: true });
+  const ran = await run(...BUY);
+  expect(ran.code, ran.stderr).toBe(0);
+  expect(ran.stderr).not.toContain("from now on");
+});

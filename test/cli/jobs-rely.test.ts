@@ -177,3 +177,21 @@ test("jobs run says which jobs are not due", async () => {
   const file = write({ jobs: { legal: daily, hand: { ...LEGAL, output: "h.csv" } } });
   expect((await u.run(["jobs", "run", ...file], { clock })).stderr).toContain("not due: hand (by its name)\n");
 });
+
+test("a refusal speaks in the keys of a job, and of no option that it has none for", async () => {
+  const file = write({
+    jobs: {
+      legal: { ...LEGAL, max_credits: 1 },
+      some: { ...LEGAL, command: "search", output: "s.csv", min_rows: 9999 },
+    },
+  });
+  const [refresh, search] = [await run(file, "legal"), await run(file, "some")];
+  expect(refresh).toMatchObject({
+    code: 4,
+    stderr: expect.stringMatching(/hint: "max_credits": \d+ brings the list up/),
+  });
+  expect(refresh.stderr).not.toContain("--again");
+  const [quoted] = JSON.parse((await run(file, "legal", "--dry-run", "--json")).stdout);
+  expect(quoted.error.hint).toMatch(/^"max_credits": \d+ brings the list up to date$/);
+  expect(search).toMatchObject({ code: 5, stderr: expect.stringContaining('"min_rows"') });
+});

@@ -180,6 +180,7 @@ test.each<Partial<ForeignOptions>>([{ maxPerPage: 50, clamp: true }, { maxPerPag
     const bought = await search("--yes", "-o", "o.csv");
     expect(bought.code, bought.stderr).toBe(0);
     expect(saved()).toMatchObject({ pageRows: 50 });
+    expect(bought.stderr).toContain("quotes count on pages of 50 from now on\n");
     const quoted = await search("--dry-run", "--json");
     const pages = foreign.paidCalls();
     expect((await search("--yes", "-o", "again.csv")).code).toBe(0);

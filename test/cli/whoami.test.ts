@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { main } from "../../src/cli/main.ts";
 import { createKey, type KeyInit } from "../../src/service/admin/keys.ts";
 import { tempDir, testContext } from "../support/client.ts";
+import { faultProxy } from "../support/fault-proxy.ts";
 import { startForeignService } from "../support/foreign-service.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 import { c } from "../support/store.ts";
@@ -68,10 +69,29 @@ describe("whoami", () => {
 });
 
 describe("a bounded key in a purchase", () => {
-  test("ends at its cap to the row: exit 4, in the service's words, and what was bought is kept", async () => {
+  test("a quote beyond what is left of its cap says so, and nothing of it is bought", async () => {
     const { id, key } = await keyWith({ maxCredits: c(30) });
+    const search = ["search", "--all", "--limit", "100"];
+    const { out } = await run(key, [...search, "--dry-run"]);
+    expect(out).toMatch(/cap of the key +30 credits left\n/);
+    expect(JSON.parse((await run(key, [...search, "--dry-run", "--json"])).out)).toMatchObject({ cap_left: 30 });
+    const bought = await run(key, [...search, "--yes", "-o", "people.csv"]);
+    expect(bought.err).toContain(
+      "100 profiles cost up to 100 credits, the cap of the key leaves 30; nothing was spent",
+    );
+    expect(bought.err).toContain("hint: --limit 30 would fit; headcount account shows the balance and the cap");
+    expect([bought.code, (await service.store.key(id))?.budget?.spent]).toEqual([4, c(0)]);
+  });
+
+  test("ends at a cap that is not told to the row: exit 4, in the service's words, and what was bought is kept", async () => {
+    const { id, key } = await keyWith({ maxCredits: c(30) });
+    const untold = await faultProxy({
+      target: service.url,
+      decide: ({ url }) => (url === "/key" ? { kind: "error", status: 404 } : { kind: "none" }),
+    });
+    onTestFinished(() => untold.close());
     const buy = ["search", "--all", "--limit", "100", "--per-page", "25", "--yes", "-o", "people.csv"];
-    const { code, err } = await run(key, buy);
+    const { code, err } = await run(key, buy, untold.url);
     expect(code).toBe(4);
     expect(err).toMatch(
       /refused \(402\): this call may cost 25 credits and this key has 5 left of its cap of 30 credits/,
@@ -101,7 +121,7 @@ describe("a bounded key in a purchase", () => {
       { maxCredits: c(0) },
       ["enrich", "acme.example", "--yes"],
       4,
-      /\(402\): .* 0 left of its cap of 0 credits: take a key with a higher cap/,
+      /1 company costs up to 1 credit, the cap of the key leaves 0; nothing was spent/,
     ],
   ])("is refused for %s with the right exit code", async (_what, more, argv, exit, says) => {
     const { key } = await keyWith(more);

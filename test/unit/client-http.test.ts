@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { createServer as createTlsServer } from "node:https";
 import { type AddressInfo, createServer as createTcpServer, type Socket } from "node:net";
 import { join } from "node:path";
+import { inspect } from "node:util";
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from "node:zlib";
 import fc from "fast-check";
 import { afterEach, describe, expect, test } from "vitest";
@@ -54,6 +55,7 @@ const lost = async (call: Promise<unknown>): Promise<LostReplyError> => {
   return error as LostReplyError;
 };
 const paid = { idempotencyKey: "key-1" };
+const PLAIN = '{"status":true,"detail":[],"result":[{"id":"1"}],"credits_used":1,"credits_remaining":9}';
 
 describe("what is sent", () => {
   test("a search carries key, idempotency key and page in the body, under the path of the base URL", async () => {
@@ -439,6 +441,21 @@ describe("answers that are no success", () => {
   });
 });
 
+test.each(["x-request-id", "x-dataset-version", "deprecation", "sunset", "content-type", "x-next-cursor", "location"])(
+  "a key that comes back in the header %s is left out before anything is read",
+  async (name) => {
+    const told = { [name]: `sent: Bearer ${KEY}` };
+    for (const status of [200, 302, 500]) {
+      const server = await serve((_, response) => response.writeHead(status, told).end(status === 200 ? PLAIN : "no"));
+      const log: RequestLog[] = [];
+      const client = clientFor(server.url, { log: (entry) => log.push(entry) });
+      const seen = [await client.searchPage({}, { offset: 0, perPage: 1 }, paid).catch((error: object) => error), log];
+      expect(inspect(seen, { depth: 9 })).not.toContain(KEY);
+      expect(seen[0]).toMatchObject(status === 200 ? { meta: { status } } : { status });
+    }
+  },
+);
+
 describe("no whole answer", () => {
   test("nobody listens: not sent", async () => {
     const server = await rawServer(() => undefined);
@@ -620,7 +637,9 @@ describe("where a key may go", () => {
     "",
     "https://user:secret@example.com",
     "https://example.com/?x=1",
-    "https://example.com/#x",
+    "https://example.com/?api_key=secret",
+    "https://example.com/#secret",
+    "example.com?api_key=secret",
   ])("not to %j", (baseUrl) => {
     const error = refused(baseUrl);
     expect(error).toMatchObject({ exitCode: 2, code: "bad_base_url" });

@@ -27,8 +27,8 @@ const HANDED_ON = [
 export function launchOf(args: readonly string[], { env, cwd }: Pick<Context, "cwd" | "env">): Launch {
   const places = HANDED_ON.flatMap((name) => {
     const value = env[name];
-    // An address with a password in it is a secret too.
-    if (value === undefined || value === "" || (name === "HEADCOUNT_BASE_URL" && value.includes("@"))) return [];
+    // An address with a password or a query is a secret too.
+    if (value === undefined || value === "" || (name === "HEADCOUNT_BASE_URL" && /[@?#]/.test(value))) return [];
     return [[name, /_(DIR|HOME)$/.test(name) ? resolve(cwd, value) : value] as const];
   });
   const words = [fileURLToPath(new URL("bin/headcount.js", packageRoot())), ...args];

@@ -1,7 +1,14 @@
 import { join } from "node:path";
 import { stateDir } from "../../engine/connections/paths.ts";
 import { isNewOnly, leastOrMost, newPeopleIn } from "../../engine/purchase/owned.ts";
-import { paidAgain, paidAgainText, paidTwiceText, rowsToBuy, uncountedText } from "../../engine/purchase/quote.ts";
+import {
+  beyondFunds,
+  paidAgain,
+  paidAgainText,
+  paidTwiceText,
+  rowsToBuy,
+  uncountedText,
+} from "../../engine/purchase/quote.ts";
 import { isResumable } from "../../engine/runs/reader.ts";
 import { ARGUMENTS, hintsFor, questionsTo } from "../../shared/contract/hints.ts";
 import {
@@ -87,12 +94,12 @@ function noticeOf({ quote: offered, target }: HeldQuote): string | undefined {
   return [paidAgainText(offered, target, "new_only"), ...others].filter((each) => each).join("; ") || undefined;
 }
 
-function whyNot({ quote: { balance, credits } }: HeldQuote, rest: Credits | undefined): string | undefined {
+function whyNot({ quote: offered }: HeldQuote, rest: Credits | undefined): string | undefined {
   if (rest === undefined) return "nothing can be bought here: the server was started without --max-credits";
-  if (credits > rest) return `it costs ${creditsText(credits)}, and the budget has ${formatCreditsGrouped(rest)} left`;
-  if (balance !== undefined && credits > balance)
-    return `it costs ${creditsText(credits)}, and the balance is ${formatCreditsGrouped(balance)}`;
-  return undefined;
+  const cost = creditsText(offered.credits);
+  if (offered.credits > rest) return `it costs ${cost}, and the budget has ${formatCreditsGrouped(rest)} left`;
+  const beyond = beyondFunds(offered);
+  return beyond && `it costs ${cost}, and ${beyond.said}`;
 }
 
 /** Buys what a quote says, in its turn of the budget. What was paid is in a run by then. @throws CliError */

@@ -12,6 +12,7 @@ import { isNarrowed } from "../../engine/purchase/owned.ts";
 import { requireFree, withPlaces } from "../../engine/purchase/places.ts";
 import type { Offer, Quote } from "../../engine/purchase/quote.ts";
 import { agree, begin, endStale, inquire, stillOpen, survey } from "../../engine/purchase/survey.ts";
+import { accountOf } from "../../engine/purchase/world.ts";
 import type { Plan, Target } from "../../engine/runs/plan.ts";
 import type { Run } from "../../engine/runs/run.ts";
 import { RunStore } from "../../engine/runs/run-store.ts";
@@ -66,7 +67,7 @@ export async function resumeExport(id: string, draft: ExportOptions, deps: Expor
   const options = await withPlaces(savedOptions(plan, draft));
   return await withRunLock(options, isNarrowed(plan.target) ? options.wait : undefined, deps, async () => {
     await checkSink(options, kindOf({ plan }), deps.disk);
-    const account = await deps.seller.client.account(deps.interrupted);
+    const account = await accountOf(deps);
     const trade = { store, account, options, deps };
     const moved = await checkSame(plan, account, deps);
     const run = await openRun(id, trade);

@@ -1,10 +1,10 @@
 import { searchTarget } from "../../engine/purchase/joined.ts";
 import type { Keep, Prospect, Target } from "../../engine/runs/plan.ts";
-import { canonicalJson } from "../../shared/contract/filters.ts";
+import { type CheckedFilters, canonicalJson } from "../../shared/contract/filters.ts";
 import { normalForm, slugIn } from "../../shared/contract/normalise.ts";
 import { echo, grouped } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
-import { type CheckedFilters, checkedFilters } from "../segments/segment-set.ts";
+import { checkedFilters } from "../segments/segment-set.ts";
 
 /** Free counts that may tell who is where. */
 const MOST_COUNTS = 5_000;

@@ -6,12 +6,10 @@ import type { ProbeReport } from "../../engine/client/probe.ts";
 import {
   type Config,
   configFile,
-  existingConnection,
   findConnection,
   readConfig,
   SAMPLE,
-  updateConfig,
-  withConnection,
+  updateConnection,
 } from "../../engine/connections/config.ts";
 import { findFolder } from "../../engine/connections/paths.ts";
 import {
@@ -24,8 +22,8 @@ import {
   selectionOf,
 } from "../../engine/connections/resolve.ts";
 import type { Context } from "../../shared/context.ts";
-import { formatCreditsGrouped } from "../../shared/contract/money.ts";
-import { grouped, harmless, withoutPassword } from "../../shared/contract/text.ts";
+import { creditsText, formatCreditsGrouped, ZERO } from "../../shared/contract/money.ts";
+import { counted, harmless, shownAddress } from "../../shared/contract/text.ts";
 import { CliError } from "../../shared/errors.ts";
 import { installCommand, nativePath } from "../../shared/packages.ts";
 import { KEY_PLACES, mapError } from "../failures.ts";
@@ -49,7 +47,8 @@ const [machine, key, service] = [checksOf("machine"), checksOf("key"), checksOf(
 
 function failed(check: typeof machine, name: string, error: unknown, status: Check["status"] = "fail"): Check {
   if (!(error instanceof CliError)) throw error;
-  return check(name, status, [error.message, ...error.details].join("; "), error.hint);
+  const fix = error.hint?.replace(/ ?headcount doctor.*/, "") || undefined;
+  return check(name, status, [error.message, ...error.details].join("; "), fix);
 }
 
 const OPTIONAL = {
@@ -118,7 +117,7 @@ function originOf(context: Context, options: DoctorOptions, config: Config): str
   const from = (value: string, variable: string, flag: string): string => (value === env[variable] ? variable : flag);
   if (connection !== undefined) return `${connection} (${from(connection, "HEADCOUNT_CONNECTION", "-c")})`;
   if (baseUrl !== undefined && env.HEADCOUNT_API_KEY) {
-    return `${baseUrl} (${from(baseUrl, "HEADCOUNT_BASE_URL", "--base-url")}), without a connection`;
+    return `${shownAddress(baseUrl)} (${from(baseUrl, "HEADCOUNT_BASE_URL", "--base-url")}), without a connection`;
   }
   return config.default === undefined ? "none" : `${config.default} (the config's default)`;
 }
@@ -141,7 +140,7 @@ async function proxyCheck({ env }: Context): Promise<Check> {
     const proxy = proxyFor(new URL("https://api.example.com"), env);
     if (proxy === undefined) return machine("Proxy", "ok", "none set");
     const noProxy = env.no_proxy || env.NO_PROXY;
-    return machine("Proxy", "ok", `${withoutPassword(proxy.href)}${noProxy ? `, not for ${noProxy}` : ""}`);
+    return machine("Proxy", "ok", `${shownAddress(proxy.href)}${noProxy ? `, not for ${noProxy}` : ""}`);
   } catch (error) {
     return failed(machine, "Proxy", error);
   }
@@ -213,16 +212,17 @@ function clockCheck({ skewMs }: ProbeReport): Check {
   return service("Clock", "warn", message, "set it by NTP; waits for rate limits are reckoned with it");
 }
 
-function accountCheck({ account, rateLimitHeaders }: ProbeReport): Check {
+function accountCheck({ account, balanceFell: fell, rateLimitHeaders }: ProbeReport): Check {
   const { accountName, accountId, plan, balance, perMinute, unknownCosts } = account;
   const parts = [
     accountName ?? accountId,
     plan === undefined ? undefined : `plan ${plan}`,
     balance === undefined ? "balance unknown" : `balance ${formatCreditsGrouped(balance)}`,
-    perMinute === undefined ? undefined : `${grouped(perMinute)} calls a minute`,
+    perMinute === undefined ? undefined : `${counted(perMinute, "call")} a minute`,
   ].filter((part) => part !== undefined);
   const unknown = unknownCosts.length === 0 ? "" : `; no price for ${unknownCosts.join(", ")}: 1 is assumed`;
-  const odd = `${unknown}${rateLimitHeaders ? "" : "; no rate-limit headers"}`;
+  const less = fell === ZERO ? "" : `; ${creditsText(fell)} less after these free calls, by them or another purchase`;
+  const odd = `${unknown}${rateLimitHeaders ? "" : "; no rate-limit headers"}${less}`;
   return service("Account", odd === "" ? "ok" : "warn", `${parts.join(", ")}${odd}`);
 }
 
@@ -240,7 +240,7 @@ function dialectChecks(report: ProbeReport, name: string, dialect: Dialect): Che
   const largest =
     perPageMax === undefined
       ? service("Largest page", "warn", "not told; learned from the first refusal")
-      : service("Largest page", "ok", `${perPageMax} profiles`);
+      : service("Largest page", "ok", counted(perPageMax, "profile"));
   return [count, pagingCheck(report, name, dialect), largest];
 }
 
@@ -267,7 +267,7 @@ function pagingCheck(report: ProbeReport, name: string, used: Dialect): Check {
     ? ""
     : `: the service does not ${uncounted ? "count people" : "refuse unknown filters"}, so no search could be tried for free`;
   const half = paging === "page" ? "by page; whether the first is 0 or 1 was not told" : `not told${why}`;
-  const fix = `${how}offset (or page0, cursor) where that is wrong`;
+  const fix = `${how}${using === "offset" ? "page" : "offset"} (or page0, cursor) where that is wrong`;
   return service("Paging", "warn", `${half}; ${WORDS[using]}, is used`, fix);
 }
 
@@ -285,7 +285,7 @@ async function saveDialect(name: string, report: ProbeReport, context: Context):
   if (JSON.stringify(dialect) === JSON.stringify(before.dialect))
     return machine("Saved", "ok", `"${name}" was up to date`);
   try {
-    await updateConfig(dir, (config) => withConnection(config, name, { ...existingConnection(config, name), dialect }));
+    await updateConnection(dir, name, (was) => ({ ...was, dialect }));
     return machine("Saved", "ok", `to the connection "${name}"`);
   } catch (error) {
     return failed(machine, "Saved", error, "warn");

@@ -4,13 +4,7 @@ import { creditsOf } from "../../engine/runs/journal.ts";
 import { withLock } from "../../engine/runs/lock.ts";
 import { netOf, type RunSpend, readSpend } from "../../engine/runs/spend.ts";
 import type { Context } from "../../shared/context.ts";
-import {
-  addCredits,
-  type Credits,
-  creditsLess,
-  creditsText,
-  formatCreditsGrouped,
-} from "../../shared/contract/money.ts";
+import { type Credits, credits, creditsLess, creditsText, formatCreditsGrouped } from "../../shared/contract/money.ts";
 import { makeFolder } from "../../shared/folder.ts";
 
 /** What several purchases may spend together, counted in the journals of the runs. */
@@ -38,7 +32,7 @@ export async function budgetUse(
   const { runs } = await readSpend(join(stateDir(context), "runs"), since);
   const mine = runs.filter(counts);
   let spent = netOf(mine);
-  for (const run of mine) if (!(await continues(run))) spent = addCredits(spent, creditsOf(run.pending));
+  for (const run of mine) if (!(await continues(run))) spent = credits(spent + creditsOf(run.pending));
   return { spent, left: creditsLess(cap, spent) };
 }
 

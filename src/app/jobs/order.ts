@@ -11,6 +11,7 @@ import type { RefreshOrder } from "../own/refresh/work.ts";
 import { readVerified } from "../own/refresh/work.ts";
 import { type SegmentSet, segmentSet } from "../segments/segment-set.ts";
 import type { Job } from "./file.ts";
+import { type JobCommand, KEYS, type Keys } from "./keys.ts";
 
 /** The segments that a job names: files and saved ones are read when it runs. @throws CliError exit 2 */
 async function segmentsOf({ filters, segment, except }: Job["values"], context: Context): Promise<SegmentSet> {
@@ -20,6 +21,21 @@ async function segmentsOf({ filters, segment, except }: Job["values"], context: 
 }
 
 const called = (name: string): string => `"${name}"`;
+
+const OPTION = /headcount .*|--([a-z][a-z-]+)(?: ([\d.]+%?|N)\b)?/g;
+
+/** Options as keys, without what is said of one that is none; commands stay as they are. */
+export function inKeys(text: string, command: JobCommand): string {
+  const clauses = text.split("; ").map((clause) =>
+    clause.replace(OPTION, (whole, option?: string, value?: string) => {
+      if (option === undefined) return whole;
+      const name = option.replaceAll("-", "_");
+      const { of = command } = (KEYS as Keys)[name] ?? { of: null };
+      return of !== command ? "\0" : `${called(name)}${value === undefined ? "" : `: ${value}`}`;
+    }),
+  );
+  return clauses.filter((clause) => clause !== "" && !clause.includes("\0")).join("; ");
+}
 
 /** How the rows are written. @throws CliError exit 2 for what does not go together */
 function rowsOf({ output, values }: Job) {

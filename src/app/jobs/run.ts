@@ -19,7 +19,7 @@ import { type Connecting, inSession, type Session, type SessionEvents } from "..
 import { monthlyBudget, withinBudget } from "./budget.ts";
 import type { Job, JobsFile } from "./file.ts";
 import { appendOutcome, type History, historyOf, jobsFolder, keyOf, lockOf, makeJobFolder } from "./history.ts";
-import { refreshOf, searchOf } from "./order.ts";
+import { inKeys, refreshOf, searchOf } from "./order.ts";
 import { type Ended, notified, tellOutcome } from "./outcome.ts";
 
 const HAND_ON_MS = 600_000;
@@ -87,7 +87,7 @@ export async function runJob(job: Job, file: JobsFile, terms: JobTerms, outside:
         terms.say?.(outcome, context);
         return endedOf(outcome);
       } catch (error) {
-        const failure = inTheWay(failureOf(error));
+        const failure = inItsWords(failureOf(error), job);
         const next = `headcount jobs run ${shellWord(job.name)} --file ${shellWord(file.path)}`;
         const isCommand = failure.hint?.includes(failure.next ?? "\n") === true;
         const hint = isCommand ? `${next} goes on where it stopped, within its max_credits` : failure.hint;
@@ -119,7 +119,7 @@ export async function quoteJob(job: Job, file: JobsFile, terms: JobTerms, outsid
     const order = await searchOrder(work);
     return { kind: "search", order, quote: (await quote(order, worldOf(session, context), eventsOf(context))).quote };
   }).catch((error: unknown) => {
-    throw inTheWay(failureOf(error));
+    throw inItsWords(failureOf(error), job);
   });
 }
 
@@ -206,9 +206,13 @@ const foreign = (output: string, run: RunSpend | undefined): CliError => {
   return usageError(`${output} exists, and ${who}; nothing was spent`, WORD, "file_exists");
 };
 
-/** A refusal of files in the words of a job. */
-const inTheWay = (failure: CliError): CliError =>
-  failure.code === "file_exists" ? failure.with({ hint: WORD }) : failure;
+/** A refusal in the words of a job. */
+const inItsWords = (failure: CliError, { command }: Job): CliError =>
+  failure.with({
+    hint: failure.code === "file_exists" ? WORD : inKeys(failure.hint ?? "", command) || undefined,
+    details: failure.details.map((detail) => inKeys(detail, command)).filter(Boolean),
+    resumable: failure.resumable,
+  });
 
 /** Whether a run writes to an output; undefined where nothing tells any more. */
 async function writes(run: string, output: string, context: Context): Promise<boolean | undefined> {

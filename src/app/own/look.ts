@@ -18,10 +18,9 @@ import { unsoundRun } from "../../engine/purchase/failures.ts";
 import { FreeCounts } from "../../engine/purchase/free-counts.ts";
 import type { ExportDeps } from "../../engine/purchase/order.ts";
 import { perMinuteOf } from "../../engine/purchase/world.ts";
-import { canonicalJson } from "../../shared/contract/filters.ts";
+import { type CheckedFilters, canonicalJson } from "../../shared/contract/filters.ts";
 import type { CanonicalFilters } from "../../shared/contract/vocabulary.ts";
 import { duration } from "../../shared/numbers.ts";
-import type { CheckedFilters } from "../segments/segment-set.ts";
 
 /** By a sketch its members are those who are there, read when they are first asked for. */
 export interface Sight extends Presence, Look {

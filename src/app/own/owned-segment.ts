@@ -8,11 +8,12 @@ import type { ExportDeps } from "../../engine/purchase/order.ts";
 import type { NewParts, OwnedShare, Ownership } from "../../engine/purchase/ownership.ts";
 import { evenly } from "../../engine/purchase/paging.ts";
 import type { RunReader } from "../../engine/runs/reader.ts";
+import type { CheckedFilters } from "../../shared/contract/filters.ts";
 import { canonicalAddress, slugOf } from "../../shared/contract/normalise.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { CliError, usageError } from "../../shared/errors.ts";
-import { type CheckedFilters, checkedFilters } from "../segments/segment-set.ts";
+import { checkedFilters } from "../segments/segment-set.ts";
 import { CALLS_PER_CREDIT } from "./bounds.ts";
 import { countingTime, freeCounts, type Looking, lookInto, type Sight, soundly, spoken } from "./look.ts";
 import type { OwnedPeople } from "./owned-people.ts";
@@ -131,7 +132,7 @@ export class OwnedSegment implements Ownership {
     const [least, usual] = [(await costOf(sight, 1)).calls + beside, await costOf(sight, CALLS_PER_CREDIT)];
     const time = spoken({ ms: countingTime(least, this.#people.account, this.#deps) });
     return usageError(
-      `${grouped(others)} of ${grouped(total)} people are new, and finding them takes about ${grouped(least)} free calls${time}, more than the ${grouped(this.#bounds.maxCalls)} allowed; nothing was spent`,
+      `${grouped(others)} of ${grouped(total)} people ${others === 1 ? "is" : "are"} new, and finding them takes about ${counted(least, "free call")}${time}, more than the ${grouped(this.#bounds.maxCalls)} allowed; nothing was spent`,
       `--max-calls ${beside + Math.ceil(usual.calls * 1.5)} allows them; without --new-only all ${grouped(total)} are bought`,
       "too_many_counts",
     );

@@ -1,12 +1,6 @@
 import type { Context } from "../../shared/context.ts";
-import { checkFilters, type FilterIssue } from "../../shared/contract/filters.ts";
-import type { CanonicalFilters, Filters } from "../../shared/contract/vocabulary.ts";
+import { type CheckedFilters, checkFilters, type FilterIssue } from "../../shared/contract/filters.ts";
 import { type CliError, usageError } from "../../shared/errors.ts";
-
-export interface CheckedFilters {
-  readonly filters: Filters;
-  readonly canonical: CanonicalFilters;
-}
 
 /** The name is a saved one, a file, or nothing where only flags describe it. */
 export interface NamedFilters extends CheckedFilters {

@@ -1,5 +1,4 @@
 import {
-  type CheckedFilters,
   checkedFilters,
   filterSets,
   type NamedFilters,
@@ -9,6 +8,7 @@ import {
 } from "../../app/segments/segment-set.ts";
 import type { Context } from "../../shared/context.ts";
 import { flagOf } from "../../shared/contract/command-line.ts";
+import type { CheckedFilters } from "../../shared/contract/filters.ts";
 import { normalForm } from "../../shared/contract/normalise.ts";
 import { echo, whole } from "../../shared/contract/text.ts";
 import {

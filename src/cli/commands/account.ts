@@ -1,6 +1,5 @@
 import type { Session } from "../../app/session.ts";
-import { ServiceError } from "../../engine/client/errors.ts";
-import { type AccountView, costsOf, type KeyView, type ServiceClient } from "../../engine/client/types.ts";
+import { type AccountView, costsOf, type KeyView } from "../../engine/client/types.ts";
 import type { Context } from "../../shared/context.ts";
 import { type Credits, creditsOrNull, creditsText, formatCreditsGrouped } from "../../shared/contract/money.ts";
 import { grouped } from "../../shared/contract/text.ts";
@@ -29,7 +28,7 @@ itself says "told": false: then scopes, cap and end are not known.`)
 async function runAccount({ options, printer, context }: Desk<GlobalOptions>): Promise<void> {
   await withSession(context, options, async (session) => {
     const account = await session.client.account();
-    const key = await keyView(session.client);
+    const key = await session.client.key();
     if (printer.json) printer.document<"account">(accountDocument(account, key, session));
     else if (printer.terminal) await printer.card(cardOf(account, key, session));
     else printer.leaves(accountDocument(account, key, session));
@@ -37,17 +36,6 @@ async function runAccount({ options, printer, context }: Desk<GlobalOptions>): P
       session.notice(`warning: the account does not say what ${call} costs; 1 credit is assumed`);
     }
   });
-}
-
-/** What the service tells the key about itself; undefined where it has no such route. */
-async function keyView(client: ServiceClient): Promise<KeyView | undefined> {
-  try {
-    return await client.key();
-  } catch (error) {
-    const missing = error instanceof ServiceError && (!error.envelope || [400, 404, 405].includes(error.status));
-    if (missing) return undefined;
-    throw error;
-  }
 }
 
 /** With `told` a null of key and cap means that there is no such bound, else that it is not known. */

@@ -5,11 +5,11 @@ import {
   readConfig,
   SAMPLE,
   updateConfig,
-  withConnection,
+  updateConnection,
 } from "../../engine/connections/config.ts";
 import { configDir, findFolder } from "../../engine/connections/paths.ts";
 import type { Context } from "../../shared/context.ts";
-import { harmless } from "../../shared/contract/text.ts";
+import { counted, harmless, shownAddress } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
 import { settingsOf } from "../arguments/settings.ts";
 import { Argument, type Command, type GlobalOptions, offering, wholeNumber } from "../options.ts";
@@ -73,7 +73,7 @@ async function list({ options, printer, context }: Desk<GlobalOptions>): Promise
   const { HEADCOUNT_API_KEY, HEADCOUNT_BASE_URL, HEADCOUNT_CONNECTION } = context.env;
   const environment = {
     HEADCOUNT_API_KEY: Boolean(HEADCOUNT_API_KEY?.trim()),
-    HEADCOUNT_BASE_URL: HEADCOUNT_BASE_URL || null,
+    HEADCOUNT_BASE_URL: HEADCOUNT_BASE_URL ? shownAddress(HEADCOUNT_BASE_URL) : null,
     HEADCOUNT_CONNECTION: HEADCOUNT_CONNECTION || null,
   };
   if (options.json) return printer.document<"connections list">({ connections: rows, environment });
@@ -135,16 +135,15 @@ async function set(
 ): Promise<void> {
   if (name === SAMPLE) throw usageError('"sample" is built in; nothing of it is to be set', "headcount connections");
   const change = dialectBy(words);
-  const { connections } = await updateConfig(configDir(context), (config) => {
-    const { dialect: before, ...rest } = existingConnection(config, name);
+  const { connections } = await updateConnection(configDir(context), name, ({ dialect: before, ...rest }) => {
     const dialect = change(before);
-    return withConnection(config, name, { ...rest, ...(dialect === undefined ? {} : { dialect }) });
+    return { ...rest, ...(dialect === undefined ? {} : { dialect }) };
   });
   const dialect = connections[name]?.dialect;
   const paging = dialect === undefined ? null : pagingName(dialect);
   if (options.json)
     return printer.document<"connections set">({ connection: name, paging, per_page_max: dialect?.perPageMax ?? null });
-  const largest = dialect?.perPageMax === undefined ? "" : `, at most ${dialect.perPageMax} profiles a page`;
+  const largest = dialect?.perPageMax === undefined ? "" : `, at most ${counted(dialect.perPageMax, "profile")} a page`;
   printer.note(`"${name}" pages by ${paging ?? "page"}${largest}; headcount doctor -c ${name} checks it`);
 }
 
@@ -187,10 +186,7 @@ async function logout(
   if (name === undefined) throw usageError("there is no connection to log out of", "headcount connections lists them");
   if (name === SAMPLE) throw usageError('"sample" is built in and has no key of yours', "headcount connections");
   const removed = await removeStoredKey(name, existingConnection(config, name), dir, context);
-  await updateConfig(dir, (now) => {
-    const { keyStore: _, ...rest } = existingConnection(now, name);
-    return withConnection(now, name, rest);
-  });
+  await updateConnection(dir, name, ({ keyStore: _, ...rest }) => rest);
   if (options.json) printer.document<"logout">({ connection: name, removed });
   else if (!removed) printer.note(`"${name}" had no key stored`);
   else printer.note(`Removed the key of "${name}"; it goes on working until it is revoked at the service`);

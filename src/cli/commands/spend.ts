@@ -2,7 +2,7 @@ import { openRuns } from "../../app/keep/store.ts";
 import { creditsOf, type DaySpend } from "../../engine/runs/journal.ts";
 import { type RunSpend, readSpend } from "../../engine/runs/spend.ts";
 import type { Context } from "../../shared/context.ts";
-import { addCredits, type Credits, ZERO } from "../../shared/contract/money.ts";
+import { type Credits, credits, ZERO } from "../../shared/contract/money.ts";
 import { spanMs } from "../../shared/contract/text.ts";
 import { type Command, type GlobalOptions, sinceMs } from "../options.ts";
 import { type ColumnOf, countColumn, creditsColumn, documentsOf, printList } from "../terminal/list.ts";
@@ -105,7 +105,7 @@ function fold(runs: readonly RunSpend[], options: SpendOptions): { groups: reado
       groups.set(of.join("\n"), group);
       for (const { sums } of [group, total]) {
         sums.rows += day.rows;
-        for (const name of AMOUNTS) sums[name] = addCredits(sums[name], creditsOf(day[name]));
+        for (const name of AMOUNTS) sums[name] = credits(sums[name] + creditsOf(day[name]));
       }
     }
   }

@@ -51,6 +51,7 @@ export function quoteEntries(quote: Quote, target: Target, whole: boolean): Entr
     ["cost", `${most}${creditsText(quote.credits)}`],
     ["balance", quote.balance === undefined ? "not told" : creditsText(quote.balance)],
     ["after", afterText(quote)],
+    ["cap of the key", quote.capLeft === undefined ? undefined : `${creditsText(quote.capLeft)} left`],
     ["requests", whole || quote.sample !== undefined ? `${fewest}${grouped(quote.requests)}` : undefined],
     ["time", quote.durationMs || (whole && !fewest && quote.durationMs === 0) ? `${wait} the rate limit` : undefined],
   ];

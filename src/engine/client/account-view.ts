@@ -85,6 +85,8 @@ export function accountView(result: unknown, meta: ReplyMeta) {
     accountId: text(find(from, ["account.id", "account_id", "id", "user.id", "user_id"])),
     accountName: text(find(from, ["account.name", "account_name", "name", "user.name", "email"])),
     keyMode: mode === "live" || mode === "test" ? (mode as "live" | "test") : undefined,
+    keyId: text(find(from, ["key.id"])),
+    capLeft: undefined as Credits | undefined,
     keyPrefix: text(find(from, ["key.prefix", "key_prefix"])),
     plan: text(find(from, ["plan.name", "plan_name", "plan", "subscription.plan"])),
     balance:
@@ -227,8 +229,7 @@ export function keyView(result: unknown, meta: ReplyMeta) {
   const { created_at, expires_at, id, last_used_at, name, prefix, scopes } = fieldsOf(key);
   if (typeof id !== "string" || !("cap" in fieldsOf(result))) return undefined;
   const { held, left, max_credits, spent } = fieldsOf(cap);
-  const amounts = [max_credits, spent, held, left].map(amountOf);
-  const [most, used, kept, free] = amounts;
+  const [most, used, kept, free] = [max_credits, spent, held, left].map(amountOf);
   return {
     id: harmlessLine(id),
     name: line(name),

@@ -1,4 +1,4 @@
-import { echo, withoutPassword } from "../../shared/contract/text.ts";
+import { echo, shownAddress } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
 
 export const isLoopbackHost = (hostname: string): boolean =>
@@ -7,7 +7,7 @@ export const isLoopbackHost = (hostname: string): boolean =>
 /** The address of a service: https, or http to this machine; a path is put before `/v1`. @throws CliError (exit 2) */
 export function parseBaseUrl(text: string): URL {
   const refused = (why: string, hint: string) =>
-    usageError(`the base URL "${echo(withoutPassword(text.trim()))}" ${why}`, hint, "bad_base_url");
+    usageError(`the base URL "${echo(shownAddress(text.trim()))}" ${why}`, hint, "bad_base_url");
   if (!URL.canParse(text.trim()))
     throw refused("is no URL", "give it with its scheme, for example https://api.example.com");
   const url = new URL(text.trim());

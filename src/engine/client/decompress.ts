@@ -1,7 +1,6 @@
 import { promisify } from "node:util";
 import { brotliDecompress, gunzip, inflate, inflateRaw } from "node:zlib";
 import { LostReplyError } from "./errors.ts";
-import { header } from "./rate-limit.ts";
 import { type RawReply, replyLimit, tooLarge } from "./wire.ts";
 
 const DECODERS = {
@@ -14,10 +13,10 @@ const DECODERS = {
 const isKnown = (name: string): name is keyof typeof DECODERS => Object.hasOwn(DECODERS, name);
 
 /** The last encoding first. @throws LostReplyError where it was cut, is too large or packed in another way */
-export async function decompressed(reply: RawReply, paid: boolean): Promise<RawReply> {
+export async function decompressed(reply: RawReply, packed: string, paid: boolean): Promise<Buffer> {
   const most = replyLimit(paid, reply.status);
   let { body } = reply;
-  const encodings = (header(reply.headers, "content-encoding") ?? "").toLowerCase().split(/[\s,]+/);
+  const encodings = packed.toLowerCase().split(/[\s,]+/);
   for (const name of encodings.toReversed()) {
     if (name === "" || name === "identity") continue;
     if (!isKnown(name))
@@ -32,5 +31,5 @@ export async function decompressed(reply: RawReply, paid: boolean): Promise<RawR
       throw new LostReplyError("the answer's compressed body is cut or broken", "BROKEN_ENCODING", true, error);
     }
   }
-  return { ...reply, body };
+  return body;
 }

@@ -1,5 +1,5 @@
 import { type Credits, parseCredits } from "../../shared/contract/money.ts";
-import { harmlessLine, withoutPassword } from "../../shared/contract/text.ts";
+import { harmlessLine, shownAddress } from "../../shared/contract/text.ts";
 import { LostReplyError, type ReplyMeta, ServiceError } from "./errors.ts";
 import { header, rateLimitOf, retryAfterOf } from "./rate-limit.ts";
 import type { RawReply } from "./wire.ts";
@@ -64,16 +64,13 @@ function requestIdOf(reply: RawReply): string | undefined {
   return id === undefined ? undefined : harmlessLine(id, 100);
 }
 
-export const withoutMark = (body: Buffer): Buffer =>
-  body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf ? body.subarray(3) : body;
-
 /** @throws ServiceError for what is no success, LostReplyError where the JSON was cut off */
 export function unwrap(reply: RawReply, now: number): Unwrapped {
   refuseRedirect(reply);
   const { body, status } = reply;
   let parsed: unknown;
   try {
-    parsed = JSON.parse(withoutMark(body).toString("utf8"));
+    parsed = JSON.parse(body.toString("utf8"));
   } catch (error) {
     const json =
       /\bjson\b/i.test(header(reply.headers, "content-type") ?? "") || /^\s*[{[]/.test(body.toString("utf8", 0, 64));
@@ -138,7 +135,7 @@ export function unwrapRows(reply: RawReply, now: number): Unwrapped {
 function refuseRedirect(reply: RawReply): void {
   if (reply.status < 300 || reply.status >= 400) return;
   const target = header(reply.headers, "location");
-  const to = target === undefined ? "" : ` to ${harmlessLine(withoutPassword(target.replace(/[?#].*$/s, "")), 120)}`;
+  const to = target === undefined ? "" : ` to ${harmlessLine(shownAddress(target), 120)}`;
   throw new ServiceError({
     status: reply.status,
     detail: [`redirect${to}: not followed, so that the key goes nowhere else; give the final address as base URL`],

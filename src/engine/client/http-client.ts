@@ -3,10 +3,10 @@ import { isObject, whole } from "../../shared/contract/text.ts";
 import type { FacetKey, Filters } from "../../shared/contract/vocabulary.ts";
 import { accountView, countsView, countView, facetView, keyView, sketchView } from "./account-view.ts";
 import type { CompanyQuery, Dialect, ServiceLimits } from "./dialect.ts";
-import { type Unwrapped, unwrap, unwrapPage, unwrapRows, withoutMark } from "./envelope.ts";
+import { type Unwrapped, unwrap, unwrapPage, unwrapRows } from "./envelope.ts";
 import { isWithoutRoute, LostReplyError, ServiceError, withoutCounts } from "./errors.ts";
 import { header } from "./rate-limit.ts";
-import { type Access, openCalls, type ServiceCall, withoutKey } from "./transport.ts";
+import { type Access, openCalls, type ServiceCall } from "./transport.ts";
 import type {
   AccountView,
   CountsView,
@@ -51,7 +51,7 @@ class HttpClient implements ServiceClient {
   #isAnswered = false;
 
   constructor(options: ClientOptions) {
-    this.#calls = openCalls(options, true);
+    this.#calls = openCalls(options);
     this.baseUrl = this.#calls.baseUrl;
     this.dialect = options.dialect;
     this.#options = options;
@@ -64,9 +64,8 @@ class HttpClient implements ServiceClient {
     return { ...view, maxDepth: view.maxDepth ?? this.dialect.maxDepth };
   }
 
-  async key(signal?: AbortSignal): Promise<KeyView> {
-    const { result, meta } = await this.#call({ method: "GET", path: "/key", signal }, unwrap);
-    return keyView(result, meta) ?? lacking(meta, "the answer holds no key");
+  key(signal?: AbortSignal): Promise<KeyView | undefined> {
+    return this.#ours({ method: "GET", path: "/key", signal }, keyView);
   }
 
   async count(filters: Filters, signal?: AbortSignal): Promise<CountView> {
@@ -82,33 +81,30 @@ class HttpClient implements ServiceClient {
 
   async facets(filters: Filters, key: FacetKey, options: FacetOptions = {}): Promise<FacetView | undefined> {
     const { signal, ...fields } = options;
-    return await this.#ours("/facets", { filters, key, ...fields }, signal, (result, meta) =>
-      facetView(result, key, meta),
-    );
+    const read = (result: unknown, meta: ReplyMeta) => facetView(result, key, meta);
+    return await this.#ours({ method: "POST", path: "/facets", body: { filters, key, ...fields }, signal }, read);
   }
 
   counts(filters: Filters, companies: readonly string[], signal?: AbortSignal): Promise<CountsView | undefined> {
     const read = (result: unknown, meta: ReplyMeta) => countsView(result, companies.length, meta);
-    return this.#ours("/counts", { filters, companies }, signal, read);
+    return this.#ours({ method: "POST", path: "/counts", body: { filters, companies }, signal }, read);
   }
 
   sketch(filters: Filters, from: number, cells: number, signal?: AbortSignal): Promise<SketchView | undefined> {
     const read = (result: unknown, meta: ReplyMeta) => sketchView(result, { from, cells }, meta);
-    return this.#ours("/sketch", { filters, from, cells }, signal, read);
+    return this.#ours({ method: "POST", path: "/sketch", body: { filters, from, cells }, signal }, read);
   }
 
   /** A call that only our service has: undefined elsewhere. */
   async #ours<View>(
-    path: string,
-    body: object,
-    signal: AbortSignal | undefined,
+    call: ServiceCall,
     read: (result: unknown, meta: ReplyMeta) => View | Promise<View>,
   ): Promise<View | undefined> {
     try {
-      const { result, meta } = await this.#call({ method: "POST", path, body, signal }, unwrap);
+      const { result, meta } = await this.#call(call, unwrap);
       return await read(result, meta);
     } catch (error) {
-      if (error instanceof ServiceError && isElsewhere(error)) return undefined;
+      if (error instanceof ServiceError && isElsewhere(error, call)) return undefined;
       throw error;
     }
   }
@@ -177,7 +173,7 @@ class HttpClient implements ServiceClient {
         requestId,
       });
     try {
-      const reply = await this.#send(call);
+      const reply = await this.#calls.send(call);
       const unwrapped = read(reply, now());
       log(reply.status, unwrapped.meta.creditsUsed, unwrapped.meta.requestId);
       return { ...unwrapped, reply };
@@ -187,30 +183,10 @@ class HttpClient implements ServiceClient {
       throw error;
     }
   }
-
-  async #send(call: ServiceCall): Promise<RawReply> {
-    const reply = await this.#calls.send(call);
-    const paid = call.idempotencyKey !== undefined;
-    const isPacked = reply.body.length > 0 && header(reply.headers, "content-encoding") !== undefined;
-    const { body: bytes } = isPacked ? await (await import("./decompress.ts")).decompressed(reply, paid) : reply;
-    const body = inUtf8(withoutMark(bytes), header(reply.headers, "content-type"));
-    return { ...reply, body: withoutKey(body, this.#options) };
-  }
 }
 
 function lacking({ status, requestId }: ReplyMeta, what: string): never {
   throw new ServiceError({ status, detail: [what], requestId, envelope: false });
-}
-
-/** In UTF-8. A charset that nobody knows is left as it is. */
-function inUtf8(body: Buffer, contentType = ""): Buffer {
-  const label = /;\s*charset\s*=\s*"?([\w.:-]+)/i.exec(contentType)?.[1];
-  if (label === undefined || /^(utf-?8|us-ascii)$/i.test(label)) return body;
-  try {
-    return Buffer.from(new TextDecoder(label).decode(body));
-  } catch {
-    return body;
-  }
 }
 
 function paging(position: PagePosition, dialect: Dialect): Readonly<Record<string, string | number>> {
@@ -238,7 +214,8 @@ function cursorOf(value: unknown): string | null | undefined {
 }
 
 /** How a service without the route speaks: a 404, or the answer of a gateway or a website. */
-const isElsewhere = (error: ServiceError): boolean => {
+const isElsewhere = (error: ServiceError, { body }: ServiceCall): boolean => {
   const { envelope, status } = error;
+  if (body === undefined && (!envelope || status === 400)) return true;
   return isWithoutRoute(error) || (!envelope && status < 500 && status !== 408 && status !== 429);
 };

@@ -1,3 +1,4 @@
+import { type Credits, creditsLess, ZERO } from "../../shared/contract/money.ts";
 import type { CliError } from "../../shared/errors.ts";
 import { accountView, countShape, countView } from "./account-view.ts";
 import type { Dialect } from "./dialect.ts";
@@ -6,15 +7,15 @@ import { isWithoutRoute, LostReplyError, ServiceError, withoutCounts } from "./e
 import { serverClock } from "./rate-limit.ts";
 import { saysUnknown, sizeRefusal, speaksOf } from "./refusal.ts";
 import { patienceOf } from "./retry.ts";
-import { type Access, openCalls, type ServiceCall, withoutKey } from "./transport.ts";
+import { type Access, openCalls, type ServiceCall } from "./transport.ts";
 import type { AccountView } from "./types.ts";
-import type { RawReply } from "./wire.ts";
 
 export interface ProbeReport extends PagingReport {
   readonly elapsedMs: number;
   /** How far the service's clock is ahead of ours, milliseconds. */
   readonly skewMs: number | undefined;
   readonly account: AccountView;
+  readonly balanceFell: Credits;
   readonly rateLimitHeaders: boolean;
   readonly countShape: string | undefined;
   /** Why nothing was counted, where the service has no such call. */
@@ -44,10 +45,14 @@ function refusedWith(error: unknown): Answer {
 /** By free calls alone. @throws ServiceError or LostReplyError where `account` or `count` fails */
 export async function probeService(options: Access & Pick<ServiceCall, "signal">): Promise<ProbeReport> {
   const { now, signal } = options;
-  const calls = openCalls({ ...options, timeouts: { free: patienceOf(0) } }, false);
-  const send = async (method: ServiceCall["method"], path: string, body?: unknown): Promise<RawReply> => {
-    const reply = await calls.send({ method, path, body, signal });
-    return { ...reply, body: withoutKey(reply.body, options) };
+  const calls = openCalls({ ...options, timeouts: { free: patienceOf(0) } });
+  const send = (method: ServiceCall["method"], path: string, body?: unknown) =>
+    calls.send({ method, path, body, signal });
+  const look = async () => {
+    const reply = await send("GET", "/v1/account");
+    const at = now();
+    const { result, meta } = unwrap(reply, at);
+    return { account: accountView(result, meta), at, meta, clock: serverClock(reply.headers) };
   };
   const ask: AskPage = async (method, path, body) => {
     try {
@@ -58,11 +63,7 @@ export async function probeService(options: Access & Pick<ServiceCall, "signal">
   };
   try {
     const startedAt = now();
-    const first = await send("GET", "/v1/account");
-    const at = now();
-    const { result, meta } = unwrap(first, at);
-    const account = accountView(result, meta);
-    const clock = serverClock(first.headers);
+    const { account, at, meta, clock } = await look();
 
     const all = await send("POST", "/v1/person/count", { filters: {} });
     const counted = isWithoutRoute(all) ? undefined : unwrap(all, now());
@@ -73,7 +74,10 @@ export async function probeService(options: Access & Pick<ServiceCall, "signal">
     const isEmpty = async (): Promise<boolean> =>
       (people ?? 0) > 0 && (await ask("POST", "/v1/person/count", { filters: nobody })).count === 0;
     const paging = await probePaging(ask, strict, strict && (await isEmpty()) ? nobody : undefined);
+    const { balance = ZERO } = account;
+    const left = (await look().catch(() => undefined))?.account.balance ?? balance;
     return {
+      balanceFell: creditsLess(balance, left),
       elapsedMs: at - startedAt,
       skewMs: clock === undefined ? undefined : clock + 500 - (startedAt + at) / 2,
       account,

@@ -1,3 +1,4 @@
+import type { Dialect } from "./dialect.ts";
 import { LostReplyError, ServiceError } from "./errors.ts";
 
 /** No usable reply came, and it may have been charged. */
@@ -40,13 +41,10 @@ export const isTooDeep = (text: string): boolean => DEPTH.test(text);
 const UNKNOWN = /unknown|unexpected|unrecogni[sz]ed|additional|extra|not (allowed|permitted|supported)|unsupported/i;
 
 /** The size of a page is another parameter. */
-export const speaksOf = (text: string, parameter: "page" | "offset" | "cursor"): boolean =>
+export const speaksOf = (text: string, parameter: Dialect["paging"]): boolean =>
   new RegExp(`\\b${parameter}\\b(?![_ -]?size)`, "i").test(text.replace(/per[_ -]?page|next[_ -]cursor/gi, ""));
 
 export const saysUnknown = (text: string): boolean => UNKNOWN.test(text);
-
-/** The service knows no page numbers, or counts them otherwise. */
-export const isOtherPaging = (text: string): boolean => speaksOf(text, "page") && saysUnknown(text);
 
 /** The size that a refused page asks for, by the numbers in its words. */
 export function sizeRefusal(text: string, perPage: number, accepted: ReadonlySet<number>): SizeRefusal | undefined {

@@ -1,6 +1,7 @@
-import { echo, withoutPassword } from "../../shared/contract/text.ts";
+import { echo, shownAddress } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
 import { baseUrlText, isLoopbackHost, parseBaseUrl } from "./addresses.ts";
+import { header } from "./rate-limit.ts";
 import { exchange, type RawReply, type RawRequest, TIMEOUTS, type Timeouts, type Wire } from "./wire.ts";
 
 type Env = Readonly<Record<string, string | undefined>>;
@@ -34,7 +35,7 @@ export function proxyFor(origin: URL, env: Env): URL | undefined {
   const url = /^https?:\/\//i.test(entry.value) && URL.canParse(entry.value) ? new URL(entry.value) : undefined;
   if (url !== undefined && url.hostname !== "" && url.pathname === "/") return url;
   throw usageError(
-    `the proxy in ${entry.name} is no http or https URL: "${echo(withoutPassword(entry.value))}"`,
+    `the proxy in ${entry.name} is no http or https URL: "${echo(shownAddress(entry.value))}"`,
     `set it as in ${entry.name}=http://proxy.example:3128 (a "/" or "@" of a password as %2F or %40), or unset it`,
     "bad_proxy",
   );
@@ -71,9 +72,28 @@ export function openTransport({ origin, env, now, timeouts: { free, ...others } 
   };
 }
 
-/** A proxy may answer with the headers that it was sent: no text that is shown or kept has the key. */
-export const withoutKey = (body: Buffer, { apiKey }: Pick<Access, "apiKey">): Buffer =>
-  apiKey.length >= 8 && body.includes(apiKey) ? Buffer.from(body.toString().replaceAll(apiKey, "...")) : body;
+/** In UTF-8. A charset that nobody knows is left as it is. */
+function inUtf8(body: Buffer, contentType = ""): Buffer {
+  const label = /;\s*charset\s*=\s*"?([\w.:-]+)/i.exec(contentType)?.[1];
+  if (label === undefined || /^(utf-?8|us-ascii)$/i.test(label)) return body;
+  try {
+    return Buffer.from(new TextDecoder(label).decode(body));
+  } catch {
+    return body;
+  }
+}
+
+/** What is read of a reply is without the key, which a service or a proxy may send back. */
+async function readable(reply: RawReply, paid: boolean, apiKey: string): Promise<RawReply> {
+  const packed = reply.body.length > 0 ? header(reply.headers, "content-encoding") : undefined;
+  const bytes = packed ? await (await import("./decompress.ts")).decompressed(reply, packed, paid) : reply.body;
+  const plain = bytes.subarray(0, 3).toString() === "\ufeff" ? bytes.subarray(3) : bytes;
+  const body = inUtf8(plain, header(reply.headers, "content-type"));
+  const clean = (text: string): string => text.replaceAll(apiKey, "...");
+  const named = Object.entries(reply.headers).map(([name, value]) => [name, [value ?? []].flat().map(clean)]);
+  const headers = Object.fromEntries(named) as RawReply["headers"];
+  return { ...reply, headers, body: body.includes(apiKey) ? Buffer.from(clean(body.toString())) : body };
+}
 
 export interface Access extends Omit<TransportOptions, "origin"> {
   readonly baseUrl: string;
@@ -89,11 +109,8 @@ export interface ServiceCall extends Pick<RawRequest, "method" | "signal"> {
   readonly idempotencyKey?: string;
 }
 
-/**
- * In JSON. @param packs whether answers may be compressed @throws CliError (exit 2) on a wrong address, also a
- * proxy's
- */
-export function openCalls({ baseUrl, apiKey, ...options }: Access, packs: boolean) {
+/** In JSON. @throws CliError (exit 2) on a wrong address, also a proxy's */
+export function openCalls({ baseUrl, apiKey, ...options }: Access) {
   const origin = parseBaseUrl(baseUrl);
   const { send, close } = openTransport({ origin, ...options });
   const prefix = origin.pathname === "/" ? "" : origin.pathname;
@@ -102,21 +119,24 @@ export function openCalls({ baseUrl, apiKey, ...options }: Access, packs: boolea
     accept: "application/json",
     "user-agent": "headcount",
     // On one machine compressing costs more than it saves.
-    ...(packs && !isLoopbackHost(origin.hostname) ? { "accept-encoding": "gzip, br" } : {}),
+    ...(!isLoopbackHost(origin.hostname) ? { "accept-encoding": "gzip, br" } : {}),
   };
   return {
     baseUrl: baseUrlText(origin),
     close,
-    send: ({ method, path, query, body, idempotencyKey, signal }: ServiceCall): Promise<RawReply> =>
-      send({
-        ...{ method, signal, paid: idempotencyKey !== undefined },
+    async send({ method, path, query, body, idempotencyKey, signal }: ServiceCall): Promise<RawReply> {
+      const paid = idempotencyKey !== undefined;
+      const reply = await send({
+        ...{ method, signal, paid },
         path: `${prefix}${path}${query === undefined ? "" : `?${query}`}`,
         headers: {
           ...own,
           ...(body === undefined ? {} : { "content-type": "application/json" }),
-          ...(idempotencyKey === undefined ? {} : { "idempotency-key": idempotencyKey }),
+          ...(paid ? { "idempotency-key": idempotencyKey } : {}),
         },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      }),
+      });
+      return readable(reply, paid, apiKey);
+    },
   };
 }

@@ -42,8 +42,8 @@ export interface ServiceClient {
   readonly baseUrl: string;
   readonly dialect: Dialect;
   account(signal?: AbortSignal): Promise<AccountView>;
-  /** Rejects with ServiceError where the service does not tell a key about itself. */
-  key(signal?: AbortSignal): Promise<KeyView>;
+  /** Undefined where the service does not tell a key about itself: it is not of the contract. */
+  key(signal?: AbortSignal): Promise<KeyView | undefined>;
   count(filters: Filters, signal?: AbortSignal): Promise<CountView>;
   /** Of one company each, in their order; undefined where the service has no such call: it is not of the contract. */
   counts(filters: Filters, companies: readonly string[], signal?: AbortSignal): Promise<CountsView | undefined>;

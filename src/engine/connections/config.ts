@@ -135,6 +135,9 @@ export const withConnection = (config: Config, name: string, connection: Connect
   connections: { ...config.connections, [name]: connection },
 });
 
+export const updateConnection = (dir: string, name: string, change: (was: Connection) => Connection) =>
+  updateConfig(dir, (config) => withConnection(config, name, change(existingConnection(config, name))));
+
 function connection(value: Readonly<Record<string, unknown>>): Connection {
   const { keyStore, accountId } = value;
   const dialect = dialectOf(value.dialect);

@@ -2,7 +2,7 @@ import { affordableRows, type Credits, credits, maxCredits, minCredits, ZERO } f
 import { grouped, whole } from "../../shared/contract/text.ts";
 import type { CliError } from "../../shared/errors.ts";
 import { LostReplyError, ServiceError } from "../client/errors.ts";
-import { asLost, depthIn, isOtherPaging, isTooDeep, sizeRefusal } from "../client/refusal.ts";
+import { asLost, depthIn, isTooDeep, sizeRefusal } from "../client/refusal.ts";
 import { type CallAttempts, callAttempts } from "../client/retry.ts";
 import type { AccountView, PageReply } from "../client/types.ts";
 import { creditsOf, hasOutlivedKey, OUTLIVED, type Unit } from "../runs/journal.ts";
@@ -219,7 +219,8 @@ export class Attempts {
       await this.#parts.settlement.giveUp(unit, "deeper than the service goes", false);
       return true;
     }
-    if (isOtherPaging(text)) throw otherPaging(text);
+    const other = otherPaging(text, this.#options.client.dialect);
+    if (other !== undefined) throw other;
     // A first page that is too deep is too large.
     return this.#resized(unit, status === 413 || isTooDeep(text) ? `page size: ${text}` : text, perPage);
   }
@@ -234,9 +235,9 @@ export class Attempts {
   #drawnRefused({ intent }: Unit, tooLarge: boolean, text: string): CliError | undefined {
     const { perPage } = intent;
     if (!tooLarge && isTooDeep(text)) return drawnTooDeep(text);
-    if (isOtherPaging(text)) return otherPaging(text);
     const refusal = sizeRefusal(tooLarge ? `page size: ${text}` : text, perPage, this.#parts.remaining.sizes.accepted);
-    return refusal === undefined ? undefined : drawnSize(perPage, refusal, text);
+    const other = otherPaging(text, this.#options.client.dialect);
+    return other ?? (refusal && drawnSize(perPage, refusal, text));
   }
 
   /** A refusal that may be about the size of a page: goes on with another. @returns whether it was */
@@ -248,7 +249,7 @@ export class Attempts {
       await this.#parts.settlement.lowerPerPage(refusal.atMost);
     } else {
       this.#parts.remaining.refuse(perPage, refusal.atLeast);
-      this.#options.onNotice?.(`the service gives no page of ${perPage} profiles; going on with larger ones`);
+      this.#options.onNotice?.(`the service gives no page as small as ${perPage}; going on with larger ones`);
     }
     await this.#parts.settlement.giveUp(unit, `no page of ${perPage} rows`);
     return true;

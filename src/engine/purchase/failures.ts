@@ -10,9 +10,9 @@ import { counted, echo, grouped } from "../../shared/contract/text.ts";
 import { CliError, type CliErrorInit, EXIT, failed, systemFailure, usageError } from "../../shared/errors.ts";
 import type { Of } from "../../shared/schema/build.ts";
 import type { receipt } from "../../shared/schema/purchase.ts";
-import type { CompanyQuery } from "../client/dialect.ts";
+import { type CompanyQuery, type Dialect, PAGINGS, pagingName } from "../client/dialect.ts";
 import type { ServiceError } from "../client/errors.ts";
-import { type SizeRefusal, speaksOf } from "../client/refusal.ts";
+import { type SizeRefusal, saysUnknown, speaksOf } from "../client/refusal.ts";
 import { TOO_FEW } from "../output/publish.ts";
 import type { UnsoundCountsError } from "../planning/question.ts";
 import { creditsOf, type EndedRecord, pendingUnits, type RunState } from "../runs/journal.ts";
@@ -73,15 +73,15 @@ export const cursorTooLong = (length: number): CliError =>
     `the service's cursor of the next page is ${grouped(length)} characters long: it cannot be kept`,
   );
 
-export const otherPaging = (detail: string): CliError => {
+/** Where a refusal is about what says where a page begins. */
+export const otherPaging = (detail: string, used: Dialect): CliError | undefined => {
+  if (!speaksOf(detail, used.paging) || !saysUnknown(detail)) return undefined;
+  const others = PAGINGS.filter((name) => name !== pagingName(used));
   // What it does know stands in many a refusal.
-  const paging = (["offset", "cursor"] as const).find((name) => speaksOf(detail, name));
-  const say =
-    paging === undefined
-      ? "--paging offset (or page0, cursor), or HEADCOUNT_PAGING, says it"
-      : `or try --paging ${paging}`;
+  const known = (["offset", "cursor", "page"] as const).find((name) => name !== used.paging && speaksOf(detail, name));
+  const say = `--paging ${known ?? others.join(" or ")}, or HEADCOUNT_PAGING, says it`;
   return failed.service(
-    `the service pages in another way than by page numbers: ${detail}; nothing was charged`,
+    `the service pages in another way than by ${used.paging}: ${detail}; nothing was charged`,
     `headcount doctor finds out how it pages, free of charge; ${say}`,
     "other_paging",
   );
@@ -160,7 +160,7 @@ export const drawnSize = (size: number, refusal: SizeRefusal, detail: string): C
   const fits = "atLeast" in refusal ? refusal.atLeast : refusal.atMost;
   return usageError(
     `the service gives no page of ${counted(size, "row")} ("${detail}")`,
-    `--per-page ${fits} draws ${fits} rows together`,
+    `--per-page ${fits} draws ${counted(fits, "row")} together`,
     "page_size",
   );
 };
@@ -236,8 +236,8 @@ export function aboveCap({ state: { session, settled, uncertain, rows } }: RunRe
   const [spent, cap] = [settled + uncertain, creditsOf(session?.cap)];
   if (session === undefined || spent <= cap) return undefined;
   const above = formatCreditsGrouped(credits(spent - cap));
-  const why = rows > (session.rows ?? rows) ? `${grouped(rows)} rows came` : "the service took more than it told";
-  return `${creditsText(credits(spent))} were charged, ${above} more than the ${formatCreditsGrouped(cap)} that were agreed to: ${why}`;
+  const why = rows > (session.rows ?? rows) ? `${counted(rows, "row")} came` : "the service took more than it told";
+  return `the charge is ${creditsText(credits(spent))}, ${above} more than the ${formatCreditsGrouped(cap)} that were agreed to: ${why}`;
 }
 
 /** What ended a run early, with where things are and how to go on. @param error as the command line reports it */

@@ -198,7 +198,7 @@ export class FreeCounts implements Counts {
 
 const endOfDay = ({ limit, remaining, resetAt }: RateLimit): CliError =>
   failed.rate_limit(
-    `${grouped(remaining)} of the day's ${grouped(limit)} calls are left, which free counts leave to others`,
+    `${grouped(remaining)} of the day's ${grouped(limit)} calls ${remaining === 1 ? "is" : "are"} left, which free counts leave to others`,
     `the day's calls are new at ${new Date(resetAt).toISOString()}; what was bought is kept`,
     "day_limit_near",
   );

@@ -1,8 +1,7 @@
 import { FACET_VALUES_MAX } from "../../shared/contract/facets.ts";
-import { checkFilters } from "../../shared/contract/filters.ts";
+import { type CheckedFilters, checkFilters } from "../../shared/contract/filters.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
 import {
-  type CanonicalFilters,
   type FacetKey,
   FILTER_SPECS,
   type FilterKey,
@@ -17,15 +16,10 @@ import type { Asking } from "./world.ts";
 
 const MAX_COUNTS = 2_000;
 
-interface Checked {
-  readonly filters: Filters;
-  readonly canonical: CanonicalFilters;
-}
-
 export type SearchTarget = Target & { readonly kind: "search" };
 
 /** What a search buys: one segment where the several can be one, else their union without those of `except`. */
-export function searchTarget(segments: readonly Checked[], except: readonly Checked[]): SearchTarget {
+export function searchTarget(segments: readonly CheckedFilters[], except: readonly CheckedFilters[]): SearchTarget {
   const spelled = spelling([...segments, ...except].map(({ filters }) => filters));
   const [union, without] = [segments, except].map((each) =>
     joinedFilters(each.map(({ canonical }) => segmentOf(canonical))),
@@ -161,7 +155,7 @@ export async function joinedOffer(
     if (!(error instanceof InseparableError)) throw error;
     throw usageError(
       `--except cannot be held to: ${grouped(error.both)} of ${counted(error.people, "person", "people")} are in it, and no filter says "but not those"; nothing was spent`,
-      `without --except they are bought too, for ${grouped(error.both)} profiles more; an --except by department, seniority level, a range, or the keys of the segment can be held to`,
+      `without --except they are bought too, for ${counted(error.both, "profile")} more; an --except by department, seniority level, a range, or the keys of the segment can be held to`,
       "inseparable",
     );
   }
@@ -182,6 +176,6 @@ export const movedBetween = (): CliError =>
 const unsound = (parts: number, people: number): CliError =>
   service(
     "unsound_counts",
-    `the counts do not add up: the parts hold ${grouped(parts)} people and the segments ${grouped(people)}; they are approximate, or the dataset moved; nothing was spent`,
+    `the counts do not add up: the parts hold ${counted(parts, "person", "people")} and the segments ${grouped(people)}; they are approximate, or the dataset moved; nothing was spent`,
     "run it again, or buy the segments one after the other",
   );

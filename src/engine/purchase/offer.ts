@@ -179,6 +179,7 @@ export function quoteFor(
     uncounted,
     price: isKnown ? priceFor(target, account) : (spent.price ?? priceFor(target, account)),
     balance: account.balance,
+    capLeft: account.capLeft,
     limit: options.limit,
     maxCredits: options.maxCredits,
     maxDepth: account.maxDepth,

@@ -47,6 +47,8 @@ export interface Quote {
   readonly settled: Credits;
   readonly balance: Credits | undefined;
   readonly balanceAfter: Credits | undefined;
+  /** Of the cap of the key, where it is told. */
+  readonly capLeft: Credits | undefined;
   readonly requests: number;
   /** The largest page, which requests are counted on; undefined: nobody told it, and requests are the fewest. */
   readonly pageRows: number | undefined;
@@ -70,6 +72,7 @@ export interface QuoteInput extends Matches {
   readonly target: Target;
   readonly price: Credits;
   readonly balance: Credits | undefined;
+  readonly capLeft?: Credits | undefined;
   readonly limit: number | undefined;
   readonly maxCredits: Credits | undefined;
   readonly maxDepth: number | undefined;
@@ -128,6 +131,7 @@ export function makeQuote(input: QuoteInput): Quote {
     settled: spent.settled,
     balance,
     balanceAfter: balance === undefined ? undefined : credits(balance - cost),
+    capLeft: input.capLeft,
     requests,
     pageRows: input.pageRows,
     durationMs: limitedMs(requests, input.perMinute),
@@ -211,7 +215,7 @@ export function requireBudget(
 }
 
 /** @param spent what the run has cost already: a cap counts from its beginning */
-export function overBudget(what: string, budgetLeft: Credits, spent: Credits): CliError {
+export function overBudget(what: string, budgetLeft: Credits, spent = ZERO): CliError {
   const rest = budgetLeft < 0n ? ZERO : budgetLeft;
   return failed.credits(
     `${what}, and the budget has ${formatCreditsGrouped(rest)} left; nothing ${spent > 0n ? "more " : ""}was spent`,
@@ -220,8 +224,16 @@ export function overBudget(what: string, budgetLeft: Credits, spent: Credits): C
   );
 }
 
+/** What a quote is beyond, in words; undefined: it is within the balance and the cap of the key. */
+export function beyondFunds({ balance, capLeft, credits: cost }: Quote) {
+  const isCapped = capLeft !== undefined && (balance === undefined || capLeft < balance);
+  const free = isCapped ? capLeft : balance;
+  if (free === undefined || cost <= free) return undefined;
+  return { free, said: `${isCapped ? "the cap of the key leaves" : "the balance is"} ${formatCreditsGrouped(free)}` };
+}
+
 export function requireBalance(quote: Quote, target: Target): void {
-  const { balance, kept, rows, unitPrice } = quote;
+  const { kept, rows, unitPrice } = quote;
   if (rows === 0 && quote.total === 0n && quote.bound === "cap") {
     const one = `one ${target.kind === "enrich" ? "company" : "profile"} costs ${creditsText(unitPrice)},`;
     const [what, fits] =
@@ -230,13 +242,13 @@ export function requireBalance(quote: Quote, target: Target): void {
         : ["the first people of the sample are bought together, for", "--sample N of what the cap pays for fits"];
     throw failed.credits(`${what} more than --max-credits; nothing was spent`, fits, "over_cap");
   }
-  if (balance === undefined || quote.credits <= balance) return;
-  const fits = kept + Math.min(rows, affordableRows(balance < 0n ? ZERO : balance, unitPrice));
+  const beyond = beyondFunds(quote);
+  if (beyond === undefined) return;
+  const fits = kept + Math.min(rows, affordableRows(beyond.free, unitPrice));
+  const [one, many] = target.kind === "enrich" ? ["company", "companies"] : ["profile", "profiles"];
   throw failed.credits(
-    `${grouped(rows - kept)} ${target.kind === "enrich" ? "companies" : "profiles"} cost up to ${creditsText(quote.credits)}, the balance is ${formatCreditsGrouped(balance)}; nothing was spent`,
-    fits > kept && !("list" in target)
-      ? `--limit ${fits} would fit; headcount account shows the balance`
-      : "top the account up; headcount account shows the balance",
+    `${counted(rows - kept, `${one} costs`, `${many} cost`)} up to ${creditsText(quote.credits)}, ${beyond.said}; nothing was spent`,
+    `${fits > kept && !("list" in target) ? `--limit ${fits} would fit` : "top the account up, or take another key"}; headcount account shows the balance and the cap`,
     "insufficient_credits",
   );
 }
@@ -334,6 +346,7 @@ export const quoteJson = (quote: Quote, target: Target): QuoteDocument => ({
   credits: creditsToNumber(quote.credits),
   balance: creditsOrNull(quote.balance),
   balance_after: creditsOrNull(quote.balanceAfter),
+  cap_left: creditsOrNull(quote.capLeft),
   requests: quote.requests,
   page_rows: quote.pageRows ?? null,
   rate_limited_seconds: inSeconds(quote.durationMs),

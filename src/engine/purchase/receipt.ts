@@ -179,7 +179,7 @@ function cameTwice({ run, quote, distinct, outcome }: TwiceInput & Pick<ReceiptI
       distinct.distinct < state.rows
         ? `: ${counted(distinct.distinct, "different profile")} in ${counted(state.rows, "row")}; the repeated ones are paid for, and written once`
         : ", of rows without id and address";
-    return `the service gave ${pages === 1 ? "a page" : `${grouped(pages)} pages`} twice${rows}; headcount doctor tells how the service pages`;
+    return `the service gave ${pages === 1 ? "a page" : `${grouped(pages)} pages`} twice${rows}; headcount doctor tells how the service pages, and --paging says it`;
   }
   if (outcome.doubled <= overlap) return null;
   return `${grouped(outcome.doubled)} of ${grouped(state.rows)} rows came twice and were paid for: ${counted(distinct.distinct, "different profile")} of ${grouped(quote.rows)}`;

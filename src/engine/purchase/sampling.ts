@@ -82,7 +82,7 @@ const refuse = (why: string, hint: string): CliError => usageError(why, hint, "n
 
 const notTogether = (wall: number): CliError =>
   refuse(
-    `the service gives at most ${grouped(wall)} rows of one segment; of a larger one rows are drawn one by one`,
+    `the service gives at most ${counted(wall, "row")} of one segment; of a larger one rows are drawn one by one`,
     "leave --per-page out, or --per-page 1",
   );
 
@@ -99,7 +99,7 @@ async function drawnBehind(
   const pages = pagesAt(places, parts).map((page) => {
     if (page !== undefined) return page;
     throw failed.service(
-      `a row was drawn that the service does not give: it gives at most ${grouped(wall)} rows of one segment, and no filter divides some people further: ${unreachedGroups(unreached)}; nothing was spent`,
+      `a row was drawn that the service does not give: it gives at most ${counted(wall, "row")} of one segment, and no filter divides some people further: ${unreachedGroups(unreached)}; nothing was spent`,
       "another --seed may draw none of them; a filter that leaves them out makes the sample fair again",
       "unreached",
     );
@@ -115,7 +115,7 @@ function drawnOfSeveral(offer: Offer, seed: number, { rows, together }: Sampling
   }
   if (together !== null && together > 1) throw no("rows are drawn together", "leave --per-page out");
   if (maxDepth !== undefined && counts.some((count) => count > maxDepth)) {
-    throw no(`the service gives at most ${grouped(maxDepth)} rows of a part`, "draw from one segment");
+    throw no(`the service gives at most ${counted(maxDepth, "row")} of a part`, "draw from one segment");
   }
   let from = 0;
   const ranges = counts.map((count) => {

@@ -1,6 +1,5 @@
 import { credits, creditsText, ZERO } from "../../shared/contract/money.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
-import { pagingName } from "../client/dialect.ts";
 import { kindOf } from "../output/distinct.ts";
 import { checkRows } from "../output/formats.ts";
 import { checkRoom, checkSink, savedView } from "../output/sinks/sink.ts";
@@ -27,6 +26,7 @@ import {
 } from "./quote.ts";
 import type { Drawn } from "./sampling.ts";
 import { withoutSuppressed } from "./unnamed.ts";
+import { accountOf } from "./world.ts";
 
 export interface Survey {
   /** Its target is of the new people alone where that was found to be cheap. */
@@ -46,7 +46,7 @@ export async function inquire(draft: Target, options: ExportOptions, deps: Expor
   await checkSink(options, kindOf({ plan: { command: draft.kind } }), deps.disk);
   const store = new RunStore(deps.stateDir, deps.disk);
   const target = withoutSuppressed(draft, await store.suppression(), deps.onNotice);
-  const account = await deps.seller.client.account(deps.interrupted);
+  const account = await accountOf(deps, options.agreed);
   const identity = runIdentityOf(target, options.output ?? null, account, deps.seller);
   return { store, account, options, deps, target, identity };
 }
@@ -220,7 +220,7 @@ function divisionIn(plan: Plan | undefined): Omit<Division, "matches"> | undefin
 }
 
 function planOf({ quote, offer, inquiry: { identity, options, deps } }: Survey, parts: Division): NewPlan {
-  const { dialect } = deps.seller.client;
+  const { paging, firstPage } = deps.seller.client.dialect;
   const { overwrite, allowEmpty, minRows, maxShrink } = options;
   return {
     command: identity.target.kind,
@@ -228,8 +228,8 @@ function planOf({ quote, offer, inquiry: { identity, options, deps } }: Survey, 
     dataset_version: offer.datasetVersion,
     unit_price: creditText(quote.unitPrice),
     ...parts,
-    paging: dialect.paging,
-    ...(pagingName(dialect) === "page0" ? { first_page: 0 as const } : {}),
+    paging,
+    ...(paging === "page" && firstPage === 0 ? { first_page: firstPage } : {}),
     view: savedView(options),
     per_page: options.perPage ?? null,
     guard: { overwrite, allowEmpty, minRows, maxShrink },

@@ -48,3 +48,13 @@ export interface Progress {
 /** The rate limit that is known: the account tells it, or the headers of replies. */
 export const perMinuteOf = (account: Pick<AccountView, "perMinute">, { seller }: { readonly seller: Seller }) =>
   account.perMinute ?? seller.pacer.perMinute();
+
+/** With what the cap of the key leaves: as agreed to, else told where the account names its key. */
+export async function accountOf(
+  { seller: { client }, interrupted }: Pick<Asking, "interrupted" | "seller">,
+  agreed?: Pick<AccountView, "capLeft">,
+): Promise<AccountView> {
+  const account = await client.account(interrupted);
+  if (agreed !== undefined || account.keyId === undefined) return { ...account, capLeft: agreed?.capLeft };
+  return { ...account, capLeft: (await client.key(interrupted))?.cap?.left };
+}

@@ -1,12 +1,4 @@
-import {
-  addCredits,
-  type Credits,
-  credits,
-  formatCredits,
-  minCredits,
-  parseCredits,
-  ZERO,
-} from "../../shared/contract/money.ts";
+import { type Credits, credits, formatCredits, minCredits, parseCredits, ZERO } from "../../shared/contract/money.ts";
 import type { CreditText, Division, LogEntry, LogRecord } from "./record.ts";
 
 // Times (`at`) are epoch milliseconds. docs/runs.md has an example of what stands on the disk.
@@ -319,7 +311,7 @@ export function daysOf(spent: readonly Spending[], since = 0): DaySpend[] {
     day.from = Math.min(day.from, at);
     day.to = Math.max(day.to, at);
     day.rows += rows;
-    day[kind] = addCredits(day[kind], amount);
+    day[kind] = credits(day[kind] + amount);
   }
   return [...days.values()].map(({ settled, uncertain, refunded, foreign, ...day }) => ({
     ...day,

@@ -1,6 +1,6 @@
 import { readdir, readFile, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { addCredits, type Credits, credits, ZERO } from "../../shared/contract/money.ts";
+import { type Credits, credits, ZERO } from "../../shared/contract/money.ts";
 import { makeFolder } from "../../shared/folder.ts";
 import { type Disk, errorCode } from "./disk.ts";
 import { creditsOf, creditText, type DaySpend, daysOf, isBooked, pendingUnits } from "./journal.ts";
@@ -64,7 +64,7 @@ export const netOf = (runs: readonly RunSpend[]): Credits =>
     .flatMap(({ days }) => days)
     .reduce<Credits>(
       (sum, { settled, uncertain, refunded }) =>
-        addCredits(sum, credits(creditsOf(settled) + creditsOf(uncertain) - creditsOf(refunded))),
+        credits(sum + creditsOf(settled) + creditsOf(uncertain) - creditsOf(refunded)),
       ZERO,
     );
 

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { OutOfTimeError } from "../../dataset/engine.ts";
 import { listOf } from "../../shared/contract/envelope.ts";
 import { canonicalJson, checkFilters } from "../../shared/contract/filters.ts";
-import { addCredits, creditsToNumber, priceOf, ZERO } from "../../shared/contract/money.ts";
+import { credits, creditsToNumber, priceOf, ZERO } from "../../shared/contract/money.ts";
 import { PER_PAGE_MAX } from "../../shared/contract/records.ts";
 import { onOneVersion, type ServedDataset } from "../admin/datasets.ts";
 import type { RateLimiter } from "../http/limits.ts";
@@ -125,7 +125,7 @@ export class Exports {
         isCounted = true;
         const { answer, charge } = await this.#sell(item, key, account);
         const rows = Number(answer.headers[ROWS] ?? 0);
-        const spent = addCredits(item.credits, charge);
+        const spent = credits(item.credits + charge);
         const isWanted = await advance({ pages: item.pages + 1, rows: item.rows + rows, credits: spent });
         if (rows === 0) throw new ConsoleRefusal(409, "short", "the segment has fewer people than were agreed to");
         return isWanted;

@@ -1,4 +1,4 @@
-import { credits, creditsToNumber, maxCredits, priceOf, subtractCredits, ZERO } from "../../shared/contract/money.ts";
+import { credits, creditsToNumber, maxCredits, priceOf, ZERO } from "../../shared/contract/money.ts";
 import { PER_PAGE_MAX } from "../../shared/contract/records.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { facetsOf, onOneVersion } from "../admin/datasets.ts";
@@ -80,7 +80,7 @@ function freeOf({ parts }: ConsoleCall, key: StoredKey, { balance, budget, expor
   const buying = exports.filter((item) => item.state === "buying" && parts.exports.viewOf(item).state === "buying");
   const needed = (some: readonly ConsoleExport[]) =>
     credits(some.reduce((sum, { price, profiles, rows }) => sum + priceOf(profiles - rows, price), 0n));
-  const free = subtractCredits(balance, maxCredits(held, needed(buying)));
+  const free = credits(balance - maxCredits(held, needed(buying)));
   const own = needed(buying.filter(({ origin }) => origin === key.origin));
   const remainder = budget ? leftOfCap({ ...budget, held: maxCredits(budget.held, own) }) : free;
   return remainder < free ? { free: remainder, capped: true } : { free, capped: false };
@@ -101,14 +101,14 @@ async function count(call: ConsoleCall) {
   const key = countedPeople(call, mode, "count");
   const { asOf, cached, count: people, ms } = await countNow(call, mode, key);
   const { free } = freeOf(call, key, await standingOf(call, key, "buying"));
-  const { credits, creditsNumber } = quoteOf(call.visitor.account, people);
+  const { credits: cost, creditsNumber } = quoteOf(call.visitor.account, people);
   return {
     count: people,
     cached,
     as_of: asOf,
     ms,
     credits: creditsNumber,
-    balance_after: creditsToNumber(subtractCredits(free, credits)),
+    balance_after: creditsToNumber(credits(free - cost)),
   };
 }
 
@@ -142,13 +142,13 @@ async function quote(call: ConsoleCall) {
       `this service gives the first ${depth} people of a segment: ask for at most so many, or narrow the filters`,
     );
   }
-  const { credits, creditsNumber, requests } = quoteOf(visitor.account, profiles);
+  const { credits: cost, creditsNumber, requests } = quoteOf(visitor.account, profiles);
   const now = await standingOf(call, key);
   const { capped, free } = freeOf(call, key, now);
   const made = parts.now();
   const segment = { filters: JSON.stringify(filters), version };
   const bought = boughtOf(call, segment, now.exports);
-  const bound = { mode, ...segment, profiles, credits: String(credits), made };
+  const bound = { mode, ...segment, profiles, credits: String(cost), made };
   const sealed: Quote = { ...bound, told: bought.map(({ id }) => id) };
   return {
     quote_id: sealToken(sealed, visitor.secret),
@@ -157,8 +157,8 @@ async function quote(call: ConsoleCall) {
     credits: creditsNumber,
     requests,
     balance: creditsToNumber(free),
-    balance_after: creditsToNumber(subtractCredits(free, credits)),
-    allowed: credits <= free,
+    balance_after: creditsToNumber(credits(free - cost)),
+    allowed: cost <= free,
     bound_by: capped ? ("key" as const) : ("balance" as const),
     expires: timeOf(made + QUOTE_MS),
     bought,

@@ -1,5 +1,6 @@
 import type { FastifyRequest } from "fastify";
 import { type Credits, ZERO } from "../../shared/contract/money.ts";
+import { counted } from "../../shared/contract/text.ts";
 import type { CanonicalFilters } from "../../shared/contract/vocabulary.ts";
 import type { Store } from "../ledger/ledger.ts";
 import { parseApiKey } from "../money/keys.ts";
@@ -55,7 +56,7 @@ export function admissionBy(store: Store, limiter: RateLimiter) {
 }
 
 const tooMany = ({ limit, retryAfter, window }: RateState): Problem =>
-  new Problem(429, [`rate limit of ${limit} calls a ${window} exceeded; retry in ${retryAfter} s`], {
+  new Problem(429, [`rate limit of ${counted(limit, "call")} a ${window} exceeded; retry in ${retryAfter} s`], {
     "retry-after": String(retryAfter),
   });
 
@@ -66,7 +67,7 @@ export const boundGuesses = (problem: Problem, { allowed, limit, retryAfter }: R
     : new Problem(
         429,
         [
-          `${problem.detail[0]}; more than ${limit} calls a minute without a valid key came from this address, retry in ${retryAfter} s`,
+          `${problem.detail[0]}; more than ${counted(limit, "call")} a minute without a valid key came from this address, retry in ${retryAfter} s`,
         ],
         { "retry-after": String(retryAfter) },
       );

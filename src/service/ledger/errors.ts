@@ -1,4 +1,4 @@
-import { type Credits, formatCredits } from "../../shared/contract/money.ts";
+import { type Credits, creditsText, formatCredits } from "../../shared/contract/money.ts";
 
 export type HoldState = "pending" | "posted" | "voided" | "expired";
 
@@ -26,7 +26,7 @@ export class OverchargeError extends Error {
   override readonly name = "OverchargeError";
 
   constructor(holdId: string, amount: Credits, held: Credits) {
-    super(`hold ${holdId} reserves ${formatCredits(held)} credits; ${formatCredits(amount)} cannot be charged to it`);
+    super(`hold ${holdId} reserves ${creditsText(held)}; ${formatCredits(amount)} cannot be charged to it`);
   }
 }
 

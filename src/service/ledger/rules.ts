@@ -282,7 +282,7 @@ function refundCharge(draft: Draft, held: Hold, { amount, ...rest }: Omit<Refund
   const remainder = unrefunded(draft, held);
   const back = amount ?? remainder;
   if (back <= 0n || back > remainder) {
-    const were = `${formatCredits(held.posted ?? ZERO)} credits were charged and ${formatCredits(remainder)} of them are left`;
+    const were = `the charge was ${creditsText(held.posted ?? ZERO)}, and ${formatCredits(remainder)} of them are left`;
     throw new RangeError(`${creditsText(back)} cannot be refunded: ${were}`);
   }
   refund(draft, held, { ...rest, amount: back });

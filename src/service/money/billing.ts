@@ -2,10 +2,10 @@ import { envelopeBytes } from "../../shared/contract/envelope.ts";
 import {
   affordableRows,
   type Credits,
+  credits,
   creditsText,
   formatCreditsGrouped,
   priceOf,
-  subtractCredits,
   ZERO,
 } from "../../shared/contract/money.ts";
 import type { CostedCall } from "../../shared/contract/records.ts";
@@ -137,7 +137,7 @@ const ENDS = {
 } as const;
 
 function tooExpensive(order: Purchase, { balance, held }: Pick<Balance, "balance" | "held">): string {
-  const free = subtractCredits(balance, held);
+  const free = credits(balance - held);
   return dear(order, free, `${formatCreditsGrouped(free)} are available${inFlight(held)}`, "top up");
 }
 

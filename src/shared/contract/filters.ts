@@ -36,8 +36,13 @@ export interface FilterIssue {
   readonly nearest?: string;
 }
 
+export interface CheckedFilters {
+  readonly filters: Filters;
+  readonly canonical: CanonicalFilters;
+}
+
 export type FilterCheck =
-  | { readonly ok: true; readonly filters: Filters; readonly canonical: CanonicalFilters }
+  | ({ readonly ok: true } & CheckedFilters)
   | { readonly ok: false; readonly issues: readonly FilterIssue[] };
 
 const MAX_ISSUES = 20;

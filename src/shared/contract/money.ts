@@ -13,8 +13,6 @@ export const credits = (micros: bigint): Credits => micros as Credits;
 
 export const ZERO: Credits = credits(0n);
 
-export const addCredits = (a: Credits, b: Credits): Credits => credits(a + b);
-export const subtractCredits = (a: Credits, b: Credits): Credits => credits(a - b);
 /** What is left of an amount: never less than nothing. */
 export const creditsLess = (amount: Credits, by: bigint): Credits => maxCredits(ZERO, credits(amount - by));
 export const priceOf = (rows: number, unit: Credits): Credits => credits(unit * BigInt(rows));

@@ -49,6 +49,9 @@ export const withoutPassword = (address: string): string => {
   return `${/^[a-z][a-z0-9+.-]*:\/\//i.exec(address)?.[0] ?? ""}***@${address.slice(at + 1)}`;
 };
 
+/** Without a password, and without a query, which may hold a key. */
+export const shownAddress = (address: string): string => withoutPassword(address).replace(/[?#].*$/s, "?…");
+
 /** A whole number with thousands separators, the same in every locale: `12,345`. Decimals stay as they are. */
 export const grouped = (value: number | bigint | string): string =>
   String(value).replace(/^-?\d+/, (whole) => whole.replace(/\B(?=(\d{3})+$)/g, ","));

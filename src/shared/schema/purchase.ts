@@ -79,6 +79,7 @@ export const quoteShape = object({
   credits: said(number, "credits, at most"),
   balance: maybe(creditsShape),
   balance_after: maybe(creditsShape),
+  cap_left: said(maybe(creditsShape), "of the cap of the key; null: it has none, or the service does not tell"),
   requests: wholeNumberShape,
   page_rows: said(maybe(wholeNumberShape), "the largest page; null: nobody told it, and requests are the fewest"),
   rate_limited_seconds: rateLimited,

@@ -2,15 +2,7 @@ import { costOf } from "../../../engine/planning/cost.ts";
 import type { Counts } from "../../../engine/planning/question.ts";
 import { overBudget } from "../../../engine/purchase/quote.ts";
 import { type BoughtParts, verifyCalls } from "../../../engine/purchase/refresh.ts";
-import {
-  affordableRows,
-  creditsText,
-  formatCredits,
-  formatCreditsGrouped,
-  minCredits,
-  priceOf,
-  ZERO,
-} from "../../../shared/contract/money.ts";
+import { affordableRows, creditsText, formatCredits, minCredits, priceOf } from "../../../shared/contract/money.ts";
 import { counted, grouped } from "../../../shared/contract/text.ts";
 import { CliError } from "../../../shared/errors.ts";
 import { CALLS_PER_CREDIT } from "../bounds.ts";
@@ -47,7 +39,7 @@ export async function refreshPlanOf({ sight, partsOf, counts, finished }: Survey
     again,
   };
   const nothing =
-    finished === undefined || finished.spent === ZERO
+    finished === undefined || finished.spent === 0n
       ? "nothing was spent"
       : `nothing was spent beside the ${creditsText(finished.spent)} that finished run ${finished.run}`;
   const over = (code: string, message: string, hint: string): CliError =>
@@ -75,8 +67,8 @@ export async function refreshPlanOf({ sight, partsOf, counts, finished }: Survey
   if (calls > maxCalls) {
     throw over(
       "over_calls",
-      `this takes about ${grouped(calls)} free calls${spoken(plan)}, more than --max-calls ${maxCalls}`,
-      `--max-calls ${Math.ceil(calls * 1.25)} brings the list up to date for at most ${formatCreditsGrouped(minCredits(again, plan.most))} credits`,
+      `this takes about ${counted(calls, "free call")}${spoken(plan)}, more than --max-calls ${maxCalls}`,
+      `--max-calls ${Math.ceil(calls * 1.25)} brings the list up to date for at most ${creditsText(minCredits(again, plan.most))}`,
     );
   }
   return plan;
@@ -85,5 +77,5 @@ export async function refreshPlanOf({ sight, partsOf, counts, finished }: Survey
 /** @throws CliError exit 4 where it may pass a budget */
 export function requireBudgetFor(plan: RefreshPlan, { budgetLeft, buyChanged }: RefreshTerms): void {
   if (budgetLeft === undefined || (plan.rows === 0 && buyChanged !== true)) return;
-  if (plan.most > budgetLeft) throw overBudget(`it costs up to ${creditsText(plan.most)}`, budgetLeft, ZERO);
+  if (plan.most > budgetLeft) throw overBudget(`it costs up to ${creditsText(plan.most)}`, budgetLeft);
 }

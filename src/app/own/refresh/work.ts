@@ -6,6 +6,7 @@ import type { VerifiedField } from "../../../engine/purchase/refresh.ts";
 import type { Start } from "../../../engine/purchase/world.ts";
 import type { Guard } from "../../../engine/runs/plan.ts";
 import type { Context } from "../../../shared/context.ts";
+import type { CheckedFilters } from "../../../shared/contract/filters.ts";
 import { type Credits, minCredits } from "../../../shared/contract/money.ts";
 import { didYouMean } from "../../../shared/contract/suggest.ts";
 import { echo } from "../../../shared/contract/text.ts";
@@ -13,7 +14,6 @@ import { EXACT_KEYS, type FilterKey } from "../../../shared/contract/vocabulary.
 import { usageError } from "../../../shared/errors.ts";
 import type { Of } from "../../../shared/schema/build.ts";
 import type { refreshed } from "../../../shared/schema/purchase.ts";
-import type { CheckedFilters } from "../../segments/segment-set.ts";
 import type { Session } from "../../session.ts";
 
 export interface RefreshTerms extends Guard, Pick<ExportOptions, "maxCredits" | "perPage" | "job" | "budgetLeft"> {

@@ -1,9 +1,9 @@
 import type { CountedSegment } from "../../../app/count/hints.ts";
-import type { CheckedFilters, NamedFilters, SegmentSet } from "../../../app/segments/segment-set.ts";
+import type { NamedFilters, SegmentSet } from "../../../app/segments/segment-set.ts";
 import type { Session } from "../../../app/session.ts";
 import type { AccountView, CountView } from "../../../engine/client/types.ts";
 import type { Context } from "../../../shared/context.ts";
-import { checkFilters } from "../../../shared/contract/filters.ts";
+import { type CheckedFilters, checkFilters } from "../../../shared/contract/filters.ts";
 import {
   affordableRows,
   creditsOrNull,

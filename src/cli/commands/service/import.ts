@@ -100,7 +100,7 @@ function summary(report: ImportReport, seconds: number, isDryRun: boolean): stri
   const verb = isDryRun ? "Would import" : "Imported";
   const version = isDryRun ? "the dataset is as it was" : `dataset ${report.version}`;
   const lines = [
-    `${verb} ${grouped(people.taken)} people in ${seconds.toFixed(1)} s, ${rate} rows/s (${version}).`,
+    `${verb} ${counted(people.taken, "person", "people")} in ${seconds.toFixed(1)} s, ${rate} rows/s (${version}).`,
     companies.files === 0
       ? `Companies: ${grouped(companies.derived)} derived from people.`
       : `Companies: ${grouped(companies.taken)}.`,
@@ -156,7 +156,7 @@ function refusals(what: string, { refused, reasons, examples }: TableReport): st
     const place = line === undefined ? `row ${row_number}` : `line ${line}`;
     return `  ${harmless(file)}, ${place}: ${harmlessLine(detail, 100)}`;
   });
-  return [`Refused ${grouped(refused)} rows of ${what}: ${parts.join(", ")}`, ...shown];
+  return [`Refused ${counted(refused, "row")} of ${what}: ${parts.join(", ")}`, ...shown];
 }
 
 type GenerateOptions = FolderOptions & { readonly people?: string; readonly seed: string };
