@@ -123,6 +123,25 @@ describe("headcount forget", () => {
     }
   });
 
+  test("a namesake's rows are not the person's, and nothing of its own is listed as an output", async () => {
+    const crowd = new Crowd(seeded(9));
+    const [ada, twin] = [1, 2].map(() => crowd.born({ department: "Sales", name: "Michael Müller" }));
+    const here = await startPeopleService({ people: [ada, twin] as never });
+    try {
+      const me = user(here.url, here.key);
+      await ok(me, ["search", "--department", "Sales", "--yes", "-o", "sales.ndjson"]);
+      await ok(me, ["owned", "export", "-o", "owned.csv"]);
+      const done = await me.run(["forget", String(ada?.network_url), "--yes"]);
+      expect(done).toMatchObject({ code: 0, stdout: expect.stringContaining("2 files and 0 tables") });
+      expect(holding(me.dir, ada as unknown as Row)).toEqual([]);
+      expect(rows(me.read("sales.ndjson"))).toMatchObject([{ network_url: twin?.network_url }]);
+      const next = JSON.parse(await ok(me, ["forget", String(twin?.network_url), "--dry-run", "--json"]));
+      expect(next.would_forget).toMatchObject({ gone: [], owned: 1 });
+    } finally {
+      await here.close();
+    }
+  });
+
   long("asks first, names what it leaves, and says so with exit 5", async () => {
     const { me, canary } = await history();
     writeFileSync(me.file("sales.csv"), `${me.read("sales.csv")}mine\n`);
