@@ -156,7 +156,7 @@ function refusals(what: string, { refused, reasons, examples }: TableReport): st
     const place = line === undefined ? `row ${row_number}` : `line ${line}`;
     return `  ${harmless(file)}, ${place}: ${harmlessLine(detail, 100)}`;
   });
-  return [`Refused ${grouped(refused)} rows of ${what}: ${parts.join(", ")}`, ...shown];
+  return [`Refused ${counted(refused, "row")} of ${what}: ${parts.join(", ")}`, ...shown];
 }
 
 type GenerateOptions = FolderOptions & { readonly people?: string; readonly seed: string };
