@@ -43,11 +43,9 @@ export async function quote(draft: Order, world: World, events: Events = {}): Pr
 export async function buy(what: Order | Quotation, world: World, events: Events = {}) {
   const { order } = "quote" in what ? what : await addressed(what, world, events, true);
   const agreed = "quote" in what ? agreedTo(what, world) : {};
-  return await purchase(order, world, events, async (deps) => {
-    const outcome = await buyExport(order.target, { ...optionsOf(order), ...agreed }, deps);
-    if (peopleIn(outcome.quote) === 0) await tellWhy(order, 0, world, events);
-    return outcome;
-  });
+  return await purchase(order, world, events, (deps) =>
+    buyExport(order.target, { ...optionsOf(order), ...agreed }, deps),
+  );
 }
 
 /** An order whose accounts all have addresses: those that nobody owns are looked up first where it `buys`. */
@@ -142,8 +140,11 @@ async function purchase<T>(
       stdout: rows,
       table,
       consent: async (quoted, resuming) => {
-        if (!resuming) await tellWhy(order, peopleIn(quoted), world, events);
-        await agree(quoted, resuming, target);
+        const costs = quoted.credits > 0n;
+        // Before anything is bought, or a file takes the place of another.
+        if (!resuming && (costs || order.strict === true || peopleIn(quoted) === 0))
+          await tellWhy(order, peopleIn(quoted), world, events);
+        if (costs) await agree(quoted, resuming, target);
       },
       onNotice: notice,
       onWarning: warning,
