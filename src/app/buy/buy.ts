@@ -61,14 +61,16 @@ async function addressed(order: Order, world: World, events: Events, buys: boole
   const before = await spentOn(target, account, world);
   const cost = credits(before + lookUps.credits);
   if (maxCredits !== undefined && maxCredits <= cost && lookUps.credits > 0n) throw nobodyElse(lookUps);
-  if (buys && (lookUps.credits > 0n || continues !== undefined)) {
+  // Free ones tell of nobody before they are made either.
+  const isOpen = lookUps.requests > 0 || continues !== undefined;
+  if (buys && isOpen) {
     await buy(lookUp, world, events).catch((error: unknown) => {
       if (!(error instanceof CliError)) throw error;
       throw error.with({ hint: "the same command goes on with the look-ups, then with the people", next: undefined });
     });
   }
   const queries = await withAddresses(companies, target, account, world);
-  const rest = buys ? queries.filter(({ address }) => address === undefined).map(({ value }) => echo(value)) : [];
+  const rest = buys || !isOpen ? queries.filter(({ address }) => address === undefined).map(({ value }) => echo(value)) : [];
   if (rest.length > 0) {
     const none = counted(rest.length, "company has", "companies have");
     (events.warning ?? events.notice)?.(`notice: ${none} no profile address that is known, left out: ${someOf(rest)}`);
@@ -84,7 +86,7 @@ async function addressed(order: Order, world: World, events: Events, buys: boole
       maxCredits: maxCredits && creditsLess(maxCredits, spent),
       budgetLeft: budgetLeft && creditsLess(budgetLeft, spent - before),
     },
-    lookUps: buys || lookUps.credits === 0n ? undefined : lookUps,
+    lookUps: buys || !isOpen ? undefined : lookUps,
   };
 }
 
