@@ -53,7 +53,7 @@ export class PersonMatcher {
   /** Whole ones, in normal form. */
   readonly #called = new Set<string>();
   readonly #emails = new Set<string>();
-  /** Mailboxes that somebody else has too: they tell nobody. */
+  /** Mailboxes and names that somebody else has too: they tell nobody. */
   readonly #shared = new Set<string>();
 
   /**
@@ -100,10 +100,11 @@ export class PersonMatcher {
     return [...this.#ids.values()].flatMap((ids) => [...ids]);
   }
 
-  /** Somebody else, who may have the same mailbox. */
-  addOther({ email }: Identity): void {
-    if (email === undefined || !this.#emails.delete(email)) return;
-    this.#shared.add(email);
+  /** Somebody else, who may have the same mailbox or name. */
+  addOther({ email, name }: Identity): void {
+    if (email !== undefined && this.#emails.delete(email)) this.#shared.add(email);
+    const called = this.#called.size === 0 ? "" : normalForm(name ?? "");
+    if (this.#called.has(called)) this.#shared.add(called);
   }
 
   /** @param body a record as JSON text */
@@ -117,16 +118,15 @@ export class PersonMatcher {
     const ids = this.#ids.get(service) ?? new Set<string>();
     this.#ids.set(service, ids);
     const own = email === undefined || this.#shared.has(email) ? undefined : email;
-    const fresh =
-      (id !== undefined && !ids.has(id)) ||
-      (address !== undefined && !this.#addresses.has(address)) ||
-      (own !== undefined && !this.#emails.has(own));
-    if (own !== undefined) this.#emails.add(own);
-    if (id !== undefined) ids.add(id);
-    if (address !== undefined) this.#addresses.add(address);
     const called = normalForm(name ?? "");
-    if (called.length >= TELLING && called.includes(" ")) this.#called.add(called);
-    return fresh;
+    const news = [
+      [ids, id] as const,
+      [this.#addresses, address] as const,
+      [this.#emails, own] as const,
+      [this.#called, called.length >= TELLING && called.includes(" ") ? called : undefined] as const,
+    ].filter(([known, one]) => one !== undefined && !known.has(one));
+    for (const [known, one] of news) known.add(one ?? "");
+    return news.length > 0;
   }
 
   /** The ids of whom this is, by the service that gave them. */
@@ -151,14 +151,17 @@ export class PersonMatcher {
     ];
   }
 
-  /** Whether a text (a file, a segment, an error) has an address, its last part, an id or the whole name, as words. */
-  isNamedIn(text: string): boolean {
+  /**
+   * Whether a text (a file, a segment, an error) has an address, its last part, an id or the whole name, as words.
+   * @param shared whether by a name that somebody else has too
+   */
+  isNamedIn(text: string, shared = false): boolean {
     const names = [...this.addresses, ...this.addresses.map(slugOf), ...this.#slugs, ...this.#anyIds, ...this.#emails];
     const lower = text.toLowerCase();
     if (names.some((name) => name.length >= TELLING && hasWord(lower, name.toLowerCase()))) return true;
     if (this.#called.size === 0) return false;
     const normal = normalForm(text);
-    return [...this.#called].some((name) => hasWord(normal, name));
+    return [...this.#called].some((name) => (shared || !this.#shared.has(name)) && hasWord(normal, name));
   }
 
   /** {@link isNamedIn} for a text that comes in pieces. */

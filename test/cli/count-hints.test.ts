@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import type { Person } from "../../src/shared/contract/records.ts";
 import { charged, type User } from "../support/export.ts";
@@ -91,6 +91,17 @@ test("--strict ends with 5 where nobody matches, or one of several values", asyn
   const names = Array.from({ length: 30 }, (_, at) => ["--first-name", `nobody${at}`]).flat();
   const open = await u.run(["count", "--first-name", "anna", ...names, "--strict"]);
   expect(open).toMatchObject({ code: 5 });
+});
+
+test("a search for nobody with --strict leaves the file that was there, and makes none", async () => {
+  const nobody = ["search", "--country", "atlantis", "--strict", "--yes", "--min-rows", "0", "--overwrite", "-o"];
+  writeFileSync(u.file("kept.csv"), "mine\n");
+  for (const name of ["kept.csv", "none.csv"]) {
+    const { code, stderr } = await u.run([...nobody, name]);
+    expect([code, stderr]).toEqual([5, expect.stringContaining("nobody matches (--strict)")]);
+  }
+  expect(u.read("kept.csv")).toBe("mine\n");
+  expect(existsSync(u.file("none.csv"))).toBe(false);
 });
 
 test("a search says it before it asks and before it buys; --strict buys nothing", async () => {

@@ -123,6 +123,25 @@ describe("headcount forget", () => {
     }
   });
 
+  test("a namesake's rows are not the person's, and nothing of its own is listed as an output", async () => {
+    const crowd = new Crowd(seeded(9));
+    const [ada, twin] = [1, 2].map(() => crowd.born({ department: "Sales", name: "Michael Müller" }));
+    const here = await startPeopleService({ people: [ada, twin] as never });
+    try {
+      const me = user(here.url, here.key);
+      await ok(me, ["search", "--department", "Sales", "--yes", "-o", "sales.ndjson"]);
+      await ok(me, ["owned", "export", "-o", "owned.csv"]);
+      const done = await me.run(["forget", String(ada?.network_url), "--yes"]);
+      expect(done).toMatchObject({ code: 0, stdout: expect.stringContaining("2 files and 0 tables") });
+      expect(holding(me.dir, ada as unknown as Row)).toEqual([]);
+      expect(rows(me.read("sales.ndjson"))).toMatchObject([{ network_url: twin?.network_url }]);
+      const next = JSON.parse(await ok(me, ["forget", String(twin?.network_url), "--dry-run", "--json"]));
+      expect(next.would_forget).toMatchObject({ gone: [], owned: 1 });
+    } finally {
+      await here.close();
+    }
+  });
+
   long("asks first, names what it leaves, and says so with exit 5", async () => {
     const { me, canary } = await history();
     writeFileSync(me.file("sales.csv"), `${me.read("sales.csv")}mine\n`);
@@ -351,5 +370,34 @@ test("after another version of the dataset somebody who is forgotten may be boug
     expect(me.read("list.ndjson")).not.toContain(canary.network_url);
   } finally {
     await one.close();
+  }
+});
+
+test("whose address is in the parts of a purchase for a list is in no file afterwards, and what it cost stays", async () => {
+  const crowd = new Crowd(seeded(12));
+  const people = Array.from({ length: 60 }, () => crowd.born());
+  const here = await startPeopleService({ people });
+  try {
+    const me = user(here.url, here.key);
+    await ok(me, ["search", "--department", "Sales", "--yes", "-o", "list.ndjson"]);
+    const moved = rows(me.read("list.ndjson")).slice(0, 3);
+    const [canary] = moved;
+    if (canary === undefined) throw new Error("nobody is in sales");
+    const ids = new Set(moved.map(({ id }) => id));
+    here.options.people = people.map((one) => (ids.has(String(one.id)) ? { ...one, title: "chief of it all" } : one));
+    const changed = ["--verify-fields", "title", "--buy-changed", "--max-credits", "9"];
+    const refreshed = JSON.parse(await ok(me, ["refresh", "list.ndjson", ...changed, "--json"]));
+    const run = refreshed.runs[0];
+    const plan = JSON.parse(me.read(`state/runs/${run}/plan.json`));
+    expect(JSON.stringify(plan.parts)).toContain(canary.network_url);
+    const before = await spent(me);
+    const { would_forget } = JSON.parse(await ok(me, ["forget", canary.id, "--dry-run", "--json"]));
+    expect(would_forget.runs).toContainEqual({ run, rows: 1, removed: true });
+    await ok(me, ["forget", canary.id, "--yes"]);
+    expect(holding(me.dir, canary)).toEqual([]);
+    expect(await spent(me)).toEqual(before);
+    expect(rows(me.read("list.ndjson")).map(({ id }) => id)).toEqual(expect.arrayContaining([...ids].slice(1)));
+  } finally {
+    await here.close();
   }
 });

@@ -21,11 +21,11 @@ afterEach(async () => {
 /** A service with a crowd, and somebody who bought its sales people. */
 async function bought(
   count: number,
-  more: Partial<PeopleOptions> & { readonly seed?: number; readonly addressless?: number } = {},
+  more: Partial<PeopleOptions> & { readonly seed?: number; readonly addressless?: number; readonly unemployed?: boolean } = {},
 ) {
-  const { seed = 1, addressless = 0, ...options } = more;
+  const { seed = 1, addressless = 0, unemployed = false, ...options } = more;
   const crowd = new Crowd(seeded(seed), addressless);
-  const people = Array.from({ length: count }, () => crowd.born());
+  const people = Array.from({ length: count }, () => crowd.born(unemployed ? { company_network_url: null } : {}));
   const service = await startPeopleService({ people, ...options });
   running.push(service);
   const me = user(service.url, service.key);
@@ -197,6 +197,22 @@ describe("headcount refresh", () => {
     for (const human of moved) expect(rows.get(personKey(human))).toEqual(now.get(personKey(human)));
     const third = await me.run(argv);
     expect(JSON.parse(third.stdout)).toMatchObject({ changed: 0, credits: 0 });
+  });
+
+  test("what could not be compared is not said to be unchanged, and who changed costs more calls than the quote has", async () => {
+    const { service, me, before, people } = await bought(300, { seed: 2 });
+    service.options.people = people.map((human) => ({ ...human, title: null }));
+    const verified = ["refresh", "sales.ndjson", "--verify-fields"];
+    const dry = await me.run([...verified, "title", "--dry-run"]);
+    expect(dry.stdout).toMatch(/about \d+.*, and more the more people changed/);
+    const titled = before.filter(({ title }) => title !== null).length;
+    const { stderr } = await me.run([...verified, "title"]);
+    const left = before.length - titled;
+    expect(stderr).toContain(`${titled} changed${left === 0 ? "" : ` of what could be compared (${left}`}`);
+    service.options.people = people;
+    const bare = await bought(60, { seed: 3, unemployed: true });
+    const none = await bare.me.run([...verified, "company"]);
+    expect(none.stderr).toContain(`0 changed of what could be compared (${bare.before.length} values could not)`);
   });
 
   test("what somebody else bought of the segment meanwhile is added at 0 credits", async () => {

@@ -45,6 +45,20 @@ test("a finished run is listed by the last line of its journal, and that says wh
   expect(await list()).toEqual(short);
 });
 
+test("how many people a company has that was not counted is not known: a cap is no number of rows to come", async () => {
+  const { stdout } = await u.run([...SALES, "--limit", "1", "--format", "ndjson"]);
+  const { company_domain: domain } = JSON.parse(stdout) as { company_domain: string };
+  for (const [bound, expected] of [
+    [["--max-credits", "50"], null],
+    [["--per-company", "40"], null],
+    [["--limit", "1"], 1],
+  ] as const) {
+    const ran = await u.run(["employees", domain, ...bound, "--again", "--yes", "--format", "ndjson"]);
+    expect(ran.code, ran.stderr).toBe(0);
+    expect(await list()).toMatchObject({ command: "employees", status: "finished", expected });
+  }
+});
+
 test("two lost replies of one page are two uncertain amounts, once each", async () => {
   u = user(proxy.url, service.key);
   proxy.decide = ({ paid }) => ({ kind: paid === 2 || paid === 3 ? "drop" : "none" });

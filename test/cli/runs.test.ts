@@ -326,7 +326,7 @@ describe("runs remove and prune", () => {
     const id = await makeRun(person.context, { done: true });
     expect((await person.run("remove", id)).code).toBe(10);
     expect(await person.run("remove", id)).toMatchObject({ code: 0, stdout: `${id}\n` });
-    expect(person.tested.questions[0]).toBe(`Remove run ${id} with 3 paid rows? [y/N]`);
+    expect(person.tested.questions[0]).toBe(`Remove run ${id} with 3 rows? [y/N]`);
 
     const script = setUp();
     const other = await makeRun(script.context, { done: true });
@@ -347,7 +347,7 @@ describe("runs remove and prune", () => {
     const id = await makeRun(context);
     const { code, stderr } = await run("remove", id, "-y");
     expect(code).toBe(2);
-    expect(stderr).toContain(`run ${id} is unfinished and holds 3 paid rows`);
+    expect(stderr).toContain(`run ${id} is unfinished and holds 3 rows`);
     expect((await run("remove", id, "-y", "--force", "--json")).stdout).toBe(`{"removed":["${id}"]}\n`);
     expect((await run()).stdout).toContain(kept);
   });

@@ -395,11 +395,11 @@ test("a file without rows is done, whatever becomes of the counts that would say
   try {
     const u = user(away.url, away.key);
     away.options.before = () => {
-      if (existsSync(u.file("none.csv"))) throw new Error("away");
+      if (away.asked.length > 0) throw new Error("away");
     };
     const ran = await u.run(["search", "--department", "Legal", "--yes", "-o", "none.csv", "--max-wait", "1"]);
     expect(ran, ran.stderr).toMatchObject({ code: 0 });
-    expect(away.asked).toHaveLength(1);
+    expect([existsSync(u.file("none.csv")), away.asked.length]).toEqual([true, 1]);
   } finally {
     await away.close();
   }

@@ -5,6 +5,7 @@ import { credits } from "../../src/shared/contract/money.ts";
 import type { Person } from "../../src/shared/contract/records.ts";
 import { startAgent } from "../support/agent.ts";
 import { charged, readCsv, type User, user } from "../support/export.ts";
+import { foreignScene } from "../support/foreign-scene.ts";
 import { onResponse, startTestService, type TestService } from "../support/service.ts";
 
 // Who to buy at each of several companies: filters of people beside companies, so many of each.
@@ -280,6 +281,17 @@ test.each([[], ["--keep-input"]])(
     if (kept.length === 0) expect([...atEach(readCsv(own.read("second.csv")))].sort()).toEqual([...fresh].sort());
   },
 );
+
+test("nobody is said to match at a company that was not looked at: look-ups that are free, and one that found none", async () => {
+  const { u: free } = await foreignScene({ people: 20, price: 0 });
+  const quote = await free.run(["employees", "acme.example", "--country", "x", "--dry-run", "--json"]);
+  expect(JSON.parse(quote.stdout)).toMatchObject({ matches: null, look_ups: { companies: 1, credits: 0 } });
+  const own = user(service.url, service.key);
+  const argv = ["employees", "nobody-has-this.example", "--department", DEPARTMENT];
+  await own.run([...argv, "--max-credits", "5", "-o", "none.csv"]);
+  const left = "1 company has no profile address that is known, left out: nobody-has-this.example";
+  expect((await own.run([...argv, "--dry-run"])).stderr).toContain(left);
+});
 
 test("an agent buys the same by the same rule", async () => {
   const agent = await startAgent(u, ["--max-credits", "50"]);

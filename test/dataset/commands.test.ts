@@ -116,7 +116,7 @@ describe("headcount service import with a map", () => {
     expect(plain).toMatchObject({ code: 0, stdout: "" });
     expect(plain.stderr).toMatch(/^Imported 2 people in [\d.]+ s, [\d,]+ rows\/s/);
     const detail = "4 cells where the header has 5";
-    expect(plain.stderr).toContain(`\nRefused 1 rows of people: broken_line 1\n  x.csv, line 4: ${detail}\n`);
+    expect(plain.stderr).toContain(`\nRefused 1 row of people: broken_line 1\n  x.csv, line 4: ${detail}\n`);
     expect(plain.stderr).toContain(`\nRefused rows, with reasons: ${join(folder, "demo/import-rejects.ndjson")}\n`);
     expect(plain.stderr).toContain("\nDepartments read as Other: 1, such as Navy (1)\n");
     const rejected = join(folder, "demo/import-rejects.ndjson");
@@ -221,7 +221,7 @@ describe("headcount service import with a map", () => {
         const argv = ["service", "import", "--people", "y.csv", "--data", "demo", "--dataset", cluster.url];
         const dry = await headcount(folder, [...argv, "--dry-run"]);
         expect(dry.stderr).toMatch(
-          /Would import 1 people .*the dataset is as it was[\s\S]*Refused 1 rows of people: duplicate_id 1/,
+          /Would import 1 people .*the dataset is as it was[\s\S]*Refused 1 row of people: duplicate_id 1/,
         );
         const again = await openClickHouse(cluster.url);
         expect(again.info().people).toBe(3);

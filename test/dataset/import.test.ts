@@ -618,7 +618,7 @@ describe("files that cannot be imported", () => {
     ["a file twice", ["people.csv", "./people.csv"], /is given twice/],
     ["no usable column", ["ab.csv"], /ab\.csv has no usable column: .* it has a, b/],
     ["a header alone", ["header.csv"], /no rows in header\.csv/],
-    ["no row to take", ["bad.csv"], /none of 1 rows of people can be taken: no_identity 1/],
+    ["no row to take", ["bad.csv"], /none of 1 row of people can be taken: no_identity 1/],
     ["no Parquet", ["fake.parquet"], /fake\.parquet cannot be read as parquet/],
     ["gzip by another name", ["packed.csv"], /packed\.csv is gzip, not text/],
     ["a gzip that is cut off", ["cut.csv.gz"], /cut\.csv\.gz is cut off or damaged/],

@@ -184,7 +184,7 @@ describe("credits", () => {
     expect(await told(data, "credits", "refund", String(charge.id))).toMatchObject({ balance: 10_000 });
     const third = await said(data, "credits", "refund", String(charge.id));
     expect([third.code, third.out]).toEqual([2, ""]);
-    expect(third.err).toContain("0 of them are left");
+    expect(third.err).toContain("all of this charge (9 credits) was refunded before");
     const wrong = await said(data, "credits", "refund", "1");
     expect(wrong.code).toBe(6);
     expect(wrong.err).toContain(`headcount service entries --kind charge --data ${data}`);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { parseMap } from "../../src/dataset/build/import-map.ts";
+import { parseMap, proposedMap } from "../../src/dataset/build/import-map.ts";
 
 test("a map is read field to column, for people and companies or for people alone", () => {
   const people = { title: "Job Title", name: "Full Name" };
@@ -35,4 +35,16 @@ test("values and the style of numbers are read beside the columns, and checked",
   ] as const) {
     expect(() => parseMap(JSON.stringify(map), "m")).toThrow(message);
   }
+});
+
+test("a column of the company is never proposed for who a person is, nor the other way round", () => {
+  expect(proposedMap("people", {}, ["Company", "Company ID", "Profile URL"])).toEqual({
+    network_url: "Profile URL",
+    company_name: "Company",
+  });
+  expect(proposedMap("people", {}, ["Full Name", "Organization"])).toEqual({
+    name: "Full Name",
+    company_name: "Organization",
+  });
+  expect(proposedMap("companies", {}, ["Contact Name", "Company", "Person ID"])).toEqual({ name: "Company" });
 });

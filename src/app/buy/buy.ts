@@ -43,11 +43,9 @@ export async function quote(draft: Order, world: World, events: Events = {}): Pr
 export async function buy(what: Order | Quotation, world: World, events: Events = {}) {
   const { order } = "quote" in what ? what : await addressed(what, world, events, true);
   const agreed = "quote" in what ? agreedTo(what, world) : {};
-  return await purchase(order, world, events, async (deps) => {
-    const outcome = await buyExport(order.target, { ...optionsOf(order), ...agreed }, deps);
-    if (peopleIn(outcome.quote) === 0) await tellWhy(order, 0, world, events);
-    return outcome;
-  });
+  return await purchase(order, world, events, (deps) =>
+    buyExport(order.target, { ...optionsOf(order), ...agreed }, deps),
+  );
 }
 
 /** An order whose accounts all have addresses: those that nobody owns are looked up first where it `buys`. */
@@ -63,14 +61,16 @@ async function addressed(order: Order, world: World, events: Events, buys: boole
   const before = await spentOn(target, account, world);
   const cost = credits(before + lookUps.credits);
   if (maxCredits !== undefined && maxCredits <= cost && lookUps.credits > 0n) throw nobodyElse(lookUps);
-  if (buys && (lookUps.credits > 0n || continues !== undefined)) {
+  // Free ones tell of nobody before they are made either.
+  const isOpen = lookUps.requests > 0 || continues !== undefined;
+  if (buys && isOpen) {
     await buy(lookUp, world, events).catch((error: unknown) => {
       if (!(error instanceof CliError)) throw error;
       throw error.with({ hint: "the same command goes on with the look-ups, then with the people", next: undefined });
     });
   }
   const queries = await withAddresses(companies, target, account, world);
-  const rest = buys ? queries.filter(({ address }) => address === undefined).map(({ value }) => echo(value)) : [];
+  const rest = buys || !isOpen ? queries.filter(({ address }) => address === undefined).map(({ value }) => echo(value)) : [];
   if (rest.length > 0) {
     const none = counted(rest.length, "company has", "companies have");
     (events.warning ?? events.notice)?.(`notice: ${none} no profile address that is known, left out: ${someOf(rest)}`);
@@ -86,7 +86,7 @@ async function addressed(order: Order, world: World, events: Events, buys: boole
       maxCredits: maxCredits && creditsLess(maxCredits, spent),
       budgetLeft: budgetLeft && creditsLess(budgetLeft, spent - before),
     },
-    lookUps: buys || lookUps.credits === 0n ? undefined : lookUps,
+    lookUps: buys || !isOpen ? undefined : lookUps,
   };
 }
 
@@ -142,8 +142,11 @@ async function purchase<T>(
       stdout: rows,
       table,
       consent: async (quoted, resuming) => {
-        if (!resuming) await tellWhy(order, peopleIn(quoted), world, events);
-        await agree(quoted, resuming, target);
+        const costs = quoted.credits > 0n;
+        // Before anything is bought, or a file takes the place of another.
+        if (!resuming && (costs || order.strict === true || peopleIn(quoted) === 0))
+          await tellWhy(order, peopleIn(quoted), world, events);
+        if (costs) await agree(quoted, resuming, target);
       },
       onNotice: notice,
       onWarning: warning,

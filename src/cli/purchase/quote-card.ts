@@ -99,7 +99,7 @@ function ownedEntries(quote: Quote, target: Target): Entries {
     lines.push(["new", grouped(total - owned)]);
     const how = isWhole ? "costs more than buying all of it" : `${finding}, at ${estimate.callsPerCredit} a credit`;
     lines.push(["finding them", estimate.rows === 0 ? undefined : how]);
-    const otherwise = isNarrowed(target) ? "without --new-only" : "with --again";
+    const otherwise = isNarrowed(target) ? "with --again, without --new-only" : "with --again";
     lines.push(["all of it", `${creditsText(priceOf(total, unitPrice))} ${otherwise}`]);
     return lines;
   }

@@ -23,8 +23,9 @@ function forgottenText({ forgotten, leftOut }: RefreshPlan): string {
   return `, up to ${grouped(forgotten)} of them whom you forgot: paid for, and in no file`;
 }
 
-function entriesOf(plan: RefreshPlan, { terms }: RefreshOrder): [string, string][] {
+function entriesOf(plan: RefreshPlan, { terms, verify }: RefreshOrder): [string, string][] {
   const also = terms.buyChanged === true ? ", the changed ones included" : "";
+  const more = verify.length > 0 ? ", and more the more people changed" : "";
   return [
     ["segment", counted(plan.total, "person", "people")],
     ["owned", grouped(plan.owned)],
@@ -32,7 +33,7 @@ function entriesOf(plan: RefreshPlan, { terms }: RefreshOrder): [string, string]
     ["new", `${grouped(plan.others)}${forgottenText(plan)}`],
     ["cost", plan.rows === 0 && also === "" ? "nothing" : `at most ${creditsText(plan.most)}${also}`],
     ["to buy it again", creditsText(plan.again)],
-    ["free calls", `about ${grouped(plan.calls)}${spoken(plan)}`],
+    ["free calls", `about ${grouped(plan.calls)}${spoken(plan)}${more}`],
   ];
 }
 
@@ -107,8 +108,9 @@ function unseenText({ bought_again: again, bought_suppressed: bought, forgotten,
 }
 
 /** What was not looked for is not said to be none. */
-function changedText({ changed, verified }: RefreshReceipt): string {
-  if (verified.length > 0) return `${grouped(changed)} changed`;
+function changedText({ changed, not_checked: left, verified }: RefreshReceipt): string {
+  const rest = left === 0 ? "" : ` of what could be compared (${counted(left, "value")} could not)`;
+  if (verified.length > 0) return `${grouped(changed)} changed${rest}`;
   const prefix = changed === 0 ? "" : `${grouped(changed)} changed by what was bought meanwhile, `;
   return `${prefix}changes not looked for (--verify-fields)`;
 }

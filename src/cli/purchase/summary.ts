@@ -66,11 +66,12 @@ export function printSummary(
   const stopped = STOPPED_AT[receipt.bound];
   if (stopped !== undefined && short && !receipt.complete && (target.kind === "search" || answers < whole)) {
     const rest = whole - answers;
+    const isThere = typeof receipt.output?.sha256 === "string" && order.overwrite !== true;
     const goesOn =
       receipt.new_only !== null
         ? "the same command with another -o buys the next ones: these are owned by then"
         : receipt.reused >= receipt.received
-          ? `the same command with a higher ${stopped} goes on`
+          ? `the same command with a higher ${stopped}${isThere ? " and --overwrite" : ""} goes on`
           : goingOn(receipt, { rest, whole, target, balance, isLimited: isLimited(quote, flags) });
     printer.note(`notice: stopped at ${stopped}; ${goesOn}`);
   }

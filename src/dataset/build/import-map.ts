@@ -11,6 +11,11 @@ export type ImportKind = "people" | "companies";
 
 /** Other names that columns go by, in plain form. The first that a file has is proposed. */
 const OTHER_NAMES: Readonly<Record<string, readonly string[]>> = otherNames;
+/** Columns of somebody else: no row of this kind is told by them. */
+const OTHERS: Readonly<Record<ImportKind, RegExp>> = {
+  people: /^(company|organi[sz]ation)(_|$)/,
+  companies: /^(person|contact|member|user)_/,
+};
 
 /** Our field -> the column; null leaves it out. A field that is not named takes the column of its own name. */
 export type ColumnMap = Readonly<Record<string, string | null>>;
@@ -196,9 +201,12 @@ export function findColumns(
     }
   }
   if (!fileIdentity(kind).some((field) => columns.has(field))) {
+    const proposed = proposedMap(kind, map, names);
+    const isEnough = fileIdentity(kind).some((field) => proposed[field] !== undefined);
+    const example = isEnough ? proposed : { ...proposed, name: "COLUMN" };
     throw new InputError(
       `${file} has no usable column: one of ${fileIdentity(kind).join(", ")} is needed, it has ${shortList(names)}`,
-      `say which column is which with --map: ${JSON.stringify({ [kind]: proposedMap(kind, map, names) })}`,
+      `say which column is which with --map: ${JSON.stringify({ [kind]: example })}`,
     );
   }
   for (const field of nested ? mappedFields(kind) : []) {
@@ -214,7 +222,9 @@ export function proposedMap(kind: ImportKind, map: ColumnMap, names: readonly st
   const columns = new Set([...Object.values(map), ...mappedFields(kind).map((field) => byPlainName.get(field))]);
   const proposed: Record<string, string> = {};
   for (const field of fields) {
-    const others = (OTHER_NAMES[field] ?? []).map((name) => byPlainName.get(name));
+    const isTold = fileIdentity(kind).includes(field);
+    const fitting = (OTHER_NAMES[field] ?? []).filter((name) => !isTold || !OTHERS[kind].test(name));
+    const others = fitting.map((name) => byPlainName.get(name));
     const column = others.find((other) => other !== undefined && !columns.has(other));
     if (column !== undefined) proposed[field] = column;
     columns.add(column);

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { basename, resolve } from "node:path";
 import type { DuckDBConnection } from "@duckdb/node-api";
-import { grouped, someOf } from "../../shared/contract/text.ts";
+import { counted, grouped, someOf } from "../../shared/contract/text.ts";
 import { newVersion } from "../layout.ts";
 import { InputError } from "../text/input-file.ts";
 import type { TextOptions } from "../text/rows.ts";
@@ -127,7 +127,7 @@ export async function checkRefused(
   const hint = place === null ? undefined : `the rows and reasons are in ${place}; the dataset is unchanged`;
   if (people.rows === 0) throw new InputError(`no rows in ${input.people.join(", ")}`);
   if (people.taken === 0)
-    throw new InputError(`none of ${grouped(people.rows)} rows of people can be taken: ${why}`, hint);
+    throw new InputError(`none of ${counted(people.rows, "row")} of people can be taken: ${why}`, hint);
   throw new TooManyRefusedError(
     `${grouped(refused)} of ${grouped(rows)} rows are refused, ${grouped(most ?? 0)} may be: ${why}; ${hint}`,
   );

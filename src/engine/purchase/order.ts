@@ -39,7 +39,7 @@ export type OpenOwnership = (account: AccountView, target: Target) => Promise<Ow
 export interface ExportDeps extends World {
   readonly stdout: Writable;
   readonly table?: (() => Promise<DrawTable>) | undefined;
-  /** Shows the quote and gets consent, or throws (exit 2, exit 10). Not called where no more than agreed is spent. */
+  /** Shows the quote and gets consent, or throws (exit 2, exit 10). To spend nothing needs none. */
   readonly consent: (quote: Quote, resuming: boolean) => Promise<void>;
   readonly ownership?: OpenOwnership | undefined;
   readonly mapError: (error: unknown) => unknown;

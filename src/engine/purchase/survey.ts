@@ -177,7 +177,7 @@ export async function agree({ quote, inquiry }: Survey, draft: Target): Promise<
   const again = options.fresh ? undefined : paidAgainText(quote, target, "--new-only");
   if (again !== undefined) deps.onWarning(`notice: ${again}`);
   if ((quote.overlap ?? 0) > 0) deps.onWarning(overlapWarning(quote));
-  if (quote.credits > 0n && options.agreed === undefined) await deps.consent(quote, false);
+  if (options.agreed === undefined) await deps.consent(quote, false);
 }
 
 function notPaidAgain({ share }: Quote): string {

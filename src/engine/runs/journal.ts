@@ -377,7 +377,7 @@ export const settledUnits = (state: RunState): Unit[] =>
   [...state.units.values()].filter((unit) => unit.settled !== undefined).sort(byPosition);
 
 export function sumsOf(state: RunState, matches: number | null): Sums {
-  const expected = state.session?.rows ?? matches;
+  const expected = (matches ?? state.session?.limit ?? null) === null ? null : (state.session?.rows ?? matches);
   return {
     rows: state.rows + state.beside,
     misses: state.misses,

@@ -183,7 +183,7 @@ export class RunStore {
     }
     const { state, problem } = readableState(path);
     return {
-      ...summed(id, plan, sumsOf(state, plan.matches)),
+      ...summed(id, plan, sumsOf(state, countedIn(plan))),
       ...(running ? { status: "running" } : statusOf(state, damage ?? problem)),
       pending: pendingUnits(state).length,
       lastAt: state.lastAt || Date.parse(plan.created_at) || 0,
@@ -228,7 +228,7 @@ export class RunStore {
     const first =
       status === "damaged" ? `save it with headcount runs export ${id} --force` : `finish it with ${resumeOf(plan)}`;
     throw usageError(
-      `run ${id} is ${status} and holds ${counted(rows, "paid row")}`,
+      `run ${id} is ${status} and holds ${counted(rows, "row")}`,
       `${first}, or remove it with --force`,
     );
   }
@@ -274,7 +274,7 @@ export class RunStore {
   /** @param problem why its output was not written; undefined: it was */
   async finish(run: Run, at: number, problem?: string): Promise<void> {
     const why = problem === undefined ? {} : { problem };
-    await run.append({ t: "done", run: run.id, sums: sumsOf(run.state, run.plan.matches), ...why, at });
+    await run.append({ t: "done", run: run.id, sums: sumsOf(run.state, countedIn(run.plan)), ...why, at });
     await this.#forgetOpen(run.plan);
   }
 
@@ -312,6 +312,10 @@ function statusOf(state: RunState, damage: string | undefined): { status: RunSta
 
 export const isOver = ({ status }: RunSummary): boolean => OVER.includes(status);
 const OVER: readonly RunStatus[] = ["finished", "stale", "closed", "over"];
+
+/** People of companies are counted where that is told of each: else it is what they may be at most. */
+const countedIn = ({ matches, counts, target }: Plan): number | null =>
+  target.kind === "employees" && counts === undefined ? null : matches;
 
 const summed = (id: string, plan: Plan, sums: Sums): Omit<RunSummary, "status" | "pending" | "lastAt"> => ({
   id,

@@ -282,8 +282,9 @@ function refundCharge(draft: Draft, held: Hold, { amount, ...rest }: Omit<Refund
   const remainder = unrefunded(draft, held);
   const back = amount ?? remainder;
   if (back <= 0n || back > remainder) {
-    const were = `the charge was ${creditsText(held.posted ?? ZERO)}, and ${formatCredits(remainder)} of them are left`;
-    throw new RangeError(`${creditsText(back)} cannot be refunded: ${were}`);
+    const charged = creditsText(held.posted ?? ZERO);
+    if (remainder === ZERO) throw new RangeError(`all of this charge (${charged}) was refunded before`);
+    throw new RangeError(`${creditsText(back)} cannot be refunded: ${formatCredits(remainder)} of ${charged} are left`);
   }
   refund(draft, held, { ...rest, amount: back });
 }

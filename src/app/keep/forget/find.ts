@@ -28,7 +28,7 @@ import { openRuns } from "../store.ts";
 
 export interface RunFound extends KeptData {
   readonly rows: number;
-  /** Whether it was bought by the person's name, or a table that it keeps has the name: then it cannot stay. */
+  /** Whether it was bought by the person's name, or a part or a table that it keeps has the name: it cannot stay. */
   readonly isNamed: boolean;
   readonly receipt: Receipt | undefined;
 }
@@ -167,8 +167,9 @@ export async function runsWith(person: PersonMatcher, runs: readonly KeptData[],
   for (const run of runs) {
     const { plan, service } = run;
     const rows = (await rowsOf(run, store)).filter(({ who }) => person.is(who, service)).length;
+    const { target, parts, unreached } = kindOf(run) === "person" ? (await store.open(plan.id)).plan : plan;
     const input = await store.input(plan.id).catch(() => "");
-    const isNamed = person.isNamedIn(JSON.stringify(plan.target)) || person.isNamedIn(input);
+    const isNamed = [JSON.stringify([target, parts, unreached]), input].some((text) => person.isNamedIn(text, true));
     const receipt = (await store.receipt(plan.id)) as Receipt | undefined;
     matches.push({ ...run, rows, isNamed, receipt });
   }

@@ -163,14 +163,17 @@ export async function writeAgain(plan: Plan, store: RunStore, context: Context):
   return file === undefined ? undefined : { ...file, file: plan.output ?? "" };
 }
 
-export const replaceOutput = (plan: Plan, disk: Disk): Promise<void> =>
-  disk.rename(draftOf(plan), plan.output ?? "", "output");
+export async function replaceOutput(plan: Plan, disk: Disk, context: Context): Promise<void> {
+  await disk.rename(draftOf(plan), plan.output ?? "", "output");
+  await removePart(plan, context);
+}
 
-export async function removePart(plan: Plan): Promise<void> {
+export async function removePart(plan: Plan, context: Context): Promise<void> {
   const { id, output } = plan;
   if (output === null || engineOf(output) !== undefined) return;
   const part = join(dirname(output), `.${basename(output)}.${id}.part`);
   await remove(part);
   await remove(`${part}.scratch`);
   await remove(draftOf(plan));
+  await registerOf(context).drop(draftOf(plan));
 }

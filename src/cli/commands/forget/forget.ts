@@ -168,7 +168,7 @@ async function forgetRun(
   { disk, store }: { readonly disk: Disk; readonly store: RunStore },
   context: Context,
 ): Promise<void> {
-  await removePart(plan);
+  await removePart(plan, context);
   if (isNamed) return store.remove({ plan }, context);
   // While it is under way the receipt says so: the output is then written again, however far an earlier attempt came.
   const before = (receipt?.forgotten ?? 0) - (receipt?.forgetting ?? 0);
@@ -187,7 +187,7 @@ async function forgetRun(
     // Whichever of the two files a process leaves that dies here, the receipt knows it.
     const replaces = (await sha256Of(output.file)) ?? null;
     await store.rewrite(plan.id, context, { ...after, forgetting: rows > 0 ? rows : forgetting, replaces });
-    await replaceOutput(plan, disk);
+    await replaceOutput(plan, disk, context);
   }
   await store.rewrite(plan.id, context, after);
 }
@@ -198,7 +198,7 @@ async function forgetIn(path: string, person: PersonMatcher, store: RunStore): P
     forgetPeople(
       library,
       (body) => person.isOf(body, path),
-      (target) => person.isNamedIn(target),
+      (target) => person.isNamedIn(target, true),
     );
   } finally {
     library.close();

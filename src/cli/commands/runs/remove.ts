@@ -124,10 +124,10 @@ async function keepPeople(
   }
 }
 
-/** Paid rows go with a run: a person is asked, a script has to say that it means it. */
+/** Rows go with a run, paid or taken from earlier ones: a person is asked, a script has to say that it means it. */
 async function agree(runs: readonly RunSummary[], context: Context): Promise<void> {
   const rows = runs.reduce((sum, run) => sum + run.rows, 0);
-  const what = `${runs.length === 1 ? `run ${runs[0]?.id}` : counted(runs.length, "run")} with ${counted(rows, "paid row")}`;
+  const what = `${runs.length === 1 ? `run ${runs[0]?.id}` : counted(runs.length, "run")} with ${counted(rows, "row")}`;
   if (!canPrompt(context)) {
     throw usageError(`removing ${what} needs --yes where nobody can be asked`, sameCommand(context, "--yes"));
   }
