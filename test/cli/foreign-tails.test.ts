@@ -177,6 +177,41 @@ test.each(["offset", "cursor", "page0"])(
   },
 );
 
+describe("of people whom nobody counts a part is told to be one, what bounded it and how it goes on", () => {
+  const employees = ["employees", "acme.com"];
+  const search = ["search", "--country", "x"];
+  test.each([
+    { paging: "page", what: employees, bound: ["--max-credits", "20"], again: / --max-credits 40 / },
+    { paging: "offset", what: employees, bound: ["--limit", "20", "--yes"], again: / --limit 40 --max-credits 40 / },
+    { paging: "cursor", what: employees, bound: ["--max-credits", "20"], again: / --max-credits 40 / },
+    { paging: "page", what: search, bound: ["--max-credits", "20"], again: / --max-credits 40 / },
+    { paging: "cursor", what: search, bound: ["--limit", "20", "--yes"], again: / --limit 40 --max-credits 40 / },
+  ] as const)("$what, $bound, $paging", async ({ paging, what, bound, again }) => {
+    const { service, run, ids } = await foreignScene({ people: 45, paging, counts: false });
+    const on = (text: string) =>
+      /there may be more: headcount (resume .+) buys up to \d+\n/.exec(text)?.[1]?.split(" ");
+    let ran = await run(...what, ...bound, "--paging", paging, "-o", "o.csv");
+    expect(ran.stderr).toContain(`notice: stopped at ${bound[0]}; there may be more`);
+    expect(ran.stderr).toMatch(again);
+    for (const rows of [40, 45]) {
+      ran = await run(...(on(ran.stderr) ?? []), "--yes");
+      expect(ran.code, ran.stderr).toBe(0);
+      expect([ids(), service.charged()]).toEqual([service.ids().slice(0, rows), rows]);
+    }
+    expect(ran.stderr).not.toContain("stopped at");
+    const strict = await run(...what, ...bound, "--paging", paging, "-o", "p.csv", "--again", "--require-complete");
+    expect([strict.code, service.charged()]).toEqual([5, 65]);
+    expect(strict.stderr).toMatch(again);
+  });
+
+  test("the balance pays for no more", async () => {
+    const { run } = await foreignScene({ people: 45, balance: 20 });
+    expect((await run(...employees, "--max-credits", "20", "-o", "o.csv")).stderr).toContain(
+      "stopped at --max-credits; the balance pays for no more",
+    );
+  });
+});
+
 test.each([
   { price: 0.3, people: 500, options: ["--max-credits", "30.5"], at: "what was agreed to", bound: "agreed", rows: 100 },
   {
@@ -537,4 +572,13 @@ test("an agent is not told that a new quote goes on with a run that is over", as
     await agent.close();
   }
   expect(service.charged()).toBe(2_000);
+});
+
+test("what a cap bounds is not called what the service counted", async () => {
+  const { run } = await foreignScene({ people: 65, countedTooMany: 35, version: () => "v1", total: "result" });
+  const { code, stderr } = await run(...BUY, "--max-credits", "85");
+  expect([code, stderr]).toEqual([
+    5,
+    expect.stringContaining("65 of the 85 profiles that were asked for, of 100 that"),
+  ]);
 });

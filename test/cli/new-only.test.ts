@@ -219,6 +219,16 @@ describe("--new-only", () => {
     }
   });
 
+  test.each([
+    ["--limit", "7"],
+    ["--max-credits", "5"],
+  ])("with the owned beside them what bounded it is said, too: %s", async (...bound) => {
+    const { me } = await owner();
+    const ran = await me.run(["search", ...SEGMENT, "--with-owned", ...bound, "--yes", "-o", "all.csv"]);
+    expect(ran.code, ran.stderr).toBe(0);
+    expect(ran.stderr).toContain(`stopped at ${bound[0]}; the same command with another -o buys the next ones`);
+  });
+
   test("a limit in a segment that is mostly new buys nobody who is owned", async () => {
     const me = user(service.url, service.key);
     expect((await me.run(["search", ...SEGMENT, "--limit", "20", "--yes", "-o", "own.csv"])).code).toBe(0);

@@ -139,12 +139,13 @@ export const STOPPED_AT: { readonly [Bound in Receipt["bound"]]?: string } = {
 
 export function notComplete(receipt: Receipt, rest: number | null): CliError {
   const { received, count, bound } = receipt;
+  const more = rest ?? received;
   return incomplete(
     "incomplete",
     `not complete: ${grouped(received)} of ${count === null ? "an unknown number of" : grouped(count)} rows were bought: stopped at ${STOPPED_AT[bound] ?? STOPPED_AT.agreed}`,
     {
       hint: "a higher limit goes on with the same run",
-      next: rest === null ? undefined : resumeFor(receipt, rest, bound === "limit" ? received + rest : undefined),
+      next: more === 0 ? undefined : resumeFor(receipt, more, bound === "limit" ? received + more : undefined),
     },
   );
 }

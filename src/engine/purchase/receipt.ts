@@ -160,7 +160,9 @@ function whyShort({ run, quote, distinct, outcome, maxCredits }: ReceiptInput): 
   const first = [...run.state.units.values()].find(({ settled }) => settled !== undefined);
   const isPage0 = quote.sample === undefined && run.plan.paging === "page" && isFirstPage(first, fewer);
   const why = isPage0 ? firstPage(run.plan) : run.plan.paging === "cursor" ? `; the last page had ${NO_CURSOR}` : "";
-  return `the service gave ${grouped(rows)} of the ${grouped(rows + fewer)} profiles that it counted; nothing was charged for the missing ${grouped(fewer)}${why}`;
+  const [whole, all] = [rows + fewer, (isCounted && quote.matches) || 0];
+  const what = quote.rows < all && whole < all ? `were asked for, of ${grouped(all)} that it counted` : "it counted";
+  return `the service gave ${grouped(rows)} of the ${grouped(whole)} profiles that ${what}; nothing was charged for the missing ${grouped(fewer)}${why}`;
 }
 
 type TwiceInput = Pick<ReceiptInput, "run" | "distinct" | "outcome">;
