@@ -120,7 +120,6 @@ function newText({ new: fresh }: NonNullable<Receipt["new_only"]>, reused: numbe
   return reused === 0 ? people : `${people} and ${grouped(reused)} that you own`;
 }
 
-/** By this command, or by the session of the run that it goes on with. */
 const isLimited = ({ matches, rowsUncapped = Number.POSITIVE_INFINITY, sample }: Quote): boolean =>
   rowsUncapped < (sample?.rows ?? matches ?? Number.POSITIVE_INFINITY);
 
@@ -142,7 +141,7 @@ function goingOn(receipt: Receipt, { kind }: Target, rest: number | undefined, l
 function wholeOf(target: Target, receipt: Receipt, quote: Quote): number | undefined {
   if (target.kind === "enrich") return target.companies.length;
   if (quote.sample !== undefined) return quote.sample.rows;
-  // People of companies are counted roughly, and whoever is in two segments in both: what came to its end has them all.
+  // Counted roughly, or twice: what came to its end has them all.
   const isRough = target.kind === "employees" || target.union !== undefined;
   return (isRough && receipt.complete ? undefined : quote.matches) ?? undefined;
 }
