@@ -532,7 +532,9 @@ test.each<Partial<ForeignOptions>>([{ fixedPage: 25 }, { maxPerPage: 25, clamp: 
       expect(capped.stderr).toContain("the last one may have as many: --max-credits 75 leaves room for it");
       expect([capped.code, service.charged() - before]).toEqual([5, 50]);
     }
-    const more = await run("resume", "last", "--max-credits", "75");
+    const capped = await run("search", "--country", "x", "--max-credits", "60", "-o", "b.csv");
+    const [, on = ""] = /headcount (resume \S+ --max-credits 75) tries to go on/.exec(capped.stderr) ?? [];
+    const more = await run(...on.split(" "));
     expect([more.code, service.charged()], more.stderr).toEqual([0, 125]);
   },
 );
@@ -572,6 +574,22 @@ test("an agent is not told that a new quote goes on with a run that is over", as
     await agent.close();
   }
   expect(service.charged()).toBe(2_000);
+});
+
+test("where a cap leaves no room for one page, the hint names no run that is not there", async () => {
+  const { run, ids } = await foreignScene({ people: 60, minPerPage: 10 });
+  const capped = await run(...BUY, "--max-credits", "5");
+  expect(capped.code).toBe(5);
+  expect(capped.stderr).toContain("0 of 5 rows came; the same command with --max-credits 10 buys the next one");
+  expect(capped.stderr).not.toContain("resume");
+  expect(await run(...BUY, "--max-credits", "10")).toMatchObject({ code: 0 });
+  expect(ids()).toHaveLength(10);
+});
+
+test("more rows than were wanted are not told as some of these", async () => {
+  const { run } = await foreignScene({ people: 60, fixedPage: 25 });
+  const { stderr } = await run(...BUY, "--max-credits", "5");
+  expect(stderr).toContain("  25 rows are paid for and kept in run ");
 });
 
 test("what a cap bounds is not called what the service counted", async () => {

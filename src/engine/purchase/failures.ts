@@ -247,7 +247,8 @@ export function ending(error: unknown, run: RunReader, interrupted: boolean): un
   const pending = pendingUnits(run.state).length;
   const nothing = rows === 0 && pending === 0 && settled === 0n && uncertain === 0n;
   const wanted = session?.rows ?? run.plan.matches;
-  const progress = `${grouped(rows)} of ${wanted === null ? "?" : grouped(wanted)} rows are paid for and kept in run ${run.id}`;
+  const of = wanted !== null && rows > wanted ? "" : ` of ${wanted === null ? "?" : grouped(wanted)}`;
+  const progress = `${grouped(rows)}${of} rows are paid for and kept in run ${run.id}`;
   const pages = pending === 1 ? "one page" : `${pending} pages`;
   const on = resumeOf(run.plan);
   const writes = `headcount runs export ${run.id}`;
