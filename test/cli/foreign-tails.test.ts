@@ -600,3 +600,22 @@ test("what a cap bounds is not called what the service counted", async () => {
     expect.stringContaining("65 of the 85 profiles that were asked for, of 100 that"),
   ]);
 });
+
+test.each(["employees", "search"])(
+  "a higher cap pays for the rest alone where cursors lead on: %s",
+  async (command) => {
+    const { service, run, ids } = await foreignScene({
+      people: 45,
+      paging: "cursor",
+      counts: false,
+      version: () => "v1",
+    });
+    const what = command === "search" ? ["search", "--country", "x"] : ["employees", "acme.com"];
+    const buy = (cap: string, name: string) =>
+      run(...what, "--paging", "cursor", "--per-page", "10", "--max-credits", cap, "-o", name);
+    expect(await buy("20", "a.csv")).toMatchObject({ code: 0 });
+    const ran = await buy("100", "o.csv");
+    expect(ran.code, ran.stderr).toBe(0);
+    expect([ids(), service.charged()]).toEqual([service.ids(), 45]);
+  },
+);

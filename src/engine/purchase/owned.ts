@@ -180,8 +180,10 @@ export async function takeOver(
     });
     if (intents.length > 0) await run.append(...intents);
     for (const { n, page } of numbered) {
-      const miss = page.body === undefined ? { miss: true } : {};
-      await run.settle({ t: "settled", n, used: "0", owned: page.run, rows: page.rows, ...miss, at: now() }, page.body);
+      const { body, told: { next, total } = {}, ...own } = page;
+      const told = { ...(next === undefined ? {} : { next }), ...(total === undefined ? {} : { total }) };
+      const facts = { used: "0", owned: own.run, rows: own.rows, ...(body === undefined ? { miss: true } : told) };
+      await run.settle({ t: "settled", n, ...facts, at: now() }, body);
     }
   };
   for await (const page of pages) {

@@ -109,7 +109,7 @@ export async function survey(base: Inquiry, open: string | undefined): Promise<S
   const isAnew = run === undefined && (anew.rowsUncapped ?? anew.rows) > companies.length;
   const earlier = isAnew ? await earlierRun(base, datasetVersion, anew) : undefined;
   const isWhole = (earlier?.rows ?? -1) >= anew.rows;
-  const isCapped = isWhole && earlier?.rows !== (anew.rowsUncapped ?? anew.rows);
+  const isCapped = isWhole && earlier?.rows !== anew.rowsUncapped;
   const priced = earlier === undefined ? anew : isCapped ? withoutCost(anew) : pricedWith(earlier.rows);
   const isOpen = isAnew && !isWhole && (options.limit ?? Number.POSITIVE_INFINITY) >= mostOf(offer);
   const narrowed = isOpen ? withoutOwned(base, share) : undefined;
