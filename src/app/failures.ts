@@ -147,8 +147,8 @@ function waitTooLong(error: WaitTooLongError): CliError {
   const past = (Math.ceil(error.waitedMs / 100) / 10).toString();
   const asks =
     waited === 0
-      ? `the rate limit asks for a wait of ${seconds} s, longer than --max-wait ${most}`
-      : `the rate limit has held up one call for ${past} s and asks for another ${seconds} s: in all longer than --max-wait ${most}`;
+      ? `the rate limit makes this a wait of ${seconds} s, longer than --max-wait ${most}`
+      : `the rate limit has held up one call for ${past} s, and the next wait is ${seconds} s: in all longer than --max-wait ${most}`;
   const again = waited + seconds + 5 > 604_800 ? "" : `, or with --max-wait ${waited + seconds + 5}`;
   return new CliError({
     code: "rate_limited",

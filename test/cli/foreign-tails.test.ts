@@ -177,6 +177,41 @@ test.each(["offset", "cursor", "page0"])(
   },
 );
 
+describe("of people whom nobody counts a part is told to be one, what bounded it and how it goes on", () => {
+  const employees = ["employees", "acme.com"];
+  const search = ["search", "--country", "x"];
+  test.each([
+    { paging: "page", what: employees, bound: ["--max-credits", "20"], again: / --max-credits 40 / },
+    { paging: "offset", what: employees, bound: ["--limit", "20", "--yes"], again: / --limit 40 --max-credits 40 / },
+    { paging: "cursor", what: employees, bound: ["--max-credits", "20"], again: / --max-credits 40 / },
+    { paging: "page", what: search, bound: ["--max-credits", "20"], again: / --max-credits 40 / },
+    { paging: "cursor", what: search, bound: ["--limit", "20", "--yes"], again: / --limit 40 --max-credits 40 / },
+  ] as const)("$what, $bound, $paging", async ({ paging, what, bound, again }) => {
+    const { service, run, ids } = await foreignScene({ people: 45, paging, counts: false });
+    const on = (text: string) =>
+      /there may be more: headcount (resume .+) buys up to \d+\n/.exec(text)?.[1]?.split(" ");
+    let ran = await run(...what, ...bound, "--paging", paging, "-o", "o.csv");
+    expect(ran.stderr).toContain(`notice: stopped at ${bound[0]}; there may be more`);
+    expect(ran.stderr).toMatch(again);
+    for (const rows of [40, 45]) {
+      ran = await run(...(on(ran.stderr) ?? []), "--yes");
+      expect(ran.code, ran.stderr).toBe(0);
+      expect([ids(), service.charged()]).toEqual([service.ids().slice(0, rows), rows]);
+    }
+    expect(ran.stderr).not.toContain("stopped at");
+    const strict = await run(...what, ...bound, "--paging", paging, "-o", "p.csv", "--again", "--require-complete");
+    expect([strict.code, service.charged()]).toEqual([5, 65]);
+    expect(strict.stderr).toMatch(again);
+  });
+
+  test("the balance pays for no more", async () => {
+    const { run } = await foreignScene({ people: 45, balance: 20 });
+    expect((await run(...employees, "--max-credits", "20", "-o", "o.csv")).stderr).toContain(
+      "stopped at --max-credits; the balance pays for no more",
+    );
+  });
+});
+
 test.each([
   { price: 0.3, people: 500, options: ["--max-credits", "30.5"], at: "what was agreed to", bound: "agreed", rows: 100 },
   {
@@ -497,7 +532,9 @@ test.each<Partial<ForeignOptions>>([{ fixedPage: 25 }, { maxPerPage: 25, clamp: 
       expect(capped.stderr).toContain("the last one may have as many: --max-credits 75 leaves room for it");
       expect([capped.code, service.charged() - before]).toEqual([5, 50]);
     }
-    const more = await run("resume", "last", "--max-credits", "75");
+    const capped = await run("search", "--country", "x", "--max-credits", "60", "-o", "b.csv");
+    const [, on = ""] = /headcount (resume \S+ --max-credits 75) tries to go on/.exec(capped.stderr) ?? [];
+    const more = await run(...on.split(" "));
     expect([more.code, service.charged()], more.stderr).toEqual([0, 125]);
   },
 );
@@ -555,3 +592,47 @@ test("what a page taught is not said to hold from now on where no connection kee
   expect(ran.code, ran.stderr).toBe(0);
   expect(ran.stderr).not.toContain("from now on");
 });
+
+test("where a cap leaves no room for one page, the hint names no run that is not there", async () => {
+  const { run, ids } = await foreignScene({ people: 60, minPerPage: 10 });
+  const capped = await run(...BUY, "--max-credits", "5");
+  expect(capped.code).toBe(5);
+  expect(capped.stderr).toContain("0 of 5 rows came; the same command with --max-credits 10 buys the next one");
+  expect(capped.stderr).not.toContain("resume");
+  expect(await run(...BUY, "--max-credits", "10")).toMatchObject({ code: 0 });
+  expect(ids()).toHaveLength(10);
+});
+
+test("more rows than were wanted are not told as some of these", async () => {
+  const { run } = await foreignScene({ people: 60, fixedPage: 25 });
+  const { stderr } = await run(...BUY, "--max-credits", "5");
+  expect(stderr).toContain("  25 rows are paid for and kept in run ");
+});
+
+test("what a cap bounds is not called what the service counted", async () => {
+  const { run } = await foreignScene({ people: 65, countedTooMany: 35, version: () => "v1", total: "result" });
+  const { code, stderr } = await run(...BUY, "--max-credits", "85");
+  expect([code, stderr]).toEqual([
+    5,
+    expect.stringContaining("65 of the 85 profiles that were asked for, of 100 that"),
+  ]);
+});
+
+test.each(["employees", "search"])(
+  "a higher cap pays for the rest alone where cursors lead on: %s",
+  async (command) => {
+    const { service, run, ids } = await foreignScene({
+      people: 45,
+      paging: "cursor",
+      counts: false,
+      version: () => "v1",
+    });
+    const what = command === "search" ? ["search", "--country", "x"] : ["employees", "acme.com"];
+    const buy = (cap: string, name: string) =>
+      run(...what, "--paging", "cursor", "--per-page", "10", "--max-credits", cap, "-o", name);
+    expect(await buy("20", "a.csv")).toMatchObject({ code: 0 });
+    const ran = await buy("100", "o.csv");
+    expect(ran.code, ran.stderr).toBe(0);
+    expect([ids(), service.charged()]).toEqual([service.ids(), 45]);
+  },
+);

@@ -219,6 +219,35 @@ describe("--new-only", () => {
     }
   });
 
+  test.each([
+    ["--limit", "7"],
+    ["--max-credits", "5"],
+  ])("with the owned beside them what bounded it is said, too: %s", async (...bound) => {
+    const { me } = await owner();
+    const ran = await me.run(["search", ...SEGMENT, "--with-owned", ...bound, "--yes", "-o", "all.csv"]);
+    expect(ran.code, ran.stderr).toBe(0);
+    expect(ran.stderr).toContain(`stopped at ${bound[0]}; the same command with another -o buys the next ones`);
+  });
+
+  test("a higher cap goes on: with those who were found, then with the others, nobody left out", async () => {
+    const { me, owned } = await owner(5_000);
+    const fresh = everybody.filter((id) => !owned.includes(id));
+    const argv = ["search", ...SEGMENT, "--new-only", "-o", "new.csv"];
+    expect((await me.run([...argv, "--max-credits", "5"])).code).toBe(0);
+    for (const cap of ["9", "5000"]) {
+      const ran = await me.run(["resume", "last", "--max-credits", cap]);
+      expect(ran.code, ran.stderr).toBe(0);
+    }
+    expect(idsIn(me, "new.csv")).toEqual(fresh);
+    // So does the same command, where the cap was no end.
+    const other = await owner(5_000);
+    const strict = [...argv, "--require-complete"];
+    expect((await other.me.run([...strict, "--max-credits", "5"])).code).toBe(5);
+    const whole = await other.me.run([...strict, "--max-credits", "5000"]);
+    expect(whole.code, whole.stderr).toBe(0);
+    expect(idsIn(other.me, "new.csv")).toEqual(fresh);
+  });
+
   test("a limit in a segment that is mostly new buys nobody who is owned", async () => {
     const me = user(service.url, service.key);
     expect((await me.run(["search", ...SEGMENT, "--limit", "20", "--yes", "-o", "own.csv"])).code).toBe(0);

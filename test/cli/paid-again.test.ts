@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { charged, readCsv, type User, user } from "../support/export.ts";
+import { charged, readCsv, runIds, type User, user } from "../support/export.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
 // Whoever is owned already and would be paid for again: that is said before, at every door, and costs no call more.
@@ -81,6 +81,21 @@ test("bounded, it says how many at most; what a run of the same request holds is
     expect(ran.code, ran.stderr).toBe(0);
     expect(ran.stderr).not.toMatch(SAID);
   }
+});
+
+test("a run that goes on with a higher cap says it of those who came to be yours by another", async () => {
+  const few = ["search", "--department", "Legal", "--per-page", "20"];
+  expect((await u.run([...few, "--max-credits", "10", "-o", "some.csv"])).code).toBe(0);
+  const alone = await u.run(["resume", "last", "--max-credits", "12"]);
+  expect(alone.code, alone.stderr).toBe(0);
+  expect(alone.stderr).not.toContain("yours already");
+  const id = runIds(u).at(-1) ?? "";
+  expect((await u.run([...few, "--new-only", "--limit", "10", "--yes", "-o", "others.csv"])).code).toBe(0);
+  const on = await u.run(["resume", id, "--max-credits", "20"]);
+  expect(on.code, on.stderr).toBe(0);
+  expect(on.stderr).toContain(
+    "notice: up to 8 of the 8 to buy are yours already and would be paid for again; --new-only",
+  );
 });
 
 test("a dry run counts, and says the price of the others", async () => {

@@ -87,6 +87,31 @@ test("what a finished run holds is not bought with the rest of one that --again 
   expect(await charged(service, CREDITS)).toBe(before);
 });
 
+test("a higher cap pays for the rest alone where nobody counts beforehand, too: people of a company by its domain", async () => {
+  expect(await u.run([...SALES, "--limit", "60", "--yes", "-o", "own.csv"])).toMatchObject({ code: 0 });
+  const domains = readCsv(u.read("own.csv")).flatMap(({ company_domain: domain }) => domain || []);
+  const employees = ["employees", ...new Set(domains.slice(0, 2)), "--per-page", "2"];
+  const before = await charged(service, CREDITS);
+  const paid = async () => (await charged(service, CREDITS)) - before;
+  expect(await u.run([...employees, "--max-credits", "3", "-o", "a.csv"])).toMatchObject({ code: 0 });
+  // Less of it, and then more than there is.
+  const less = await u.run([...employees, "--max-credits", "2", "-o", "less.csv"]);
+  expect(less.stderr).toContain("stopped at --max-credits; the same command with a higher --max-credits goes on");
+  expect([readCsv(u.read("less.csv")).length, await paid()]).toEqual([2, 3]);
+  for (const name of ["b.csv", "c.csv"]) {
+    const ran = await u.run([...employees, "--max-credits", "900", "-o", name]);
+    expect(ran.code, ran.stderr).toBe(0);
+    expect([readCsv(u.read(name)).length, ran.stderr]).toEqual([await paid(), expect.stringContaining("not paid for")]);
+  }
+});
+
+test("where a seeded sample is wanted larger, it is said that all of it is paid for", async () => {
+  const sample = ["search", "--department", "Sales", "--per-page", "5", "--sample", "20", "--seed", "7"];
+  expect(await u.run([...sample, "--max-credits", "10", "-o", "a.csv"])).toMatchObject({ code: 0 });
+  const more = await u.run([...sample, "--max-credits", "20", "-o", "b.csv"]);
+  expect(more.stderr).toContain("what it lacks cannot be bought apart, and all are paid for");
+});
+
 test("going on says what is kept and what is to be bought; the hint for consent counts as the flag does", async () => {
   await u.run([...SALES, "--max-credits", "60", "--require-complete", "-o", "a.csv"]);
   const before = await charged(service, CREDITS);
@@ -115,7 +140,9 @@ test("a cap bounds no rows that cost none, and a command with --max-credits 0 th
     expect(ran.code, ran.stderr).toBe(0);
     expect(readCsv(u.read(`cap-${cap}.csv`))).toEqual(readCsv(u.read("a.csv")).slice(0, 9));
     // The run that wrote them would pay for the others, whom the earlier one holds.
-    expect(ran.stderr).toContain("stopped at --limit; the same command with a higher --limit and --overwrite goes on\n");
+    expect(ran.stderr).toContain(
+      "stopped at --limit; the same command with a higher --limit and --overwrite goes on\n",
+    );
   }
   const copied = [...SALES, "--limit", "12", "--max-credits", "3", "-o", "cap-3.csv", "--overwrite"];
   expect(await u.run(copied)).toMatchObject({ code: 0 });

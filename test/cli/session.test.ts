@@ -153,7 +153,7 @@ describe("a rate limit that never lets a call through", () => {
     expect(waited).toBeLessThanOrEqual(40_250);
     expect(state.calls).toBeLessThan(20);
     expect(stderr).toMatch(
-      /error: the rate limit has held up one call for [\d.]+ s and asks for another \d+ s: in all longer than --max-wait 40; nothing was charged/,
+      /error: the rate limit has held up one call for [\d.]+ s, and the next wait is \d+ s: in all longer than --max-wait 40; nothing was charged/,
     );
     expect(stderr).toMatch(/hint: run it again after \S+Z, or with --max-wait \d+/);
   });

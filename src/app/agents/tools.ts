@@ -73,13 +73,13 @@ const TOOLS: { readonly [Name in ToolName]: Tool<Name> } = {
       const question = await consentTo(world.quotes.find(id), asking);
       if (question !== undefined) return question;
       const { receipt, run, budget_left } = await buyQuoted(world.quotes.take(id), world);
-      const { credits, distinct: profiles, misses, shortfall, uncertain_credits } = receipt;
+      const { complete, credits, distinct: profiles, misses, uncertain_credits } = receipt;
       const unsure = uncertain_credits > 0 ? `, and ${grouped(uncertain_credits)} more may have been charged` : "";
       const what = `Run ${run} holds ${counted(profiles, "row")} for ${counted(credits, "credit")}${unsure}`;
       const others = misses === 0 ? "" : `, ${counted(misses, "company", "companies")} not found`;
       return {
-        structured: { run, profiles, credits, uncertain_credits, complete: shortfall === null, budget_left },
-        sentence: `${what}${others}; the budget has ${grouped(budget_left)} left. read_rows reads them.`,
+        structured: { run, profiles, credits, uncertain_credits, complete, budget_left },
+        sentence: `${what}${others}${complete ? "" : ", and there may be more"}; the budget has ${grouped(budget_left)} left. read_rows reads them.`,
       };
     },
   },

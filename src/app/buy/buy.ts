@@ -70,7 +70,8 @@ async function addressed(order: Order, world: World, events: Events, buys: boole
     });
   }
   const queries = await withAddresses(companies, target, account, world);
-  const rest = buys || !isOpen ? queries.filter(({ address }) => address === undefined).map(({ value }) => echo(value)) : [];
+  const rest =
+    buys || !isOpen ? queries.filter(({ address }) => address === undefined).map(({ value }) => echo(value)) : [];
   if (rest.length > 0) {
     const none = counted(rest.length, "company has", "companies have");
     (events.warning ?? events.notice)?.(`notice: ${none} no profile address that is known, left out: ${someOf(rest)}`);

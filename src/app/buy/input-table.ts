@@ -10,14 +10,6 @@ import { chooseColumn, columnName, HEADINGS, isWord, jsonLines, parseCsv, queryO
 export const DEFAULT_PREFIX = "hc_";
 const PREFIX = /^[\p{L}_][\p{L}\p{N}_ .-]{0,39}$/u;
 
-export interface InputRows {
-  readonly companies: readonly CompanyQuery[];
-  /** Rows whose company is not asked for. */
-  readonly leftOut: number;
-  readonly keep: Keep;
-  readonly join: Join;
-}
-
 interface Table {
   readonly columns: readonly string[];
   readonly rows: readonly { readonly line: number; readonly body: string; readonly text: string }[];
@@ -46,7 +38,7 @@ export async function readKept(
   name: string,
   how: How,
   isLeftOut: (company: CompanyQuery) => boolean,
-): Promise<InputRows> {
+): Promise<{ companies: CompanyQuery[]; leftOut: number; keep: Keep; join: Join }> {
   const { column, by, prefix } = how;
   const table = await tableOf(text, name, column);
   const match = table.columns.find((each) => each.toLowerCase().startsWith(prefix.toLowerCase()));

@@ -178,7 +178,7 @@ export class OwnedSegment implements Ownership {
     const allowed = {
       callsPerCredit,
       maxCalls: this.#bounds.maxCalls - callsToLook(owned.length + others, counts),
-      maxWaste: maxRows >= estimate.rows ? estimate.rows - others : 0,
+      maxWaste: Math.max(0, Math.min(maxRows, estimate.rows) - others),
       maxRows,
       maxRenamed: 0,
     };

@@ -6,7 +6,6 @@ import type { CompanyQuery } from "../../engine/client/dialect.ts";
 import { JOINED } from "../../engine/output/join.ts";
 import type { ExportOptions } from "../../engine/purchase/order.ts";
 import { isSuppressedCompany } from "../../engine/purchase/unnamed.ts";
-import type { Keep } from "../../engine/runs/plan.ts";
 import type { Context } from "../../shared/context.ts";
 import { counted } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
@@ -30,23 +29,11 @@ export const addTableOptions = (command: Command): Command =>
       checkPrefix,
     );
 
-interface TableOrder {
-  readonly companies: readonly CompanyQuery[];
-  readonly keep: Keep;
-  readonly view: ExportOptions;
-  readonly notice: string | undefined;
-}
-
 /**
  * The table whose rows are kept, with what is bought beside them: `--input`, or the one file that is named instead.
  * @returns undefined without `--keep-input`
  */
-export async function readTable(
-  context: Context,
-  names: readonly string[],
-  flags: TableFlags,
-  kind: RecordKind,
-): Promise<TableOrder | undefined> {
+export async function readTable(context: Context, names: readonly string[], flags: TableFlags, kind: RecordKind) {
   if (flags.keepInput !== true) {
     if (flags.prefix !== undefined) throw usageError("--prefix goes with --keep-input", "add --keep-input");
     return undefined;

@@ -14,12 +14,7 @@ import { credits, creditsText, priceOf } from "../../shared/contract/money.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
 import { duration } from "../../shared/numbers.ts";
 
-export interface Wording {
-  readonly one: string;
-  readonly many: string;
-}
-
-export const wordingOf = ({ kind }: Target): Wording =>
+export const wordingOf = ({ kind }: Target) =>
   kind === "enrich" ? { one: "company", many: "companies" } : { one: "profile", many: "profiles" };
 
 type Entries = readonly (readonly [string, string | undefined])[];

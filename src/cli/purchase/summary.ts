@@ -4,16 +4,8 @@ import type { Quote } from "../../engine/purchase/quote.ts";
 import type { Receipt } from "../../engine/purchase/receipt.ts";
 import { creditsOf } from "../../engine/runs/journal.ts";
 import type { Target } from "../../engine/runs/plan.ts";
-import {
-  affordableRows,
-  type Credits,
-  credits,
-  creditsText,
-  formatCreditsGrouped,
-  minCredits,
-} from "../../shared/contract/money.ts";
+import { affordableRows, credits, creditsText, formatCreditsGrouped, minCredits } from "../../shared/contract/money.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
-import type { ExportFlags } from "../arguments/export-options.ts";
 import type { Printer } from "../terminal/printer.ts";
 import type { ParsedPurchase } from "./purchase.ts";
 import { wordingOf } from "./quote-card.ts";
@@ -63,16 +55,16 @@ export function printSummary(
     );
   }
   const answers = receipt.received + receipt.misses;
-  const stopped = STOPPED_AT[receipt.bound];
-  if (stopped !== undefined && short && !receipt.complete && (target.kind === "search" || answers < whole)) {
-    const rest = whole - answers;
+  const rest = whole === undefined || whole <= answers ? undefined : whole - answers;
+  const stopped = receipt.complete || receipt.received === 0 ? undefined : STOPPED_AT[receipt.bound];
+  if (stopped !== undefined && (target.kind !== "enrich" || rest !== undefined)) {
     const isThere = typeof receipt.output?.sha256 === "string" && order.overwrite !== true;
     const goesOn =
       receipt.new_only !== null
         ? "the same command with another -o buys the next ones: these are owned by then"
         : receipt.reused >= receipt.received
           ? `the same command with a higher ${stopped}${isThere ? " and --overwrite" : ""} goes on`
-          : goingOn(receipt, { rest, whole, target, balance, isLimited: isLimited(quote, flags) });
+          : goingOn(receipt, target, rest, isLimited(quote) ? answers : undefined);
     printer.note(`notice: stopped at ${stopped}; ${goesOn}`);
   }
   printNotices({ receipt, misses, run }, order, printer);
@@ -129,36 +121,28 @@ function newText({ new: fresh }: NonNullable<Receipt["new_only"]>, reused: numbe
   return reused === 0 ? people : `${people} and ${grouped(reused)} that you own`;
 }
 
-interface Rest {
-  readonly rest: number;
-  readonly whole: number;
-  readonly target: Target;
-  readonly balance: Credits | undefined;
-  /** By this command, or by the session of the run that it goes on with. */
-  readonly isLimited: boolean;
-}
+const isLimited = ({ matches, rowsUncapped = Number.POSITIVE_INFINITY, sample }: Quote): boolean =>
+  rowsUncapped < (sample?.rows ?? matches ?? Number.POSITIVE_INFINITY);
 
-const isLimited = ({ matches, rowsUncapped, sample }: Quote, { limit }: ExportFlags): boolean =>
-  limit !== undefined || (sample === undefined && matches !== null && (rowsUncapped ?? matches) < matches);
-
-/** What buys the rest, or as much of it as the balance pays for. */
-function goingOn(receipt: Receipt, { rest, whole, target, balance, isLimited }: Rest): string {
-  const unit = creditsOf(receipt.unit_cost);
-  const more = balance === undefined ? rest : Math.min(rest, affordableRows(balance, unit));
+/** What buys the rest, or as much of it as the balance pays for; of an unknown rest as many rows again. */
+function goingOn(receipt: Receipt, { kind }: Target, rest: number | undefined, limited: number | undefined): string {
+  const { balance, received, unit_cost: unit } = receipt;
+  const wanted = rest ?? received;
+  const more = balance === null ? wanted : Math.min(wanted, affordableRows(creditsOf(balance), creditsOf(unit)));
+  const command = resumeFor(receipt, more, limited === undefined ? undefined : limited + more);
+  if (rest === undefined)
+    return more === 0 ? "the balance pays for no more" : `there may be more: ${command} buys up to ${grouped(more)}`;
   const others = `the other ${grouped(rest)}`;
   if (more === 0) return `the balance pays for none of ${others}`;
-  const command = resumeFor(receipt, more, isLimited ? whole - rest + more : undefined);
   if (more < rest) return `${command} buys ${grouped(more)} of ${others}, which is what the balance pays for`;
-  return `${command} ${target.kind === "search" ? `buys ${others}` : "goes on with the rest"}`;
+  return `${command} ${kind === "search" ? `buys ${others}` : "goes on with the rest"}`;
 }
 
 /** What there is of what was asked for, where that can be told: people that match, companies that were named. */
 function wholeOf(target: Target, receipt: Receipt, quote: Quote): number | undefined {
   if (target.kind === "enrich") return target.companies.length;
   if (quote.sample !== undefined) return quote.sample.rows;
-  // The people of companies are counted roughly beforehand: an export that came to its end has all of them.
-  if (target.kind === "employees" && receipt.complete) return undefined;
-  // Whoever is in two segments was counted in both.
-  if (target.kind === "search" && target.union !== undefined && receipt.complete) return undefined;
-  return quote.matches ?? undefined;
+  // Counted roughly, or twice: what came to its end has them all.
+  const isRough = target.kind === "employees" || target.union !== undefined;
+  return (isRough && receipt.complete ? undefined : quote.matches) ?? undefined;
 }

@@ -78,7 +78,7 @@ export class WaitTooLongError extends Error {
   constructor(
     init: Pick<WaitTooLongError, "waitMs" | "waitedMs" | "maxWaitMs" | "resetAt" | "requestId"> & ErrorOptions,
   ) {
-    super(`the rate limit asks for a wait of ${Math.ceil(init.waitMs / 1000)} s`, { cause: init.cause });
+    super(`the rate limit makes this a wait of ${Math.ceil(init.waitMs / 1000)} s`, { cause: init.cause });
     const { cause: _, ...facts } = init;
     Object.assign(this, facts);
   }

@@ -1,39 +1,43 @@
 import { creditsText } from "../../shared/contract/money.ts";
 import { grouped } from "../../shared/contract/text.ts";
-import { checkRows } from "../output/formats.ts";
 import { sha256Of } from "../output/paths.ts";
 import { creditsOf } from "../runs/journal.ts";
 import type { Run } from "../runs/run.ts";
+import { agreeTo } from "./consent.ts";
 import { ownedCompanies } from "./earlier.ts";
 import { requireGoing } from "./failures.ts";
 import { quoteFor, spentOf } from "./offer.ts";
 import type { ExportOptions, Trade } from "./order.ts";
-import { takeOver } from "./owned.ts";
+import { isNarrowed, takeOver, widen } from "./owned.ts";
 import { requireFree } from "./places.ts";
-import { consentedCap, drawnOf, type Quote, requireBalance, requireBudget, requireSame } from "./quote.ts";
+import { consentedCap, drawnOf, type Quote } from "./quote.ts";
 import type { Receipt } from "./receipt.ts";
 
 /** Closes the run where it is refused. @param isNamed asked for by its id: its limit, cap and consent hold on */
 export async function agreeToRest(run: Run, trade: Trade, isNamed: boolean): Promise<[Quote, Trade]> {
   const { plan, state } = run;
+  const { target } = plan;
   const { store, account, deps } = trade;
   try {
     await takeOver(run, await ownedCompanies(store, plan, plan.dataset_version, trade.options, deps), deps.now);
     const overwrite = await mayReplace(run, trade.options);
     const options = { ...trade.options, ...boundsOf(run, trade.options, isNamed), overwrite };
     const spent = spentOf(state);
-    const priced = quoteFor(plan.target, run.offer, { account, options, deps }, { spent, drawn: drawnOf(plan) });
-    const quote = { ...priced, datasetVersion: plan.dataset_version };
+    const priced = (): Quote => ({
+      ...quoteFor(target, run.offer, { account, options, deps }, { spent, drawn: drawnOf(plan) }),
+      datasetVersion: plan.dataset_version,
+    });
+    const quote = priced();
     requireGoing(run, quote);
-    if (options.agreed !== undefined) requireSame(options.agreed, quote);
-    requireBalance(quote, plan.target);
-    requireBudget(quote, options);
-    await checkRows(options.join?.rows.length ?? quote.rows, options.output, options, "; nothing more was spent");
-    deps.onNotice(continuing(run, quote, isNamed));
+    const looks = quote.credits > 0n && !isNarrowed(target);
+    const ownership = looks ? await deps.ownership?.(account, target) : undefined;
+    const share = await ownership?.look(quote.matches ?? 0, false, plan);
     // Lost replies may have eaten into what was agreed to for the run.
     const isWithin = isNamed && consentedCap(quote, state, options.maxCredits) <= creditsOf(state.session?.cap);
-    if (quote.credits > 0n && options.agreed === undefined && !isWithin) await deps.consent(quote, true);
-    return [quote, { ...trade, options }];
+    const rows = options.join?.rows.length ?? quote.rows;
+    const seen = { ...quote, share: share && { ...share, divide: undefined } };
+    await agreeTo(seen, { target, options, deps }, { rows, said: [continuing(run, quote, isNamed)], isWithin });
+    return [(await widen(run, quote, trade)) ? priced() : quote, { ...trade, options }];
   } catch (error) {
     await run.close().catch(() => undefined);
     throw error;

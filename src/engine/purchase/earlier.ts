@@ -44,12 +44,13 @@ export async function earlierRun(
   const isWhole = stock >= rows;
   // More rows may lie behind a wall that those of the earlier run did not reach.
   const isDivided = quote.depth !== undefined && plan.parts === undefined;
-  if (!isWhole && (isDivided || !goesOn(run, deps))) return undefined;
   const when = `run ${id} of ${plan.created_at.slice(0, 16).replace("T", " ")} UTC`;
+  const isApart = !isWhole && (isDivided || !goesOn(run, deps));
   // Where nobody names the dataset, other people may be there by now.
-  if (datasetVersion === null) {
+  if (datasetVersion === null || isApart) {
     const line = `${when} bought ${grouped(stock)} ${stock === 1 ? "row" : "rows"} of the same${note}`;
-    const why = "the service names no dataset, so nobody knows whether these are others, and all are paid for";
+    const unnamed = "the service names no dataset, so nobody knows whether these are others, and all are paid for";
+    const why = datasetVersion === null ? unnamed : "what it lacks cannot be bought apart, and all are paid for";
     deps.onWarning(`notice: ${line}; ${why}. headcount runs export ${id} writes those of then for nothing`);
     return undefined;
   }
@@ -61,14 +62,9 @@ export async function earlierRun(
 }
 
 /** Whether the rows that it lacks can be asked for beside those that it holds. */
-function goesOn({ plan, state }: RunReader, { seller }: Pick<ExportDeps, "seller">): boolean {
-  const { target } = plan;
-  if (target.kind !== "search" || target.sample !== undefined) return false;
-  const units = [...state.units.values()];
-  const asBefore =
-    pagingName({ paging: plan.paging, firstPage: plan.first_page ?? 1 }) === pagingName(seller.client.dialect);
-  const isLed = plan.paging === "cursor" && units.some(({ settled }) => settled?.next != null);
-  return asBefore && !isLed && units.every(({ intent }) => intent.cursor === undefined);
+function goesOn({ plan }: RunReader, { seller }: Pick<ExportDeps, "seller">): boolean {
+  const before = pagingName({ paging: plan.paging, firstPage: plan.first_page ?? 1 });
+  return plan.draw === undefined && before === pagingName(seller.client.dialect);
 }
 
 async function* pagesOf(run: RunReader, most: number): AsyncIterable<OwnedPage> {
@@ -80,7 +76,9 @@ async function* pagesOf(run: RunReader, most: number): AsyncIterable<OwnedPage> 
     rest -= rows;
     const own = { target, offset, perPage, run: run.id, rows };
     // A page that is cut is whole as it is: a short one would say that nobody follows.
-    yield rows === settled.rows ? { ...own, body } : { ...own, perPage: rows, body: begun(body, rows, kindOf(run)) };
+    yield rows === settled.rows
+      ? { ...own, body, told: settled }
+      : { ...own, perPage: rows, body: begun(body, rows, kindOf(run)) };
   }
 }
 

@@ -139,12 +139,13 @@ export const STOPPED_AT: { readonly [Bound in Receipt["bound"]]?: string } = {
 
 export function notComplete(receipt: Receipt, rest: number | null): CliError {
   const { received, count, bound } = receipt;
+  const more = rest ?? received;
   return incomplete(
     "incomplete",
     `not complete: ${grouped(received)} of ${count === null ? "an unknown number of" : grouped(count)} rows were bought: stopped at ${STOPPED_AT[bound] ?? STOPPED_AT.agreed}`,
     {
       hint: "a higher limit goes on with the same run",
-      next: rest === null ? undefined : resumeFor(receipt, rest, bound === "limit" ? received + rest : undefined),
+      next: more === 0 ? undefined : resumeFor(receipt, more, bound === "limit" ? received + more : undefined),
     },
   );
 }
@@ -246,7 +247,8 @@ export function ending(error: unknown, run: RunReader, interrupted: boolean): un
   const pending = pendingUnits(run.state).length;
   const nothing = rows === 0 && pending === 0 && settled === 0n && uncertain === 0n;
   const wanted = session?.rows ?? run.plan.matches;
-  const progress = `${grouped(rows)} of ${wanted === null ? "?" : grouped(wanted)} rows are paid for and kept in run ${run.id}`;
+  const of = wanted !== null && rows > wanted ? "" : ` of ${wanted === null ? "?" : grouped(wanted)}`;
+  const progress = `${grouped(rows)}${of} rows are paid for and kept in run ${run.id}`;
   const pages = pending === 1 ? "one page" : `${pending} pages`;
   const on = resumeOf(run.plan);
   const writes = `headcount runs export ${run.id}`;

@@ -115,20 +115,8 @@ export async function countJoined(target: SearchTarget, counting: Counting): Pro
   return (await sets.people([...segments, ...except])) - (await sets.people(except));
 }
 
-export interface JoinedOffer {
-  /** Rows that are paid for: people, and those of `overlap` once more. */
-  readonly matches: number;
-  readonly parts: readonly Filters[];
-  readonly counts: readonly number[];
-  readonly overlap: number;
-  readonly datasetVersion: string | undefined;
-}
-
 /** By free counts. @throws CliError exit 2 for an `except` that cannot be left out, 8 for counts that do not add up */
-export async function joinedOffer(
-  target: SearchTarget,
-  { seller, interrupted, onNotice }: Asking,
-): Promise<JoinedOffer> {
+export async function joinedOffer(target: SearchTarget, { seller, interrupted, onNotice }: Asking) {
   const view = look(target, {
     count: (filters) => seller.client.count(filters, interrupted),
     values: valuesFrom(seller.client, interrupted),
@@ -168,14 +156,16 @@ const tooMany = (): CliError =>
     "too_many_counts",
   );
 
-const service = (code: string, message: string, hint: string): CliError => failed.service(message, hint, code);
-
 export const movedBetween = (): CliError =>
-  service("dataset_moved", "the service changed its dataset between two counts; nothing was spent", "run it again");
+  failed.service(
+    "the service changed its dataset between two counts; nothing was spent",
+    "run it again",
+    "dataset_moved",
+  );
 
 const unsound = (parts: number, people: number): CliError =>
-  service(
-    "unsound_counts",
+  failed.service(
     `the counts do not add up: the parts hold ${counted(parts, "person", "people")} and the segments ${grouped(people)}; they are approximate, or the dataset moved; nothing was spent`,
     "run it again, or buy the segments one after the other",
+    "unsound_counts",
   );

@@ -5,10 +5,11 @@ import { grouped } from "../../shared/contract/text.ts";
 import { Page } from "../../shared/rows/page.ts";
 import type { Distinct } from "../output/distinct.ts";
 import type { Output } from "../output/formats.ts";
-import { BESIDE, type IntentRecord, settledUnits } from "../runs/journal.ts";
+import { BESIDE, type IntentRecord, pendingUnits, settledUnits } from "../runs/journal.ts";
 import { type Plan, type Target, unreachedGroups } from "../runs/plan.ts";
+import type { Division } from "../runs/record.ts";
 import type { Run } from "../runs/run.ts";
-import type { ExportDeps } from "./order.ts";
+import type { ExportDeps, Trade } from "./order.ts";
 import type { Narrowed, OwnedPage, OwnedShare, Ownership } from "./ownership.ts";
 import type { Offer, Quote } from "./quote.ts";
 
@@ -41,10 +42,44 @@ export async function partsToBuy(target: Target, offer: Offer, quote: Quote, dep
   if (quote.share?.divide === undefined) throw new TypeError("nobody knows who is owned");
   const { unreached = [], beyond = 0, ...division } = await quote.share.divide(quote.rows);
   const parts = await divisionOf(target, { ...offer, ...division }, quote.depth, deps);
-  const isStaff = target.kind === "search" && target.staff !== undefined;
-  const result = { matches: isStaff ? mostRows(quote.share) : rowsOf(parts.counts) + beyond, ...parts };
+  // Who is owned may be bought again with those beyond.
+  const isOpen = beyond > 0 || "staff" in target;
+  const result = { matches: isOpen ? mostRows(quote.share) : rowsOf(parts.counts), ...parts };
   const rest = [...unreached, ...(result.unreached ?? [])];
   return rest.length === 0 ? result : { ...result, unreached: rest };
+}
+
+/** Looks for the new people whom a limit or cap left in no part, where more is allowed now. @returns whether it did */
+export async function widen(run: Run, quote: Quote, { account, deps }: Trade): Promise<boolean> {
+  const { target, matches, parts = [], counts = [], digests, overlap = 0, ...plan } = run.plan;
+  const { rows, units } = run.state;
+  const spans = plan.spans ?? counts.map((to) => ({ from: 0, to }));
+  const isOpen = quote.rows > rowsOf(spans.map(({ to }) => to));
+  // Who is on a page without a reply may be in other parts, too.
+  const isAway = digests === undefined && pendingUnits(run.state).length > 0;
+  if (!isNarrowed(target) || "staff" in target || !isOpen || isAway) return false;
+  const share = await (await deps.ownership?.(account, target))?.look(quote.rows, true);
+  const wanted = { ...quote, rows: quote.rows - rows, share };
+  const more: Division = await partsToBuy(target, { matches, datasetVersion: null }, wanted, deps);
+  if ((digests === undefined) !== (more.digests === undefined)) return false;
+  const people = new Set(`${digests}${more.digests}`.match(/.{16}/g));
+  const came = (at: number): number =>
+    rowsOf([...units.values()].map(({ intent, settled }) => (intent.target === at ? (settled?.rows ?? 0) : 0)));
+  const cut = spans.map(({ from }, at) => ({ from, to: from + came(at) }));
+  const { parts: others = [], counts: sizes = [], unreached = [] } = more;
+  const double = overlap + (more.overlap ?? 0) + Math.max(0, wanted.rows - (newPeopleIn(share) ?? 0));
+  const division: Division =
+    digests === undefined
+      ? {
+          ...{ parts: [...parts, ...others], counts: [...counts, ...sizes] },
+          spans: [...cut, ...sizes.map((to) => ({ from: 0, to }))],
+          ...(double === 0 ? {} : { overlap: double }),
+        }
+      : { parts, counts: [people.size], digests: [...people].join("") };
+  // No more than was agreed to, though more may be new by now.
+  const all = Math.min(matches ?? 0, rows + (more.matches ?? 0));
+  await run.append({ t: "divided", ...division, matches: all, unreached, at: deps.now() });
+  return true;
 }
 
 export function ownedOutput(inner: Output, run: Run, ownership: Ownership) {
@@ -145,8 +180,10 @@ export async function takeOver(
     });
     if (intents.length > 0) await run.append(...intents);
     for (const { n, page } of numbered) {
-      const miss = page.body === undefined ? { miss: true } : {};
-      await run.settle({ t: "settled", n, used: "0", owned: page.run, rows: page.rows, ...miss, at: now() }, page.body);
+      const { body, told: { next, total } = {}, ...own } = page;
+      const told = { ...(next === undefined ? {} : { next }), ...(total === undefined ? {} : { total }) };
+      const facts = { used: "0", owned: own.run, rows: own.rows, ...(body === undefined ? { miss: true } : told) };
+      await run.settle({ t: "settled", n, ...facts, at: now() }, body);
     }
   };
   for await (const page of pages) {

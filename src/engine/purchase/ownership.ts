@@ -1,7 +1,7 @@
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import type { Page } from "../../shared/rows/page.ts";
 import type { Cost } from "../planning/question.ts";
-import type { IntentRecord } from "../runs/journal.ts";
+import type { IntentRecord, SettledRecord } from "../runs/journal.ts";
 import type { Plan } from "../runs/plan.ts";
 import type { RunReader } from "../runs/reader.ts";
 
@@ -30,6 +30,8 @@ export interface OwnedPage extends Pick<IntentRecord, "target" | "offset" | "per
   readonly rows: number;
   /** undefined: the service did not know the company. */
   readonly body: Buffer | undefined;
+  /** What came with it of those behind it. */
+  readonly told?: Pick<SettledRecord, "next" | "total">;
 }
 
 export interface Ownership {

@@ -129,13 +129,15 @@ function whyShort({ run, quote, distinct, outcome, maxCredits }: ReceiptInput): 
   if (uncertain !== null) return uncertain;
   const room = credits(spent + priceOf(own, price));
   if (fewer > 0 && fewer < own && maxCredits !== undefined && room > maxCredits) {
-    return `${came}, and nothing was charged for the others: a page came with ${grouped(own)} where more was asked for, and the last one may have as many: --max-credits ${formatCredits(room)} leaves room for it`;
+    return `${came}, and nothing was charged for the others: a page came with ${grouped(own)} where more was asked for, and the last one may have as many: --max-credits ${formatCredits(room)} leaves room for it; ${resumeOf(run.plan, "--max-credits", formatCredits(room))} buys the rest`;
   }
   if (least !== undefined) {
     const more = credits(spent + priceOf(least, price));
     const isCap = maxCredits !== undefined && more > maxCredits;
     const fitting = isCap ? `--max-credits ${formatCredits(more)}` : `--limit ${rows + least}`;
-    return `the service gives no page that is as small as what is left to buy, but ${grouped(least)} rows or more: ${came}; ${resumeOf(run.plan, fitting)} buys the next one${rows > 0 ? `, --limit ${rows} ends whole without it` : ""}`;
+    // A run that holds nothing, and may have cost nothing, is removed.
+    const on = rows === 0 && spent === 0n ? `the same command with ${fitting}` : resumeOf(run.plan, fitting);
+    return `the service gives no page that is as small as what is left to buy, but ${grouped(least)} rows or more: ${came}; ${on} buys the next one${rows > 0 ? `, --limit ${rows} ends whole without it` : ""}`;
   }
   const isDearer = price > quote.unitPrice && outcome.ended === "limit" && rows < quote.rows;
   // The user's own cap was reached: that is done, and said.
@@ -160,7 +162,9 @@ function whyShort({ run, quote, distinct, outcome, maxCredits }: ReceiptInput): 
   const first = [...run.state.units.values()].find(({ settled }) => settled !== undefined);
   const isPage0 = quote.sample === undefined && run.plan.paging === "page" && isFirstPage(first, fewer);
   const why = isPage0 ? firstPage(run.plan) : run.plan.paging === "cursor" ? `; the last page had ${NO_CURSOR}` : "";
-  return `the service gave ${grouped(rows)} of the ${grouped(rows + fewer)} profiles that it counted; nothing was charged for the missing ${grouped(fewer)}${why}`;
+  const [whole, all] = [rows + fewer, (isCounted && quote.matches) || 0];
+  const what = quote.rows < all && whole < all ? `were asked for, of ${grouped(all)} that it counted` : "it counted";
+  return `the service gave ${grouped(rows)} of the ${grouped(whole)} profiles that ${what}; nothing was charged for the missing ${grouped(fewer)}${why}`;
 }
 
 type TwiceInput = Pick<ReceiptInput, "run" | "distinct" | "outcome">;

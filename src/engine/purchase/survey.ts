@@ -1,12 +1,12 @@
 import { credits, creditsText, ZERO } from "../../shared/contract/money.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
 import { kindOf } from "../output/distinct.ts";
-import { checkRows } from "../output/formats.ts";
 import { checkRoom, checkSink, savedView } from "../output/sinks/sink.ts";
 import { creditText, emptyState } from "../runs/journal.ts";
 import type { Plan, RunIdentity, Target } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
 import { type NewPlan, RunStore } from "../runs/run-store.ts";
+import { agreeTo } from "./consent.ts";
 import { earlierRun, isBoughtElsewhere, ownedCompanies, type Reuse } from "./earlier.ts";
 import { requireGoing, staleRun } from "./failures.ts";
 import { lockOptions, openRun } from "./locks.ts";
@@ -14,16 +14,7 @@ import { checkSame, isPriceKnown, offerOf, perPageTold, quoteFor, runIdentityOf,
 import type { ExportDeps, ExportOptions, Inquiry, Trade } from "./order.ts";
 import { isNarrowed, mostRows, partsToBuy, rowsWritten, takeOver } from "./owned.ts";
 import type { OwnedPage, OwnedShare } from "./ownership.ts";
-import {
-  drawnOf,
-  type Offer,
-  overlapWarning,
-  paidAgainText,
-  type Quote,
-  requireBalance,
-  requireBudget,
-  requireSame,
-} from "./quote.ts";
+import { drawnOf, type Offer, type Quote } from "./quote.ts";
 import type { Drawn } from "./sampling.ts";
 import { withoutSuppressed } from "./unnamed.ts";
 import { accountOf } from "./world.ts";
@@ -118,7 +109,7 @@ export async function survey(base: Inquiry, open: string | undefined): Promise<S
   const isAnew = run === undefined && (anew.rowsUncapped ?? anew.rows) > companies.length;
   const earlier = isAnew ? await earlierRun(base, datasetVersion, anew) : undefined;
   const isWhole = (earlier?.rows ?? -1) >= anew.rows;
-  const isCapped = isWhole && earlier?.rows !== (anew.rowsUncapped ?? anew.rows);
+  const isCapped = isWhole && earlier?.rows !== anew.rowsUncapped;
   const priced = earlier === undefined ? anew : isCapped ? withoutCost(anew) : pricedWith(earlier.rows);
   const isOpen = isAnew && !isWhole && (options.limit ?? Number.POSITIVE_INFINITY) >= mostOf(offer);
   const narrowed = isOpen ? withoutOwned(base, share) : undefined;
@@ -163,21 +154,12 @@ function withoutOwned({ target, identity, ...trade }: Inquiry, share: OwnedShare
   return { ...trade, target: narrowed, identity: { ...identity, target: narrowed } };
 }
 
-/** Refuses what cannot be paid or written, and asks for consent. @throws CliError */
 export async function agree({ quote, inquiry }: Survey, draft: Target): Promise<void> {
-  const { target, account, options, deps } = inquiry;
-  if (options.agreed !== undefined) {
-    requireSame(options.agreed, { ...quote, datasetVersion: account.datasetVersion ?? quote.datasetVersion ?? null });
-  }
-  requireBalance(quote, target);
-  requireBudget(quote, options);
-  await checkRows(rowsOf(inquiry, quote), options.output, options, "; nothing was spent");
-  if (quote.reuse !== undefined) deps.onNotice(`notice: ${quote.reuse.text}`);
-  if (isNarrowed(target) && !isNarrowed(draft)) deps.onNotice(notPaidAgain(quote));
-  const again = options.fresh ? undefined : paidAgainText(quote, target, "--new-only");
-  if (again !== undefined) deps.onWarning(`notice: ${again}`);
-  if ((quote.overlap ?? 0) > 0) deps.onWarning(overlapWarning(quote));
-  if (options.agreed === undefined) await deps.consent(quote, false);
+  const { target, account } = inquiry;
+  const earlier = quote.reuse && `notice: ${quote.reuse.text}`;
+  const said = [earlier, isNarrowed(target) && !isNarrowed(draft) && notPaidAgain(quote)].flatMap((text) => text || []);
+  const datasetVersion = account.datasetVersion ?? quote.datasetVersion ?? null;
+  await agreeTo({ ...quote, datasetVersion }, inquiry, { rows: rowsOf(inquiry, quote), said });
 }
 
 function notPaidAgain({ share }: Quote): string {

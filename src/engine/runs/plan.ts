@@ -93,10 +93,6 @@ export interface Plan extends RunIdentity, Division {
   readonly dataset_version: string | null;
   readonly unit_price: CreditText;
   readonly matches: number | null;
-  /** Who is bought of its one part, 16 hexadecimal digits each: a sketch told them. */
-  readonly digests?: string;
-  /** People in more than one of the parts, at most: paid for each time. */
-  readonly overlap?: number;
   /** In the order of the output: see `pagesText` of `planning/draw.ts`. */
   readonly draw?: { readonly seed: number; readonly pages: string };
   readonly paging: Dialect["paging"];

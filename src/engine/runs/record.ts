@@ -19,6 +19,11 @@ export interface LogEntry<Kind extends LogRecord> {
 
 /** What a segment is bought in. */
 export interface Division {
+  readonly matches?: number | null;
+  /** Who is bought of its one part, 16 hexadecimal digits each: a sketch told them. */
+  readonly digests?: string;
+  /** People in more than one of the parts, at most: paid for each time. */
+  readonly overlap?: number;
   readonly counts?: readonly number[];
   /** Of a segment that is larger than what the service gives of one; bought one after the other. */
   readonly parts?: readonly Filters[];

@@ -227,10 +227,7 @@ export class RunStore {
     if (force || OVER.includes(status)) return;
     const first =
       status === "damaged" ? `save it with headcount runs export ${id} --force` : `finish it with ${resumeOf(plan)}`;
-    throw usageError(
-      `run ${id} is ${status} and holds ${counted(rows, "row")}`,
-      `${first}, or remove it with --force`,
-    );
+    throw usageError(`run ${id} is ${status} and holds ${counted(rows, "row")}`, `${first}, or remove it with --force`);
   }
 
   async remove({ plan }: Pick<RunSummary, "plan">, clock: Pick<LockOptions, "now" | "sleep">): Promise<void> {

@@ -37,15 +37,13 @@ export async function readSqliteFile<Value>(path: string, read: (ask: AskBackup)
   return value;
 }
 
-interface LookResult<Value> {
-  readonly value: Value;
-  readonly logged: boolean;
-}
-
 /** Reads a file at a place. @param sealed what its seal says @param cut what is wrong with its log */
 type Look<Value> = (place: string, sealed?: BrokenPages, cut?: string) => Promise<Value>;
 
-async function lookAt<Value>(path: string, look: Look<Value>): Promise<LookResult<Value>> {
+async function lookAt<Value>(
+  path: string,
+  look: Look<Value>,
+): Promise<{ readonly value: Value; readonly logged: boolean }> {
   if (!isFile(path)) throw new NoLedgerError(path);
   const log = `${path}-wal`;
   for (let attempt = 0; !isFile(log) && attempt < 3; attempt += 1) {
