@@ -97,6 +97,12 @@ function rowOf({ status, envelope, detail }: ServiceError): ReturnType<typeof ro
   return { ...REFUSED, hint: isFilter ? "headcount filters lists what a filter may be" : undefined };
 }
 
+/** Of a paid call it is said only where the answer tells its charge, or the balance was looked at since. */
+const freeText = (error: unknown, { paid = false }: CallSite, said = ""): string => {
+  const used = error instanceof ServiceError ? (error.creditsUsed ?? (paid ? undefined : 0n)) : 0n;
+  return used !== 0n || said.includes("nothing was charged") ? "" : "; nothing was charged";
+};
+
 function answerFailure(error: ServiceError, site: CallSite): CliError {
   const [detail = "no detail", ...details] = error.detail;
   const { message, hint, ...own } = rowOf(error);
@@ -106,12 +112,11 @@ function answerFailure(error: ServiceError, site: CallSite): CliError {
     ADDRESS: site.baseUrl,
     KEY: site.key === undefined ? "" : ` ${site.key.shown} from ${KEY_PLACES[site.key.source]}`,
   };
-  const isCharged = (error.creditsUsed ?? 0n) > 0n;
   const advice = typeof hint === "function" ? hint(site) : hint;
   const said = message.replace(/STATUS|DETAIL|ADDRESS|KEY/g, (word) => words[word] ?? word);
   return new CliError({
     ...own,
-    message: isCharged || said.includes("nothing was charged") ? said : `${said}; nothing was charged`,
+    message: `${said}${freeText(error, site, said)}`,
     hint: error.requestId === undefined ? advice?.replace(" with the request id", "") : advice,
     status: error.status,
     requestId: error.requestId,
@@ -139,7 +144,7 @@ function lostReply(error: LostReplyError, site: CallSite): CliError {
   );
 }
 
-function waitTooLong(error: WaitTooLongError): CliError {
+function waitTooLong(error: WaitTooLongError, site: CallSite): CliError {
   const seconds = Math.ceil(error.waitMs / 1000);
   const waited = Math.ceil(error.waitedMs / 1000);
   const most = error.maxWaitMs / 1000;
@@ -155,7 +160,7 @@ function waitTooLong(error: WaitTooLongError): CliError {
     category: "rate_limit",
     status: 429,
     requestId: error.requestId,
-    message: `${asks}; nothing was charged`,
+    message: `${asks}${freeText(error.cause, site)}`,
     // Which limit it is, in the service's words: there are others than that of the minute.
     details: error.cause instanceof ServiceError ? error.cause.detail : [],
     hint: `run it again after ${new Date(error.resetAt).toISOString().slice(0, 19)}Z${again}`,
@@ -165,7 +170,7 @@ function waitTooLong(error: WaitTooLongError): CliError {
 
 /** What went wrong with a call, as it is reported; what is no error of a call comes back as it is. */
 export function mapError(error: unknown, site: CallSite): unknown {
-  if (error instanceof WaitTooLongError) return waitTooLong(error);
+  if (error instanceof WaitTooLongError) return waitTooLong(error, site);
   if (error instanceof ServiceError) return answerFailure(error, site);
   if (!(error instanceof LostReplyError)) return error;
   // A cancelled request is told by what cancelled it: the signal.

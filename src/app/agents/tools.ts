@@ -39,11 +39,11 @@ async function enriched(offer: HeldQuote, world: AgentWorld): Promise<ToolAnswer
     if (!(error instanceof CliError) || error.code !== "not_found") throw error;
     const rest = await leftOf(world, offer.isTest);
     const spent = creditsToNumber(credits(before - rest));
-    const cost = spent === 0 ? "nothing was spent" : `${counted(spent, "credit")} may have been charged for it`;
+    const cost = spent === 0 ? "" : `; ${counted(spent, "credit")} may have been charged for it`;
     const hint = inToolsWords(error.hint);
     return {
       structured: { found: false, credits: spent, budget_left: creditsToNumber(rest) },
-      sentence: `Not found; ${cost}.${hint === undefined ? "" : ` ${hint}.`}`,
+      sentence: `Not found${cost}.${hint === undefined ? "" : ` ${hint}.`}`,
     };
   }
 }

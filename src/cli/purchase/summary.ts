@@ -106,8 +106,7 @@ function printNotices(
   }
   if (misses.length > 0) {
     const some = `${misses.slice(0, 5).join(", ")}${misses.length > 5 ? ", ..." : ""}`;
-    const isFree = receipt.uncertain_credits === 0 && receipt.foreign_credits === 0;
-    printer.note(`notice: ${grouped(misses.length)} not found${isFree ? ", free of charge" : ""}: ${some}`);
+    printer.note(`notice: ${grouped(misses.length)} not found: ${some}`);
   }
   if (format === "table" && fields === undefined) {
     printer.note(

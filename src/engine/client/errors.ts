@@ -31,7 +31,8 @@ export class ServiceError extends Error {
   declare readonly envelope: boolean;
   declare readonly retryAfterMs: number | undefined;
   declare readonly rateLimit: RateLimit | undefined;
-  declare readonly creditsUsed: Credits | undefined;
+  /** By its own words; 0 too where the balance showed that it was free. */
+  declare creditsUsed: Credits | undefined;
   declare readonly creditsRemaining: Credits | undefined;
 
   constructor(

@@ -134,11 +134,15 @@ export class Attempts {
   async #unlessCharged(flown: Flown, answer: unknown, failure: unknown): Promise<unknown> {
     const { budget, flight } = this.#parts;
     const isAnswer = answer instanceof ServiceError && answer.status !== 402 && asLost(answer) === undefined;
-    if (!isAnswer || this.#isPromised(flown) || budget.showsFree(flown, answer)) return failure;
+    if (!isAnswer || this.#isPromised(flown)) return failure;
     const before = flown.unit.uncertain;
-    const isSeen = await this.#look(flown, `the answer ${answer.status}`, false, ZERO);
+    const isFree = budget.showsFree(flown, answer);
+    const isSeen = isFree || (await this.#look(flown, `the answer ${answer.status}`, false, ZERO));
     const charged = credits(flown.unit.uncertain - before);
-    if (charged <= 0n) return failure;
+    if (charged <= 0n) {
+      if (isSeen) answer.creditsUsed ??= ZERO;
+      return failure;
+    }
     flight.mark(flown, { sent: true });
     return chargedForError(answer, charged, isSeen);
   }

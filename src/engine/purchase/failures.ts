@@ -81,7 +81,7 @@ export const otherPaging = (detail: string, used: Dialect): CliError | undefined
   const known = (["offset", "cursor", "page"] as const).find((name) => name !== used.paging && speaksOf(detail, name));
   const say = `--paging ${known ?? others.join(" or ")}, or HEADCOUNT_PAGING, says it`;
   return failed.service(
-    `the service pages in another way than by ${used.paging}: ${detail}; nothing was charged`,
+    `the service pages in another way than by ${used.paging}: ${detail}`,
     `headcount doctor finds out how it pages, free of charge; ${say}`,
     "other_paging",
   );
@@ -184,19 +184,19 @@ export const diskFull = (path: string): CliError =>
 
 /** A single look-up's 404: exit 6 (docs/contract.md, "Enrich"). */
 export function companyNotFound({ by, value }: CompanyQuery, { settled, uncertain }: RunState): CliError {
-  const cost = `${creditsText(credits(settled + uncertain))} ${settled > 0n ? "charged" : "may have been charged"}, though a miss is free`;
+  const cost = `; ${creditsText(credits(settled + uncertain))} ${settled > 0n ? "charged" : "may have been charged"}, though a miss is free`;
   return new CliError({
     code: "not_found",
     category: "not_found",
     status: 404,
-    message: `no company has the ${by === "company_network_url" ? "profile address" : by} "${echo(value)}"; ${settled + uncertain > 0n ? cost : "nothing was charged"}`,
+    message: `no company has the ${by === "company_network_url" ? "profile address" : by} "${echo(value)}"${settled + uncertain > 0n ? cost : ""}`,
     hint: "a domain looks like acme.com, a profile address like network.example/company/acme; --by name looks up by name",
   });
 }
 
 export const nothingLookedUp = (detail: string): CliError =>
   usageError(
-    `the service refuses to look up any of these companies: ${detail}; nothing was charged`,
+    `the service refuses to look up any of these companies: ${detail}`,
     "another --column, or --by name or --by id, may be what it looks up by",
     "refused",
   );

@@ -129,7 +129,7 @@ function whyShort({ run, quote, distinct, outcome, maxCredits }: ReceiptInput): 
   if (uncertain !== null) return uncertain;
   const room = credits(spent + priceOf(own, price));
   if (fewer > 0 && fewer < own && maxCredits !== undefined && room > maxCredits) {
-    return `${came}, and nothing was charged for the others: a page came with ${grouped(own)} where more was asked for, and the last one may have as many: --max-credits ${formatCredits(room)} leaves room for it; ${resumeOf(run.plan, "--max-credits", formatCredits(room))} buys the rest`;
+    return `${came}: a page came with ${grouped(own)} where more was asked for, and the last one may have as many: --max-credits ${formatCredits(room)} leaves room for it; ${resumeOf(run.plan, "--max-credits", formatCredits(room))} buys the rest`;
   }
   if (least !== undefined) {
     const more = credits(spent + priceOf(least, price));
@@ -164,7 +164,7 @@ function whyShort({ run, quote, distinct, outcome, maxCredits }: ReceiptInput): 
   const why = isPage0 ? firstPage(run.plan) : run.plan.paging === "cursor" ? `; the last page had ${NO_CURSOR}` : "";
   const [whole, all] = [rows + fewer, (isCounted && quote.matches) || 0];
   const what = quote.rows < all && whole < all ? `were asked for, of ${grouped(all)} that it counted` : "it counted";
-  return `the service gave ${grouped(rows)} of the ${grouped(whole)} profiles that ${what}; nothing was charged for the missing ${grouped(fewer)}${why}`;
+  return `the service gave ${grouped(rows)} of the ${grouped(whole)} profiles that ${what}${why}`;
 }
 
 type TwiceInput = Pick<ReceiptInput, "run" | "distinct" | "outcome">;
