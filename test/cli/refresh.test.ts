@@ -21,7 +21,11 @@ afterEach(async () => {
 /** A service with a crowd, and somebody who bought its sales people. */
 async function bought(
   count: number,
-  more: Partial<PeopleOptions> & { readonly seed?: number; readonly addressless?: number; readonly unemployed?: boolean } = {},
+  more: Partial<PeopleOptions> & {
+    readonly seed?: number;
+    readonly addressless?: number;
+    readonly unemployed?: boolean;
+  } = {},
 ) {
   const { seed = 1, addressless = 0, unemployed = false, ...options } = more;
   const crowd = new Crowd(seeded(seed), addressless);

@@ -115,7 +115,9 @@ test("a cap bounds no rows that cost none, and a command with --max-credits 0 th
     expect(ran.code, ran.stderr).toBe(0);
     expect(readCsv(u.read(`cap-${cap}.csv`))).toEqual(readCsv(u.read("a.csv")).slice(0, 9));
     // The run that wrote them would pay for the others, whom the earlier one holds.
-    expect(ran.stderr).toContain("stopped at --limit; the same command with a higher --limit and --overwrite goes on\n");
+    expect(ran.stderr).toContain(
+      "stopped at --limit; the same command with a higher --limit and --overwrite goes on\n",
+    );
   }
   const copied = [...SALES, "--limit", "12", "--max-credits", "3", "-o", "cap-3.csv", "--overwrite"];
   expect(await u.run(copied)).toMatchObject({ code: 0 });

@@ -46,7 +46,7 @@ export function register(program: Command, context: Context): void {
     .option("--max-credits <n>", "spend at most this (decimals allowed)", creditAmount)
     .number("--max-calls <n>", "make at most so many free calls", [1, 1e9], MAX_CALLS)
     .option("--again", "buy the whole segment again, and pay again for whom you own")
-    .offers("--verify-fields <a,b,c>", "find who no longer has these values, by free counts (company: its profile address)", {
+    .offers("--verify-fields <a,b,c>", "find who no longer has these values, by free counts (company: its address)", {
       kind: "commas",
       values: VERIFIABLE,
     })

@@ -4,14 +4,7 @@ import type { Quote } from "../../engine/purchase/quote.ts";
 import type { Receipt } from "../../engine/purchase/receipt.ts";
 import { creditsOf } from "../../engine/runs/journal.ts";
 import type { Target } from "../../engine/runs/plan.ts";
-import {
-  affordableRows,
-  type Credits,
-  credits,
-  creditsText,
-  formatCreditsGrouped,
-  minCredits,
-} from "../../shared/contract/money.ts";
+import { affordableRows, credits, creditsText, formatCreditsGrouped, minCredits } from "../../shared/contract/money.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
 import type { ExportFlags } from "../arguments/export-options.ts";
 import type { Printer } from "../terminal/printer.ts";
@@ -19,11 +12,8 @@ import type { ParsedPurchase } from "./purchase.ts";
 import { wordingOf } from "./quote-card.ts";
 
 /** What is said at the end: the summary on stderr, and with `--json` the receipt on stdout. */
-export function printSummary(
-  { receipt, balance, quote, misses, run }: Bought,
-  { order, flags }: ParsedPurchase,
-  printer: Printer,
-): void {
+export function printSummary(bought: Bought, { order, flags }: ParsedPurchase, printer: Printer): void {
+  const { receipt, balance, quote } = bought;
   const { target } = order;
   const { one, many } = wordingOf(target);
   if (printer.json && order.output !== undefined) printer.document<"search">(receipt);
@@ -65,17 +55,16 @@ export function printSummary(
   const answers = receipt.received + receipt.misses;
   const stopped = STOPPED_AT[receipt.bound];
   if (stopped !== undefined && short && !receipt.complete && (target.kind === "search" || answers < whole)) {
-    const rest = whole - answers;
     const isThere = typeof receipt.output?.sha256 === "string" && order.overwrite !== true;
     const goesOn =
       receipt.new_only !== null
         ? "the same command with another -o buys the next ones: these are owned by then"
         : receipt.reused >= receipt.received
           ? `the same command with a higher ${stopped}${isThere ? " and --overwrite" : ""} goes on`
-          : goingOn(receipt, { rest, whole, target, balance, isLimited: isLimited(quote, flags) });
+          : goingOn(bought, whole, target, isLimited(quote, flags));
     printer.note(`notice: stopped at ${stopped}; ${goesOn}`);
   }
-  printNotices({ receipt, misses, run }, order, printer);
+  printNotices(bought, order, printer);
 }
 
 function printNotices(
@@ -129,21 +118,14 @@ function newText({ new: fresh }: NonNullable<Receipt["new_only"]>, reused: numbe
   return reused === 0 ? people : `${people} and ${grouped(reused)} that you own`;
 }
 
-interface Rest {
-  readonly rest: number;
-  readonly whole: number;
-  readonly target: Target;
-  readonly balance: Credits | undefined;
-  /** By this command, or by the session of the run that it goes on with. */
-  readonly isLimited: boolean;
-}
-
+/** By this command, or by the session of the run that it goes on with. */
 const isLimited = ({ matches, rowsUncapped, sample }: Quote, { limit }: ExportFlags): boolean =>
   limit !== undefined || (sample === undefined && matches !== null && (rowsUncapped ?? matches) < matches);
 
 /** What buys the rest, or as much of it as the balance pays for. */
-function goingOn(receipt: Receipt, { rest, whole, target, balance, isLimited }: Rest): string {
+function goingOn({ receipt, balance }: Bought, whole: number, target: Target, isLimited: boolean): string {
   const unit = creditsOf(receipt.unit_cost);
+  const rest = whole - receipt.received - receipt.misses;
   const more = balance === undefined ? rest : Math.min(rest, affordableRows(balance, unit));
   const others = `the other ${grouped(rest)}`;
   if (more === 0) return `the balance pays for none of ${others}`;
