@@ -53,7 +53,7 @@ export class PersonMatcher {
   /** Whole ones, in normal form. */
   readonly #called = new Set<string>();
   readonly #emails = new Set<string>();
-  /** Mailboxes and names that somebody else has too: they tell nobody. */
+  /** Mailboxes that somebody else has too: they tell nobody. */
   readonly #shared = new Set<string>();
 
   /**
@@ -100,11 +100,15 @@ export class PersonMatcher {
     return [...this.#ids.values()].flatMap((ids) => [...ids]);
   }
 
-  /** Somebody else, who may have the same mailbox or name. */
-  addOther({ email, name }: Identity): void {
+  /** Somebody else, who may have the same mailbox. */
+  addOther({ email }: Identity): void {
     if (email !== undefined && this.#emails.delete(email)) this.#shared.add(email);
-    const called = this.#called.size === 0 ? "" : normalForm(name ?? "");
-    if (this.#called.has(called)) this.#shared.add(called);
+  }
+
+  /** Whether a row is of somebody else who has the same name. */
+  isNamesake(row: JsonValue): boolean {
+    const { address, id, name = "" } = identityIn(row) ?? {};
+    return (address ?? id) !== undefined && !this.isRow(row) && this.#called.has(normalForm(name));
   }
 
   /** @param body a record as JSON text */
@@ -151,17 +155,14 @@ export class PersonMatcher {
     ];
   }
 
-  /**
-   * Whether a text (a file, a segment, an error) has an address, its last part, an id or the whole name, as words.
-   * @param shared whether by a name that somebody else has too
-   */
-  isNamedIn(text: string, shared = false): boolean {
+  /** Whether a text (a file, a segment, an error) has an address, its last part, an id or the whole name, as words. */
+  isNamedIn(text: string, byName = true): boolean {
     const names = [...this.addresses, ...this.addresses.map(slugOf), ...this.#slugs, ...this.#anyIds, ...this.#emails];
     const lower = text.toLowerCase();
     if (names.some((name) => name.length >= TELLING && hasWord(lower, name.toLowerCase()))) return true;
-    if (this.#called.size === 0) return false;
+    if (!byName || this.#called.size === 0) return false;
     const normal = normalForm(text);
-    return [...this.#called].some((name) => (shared || !this.#shared.has(name)) && hasWord(normal, name));
+    return [...this.#called].some((name) => hasWord(normal, name));
   }
 
   /** {@link isNamedIn} for a text that comes in pieces. */

@@ -61,7 +61,6 @@ async function addressed(order: Order, world: World, events: Events, buys: boole
   const before = await spentOn(target, account, world);
   const cost = credits(before + lookUps.credits);
   if (maxCredits !== undefined && maxCredits <= cost && lookUps.credits > 0n) throw nobodyElse(lookUps);
-  // Free ones tell of nobody before they are made either.
   const isOpen = lookUps.requests > 0 || continues !== undefined;
   if (buys && isOpen) {
     await buy(lookUp, world, events).catch((error: unknown) => {
@@ -144,7 +143,6 @@ async function purchase<T>(
       table,
       consent: async (quoted, resuming) => {
         const costs = quoted.credits > 0n;
-        // Before anything is bought, or a file takes the place of another.
         if (!resuming && (costs || order.strict === true || peopleIn(quoted) === 0))
           await tellWhy(order, peopleIn(quoted), world, events);
         if (costs) await agree(quoted, resuming, target);

@@ -46,14 +46,10 @@ export function register(program: Command, context: Context): void {
     .option("--max-credits <n>", "spend at most this (decimals allowed)", creditAmount)
     .number("--max-calls <n>", "make at most so many free calls", [1, 1e9], MAX_CALLS)
     .option("--again", "buy the whole segment again, and pay again for whom you own")
-    .offers(
-      "--verify-fields <a,b,c>",
-      "find who no longer has these values, by free counts (company: its profile address)",
-      {
-        kind: "commas",
-        values: VERIFIABLE,
-      },
-    )
+    .offers("--verify-fields <a,b,c>", "find who no longer has these values, by free counts (company: its address)", {
+      kind: "commas",
+      values: VERIFIABLE,
+    })
     .option("--buy-changed", "buy those again whose verified fields changed")
     .number("--per-page <n>", "rows a request", [1, 100_000])
     .option("-y, --yes", "buy without asking")

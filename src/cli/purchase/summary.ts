@@ -11,11 +11,8 @@ import type { ParsedPurchase } from "./purchase.ts";
 import { wordingOf } from "./quote-card.ts";
 
 /** What is said at the end: the summary on stderr, and with `--json` the receipt on stdout. */
-export function printSummary(
-  { receipt, balance, quote, misses, run }: Bought,
-  { order, flags }: ParsedPurchase,
-  printer: Printer,
-): void {
+export function printSummary(bought: Bought, { order, flags }: ParsedPurchase, printer: Printer): void {
+  const { receipt, balance, quote } = bought;
   const { target } = order;
   const { one, many } = wordingOf(target);
   if (printer.json && order.output !== undefined) printer.document<"search">(receipt);
@@ -67,7 +64,7 @@ export function printSummary(
           : goingOn(receipt, target, rest, isLimited(quote) ? answers : undefined);
     printer.note(`notice: stopped at ${stopped}; ${goesOn}`);
   }
-  printNotices({ receipt, misses, run }, order, printer);
+  printNotices(bought, order, printer);
 }
 
 function printNotices(

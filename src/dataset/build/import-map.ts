@@ -11,11 +11,8 @@ export type ImportKind = "people" | "companies";
 
 /** Other names that columns go by, in plain form. The first that a file has is proposed. */
 const OTHER_NAMES: Readonly<Record<string, readonly string[]>> = otherNames;
-/** Columns of somebody else: no row of this kind is told by them. */
-const OTHERS: Readonly<Record<ImportKind, RegExp>> = {
-  people: /^(company|organi[sz]ation)(_|$)/,
-  companies: /^(person|contact|member|user)_/,
-};
+const otherNamesOf = (kind: ImportKind, field: string): readonly string[] =>
+  OTHER_NAMES[field] ?? OTHER_NAMES[`${field} of ${kind}`] ?? [];
 
 /** Our field -> the column; null leaves it out. A field that is not named takes the column of its own name. */
 export type ColumnMap = Readonly<Record<string, string | null>>;
@@ -155,7 +152,7 @@ export function columnNames(kind: ImportKind, map: ColumnMap): (name: string) =>
   const mapped = Object.values(map).filter((column) => column !== null);
   const meanings = new Set([
     ...mappedFields(kind),
-    ...mappedFields(kind).flatMap((field) => OTHER_NAMES[field] ?? []),
+    ...mappedFields(kind).flatMap((field) => otherNamesOf(kind, field)),
     ...mapped.map(plainName),
   ]);
   return (name) => meanings.has(plainName(name));
@@ -222,9 +219,7 @@ export function proposedMap(kind: ImportKind, map: ColumnMap, names: readonly st
   const columns = new Set([...Object.values(map), ...mappedFields(kind).map((field) => byPlainName.get(field))]);
   const proposed: Record<string, string> = {};
   for (const field of fields) {
-    const isTold = fileIdentity(kind).includes(field);
-    const fitting = (OTHER_NAMES[field] ?? []).filter((name) => !isTold || !OTHERS[kind].test(name));
-    const others = fitting.map((name) => byPlainName.get(name));
+    const others = otherNamesOf(kind, field).map((name) => byPlainName.get(name));
     const column = others.find((other) => other !== undefined && !columns.has(other));
     if (column !== undefined) proposed[field] = column;
     columns.add(column);

@@ -1,13 +1,11 @@
 import { normalForm } from "../../shared/contract/normalise.ts";
-import type { FilterKey, Filters } from "../../shared/contract/vocabulary.ts";
+import { type FilterKey, type Filters, filterSpec } from "../../shared/contract/vocabulary.ts";
 import { findChanged, type PersonValue, type Question, testCalls } from "../planning/changed.ts";
 import type { Counts, OwnedAddress, SegmentMember } from "../planning/question.ts";
 
 export interface VerifiedField {
   readonly name: string;
   readonly key: FilterKey;
-  readonly field: string;
-  readonly several: boolean;
 }
 
 /** Room that a request has for texts (docs/contract.md, Filters), shared by addresses and values. */
@@ -16,13 +14,15 @@ const VALUE_CHARACTERS = 25_000;
 const MOST_VALUES = 400;
 const MOST_LENGTH = 1_024;
 
+const isList = (key: FilterKey): boolean => filterSpec(key)?.list === true;
+
 type ListedMember = SegmentMember & { readonly address: OwnedAddress };
 
 export type BoughtParts = (field: string) => ReadonlyMap<string, string>;
 
-function verificationOf(field: VerifiedField, people: readonly SegmentMember[], partsOf: BoughtParts, counts: Counts) {
+function verificationOf(key: FilterKey, people: readonly SegmentMember[], partsOf: BoughtParts, counts: Counts) {
   const held: PersonValue<ListedMember>[] = [];
-  const texts = partsOf(field.field);
+  const texts = partsOf(key);
   let [address, value] = [1, 1];
   for (const person of people) {
     // Bought from the very dataset that is counted.
@@ -36,7 +36,7 @@ function verificationOf(field: VerifiedField, people: readonly SegmentMember[], 
   }
   const values = Math.min(MOST_VALUES, counts.listSize, Math.floor(VALUE_CHARACTERS / value));
   const addresses = Math.max(1, Math.min(counts.listSize, Math.floor(ADDRESS_CHARACTERS / address)));
-  return { held, most: { people: addresses, values: field.several ? Math.max(1, values) : 1 } };
+  return { held, most: { people: addresses, values: isList(key) ? Math.max(1, values) : 1 } };
 }
 
 export const verifyCalls = (
@@ -46,7 +46,7 @@ export const verifyCalls = (
   counts: Counts,
 ): number =>
   fields.reduce((sum, field) => {
-    const { held, most } = verificationOf(field, of.members, partsOf, counts);
+    const { held, most } = verificationOf(field.key, of.members, partsOf, counts);
     return sum + testCalls(held, most);
   }, 0);
 
@@ -66,12 +66,12 @@ export async function verifyFields(
   const changed = new Map<string, string[]>();
   let notChecked = 0;
   for (const field of fields) {
-    const { held, most } = verificationOf(field, people, partsOf, counts);
+    const { held, most } = verificationOf(field.key, people, partsOf, counts);
     notChecked += people.filter(({ isKnown }) => !isKnown).length - held.length;
     const present = (questions: readonly Question<ListedMember>[]): Promise<number[]> =>
       Promise.all(
         questions.map(({ values, people: members }) => {
-          const value = field.several ? values : (values[0] ?? "");
+          const value = isList(field.key) ? values : (values[0] ?? "");
           return counts.countAt(
             { ...segment, [field.key]: value },
             members.map(({ address }) => address),

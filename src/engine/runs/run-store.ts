@@ -162,12 +162,8 @@ export class RunStore {
   }
 
   async list(): Promise<RunSummary[]> {
-    const summaries: RunSummary[] = [];
-    for (const id of await this.ids()) {
-      const summary = await this.summary(id);
-      if (summary !== undefined) summaries.push(summary);
-    }
-    return summaries;
+    const summaries = await Promise.all((await this.ids()).map((id) => this.summary(id)));
+    return summaries.filter((summary) => summary !== undefined);
   }
 
   async summary(id: string): Promise<RunSummary | undefined> {
@@ -240,7 +236,7 @@ export class RunStore {
     });
   }
 
-  /** Its receipt and its replies, each whole or not at all. @param change see {@link rewriteReplies} */
+  /** Its receipt and its replies, each whole or not at all. */
   async rewrite(
     id: string,
     clock: Pick<LockOptions, "now" | "sleep">,
@@ -310,7 +306,7 @@ function statusOf(state: RunState, damage: string | undefined): { status: RunSta
 export const isOver = ({ status }: RunSummary): boolean => OVER.includes(status);
 const OVER: readonly RunStatus[] = ["finished", "stale", "closed", "over"];
 
-/** People of companies are counted where that is told of each: else it is what they may be at most. */
+/** Null for companies whose people are only bounded. */
 const countedIn = ({ matches, counts, target }: Plan): number | null =>
   target.kind === "employees" && counts === undefined ? null : matches;
 
@@ -325,12 +321,8 @@ const summed = (id: string, plan: Plan, sums: Sums): Omit<RunSummary, "status" |
   expected: sums.expected,
 });
 
-/** Whole or not at all. @returns whether one changed */
-async function rewriteReplies(
-  disk: Disk,
-  path: string,
-  change: (body: Buffer) => Buffer | undefined,
-): Promise<boolean> {
+/** Whole or not at all. */
+async function rewriteReplies(disk: Disk, path: string, change: (body: Buffer) => Buffer | undefined): Promise<void> {
   const { entries } = undamaged(readLog<JournalRecord>(path));
   const parts: Buffer[] = [];
   let at = 0;
@@ -361,7 +353,6 @@ async function rewriteReplies(
     closeSync(file);
   }
   if (changed) await disk.replaceFile(path, Buffer.concat(parts), "forget");
-  return changed;
 }
 
 export async function removeDrafts(folder: string): Promise<void> {

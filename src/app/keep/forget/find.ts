@@ -169,7 +169,7 @@ export async function runsWith(person: PersonMatcher, runs: readonly KeptData[],
     const rows = (await rowsOf(run, store)).filter(({ who }) => person.is(who, service)).length;
     const { target, parts, unreached } = kindOf(run) === "person" ? (await store.open(plan.id)).plan : plan;
     const input = await store.input(plan.id).catch(() => "");
-    const isNamed = [JSON.stringify([target, parts, unreached]), input].some((text) => person.isNamedIn(text, true));
+    const isNamed = [JSON.stringify([target, parts, unreached]), input].some((text) => person.isNamedIn(text));
     const receipt = (await store.receipt(plan.id)) as Receipt | undefined;
     matches.push({ ...run, rows, isNamed, receipt });
   }

@@ -14,6 +14,7 @@ import type { RunStore } from "../../../engine/runs/run-store.ts";
 import type { Context } from "../../../shared/context.ts";
 import type { PersonMatcher } from "../../../shared/person.ts";
 import type { Page } from "../../../shared/rows/page.ts";
+import type { JsonValue } from "../../../shared/rows/values.ts";
 import { registerOf } from "../store.ts";
 import { REPLACING, writePages } from "../write-pages.ts";
 import type { RunFound } from "./find.ts";
@@ -72,7 +73,21 @@ export async function registered(entries: readonly RegisterEntry[], person: Pers
 async function inFile(entry: RegisterEntry, person: PersonMatcher): Promise<"cut" | "left" | undefined> {
   const form = formOf(entry);
   if ((await rowsCut(entry, person).catch(() => 0)) > 0) return "cut";
-  return (await mentions(entry.path, person, form)) ? "left" : undefined;
+  if (!(await mentions(entry.path, person, form))) return undefined;
+  return (await isOfNamesakes(entry, person).catch(() => false)) ? undefined : "left";
+}
+
+/** Whether whatever names the person is the name in rows that tell somebody else. */
+async function isOfNamesakes(entry: RegisterEntry, person: PersonMatcher): Promise<boolean> {
+  const form = formOf(entry);
+  let named = 0;
+  const mayBeIn = (text: string): boolean => {
+    if (person.isNamedIn(text)) named++;
+    return person.isNamedIn(text) && !person.isNamedIn(text, false);
+  };
+  const choice = { mayBeIn, isRow: (row: JsonValue) => person.isNamesake(row) };
+  const rest = form && entry.kind === "person" ? await rowsWithout(entry.path, form, choice, undefined) : undefined;
+  return rest !== undefined && !(await person.isNamedInAll(rest.bytes)) && rest.gone() === named;
 }
 
 const formOf = ({ format }: RegisterEntry): Form | undefined => (format === null ? undefined : savedForm(format));

@@ -10,7 +10,7 @@ import type { CheckedFilters } from "../../../shared/contract/filters.ts";
 import { type Credits, minCredits } from "../../../shared/contract/money.ts";
 import { didYouMean } from "../../../shared/contract/suggest.ts";
 import { echo } from "../../../shared/contract/text.ts";
-import { EXACT_KEYS, type FilterKey } from "../../../shared/contract/vocabulary.ts";
+import { FACET_KEYS, type FilterKey } from "../../../shared/contract/vocabulary.ts";
 import { usageError } from "../../../shared/errors.ts";
 import type { Of } from "../../../shared/schema/build.ts";
 import type { refreshed } from "../../../shared/schema/purchase.ts";
@@ -92,11 +92,7 @@ export interface RefreshResult {
 }
 
 /** Fields that a count can tell the value of. */
-export const VERIFIABLE: readonly string[] = [
-  ...EXACT_KEYS.filter((key) => key !== "network_url" && key !== "name"),
-  "department",
-  "company",
-];
+export const VERIFIABLE: readonly string[] = [...FACET_KEYS, "company"];
 
 /** @throws CliError exit 2 for a field whose value no count can tell */
 export function readVerified(text: string): VerifiedField[] {
@@ -105,10 +101,8 @@ export function readVerified(text: string): VerifiedField[] {
   if (fields.length === 0)
     throw usageError("--verify-fields names no field", "for example --verify-fields title,company");
   return fields.map((name) => {
-    if (name === "company") {
-      return { name, key: "company_network_url", field: "company_network_url", several: false };
-    }
-    if (VERIFIABLE.includes(name)) return { name, key: name as FilterKey, field: name, several: true };
+    if (name === "company") return { name, key: "company_network_url" };
+    if (VERIFIABLE.includes(name)) return { name, key: name as FilterKey };
     throw usageError(
       `--verify-fields cannot look at "${echo(name)}": no count tells its value; fields: ${VERIFIABLE.join(", ")}`,
       didYouMean(name, VERIFIABLE),

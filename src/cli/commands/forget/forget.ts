@@ -198,7 +198,7 @@ async function forgetIn(path: string, person: PersonMatcher, store: RunStore): P
     forgetPeople(
       library,
       (body) => person.isOf(body, path),
-      (target) => person.isNamedIn(target, true),
+      (target) => person.isNamedIn(target),
     );
   } finally {
     library.close();

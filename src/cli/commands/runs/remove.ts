@@ -81,9 +81,7 @@ export async function applyRetention(context: Context, printer: Printer): Promis
   try {
     const store = openRuns(context);
     const old = await runsOlderThan(span, store, context);
-    await keepPeople(store, old, {}, context);
-    for (const run of old) await store.remove(run, context);
-    await store.sweep();
+    await removeKeeping(store, old, {}, context);
     if (old.length > 0)
       printer.note(`removed ${counted(old.length, "run")} older than ${span}, as headcount data says`);
   } catch (error) {
@@ -95,14 +93,12 @@ async function removeAll(store: RunStore, runs: readonly RunSummary[], desk: Des
   const { context, options, printer } = desk;
   for (const run of runs) store.requireRemovable(run, options.force === true);
   if (runs.length > 0 && options.yes !== true) await agree(runs, context);
-  await keepPeople(store, runs, options, context);
-  for (const run of runs) await store.remove(run, context);
-  await store.sweep();
+  await removeKeeping(store, runs, options, context);
   report("removed", runs, printer);
 }
 
 /** Who was bought stays owned: the library takes it in. @throws CliError where it cannot and no `--force` is given */
-async function keepPeople(
+async function removeKeeping(
   store: RunStore,
   runs: readonly RunSummary[],
   options: Pick<RemoveOptions, "force">,
@@ -118,13 +114,15 @@ async function keepPeople(
       if (loss !== undefined) throw usageError(`the people of run ${loss.run} cannot be kept: ${loss.why}`);
     }
   } catch (error) {
-    if (options.force === true) return;
     const failure = error instanceof CliError ? error : usageError((error as Error).message);
-    throw failure.with({ hint: "with --force they go with the run; nothing was removed yet" });
+    if (options.force !== true)
+      throw failure.with({ hint: "with --force they go with the run; nothing was removed yet" });
   }
+  for (const run of runs) await store.remove(run, context);
+  await store.sweep();
 }
 
-/** Rows go with a run, paid or taken from earlier ones: a person is asked, a script has to say that it means it. */
+/** Rows go with a run: a person is asked, a script has to say that it means it. */
 async function agree(runs: readonly RunSummary[], context: Context): Promise<void> {
   const rows = runs.reduce((sum, run) => sum + run.rows, 0);
   const what = `${runs.length === 1 ? `run ${runs[0]?.id}` : counted(runs.length, "run")} with ${counted(rows, "row")}`;
