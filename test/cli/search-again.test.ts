@@ -96,7 +96,9 @@ test("a higher cap pays for the rest alone where nobody counts beforehand, too: 
   expect(await u.run([...employees, "--max-credits", "3", "-o", "a.csv"])).toMatchObject({ code: 0 });
   // Less of it, and then more than there is.
   const less = await u.run([...employees, "--max-credits", "2", "-o", "less.csv"]);
-  expect(less.stderr).toContain("stopped at --max-credits; the same command with a higher --max-credits goes on");
+  expect(less.stderr).toContain(
+    "stopped at --max-credits; the same command with a higher --max-credits and --overwrite goes on",
+  );
   expect([readCsv(u.read("less.csv")).length, await paid()]).toEqual([2, 3]);
   for (const name of ["b.csv", "c.csv"]) {
     const ran = await u.run([...employees, "--max-credits", "900", "-o", name]);

@@ -94,7 +94,7 @@ test("a quote says at most where no more may come, at one company where nobody i
   expect(quote.text).toContain("at most 1 row for 1 credit");
   expect(quote.data).toMatchObject({ profiles: 1, credits: 1, notice: expect.stringContaining("nobody is counted") });
   const bought = await agent.call("buy", { quote_id: quote.data.quote_id });
-  expect(bought.text).toContain("nothing was charged");
+  expect(bought.text).not.toContain("charged");
   expect(agent.questions).toEqual([
     expect.stringMatching(/^Spend at most 1 credit on at most 1 profile: employees no-such-company\?/),
   ]);

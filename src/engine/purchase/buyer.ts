@@ -11,11 +11,11 @@ import {
   creditText,
   hasOutlivedKey,
   isBooked,
-  mostCharged,
   newUnit,
   OUTLIVED,
   pendingUnits,
   type RunState,
+  seenCharge,
   type Unit,
 } from "../runs/journal.ts";
 import { type AttemptOptions, type AttemptParts, Attempts } from "./attempt.ts";
@@ -371,12 +371,16 @@ async function recover(unit: Unit, state: RunState, { flight, budget, settlement
     return settlement.giveUp(unit, "the reply of another run was not written", target !== BESIDE);
   }
   const tooOld = hasOutlivedKey(unit, now);
-  const charged = isBooked(unit) ? ZERO : mostCharged(state, unit, budget.balance);
+  const seen = isBooked(unit) ? ZERO : seenCharge(state, unit, budget.balance);
+  const charged = seen ?? creditsOf(unit.intent.hold);
   if (charged > 0n && (tooOld || !settlement.honoursKeys)) {
     const why = tooOld ? OUTLIVED : "the service is not known to honour keys";
     await settlement.bookUncertain(unit, charged, `the process ended before the reply came; ${why}`);
-    // Of a single one the balance before it tells whether a second charge follows it.
-  } else if (pendingUnits(state).length === 1) budget.takeOff(credits(-charged), ZERO);
+  }
+  // Of a single one the balance before it tells whether a second charge follows it.
+  const isKnown = !tooOld && settlement.honoursKeys && pendingUnits(state).length === 1;
+  const first = isKnown ? (seen ?? ZERO) : ZERO;
+  budget.takeOff(credits(-first), ZERO);
   // A service that keeps keys without saying so answers for nothing; at another it costs what a new key would.
-  flight.wait(unit);
+  flight.wait(unit, first > 0n);
 }

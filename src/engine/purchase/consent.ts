@@ -19,6 +19,6 @@ export async function agreeTo(
   const again = options.fresh ? undefined : paidAgainText(quote, target, "--new-only");
   if (again !== undefined) deps.onWarning(`notice: ${again}`);
   if ((quote.overlap ?? 0) > 0) deps.onWarning(overlapWarning(quote));
-  const isAgreed = quote.credits === 0n || options.agreed !== undefined || isWithin === true;
-  if (!isAgreed) await deps.consent(quote, isWithin !== undefined);
+  const isAgreed = isWithin !== undefined && (isWithin || quote.credits === 0n);
+  if (options.agreed === undefined && !isAgreed) await deps.consent(quote, isWithin !== undefined);
 }

@@ -1,5 +1,5 @@
 import { type Credits, credits, maxCredits, minCredits, ZERO } from "../../shared/contract/money.ts";
-import { byPosition, creditsOf, isBooked, type Unit } from "../runs/journal.ts";
+import { byPosition, creditsOf, type Unit } from "../runs/journal.ts";
 
 /** `ready`: intent written; `flying`: asked for; `keeping`: reply being written; `doubt`: it may be charged. */
 export type Phase = "ready" | "flying" | "keeping" | "doubt";
@@ -25,6 +25,7 @@ export class Flight {
   readonly #units = new Map<number, { -readonly [Key in keyof Flown]: Flown[Key] }>();
   /** Units of an earlier session whose reply is not known; they go first, under their own keys. */
   #pending: Unit[] = [];
+  #charged: Unit | undefined;
   /** Units whose reply was lost and that need a higher cap to be asked again, under their own keys. */
   readonly #shelved: Unit[] = [];
   readonly #halt = new AbortController();
@@ -73,10 +74,9 @@ export class Flight {
     });
   }
 
-  /** @param sent in an earlier session, whose reply is lost */
   add(unit: Unit, sent: boolean): Flown {
     const hold = creditsOf(unit.intent.hold);
-    const lost = Number(sent && !isBooked(unit));
+    const lost = Number(unit === this.#charged);
     const flown = { unit, hold, phase: "ready" as Phase, sent, lost, seen: ZERO, alone: true };
     this.#units.set(unit.intent.n, flown);
     return flown;
@@ -166,7 +166,9 @@ export class Flight {
     return this.#pending.some((other) => byPosition(other, unit) < 0);
   }
 
-  wait(unit: Unit): void {
+  /** @param wasCharged whether the balance shows a charge of its lost reply */
+  wait(unit: Unit, wasCharged = false): void {
+    if (wasCharged) this.#charged = unit;
     this.#pending = [...this.#pending, unit].sort(byPosition);
   }
 

@@ -342,16 +342,16 @@ export const pendingUnits = (state: RunState): Unit[] =>
 /**
  * What a request without a reply may have cost: at most its hold. Each balance told before it went out bounds it, less
  * what is booked of requests after it. A balance below today's tells nothing: credits were added. @param now today's
+ * @returns undefined where no balance tells
  */
-export function mostCharged(state: RunState, { intent }: Unit, now: Credits | undefined): Credits {
-  const hold = creditsOf(intent.hold);
-  if (now === undefined) return hold;
+export function seenCharge(state: RunState, { intent }: Unit, now: Credits | undefined): Credits | undefined {
+  if (now === undefined) return undefined;
   const since = bookedSince(state);
   const bounds = state.told
     .filter(({ before }) => before <= intent.n)
     .map(({ balance, before }) => credits(balance - now - (since[before] ?? ZERO)))
     .filter((spend) => spend >= 0n);
-  return bounds.reduce(minCredits, hold);
+  return bounds.length === 0 ? undefined : bounds.reduce(minCredits, creditsOf(intent.hold));
 }
 
 /** By the number of an intent: what is booked of it and of all later ones. */

@@ -15,10 +15,10 @@ import {
   type EndedRecord,
   isBooked,
   type JournalRecord,
-  mostCharged,
   pendingUnits,
   type RunState,
   type Sums,
+  seenCharge,
   sumsOf,
 } from "./journal.ts";
 import { acquireLock, isLocked, type LockOptions, withLock } from "./lock.ts";
@@ -275,7 +275,8 @@ export class RunStore {
   async end(run: Run, { how, why, at }: Omit<EndedRecord, "t">, balance?: Credits): Promise<void> {
     for (const unit of how === "stale" ? pendingUnits(run.state) : []) {
       const { n, owned } = unit.intent;
-      const most = owned === true || isBooked(unit) ? ZERO : mostCharged(run.state, unit, balance);
+      const most =
+        owned === true || isBooked(unit) ? ZERO : (seenCharge(run.state, unit, balance) ?? creditsOf(unit.intent.hold));
       if (most > 0n) await run.append({ t: "uncertain", n, amount: creditText(most), why: `no reply; ${why}`, at });
     }
     await run.append({ t: "ended", how, why, at });
