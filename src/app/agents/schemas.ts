@@ -1,20 +1,4 @@
-import {
-  each,
-  flag,
-  type JsonSchema,
-  list,
-  maybe,
-  more,
-  number,
-  type Of,
-  object,
-  one,
-  optionalProperty,
-  raw,
-  said,
-  text,
-  wholeNumberShape,
-} from "../../shared/schema/build.ts";
+import * as s from "../../shared/schema/build.ts";
 import { briefFiltersSchema } from "../../shared/schema/filters.ts";
 
 const ROWS_MOST = 50;
@@ -22,115 +6,135 @@ const FIELDS_MOST = 12;
 export const RUNS_MOST = 20;
 const EXPORT_FORMATS = ["csv", "tsv", "ndjson", "json", "xlsx", "parquet"] as const;
 
-const word = more(text, { minLength: 1 });
-const upTo = (maximum: number, minimum = 1) => optionalProperty(more(wholeNumberShape, { minimum, maximum }));
-const words = (maxItems: number) => optionalProperty(list(word, { minItems: 1, maxItems }));
-const some = optionalProperty(more(wholeNumberShape, { minimum: 1 }));
-const open = raw<Readonly<Record<string, unknown>>>({ type: "object" });
+const word = s.more(s.text, { minLength: 1 });
+const upTo = (maximum: number, minimum = 1) => s.optionalProperty(s.more(s.wholeNumberShape, { minimum, maximum }));
+const words = (maxItems: number) => s.optionalProperty(s.list(word, { minItems: 1, maxItems }));
+const some = s.optionalProperty(s.more(s.wholeNumberShape, { minimum: 1 }));
+const open = s.raw<Readonly<Record<string, unknown>>>({ type: "object" });
 
 /** A segment: told whole where a client reads what a tool takes, any object where it is checked. */
 type Filters = typeof open;
-const like = raw<Readonly<Record<string, unknown>>>({ type: "object", description: "as in quote" });
+const like = s.raw<Readonly<Record<string, unknown>>>({ type: "object", description: "as in quote" });
 
 const inputs = (filters: Filters) => ({
-  account: object({}),
-  buy: object({ quote_id: word }),
-  count_people: object({ filters, by: optionalProperty(word), top: upTo(25) }),
-  describe_filters: object({ key: optionalProperty(word), prefix: optionalProperty(word) }),
-  enrich_company: object(each(optionalProperty(word), "domain", "company_network_url", "name", "id")),
-  export_run: object({ run: word, format: one(...EXPORT_FORMATS), fields: words(100), file: optionalProperty(word) }),
-  quote: object({
-    kind: one("people", "employees", "enrich"),
-    filters: optionalProperty(filters),
-    companies: words(1_000),
-    ...each(some, "profiles", "per_company"),
-    titles: optionalProperty(said(list(word, { minItems: 1, maxItems: 20 }), "the best first")),
-    new_only: optionalProperty(said(flag, "of people: only who is not yours")),
-    again: optionalProperty(said(flag, "buy anew what is yours too")),
+  account: s.object({}),
+  buy: s.object({ quote_id: word }),
+  count_people: s.object({ filters, by: s.optionalProperty(word), top: upTo(25) }),
+  describe_filters: s.object({ key: s.optionalProperty(word), prefix: s.optionalProperty(word) }),
+  enrich_company: s.object(s.each(s.optionalProperty(word), "domain", "company_network_url", "name", "id")),
+  export_run: s.object({
+    run: word,
+    format: s.one(...EXPORT_FORMATS),
+    fields: words(100),
+    file: s.optionalProperty(word),
   }),
-  read_rows: object({
+  quote: s.object({
+    kind: s.one("people", "employees", "enrich"),
+    filters: s.optionalProperty(filters),
+    companies: words(1_000),
+    ...s.each(some, "profiles", "per_company"),
+    titles: s.optionalProperty(s.said(s.list(word, { minItems: 1, maxItems: 20 }), "the best first")),
+    new_only: s.optionalProperty(s.said(s.flag, "of people: only who is not yours")),
+    again: s.optionalProperty(s.said(s.flag, "buy anew what is yours too")),
+  }),
+  read_rows: s.object({
     run: word,
     fields: words(FIELDS_MOST),
-    where: optionalProperty(like),
-    offset: optionalProperty(wholeNumberShape),
+    where: s.optionalProperty(like),
+    offset: s.optionalProperty(s.wholeNumberShape),
     limit: upTo(ROWS_MOST),
   }),
-  runs: object({
-    state: optionalProperty(one("finished", "running", "unfinished", "closed", "stale", "over", "damaged")),
+  runs: s.object({
+    state: s.optionalProperty(s.one("finished", "running", "unfinished", "closed", "stale", "over", "damaged")),
     limit: upTo(RUNS_MOST),
-    after: optionalProperty(word),
+    after: s.optionalProperty(word),
   }),
 });
 
 export type ToolName = keyof ReturnType<typeof inputs>;
-export type Input<Name extends ToolName> = Of<ReturnType<typeof inputs>[Name]>;
+export type Input<Name extends ToolName> = s.Of<ReturnType<typeof inputs>[Name]>;
 
-const budget = object({ name: text, cap: number, per: text, spent: number, left: number, resets_at: maybe(text) });
-const hints = optionalProperty(list(text));
-const run = object({
-  ...each(text, "run", "kind", "filters", "state", "when"),
-  profiles: wholeNumberShape,
-  credits: number,
+const budget = s.object({
+  name: s.text,
+  cap: s.number,
+  per: s.text,
+  spent: s.number,
+  left: s.number,
+  resets_at: s.maybe(s.text),
+});
+const hints = s.optionalProperty(s.list(s.text));
+const run = s.object({
+  ...s.each(s.text, "run", "kind", "filters", "state", "when"),
+  profiles: s.wholeNumberShape,
+  credits: s.number,
 });
 
-export type Result<Name extends ToolName> = Of<(typeof outputs)[Name]>;
+export type Result<Name extends ToolName> = s.Of<(typeof outputs)[Name]>;
 
 const outputs = {
-  account: object({
-    ...each(maybe(number), "balance", "held"),
-    ...each(maybe(text), "plan", "mode"),
-    ...each(open, "limits", "costs"),
-    budget: maybe(budget),
+  account: s.object({
+    ...s.each(s.maybe(s.number), "balance", "held"),
+    ...s.each(s.maybe(s.text), "plan", "mode"),
+    ...s.each(open, "limits", "costs"),
+    budget: s.maybe(budget),
   }),
-  buy: object({
-    ...{ run: text, profiles: wholeNumberShape },
-    ...each(number, "credits", "uncertain_credits", "budget_left"),
-    complete: flag,
+  buy: s.object({
+    ...{ run: s.text, profiles: s.wholeNumberShape },
+    ...s.each(s.number, "credits", "uncertain_credits", "budget_left"),
+    complete: s.flag,
   }),
-  count_people: object({
-    count: wholeNumberShape,
-    as_of: maybe(text),
-    cached: maybe(flag),
-    ...each(number, "unit_cost", "max_cost"),
-    owned: said(maybe(wholeNumberShape), "by your records; null: not known"),
+  count_people: s.object({
+    count: s.wholeNumberShape,
+    as_of: s.maybe(s.text),
+    cached: s.maybe(s.flag),
+    ...s.each(s.number, "unit_cost", "max_cost"),
+    owned: s.said(s.maybe(s.wholeNumberShape), "by your records; null: not known"),
     hints,
-    parts: optionalProperty(list(object({ value: text, count: wholeNumberShape }))),
-    ...each(optionalProperty(maybe(wholeNumberShape)), "others", "missing"),
+    parts: s.optionalProperty(s.list(s.object({ value: s.text, count: s.wholeNumberShape }))),
+    ...s.each(s.optionalProperty(s.maybe(s.wholeNumberShape)), "others", "missing"),
   }),
-  describe_filters: object({
-    keys: list(object({ key: text, match: text, list: flag, description: text, values: optionalProperty(list(open)) })),
+  describe_filters: s.object({
+    keys: s.list(
+      s.object({
+        key: s.text,
+        match: s.text,
+        list: s.flag,
+        description: s.text,
+        values: s.optionalProperty(s.list(open)),
+      }),
+    ),
   }),
-  enrich_company: object({
-    found: flag,
-    company: optionalProperty(open),
-    run: optionalProperty(text),
-    credits: number,
-    budget_left: number,
+  enrich_company: s.object({
+    found: s.flag,
+    company: s.optionalProperty(open),
+    run: s.optionalProperty(s.text),
+    credits: s.number,
+    budget_left: s.number,
   }),
-  export_run: object({ path: text, rows: wholeNumberShape, sha256: text }),
-  quote: object({
-    ...each(text, "quote_id", "command", "expires"),
-    profiles: wholeNumberShape,
-    ...each(maybe(wholeNumberShape), "yours", "paid_again"),
-    credits: number,
-    ...each(maybe(number), "balance_after", "budget_left"),
-    allowed: flag,
-    why_not: optionalProperty(text),
-    notice: optionalProperty(said(text, "paid for again, or uncounted")),
+  export_run: s.object({ path: s.text, rows: s.wholeNumberShape, sha256: s.text }),
+  quote: s.object({
+    ...s.each(s.text, "quote_id", "command", "expires"),
+    profiles: s.wholeNumberShape,
+    ...s.each(s.maybe(s.wholeNumberShape), "yours", "paid_again"),
+    credits: s.number,
+    ...s.each(s.maybe(s.number), "balance_after", "budget_left"),
+    allowed: s.flag,
+    why_not: s.optionalProperty(s.text),
+    notice: s.optionalProperty(s.said(s.text, "paid for again, or uncounted")),
     hints,
   }),
-  read_rows: object({
-    source: text,
-    rows: list(open),
-    total: wholeNumberShape,
-    next: optionalProperty(wholeNumberShape),
-    cut: optionalProperty(list(text)),
+  read_rows: s.object({
+    source: s.text,
+    rows: s.list(open),
+    total: s.wholeNumberShape,
+    next: s.optionalProperty(s.wholeNumberShape),
+    cut: s.optionalProperty(s.list(s.text)),
   }),
-  runs: object({ runs: list(run), next: optionalProperty(text) }),
+  runs: s.object({ runs: s.list(run), next: s.optionalProperty(s.text) }),
 } as const;
 
-export const toolSchema = (name: ToolName): Readonly<Record<"input" | "checked" | "output", JsonSchema>> => ({
-  input: { ...inputs(raw(briefFiltersSchema()))[name] },
+export const toolSchema = (name: ToolName): Readonly<Record<"input" | "checked" | "output", s.JsonSchema>> => ({
+  input: { ...inputs(s.raw(briefFiltersSchema()))[name] },
   checked: { ...inputs(open)[name] },
   output: { ...outputs[name] },
 });

@@ -2,29 +2,19 @@ import { PAGINGS } from "../../engine/client/dialect.ts";
 import { CSV_STYLES, FORMATS } from "../../engine/output/formats.ts";
 import { type Credits, parseCredits } from "../../shared/contract/money.ts";
 import { whole } from "../../shared/contract/text.ts";
-import {
-  DIALECT,
-  type JsonSchema,
-  list,
-  more,
-  object,
-  raw,
-  type Schema,
-  some,
-  text,
-} from "../../shared/schema/build.ts";
+import * as s from "../../shared/schema/build.ts";
 import { filtersSchema } from "../../shared/schema/filters.ts";
 
 /** What a key of a job takes: how it is said, how it is read, how an editor checks it. */
 interface Kind<T> {
   readonly is: string;
-  readonly schema: Schema;
+  readonly schema: s.Schema;
   /** Undefined: that is none. */
   readonly read: (value: unknown) => T | undefined;
 }
 
-const TEXT = more(text, { pattern: "\\S" });
-const SCALAR = raw({ type: ["string", "number"] });
+const TEXT = s.more(s.text, { pattern: "\\S" });
+const SCALAR = s.raw({ type: ["string", "number"] });
 
 const asText = (value: unknown): string | undefined =>
   (typeof value === "string" && value.trim() !== "") || typeof value === "number" ? String(value) : undefined;
@@ -36,12 +26,12 @@ const asTexts = (value: unknown): readonly string[] | undefined => {
 const word: Kind<string> = { is: "a text", schema: TEXT, read: asText };
 const words: Kind<readonly string[]> = {
   is: "a text or a list of them",
-  schema: some(TEXT, list(TEXT)),
+  schema: s.some(TEXT, s.list(TEXT)),
   read: asTexts,
 };
 const flag: Kind<boolean> = {
   is: "true or false",
-  schema: raw({ type: "boolean" }),
+  schema: s.raw({ type: "boolean" }),
   read: (value) => (typeof value === "boolean" ? value : undefined),
 };
 const number = (least: number, most: number): Kind<number> => ({
@@ -59,7 +49,7 @@ const credits: Kind<Credits> = {
 };
 const monthly: Kind<Credits> = {
   is: "credits a month, such as 2000/month",
-  schema: more(TEXT, { examples: ["2000/month"] }),
+  schema: s.more(TEXT, { examples: ["2000/month"] }),
   read: (value) => {
     const [, amount = ""] = /^\s*([\d.,_]+)\s*\/\s*month\s*$/i.exec(asText(value) ?? "") ?? [];
     return credits.read(amount.replace(/[,_]/g, "")) || undefined;
@@ -75,19 +65,19 @@ const share: Kind<number> = {
 };
 const choice = <T extends string>(values: readonly T[]): Kind<T> => ({
   is: values.join(" or "),
-  schema: raw({ enum: values }),
+  schema: s.raw({ enum: values }),
   read: (value) => values.find((one) => one === value),
 });
 /** An object, or names of files: checked where the file is read, with the place of each. */
 const filters: Kind<Readonly<Record<string, unknown>> | readonly string[]> = {
   is: "an object of filters, or the name of a file of them",
-  schema: some(raw(filtersSchema()), TEXT, list(TEXT)),
+  schema: s.some(s.raw(filtersSchema()), TEXT, s.list(TEXT)),
   read: (value) =>
     typeof value === "object" && value !== null && !Array.isArray(value)
       ? (value as Readonly<Record<string, unknown>>)
       : asTexts(value),
 };
-const format: Kind<string> = { is: "a format", schema: some(raw({ enum: FORMATS }), TEXT), read: asText };
+const format: Kind<string> = { is: "a format", schema: s.some(s.raw({ enum: FORMATS }), TEXT), read: asText };
 
 /** What a job does; the first where it says nothing and writes a file. */
 const JOB_COMMANDS = ["refresh", "search"] as const;
@@ -175,19 +165,19 @@ export function readValue(keys: Keys, name: string, value: unknown): { readonly 
 export const JOB_NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
 
 /** A JSON Schema for files of jobs, from the keys that a job may have. */
-export function jobsSchema(): JsonSchema {
+export function jobsSchema(): s.JsonSchema {
   const properties = (keys: Keys) =>
     Object.fromEntries(
       Object.entries(keys).map(([name, { says, takes }]) => [name, { description: says, ...takes.schema }]),
     );
-  const job = { ...object(properties(KEYS)), required: ["max_credits"] };
+  const job = { ...s.object(properties(KEYS)), required: ["max_credits"] };
   return {
-    $schema: DIALECT,
+    $schema: s.DIALECT,
     title: "headcount jobs",
     description: "Exports that run on a schedule.",
-    ...object({
+    ...s.object({
       ...properties(FILE_KEYS),
-      jobs: raw({
+      jobs: s.raw({
         type: "object",
         propertyNames: { pattern: JOB_NAME.source },
         additionalProperties: job,

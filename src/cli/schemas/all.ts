@@ -1,225 +1,221 @@
 import { EXIT } from "../../shared/errors.ts";
-import {
-  always,
-  anything,
-  aSchema,
-  creditsShape,
-  DIALECT,
-  each,
-  flag,
-  integer,
-  type JsonSchema,
-  list,
-  map,
-  maybe,
-  type Of,
-  object,
-  one,
-  optionalProperty,
-  raw,
-  type Schema,
-  said,
-  some,
-  text,
-  time,
-  titled,
-  wholeNumberShape,
-} from "../../shared/schema/build.ts";
+import * as s from "../../shared/schema/build.ts";
 import { quoteShape, rateLimited, receipt, refreshed, writtenShape } from "../../shared/schema/purchase.ts";
 import { company, filters, person, segments } from "../../shared/schema/rows.ts";
 import { KEEPING } from "./keeping.ts";
 import { SERVING } from "./serving.ts";
 
-const part = object({ value: text, count: wholeNumberShape });
-const priced = { unit_cost: maybe(creditsShape), max_cost: maybe(creditsShape) };
-const origin = one("live", "test");
+const part = s.object({ value: s.text, count: s.wholeNumberShape });
+const priced = { unit_cost: s.maybe(s.creditsShape), max_cost: s.maybe(s.creditsShape) };
+const origin = s.one("live", "test");
 
-const count = some(
-  titled(
+const count = s.some(
+  s.titled(
     "one segment",
-    object({
-      count: wholeNumberShape,
-      cached: said(maybe(flag), "whether it is from the service's cache"),
-      as_of: said(maybe(text), "when it was counted, as the service says it"),
+    s.object({
+      count: s.wholeNumberShape,
+      cached: s.said(s.maybe(s.flag), "whether it is from the service's cache"),
+      as_of: s.said(s.maybe(s.text), "when it was counted, as the service says it"),
       filters: segments,
       ...priced,
-      balance: maybe(creditsShape),
+      balance: s.maybe(s.creditsShape),
     }),
   ),
-  titled(
+  s.titled(
     "--by KEY",
-    object({
-      count: wholeNumberShape,
-      by: text,
-      parts: said(list(part), "the largest first"),
-      unexplained: said(integer, "of the whole, what the parts do not hold; negative where they overlap"),
-      others: said(maybe(wholeNumberShape), "people of values that are not among the parts"),
-      missing: said(maybe(wholeNumberShape), "people with no value"),
+    s.object({
+      count: s.wholeNumberShape,
+      by: s.text,
+      parts: s.said(s.list(part), "the largest first"),
+      unexplained: s.said(s.integer, "of the whole, what the parts do not hold; negative where they overlap"),
+      others: s.said(s.maybe(s.wholeNumberShape), "people of values that are not among the parts"),
+      missing: s.said(s.maybe(s.wholeNumberShape), "people with no value"),
       filters,
     }),
   ),
-  titled("several segments", list(object({ segment: text, count: wholeNumberShape, filters, ...priced }))),
-  titled("--owned", object({ count: wholeNumberShape, owned: always(true), filters })),
-  titled("--owned, several segments", list(object({ segment: text, count: wholeNumberShape, filters }))),
+  s.titled("several segments", s.list(s.object({ segment: s.text, count: s.wholeNumberShape, filters, ...priced }))),
+  s.titled("--owned", s.object({ count: s.wholeNumberShape, owned: s.always(true), filters })),
+  s.titled("--owned, several segments", s.list(s.object({ segment: s.text, count: s.wholeNumberShape, filters }))),
 );
 
-const account = object({
-  connection: text,
-  base_url: text,
-  told: said(flag, "whether the service tells a key about itself; where not, what is null is not known"),
-  account: object({ id: maybe(text), name: maybe(text) }),
-  key: object({
-    ...each(maybe(text), "id", "name", "prefix"),
-    mode: maybe(origin),
-    source: text,
-    scopes: said(maybe(list(text)), "calls that it may make; null: all"),
-    ...each(maybe(text), "created_at", "expires_at", "last_used_at"),
+const account = s.object({
+  connection: s.text,
+  base_url: s.text,
+  told: s.said(s.flag, "whether the service tells a key about itself; where not, what is null is not known"),
+  account: s.object({ id: s.maybe(s.text), name: s.maybe(s.text) }),
+  key: s.object({
+    ...s.each(s.maybe(s.text), "id", "name", "prefix"),
+    mode: s.maybe(origin),
+    source: s.text,
+    scopes: s.said(s.maybe(s.list(s.text)), "calls that it may make; null: all"),
+    ...s.each(s.maybe(s.text), "created_at", "expires_at", "last_used_at"),
   }),
-  cap: object(each(maybe(creditsShape), "max_credits", "spent", "held", "left")),
-  plan: maybe(text),
-  credits: object({ balance: maybe(creditsShape), held: maybe(creditsShape), used_today: maybe(creditsShape) }),
-  rate_limits: object({ per_minute: maybe(wholeNumberShape), per_day: maybe(wholeNumberShape) }),
-  costs: object(each(maybe(creditsShape), "person_search", "company_enrich", "company_employees")),
-  limits: object({ per_page_max: maybe(wholeNumberShape), max_depth: maybe(wholeNumberShape) }),
-  dataset: object({ version: maybe(text), people: maybe(wholeNumberShape), companies: maybe(wholeNumberShape) }),
+  cap: s.object(s.each(s.maybe(s.creditsShape), "max_credits", "spent", "held", "left")),
+  plan: s.maybe(s.text),
+  credits: s.object({
+    balance: s.maybe(s.creditsShape),
+    held: s.maybe(s.creditsShape),
+    used_today: s.maybe(s.creditsShape),
+  }),
+  rate_limits: s.object({ per_minute: s.maybe(s.wholeNumberShape), per_day: s.maybe(s.wholeNumberShape) }),
+  costs: s.object(s.each(s.maybe(s.creditsShape), "person_search", "company_enrich", "company_employees")),
+  limits: s.object({ per_page_max: s.maybe(s.wholeNumberShape), max_depth: s.maybe(s.wholeNumberShape) }),
+  dataset: s.object({
+    version: s.maybe(s.text),
+    people: s.maybe(s.wholeNumberShape),
+    companies: s.maybe(s.wholeNumberShape),
+  }),
 });
 
-const key = object({
-  ...each(text, "key", "flag", "match", "value", "field", "description"),
-  example: some(text, integer),
-  values: said(list(text), "the only departments there are, or the usual seniority levels; else empty"),
+const key = s.object({
+  ...s.each(s.text, "key", "flag", "match", "value", "field", "description"),
+  example: s.some(s.text, s.integer),
+  values: s.said(s.list(s.text), "the only departments there are, or the usual seniority levels; else empty"),
 });
 
-const filterKeys = some(
-  titled("all keys", object({ filters: list(key) })),
-  titled("one key", key),
-  titled(
+const filterKeys = s.some(
+  s.titled("all keys", s.object({ filters: s.list(key) })),
+  s.titled("one key", key),
+  s.titled(
     "--prefix, --top",
-    object({
-      key: text,
-      prefix: maybe(text),
-      from: one("service", "owned"),
-      values: list(part),
-      others: maybe(wholeNumberShape),
-      missing: maybe(wholeNumberShape),
+    s.object({
+      key: s.text,
+      prefix: s.maybe(s.text),
+      from: s.one("service", "owned"),
+      values: s.list(part),
+      others: s.maybe(s.wholeNumberShape),
+      missing: s.maybe(s.wholeNumberShape),
     }),
   ),
 );
 
-const check = object({
-  name: text,
-  area: one("machine", "key", "service"),
-  status: one("ok", "warn", "fail", "skip"),
-  message: text,
-  fix: optionalProperty(text),
+const check = s.object({
+  name: s.text,
+  area: s.one("machine", "key", "service"),
+  status: s.one("ok", "warn", "fail", "skip"),
+  message: s.text,
+  fix: s.optionalProperty(s.text),
 });
 
-const connection = object({
-  name: text,
-  base_url: maybe(text),
-  key_store: one("keychain", "file", "none", "built_in"),
-  default: flag,
-  account_id: maybe(text),
-  paging: maybe(text),
-  per_page_max: maybe(wholeNumberShape),
+const connection = s.object({
+  name: s.text,
+  base_url: s.maybe(s.text),
+  key_store: s.one("keychain", "file", "none", "built_in"),
+  default: s.flag,
+  account_id: s.maybe(s.text),
+  paging: s.maybe(s.text),
+  per_page_max: s.maybe(s.wholeNumberShape),
 });
 
 const LOOKING = {
   account,
-  "connections list": object({
-    connections: list(connection),
-    environment: object({
-      HEADCOUNT_API_KEY: said(flag, "whether it is set"),
-      HEADCOUNT_BASE_URL: maybe(text),
-      HEADCOUNT_CONNECTION: maybe(text),
+  "connections list": s.object({
+    connections: s.list(connection),
+    environment: s.object({
+      HEADCOUNT_API_KEY: s.said(s.flag, "whether it is set"),
+      HEADCOUNT_BASE_URL: s.maybe(s.text),
+      HEADCOUNT_CONNECTION: s.maybe(s.text),
     }),
   }),
-  "connections remove": object({ removed: text, key_removed: flag }),
-  "connections set": object({ connection: text, paging: maybe(text), per_page_max: maybe(wholeNumberShape) }),
-  "connections use": object({ default: text }),
+  "connections remove": s.object({ removed: s.text, key_removed: s.flag }),
+  "connections set": s.object({
+    connection: s.text,
+    paging: s.maybe(s.text),
+    per_page_max: s.maybe(s.wholeNumberShape),
+  }),
+  "connections use": s.object({ default: s.text }),
   count,
-  doctor: object({ ok: flag, checks: list(check) }),
+  doctor: s.object({ ok: s.flag, checks: s.list(check) }),
   filters: filterKeys,
-  login: object({
-    connection: text,
-    base_url: text,
-    account_id: maybe(text),
-    key_store: one("keychain", "file"),
-    default: flag,
+  login: s.object({
+    connection: s.text,
+    base_url: s.text,
+    account_id: s.maybe(s.text),
+    key_store: s.one("keychain", "file"),
+    default: s.flag,
   }),
-  logout: object({ connection: text, removed: flag }),
-  schema: some(titled("without a command", list(text)), titled("a JSON Schema (2020-12)", aSchema)),
-  "segment list": object({
-    segments: list(object({ name: text, file: text, saved_at: time, filters: maybe(filters), problem: maybe(text) })),
+  logout: s.object({ connection: s.text, removed: s.flag }),
+  schema: s.some(s.titled("without a command", s.list(s.text)), s.titled("a JSON Schema (2020-12)", s.aSchema)),
+  "segment list": s.object({
+    segments: s.list(
+      s.object({ name: s.text, file: s.text, saved_at: s.time, filters: s.maybe(filters), problem: s.maybe(s.text) }),
+    ),
   }),
-  "segment remove": object({ removed: list(text) }),
-  "segment save": object({ name: text, file: text, filters }),
+  "segment remove": s.object({ removed: s.list(s.text) }),
+  "segment save": s.object({ name: s.text, file: s.text, filters }),
   "segment show": filters,
 };
 
-const purchase = <Row extends Schema, More extends Schema[]>(row: Row, ...more: readonly [...More]) =>
-  some(
-    titled("rows, where they go to stdout", list(row)),
+const purchase = <Row extends s.Schema, More extends s.Schema[]>(row: Row, ...more: readonly [...More]) =>
+  s.some(
+    s.titled("rows, where they go to stdout", s.list(row)),
     ...more,
-    titled("the receipt, with -o FILE", receipt),
-    titled("the quote, with --dry-run", quoteShape),
+    s.titled("the receipt, with -o FILE", receipt),
+    s.titled("the quote, with --dry-run", quoteShape),
   );
 
-const exportedOwned = titled(
+const exportedOwned = s.titled(
   "what was written of those you own, with -o FILE",
-  object({ rows: wholeNumberShape, credits: always(0), output: writtenShape }),
+  s.object({ rows: s.wholeNumberShape, credits: s.always(0), output: writtenShape }),
 );
-const refresh = some(
-  titled("what changed", refreshed),
-  titled(
+const refresh = s.some(
+  s.titled("what changed", refreshed),
+  s.titled(
     "the plan, with --dry-run",
-    object({
-      ...each(wholeNumberShape, "count", "owned", "gone", "new"),
-      forgotten: said(
-        wholeNumberShape,
+    s.object({
+      ...s.each(s.wholeNumberShape, "count", "owned", "gone", "new"),
+      forgotten: s.said(
+        s.wholeNumberShape,
         "whom you forgot: not bought where they are all who would be new, else perhaps among new",
       ),
-      credits_at_most: creditsShape,
-      rebuy_credits: creditsShape,
-      free_calls: wholeNumberShape,
+      credits_at_most: s.creditsShape,
+      rebuy_credits: s.creditsShape,
+      free_calls: s.wholeNumberShape,
       rate_limited_seconds: rateLimited,
     }),
   ),
 );
 
-const exportedRun = object({
-  run: text,
-  finished: flag,
-  rows: wholeNumberShape,
-  credits: always(0),
+const exportedRun = s.object({
+  run: s.text,
+  finished: s.flag,
+  rows: s.wholeNumberShape,
+  credits: s.always(0),
   output: writtenShape,
 });
-const either = some(person, company);
+const either = s.some(person, company);
 
-const resumed = some(
-  titled("rows, where they go to stdout", list(either)),
-  titled("the receipt, where there is a file", receipt),
+const resumed = s.some(
+  s.titled("rows, where they go to stdout", s.list(either)),
+  s.titled("the receipt, where there is a file", receipt),
 );
 
 const BUYING = {
   employees: purchase(person),
-  enrich: purchase(company, titled("one company that is named", company), titled("--keep-input", list(map(anything)))),
-  "owned export": some(titled("rows, where they go to stdout", list(person)), exportedOwned),
+  enrich: purchase(
+    company,
+    s.titled("one company that is named", company),
+    s.titled("--keep-input", s.list(s.map(s.anything))),
+  ),
+  "owned export": s.some(s.titled("rows, where they go to stdout", s.list(person)), exportedOwned),
   refresh,
   resume: resumed,
-  "runs export": some(titled("rows, where they go to stdout", list(either)), titled("with -o FILE", exportedRun)),
+  "runs export": s.some(
+    s.titled("rows, where they go to stdout", s.list(either)),
+    s.titled("with -o FILE", exportedRun),
+  ),
   search: purchase(person),
 };
 
 const ALL = { ...LOOKING, ...BUYING, ...KEEPING, ...SERVING };
 
 /** What each command prints with `--json`: the contract that docs/json.md tells and tests hold. */
-export const DESCRIBED: ReadonlyMap<string, Schema> = new Map(
-  Object.entries<Schema>(ALL).sort(([a], [b]) => (a < b ? -1 : 1)),
+export const DESCRIBED: ReadonlyMap<string, s.Schema> = new Map(
+  Object.entries<s.Schema>(ALL).sort(([a], [b]) => (a < b ? -1 : 1)),
 );
 
 /** The same as types: the compiler holds what is printed against what is described. */
-export type Documents = { readonly [Path in keyof typeof ALL]: Of<(typeof ALL)[Path]> };
+export type Documents = { readonly [Path in keyof typeof ALL]: s.Of<(typeof ALL)[Path]> };
 
 /** Groups of commands, and which of them runs where none is named. */
 const USUAL: Readonly<Record<string, string>> = {
@@ -234,16 +230,16 @@ const USUAL: Readonly<Record<string, string>> = {
   "service plan": "show",
 };
 
-const ERROR = object({
-  error: object({
-    code: text,
-    message: text,
-    exit_code: raw<number>({ enum: Object.values(EXIT).filter((code) => code !== EXIT.ok) }),
-    status: said(maybe(wholeNumberShape), "of HTTP, where a service answered"),
-    request_id: maybe(text),
-    hint: maybe(text),
-    resumable: said(flag, "next goes on where this stopped, and nothing is paid twice"),
-    next: said(maybe(text), "the one command to type next"),
+const ERROR = s.object({
+  error: s.object({
+    code: s.text,
+    message: s.text,
+    exit_code: s.raw<number>({ enum: Object.values(EXIT).filter((code) => code !== EXIT.ok) }),
+    status: s.said(s.maybe(s.wholeNumberShape), "of HTTP, where a service answered"),
+    request_id: s.maybe(s.text),
+    hint: s.maybe(s.text),
+    resumable: s.said(s.flag, "next goes on where this stopped, and nothing is paid twice"),
+    next: s.said(s.maybe(s.text), "the one command to type next"),
   }),
 });
 
@@ -254,8 +250,8 @@ export function describedPath(path: string): string | undefined {
 }
 
 /** @returns JSON Schema (2020-12); undefined where there is nothing to describe */
-export function schemaOf(path: string): JsonSchema | undefined {
+export function schemaOf(path: string): s.JsonSchema | undefined {
   const schema = path === "errors" ? ERROR : DESCRIBED.get(path);
   const title = path === "errors" ? "a failure with --json, on stderr" : `headcount ${path} --json`;
-  return schema && { $schema: DIALECT, ...schema, title };
+  return schema && { $schema: s.DIALECT, ...schema, title };
 }

@@ -1,145 +1,135 @@
-import {
-  anything,
-  creditsShape,
-  each,
-  flag,
-  integer,
-  list,
-  map,
-  maybe,
-  object,
-  one,
-  said,
-  some,
-  text,
-  time,
-  titled,
-  wholeNumberShape,
-} from "../../shared/schema/build.ts";
+import * as s from "../../shared/schema/build.ts";
 import { outcome, receipt } from "../../shared/schema/purchase.ts";
 import { filters, person } from "../../shared/schema/rows.ts";
 
 const run = {
-  ...each(text, "id", "connection", "base_url", "format"),
-  status: one("finished", "running", "unfinished", "closed", "stale", "over", "damaged"),
-  command: one("search", "employees", "enrich"),
-  ...each(maybe(text), "account_id", "problem"),
-  key_mode: maybe(one("live", "test")),
-  target: some(filters, list(object({ by: text, value: text }))),
-  sample: maybe(
-    object({
-      rows: wholeNumberShape,
-      seed: maybe(wholeNumberShape),
+  ...s.each(s.text, "id", "connection", "base_url", "format"),
+  status: s.one("finished", "running", "unfinished", "closed", "stale", "over", "damaged"),
+  command: s.one("search", "employees", "enrich"),
+  ...s.each(s.maybe(s.text), "account_id", "problem"),
+  key_mode: s.maybe(s.one("live", "test")),
+  target: s.some(filters, s.list(s.object({ by: s.text, value: s.text }))),
+  sample: s.maybe(
+    s.object({
+      rows: s.wholeNumberShape,
+      seed: s.maybe(s.wholeNumberShape),
     }),
   ),
-  matches: maybe(wholeNumberShape),
-  expected: said(maybe(wholeNumberShape), "rows that its last session meant to have"),
-  rows: wholeNumberShape,
-  misses: wholeNumberShape,
-  ...each(creditsShape, "settled", "uncertain", "foreign"),
-  pending: said(wholeNumberShape, "requests whose reply is not known"),
-  output: said(maybe(text), "null: stdout"),
-  ...each(time, "created_at", "last_at"),
+  matches: s.maybe(s.wholeNumberShape),
+  expected: s.said(s.maybe(s.wholeNumberShape), "rows that its last session meant to have"),
+  rows: s.wholeNumberShape,
+  misses: s.wholeNumberShape,
+  ...s.each(s.creditsShape, "settled", "uncertain", "foreign"),
+  pending: s.said(s.wholeNumberShape, "requests whose reply is not known"),
+  output: s.said(s.maybe(s.text), "null: stdout"),
+  ...s.each(s.time, "created_at", "last_at"),
 };
 
 const sums = {
-  profiles: wholeNumberShape,
-  ...each(creditsShape, "settled", "uncertain", "refunded", "foreign"),
+  profiles: s.wholeNumberShape,
+  ...s.each(s.creditsShape, "settled", "uncertain", "refunded", "foreign"),
 };
 
-const spend = object({
-  since: time,
-  by: one("day", "run", "connection", "job"),
-  key_mode: one("live", "test"),
-  groups: list(
-    some(
-      object({ day: text, ...sums }),
-      object({ run: text, ...sums }),
-      object({ connection: text, service: text, ...sums }),
-      object({ job: text, ...sums }),
+const spend = s.object({
+  since: s.time,
+  by: s.one("day", "run", "connection", "job"),
+  key_mode: s.one("live", "test"),
+  groups: s.list(
+    s.some(
+      s.object({ day: s.text, ...sums }),
+      s.object({ run: s.text, ...sums }),
+      s.object({ connection: s.text, service: s.text, ...sums }),
+      s.object({ job: s.text, ...sums }),
     ),
   ),
-  total: object(sums),
-  damaged: said(list(text), "runs that count only as far as they can be read"),
+  total: s.object(sums),
+  damaged: s.said(s.list(s.text), "runs that count only as far as they can be read"),
 });
 
-const owned = object({
+const owned = s.object({
   record: person,
-  states: list(object({ valid_from: time, last_confirmed: time, changed: list(text) })),
-  purchases: list(object({ at: time, run: text, credits: creditsShape })),
+  states: s.list(s.object({ valid_from: s.time, last_confirmed: s.time, changed: s.list(s.text) })),
+  purchases: s.list(s.object({ at: s.time, run: s.text, credits: s.creditsShape })),
 });
 
 const jobs = {
-  "jobs check": list(object({ job: text, finding: one("invalid", "failed", "killed", "overdue"), message: text })),
-  "jobs run": some(
-    titled("a line of the log for each", list(outcome)),
-    titled(
+  "jobs check": s.list(
+    s.object({ job: s.text, finding: s.one("invalid", "failed", "killed", "overdue"), message: s.text }),
+  ),
+  "jobs run": s.some(
+    s.titled("a line of the log for each", s.list(outcome)),
+    s.titled(
       "--dry-run",
-      list(
-        object({
-          job: text,
-          quote: said(maybe(anything), "as `headcount schema search` or `refresh` describes it"),
-          error: maybe(object({ code: text, message: text, hint: maybe(text) })),
+      s.list(
+        s.object({
+          job: s.text,
+          quote: s.said(s.maybe(s.anything), "as `headcount schema search` or `refresh` describes it"),
+          error: s.maybe(s.object({ code: s.text, message: s.text, hint: s.maybe(s.text) })),
         }),
       ),
     ),
   ),
-  "jobs status": object({
-    file: text,
-    month: text,
-    budget: maybe(creditsShape),
-    services: list(object({ service: text, key_mode: one("live", "test"), spent: creditsShape })),
-    jobs: list(
-      object({
-        job: text,
-        command: one("refresh", "search"),
-        status: one("never", "done", "failed", "running", "killed", "invalid"),
-        ...each(maybe(wholeNumberShape), "exit_code", "rows", "rows_before"),
-        ...each(maybe(time), "last", "next"),
-        credits: maybe(creditsShape),
-        due: flag,
-        ...each(maybe(text), "output", "message"),
+  "jobs status": s.object({
+    file: s.text,
+    month: s.text,
+    budget: s.maybe(s.creditsShape),
+    services: s.list(s.object({ service: s.text, key_mode: s.one("live", "test"), spent: s.creditsShape })),
+    jobs: s.list(
+      s.object({
+        job: s.text,
+        command: s.one("refresh", "search"),
+        status: s.one("never", "done", "failed", "running", "killed", "invalid"),
+        ...s.each(s.maybe(s.wholeNumberShape), "exit_code", "rows", "rows_before"),
+        ...s.each(s.maybe(s.time), "last", "next"),
+        credits: s.maybe(s.creditsShape),
+        due: s.flag,
+        ...s.each(s.maybe(s.text), "output", "message"),
       }),
     ),
   }),
 };
 
 export const suppression = {
-  added: object({
-    added: wholeNumberShape,
-    known: said(wholeNumberShape, "that were there already"),
-    entries: wholeNumberShape,
+  added: s.object({
+    added: s.wholeNumberShape,
+    known: s.said(s.wholeNumberShape, "that were there already"),
+    entries: s.wholeNumberShape,
   }),
-  checked: object({
-    checked: list(object({ who: text, suppressed: flag, kind: maybe(text), at: maybe(time), note: maybe(text) })),
+  checked: s.object({
+    checked: s.list(
+      s.object({ who: s.text, suppressed: s.flag, kind: s.maybe(s.text), at: s.maybe(s.time), note: s.maybe(s.text) }),
+    ),
   }),
-  listed: object({ entries: list(object({ mark: text, kind: text, at: text, note: maybe(text) })) }),
-  removed: object({ removed: wholeNumberShape, entries: wholeNumberShape }),
+  listed: s.object({ entries: s.list(s.object({ mark: s.text, kind: s.text, at: s.text, note: s.maybe(s.text) })) }),
+  removed: s.object({ removed: s.wholeNumberShape, entries: s.wholeNumberShape }),
 };
 
-const traces = object({
-  runs: list(object({ run: text, rows: wholeNumberShape, removed: flag })),
-  owned: wholeNumberShape,
-  outputs: list(object({ path: text, how: text })),
-  histories: list(object({ job: text, lines: wholeNumberShape })),
-  mentions: list(object({ path: text, lines: list(wholeNumberShape) })),
-  gone: list(text),
+const traces = s.object({
+  runs: s.list(s.object({ run: s.text, rows: s.wholeNumberShape, removed: s.flag })),
+  owned: s.wholeNumberShape,
+  outputs: s.list(s.object({ path: s.text, how: s.text })),
+  histories: s.list(s.object({ job: s.text, lines: s.wholeNumberShape })),
+  mentions: s.list(s.object({ path: s.text, lines: s.list(s.wholeNumberShape) })),
+  gone: s.list(s.text),
 });
-const pruned = some(object({ removed: list(text) }), titled("--dry-run", object({ would_remove: list(text) })));
+const pruned = s.some(
+  s.object({ removed: s.list(s.text) }),
+  s.titled("--dry-run", s.object({ would_remove: s.list(s.text) })),
+);
 
-const kept = list(
-  object({
-    what: text,
-    items: wholeNumberShape,
-    people: said(maybe(wholeNumberShape), "different ones; null where it holds none, or nobody knows"),
-    rows: said(maybe(wholeNumberShape), "the same person perhaps more than once"),
-    bytes: maybe(wholeNumberShape),
-    oldest: maybe(time),
-    newest: maybe(time),
-    path: text,
+const kept = s.list(
+  s.object({
+    what: s.text,
+    items: s.wholeNumberShape,
+    people: s.said(s.maybe(s.wholeNumberShape), "different ones; null where it holds none, or nobody knows"),
+    rows: s.said(s.maybe(s.wholeNumberShape), "the same person perhaps more than once"),
+    bytes: s.maybe(s.wholeNumberShape),
+    oldest: s.maybe(s.time),
+    newest: s.maybe(s.time),
+    path: s.text,
   }),
 );
-const retention = object({ runs: said(maybe(text), "a span such as 90d; null: until somebody removes them") });
+const retention = s.object({ runs: s.said(s.maybe(s.text), "a span such as 90d; null: until somebody removes them") });
 
 export const KEEPING = {
   ...jobs,
@@ -148,33 +138,33 @@ export const KEEPING = {
   "suppress import": suppression.added,
   "suppress list": suppression.listed,
   "suppress remove": suppression.removed,
-  "data set": object({ retention }),
-  "data show": object({ retention, kept }),
-  forget: some(object({ forgot: traces }), titled("--dry-run", object({ would_forget: traces }))),
-  "owned import": object({ files: wholeNumberShape, rows: wholeNumberShape, new: wholeNumberShape }),
-  "owned rebuild": object({ people: wholeNumberShape, rows_paid: wholeNumberShape }),
-  "owned show": some(owned, titled("several of one name", list(owned))),
-  "owned status": object({
-    ...each(wholeNumberShape, "people", "suppressed", "forgotten", "rows_paid"),
-    rows_repeated: integer,
-    credits: creditsShape,
-    credits_for_repeated: creditsShape,
-    runs: wholeNumberShape,
-    first_bought_at: maybe(time),
-    last_bought_at: maybe(time),
-    file: maybe(text),
+  "data set": s.object({ retention }),
+  "data show": s.object({ retention, kept }),
+  forget: s.some(s.object({ forgot: traces }), s.titled("--dry-run", s.object({ would_forget: traces }))),
+  "owned import": s.object({ files: s.wholeNumberShape, rows: s.wholeNumberShape, new: s.wholeNumberShape }),
+  "owned rebuild": s.object({ people: s.wholeNumberShape, rows_paid: s.wholeNumberShape }),
+  "owned show": s.some(owned, s.titled("several of one name", s.list(owned))),
+  "owned status": s.object({
+    ...s.each(s.wholeNumberShape, "people", "suppressed", "forgotten", "rows_paid"),
+    rows_repeated: s.integer,
+    credits: s.creditsShape,
+    credits_for_repeated: s.creditsShape,
+    runs: s.wholeNumberShape,
+    first_bought_at: s.maybe(s.time),
+    last_bought_at: s.maybe(s.time),
+    file: s.maybe(s.text),
   }),
-  "runs list": list(object(run)),
+  "runs list": s.list(s.object(run)),
   "runs prune": pruned,
-  "runs remove": object({ removed: list(text) }),
-  "runs show": object({
+  "runs remove": s.object({ removed: s.list(s.text) }),
+  "runs show": s.object({
     ...run,
-    unit_price: maybe(creditsShape),
-    dataset_version: maybe(text),
-    fields: maybe(list(text)),
-    bytes: wholeNumberShape,
-    receipt: maybe(receipt),
+    unit_price: s.maybe(s.creditsShape),
+    dataset_version: s.maybe(s.text),
+    fields: s.maybe(s.list(s.text)),
+    bytes: s.wholeNumberShape,
+    receipt: s.maybe(receipt),
   }),
   spend,
-  sql: said(list(map(anything)), "the rows, keyed by the query's columns"),
+  sql: s.said(s.list(s.map(s.anything)), "the rows, keyed by the query's columns"),
 };

@@ -1,147 +1,137 @@
-import {
-  always,
-  anything,
-  creditsShape,
-  each,
-  flag,
-  list,
-  map,
-  maybe,
-  number,
-  object,
-  one,
-  optionalProperty,
-  said,
-  some,
-  text,
-  time,
-  titled,
-  wholeNumberShape,
-} from "../../shared/schema/build.ts";
+import * as s from "../../shared/schema/build.ts";
 import { suppression } from "./keeping.ts";
 
-const mode = one("live", "test");
-const priced = one("account", "person_count", "person_search", "company_enrich", "company_employees");
+const mode = s.one("live", "test");
+const priced = s.one("account", "person_count", "person_search", "company_enrich", "company_employees");
 
 const copied = {
-  made_at: time,
-  head: said(maybe(text), "the end of the ledger's chain"),
-  dataset: said(maybe(text), "its version"),
-  files: wholeNumberShape,
-  bytes: wholeNumberShape,
+  made_at: s.time,
+  head: s.said(s.maybe(s.text), "the end of the ledger's chain"),
+  dataset: s.said(s.maybe(s.text), "its version"),
+  files: s.wholeNumberShape,
+  bytes: s.wholeNumberShape,
 };
 
-const key = object({
-  ...each(text, "id", "name", "prefix"),
+const key = s.object({
+  ...s.each(s.text, "id", "name", "prefix"),
   mode,
-  state: one("active", "expired", "revoked"),
-  scopes: list(text),
-  spent: creditsShape,
-  max_credits: maybe(creditsShape),
-  left: said(maybe(number), "of the cap"),
-  ...each(maybe(time), "last_used_at", "expires_at", "revoked_at"),
-  created_at: time,
-  rotated_from: maybe(text),
+  state: s.one("active", "expired", "revoked"),
+  scopes: s.list(s.text),
+  spent: s.creditsShape,
+  max_credits: s.maybe(s.creditsShape),
+  left: s.said(s.maybe(s.number), "of the cap"),
+  ...s.each(s.maybe(s.time), "last_used_at", "expires_at", "revoked_at"),
+  created_at: s.time,
+  rotated_from: s.maybe(s.text),
 });
 
-const balance = { account: text, mode, balance: creditsShape, held: creditsShape, used_today: creditsShape };
-const adjusted = object({
+const balance = { account: s.text, mode, balance: s.creditsShape, held: s.creditsShape, used_today: s.creditsShape };
+const adjusted = s.object({
   ...balance,
-  repeated: said(flag, "whether the reference was used before, and nothing done"),
+  repeated: s.said(s.flag, "whether the reference was used before, and nothing done"),
 });
-const plan = object({
-  account: text,
-  name: text,
-  per_minute: wholeNumberShape,
-  per_day: wholeNumberShape,
-  small_counts: said(maybe(wholeNumberShape), "counts of fewer people are bounded; null: none are"),
-  costs: object(each(creditsShape, "account", "person_count", "person_search", "company_enrich", "company_employees")),
-});
-
-const entry = object({
-  id: wholeNumberShape,
-  at: time,
-  kind: one("grant", "charge", "refund", "correction"),
-  credits: creditsShape,
-  balance_after: creditsShape,
-  actor: text,
-  call: maybe(priced),
-  price: maybe(creditsShape),
-  ...each(maybe(wholeNumberShape), "rows", "refund_of"),
-  ...each(maybe(text), "key", "request_id", "reference", "note"),
+const plan = s.object({
+  account: s.text,
+  name: s.text,
+  per_minute: s.wholeNumberShape,
+  per_day: s.wholeNumberShape,
+  small_counts: s.said(s.maybe(s.wholeNumberShape), "counts of fewer people are bounded; null: none are"),
+  costs: s.object(
+    s.each(s.creditsShape, "account", "person_count", "person_search", "company_enrich", "company_employees"),
+  ),
 });
 
-const inputFile = object({
-  file: text,
-  format: text,
-  rows: wholeNumberShape,
-  encoding: optionalProperty(text),
-  delimiter: optionalProperty(text),
-  skipped_lines: optionalProperty(wholeNumberShape),
-  repaired: optionalProperty(wholeNumberShape),
-  proposed: optionalProperty(said(map(text), "columns of other names that a map may take: our field, the column")),
+const entry = s.object({
+  id: s.wholeNumberShape,
+  at: s.time,
+  kind: s.one("grant", "charge", "refund", "correction"),
+  credits: s.creditsShape,
+  balance_after: s.creditsShape,
+  actor: s.text,
+  call: s.maybe(priced),
+  price: s.maybe(s.creditsShape),
+  ...s.each(s.maybe(s.wholeNumberShape), "rows", "refund_of"),
+  ...s.each(s.maybe(s.text), "key", "request_id", "reference", "note"),
 });
-const rejected = object({
-  file: text,
-  reason: text,
-  column: said(maybe(text), "the column of the file that is to blame; null: the row as a whole"),
-  value: said(maybe(text), "what is in it, at most 200 characters"),
-  detail: text,
-  line: optionalProperty(wholeNumberShape),
-  row_number: optionalProperty(said(wholeNumberShape, "of Parquet")),
+
+const inputFile = s.object({
+  file: s.text,
+  format: s.text,
+  rows: s.wholeNumberShape,
+  encoding: s.optionalProperty(s.text),
+  delimiter: s.optionalProperty(s.text),
+  skipped_lines: s.optionalProperty(s.wholeNumberShape),
+  repaired: s.optionalProperty(s.wholeNumberShape),
+  proposed: s.optionalProperty(
+    s.said(s.map(s.text), "columns of other names that a map may take: our field, the column"),
+  ),
+});
+const rejected = s.object({
+  file: s.text,
+  reason: s.text,
+  column: s.said(s.maybe(s.text), "the column of the file that is to blame; null: the row as a whole"),
+  value: s.said(s.maybe(s.text), "what is in it, at most 200 characters"),
+  detail: s.text,
+  line: s.optionalProperty(s.wholeNumberShape),
+  row_number: s.optionalProperty(s.said(s.wholeNumberShape, "of Parquet")),
 });
 const table = {
-  ...each(wholeNumberShape, "files", "rows", "taken", "refused"),
-  reasons: map(wholeNumberShape),
-  examples: said(list(rejected), "the first refused rows; all are in the reject file"),
-  read: list(inputFile),
+  ...s.each(s.wholeNumberShape, "files", "rows", "taken", "refused"),
+  reasons: s.map(s.wholeNumberShape),
+  examples: s.said(s.list(rejected), "the first refused rows; all are in the reject file"),
+  read: s.list(inputFile),
 };
 
-const imported = object({
-  version: text,
-  people: object(table),
-  companies: object({ ...table, derived: wholeNumberShape }),
-  departments: object({
-    unknown: wholeNumberShape,
-    missing: wholeNumberShape,
-    examples: list(object({ value: text, people: wholeNumberShape })),
+const imported = s.object({
+  version: s.text,
+  people: s.object(table),
+  companies: s.object({ ...table, derived: s.wholeNumberShape }),
+  departments: s.object({
+    unknown: s.wholeNumberShape,
+    missing: s.wholeNumberShape,
+    examples: s.list(s.object({ value: s.text, people: s.wholeNumberShape })),
   }),
-  cleared: said(
-    map(object({ values: wholeNumberShape, examples: list(object({ value: text, rows: wholeNumberShape })) })),
+  cleared: s.said(
+    s.map(
+      s.object({ values: s.wholeNumberShape, examples: s.list(s.object({ value: s.text, rows: s.wholeNumberShape })) }),
+    ),
     "unusable values that were left out, by table and field",
   ),
-  rejects: said(maybe(text), "the file of refused rows"),
-  seconds: number,
+  rejects: s.said(s.maybe(s.text), "the file of refused rows"),
+  seconds: s.number,
 });
 
 const version = {
-  version: text,
-  people: wholeNumberShape,
-  companies: wholeNumberShape,
-  created_at: time,
-  source: text,
+  version: s.text,
+  people: s.wholeNumberShape,
+  companies: s.wholeNumberShape,
+  created_at: s.time,
+  source: s.text,
 };
-const forgotten = object({
-  records: wholeNumberShape,
-  test_records: wholeNumberShape,
-  replies: said(wholeNumberShape, "stored replies"),
-  exports: wholeNumberShape,
-  filters: said(list(object({ account: text, id: text })), "exports of the console whose filters name the person"),
+const forgotten = s.object({
+  records: s.wholeNumberShape,
+  test_records: s.wholeNumberShape,
+  replies: s.said(s.wholeNumberShape, "stored replies"),
+  exports: s.wholeNumberShape,
+  filters: s.said(
+    s.list(s.object({ account: s.text, id: s.text })),
+    "exports of the console whose filters name the person",
+  ),
 });
 
-const session = object({ id: text, account: text, role: text, made: time, seen: time, expires: time });
-const account = object({
-  id: text,
-  name: text,
-  state: one("active", "suspended"),
-  plan: text,
-  ...each(creditsShape, "balance", "held", "test_balance"),
-  keys: wholeNumberShape,
-  created_at: time,
-  suspended_at: maybe(time),
+const session = s.object({ id: s.text, account: s.text, role: s.text, made: s.time, seen: s.time, expires: s.time });
+const account = s.object({
+  id: s.text,
+  name: s.text,
+  state: s.one("active", "suspended"),
+  plan: s.text,
+  ...s.each(s.creditsShape, "balance", "held", "test_balance"),
+  keys: s.wholeNumberShape,
+  created_at: s.time,
+  suspended_at: s.maybe(s.time),
 });
-const state = object({ id: text, state: one("active", "suspended") });
-const breaches = said(maybe(list(text)), "what was found wrong; null where there is none to look at");
+const state = s.object({ id: s.text, state: s.one("active", "suspended") });
+const breaches = s.said(s.maybe(s.list(s.text)), "what was found wrong; null where there is none to look at");
 
 export const SERVING = {
   "service suppress add": suppression.added,
@@ -149,70 +139,79 @@ export const SERVING = {
   "service suppress import": suppression.added,
   "service suppress list": suppression.listed,
   "service suppress remove": suppression.removed,
-  serve: said(
-    object({ url: text, key: optionalProperty(text), console: optionalProperty(text) }),
+  serve: s.said(
+    s.object({ url: s.text, key: s.optionalProperty(s.text), console: s.optionalProperty(s.text) }),
     "one line once it answers; `key` only where one was just made",
   ),
-  "service accounts create": object({ id: text, name: text }),
-  "service accounts list": list(account),
+  "service accounts create": s.object({ id: s.text, name: s.text }),
+  "service accounts list": s.list(account),
   "service accounts resume": state,
   "service accounts suspend": state,
-  "service audit": list(
-    object({
-      id: wholeNumberShape,
-      at: time,
-      actor: text,
-      action: text,
-      account: maybe(text),
-      target: maybe(text),
-      detail: map(anything),
+  "service audit": s.list(
+    s.object({
+      id: s.wholeNumberShape,
+      at: s.time,
+      actor: s.text,
+      action: s.text,
+      account: s.maybe(s.text),
+      target: s.maybe(s.text),
+      detail: s.map(s.anything),
     }),
   ),
   "service credits add": adjusted,
   "service credits refund": adjusted,
   "service credits remove": adjusted,
-  "service credits show": object(balance),
-  "service entries": list(entry),
-  "service dataset list": list(
-    object({ ...version, serves: said(flag, "whether it is the one that is served"), bytes: wholeNumberShape }),
+  "service credits show": s.object(balance),
+  "service entries": s.list(entry),
+  "service dataset list": s.list(
+    s.object({ ...version, serves: s.said(s.flag, "whether it is the one that is served"), bytes: s.wholeNumberShape }),
   ),
-  "service dataset rollback": object({ ...version, before: said(maybe(text), "the version that was served before") }),
-  "service forget": some(object({ forgot: forgotten }), titled("--dry-run", object({ would_forget: forgotten }))),
-  "service generate": object({
-    version: text,
-    ...each(wholeNumberShape, "people", "companies", "seed"),
-    seconds: number,
+  "service dataset rollback": s.object({
+    ...version,
+    before: s.said(s.maybe(s.text), "the version that was served before"),
+  }),
+  "service forget": s.some(
+    s.object({ forgot: forgotten }),
+    s.titled("--dry-run", s.object({ would_forget: forgotten })),
+  ),
+  "service generate": s.object({
+    version: s.text,
+    ...s.each(s.wholeNumberShape, "people", "companies", "seed"),
+    seconds: s.number,
   }),
   "service import": imported,
-  "service keys create": object({ id: text, key: said(text, "shown this once") }),
-  "service keys list": list(key),
-  "service keys revoke": object({ id: text, revoked: always(true) }),
-  "service keys rotate": object({ id: text, key: text, rotated_from: text, old_expires_at: time }),
-  "service keys set": list(key),
-  "service link": object({ link: text, account: text, role: one("owner", "viewer") }),
+  "service keys create": s.object({ id: s.text, key: s.said(s.text, "shown this once") }),
+  "service keys list": s.list(key),
+  "service keys revoke": s.object({ id: s.text, revoked: s.always(true) }),
+  "service keys rotate": s.object({ id: s.text, key: s.text, rotated_from: s.text, old_expires_at: s.time }),
+  "service keys set": s.list(key),
+  "service link": s.object({ link: s.text, account: s.text, role: s.one("owner", "viewer") }),
   "service plan set": plan,
   "service plan show": plan,
-  "service sessions": list(session),
-  "service sessions end": object({ id: text, ended: always(true) }),
-  "service usage": list(
-    object({
-      calls: wholeNumberShape,
-      rows: wholeNumberShape,
-      charged: creditsShape,
-      refunded: creditsShape,
-      day: optionalProperty(text),
-      key: optionalProperty(text),
-      call: optionalProperty(priced),
+  "service sessions": s.list(session),
+  "service sessions end": s.object({ id: s.text, ended: s.always(true) }),
+  "service usage": s.list(
+    s.object({
+      calls: s.wholeNumberShape,
+      rows: s.wholeNumberShape,
+      charged: s.creditsShape,
+      refunded: s.creditsShape,
+      day: s.optionalProperty(s.text),
+      key: s.optionalProperty(s.text),
+      call: s.optionalProperty(priced),
     }),
   ),
-  "service backup": object({ backup: said(text, "the folder that was made"), ...copied }),
-  "service restore": object({ data: said(text, "the folder that was made"), ...copied }),
-  "service verify": object({
-    sound: flag,
+  "service backup": s.object({ backup: s.said(s.text, "the folder that was made"), ...copied }),
+  "service restore": s.object({ data: s.said(s.text, "the folder that was made"), ...copied }),
+  "service verify": s.object({
+    sound: s.flag,
     ledger: breaches,
     dataset: breaches,
-    against: said(maybe(list(text)), "what the ledger has no more as the backup has it; null where none was named"),
-    notes: list(text),
-    head: said(maybe(text), "the end of the ledger's chain"),
+    against: s.said(
+      s.maybe(s.list(s.text)),
+      "what the ledger has no more as the backup has it; null where none was named",
+    ),
+    notes: s.list(s.text),
+    head: s.said(s.maybe(s.text), "the end of the ledger's chain"),
   }),
 };

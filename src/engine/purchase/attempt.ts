@@ -98,8 +98,11 @@ export class Attempts {
     if (wait === undefined) throw error;
     const why = wait.reason === "rate_limit" ? "the rate limit" : wait.error.message;
     const isAgain = await this.#pause(wait.ms, wait.reason, why);
+    const { budget } = this.#parts;
+    // Answers that claim to be free may have used up the cap.
+    const isDoubtedToo = loss === undefined && budget.balance !== undefined && !budget.fitsUnproven(ZERO);
     if (!isAgain) await this.abandon(flown);
-    else if (loss === undefined && this.#isCapDoubted()) return this.#settleDoubt(flown, UNTOLD, ZERO);
+    else if (isDoubtedToo) return this.#settleDoubt(flown, UNTOLD, ZERO);
     return isAgain;
   }
 
@@ -139,10 +142,8 @@ export class Attempts {
     const isFree = budget.showsFree(flown, answer);
     const isSeen = isFree || (await this.#look(flown, `the answer ${answer.status}`, false, ZERO));
     const charged = credits(flown.unit.uncertain - before);
-    if (charged <= 0n) {
-      if (isSeen) answer.creditsUsed ??= ZERO;
-      return failure;
-    }
+    if (isSeen && charged <= 0n) answer.creditsUsed ??= ZERO;
+    if (charged <= 0n) return failure;
     flight.mark(flown, { sent: true });
     return chargedForError(answer, charged, isSeen);
   }
@@ -303,12 +304,6 @@ export class Attempts {
     const fits = whole(/\bper_page to (\d+)/.exec(error.detail.join(" "))?.[1], 1, size - 1);
     this.#parts.remaining.lowerPerPage(fits ?? Math.floor(size / 2));
     this.#options.onNotice?.(`refused (402): ${error.detail[0] ?? "no reason"}; going on with smaller pages`);
-  }
-
-  /** Whether answers that claim to be free may have used up the cap. */
-  #isCapDoubted(): boolean {
-    const { balance, unproven } = this.#parts.budget;
-    return balance !== undefined && unproven > 0n && !this.#parts.budget.fits(unproven);
   }
 
   /** Whether a call that may have been charged is asked again: the cap needs room for another charge. */

@@ -10,76 +10,61 @@ import {
   MAX_VALUE_LENGTH,
   MAX_VALUES_PER_KEY,
 } from "../contract/vocabulary.ts";
-import {
-  flag,
-  list,
-  maybe,
-  more,
-  number,
-  type Of,
-  object,
-  one,
-  optionalProperty,
-  raw,
-  type Schema,
-  said,
-  some,
-  text,
-  wholeNumberShape,
-} from "./build.ts";
+import * as s from "./build.ts";
 import { described, envelope, ref, request, stamp, word } from "./words.ts";
 
 // What the service is asked and what it answers, as OpenAPI publishes it: each with its meaning and an example.
 
-const count = (description: string, example: number) => said(wholeNumberShape, description, example);
+const count = (description: string, example: number) => s.said(s.wholeNumberShape, description, example);
 const atLeastOne = (description: string, ...examples: number[]) =>
-  said(more(wholeNumberShape, { minimum: 1 }), description, ...examples);
-const credits = (description: string, example: number) => said(more(number, { minimum: 0 }), description, example);
-const time = (description: string) => said(stamp, description, "2026-10-01T09:30:00.000Z");
-const free = said(more(number, { minimum: 0, maximum: 0 }), "Always 0: the call is free.", 0);
+  s.said(s.more(s.wholeNumberShape, { minimum: 1 }), description, ...examples);
+const credits = (description: string, example: number) =>
+  s.said(s.more(s.number, { minimum: 0 }), description, example);
+const time = (description: string) => s.said(stamp, description, "2026-10-01T09:30:00.000Z");
+const free = s.said(s.more(s.number, { minimum: 0, maximum: 0 }), "Always 0: the call is free.", 0);
 
 type Fields = typeof PERSON | typeof COMPANY;
 
-function fieldSchema(name: string, [example, description]: Fields[keyof Fields]): Schema {
-  if (name === "id") return said(more(text, { minLength: 1 }), description, example);
+function fieldSchema(name: string, [example, description]: Fields[keyof Fields]): s.Schema {
+  if (name === "id") return s.said(s.more(s.text, { minLength: 1 }), description, example);
   if (name === "department") return ref("Department");
-  if (typeof example === "object") return said(list(text), description, example);
-  return said(maybe(typeof example === "number" ? wholeNumberShape : text), description, example);
+  if (typeof example === "object") return s.said(s.list(s.text), description, example);
+  return s.said(s.maybe(typeof example === "number" ? s.wholeNumberShape : s.text), description, example);
 }
 
 /** A record as published: every field is always there, in this order, and nothing else is. */
-const record = (title: string, description: string, fields: Fields): Schema => {
+const record = (title: string, description: string, fields: Fields): s.Schema => {
   const properties = Object.entries(fields).map(([name, field]) => [name, fieldSchema(name, field)]);
   const example = Object.fromEntries(Object.entries(fields).map(([name, [value]]) => [name, value]));
-  return more(described(title, description, object(Object.fromEntries(properties))), { examples: [example] });
+  return s.more(described(title, description, s.object(Object.fromEntries(properties))), { examples: [example] });
 };
 
-const filterText = more(text, { minLength: 1, maxLength: MAX_VALUE_LENGTH });
+const filterText = s.more(s.text, { minLength: 1, maxLength: MAX_VALUE_LENGTH });
 
 // One named schema for thirteen keys: an anonymous union at each makes thirteen classes in a generated client.
-function filterSchema({ description, example, list: isList, match }: FilterKeySpec): Schema {
+function filterSchema({ description, example, list: isList, match }: FilterKeySpec): s.Schema {
   const sentence = `${description.charAt(0).toUpperCase()}${description.slice(1)}.`;
   if (match === "range") {
-    const range = more(wholeNumberShape, { maximum: Number.MAX_SAFE_INTEGER });
-    return said(range, `${sentence} A row with no value never matches.`, example);
+    const range = s.more(s.wholeNumberShape, { maximum: Number.MAX_SAFE_INTEGER });
+    return s.said(range, `${sentence} A row with no value never matches.`, example);
   }
   if (match === "department") return ref("DepartmentOrDepartments");
-  return isList ? ref("TextOrTexts") : said(filterText, sentence, example);
+  return isList ? ref("TextOrTexts") : s.said(filterText, sentence, example);
 }
 
-const oneOrMore = (title: string, description: string, item: Schema, example: unknown): Schema => {
-  const either = some(item, list(item, { minItems: 1, maxItems: MAX_VALUES_PER_KEY }));
-  return more(described(title, `${description} An array means OR.`, either), { examples: [example] });
+const oneOrMore = (title: string, description: string, item: s.Schema, example: unknown): s.Schema => {
+  const either = s.some(item, s.list(item, { minItems: 1, maxItems: MAX_VALUES_PER_KEY }));
+  return s.more(described(title, `${description} An array means OR.`, either), { examples: [example] });
 };
 
-const owner = said(
-  object({ id: word("Identifier.", "default"), name: word("Name.", "default") }),
+const owner = s.said(
+  s.object({ id: word("Identifier.", "default"), name: word("Name.", "default") }),
   "The account that owns the key.",
 );
 const ofKey = {
   id: word("Identifier, for revoking it.", "k_c6cda93fa1d9"),
   name: word("Name given at creation.", "reporting"),
-  mode: said(one("live", "test"), "Live or test.", "live"),
+  mode: s.said(s.one("live", "test"), "Live or test.", "live"),
   prefix: word("What may be shown of the key.", "hc_live_3kTM…0h0F"),
 };
 const balance = {
@@ -91,20 +76,20 @@ const perProfile = credits("Credits per profile returned.", 1);
 const account = described(
   "Account",
   "Balance, plan, limits and prices of the key's account.",
-  object({
+  s.object({
     account: owner,
-    key: said(object(ofKey), "The key that asked. Its secret is never shown again."),
-    plan: said(object({ name: word("Name of the plan.", "standard") }), "The plan."),
-    credits: said(
-      object({ ...balance, used_today: credits("Charged since midnight UTC.", 1_234) }),
+    key: s.said(s.object(ofKey), "The key that asked. Its secret is never shown again."),
+    plan: s.said(s.object({ name: word("Name of the plan.", "standard") }), "The plan."),
+    credits: s.said(
+      s.object({ ...balance, used_today: credits("Charged since midnight UTC.", 1_234) }),
       "Money of the account, in credits.",
     ),
-    rate_limits: said(
-      object({ per_minute: count("In a minute.", 600), per_day: count("In a UTC day.", 100_000) }),
+    rate_limits: s.said(
+      s.object({ per_minute: count("In a minute.", 600), per_day: count("In a UTC day.", 100_000) }),
       "Calls that one key may make.",
     ),
-    costs: said(
-      object({
+    costs: s.said(
+      s.object({
         account: credits("Always 0.", 0),
         person_count: credits("Always 0.", 0),
         person_search: perProfile,
@@ -113,10 +98,10 @@ const account = described(
       }),
       "What a call costs, in credits. Decimals are possible.",
     ),
-    limits: said(
-      object({
+    limits: s.said(
+      s.object({
         per_page_max: atLeastOne("Largest `per_page`.", PER_PAGE_MAX),
-        max_depth: said(maybe(wholeNumberShape), "Largest `page` x `per_page`; null where there is none.", null),
+        max_depth: s.said(s.maybe(s.wholeNumberShape), "Largest `page` x `per_page`; null where there is none.", null),
         count_cache_seconds: count("How old a count may be, in seconds.", 300),
         idempotency_seconds: count(
           "How long a paid call that is repeated under its `Idempotency-Key` is answered again and charged nothing, in seconds.",
@@ -125,8 +110,8 @@ const account = described(
       }),
       "Bounds of the API.",
     ),
-    dataset: said(
-      object({
+    dataset: s.said(
+      s.object({
         version: word(
           "Changes with every import; cursors and cached counts belong to one version.",
           "20261001-093000-32ba0b",
@@ -142,21 +127,21 @@ const account = described(
 const key = described(
   "Key",
   "What the key that asks may do, until when, and what is left of its cap.",
-  object({
+  s.object({
     account: owner,
-    key: said(
-      object({
+    key: s.said(
+      s.object({
         ...ofKey,
-        scopes: said(maybe(list(text)), "Calls that it may make; null: all.", ["count", "search"]),
+        scopes: s.said(s.maybe(s.list(s.text)), "Calls that it may make; null: all.", ["count", "search"]),
         created_at: time("When it was made."),
-        expires_at: said(maybe(stamp), "When it ends; null: never.", null),
-        last_used_at: said(maybe(stamp), "When it was last used.", "2026-10-01T09:29:00.000Z"),
+        expires_at: s.said(s.maybe(stamp), "When it ends; null: never.", null),
+        last_used_at: s.said(s.maybe(stamp), "When it was last used.", "2026-10-01T09:29:00.000Z"),
       }),
       "The key that asked. Its secret is never shown again.",
     ),
-    cap: said(
-      maybe(
-        object({
+    cap: s.said(
+      s.maybe(
+        s.object({
           max_credits: credits("What the key may spend in all.", 500),
           spent: credits("Charged to the key, less what was refunded.", 120),
           held: credits("Held by its calls in flight.", 0),
@@ -165,21 +150,21 @@ const key = described(
       ),
       "The key's own bound; null: none but the balance.",
     ),
-    credits: said(object(balance), "Money of the account, in credits."),
+    credits: s.said(s.object(balance), "Money of the account, in credits."),
   }),
 );
 
-const facetKey = said(
-  raw<(typeof FACET_KEYS)[number]>({ type: "string", enum: FACET_KEYS }),
+const facetKey = s.said(
+  s.raw<(typeof FACET_KEYS)[number]>({ type: "string", enum: FACET_KEYS }),
   "The key whose values are wanted. `name` and `network_url` name single people and have no facets.",
   "industry",
 );
 const people = (description: string, example: number) =>
-  said(maybe(wholeNumberShape), `${description} Null where \`exact\` is false.`, example);
+  s.said(s.maybe(s.wholeNumberShape), `${description} Null where \`exact\` is false.`, example);
 const facetValue = described(
   "FacetValue",
   "A value and who has it.",
-  object({
+  s.object({
     value: word(
       "In the form that filters are matched in; it can be sent as a filter as it is.",
       "software development",
@@ -191,13 +176,13 @@ const facetValue = described(
 const facets = described(
   "Facets",
   "Values of a key in a segment. `count` is the sum of all values told, `others` and `missing`.",
-  object({
+  s.object({
     key: facetKey,
     least: atLeastOne("Values that fewer people of the segment share are not told; they are in `others`.", FACET_LEAST),
     as_of: time("When it was computed."),
     count: people("People of the segment.", 2_614),
-    values: said(
-      list(facetValue, { maxItems: FACET_VALUES_MAX }),
+    values: s.said(
+      s.list(facetValue, { maxItems: FACET_VALUES_MAX }),
       "The most frequent values first, then by code point.",
       [
         { value: "software development", count: 310 },
@@ -207,19 +192,19 @@ const facets = described(
     missing: people("People without a value.", 100),
     distinct: people("Different values in the segment, told or not; with a `prefix` those that begin so.", 57),
     others: people("People with a value that is not told.", 2_083),
-    exact: said(
-      flag,
+    exact: s.said(
+      s.flag,
       "Whether this is all of it. Where it would have taken too long it is false, and nothing is told.",
       true,
     ),
-    reason: optionalProperty(word("Why nothing is told; there where `exact` is false.", "")),
+    reason: s.optionalProperty(word("Why nothing is told; there where `exact` is false.", "")),
   }),
 );
 
 const filters = described(
   "Filters",
   "What the people must match. Separate keys combine with AND, the elements of one array with OR. `{}` is the whole dataset. Text matches in any case and Unicode form (NFKC, case-folded, white space collapsed); addresses match without scheme, `www.`, query and trailing slash, and a bare slug matches too. An unknown key is a 422 that lists the valid ones. All keys together take 2,000 values and 100,000 characters in their normal form.",
-  more(object({}), {
+  s.more(s.object({}), {
     properties: Object.fromEntries(FILTER_SPECS.map((spec) => [spec.key, filterSchema(spec)])),
     examples: [{ department: "Sales", country: ["france", "germany"], connections_min: 100 }],
   }),
@@ -227,16 +212,16 @@ const filters = described(
 
 /** Of search and employees, whose parameters they are too. */
 export const PAGING = {
-  per_page: said(
-    more(wholeNumberShape, { minimum: 1, maximum: PER_PAGE_MAX }),
+  per_page: s.said(
+    s.more(s.wholeNumberShape, { minimum: 1, maximum: PER_PAGE_MAX }),
     `Profiles wanted on the page; ${PER_PAGE_DEFAULT} where it is not sent. So many credits are held until the call is settled.`,
     25,
   ),
-  page: said(
-    more(wholeNumberShape, { minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
+  page: s.said(
+    s.more(s.wholeNumberShape, { minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
     "Which page, counting from 1; the first where neither it nor `cursor` is sent.",
   ),
-  cursor: said(
+  cursor: s.said(
     filterText,
     "In place of `page`: the `X-Next-Cursor` of the page before. A cursor of another dataset version is a 422.",
   ),
@@ -249,7 +234,7 @@ export const API_SCHEMAS = {
   Department: described(
     "Department",
     "The 20 departments in their exact spelling.",
-    more(one(...DEPARTMENTS), { examples: ["Sales"] }),
+    s.more(s.one(...DEPARTMENTS), { examples: ["Sales"] }),
   ),
   TextOrTexts: oneOrMore("TextOrTexts", "A text in any case and Unicode form.", filterText, ["france", "germany"]),
   DepartmentOrDepartments: oneOrMore(
@@ -259,17 +244,17 @@ export const API_SCHEMAS = {
     "Sales",
   ),
   Filters: filters,
-  CountRequest: request("CountRequest", "Filters to count.", object({ filters: ref("Filters") }), {
+  CountRequest: request("CountRequest", "Filters to count.", s.object({ filters: ref("Filters") }), {
     filters: { department: "Sales" },
   }),
   SearchRequest: request(
     "SearchRequest",
     "Filters and the page wanted. `page` and `cursor` exclude each other.",
-    object({
+    s.object({
       filters: ref("Filters"),
-      per_page: optionalProperty(PAGING.per_page),
-      page: optionalProperty(PAGING.page),
-      cursor: optionalProperty(PAGING.cursor),
+      per_page: s.optionalProperty(PAGING.per_page),
+      page: s.optionalProperty(PAGING.page),
+      cursor: s.optionalProperty(PAGING.cursor),
     }),
     { filters: { department: "Sales" }, per_page: 25, page: 1 },
   ),
@@ -277,9 +262,9 @@ export const API_SCHEMAS = {
   Count: described(
     "Count",
     "An exact number.",
-    object({
+    s.object({
       count: count("People that match: the largest number a search can return and bill.", 2_614),
-      cached: said(flag, "Whether it came from the cache.", false),
+      cached: s.said(s.flag, "Whether it came from the cache.", false),
       as_of: time("When it was computed."),
     }),
   ),
@@ -287,10 +272,10 @@ export const API_SCHEMAS = {
   CountsRequest: request(
     "CountsRequest",
     "Filters of people, and the companies to count them at.",
-    object({
+    s.object({
       filters: ref("Filters"),
-      companies: said(
-        list(filterText, { minItems: 1, maxItems: COMPANIES_MAX }),
+      companies: s.said(
+        s.list(filterText, { minItems: 1, maxItems: COMPANIES_MAX }),
         "Profile addresses or slugs. The filters name none beside them.",
       ),
     }),
@@ -299,8 +284,8 @@ export const API_SCHEMAS = {
   Counts: described(
     "Counts",
     "Exact numbers, of one dataset version.",
-    object({
-      counts: said(list(wholeNumberShape), "People that match at each company, in the order asked.", [12, 0]),
+    s.object({
+      counts: s.said(s.list(s.wholeNumberShape), "People that match at each company, in the order asked.", [12, 0]),
       as_of: time("When they were computed."),
     }),
   ),
@@ -308,17 +293,17 @@ export const API_SCHEMAS = {
   SketchRequest: request(
     "SketchRequest",
     "Filters of people, and which cells of their sketch.",
-    object({
+    s.object({
       filters: ref("Filters"),
-      from: optionalProperty(said(wholeNumberShape, "The first cell: as many as are there already.", 0)),
-      cells: optionalProperty(said(wholeNumberShape, `How many, at most ${SKETCH_CELLS_MAX}.`, 128)),
+      from: s.optionalProperty(s.said(s.wholeNumberShape, "The first cell: as many as are there already.", 0)),
+      cells: s.optionalProperty(s.said(s.wholeNumberShape, `How many, at most ${SKETCH_CELLS_MAX}.`, 128)),
     }),
     { filters: { department: "Legal", country: "germany" }, cells: 1 },
   ),
   Sketch: described(
     "Sketch",
     "Cells over digests of the people of a segment, of one dataset version.",
-    object({
+    s.object({
       count: count("People of the segment, each of whom is in the first cell.", 2),
       key: word(
         "Begins what is hashed: digests are of this API key and this segment.",
@@ -333,9 +318,9 @@ export const API_SCHEMAS = {
   PeopleRequest: request(
     "PeopleRequest",
     "The filters of a sketch, and digests that were read out of it.",
-    object({
+    s.object({
       filters: ref("Filters"),
-      digests: list(more(text, { pattern: "^[0-9a-f]{16}$" }), {
+      digests: s.list(s.more(s.text, { pattern: "^[0-9a-f]{16}$" }), {
         minItems: 1,
         maxItems: PER_PAGE_MAX,
         uniqueItems: true,
@@ -346,39 +331,39 @@ export const API_SCHEMAS = {
   CountEnvelope: envelope("CountEnvelope", ref("Count"), free),
   PeopleEnvelope: envelope(
     "PeopleEnvelope",
-    said(list(ref("Person"), { maxItems: PER_PAGE_MAX }), "The people of the page, in order."),
+    s.said(s.list(ref("Person"), { maxItems: PER_PAGE_MAX }), "The people of the page, in order."),
     credits("Profiles returned x the plan's cost of the call.", 1),
   ),
   CompanyEnvelope: envelope("CompanyEnvelope", ref("Company"), credits("The plan's cost of a match.", 1)),
   ErrorEnvelope: described(
     "ErrorEnvelope",
     "The envelope of every error. Nothing is ever charged for one.",
-    object({
-      status: said(flag, "Always false: the call failed.", false),
-      detail: said(list(text, { minItems: 1 }), "What is wrong, one message each.", [
+    s.object({
+      status: s.said(s.flag, "Always false: the call failed.", false),
+      detail: s.said(s.list(s.text, { minItems: 1 }), "What is wrong, one message each.", [
         "the API key is missing or not valid",
       ]),
-      result: said(maybe(raw({ type: "object" })), "Always null.", null),
-      credits_used: said(more(number, { minimum: 0, maximum: 0 }), "Always 0.", 0),
+      result: s.said(s.maybe(s.raw({ type: "object" })), "Always null.", null),
+      credits_used: s.said(s.more(s.number, { minimum: 0, maximum: 0 }), "Always 0.", 0),
       credits_remaining: credits("Balance; 0 and meaningless on a 401.", 3_766),
     }),
   ),
   FacetsRequest: request(
     "FacetsRequest",
     "A segment, and the key whose values inside it are wanted.",
-    object({
+    s.object({
       filters: ref("Filters"),
       key: facetKey,
-      prefix: optionalProperty(
-        said(
-          more(text, { maxLength: MAX_VALUE_LENGTH }),
+      prefix: s.optionalProperty(
+        s.said(
+          s.more(s.text, { maxLength: MAX_VALUE_LENGTH }),
           "Only values that begin so, in any case. Empty is none.",
           "soft",
         ),
       ),
-      limit: optionalProperty(
-        said(
-          more(wholeNumberShape, { minimum: 1, maximum: FACET_VALUES_MAX }),
+      limit: s.optionalProperty(
+        s.said(
+          s.more(s.wholeNumberShape, { minimum: 1, maximum: FACET_VALUES_MAX }),
           `The most values; ${FACET_VALUES_DEFAULT} where it is left out.`,
           FACET_VALUES_DEFAULT,
         ),
@@ -393,6 +378,6 @@ export const API_SCHEMAS = {
 };
 
 /** `result` of `GET /v1/account`, `GET /key` and `POST /facets` (docs/contract.md). Times are ISO-8601. */
-export type AccountResult = Of<typeof account>;
-export type KeyResult = Of<typeof key>;
-export type FacetResult = Of<typeof facets>;
+export type AccountResult = s.Of<typeof account>;
+export type KeyResult = s.Of<typeof key>;
+export type FacetResult = s.Of<typeof facets>;
