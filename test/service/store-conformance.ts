@@ -654,7 +654,7 @@ export function conformance(name: string, makeBackend: () => Promise<Backend>): 
         const [charge] = await entries({ kind: "charge" });
         const id = charge?.id ?? 0n;
         expect(await store.refund(id, c(4), { note: "a bad page", by: "cli:eva" })).toMatchObject({ balance: c(95) });
-        await expect(store.refund(id, c(6), { note: "" })).rejects.toThrow(/5 of them are left/);
+        await expect(store.refund(id, c(6), { note: "" })).rejects.toThrow(/5 of 9 credits are left/);
         expect((await store.key("k"))?.budget?.spent).toBe(c(5));
         expect(await store.refund(id, undefined, { note: "all of it" })).toMatchObject({ balance: c(100) });
         await expect(store.refund(id, undefined, { note: "" })).rejects.toThrow(RangeError);
