@@ -29,9 +29,9 @@ describe("an error that costs credits", () => {
       async (...argv) => {
         // Beyond its hold only the service's own words tell whose it is.
         const faultCosts = faultTells === "used" ? 50 : argv[0] === "enrich" ? 1 : 10;
-        for (const idempotent of [false, true]) {
+        for (const announcesKeys of [false, true]) {
           const charges = { faultTells, faultCosts, mishap: (): Mishap => "500-charged" };
-          const s = await foreignScene({ people: 60, idempotent, ...charges });
+          const s = await foreignScene({ people: 60, announcesKeys, version: () => "v1", ...charges });
           const ran = await s.run(...argv, "--max-credits", "10");
           expect(ran, ran.stderr).toMatchObject({ code: 8, stdout: "" });
           expect(ran.stderr).toContain("not asked again");
@@ -74,20 +74,31 @@ describe("an error that costs credits", () => {
   test.each([SEARCH, EMPLOYEES])(
     "one that is waited for never passes the cap, a resume included: %s",
     async (...argv) => {
-      for (const idempotent of [false, true]) {
-        for (const faultTells of ["balance", "nothing"] as const) {
-          const mishap = (call: number) => (call > 1 && call < 8 ? "429-charged" : undefined);
-          const s = await foreignScene({ people: 60, idempotent, faultTells, faultCosts: 5, mishap });
-          const ran = await s.run(...argv, "--max-credits", "30", "--concurrency", "3");
-          const [, id] = /resume (\S+)/.exec(ran.stderr) ?? [];
-          if (id !== undefined) await s.run("resume", id, "--yes");
-          expect(s.service.charged(), ran.stderr).toBeLessThanOrEqual(30);
-          const { settled, uncertain, foreign } = await spent(s);
-          expect({ sum: settled + uncertain, foreign }).toEqual({ sum: s.service.charged(), foreign: 0 });
-        }
+      for (const faultTells of ["balance", "nothing"] as const) {
+        const mishap = (call: number) => (call > 1 && call < 8 ? "429-charged" : undefined);
+        const s = await foreignScene({ people: 60, faultTells, faultCosts: 5, mishap });
+        const ran = await s.run(...argv, "--max-credits", "30", "--concurrency", "3");
+        const [, id] = /resume (\S+)/.exec(ran.stderr) ?? [];
+        if (id !== undefined) await s.run("resume", id, "--yes");
+        expect(s.service.charged(), ran.stderr).toBeLessThanOrEqual(30);
+        const { settled, uncertain, foreign } = await spent(s);
+        expect({ sum: settled + uncertain, foreign }).toEqual({ sum: s.service.charged(), foreign: 0 });
       }
     },
   );
+
+  test("where keys are honoured, what others spend while a limit is waited for is theirs", async () => {
+    for (const concurrency of ["1", "4"]) {
+      const s = await foreignScene({ people: 60, idempotent: true, announcesKeys: true, version: () => "v1" });
+      s.service.options.mishap = (call) => {
+        if (call === 3) s.service.spend(33);
+        return call === 3 ? "429-charged" : undefined;
+      };
+      const ran = await s.run(...SEARCH, "--max-credits", "60", "--concurrency", concurrency);
+      expect(ran, ran.stderr).toMatchObject({ code: 0 });
+      expect(await spent(s)).toMatchObject({ settled: 60, uncertain: 0, foreign: 33 });
+    }
+  });
 
   test("a 402 that the balance bears out lays what is gone to others", async () => {
     const s = await foreignScene({
@@ -168,6 +179,13 @@ describe("a service that charges for misses", () => {
       expect({ sum: settled + uncertain, foreign }).toEqual({ sum: s.service.charged(), foreign: 0 });
     });
   }
+
+  test("beside hits that are under way, too, the first miss tells what the others cost", async () => {
+    const s = await foreignScene({ people: 1, missCosts: 10, faultTells: "balance", jitterMs: 5 });
+    const mixed = Array.from({ length: 60 }, (_, at) => `${at % 2 === 1 ? "missing" : "here"}${at}.example`);
+    await s.run("enrich", ...mixed, "-o", "o.csv", "--yes", "--max-credits", "60", "--concurrency", "4");
+    expect(s.service.charged()).toBeLessThanOrEqual(100);
+  });
 
   test("one that does not is asked as fast as ever, and nothing is in doubt", async () => {
     const s = await foreignScene({ people: 1, jitterMs: 5 });

@@ -10,7 +10,7 @@ const SRC = resolve(import.meta.dirname, "../../src");
  * than `air`, the ceiling is too high and comes down in the same commit.
  */
 const CEILINGS: Readonly<Record<string, { readonly most: number; readonly goal: number; readonly air: number }>> = {
-  "lines of src": { most: 61_990, goal: 61_900, air: 400 },
+  "lines of src": { most: 62_000, goal: 61_900, air: 400 },
   "lines of the longest file": { most: 400, goal: 400, air: 40 },
   "files in circles": { most: 0, goal: 0, air: 0 },
   "files of the longest chain of imports": { most: 16, goal: 16, air: 0 },

@@ -5,7 +5,7 @@ import { LostReplyError, ServiceError } from "../client/errors.ts";
 import { asLost, depthIn, isTooDeep, sizeRefusal } from "../client/refusal.ts";
 import { type CallAttempts, callAttempts } from "../client/retry.ts";
 import type { AccountView, PageReply } from "../client/types.ts";
-import { creditsOf, hasOutlivedKey, OUTLIVED, type Unit } from "../runs/journal.ts";
+import { hasOutlivedKey, OUTLIVED, type Unit } from "../runs/journal.ts";
 import { chargedForError, drawnSize, drawnTooDeep, otherPaging } from "./failures.ts";
 import type { Flown } from "./flight.ts";
 import type { Wall } from "./remaining.ts";
@@ -128,16 +128,20 @@ export class Attempts {
   async #learnMiss(flown: Flown, { status, creditsUsed = ZERO }: ServiceError, before: Credits): Promise<void> {
     const { budget } = this.#parts;
     const isTold = creditsUsed > 0n || budget.isExact(flown);
-    const isDoubted = flown.alone && budget.unproven > 0n && budget.balance !== undefined;
-    if (budget.missCost === undefined && isDoubted) await this.#look(flown, `the answer ${status}`, false);
-    if (isTold) budget.missCost = budget.mostOf(credits(flown.unit.uncertain - before));
+    const isDoubted = budget.unproven > 0n && budget.balance !== undefined;
+    const isFirst = budget.missCost === undefined && isDoubted;
+    const isSeen = isFirst && (await this.#look(flown, `the answer ${status}`, false));
+    const cost = credits(flown.unit.uncertain - before);
+    // What one look finds may be of several that came at once.
+    if (isTold || (isSeen && cost === 0n && !budget.doubtsMisses)) budget.missCost = budget.mostOf(cost);
+    budget.doubtsMisses = budget.missCost === undefined && (budget.doubtsMisses || cost > 0n);
   }
 
   /** What ends a run is free only where its own balance or the account's shows that. */
   async #unlessCharged(flown: Flown, answer: unknown, failure: unknown): Promise<unknown> {
-    const { budget, flight } = this.#parts;
+    const { budget, flight, settlement } = this.#parts;
     const isAnswer = answer instanceof ServiceError && answer.status !== 402 && asLost(answer) === undefined;
-    if (!isAnswer || this.#isPromised(flown)) return failure;
+    if (!isAnswer || this.#isPromised(flown) || settlement.trusts(flown, answer.status)) return failure;
     const before = flown.unit.uncertain;
     const isFree = budget.showsFree(flown, answer);
     const isSeen = isFree || (await this.#look(flown, `the answer ${answer.status}`, false, ZERO));
@@ -211,7 +215,8 @@ export class Attempts {
       return true;
     }
     if (status !== 400 && status !== 422 && status !== 413) return false;
-    const text = detail.join("; ");
+    // A web server's 413 names itself, and no size.
+    const text = status === 413 ? detail.join("; ").replace(/\b413\b/g, "") : detail.join("; ");
     if (this.#options.source.forgiving === true && error.envelope) {
       await this.#parts.settlement.miss(flown, text);
       return true;
@@ -261,12 +266,12 @@ export class Attempts {
   }
 
   /** 402: the hold was too large for the balance. Once, and again only after progress, with what the balance covers. */
-  async #lowerToBalance({ unit }: Flown, error: ServiceError): Promise<void> {
+  async #lowerToBalance(flown: Flown, error: ServiceError): Promise<void> {
     this.#lowering++;
     const isSecond = this.#lowered;
     try {
-      await this.#parts.settlement.giveUp(unit, "not enough credits for the hold");
-      await this.#lower(unit, error, isSecond);
+      await this.#parts.settlement.giveUp(flown.unit, "not enough credits for the hold");
+      await this.#lower(flown, error, isSecond);
     } catch (failure) {
       // Before another page goes out.
       this.#parts.flight.stop(failure);
@@ -277,20 +282,20 @@ export class Attempts {
     }
   }
 
-  async #lower(unit: Unit, error: ServiceError, isSecond: boolean): Promise<void> {
+  async #lower(flown: Flown, error: ServiceError, isSecond: boolean): Promise<void> {
     const { flight, budget, remaining, settlement } = this.#parts;
+    const { unit, hold } = flown;
     const size = unit.intent.perPage;
     while (flight.count("flying", "keeping") > 0) await flight.change();
     if (flight.stopped || this.#lowered !== isSecond) return;
     this.#lowered = true;
     // Without an account the error's own balance is all there is.
-    const { balance, held = ZERO } = await this.#options.client
-      .account(flight.halt)
-      .catch((): Partial<AccountView> => ({}));
+    const { client } = this.#options;
+    const { balance, held = ZERO } = await client.account(flight.halt).catch((): Partial<AccountView> => ({}));
     const free = balance === undefined ? error.creditsRemaining : credits(balance - held);
     const rows = free === undefined ? 0 : affordableRows(free, budget.price);
     // A balance that does not cover the hold bears it out: others spent what is gone.
-    const own = rows < size ? ZERO : creditsOf(unit.intent.hold);
+    const own = rows < size || settlement.trusts(flown, 402) ? ZERO : hold;
     const fall = balance === undefined ? undefined : budget.look(balance);
     if (fall !== undefined)
       await settlement.explain(unit, { ...fall, most: credits(fall.most + own) }, "the answer 402");

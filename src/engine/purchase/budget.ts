@@ -59,6 +59,8 @@ export class Budget {
   priceKnown: boolean;
   /** The most that one miss was seen to cost; undefined: of none it is known. */
   missCost: Credits | undefined;
+  /** Beside others a miss was not free: the next ones are asked for alone, until one tells what it costs. */
+  doubtsMisses = false;
   /** When the balance was told; undefined: several calls have moved it since. */
   #since: number | undefined;
 

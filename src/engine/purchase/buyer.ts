@@ -293,7 +293,8 @@ export class Buyer {
     const { concurrency } = this.#options;
     const flying = flight.count("flying", "doubt");
     // Alone until the first reply was looked at: it tells the largest page, the price, whether keys are honoured.
-    const allowed = this.#settlement.hasLooked && !flight.hasLost ? concurrency : 1 - flight.count("keeping");
+    const isFree = this.#settlement.hasLooked && !flight.hasLost && !this.#budget.doubtsMisses;
+    const allowed = isFree ? concurrency : 1 - flight.count("keeping");
     if (flight.count("doubt") > 0 || this.#attempts.isLowering || flying >= allowed) return false;
     // A slow reader of the output stops the buying: no more pages are held than this.
     if (this.#buffer.length + flight.count("flying", "keeping") < concurrency + 3) return true;
@@ -378,8 +379,7 @@ async function recover(unit: Unit, state: RunState, { flight, budget, settlement
     await settlement.bookUncertain(unit, charged, `the process ended before the reply came; ${why}`);
   }
   // Of a single one the balance before it tells whether a second charge follows it.
-  const isKnown = !tooOld && settlement.honoursKeys && pendingUnits(state).length === 1;
-  const first = isKnown ? (seen ?? ZERO) : ZERO;
+  const first = (!tooOld && settlement.honoursKeys && pendingUnits(state).length === 1 && seen) || ZERO;
   budget.takeOff(credits(-first), ZERO);
   // A service that keeps keys without saying so answers for nothing; at another it costs what a new key would.
   flight.wait(unit, first > 0n);

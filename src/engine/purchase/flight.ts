@@ -112,10 +112,10 @@ export class Flight {
     return [...this.#units.values()].filter(({ phase }) => phases.includes(phase)).length;
   }
 
-  /** Whether a reply was lost of one that is asked for again: alone, so that the balance tells what it costs. */
+  /** Whether one is asked for again whose reply was lost: alone, so that the balance tells. */
   get hasLost(): boolean {
     return [...this.#units.values()].some(
-      ({ phase, lost, unit }) => phase !== "keeping" && (lost > 0 || unit.uncertain > 0n),
+      (one) => one.phase !== "keeping" && (one.lost > 0 || one.unit.uncertain > 0n),
     );
   }
 

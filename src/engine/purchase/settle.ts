@@ -182,6 +182,11 @@ export class Settlement {
     this.#finish(flown, undefined);
   }
 
+  /** Where keys are honoured only what a call alone moved is doubted, and no limit that is waited for. */
+  trusts(flown: Flown, status: number): boolean {
+    return this.honoursKeys && status !== 404 && (status === 429 || !this.#parts.budget.isExact(flown));
+  }
+
   /** What an answer that is no success cost, by its own words and by the balance: uncertain, inside the cap. */
   async refusal(flown: Flown, answer: ServiceError): Promise<void> {
     const { unit, hold } = flown;
@@ -189,7 +194,7 @@ export class Settlement {
     const used = maxCredits(ZERO, answer.creditsUsed ?? ZERO);
     const isFree = this.#parts.budget.showsFree(flown, answer);
     // Where the hold of a 402 went, the account tells.
-    const isSafe = isFree || !envelope || status === 402;
+    const isSafe = isFree || !envelope || status === 402 || this.trusts(flown, status);
     const most = isSafe ? ZERO : maxCredits(ZERO, credits(this.#parts.budget.mostOf(hold) - used));
     if (most > 0n) this.#parts.budget.takeOff(ZERO, most);
     if (used <= 0n) return;
