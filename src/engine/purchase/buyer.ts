@@ -378,9 +378,9 @@ async function recover(unit: Unit, state: RunState, { flight, budget, settlement
     const why = tooOld ? OUTLIVED : "the service is not known to honour keys";
     await settlement.bookUncertain(unit, charged, `the process ended before the reply came; ${why}`);
   }
-  // Of a single one the balance before it tells whether a second charge follows it.
-  const first = (!tooOld && settlement.honoursKeys && pendingUnits(state).length === 1 && seen) || ZERO;
-  budget.takeOff(credits(-first), ZERO);
+  // What is gone since, its reply explains; where that is charged once more, others spent it or the key was forgotten.
+  const isOnly = !tooOld && settlement.honoursKeys && pendingUnits(state).length === 1;
+  budget.takeOff(credits(-((isOnly && seen) || ZERO)), ZERO);
   // A service that keeps keys without saying so answers for nothing; at another it costs what a new key would.
-  flight.wait(unit, first > 0n);
+  flight.wait(unit);
 }

@@ -25,7 +25,6 @@ export class Flight {
   readonly #units = new Map<number, { -readonly [Key in keyof Flown]: Flown[Key] }>();
   /** Units of an earlier session whose reply is not known; they go first, under their own keys. */
   #pending: Unit[] = [];
-  #charged: Unit | undefined;
   /** Units whose reply was lost and that need a higher cap to be asked again, under their own keys. */
   readonly #shelved: Unit[] = [];
   readonly #halt = new AbortController();
@@ -76,8 +75,7 @@ export class Flight {
 
   add(unit: Unit, sent: boolean): Flown {
     const hold = creditsOf(unit.intent.hold);
-    const lost = Number(unit === this.#charged);
-    const flown = { unit, hold, phase: "ready" as Phase, sent, lost, seen: ZERO, alone: true };
+    const flown = { unit, hold, phase: "ready" as Phase, sent, lost: 0, seen: ZERO, alone: true };
     this.#units.set(unit.intent.n, flown);
     return flown;
   }
@@ -166,9 +164,7 @@ export class Flight {
     return this.#pending.some((other) => byPosition(other, unit) < 0);
   }
 
-  /** @param wasCharged whether the balance shows a charge of its lost reply */
-  wait(unit: Unit, wasCharged = false): void {
-    if (wasCharged) this.#charged = unit;
+  wait(unit: Unit): void {
     this.#pending = [...this.#pending, unit].sort(byPosition);
   }
 
