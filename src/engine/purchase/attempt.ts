@@ -100,9 +100,9 @@ export class Attempts {
     const isAgain = await this.#pause(wait.ms, wait.reason, why);
     const { budget } = this.#parts;
     // Answers that claim to be free may have used up the cap.
-    const isDoubtedToo = loss === undefined && budget.balance !== undefined && !budget.fitsUnproven(ZERO);
+    const isCapDoubted = loss === undefined && budget.balance !== undefined && !budget.fitsUnproven(ZERO);
     if (!isAgain) await this.abandon(flown);
-    else if (isDoubtedToo) return this.#settleDoubt(flown, UNTOLD, ZERO);
+    else if (isCapDoubted) return this.#settleDoubt(flown, UNTOLD, ZERO);
     return isAgain;
   }
 
@@ -113,7 +113,7 @@ export class Attempts {
     const before = unit.uncertain;
     await this.#parts.settlement.refusal(flown, error);
     if (this.#isMiss(error)) return this.#learnMiss(flown, error, before);
-    const isFault = error.envelope && (status >= 500 || status < 300);
+    const isFault = error.envelope && (status >= 500 || status < 300) && !this.#parts.settlement.trusts(flown, status);
     const isDoubted = isFault && this.#parts.budget.unproven > 0n;
     // Whether it or the lost reply was charged under the key, the look before the next attempt tells.
     if (isDoubted && this.#isPromised(flown)) this.#parts.flight.mark(flown, { lost: flown.lost + 1 });

@@ -48,10 +48,14 @@ export async function importIntoClickHouse(
 }
 
 /** The same over open connections. @param place what tells these servers from others */
-export async function loadIntoClickHouse(...load: Parameters<typeof loadWhole>): Promise<ImportReport> {
-  const [, , , options] = load;
+export async function loadIntoClickHouse(
+  servers: ClickHouseServers,
+  place: string,
+  input: ImportInput,
+  options: LoadBuildOptions,
+): Promise<ImportReport> {
   await mkdir(options.datasetDir, { recursive: true, mode: 0o700 });
-  return withBuildLock(options, () => loadWhole(...load));
+  return withBuildLock(options, () => loadWhole(servers, place, input, options));
 }
 
 async function loadWhole(
