@@ -10,7 +10,6 @@ import { long } from "../support/long.ts";
 import { Crowd, startPeopleService } from "../support/people-service.ts";
 import { ok } from "../support/ran.ts";
 import { startTestService, type TestService } from "../support/service.ts";
-import { c } from "../support/store.ts";
 
 const BIN = resolve(import.meta.dirname, "../../bin/headcount.js");
 
@@ -320,13 +319,12 @@ long.each(["--new-only", "--with-owned"])(
     try {
       const me = user(capped.url, capped.key);
       const order = ["search", "--department", "Sales", owned, "--yes", "--per-page", "10", "--concurrency", "1"];
-      await capped.store.updateKey(capped.keyId, { maxCredits: c(10) });
-      expect((await me.run([...order, "-o", "new.ndjson"])).code).toBe(4);
-      await capped.store.updateKey(capped.keyId, { maxCredits: null });
+      await ok(me, [...order, "--max-credits", "10", "-o", "new.ndjson"]);
       const [kept] = rows(await ok(me, ["owned", "export", "--format", "ndjson"]));
       if (kept === undefined) throw new Error("nobody was bought");
       await ok(me, ["forget", kept.network_url, "--yes"]);
-      await ok(me, ["resume", "--yes"]);
+      const [run] = JSON.parse(await ok(me, ["runs", "--json"])) as { id: string }[];
+      await ok(me, ["resume", String(run?.id), "--yes", "--max-credits", "1000"]);
       const { count } = JSON.parse(await ok(me, ["count", "--department", "Sales", "--json"]));
       expect(rows(me.read("new.ndjson"))).toHaveLength(count - 1);
       const before = await spent(me);

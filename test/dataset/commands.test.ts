@@ -221,7 +221,7 @@ describe("headcount service import with a map", () => {
         const argv = ["service", "import", "--people", "y.csv", "--data", "demo", "--dataset", cluster.url];
         const dry = await headcount(folder, [...argv, "--dry-run"]);
         expect(dry.stderr).toMatch(
-          /Would import 1 people .*the dataset is as it was[\s\S]*Refused 1 row of people: duplicate_id 1/,
+          /Would import 1 person .*the dataset is as it was[\s\S]*Refused 1 row of people: duplicate_id 1/,
         );
         const again = await openClickHouse(cluster.url);
         expect(again.info().people).toBe(3);

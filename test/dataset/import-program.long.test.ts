@@ -198,7 +198,7 @@ describe("what is refused, and where it goes", () => {
     await write("p.csv", "id,name\n1,A\n2\n");
     const ended = await run([...IMPORT, "p.csv", "--dry-run"]);
     expect(ended.code).toBe(0);
-    expect(ended.stderr).toMatch(/^Would import 1 people .*the dataset is as it was/);
+    expect(ended.stderr).toMatch(/^Would import 1 person .*the dataset is as it was/);
     expect(readdirSync(join(folder, "demo/dataset"))).toEqual(["lock.db"]);
   });
 

@@ -144,11 +144,17 @@ function server(folder: string, port: Ports, remote: string) {
   return {
     start: async () => {
       if (SERVER === undefined) throw new Error("clickhouse-server is not installed (Debian: clickhouse-server)");
-      child = spawn(SERVER, [`--config-file=${config}`], { cwd: folder, stdio: "ignore" });
-      const started = child;
+      const program = SERVER;
+      const run = () => spawn(program, [`--config-file=${config}`], { cwd: folder, stdio: "ignore" });
+      child = run();
+      let again = 0;
       for (let attempt = 0; ; attempt++) {
-        if (started.exitCode !== null)
-          throw new Error(`clickhouse-server ended with ${started.exitCode}; see ${folder}`);
+        if (child.exitCode !== null) {
+          // A connection of somebody else may have its port for a moment.
+          if (again++ === 3) throw new Error(`clickhouse-server ended with ${child.exitCode}; see ${folder}`);
+          await new Promise((resolve) => setTimeout(resolve, 1_000));
+          child = run();
+        }
         const answer = await fetch(`http://127.0.0.1:${port.http}/ping`).catch(() => undefined);
         if (answer?.ok) return;
         if (attempt > 6_000) throw new Error(`clickhouse-server does not answer; see ${folder}`);
