@@ -56,7 +56,8 @@ export const impossibleCharge = (used: Credits): CliError =>
 export const chargedForError = (cause: ServiceError, amount: Credits, isSeen: boolean): CliError => {
   const own = cause.creditsUsed ?? 0n;
   const evidence = [own > 0n ? "its own words" : [], isSeen && amount > own ? "the balance" : []].flat().join(" and ");
-  const cost = evidence === "" ? `may have cost ${creditsText(amount)}` : `cost ${creditsText(amount)} by ${evidence}`;
+  // Others may have moved the balance meanwhile.
+  const cost = `${amount > own ? "may have cost" : "cost"} ${creditsText(amount)}${evidence && ` by ${evidence}`}`;
   return new CliError({
     code: "charged_for_error",
     category: "service",

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { Readable } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { ClickHouseClient } from "@clickhouse/client";
 import { InputError } from "../../text/input-file.ts";
 import { shardOf } from "../active.ts";
@@ -40,6 +41,7 @@ const WATCH_EVERY_MS = 1_000;
 /** A server that works hard answers late; one that hangs never does. */
 const HANGS_MS = 30_000;
 const ALREADY_EXISTS = "57";
+const CANNOT_KILL = "380";
 
 export type ServerRow = readonly unknown[];
 
@@ -85,20 +87,17 @@ export class LoadServers {
     return this.onAll([`TRUNCATE TABLE ${this.local(table)}`]);
   }
 
-  async run(query: Statement | string, client: ClickHouseClient = this.connected.clients[0]): Promise<void> {
+  async run(query: Statement | string, client = this.connected.clients[0]): Promise<void> {
     this.#signal?.throwIfAborted();
     await this.#reaching(client.command({ ...this.#rendered(query), ...this.#call() }));
   }
 
-  async rows(
-    query: Statement | string,
-    client: ClickHouseClient = this.connected.clients[0],
-  ): Promise<readonly ServerRow[]> {
+  async rows(query: Statement | string, client = this.connected.clients[0]): Promise<readonly ServerRow[]> {
     const answer = client.query({ ...this.#rendered(query), ...this.#call(), format: "JSONCompact" });
     return (await this.#reaching(answer.then((result) => result.json<readonly unknown[]>()))).data;
   }
 
-  async number(query: Statement | string, client: ClickHouseClient = this.connected.clients[0]): Promise<number> {
+  async number(query: Statement | string, client = this.connected.clients[0]): Promise<number> {
     return Number((await this.rows(query, client))[0]?.[0]);
   }
 
@@ -139,18 +138,12 @@ export class LoadServers {
 
   /** Takes rows of a table away on every server, and waits until they are gone. */
   async remove(table: string, condition: string): Promise<void> {
-    for (const client of this.connected.clients) {
-      await this.run(`ALTER TABLE ${this.local(table)} DELETE WHERE ${condition}`, client);
-    }
-    if (this.connected.dialect.isModern) return;
     const name = this.local(table).split(".").at(-1);
-    for (const client of this.connected.clients) {
-      const mutations = `SELECT count() FROM system.mutations WHERE table = '${name}' AND is_done = 0`;
-      while ((await this.number(mutations, client)) > 0) {
-        this.#signal?.throwIfAborted();
-        await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
-      }
-    }
+    const mutations = `SELECT count() FROM system.mutations WHERE table = '${name}' AND is_done = 0`;
+    await this.onEach(async (client) => {
+      await this.run(`ALTER TABLE ${this.local(table)} DELETE WHERE ${condition}`, client);
+      while ((await this.number(mutations, client)) > 0) await sleep(LOOK_EVERY_MS);
+    });
   }
 
   /**
@@ -194,10 +187,16 @@ export class LoadServers {
     });
   }
 
-  /** Ends what this load has left running: it would go on writing. */
-  async endRunning(): Promise<void> {
+  /** Ends what this load has left running: it would go on writing. A stage that cannot be ended is over a little later. */
+  async endRunning(tries = 300): Promise<void> {
     const query = `KILL QUERY WHERE initial_query_id LIKE '${this.#prefix}%' SYNC`;
-    await this.onEach((client) => this.#reaching(client.command({ query })));
+    try {
+      await this.onEach((client) => this.#reaching(client.command({ query })));
+    } catch (error) {
+      if (tries === 0 || codeOf((error as Error).cause) !== CANNOT_KILL) throw error;
+      await sleep(LOOK_EVERY_MS);
+      await this.endRunning(tries - 1);
+    }
   }
 
   #rendered(query: Statement | string): ReturnType<typeof rendered> {
