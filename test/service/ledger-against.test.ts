@@ -57,7 +57,9 @@ function chainAnew(path: string): void {
   const set = (sql: string, ...values: unknown[]) => database.prepare(sql).run(...(values as never[]));
   const triggers = all("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'");
   for (const { name } of triggers) database.exec(`DROP TRIGGER ${String(name)}`);
-  for (const row of all(`SELECT hold_id AS id, ${REPLY_COLUMNS.join(", ")} FROM idempotency WHERE state = 'stored'`)) {
+  for (const row of all(
+    `SELECT hold_id AS id, ${REPLY_COLUMNS.join(", ")} FROM idempotency WHERE status IS NOT NULL`,
+  )) {
     const digest = replyDigest(valuesOf(row, REPLY_COLUMNS));
     set("UPDATE idempotency SET digest = ? WHERE hold_id = ?", digest, row.id);
     set("UPDATE holds SET reply = ? WHERE id = ?", digest, row.id);

@@ -109,7 +109,7 @@ function exportsOf(database: LedgerDatabase, now: () => number) {
     storedReply: (accountId, mode, call, key) =>
       one(
         `SELECT status, headers, body FROM idempotency WHERE account_id = $1 AND mode = $2 AND call = $3 AND key = $4
-         AND state = 'stored' AND created_at > $5`,
+         AND status IS NOT NULL AND created_at > $5`,
         replyOf,
         ...[accountId, mode, call, key, now() - IDEMPOTENCY_TTL_MS],
       ),

@@ -83,7 +83,7 @@ function* readGroup(
   const money = lock === undefined ? undefined : yield* readMoney([lock], " FOR UPDATE OF b", links.heads);
   const records = new Map<string, ReplyRecord>();
   for (const row of yield* rowsOf(
-    `SELECT r.account_id, r.mode, r.call, r.key, r.request_hash, r.state, r.hold_id, r.created_at, r.status, r.headers, r.body, r.digest,
+    `SELECT r.account_id, r.mode, r.call, r.key, r.request_hash, r.hold_id, r.created_at, r.status, r.headers, r.body, r.digest,
        h.posted, COALESCE(k.origin, h.key_id) AS origin, ${instances.columns}
      FROM (VALUES %) AS v JOIN idempotency r
        ON r.account_id = v.column1 AND r.mode = v.column2 AND r.call = v.column3 AND r.key = v.column4
@@ -221,7 +221,7 @@ const operationOf = (row: Row): MoneyOperation => ({
 const holdOf = (row: Row): Hold => ({ ...storedFields<Hold>(row, []), id: String(row.id) });
 
 function replyRecord(row: Row, ownerAlive: boolean): ReplyRecord {
-  const stored = row.state === "stored";
+  const stored = row.status !== null;
   const damaged = stored && replyDigest(valuesOf(row, REPLY_COLUMNS)) !== row.digest;
   return {
     requestHash: row.request_hash as string,

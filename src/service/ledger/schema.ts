@@ -32,7 +32,7 @@ const POSTGRES: Dialect = {
   rows: "",
 };
 
-export const SCHEMA_VERSION = 9;
+export const SCHEMA_VERSION = 10;
 
 /** Amounts are millionths. Constraints and triggers repeat what the code does, so that its mistakes stop here. */
 const accounts = ({ hot, int, keyed }: Dialect): string => `
@@ -97,11 +97,10 @@ CREATE INDEX entries_refunds ON entries (refund_of) WHERE refund_of IS NOT NULL;
 
 CREATE TABLE idempotency (
   account_id text NOT NULL, mode text NOT NULL, call text NOT NULL, key text NOT NULL, request_hash text NOT NULL,
-  state text NOT NULL CHECK (state IN ('in_flight', 'stored')),
   hold_id ${holdId} NOT NULL UNIQUE REFERENCES holds (id), created_at ${int} NOT NULL,
-  status ${status}, headers text, body text, digest text,
+  status ${status}, headers text, body text, digest text NOT NULL,
   PRIMARY KEY (account_id, mode, call, key),
-  CHECK ((state = 'stored') = (status IS NOT NULL AND headers IS NOT NULL AND body IS NOT NULL AND digest IS NOT NULL))
+  CHECK ((status IS NULL) = (headers IS NULL) AND (status IS NULL) = (body IS NULL))
 ) ${rows};
 CREATE INDEX idempotency_age ON idempotency (created_at);
 

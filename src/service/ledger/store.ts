@@ -32,7 +32,7 @@ import { versionCache } from "./version-cache.ts";
 const REPLIES_AT_ONCE = 16;
 
 const REPLIES = `SELECT hold_id, account_id, mode, key, request_hash, status, headers, body, digest
-  FROM idempotency WHERE state = 'stored'`;
+  FROM idempotency WHERE status IS NOT NULL`;
 
 interface ReplyRow extends KeptReply {
   readonly holdId: unknown;
@@ -351,7 +351,7 @@ class LedgerStore implements Omit<Store, keyof Administration> {
       this.#database.change("volatile", () =>
         change(
           `DELETE FROM idempotency WHERE hold_id IN
-           (SELECT hold_id FROM idempotency WHERE created_at <= $1 AND state = 'stored' ORDER BY created_at LIMIT ${PRUNE_ROWS})`,
+           (SELECT hold_id FROM idempotency WHERE created_at <= $1 AND status IS NOT NULL ORDER BY created_at LIMIT ${PRUNE_ROWS})`,
           now - IDEMPOTENCY_TTL_MS,
         ),
       );

@@ -38,8 +38,8 @@ export function* writeGroup(writes: Writes, links: Links, { instances, now }: Gr
     }),
   );
   yield* tupled(
-    `INSERT INTO idempotency (account_id, mode, call, key, request_hash, hold_id, created_at, digest, state)
-     SELECT v.*, 'in_flight' FROM (VALUES %) AS v`,
+    `INSERT INTO idempotency (account_id, mode, call, key, request_hash, hold_id, created_at, digest)
+     SELECT v.* FROM (VALUES %) AS v`,
     ["text", "text", "text", "text", "text", "id", "bigint", "text"],
     writes.records.map(({ id, request: { accountId, call, idempotency, mode } }) => {
       const digest = replyDigest([idempotency?.requestHash ?? "", null, null, null]);
@@ -67,9 +67,9 @@ export function* writeGroup(writes: Writes, links: Links, { instances, now }: Gr
   const heads = yield* writeEntries(writes.entries, links, replied, now);
   const { changed: stored } = yield* tupled(
     `WITH v (hold_id, status, headers, body, created_at, digest) AS (VALUES %)
-     UPDATE idempotency SET state = 'stored', status = v.status, headers = v.headers, body = v.body, created_at = v.created_at,
+     UPDATE idempotency SET status = v.status, headers = v.headers, body = v.body, created_at = v.created_at,
        digest = v.digest
-     FROM v WHERE idempotency.hold_id = v.hold_id AND idempotency.state = 'in_flight'`,
+     FROM v WHERE idempotency.hold_id = v.hold_id AND idempotency.status IS NULL`,
     ["id", "integer", "text", "utf8", "bigint", "text"],
     replies,
   );

@@ -13,7 +13,7 @@ const PAGE_ROWS = 500;
 const ENTRIES = "SELECT id, chain AS link, account_id, mode, kind, amount, created_at FROM entries";
 const AUDIT = "SELECT id, digest AS link, action, states FROM audit";
 const HOLDS = `SELECT ${[...HOLD_COLUMNS, ...RESOLVED_COLUMNS].join(", ")}, digest FROM holds`;
-const REPLIES = "SELECT hold_id AS id, digest, created_at, headers FROM idempotency WHERE state = 'stored'";
+const REPLIES = "SELECT hold_id AS id, digest, created_at, headers FROM idempotency WHERE status IS NOT NULL";
 
 /** I18. @param earlier of the backup @param at now, epoch ms @returns a sentence for each breach */
 export async function historyBreaches(earlier: AskBackup, today: AskBackup, at: number): Promise<readonly string[]> {

@@ -67,7 +67,7 @@ function* checkHolds(breaches: Breaches): Steps<void> {
   });
 }
 
-const REPLIES = `SELECT i.hold_id AS id, ${REPLY_COLUMNS.map((column) => `i.${column}`).join(", ")}, i.digest, i.state, h.reply
+const REPLIES = `SELECT i.hold_id AS id, ${REPLY_COLUMNS.map((column) => `i.${column}`).join(", ")}, i.digest, h.reply
   FROM idempotency i LEFT JOIN holds h ON h.id = i.hold_id`;
 
 function* checkReplies(breaches: Breaches): Steps<void> {
@@ -76,7 +76,7 @@ function* checkReplies(breaches: Breaches): Steps<void> {
       const which = `the stored reply of hold ${String(row.id)}`;
       if (replyDigest(valuesOf(row, REPLY_COLUMNS)) !== row.digest)
         breaches.push(`I14: ${which} is not what was written`);
-      else if (row.state === "stored" && row.digest !== row.reply && !isRewritten(row)) {
+      else if (row.status !== null && row.digest !== row.reply && !isRewritten(row)) {
         breaches.push(`I17: ${which} is not the one that was settled`);
       }
     }
@@ -202,17 +202,17 @@ const INVARIANTS: readonly string[] = [
   `SELECT 'I7: a stored reply of ' || i.account_id || ' belongs to hold ' || i.hold_id || ', which is '
      || COALESCE(h.state, 'missing')
    FROM idempotency i LEFT JOIN holds h ON h.id = i.hold_id
-   WHERE i.state = 'stored' AND (h.state IS NULL OR h.state <> 'posted')`,
+   WHERE i.status IS NOT NULL AND (h.state IS NULL OR h.state <> 'posted')`,
   `SELECT 'I7: a call in flight of ' || i.account_id || ' belongs to hold ' || i.hold_id || ', which is '
      || COALESCE(h.state, 'missing')
    FROM idempotency i LEFT JOIN holds h ON h.id = i.hold_id
-   WHERE i.state = 'in_flight' AND (h.state IS NULL OR h.state <> 'pending')`,
+   WHERE i.status IS NULL AND (h.state IS NULL OR h.state <> 'pending')`,
   `SELECT 'I3: entry ' || e.id || ' and its hold ' || h.id || ' tell of another call or time'
    FROM entries e JOIN holds h ON h.id = e.hold_id WHERE e.note <> h.call OR e.created_at <> h.resolved_at`,
   `SELECT 'I7: the record of hold ' || h.id || ' tells of another key, call or time'
    FROM idempotency i JOIN holds h ON h.id = i.hold_id
    WHERE h.idempotency_key IS NULL OR h.idempotency_key <> i.key OR h.call <> i.call OR h.account_id <> i.account_id
-     OR h.mode <> i.mode OR (i.state = 'stored' AND i.created_at <> h.resolved_at)`,
+     OR h.mode <> i.mode OR (i.status IS NOT NULL AND i.created_at <> h.resolved_at)`,
   `SELECT 'I7: pending hold ' || h.id || ' carries an idempotency key that has no record'
    FROM holds h LEFT JOIN idempotency i ON i.hold_id = h.id
    WHERE h.state = 'pending' AND h.idempotency_key IS NOT NULL AND i.hold_id IS NULL`,
