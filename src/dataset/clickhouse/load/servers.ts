@@ -187,7 +187,7 @@ export class LoadServers {
     });
   }
 
-  /** Ends what this load has left running: it would go on writing. A stage that cannot be ended is over a little later. */
+  /** Ends what this load left running, which would go on writing: a stage that cannot be ended is over soon. */
   async endRunning(tries = 300): Promise<void> {
     const query = `KILL QUERY WHERE initial_query_id LIKE '${this.#prefix}%' SYNC`;
     try {
