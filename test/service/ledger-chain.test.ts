@@ -69,7 +69,9 @@ function dump(path: string): string | undefined {
   try {
     const opened = new DatabaseSync(path, { readOnly: true });
     database = opened;
-    const tables = opened.prepare("SELECT name FROM sqlite_schema WHERE CAST(type AS text) = 'table' ORDER BY name").all();
+    const tables = opened
+      .prepare("SELECT name FROM sqlite_schema WHERE CAST(type AS text) = 'table' ORDER BY name")
+      .all();
     const rows = (tables as { name: string }[]).map(({ name }) => {
       return [name, opened.prepare(`SELECT * FROM "${name}"`, { readBigInts: true }).all()];
     });
