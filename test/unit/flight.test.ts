@@ -33,3 +33,25 @@ test("a unit that no cap has room for wakes whoever waits for the page before it
   expect(flight.hasBefore(behind)).toBe(false);
   await next;
 }, 5_000);
+
+test("the first reason to stop counts, and halts what waits", () => {
+  const flight = new Flight();
+  const first = new Error("first");
+  flight.stop(first);
+  flight.stop(new Error("second"));
+  expect(flight.stopped).toBe(true);
+  expect([flight.failure, flight.halt.reason]).toEqual([first, first]);
+});
+
+test("a page that is being written is as alone as it was when it came", () => {
+  const flight = new Flight();
+  const page = { target: 0, perPage: 10, hold: "10", key: "k", at: 0 };
+  const [written, ...others] = [0, 10, 20].map((offset, n) =>
+    flight.add(newUnit({ t: "intent", n, offset, ...page }), false),
+  );
+  if (written === undefined) throw new Error("three");
+  flight.turn(written, "flying");
+  flight.turn(written, "keeping");
+  for (const one of others) flight.turn(one, "flying");
+  expect([written, ...others].map(({ alone }) => alone)).toEqual([true, false, false]);
+});

@@ -154,6 +154,11 @@ describe("the next page", () => {
   const LEAST = { least: 50, behind: 100, accepted: new Set([100]), refused: new Set([25]) };
   const OWN = { least: 1, behind: 100, own: 25, accepted: new Set([25]), refused: new Set<number>() };
   const moving = { ...limits, moving: true };
+  const staked = { ...state({ ...one, from: 875, left: 37 }), sizes: OWN };
+  const choosy = (accepted: number[]): State => ({
+    ...state({ ...one, left: 30 }),
+    sizes: { least: 1, behind: 100, accepted: new Set(accepted), refused: new Set([30]) },
+  });
 
   test.each<[string, State, Limits, unknown]>([
     ["a whole page", state(one), limits, { target: 0, offset: 0, perPage: 100 }],
@@ -230,6 +235,48 @@ describe("the next page", () => {
       { ...moving, busy: new Set([0]) },
       { target: 3, perPage: 100 },
     ],
+    ["the last row of a balance", state(one), { ...limits, covered: 1 }, { perPage: 1 }],
+    ["what is asked for alone once nothing is in flight", state({ ...one, alone: true }), moving, "wait"],
+    [
+      "a first page while a second one is proved",
+      { ...state(one), turns: "unknown" },
+      { ...moving, proving: true },
+      { offset: 0 },
+    ],
+    [
+      "no smaller last page beside another, where all have one size",
+      { ...state({ ...one, from: 875, left: 24 }), sizes: { ...OWN, proven: true } },
+      { ...moving, busy: new Set([0]) },
+      "wait",
+    ],
+    [
+      "a whole one beside it",
+      { ...state({ ...one, from: 875, left: 25 }), sizes: { ...OWN, proven: true } },
+      { ...moving, busy: new Set([0]) },
+      { perPage: 25 },
+    ],
+    [
+      "a drawn page by the last of the balance",
+      state({ ...one, left: 3, page: 5 }),
+      { ...limits, covered: 3 },
+      { most: 3 },
+    ],
+    ["nothing that may cost a whole page", staked, { ...limits, rows: 12, whole: 24 }, "indivisible"],
+    ["a page that is staked, where a cap has room", staked, { ...limits, rows: 12, whole: 25 }, { perPage: 7 }],
+    [
+      "a smaller page where one came",
+      { ...staked, sizes: { ...OWN, proven: true } },
+      { ...limits, rows: 12, whole: 24 },
+      { perPage: 7 },
+    ],
+    [
+      "a first page larger than those behind it",
+      { ...state(one), sizes: { ...LEAST, behind: 50 } },
+      limits,
+      { perPage: 100 },
+    ],
+    ["a size that came, before a larger one", choosy([20, 100]), limits, { perPage: 20 }],
+    ["a size that was not refused, for the end of a target", choosy([]), limits, { perPage: 31, most: 30 }],
   ])("%s", (_, given, within, expected) => {
     const next = nextPage(given, within);
     if (typeof expected === "string") expect(next).toBe(expected);
