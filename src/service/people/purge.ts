@@ -53,7 +53,7 @@ export async function openKept(
     servers,
     hides: async (name) => {
       const { readHiddenPeople } = await import("../../dataset/suppression.ts");
-      return (await readHiddenPeople(folders.suppression)).hidesName(name);
+      return (await readHiddenPeople(folders.suppression)).hides(name);
     },
     close: async () => {
       await store?.close();
