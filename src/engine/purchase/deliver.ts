@@ -9,7 +9,7 @@ import type { Run } from "../runs/run.ts";
 import { companyNotFound, incomplete, newUnreached, notComplete, nothingLookedUp, PAGE_TWICE } from "./failures.ts";
 import type { ExportDeps, ExportOptions } from "./order.ts";
 import type { Quote } from "./quote.ts";
-import { buildReceipt, cameNobody, NOBODY_CAME, pagesTwice, type Receipt, type ReceiptInput } from "./receipt.ts";
+import { buildReceipt, firstPageUntold, pagesTwice, type Receipt, type ReceiptInput } from "./receipt.ts";
 
 /** What was paid and written: the receipt, the quote it was bought by, the run that keeps it. */
 export interface Finished {
@@ -51,7 +51,7 @@ export async function deliver(
   if (shortfall !== null || (options.requireComplete && !receipt.complete)) {
     await run.writeReceipt(receipt);
     await copyReceipt(receipt);
-    if (shortfall === null && cameNobody(run, outcome.missing.untold)) throw incomplete("incomplete", NOBODY_CAME);
+    if (shortfall === null && outcome.missing.untold.length > 0) throw incomplete("incomplete", firstPageUntold(run));
     if (shortfall === null) throw notComplete(receipt, run.rest);
     const { others = [] } = narrowed ?? {};
     throw others.length > 0 && shortfall === narrowed?.shortfall

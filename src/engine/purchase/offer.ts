@@ -217,7 +217,7 @@ export async function checkSame(plan: Plan, account: AccountView, deps: ExportDe
   compare("the service", plan.base_url, now.base_url);
   compare("the account", plan.account_id, now.account_id);
   compare("the key mode", plan.key_mode, now.key_mode);
-  const pages = pagingName({ paging: plan.paging, firstPage: plan.first_page ?? 1 });
+  const pages = pagingName({ paging: plan.paging, firstPage: plan.first_page });
   const count = differences.length;
   compare("the paging", pages, pagingName(client.dialect));
   if (differences.length > 0)

@@ -14,7 +14,7 @@ import type { receipt } from "../../shared/schema/purchase.ts";
 import type { ServiceClient } from "../client/types.ts";
 import type { Distinct } from "../output/distinct.ts";
 import type { Unit } from "../runs/journal.ts";
-import { type Plan, resumeOf, type Target, unreachedGroups } from "../runs/plan.ts";
+import { resumeOf, type Target, unreachedGroups } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
 import type { Narrowed } from "./ownership.ts";
 import type { Quote } from "./quote.ts";
@@ -24,7 +24,9 @@ import type { Doubled } from "./remaining.ts";
 export type Receipt = Of<typeof receipt>;
 
 /** Where nobody told the price, what would bind was a guess. */
-function boundOf({ run: { state }, quote, outcome: { ended, price }, maxCredits }: ReceiptInput): Receipt["bound"] {
+function boundOf({ run: { state }, quote, outcome, maxCredits }: ReceiptInput): Receipt["bound"] {
+  const { ended, price, missing } = outcome;
+  if (missing.untold.length > 0) return "matches";
   if (price === quote.unitPrice || ended !== "limit") return quote.bound;
   if (maxCredits !== undefined && state.settled + state.uncertain + price > maxCredits) return "cap";
   if (state.rows + state.misses < (quote.rowsUncapped ?? Number.POSITIVE_INFINITY)) return "agreed";
@@ -78,7 +80,7 @@ export function buildReceipt(input: ReceiptInput): Receipt {
     balance: creditsOrNull(outcome.balance),
     complete:
       shortfall === null &&
-      !cameNobody(run, outcome.missing.untold) &&
+      outcome.missing.untold.length === 0 &&
       narrowed?.whole !== null &&
       ((outcome.ended === "all" && (isWhole || !isStaff(target))) ||
         (isWhole && state.rows + withheldOf(run) >= quote.rows)),
@@ -103,9 +105,9 @@ function filtersOf(target: Target): Receipt["filters"] {
   return union === undefined && except === undefined ? filters : { union: union ?? [filters], except: except ?? [] };
 }
 
-/** As many rows are missing as the first page has: it may be that the service counts pages from 0. */
-const firstPage = ({ target }: Plan): string =>
-  ` (where it counts pages from 0, the same command with ${target.kind === "search" ? "--paging page0 --with-owned buys the missing ones alone" : "--again --paging page0 gets the first page too"})`;
+/** What gets a first page that was never asked for. @param isCounted whether counts tell who of its people is owned */
+const fromZero = (isCounted: boolean): string =>
+  `where it counts pages from 0, the same command with ${isCounted ? "--paging page0 --with-owned buys the missing ones alone" : "--again --paging page0 gets the first page too"}`;
 
 const NO_CURSOR =
   "no cursor to the next one (in X-Next-Cursor, or as next_cursor, nextCursor or cursor in result, its meta, pagination, paging or page_info)";
@@ -161,9 +163,12 @@ function whyShort({ run, quote, distinct, outcome, maxCredits }: ReceiptInput): 
   }
   const first = [...run.state.units.values()].find(({ settled }) => settled !== undefined);
   const isPage0 = quote.sample === undefined && run.plan.paging === "page" && isFirstPage(first, fewer);
-  const why = isPage0 ? firstPage(run.plan) : run.plan.paging === "cursor" ? `; the last page had ${NO_CURSOR}` : "";
+  const cut = run.plan.paging === "cursor" ? `; the last page had ${NO_CURSOR}` : "";
+  const why = isPage0 ? ` (${fromZero(isCounted)})` : cut;
   const [whole, all] = [rows + fewer, (isCounted && quote.matches) || 0];
-  const what = quote.rows < all && whole < all ? `were asked for, of ${grouped(all)} that it counted` : "it counted";
+  const isTold = !isCounted && [...run.state.units.values()].some(({ settled }) => settled?.total !== undefined);
+  const it = isTold ? "its pages told of" : "it counted";
+  const what = quote.rows < all && whole < all ? `were asked for, of ${grouped(all)} that ${it}` : it;
   return `the service gave ${grouped(rows)} of the ${grouped(whole)} profiles that ${what}${why}`;
 }
 
@@ -209,15 +214,9 @@ interface Untold {
   readonly signal: AbortSignal;
 }
 
-export const NOBODY_CAME =
-  "no profile came, and the service did not say how many there are: where it counts pages from 0, --paging page0 gets the first one; headcount doctor finds out for free";
-
-const mayCountFromZero = ({ plan }: Pick<Run, "plan">): boolean =>
-  plan.target.kind === "employees" && plan.paging === "page" && plan.first_page !== 0;
-
-/** Nothing came that a count could be asked by, and asking for page 0 might be charged. */
-export const cameNobody = (run: Pick<Run, "plan" | "state">, untold: readonly number[]): boolean =>
-  untold.length > 0 && run.state.rows === 0 && mayCountFromZero(run);
+/** Nothing tells what lies before page 1, and asking for page 0 might be charged. */
+export const firstPageUntold = ({ state: { rows } }: Pick<Run, "state">): string =>
+  `${rows === 0 ? "no profile came, and " : ""}nobody said how many there are, nor that page 1 is the first: ${fromZero(false)}; headcount doctor finds out for free, and --paging page says that it is`;
 
 /** Whether so many rows may be a page 0 that was never asked for. @param unit the first that was settled */
 function isFirstPage(unit: Unit | undefined, rows: number): boolean {
@@ -227,18 +226,20 @@ function isFirstPage(unit: Unit | undefined, rows: number): boolean {
 
 /**
  * Rows of a company's first page that were never asked for, because the service counts pages from 0 and nobody said
- * so. One free count of the address in its people's rows tells: a lack of exactly one page. @returns 0: none is known
+ * so. One free count of the address in its people's rows tells: a lack of exactly one page. @returns undefined: untold
  */
-export async function missingFirstPage({ run, untold, addresses, client, signal }: Untold): Promise<number> {
-  if (untold.length === 0 || !mayCountFromZero(run)) return 0;
+export async function missingFirstPage(looking: Untold): Promise<number | undefined> {
+  const { run, untold, addresses, client, signal } = looking;
+  const { paging, first_page: told } = run.plan;
+  if (untold.length === 0 || paging !== "page" || told === 0) return 0;
   const settled = [...run.state.units.values()].filter((unit) => unit.settled !== undefined);
   const target = untold.find((each) => addresses.get(each) !== undefined) ?? -1;
   const address = addresses.get(target);
-  if (address === undefined) return 0;
+  // What is bought is whole without it: that this count fails, too, is no reason to fail.
+  const counted = address && (await client.count({ company_network_url: address }, signal).catch(() => undefined));
+  if (!counted) return told === undefined ? undefined : 0;
   const pages = settled.filter(({ intent }) => intent.target === target);
   const first = pages.find(({ intent }) => intent.offset === 0);
-  // What is bought is whole without it: that this count fails, too, is no reason to fail.
-  const counted = await client.count({ company_network_url: address }, signal).catch(() => undefined);
-  const lacking = (counted?.count ?? 0) - pages.reduce((sum, { settled }) => sum + (settled?.rows ?? 0), 0);
+  const lacking = counted.count - pages.reduce((sum, { settled }) => sum + (settled?.rows ?? 0), 0);
   return isFirstPage(first, lacking) ? lacking : 0;
 }
