@@ -49,7 +49,9 @@ export async function deliver(
     beside(options.receipt, "receipt", `${JSON.stringify(copy, null, 2)}\n`);
   const { shortfall } = receipt;
   if (shortfall !== null || (options.requireComplete && !receipt.complete)) {
-    await run.writeReceipt(receipt);
+    // What an earlier session wrote is the run's own still, and may be replaced by the next one.
+    const before = (await run.receipt()) as Receipt | undefined;
+    await run.writeReceipt({ ...receipt, output: before?.output ?? null });
     await copyReceipt(receipt);
     if (shortfall === null && outcome.missing.untold.length > 0) throw incomplete("incomplete", firstPageUntold(run));
     if (shortfall === null) throw notComplete(receipt, run.rest);

@@ -13,7 +13,7 @@ import type { Of } from "../../shared/schema/build.ts";
 import type { receipt } from "../../shared/schema/purchase.ts";
 import type { ServiceClient } from "../client/types.ts";
 import type { Distinct } from "../output/distinct.ts";
-import type { Unit } from "../runs/journal.ts";
+import { settledUnits, type Unit } from "../runs/journal.ts";
 import { resumeOf, type Target, unreachedGroups } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
 import type { Narrowed } from "./ownership.ts";
@@ -97,7 +97,7 @@ export function buildReceipt(input: ReceiptInput): Receipt {
 const isStaff = (target: Target): boolean => target.kind === "search" && target.staff !== undefined;
 
 const withheldOf = ({ state }: Run): number =>
-  [...state.units.values()].reduce((sum, { settled }) => sum + (settled?.withheld ?? 0), 0);
+  settledUnits(state).reduce((sum, { settled }) => sum + (settled?.withheld ?? 0), 0);
 
 function filtersOf(target: Target): Receipt["filters"] {
   if (target.kind !== "search") return null;
@@ -130,8 +130,10 @@ function whyShort({ run, quote, distinct, outcome, maxCredits }: ReceiptInput): 
   const uncertain = uncertainCap(run, quote, outcome);
   if (uncertain !== null) return uncertain;
   const room = credits(spent + priceOf(own, price));
-  if (fewer > 0 && fewer < own && maxCredits !== undefined && room > maxCredits) {
-    return `${came}: a page came with ${grouped(own)} where more was asked for, and the last one may have as many: --max-credits ${formatCredits(room)} leaves room for it; ${resumeOf(run.plan, "--max-credits", formatCredits(room))} buys the rest`;
+  const left = least === undefined ? fewer : quote.rows - rows - withheldOf(run);
+  if (left > 0 && left < own && maxCredits !== undefined && room > maxCredits) {
+    const [page, what] = isCounted ? ["last", "rest"] : ["next", "next one"];
+    return `${came}: a page came with ${grouped(own)} where more was asked for, and the ${page} one may have as many: --max-credits ${formatCredits(room)} leaves room for it; ${resumeOf(run.plan, "--max-credits", formatCredits(room))} buys the ${what}`;
   }
   if (least !== undefined) {
     const more = credits(spent + priceOf(least, price));
@@ -161,13 +163,12 @@ function whyShort({ run, quote, distinct, outcome, maxCredits }: ReceiptInput): 
   if (behind > 0) {
     return `${came}; the service gives only a part of a large segment, and no filter divides ${grouped(behind)} of its people further: ${unreachedGroups(unreached)}`;
   }
-  const first = [...run.state.units.values()].find(({ settled }) => settled !== undefined);
-  const isPage0 = quote.sample === undefined && run.plan.paging === "page" && isFirstPage(first, fewer);
+  const units = settledUnits(run.state);
+  const isPage0 = quote.sample === undefined && run.plan.paging === "page" && isFirstPage(units[0], fewer);
   const cut = run.plan.paging === "cursor" ? `; the last page had ${NO_CURSOR}` : "";
   const why = isPage0 ? ` (${fromZero(isCounted)})` : cut;
   const [whole, all] = [rows + fewer, (isCounted && quote.matches) || 0];
-  const isTold = !isCounted && [...run.state.units.values()].some(({ settled }) => settled?.total !== undefined);
-  const it = isTold ? "its pages told of" : "it counted";
+  const it = !isCounted && units.some(({ settled }) => settled?.total != null) ? "its pages told of" : "it counted";
   const what = quote.rows < all && whole < all ? `were asked for, of ${grouped(all)} that ${it}` : it;
   return `the service gave ${grouped(rows)} of the ${grouped(whole)} profiles that ${what}${why}`;
 }
@@ -232,13 +233,12 @@ export async function missingFirstPage(looking: Untold): Promise<number | undefi
   const { run, untold, addresses, client, signal } = looking;
   const { paging, first_page: told } = run.plan;
   if (untold.length === 0 || paging !== "page" || told === 0) return 0;
-  const settled = [...run.state.units.values()].filter((unit) => unit.settled !== undefined);
   const target = untold.find((each) => addresses.get(each) !== undefined) ?? -1;
   const address = addresses.get(target);
   // What is bought is whole without it: that this count fails, too, is no reason to fail.
   const counted = address && (await client.count({ company_network_url: address }, signal).catch(() => undefined));
   if (!counted) return told === undefined ? undefined : 0;
-  const pages = settled.filter(({ intent }) => intent.target === target);
+  const pages = settledUnits(run.state).filter(({ intent }) => intent.target === target);
   const first = pages.find(({ intent }) => intent.offset === 0);
   const lacking = counted.count - pages.reduce((sum, { settled }) => sum + (settled?.rows ?? 0), 0);
   return isFirstPage(first, lacking) ? lacking : 0;
