@@ -52,7 +52,7 @@ export interface SettlementParts {
   readonly repeats: Repeats;
 }
 
-export const UNTOLD = "the balance fell with an answer that says it is free";
+export const UNTOLD = "the balance fell with an answer that was lost, or that says it cost less";
 /** A promise to know keys is believed no more in this run. */
 export const FORGOTTEN = "the balance fell again when a lost reply was asked for once more";
 
