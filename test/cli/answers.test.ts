@@ -159,6 +159,14 @@ describe("a first page that nobody asked for", () => {
   });
 });
 
+test("companies of which no address is known: nobody was counted, and no count is told", async () => {
+  const s = await foreignScene({ people: 57 });
+  const argv = ["employees", "a.example", "b.example", "--seniority-level", "vp"];
+  await s.run(...argv, "--max-credits", "50", "-o", "o.csv");
+  const { stdout } = await s.run(...argv, "--dry-run", "--json");
+  expect(JSON.parse(stdout)).toMatchObject({ matches: null, rows: 0 });
+});
+
 describe("what a service writes otherwise", () => {
   const named = (rows: readonly object[]): unknown =>
     rows.map((row) => ({ ...row, name: "Zo\u00eb", email: "z@x.example" }));

@@ -578,6 +578,27 @@ test.each([{ counts: true }, { counts: false }])(
   },
 );
 
+test.each([1, 2])(
+  "a page without a reply (%i) that the cap has no room for: nothing to buy, and the hint names the cap that has",
+  async (first) => {
+    const keyed = { idempotent: true, announcesKeys: true, version: () => "v1" };
+    const { service, run, ids } = await foreignScene({
+      ...{ people: 57, ...keyed },
+      mishap: (call) => (call >= first && call < 30 ? "drop" : undefined),
+    });
+    const buy = ["search", "--country", "x", "-o", "o.csv", "--per-page", "14", "--concurrency", "1", "--yes"];
+    await run(...buy, "--max-wait", "1");
+    service.options.mishap = () => undefined;
+    const kept = (first - 1) * 14;
+    const short = await run("resume", "last", "--yes", "--max-credits", `${kept + 6}`);
+    expect(short.stderr).toMatch(new RegExp(`: ${kept} rows are paid for and not bought again, nothing to buy`));
+    expect(short.stderr).toContain("14 credits may have been charged for replies that were lost");
+    expect([short.code, hinted(short.stderr).at(-1)]).toEqual([5, "57"]);
+    const rest = await run(...hinted(short.stderr));
+    expect([rest.code, service.charged(), ids()], rest.stderr).toEqual([0, 57, service.ids()]);
+  },
+);
+
 test("where nobody is counted, who is owned already changes nothing: the same search and employees again buy within their cap", async () => {
   const { service, run } = await foreignScene({ counts: false, people: 57, maxPerPage: 25, total: "header" });
   const search = ["search", "--department", "Sales", "--max-credits", "100"];

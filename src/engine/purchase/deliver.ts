@@ -87,7 +87,6 @@ function allRefused({ state }: Run): string | undefined {
 }
 
 function theOneMissed({ plan: { target }, state }: Run): CompanyQuery | undefined {
-  const single =
-    target.kind !== "search" && !isForgiving(target) && target.companies.length === 1 && state.misses === 1;
-  return single ? target.companies[0] : undefined;
+  if (target.kind === "search" || isForgiving(target) || state.misses !== 1) return undefined;
+  return target.companies.length === 1 ? target.companies[0] : undefined;
 }

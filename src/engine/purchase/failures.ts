@@ -37,7 +37,7 @@ export const unreadablePage = (problem: unknown, place: string): CliError =>
 export const pageTooLong = (rows: number, perPage: number): CliError =>
   incomplete(
     "page_too_long",
-    `the service answered ${grouped(rows)} profiles to a page of ${grouped(perPage)}; pages can no longer be told apart`,
+    `the service answered ${counted(rows, "profile")} to a page of ${grouped(perPage)}; pages can no longer be told apart`,
   );
 
 export const priceMoved = (used: Credits, rows: number, expected: Credits): CliError =>

@@ -13,7 +13,7 @@ import type { Of } from "../../shared/schema/build.ts";
 import type { receipt } from "../../shared/schema/purchase.ts";
 import type { ServiceClient } from "../client/types.ts";
 import type { Distinct } from "../output/distinct.ts";
-import { settledUnits, type Unit } from "../runs/journal.ts";
+import { pendingUnits, settledUnits, type Unit, unbooked } from "../runs/journal.ts";
 import { resumeOf, type Target, unreachedGroups } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
 import type { Narrowed } from "./ownership.ts";
@@ -118,7 +118,7 @@ function whyShort({ run, quote, distinct, outcome, maxCredits }: ReceiptInput): 
   const spent = credits(run.state.settled + run.state.uncertain);
   const isCounted = run.plan.target.kind === "search" && quote.matches !== null;
   const fewer = Math.max(missing.rows, isCounted ? quote.rows - rows - withheldOf(run) : 0);
-  const came = `${grouped(rows)} of ${grouped(quote.rows)} rows came`;
+  const came = `${grouped(rows)} of ${counted(quote.rows, "row")} came`;
   if (wall !== undefined) {
     return `the service does not go deeper than row ${grouped(wall.depth)} of this segment ("${wall.detail}"): ${came}; split the segment by another filter`;
   }
@@ -141,7 +141,7 @@ function whyShort({ run, quote, distinct, outcome, maxCredits }: ReceiptInput): 
     const fitting = isCap ? `--max-credits ${formatCredits(more)}` : `--limit ${rows + least}`;
     // A run that holds nothing, and may have cost nothing, is removed.
     const on = rows === 0 && spent === 0n ? `the same command with ${fitting}` : resumeOf(run.plan, fitting);
-    return `the service gives no page that is as small as what is left to buy, but ${grouped(least)} rows or more: ${came}; ${on} buys the next one${rows > 0 ? `, --limit ${rows} ends whole without it` : ""}`;
+    return `the service gives no page that is as small as what is left to buy, but ${counted(least, "row")} or more: ${came}; ${on} buys the next one${rows > 0 ? `, --limit ${rows} ends whole without it` : ""}`;
   }
   const isDearer = price > quote.unitPrice && outcome.ended === "limit" && rows < quote.rows;
   // The user's own cap was reached: that is done, and said.
@@ -152,10 +152,10 @@ function whyShort({ run, quote, distinct, outcome, maxCredits }: ReceiptInput): 
   }
   if (missing.unsure > 0) {
     if (quote.matches !== null) return `${came}, the last page whole: how many there are, nobody knows`;
-    return `the service gave a whole page, ${NO_CURSOR}, and no total: whether there are more than the ${grouped(rows)} profiles that came, nobody knows`;
+    return `the service gave a whole page, ${NO_CURSOR}, and no total: whether there are more than the ${counted(rows, "profile")} that came, nobody knows`;
   }
   if (quote.bound === "matches" && missing.newer > 0) {
-    return `the count said ${grouped(quote.rows)} profiles, and since then the pages say ${grouped(quote.rows + missing.newer)}: ${came}; ${resumeOf(run.plan)} prices the other ${grouped(missing.newer)}`;
+    return `the count said ${counted(quote.rows, "profile")}, and since then the pages say ${grouped(quote.rows + missing.newer)}: ${came}; ${resumeOf(run.plan)} prices the other ${grouped(missing.newer)}`;
   }
   if (fewer <= 0) return null;
   const unreached = run.plan.unreached ?? [];
@@ -170,7 +170,7 @@ function whyShort({ run, quote, distinct, outcome, maxCredits }: ReceiptInput): 
   const [whole, all] = [rows + fewer, (isCounted && quote.matches) || 0];
   const it = !isCounted && units.some(({ settled }) => settled?.total != null) ? "its pages told of" : "it counted";
   const what = quote.rows < all && whole < all ? `were asked for, of ${grouped(all)} that ${it}` : it;
-  return `the service gave ${grouped(rows)} of the ${grouped(whole)} profiles that ${what}${why}`;
+  return `the service gave ${grouped(rows)} of the ${counted(whole, "profile")} that ${what}${why}`;
 }
 
 type TwiceInput = Pick<ReceiptInput, "run" | "distinct" | "outcome">;
@@ -192,19 +192,20 @@ function cameTwice({ run, quote, distinct, outcome }: TwiceInput & Pick<ReceiptI
     return `the service gave ${pages === 1 ? "a page" : `${grouped(pages)} pages`} twice${rows}; headcount doctor tells how the service pages, and --paging says it`;
   }
   if (outcome.doubled <= overlap) return null;
-  return `${grouped(outcome.doubled)} of ${grouped(state.rows)} rows came twice and were paid for: ${counted(distinct.distinct, "different profile")} of ${grouped(quote.rows)}`;
+  return `${grouped(outcome.doubled)} of ${counted(state.rows, "row")} came twice and were paid for: ${counted(distinct.distinct, "different profile")} of ${grouped(quote.rows)}`;
 }
 
 function uncertainCap(run: Run, quote: Quote, outcome: Doubled): string | null {
   const { plan, state } = run;
   const wanted = quote.rowsIfNothingLost;
-  if (outcome.ended !== "limit" || state.rows >= wanted || state.uncertain === 0n) return null;
+  const doubt = credits(state.uncertain + unbooked(pendingUnits(state)));
+  if (outcome.ended !== "limit" || state.rows >= wanted || doubt === 0n) return null;
   // A cap below that would leave rows out once more.
   const missing = Math.min((quote.rowsUncapped ?? wanted) - state.rows, run.rest ?? Number.POSITIVE_INFINITY);
   const { least = 1, price } = outcome;
   const whole = priceOf(Math.ceil(missing / least) * least, price);
   const cap = formatCredits(credits(state.settled + state.uncertain + whole));
-  return `${creditsText(state.uncertain)} may have been charged for replies that were lost, failed or said otherwise, and count against the cap: ${grouped(state.rows)} of ${grouped(wanted)} rows came; ${resumeOf(plan, "--max-credits", cap)} buys the other ${grouped(missing)}`;
+  return `${creditsText(doubt)} may have been charged for replies that were lost, failed or said otherwise, and count against the cap: ${grouped(state.rows)} of ${counted(wanted, "row")} came; ${resumeOf(plan, "--max-credits", cap)} buys the other ${grouped(missing)}`;
 }
 
 interface Untold {
