@@ -85,7 +85,7 @@ function rowOf({ status, envelope, detail }: ServiceError): ReturnType<typeof ro
   if (status >= 300 && status < 400) return REDIRECT;
   // The 404 of a company that nobody knows is an answer, and does not come here.
   if (status === 404 || (!envelope && (status < 400 || status === 405))) return NOT_THE_API;
-  if (![400, 409, 413, 415, 422].includes(status)) return ANSWERS[status] ?? FAILED;
+  if (![400, 413, 415, 422].includes(status)) return ANSWERS[status] ?? FAILED;
   const said = detail.join(" ");
   if (/idempotency/i.test(said)) {
     const hint =

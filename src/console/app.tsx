@@ -94,7 +94,7 @@ function Foot() {
   return (
     <div class="foot">
       <p>
-        <b data-testid="balance">{figure(money?.balance ?? 0)}</b> credits
+        <b data-testid="balance">{figure(money?.balance ?? 0)}</b> {money?.balance === 1 ? "credit" : "credits"}
         <br />
         <span class="soft">
           {now.account.name} · {now.role}

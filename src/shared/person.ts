@@ -1,4 +1,5 @@
 import { canonicalAddress, isSlug, normalForm, slugOf } from "./contract/normalise.ts";
+import type { SuppressedName } from "./contract/suppression.ts";
 import { echo, someOf } from "./contract/text.ts";
 import { type CliError, usageError } from "./errors.ts";
 import { isNested, type JsonValue, parseExact, stringifyExact, WRAPPERS } from "./rows/values.ts";
@@ -148,11 +149,9 @@ export class PersonMatcher {
   }
 
   /** As the suppression list takes them. */
-  get words(): readonly { readonly word: string; readonly kind: "id" | "address" }[] {
-    return [
-      ...[...this.#addresses, ...this.#slugs].map((word) => ({ word, kind: "address" as const })),
-      ...[...new Set(this.#anyIds)].map((word) => ({ word, kind: "id" as const })),
-    ];
+  get suppressed(): readonly SuppressedName[] {
+    const ids = [...new Set(this.#anyIds)].map((id) => ({ kind: "id" as const, id }));
+    return [...[...this.#addresses, ...this.#slugs].map((address) => ({ kind: "address" as const, address })), ...ids];
   }
 
   /** Whether a text (a file, a segment, an error) has an address, its last part, an id or the whole name, as words. */

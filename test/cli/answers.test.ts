@@ -116,6 +116,57 @@ describe("how many there are", () => {
   });
 });
 
+describe("a first page that nobody asked for", () => {
+  const pages = { people: 57, maxPerPage: 20 };
+  const commands = [
+    ["search", "--country", "x"],
+    ["employees", "acme.example"],
+  ];
+
+  test.each(commands)(
+    "%s: where nobody says how many there are, nor what the first page is, it is not complete",
+    async (...what) => {
+      const argv = [...what, "--max-credits", "100", "-o", "o.csv"];
+      for (const counts of what[0] === "search" ? [false] : [false, true]) {
+        const s = await foreignScene({ ...pages, counts, firstPage: 0 });
+        const ran = await s.run(...argv, "--receipt", "r.json");
+        expect([ran.code, s.service.charged()], ran.stderr).toEqual([0, 37]);
+        expect(ran.stderr).toContain("warning: nobody said how many there are, nor that page 1 is the first");
+        expect(ran.stderr).not.toContain("stopped at");
+        expect(JSON.parse(s.u.read("r.json"))).toMatchObject({ complete: false, bound: "matches", received: 37 });
+        const [, hint = ""] = /the same command with (--again --paging page0) gets/.exec(ran.stderr) ?? [];
+        const whole = await s.run(...argv, ...hint.split(" "), "--overwrite", "--require-complete");
+        expect([whole.code, s.ids()], whole.stderr).toEqual([0, s.service.ids()]);
+      }
+      const strict = await foreignScene({ ...pages, counts: false, firstPage: 0 });
+      const required = await strict.run(...argv, "--require-complete");
+      expect([required.code, existsSync(strict.u.file("o.csv"))], required.stderr).toEqual([5, false]);
+      const told = await foreignScene({ ...pages, counts: false });
+      const ran = await told.run(...argv, "--require-complete", "--paging", "page");
+      expect([ran.code, told.ids()], ran.stderr).toEqual([0, told.service.ids()]);
+    },
+  );
+
+  test("told by a total where nobody counts: the hint pays for all, and says who told", async () => {
+    const s = await foreignScene({ ...pages, counts: false, firstPage: 0, total: "header" });
+    const argv = ["search", "--country", "x", "--max-credits", "100", "-o", "o.csv"];
+    const ran = await s.run(...argv);
+    expect(ran.code).toBe(5);
+    expect(ran.stderr).toContain("gave 37 of the 57 profiles that its pages told of (where it counts pages from 0");
+    expect(ran.stderr).toContain("--again --paging page0 gets the first page too");
+    expect(await s.run(...argv, "--again", "--paging", "page0")).toMatchObject({ code: 0 });
+    expect(s.ids()).toEqual(s.service.ids());
+  });
+});
+
+test("companies of which no address is known: nobody was counted, and no count is told", async () => {
+  const s = await foreignScene({ people: 57 });
+  const argv = ["employees", "a.example", "b.example", "--seniority-level", "vp"];
+  await s.run(...argv, "--max-credits", "50", "-o", "o.csv");
+  const { stdout } = await s.run(...argv, "--dry-run", "--json");
+  expect(JSON.parse(stdout)).toMatchObject({ matches: null, rows: 0 });
+});
+
 describe("what a service writes otherwise", () => {
   const named = (rows: readonly object[]): unknown =>
     rows.map((row) => ({ ...row, name: "Zo\u00eb", email: "z@x.example" }));

@@ -90,8 +90,8 @@ describe("doctor", () => {
 
   test.each<[readonly string[], { zero?: boolean; max?: number }, object]>([
     [["per_page", "page"], { zero: true, max: 250 }, { paging: "page", firstPage: 0, perPageMax: 250 }],
-    [["per_page", "offset"], {}, { paging: "offset", firstPage: 1, perPageMax: 100 }],
-    [["per_page", "cursor"], {}, { paging: "cursor", firstPage: 1, perPageMax: 100 }],
+    [["per_page", "offset"], {}, { paging: "offset", perPageMax: 100 }],
+    [["per_page", "cursor"], {}, { paging: "cursor", perPageMax: 100 }],
   ])("learns the dialect of a service with %j, and keeps it with the connection", async (fields, more, dialect) => {
     const { server, charged } = await otherService(fields, more);
     const dir = tempDir();

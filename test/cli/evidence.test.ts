@@ -111,7 +111,27 @@ describe("an error that costs credits", () => {
     });
     const ran = await s.run(...SEARCH, "--concurrency", "1");
     expect(ran.stderr).toContain("the balance covers 5 more; going on with smaller pages");
+    expect([ran.code, ran.stderr]).toEqual([4, expect.stringContaining("35 credits more left the balance than")]);
     expect(await spent(s)).toMatchObject({ settled: 25, uncertain: 0, foreign: 35 });
+  });
+
+  test("an answer without content is told as empty, and a conflict is no mistake of whoever typed the command", async () => {
+    const mishap = (status: number) => (call: number) => (call === 2 ? (`${status}-charged` as const) : undefined);
+    const empty = await foreignScene({ people: 60, faultCosts: 3, mishap: mishap(204) });
+    const { stderr } = await empty.run(...SEARCH);
+    expect(stderr).toContain("a reply was lost (the answer 204 is empty): 3 credits may have been charged");
+    const conflict = await foreignScene({ people: 60, mishap: mishap(409) });
+    const ran = await conflict.run(...SEARCH);
+    expect([ran.code, ran.stderr]).toEqual([8, expect.stringContaining("the service answered 409: Oops.")]);
+  });
+
+  test("what replies cost that were lost beside others is not laid to an answer that came and was free", async () => {
+    const s = await foreignScene({
+      ...{ people: 57, delayMs: 30, announcesKeys: true, version: () => "v1" },
+      mishap: (call) => ([3, 4, 6].includes(call) ? "drop" : undefined),
+    });
+    const ran = await s.run(...SEARCH, "--per-page", "5", "--concurrency", "4");
+    expect(ran.stderr).toMatch(/an answer that was lost, or that says it cost less: \d+ credits may have been charged/);
   });
 
   test("a refusal that cost nothing is told as such, also where it does not tell the balance", async () => {

@@ -539,6 +539,66 @@ test.each<Partial<ForeignOptions>>([{ fixedPage: 25 }, { maxPerPage: 25, clamp: 
   },
 );
 
+test.each<Partial<ForeignOptions>>([{ maxPerPage: 10, clamp: true }, { fixedPage: 10 }])(
+  "where nobody is counted and pages have one size (%o), the hint names the cap that goes on",
+  async (pages) => {
+    const { service, run } = await foreignScene({ counts: false, people: 57, ...pages });
+    const ran = await run("search", "--country", "x", "--max-credits", "25", "-o", "o.csv");
+    expect(ran.stderr).toContain("the next one may have as many: --max-credits 30 leaves room for it");
+    expect([ran.code, service.charged()]).toEqual([5, 20]);
+    const more = await run(...hinted(ran.stderr));
+    expect([more.code, service.charged()], more.stderr).toEqual([0, 30]);
+    // The file is the run's own, also after a session that wrote none.
+    const short = await run("resume", "last", "--max-credits", "45");
+    expect([short.code, service.charged()], short.stderr).toEqual([5, 40]);
+    const rest = await run(...hinted(short.stderr));
+    expect([rest.code, service.charged()], rest.stderr).toEqual([0, 50]);
+  },
+);
+
+test.each([{ counts: true }, { counts: false }])(
+  "a job that its cap holds up says so, and goes on with the one that is named: %o",
+  async (counts) => {
+    const { service, u, run } = await foreignScene({ ...counts, people: 57, fixedPage: 10 });
+    const job = { command: "search", filters: { country: "x" }, output: "o.csv" };
+    const write = (max_credits: number) =>
+      writeFileSync(u.file("jobs.json"), JSON.stringify({ jobs: { x: { ...job, max_credits } } }));
+    write(25);
+    const { stderr } = await run("jobs", "run", "x", "--file", "jobs.json", "--json");
+    const [line = ""] = stderr.split("\n").filter((text) => text.startsWith('{"error"'));
+    const { error } = JSON.parse(line) as { error: { hint: string; next: string | null; resumable: boolean } };
+    expect(error).toMatchObject({
+      resumable: false,
+      next: null,
+      hint: expect.stringMatching(/^with "max_credits": 30/),
+    });
+    write(30);
+    const more = await run("jobs", "run", "x", "--file", "jobs.json");
+    expect([more.code, service.charged()], more.stderr).toEqual([0, 30]);
+  },
+);
+
+test.each([1, 2])(
+  "a page without a reply (%i) that the cap has no room for: nothing to buy, and the hint names the cap that has",
+  async (first) => {
+    const keyed = { idempotent: true, announcesKeys: true, version: () => "v1" };
+    const { service, run, ids } = await foreignScene({
+      ...{ people: 57, ...keyed },
+      mishap: (call) => (call >= first && call < 30 ? "drop" : undefined),
+    });
+    const buy = ["search", "--country", "x", "-o", "o.csv", "--per-page", "14", "--concurrency", "1", "--yes"];
+    await run(...buy, "--max-wait", "1");
+    service.options.mishap = () => undefined;
+    const kept = (first - 1) * 14;
+    const short = await run("resume", "last", "--yes", "--max-credits", `${kept + 6}`);
+    expect(short.stderr).toMatch(new RegExp(`: ${kept} rows are paid for and not bought again, nothing to buy`));
+    expect(short.stderr).toContain("14 credits may have been charged for replies that were lost");
+    expect([short.code, hinted(short.stderr).at(-1)]).toEqual([5, "57"]);
+    const rest = await run(...hinted(short.stderr));
+    expect([rest.code, service.charged(), ids()], rest.stderr).toEqual([0, 57, service.ids()]);
+  },
+);
+
 test("where nobody is counted, who is owned already changes nothing: the same search and employees again buy within their cap", async () => {
   const { service, run } = await foreignScene({ counts: false, people: 57, maxPerPage: 25, total: "header" });
   const search = ["search", "--department", "Sales", "--max-credits", "100"];

@@ -298,11 +298,11 @@ describe("at a service of somebody else", () => {
   }
   const DRAW = ["-c", "work", "search", "--country", "x", "-o", "p.csv", "--receipt", "r.json", "--yes", "--seed", "5"];
 
-  test.each<Dialect>([
+  test.each([
     { paging: "page", firstPage: 1 },
     { paging: "page", firstPage: 0 },
     { paging: "offset", firstPage: 1 },
-  ])("%o: the sample costs what it has", async (dialect) => {
+  ] as const)("%o: the sample costs what it has", async (dialect) => {
     const { foreign, u } = await scene({ ...dialect, price: 0.25, total: "header" }, dialect);
     expect(await u.run([...DRAW, "--sample", "30"])).toMatchObject({ code: 0 });
     expect(new Set(idsOf(u)).size).toBe(30);

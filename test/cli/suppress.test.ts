@@ -126,6 +126,29 @@ describe("headcount suppress", () => {
     expect([company.code, company.stderr]).toEqual([2, expect.stringContaining("nothing was spent")]);
   });
 
+  test("nor is who is named by another form of the address than the list has, and check finds them", async () => {
+    const { me, one, other } = await buyer();
+    const last = (address: string): string => address.slice(address.lastIndexOf("/") + 1);
+    const forms = (address: string) => [address, last(address), `https://www.${address}/`];
+    await ok(me, ["suppress", "add", one.network_url, last(other.network_url), "northwind.example"]);
+    for (const who of [one, other].flatMap(({ network_url }) => forms(network_url))) {
+      const { code, stderr } = await me.run(["search", "--network-url", who, "--yes", "--again"]);
+      expect([who, code, stderr]).toEqual([who, 2, expect.stringContaining("nothing was spent")]);
+      expect([who, (await me.run(["suppress", "check", who])).code]).toEqual([who, 0]);
+    }
+    for (const company of ["northwind.example", "mail.northwind.example"]) {
+      const { code, stderr } = await me.run(["employees", company, "--yes"]);
+      expect([company, code, stderr]).toEqual([company, 2, expect.stringContaining("nothing was spent")]);
+      expect((await me.run(["suppress", "check", company])).code).toBe(0);
+    }
+    const elsewhere = `elsewhere.example/in/${last(one.network_url)}`;
+    expect((await me.run(["suppress", "check", elsewhere])).code).toBe(6);
+    await ok(me, ["suppress", "add", elsewhere]);
+    await ok(me, ["suppress", "remove", one.network_url]);
+    expect((await me.run(["suppress", "check", one.network_url])).code).toBe(6);
+    expect((await me.run(["suppress", "check", elsewhere])).code).toBe(0);
+  });
+
   test("nor is who is named in a segment of several, or beside an exception", async () => {
     const { me, one, other, third } = await buyer();
     await ok(me, ["suppress", "add", one.network_url]);
@@ -241,7 +264,7 @@ describe("headcount suppress", () => {
   });
 
   test("whoever is stopped at any step of making the list has named nobody, and the same command again does it", async () => {
-    const names = [{ kind: "id", names: ["id:p1"] }] as const;
+    const names = [{ kind: "id", id: "p1" }] as const;
     const lock = { now: Date.now, sleep: async () => undefined, signal: new AbortController().signal };
     for (let stop = 1, done = false; !done; stop += 1) {
       const folder = join(tempDir(), "suppression");

@@ -195,7 +195,7 @@ describe.skipIf(isLeftOut(hasClickHouseServer))("loading into two shards", { tim
       "only-here.example",
     ];
     await list.add(
-      words.map((word) => suppressedName(word) ?? { kind: "id", names: [] }),
+      words.map((word) => suppressedName(word) ?? { kind: "id" }),
       null,
     );
     const report = await loadFilesInto(servers, given, { datasetDir, suppression });

@@ -26,11 +26,12 @@ const YOUNG_MS = 60_000;
 
 /** Prices an order by free calls alone. @throws CliError */
 export async function quote(draft: Order, world: World, events: Events = {}): Promise<Quotation> {
-  const { order, lookUps } = await addressed(draft, world, events, false);
+  const { order, lookUps, nobody } = await addressed(draft, world, events, false);
   return await purchase(order, world, events, async (deps) => {
     const priced = await quoteExport(order.target, optionsOf(order), deps);
     await tellWhy(order, peopleIn(priced.quote), world, events);
-    const quote = withLookUps(priced.quote, lookUps);
+    // Where no company has an address that is known, nobody was counted.
+    const quote = withLookUps(nobody === true ? { ...priced.quote, matches: null } : priced.quote, lookUps);
     return { ...priced, quote, order: { ...order, target: priced.target }, madeAt: world.now() };
   });
 }
@@ -87,6 +88,7 @@ async function addressed(order: Order, world: World, events: Events, buys: boole
       budgetLeft: budgetLeft && creditsLess(budgetLeft, spent - before),
     },
     lookUps: buys || !isOpen ? undefined : lookUps,
+    nobody: rest.length === queries.length,
   };
 }
 

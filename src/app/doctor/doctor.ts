@@ -258,7 +258,7 @@ function pagingCheck(report: ProbeReport, name: string, used: Dialect): Check {
   const how = isUnsaved ? "set HEADCOUNT_PAGING=" : `headcount connections set ${name} paging=`;
   const using = pagingName(used);
   if (paging !== undefined && (paging !== "page" || firstPage !== undefined)) {
-    const name = pagingName({ paging, firstPage: firstPage ?? 1 });
+    const name = pagingName({ paging, firstPage });
     if (name === using) return service("Paging", "ok", WORDS[name]);
     const saved = isUnsaved ? "; nothing keeps it, as no connection has this address" : "";
     return service("Paging", isUnsaved ? "warn" : "ok", `${WORDS[name]}${saved}`, `${how}${name}`);
@@ -278,7 +278,7 @@ async function saveDialect(name: string, report: ProbeReport, context: Context):
   const perPageMax = report.perPageMax ?? before.dialect?.perPageMax;
   const dialect: Dialect = {
     paging: report.paging ?? before.dialect?.paging ?? "page",
-    firstPage: report.firstPage ?? before.dialect?.firstPage ?? 1,
+    firstPage: report.firstPage ?? before.dialect?.firstPage,
     ...(perPageMax === undefined ? {} : { perPageMax }),
     ...(before.dialect?.maxDepth === undefined ? {} : { maxDepth: before.dialect.maxDepth }),
   };

@@ -91,7 +91,11 @@ export async function runJob(job: Job, file: JobsFile, terms: JobTerms, outside:
         const next = `headcount jobs run ${shellWord(job.name)} --file ${shellWord(file.path)}`;
         const isCommand = failure.hint?.includes(failure.next ?? "\n") === true;
         const hint = isCommand ? `${next} goes on where it stopped, within its max_credits` : failure.hint;
-        throw failure.resumable ? failure.with({ next, hint, resumable: true }) : failure;
+        // What holds it up is what the job itself says: the same job again would buy nothing.
+        const raised = /^headcount resume \S+ .*?(--(?:limit|max-credits) .+)/.exec(failure.next ?? "")?.[1];
+        if (raised === undefined) throw failure.resumable ? failure.with({ next, hint, resumable: true }) : failure;
+        const keys = inKeys(raised.replaceAll(" --", " and --"), job.command);
+        throw failure.with({ next: undefined, hint: `with ${keys} in the job, ${next} goes on where it stopped` });
       } finally {
         await lock.release();
       }

@@ -132,7 +132,7 @@ export class OwnedSegment implements Ownership {
     const [least, usual] = [(await costOf(sight, 1)).calls + beside, await costOf(sight, CALLS_PER_CREDIT)];
     const time = spoken({ ms: countingTime(least, this.#people.account, this.#deps) });
     return usageError(
-      `${grouped(others)} of ${grouped(total)} people ${others === 1 ? "is" : "are"} new, and finding them takes about ${counted(least, "free call")}${time}, more than the ${grouped(this.#bounds.maxCalls)} allowed; nothing was spent`,
+      `${grouped(others)} of ${counted(total, "person", "people")} ${others === 1 ? "is" : "are"} new, and finding them takes about ${counted(least, "free call")}${time}, more than the ${grouped(this.#bounds.maxCalls)} allowed; nothing was spent`,
       `--max-calls ${beside + Math.ceil(usual.calls * 1.5)} allows them; without --new-only all ${grouped(total)} are bought`,
       "too_many_counts",
     );

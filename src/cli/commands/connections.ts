@@ -122,7 +122,7 @@ function dialectBy(words: readonly string[]): (before: Dialect | undefined) => D
     if (paging === "auto" && largest === undefined) return undefined;
     return {
       ...rest,
-      ...(paging === "auto" ? pagingOf("page") : paging),
+      ...(paging === "auto" ? { paging: "page", firstPage: undefined } : paging),
       ...(largest === undefined ? {} : { perPageMax: largest }),
     };
   };

@@ -69,7 +69,7 @@ async function parse(
     keep === undefined ? undefined : (await readKept(await keptInput(store, id), "the table", keep, isLeftOut)).join;
   // "environment" is what a connection is called that variables alone make up.
   const connection = options.connection ?? (saved === "environment" ? undefined : saved);
-  const begun = pagingName({ paging: plan.paging, firstPage: plan.first_page ?? 1 });
+  const begun = pagingName({ paging: plan.paging, firstPage: plan.first_page });
   const paging = selectionOf(options, context).paging ?? begun;
   const flags = { ...options, paging, ...(connection === undefined ? {} : { connection }) };
   return {

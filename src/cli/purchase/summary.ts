@@ -1,5 +1,5 @@
 import type { Finished as Bought } from "../../engine/purchase/deliver.ts";
-import { resumeFor, STOPPED_AT } from "../../engine/purchase/failures.ts";
+import { beyondAnswers, resumeFor, STOPPED_AT } from "../../engine/purchase/failures.ts";
 import type { Quote } from "../../engine/purchase/quote.ts";
 import type { Receipt } from "../../engine/purchase/receipt.ts";
 import { creditsOf } from "../../engine/runs/journal.ts";
@@ -73,12 +73,7 @@ function printNotices(
   printer: Printer,
 ): void {
   const { one, many } = wordingOf(target);
-  if (receipt.foreign_credits > 0) {
-    const amount = counted(receipt.foreign_credits, "credit");
-    printer.note(
-      `notice: ${amount} more left the balance than the answers tell: others spent them, or the service takes more than it says`,
-    );
-  }
+  for (const text of beyondAnswers(creditsOf(receipt.foreign_credits))) printer.note(`notice: ${text}`);
   if (receipt.reused > 0 && receipt.new_only === null) {
     const note = receipt.forgotten === undefined ? "" : `, ${grouped(receipt.forgotten)} of them forgotten since`;
     printer.note(`notice: ${counted(receipt.reused, one, many)} bought before${note}, and not paid for again`);

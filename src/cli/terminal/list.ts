@@ -34,7 +34,7 @@ export async function printList<Row>(
 }
 
 const PAGE = 500;
-const SCREENFUL = 30;
+export const SCREENFUL = 30;
 
 /** Prints a list page after page, however many rows there are; CSV as they come. */
 export async function printPages<Row>(

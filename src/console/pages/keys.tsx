@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useId } from "preact/hooks";
 import type { KeysAnswer } from "../../service/console/account.ts";
 import { ApiError, api } from "../api.ts";
-import { figure } from "../segment.ts";
+import { amount, figure } from "../segment.ts";
 import { may, newKey } from "../state.ts";
 import {
   Alert,
@@ -56,7 +56,7 @@ export function KeysPage() {
             {key.scopes?.join(", ") ?? "everything"}
           </p>
           <p>
-            {figure(key.credits)} {key.credits === 1 ? "credit" : "credits"} spent
+            {amount(key.credits, "credit")} spent
             {key.cap === null ? ", no cap" : `, ${figure(key.cap_left ?? 0)} of its cap of ${figure(key.cap)} left`}
           </p>
           {key.revoked === null && may.value.own ? (

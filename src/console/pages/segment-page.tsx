@@ -52,7 +52,7 @@ function CountCard({ onBuy }: { readonly onBuy: () => void }) {
           )}
         </p>
         <p class="hidden" role="status">
-          {answer === undefined ? "" : `${amount(answer.count, "person", "people")} match`}
+          {answer === undefined ? "" : `${amount(answer.count, "person matches", "people match")}`}
         </p>
         {uncounted.value === undefined ? null : <Void {...uncounted.value} />}
       </div>

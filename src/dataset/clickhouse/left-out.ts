@@ -89,15 +89,12 @@ export class ServedPeople {
     const key = randomBytes(32);
     const entries = names.map((name) => ({ marks: marksOf(key, name), kind: name.kind, at: "", note: null }));
     const list = new Suppression(key, entries);
-    const forms = [...new Set(names.flatMap((name) => name.names))];
-    for (let at = 0; at < forms.length; at += NAMES_AT_ONCE) {
-      const some = forms.slice(at, at + NAMES_AT_ONCE);
-      const of = (kind: string): string[] =>
-        some.filter((form) => form.startsWith(`${kind}:`)).map((form) => form.slice(kind.length + 1));
-      const domains = of("domain");
+    for (let at = 0; at < names.length; at += NAMES_AT_ONCE) {
+      const some = names.slice(at, at + NAMES_AT_ONCE);
+      const domains = [...new Set(some.flatMap(({ domain }) => domain ?? []))];
       const params = {
-        ids: of("id"),
-        slugs: [...of("slug"), ...of("address").map(slugOf)],
+        ids: some.flatMap(({ id }) => id ?? []),
+        slugs: some.flatMap(({ address }) => (address ? slugOf(address) : [])),
         ...Object.fromEntries(domains.map((domain, index) => [`d${index}`, domain])),
       };
       const conditions = [

@@ -4,7 +4,8 @@ import { usageError } from "../../shared/errors.ts";
 /** How a service speaks where the contract is silent; saved per connection (docs/contract.md, Search). */
 export interface Dialect {
   readonly paging: "page" | "offset" | "cursor";
-  readonly firstPage: 0 | 1;
+  /** Where pages are counted from; undefined: nobody told, and it is taken to be 1. */
+  readonly firstPage?: 0 | 1 | undefined;
   /** The largest `per_page` known: learned from `account` or from a 422. */
   readonly perPageMax?: number;
   /** Rows of a page where more are asked for and nothing tells the most: what quotes count on. */
@@ -16,7 +17,7 @@ export interface Dialect {
 /** What replies teach of a service whose account does not tell it. */
 export type ServiceLimits = Pick<Dialect, "pageRows" | "maxDepth">;
 
-export const DEFAULT_DIALECT: Dialect = { paging: "page", firstPage: 1 };
+export const DEFAULT_DIALECT: Dialect = { paging: "page" };
 
 export const PAGINGS = ["page", "page0", "offset", "cursor"] as const;
 export type Paging = (typeof PAGINGS)[number];

@@ -75,12 +75,8 @@ export function unwrap(reply: RawReply, now: number): Unwrapped {
     const json =
       /\bjson\b/i.test(header(reply.headers, "content-type") ?? "") || /^\s*[{[]/.test(body.toString("utf8", 0, 64));
     if (json && status >= 200 && status < 300) {
-      throw new LostReplyError(
-        "the answer is not whole: its JSON ends too soon or is broken",
-        "BROKEN_JSON",
-        true,
-        error,
-      );
+      const why = "the answer is not whole: its JSON ends too soon or is broken";
+      throw new LostReplyError(body.length === 0 ? `the answer ${status} is empty` : why, "BROKEN_JSON", true, error);
     }
     throw errorOf(reply, now, undefined);
   }

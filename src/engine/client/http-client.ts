@@ -194,7 +194,7 @@ function paging(position: PagePosition, dialect: Dialect): Readonly<Record<strin
   if (dialect.paging === "cursor") return cursor === undefined ? {} : { cursor };
   if (dialect.paging === "offset") return { offset };
   if (offset % perPage !== 0) throw new RangeError(`no page of ${perPage} rows begins at row ${offset}`);
-  return { page: offset / perPage + dialect.firstPage };
+  return { page: offset / perPage + (dialect.firstPage ?? 1) };
 }
 
 function toldOf(result: unknown, names: readonly string[]): unknown {

@@ -155,7 +155,7 @@ function dialectOf(value: unknown): Dialect | undefined {
   if (paging !== "page" && paging !== "offset" && paging !== "cursor") return undefined;
   return {
     paging,
-    firstPage: firstPage === 0 ? 0 : 1,
+    ...(firstPage === 0 || firstPage === 1 ? { firstPage } : {}),
     ...(isSize(perPageMax) ? { perPageMax } : {}),
     ...(isSize(pageRows) ? { pageRows } : {}),
     ...(isSize(maxDepth) ? { maxDepth } : {}),

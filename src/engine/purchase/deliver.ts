@@ -9,7 +9,7 @@ import type { Run } from "../runs/run.ts";
 import { companyNotFound, incomplete, newUnreached, notComplete, nothingLookedUp, PAGE_TWICE } from "./failures.ts";
 import type { ExportDeps, ExportOptions } from "./order.ts";
 import type { Quote } from "./quote.ts";
-import { buildReceipt, cameNobody, NOBODY_CAME, pagesTwice, type Receipt, type ReceiptInput } from "./receipt.ts";
+import { buildReceipt, firstPageUntold, pagesTwice, type Receipt, type ReceiptInput } from "./receipt.ts";
 
 /** What was paid and written: the receipt, the quote it was bought by, the run that keeps it. */
 export interface Finished {
@@ -49,9 +49,11 @@ export async function deliver(
     beside(options.receipt, "receipt", `${JSON.stringify(copy, null, 2)}\n`);
   const { shortfall } = receipt;
   if (shortfall !== null || (options.requireComplete && !receipt.complete)) {
-    await run.writeReceipt(receipt);
+    // What an earlier session wrote is the run's own still, and may be replaced by the next one.
+    const before = (await run.receipt()) as Receipt | undefined;
+    await run.writeReceipt({ ...receipt, output: before?.output ?? null });
     await copyReceipt(receipt);
-    if (shortfall === null && cameNobody(run, outcome.missing.untold)) throw incomplete("incomplete", NOBODY_CAME);
+    if (shortfall === null && outcome.missing.untold.length > 0) throw incomplete("incomplete", firstPageUntold(run));
     if (shortfall === null) throw notComplete(receipt, run.rest);
     const { others = [] } = narrowed ?? {};
     throw others.length > 0 && shortfall === narrowed?.shortfall
@@ -85,7 +87,6 @@ function allRefused({ state }: Run): string | undefined {
 }
 
 function theOneMissed({ plan: { target }, state }: Run): CompanyQuery | undefined {
-  const single =
-    target.kind !== "search" && !isForgiving(target) && target.companies.length === 1 && state.misses === 1;
-  return single ? target.companies[0] : undefined;
+  if (target.kind === "search" || isForgiving(target) || state.misses !== 1) return undefined;
+  return target.companies.length === 1 ? target.companies[0] : undefined;
 }

@@ -146,7 +146,9 @@ export async function dividedParts(
   { seller, interrupted, onNotice }: Asking,
   wanted?: (from: number, to: number) => boolean,
 ): Promise<Parts> {
-  onNotice(`the service gives at most ${grouped(wall)} rows of one segment: dividing ${grouped(total)} by free counts`);
+  onNotice(
+    `the service gives at most ${counted(wall, "row")} of one segment: dividing ${grouped(total)} by free counts`,
+  );
   let counts = 0;
   const count = async (filters: Filters): Promise<number> => {
     if (++counts > MAX_COUNTS) {

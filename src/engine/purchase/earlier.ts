@@ -63,7 +63,7 @@ export async function earlierRun(
 
 /** Whether the rows that it lacks can be asked for beside those that it holds. */
 function goesOn({ plan }: RunReader, { seller }: Pick<ExportDeps, "seller">): boolean {
-  const before = pagingName({ paging: plan.paging, firstPage: plan.first_page ?? 1 });
+  const before = pagingName({ paging: plan.paging, firstPage: plan.first_page });
   return plan.draw === undefined && before === pagingName(seller.client.dialect);
 }
 

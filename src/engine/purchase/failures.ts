@@ -37,7 +37,7 @@ export const unreadablePage = (problem: unknown, place: string): CliError =>
 export const pageTooLong = (rows: number, perPage: number): CliError =>
   incomplete(
     "page_too_long",
-    `the service answered ${grouped(rows)} profiles to a page of ${grouped(perPage)}; pages can no longer be told apart`,
+    `the service answered ${counted(rows, "profile")} to a page of ${grouped(perPage)}; pages can no longer be told apart`,
   );
 
 export const priceMoved = (used: Credits, rows: number, expected: Credits): CliError =>
@@ -242,9 +242,13 @@ export function aboveCap({ state: { session, settled, uncertain, rows } }: RunRe
   return `the charge is ${creditsText(credits(spent))}, ${above} more than the ${formatCreditsGrouped(cap)} that were agreed to: ${why}`;
 }
 
+const BEYOND = "more left the balance than the answers tell: others spent them, or the service takes more than it says";
+export const beyondAnswers = (foreign: Credits): string[] =>
+  foreign > 0n ? [`${creditsText(foreign)} ${BEYOND}`] : [];
+
 /** What ended a run early, with where things are and how to go on. @param error as the command line reports it */
 export function ending(error: unknown, run: RunReader, interrupted: boolean): unknown {
-  const { rows, session, settled, uncertain } = run.state;
+  const { rows, session, settled, uncertain, foreign } = run.state;
   const pending = pendingUnits(run.state).length;
   const nothing = rows === 0 && pending === 0 && settled === 0n && uncertain === 0n;
   const wanted = session?.rows ?? run.plan.matches;
@@ -255,7 +259,8 @@ export function ending(error: unknown, run: RunReader, interrupted: boolean): un
   const writes = `headcount runs export ${run.id}`;
   const onAgain =
     run.state.ended?.how === "stale" ? "" : `; going on asks for ${pending === 1 ? "it" : "them"} under the same key`;
-  const open = [aboveCap(run) ?? [], pending > 0 ? `${pages} in flight may be charged${onAgain}` : []].flat();
+  const flying = pending > 0 ? `${pages} in flight may be charged${onAgain}` : [];
+  const open = [aboveCap(run) ?? [], flying, beyondAnswers(foreign)].flat();
   if (interrupted) {
     return new CliError({
       code: "interrupted",

@@ -1,5 +1,5 @@
-import { type Credits, credits, maxCredits, minCredits, ZERO } from "../../shared/contract/money.ts";
-import { byPosition, creditsOf, type Unit } from "../runs/journal.ts";
+import { type Credits, credits, maxCredits, ZERO } from "../../shared/contract/money.ts";
+import { byPosition, creditsOf, type Unit, unbooked } from "../runs/journal.ts";
 
 /** `ready`: intent written; `flying`: asked for; `keeping`: reply being written; `doubt`: it may be charged. */
 export type Phase = "ready" | "flying" | "keeping" | "doubt";
@@ -183,14 +183,9 @@ export class Flight {
   }
 
   get waiting(): { readonly hold: Credits; readonly rows: number } {
-    let hold: bigint = ZERO;
-    let rows = 0;
-    for (const { intent } of [...this.#pending, ...this.#shelved]) {
-      hold += creditsOf(intent.hold);
-      rows += intent.perPage;
-    }
+    const rows = [...this.#pending, ...this.#shelved].reduce((sum, { intent }) => sum + intent.perPage, 0);
+    const hold = this.#pending.reduce((sum, { intent }) => sum + creditsOf(intent.hold), 0n);
     // What is booked of one that is not asked for again is no risk beside that.
-    for (const { intent, uncertain } of this.#shelved) hold -= minCredits(uncertain, creditsOf(intent.hold));
-    return { hold: credits(hold), rows };
+    return { hold: credits(hold + unbooked(this.#shelved)), rows };
   }
 }

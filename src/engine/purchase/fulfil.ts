@@ -13,7 +13,7 @@ import { isPriceKnown, perPageOf, perPageTold, WHOLE_PAGE } from "./offer.ts";
 import type { ExportDeps, ExportOptions, Trade } from "./order.ts";
 import { isNarrowed, narrowing, ownedOutput } from "./owned.ts";
 import { consentedCap, type Quote } from "./quote.ts";
-import { cameNobody, missingFirstPage, NOBODY_CAME } from "./receipt.ts";
+import { firstPageUntold, missingFirstPage } from "./receipt.ts";
 import type { Doubled } from "./remaining.ts";
 import { sourceOf } from "./source.ts";
 
@@ -144,11 +144,11 @@ async function buyPages(
   const doubles = source.doubles?.() ?? "";
   if (doubles !== "") onNotice(`notice: named more than once, and the rest of it bought once: ${doubles}`);
   const { untold, rows } = outcome.missing;
-  const isAll = outcome.ended === "all";
-  if (isAll && !options.requireComplete && cameNobody(run, untold)) deps.onWarning(`warning: ${NOBODY_CAME}`);
   const looking = { run, untold, addresses, client: seller.client, signal: interrupted };
-  const first = isAll ? await missingFirstPage(looking) : 0;
-  const missing = { ...outcome.missing, rows: rows + first };
+  const first = outcome.ended === "all" ? await missingFirstPage(looking) : 0;
+  const isOpen = first === undefined;
+  if (isOpen && !options.requireComplete) deps.onWarning(`warning: ${firstPageUntold(run)}`);
+  const missing = { ...outcome.missing, rows: rows + (first ?? 0), untold: isOpen ? untold : [] };
   return { ...outcome, missing, forgotten, doubled: target.kind === "search" ? distinct.duplicates : doubled };
 }
 

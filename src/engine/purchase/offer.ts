@@ -6,7 +6,7 @@ import { CliError, usageError } from "../../shared/errors.ts";
 import { groupsBy } from "../../shared/groups.ts";
 import { pagingName } from "../client/dialect.ts";
 import type { AccountView } from "../client/types.ts";
-import { creditsOf, pendingUnits, type RunState } from "../runs/journal.ts";
+import { pendingUnits, type RunState } from "../runs/journal.ts";
 import { companiesIn, type Matches, type Plan, peopleAt, type RunIdentity, type Target } from "../runs/plan.ts";
 import { runMismatch } from "./failures.ts";
 import { isSet, joinedOffer, movedBetween, type SearchTarget } from "./joined.ts";
@@ -154,8 +154,7 @@ export function spentOf(state: RunState): Spent {
   const { rows, owned, settled, uncertain } = state;
   const paid = BigInt(rows - owned);
   const price = paid === 0n ? undefined : credits((settled + paid - 1n) / paid);
-  const lost = pendingUnits(state).map(({ intent }) => creditsOf(intent.hold));
-  return { rows, settled, uncertain, lost, price };
+  return { rows, settled, uncertain, lost: pendingUnits(state), price };
 }
 
 export function quoteFor(
@@ -217,7 +216,7 @@ export async function checkSame(plan: Plan, account: AccountView, deps: ExportDe
   compare("the service", plan.base_url, now.base_url);
   compare("the account", plan.account_id, now.account_id);
   compare("the key mode", plan.key_mode, now.key_mode);
-  const pages = pagingName({ paging: plan.paging, firstPage: plan.first_page ?? 1 });
+  const pages = pagingName({ paging: plan.paging, firstPage: plan.first_page });
   const count = differences.length;
   compare("the paging", pages, pagingName(client.dialect));
   if (differences.length > 0)

@@ -18,7 +18,7 @@ import type { Of } from "../../shared/schema/build.ts";
 import type { quoteShape, sample } from "../../shared/schema/purchase.ts";
 import { type DrawnPage, pagesOf, rowsBegun, rowsOf } from "../planning/draw.ts";
 import { limitedMs } from "../planning/question.ts";
-import type { RunState } from "../runs/journal.ts";
+import { creditsOf, type RunState, type Unit, unbooked } from "../runs/journal.ts";
 import { describeTarget, type Matches, type Plan, type Target } from "../runs/plan.ts";
 import type { OwnedShare } from "./ownership.ts";
 import { evenly, requestsFor } from "./paging.ts";
@@ -80,8 +80,8 @@ export interface QuoteInput extends Matches {
   readonly pageRows?: number | undefined;
   readonly perMinute: number | undefined;
   readonly paging: Plan["paging"];
-  /** `lost`: what each page was to cost at most that no reply came to. */
-  readonly spent: Pick<RunState, "rows" | "settled" | "uncertain"> & { readonly lost?: readonly Credits[] };
+  /** `lost`: pages that no reply came to. */
+  readonly spent: Pick<RunState, "rows" | "settled" | "uncertain"> & { readonly lost?: readonly Unit[] };
   readonly parts?: { readonly counts: readonly number[]; readonly of: readonly unknown[] } | undefined;
   /** Parts that will be found, about: nobody knows their sizes yet. */
   readonly pieces?: number | undefined;
@@ -146,10 +146,11 @@ export function makeQuote(input: QuoteInput): Quote {
 /** What earlier sessions paid counts, as does what lost replies may have cost; no part of such a page is asked for. */
 function rowsLeft({ target, spent, price, paging }: QuoteInput, maxCredits: Credits, open: number): number {
   const rest = credits(maxCredits - spent.settled - spent.uncertain);
-  const lost = (spent.lost ?? []).reduce((sum, hold) => sum + (hold > rest ? affordableRows(hold, price) : 0), 0);
+  const shelved = (spent.lost ?? []).filter(({ intent }) => creditsOf(intent.hold) > rest);
+  const lost = shelved.reduce((sum, { intent }) => sum + affordableRows(creditsOf(intent.hold), price), 0);
   const isOne = target.kind === "search" ? target.union === undefined : target.companies.length === 1;
   const behind = paging === "cursor" && isOne && lost > 0 ? 0 : Math.max(0, open - lost);
-  return Math.min(affordableRows(rest, price), behind);
+  return Math.min(affordableRows(credits(rest - unbooked(shelved)), price), behind);
 }
 
 /** The cap that a run is held to, all told: what the user set, and never more than was quoted and agreed to. */
@@ -234,7 +235,7 @@ export function beyondFunds({ balance, capLeft, credits: cost }: Quote) {
 
 export function requireBalance(quote: Quote, target: Target): void {
   const { kept, rows, unitPrice } = quote;
-  if (rows === 0 && quote.total === 0n && quote.bound === "cap") {
+  if (quote.rowsIfNothingLost === 0 && quote.total === 0n && quote.bound === "cap") {
     const one = `one ${target.kind === "enrich" ? "company" : "profile"} costs ${creditsText(unitPrice)},`;
     const [what, fits] =
       quote.sample === undefined

@@ -13,8 +13,8 @@ import type { Of } from "../../shared/schema/build.ts";
 import type { receipt } from "../../shared/schema/purchase.ts";
 import type { ServiceClient } from "../client/types.ts";
 import type { Distinct } from "../output/distinct.ts";
-import type { Unit } from "../runs/journal.ts";
-import { type Plan, resumeOf, type Target, unreachedGroups } from "../runs/plan.ts";
+import { pendingUnits, settledUnits, type Unit, unbooked } from "../runs/journal.ts";
+import { resumeOf, type Target, unreachedGroups } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
 import type { Narrowed } from "./ownership.ts";
 import type { Quote } from "./quote.ts";
@@ -24,7 +24,9 @@ import type { Doubled } from "./remaining.ts";
 export type Receipt = Of<typeof receipt>;
 
 /** Where nobody told the price, what would bind was a guess. */
-function boundOf({ run: { state }, quote, outcome: { ended, price }, maxCredits }: ReceiptInput): Receipt["bound"] {
+function boundOf({ run: { state }, quote, outcome, maxCredits }: ReceiptInput): Receipt["bound"] {
+  const { ended, price, missing } = outcome;
+  if (missing.untold.length > 0) return "matches";
   if (price === quote.unitPrice || ended !== "limit") return quote.bound;
   if (maxCredits !== undefined && state.settled + state.uncertain + price > maxCredits) return "cap";
   if (state.rows + state.misses < (quote.rowsUncapped ?? Number.POSITIVE_INFINITY)) return "agreed";
@@ -78,7 +80,7 @@ export function buildReceipt(input: ReceiptInput): Receipt {
     balance: creditsOrNull(outcome.balance),
     complete:
       shortfall === null &&
-      !cameNobody(run, outcome.missing.untold) &&
+      outcome.missing.untold.length === 0 &&
       narrowed?.whole !== null &&
       ((outcome.ended === "all" && (isWhole || !isStaff(target))) ||
         (isWhole && state.rows + withheldOf(run) >= quote.rows)),
@@ -95,7 +97,7 @@ export function buildReceipt(input: ReceiptInput): Receipt {
 const isStaff = (target: Target): boolean => target.kind === "search" && target.staff !== undefined;
 
 const withheldOf = ({ state }: Run): number =>
-  [...state.units.values()].reduce((sum, { settled }) => sum + (settled?.withheld ?? 0), 0);
+  settledUnits(state).reduce((sum, { settled }) => sum + (settled?.withheld ?? 0), 0);
 
 function filtersOf(target: Target): Receipt["filters"] {
   if (target.kind !== "search") return null;
@@ -103,9 +105,9 @@ function filtersOf(target: Target): Receipt["filters"] {
   return union === undefined && except === undefined ? filters : { union: union ?? [filters], except: except ?? [] };
 }
 
-/** As many rows are missing as the first page has: it may be that the service counts pages from 0. */
-const firstPage = ({ target }: Plan): string =>
-  ` (where it counts pages from 0, the same command with ${target.kind === "search" ? "--paging page0 --with-owned buys the missing ones alone" : "--again --paging page0 gets the first page too"})`;
+/** What gets a first page that was never asked for. @param isCounted whether counts tell who of its people is owned */
+const fromZero = (isCounted: boolean): string =>
+  `where it counts pages from 0, the same command with ${isCounted ? "--paging page0 --with-owned buys the missing ones alone" : "--again --paging page0 gets the first page too"}`;
 
 const NO_CURSOR =
   "no cursor to the next one (in X-Next-Cursor, or as next_cursor, nextCursor or cursor in result, its meta, pagination, paging or page_info)";
@@ -116,7 +118,7 @@ function whyShort({ run, quote, distinct, outcome, maxCredits }: ReceiptInput): 
   const spent = credits(run.state.settled + run.state.uncertain);
   const isCounted = run.plan.target.kind === "search" && quote.matches !== null;
   const fewer = Math.max(missing.rows, isCounted ? quote.rows - rows - withheldOf(run) : 0);
-  const came = `${grouped(rows)} of ${grouped(quote.rows)} rows came`;
+  const came = `${grouped(rows)} of ${counted(quote.rows, "row")} came`;
   if (wall !== undefined) {
     return `the service does not go deeper than row ${grouped(wall.depth)} of this segment ("${wall.detail}"): ${came}; split the segment by another filter`;
   }
@@ -128,8 +130,10 @@ function whyShort({ run, quote, distinct, outcome, maxCredits }: ReceiptInput): 
   const uncertain = uncertainCap(run, quote, outcome);
   if (uncertain !== null) return uncertain;
   const room = credits(spent + priceOf(own, price));
-  if (fewer > 0 && fewer < own && maxCredits !== undefined && room > maxCredits) {
-    return `${came}: a page came with ${grouped(own)} where more was asked for, and the last one may have as many: --max-credits ${formatCredits(room)} leaves room for it; ${resumeOf(run.plan, "--max-credits", formatCredits(room))} buys the rest`;
+  const left = least === undefined ? fewer : quote.rows - rows - withheldOf(run);
+  if (left > 0 && left < own && maxCredits !== undefined && room > maxCredits) {
+    const [page, what] = isCounted ? ["last", "rest"] : ["next", "next one"];
+    return `${came}: a page came with ${grouped(own)} where more was asked for, and the ${page} one may have as many: --max-credits ${formatCredits(room)} leaves room for it; ${resumeOf(run.plan, "--max-credits", formatCredits(room))} buys the ${what}`;
   }
   if (least !== undefined) {
     const more = credits(spent + priceOf(least, price));
@@ -137,7 +141,7 @@ function whyShort({ run, quote, distinct, outcome, maxCredits }: ReceiptInput): 
     const fitting = isCap ? `--max-credits ${formatCredits(more)}` : `--limit ${rows + least}`;
     // A run that holds nothing, and may have cost nothing, is removed.
     const on = rows === 0 && spent === 0n ? `the same command with ${fitting}` : resumeOf(run.plan, fitting);
-    return `the service gives no page that is as small as what is left to buy, but ${grouped(least)} rows or more: ${came}; ${on} buys the next one${rows > 0 ? `, --limit ${rows} ends whole without it` : ""}`;
+    return `the service gives no page that is as small as what is left to buy, but ${counted(least, "row")} or more: ${came}; ${on} buys the next one${rows > 0 ? `, --limit ${rows} ends whole without it` : ""}`;
   }
   const isDearer = price > quote.unitPrice && outcome.ended === "limit" && rows < quote.rows;
   // The user's own cap was reached: that is done, and said.
@@ -148,10 +152,10 @@ function whyShort({ run, quote, distinct, outcome, maxCredits }: ReceiptInput): 
   }
   if (missing.unsure > 0) {
     if (quote.matches !== null) return `${came}, the last page whole: how many there are, nobody knows`;
-    return `the service gave a whole page, ${NO_CURSOR}, and no total: whether there are more than the ${grouped(rows)} profiles that came, nobody knows`;
+    return `the service gave a whole page, ${NO_CURSOR}, and no total: whether there are more than the ${counted(rows, "profile")} that came, nobody knows`;
   }
   if (quote.bound === "matches" && missing.newer > 0) {
-    return `the count said ${grouped(quote.rows)} profiles, and since then the pages say ${grouped(quote.rows + missing.newer)}: ${came}; ${resumeOf(run.plan)} prices the other ${grouped(missing.newer)}`;
+    return `the count said ${counted(quote.rows, "profile")}, and since then the pages say ${grouped(quote.rows + missing.newer)}: ${came}; ${resumeOf(run.plan)} prices the other ${grouped(missing.newer)}`;
   }
   if (fewer <= 0) return null;
   const unreached = run.plan.unreached ?? [];
@@ -159,12 +163,14 @@ function whyShort({ run, quote, distinct, outcome, maxCredits }: ReceiptInput): 
   if (behind > 0) {
     return `${came}; the service gives only a part of a large segment, and no filter divides ${grouped(behind)} of its people further: ${unreachedGroups(unreached)}`;
   }
-  const first = [...run.state.units.values()].find(({ settled }) => settled !== undefined);
-  const isPage0 = quote.sample === undefined && run.plan.paging === "page" && isFirstPage(first, fewer);
-  const why = isPage0 ? firstPage(run.plan) : run.plan.paging === "cursor" ? `; the last page had ${NO_CURSOR}` : "";
+  const units = settledUnits(run.state);
+  const isPage0 = quote.sample === undefined && run.plan.paging === "page" && isFirstPage(units[0], fewer);
+  const cut = run.plan.paging === "cursor" ? `; the last page had ${NO_CURSOR}` : "";
+  const why = isPage0 ? ` (${fromZero(isCounted)})` : cut;
   const [whole, all] = [rows + fewer, (isCounted && quote.matches) || 0];
-  const what = quote.rows < all && whole < all ? `were asked for, of ${grouped(all)} that it counted` : "it counted";
-  return `the service gave ${grouped(rows)} of the ${grouped(whole)} profiles that ${what}${why}`;
+  const it = !isCounted && units.some(({ settled }) => settled?.total != null) ? "its pages told of" : "it counted";
+  const what = quote.rows < all && whole < all ? `were asked for, of ${grouped(all)} that ${it}` : it;
+  return `the service gave ${grouped(rows)} of the ${counted(whole, "profile")} that ${what}${why}`;
 }
 
 type TwiceInput = Pick<ReceiptInput, "run" | "distinct" | "outcome">;
@@ -186,19 +192,20 @@ function cameTwice({ run, quote, distinct, outcome }: TwiceInput & Pick<ReceiptI
     return `the service gave ${pages === 1 ? "a page" : `${grouped(pages)} pages`} twice${rows}; headcount doctor tells how the service pages, and --paging says it`;
   }
   if (outcome.doubled <= overlap) return null;
-  return `${grouped(outcome.doubled)} of ${grouped(state.rows)} rows came twice and were paid for: ${counted(distinct.distinct, "different profile")} of ${grouped(quote.rows)}`;
+  return `${grouped(outcome.doubled)} of ${counted(state.rows, "row")} came twice and were paid for: ${counted(distinct.distinct, "different profile")} of ${grouped(quote.rows)}`;
 }
 
 function uncertainCap(run: Run, quote: Quote, outcome: Doubled): string | null {
   const { plan, state } = run;
   const wanted = quote.rowsIfNothingLost;
-  if (outcome.ended !== "limit" || state.rows >= wanted || state.uncertain === 0n) return null;
+  const doubt = credits(state.uncertain + unbooked(pendingUnits(state)));
+  if (outcome.ended !== "limit" || state.rows >= wanted || doubt === 0n) return null;
   // A cap below that would leave rows out once more.
   const missing = Math.min((quote.rowsUncapped ?? wanted) - state.rows, run.rest ?? Number.POSITIVE_INFINITY);
   const { least = 1, price } = outcome;
   const whole = priceOf(Math.ceil(missing / least) * least, price);
   const cap = formatCredits(credits(state.settled + state.uncertain + whole));
-  return `${creditsText(state.uncertain)} may have been charged for replies that were lost, failed or said otherwise, and count against the cap: ${grouped(state.rows)} of ${grouped(wanted)} rows came; ${resumeOf(plan, "--max-credits", cap)} buys the other ${grouped(missing)}`;
+  return `${creditsText(doubt)} may have been charged for replies that were lost, failed or said otherwise, and count against the cap: ${grouped(state.rows)} of ${counted(wanted, "row")} came; ${resumeOf(plan, "--max-credits", cap)} buys the other ${grouped(missing)}`;
 }
 
 interface Untold {
@@ -209,15 +216,9 @@ interface Untold {
   readonly signal: AbortSignal;
 }
 
-export const NOBODY_CAME =
-  "no profile came, and the service did not say how many there are: where it counts pages from 0, --paging page0 gets the first one; headcount doctor finds out for free";
-
-const mayCountFromZero = ({ plan }: Pick<Run, "plan">): boolean =>
-  plan.target.kind === "employees" && plan.paging === "page" && plan.first_page !== 0;
-
-/** Nothing came that a count could be asked by, and asking for page 0 might be charged. */
-export const cameNobody = (run: Pick<Run, "plan" | "state">, untold: readonly number[]): boolean =>
-  untold.length > 0 && run.state.rows === 0 && mayCountFromZero(run);
+/** Nothing tells what lies before page 1, and asking for page 0 might be charged. */
+export const firstPageUntold = ({ state: { rows } }: Pick<Run, "state">): string =>
+  `${rows === 0 ? "no profile came, and " : ""}nobody said how many there are, nor that page 1 is the first: ${fromZero(false)}; headcount doctor finds out for free, and --paging page says that it is`;
 
 /** Whether so many rows may be a page 0 that was never asked for. @param unit the first that was settled */
 function isFirstPage(unit: Unit | undefined, rows: number): boolean {
@@ -227,18 +228,19 @@ function isFirstPage(unit: Unit | undefined, rows: number): boolean {
 
 /**
  * Rows of a company's first page that were never asked for, because the service counts pages from 0 and nobody said
- * so. One free count of the address in its people's rows tells: a lack of exactly one page. @returns 0: none is known
+ * so. One free count of the address in its people's rows tells: a lack of exactly one page. @returns undefined: untold
  */
-export async function missingFirstPage({ run, untold, addresses, client, signal }: Untold): Promise<number> {
-  if (untold.length === 0 || !mayCountFromZero(run)) return 0;
-  const settled = [...run.state.units.values()].filter((unit) => unit.settled !== undefined);
+export async function missingFirstPage(looking: Untold): Promise<number | undefined> {
+  const { run, untold, addresses, client, signal } = looking;
+  const { paging, first_page: told } = run.plan;
+  if (untold.length === 0 || paging !== "page" || told === 0) return 0;
   const target = untold.find((each) => addresses.get(each) !== undefined) ?? -1;
   const address = addresses.get(target);
-  if (address === undefined) return 0;
-  const pages = settled.filter(({ intent }) => intent.target === target);
-  const first = pages.find(({ intent }) => intent.offset === 0);
   // What is bought is whole without it: that this count fails, too, is no reason to fail.
-  const counted = await client.count({ company_network_url: address }, signal).catch(() => undefined);
-  const lacking = (counted?.count ?? 0) - pages.reduce((sum, { settled }) => sum + (settled?.rows ?? 0), 0);
+  const counted = address && (await client.count({ company_network_url: address }, signal).catch(() => undefined));
+  if (!counted) return told === undefined ? undefined : 0;
+  const pages = settledUnits(run.state).filter(({ intent }) => intent.target === target);
+  const first = pages.find(({ intent }) => intent.offset === 0);
+  const lacking = counted.count - pages.reduce((sum, { settled }) => sum + (settled?.rows ?? 0), 0);
   return isFirstPage(first, lacking) ? lacking : 0;
 }

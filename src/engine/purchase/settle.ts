@@ -9,6 +9,7 @@ import {
   priceOf,
   ZERO,
 } from "../../shared/contract/money.ts";
+import { counted } from "../../shared/contract/text.ts";
 import type { Page } from "../../shared/rows/page.ts";
 import type { RecordKind } from "../../shared/rows/values.ts";
 import type { ServiceError } from "../client/errors.ts";
@@ -52,7 +53,7 @@ export interface SettlementParts {
   readonly repeats: Repeats;
 }
 
-export const UNTOLD = "the balance fell with an answer that says it is free";
+export const UNTOLD = "the balance fell with an answer that was lost, or that says it cost less";
 /** A promise to know keys is believed no more in this run. */
 export const FORGOTTEN = "the balance fell again when a lost reply was asked for once more";
 
@@ -255,7 +256,7 @@ export class Settlement {
     this.#parts.remaining.lowerPerPage(max);
     const { perPage } = this.#parts.remaining;
     await this.#options.run.append({ t: "learned", perPageMax: perPage });
-    this.#options.onNotice?.(`the service refused a larger page; going on with ${perPage} profiles a page`);
+    this.#options.onNotice?.(`the service refused a larger page; going on with ${counted(perPage, "profile")} a page`);
   }
 
   async #settle(unit: Unit, facts: Omit<SettledRecord, "t" | "n" | "at">, body: Buffer | undefined): Promise<void> {

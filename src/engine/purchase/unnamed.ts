@@ -1,5 +1,5 @@
 import { checkFilters } from "../../shared/contract/filters.ts";
-import { type Suppression, suppressedName } from "../../shared/contract/suppression.ts";
+import type { Suppression } from "../../shared/contract/suppression.ts";
 import { counted } from "../../shared/contract/text.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { usageError } from "../../shared/errors.ts";
@@ -34,7 +34,7 @@ export function withoutSuppressed(target: Target, list: Suppression, onNotice: (
   let out = 0;
   const sets = union.flatMap((filters) => {
     const addresses = [filters.network_url ?? []].flat().map(String);
-    const stay = addresses.filter((text) => !isListed(text, "address", list));
+    const stay = addresses.filter((text) => !list.hides({ address: text }));
     out += addresses.length - stay.length;
     if (stay.length === addresses.length) return [filters];
     return stay.length === 0 ? [] : [{ ...filters, network_url: stay }];
@@ -52,11 +52,7 @@ export function withoutSuppressed(target: Target, list: Suppression, onNotice: (
 type Company = Exclude<Target, { kind: "search" }>["companies"][number];
 
 export function isSuppressedCompany({ by, value }: Company, list: Suppression): boolean {
-  if (by !== "domain" && by !== "company_network_url") return false;
-  return isListed(value, by === "domain" ? "domain" : "address", list);
-}
-
-function isListed(text: string, kind: "address" | "domain", list: Suppression): boolean {
-  const name = suppressedName(text, kind);
-  return name !== undefined && list.hidesName(name);
+  return by === "domain"
+    ? list.hides({ domain: value })
+    : by === "company_network_url" && list.hides({ address: value });
 }

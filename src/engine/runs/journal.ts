@@ -373,6 +373,12 @@ export const isBooked = ({ booked, lost }: Unit): boolean => lost.length > booke
 export const byPosition = (a: Unit, b: Unit): number =>
   a.intent.target - b.intent.target || a.intent.offset - b.intent.offset;
 
+/** What pages may have cost, beyond what is booked of them. */
+export function unbooked(units: readonly Unit[]): Credits {
+  const amounts = units.map(({ intent, uncertain }) => [creditsOf(intent.hold), uncertain] as const);
+  return credits(amounts.reduce((sum, [hold, booked]) => sum + hold - minCredits(booked, hold), 0n));
+}
+
 export const settledUnits = (state: RunState): Unit[] =>
   [...state.units.values()].filter((unit) => unit.settled !== undefined).sort(byPosition);
 

@@ -96,7 +96,8 @@ export interface Plan extends RunIdentity, Division {
   /** In the order of the output: see `pagesText` of `planning/draw.ts`. */
   readonly draw?: { readonly seed: number; readonly pages: string };
   readonly paging: Dialect["paging"];
-  readonly first_page?: 0;
+  /** As it was told. */
+  readonly first_page?: 0 | 1;
   readonly view: SavedView;
   readonly per_page: number | null;
   readonly guard?: Guard;

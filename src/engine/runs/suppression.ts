@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import {
+  marksAsked,
   marksOf,
   NOBODY_SUPPRESSED,
   SUPPRESSION_FILES,
@@ -35,7 +36,7 @@ const readList = (folder: string) =>
 export function suppressionList(folder: string, disk: Disk, lock: Pick<LockOptions, "now" | "sleep" | "signal">) {
   async function find(name: SuppressedName): Promise<readonly SuppressedEntry[]> {
     const { key, entries } = await readList(folder);
-    const marks = key === undefined ? [] : marksOf(key, name);
+    const marks = key === undefined ? [] : marksAsked(key, name);
     return entries.filter((entry) => entry.marks.some((mark) => marks.includes(mark)));
   }
 
@@ -46,8 +47,8 @@ export function suppressionList(folder: string, disk: Disk, lock: Pick<LockOptio
       const at = new Date(lock.now()).toISOString();
       const fresh: SuppressedEntry[] = [];
       for (const name of names) {
-        const marks = marksOf(key, name).filter((mark) => !all.has(mark));
-        if (marks.length === 0) continue;
+        const marks = marksOf(key, name);
+        if (marks.every((mark) => all.has(mark))) continue;
         for (const mark of marks) all.add(mark);
         fresh.push({ marks, kind: name.kind, at, note });
       }
@@ -58,7 +59,10 @@ export function suppressionList(folder: string, disk: Disk, lock: Pick<LockOptio
   /** @param marks as they are listed, or their beginnings @returns how many entries went */
   async function remove(names: readonly SuppressedName[], marks: readonly string[]): Promise<number> {
     return change((entries, key) => {
-      const own = new Set(names.flatMap((name) => marksOf(key, name)));
+      // Not by the last part of a whole address, which somebody of another host may have too.
+      const own = new Set(
+        names.flatMap((name) => marksOf(key, name).slice(0, name.kind === "address" ? 1 : undefined)),
+      );
       const goes = (mark: string): boolean => own.has(mark) || marks.some((beginning) => mark.startsWith(beginning));
       const rest = entries.filter((entry) => !entry.marks.some(goes));
       return { entries: rest, changed: entries.length - rest.length };
@@ -69,8 +73,7 @@ export function suppressionList(folder: string, disk: Disk, lock: Pick<LockOptio
     work: (entries: readonly SuppressedEntry[], key: Buffer) => { entries: SuppressedEntry[]; changed: number },
   ): Promise<number> {
     makeFolder(folder);
-    const what = "the suppression list";
-    return await withLock(join(folder, "lock"), { ...lock, what, wait: true }, async () => {
+    return await withLock(join(folder, "lock"), { ...lock, what: "the suppression list", wait: true }, async () => {
       const { key = await makeKey(), entries } = await readList(folder);
       const { entries: after, changed } = work(entries, key);
       if (changed === 0) return 0;

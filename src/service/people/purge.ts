@@ -5,7 +5,7 @@ import type { rebuildDataset } from "../../dataset/build/rebuild.ts";
 import type { ServedPeople } from "../../dataset/clickhouse/left-out.ts";
 import type { PeopleFolders } from "../../dataset/suppression.ts";
 import { canonicalAddress } from "../../shared/contract/normalise.ts";
-import { type RecordNames, type SuppressedName, suppressedName } from "../../shared/contract/suppression.ts";
+import type { RecordNames, SuppressedName } from "../../shared/contract/suppression.ts";
 import { type Identity, identityIn, PersonMatcher, requireOne } from "../../shared/person.ts";
 import { parseExact } from "../../shared/rows/values.ts";
 import type { Store } from "../ledger/ledger.ts";
@@ -53,7 +53,7 @@ export async function openKept(
     servers,
     hides: async (name) => {
       const { readHiddenPeople } = await import("../../dataset/suppression.ts");
-      return (await readHiddenPeople(folders.suppression)).hidesName(name);
+      return (await readHiddenPeople(folders.suppression)).hides(name);
     },
     close: async () => {
       await store?.close();
@@ -65,9 +65,6 @@ export async function openKept(
 /** Ids mean somebody within a dataset: that of live keys, or the invented one of test keys. */
 const LIVE = "live";
 const PAGE_OF_EXPORT = /^console-([0-9a-f]+)-\d+$/;
-
-const namesOf = (person: PersonMatcher): SuppressedName[] =>
-  person.words.flatMap(({ kind, word }) => suppressedName(word, kind) ?? []);
 
 const identityOf = ({ address, id }: RecordNames): Identity => ({
   id: id ?? undefined,
@@ -93,7 +90,7 @@ export async function findInFolder(word: string, places: KeptPeople, setup: Buil
   let replies = 0;
   let exports = new Set<string>();
   for (let pass = 0, fresh = true; fresh; pass++) {
-    const away = (await places.servers?.records(namesOf(person))) ?? [];
+    const away = (await places.servers?.records(person.suppressed)) ?? [];
     const matches = [...(await theirs(currentPeople(places.folders.dataset, setup))), ...(await theirs(away))];
     [records, replies, exports] = [matches.length, 0, new Set()];
     for await (const { key, mode, reply } of places.store?.people.replies() ?? []) {
@@ -150,7 +147,7 @@ export async function purge(
     import("../../dataset/layout.ts"),
   ]);
   const { folders, store } = places;
-  const names = namesOf(person);
+  const names = person.suppressed;
   await suppress(names);
   step?.("listed");
   const removed = await purgeLedger(person, places);

@@ -6,7 +6,7 @@ export type SuppressedKind = (typeof SUPPRESSED_KINDS)[number];
 
 /** Somebody who is left out, without a name: nobody learns who it is from this and without the key. */
 export interface SuppressedEntry {
-  /** Keyed hashes in hexadecimal digits. A bare word has two: it may be an id or the last part of an address. */
+  /** Keyed hashes in hexadecimal digits: several of a bare word, which may be an id, and of a whole address. */
   readonly marks: readonly string[];
   readonly kind: SuppressedKind;
   readonly at: string;
@@ -21,9 +21,9 @@ export interface RecordNames {
   readonly domain?: string | null | undefined;
 }
 
-export interface SuppressedName {
+/** Address and domain in canonical form. */
+export interface SuppressedName extends RecordNames {
   readonly kind: SuppressedKind;
-  readonly names: readonly string[];
 }
 
 /**
@@ -36,27 +36,32 @@ export function suppressedName(text: string, kind?: SuppressedKind): SuppressedN
   if (word === "" || (kind === undefined && !word.includes("/") && /[\s@]/.test(word))) return undefined;
   const type = kind ?? (word.includes("/") ? "address" : /^[^\s@]+\.[^\s@]+$/.test(word) ? "domain" : "id");
   const address = canonicalAddress(word);
-  if (type === "address") return address === undefined ? undefined : { kind: type, names: [addressName(address)] };
+  if (type === "address") return address === undefined ? undefined : { kind: type, address };
   if (type === "domain") {
     const domain = canonicalDomain(word);
-    return domain === undefined ? undefined : { kind: type, names: [`domain:${domain}`] };
+    return domain === undefined ? undefined : { kind: type, domain };
   }
-  const names = [`id:${word}`];
-  if (kind === undefined && address !== undefined && isSlug(address)) names.push(addressName(address));
-  return { kind: type, names };
+  return { kind: type, id: word, address: kind === undefined && address && isSlug(address) ? address : null };
 }
 
-const addressName = (address: string): string => (isSlug(address) ? `slug:${address}` : `address:${address}`);
+/** What an entry holds. The last part of a whole address is marked as that: it hides nobody of another host. */
+export function marksOf(key: Buffer, { id, address, domain }: SuppressedName): string[] {
+  const ofAddress =
+    address && isSlug(address) ? [`slug:${address}`] : [`address:${address}`, `last:${slugOf(address ?? "")}`];
+  const names = [...(id ? [`id:${id}`] : []), ...(address ? ofAddress : []), ...(domain ? [`domain:${domain}`] : [])];
+  return names.map((name) => markOf(key, name));
+}
 
-export const marksOf = (key: Buffer, { names }: SuppressedName): string[] => names.map((name) => markOf(key, name));
+/** An entry that holds one of these means the same person or company, in whichever form it or this has the address. */
+export const marksAsked = (key: Buffer, who: RecordNames): string[] => namesOf(who).map((name) => markOf(key, name));
 
 const markOf = (key: Buffer, name: string): string => createHmac("sha256", key).update(name).digest("hex").slice(0, 32);
 
 function namesOf({ id, address, domain }: RecordNames): string[] {
   const names = id ? [`id:${id}`] : [];
   const canonical = canonicalAddress(address ?? "");
-  if (canonical !== undefined) names.push(`slug:${slugOf(canonical)}`);
-  if (canonical !== undefined && !isSlug(canonical)) names.push(`address:${canonical}`);
+  if (canonical !== undefined)
+    names.push(`slug:${slugOf(canonical)}`, `${isSlug(canonical) ? "last" : "address"}:${canonical}`);
   // A domain stands for what is below it too.
   const labels = canonicalDomain(domain ?? "")?.split(".") ?? [];
   for (let at = 0; at < labels.length - 1; at++) names.push(`domain:${labels.slice(at).join(".")}`);
@@ -92,10 +97,6 @@ export class Suppression {
 
   hides(record: RecordNames): boolean {
     return !this.isEmpty && namesOf(record).some((name) => this.#marks.has(markOf(this.#key, name)));
-  }
-
-  hidesName(name: SuppressedName): boolean {
-    return !this.isEmpty && marksOf(this.#key, name).some((mark) => this.#marks.has(mark));
   }
 }
 

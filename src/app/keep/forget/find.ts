@@ -130,10 +130,9 @@ export async function learn(word: string, everything: Everything, store: RunStor
 }
 
 /** How the suppression list names the one person who has a whole name. @throws CliError as {@link learn} */
-export async function namesOfName(name: string, context: Context): Promise<SuppressedName[]> {
+export async function namesOfName(name: string, context: Context): Promise<readonly SuppressedName[]> {
   const store = openRuns(context);
-  const { words } = await learn(name, await keptOf(stateDir(context), store), store);
-  return words.flatMap(({ word, kind }) => suppressedName(word, kind) ?? []);
+  return (await learn(name, await keptOf(stateDir(context), store), store)).suppressed;
 }
 
 const notOne = (word: string): CliError =>

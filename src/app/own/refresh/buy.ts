@@ -136,7 +136,7 @@ export async function buyLeaves(
   const { received, unit_cost: price, run } = receipt;
   if (!receipt.complete) {
     throw failed.incomplete(
-      `a row costs ${counted(price, "credit")}, which the account did not tell: ${grouped(received)} of ${grouped(matches)} rows came for what was agreed to, and the list stays as it was`,
+      `a row costs ${counted(price, "credit")}, which the account did not tell: ${grouped(received)} of ${counted(matches, "row")} came for what was agreed to, and the list stays as it was`,
       `the same command with a larger --max-credits buys the others: at least ${formatCredits(priceOf(matches - received, creditsOf(price)))}`,
     );
   }

@@ -76,9 +76,8 @@ async function forget({ options, printer, context }: Desk<ForgetOptions>, word: 
   }
   if (options.yes !== true) await agreeToForget(linesOf(traces), printer, context);
   const list = listOf(context);
-  const names = traces.person.words.flatMap(({ word: one, kind }) => suppressedName(one, kind) ?? []);
   // First: from here on nobody sees the person. Then the runs, and last the library, which knows every name.
-  await list.add(names, FORGOTTEN);
+  await list.add(traces.person.suppressed, FORGOTTEN);
   for (const run of traces.runs) await forgetRun(run, traces, { store, disk }, context);
   for (const { job } of traces.histories) await forgetHistory(job, traces.person, disk, context);
   const register = registerOf(context, disk);

@@ -111,7 +111,7 @@ function takeIn({ library, printer }: LibraryDesk<ShelfOptions>, sources: readon
     fresh += importRecords(library, source);
   }
   if (printer.json) printer.document<"owned import">({ files: sources.length, rows, new: fresh });
-  printer.note(`Took in ${counted(rows, "row")}: ${grouped(fresh)} people who were not owned before`);
+  printer.note(`Took in ${counted(rows, "row")}: ${counted(fresh, "person", "people")} not owned before`);
 }
 
 export function registerRebuild(owned: Command, context: Context): void {

@@ -15,7 +15,7 @@ import { counted, grouped } from "../../../shared/contract/text.ts";
 import { ago, timeText } from "../../../shared/numbers.ts";
 import { type Command, type GlobalOptions, sinceMs } from "../../options.ts";
 import type { Documents } from "../../schemas/all.ts";
-import { type ColumnOf, iso, printList } from "../../terminal/list.ts";
+import { type ColumnOf, iso, printList, SCREENFUL } from "../../terminal/list.ts";
 import { atDesk, type Desk, type Printer } from "../../terminal/printer.ts";
 import { register as registerExport } from "./export.ts";
 import { registerPrune, registerRemove } from "./remove.ts";
@@ -42,8 +42,6 @@ interface ListOptions extends GlobalOptions {
   readonly limit?: number;
   readonly since: string;
 }
-
-const SCREENFUL = 30;
 
 export function registerList(runs: Command, context: Context): void {
   runs
