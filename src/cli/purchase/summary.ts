@@ -20,9 +20,10 @@ export function printSummary(bought: Bought, { order, flags }: ParsedPurchase, p
   const short = whole !== undefined && whole > receipt.distinct;
   const most = target.kind === "employees" ? "at most " : "";
   const rows = receipt.distinct - receipt.suppressed;
+  const beside = receipt.reused === 0 ? "" : ` and ${grouped(receipt.reused)} that you own`;
   const what =
     receipt.new_only !== null
-      ? newText(receipt.new_only, receipt.reused)
+      ? `${counted(receipt.new_only.new, "new profile", "new profiles")}${beside}`
       : short
         ? `${grouped(rows)} of ${most}${counted(whole, one, many)}`
         : counted(rows, one, many);
@@ -56,13 +57,15 @@ export function printSummary(bought: Bought, { order, flags }: ParsedPurchase, p
   const stopped = receipt.complete || receipt.received === 0 ? undefined : STOPPED_AT[receipt.bound];
   if (stopped !== undefined && (target.kind !== "enrich" || rest !== undefined)) {
     const isThere = typeof receipt.output?.sha256 === "string" && order.overwrite !== true;
+    const isHeld = receipt.reused >= receipt.received;
     const goesOn =
       receipt.new_only !== null
         ? "the same command with another -o buys the next ones: these are owned by then"
-        : receipt.reused >= receipt.received
+        : isHeld && receipt.bound === "limit"
           ? `the same command with a higher ${stopped}${isThere ? " and --overwrite" : ""} goes on`
           : goingOn(receipt, target, rest, isLimited(quote) ? answers : undefined);
-    printer.note(`notice: stopped at ${stopped}; ${goesOn}`);
+    const what = isHeld && spent === 0n && receipt.bound === "cap" ? "nothing was bought" : `stopped at ${stopped}`;
+    printer.note(`notice: ${what}; ${goesOn}`);
   }
   printNotices(bought, order, printer);
 }
@@ -110,11 +113,6 @@ function printNotices(
       `notice: these are the main columns; headcount runs export ${run} -o FILE writes all of them at 0 credits`,
     );
   }
-}
-
-function newText({ new: fresh }: NonNullable<Receipt["new_only"]>, reused: number): string {
-  const people = counted(fresh, "new profile", "new profiles");
-  return reused === 0 ? people : `${people} and ${grouped(reused)} that you own`;
 }
 
 const isLimited = ({ matches, rowsUncapped = Number.POSITIVE_INFINITY, sample }: Quote): boolean =>

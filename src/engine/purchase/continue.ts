@@ -4,7 +4,7 @@ import { sha256Of } from "../output/paths.ts";
 import { creditsOf } from "../runs/journal.ts";
 import type { Run } from "../runs/run.ts";
 import { agreeTo } from "./consent.ts";
-import { ownedCompanies } from "./earlier.ts";
+import { heldElsewhere, ownedCompanies } from "./earlier.ts";
 import { requireGoing } from "./failures.ts";
 import { quoteFor, spentOf } from "./offer.ts";
 import type { ExportOptions, Trade } from "./order.ts";
@@ -19,9 +19,10 @@ export async function agreeToRest(run: Run, trade: Trade, isNamed: boolean): Pro
   const { target } = plan;
   const { store, account, deps } = trade;
   try {
+    const bounded = { ...trade.options, ...boundsOf(run, trade.options, isNamed) };
     await takeOver(run, await ownedCompanies(store, plan, plan.dataset_version, trade.options, deps), deps.now);
-    const overwrite = await mayReplace(run, trade.options);
-    const options = { ...trade.options, ...boundsOf(run, trade.options, isNamed), overwrite };
+    await takeOver(run, (await heldElsewhere(run, { ...trade, options: bounded })).pages(), deps.now);
+    const options = { ...bounded, overwrite: await mayReplace(run, trade.options) };
     const spent = spentOf(state);
     const priced = (): Quote => ({
       ...quoteFor(target, run.offer, { account, options, deps }, { spent, drawn: drawnOf(plan) }),
