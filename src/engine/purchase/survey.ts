@@ -191,7 +191,7 @@ export async function begin(survey: Survey): Promise<{ run: Run; quote: Quote }>
 
 function planOf({ quote, offer, inquiry: { identity, options, deps } }: Survey, parts: Divided): NewPlan {
   const { paging, firstPage } = deps.seller.client.dialect;
-  const { overwrite, allowEmpty, minRows, maxShrink } = options;
+  const { overwrite, allowEmpty, minRows, maxShrink, requireComplete } = options;
   return {
     command: identity.target.kind,
     ...identity,
@@ -202,7 +202,7 @@ function planOf({ quote, offer, inquiry: { identity, options, deps } }: Survey, 
     ...(paging === "page" && firstPage === 0 ? { first_page: firstPage } : {}),
     view: savedView(options),
     per_page: options.perPage ?? null,
-    guard: { overwrite, allowEmpty, minRows, maxShrink },
+    guard: { overwrite, allowEmpty, minRows, maxShrink, requireComplete },
     misses: options.misses ?? null,
     receipt: options.receipt ?? null,
   };
