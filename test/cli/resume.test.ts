@@ -68,6 +68,18 @@ test("what is proposed after a limit is what the balance pays for", async () => 
   expect(rest.stderr).toContain("the balance pays for none of the other");
 });
 
+test("a limit that was given is lowered by no hint; where all is finished, the run that goes on under a higher one is named", async () => {
+  const small = await startTestService({ people: 2_000, credits: 50 });
+  onTestFinished(() => small.close());
+  const poor = user(small.url, small.key);
+  const some = await poor.run([...SALES, "--limit", "80", "--max-credits", "20", "-o", "a.csv"]);
+  expect(some.stderr).toMatch(/headcount resume \S+ --max-credits 50 buys 30 of the other/);
+  const [id = ""] = runIds(poor);
+  const bare = await poor.run(["resume", "--limit", "90"]);
+  const named = `headcount resume ${id} goes on with the last one that is finished`;
+  expect(bare.stderr).toBe(`Nothing to resume: no run is unfinished; ${named}\n`);
+});
+
 test("more than was agreed to needs consent again; less does not", async () => {
   await stopped("a.csv");
   const before = await charged(service, CREDITS);

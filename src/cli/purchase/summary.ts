@@ -63,7 +63,7 @@ export function printSummary(bought: Bought, { order, flags }: ParsedPurchase, p
         ? "the same command with another -o buys the next ones: these are owned by then"
         : isHeld && receipt.bound === "limit"
           ? `the same command with a higher ${stopped}${isThere ? " and --overwrite" : ""} goes on`
-          : goingOn(receipt, target, rest, isLimited(quote) ? answers : undefined);
+          : goingOn(receipt, target, rest, quote.rowsUncapped);
     const what = isHeld && spent === 0n && receipt.bound === "cap" ? "nothing was bought" : `stopped at ${stopped}`;
     printer.note(`notice: ${what}; ${goesOn}`);
   }
@@ -115,15 +115,13 @@ function printNotices(
   }
 }
 
-const isLimited = ({ matches, rowsUncapped = Number.POSITIVE_INFINITY, sample }: Quote): boolean =>
-  rowsUncapped < (sample?.rows ?? matches ?? Number.POSITIVE_INFINITY);
-
 /** What buys the rest, or as much of it as the balance pays for; of an unknown rest as many rows again. */
-function goingOn(receipt: Receipt, { kind }: Target, rest: number | undefined, limited: number | undefined): string {
+function goingOn(receipt: Receipt, { kind }: Target, rest: number | undefined, most: number | undefined): string {
   const { balance, received, unit_cost: unit } = receipt;
+  const answers = received + receipt.misses;
   const wanted = rest ?? received;
   const more = balance === null ? wanted : Math.min(wanted, affordableRows(creditsOf(balance), creditsOf(unit)));
-  const command = resumeFor(receipt, more, limited === undefined ? undefined : limited + more);
+  const command = resumeFor(receipt, more, answers + more > (most ?? answers + more) ? answers + more : undefined);
   if (rest === undefined)
     return more === 0 ? "the balance pays for no more" : `there may be more: ${command} buys up to ${grouped(more)}`;
   const others = `the other ${grouped(rest)}`;
