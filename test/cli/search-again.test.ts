@@ -228,6 +228,17 @@ test("going on takes what other finished runs hold: the limit's hint after --req
   expect(await charged(service, CREDITS)).toBe(before + 18 + 3);
 });
 
+test("a run knows its file also after a resume that fell short, and a cap below what is spent takes nothing more", async () => {
+  expect(await u.run([...SALES, "--limit", "12", "--yes", "-o", "a.csv"])).toMatchObject({ code: 0 });
+  const resume = (...more: string[]) => u.run(["resume", "last", ...more]);
+  const short = await resume("--limit", "15", "--max-credits", "15", "--require-complete");
+  expect([short.code, short.stderr]).toEqual([5, expect.stringContaining("not complete: 15 of ")]);
+  const lower = await resume("--max-credits", "4", "--limit", "15");
+  expect(lower.code, lower.stderr).toBe(0);
+  expect(lower.stderr).not.toContain("took more than it told");
+  expect(readCsv(u.read("a.csv"))).toHaveLength(15);
+});
+
 test("a cap cuts off nothing that is held, and says not that it stopped what was not bought", async () => {
   const capped = (cap: string) => u.run([...SALES, "--max-credits", cap, "-o", "a.csv", "--overwrite"]);
   await u.run([...SALES, "--limit", "12", "--yes", "-o", "own.csv"]);
