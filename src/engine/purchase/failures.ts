@@ -250,7 +250,9 @@ export function ending(error: unknown, run: RunReader, interrupted: boolean): un
   const { rows, session, settled, uncertain } = run.state;
   const pending = pendingUnits(run.state).length;
   const nothing = rows === 0 && pending === 0 && settled === 0n && uncertain === 0n;
-  const wanted = session?.rows ?? run.plan.matches;
+  const [asked, { matches }] = [session?.rows ?? run.plan.matches, run.offer];
+  const isTold = run.plan.matches === null && matches !== null;
+  const wanted = isTold ? Math.min(matches, asked ?? matches) : asked;
   const of = wanted !== null && rows > wanted ? "" : ` of ${wanted === null ? "?" : grouped(wanted)}`;
   const progress = `${grouped(rows)}${of} rows are paid for and kept in run ${run.id}`;
   const pages = pending === 1 ? "one page" : `${pending} pages`;

@@ -93,7 +93,7 @@ export async function survey(base: Inquiry, open: string | undefined): Promise<S
   const ownership = await deps.ownership?.(account, target);
   const share = await ownership?.look(mostOf(offer), isNarrowed(target), offer);
   const run = open === undefined ? undefined : await store.open(open);
-  const isCounted = run === undefined || target.kind === "search";
+  const isCounted = run === undefined || (target.kind === "search" && offer.matches !== null);
   const there = isNarrowed(target) ? { matches: mostRows(share) } : isCounted ? offer : run.offer;
   const companies = run === undefined ? await ownedCompanies(store, identity, datasetVersion, options, deps) : [];
   const sample = run === undefined ? await drawnSample(base, offer) : undefined;
