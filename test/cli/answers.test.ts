@@ -68,6 +68,27 @@ describe("no answer at all", () => {
 });
 
 describe("how many there are", () => {
+  test.each([
+    ["employees of a domain", EMPLOYEES.slice(0, 2), true],
+    ["a search that nobody counts", SEARCH.slice(0, 3), false],
+  ])("%s: what a page told is the whole, and not the cap", async (_, what, counts) => {
+    const s = await foreignScene({
+      people: 60,
+      counts,
+      total: "header",
+      mishap: (call) => (call > 4 ? "503" : undefined),
+    });
+    const argv = [...what, "--per-page", "10", "--max-credits", "100", "--concurrency", "1", "-o", "o.csv"];
+    const failed = await s.run(...argv);
+    expect(failed).toMatchObject({ code: 8, stderr: expect.stringContaining("40 of 60 rows are paid for") });
+    s.service.options.mishap = () => undefined;
+    const quote = await s.run(...argv, "--dry-run", "--json");
+    expect(JSON.parse(quote.stdout)).toMatchObject({ rows: 60, kept: 40, credits: 20 });
+    const rest = await s.run("resume");
+    expect(rest.stderr).toMatch(/40 rows are paid for and not bought again, 20 to buy for 20 credits/);
+    expect([rest.code, s.ids().length]).toEqual([0, 60]);
+  });
+
   test("an empty page before rows that were counted is not the end, and a resume asks for it again", async () => {
     for (const concurrency of ["1", "4"]) {
       const s = await foreignScene({ people: 60, mishap: (call) => (call === 3 ? "empty" : undefined) });

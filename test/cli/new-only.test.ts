@@ -163,6 +163,16 @@ describe("--new-only", () => {
     expect(idsIn(me, "all.csv")).toEqual(owned);
   });
 
+  test("a run that bought nobody writes the owned again when it is resumed", async () => {
+    const { me } = await owner();
+    const argv = ["search", ...SEGMENT, "--followers-max", "1500", "--with-owned", "--yes", "-o", "all.csv"];
+    expect(await me.run(argv)).toMatchObject({ code: 0 });
+    const before = idsIn(me, "all.csv");
+    const [again, credits] = await spent(() => me.run(["resume", "last"]));
+    expect([again.code, credits], again.stderr).toEqual([0, 0]);
+    expect(idsIn(me, "all.csv")).toEqual(before);
+  });
+
   long("--with-owned writes the whole segment, the owned at 0 credits", async () => {
     const { me, owned } = await owner();
     const [ran, credits] = await spent(() => me.run(["search", ...SEGMENT, "--with-owned", "--yes", "-o", "all.csv"]));

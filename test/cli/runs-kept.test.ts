@@ -193,6 +193,6 @@ test("a run that is stale or whose reader had enough says so, is not resumed by 
     expect((await u.run(["runs", "prune", "0h", "--dry-run"])).stdout).toBe(`${id}\n`);
   }
   // By its name it still goes on, and is no longer what it was.
-  expect(await u.run(["resume", id, "--max-credits", "80"])).toMatchObject({ code: 0 });
+  expect(await u.run(["resume", id, "--max-credits", "900"])).toMatchObject({ code: 0 });
   expect((await u.run(["runs", "--json"])).stdout).toContain('"status":"finished"');
 });

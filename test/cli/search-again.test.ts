@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { expect, test } from "vitest";
 import { charged, readCsv, runIds } from "../support/export.ts";
 import { CREDITS, type Serving, serveUsers } from "../support/serving.ts";
@@ -96,10 +97,10 @@ test("a higher cap pays for the rest alone where nobody counts beforehand, too: 
   expect(await u.run([...employees, "--max-credits", "3", "-o", "a.csv"])).toMatchObject({ code: 0 });
   // Less of it, and then more than there is.
   const less = await u.run([...employees, "--max-credits", "2", "-o", "less.csv"]);
-  expect(less.stderr).toContain(
-    "stopped at --max-credits; the same command with a higher --max-credits and --overwrite goes on",
+  expect(less.stderr).toMatch(
+    /nothing was bought; there may be more: headcount resume \S+ --max-credits 3 buys up to 3/,
   );
-  expect([readCsv(u.read("less.csv")).length, await paid()]).toEqual([2, 3]);
+  expect([readCsv(u.read("less.csv")).length, await paid()]).toEqual([3, 3]);
   for (const name of ["b.csv", "c.csv"]) {
     const ran = await u.run([...employees, "--max-credits", "900", "-o", name]);
     expect(ran.code, ran.stderr).toBe(0);
@@ -126,12 +127,14 @@ test("going on says what is kept and what is to be bought; the hint for consent 
   expect(readCsv(u.read("a.csv")).length).toBe(100);
   await u.run([...SALES, "--again", "--max-credits", "60", "--require-complete", "-o", "b.csv"]);
   const resumed = await u.run(["resume", "--limit", "70"]);
-  // Its own cap of 60 still holds, and no more than that was wanted.
-  expect(resumed.code).toBe(0);
+  // Its own cap of 60 still holds, and so does what was asked for: all of it, or no file.
+  expect([resumed.code, resumed.stderr]).toEqual([5, expect.stringContaining("not complete: 70 of ")]);
   const more = await u.run(["resume", runIds(u).at(-1) ?? "", "--limit", "70", "--max-credits", "70"]);
-  expect(more.code, more.stderr).toBe(0);
+  expect([more.code, existsSync(u.file("b.csv"))]).toEqual([5, false]);
+  expect(await u.run(["runs", "export", "last", "-o", "b.csv"])).toMatchObject({ code: 0 });
   expect(readCsv(u.read("b.csv")).length).toBe(70);
-  expect((await charged(service, CREDITS)) - before).toBe(40 + 70);
+  // The ten behind its own sixty are in the first run.
+  expect((await charged(service, CREDITS)) - before).toBe(40 + 60);
 });
 
 test("a cap bounds no rows that cost none, and a command with --max-credits 0 that an agent is told writes them", async () => {
@@ -198,4 +201,73 @@ test("after somebody was forgotten each door tells how many of the paid rows are
   const { length } = readCsv(u.read("a.csv"));
   expect(refreshed.stderr).toContain(`a.csv: ${length} people, ${length - 17} added, 0 removed`);
   expect(refreshed.stderr).toContain("; 1 suppressed: in no file, 1 of them bought now");
+});
+
+test("going on takes what other finished runs hold: the limit's hint after --require-complete costs nothing where they have it", async () => {
+  const whole = [...SALES, "--yes"];
+  expect(await u.run([...whole, "--limit", "47", "-o", "a.csv"])).toMatchObject({ code: 0 });
+  const before = await charged(service, CREDITS);
+  const held = await u.run([...whole, "--limit", "18", "--require-complete", "-o", "b.csv"]);
+  expect(held.code).toBe(5);
+  const paid = await u.run([...whole, "--again", "--limit", "18", "--require-complete", "-o", "c.csv"]);
+  expect(await charged(service, CREDITS)).toBe(before + 18);
+  // In the middle of a page of the other run, and by no more than the limit.
+  for (const [name, { stderr }] of Object.entries({ b: held, c: paid })) {
+    const [, run = ""] = /headcount resume (\S+) --limit/.exec(stderr) ?? [];
+    const quoted = await u.run([...whole, "--limit", "30", "--dry-run", "--json", "-o", `${name}.csv`]);
+    expect(JSON.parse(quoted.stdout)).toMatchObject({ rows: 30, kept: 30, credits: 0 });
+    expect(await u.run(["resume", run, "--limit", "30"])).toMatchObject({ code: 5 });
+    const fewer = await u.run([...whole, "--limit", "30", "-o", `${name}.csv`]);
+    expect(fewer.code, fewer.stderr).toBe(0);
+    expect(readCsv(u.read(`${name}.csv`))).toEqual(readCsv(u.read("a.csv")).slice(0, 30));
+  }
+  expect(await charged(service, CREDITS)).toBe(before + 18);
+  // What the other does not hold is all that is paid for.
+  const more = await u.run(["resume", "last", "--limit", "50", "--max-credits", "50", "--overwrite"]);
+  expect([more.code, more.stderr]).toEqual([5, expect.stringContaining("50 of 50 rows are paid for")]);
+  expect(await charged(service, CREDITS)).toBe(before + 18 + 3);
+});
+
+test("a run knows its file also after a resume that fell short, and a cap below what is spent takes nothing more", async () => {
+  expect(await u.run([...SALES, "--limit", "12", "--yes", "-o", "a.csv"])).toMatchObject({ code: 0 });
+  const resume = (...more: string[]) => u.run(["resume", "last", ...more]);
+  const short = await resume("--limit", "15", "--max-credits", "15", "--require-complete");
+  expect([short.code, short.stderr]).toEqual([5, expect.stringContaining("not complete: 15 of ")]);
+  const lower = await resume("--max-credits", "4", "--limit", "15");
+  expect(lower.code, lower.stderr).toBe(0);
+  expect(lower.stderr).not.toContain("took more than it told");
+  expect(readCsv(u.read("a.csv"))).toHaveLength(15);
+});
+
+test("a cap cuts off nothing that is held, and says not that it stopped what was not bought", async () => {
+  const capped = (cap: string) => u.run([...SALES, "--max-credits", cap, "-o", "a.csv", "--overwrite"]);
+  await u.run([...SALES, "--limit", "12", "--yes", "-o", "own.csv"]);
+  expect(await capped("22")).toMatchObject({ code: 0 });
+  const rows = () => readCsv(u.read("a.csv")).length;
+  const most = rows();
+  const before = await charged(service, CREDITS);
+  const higher = await capped("15");
+  expect(higher.code, higher.stderr).toBe(0);
+  expect([rows(), (await charged(service, CREDITS)) - before]).toEqual([most, 0]);
+  expect(higher.stderr).not.toContain("stopped at --max-credits");
+  const on = await u.run(hinted(higher.stderr, /nothing was bought; /));
+  expect(on.code, on.stderr).toBe(0);
+  expect(rows()).toBe(most + (await charged(service, CREDITS)) - before);
+});
+
+test("of several companies those that finished runs hold are not paid for again", async () => {
+  expect(await u.run([...SALES, "--limit", "60", "--yes", "-o", "own.csv"])).toMatchObject({ code: 0 });
+  const domains = new Set(readCsv(u.read("own.csv")).flatMap(({ company_domain: domain }) => domain || []));
+  const [one = "", two = ""] = domains;
+  const buy = (file: string, ...of: string[]) => u.run(["employees", ...of, "--max-credits", "900", "-o", file]);
+  const before = await charged(service, CREDITS);
+  for (const [file, of] of Object.entries({ "1.csv": one, "2.csv": two })) {
+    expect(await buy(file, of)).toMatchObject({ code: 0 });
+  }
+  const paid = await charged(service, CREDITS);
+  const both = await buy("3.csv", "nosuch.example", two, one);
+  expect(both.code, both.stderr).toBe(0);
+  expect(both.stderr).toContain("not paid for again");
+  expect(readCsv(u.read("3.csv"))).toEqual([...readCsv(u.read("2.csv")), ...readCsv(u.read("1.csv"))]);
+  expect([await charged(service, CREDITS), paid - before]).toEqual([paid, readCsv(u.read("3.csv")).length]);
 });

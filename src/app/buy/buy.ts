@@ -54,8 +54,9 @@ async function addressed(order: Order, world: World, events: Events, buys: boole
   const { accounts, maxCredits, budgetLeft } = order;
   if (accounts === undefined) return { order };
   const { companies, staffing } = accounts;
-  const target = lookUpsOf(companies);
-  if (target === undefined) return { order };
+  const others = companies.filter(({ by }) => by !== "company_network_url");
+  if (others.length === 0) return { order };
+  const target: LookUps = { kind: "enrich", companies: others, lookUp: true };
   const { wait = false, concurrency = 4, job, budget } = order;
   const lookUp: Order = { target, wait, concurrency, job, budget, maxCredits, budgetLeft };
   const { quote: lookUps, account, continues } = await quote({ ...lookUp, maxCredits: undefined }, world);
@@ -207,12 +208,6 @@ async function explained(thrown: unknown, order: Order, world: World, events: Ev
 }
 
 type LookUps = Target & { readonly kind: "enrich" };
-
-/** What is looked up so as to have the address of each company; undefined where all have one. */
-function lookUpsOf(companies: readonly Prospect[]): LookUps | undefined {
-  const others = companies.filter(({ by }) => by !== "company_network_url");
-  return others.length === 0 ? undefined : { kind: "enrich", companies: others, lookUp: true };
-}
 
 /** The companies with the addresses that paid look-ups tell; of the others in words why none. Free. */
 async function withAddresses(

@@ -84,6 +84,7 @@ function savedOptions({ view, guard, ...plan }: Plan, draft: ExportOptions): Exp
     allowEmpty: draft.allowEmpty || guard?.allowEmpty === true,
     minRows: draft.minRows ?? guard?.minRows,
     maxShrink: draft.maxShrink ?? guard?.maxShrink,
+    requireComplete: draft.requireComplete || guard?.requireComplete === true,
     output: plan.output ?? undefined,
     ...savedForm(view.format),
     fields: view.fields ?? undefined,

@@ -15,10 +15,7 @@ import { keyName } from "../arguments/filter-options.ts";
 import type { Command, GlobalOptions } from "../options.ts";
 import { atDesk, type Desk, type Printer, type TsvValue } from "../terminal/printer.ts";
 
-interface FiltersOptions extends GlobalOptions {
-  readonly prefix?: string;
-  readonly top?: number;
-}
+type FiltersOptions = GlobalOptions & { readonly prefix?: string; readonly top?: number };
 
 export function register(program: Command, context: Context): void {
   program

@@ -49,7 +49,10 @@ async function parse(
   const id = run === undefined ? theUnfinished(runs) : await store.resolve(run);
   if (id === undefined) {
     const closed = runs.find(isResumable);
-    const but = closed === undefined ? "" : `; ${resumeOf(closed.plan)} goes on with one whose reader closed the pipe`;
+    const isMore = (options.limit ?? options.maxCredits) !== undefined;
+    const last = closed ?? (isMore ? runs.find(({ status }) => status === "finished") : undefined);
+    const which = last === closed ? "one whose reader closed the pipe" : "the last one that is finished";
+    const but = last === undefined ? "" : `; ${resumeOf(last.plan)} goes on with ${which}`;
     context.stderr.write(`Nothing to resume: no run is unfinished${but}\n`);
     return undefined;
   }

@@ -6,9 +6,7 @@ import { type JsonValue, stringifyExact } from "../../shared/rows/values.ts";
 import type { Command } from "../options.ts";
 import { addShelfOption, atLibrary, type LibraryDesk, type ShelfOptions } from "./owned/shelf.ts";
 
-export interface SqlOptions extends ShelfOptions {
-  readonly file?: string;
-}
+export type SqlOptions = ShelfOptions & { readonly file?: string };
 
 const MAX_QUERY_BYTES = 1 << 20;
 

@@ -4,9 +4,8 @@ import { type Events, worldOf } from "../../app/buy/order.ts";
 import type { Session } from "../../app/session.ts";
 import { formName } from "../../engine/output/formats.ts";
 import type { Finished as Bought } from "../../engine/purchase/deliver.ts";
-import { type Quote, quoteJson } from "../../engine/purchase/quote.ts";
+import { quoteJson } from "../../engine/purchase/quote.ts";
 import { errorCode } from "../../engine/runs/disk.ts";
-import type { Target } from "../../engine/runs/plan.ts";
 import { type Context, isClosed, written } from "../../shared/context.ts";
 import { formatCreditsGrouped } from "../../shared/contract/money.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
@@ -40,7 +39,8 @@ export async function buy(purchase: ParsedPurchase, context: Context): Promise<v
       if (flags.dryRun === true) {
         const quoted = await quote(order, world, events);
         const { target } = order.accounts === undefined ? order : quoted.order;
-        await printQuote(quoted.quote, target, printer);
+        if (printer.json) printer.document<"search">(quoteJson(quoted.quote, target));
+        else await printer.card(quoteEntries(quoted.quote, target, true), 2);
         return await written(context.stdout);
       }
       const result = run === undefined ? await buyOrder(order, world, events) : await resume(run, order, world, events);
@@ -108,9 +108,4 @@ async function watch(purchase: ParsedPurchase, session: Session, printer: Printe
     },
   };
   return { events, stop: () => progress?.stop() };
-}
-
-async function printQuote(quoted: Quote, target: Target, printer: Printer): Promise<void> {
-  if (printer.json) printer.document<"search">(quoteJson(quoted, target));
-  else await printer.card(quoteEntries(quoted, target, true), 2);
 }

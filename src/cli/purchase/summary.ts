@@ -20,9 +20,10 @@ export function printSummary(bought: Bought, { order, flags }: ParsedPurchase, p
   const short = whole !== undefined && whole > receipt.distinct;
   const most = target.kind === "employees" ? "at most " : "";
   const rows = receipt.distinct - receipt.suppressed;
+  const beside = receipt.reused === 0 ? "" : ` and ${grouped(receipt.reused)} that you own`;
   const what =
     receipt.new_only !== null
-      ? newText(receipt.new_only, receipt.reused)
+      ? `${counted(receipt.new_only.new, "new profile", "new profiles")}${beside}`
       : short
         ? `${grouped(rows)} of ${most}${counted(whole, one, many)}`
         : counted(rows, one, many);
@@ -56,13 +57,15 @@ export function printSummary(bought: Bought, { order, flags }: ParsedPurchase, p
   const stopped = receipt.complete || receipt.received === 0 ? undefined : STOPPED_AT[receipt.bound];
   if (stopped !== undefined && (target.kind !== "enrich" || rest !== undefined)) {
     const isThere = typeof receipt.output?.sha256 === "string" && order.overwrite !== true;
+    const isHeld = receipt.reused >= receipt.received;
     const goesOn =
       receipt.new_only !== null
         ? "the same command with another -o buys the next ones: these are owned by then"
-        : receipt.reused >= receipt.received
+        : isHeld && receipt.bound === "limit"
           ? `the same command with a higher ${stopped}${isThere ? " and --overwrite" : ""} goes on`
-          : goingOn(receipt, target, rest, isLimited(quote) ? answers : undefined);
-    printer.note(`notice: stopped at ${stopped}; ${goesOn}`);
+          : goingOn(receipt, target, rest, quote.rowsUncapped);
+    const what = isHeld && spent === 0n && receipt.bound === "cap" ? "nothing was bought" : `stopped at ${stopped}`;
+    printer.note(`notice: ${what}; ${goesOn}`);
   }
   printNotices(bought, order, printer);
 }
@@ -107,20 +110,13 @@ function printNotices(
   }
 }
 
-function newText({ new: fresh }: NonNullable<Receipt["new_only"]>, reused: number): string {
-  const people = counted(fresh, "new profile", "new profiles");
-  return reused === 0 ? people : `${people} and ${grouped(reused)} that you own`;
-}
-
-const isLimited = ({ matches, rowsUncapped = Number.POSITIVE_INFINITY, sample }: Quote): boolean =>
-  rowsUncapped < (sample?.rows ?? matches ?? Number.POSITIVE_INFINITY);
-
 /** What buys the rest, or as much of it as the balance pays for; of an unknown rest as many rows again. */
-function goingOn(receipt: Receipt, { kind }: Target, rest: number | undefined, limited: number | undefined): string {
+function goingOn(receipt: Receipt, { kind }: Target, rest: number | undefined, most: number | undefined): string {
   const { balance, received, unit_cost: unit } = receipt;
+  const answers = received + receipt.misses;
   const wanted = rest ?? received;
   const more = balance === null ? wanted : Math.min(wanted, affordableRows(creditsOf(balance), creditsOf(unit)));
-  const command = resumeFor(receipt, more, limited === undefined ? undefined : limited + more);
+  const command = resumeFor(receipt, more, answers + more > (most ?? answers + more) ? answers + more : undefined);
   if (rest === undefined)
     return more === 0 ? "the balance pays for no more" : `there may be more: ${command} buys up to ${grouped(more)}`;
   const others = `the other ${grouped(rest)}`;

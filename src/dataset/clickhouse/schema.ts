@@ -1,12 +1,9 @@
 import { NORMAL_COLUMNS, NUMBER_COLUMNS } from "../../shared/contract/conditions.ts";
 import { SORT_KEYS } from "../columns.ts";
+import type { ClickHouseAddress } from "./address.ts";
 import type { ServerDialect } from "./dialect.ts";
 
-export interface Topology {
-  readonly database: string;
-  readonly cluster?: string;
-  readonly replicated: boolean;
-}
+export type Topology = Pick<ClickHouseAddress, "database" | "cluster" | "replicated">;
 
 /** Names of one dataset version's tables. A version is made of letters, digits and underscores only. */
 export function tablesOf(version: string): { readonly people: string; readonly companies: string } {

@@ -45,7 +45,9 @@ function change(dir: string, platform: NodeJS.Platform, edit: (keys: Keys) => Ke
     if (result === undefined) throw new Error("another headcount is changing it");
   } catch (error) {
     if (error instanceof CliError) throw error;
-    removeQuietly(temporary);
+    try {
+      rmSync(temporary, { force: true });
+    } catch {}
     throw problem(
       `the credentials file ${file} cannot be written: ${(error as Error).message}`,
       "make its folder writable, or set HEADCOUNT_CONFIG_DIR to one that is",
@@ -86,12 +88,6 @@ function readAll(dir: string, platform: NodeJS.Platform): Keys {
   } finally {
     closeSync(handle);
   }
-}
-
-function removeQuietly(file: string): void {
-  try {
-    rmSync(file, { force: true });
-  } catch {}
 }
 
 const problem = (message: string, hint: string, cause?: unknown): CliError =>

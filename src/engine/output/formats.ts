@@ -60,9 +60,7 @@ interface PagedFormat extends FormatSpec {
 /** @param extra whether columns that come too late get one of their own (CSV) */
 type MakeView = (rendering: Rendering, extra: boolean) => View;
 
-interface LateFormat extends FormatSpec {
-  readonly whole: () => Promise<WholeFormat>;
-}
+type LateFormat = FormatSpec & { readonly whole: () => Promise<WholeFormat> };
 
 const storedForms = () => import("./stored.ts");
 

@@ -12,6 +12,7 @@ export interface DescentInput {
   /** Free calls that saving one credit may take; 0 divides nothing. */
   readonly callsPerCredit: number;
   readonly maxCalls: number;
+  /** Owned people who may be bought again with new ones. */
   readonly maxWaste: number;
   readonly maxRows: number;
 }
@@ -58,9 +59,7 @@ interface Division {
   readonly why: string;
 }
 
-interface SearchLeaf extends Stuck {
-  readonly isLast: boolean;
-}
+type SearchLeaf = Stuck & { readonly isLast: boolean };
 
 const wasteOf = ({ node, count }: Stuck): number => node.count - count;
 const sumOf = (leaves: readonly Stuck[]): number => leaves.reduce((sum, leaf) => sum + wasteOf(leaf), 0);

@@ -1,14 +1,8 @@
-import { type Descent, descend } from "./descent.ts";
+import { type Descent, type DescentInput, descend } from "./descent.ts";
 import { namesHold, type Presence } from "./presence.ts";
 import type { Counts, SegmentMember } from "./question.ts";
 
-export interface Allowed {
-  /** Free calls that saving one credit may take; 0: nobody is looked for. */
-  readonly callsPerCredit: number;
-  readonly maxCalls: number;
-  readonly maxRows: number;
-  /** Owned people who may be bought again with new ones. */
-  readonly maxWaste: number;
+export interface Allowed extends Pick<DescentInput, "callsPerCredit" | "maxCalls" | "maxRows" | "maxWaste"> {
   /** Up to this share of the owned, and half of the waste, is bought again under another name. */
   readonly maxRenamed: number;
 }

@@ -1,17 +1,17 @@
 import { creditsText } from "../../shared/contract/money.ts";
 import { grouped } from "../../shared/contract/text.ts";
 import { sha256Of } from "../output/paths.ts";
+import { registerIn } from "../output/register.ts";
 import { creditsOf } from "../runs/journal.ts";
 import type { Run } from "../runs/run.ts";
 import { agreeTo } from "./consent.ts";
-import { ownedCompanies } from "./earlier.ts";
+import { heldElsewhere, ownedCompanies } from "./earlier.ts";
 import { requireGoing } from "./failures.ts";
 import { quoteFor, spentOf } from "./offer.ts";
-import type { ExportOptions, Trade } from "./order.ts";
-import { isNarrowed, takeOver, widen } from "./owned.ts";
+import type { Trade } from "./order.ts";
+import { isNarrowed, takeOver, widen, withOwned } from "./owned.ts";
 import { requireFree } from "./places.ts";
 import { consentedCap, drawnOf, type Quote } from "./quote.ts";
-import type { Receipt } from "./receipt.ts";
 
 /** Closes the run where it is refused. @param isNamed asked for by its id: its limit, cap and consent hold on */
 export async function agreeToRest(run: Run, trade: Trade, isNamed: boolean): Promise<[Quote, Trade]> {
@@ -19,9 +19,13 @@ export async function agreeToRest(run: Run, trade: Trade, isNamed: boolean): Pro
   const { target } = plan;
   const { store, account, deps } = trade;
   try {
+    const before = isNamed ? state.session : undefined;
+    const cap = before?.maxCredits == null ? undefined : creditsOf(before.maxCredits);
+    const { limit = before?.limit ?? undefined, maxCredits = cap } = trade.options;
+    const bounded = { ...trade.options, limit, maxCredits };
     await takeOver(run, await ownedCompanies(store, plan, plan.dataset_version, trade.options, deps), deps.now);
-    const overwrite = await mayReplace(run, trade.options);
-    const options = { ...trade.options, ...boundsOf(run, trade.options, isNamed), overwrite };
+    await takeOver(run, (await heldElsewhere(run, { ...trade, options: bounded })).pages(), deps.now);
+    const options = { ...bounded, overwrite: await mayReplace(run, trade) };
     const spent = spentOf(state);
     const priced = (): Quote => ({
       ...quoteFor(target, run.offer, { account, options, deps }, { spent, drawn: drawnOf(plan) }),
@@ -34,7 +38,8 @@ export async function agreeToRest(run: Run, trade: Trade, isNamed: boolean): Pro
     const share = await ownership?.look(quote.matches ?? 0, false, plan);
     // Lost replies may have eaten into what was agreed to for the run.
     const isWithin = isNamed && consentedCap(quote, state, options.maxCredits) <= creditsOf(state.session?.cap);
-    const rows = options.join?.rows.length ?? quote.rows;
+    // How many are owned beside them is found out at the end.
+    const rows = options.join?.rows.length ?? (withOwned(plan) ? Number.POSITIVE_INFINITY : quote.rows);
     const seen = { ...quote, share: share && { ...share, divide: undefined } };
     await agreeTo(seen, { target, options, deps }, { rows, said: [continuing(run, quote, isNamed)], isWithin });
     return [(await widen(run, quote, trade)) ? priced() : quote, { ...trade, options }];
@@ -44,25 +49,16 @@ export async function agreeToRest(run: Run, trade: Trade, isNamed: boolean): Pro
   }
 }
 
-function boundsOf({ state: { session } }: Run, { limit, maxCredits }: ExportOptions, inherits: boolean) {
-  const cap = inherits && session?.maxCredits != null ? creditsOf(session.maxCredits) : undefined;
-  return { limit: limit ?? (inherits ? (session?.limit ?? undefined) : undefined), maxCredits: maxCredits ?? cap };
-}
-
 /** @throws CliError exit 5 where files are in the way that the run did not write and may not replace */
-async function mayReplace(run: Run, options: ExportOptions): Promise<boolean> {
-  const { plan } = run;
+async function mayReplace({ id, plan }: Run, { options, deps }: Trade): Promise<boolean> {
   const overwrite = options.overwrite || plan.guard?.overwrite === true;
-  const isOwn = options.output !== undefined && (await isOwnOutput(run, options.output));
+  const { stateDir, disk, now } = deps;
+  const sha256 = options.output === undefined ? undefined : await sha256Of(options.output);
+  const entries = sha256 === undefined ? [] : await registerIn(stateDir, disk, now).entries();
+  const isOwn = entries.some((file) => file.path === options.output && file.by === id && file.sha256[0] === sha256);
   const own = [isOwn ? options.output : undefined, plan.receipt, plan.misses];
   await requireFree({ ...options, overwrite }, own);
   return overwrite || isOwn;
-}
-
-async function isOwnOutput(run: Run, output: string): Promise<boolean> {
-  const receipt = (await run.receipt()) as Partial<Receipt> | undefined;
-  const expected = receipt?.output?.sha256;
-  return typeof expected === "string" && expected === (await sha256Of(output));
 }
 
 function continuing({ id }: Run, { rows, kept, credits }: Quote, isNamed: boolean): string {

@@ -3,27 +3,49 @@ import { Page } from "../../shared/rows/page.ts";
 import type { RecordKind } from "../../shared/rows/values.ts";
 import { pagingName } from "../client/dialect.ts";
 import { kindOf } from "../output/distinct.ts";
-import { pendingUnits, type Unit } from "../runs/journal.ts";
-import { companyKey, isForgiving, type Plan, type RunIdentity, targetText } from "../runs/plan.ts";
+import { pendingUnits, settledUnits, type Unit } from "../runs/journal.ts";
+import { companyKey, isForgiving, type Plan, type RunIdentity, type Target, targetText } from "../runs/plan.ts";
 import type { RunReader } from "../runs/reader.ts";
 import type { RunStore } from "../runs/run-store.ts";
-import type { ExportDeps, ExportOptions, Inquiry } from "./order.ts";
+import type { ExportDeps, ExportOptions, Inquiry, Trade } from "./order.ts";
 import type { OwnedPage } from "./ownership.ts";
+import type { Range } from "./paging.ts";
 import type { Quote } from "./quote.ts";
 import type { Receipt } from "./receipt.ts";
+
+export type Divided = Pick<
+  Plan,
+  "matches" | "counts" | "parts" | "spans" | "overlap" | "unreached" | "draw" | "digests"
+>;
 
 /** Runs that are looked through. */
 const LOOKS = 300;
 
-/** A finished run with the same people of the same dataset: what it holds is written, and not paid for again. */
+/** Finished runs with the same people of the same dataset: what they hold is written, and not paid for again. */
 export interface Reuse {
+  /** That has most of them. */
   readonly run: string;
   readonly rows: number;
+  /** Whether no more is to be bought. */
+  readonly isWhole: boolean;
   readonly text: string;
-  /** What it was divided into, as offsets are within its parts. */
-  readonly plan: Plan;
+  /** What a search was divided into, as offsets are within its parts. */
+  readonly division: Omit<Divided, "matches"> | undefined;
   readonly pages: () => AsyncIterable<OwnedPage>;
 }
+
+/** What a finished run holds of a search, or of one of several companies, behind the rows that are there. */
+interface Stock {
+  readonly run: RunReader;
+  readonly rows: number;
+  /** Which of the targets that are wanted one of its own is; undefined: none that is taken from it. */
+  readonly placeOf: (target: number) => number | undefined;
+}
+
+const rowsIn = (stocks: Iterable<Stock>): number => [...stocks].reduce((sum, { rows }) => sum + rows, 0);
+
+const isListed = (target: Target): boolean =>
+  target.kind === "enrich" || (target.kind === "search" && (target.list ?? target.owned) !== undefined);
 
 export async function earlierRun(
   { store, identity, options, deps }: Pick<Inquiry, "store" | "identity" | "options" | "deps">,
@@ -31,21 +53,23 @@ export async function earlierRun(
   quote: Pick<Quote, "rows" | "rowsUncapped" | "depth">,
 ): Promise<Reuse | undefined> {
   const { target } = identity;
-  const isList = target.kind === "search" && (target.list ?? target.owned) !== undefined;
-  if (options.fresh || isList || target.kind === "enrich") return undefined;
-  const { rows: capped, rowsUncapped: most = capped } = quote;
-  const run = await earlier(store, identity, datasetVersion, most);
-  const stock = run?.state.rows ?? 0;
-  const rows = stock >= most ? most : capped;
-  if (run === undefined || Math.min(stock, rows) === 0) return undefined;
-  const { id, plan } = run;
+  if (options.fresh || isListed(target)) return undefined;
+  const { rows: capped, rowsUncapped: most = Number.POSITIVE_INFINITY } = quote;
+  const stocks = await stocksOf(store, identity, datasetVersion, { most });
+  const [largest] = [...stocks].sort((a, b) => b.rows - a.rows);
+  const stock = rowsIn(stocks);
+  const rows = Math.min(stock, most);
+  if (largest === undefined || rows === 0) return undefined;
+  const { id, plan } = largest.run;
   const { forgotten = 0 } = ((await store.receipt(id)) ?? {}) as Partial<Receipt>;
   const note = forgotten > 0 ? `, and ${grouped(forgotten)} of its ${grouped(stock)} forgotten since` : "";
-  const isWhole = stock >= rows;
+  const isSame = stocks.every(({ run }) => boughtText(run.plan) === targetText(target));
+  // The same under the same cap buys nothing; other companies beside those that are there are bought.
+  const isWhole = stock >= (isSame ? capped : most);
   // More rows may lie behind a wall that those of the earlier run did not reach.
   const isDivided = quote.depth !== undefined && plan.parts === undefined;
   const when = `run ${id} of ${plan.created_at.slice(0, 16).replace("T", " ")} UTC`;
-  const isApart = !isWhole && (isDivided || !goesOn(run, deps));
+  const isApart = !isWhole && (isDivided || !stocks.every(({ run }) => goesOn(run, deps)));
   // Where nobody names the dataset, other people may be there by now.
   if (datasetVersion === null || isApart) {
     const line = `${when} bought ${grouped(stock)} ${stock === 1 ? "row" : "rows"} of the same${note}`;
@@ -56,9 +80,37 @@ export async function earlierRun(
   }
   const these = rows === 1 ? "this row" : `these ${grouped(rows)} rows`;
   const what = isWhole ? `${stock === rows ? "" : "all of "}${these} already` : `${counted(stock, "row")} of the same`;
-  const text = `${when} ${note === "" ? "holds" : "held"} ${what}${note}: not paid for again (--again pays for all)`;
-  const count = Math.min(stock, rows);
-  return { run: id, rows: count, text, plan, pages: () => pagesOf(run, count) };
+  const others = new Set(stocks.map(({ run }) => run)).size - 1;
+  const who = others === 0 ? when : `${when} with ${counted(others, "other")}`;
+  const text = `${who} ${note === "" ? "holds" : "held"} ${what}${note}: not paid for again (--again pays for all)`;
+  const division = target.kind === "search" ? divisionIn(plan) : undefined;
+  return { run: id, rows, isWhole, text, division, pages: () => pagesOf(stocks, most) };
+}
+
+/** What other finished runs hold behind the rows of one that goes on. */
+export async function heldElsewhere(
+  { id, plan, state }: RunReader,
+  { store, options, deps }: Omit<Trade, "account">,
+): Promise<{ readonly rows: number; readonly pages: () => AsyncIterable<OwnedPage> }> {
+  const had = new Map<number, number>();
+  for (const { intent, settled } of settledUnits(state)) {
+    had.set(intent.target, Math.max(had.get(intent.target) ?? 0, intent.offset + (settled?.rows ?? 0)));
+  }
+  const isEven = [...had.values()].reduce((sum, rows) => sum + rows, 0) === state.rows;
+  const most = (options.limit ?? Number.POSITIVE_INFINITY) - state.rows;
+  const isOpen = most > 0 && isEven && pendingUnits(state).length === 0;
+  const parts = JSON.stringify(divisionIn(plan));
+  const fits = (run: RunReader): boolean =>
+    run.id !== id && goesOn(run, deps) && (plan.command !== "search" || JSON.stringify(divisionIn(run.plan)) === parts);
+  const version = isOpen && !isListed(plan.target) ? plan.dataset_version : null;
+  const stocks = version === null ? [] : await stocksOf(store, plan, version, { most, had, fits });
+  return { rows: Math.min(most, rowsIn(stocks)), pages: () => pagesOf(stocks, most, had) };
+}
+
+/** Of which parts a run is: offsets are within them. */
+function divisionIn(plan: Plan): Omit<Divided, "matches"> {
+  const keys = ["parts", "counts", "spans", "unreached", "overlap", "draw", "digests"] as const;
+  return Object.fromEntries(keys.flatMap((key) => (plan[key] === undefined ? [] : [[key, plan[key]]])));
 }
 
 /** Whether the rows that it lacks can be asked for beside those that it holds. */
@@ -67,24 +119,31 @@ function goesOn({ plan }: RunReader, { seller }: Pick<ExportDeps, "seller">): bo
   return plan.draw === undefined && before === pagingName(seller.client.dialect);
 }
 
-async function* pagesOf(run: RunReader, most: number): AsyncIterable<OwnedPage> {
-  let rest = most;
-  for await (const { unit, settled, body } of run.pages()) {
-    if (rest <= 0) return;
-    const { target, offset, perPage } = unit.intent;
-    const rows = Math.min(rest, settled.rows);
-    rest -= rows;
-    const own = { target, offset, perPage, run: run.id, rows };
-    // A page that is cut is whole as it is: a short one would say that nobody follows.
-    yield rows === settled.rows
-      ? { ...own, body, told: settled }
-      : { ...own, perPage: rows, body: begun(body, rows, kindOf(run)) };
+async function* pagesOf(stocks: readonly Stock[], most: number, had?: Had): AsyncIterable<OwnedPage> {
+  let all = most;
+  for (const { run, placeOf, ...stock } of stocks) {
+    let rest = Math.min(all, stock.rows);
+    all -= rest;
+    for await (const { unit, settled, body } of run.pages(({ intent }) => placeOf(intent.target) !== undefined)) {
+      if (rest <= 0) break;
+      const { offset, perPage } = unit.intent;
+      const target = placeOf(unit.intent.target) ?? 0;
+      const from = Math.max(0, (had?.get(target) ?? 0) - offset);
+      const rows = Math.min(rest, settled.rows - from);
+      if (from > 0 && rows <= 0) continue;
+      rest -= rows;
+      const own = { target, offset: offset + from, run: run.id, rows };
+      const some = rows < settled.rows ? slice(body, { from, to: from + rows }, kindOf(run)) : body;
+      // A page that is cut is whole as it is: a short one would say that nobody follows.
+      const isCut = from + rows < settled.rows;
+      yield { ...own, perPage: isCut ? rows : perPage - from, body: some, ...(isCut ? {} : { told: settled }) };
+    }
   }
 }
 
-function begun(body: Buffer, rows: number, kind: RecordKind): Buffer {
+function slice(body: Buffer, { from, to }: Range, kind: RecordKind): Buffer {
   const page = Page.read(body, kind);
-  const texts = Array.from({ length: Math.min(rows, page.length) }, (_, index) => page.text(index));
+  const texts = Array.from({ length: page.length }, (_, index) => page.text(index)).slice(from, to);
   return Buffer.from(`{"result":[${texts.join(",")}]}`);
 }
 
@@ -102,32 +161,60 @@ async function* runsOf(
   }
 }
 
-async function earlier(
+/** Rows of each target that are there. */
+type Had = ReadonlyMap<number, number>;
+
+async function stocksOf(
   store: RunStore,
   identity: RunIdentity,
   datasetVersion: string | null,
-  rows: number,
-): Promise<RunReader | undefined> {
+  { most, had, fits }: { readonly most: number; readonly had?: Had; readonly fits?: (run: RunReader) => boolean },
+): Promise<readonly Stock[]> {
   const { target, account_id } = identity;
   // Of a sample without a seed another one is wanted each time.
-  if (target.kind === "search" && target.sample?.seed === null) return undefined;
-  const wanted = targetText(target);
+  if (target.kind === "search" && target.sample?.seed === null) return [];
+  const ours = new Map(piecesOf(identity).map((key, at) => [key, at]));
   const isSame = (plan: Plan): boolean =>
-    plan.account_id === account_id && plan.dataset_version === datasetVersion && boughtText(plan) === wanted;
-  let most: RunReader | undefined;
+    plan.account_id === account_id &&
+    plan.dataset_version === datasetVersion &&
+    piecesOf(plan).some((key) => ours.has(key));
+  const best = new Map<number, Stock>();
   for await (const run of runsOf(store, identity, isSame)) {
-    if (!isBought(run) || run.state.rows <= (most?.state.rows ?? 0)) continue;
-    most = run;
-    if (run.state.rows >= rows) break;
+    if (!isBought(run) || fits?.(run) === false) continue;
+    for (const [at, stock] of stocksIn(run, target, ours, had)) {
+      if (stock.rows > (best.get(at)?.rows ?? 0)) best.set(at, stock);
+    }
+    if (rowsIn(best.values()) >= most) break;
   }
-  return most;
+  return [...best.values()];
 }
 
-/** Whether another run has everybody of one that is not finished: nobody needs to pay for the rest of that one. */
+/** What is asked for: a search as it is, each company by itself. */
+const piecesOf = (plan: Pick<Plan, "target" | "draw">): readonly string[] =>
+  plan.target.kind === "employees" ? plan.target.companies.map(companyKey) : [boughtText(plan)];
+
+function stocksIn(run: RunReader, target: Target, ours: ReadonlyMap<string, number>, had?: Had): Map<number, Stock> {
+  const isStaff = target.kind === "employees";
+  const places = isStaff ? piecesOf(run.plan).map((key) => ours.get(key)) : undefined;
+  const most = (isStaff ? target.perCompany : null) ?? Number.POSITIVE_INFINITY;
+  const stocks = new Map<number, Stock>();
+  for (const { intent, settled } of settledUnits(run.state)) {
+    const place = places === undefined ? intent.target : places[intent.target];
+    if (place === undefined) continue;
+    const at = isStaff ? place : 0;
+    const [there, before] = [had?.get(place) ?? 0, stocks.get(at)?.rows ?? 0];
+    const more = Math.max(0, (settled?.rows ?? 0) - Math.max(0, there - intent.offset));
+    const placeOf = (own: number) => (places === undefined ? own : places[own] === at ? at : undefined);
+    stocks.set(at, { run, rows: Math.min(before + more, isStaff ? most - there : most), placeOf });
+  }
+  return stocks;
+}
+
+/** Whether other runs have everybody of one that is not finished: nobody needs to pay for the rest of that one. */
 export async function isBoughtElsewhere({ id, dataset_version: version, matches, ...identity }: Plan, store: RunStore) {
   if (version === null || matches === null || identity.target.kind === "enrich") return false;
-  const whole = await earlier(store, identity, version, matches);
-  return whole !== undefined && whole.id !== id && whole.state.rows >= matches;
+  const stocks = await stocksOf(store, identity, version, { most: matches, fits: (run) => run.id !== id });
+  return rowsIn(stocks) >= matches;
 }
 
 /** Finished, or all of it paid for and only the output failed. */
@@ -135,7 +222,7 @@ const isBought = ({ plan, state }: RunReader): boolean =>
   state.done !== undefined ||
   (pendingUnits(state).length === 0 && (state.session?.rows ?? plan.matches) === state.rows);
 
-function boughtText({ target, draw }: Plan): string {
+function boughtText({ target, draw }: Pick<Plan, "target" | "draw">): string {
   if (draw === undefined || target.kind !== "search" || target.sample === undefined) return targetText(target);
   return targetText({ ...target, sample: { ...target.sample, seed: draw.seed } });
 }

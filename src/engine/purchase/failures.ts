@@ -234,9 +234,13 @@ export function endOf(failure: CliError, { plan, state }: RunReader): EndedRecor
 }
 
 /** What was charged beyond what was agreed to, and whether for more rows or for dearer ones; undefined: nothing. */
-export function aboveCap({ state: { session, settled, uncertain, rows } }: RunReader): string | undefined {
+export function aboveCap({ state: { session, settled, uncertain, rows, ...state } }: RunReader): string | undefined {
   const [spent, cap] = [settled + uncertain, creditsOf(session?.cap)];
-  if (session === undefined || spent <= cap) return undefined;
+  // A cap may be below what earlier sessions spent.
+  const isSpent = state.spent.some(
+    ({ kind, amount, at }) => kind !== "foreign" && amount > 0n && at >= (session?.at ?? 0),
+  );
+  if (session === undefined || spent <= cap || !isSpent) return undefined;
   const above = formatCreditsGrouped(credits(spent - cap));
   const why = rows > (session.rows ?? rows) ? `${counted(rows, "row")} came` : "the service took more than it told";
   return `the charge is ${creditsText(credits(spent))}, ${above} more than the ${formatCreditsGrouped(cap)} that were agreed to: ${why}`;
@@ -251,7 +255,9 @@ export function ending(error: unknown, run: RunReader, interrupted: boolean): un
   const { rows, session, settled, uncertain, foreign } = run.state;
   const pending = pendingUnits(run.state).length;
   const nothing = rows === 0 && pending === 0 && settled === 0n && uncertain === 0n;
-  const wanted = session?.rows ?? run.plan.matches;
+  const [asked, { matches }] = [session?.rows ?? run.plan.matches, run.offer];
+  const isTold = run.plan.matches === null && matches !== null;
+  const wanted = isTold ? Math.min(matches, asked ?? matches) : asked;
   const of = wanted !== null && rows > wanted ? "" : ` of ${wanted === null ? "?" : grouped(wanted)}`;
   const progress = `${grouped(rows)}${of} rows are paid for and kept in run ${run.id}`;
   const pages = pending === 1 ? "one page" : `${pending} pages`;

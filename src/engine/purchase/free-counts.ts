@@ -24,11 +24,7 @@ export interface FreeCountsOptions {
   readonly onCall?: ((calls: number) => void) | undefined;
 }
 
-interface Window {
-  readonly limit: number;
-  remaining: number;
-  readonly resetAt: number;
-}
+type Window = Pick<RateLimit, "limit" | "resetAt"> & { remaining: number };
 
 /**
  * Free counts with manners (docs/new-only.md, "Manners"): no more than allowed, four fifths of a minute's, never the

@@ -64,9 +64,10 @@ export function nextPage(state: State, limits: Limits): Next {
     // A page beyond the end of what is open: only where nothing that lies there is in flight and may come to nothing.
     const whole = busy.has(target) ? 0 : limits.whole;
     const allowed = Math.min(left, rows, covered);
-    const size = isStaked(state, left, allowed, whole)
-      ? undefined
-      : sizeOf(state, { ...open, allowed, perPage, whole });
+    // A page as large as those before may come where the cap has no room for it: no smaller one ever came.
+    const { own = 0, proven = false } = state.sizes;
+    const isStaked = !proven && allowed < own && whole < Math.min(own, left);
+    const size = isStaked ? undefined : sizeOf(state, { ...open, allowed, perPage, whole });
     if (size === undefined) indivisible = true;
     else
       return {
@@ -78,16 +79,6 @@ export function nextPage(state: State, limits: Limits): Next {
       };
   }
   return indivisible && !moving ? "indivisible" : idle;
-}
-
-/** Whether a page as large as those before may come where the cap has no room for it: no smaller one ever came. */
-function isStaked(
-  { sizes: { own = 0, proven = false } }: State,
-  left: number,
-  allowed: number,
-  whole: number,
-): boolean {
-  return !proven && allowed < own && whole < Math.min(own, left);
 }
 
 interface Room extends Pick<Open, "from" | "left"> {

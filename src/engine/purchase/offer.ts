@@ -133,19 +133,6 @@ export const perPageOf = (
 export const isPriceKnown = (target: Target, { unknownCosts }: AccountView): boolean =>
   !unknownCosts.includes(PAID_CALLS[target.kind].call);
 
-export const termsOf = (
-  target: Target,
-  options: Pick<ExportOptions, "perPage">,
-  account: AccountView,
-  deps: Pick<ExportDeps, "seller">,
-) => ({
-  perPageMax: perPageOf(options, account, deps),
-  priceKnown: isPriceKnown(target, account),
-  maxDepth: account.maxDepth,
-  perMinute: perMinuteOf(account, deps),
-  perDay: account.perDay,
-});
-
 type Spent = QuoteInput["spent"] & { readonly price?: Credits | undefined };
 
 const NOTHING: Spent = { rows: 0, settled: ZERO, uncertain: ZERO };

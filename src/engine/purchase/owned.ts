@@ -126,7 +126,8 @@ export function ownedOutput(inner: Output, run: Run, ownership: Ownership) {
   };
 }
 
-const withOwned = ({ target }: Pick<Plan, "target">): boolean => target.kind === "search" && target.owned === "with";
+export const withOwned = ({ target }: Pick<Plan, "target">): boolean =>
+  target.kind === "search" && target.owned === "with";
 
 /** Asked after everything was bought and before anything is published. */
 export async function narrowing(

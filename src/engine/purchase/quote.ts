@@ -139,7 +139,10 @@ export function makeQuote(input: QuoteInput): Quote {
       target.kind === "search" && !target.staff && pages === undefined && maxDepth !== undefined && maxDepth < rows
         ? maxDepth
         : undefined,
-    sample: input.drawn && sampleQuote(input.drawn),
+    sample: input.drawn && {
+      ...{ seed: input.drawn.seed, rows: rowsOf(input.drawn.pages) },
+      together: Math.max(1, ...input.drawn.pages.slice(0, 1_000).map(({ size }) => size)),
+    },
   };
 }
 
@@ -161,10 +164,6 @@ export function consentedCap(
 ): Credits {
   const agreed = credits(spent.settled + spent.uncertain + quote.credits);
   return maxCredits === undefined ? agreed : minCredits(agreed, maxCredits);
-}
-
-function sampleQuote({ seed, pages }: NonNullable<QuoteInput["drawn"]>): SampleQuote {
-  return { seed, rows: rowsOf(pages), together: Math.max(1, ...pages.slice(0, 1_000).map(({ size }) => size)) };
 }
 
 /** A segment behind a wall is bought in parts that are two thirds full, about. */

@@ -1,6 +1,7 @@
 import { counted, grouped } from "../../shared/contract/text.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { type CliError, failed, usageError } from "../../shared/errors.ts";
+import type { AccountView } from "../client/types.ts";
 import { type DrawnPage, dice, draw, drawPages, pagesText } from "../planning/draw.ts";
 import type { Part } from "../planning/parts.ts";
 import { type Plan, type Sampling, unreachedGroups } from "../runs/plan.ts";
@@ -14,12 +15,9 @@ const SEEDS = 2 ** 31;
 
 export type Drawn = Required<Pick<Plan, "draw" | "parts" | "counts">>;
 
-interface Terms {
+interface Terms extends Pick<AccountView, "maxDepth" | "perMinute" | "perDay"> {
   readonly perPageMax: number;
   readonly priceKnown: boolean;
-  readonly maxDepth: number | undefined;
-  readonly perMinute: number | undefined;
-  readonly perDay: number | undefined;
 }
 
 /** By free counts. @throws CliError exit 2 where it would not be fair, 8 where the counts do not add up */

@@ -7,17 +7,17 @@ import type { Plan, RunIdentity, Target } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
 import { type NewPlan, RunStore } from "../runs/run-store.ts";
 import { agreeTo } from "./consent.ts";
-import { earlierRun, isBoughtElsewhere, ownedCompanies, type Reuse } from "./earlier.ts";
+import { type Divided, earlierRun, heldElsewhere, isBoughtElsewhere, ownedCompanies, type Reuse } from "./earlier.ts";
 import { requireGoing, staleRun } from "./failures.ts";
 import { lockOptions, openRun } from "./locks.ts";
-import { checkSame, isPriceKnown, offerOf, perPageTold, quoteFor, runIdentityOf, spentOf, termsOf } from "./offer.ts";
+import { checkSame, isPriceKnown, offerOf, perPageOf, perPageTold, quoteFor, runIdentityOf, spentOf } from "./offer.ts";
 import type { ExportDeps, ExportOptions, Inquiry, Trade } from "./order.ts";
 import { isNarrowed, mostRows, partsToBuy, rowsWritten, takeOver } from "./owned.ts";
 import type { OwnedPage, OwnedShare } from "./ownership.ts";
 import { drawnOf, type Offer, type Quote } from "./quote.ts";
 import type { Drawn } from "./sampling.ts";
 import { withoutSuppressed } from "./unnamed.ts";
-import { accountOf } from "./world.ts";
+import { accountOf, perMinuteOf } from "./world.ts";
 
 export interface Survey {
   /** Its target is of the new people alone where that was found to be cheap. */
@@ -93,24 +93,27 @@ export async function survey(base: Inquiry, open: string | undefined): Promise<S
   const ownership = await deps.ownership?.(account, target);
   const share = await ownership?.look(mostOf(offer), isNarrowed(target), offer);
   const run = open === undefined ? undefined : await store.open(open);
-  const isCounted = run === undefined || target.kind === "search";
+  const isCounted = run === undefined || (target.kind === "search" && offer.matches !== null);
   const there = isNarrowed(target) ? { matches: mostRows(share) } : isCounted ? offer : run.offer;
   const companies = run === undefined ? await ownedCompanies(store, identity, datasetVersion, options, deps) : [];
   const sample = run === undefined ? await drawnSample(base, offer) : undefined;
-  const pricedWith = (rows: number): Quote => {
-    const spent = spentOf(run?.state ?? { ...emptyState(), rows, owned: rows });
+  const state = run?.state ?? emptyState();
+  const pricedWith = (rows: number, maxCredits = options.maxCredits): Quote => {
+    const spent = spentOf({ ...state, rows: state.rows + rows, owned: state.owned + rows });
     const ofParts = offer.parts?.map(({ company_network_url: company }) => company);
     const of = target.kind === "employees" && offer.counts !== undefined ? target.companies : ofParts;
     const parts = of && { counts: offer.counts ?? [], of };
     const pieces = isNarrowed(target) ? share?.estimate?.parts : undefined;
-    return quoteFor(target, there, base, { spent, parts, pieces, drawn: drawnOf(run?.plan ?? sample ?? {}) });
+    const trade = { ...base, options: { ...options, maxCredits } };
+    return quoteFor(target, there, trade, { spent, parts, pieces, drawn: drawnOf(run?.plan ?? sample ?? {}) });
   };
-  const anew = pricedWith(companies.length);
-  const isAnew = run === undefined && (anew.rowsUncapped ?? anew.rows) > companies.length;
+  const held = run === undefined ? companies.length : (await heldElsewhere(run, base)).rows;
+  const anew = pricedWith(held);
+  const isAnew = run === undefined && (anew.rowsUncapped ?? anew.rows) > held;
   const earlier = isAnew ? await earlierRun(base, datasetVersion, anew) : undefined;
-  const isWhole = (earlier?.rows ?? -1) >= anew.rows;
-  const isCapped = isWhole && earlier?.rows !== anew.rowsUncapped;
-  const priced = earlier === undefined ? anew : isCapped ? withoutCost(anew) : pricedWith(earlier.rows);
+  const { rows = held, isWhole = false } = earlier ?? {};
+  const isCapped = isWhole && rows !== anew.rowsUncapped;
+  const priced = rows === held ? anew : pricedWith(rows, isCapped ? ZERO : options.maxCredits);
   const isOpen = isAnew && !isWhole && (options.limit ?? Number.POSITIVE_INFINITY) >= mostOf(offer);
   const narrowed = isOpen ? withoutOwned(base, share) : undefined;
   const fewer =
@@ -143,7 +146,9 @@ async function drawnSample(inquiry: Inquiry, offer: Offer): Promise<Drawn | unde
   }
   const { drawn } = await import("./sampling.ts");
   const { filters, sample } = target;
-  return await drawn({ filters, sample }, offer, termsOf(target, options, account, deps), deps);
+  const perPageMax = perPageOf(options, account, deps);
+  const terms = { ...account, perMinute: perMinuteOf(account, deps), perPageMax };
+  return await drawn({ filters, sample }, offer, { ...terms, priceKnown: isPriceKnown(target, account) }, deps);
 }
 
 /** The same inquiry for new people alone, those who are owned beside them; undefined where nobody found that cheap. */
@@ -157,34 +162,24 @@ function withoutOwned({ target, identity, ...trade }: Inquiry, share: OwnedShare
 export async function agree({ quote, inquiry }: Survey, draft: Target): Promise<void> {
   const { target, account } = inquiry;
   const earlier = quote.reuse && `notice: ${quote.reuse.text}`;
-  const said = [earlier, isNarrowed(target) && !isNarrowed(draft) && notPaidAgain(quote)].flatMap((text) => text || []);
+  const { owned = 0, total = 0 } = quote.share ?? {};
+  const who = `${grouped(owned)} of the ${grouped(total)} ${owned === 1 ? "is" : "are"} yours already`;
+  const unasked = `notice: ${who}: not paid for again, and written from what you own (--again pays for all)`;
+  const said = [earlier, isNarrowed(target) && !isNarrowed(draft) && unasked].flatMap((text) => text || []);
   const datasetVersion = account.datasetVersion ?? quote.datasetVersion ?? null;
   await agreeTo({ ...quote, datasetVersion }, inquiry, { rows: rowsOf(inquiry, quote), said });
-}
-
-function notPaidAgain({ share }: Quote): string {
-  const { owned = 0, total = 0 } = share ?? {};
-  const who = `${grouped(owned)} of the ${grouped(total)} ${owned === 1 ? "is" : "are"} yours already`;
-  return `notice: ${who}: not paid for again, and written from what you own (--again pays for all)`;
 }
 
 const rowsOf = ({ target, options }: Inquiry, quote: Quote): number =>
   options.join?.rows.length ?? rowsWritten(target, quote);
 
-const withoutCost = (quote: Quote): Quote => ({
-  ...quote,
-  ...{ kept: quote.rows, credits: ZERO, total: ZERO, balanceAfter: quote.balance, requests: 0, durationMs: 0 },
-});
-
 const mostOf = ({ matches }: Offer): number => matches ?? Number.POSITIVE_INFINITY;
-
-type Division = Pick<Plan, "matches" | "counts" | "parts" | "spans" | "overlap" | "unreached" | "draw" | "digests">;
 
 /** Divides what was agreed to, and makes the run that is to buy it. @returns with the quote that its parts make */
 export async function begin(survey: Survey): Promise<{ run: Run; quote: Quote }> {
   const { inquiry, quote, offer, sample, owned } = survey;
   const { target, options, deps, store } = inquiry;
-  const parts = divisionIn(owned.reuse?.plan) ?? sample ?? (await partsToBuy(target, offer, quote, deps));
+  const parts = owned.reuse?.division ?? sample ?? (await partsToBuy(target, offer, quote, deps));
   const division = { matches: isNarrowed(target) ? mostRows(quote.share) : offer.matches, ...parts };
   const plan = planOf(survey, division);
   const run = await store.create(plan, deps.now(), lockOptions("the new run", options.wait, deps));
@@ -194,16 +189,9 @@ export async function begin(survey: Survey): Promise<{ run: Run; quote: Quote }>
   return { run, quote: { ...quoteFor(target, division, inquiry), share: quote.share } };
 }
 
-/** Of which parts a run is: offsets are within them. */
-function divisionIn(plan: Plan | undefined): Omit<Division, "matches"> | undefined {
-  if (plan === undefined) return undefined;
-  const keys = ["parts", "counts", "spans", "unreached", "overlap", "draw", "digests"] as const;
-  return Object.fromEntries(keys.flatMap((key) => (plan[key] === undefined ? [] : [[key, plan[key]]])));
-}
-
-function planOf({ quote, offer, inquiry: { identity, options, deps } }: Survey, parts: Division): NewPlan {
+function planOf({ quote, offer, inquiry: { identity, options, deps } }: Survey, parts: Divided): NewPlan {
   const { paging, firstPage } = deps.seller.client.dialect;
-  const { overwrite, allowEmpty, minRows, maxShrink } = options;
+  const { overwrite, allowEmpty, minRows, maxShrink, requireComplete } = options;
   return {
     command: identity.target.kind,
     ...identity,
@@ -214,7 +202,7 @@ function planOf({ quote, offer, inquiry: { identity, options, deps } }: Survey, 
     ...(paging === "page" && firstPage !== undefined ? { first_page: firstPage } : {}),
     view: savedView(options),
     per_page: options.perPage ?? null,
-    guard: { overwrite, allowEmpty, minRows, maxShrink },
+    guard: { overwrite, allowEmpty, minRows, maxShrink, requireComplete },
     misses: options.misses ?? null,
     receipt: options.receipt ?? null,
   };

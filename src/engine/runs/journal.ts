@@ -189,12 +189,6 @@ export const newUnit = (intent: IntentRecord): Unit => ({
   booked: 0,
 });
 
-/** The cheapest lost attempt that covers a stored reply. The others may have been charged too. */
-function answered(lost: readonly Credits[], used: Credits): Credits {
-  const sorted = [...lost].sort((a, b) => (a < b ? -1 : 1));
-  return sorted.find((amount) => amount >= used) ?? sorted.at(-1) ?? ZERO;
-}
-
 /** The journal and the running program build their state with this same function. @param end of the record's line */
 export function apply(state: RunState, record: JournalRecord, end = 0): void {
   if ("at" in record) state.lastAt = record.at;
@@ -271,7 +265,9 @@ function settle(state: RunState, record: SettledRecord, end: number): void {
   else if (!record.miss || amount > 0n) spend(state, { kind: "settled", amount, rows: record.rows, at: record.at });
   // What the earlier attempt cost is known now, and is this charge.
   if (record.replayed === true && unit.uncertain > 0n) {
-    const back = answered(unit.lost, amount);
+    // The cheapest lost attempt that covers it. The others may have been charged too.
+    const sorted = [...unit.lost].sort((a, b) => (a < b ? -1 : 1));
+    const back = sorted.find((lost) => lost >= amount) ?? sorted.at(-1) ?? ZERO;
     spend(state, { kind: "refunded", amount: back, rows: 0, at: record.at });
     unit.uncertain = credits(unit.uncertain - back);
   }

@@ -69,6 +69,8 @@ export interface Guard {
   readonly minRows?: number | undefined;
   /** The most that the rows may become fewer by, as a share (0.5: half). */
   readonly maxShrink?: number | undefined;
+  /** Whether a part of what matches may not, either. */
+  readonly requireComplete?: boolean;
 }
 
 export interface SavedView {

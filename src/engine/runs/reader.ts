@@ -193,6 +193,11 @@ export class RunReader {
   get offer(): Matches {
     const { target, matches, parts, counts } = this.plan;
     const all = [...this.state.units.values()];
+    const told = new Map<number, number>();
+    for (const { intent, settled: { total = 0, rows = 0 } = {} } of all) {
+      // Some tell a page's own length.
+      if (total > rows) told.set(intent.target, Math.max(total, told.get(intent.target) ?? 0));
+    }
     // Who was asked for and not found is none of them.
     if (target.kind === "enrich") return { matches: matches && matches - this.state.misses };
     if (target.kind === "employees") {
@@ -200,10 +205,15 @@ export class RunReader {
       const missing = new Set(all.flatMap(({ intent, settled }) => (settled?.miss === true ? intent.target : [])));
       const empty = all.filter(({ intent, settled }) => intent.offset === 0 && settled?.rows === 0);
       const asked = new Set(empty.map(({ intent }) => intent.target));
-      const people = matches && [...missing].reduce((rest, at) => rest - peopleAt(counts?.[at], target), matches);
+      if (matches === null) {
+        const each = target.companies.map((_, at) => (missing.has(at) ? 0 : told.get(at)));
+        return { matches: each.includes(undefined) ? null : each.reduce<number>((sum, rows = 0) => sum + rows, 0) };
+      }
+      const people = [...missing].reduce((rest, at) => rest - peopleAt(counts?.[at], target), matches);
       return { matches: people, uncounted: counts?.filter((count, at) => count === 0 && !asked.has(at)).length };
     }
-    if (matches === null || parts !== undefined) return { matches };
+    if (parts !== undefined) return { matches };
+    if (matches === null) return { matches: told.get(0) ?? null };
     return { matches: all.reduce((most, { settled }) => Math.max(most, settled?.total ?? 0), matches) };
   }
 

@@ -2,18 +2,17 @@ import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { fileDigest } from "../../dataset/manifest.ts";
 import { historyBreaches } from "../ledger/chain/against.ts";
+import type { VerifiedFile } from "../ledger/database.ts";
 import { BackupError, checkBackup, MANIFEST, readManifest, verifyVersions } from "./backup.ts";
 import { isUrl, ledgerFile, readLedger, verifyLedger } from "./data-folder.ts";
 import { datasetDir, testDatasetDir } from "./datasets.ts";
 import { assertNotOlder, WITNESS } from "./witness.ts";
 
 /** What was found wrong, part by part; empty lists where all is sound, null where the folder has none. */
-export interface Findings {
+export interface Findings extends Pick<VerifiedFile, "notes" | "head"> {
   readonly ledger: readonly string[] | null;
   readonly dataset: readonly string[] | null;
   readonly against: readonly string[] | null;
-  readonly notes: readonly string[];
-  readonly head: string | null;
 }
 
 export const breachesOf = ({ against, dataset, ledger }: Findings): readonly string[] => [

@@ -12,9 +12,7 @@ import { readLedger } from "./data-folder.ts";
  * entry and act with their links, signed with a key beside it. A ledger that lacks them is an older one, or another.
  */
 
-interface Witnessed extends LedgerEnds {
-  readonly at: string;
-}
+type Witnessed = LedgerEnds & { readonly at: string };
 
 interface SignedHead extends Witnessed {
   readonly signature: string;

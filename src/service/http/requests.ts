@@ -9,7 +9,6 @@ import { MAX_BODY_BYTES, PER_PAGE_DEFAULT, PER_PAGE_MAX } from "../../shared/con
 import { parseStrictJson } from "../../shared/contract/strict-json.ts";
 import { echo } from "../../shared/contract/text.ts";
 import {
-  type CanonicalFilters,
   COMPANIES_MAX,
   FACET_KEYS,
   filterSpec,
@@ -17,6 +16,7 @@ import {
   MAX_VALUE_LENGTH,
 } from "../../shared/contract/vocabulary.ts";
 import type { HoldRequest } from "../ledger/ledger.ts";
+import type { Sketched } from "../people/sketches.ts";
 import { invalid, Problem, unsupportedMediaType } from "../problem.ts";
 import type { Call } from "./call.ts";
 
@@ -26,11 +26,6 @@ export interface PageRequest {
   /** 1-based. With a cursor: the page that its offset lies on. */
   readonly page: number;
   readonly cursorVersion?: string;
-}
-
-interface SegmentRequest {
-  readonly filters: CanonicalFilters;
-  readonly canonical: string;
 }
 
 const MAX_ECHOED = 20;
@@ -44,11 +39,11 @@ const PAGING_KEYS = ["per_page", "page", "cursor"] as const;
 const EMPLOYEES_KEYS = [...LOOKUP_KEYS, ...PAGING_KEYS] as const;
 
 /** What small bodies of counts mean, by their bytes. */
-const knownCounts = new Map<string, SegmentRequest>();
+const knownCounts = new Map<string, Sketched>();
 const MAX_KNOWN = 1_000;
 const MAX_KNOWN_BYTES = 1_024;
 
-export function readCount(body: Buffer): SegmentRequest {
+export function readCount(body: Buffer): Sketched {
   if (body.length > MAX_KNOWN_BYTES) return readSegment(bodyFields(body, COUNT_KEYS));
   const bytes = body.toString("latin1");
   const before = knownCounts.get(bytes);
@@ -185,7 +180,7 @@ function refuseUnknown(names: Iterable<string>, valid: readonly string[], kind: 
   throw invalid(`unknown ${kind}${unknown.length + more > 1 ? "s" : ""}: ${list}; ${hint}`);
 }
 
-export function readSegment(fields: ReadonlyMap<string, unknown>): SegmentRequest {
+export function readSegment(fields: ReadonlyMap<string, unknown>): Sketched {
   if (!fields.has("filters")) throw invalid("filters is required; {} is the whole dataset");
   const check = checkFilters(fields.get("filters"));
   if (!check.ok) {

@@ -18,9 +18,7 @@ interface GroupCommitOptions<Request> {
   readonly synchronous: "FULL" | "NORMAL";
 }
 
-interface Job<Request> extends Caller {
-  readonly request: Request;
-}
+type Job<Request> = Caller & { readonly request: Request };
 
 /** How long one attempt blocks the event loop on a lock of another process. */
 const LOCK_WAIT_MS = 20;

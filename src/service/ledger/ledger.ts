@@ -159,12 +159,9 @@ export interface UsageQuery extends Place {
   readonly until?: string;
 }
 
-export interface UsageRow {
+export interface UsageRow extends Pick<LedgerEntry, "keyId" | "call" | "rows"> {
   readonly day: string | null;
-  readonly keyId: string | null;
-  readonly call: string | null;
   readonly calls: number;
-  readonly rows: number | null;
   readonly charged: Credits;
   readonly refunded: Credits;
 }

@@ -16,13 +16,10 @@ import { type CliError, failed } from "../../../shared/errors.ts";
 import { CALLS_PER_CREDIT } from "../bounds.ts";
 import { lookInto, type Sight } from "../look.ts";
 import { type Brought, type Followed, type Merged, merged } from "./list.ts";
-import { capOf, type RefreshPlan, type RefreshResult, type Work } from "./work.ts";
+import { capOf, type RefreshResult, type Work } from "./work.ts";
 
-export interface Begun extends Merged {
-  readonly list: Followed;
+export interface Begun extends Merged, Pick<Brought, "list" | "plan" | "counts"> {
   readonly sight: Sight;
-  readonly plan: RefreshPlan;
-  readonly counts: FreeCounts;
   readonly finished: RefreshResult | undefined;
 }
 

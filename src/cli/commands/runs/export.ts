@@ -20,10 +20,7 @@ import type { Command } from "../../options.ts";
 import { writingOf } from "../../purchase/writing.ts";
 import { atDesk, type Desk } from "../../terminal/printer.ts";
 
-interface ExportRunOptions extends ViewFlags, GuardFlags {
-  readonly requireComplete?: boolean;
-  readonly force?: boolean;
-}
+type ExportRunOptions = ViewFlags & GuardFlags & { readonly requireComplete?: boolean; readonly force?: boolean };
 
 export function register(runs: Command, context: Context): void {
   const command = runs

@@ -38,10 +38,7 @@ export function register(program: Command, context: Context): void {
   registerExport(runs, context);
 }
 
-interface ListOptions extends GlobalOptions {
-  readonly limit?: number;
-  readonly since: string;
-}
+type ListOptions = GlobalOptions & { readonly limit?: number; readonly since: string };
 
 export function registerList(runs: Command, context: Context): void {
   runs

@@ -148,9 +148,7 @@ const SUMS: readonly ColumnOf<UsageRow>[] = [
   creditsColumn("refunded", "refunded", ({ refunded }) => refunded),
 ];
 
-interface AuditOptions extends FolderOptions, Times {
-  readonly account?: string;
-}
+type AuditOptions = FolderOptions & Times & { readonly account?: string };
 
 export function registerAudit(service: Command, context: Context): void {
   const command = addFolderOptions(service.command("audit"))

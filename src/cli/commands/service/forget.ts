@@ -21,10 +21,7 @@ import {
   placeFlags,
 } from "./folder.ts";
 
-interface ForgetOptions extends FolderOptions, ServersOptions {
-  readonly yes?: boolean;
-  readonly dryRun?: boolean;
-}
+type ForgetOptions = FolderOptions & ServersOptions & { readonly yes?: boolean; readonly dryRun?: boolean };
 
 export function register(service: Command, context: Context): void {
   addServersOption(addFolderOptions(service.command("forget <person>")))
