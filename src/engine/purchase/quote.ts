@@ -18,7 +18,7 @@ import type { Of } from "../../shared/schema/build.ts";
 import type { quoteShape, sample } from "../../shared/schema/purchase.ts";
 import { type DrawnPage, pagesOf, rowsBegun, rowsOf } from "../planning/draw.ts";
 import { limitedMs } from "../planning/question.ts";
-import type { RunState } from "../runs/journal.ts";
+import { creditsOf, type RunState } from "../runs/journal.ts";
 import { describeTarget, type Matches, type Plan, type Target } from "../runs/plan.ts";
 import type { OwnedShare } from "./ownership.ts";
 import { evenly, requestsFor } from "./paging.ts";
@@ -158,11 +158,14 @@ function rowsLeft({ target, spent, price, paging }: QuoteInput, maxCredits: Cred
 /** The cap that a run is held to, all told: what the user set, and never more than was quoted and agreed to. */
 export function consentedCap(
   quote: Quote,
-  spent: { readonly settled: Credits; readonly uncertain: Credits },
+  { settled, uncertain, session }: Pick<RunState, "settled" | "uncertain" | "session">,
   maxCredits: Credits | undefined,
 ): Credits {
-  const agreed = credits(spent.settled + spent.uncertain + quote.credits);
-  return maxCredits === undefined ? agreed : minCredits(agreed, maxCredits);
+  const spent = credits(settled + uncertain);
+  const agreed = credits(spent + quote.credits);
+  // A lower cap takes nothing back of what an earlier one allowed.
+  const within = minCredits(spent, creditsOf(session?.cap));
+  return maxCredits === undefined ? agreed : minCredits(agreed, maxCredits > within ? maxCredits : within);
 }
 
 /** A segment behind a wall is bought in parts that are two thirds full, about. */
