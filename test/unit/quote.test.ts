@@ -26,7 +26,7 @@ test.each([
   ["what was agreed to, where a cap is higher", 100, 500, 100],
 ])("a run is held to %s", (_, matches, cap, expected) => {
   const maxCredits = cap === undefined ? undefined : whole(cap);
-  const spent = { settled: whole(0), uncertain: whole(0) };
+  const spent = { settled: whole(0), uncertain: whole(0), session: undefined };
   expect(consentedCap(makeQuote(input({ matches, maxCredits })), spent, maxCredits)).toBe(whole(expected));
 });
 

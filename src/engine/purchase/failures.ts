@@ -234,13 +234,9 @@ export function endOf(failure: CliError, { plan, state }: RunReader): EndedRecor
 }
 
 /** What was charged beyond what was agreed to, and whether for more rows or for dearer ones; undefined: nothing. */
-export function aboveCap({ state: { session, settled, uncertain, rows, ...state } }: RunReader): string | undefined {
+export function aboveCap({ state: { session, settled, uncertain, rows } }: RunReader): string | undefined {
   const [spent, cap] = [settled + uncertain, creditsOf(session?.cap)];
-  // A cap may be below what earlier sessions spent.
-  const isSpent = state.spent.some(
-    ({ kind, amount, at }) => kind !== "foreign" && amount > 0n && at >= (session?.at ?? 0),
-  );
-  if (session === undefined || spent <= cap || !isSpent) return undefined;
+  if (session === undefined || spent <= cap) return undefined;
   const above = formatCreditsGrouped(credits(spent - cap));
   const why = rows > (session.rows ?? rows) ? `${counted(rows, "row")} came` : "the service took more than it told";
   return `the charge is ${creditsText(credits(spent))}, ${above} more than the ${formatCreditsGrouped(cap)} that were agreed to: ${why}`;

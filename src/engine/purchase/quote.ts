@@ -159,11 +159,14 @@ function rowsLeft({ target, spent, price, paging }: QuoteInput, maxCredits: Cred
 /** The cap that a run is held to, all told: what the user set, and never more than was quoted and agreed to. */
 export function consentedCap(
   quote: Quote,
-  spent: { readonly settled: Credits; readonly uncertain: Credits },
+  { settled, uncertain, session }: Pick<RunState, "settled" | "uncertain" | "session">,
   maxCredits: Credits | undefined,
 ): Credits {
-  const agreed = credits(spent.settled + spent.uncertain + quote.credits);
-  return maxCredits === undefined ? agreed : minCredits(agreed, maxCredits);
+  const spent = credits(settled + uncertain);
+  const agreed = credits(spent + quote.credits);
+  // A lower cap takes nothing back of what an earlier one allowed.
+  const within = minCredits(spent, creditsOf(session?.cap));
+  return maxCredits === undefined ? agreed : minCredits(agreed, maxCredits > within ? maxCredits : within);
 }
 
 /** A segment behind a wall is bought in parts that are two thirds full, about. */
