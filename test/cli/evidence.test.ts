@@ -489,3 +489,65 @@ describe("the caps of other doors", () => {
     expect(await spent(s)).toMatchObject({ settled: 0, uncertain: s.service.charged(), foreign: 0 });
   });
 });
+
+describe("what rows cost that nobody tells", () => {
+  const UNTOLD = { people: 100, price: 3, tellsCosts: false } as const;
+  test.each([
+    ["neither account nor replies tell", { ...UNTOLD, usedIs: "missing", tellsLeft: false }],
+    ["replies tell a balance alone", { ...UNTOLD, usedIs: "missing" }],
+    ["replies say that it is free", { ...UNTOLD, usedIs: 0 }],
+    ["replies say that it is free, and tell no balance", { ...UNTOLD, usedIs: 0, tellsLeft: false }],
+    ["replies say too little", { ...UNTOLD, usedIs: 1 }],
+  ] as const)("is told by the balance, and the cap holds: %s", async (_, options) => {
+    for (const argv of [
+      SEARCH,
+      EMPLOYEES,
+      ["enrich", ...Array.from({ length: 30 }, (_, at) => `c${at}.example`), "--yes", "-o", "o.csv"],
+    ]) {
+      const s = await foreignScene(options);
+      const ran = await s.run(...argv, "--max-credits", "50");
+      expect([0, 5], ran.stderr).toContain(ran.code);
+      expect(s.service.charged(), ran.stderr).toBeLessThanOrEqual(50);
+      const books = await spent(s);
+      expect(books.settled + books.uncertain).toBeGreaterThanOrEqual(s.service.charged());
+      expect(books.foreign).toBe(0);
+    }
+  });
+
+  test("a row dearer than told, in replies that tell a balance alone: passed by a page at most", async () => {
+    const s = await foreignScene({ people: 200, usedIs: "missing" });
+    s.service.options.mishap = () => {
+      s.service.options.price = 2;
+      return undefined;
+    };
+    const ran = await s.run(...SEARCH, "--max-credits", "100", "--concurrency", "1");
+    expect(ran, ran.stderr).toMatchObject({ code: 5, stderr: expect.stringContaining("50 credits may have been") });
+    expect(s.service.charged()).toBe(100);
+    const { settled, uncertain, foreign } = await spent(s);
+    expect({ sum: settled + uncertain, foreign }).toEqual({ sum: s.service.charged(), foreign: 0 });
+  });
+
+  test("a stored reply's balance is of then: what was topped up since is no loss", async () => {
+    const s = await foreignScene({ people: 60, idempotent: true, mishap: (call) => (call === 1 ? "drop" : undefined) });
+    expect((await s.run(...SEARCH, "--limit", "5", "--max-credits", "5")).code).toBe(5);
+    s.service.spend(-100);
+    const ran = await s.run("resume", "last", "--max-credits", "20");
+    expect(ran.code, ran.stderr).toBe(0);
+    expect(ran.stderr).toContain("balance 5,095");
+    expect(await spent(s)).toMatchObject({ settled: 5, uncertain: 5, refunded: 5, foreign: 0 });
+  });
+
+  test("what misses cost that were under way when a run was stopped is in the books", async () => {
+    const s = await foreignScene({
+      people: 60,
+      missCosts: 5,
+      faultTells: "nothing",
+      mishap: (call) => (call === 4 ? "500-charged" : undefined),
+    });
+    const companies = ["c0", "missing1", "c1", "c2", "missing2", "c3"].map((name) => `${name}.example`);
+    const ran = await s.run("enrich", ...companies, "--concurrency", "4", "--max-credits", "60", "-o", "o.csv");
+    expect(ran.code, ran.stderr).not.toBe(0);
+    const { settled, uncertain, foreign } = await spent(s);
+    expect(settled + uncertain + foreign).toBe(s.service.charged());
+  });
+});

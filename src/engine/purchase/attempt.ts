@@ -77,11 +77,11 @@ export class Attempts {
     }
   }
 
-  /** A stored reply's balance is of then: where it is more than is left, the account tells. */
+  /** A stored reply's balance is of then, and a price that nobody told needs one: the account tells it. */
   async #asOfNow(flown: Flown, reply: PageReply): Promise<PageReply> {
     const { flight, budget } = this.#parts;
-    const gone = budget.gone(reply.meta.creditsRemaining) ?? ZERO;
-    if (!flown.sent || !flown.alone || reply.replayed || gone >= 0n) return reply;
+    const isUntold = !budget.priceKnown && reply.meta.creditsRemaining === undefined;
+    if (!flown.alone || reply.replayed || !(flown.sent || isUntold)) return reply;
     flight.turn(flown, "doubt");
     return { ...reply, meta: { ...reply.meta, creditsRemaining: await this.#balanceAfter(false) } };
   }

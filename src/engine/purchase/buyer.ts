@@ -123,7 +123,9 @@ export class Buyer {
       interrupted.removeEventListener("abort", onInterrupt);
     }
     try {
-      if (!flight.stopped && !this.#budget.sure) await this.#lookAtBalance();
+      // Of what was stopped, too, once no reply is missing: answers that told nothing are in no book yet.
+      const isOpen = this.#budget.unproven > 0n && pendingUnits(run.state).length === 0;
+      if (flight.stopped ? isOpen : !this.#budget.sure) await this.#lookAtBalance();
       await settlement.bookOthers();
       this.#learnPageRows();
     } catch (error) {
@@ -173,7 +175,8 @@ export class Buyer {
 
   /** With several pages in flight only the account tells what "free" answers cost, and what others spent. */
   async #lookAtBalance(): Promise<void> {
-    const { balance } = await this.#options.client.account(this.#flight.halt);
+    const { stopped, halt } = this.#flight;
+    const { balance } = await this.#options.client.account(stopped ? undefined : halt);
     const fall = this.#budget.look(balance);
     this.#budget.setBalance(balance, true);
     const last = [...this.#options.run.state.units.values()].at(-1);

@@ -91,7 +91,7 @@ export class Settlement {
       return;
     }
     const { budget } = this.#parts;
-    budget.learnPrice(creditsOf(settled.used), placesOf(settled));
+    budget.learnPrice(credits(creditsOf(settled.used) + unit.uncertain), placesOf(settled));
     if (settled.miss === true && creditsOf(settled.used) === 0n) budget.missCost = budget.mostOf(unit.uncertain);
     this.#learn(unit, settled);
     // A reply without rows is read once more when its turn comes, and says itself what it is.
@@ -105,7 +105,10 @@ export class Settlement {
     const { flight, budget } = this.#parts;
     const { creditsUsed, creditsRemaining: remaining, datasetVersion } = reply.meta;
     const measured = flown.alone ? budget.gone(remaining) : undefined;
-    const isFirst = budget.missCost === undefined && budget.isExact(flown);
+    const isExact = budget.isExact(flown);
+    // A price that nobody told, or a call whose reply tells none: the balance does.
+    const isOpen = isExact && !(budget.priceKnown && creditsUsed !== undefined);
+    const before = unit.uncertain;
     // What a lost reply cost has left the balance; where this one cost nothing more, it is that charge again.
     const isSame = unit.uncertain > 0n && measured === 0n && creditsUsed !== undefined && creditsUsed > 0n;
     const replayed = reply.replayed || isSame;
@@ -124,7 +127,7 @@ export class Settlement {
     const most = isSame ? ZERO : maxCredits(ZERO, credits(budget.mostOf(flown.hold) - atMost));
     const doubted = { balance: replayed ? undefined : remaining, most: credits(most + again) };
     const fall = budget.charge(flown, { used: credits(atMost - off), ...doubted });
-    let atRisk = credits(atMost + most + (fall?.most ?? again));
+    let atRisk = credits(atMost + most + (isOpen ? (fall?.gone ?? ZERO) : (fall?.most ?? again)));
     budget.keeping(atRisk);
     await turn();
     await turn();
@@ -148,16 +151,17 @@ export class Settlement {
       const less = credits(suspect - most - (isForgotten || fall === undefined ? ZERO : again));
       if (fall === undefined) budget.takeOff(credits(used - atMost), less);
       else {
-        const ours = miss && isFirst && used === 0n ? gone : credits(fall.most + less);
+        const isFirst = miss && isExact && used === 0n && budget.missCost === undefined;
+        const ours = isOpen || isFirst ? gone : credits(fall.most + less);
         await this.explain(unit, { gone, most: ours }, isForgotten ? FORGOTTEN : UNTOLD);
-        if (miss && isFirst && used === 0n) budget.missCost = unit.uncertain;
+        if (isFirst) budget.missCost = unit.uncertain;
       }
     } finally {
       budget.endKeeping(atRisk);
     }
     if (charged === undefined)
       this.#sayOnce("the service does not say what a call cost; booked at the price of the quote");
-    budget.learnPrice(used, rows + withheld);
+    budget.learnPrice(credits(used + maxCredits(ZERO, credits(unit.uncertain - before))), rows + withheld);
     this.#handOn(flown, reply.body, reading);
   }
 
