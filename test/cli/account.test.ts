@@ -91,15 +91,18 @@ describe("account", () => {
     expect(stderr).toMatch(/^GET \/v1\/account 200 \d+ ms 0 credits \S+\nGET \/key 200 /);
   });
 
-  test("a price that is not told is assumed, and said", async () => {
+  test("a price that is not told is null, and said", async () => {
     const server = await rawServer((_, response) =>
       answerEnvelope(response, { balance: 5, costs: { person_search: 2 } }),
     );
     const { code, stderr, stdout } = await run(["account", "--json"], { url: server.url });
     await server.close();
     expect(code).toBe(0);
-    expect(JSON.parse(stdout)).toMatchObject({ costs: { person_search: 2, company_enrich: 1 }, account: { id: null } });
-    expect(stderr).toMatch(/company_enrich.*1 credit is assumed/);
+    expect(JSON.parse(stdout)).toMatchObject({
+      costs: { person_search: 2, company_enrich: null },
+      account: { id: null },
+    });
+    expect(stderr).toMatch(/company_enrich costs; a purchase assumes 1 credit/);
   });
 });
 

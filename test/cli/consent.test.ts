@@ -3,6 +3,7 @@ import { writeFileSync } from "node:fs";
 import { beforeEach, describe, expect, test } from "vitest";
 import { BIN, charged, type Ran, type RunOptions, readCsv, runIds } from "../support/export.ts";
 import type { FaultProxy } from "../support/fault-proxy.ts";
+import { foreignScene } from "../support/foreign-scene.ts";
 import { CREDITS, type Serving, serveThroughProxy } from "../support/serving.ts";
 
 // Consent belongs to the invocation: what an earlier call agreed to is no yes of this one.
@@ -103,6 +104,27 @@ test("who names the run goes on within what was agreed to for it, and is asked f
   const rest = await spentBy(() => u.run(["resume"]));
   expect(rest.code, rest.stderr).toBe(0);
   expect(readCsv(u.read("a.csv")).length).toBe(100);
+});
+
+test("one company is looked up unasked where its price is told as small, and nowhere else", async () => {
+  const untold = await foreignScene({ price: 3, tellsCosts: false });
+  const refused = await untold.run("enrich", "c0.example", "-o", "o.csv");
+  expect(refused.code).toBe(2);
+  expect(refused.stderr).toContain("1 company for 1 credit (assumed: the account does not tell the price), and there");
+  expect(await untold.u.run(["enrich", "c0.example"], terminal("n"))).toMatchObject({ code: 10 });
+  expect(untold.service.charged()).toBe(0);
+  const told = await foreignScene({ price: 1 });
+  expect(await told.run("enrich", "c0.example", "-o", "o.csv")).toMatchObject({ code: 0 });
+});
+
+test("a price that nobody told is null in documents, and called assumed on the card", async () => {
+  const { run } = await foreignScene({ price: 3, people: 40, tellsCosts: false });
+  const quote = await run("search", "--country", "france", "--dry-run", "--json", "-q");
+  expect(JSON.parse(quote.stdout)).toMatchObject({ unit_cost: null, credits: 40 });
+  const count = await run("count", "--country", "france", "--json", "-q");
+  expect(JSON.parse(count.stdout)).toMatchObject({ unit_cost: null, max_cost: null });
+  const card = await run("search", "--country", "france", "--dry-run", "-q");
+  expect(card.stdout).toMatch(/price\s+1 credit a profile, assumed\n/);
 });
 
 test("a job brings its own consent, at most its cap", async () => {

@@ -176,6 +176,27 @@ describe("a sample", () => {
     }
   });
 
+  test("a smaller one of the same seed is not paid for again, and of a larger one only the rest", async () => {
+    const u = someone();
+    const bought = async (rows: number, ...more: readonly string[]) => {
+      const before = await charged(service, CREDITS);
+      const argv = [...SAMPLE, "--sample", `${rows}`, "--seed", "5", "--max-credits", "60", "--overwrite", ...more];
+      const ran = await u.run(argv);
+      expect(ran.code, ran.stderr).toBe(0);
+      return { said: ran.stderr, ids: idsOf(u), cost: (await charged(service, CREDITS)) - before };
+    };
+    const twenty = await bought(20);
+    const fewer = await bought(19);
+    expect(fewer).toMatchObject({ cost: 0, ids: twenty.ids.slice(0, 19) });
+    expect(fewer.said).toMatch(/notice: run \S+ of .* holds these 19 rows already: not paid for again/);
+    expect(fewer.said).not.toContain("yours already");
+    const more = await bought(25);
+    expect(more.said).toMatch(/holds 20 rows of the same: not paid for again/);
+    expect(more).toMatchObject({ cost: 5, ids: { length: 25 } });
+    expect(more.ids.slice(0, 20)).toEqual(twenty.ids);
+    expect(await bought(25, "--again")).toMatchObject({ cost: 25, ids: more.ids });
+  });
+
   test("another seed, size or way of drawing is another run", async () => {
     const proxy = await faultProxy({ target: service.url });
     try {

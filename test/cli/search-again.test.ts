@@ -108,11 +108,11 @@ test("a higher cap pays for the rest alone where nobody counts beforehand, too: 
   }
 });
 
-test("where a seeded sample is wanted larger, it is said that all of it is paid for", async () => {
+test("where a seeded sample is wanted larger than its cap let it be, only the rest is paid for", async () => {
   const sample = ["search", "--department", "Sales", "--per-page", "5", "--sample", "20", "--seed", "7"];
   expect(await u.run([...sample, "--max-credits", "10", "-o", "a.csv"])).toMatchObject({ code: 0 });
   const more = await u.run([...sample, "--max-credits", "20", "-o", "b.csv"]);
-  expect(more.stderr).toContain("what it lacks cannot be bought apart, and all are paid for");
+  expect(more.stderr).toContain("by chance (--seed 7) for 10 credits to b.csv");
 });
 
 test("going on says what is kept and what is to be bought; the hint for consent counts as the flag does", async () => {

@@ -332,6 +332,23 @@ test("mcp install says that a client does not see the key of this shell, and not
   expect(alone).toMatchObject({ code: 2, stderr: expect.stringContaining("without --max-credits") });
 });
 
+test("a price that the account does not tell is told as a guess, and asked about whatever --ask-over says", async () => {
+  const one = await strange({ price: 3, people: 40, tellsCosts: false });
+  const agent = await start(["--max-credits", "100", "--ask-over", "1000"], { answer: { action: "decline" } });
+  expect((await agent.call("account")).data).toMatchObject({ costs: { person_search: null, company_enrich: null } });
+  const count = await agent.call("count_people", { filters: { country: "france" } });
+  expect(count).toMatchObject({ data: { unit_cost: null, max_cost: null } });
+  expect(count.text).toContain("the account does not tell the price");
+  const quote = await agent.call("quote", { kind: "people", filters: { country: "france" }, profiles: 30 });
+  expect(quote.data.notice).toContain("does not tell what person_search costs; counted as 1 credit");
+  expect(await agent.call("buy", { quote_id: quote.data.quote_id })).toMatchObject({ failed: true });
+  expect(await agent.call("enrich_company", { domain: "c0.example" })).toMatchObject({ failed: true });
+  const guess = "(assumed: the account does not tell the price)";
+  expect(agent.questions[0]).toContain(`Spend 30 credits ${guess} on 30 profiles`);
+  expect(agent.questions[1]).toContain(`1 credit ${guess} on 1 company`);
+  expect(one.charged()).toBe(0);
+});
+
 test("a line that is no single message is answered, so that nobody waits; the next one is read", async () => {
   const agent = rawAgent(u, []);
   agent.child.stdin?.write('[{"jsonrpc":"2.0","id":7,"method":"ping"}]\n');

@@ -12,7 +12,7 @@ import { type Unwrapped, unwrap, unwrapPage } from "../../src/engine/client/enve
 import { LostReplyError, ServiceError } from "../../src/engine/client/errors.ts";
 import { type ClientOptions, createClient, type RequestLog } from "../../src/engine/client/http-client.ts";
 import { isTransient } from "../../src/engine/client/retry.ts";
-import type { ServiceClient } from "../../src/engine/client/types.ts";
+import { type ServiceClient, untoldCosts } from "../../src/engine/client/types.ts";
 import { CliError } from "../../src/shared/errors.ts";
 import { Page } from "../../src/shared/rows/page.ts";
 import { answerEnvelope, answerError, type RawServer, rawServer, tempDir } from "../support/client.ts";
@@ -179,8 +179,7 @@ describe("what is read", () => {
       held: 1_000_000n,
       perMinute: 600,
       perDay: 100_000,
-      costs: { personSearch: 250_000n, companyEnrich: 2_000_000n, companyEmployees: 1_000_000n },
-      unknownCosts: [],
+      costs: { person_search: 250_000n, company_enrich: 2_000_000n, company_employees: 1_000_000n },
       perPageMax: 1000,
       maxDepth: undefined,
       datasetVersion: "v1",
@@ -192,8 +191,7 @@ describe("what is read", () => {
       plan: "pro",
       perMinute: 600,
       perDay: 100_000,
-      costs: { personSearch: 250_000n, companyEnrich: 2_000_000n, companyEmployees: 1_000_000n },
-      unknownCosts: ["company_employees"],
+      costs: { person_search: 250_000n, company_enrich: 2_000_000n, company_employees: undefined },
       perPageMax: 1000,
     });
   });
@@ -367,15 +365,18 @@ describe("what is read", () => {
   ])("prices under names with %s", async (_, costs) => {
     const server = await serve((_, response) => answerEnvelope(response, { costs }));
     const account = await clientFor(server.url).account();
-    expect(account.costs).toEqual({ personSearch: 3_000_000n, companyEnrich: 2_000_000n, companyEmployees: 500_000n });
-    expect(account.unknownCosts).toEqual([]);
+    expect(account.costs).toEqual({
+      person_search: 3_000_000n,
+      company_enrich: 2_000_000n,
+      company_employees: 500_000n,
+    });
   });
 
   test("a price that is none of these is not known", async () => {
     const costs = { personSearch: -1, researchPerson: 9, enrich: "free", list: [{ call: "employees" }] };
     const server = await serve((_, response) => answerEnvelope(response, { costs }));
-    const { unknownCosts } = await clientFor(server.url).account();
-    expect(unknownCosts).toEqual(["person_search", "company_enrich", "company_employees"]);
+    const account = await clientFor(server.url).account();
+    expect(untoldCosts(account)).toEqual(["person_search", "company_enrich", "company_employees"]);
   });
 });
 

@@ -7,7 +7,7 @@ import type {
   ServerContext,
 } from "@modelcontextprotocol/server";
 import { leastOrMost } from "../../engine/purchase/owned.ts";
-import { paidAgain, rowsToBuy } from "../../engine/purchase/quote.ts";
+import { costsAtMost, costText, paidAgain, rowsToBuy } from "../../engine/purchase/quote.ts";
 import { spokenTarget } from "../../engine/runs/plan.ts";
 import { creditsText, formatCreditsGrouped } from "../../shared/contract/money.ts";
 import { counted, grouped, harmlessLine } from "../../shared/contract/text.ts";
@@ -75,7 +75,7 @@ export async function consentTo(offer: HeldQuote, asking: ConsentAsking): Promis
       "leave inputResponses out to be asked",
       "no_question",
     );
-  if (offer.quote.credits <= world.askOver) return undefined;
+  if (costsAtMost(offer.quote, world.askOver)) return undefined;
   if (question === undefined) {
     if (!canAsk(ctx, server)) {
       throw refusal(
@@ -100,7 +100,7 @@ async function requireRoom({ command, continues, isTest, quote }: HeldQuote, wor
   const use = await useOf(world, isTest);
   if (use === undefined || world.budget === undefined || continues !== undefined || quote.credits <= use.left) return;
   const { cap, name, per } = world.budget;
-  const [cost, rest] = [creditsText(quote.credits), formatCreditsGrouped(use.left)];
+  const [cost, rest] = [costText(quote), formatCreditsGrouped(use.left)];
   throw refusal(
     `it costs ${cost}, and the budget "${name}" has ${rest} left (${per}): ${formatCreditsGrouped(use.spent)} of ${creditsText(cap)} are spent or at risk`,
     `a person may buy it: ${command}`,
@@ -111,7 +111,7 @@ async function requireRoom({ command, continues, isTest, quote }: HeldQuote, wor
 async function ask(offer: HeldQuote, { sdk, codec, ctx, world }: ConsentAsking): Promise<InputRequiredResult> {
   const { quote, target } = offer;
   const most = leastOrMost(quote, target);
-  const spend = `Spend ${most}${creditsText(quote.credits)}`;
+  const spend = `Spend ${most}${costText(quote)}`;
   const rows = rowsToBuy(quote);
   const what = target.kind === "enrich" ? counted(rows, "company", "companies") : `${most}${counted(rows, "profile")}`;
   const again = paidAgain(quote) === 0 ? "" : ` Up to ${grouped(paidAgain(quote))} of them are owned already.`;

@@ -62,8 +62,8 @@ export async function countTool({ filters: input, by, top = 10 }: Input<"count_p
       count,
       as_of: asOf ?? null,
       cached: cached ?? null,
-      unit_cost: creditsToNumber(costs.personSearch),
-      max_cost: creditsToNumber(priceOf(count, costs.personSearch)),
+      unit_cost: creditsOrNull(costs.person_search),
+      max_cost: costs.person_search === undefined ? null : creditsToNumber(priceOf(count, costs.person_search)),
       owned: owned === null ? null : Math.min(owned, count),
       ...(hints.length === 0 ? {} : { hints }),
     };

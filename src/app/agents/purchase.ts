@@ -3,6 +3,7 @@ import { stateDir } from "../../engine/connections/paths.ts";
 import { isNewOnly, leastOrMost, newPeopleIn } from "../../engine/purchase/owned.ts";
 import {
   beyondFunds,
+  costText,
   paidAgain,
   paidAgainText,
   paidTwiceText,
@@ -90,13 +91,13 @@ export async function quoteTool(input: Input<"quote">, world: AgentWorld) {
 
 function noticeOf({ quote: offered, target }: HeldQuote): string | undefined {
   const [twice, uncounted] = [paidTwiceText(offered, target), uncountedText(offered, target)];
-  const others = [twice && `paid twice: ${twice}`, uncounted && `uncounted: ${uncounted}`];
+  const others = [offered.assumed, twice && `paid twice: ${twice}`, uncounted && `uncounted: ${uncounted}`];
   return [paidAgainText(offered, target, "new_only"), ...others].filter((each) => each).join("; ") || undefined;
 }
 
 function whyNot({ quote: offered }: HeldQuote, rest: Credits | undefined): string | undefined {
   if (rest === undefined) return "nothing can be bought here: the server was started without --max-credits";
-  const cost = creditsText(offered.credits);
+  const cost = costText(offered);
   if (offered.credits > rest) return `it costs ${cost}, and the budget has ${formatCreditsGrouped(rest)} left`;
   const beyond = beyondFunds(offered);
   return beyond && `it costs ${cost}, and ${beyond.said}`;

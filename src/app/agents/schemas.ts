@@ -87,7 +87,7 @@ const outputs = {
     count: s.wholeNumberShape,
     as_of: s.maybe(s.text),
     cached: s.maybe(s.flag),
-    ...s.each(s.number, "unit_cost", "max_cost"),
+    ...s.each(s.maybe(s.number), "unit_cost", "max_cost"),
     owned: s.said(s.maybe(s.wholeNumberShape), "by your records; null: not known"),
     hints,
     parts: s.optionalProperty(s.list(s.object({ value: s.text, count: s.wholeNumberShape }))),
@@ -120,7 +120,7 @@ const outputs = {
     ...s.each(s.maybe(s.number), "balance_after", "budget_left"),
     allowed: s.flag,
     why_not: s.optionalProperty(s.text),
-    notice: s.optionalProperty(s.said(s.text, "paid for again, or uncounted")),
+    notice: s.optionalProperty(s.said(s.text, "to know first")),
     hints,
   }),
   read_rows: s.object({

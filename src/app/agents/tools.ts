@@ -91,7 +91,8 @@ const TOOLS: { readonly [Name in ToolName]: Tool<Name> } = {
       const structured = await countTool(input, world);
       const people = counted(structured.count, "person matches", "people match");
       const owned = structured.owned ? `, ${grouped(structured.owned)} of them owned already` : "";
-      const cost = `all would cost ${counted(structured.max_cost, "credit")}`;
+      const { max_cost: all } = structured;
+      const cost = all === null ? "the account does not tell the price" : `all would cost ${counted(all, "credit")}`;
       return { structured, sentence: `${people}${owned}; ${cost}.${hintLines(structured)}` };
     },
   },

@@ -3,6 +3,7 @@ import { dirname } from "node:path";
 import { versions } from "node:process";
 import { DEFAULT_DIALECT, type Dialect, pagingName } from "../../engine/client/dialect.ts";
 import type { ProbeReport } from "../../engine/client/probe.ts";
+import { untoldCosts } from "../../engine/client/types.ts";
 import {
   type Config,
   configFile,
@@ -213,14 +214,15 @@ function clockCheck({ skewMs }: ProbeReport): Check {
 }
 
 function accountCheck({ account, balanceFell: fell, rateLimitHeaders }: ProbeReport): Check {
-  const { accountName, accountId, plan, balance, perMinute, unknownCosts } = account;
+  const { accountName, accountId, plan, balance, perMinute } = account;
+  const untold = untoldCosts(account).join(", ");
   const parts = [
     accountName ?? accountId,
     plan === undefined ? undefined : `plan ${plan}`,
     balance === undefined ? "balance unknown" : `balance ${formatCreditsGrouped(balance)}`,
     perMinute === undefined ? undefined : `${counted(perMinute, "call")} a minute`,
   ].filter((part) => part !== undefined);
-  const unknown = unknownCosts.length === 0 ? "" : `; no price for ${unknownCosts.join(", ")}: 1 is assumed`;
+  const unknown = untold === "" ? "" : `; no price for ${untold}: a purchase assumes 1`;
   const less = fell === ZERO ? "" : `; ${creditsText(fell)} less after these free calls, by them or another purchase`;
   const odd = `${unknown}${rateLimitHeaders ? "" : "; no rate-limit headers"}${less}`;
   return service("Account", odd === "" ? "ok" : "warn", `${parts.join(", ")}${odd}`);

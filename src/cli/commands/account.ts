@@ -1,5 +1,5 @@
 import type { Session } from "../../app/session.ts";
-import { type AccountView, costsOf, type KeyView } from "../../engine/client/types.ts";
+import { type AccountView, costsOf, type KeyView, untoldCosts } from "../../engine/client/types.ts";
 import type { Context } from "../../shared/context.ts";
 import { type Credits, creditsOrNull, creditsText, formatCreditsGrouped } from "../../shared/contract/money.ts";
 import { grouped } from "../../shared/contract/text.ts";
@@ -32,8 +32,8 @@ async function runAccount({ options, printer, context }: Desk<GlobalOptions>): P
     if (printer.json) printer.document<"account">(accountDocument(account, key, session));
     else if (printer.terminal) await printer.card(cardOf(account, key, session));
     else printer.leaves(accountDocument(account, key, session));
-    for (const call of account.unknownCosts) {
-      session.notice(`warning: the account does not say what ${call} costs; 1 credit is assumed`);
+    for (const call of untoldCosts(account)) {
+      session.notice(`warning: the account does not say what ${call} costs; a purchase assumes 1 credit`);
     }
   });
 }
@@ -109,6 +109,7 @@ function cardOf(account: AccountView, key: KeyView | undefined, session: Session
   const money = (value: Credits | undefined): string | undefined =>
     value === undefined ? undefined : formatCreditsGrouped(value);
   const list = (...parts: readonly (string | false | undefined)[]): string => parts.filter(Boolean).join(", ");
+  const price = (value: Credits | undefined): string => money(value) ?? "not told";
   const { balance, costs, people, companies, perMinute, perDay } = account;
   const held = account.held !== undefined && account.held > 0n ? ` (${money(account.held)} held)` : "";
   return [
@@ -130,7 +131,7 @@ function cardOf(account: AccountView, key: KeyView | undefined, session: Session
     ["used today", money(account.usedToday)],
     [
       "prices",
-      `search ${money(costs.personSearch)}, employees ${money(costs.companyEmployees)} a profile; enrich ${money(costs.companyEnrich)} a match`,
+      `search ${price(costs.person_search)}, employees ${price(costs.company_employees)} a profile; enrich ${price(costs.company_enrich)} a match`,
     ],
     [
       "rate limit",

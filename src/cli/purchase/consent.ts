@@ -1,18 +1,15 @@
 import { failureOf } from "../../app/failures.ts";
 import { isNewOnly, newPeopleIn } from "../../engine/purchase/owned.ts";
-import { type Quote, rowsToBuy } from "../../engine/purchase/quote.ts";
+import { costsAtMost, costText, type Quote, rowsToBuy } from "../../engine/purchase/quote.ts";
 import type { Target } from "../../engine/runs/plan.ts";
 import { type Context, canPrompt } from "../../shared/context.ts";
-import { creditsText, formatCredits, parseCredits, ZERO } from "../../shared/contract/money.ts";
+import { formatCredits, ONE_CREDIT } from "../../shared/contract/money.ts";
 import { counted } from "../../shared/contract/text.ts";
 import { declined, EXIT, usageError } from "../../shared/errors.ts";
 import { sameCommand } from "../arguments/export-options.ts";
 import type { Printer } from "../terminal/printer.ts";
 import type { ParsedPurchase } from "./purchase.ts";
 import { quoteEntries, wordingOf } from "./quote-card.ts";
-
-/** A single look-up may cost as much without a question. */
-const ONE_CREDIT = parseCredits(1) ?? ZERO;
 
 /** Consent to a quote: `--yes`, the cap where nobody can be asked, a small look-up, or a person's `y`. */
 export async function askConsent(
@@ -23,9 +20,9 @@ export async function askConsent(
 ): Promise<void> {
   const asks = canPrompt(context);
   if (flags.yes === true || (!asks && flags.maxCredits !== undefined)) return;
-  if (small === true && quote.credits <= ONE_CREDIT) return;
+  if (small === true && costsAtMost(quote, ONE_CREDIT)) return;
   const { one, many } = wordingOf(target);
-  const price = creditsText(quote.credits);
+  const price = costText(quote);
   const fresh = isNewOnly(quote) && !resuming ? newPeopleIn(quote.share) : undefined;
   const what =
     fresh === undefined

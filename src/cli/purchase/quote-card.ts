@@ -1,6 +1,7 @@
 import { STOPPED_AT } from "../../engine/purchase/failures.ts";
 import { isNarrowed, isNewOnly, leastOrMost } from "../../engine/purchase/owned.ts";
 import {
+  costText,
   newPriceText,
   paidTwiceText,
   type Quote,
@@ -40,10 +41,10 @@ export function quoteEntries(quote: Quote, target: Target, whole: boolean): Entr
     ["kept in a run", whole ? quote.reuse?.text : undefined],
     ["drawn", quote.sample === undefined ? undefined : drawnText(quote.sample)],
     ["in parts", quote.depth === undefined ? undefined : `of at most ${grouped(quote.depth)}, found by free counts`],
-    ["price", `${creditsText(quote.unitPrice)} a ${one}`],
+    ["price", `${creditsText(quote.unitPrice)} a ${one}${quote.assumed === undefined ? "" : ", assumed"}`],
     ["paid twice", paidTwiceText(quote, target)],
     ["look-ups", lookUpsText(quote)],
-    ["cost", `${most}${creditsText(quote.credits)}`],
+    ["cost", `${most}${costText(quote)}`],
     ["balance", quote.balance === undefined ? "not told" : creditsText(quote.balance)],
     ["after", afterText(quote)],
     ["cap of the key", quote.capLeft === undefined ? undefined : `${creditsText(quote.capLeft)} left`],

@@ -1,5 +1,5 @@
 import type { FacetValue } from "../../shared/contract/facets.ts";
-import { type Credits, credits, parseCredits } from "../../shared/contract/money.ts";
+import { type Credits, parseCredits } from "../../shared/contract/money.ts";
 import { harmlessLine, isObject, whole } from "../../shared/contract/text.ts";
 import type { FacetKey } from "../../shared/contract/vocabulary.ts";
 import type { ReplyMeta } from "./errors.ts";
@@ -24,7 +24,6 @@ function at(from: unknown, parts: readonly string[]): unknown {
 const text = (value: unknown): string | undefined =>
   typeof value === "string" && value !== "" ? value : typeof value === "number" ? String(value) : undefined;
 
-const ONE = credits(1_000_000n);
 const COSTS = ["costs", "plan.costs", "pricing", "prices", "credit_costs"] as const;
 const LIMITS = [
   "rate_limits",
@@ -66,20 +65,14 @@ function pricesOf(from: Fields): ReadonlyMap<string, Credits> {
 export type AccountView = ReturnType<typeof accountView>;
 
 /**
- * `result` of `GET /v1/account` (docs/contract.md, Account). `costs`: credits per profile or match, 1 where the
- * account does not tell, with the call's name in `unknownCosts`. `idempotencyMs`: how long a paid call may be
- * repeated under its key at no charge; undefined: nothing is promised.
+ * `result` of `GET /v1/account` (docs/contract.md, Account). `costs`: credits per profile or match.
+ * Undefined is what is not told. `idempotencyMs`: how long a paid call may be repeated under its key at no charge.
  */
 export function accountView(result: unknown, meta: ReplyMeta) {
   const from = isObject(result) ? result : {};
-  const unknownCosts: string[] = [];
   const prices = pricesOf(from);
-  const cost = (call: string, names: readonly string[]): Credits => {
-    const price = names.map((name) => prices.get(plain(name))).find((each) => each !== undefined);
-    if (price !== undefined) return price;
-    unknownCosts.push(call);
-    return ONE;
-  };
+  const cost = (...names: readonly string[]): Credits | undefined =>
+    names.map((name) => prices.get(plain(name))).find((each) => each !== undefined);
   const mode = text(find(from, ["key.mode", "key_mode", "mode"]));
   return {
     accountId: text(find(from, ["account.id", "account_id", "id", "user.id", "user_id"])),
@@ -112,11 +105,10 @@ export function accountView(result: unknown, meta: ReplyMeta) {
       find(from, under(LIMITS, ["per_day", "requests_per_day", "rate_limit_per_day", "day", "daily", "rpd"])),
     ),
     costs: {
-      personSearch: cost("person_search", ["person_search", "search", "profile"]),
-      companyEnrich: cost("company_enrich", ["company_enrich", "enrich"]),
-      companyEmployees: cost("company_employees", ["company_employees", "employees"]),
+      person_search: cost("person_search", "search", "profile"),
+      company_enrich: cost("company_enrich", "enrich"),
+      company_employees: cost("company_employees", "employees"),
     },
-    unknownCosts,
     perPageMax:
       whole(find(from, ["limits.per_page_max", "limits.max_per_page", "per_page_max", "max_per_page"])) || undefined,
     maxDepth: whole(find(from, ["limits.max_depth", "limits.max_results", "max_depth", "max_results"])) || undefined,

@@ -1,4 +1,4 @@
-import { creditsToNumber } from "../../shared/contract/money.ts";
+import { creditsOrNull } from "../../shared/contract/money.ts";
 import type { FacetKey, Filters } from "../../shared/contract/vocabulary.ts";
 import type { AccountView, CountsView, CountView, FacetView, KeyView, SketchView } from "./account-view.ts";
 import type { CompanyQuery, Dialect, ServiceLimits } from "./dialect.ts";
@@ -62,7 +62,11 @@ export interface ServiceClient {
 }
 
 export const costsOf = ({ costs }: Pick<AccountView, "costs">) => ({
-  person_search: creditsToNumber(costs.personSearch),
-  company_enrich: creditsToNumber(costs.companyEnrich),
-  company_employees: creditsToNumber(costs.companyEmployees),
+  person_search: creditsOrNull(costs.person_search),
+  company_enrich: creditsOrNull(costs.company_enrich),
+  company_employees: creditsOrNull(costs.company_employees),
 });
+
+/** Calls whose price is not told. */
+export const untoldCosts = (account: Pick<AccountView, "costs">): string[] =>
+  Object.entries(costsOf(account)).flatMap(([call, cost]) => (cost === null ? [call] : []));

@@ -3,6 +3,7 @@ import { Page } from "../../shared/rows/page.ts";
 import type { RecordKind } from "../../shared/rows/values.ts";
 import { pagingName } from "../client/dialect.ts";
 import { kindOf } from "../output/distinct.ts";
+import { pagesOf as drawnPages } from "../planning/draw.ts";
 import { pendingUnits, settledUnits, type Unit } from "../runs/journal.ts";
 import { companyKey, isForgiving, type Plan, type RunIdentity, type Target, targetText } from "../runs/plan.ts";
 import type { RunReader } from "../runs/reader.ts";
@@ -51,11 +52,12 @@ export async function earlierRun(
   { store, identity, options, deps }: Pick<Inquiry, "store" | "identity" | "options" | "deps">,
   datasetVersion: string | null,
   quote: Pick<Quote, "rows" | "rowsUncapped" | "depth">,
+  sample: Pick<Divided, "draw" | "parts" | "counts"> | undefined,
 ): Promise<Reuse | undefined> {
   const { target } = identity;
   if (options.fresh || isListed(target)) return undefined;
   const { rows: capped, rowsUncapped: most = Number.POSITIVE_INFINITY } = quote;
-  const stocks = await stocksOf(store, identity, datasetVersion, { most });
+  const stocks = await stocksOf(store, { ...identity, ...sample }, datasetVersion, { most });
   const [largest] = [...stocks].sort((a, b) => b.rows - a.rows);
   const stock = rowsIn(stocks);
   const rows = Math.min(stock, most);
@@ -63,7 +65,7 @@ export async function earlierRun(
   const { id, plan } = largest.run;
   const { forgotten = 0 } = ((await store.receipt(id)) ?? {}) as Partial<Receipt>;
   const note = forgotten > 0 ? `, and ${grouped(forgotten)} of its ${grouped(stock)} forgotten since` : "";
-  const isSame = stocks.every(({ run }) => boughtText(run.plan) === targetText(target));
+  const isSame = sample !== undefined || stocks.every(({ run }) => targetText(run.plan.target) === targetText(target));
   // The same under the same cap buys nothing; other companies beside those that are there are bought.
   const isWhole = stock >= (isSame ? capped : most);
   // More rows may lie behind a wall that those of the earlier run did not reach.
@@ -83,7 +85,7 @@ export async function earlierRun(
   const others = new Set(stocks.map(({ run }) => run)).size - 1;
   const who = others === 0 ? when : `${when} with ${counted(others, "other")}`;
   const text = `${who} ${note === "" ? "holds" : "held"} ${what}${note}: not paid for again (--again pays for all)`;
-  const division = target.kind === "search" ? divisionIn(plan) : undefined;
+  const division = target.kind === "search" ? (sample ?? divisionIn(plan)) : undefined;
   return { run: id, rows, isWhole, text, division, pages: () => pagesOf(stocks, most) };
 }
 
@@ -116,7 +118,7 @@ function divisionIn(plan: Plan): Omit<Divided, "matches"> {
 /** Whether the rows that it lacks can be asked for beside those that it holds. */
 function goesOn({ plan }: RunReader, { seller }: Pick<ExportDeps, "seller">): boolean {
   const before = pagingName({ paging: plan.paging, firstPage: plan.first_page });
-  return plan.draw === undefined && before === pagingName(seller.client.dialect);
+  return before === pagingName(seller.client.dialect);
 }
 
 async function* pagesOf(stocks: readonly Stock[], most: number, had?: Had): AsyncIterable<OwnedPage> {
@@ -166,7 +168,7 @@ type Had = ReadonlyMap<number, number>;
 
 async function stocksOf(
   store: RunStore,
-  identity: RunIdentity,
+  identity: RunIdentity & Pick<Plan, "draw" | "parts">,
   datasetVersion: string | null,
   { most, had, fits }: { readonly most: number; readonly had?: Had; readonly fits?: (run: RunReader) => boolean },
 ): Promise<readonly Stock[]> {
@@ -189,22 +191,26 @@ async function stocksOf(
   return [...best.values()];
 }
 
-/** What is asked for: a search as it is, each company by itself. */
-const piecesOf = (plan: Pick<Plan, "target" | "draw">): readonly string[] =>
-  plan.target.kind === "employees" ? plan.target.companies.map(companyKey) : [boughtText(plan)];
+/** What is asked for: a search as it is, each company by itself, each page that a seed drew. */
+function piecesOf({ target, draw, parts = [] }: Pick<Plan, "target" | "draw" | "parts">): readonly string[] {
+  if (target.kind === "employees") return target.companies.map(companyKey);
+  if (draw === undefined) return [targetText(target)];
+  return drawnPages(draw.pages, []).map(({ segment, ...page }) => JSON.stringify([draw.seed, parts[segment], page]));
+}
 
 function stocksIn(run: RunReader, target: Target, ours: ReadonlyMap<string, number>, had?: Had): Map<number, Stock> {
   const isStaff = target.kind === "employees";
-  const places = isStaff ? piecesOf(run.plan).map((key) => ours.get(key)) : undefined;
+  const pieces = isStaff || run.plan.draw !== undefined ? piecesOf(run.plan) : undefined;
+  const placed = (own: number) => (pieces === undefined ? own : ours.get(pieces[own] ?? ""));
   const most = (isStaff ? target.perCompany : null) ?? Number.POSITIVE_INFINITY;
   const stocks = new Map<number, Stock>();
   for (const { intent, settled } of settledUnits(run.state)) {
-    const place = places === undefined ? intent.target : places[intent.target];
+    const place = placed(intent.target);
     if (place === undefined) continue;
     const at = isStaff ? place : 0;
     const [there, before] = [had?.get(place) ?? 0, stocks.get(at)?.rows ?? 0];
     const more = Math.max(0, (settled?.rows ?? 0) - Math.max(0, there - intent.offset));
-    const placeOf = (own: number) => (places === undefined ? own : places[own] === at ? at : undefined);
+    const placeOf = (own: number) => (isStaff && placed(own) !== at ? undefined : placed(own));
     stocks.set(at, { run, rows: Math.min(before + more, isStaff ? most - there : most), placeOf });
   }
   return stocks;
@@ -221,11 +227,6 @@ export async function isBoughtElsewhere({ id, dataset_version: version, matches,
 const isBought = ({ plan, state }: RunReader): boolean =>
   state.done !== undefined ||
   (pendingUnits(state).length === 0 && (state.session?.rows ?? plan.matches) === state.rows);
-
-function boughtText({ target, draw }: Pick<Plan, "target" | "draw">): string {
-  if (draw === undefined || target.kind !== "search" || target.sample === undefined) return targetText(target);
-  return targetText({ ...target, sample: { ...target.sample, seed: draw.seed } });
-}
 
 /** How long a company counts as known where the service does not say which dataset it answers from. */
 const FRESH_MS = 30 * 86_400_000;

@@ -1,4 +1,4 @@
-import { type Credits, credits, ZERO } from "../../shared/contract/money.ts";
+import { type Credits, credits, ONE_CREDIT, ZERO } from "../../shared/contract/money.ts";
 import { PER_PAGE_MAX } from "../../shared/contract/records.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
 import { COMPANIES_MAX, type Filters } from "../../shared/contract/vocabulary.ts";
@@ -14,11 +14,11 @@ import type { ExportDeps, ExportOptions, Trade } from "./order.ts";
 import { makeQuote, type Offer, type Quote, type QuoteInput } from "./quote.ts";
 import { perMinuteOf, type Seller } from "./world.ts";
 
-/** The call that a target buys by, as the account names it, and its price there. */
+/** The call that a target buys by, as the account names it. */
 const PAID_CALLS = {
-  search: { call: "person_search", cost: "personSearch" },
-  employees: { call: "company_employees", cost: "companyEmployees" },
-  enrich: { call: "company_enrich", cost: "companyEnrich" },
+  search: "person_search",
+  employees: "company_employees",
+  enrich: "company_enrich",
 } as const;
 
 const MAX_COUNTS = 100;
@@ -115,8 +115,6 @@ function notCounted(error: unknown, { onNotice }: ExportDeps, search?: SearchTar
   onNotice("notice: the service does not count people: how many there are, only their pages tell");
 }
 
-const priceFor = (target: Target, { costs }: AccountView): Credits => costs[PAID_CALLS[target.kind].cost];
-
 /** Pages that were drawn are asked for whole. */
 export const WHOLE_PAGE = PER_PAGE_MAX;
 
@@ -130,8 +128,8 @@ export const perPageOf = (
   deps: Pick<ExportDeps, "seller">,
 ): number => Math.min(perPage ?? PER_PAGE_MAX, perPageTold(account, deps) ?? PER_PAGE_MAX);
 
-export const isPriceKnown = (target: Target, { unknownCosts }: AccountView): boolean =>
-  !unknownCosts.includes(PAID_CALLS[target.kind].call);
+export const isPriceKnown = (target: Target, { costs }: AccountView): boolean =>
+  costs[PAID_CALLS[target.kind]] !== undefined;
 
 type Spent = QuoteInput["spent"] & { readonly price?: Credits | undefined };
 
@@ -150,20 +148,18 @@ export function quoteFor(
   { account, options, deps }: Omit<Trade, "store">,
   { spent = NOTHING, ...whole }: { readonly spent?: Spent } & Pick<QuoteInput, "drawn" | "parts" | "pieces"> = {},
 ): Quote {
-  const isKnown = isPriceKnown(target, account);
-  if (!isKnown && spent.price === undefined) {
-    const { call } = PAID_CALLS[target.kind];
-    deps.onNotice(
-      `warning: the account does not tell what ${call} costs; counted as 1 credit until the first row tells`,
-    );
-  }
+  const call = PAID_CALLS[target.kind];
+  const price = account.costs[call] ?? spent.price;
+  const untold = `the account does not tell what ${call} costs; counted as 1 credit until the first row tells`;
+  if (price === undefined) deps.onNotice(`warning: ${untold}`);
   const { paging, pageRows: learned } = deps.seller.client.dialect;
   const pageRows = target.kind === "enrich" ? 1 : (perPageTold(account, deps) ?? learned);
   return makeQuote({
     target,
     matches,
     uncounted,
-    price: isKnown ? priceFor(target, account) : (spent.price ?? priceFor(target, account)),
+    price: price ?? ONE_CREDIT,
+    assumed: price === undefined ? untold : undefined,
     balance: account.balance,
     capLeft: account.capLeft,
     limit: options.limit,

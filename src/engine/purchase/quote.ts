@@ -41,6 +41,8 @@ export interface Quote {
   readonly kept: number;
   readonly bound: Bound;
   readonly unitPrice: Credits;
+  /** Why `unitPrice` is a guess, in words; undefined: it is none. */
+  readonly assumed?: string | undefined;
   readonly credits: Credits;
   /** With what was spent already: what `--max-credits` must be for it, because that counts from the run's beginning. */
   readonly total: Credits;
@@ -68,7 +70,7 @@ export interface Quote {
 
 export type SampleQuote = Of<typeof sample>;
 
-export interface QuoteInput extends Matches {
+export interface QuoteInput extends Matches, Pick<Quote, "assumed"> {
   readonly target: Target;
   readonly price: Credits;
   readonly balance: Credits | undefined;
@@ -126,6 +128,7 @@ export function makeQuote(input: QuoteInput): Quote {
     kept: spent.rows,
     bound,
     unitPrice: price,
+    assumed: input.assumed,
     credits: cost,
     total: credits(spent.settled + spent.uncertain + cost),
     settled: spent.settled,
@@ -227,6 +230,14 @@ export function overBudget(what: string, budgetLeft: Credits, spent = ZERO): Cli
   );
 }
 
+/** Whether it is known to cost no more. */
+export const costsAtMost = ({ assumed, credits: cost }: Quote, most: Credits): boolean =>
+  cost <= (assumed === undefined ? most : ZERO);
+
+/** What rows of it cost in words, all of them by default, and whether anybody told so. */
+export const costText = ({ assumed, ...quote }: Quote, cost = quote.credits): string =>
+  `${creditsText(cost)}${assumed === undefined ? "" : " (assumed: the account does not tell the price)"}`;
+
 /** What a quote is beyond, in words; undefined: it is within the balance and the cap of the key. */
 export function beyondFunds({ balance, capLeft, credits: cost }: Quote) {
   const isCapped = capLeft !== undefined && (balance === undefined || capLeft < balance);
@@ -238,7 +249,7 @@ export function beyondFunds({ balance, capLeft, credits: cost }: Quote) {
 export function requireBalance(quote: Quote, target: Target): void {
   const { kept, rows, unitPrice } = quote;
   if (quote.rowsIfNothingLost === 0 && quote.total === 0n && quote.bound === "cap") {
-    const one = `one ${target.kind === "enrich" ? "company" : "profile"} costs ${creditsText(unitPrice)},`;
+    const one = `one ${target.kind === "enrich" ? "company" : "profile"} costs ${costText(quote, unitPrice)},`;
     const [what, fits] =
       quote.sample === undefined
         ? [one, `--max-credits ${formatCredits(unitPrice)} pays for one; headcount account shows the prices`]
@@ -250,7 +261,7 @@ export function requireBalance(quote: Quote, target: Target): void {
   const fits = kept + Math.min(rows, affordableRows(beyond.free, unitPrice));
   const [one, many] = target.kind === "enrich" ? ["company", "companies"] : ["profile", "profiles"];
   throw failed.credits(
-    `${counted(rows - kept, `${one} costs`, `${many} cost`)} up to ${creditsText(quote.credits)}, ${beyond.said}; nothing was spent`,
+    `${counted(rows - kept, `${one} costs`, `${many} cost`)} up to ${costText(quote)}, ${beyond.said}; nothing was spent`,
     `${fits > kept && !("list" in target) ? `--limit ${fits} would fit` : "top the account up, or take another key"}; headcount account shows the balance and the cap`,
     "insufficient_credits",
   );
@@ -345,7 +356,7 @@ export const quoteJson = (quote: Quote, target: Target): QuoteDocument => ({
   rows: quote.rows,
   kept: quote.kept,
   bound: quote.bound,
-  unit_cost: creditsToNumber(quote.unitPrice),
+  unit_cost: quote.assumed === undefined ? creditsToNumber(quote.unitPrice) : null,
   credits: creditsToNumber(quote.credits),
   balance: creditsOrNull(quote.balance),
   balance_after: creditsOrNull(quote.balanceAfter),
@@ -358,17 +369,11 @@ export const quoteJson = (quote: Quote, target: Target): QuoteDocument => ({
   sample: quote.sample ?? null,
   ...shareJson(quote),
   paid_again: quote.share === undefined ? null : paidAgain(quote),
-  look_ups:
-    quote.lookUps === undefined
-      ? null
-      : { companies: quote.lookUps.companies, credits: creditsToNumber(quote.lookUps.credits) },
+  look_ups: quote.lookUps ? { ...quote.lookUps, credits: creditsToNumber(quote.lookUps.credits) } : null,
   reuse: quote.reuse === undefined ? null : { run: quote.reuse.run, rows: quote.reuse.rows },
 });
 
-function shareJson({
-  share,
-  unitPrice,
-}: Quote): Pick<QuoteDocument, "owned" | "owned_exact" | "owned_calls" | "new_only"> {
+function shareJson({ share, unitPrice }: Quote) {
   const { owned = null, exact = null, total = 0, calls = null, estimate } = share ?? {};
   const price = (rows: number): number => creditsToNumber(priceOf(rows, unitPrice));
   return {

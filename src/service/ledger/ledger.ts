@@ -1,4 +1,4 @@
-import { type Credits, credits } from "../../shared/contract/money.ts";
+import { type Credits, credits, ONE_CREDIT } from "../../shared/contract/money.ts";
 import type { CostedCall } from "../../shared/contract/records.ts";
 import type { Acted } from "./chain/links.ts";
 import type { LedgerEnds } from "./database.ts";
@@ -16,8 +16,6 @@ export interface AccountPlan {
 }
 
 export type PlanChanges = Partial<Omit<AccountPlan, "costs">> & { readonly costs?: Partial<AccountPlan["costs"]> };
-
-const ONE_CREDIT = credits(1_000_000n);
 
 export const STANDARD_PLAN: AccountPlan = {
   name: "standard",

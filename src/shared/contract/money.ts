@@ -12,6 +12,7 @@ const PATTERN = /^(-?)(\d{1,15})(?:\.(\d{1,6}))?$/;
 export const credits = (micros: bigint): Credits => micros as Credits;
 
 export const ZERO: Credits = credits(0n);
+export const ONE_CREDIT: Credits = credits(SCALE);
 
 /** What is left of an amount: never less than nothing. */
 export const creditsLess = (amount: Credits, by: bigint): Credits => maxCredits(ZERO, credits(amount - by));

@@ -62,7 +62,7 @@ export const quoteShape = s.object({
   rows: s.wholeNumberShape,
   kept: s.said(s.wholeNumberShape, "rows that are paid for already"),
   bound: s.one("matches", "limit", "cap", "companies", "sample"),
-  unit_cost: s.creditsShape,
+  unit_cost: s.said(s.maybe(s.creditsShape), "null: nobody told it, and credits count 1 a row"),
   credits: s.said(s.number, "credits, at most"),
   balance: s.maybe(s.creditsShape),
   balance_after: s.maybe(s.creditsShape),

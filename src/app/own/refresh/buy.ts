@@ -24,7 +24,7 @@ import { optionsOf } from "../../buy/order.ts";
 import { buyExport, continueRun } from "../../buy/purchase.ts";
 import { libraryOf } from "./begin.ts";
 import type { Followed } from "./list.ts";
-import { capOf, type RefreshResult, type Work } from "./work.ts";
+import { capOf, profilePrice, type RefreshResult, type Work } from "./work.ts";
 
 async function takeIn(work: Work): Promise<void> {
   const library = await libraryOf(work);
@@ -122,7 +122,7 @@ export async function buyLeaves(
   work: Work,
 ): Promise<RefreshResult> {
   const matches = leaves.reduce((sum, { count }) => sum + count, 0);
-  const cost = priceOf(matches, work.account.costs.personSearch);
+  const cost = priceOf(matches, profilePrice(work.account));
   if (cost > most) {
     throw failed.credits(
       `what is to be bought costs ${creditsText(cost)}, more than the ${formatCreditsGrouped(most)} that were agreed to; nothing was spent, and the list stays as it was`,

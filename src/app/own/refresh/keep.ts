@@ -15,7 +15,7 @@ import { collectColumns } from "../../../shared/rows/columns.ts";
 import type { Page } from "../../../shared/rows/page.ts";
 import { registerOf } from "../../keep/store.ts";
 import { type Brought, type Followed, listPath } from "./list.ts";
-import type { RefreshOrder, RefreshReceipt, Work } from "./work.ts";
+import { profilePrice, type RefreshOrder, type RefreshReceipt, type Work } from "./work.ts";
 
 const BESIDE = ["added", "removed", "changed"] as const;
 const FILES = ["list", ...BESIDE] as const;
@@ -168,7 +168,7 @@ const receiptOf = (
 });
 
 function asBought({ changed }: Brought, { account, order: { output = "" } }: Work): string {
-  const most = formatCredits(priceOf(changed.size, account.costs.personSearch));
+  const most = formatCredits(priceOf(changed.size, profilePrice(account)));
   const whose = `the ${counted(changed.size, "record")} of whom a value no longer holds`;
   return `notice: ${besideName(output, "changed")} has ${whose} as bought; --buy-changed --max-credits ${most} buys what is there now`;
 }

@@ -16,7 +16,7 @@ import { type CliError, failed } from "../../../shared/errors.ts";
 import { CALLS_PER_CREDIT } from "../bounds.ts";
 import { lookInto, type Sight } from "../look.ts";
 import { type Brought, type Followed, type Merged, merged } from "./list.ts";
-import { capOf, type RefreshResult, type Work } from "./work.ts";
+import { capOf, profilePrice, type RefreshResult, type Work } from "./work.ts";
 
 export interface Begun extends Merged, Pick<Brought, "list" | "plan" | "counts"> {
   readonly sight: Sight;
@@ -94,7 +94,7 @@ function requireAll({ unreached, leaves }: Descent, { account }: Work): void {
   if (people === 0) return;
   const rows = unreached.flatMap(({ within }) => within).reduce((sum, each) => sum + each.rows, 0);
   const newPeople = leaves.reduce((sum, { fresh }) => sum + fresh, 0);
-  const price = formatCredits(priceOf(rows, account.costs.personSearch));
+  const price = formatCredits(priceOf(rows, profilePrice(account)));
   throw incomplete(
     NEW_UNREACHED,
     `${counted(newPeople, "new person was", "new people were")} bought, and ${grouped(people)} not, as more of those you own would be bought again than was agreed to: ${unreachedGroups(unreached)}; the list stays as it was`,

@@ -7,7 +7,7 @@ import { counted, grouped } from "../../../shared/contract/text.ts";
 import { CliError } from "../../../shared/errors.ts";
 import { CALLS_PER_CREDIT } from "../bounds.ts";
 import { countingTime, type Sight, spoken } from "../look.ts";
-import type { RefreshPlan, RefreshResult, RefreshTerms, Work } from "./work.ts";
+import { profilePrice, type RefreshPlan, type RefreshResult, type RefreshTerms, type Work } from "./work.ts";
 
 type Survey = { sight: Sight; partsOf: BoughtParts; counts: Counts; finished: RefreshResult | undefined };
 
@@ -15,7 +15,7 @@ type Survey = { sight: Sight; partsOf: BoughtParts; counts: Counts; finished: Re
 export async function refreshPlanOf({ sight, partsOf, counts, finished }: Survey, work: Work): Promise<RefreshPlan> {
   const { order, account, deps } = work;
   const { buyChanged, maxCredits, maxCalls } = order.terms;
-  const price = account.costs.personSearch;
+  const price = profilePrice(account);
   const anew = order.terms.again === true;
   const about = await costOf(sight, anew ? 0 : CALLS_PER_CREDIT);
   const { total, others, present, chunks, groups, sketch, forgotten } = sight;

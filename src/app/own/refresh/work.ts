@@ -7,7 +7,7 @@ import type { Start } from "../../../engine/purchase/world.ts";
 import type { Guard } from "../../../engine/runs/plan.ts";
 import type { Context } from "../../../shared/context.ts";
 import type { CheckedFilters } from "../../../shared/contract/filters.ts";
-import { type Credits, minCredits } from "../../../shared/contract/money.ts";
+import { type Credits, minCredits, ONE_CREDIT } from "../../../shared/contract/money.ts";
 import { didYouMean } from "../../../shared/contract/suggest.ts";
 import { echo } from "../../../shared/contract/text.ts";
 import { FACET_KEYS, type FilterKey } from "../../../shared/contract/vocabulary.ts";
@@ -29,6 +29,8 @@ export interface RefreshTerms extends Guard, Pick<ExportOptions, "maxCredits" | 
 /** The user's own, within the budget. */
 export const capOf = ({ maxCredits, budgetLeft }: RefreshTerms): Credits | undefined =>
   maxCredits && minCredits(maxCredits, budgetLeft ?? maxCredits);
+
+export const profilePrice = ({ costs }: Trade["account"]): Credits => costs.person_search ?? ONE_CREDIT;
 
 export interface RefreshOrder {
   /** A file or a run; undefined: the filters say what it is. */

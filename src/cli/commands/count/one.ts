@@ -73,36 +73,35 @@ async function tell(
 }
 
 export function noticeUnknownCost(account: AccountView | undefined, session: Session): void {
-  if (account?.unknownCosts.some((call) => call.includes("search"))) {
-    session.notice("warning: the account does not say what a profile costs; 1 credit is assumed");
+  if (account !== undefined && account.costs.person_search === undefined) {
+    session.notice("warning: the account does not say what a profile costs");
   }
 }
 
 function countDocument(count: Total, account: AccountView, filters: Question) {
-  const unit = account.costs.personSearch;
+  const unit = account.costs.person_search;
   const balance = account.balance ?? account.meta.creditsRemaining;
   return {
     count: count.count,
     cached: count.cached ?? null,
     as_of: count.asOf ?? null,
     filters,
-    unit_cost: creditsToNumber(unit),
-    max_cost: creditsToNumber(priceOf(count.count, unit)),
+    unit_cost: creditsOrNull(unit),
+    max_cost: unit === undefined ? null : creditsToNumber(priceOf(count.count, unit)),
     balance: creditsOrNull(balance),
   };
 }
 
 async function printCount({ count, cached, asOf }: Total, account: AccountView, printer: Printer): Promise<void> {
-  const { balance, costs } = account;
-  const most = priceOf(count, costs.personSearch);
-  const enough = (): string =>
-    `, enough for ${counted(affordableRows(balance ?? most, costs.personSearch), "profile")}`;
-  const short = balance !== undefined && balance < most ? enough() : "";
+  const [balance, price] = [account.balance, account.costs.person_search];
+  const most = price && priceOf(count, price);
+  const isShort = balance !== undefined && most !== undefined && balance < most;
+  const short = isShort ? `, enough for ${counted(affordableRows(balance, price ?? most), "profile")}` : "";
   printer.text(`${printer.style.strong(grouped(count))} ${count === 1 ? "person" : "people"}\n`);
   await printer.card(
     [
-      ["price", `${creditsText(costs.personSearch)} a profile`],
-      ["at most", creditsText(most)],
+      ["price", price === undefined ? "not told" : `${creditsText(price)} a profile`],
+      ["at most", most === undefined ? undefined : creditsText(most)],
       ["balance", balance === undefined ? undefined : `${creditsText(balance)}${short}`],
       ["counted", cached === true && asOf !== undefined ? `${asOf} (from the service's cache)` : undefined],
     ],

@@ -13,7 +13,7 @@ export async function countFiles(
   const { context, printer, session } = counting;
   const { form } = printer;
   const account = form === "csv" ? undefined : await session.client.account(context.interrupted);
-  const unit = account?.costs.personSearch;
+  const unit = account?.costs.person_search;
   const all = segments.map(({ filters }) => filters);
   const counts = await countAll(all, counting);
   const rows = segments.map(({ name, filters }, index) => ({
@@ -23,9 +23,8 @@ export async function countFiles(
   }));
   const cost = (count: number): number | null => (unit === undefined ? null : creditsToNumber(priceOf(count, unit)));
   if (form === "json") {
-    const unitCost = creditsOrNull(unit);
     const documents = rows.map(({ segment, count, filters }) => {
-      return { segment, count, filters, unit_cost: unitCost, max_cost: cost(count) };
+      return { segment, count, filters, unit_cost: creditsOrNull(unit), max_cost: cost(count) };
     });
     printer.document<"count">(documents);
   } else if (form === "csv") {
