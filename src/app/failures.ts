@@ -155,17 +155,11 @@ function waitTooLong(error: WaitTooLongError, site: CallSite): CliError {
       ? `the rate limit makes this a wait of ${seconds} s, longer than --max-wait ${most}`
       : `the rate limit has held up one call for ${past} s, and the next wait is ${seconds} s: in all longer than --max-wait ${most}`;
   const again = waited + seconds + 5 > 604_800 ? "" : `, or with --max-wait ${waited + seconds + 5}`;
-  return new CliError({
-    code: "rate_limited",
-    category: "rate_limit",
-    status: 429,
-    requestId: error.requestId,
-    message: `${asks}${freeText(error.cause, site)}`,
-    // Which limit it is, in the service's words: there are others than that of the minute.
-    details: error.cause instanceof ServiceError ? error.cause.detail : [],
-    hint: `run it again after ${new Date(error.resetAt).toISOString().slice(0, 19)}Z${again}`,
-    cause: error,
-  });
+  const hint = `run it again after ${new Date(error.resetAt).toISOString().slice(0, 19)}Z${again}`;
+  // Which limit it is, in the service's words: there are others than that of the minute.
+  const details = error.cause instanceof ServiceError ? error.cause.detail : [];
+  const failure = failed.rate_limit(`${asks}${freeText(error.cause, site)}`, hint, "rate_limited", error);
+  return failure.with({ status: 429, requestId: error.requestId, details });
 }
 
 /** What went wrong with a call, as it is reported; what is no error of a call comes back as it is. */

@@ -337,6 +337,26 @@ describe("the budget", () => {
     );
   });
 
+  test("a cap that was reached is said as a command says it; of one that is to be raised beyond the budget both are told", async () => {
+    const fresh = { ...SALES, new_only: true, output: "fresh.csv" };
+    const all = { ...SALES, require_complete: true, output: "all.csv" };
+    const own = (budget: string) => jobs({ budget, jobs: { sales: SALES, fresh, all } });
+    const sales = await u.run(["jobs", "run", "sales", ...own("100/month")]);
+    expect(sales.stderr).toMatch(
+      /^sales: notice: stopped at "max_credits"; headcount resume \S+ --max-credits \d+ buys the other/m,
+    );
+    const some = await u.run(["jobs", "run", "fresh", ...own("100/month"), "--json"]);
+    expect(some.code, some.stderr).toBe(0);
+    const text = 'stopped at "max_credits"; the same with another "output" buys the next ones: these are owned by then';
+    expect(some.stderr).toContain(JSON.stringify(text).slice(1, -1));
+    const before = await charged(service, CREDITS);
+    const strict = await u.run(["jobs", "run", "all", ...own("60/month")]);
+    expect([strict.code, (await charged(service, CREDITS)) - before]).toEqual([5, 0]);
+    const raised =
+      /with "max_credits": (\d+) in the job and a "budget" of at least \1 a month in the file, headcount jobs/;
+    expect(strict.stderr).toMatch(raised);
+  });
+
   test("a run that has all of its rows is written whatever the budget says", async () => {
     await u.run(["jobs", "run", "legal", ...file()]);
     const all = jobs({ budget: "20/month", jobs: { legal: { ...LEGAL, min_rows: 12 } } });

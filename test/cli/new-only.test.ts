@@ -221,7 +221,7 @@ describe("--new-only", () => {
       );
       expect(ran.code, ran.stderr).toBe(0);
       expect(credits).toBe(Number(bound[1]));
-      expect(ran.stderr).toContain(`stopped at ${bound[0]}; the same command with another -o buys the next ones`);
+      expect(ran.stderr).toContain(`stopped at ${bound[0]}; the same with another --output buys the next ones`);
       const rows = idsIn(me, name);
       expect(rows.filter((id) => seen.has(id))).toEqual([]);
       for (const id of rows) seen.add(id);
@@ -236,7 +236,7 @@ describe("--new-only", () => {
     const { me } = await owner();
     const ran = await me.run(["search", ...SEGMENT, "--with-owned", ...bound, "--yes", "-o", "all.csv"]);
     expect(ran.code, ran.stderr).toBe(0);
-    expect(ran.stderr).toContain(`stopped at ${bound[0]}; the same command with another -o buys the next ones`);
+    expect(ran.stderr).toContain(`stopped at ${bound[0]}; the same with another --output buys the next ones`);
   });
 
   test("a higher cap goes on: with those who were found, then with the others, nobody left out", async () => {

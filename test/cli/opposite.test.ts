@@ -281,6 +281,29 @@ test("never twice: where the service names no dataset, what is bought once more 
   expect([written.code, it.charged(), u.read("again.csv")]).toEqual([0, 50, u.read("o.csv")]);
 });
 
+test("never twice: where the dataset moved, what is bought once more is said before, at every door", async () => {
+  let version = "A";
+  const { u, run, service } = await foreignScene({ people: 60, version: () => version, total: "header" });
+  const sales = ["search", "--country", "x", "--max-credits", "25"];
+  const first = await run(...sales, "-o", "a.csv");
+  expect([first.code, service.charged()]).toEqual([0, 25]);
+  version = "B";
+  const dry = await run("search", "--country", "x", "--dry-run");
+  const why = "that was dataset A, and whoever is in the one of today too is paid for again";
+  const text = new RegExp(`run \\S+ of .* UTC bought 25 rows of the same; ${why}`);
+  expect(dry.stderr).toMatch(text);
+  const agent = await startAgent(u, ["--max-credits", "400"]);
+  const quote = await agent.call("quote", { kind: "people", filters: { country: "x" }, profiles: 25 });
+  expect(quote.data).toMatchObject({ notice: expect.stringMatching(text) });
+  await agent.close();
+  const second = await run(...sales, "-o", "b.csv");
+  expect([second.code, service.charged(), second.stderr]).toEqual([0, 50, expect.stringMatching(text)]);
+  const [, again = ""] = /headcount (runs export \S+) writes those of then for nothing/.exec(second.stderr) ?? [];
+  expect((await run(...again.split(" "), "-o", "again.csv")).code).toBe(0);
+  expect(u.read("again.csv")).toBe(u.read("a.csv"));
+  expect((await run(...sales, "--overwrite", "-o", "b.csv")).stderr).not.toContain("that was dataset");
+});
+
 test("lost: every reply came, and told another charge, or failed and cost", async () => {
   const { u, it } = await at({ people: 60, usedIs: 0 });
   const ran = await u.run([...SEARCH, "--max-credits", "60"]);

@@ -41,14 +41,16 @@ export async function heldQuoteFor(
   const { context } = world;
   const wanted = { target, limit, fresh, maxCalls: AGENT_CALLS };
   return await withService(world, async (session) => {
-    const quotation = await quote(wanted, worldOf(session, context));
+    const said: string[] = [];
+    const warning = (text: string) => void said.push(text.replace(/^notice: /, ""));
+    const quotation = await quote(wanted, worldOf(session, context), { warning });
     const { account, continues, order, quote: offered } = quotation;
     const questions = questionsTo(session.client, context.interrupted, ARGUMENTS);
     const matches = offered.share?.total ?? offered.matches ?? Number.POSITIVE_INFINITY;
     const { hints } = target.kind === "search" ? await hintsFor(target.filters, matches, questions) : { hints: [] };
     const bounds = { limit, credits: offered.total, again: fresh };
     return world.quotes.keep({
-      ...{ target: order.target, quote: offered, continues, hints },
+      ...{ target: order.target, quote: offered, continues, hints, said },
       isTest: account.keyMode === "test",
       command: personsCommand(order.target, session.connectionName, world.connecting, bounds),
       buy: (within, start, call) =>
@@ -89,9 +91,9 @@ export async function quoteTool(input: Input<"quote">, world: AgentWorld) {
   };
 }
 
-function noticeOf({ quote: offered, target }: HeldQuote): string | undefined {
+function noticeOf({ quote: offered, target, said }: HeldQuote): string | undefined {
   const [twice, uncounted] = [paidTwiceText(offered, target), uncountedText(offered, target)];
-  const others = [offered.assumed, twice && `paid twice: ${twice}`, uncounted && `uncounted: ${uncounted}`];
+  const others = [...said, offered.assumed, twice && `paid twice: ${twice}`, uncounted && `uncounted: ${uncounted}`];
   return [paidAgainText(offered, target, "new_only"), ...others].filter((each) => each).join("; ") || undefined;
 }
 

@@ -6,9 +6,9 @@ import { checkFilters, isUnfiltered } from "../../shared/contract/filters.ts";
 import { type Credits, formatCredits } from "../../shared/contract/money.ts";
 import { echo, shellWord } from "../../shared/contract/text.ts";
 import { type CliError, usageError } from "../../shared/errors.ts";
+import { invalidFilter } from "../../shared/filters.ts";
 import { queryOf } from "../buy/companies.ts";
 import { staffOf } from "../buy/staff.ts";
-import { invalidFilter } from "../segments/segment-set.ts";
 import type { Connecting } from "../session.ts";
 import type { Input } from "./schemas.ts";
 

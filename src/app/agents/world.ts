@@ -102,6 +102,7 @@ export interface HeldQuote {
   readonly command: string;
   /** Why nobody matches, or nobody one of several values. */
   readonly hints: readonly string[];
+  readonly said: readonly string[];
   /** Buys it. @param start hears which run it is */
   readonly buy: (
     within: { readonly budget: string; readonly budgetLeft: Credits },

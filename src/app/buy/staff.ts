@@ -4,7 +4,7 @@ import { type CheckedFilters, canonicalJson } from "../../shared/contract/filter
 import { normalForm, slugIn } from "../../shared/contract/normalise.ts";
 import { echo, grouped } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
-import { checkedFilters } from "../segments/segment-set.ts";
+import { checkedFilters } from "../../shared/filters.ts";
 
 /** Free counts that may tell who is where. */
 const MOST_COUNTS = 5_000;

@@ -4,7 +4,7 @@ import { type FreeAnswers, hintsFor, questionsTo } from "../../shared/contract/h
 import { normalForm } from "../../shared/contract/normalise.ts";
 import { counted } from "../../shared/contract/text.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
-import { CliError } from "../../shared/errors.ts";
+import { failed } from "../../shared/errors.ts";
 
 /** What a look-up that found nothing may have meant, by a free count; undefined where there is none. */
 export async function nearCompany(
@@ -62,8 +62,6 @@ export async function tellHints(
   }
   const [first, ...others] = problems;
   if (!strict || first === undefined) return;
-  throw new CliError({
-    ...{ code: "unmatched_value", category: "incomplete", message: `${first} (--strict)`, details: others },
-    hint: "correct it, or leave --strict out",
-  });
+  const failure = failed.incomplete(`${first} (--strict)`, "correct it, or leave --strict out", "unmatched_value");
+  throw failure.with({ details: others });
 }

@@ -7,7 +7,7 @@ import { engineOf } from "../../engine/output/tables/target.ts";
 import { acquireLock, type Lock } from "../../engine/runs/lock.ts";
 import { type RunSpend, readSpend } from "../../engine/runs/spend.ts";
 import type { Context } from "../../shared/context.ts";
-import type { Credits } from "../../shared/contract/money.ts";
+import { type Credits, formatCredits, parseCredits, ZERO } from "../../shared/contract/money.ts";
 import { harmlessLine, shellWord } from "../../shared/contract/text.ts";
 import { type CliError, EXIT, failed, usageError } from "../../shared/errors.ts";
 import { buy, quote } from "../buy/buy.ts";
@@ -95,7 +95,11 @@ export async function runJob(job: Job, file: JobsFile, terms: JobTerms, outside:
         const raised = /^headcount resume \S+ .*?(--(?:limit|max-credits) .+)/.exec(failure.next ?? "")?.[1];
         if (raised === undefined) throw failure.resumable ? failure.with({ next, hint, resumable: true }) : failure;
         const keys = inKeys(raised.replaceAll(" --", " and --"), job.command);
-        throw failure.with({ next: undefined, hint: `with ${keys} in the job, ${next} goes on where it stopped` });
+        const cap = parseCredits(/--max-credits (\S+)/.exec(raised)?.[1]) ?? ZERO;
+        const budget =
+          cap > (file.budget ?? cap) ? ` and a "budget" of at least ${formatCredits(cap)} a month in the file` : "";
+        const raise = `with ${keys} in the job${budget}, ${next} goes on where it stopped`;
+        throw failure.with({ next: undefined, hint: raise });
       } finally {
         await lock.release();
       }

@@ -13,7 +13,7 @@ import { canonicalAddress, slugOf } from "../../shared/contract/normalise.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { CliError, usageError } from "../../shared/errors.ts";
-import { checkedFilters } from "../segments/segment-set.ts";
+import { checkedFilters } from "../../shared/filters.ts";
 import { CALLS_PER_CREDIT } from "./bounds.ts";
 import { countingTime, freeCounts, type Looking, lookInto, type Sight, soundly, spoken } from "./look.ts";
 import type { OwnedPeople } from "./owned-people.ts";

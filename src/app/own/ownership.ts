@@ -2,7 +2,7 @@ import type { ExportDeps, OpenOwnership } from "../../engine/purchase/order.ts";
 import { isNarrowed } from "../../engine/purchase/owned.ts";
 import type { Ownership } from "../../engine/purchase/ownership.ts";
 import type { Target } from "../../engine/runs/plan.ts";
-import { checkedFilters } from "../segments/segment-set.ts";
+import { checkedFilters } from "../../shared/filters.ts";
 import { OwnedPeople } from "./owned-people.ts";
 import type { LookBounds, Whole } from "./owned-segment.ts";
 

@@ -1,6 +1,7 @@
 import type { Context } from "../../shared/context.ts";
-import { type CheckedFilters, checkFilters, type FilterIssue } from "../../shared/contract/filters.ts";
-import { type CliError, usageError } from "../../shared/errors.ts";
+import type { CheckedFilters } from "../../shared/contract/filters.ts";
+import { usageError } from "../../shared/errors.ts";
+import { checkedFilters } from "../../shared/filters.ts";
 
 /** The name is a saved one, a file, or nothing where only flags describe it. */
 export interface NamedFilters extends CheckedFilters {
@@ -61,21 +62,4 @@ async function read(
     sets.push({ name, ...checkedFilters({ ...values, ...own }, `${inputName(name)}: `) });
   }
   return sets;
-}
-
-/** All issues at once. @param where the file, or what else they came from, with a colon */
-export function invalidFilter(issues: readonly FilterIssue[], where = ""): CliError {
-  const [first = "invalid filters", ...details] = issues.map((issue) => issue.message);
-  const several = issues.some(({ key, code }) => key === "company_network_url" && code === "wrong_type");
-  const hint = several
-    ? "`headcount employees` takes many companies, as arguments or by --input FILE, and the other filters beside them"
-    : "`headcount filters` lists the keys and the values they take";
-  return usageError(`${where}${first}`, hint, "invalid_filter").with({ details });
-}
-
-/** @throws CliError exit 2 with every issue */
-export function checkedFilters(values: unknown, where?: string): CheckedFilters {
-  const checked = checkFilters(values);
-  if (!checked.ok) throw invalidFilter(checked.issues, where);
-  return { filters: checked.filters, canonical: checked.canonical };
 }

@@ -1,5 +1,4 @@
 import {
-  checkedFilters,
   filterSets,
   type NamedFilters,
   type NamedSegment,
@@ -19,6 +18,7 @@ import {
   knownValues,
 } from "../../shared/contract/vocabulary.ts";
 import { usageError } from "../../shared/errors.ts";
+import { checkedFilters } from "../../shared/filters.ts";
 import { type Command, collect, Option, offering } from "../options.ts";
 
 /** What commander leaves: each key's values in the order given, under its camel-case name. */

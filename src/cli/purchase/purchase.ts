@@ -6,6 +6,8 @@ export interface ParsedPurchase {
   readonly order: Order;
   readonly flags: ExportFlags;
   readonly run?: string;
+  /** What is said at the end in the words of who asked for it. */
+  readonly words?: (text: string) => string;
   /** Whether it needs no asking up to one credit: one company that was named. */
   readonly small?: boolean;
   /** What has to be said of it before anything is asked. */

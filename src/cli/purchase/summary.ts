@@ -5,13 +5,13 @@ import type { Receipt } from "../../engine/purchase/receipt.ts";
 import { creditsOf } from "../../engine/runs/journal.ts";
 import type { Target } from "../../engine/runs/plan.ts";
 import { affordableRows, credits, creditsText, formatCreditsGrouped, minCredits } from "../../shared/contract/money.ts";
-import { counted, grouped } from "../../shared/contract/text.ts";
+import { counted, grouped, someOf } from "../../shared/contract/text.ts";
 import type { Printer } from "../terminal/printer.ts";
 import type { ParsedPurchase } from "./purchase.ts";
 import { wordingOf } from "./quote-card.ts";
 
 /** What is said at the end: the summary on stderr, and with `--json` the receipt on stdout. */
-export function printSummary(bought: Bought, { order, flags }: ParsedPurchase, printer: Printer): void {
+export function printSummary(bought: Bought, { order, flags, words = String }: ParsedPurchase, printer: Printer): void {
   const { receipt, balance, quote } = bought;
   const { target } = order;
   const { one, many } = wordingOf(target);
@@ -60,12 +60,12 @@ export function printSummary(bought: Bought, { order, flags }: ParsedPurchase, p
     const isHeld = receipt.reused >= receipt.received;
     const goesOn =
       receipt.new_only !== null
-        ? "the same command with another -o buys the next ones: these are owned by then"
+        ? "the same with another --output buys the next ones: these are owned by then"
         : isHeld && receipt.bound === "limit"
           ? `the same command with a higher ${stopped}${isThere ? " and --overwrite" : ""} goes on`
           : goingOn(receipt, target, rest, quote.rowsUncapped);
     const what = isHeld && spent === 0n && receipt.bound === "cap" ? "nothing was bought" : `stopped at ${stopped}`;
-    printer.note(`notice: ${what}; ${goesOn}`);
+    printer.say(words(`notice: ${what}; ${goesOn}`));
   }
   printNotices(bought, order, printer);
 }
@@ -100,8 +100,7 @@ function printNotices(
     printer.note(`notice: ${what} ${duplicates === 1 ? "is" : "are"} ${how}`);
   }
   if (misses.length > 0) {
-    const some = `${misses.slice(0, 5).join(", ")}${misses.length > 5 ? ", ..." : ""}`;
-    printer.note(`notice: ${grouped(misses.length)} not found: ${some}`);
+    printer.note(`notice: ${grouped(misses.length)} not found: ${someOf(misses)}`);
   }
   if (format === "table" && fields === undefined) {
     printer.note(

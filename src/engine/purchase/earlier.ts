@@ -51,13 +51,17 @@ const isListed = (target: Target): boolean =>
 export async function earlierRun(
   { store, identity, options, deps }: Pick<Inquiry, "store" | "identity" | "options" | "deps">,
   datasetVersion: string | null,
-  quote: Pick<Quote, "rows" | "rowsUncapped" | "depth">,
+  quote: Pick<Quote, "rows" | "rowsUncapped" | "depth" | "share">,
   sample: Pick<Divided, "draw" | "parts" | "counts"> | undefined,
 ): Promise<Reuse | undefined> {
   const { target } = identity;
   if (options.fresh || isListed(target)) return undefined;
   const { rows: capped, rowsUncapped: most = Number.POSITIVE_INFINITY } = quote;
-  const stocks = await stocksOf(store, { ...identity, ...sample }, datasetVersion, { most });
+  const drawn = { ...identity, ...sample };
+  const today = await stocksOf(store, drawn, datasetVersion, { most });
+  // Where people have addresses, the quote says how many of them are owned.
+  const isMoved = datasetVersion !== null && today.length === 0 && !quote.share?.owned;
+  const stocks = isMoved ? await stocksOf(store, drawn, undefined, { most }) : today;
   const [largest] = [...stocks].sort((a, b) => b.rows - a.rows);
   const stock = rowsIn(stocks);
   const rows = Math.min(stock, most);
@@ -72,11 +76,13 @@ export async function earlierRun(
   const isDivided = quote.depth !== undefined && plan.parts === undefined;
   const when = `run ${id} of ${plan.created_at.slice(0, 16).replace("T", " ")} UTC`;
   const isApart = !isWhole && (isDivided || !stocks.every(({ run }) => goesOn(run, deps)));
-  // Where nobody names the dataset, other people may be there by now.
-  if (datasetVersion === null || isApart) {
+  // Where nobody names the dataset, or it is another one, other people may be there by now.
+  if (datasetVersion === null || isMoved || isApart) {
     const line = `${when} bought ${grouped(stock)} ${stock === 1 ? "row" : "rows"} of the same${note}`;
     const unnamed = "the service names no dataset, so nobody knows whether these are others, and all are paid for";
-    const why = datasetVersion === null ? unnamed : "what it lacks cannot be bought apart, and all are paid for";
+    const moved = `that was dataset ${plan.dataset_version}, and whoever is in the one of today too is paid for again`;
+    const lacks = "what it lacks cannot be bought apart, and all are paid for";
+    const why = datasetVersion === null ? unnamed : isMoved ? moved : lacks;
     deps.onWarning(`notice: ${line}; ${why}. headcount runs export ${id} writes those of then for nothing`);
     return undefined;
   }
@@ -169,7 +175,8 @@ type Had = ReadonlyMap<number, number>;
 async function stocksOf(
   store: RunStore,
   identity: RunIdentity & Pick<Plan, "draw" | "parts">,
-  datasetVersion: string | null,
+  /** undefined: of any that has a name. */
+  datasetVersion: string | null | undefined,
   { most, had, fits }: { readonly most: number; readonly had?: Had; readonly fits?: (run: RunReader) => boolean },
 ): Promise<readonly Stock[]> {
   const { target, account_id } = identity;
@@ -178,7 +185,7 @@ async function stocksOf(
   const ours = new Map(piecesOf(identity).map((key, at) => [key, at]));
   const isSame = (plan: Plan): boolean =>
     plan.account_id === account_id &&
-    plan.dataset_version === datasetVersion &&
+    (datasetVersion === undefined ? plan.dataset_version !== null : plan.dataset_version === datasetVersion) &&
     piecesOf(plan).some((key) => ours.has(key));
   const best = new Map<number, Stock>();
   for await (const run of runsOf(store, identity, isSame)) {

@@ -9,6 +9,7 @@ import {
   isFacetKey,
 } from "../../shared/contract/vocabulary.ts";
 import { type CliError, failed, usageError } from "../../shared/errors.ts";
+import { checkedFilters } from "../../shared/filters.ts";
 import type { CountView, ServiceClient } from "../client/types.ts";
 import { InseparableError, joinedFilters, type Segment, Sets, segmentOf } from "../planning/algebra.ts";
 import type { Target } from "../runs/plan.ts";
@@ -101,11 +102,7 @@ function look({ filters, union = [filters], except = [] }: SearchTarget, { count
     },
     async (segment, key) => values?.(spelled(segment), key),
   );
-  const segment = (each: Filters): Segment => {
-    const checked = checkFilters(each);
-    if (!checked.ok) throw new RangeError(checked.issues[0]?.message);
-    return segmentOf(checked.canonical);
-  };
+  const segment = (each: Filters): Segment => segmentOf(checkedFilters(each).canonical);
   const version = (): string | undefined => [...versions][0];
   return { sets, spelled, segments: union.map(segment), except: except.map(segment), calls: () => calls, version };
 }

@@ -110,7 +110,7 @@ export async function survey(base: Inquiry, open: string | undefined): Promise<S
   const held = run === undefined ? companies.length : (await heldElsewhere(run, base)).rows;
   const anew = pricedWith(held);
   const isAnew = run === undefined && (anew.rowsUncapped ?? anew.rows) > held;
-  const earlier = isAnew ? await earlierRun(base, datasetVersion, anew, sample) : undefined;
+  const earlier = isAnew ? await earlierRun(base, datasetVersion, { ...anew, share }, sample) : undefined;
   const { rows = held, isWhole = false } = earlier ?? {};
   const isCapped = isWhole && rows !== anew.rowsUncapped;
   const priced = rows === held ? anew : pricedWith(rows, isCapped ? ZERO : options.maxCredits);

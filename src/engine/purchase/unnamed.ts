@@ -1,8 +1,7 @@
-import { checkFilters } from "../../shared/contract/filters.ts";
 import type { Suppression } from "../../shared/contract/suppression.ts";
 import { counted } from "../../shared/contract/text.ts";
-import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { usageError } from "../../shared/errors.ts";
+import { checkedFilters } from "../../shared/filters.ts";
 import type { Target } from "../runs/plan.ts";
 import { searchTarget } from "./joined.ts";
 
@@ -41,12 +40,13 @@ export function withoutSuppressed(target: Target, list: Suppression, onNotice: (
   });
   if (out === 0) return target;
   tell(out, ["person", "people"], sets.length === 0);
-  const checked = (filters: Filters) => {
-    const check = checkFilters(filters);
-    if (!check.ok) throw new Error("a segment that was checked is none without some of its people");
-    return { filters, canonical: check.canonical };
+  return {
+    ...rest,
+    ...searchTarget(
+      sets.map((each) => checkedFilters(each)),
+      except.map((each) => checkedFilters(each)),
+    ),
   };
-  return { ...rest, ...searchTarget(sets.map(checked), except.map(checked)) };
 }
 
 type Company = Exclude<Target, { kind: "search" }>["companies"][number];

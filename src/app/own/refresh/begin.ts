@@ -3,7 +3,7 @@ import { openLibrary, shelfAt } from "../../../engine/library/take-in.ts";
 import { checkOutput } from "../../../engine/output/paths.ts";
 import { checkSink } from "../../../engine/output/sinks/sink.ts";
 import { RunStore } from "../../../engine/runs/run-store.ts";
-import { CliError } from "../../../shared/errors.ts";
+import { failed } from "../../../shared/errors.ts";
 import { nowhere, worldOf } from "../../buy/order.ts";
 import type { Refreshing, Work } from "./work.ts";
 
@@ -37,11 +37,8 @@ export async function libraryOf({ shelf, store }: Pick<Work, "shelf" | "store">)
   const [unread] = opened.taken.unread;
   if (unread === undefined) return opened.library;
   opened.library.close();
-  throw new CliError({
-    code: "unread_run",
-    category: "incomplete",
-    message: `run ${unread.run} cannot be read, and its people would be bought again: ${unread.why}; nothing was spent`,
-    next: `headcount runs export ${unread.run} --force -o rest.ndjson`,
-    hint: `headcount runs export ${unread.run} --force -o rest.ndjson, headcount owned import rest.ndjson, and headcount runs remove ${unread.run} --force`,
-  });
+  const next = `headcount runs export ${unread.run} --force -o rest.ndjson`;
+  const message = `run ${unread.run} cannot be read, and its people would be bought again: ${unread.why}; nothing was spent`;
+  const hint = `${next}, headcount owned import rest.ndjson, and headcount runs remove ${unread.run} --force`;
+  throw failed.incomplete(message, hint, "unread_run").with({ next });
 }

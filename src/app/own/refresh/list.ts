@@ -8,12 +8,12 @@ import type { FreeCounts } from "../../../engine/purchase/free-counts.ts";
 import type { Verified } from "../../../engine/purchase/refresh.ts";
 import type { Plan, SavedView } from "../../../engine/runs/plan.ts";
 import type { Context } from "../../../shared/context.ts";
-import { type CheckedFilters, canonicalJson, checkFilters, isUnfiltered } from "../../../shared/contract/filters.ts";
+import { type CheckedFilters, canonicalJson, isUnfiltered } from "../../../shared/contract/filters.ts";
 import type { Credits } from "../../../shared/contract/money.ts";
 import { canonicalAddress } from "../../../shared/contract/normalise.ts";
 import { counted, echo, grouped } from "../../../shared/contract/text.ts";
-import type { Filters } from "../../../shared/contract/vocabulary.ts";
 import { usageError } from "../../../shared/errors.ts";
+import { checkedFilters } from "../../../shared/filters.ts";
 import { readInput } from "../../../shared/input.ts";
 import type { Sight } from "../look.ts";
 import { MAX_BYTES, recordsIn } from "../people-file.ts";
@@ -121,11 +121,8 @@ function ofRun(plan: Plan, at: number, work: Work): Followed {
 }
 
 /** Filters beside it may say the same, and no other. */
-function sameSegment(filters: Filters, what: string, { order: { segment } }: Work): CheckedFilters {
-  const checked = checkFilters(filters);
-  if (!checked.ok)
-    throw usageError(`${what} has filters that this version does not know: ${checked.issues[0]?.message}`);
-  const own = { filters: checked.filters, canonical: checked.canonical };
+function sameSegment(filters: unknown, what: string, { order: { segment } }: Work): CheckedFilters {
+  const own = checkedFilters(filters, `${what}: `);
   if (segment === undefined || canonicalJson(segment.canonical) === canonicalJson(own.canonical)) return own;
   throw usageError(
     `${what} is a list of ${canonicalJson(own.canonical)}, and the filters beside it say ${canonicalJson(segment.canonical)}`,

@@ -4,7 +4,7 @@ import { overBudget } from "../../../engine/purchase/quote.ts";
 import { type BoughtParts, verifyCalls } from "../../../engine/purchase/refresh.ts";
 import { affordableRows, creditsText, formatCredits, minCredits, priceOf } from "../../../shared/contract/money.ts";
 import { counted, grouped } from "../../../shared/contract/text.ts";
-import { CliError } from "../../../shared/errors.ts";
+import { type CliError, failed } from "../../../shared/errors.ts";
 import { CALLS_PER_CREDIT } from "../bounds.ts";
 import { countingTime, type Sight, spoken } from "../look.ts";
 import { profilePrice, type RefreshPlan, type RefreshResult, type RefreshTerms, type Work } from "./work.ts";
@@ -43,13 +43,9 @@ export async function refreshPlanOf({ sight, partsOf, counts, finished }: Survey
       ? "nothing was spent"
       : `nothing was spent beside the ${creditsText(finished.spent)} that finished run ${finished.run}`;
   const over = (code: string, message: string, hint: string): CliError =>
-    new CliError({
-      code,
-      category: "credits",
-      message: `${message}; ${nothing}`,
-      details: anew ? [] : [`--again buys the whole segment again for ${creditsText(again)}`],
-      hint,
-    });
+    failed
+      .credits(`${message}; ${nothing}`, hint, code)
+      .with({ details: anew ? [] : [`--again buys the whole segment again for ${creditsText(again)}`] });
   if (anew && total > pays) {
     throw over(
       "over_cap",

@@ -3,7 +3,7 @@ import type { NamedFilters, SegmentSet } from "../../../app/segments/segment-set
 import type { Session } from "../../../app/session.ts";
 import type { AccountView, CountView } from "../../../engine/client/types.ts";
 import type { Context } from "../../../shared/context.ts";
-import { type CheckedFilters, checkFilters } from "../../../shared/contract/filters.ts";
+import type { CheckedFilters } from "../../../shared/contract/filters.ts";
 import {
   affordableRows,
   creditsOrNull,
@@ -13,6 +13,7 @@ import {
 } from "../../../shared/contract/money.ts";
 import { counted, grouped } from "../../../shared/contract/text.ts";
 import type { FilterKeySpec, Filters } from "../../../shared/contract/vocabulary.ts";
+import { checkedFilters } from "../../../shared/filters.ts";
 import type { GlobalOptions } from "../../options.ts";
 import type { Printer } from "../../terminal/printer.ts";
 
@@ -40,10 +41,7 @@ export async function countSet(
   const { context, session } = counting;
   const { countJoined, isSet, searchTarget } = await import("../../../engine/purchase/joined.ts");
   const target = searchTarget(segments, except);
-  if (!isSet(target)) {
-    const checked = checkFilters(target.filters);
-    if (checked.ok) return countOne(checked, counting);
-  }
+  if (!isSet(target)) return countOne(checkedFilters(target.filters), counting);
   const people = await countJoined(target, {
     count: (filters) => session.client.count(filters, context.interrupted),
   });

@@ -1,10 +1,10 @@
-import { checkedFilters } from "../../../app/segments/segment-set.ts";
 import type { Library } from "../../../engine/library/library.ts";
 import type { FacetValue } from "../../../shared/contract/facets.ts";
 import { normalForm } from "../../../shared/contract/normalise.ts";
 import { grouped } from "../../../shared/contract/text.ts";
 import type { FilterKeySpec, Filters } from "../../../shared/contract/vocabulary.ts";
 import { usageError } from "../../../shared/errors.ts";
+import { checkedFilters } from "../../../shared/filters.ts";
 import { bar, percent } from "../../../shared/numbers.ts";
 import { csvDocument } from "../../../shared/rows/csv-text.ts";
 import type { Printer } from "../../terminal/printer.ts";

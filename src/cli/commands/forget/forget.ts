@@ -28,7 +28,7 @@ import { suppressionFolder, suppressionList } from "../../../engine/runs/suppres
 import type { Context } from "../../../shared/context.ts";
 import { suppressedName } from "../../../shared/contract/suppression.ts";
 import { counted } from "../../../shared/contract/text.ts";
-import { CliError } from "../../../shared/errors.ts";
+import { failed } from "../../../shared/errors.ts";
 import type { PersonMatcher } from "../../../shared/person.ts";
 import type { Command, GlobalOptions } from "../../options.ts";
 import { atDesk, type Desk, type Printer } from "../../terminal/printer.ts";
@@ -103,16 +103,10 @@ async function forget({ options, printer, context }: Desk<ForgetOptions>, word: 
   }
   const outputs = `${counted(rest.length, "output")} may still have the person, outside of rows that are told apart or where they cannot be written`;
   const mentions = `${counted(traces.mentions.length, "file of yours names", "files of yours name")} the person: a log, jobs or a segment`;
-  throw new CliError({
-    code: "files_left",
-    category: "incomplete",
-    message: [...(rest.length === 0 ? [] : [outputs]), ...(lines.length === 0 ? [] : [mentions])].join("; "),
-    details: [...rest.map(({ path }) => path), ...lines],
-    hint:
-      rest.length === 0
-        ? "delete or edit these lines by hand"
-        : "write them again without the person (runs export, owned export, refresh), delete or edit them",
-  });
+  const message = [...(rest.length === 0 ? [] : [outputs]), ...(lines.length === 0 ? [] : [mentions])].join("; ");
+  const again = "write them again without the person (runs export, owned export, refresh), delete or edit them";
+  const hint = rest.length === 0 ? "delete or edit these lines by hand" : again;
+  throw failed.incomplete(message, hint, "files_left").with({ details: [...rest.map(({ path }) => path), ...lines] });
 }
 
 /** What stands beside those on the suppression list who were forgotten. */

@@ -2,6 +2,7 @@ import { Writable } from "node:stream";
 import { failureOf } from "../../../app/failures.ts";
 import { type Job, type JobsFile, jobsNamed } from "../../../app/jobs/file.ts";
 import { historyOf, isDue, keyOf } from "../../../app/jobs/history.ts";
+import { inKeys } from "../../../app/jobs/order.ts";
 import { type JobOutcome, type JobTerms, type Quoted, quoteJob, runJob } from "../../../app/jobs/run.ts";
 import { nextTime } from "../../../app/jobs/schedule.ts";
 import { enterOwn } from "../../../app/keep/store.ts";
@@ -134,13 +135,14 @@ async function run(job: Job, file: JobsFile, options: RunOptions, context: Conte
   return { document: outcome, failure };
 }
 
-function printDone(outcome: JobOutcome, { values }: Job, context: Context): void {
+function printDone(outcome: JobOutcome, { values, command }: Job, context: Context): void {
   const { output = values.list ?? "" } = values;
   const printer = new Printer(context, { quiet: true });
   if (outcome.kind === "refresh") printRefreshed(outcome.receipt, output, printer);
   else {
     const flags = { output, quiet: true, maxWait: 0, concurrency: 1 };
-    printSummary(outcome.purchase, { order: outcome.order, flags }, printer);
+    const words = (text: string): string => inKeys(text, command);
+    printSummary(outcome.purchase, { order: outcome.order, flags, words }, printer);
   }
 }
 

@@ -49,64 +49,57 @@ export async function importIntoClickHouse(
 
 /** The same over open connections. @param place what tells these servers from others */
 export async function loadIntoClickHouse(
-  servers: ClickHouseServers,
-  place: string,
-  input: ImportInput,
-  options: LoadBuildOptions,
-): Promise<ImportReport> {
-  await mkdir(options.datasetDir, { recursive: true, mode: 0o700 });
-  return withBuildLock(options, () => loadWhole(servers, place, input, options));
-}
-
-async function loadWhole(
   connected: ClickHouseServers,
   place: string,
   input: ImportInput,
   options: LoadBuildOptions,
 ): Promise<ImportReport> {
   const { datasetDir, now, signal, onProgress } = options;
-  const folder = join(datasetDir, input.dryRun ? "dry-run" : "load");
-  const map = input.map === undefined ? NO_MAP : await readMap(input.map, input.cwd);
-  const suppression = await readHiddenPeople(options.suppression ?? suppressionDir(datasetDir));
-  const scratch = join(datasetDir, "scratch");
-  const format = connected.dialect.rows;
-  const reader = await PartReader.open({ input, map, scratch, suppression, format, build: options });
-  try {
-    const parts = await reader.plan();
-    const begun = await openLoad(folder);
-    const rejects = await rejectFile(input, parts, datasetDir);
-    const files = await Promise.all(parts.map(({ plan }) => stat(plan.file.path)));
-    const fingerprint = fingerprintOf({
-      format: LOAD_FORMAT,
-      ...{ place, map, encoding: input.encoding, skipLines: input.skipLines, suppressed: suppression.digest },
-      parts: parts.map(({ kind, plan }, index) => [kind, plan.file.path, files[index]?.size, files[index]?.mtimeMs]),
-    });
-    const loadOf = (state: LoadState): Load => {
-      const { rangeRows } = options;
-      const servers = new LoadServers(connected, state.version, signal);
-      return new Load({ servers, state, parts, reader, now, onProgress, ...(rangeRows && { rangeRows }) });
-    };
-    const isSame = begun?.fingerprint === fingerprint;
-    const again = begun && (await goOn(begun, isSame, loadOf(begun)));
-    const version = newVersion(now()).replace(/\W/g, "_");
-    const state = again ?? (await beginLoad(folder, fingerprint, version, parts.length));
-    const load = loadOf(state);
+  await mkdir(datasetDir, { recursive: true, mode: 0o700 });
+  return withBuildLock(options, async () => {
+    const folder = join(datasetDir, input.dryRun ? "dry-run" : "load");
+    const map = input.map === undefined ? NO_MAP : await readMap(input.map, input.cwd);
+    const suppression = await readHiddenPeople(options.suppression ?? suppressionDir(datasetDir));
+    const scratch = join(datasetDir, "scratch");
+    const format = connected.dialect.rows;
+    const reader = await PartReader.open({ input, map, scratch, suppression, format, build: options });
     try {
-      if (again === undefined) await load.create();
-      return await run({ load, state, parts, input, rejects });
+      const parts = await reader.plan();
+      const begun = await openLoad(folder);
+      const rejects = await rejectFile(input, parts, datasetDir);
+      const files = await Promise.all(parts.map(({ plan }) => stat(plan.file.path)));
+      const fingerprint = fingerprintOf({
+        format: LOAD_FORMAT,
+        ...{ place, map, encoding: input.encoding, skipLines: input.skipLines, suppressed: suppression.digest },
+        parts: parts.map(({ kind, plan }, index) => [kind, plan.file.path, files[index]?.size, files[index]?.mtimeMs]),
+      });
+      const loadOf = (state: LoadState): Load => {
+        const { rangeRows } = options;
+        const servers = new LoadServers(connected, state.version, signal);
+        return new Load({ servers, state, parts, reader, now, onProgress, ...(rangeRows && { rangeRows }) });
+      };
+      const isSame = begun?.fingerprint === fingerprint;
+      const again = begun && (await goOn(begun, isSame, loadOf(begun)));
+      const version = newVersion(now()).replace(/\W/g, "_");
+      const state = again ?? (await beginLoad(folder, fingerprint, version, parts.length));
+      const load = loadOf(state);
+      try {
+        if (again === undefined) await load.create();
+        return await run({ load, state, parts, input, rejects });
+      } catch (error) {
+        if (signal?.aborted) await load.endRunning().catch(() => undefined);
+        else if (error instanceof TooManyRefusedError || error instanceof InputError) await load.giveUp();
+        throw error;
+      } finally {
+        await rejects.abandon();
+      }
     } catch (error) {
-      if (signal?.aborted) await load.endRunning().catch(() => undefined);
-      else if (error instanceof TooManyRefusedError || error instanceof InputError) await load.giveUp();
+      signal?.throwIfAborted();
       throw error;
     } finally {
-      await rejects.abandon();
+      await reader.close();
     }
-  } catch (error) {
-    signal?.throwIfAborted();
-    throw error;
-  } finally {
-    await reader.close();
-  }
+  });
 }
 
 /** @returns the load, where it was begun with the same files for the same servers; else nothing is left of it */

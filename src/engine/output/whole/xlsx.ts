@@ -2,7 +2,7 @@ import { open, readFile } from "node:fs/promises";
 import { Readable } from "node:stream";
 import { inflateRawSync } from "node:zlib";
 import { grouped, isFormula } from "../../../shared/contract/text.ts";
-import { CliError, failed } from "../../../shared/errors.ts";
+import { failed } from "../../../shared/errors.ts";
 import { optional } from "../../../shared/packages.ts";
 import { cellOf, type JsonValue } from "../../../shared/rows/values.ts";
 import type { Chosen, StoredFile, WholeFormat, WholeRows } from "../stored.ts";
@@ -18,12 +18,11 @@ const TOO_MANY = "too_many_rows";
 
 function checkSheet(rows: number, category: "usage" | "incomplete", said = ""): void {
   if (rows <= MOST_ROWS) return;
-  throw new CliError({
-    code: TOO_MANY,
-    category,
-    message: `a spreadsheet holds ${grouped(MOST_ROWS)} rows below its header, and these are up to ${grouped(rows)}${said}`,
-    hint: "-o people.csv.gz or people.parquet has room for all; --limit or another filter makes them fewer",
-  });
+  throw failed[category](
+    `a spreadsheet holds ${grouped(MOST_ROWS)} rows below its header, and these are up to ${grouped(rows)}${said}`,
+    "-o people.csv.gz or people.parquet has room for all; --limit or another filter makes them fewer",
+    TOO_MANY,
+  );
 }
 
 const loadZip = () => optional("yazl", "A spreadsheet (.xlsx)", import("yazl"), "choose --format csv with --csv excel");
