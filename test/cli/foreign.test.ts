@@ -268,6 +268,30 @@ describe("complete or said", () => {
     expect([anew.code, s.service.charged()], anew.stderr).toEqual([0, 140]);
   });
 
+  test("a run whose rows came twice is over, and runs export names nothing that goes on with it", async () => {
+    const s = await scene({ people: 60, duplicateEvery: 5 });
+    expect((await s.run(...BUY)).stderr).toContain("12 of 60 rows came twice");
+    const [run] = JSON.parse((await s.run("runs", "list", "--json")).stdout);
+    expect(run).toMatchObject({ status: "over", problem: expect.stringContaining("came twice") });
+    const written = await s.run("runs", "export", "last", "-o", "some.csv");
+    expect([written.code, written.stderr]).toEqual([0, expect.not.stringContaining("headcount resume")]);
+    const again = await s.run(...BUY);
+    expect([again.code, s.service.charged()], again.stderr).toEqual([5, 60]);
+  });
+
+  test("a run that is gone with its dataset names the command that begins anew, with what it takes", async () => {
+    let version = "v1";
+    const s = await scene({ people: 60, version: () => version });
+    const some = ["search", "--country", "x", "--max-credits", "25", "-o", "o.csv"];
+    expect((await s.run(...some)).code).toBe(0);
+    version = "v2";
+    const gone = await s.run("resume", "last", "--max-credits", "60");
+    const anew = expect.stringContaining("the same command with --overwrite begins anew");
+    expect([gone.code, gone.stderr]).toEqual([5, anew]);
+    const again = await s.run(...some, "--overwrite");
+    expect([again.code, s.service.charged()], again.stderr).toEqual([0, 50]);
+  });
+
   test("a paid page that holds no rows: its run is over, and what the others hold is written", async () => {
     let answers = 0;
     const shape = (rows: readonly object[]): unknown => (++answers === 2 ? "oops" : { people: rows });

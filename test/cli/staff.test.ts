@@ -293,6 +293,31 @@ test("nobody is said to match at a company that was not looked at: look-ups that
   expect((await own.run([...argv, "--dry-run"])).stderr).toContain(left);
 });
 
+test("what was not looked at is not whole, and one company that nobody is found at is not found", async () => {
+  const own = user(service.url, service.key);
+  const cap = ["--max-credits", "2000", "--overwrite", "-o", "o.csv", "--receipt", "r.json"];
+  for (const [name = "", ...more] of [
+    ["nosuchslug", "--new-only"],
+    ["nobody-has-this.example", "--new-only"],
+    ["nobody-has-this.example", "--department", DEPARTMENT],
+  ]) {
+    const none = await own.run(["employees", name, ...more, ...cap]);
+    expect([none.code, none.stderr]).toEqual([6, expect.stringContaining(`nobody was found at "${name}"`)]);
+  }
+  const [slug = ""] = slugs();
+  const some = await own.run(["employees", slug, "nobody-has-this.example", "--new-only", ...cap]);
+  expect(some.code, some.stderr).toBe(0);
+  expect(JSON.parse(own.read("r.json"))).toMatchObject({
+    complete: false,
+    bound: "matches",
+    new_only: { whole: null },
+  });
+  const strict = ["employees", slug, "nobody-has-this.example", "--department", DEPARTMENT, "--require-complete"];
+  const ran = await own.run([...strict, "--again", ...cap]);
+  const why = "not complete: 1 company has no profile address that is known, and nobody was looked for there";
+  expect([ran.code, ran.stderr]).toEqual([5, expect.stringContaining(why)]);
+});
+
 test("an agent buys the same by the same rule", async () => {
   const agent = await startAgent(u, ["--max-credits", "50"]);
   const given = {

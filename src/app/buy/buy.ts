@@ -4,7 +4,7 @@ import { runIdentityOf } from "../../engine/purchase/offer.ts";
 import type { ExportDeps, ExportOptions } from "../../engine/purchase/order.ts";
 import { isNarrowed } from "../../engine/purchase/owned.ts";
 import type { Quote } from "../../engine/purchase/quote.ts";
-import { type Prospect, type Target, targetText } from "../../engine/runs/plan.ts";
+import { type Prospect, type Target, targetText, unlooked } from "../../engine/runs/plan.ts";
 import { RunStore } from "../../engine/runs/run-store.ts";
 import { spentBy } from "../../engine/runs/spend.ts";
 import { type Credits, credits, creditsLess, creditsText } from "../../shared/contract/money.ts";
@@ -148,6 +148,7 @@ async function purchase<T>(
         const costs = quoted.credits > 0n;
         if (!resuming && (costs || order.strict === true || peopleIn(quoted) === 0))
           await tellWhy(order, peopleIn(quoted), world, events);
+        if (!resuming && peopleIn(quoted) === 0) requirePlace(order);
         if (costs) await agree(quoted, resuming, target);
       },
       onNotice: notice,
@@ -171,6 +172,14 @@ async function purchase<T>(
 
 /** Of the segment: nobody new is not nobody. */
 const peopleIn = ({ matches, share }: Quote): number | null => share?.total ?? matches;
+
+/** One company that nobody is found at: as where the service is asked for it by name. @throws CliError exit 6 */
+function requirePlace({ target, accounts }: Order): void {
+  const { companies: [company, ...others] = [], staffing: { segment, ladder, keep } = {} } = accounts ?? {};
+  if (company === undefined || others.length > 0 || keep !== undefined) return;
+  if ((segment ?? ladder) === undefined || unlooked(target) > 0)
+    throw failed.not_found(`nobody was found at "${echo(company.value)}", and nobody was bought`);
+}
 
 async function refuse({ credits }: Quote): Promise<void> {
   const message = `this costs ${creditsText(credits)}, and nobody agreed to it; nothing was spent`;
@@ -198,8 +207,9 @@ async function explained(thrown: unknown, order: Order, world: World, events: Ev
   const error = world.mapError(thrown);
   if (!(error instanceof CliError)) return error;
   if (error.code === "too_few_rows") await tellWhy(order, undefined, world, events);
-  const { target } = order;
-  const [company] = error.code === "not_found" && target.kind !== "search" ? target.companies : [];
+  const { target, accounts } = order;
+  const { companies = [] } = target.kind === "search" ? (accounts ?? {}) : target;
+  const [company] = error.code === "not_found" ? companies : [];
   if (company === undefined) return error;
   const { nearCompany } = await import("../count/hints.ts");
   const near = await nearCompany(company, world.seller, world.interrupted);

@@ -3,7 +3,7 @@ import { kindOf } from "../../engine/output/distinct.ts";
 import { savedForm } from "../../engine/output/formats.ts";
 import { checkSink } from "../../engine/output/sinks/sink.ts";
 import type { Finished } from "../../engine/purchase/deliver.ts";
-import { staleRun } from "../../engine/purchase/failures.ts";
+import { beginsAnew, staleRun } from "../../engine/purchase/failures.ts";
 import { fulfil } from "../../engine/purchase/fulfil.ts";
 import { openRun, withRunLock } from "../../engine/purchase/locks.ts";
 import { checkSame } from "../../engine/purchase/offer.ts";
@@ -73,7 +73,7 @@ export async function resumeExport(id: string, draft: ExportOptions, deps: Expor
     const run = await openRun(id, trade);
     if (moved === undefined) return await continueRun(run, trade, true);
     await endStale(run, moved, trade);
-    throw staleRun(id, moved, "incomplete", "the same command begins anew");
+    throw staleRun(id, moved, "incomplete", beginsAnew(plan));
   });
 }
 

@@ -52,19 +52,20 @@ export function staffOf(companies: readonly Prospect[], { most, segment, ladder,
   const addresses = companies.flatMap(
     ({ by, value, address }) => (by === "company_network_url" ? value : address) ?? [],
   );
+  const unknown = companies.length - addresses.length;
   const each = new Map(addresses.map((address) => [slugIn(address), address]));
   const union = [...each.values()].flatMap((address) =>
     rungs.map((title) => checkedFilters({ ...filters, ...titled(title), company_network_url: address }).filters),
   );
   const [one, ...more] = union;
   // All of one company is a segment as any other, and its new people have a certificate.
-  if (newOnly === true && (most ?? keep ?? more[0] ?? null) === null && one !== undefined) {
+  if (newOnly === true && unknown === 0 && (most ?? keep ?? more[0] ?? null) === null && one !== undefined) {
     return { ...searchTarget([checkedFilters(one)], []), owned: "without" };
   }
   const slugs = [...each.keys()];
   const titles = ladder === undefined ? "" : ` by ${JSON.stringify(ladder)}`;
   const where = `${canonicalJson(canonical)}${titles} at ${JSON.stringify(slugs)}`;
-  const staff = { most, ...(ladder && { ladder }), ...(keep && { keep, prospects: companies }) };
+  const staff = { most, unknown, ...(ladder && { ladder }), ...(keep && { keep, prospects: companies }) };
   const owned = newOnly && { owned: "without" as const };
   return { kind: "search", filters, canonical: where, union, staff, ...owned };
 }

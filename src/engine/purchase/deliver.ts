@@ -54,7 +54,7 @@ export async function deliver(
     await run.writeReceipt({ ...receipt, output: before?.output ?? null });
     await copyReceipt(receipt);
     if (shortfall === null && outcome.missing.untold.length > 0) throw incomplete("incomplete", firstPageUntold(run));
-    if (shortfall === null) throw notComplete(receipt, run.rest);
+    if (shortfall === null) throw notComplete(receipt, run);
     const { others = [] } = narrowed ?? {};
     throw others.length > 0 && shortfall === narrowed?.shortfall
       ? newUnreached(shortfall, others)

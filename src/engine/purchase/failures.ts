@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import {
   type Credits,
   credits,
@@ -16,7 +17,7 @@ import { type SizeRefusal, saysUnknown, speaksOf } from "../client/refusal.ts";
 import { TOO_FEW } from "../output/publish.ts";
 import type { UnsoundCountsError } from "../planning/question.ts";
 import { creditsOf, type EndedRecord, pendingUnits, type RunState } from "../runs/journal.ts";
-import { resumeOf } from "../runs/plan.ts";
+import { type Plan, resumeOf, unlooked } from "../runs/plan.ts";
 import type { RunReader } from "../runs/reader.ts";
 
 type Receipt = Of<typeof receipt>;
@@ -58,14 +59,9 @@ export const chargedForError = (cause: ServiceError, amount: Credits, isSeen: bo
   const evidence = [own > 0n ? "its own words" : [], isSeen && amount > own ? "the balance" : []].flat().join(" and ");
   // Others may have moved the balance meanwhile.
   const cost = `${amount > own ? "may have cost" : "cost"} ${creditsText(amount)}${evidence && ` by ${evidence}`}`;
-  return new CliError({
-    code: "charged_for_error",
-    category: "service",
-    message: `the service answered ${cause.status}: ${cause.detail[0] ?? "no detail"}; its answer ${cost}, though errors are free; they count against the cap, and it is not asked again`,
-    status: cause.status,
-    requestId: cause.requestId,
-    cause,
-  });
+  const message = `the service answered ${cause.status}: ${cause.detail[0] ?? "no detail"}; its answer ${cost}, though errors are free; they count against the cap, and it is not asked again`;
+  const { status, requestId } = cause;
+  return failed.service(message, undefined, "charged_for_error", cause).with({ status, requestId });
 };
 
 export const cursorTooLong = (length: number): CliError =>
@@ -112,13 +108,13 @@ export function requireGoing(
 }
 
 export const staleRun = (run: string, moved: string, category: "incomplete" | "declined", anew: string): CliError =>
-  new CliError({
-    code: "stale_run",
-    category,
-    message: `run ${run} cannot be continued: ${moved}; nothing was spent`,
-    hint: `${writesStock(run)}; ${anew}`,
-    next: `headcount runs export ${run}`,
+  runMismatch(run, [moved], `${writesStock(run)}; ${anew}`).with({
+    ...{ code: "stale_run", category, exitCode: EXIT[category] },
   });
+
+/** What an earlier session wrote is in the way of it. */
+export const beginsAnew = ({ output, guard }: Plan): string =>
+  `the same command${output !== null && guard?.overwrite !== true && existsSync(output) ? " with --overwrite" : ""} begins anew`;
 
 export const unsoundRun = (cause: UnsoundCountsError, so: string, hint: string): CliError =>
   failed.service(`${cause.message}; ${so}`, hint, "unsound_counts", cause);
@@ -138,14 +134,19 @@ export const STOPPED_AT: { readonly [Bound in Receipt["bound"]]?: string } = {
   agreed: "what was agreed to",
 };
 
-export function notComplete(receipt: Receipt, rest: number | null): CliError {
+export function notComplete(receipt: Receipt, { rest, plan: { target } }: RunReader): CliError {
   const { received, count, bound } = receipt;
-  const more = rest ?? received;
+  const [more, unknown] = [rest ?? received, unlooked(target)];
+  const rows = `${grouped(received)} of ${count === null ? "an unknown number of" : grouped(count)} rows were bought`;
+  const where = `${counted(unknown, "company has", "companies have")} no profile address that is known, and nobody was looked for there`;
+  const isBound = unknown === 0 || STOPPED_AT[bound] !== undefined;
   return incomplete(
     "incomplete",
-    `not complete: ${grouped(received)} of ${count === null ? "an unknown number of" : grouped(count)} rows were bought: stopped at ${STOPPED_AT[bound] ?? STOPPED_AT.agreed}`,
+    `not complete: ${isBound ? `${rows}: stopped at ${STOPPED_AT[bound] ?? STOPPED_AT.agreed}` : where}`,
     {
-      hint: "a higher limit goes on with the same run",
+      hint: isBound
+        ? `a higher ${bound === "limit" ? "--limit" : "--max-credits"} goes on with the same run`
+        : undefined,
       next: more === 0 ? undefined : resumeFor(receipt, more, bound === "limit" ? received + more : undefined),
     },
   );
@@ -176,23 +177,21 @@ export const drawnShort = (rows: number, wanted: number): CliError =>
   );
 
 export const diskFull = (path: string): CliError =>
-  new CliError({
-    code: "disk_full",
-    category: "filesystem",
-    exitCode: EXIT.incomplete,
-    message: `the disk with ${path} is almost full: stopped before buying what could not be kept`,
-  });
+  failed
+    .filesystem(
+      `the disk with ${path} is almost full: stopped before buying what could not be kept`,
+      undefined,
+      "disk_full",
+    )
+    .with({ exitCode: EXIT.incomplete });
 
 /** A single look-up's 404: exit 6 (docs/contract.md, "Enrich"). */
 export function companyNotFound({ by, value }: CompanyQuery, { settled, uncertain }: RunState): CliError {
   const cost = `; ${creditsText(credits(settled + uncertain))} ${settled > 0n ? "charged" : "may have been charged"}, though a miss is free`;
-  return new CliError({
-    code: "not_found",
-    category: "not_found",
-    status: 404,
-    message: `no company has the ${by === "company_network_url" ? "profile address" : by} "${echo(value)}"${settled + uncertain > 0n ? cost : ""}`,
-    hint: "a domain looks like acme.com, a profile address like network.example/company/acme; --by name looks up by name",
-  });
+  const message = `no company has the ${by === "company_network_url" ? "profile address" : by} "${echo(value)}"${settled + uncertain > 0n ? cost : ""}`;
+  const hint =
+    "a domain looks like acme.com, a profile address like network.example/company/acme; --by name looks up by name";
+  return failed.not_found(message, hint).with({ status: 404 });
 }
 
 export const nothingLookedUp = (detail: string): CliError =>
@@ -225,11 +224,19 @@ const SPOILT = new Set([
 
 const ENDS: Readonly<Record<string, EndedRecord["how"]>> = { dataset_moved: "stale", pipe_closed: "closed" };
 
-export function endOf(failure: CliError, { plan, state }: RunReader): EndedRecord["how"] | undefined {
-  const { code, category } = failure;
+/** Rows that a run has once it is whole; null: nobody knows. */
+function wantedOf({ plan: { matches }, state: { session }, offer: { matches: told } }: RunReader): number | null {
+  const asked = session?.rows ?? matches;
+  return matches === null && told !== null ? Math.min(told, asked ?? told) : asked;
+}
+
+export function endOf(failure: CliError, run: RunReader): EndedRecord["how"] | undefined {
+  const { code, category, next } = failure;
+  const { plan, state } = run;
   // A company that came empty and was charged: the others are bought all the same.
   const isEmpty = plan.target.kind === "enrich" && code === "price_moved";
-  const isOver = category === "not_found" || (SPOILT.has(code) && !isEmpty);
+  const isWhole = code === "incomplete" && next === undefined && state.rows >= (wantedOf(run) ?? Infinity);
+  const isOver = category === "not_found" || isWhole || (SPOILT.has(code) && !isEmpty);
   return isOver && pendingUnits(state).length === 0 ? "over" : ENDS[code];
 }
 
@@ -248,12 +255,10 @@ export const beyondAnswers = (foreign: Credits): string[] =>
 
 /** What ended a run early, with where things are and how to go on. @param error as the command line reports it */
 export function ending(error: unknown, run: RunReader, interrupted: boolean): unknown {
-  const { rows, session, settled, uncertain, foreign } = run.state;
+  const { rows, settled, uncertain, foreign } = run.state;
   const pending = pendingUnits(run.state).length;
   const nothing = rows === 0 && pending === 0 && settled === 0n && uncertain === 0n;
-  const [asked, { matches }] = [session?.rows ?? run.plan.matches, run.offer];
-  const isTold = run.plan.matches === null && matches !== null;
-  const wanted = isTold ? Math.min(matches, asked ?? matches) : asked;
+  const wanted = wantedOf(run);
   const of = wanted !== null && rows > wanted ? "" : ` of ${wanted === null ? "?" : grouped(wanted)}`;
   const progress = `${grouped(rows)}${of} rows are paid for and kept in run ${run.id}`;
   const pages = pending === 1 ? "one page" : `${pending} pages`;
@@ -264,13 +269,8 @@ export function ending(error: unknown, run: RunReader, interrupted: boolean): un
   const flying = pending > 0 ? `${pages} in flight may be charged${onAgain}` : [];
   const open = [aboveCap(run) ?? [], flying, beyondAnswers(foreign)].flat();
   if (interrupted) {
-    return new CliError({
-      code: "interrupted",
-      category: "interrupted",
-      message: `interrupted: ${nothing ? "nothing was bought" : progress}`,
-      details: open,
-      ...(nothing ? {} : { hint: `${on} goes on`, next: on }),
-    });
+    const stopped = failed.interrupted(`interrupted: ${nothing ? "nothing was bought" : progress}`);
+    return stopped.with({ details: open, ...(nothing ? {} : { hint: `${on} goes on`, next: on }) });
   }
   if (nothing || (error instanceof CliError && error.category === "not_found")) return error;
   if (error instanceof CliError && error.exitCode === EXIT.pipeClosed)
@@ -288,10 +288,9 @@ export function ending(error: unknown, run: RunReader, interrupted: boolean): un
   }
   const how = endOf(failure, run);
   const isMoved = how === "stale";
-  const isWhole = wanted !== null && rows >= wanted && pending === 0;
-  const isOver = how === "over" || (code === "incomplete" && isWhole && failure.next === undefined);
+  const isOver = how === "over";
   const isLast = isMoved || isOver || HELD_BY_OUTPUT.has(code);
-  const anew = isMoved ? "; the same command begins anew" : isOver ? "" : `; ${failure.next ?? on} tries to go on`;
+  const anew = isMoved ? `; ${beginsAnew(run.plan)}` : isOver ? "" : `; ${failure.next ?? on} tries to go on`;
   return failure.with({
     // So it was with this call; of the run the lines below tell.
     message: failure.message.replace(/(?:; nothing was charged)+$/, ""),

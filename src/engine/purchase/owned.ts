@@ -6,7 +6,7 @@ import { Page } from "../../shared/rows/page.ts";
 import type { Distinct } from "../output/distinct.ts";
 import type { Output } from "../output/formats.ts";
 import { BESIDE, type IntentRecord, pendingUnits, settledUnits } from "../runs/journal.ts";
-import { type Plan, type Target, unreachedGroups } from "../runs/plan.ts";
+import { type Plan, type Target, unlooked, unreachedGroups } from "../runs/plan.ts";
 import type { Division } from "../runs/record.ts";
 import type { Run } from "../runs/run.ts";
 import type { ExportDeps, Trade } from "./order.ts";
@@ -142,7 +142,8 @@ export async function narrowing(
   const unreached = all ? unreachedText(run.plan) : undefined;
   const shortfall = unreached ?? (all ? ((await ownership.certify(run)) ?? null) : null);
   const others = unreached === undefined ? [] : commandsFor(run.plan, quote);
-  return { new: bought - again, whole: all ? shortfall === null : null, shortfall, others };
+  const isWhole = all && unlooked(run.plan.target) === 0;
+  return { new: bought - again, whole: isWhole ? shortfall === null : null, shortfall, others };
 }
 
 function unreachedText({ unreached = [] }: Pick<Plan, "unreached">): string | undefined {

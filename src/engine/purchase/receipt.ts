@@ -14,7 +14,7 @@ import type { receipt } from "../../shared/schema/purchase.ts";
 import type { ServiceClient } from "../client/types.ts";
 import type { Distinct } from "../output/distinct.ts";
 import { pendingUnits, settledUnits, type Unit, unbooked } from "../runs/journal.ts";
-import { resumeOf, type Target, unreachedGroups } from "../runs/plan.ts";
+import { resumeOf, type Target, unlooked, unreachedGroups } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
 import type { Narrowed } from "./ownership.ts";
 import type { Quote } from "./quote.ts";
@@ -62,7 +62,7 @@ export function buildReceipt(input: ReceiptInput): Receipt {
     companies: target.kind === "search" ? null : target.companies.map(({ value }) => value),
     sample: quote.sample ?? null,
     new_only: narrowed === null ? null : { new: narrowed.new, whole: narrowed.whole },
-    count: plan.matches,
+    count: unlooked(target) > 0 && plan.matches === 0 ? null : plan.matches,
     wanted: quote.rows,
     bound: boundOf(input),
     received: state.rows,
@@ -82,6 +82,7 @@ export function buildReceipt(input: ReceiptInput): Receipt {
       shortfall === null &&
       outcome.missing.untold.length === 0 &&
       narrowed?.whole !== null &&
+      unlooked(target) === 0 &&
       ((outcome.ended === "all" && (isWhole || !isStaff(target))) ||
         (isWhole && state.rows + withheldOf(run) >= quote.rows)),
     shortfall,

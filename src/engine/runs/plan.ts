@@ -41,6 +41,8 @@ export type Target =
         readonly ladder?: readonly string[];
         readonly keep?: Keep;
         readonly prospects?: readonly Prospect[];
+        /** Companies whose address nobody knows: nobody was looked for there. */
+        readonly unknown?: number;
       };
       readonly except?: readonly Filters[];
       /** Only whom nobody owns yet is bought; written are they alone, or the owned too. */
@@ -118,6 +120,8 @@ export interface RunIdentity {
 }
 
 const EVERYBODY = "everybody";
+
+export const unlooked = (target: Target): number => (target.kind === "search" && target.staff?.unknown) || 0;
 
 /** Equal for one company: an address, and its last part alone, are one. */
 export const companyKey = ({ by, value }: CompanyQuery): string =>

@@ -1,13 +1,13 @@
 import { openRuns } from "../../../app/keep/store.ts";
 import { writePages } from "../../../app/keep/write-pages.ts";
 import { distinctPages, kindOf } from "../../../engine/output/distinct.ts";
-import { unreadablePage } from "../../../engine/purchase/failures.ts";
+import { beginsAnew, unreadablePage } from "../../../engine/purchase/failures.ts";
 import { resumeOf } from "../../../engine/runs/plan.ts";
 import { isResumable, type RunSummary } from "../../../engine/runs/reader.ts";
 import type { Context } from "../../../shared/context.ts";
 import { COMPANY_FIELDS, PERSON_FIELDS } from "../../../shared/contract/records.ts";
 import { counted } from "../../../shared/contract/text.ts";
-import { CliError } from "../../../shared/errors.ts";
+import { CliError, failed } from "../../../shared/errors.ts";
 import type { Page } from "../../../shared/rows/page.ts";
 import {
   addGuardOptions,
@@ -78,14 +78,12 @@ const orSalvage =
   };
 
 /** Why no more came, and what goes on. */
-const rest = (run: RunSummary): string[] =>
-  [run.problem ?? [], isResumable(run) ? `${resumeOf(run.plan)} goes on` : []].flat();
+const rest = (run: RunSummary): string[] => {
+  const anew = run.status === "stale" ? beginsAnew(run.plan) : [];
+  return [run.problem ?? [], isResumable(run) ? `${resumeOf(run.plan)} goes on` : anew].flat();
+};
 
 const notFinished = (run: RunSummary): CliError =>
-  new CliError({
-    code: "incomplete",
-    category: "incomplete",
-    message: `run ${run.id} is not finished: it has ${counted(run.rows, "row")}`,
-    hint: [...rest(run), ...(run.status === "stale" ? ["the same command again begins anew"] : [])].join("; "),
-    ...(isResumable(run) ? { next: resumeOf(run.plan) } : {}),
-  });
+  failed
+    .incomplete(`run ${run.id} is not finished: it has ${counted(run.rows, "row")}`, rest(run).join("; "))
+    .with({ next: isResumable(run) ? resumeOf(run.plan) : undefined });
