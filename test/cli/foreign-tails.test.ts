@@ -412,12 +412,9 @@ test("killed while the first page was in flight: no more is in doubt than the ba
   await end;
   service.options.jitterMs = 0;
   const ran = await u.run(["resume", "last", "--yes"]);
-  expect(ran.code).toBe(5);
+  expect(ran.code, ran.stderr).toBe(0);
   expect(ran.stderr).toContain("25 credits may have been charged");
-  expect(await spentBy(u)).toMatchObject({ settled: 0, uncertain: 25, foreign: 0 });
-  const rest = await u.run([...hinted(ran.stderr), "--yes"]);
-  expect(rest.code, rest.stderr).toBe(0);
-  expect(rest.stderr).toContain("for 200 credits (175 of them now)");
+  expect(ran.stderr).toContain("for 200 credits");
   expect(await spentBy(u)).toMatchObject({ settled: 200, uncertain: 25, refunded: 25, foreign: 0 });
   expect([ids(), service.charged()]).toEqual([service.ids(), 200]);
 });
