@@ -339,7 +339,9 @@ test("what a lost page may have cost is no part of what is left: quote, purchase
     const again = await u.run(buy(cap));
     expect([again.code, service.charged() - before]).toEqual([5, more]);
     if (more === 0) expect(service.paidCalls()).toBe(calls);
-    expect(again.stderr).toContain(more === 0 ? ", nothing to buy (" : `, ${more} to buy for ${more} credits (`);
+    expect(again.stderr).toContain(
+      more === 0 ? ", nothing to buy within --max-credits (" : `, ${more} to buy for ${more} credits (`,
+    );
     expect(again.stderr).toContain(`${more} of ${whole} rows came`);
     expect(again.stderr).toContain(`${more} of ${whole} rows are paid for and kept`);
     expect(again.stderr).not.toContain("more than --max-credits");
