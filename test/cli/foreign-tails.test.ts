@@ -339,7 +339,9 @@ test("what a lost page may have cost is no part of what is left: quote, purchase
     const again = await u.run(buy(cap));
     expect([again.code, service.charged() - before]).toEqual([5, more]);
     if (more === 0) expect(service.paidCalls()).toBe(calls);
-    expect(again.stderr).toContain(more === 0 ? ", nothing to buy (" : `, ${more} to buy for ${more} credits (`);
+    expect(again.stderr).toContain(
+      more === 0 ? ", nothing to buy within --max-credits (" : `, ${more} to buy for ${more} credits (`,
+    );
     expect(again.stderr).toContain(`${more} of ${whole} rows came`);
     expect(again.stderr).toContain(`${more} of ${whole} rows are paid for and kept`);
     expect(again.stderr).not.toContain("more than --max-credits");
@@ -412,12 +414,9 @@ test("killed while the first page was in flight: no more is in doubt than the ba
   await end;
   service.options.jitterMs = 0;
   const ran = await u.run(["resume", "last", "--yes"]);
-  expect(ran.code).toBe(5);
+  expect(ran.code, ran.stderr).toBe(0);
   expect(ran.stderr).toContain("25 credits may have been charged");
-  expect(await spentBy(u)).toMatchObject({ settled: 0, uncertain: 25, foreign: 0 });
-  const rest = await u.run([...hinted(ran.stderr), "--yes"]);
-  expect(rest.code, rest.stderr).toBe(0);
-  expect(rest.stderr).toContain("for 200 credits (175 of them now)");
+  expect(ran.stderr).toContain("for 200 credits");
   expect(await spentBy(u)).toMatchObject({ settled: 200, uncertain: 25, refunded: 25, foreign: 0 });
   expect([ids(), service.charged()]).toEqual([service.ids(), 200]);
 });

@@ -31,7 +31,7 @@ test("what waits from an earlier session and what is in flight is held off the c
   expect(budget.room()).toBe(of(40));
   budget.keeping(of(5));
   expect(budget.room()).toBe(of(35));
-  budget.endKeeping(of(5));
+  budget.keeping(of(-5));
   expect([budget.room(), budget.rowRoom(), budget.covered()]).toEqual([of(40), 40, 490]);
 });
 

@@ -26,8 +26,7 @@ test.each([
   ["what was agreed to, where a cap is higher", 100, 500, 100],
 ])("a run is held to %s", (_, matches, cap, expected) => {
   const maxCredits = cap === undefined ? undefined : whole(cap);
-  const spent = { settled: whole(0), uncertain: whole(0), session: undefined };
-  expect(consentedCap(makeQuote(input({ matches, maxCredits })), spent, maxCredits)).toBe(whole(expected));
+  expect(consentedCap(makeQuote(input({ matches, maxCredits })), undefined, maxCredits)).toBe(whole(expected));
 });
 
 test("a quote never costs more than limit, cap and matches allow, whatever was spent before", () => {

@@ -126,13 +126,9 @@ export class Budget {
     return hold + this.#flight.held("flying", "doubt") <= this.balance;
   }
 
-  /** A reply is being written: its charge counts, its hold no longer does. Ends with {@link endKeeping}. */
+  /** A reply is being written: its charge counts, its hold no longer does. Taken back once it is written. */
   keeping(used: Credits): void {
     this.#keeping = credits(this.#keeping + used);
-  }
-
-  endKeeping(used: Credits): void {
-    this.#keeping = credits(this.#keeping - used);
   }
 
   /** Whether the cap holds with this hold, too, should all of that turn out to be charged. */

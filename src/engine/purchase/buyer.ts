@@ -10,12 +10,10 @@ import {
   creditsOf,
   creditText,
   hasOutlivedKey,
-  isBooked,
+  lostCharges,
   newUnit,
   OUTLIVED,
-  pendingUnits,
   type RunState,
-  seenCharge,
   type Unit,
 } from "../runs/journal.ts";
 import { type AttemptOptions, type AttemptParts, Attempts } from "./attempt.ts";
@@ -357,7 +355,7 @@ export class Buyer {
 
 /** Rebuilds what is bought, asked for and left from the journal of earlier sessions. @param now epoch milliseconds */
 async function restore(state: RunState, parts: AttemptParts, now: number): Promise<void> {
-  const { remaining, settlement } = parts;
+  const { flight, budget, remaining, settlement } = parts;
   for (const unit of [...state.units.values()].sort(byPosition)) {
     if ((unit.voided && unit.settled === undefined) || remaining.isHole(unit)) continue;
     // Written once everything before it is there.
@@ -365,25 +363,23 @@ async function restore(state: RunState, parts: AttemptParts, now: number): Promi
     remaining.take(unit.intent);
     if (unit.settled !== undefined) settlement.restore(unit, unit.settled);
   }
-  for (const unit of pendingUnits(state)) await recover(unit, state, parts, now);
-}
-
-/** An intent without an end: it may have been charged, or it was never sent. */
-async function recover(unit: Unit, state: RunState, { flight, budget, settlement }: AttemptParts, now: number) {
-  const { owned, target } = unit.intent;
-  if (owned === true) {
-    return settlement.giveUp(unit, "the reply of another run was not written", target !== BESIDE);
+  const lost = lostCharges(state, budget.balance);
+  // An intent without an end: it may have been charged, or it was never sent.
+  for (const { unit, charge, isSeen } of lost) {
+    const { owned, target } = unit.intent;
+    if (owned === true) {
+      await settlement.giveUp(unit, "the reply of another run was not written", target !== BESIDE);
+      continue;
+    }
+    const tooOld = hasOutlivedKey(unit, now);
+    const isPromised = settlement.honoursKeys && !tooOld;
+    if (charge > 0n && !isPromised) {
+      const why = tooOld ? OUTLIVED : "the service is not known to honour keys";
+      await settlement.bookUncertain(unit, charge, `the process ended before the reply came; ${why}`);
+    }
+    // What is gone since, its reply explains; where that is charged again, others spent it or the key was forgotten.
+    if (isPromised && isSeen && lost.length === 1) budget.takeOff(credits(-charge), ZERO);
+    // A service that keeps keys without saying so answers for nothing; at another it costs what a new key would.
+    flight.wait(unit);
   }
-  const tooOld = hasOutlivedKey(unit, now);
-  const seen = isBooked(unit) ? ZERO : seenCharge(state, unit, budget.balance);
-  const charged = seen ?? creditsOf(unit.intent.hold);
-  if (charged > 0n && (tooOld || !settlement.honoursKeys)) {
-    const why = tooOld ? OUTLIVED : "the service is not known to honour keys";
-    await settlement.bookUncertain(unit, charged, `the process ended before the reply came; ${why}`);
-  }
-  // What is gone since, its reply explains; where that is charged once more, others spent it or the key was forgotten.
-  const isOnly = !tooOld && settlement.honoursKeys && pendingUnits(state).length === 1;
-  budget.takeOff(credits(-((isOnly && seen) || ZERO)), ZERO);
-  // A service that keeps keys without saying so answers for nothing; at another it costs what a new key would.
-  flight.wait(unit);
 }

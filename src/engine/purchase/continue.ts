@@ -11,7 +11,7 @@ import { quoteFor, spentOf } from "./offer.ts";
 import type { Trade } from "./order.ts";
 import { isNarrowed, takeOver, widen, withOwned } from "./owned.ts";
 import { requireFree } from "./places.ts";
-import { consentedCap, drawnOf, type Quote } from "./quote.ts";
+import { drawnOf, type Quote } from "./quote.ts";
 
 /** Closes the run where it is refused. @param isNamed asked for by its id: its limit, cap and consent hold on */
 export async function agreeToRest(run: Run, trade: Trade, isNamed: boolean): Promise<[Quote, Trade]> {
@@ -26,7 +26,7 @@ export async function agreeToRest(run: Run, trade: Trade, isNamed: boolean): Pro
     await takeOver(run, await ownedCompanies(store, plan, plan.dataset_version, trade.options, deps), deps.now);
     await takeOver(run, (await heldElsewhere(run, { ...trade, options: bounded })).pages(), deps.now);
     const options = { ...bounded, overwrite: await mayReplace(run, trade) };
-    const spent = spentOf(state);
+    const spent = spentOf(run, trade);
     const priced = (): Quote => ({
       ...quoteFor(target, run.offer, { account, options, deps }, { spent, drawn: drawnOf(plan) }),
       datasetVersion: plan.dataset_version,
@@ -37,7 +37,7 @@ export async function agreeToRest(run: Run, trade: Trade, isNamed: boolean): Pro
     const ownership = looks ? await deps.ownership?.(account, target) : undefined;
     const share = await ownership?.look(quote.matches ?? 0, false, plan);
     // Lost replies may have eaten into what was agreed to for the run.
-    const isWithin = isNamed && consentedCap(quote, state, options.maxCredits) <= creditsOf(state.session?.cap);
+    const isWithin = isNamed && quote.total <= creditsOf(state.session?.cap);
     // How many are owned beside them is found out at the end.
     const rows = options.join?.rows.length ?? (withOwned(plan) ? Number.POSITIVE_INFINITY : quote.rows);
     const seen = { ...quote, share: share && { ...share, divide: undefined } };
@@ -61,9 +61,10 @@ async function mayReplace({ id, plan }: Run, { options, deps }: Trade): Promise<
   return overwrite || isOwn;
 }
 
-function continuing({ id }: Run, { rows, kept, credits }: Quote, isNamed: boolean): string {
+function continuing({ id }: Run, { rows, kept, credits, bound }: Quote, isNamed: boolean): string {
   const rest = rows - kept;
-  const toBuy = rest > 0 ? `${grouped(rest)} to buy for ${creditsText(credits)}` : "nothing to buy";
+  const within = bound === "limit" ? ` within --limit ${rows}` : bound === "cap" ? " within --max-credits" : "";
+  const toBuy = rest > 0 ? `${grouped(rest)} to buy for ${creditsText(credits)}` : `nothing to buy${within}`;
   const stock = kept === 1 ? "1 row is" : `${grouped(kept)} rows are`;
   return `continuing run ${id}: ${stock} paid for and not bought again, ${toBuy}${isNamed ? "" : " (--again begins anew)"}`;
 }

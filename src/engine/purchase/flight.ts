@@ -28,7 +28,6 @@ export class Flight {
   /** Units whose reply was lost and that need a higher cap to be asked again, under their own keys. */
   readonly #shelved: Unit[] = [];
   readonly #halt = new AbortController();
-  #failure: unknown;
   #changed = new Set<() => void>();
   #changes = 0;
 
@@ -37,7 +36,7 @@ export class Flight {
   }
 
   get failure(): unknown {
-    return this.#failure;
+    return this.#halt.signal.reason;
   }
 
   get halt(): AbortSignal {
@@ -46,10 +45,7 @@ export class Flight {
 
   /** Nothing more is bought; what is in flight is settled. The first reason counts. */
   stop(reason: unknown): void {
-    if (!this.stopped) {
-      this.#failure = reason;
-      this.#halt.abort(reason);
-    }
+    this.#halt.abort(reason);
     this.signal();
   }
 
@@ -123,9 +119,8 @@ export class Flight {
 
   /** @param least what each may cost at least */
   atRisk(least: Credits, ...phases: readonly Phase[]): Credits {
-    let sum: bigint = ZERO;
-    for (const { hold, phase } of this.#units.values()) if (phases.includes(phase)) sum += maxCredits(hold, least);
-    return credits(sum);
+    const units = [...this.#units.values()].filter(({ phase }) => phases.includes(phase));
+    return credits(units.reduce((sum, { hold }) => sum + maxCredits(hold, least), 0n));
   }
 
   /** Whether a unit in doubt must wait until nothing else moves the balance, the lowest number first. */

@@ -4,12 +4,12 @@ import { Distinct, kindOf } from "../output/distinct.ts";
 import type { Output, Rendering } from "../output/formats.ts";
 import { registerIn } from "../output/register.ts";
 import { openSink } from "../output/sinks/sink.ts";
-import { creditText, KEY_LIFE_MS, pendingUnits } from "../runs/journal.ts";
+import { creditText, pendingUnits } from "../runs/journal.ts";
 import type { Run } from "../runs/run.ts";
 import { Buyer } from "./buyer.ts";
 import { type Delivery, deliver, type Finished } from "./deliver.ts";
 import { ALL_BOUGHT, aboveCap, ending, endOf } from "./failures.ts";
-import { isPriceKnown, perPageOf, perPageTold, WHOLE_PAGE } from "./offer.ts";
+import { isPriceKnown, keepsKeys, perPageOf, perPageTold, WHOLE_PAGE } from "./offer.ts";
 import type { ExportDeps, ExportOptions, Trade } from "./order.ts";
 import { isNarrowed, narrowing, ownedOutput } from "./owned.ts";
 import { consentedCap, type Quote } from "./quote.ts";
@@ -50,7 +50,7 @@ export async function fulfil(run: Run, quote: Quote, trade: Trade): Promise<Fini
 /** Writes down what this session may spend, before it spends anything. @returns the cap, all told */
 async function beginSession(run: Run, quote: Quote, { options, deps }: Trade): Promise<Credits> {
   const { maxCredits, limit = null, job, budget } = options;
-  const cap = consentedCap(quote, run.state, maxCredits);
+  const cap = consentedCap(quote, run.state.session, maxCredits);
   await run.append({
     t: "session",
     maxCredits: maxCredits === undefined ? null : creditText(maxCredits),
@@ -116,8 +116,7 @@ async function buyPages(
     perPage: run.plan.draw === undefined ? perPageOf(options, account, deps) : WHOLE_PAGE,
     perPageTold: perPageTold(account, deps) !== undefined,
     concurrency: options.concurrency,
-    // A gateway that drops headers it does not know drops the keys, too, whatever the account promises.
-    honoursKeys: (account.idempotencyMs ?? 0) > KEY_LIFE_MS && datasetVersion !== null,
+    honoursKeys: keepsKeys(account, datasetVersion),
     balance: account.balance,
     since: account.meta.at,
     commit: async (page, { intent, settled }) => {
@@ -148,7 +147,9 @@ async function buyPages(
   const first = outcome.ended === "all" ? await missingFirstPage(looking) : 0;
   const isOpen = first === undefined;
   if (isOpen && !options.requireComplete) deps.onWarning(`warning: ${firstPageUntold(run)}`);
-  const missing = { ...outcome.missing, rows: rows + (first ?? 0), untold: isOpen ? untold : [] };
+  // The service did not leave out what it was not asked for again.
+  const lacking = pendingUnits(run.state).length > 0 ? 0 : rows;
+  const missing = { ...outcome.missing, rows: lacking + (first ?? 0), untold: isOpen ? untold : [] };
   return { ...outcome, missing, forgotten, doubled: target.kind === "search" ? distinct.duplicates : doubled };
 }
 

@@ -6,8 +6,9 @@ import { CliError, usageError } from "../../shared/errors.ts";
 import { groupsBy } from "../../shared/groups.ts";
 import { pagingName } from "../client/dialect.ts";
 import type { AccountView } from "../client/types.ts";
-import { pendingUnits, type RunState } from "../runs/journal.ts";
+import { hasOutlivedKey, KEY_LIFE_MS, lostCharges } from "../runs/journal.ts";
 import { companiesIn, type Matches, type Plan, peopleAt, type RunIdentity, type Target } from "../runs/plan.ts";
+import type { RunReader } from "../runs/reader.ts";
 import { runMismatch } from "./failures.ts";
 import { isSet, joinedOffer, movedBetween, type SearchTarget } from "./joined.ts";
 import type { ExportDeps, ExportOptions, Trade } from "./order.ts";
@@ -135,11 +136,23 @@ type Spent = QuoteInput["spent"] & { readonly price?: Credits | undefined };
 
 const NOTHING: Spent = { rows: 0, settled: ZERO, uncertain: ZERO };
 
-export function spentOf(state: RunState): Spent {
-  const { rows, owned, settled, uncertain } = state;
+/** Whether keys are kept long enough. A gateway that drops headers it does not know drops them, too. */
+export const keepsKeys = ({ idempotencyMs = 0 }: AccountView, datasetVersion: string | null): boolean =>
+  idempotencyMs > KEY_LIFE_MS && datasetVersion !== null;
+
+/** With what pages that no reply came to may have cost, where nothing promises that they come again for it. */
+export function spentOf(run: RunReader | undefined, { account, deps }: Omit<Trade, "store">): Spent {
+  if (run === undefined) return NOTHING;
+  const { rows, owned, settled, uncertain, forgetsKeys } = run.state;
   const paid = BigInt(rows - owned);
   const price = paid === 0n ? undefined : credits((settled + paid - 1n) / paid);
-  return { rows, settled, uncertain, lost: pendingUnits(state), price };
+  const isKept = keepsKeys(account, run.plan.dataset_version) && !forgetsKeys;
+  const lost = lostCharges(run.state, account.balance).map(({ unit, charge }) => {
+    const more = isKept && !hasOutlivedKey(unit, deps.now()) ? ZERO : charge;
+    return { ...unit, uncertain: credits(unit.uncertain + more), more };
+  });
+  const more = lost.reduce<bigint>((sum, each) => sum + each.more, 0n);
+  return { rows, settled, uncertain: credits(uncertain + more), lost, price };
 }
 
 export function quoteFor(

@@ -7,6 +7,7 @@ import {
   creditsToNumber,
   formatCredits,
   formatCreditsGrouped,
+  maxCredits as maxOf,
   minCredits,
   priceOf,
   ZERO,
@@ -82,7 +83,7 @@ export interface QuoteInput extends Matches, Pick<Quote, "assumed"> {
   readonly pageRows?: number | undefined;
   readonly perMinute: number | undefined;
   readonly paging: Plan["paging"];
-  /** `lost`: pages that no reply came to. */
+  /** `lost`: pages that no reply came to. What they may have cost is uncertain, as it will be once the run goes on. */
   readonly spent: Pick<RunState, "rows" | "settled" | "uncertain"> & { readonly lost?: readonly Unit[] };
   readonly parts?: { readonly counts: readonly number[]; readonly of: readonly unknown[] } | undefined;
   /** Parts that will be found, about: nobody knows their sizes yet. */
@@ -160,16 +161,10 @@ function rowsLeft({ target, spent, price, paging }: QuoteInput, maxCredits: Cred
 }
 
 /** The cap that a run is held to, all told: what the user set, and never more than was quoted and agreed to. */
-export function consentedCap(
-  quote: Quote,
-  { settled, uncertain, session }: Pick<RunState, "settled" | "uncertain" | "session">,
-  maxCredits: Credits | undefined,
-): Credits {
-  const spent = credits(settled + uncertain);
-  const agreed = credits(spent + quote.credits);
+export function consentedCap(quote: Quote, session: RunState["session"], cap = quote.total): Credits {
   // A lower cap takes nothing back of what an earlier one allowed.
-  const within = minCredits(spent, creditsOf(session?.cap));
-  return maxCredits === undefined ? agreed : minCredits(agreed, maxCredits > within ? maxCredits : within);
+  const within = minCredits(credits(quote.total - quote.credits), creditsOf(session?.cap));
+  return minCredits(quote.total, maxOf(cap, within));
 }
 
 /** A segment behind a wall is bought in parts that are two thirds full, about. */

@@ -198,11 +198,14 @@ function cameTwice({ run, quote, distinct, outcome }: TwiceInput & Pick<ReceiptI
 
 function uncertainCap(run: Run, quote: Quote, outcome: Doubled): string | null {
   const { plan, state } = run;
-  const wanted = quote.rowsIfNothingLost;
-  const doubt = credits(state.uncertain + unbooked(pendingUnits(state)));
+  const lost = pendingUnits(state);
+  const { rowsIfNothingLost: agreed, rowsUncapped: all = agreed } = quote;
+  // Under a cap that was lowered nothing is agreed to, and what was lost is lacking all the same.
+  const wanted = state.rows < agreed || lost.length === 0 ? agreed : all;
+  const doubt = credits(state.uncertain + unbooked(lost));
   if (outcome.ended !== "limit" || state.rows >= wanted || doubt === 0n) return null;
   // A cap below that would leave rows out once more.
-  const missing = Math.min((quote.rowsUncapped ?? wanted) - state.rows, run.rest ?? Number.POSITIVE_INFINITY);
+  const missing = Math.min(all - state.rows, run.rest ?? Number.POSITIVE_INFINITY);
   const { least = 1, price } = outcome;
   const whole = priceOf(Math.ceil(missing / least) * least, price);
   const cap = formatCredits(credits(state.settled + state.uncertain + whole));

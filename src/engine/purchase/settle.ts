@@ -144,7 +144,7 @@ export class Settlement {
       const facts = factsOf(reply, { replayed, withheld, miss });
       await this.#settle(unit, { rows, used: creditText(used), ...facts }, reply.body);
       // In the sum of what was charged from here on.
-      budget.endKeeping(used);
+      budget.keeping(credits(-used));
       atRisk = credits(atRisk - used);
       const gone = credits((fall?.gone ?? ZERO) + atMost - used);
       const isForgotten = again > 0n && gone >= used;
@@ -157,7 +157,7 @@ export class Settlement {
         if (isFirst) budget.missCost = unit.uncertain;
       }
     } finally {
-      budget.endKeeping(atRisk);
+      budget.keeping(credits(-atRisk));
     }
     if (charged === undefined)
       this.#sayOnce("the service does not say what a call cost; booked at the price of the quote");

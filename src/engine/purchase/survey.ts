@@ -2,7 +2,7 @@ import { credits, creditsText, ZERO } from "../../shared/contract/money.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
 import { kindOf } from "../output/distinct.ts";
 import { checkRoom, checkSink, savedView } from "../output/sinks/sink.ts";
-import { creditText, emptyState } from "../runs/journal.ts";
+import { creditText } from "../runs/journal.ts";
 import type { Plan, RunIdentity, Target } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
 import { type NewPlan, RunStore } from "../runs/run-store.ts";
@@ -97,9 +97,9 @@ export async function survey(base: Inquiry, open: string | undefined): Promise<S
   const there = isNarrowed(target) ? { matches: mostRows(share) } : isCounted ? offer : run.offer;
   const companies = run === undefined ? await ownedCompanies(store, identity, datasetVersion, options, deps) : [];
   const sample = run === undefined ? await drawnSample(base, offer) : undefined;
-  const state = run?.state ?? emptyState();
+  const before = spentOf(run, base);
   const pricedWith = (rows: number, maxCredits = options.maxCredits): Quote => {
-    const spent = spentOf({ ...state, rows: state.rows + rows, owned: state.owned + rows });
+    const spent = { ...before, rows: before.rows + rows };
     const ofParts = offer.parts?.map(({ company_network_url: company }) => company);
     const of = target.kind === "employees" && offer.counts !== undefined ? target.companies : ofParts;
     const parts = of && { counts: offer.counts ?? [], of };

@@ -336,18 +336,22 @@ export const pendingUnits = (state: RunState): Unit[] =>
   [...state.units.values()].filter((unit) => unit.settled === undefined && !unit.voided);
 
 /**
- * What a request without a reply may have cost: at most its hold. Each balance told before it went out bounds it, less
- * what is booked of requests after it. A balance below today's tells nothing: credits were added. @param now today's
- * @returns undefined where no balance tells
+ * What each request without a reply may have cost beside what is booked: at most its hold. Balances told before it went
+ * out bound it, less what is booked since. One below today's tells nothing: credits were added. @param now today's
  */
-export function seenCharge(state: RunState, { intent }: Unit, now: Credits | undefined): Credits | undefined {
-  if (now === undefined) return undefined;
+export function lostCharges(state: RunState, now: Credits | undefined) {
   const since = bookedSince(state);
-  const bounds = state.told
-    .filter(({ before }) => before <= intent.n)
-    .map(({ balance, before }) => credits(balance - now - (since[before] ?? ZERO)))
-    .filter((spend) => spend >= 0n);
-  return bounds.length === 0 ? undefined : bounds.reduce(minCredits, creditsOf(intent.hold));
+  const falls = state.told.map(({ balance, before }) => {
+    return { before, left: credits(balance - (now ?? balance) - (since[before] ?? ZERO)) };
+  });
+  return pendingUnits(state).map((unit) => {
+    const { n, hold, owned } = unit.intent;
+    const told = falls.filter(({ before, left }) => now !== undefined && before <= n && left >= 0n);
+    const most = owned === true || isBooked(unit) ? ZERO : creditsOf(hold);
+    const charge = told.map(({ left }) => left).reduce(minCredits, most);
+    for (const fall of falls) if (fall.before <= n) fall.left = credits(fall.left - charge);
+    return { unit, charge, isSeen: told.length > 0 };
+  });
 }
 
 /** By the number of an intent: what is booked of it and of all later ones. */

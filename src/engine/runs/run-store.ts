@@ -2,7 +2,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { closeSync, existsSync, openSync } from "node:fs";
 import { readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { type Credits, ZERO } from "../../shared/contract/money.ts";
+import type { Credits } from "../../shared/contract/money.ts";
 import { didYouMean } from "../../shared/contract/suggest.ts";
 import type { Suppression } from "../../shared/contract/suppression.ts";
 import { counted, echo, someOf } from "../../shared/contract/text.ts";
@@ -13,12 +13,11 @@ import {
   creditsOf,
   creditText,
   type EndedRecord,
-  isBooked,
   type JournalRecord,
+  lostCharges,
   pendingUnits,
   type RunState,
   type Sums,
-  seenCharge,
   sumsOf,
 } from "./journal.ts";
 import { acquireLock, isLocked, type LockOptions, withLock } from "./lock.ts";
@@ -273,11 +272,9 @@ export class RunStore {
 
   /** A stale one is let go of: nobody asks again for its pages without a reply. @param balance as it is told now */
   async end(run: Run, { how, why, at }: Omit<EndedRecord, "t">, balance?: Credits): Promise<void> {
-    for (const unit of how === "stale" ? pendingUnits(run.state) : []) {
-      const { n, owned } = unit.intent;
-      const most =
-        owned === true || isBooked(unit) ? ZERO : (seenCharge(run.state, unit, balance) ?? creditsOf(unit.intent.hold));
-      if (most > 0n) await run.append({ t: "uncertain", n, amount: creditText(most), why: `no reply; ${why}`, at });
+    for (const { unit, charge } of how === "stale" ? lostCharges(run.state, balance) : []) {
+      const [{ n }, amount] = [unit.intent, creditText(charge)];
+      if (charge > 0n) await run.append({ t: "uncertain", n, amount, why: `no reply; ${why}`, at });
     }
     await run.append({ t: "ended", how, why, at });
     if (how === "stale") await this.#forgetOpen(run.plan);

@@ -85,11 +85,11 @@ export async function finishRest(list: Followed, work: Work): Promise<RefreshRes
 }
 
 async function standingOf(id: string, trade: Trade) {
-  const { plan, state, offer } = await trade.store.open(id);
+  const run = await trade.store.open(id);
   const uncapped = { ...trade, options: { ...trade.options, maxCredits: undefined } };
-  const quote = quoteFor(plan.target, offer, uncapped, { spent: spentOf(state) });
-  const { rows, settled, uncertain } = state;
-  return { rows, spent: credits(settled + uncertain), rest: quote.credits, isOpen: pendingUnits(state).length > 0 };
+  const quote = quoteFor(run.plan.target, run.offer, uncapped, { spent: spentOf(run, trade) });
+  const { total, credits: rest } = quote;
+  return { rows: run.state.rows, spent: credits(total - rest), rest, isOpen: pendingUnits(run.state).length > 0 };
 }
 
 /** Asks once more for a page that was lost, where the cap has room beside what is booked of it. */
@@ -98,11 +98,13 @@ async function goOn(id: string, spentBefore: Credits, trade: Trade): ReturnType<
     await continueRun(await openRun(id, trade), trade, true);
   } catch (error) {
     if (!(error instanceof CliError) || !FEWER.includes(error.code)) throw error;
-    const { spent, rest, isOpen } = await standingOf(id, trade);
+    // The balance that it began with is told anew: what it bought is off.
+    const next = { ...trade, account: await trade.deps.seller.client.account(trade.deps.interrupted) };
+    const { spent, rest, isOpen } = await standingOf(id, next);
     if (isOpen && error.code !== "dataset_moved") {
       const fits = spent + rest <= (trade.options.maxCredits ?? ZERO);
       if (!fits || spent <= spentBefore) throw error;
-      return await goOn(id, spent, trade);
+      return await goOn(id, spent, next);
     }
     const run = await openRun(id, trade);
     if (run.state.done === undefined && run.state.ended?.how !== "stale") await endStale(run, error.message, trade);
