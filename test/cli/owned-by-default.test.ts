@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { charged, readCsv, spawnUser, type User, user } from "../support/export.ts";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { charged, readCsv, runIds, spawnUser, type User, user } from "../support/export.ts";
 import { long } from "../support/long.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
@@ -142,4 +142,72 @@ test("with fewer rows than there are, it is bought as it is, and said", async ()
   expect(ran.code, ran.stderr).toBe(0);
   expect(credits).toBe(5);
   expect(ran.stderr).toContain("notice: up to 5 of the 5 to buy are yours already and would be paid for again");
+});
+
+describe("a search that stopped, and whose rest came to be owned by others", () => {
+  let stopped: { readonly hint: string; readonly id: string };
+
+  beforeEach(async () => {
+    u = user(service.url, service.key);
+    const ran = await u.run([...SALES, "--max-credits", "10", "-o", "sales.csv"]);
+    const [, hint = "", id = ""] = /headcount (resume (\S+) --max-credits \d+) buys the other/.exec(ran.stderr) ?? [];
+    stopped = { hint, id };
+    expect((await u.run([...SALES, "--new-only", "--yes", "-o", "others.csv"])).code).toBe(0);
+  });
+
+  test("is not gone on with, and the command that it names writes all for nothing", async () => {
+    for (const options of ["", " --max-credits 25", " --limit 100000 --max-credits 50"]) {
+      const argv = options === "" ? stopped.hint : `resume ${stopped.id}${options}`;
+      const [ran, credits] = await paid(() => u.run([...argv.split(" "), "--json"]));
+      expect([ran.code, credits], ran.stderr).toEqual([2, 0]);
+      const { error } = JSON.parse(ran.stderr.trim().split("\n").at(-1) ?? "");
+      expect(error.message).toMatch(
+        / to buy are yours already and would be paid for again; nobody is new; nothing more was spent$/,
+      );
+      const next = `headcount search --department=Sales --with-owned --max-credits 0 -o ${u.file("sales.csv")} --overwrite`;
+      expect(error).toMatchObject({ code: "owned_meanwhile", next });
+    }
+    const next = `search --department=Sales --with-owned --max-credits 0 -o sales.csv --overwrite`;
+    const [ran, credits] = await paid(() => u.run(next.split(" ")));
+    expect([ran.code, credits], ran.stderr).toEqual([0, 0]);
+    expect(ids("sales.csv")).toEqual(all);
+  });
+
+  test("under a limit that leaves some out it is gone on with, and said", async () => {
+    const [ran, credits] = await paid(() => u.run(["resume", stopped.id, "--limit", "13", "--max-credits", "20"]));
+    expect([ran.code, credits], ran.stderr).toEqual([0, 3]);
+    expect(ran.stderr).toContain("3 of the 3 to buy are yours already and would be paid for again; nobody is new");
+    expect(ran.stderr).toContain(
+      "stopped at --limit; nobody is new: the same search with --with-owned writes all, and pays for nobody again\n",
+    );
+  });
+
+  test("and the others are new to a part: they are what the command buys", async () => {
+    u = user(service.url, service.key);
+    expect((await u.run([...SALES, "--max-credits", "10", "-o", "some.csv"])).code).toBe(0);
+    const some = names.slice(20, 60).flatMap((name) => ["--name", name]);
+    expect((await u.run([...SALES, ...some, "--yes", "-o", "part.csv"])).code).toBe(0);
+    const [id = ""] = runIds(u);
+    const [ran, credits] = await paid(() => u.run(["resume", id, "--max-credits", "5000"]));
+    expect([ran.code, credits], ran.stderr).toEqual([2, 0]);
+    const [, next = "", most] =
+      /headcount (search .* --max-credits (\d+) .*) writes all, and pays/.exec(ran.stderr) ?? [];
+    const [bought, cost] = await paid(() => u.run(next.split(" ")));
+    expect(bought.code, bought.stderr).toBe(0);
+    expect(cost).toBeLessThanOrEqual(Number(most));
+    expect(cost).toBeLessThan(all.length - 10);
+    expect(ids("some.csv")).toEqual(all);
+  });
+});
+
+test("who was forgotten makes nobody else be paid for again, and is not bought", async () => {
+  u = user(service.url, service.key);
+  expect((await u.run([...SALES, "--limit", "5", "--yes", "-o", "few.csv"])).code).toBe(0);
+  expect((await u.run([...SALES, "--new-only", "--yes", "-o", "all.csv"])).code).toBe(0);
+  const [{ id = "", network_url: address = "" } = {}] = readCsv(u.read("all.csv"));
+  expect((await u.run(["forget", address, "--yes"])).code).toBe(0);
+  const [ran, credits] = await paid(() => u.run([...SALES, "--yes", "-o", "left.csv"]));
+  expect([ran.code, credits], ran.stderr).toEqual([0, 0]);
+  expect(ran.stderr).toContain("1 person of the segment, whom you forgot, is not bought\n");
+  expect(ids("left.csv")).toEqual(all.filter((each) => each !== id));
 });

@@ -62,7 +62,10 @@ async function addressed(order: Order, world: World, events: Events, buys: boole
   const { quote: lookUps, account, continues } = await quote({ ...lookUp, maxCredits: undefined }, world);
   const before = await spentOn(target, account, world);
   const cost = credits(before + lookUps.credits);
-  if (maxCredits !== undefined && maxCredits <= cost && lookUps.credits > 0n) throw nobodyElse(lookUps);
+  if (maxCredits !== undefined && maxCredits <= cost && lookUps.credits > 0n) {
+    const message = `--max-credits pays for the look-ups at most (${creditsText(lookUps.credits)}), and for nobody; nothing was spent`;
+    throw failed.credits(message, "--dry-run prices both", "over_cap");
+  }
   const isOpen = lookUps.requests > 0 || continues !== undefined;
   if (buys && isOpen) {
     await buy(lookUp, world, events).catch((error: unknown) => {
@@ -91,11 +94,6 @@ async function addressed(order: Order, world: World, events: Events, buys: boole
     lookUps: buys || !isOpen ? undefined : lookUps,
     nobody: rest.length === queries.length,
   };
-}
-
-function nobodyElse({ credits: cost }: Quote): CliError {
-  const message = `--max-credits pays for the look-ups at most (${creditsText(cost)}), and for nobody; nothing was spent`;
-  return failed.credits(message, "--dry-run prices both", "over_cap");
 }
 
 function withLookUps(quoted: Quote, lookUps: Quote | undefined): Quote {

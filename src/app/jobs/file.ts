@@ -258,8 +258,6 @@ const textPlaceOf = ({ loc }: Pick<AnyNode, "loc">): TextPlace => ({
 
 const isObjectNode = (node: AnyNode): node is ObjectNode => node.type === "Object";
 
-const nameOf = ({ name }: MemberNode): string => (name.type === "String" ? name.value : name.name);
-
 /** The members of an object. One that is there twice is a problem, and one that is not among `known`. */
 function documentMembers(
   node: ObjectNode,
@@ -269,7 +267,7 @@ function documentMembers(
 ): readonly DocumentMember[] {
   const members = new Map<string, DocumentMember>();
   for (const member of node.members) {
-    const key = nameOf(member);
+    const key = member.name.type === "String" ? member.name.value : member.name.name;
     const at = textPlaceOf(member.name);
     if (members.has(key)) problems.push({ ...at, message: `"${echo(key)}" stands twice in ${what}` });
     else if (keys !== undefined && !keys.includes(key)) {

@@ -151,7 +151,11 @@ export class OwnedSegment implements Ownership {
       const share = this.#shareOf(sight, estimate, counts);
       if (estimate === undefined || share.durationMs || !isDividedUnasked(sight, estimate)) return share;
       if (sight.sketch === undefined) await requireSound(this.#segment.filters, counts);
-      return { ...share, divide: (maxRows) => sound(() => this.#divide(sight, estimate, maxRows, counts)) };
+      const divide = (maxRows: number) => {
+        this.#warn(sight);
+        return sound(() => this.#divide(sight, estimate, maxRows, counts));
+      };
+      return { ...share, divide };
     } catch (error) {
       // The quote is right without it.
       if (error instanceof UnsoundCountsError || error instanceof CliError) return undefined;
@@ -271,7 +275,6 @@ export class OwnedSegment implements Ownership {
 const isDividedUnasked = (sight: Sight, { rows, calls, callsPerCredit }: Cost) =>
   sight.present > 0 &&
   sight.unknown.length === 0 &&
-  sight.forgotten.people === 0 &&
   calls <= DIVIDE_CALLS &&
   (rows === 0 || callsPerCredit > 0) &&
   sight.members.every(({ isKnown }) => isKnown);

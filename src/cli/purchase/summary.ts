@@ -1,5 +1,6 @@
 import type { Finished as Bought } from "../../engine/purchase/deliver.ts";
 import { beyondAnswers, resumeFor, STOPPED_AT } from "../../engine/purchase/failures.ts";
+import { newPeopleIn } from "../../engine/purchase/owned.ts";
 import type { Quote } from "../../engine/purchase/quote.ts";
 import type { Receipt } from "../../engine/purchase/receipt.ts";
 import { creditsOf } from "../../engine/runs/journal.ts";
@@ -61,14 +62,19 @@ export function printSummary(bought: Bought, { order, flags, words = String }: P
     const goesOn =
       receipt.new_only !== null
         ? "the same with another --output buys the next ones: these are owned by then"
-        : isHeld && receipt.bound === "limit"
-          ? `the same command with a higher ${stopped}${isThere ? " and --overwrite" : ""} goes on`
-          : goingOn(receipt, target, rest, quote.rowsUncapped);
+        : isNobodyNew(quote, target)
+          ? "nobody is new: the same search with --with-owned writes all, and pays for nobody again"
+          : isHeld && receipt.bound === "limit"
+            ? `the same command with a higher ${stopped}${isThere ? " and --overwrite" : ""} goes on`
+            : goingOn(receipt, target, rest, quote.rowsUncapped);
     const what = isHeld && spent === 0n && receipt.bound === "cap" ? "nothing was bought" : `stopped at ${stopped}`;
     printer.say(words(`notice: ${what}; ${goesOn}`));
   }
   printNotices(bought, order, printer);
 }
+
+const isNobodyNew = ({ share, sample }: Quote, { kind }: Target) =>
+  kind === "search" && sample === undefined && share?.exact && newPeopleIn(share) === 0;
 
 function printNotices(
   { receipt, misses, run }: Pick<Bought, "receipt" | "misses" | "run">,

@@ -13,6 +13,7 @@ import {
   lostCharges,
   newUnit,
   OUTLIVED,
+  pendingUnits,
   type RunState,
   type Unit,
 } from "../runs/journal.ts";

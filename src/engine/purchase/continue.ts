@@ -1,17 +1,19 @@
-import { creditsText } from "../../shared/contract/money.ts";
-import { grouped } from "../../shared/contract/text.ts";
+import { flagsOf } from "../../shared/contract/command-line.ts";
+import { creditsText, formatCredits, priceOf } from "../../shared/contract/money.ts";
+import { grouped, shellWord } from "../../shared/contract/text.ts";
+import { usageError } from "../../shared/errors.ts";
 import { sha256Of } from "../output/paths.ts";
 import { registerIn } from "../output/register.ts";
-import { creditsOf } from "../runs/journal.ts";
+import { creditsOf, pendingUnits } from "../runs/journal.ts";
 import type { Run } from "../runs/run.ts";
 import { agreeTo } from "./consent.ts";
 import { heldElsewhere, ownedCompanies } from "./earlier.ts";
 import { requireGoing } from "./failures.ts";
 import { quoteFor, spentOf } from "./offer.ts";
 import type { Trade } from "./order.ts";
-import { isNarrowed, takeOver, widen, withOwned } from "./owned.ts";
+import { isNarrowed, mostRows, partedFrom, takeOver, widen, withOwned } from "./owned.ts";
 import { requireFree } from "./places.ts";
-import { drawnOf, type Quote } from "./quote.ts";
+import { drawnOf, paidAgainText, type Quote, rowsToBuy } from "./quote.ts";
 
 /** Closes the run where it is refused. @param isNamed asked for by its id: its limit, cap and consent hold on */
 export async function agreeToRest(run: Run, trade: Trade, isNamed: boolean): Promise<[Quote, Trade]> {
@@ -41,8 +43,17 @@ export async function agreeToRest(run: Run, trade: Trade, isNamed: boolean): Pro
     // How many are owned beside them is found out at the end.
     const rows = options.join?.rows.length ?? (withOwned(plan) ? Number.POSITIVE_INFINITY : quote.rows);
     const seen = { ...quote, share: share && { ...share, divide: undefined } };
+    const maybePaid = pendingUnits(state).reduce((sum, { intent }) => sum + intent.perPage, 0);
+    const parted = isNamed ? partedFrom(target, share, limit) : undefined;
+    if (parted && mostRows(share) + maybePaid < rowsToBuy(quote)) {
+      const most = formatCredits(priceOf(mostRows(share), quote.unitPrice));
+      const file = plan.output === null ? "" : ` -o ${shellWord(plan.output)} --overwrite`;
+      const next = `headcount search ${flagsOf(parted.filters)} --with-owned --max-credits ${most}${file}`;
+      const message = `${paidAgainText(seen, target, "--with-owned")}; nothing more was spent`;
+      throw usageError(message, `${next} writes all, and pays for nobody again`, "owned_meanwhile").with({ next });
+    }
     await agreeTo(seen, { target, options, deps }, { rows, said: [continuing(run, quote, isNamed)], isWithin });
-    return [(await widen(run, quote, trade)) ? priced() : quote, { ...trade, options }];
+    return [(await widen(run, quote, trade)) ? priced() : seen, { ...trade, options }];
   } catch (error) {
     await run.close().catch(() => undefined);
     throw error;

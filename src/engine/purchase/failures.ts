@@ -275,7 +275,9 @@ export function ending(error: unknown, run: RunReader, interrupted: boolean): un
   if (nothing || (error instanceof CliError && error.category === "not_found")) return error;
   if (error instanceof CliError && error.exitCode === EXIT.pipeClosed)
     return error.with({ details: [progress, ...open], next: on });
-  const failure = error instanceof CliError ? error : stoppedByDisk(error, run);
+  // A disk that is full or gone: everything that was paid for before is kept, so it is no bug but a stop.
+  const stop = { exitCode: EXIT.incomplete, details: [`the run is in ${run.path}`], hint: undefined };
+  const failure = error instanceof CliError ? error : systemFailure(error)?.with(stop);
   if (failure === undefined || failure.code.startsWith("damaged")) return failure ?? error;
   const { code, details, hint, category } = failure;
   if (ALL_BOUGHT.has(code)) {
@@ -302,7 +304,3 @@ export function ending(error: unknown, run: RunReader, interrupted: boolean): un
     next: isLast ? writes : (failure.next ?? on),
   });
 }
-
-/** A disk that is full or gone: everything that was paid for before is kept, so it is no bug but a stop. */
-const stoppedByDisk = (error: unknown, { path }: RunReader): CliError | undefined =>
-  systemFailure(error)?.with({ exitCode: EXIT.incomplete, details: [`the run is in ${path}`], hint: undefined });

@@ -32,7 +32,7 @@ export async function fulfil(run: Run, quote: Quote, trade: Trade): Promise<Fini
     const cap = await beginSession(run, quote, trade);
     const most = Math.min(quote.rows, quote.matches === null ? 50_000 : 1_000_000);
     const distinct = new Distinct(kindOf(run), most, run.suppression);
-    const outcome = await buyPages({ run, quote, cap, sink, distinct }, trade);
+    const outcome = await buyPages({ run, quote, sink, distinct }, cap, trade);
     const narrowed = await narrowing(run, quote, owned, ownership);
     if (narrowed?.shortfall === null) await owned?.writeOwned(distinct, deps.now);
     const whole = { run, quote, distinct, outcome, sink, narrowed, again: owned?.paidAgain() };
@@ -90,12 +90,9 @@ async function endSession(run: Run, error: unknown, { store, deps }: Trade): Pro
   return ended;
 }
 
-interface Order extends Pick<Delivery, "run" | "quote" | "sink" | "distinct"> {
-  readonly cap: Credits;
-}
-
 async function buyPages(
-  { run, quote, cap, sink, distinct }: Order,
+  { run, quote, sink, distinct }: Pick<Delivery, "run" | "quote" | "sink" | "distinct">,
+  cap: Credits,
   { options, account, deps }: Trade,
 ): Promise<Doubled> {
   const { seller, now, sleep, random, interrupted, onProgress, onNotice } = deps;
@@ -143,8 +140,8 @@ async function buyPages(
   const doubles = source.doubles?.() ?? "";
   if (doubles !== "") onNotice(`notice: named more than once, and the rest of it bought once: ${doubles}`);
   const { untold, rows } = outcome.missing;
-  const looking = { run, untold, addresses, client: seller.client, signal: interrupted };
-  const first = outcome.ended === "all" ? await missingFirstPage(looking) : 0;
+  const count = (filters: { readonly company_network_url: string }) => seller.client.count(filters, interrupted);
+  const first = outcome.ended === "all" ? await missingFirstPage(run, untold, addresses, count) : 0;
   const isOpen = first === undefined;
   if (isOpen && !options.requireComplete) deps.onWarning(`warning: ${firstPageUntold(run)}`);
   // The service did not leave out what it was not asked for again.

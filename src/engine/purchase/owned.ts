@@ -15,6 +15,12 @@ import type { Offer, Quote } from "./quote.ts";
 
 export const isNarrowed = (target: Target): boolean => target.kind === "search" && target.owned !== undefined;
 
+/** Its new people alone, those who are owned beside them: where all of it is asked for, and few counts part them. */
+export function partedFrom(target: Target, share: OwnedShare | undefined, limit = Infinity) {
+  const isPlain = target.kind === "search" && (target.owned ?? target.sample) === undefined;
+  return isPlain && share?.divide && limit >= share.total ? { ...target, owned: "with" as const } : undefined;
+}
+
 export const isNewOnly = ({ share }: Pick<Quote, "share">): boolean => share?.divide !== undefined;
 
 /** What stands before rows and credits that a purchase may have fewer, or more, of. */

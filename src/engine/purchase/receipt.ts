@@ -11,7 +11,6 @@ import {
 import { counted, grouped } from "../../shared/contract/text.ts";
 import type { Of } from "../../shared/schema/build.ts";
 import type { receipt } from "../../shared/schema/purchase.ts";
-import type { ServiceClient } from "../client/types.ts";
 import type { Distinct } from "../output/distinct.ts";
 import { pendingUnits, settledUnits, type Unit, unbooked } from "../runs/journal.ts";
 import { resumeOf, type Target, unlooked, unreachedGroups } from "../runs/plan.ts";
@@ -212,14 +211,6 @@ function uncertainCap(run: Run, quote: Quote, outcome: Doubled): string | null {
   return `${creditsText(doubt)} may have been charged for replies that were lost, failed or said otherwise, and count against the cap: ${grouped(state.rows)} of ${counted(wanted, "row")} came; ${resumeOf(plan, "--max-credits", cap)} buys the other ${grouped(missing)}`;
 }
 
-interface Untold {
-  readonly run: Pick<Run, "plan" | "state">;
-  readonly untold: readonly number[];
-  readonly addresses: ReadonlyMap<number, string | undefined>;
-  readonly client: Pick<ServiceClient, "count">;
-  readonly signal: AbortSignal;
-}
-
 /** Nothing tells what lies before page 1, and asking for page 0 might be charged. */
 export const firstPageUntold = ({ state: { rows } }: Pick<Run, "state">): string =>
   `${rows === 0 ? "no profile came, and " : ""}nobody said how many there are, nor that page 1 is the first: ${fromZero(false)}; headcount doctor finds out for free, and --paging page says that it is`;
@@ -234,16 +225,19 @@ function isFirstPage(unit: Unit | undefined, rows: number): boolean {
  * Rows of a company's first page that were never asked for, because the service counts pages from 0 and nobody said
  * so. One free count of the address in its people's rows tells: a lack of exactly one page. @returns undefined: untold
  */
-export async function missingFirstPage(looking: Untold): Promise<number | undefined> {
-  const { run, untold, addresses, client, signal } = looking;
-  const { paging, first_page: told } = run.plan;
+export async function missingFirstPage(
+  { plan: { paging, first_page: told }, state }: Pick<Run, "plan" | "state">,
+  untold: readonly number[],
+  addresses: ReadonlyMap<number, string | undefined>,
+  count: (filters: { readonly company_network_url: string }) => Promise<{ readonly count: number }>,
+): Promise<number | undefined> {
   if (untold.length === 0 || paging !== "page" || told === 0) return 0;
   const target = untold.find((each) => addresses.get(each) !== undefined) ?? -1;
   const address = addresses.get(target);
   // What is bought is whole without it: that this count fails, too, is no reason to fail.
-  const counted = address && (await client.count({ company_network_url: address }, signal).catch(() => undefined));
+  const counted = address && (await count({ company_network_url: address }).catch(() => undefined));
   if (!counted) return told === undefined ? undefined : 0;
-  const pages = settledUnits(run.state).filter(({ intent }) => intent.target === target);
+  const pages = settledUnits(state).filter(({ intent }) => intent.target === target);
   const first = pages.find(({ intent }) => intent.offset === 0);
   const lacking = counted.count - pages.reduce((sum, { settled }) => sum + (settled?.rows ?? 0), 0);
   return isFirstPage(first, lacking) ? lacking : 0;

@@ -12,8 +12,8 @@ import { requireGoing, staleRun } from "./failures.ts";
 import { lockOptions, openRun } from "./locks.ts";
 import { checkSame, isPriceKnown, offerOf, perPageOf, perPageTold, quoteFor, runIdentityOf, spentOf } from "./offer.ts";
 import type { ExportDeps, ExportOptions, Inquiry, Trade } from "./order.ts";
-import { isNarrowed, mostRows, partsToBuy, rowsWritten, takeOver } from "./owned.ts";
-import type { OwnedPage, OwnedShare } from "./ownership.ts";
+import { isNarrowed, mostRows, partedFrom, partsToBuy, rowsWritten, takeOver } from "./owned.ts";
+import type { OwnedPage } from "./ownership.ts";
 import { drawnOf, type Offer, type Quote } from "./quote.ts";
 import type { Drawn } from "./sampling.ts";
 import { withoutSuppressed } from "./unnamed.ts";
@@ -114,8 +114,8 @@ export async function survey(base: Inquiry, open: string | undefined): Promise<S
   const { rows = held, isWhole = false } = earlier ?? {};
   const isCapped = isWhole && rows !== anew.rowsUncapped;
   const priced = rows === held ? anew : pricedWith(rows, isCapped ? ZERO : options.maxCredits);
-  const isOpen = isAnew && !isWhole && (options.limit ?? Number.POSITIVE_INFINITY) >= mostOf(offer);
-  const narrowed = isOpen ? withoutOwned(base, share) : undefined;
+  const parted = isAnew && !isWhole ? partedFrom(target, share, options.limit) : undefined;
+  const narrowed = parted && { ...base, target: parted, identity: { ...identity, target: parted } };
   const fewer =
     narrowed && quoteFor(narrowed.target, { matches: mostRows(share) }, narrowed, { pieces: share?.estimate?.parts });
   // Under a cap that does not pay for all new people the first rows are bought, as the segment has them.
@@ -149,14 +149,6 @@ async function drawnSample(inquiry: Inquiry, offer: Offer): Promise<Drawn | unde
   const perPageMax = perPageOf(options, account, deps);
   const terms = { ...account, perMinute: perMinuteOf(account, deps), perPageMax };
   return await drawn({ filters, sample }, offer, { ...terms, priceKnown: isPriceKnown(target, account) }, deps);
-}
-
-/** The same inquiry for new people alone, those who are owned beside them; undefined where nobody found that cheap. */
-function withoutOwned({ target, identity, ...trade }: Inquiry, share: OwnedShare | undefined): Inquiry | undefined {
-  if (target.kind !== "search" || (target.owned ?? target.sample) !== undefined || share?.divide === undefined)
-    return undefined;
-  const narrowed = { ...target, owned: "with" as const };
-  return { ...trade, target: narrowed, identity: { ...identity, target: narrowed } };
 }
 
 export async function agree({ quote, inquiry }: Survey, draft: Target): Promise<void> {

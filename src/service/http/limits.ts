@@ -246,7 +246,7 @@ export class SmallCounts {
     if (few === null || count === null) return;
     const whose = `${mode} ${accountId}`;
     const answers = this.#answers.get(whose) ?? new Map<string, Reply>();
-    const segment = digestOf(disclosure.segment);
+    const segment = createHash("sha256").update(disclosure.segment).digest("base64url").slice(0, 22);
     const question = `${segment} ${kind} ${more}`;
     if (answers.get(question)?.count === count) return;
     if (kind === SKETCH) this.#spendSketch(whose);
@@ -311,5 +311,3 @@ function hasNear(answers: ReadonlyMap<string, Reply>, { count, kind, segment }: 
   }
   return false;
 }
-
-const digestOf = (text: string): string => createHash("sha256").update(text).digest("base64url").slice(0, 22);

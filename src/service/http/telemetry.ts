@@ -13,16 +13,14 @@ export interface ServiceLog {
 
 export const SILENT: ServiceLog = { request: () => undefined, fault: () => undefined, event: () => undefined };
 
-interface LogStream {
-  write(text: string): unknown;
-  readonly writableLength?: number;
-}
-
 /** Bytes of a log that wait for its reader; lines beyond them are dropped, and counted. */
 const UNREAD_MAX = 4 * 1024 * 1024;
 
 /** What is logged is an allow-list: never a key, a URL with its query, a filter value or a record. */
-export async function openLog(out: LogStream): Promise<ServiceLog> {
+export async function openLog(out: {
+  write(text: string): unknown;
+  readonly writableLength?: number;
+}): Promise<ServiceLog> {
   const { pino } = await import("pino");
   let dropped = 0;
   const write = (line: string): void => {

@@ -146,7 +146,7 @@ function* readHolds(
     ["id"],
     ids.map((id) => [id]),
   )) {
-    const hold = holdOf(row);
+    const hold: Hold = { ...storedFields<Hold>(row, []), id: String(row.id) };
     holds.set(hold.id, hold);
     links.holds.set(hold.id, row.digest as string);
   }
@@ -217,8 +217,6 @@ const operationOf = (row: Row): MoneyOperation => ({
   ...storedFields<MoneyOperation>(row, []),
   refundOf: row.refund_of === null ? null : String(row.refund_of),
 });
-
-const holdOf = (row: Row): Hold => ({ ...storedFields<Hold>(row, []), id: String(row.id) });
 
 function replyRecord(row: Row, ownerAlive: boolean): ReplyRecord {
   const stored = row.status !== null;

@@ -247,7 +247,7 @@ export class Load {
     const any = (await servers.count(stageOf(this.#state.version).refused)) !== 0;
     const groups = await this.#groups(any, rangeRows);
     const { people } = tablesOf(this.#state.version);
-    const total = sumOf(groups);
+    const total = groups.reduce((sum, { count }) => sum + count, 0);
     const conditions = rangeConditions(RANGE_COLUMNS, groups);
     const ranges = rangesOf(groups, rangeRows);
     let rows = 0;
@@ -360,5 +360,3 @@ const groupOf = (row: readonly unknown[]): Group => ({
 /** Rows that begin with their place, in order and without it. */
 const inPlace = (rows: readonly (readonly unknown[])[]): readonly unknown[][] =>
   rows.toSorted(([a], [b]) => Number(a) - Number(b)).map(([, ...row]) => row);
-
-const sumOf = (groups: readonly Group[]): number => groups.reduce((sum, { count }) => sum + count, 0);
