@@ -91,10 +91,17 @@ test("a run that goes on with a higher cap says it of those who came to be yours
   expect(alone.stderr).not.toContain("yours already");
   const id = runIds(u).at(-1) ?? "";
   expect((await u.run([...few, "--new-only", "--limit", "10", "--yes", "-o", "others.csv"])).code).toBe(0);
-  const on = await u.run(["resume", id, "--max-credits", "20"]);
+  // The same search would buy the new people alone.
+  const refused = await u.run(["resume", id, "--max-credits", "20"]);
+  expect(refused.code, refused.stderr).toBe(2);
+  expect(refused.stderr).toContain(
+    "up to 8 of the 8 to buy are yours already and would be paid for again; --with-owned",
+  );
+  // Under a limit it would not, and neither does the run.
+  const on = await u.run(["resume", id, "--limit", "14", "--max-credits", "20"]);
   expect(on.code, on.stderr).toBe(0);
   expect(on.stderr).toContain(
-    "notice: up to 8 of the 8 to buy are yours already and would be paid for again; --new-only",
+    "notice: up to 2 of the 2 to buy are yours already and would be paid for again; --new-only",
   );
 });
 
