@@ -1,5 +1,5 @@
 import { dirname, join, resolve } from "node:path";
-import type { AnyNode, MemberNode, ObjectNode } from "@humanwhocodes/momoa";
+import type { AnyNode, ObjectNode } from "@humanwhocodes/momoa";
 import { configDir } from "../../engine/connections/paths.ts";
 import { engineOf, resolveOutput } from "../../engine/output/tables/target.ts";
 import type { Context } from "../../shared/context.ts";
