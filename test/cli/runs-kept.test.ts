@@ -185,7 +185,7 @@ test("a run that is stale or whose reader had enough says so, is not resumed by 
     expect((await u.run(["resume"])).stderr).toBe(`Nothing to resume: no run is unfinished${leads}\n`);
     const { stderr } = await u.run(["runs", "export", id]);
     const has = { closed: "what it has so far", stale: "all that it has" }[how];
-    const goesOn = how === "closed" ? `; headcount resume ${id} goes on` : "";
+    const goesOn = how === "closed" ? `; headcount resume ${id} goes on` : "; the same command begins anew";
     expect(stderr).toBe(`run ${id} is ${how}: this is ${has}; it is ${how}${goesOn}\n`);
     // The reader may come back with the same command; pages of another dataset are of no use to it.
     const { plan } = await store.open(id);
