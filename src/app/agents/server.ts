@@ -72,7 +72,7 @@ function addTool(name: ToolName, tool: Tool, { sdk, server, codec, world, work, 
     try {
       const asking = { sdk, codec, server: server.server, ctx, world: worldOfCall(world, ctx.mcpReq.signal) };
       const result = await work.watch(tool.call((input ?? {}) as never, asking.world, asking));
-      return "structured" in result ? resultOf(result) : result;
+      return isAnswer(result) ? resultOf(result) : result;
     } catch (error) {
       return refused(failureOf(error));
     }
@@ -125,6 +125,8 @@ function argumentProblem(input: unknown, schema: JsonSchema): string | undefined
   }
   return undefined;
 }
+
+const isAnswer = (result: ToolAnswer | InputRequiredResult): result is ToolAnswer => "structured" in result;
 
 /** A failure as sentences: what, why, what helps, the command that goes on. Never a stack trace. */
 const refused = ({ message, details, hint: advice, exitCode, next, resumable }: CliError): CallToolResult => {

@@ -68,7 +68,6 @@ export function printSummary(bought: Bought, { order, flags, words = String }: P
             ? `the same command with a higher ${stopped}${isThere ? " and --overwrite" : ""} goes on`
             : goingOn(receipt, target, rest, quote.rowsUncapped);
     const what = isHeld && spent === 0n && receipt.bound === "cap" ? "nothing was bought" : `stopped at ${stopped}`;
-    // The log of a job has no other line that says it.
     printer[order.job === undefined ? "note" : "say"](words(`notice: ${what}; ${goesOn}`));
   }
   printNotices(bought, order, printer);
