@@ -11,8 +11,6 @@ export interface Stuck {
 
 const isApart = ({ node, count }: Stuck): boolean => newIn(node) === count;
 
-const peopleOf = (stuck: readonly Stuck[]): number => stuck.reduce((sum, { count }) => sum + count, 0);
-
 export interface StraysDeps {
   readonly counts: Counts;
   readonly values: Values;
@@ -58,7 +56,7 @@ export function straysIn(deps: StraysDeps) {
       if (inside === rest) return [...outcome, ...stuck];
       // Who is in a cell with others who are new may be told from them by another key.
       outcome.push(...stuck.filter(isApart));
-      rest -= inside - peopleOf(stuck.filter((each) => !isApart(each)));
+      rest -= stuck.filter((each) => !isApart(each)).reduce((left, { count }) => left - count, inside);
     }
     if (rest === 0) return outcome;
     if (isAlone && rest === strays && owned <= room()) return take(cell);

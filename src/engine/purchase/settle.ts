@@ -91,7 +91,7 @@ export class Settlement {
       return;
     }
     const { budget } = this.#parts;
-    budget.learnPrice(credits(creditsOf(settled.used) + unit.uncertain), placesOf(settled));
+    budget.learnPrice(credits(creditsOf(settled.used) + doubtOf(unit)), placesOf(settled));
     if (settled.miss === true && creditsOf(settled.used) === 0n) budget.missCost = budget.mostOf(unit.uncertain);
     this.#learn(unit, settled);
     // A reply without rows is read once more when its turn comes, and says itself what it is.
@@ -108,7 +108,6 @@ export class Settlement {
     const isExact = budget.isExact(flown);
     // A price that nobody told, or a call whose reply tells none: the balance does.
     const isOpen = isExact && !(budget.priceKnown && creditsUsed !== undefined);
-    const before = unit.uncertain;
     // What a lost reply cost has left the balance; where this one cost nothing more, it is that charge again.
     const isSame = unit.uncertain > 0n && measured === 0n && creditsUsed !== undefined && creditsUsed > 0n;
     const replayed = reply.replayed || isSame;
@@ -161,7 +160,7 @@ export class Settlement {
     }
     if (charged === undefined)
       this.#sayOnce("the service does not say what a call cost; booked at the price of the quote");
-    budget.learnPrice(credits(used + maxCredits(ZERO, credits(unit.uncertain - before))), rows + withheld);
+    budget.learnPrice(credits(used + doubtOf(unit)), rows + withheld);
     this.#handOn(flown, reply.body, reading);
   }
 
@@ -330,6 +329,10 @@ function factsOf({ nextCursor, total, meta }: PageReply, { replayed, withheld, m
     ...(miss ? { miss } : {}),
   };
 }
+
+/** What was booked of a request since it went out last. */
+const doubtOf = ({ booked, lost }: Unit): Credits =>
+  credits(lost.slice(booked).reduce<bigint>((sum, amount) => sum + amount, ZERO));
 
 /** Rows of the segment that a page is, with those it no longer shows: the next page begins behind them. */
 const placesOf = ({ withheld = 0, rows }: Pick<SettledRecord, "rows" | "withheld">): number => rows + withheld;

@@ -80,15 +80,14 @@ export function askedFields(fields: readonly string[] = []) {
   let [missing, rows] = [fields, 0];
   return {
     rows: () => rows,
-    notices: (): readonly string[] => (rows === 0 ? [] : missing.map(noRowHas)),
+    notices: (): readonly string[] =>
+      rows === 0 ? [] : missing.map((field) => `notice: no row has ${harmlessLine(field)}`),
     look(page: Page): void {
       rows += page.length;
       if (missing.length > 0) missing = missing.filter((field) => !page.has(field));
     },
   };
 }
-
-const noRowHas = (field: string): string => `notice: no row has ${harmlessLine(field)}`;
 
 export function parseFields(text: string): string[] {
   const fields = text.split(",").map((field) => field.trim());
