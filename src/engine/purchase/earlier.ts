@@ -1,8 +1,7 @@
 import { counted, grouped } from "../../shared/contract/text.ts";
 import { Page } from "../../shared/rows/page.ts";
-import type { RecordKind } from "../../shared/rows/values.ts";
 import { pagingName } from "../client/dialect.ts";
-import { kindOf } from "../output/distinct.ts";
+import { Distinct } from "../output/distinct.ts";
 import { pagesOf as drawnPages } from "../planning/draw.ts";
 import { pendingUnits, settledUnits, type Unit } from "../runs/journal.ts";
 import { companyKey, isForgiving, type Plan, type RunIdentity, type Target, targetText } from "../runs/plan.ts";
@@ -97,9 +96,10 @@ export async function earlierRun(
 
 /** What other finished runs hold behind the rows of one that goes on. */
 export async function heldElsewhere(
-  { id, plan, state }: RunReader,
+  going: RunReader,
   { store, options, deps }: Omit<Trade, "account">,
 ): Promise<{ readonly rows: number; readonly pages: () => AsyncIterable<OwnedPage> }> {
+  const { id, plan, state } = going;
   const had = new Map<number, number>();
   for (const { intent, settled } of settledUnits(state)) {
     had.set(intent.target, Math.max(had.get(intent.target) ?? 0, intent.offset + (settled?.rows ?? 0)));
@@ -112,7 +112,7 @@ export async function heldElsewhere(
     run.id !== id && goesOn(run, deps) && (plan.command !== "search" || JSON.stringify(divisionIn(run.plan)) === parts);
   const version = isOpen && !isListed(plan.target) ? plan.dataset_version : null;
   const stocks = version === null ? [] : await stocksOf(store, plan, version, { most, had, fits });
-  return { rows: Math.min(most, rowsIn(stocks)), pages: () => pagesOf(stocks, most, had) };
+  return { rows: Math.min(most, rowsIn(stocks)), pages: () => pagesOf(stocks, most, { had, run: going }) };
 }
 
 /** Of which parts a run is: offsets are within them. */
@@ -127,7 +127,11 @@ function goesOn({ plan }: RunReader, { seller }: Pick<ExportDeps, "seller">): bo
   return before === pagingName(seller.client.dialect);
 }
 
-async function* pagesOf(stocks: readonly Stock[], most: number, had?: Had): AsyncIterable<OwnedPage> {
+async function* pagesOf(
+  stocks: readonly Stock[],
+  most: number,
+  going?: { readonly had: Had; readonly run: RunReader },
+): AsyncIterable<OwnedPage> {
   let all = most;
   for (const { run, placeOf, ...stock } of stocks) {
     let rest = Math.min(all, stock.rows);
@@ -136,12 +140,13 @@ async function* pagesOf(stocks: readonly Stock[], most: number, had?: Had): Asyn
       if (rest <= 0) break;
       const { offset, perPage } = unit.intent;
       const target = placeOf(unit.intent.target) ?? 0;
-      const from = Math.max(0, (had?.get(target) ?? 0) - offset);
+      const from = Math.max(0, (going?.had.get(target) ?? 0) - offset);
       const rows = Math.min(rest, settled.rows - from);
       if (from > 0 && rows <= 0) continue;
       rest -= rows;
       const own = { target, offset: offset + from, run: run.id, rows };
-      const some = rows < settled.rows ? slice(body, { from, to: from + rows }, kindOf(run)) : body;
+      const range = { from, to: from + rows };
+      const some = rows < settled.rows ? await cut(body, settled.rows, range, going?.run, target) : body;
       // A page that is cut is whole as it is: a short one would say that nobody follows.
       const isCut = from + rows < settled.rows;
       yield { ...own, perPage: isCut ? rows : perPage - from, body: some, ...(isCut ? {} : { told: settled }) };
@@ -149,9 +154,20 @@ async function* pagesOf(stocks: readonly Stock[], most: number, had?: Had): Asyn
   }
 }
 
-function slice(body: Buffer, { from, to }: Range, kind: RecordKind): Buffer {
-  const page = Page.read(body, kind);
-  const texts = Array.from({ length: page.length }, (_, index) => page.text(index)).slice(from, to);
+/** Of a page that lost somebody since nobody knows which rows are left: those that the run has tell themselves. */
+async function cut(body: Buffer, told: number, { from, to }: Range, run: RunReader | undefined, target: number) {
+  const page = Page.read(body, "person");
+  const gone = told - page.length;
+  const all = Array.from({ length: page.length }, (_, index) => index);
+  let rest = page.select(all.slice(Math.max(0, from - gone), to));
+  if (run !== undefined && from > 0 && gone > 0) {
+    const people = new Distinct("person", run.state.rows);
+    for await (const own of run.pages(({ intent }) => intent.target === target)) {
+      people.take(Page.read(own.body, "person"));
+    }
+    rest = people.take(rest);
+  }
+  const texts = Array.from({ length: rest.length }, (_, index) => rest.text(index)).slice(0, to - from);
   return Buffer.from(`{"result":[${texts.join(",")}]}`);
 }
 

@@ -178,8 +178,11 @@ export async function writeAgain(plan: Plan, store: RunStore, context: Context):
   return file === undefined ? undefined : { ...file, file: plan.output ?? "" };
 }
 
-export async function replaceOutput(plan: Plan, disk: Disk, context: Context): Promise<void> {
-  await disk.rename(draftOf(plan), plan.output ?? "", "output");
+export async function replaceOutput(plan: Plan, { file, sha256 }: Written, disk: Disk, context: Context) {
+  const register = registerOf(context, disk);
+  const entry = (await register.entries()).find(({ path }) => path === file);
+  if (entry !== undefined && sha256 !== null) await register.enter({ ...entry, sha256: [sha256] });
+  await disk.rename(draftOf(plan), file, "output");
   await removePart(plan, context);
 }
 

@@ -180,7 +180,7 @@ async function forgetRun(
     // Whichever of the two files a process leaves that dies here, the receipt knows it.
     const replaces = (await sha256Of(output.file)) ?? null;
     await store.rewrite(plan.id, context, { ...after, forgetting: rows > 0 ? rows : forgetting, replaces });
-    await replaceOutput(plan, disk, context);
+    await replaceOutput(plan, output, disk, context);
   }
   await store.rewrite(plan.id, context, after);
 }
