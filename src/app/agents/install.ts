@@ -45,12 +45,11 @@ const under =
   (key: string, form: (start: Launch) => unknown = (start) => start) =>
   (start: Launch) => ({ [key]: { headcount: form(start) } });
 const stdio = (start: Launch) => ({ type: "stdio", ...start });
-const variables = ({ env = {} }: Launch): string[] => Object.entries(env).map(([name, value]) => `${name}=${value}`);
 const adds =
   (before: string, flag: string, after: readonly string[] = []) =>
   (start: Launch): string[] => [
     ...before.split(" "),
-    ...variables(start).flatMap((variable) => [flag, variable]),
+    ...Object.entries(start.env ?? {}).flatMap(([name, value]) => [flag, `${name}=${value}`]),
     ...[...after, "--", start.command, ...start.args],
   ];
 const inConfig = (path: string) => ({

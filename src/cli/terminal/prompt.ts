@@ -3,8 +3,6 @@ import { type Readable, Writable } from "node:stream";
 
 type Input = Readable & { readonly isTTY?: boolean; setRawMode?(raw: boolean): unknown };
 
-const interruption = (): Error => Object.assign(new Error("SIGINT"), { name: "AbortError", code: "SIGINT" });
-
 export async function confirmOn(
   input: Input,
   output: Writable,
@@ -45,7 +43,8 @@ export async function promptOn(
     const onAbort = (): void => settle(() => reject(signal?.reason));
     reader.once("line", (line) => settle(() => resolve(line), !hidden));
     reader.once("close", () => settle(() => resolve("")));
-    reader.once("SIGINT", () => settle(() => reject(interruption())));
+    const interruption = Object.assign(new Error("SIGINT"), { name: "AbortError", code: "SIGINT" });
+    reader.once("SIGINT", () => settle(() => reject(interruption)));
     // The input's: the reader hands it on.
     reader.once("error", (error: Error) => settle(() => reject(error)));
     signal?.addEventListener("abort", onAbort, { once: true });

@@ -23,7 +23,6 @@ type Key = KeysAnswer["keys"][number];
 
 const DAY_MS = 86_400_000;
 const MOST_DAYS = 36_500;
-const inDays = (days: number): string => new Date(Date.now() + days * DAY_MS).toISOString();
 const MODES = (["live", "test"] as const).map((mode) => [mode, mode] as const);
 const SCOPES = ["count", "search", "enrich", "employees"] as const;
 const day = (text: string | null): string => (text === null ? "never" : new Date(text).toLocaleDateString());
@@ -82,7 +81,7 @@ function NewKey({ onMade }: { readonly onMade: () => void }) {
       name: name.value,
       mode: mode.value,
       ...(cap.value === "" ? {} : { max_credits: Number(cap.value) }),
-      ...(days.value === "" ? {} : { expires_at: inDays(Number(days.value)) }),
+      ...(days.value === "" ? {} : { expires_at: new Date(Date.now() + Number(days.value) * DAY_MS).toISOString() }),
       ...(scopes.value.length === 0 ? {} : { scopes: scopes.value }),
     });
     [name.value, newKey.value] = ["", key];

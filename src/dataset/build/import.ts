@@ -51,7 +51,7 @@ export async function importDataset(input: ImportInput, options: BuildOptions): 
   let report: ImportReport | undefined;
   const stage = async (connection: DuckDBConnection, scratch: string): Promise<string | undefined> => {
     report = await stageFiles({ connection, scratch, map, input, options }, version);
-    return input.dryRun ? undefined : sourceOf(input);
+    return input.dryRun ? undefined : someOf(filesOf(input).map((name) => basename(name)));
   };
   const bytes = async (connection: DuckDBConnection): Promise<number> =>
     stagedFileBytes(await findFiles(connection, filesOf(input), input.cwd));
@@ -61,8 +61,6 @@ export async function importDataset(input: ImportInput, options: BuildOptions): 
 }
 
 const filesOf = ({ companies, people }: ImportInput): string[] => [...people, ...companies];
-
-const sourceOf = (input: ImportInput): string => someOf(filesOf(input).map((name) => basename(name)));
 
 export async function readMap(name: string, cwd: string): Promise<ImportMap> {
   let text: string;

@@ -28,15 +28,13 @@ export async function* bytesOf(file: InputFile, options: ReadingOptions = {}): A
       yield* gunzip;
     } else yield* source;
   } catch (error) {
-    if (!isDamage(error)) throw error;
+    const isDamage = error instanceof Error && "code" in error && /^Z_/.test(String(error.code));
+    if (!isDamage) throw error;
     throw new InputError(`${file.name} is cut off or damaged`, "fetch or pack it again; the dataset is unchanged");
   } finally {
     source.destroy();
   }
 }
-
-const isDamage = (error: unknown): boolean =>
-  error instanceof Error && "code" in error && /^Z_/.test(String(error.code));
 
 /** UTF-8 without a byte-order mark. @param encoding a label of the WHATWG Encoding Standard */
 export async function* utf8Of(file: InputFile, encoding: string, options: ReadingOptions = {}): AsyncGenerator<Buffer> {

@@ -41,7 +41,8 @@ export async function lookAt(
     label === "utf-8" ? withoutByteOrderMark(bytes) : Buffer.from(new TextDecoder(label).decode(bytes));
   // Rows that were added last may have other keys.
   if (head.length === HEAD) later.push(Buffer.from(end.subarray(-PIECE)));
-  const pieces = [decoded(head), ...later.map((bytes) => fromLineStart(decoded(bytes)))];
+  const wholeLines = later.map(decoded).map((bytes) => bytes.subarray(bytes.indexOf("\n") + 1));
+  const pieces = [decoded(head), ...wholeLines];
   return { encoding: label, pieces: pieces.filter((piece) => piece.length > 0) };
 }
 
@@ -57,8 +58,6 @@ function refuseBinary(name: string, head: Buffer): void {
   const kind = KINDS.find(([bytes]) => beginning.startsWith(bytes));
   if (kind) throw new InputError(`${name} is ${kind[1]}, not text`, kind[2](name));
 }
-
-const fromLineStart = (bytes: Buffer): Buffer => bytes.subarray(bytes.indexOf("\n") + 1);
 
 /** UTF-16 by its mark, or by the zero bytes that it makes of ASCII; a few other characters have one too. */
 function markOf(head: Buffer): string | undefined {

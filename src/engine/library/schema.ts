@@ -5,8 +5,6 @@ import { PERSON_COLUMNS } from "./person.ts";
 /** Raised whenever a table changes: a library of another format is made again. */
 export const FORMAT = 3;
 
-const typeOf = (column: string): string => (NUMBER_COLUMNS.includes(column) ? "INTEGER" : "TEXT");
-
 /** The others read the narrow table from end to end. */
 const INDEXES = [
   ["country", "department", "seniority_level"],
@@ -28,7 +26,7 @@ export const SCHEMA = `
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE person (
   n INTEGER PRIMARY KEY, identity TEXT NOT NULL UNIQUE, record INTEGER NOT NULL, bought_at INTEGER NOT NULL, bought_by TEXT NOT NULL,
-  ${PERSON_COLUMNS.map((column) => `${column} ${typeOf(column)}`).join(", ")}
+  ${PERSON_COLUMNS.map((column) => `${column} ${NUMBER_COLUMNS.includes(column) ? "INTEGER" : "TEXT"}`).join(", ")}
 );
 CREATE TABLE record (r INTEGER PRIMARY KEY, person INTEGER NOT NULL, body TEXT NOT NULL);
 CREATE INDEX record_of_person ON record (person);

@@ -46,14 +46,12 @@ function sendEncoded(
     reply.header("connection", "close").removeHeader("keep-alive");
   }
   // Fastify would end it after any refused body.
-  else if (reply.hasHeader("connection") && !asksToClose(request)) reply.removeHeader("connection");
+  else if (!/\bclose\b/i.test(request.headers.connection ?? "")) reply.removeHeader("connection");
   if (request.method === "HEAD") reply.header("content-length", String(Buffer.byteLength(body)));
   call.isAnswered = true;
   if (call.isClosed) lifecycle.report?.(request, reply);
   reply.code(answer.status).send(request.method === "HEAD" ? "" : body);
 }
-
-const asksToClose = ({ headers }: FastifyRequest): boolean => /\bclose\b/i.test(headers.connection ?? "");
 
 /** Whether the client must not use the connection again: its body is refused, and too long to be read past. */
 const isCutOff = (request: FastifyRequest, reply: FastifyReply, status: number): boolean =>

@@ -178,14 +178,13 @@ async function setPlan({ options, printer, store }: StoreDesk<AccountOptions>, w
     ...(name === undefined ? {} : { name: nameOf(name, "name") }),
     ...(perMinute === undefined ? {} : { perMinute: wholeNumber("per-minute", 1, MAX_CALLS)(perMinute) }),
     ...(perDay === undefined ? {} : { perDay: wholeNumber("per-day", 1, MAX_CALLS)(perDay) }),
-    ...(small === undefined ? {} : { smallCounts: smallOf(small) }),
+    ...(small === undefined
+      ? {}
+      : { smallCounts: small === "off" ? null : wholeNumber("small-counts", 1, MAX_CALLS)(small) }),
     ...(Object.keys(costs).length === 0 ? {} : { costs }),
   };
   printPlan(await store.setPlan(options.account, changes), options, printer);
 }
-
-const smallOf = (text: string): number | null =>
-  text === "off" ? null : wholeNumber("small-counts", 1, MAX_CALLS)(text);
 
 const showPlan = async ({ options, printer, store }: StoreDesk<AccountOptions>): Promise<void> =>
   printPlan((await requireAccount(store, options.account, options)).plan, options, printer);

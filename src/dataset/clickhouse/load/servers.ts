@@ -156,7 +156,9 @@ export class LoadServers {
     const sql = `SELECT ${by} AS number, count() FROM ${this.local(table)} WHERE ${condition} GROUP BY number`;
     this.#shards ??= await this.onEach((client) => this.#reaching(shardOf(client, this.connected.topology)));
     const shards = this.#shards;
-    const tallies = await this.onEach(async (client) => new Map((await this.rows(sql, client)).map(pairOf)));
+    const tallies = await this.onEach(async (client) => {
+      return new Map((await this.rows(sql, client)).map(([key, count]) => [Number(key), Number(count)]));
+    });
     const sums = new Map<number, number>();
     for (const number of new Set(tallies.flatMap((counts) => [...counts.keys()]))) {
       const ofShards = new Map<unknown, number>();
@@ -238,8 +240,6 @@ export async function allOf<Result>(work: readonly Promise<Result>[]): Promise<R
   await Promise.allSettled(work);
   return Promise.all(work);
 }
-
-const pairOf = (row: ServerRow): [number, number] => [Number(row[0]), Number(row[1])];
 
 export const loadFailure = (message: string, cause?: unknown): DatasetUnavailableError =>
   new DatasetUnavailableError(

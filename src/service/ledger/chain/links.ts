@@ -45,9 +45,7 @@ export const heldDigest = (values: readonly unknown[]): string =>
   digestOf("hold", ...(values as readonly DigestPart[]));
 
 export const resolvedDigest = (held: string, values: readonly unknown[]): string =>
-  isCharged(values[1]) ? held : digestOf("resolved", held, ...(values as readonly DigestPart[]));
-
-const isCharged = (posted: unknown): boolean => posted !== null && (posted as bigint) > 0n;
+  Number(values[1]) > 0 ? held : digestOf("resolved", held, ...(values as readonly DigestPart[]));
 
 export const entryLink = (
   before: string,
