@@ -1,10 +1,10 @@
 import type { Finished as Bought } from "../../engine/purchase/deliver.ts";
-import { beyondAnswers, resumeFor, STOPPED_AT } from "../../engine/purchase/failures.ts";
+import { beyondAnswers, raiseFor, STOPPED_AT } from "../../engine/purchase/failures.ts";
 import { newPeopleIn } from "../../engine/purchase/owned.ts";
 import type { Quote } from "../../engine/purchase/quote.ts";
 import type { Receipt } from "../../engine/purchase/receipt.ts";
 import { creditsOf } from "../../engine/runs/journal.ts";
-import type { Target } from "../../engine/runs/plan.ts";
+import { resumeOf, type Target } from "../../engine/runs/plan.ts";
 import { affordableRows, credits, creditsText, formatCreditsGrouped, minCredits } from "../../shared/contract/money.ts";
 import { counted, grouped, someOf } from "../../shared/contract/text.ts";
 import type { Printer } from "../terminal/printer.ts";
@@ -116,18 +116,19 @@ function printNotices(
 }
 
 /** What buys the rest, or as much of it as the balance pays for; of an unknown rest as many rows again. */
-function goingOn(receipt: Receipt, { kind }: Target, rest: number | undefined, most: number | undefined): string {
+function goingOn(receipt: Receipt, target: Target, rest: number | undefined, most: number | undefined): string {
   const { balance, received, unit_cost: unit } = receipt;
   const answers = received + receipt.misses;
   const wanted = rest ?? received;
   const more = balance === null ? wanted : Math.min(wanted, affordableRows(creditsOf(balance), creditsOf(unit)));
-  const command = resumeFor(receipt, more, answers + more > (most ?? answers + more) ? answers + more : undefined);
+  const raise = raiseFor(receipt, more, answers + more > (most ?? answers + more) ? answers + more : undefined);
+  const command = resumeOf({ id: receipt.run, target }, raise);
   if (rest === undefined)
     return more === 0 ? "the balance pays for no more" : `there may be more: ${command} buys up to ${grouped(more)}`;
   const others = `the other ${grouped(rest)}`;
   if (more === 0) return `the balance pays for none of ${others}`;
   if (more < rest) return `${command} buys ${grouped(more)} of ${others}, which is what the balance pays for`;
-  return `${command} ${kind === "search" ? `buys ${others}` : "goes on with the rest"}`;
+  return `${command} ${target.kind === "search" ? `buys ${others}` : "goes on with the rest"}`;
 }
 
 /** What there is of what was asked for, where that can be told: people that match, companies that were named. */

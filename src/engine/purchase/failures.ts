@@ -1,12 +1,5 @@
 import { existsSync } from "node:fs";
-import {
-  type Credits,
-  credits,
-  creditsText,
-  formatCredits,
-  formatCreditsGrouped,
-  priceOf,
-} from "../../shared/contract/money.ts";
+import { type Credits, credits, creditsText, formatCreditsGrouped, priceOf } from "../../shared/contract/money.ts";
 import { counted, echo, grouped } from "../../shared/contract/text.ts";
 import { CliError, type CliErrorInit, EXIT, failed, systemFailure, usageError } from "../../shared/errors.ts";
 import type { Of } from "../../shared/schema/build.ts";
@@ -23,13 +16,12 @@ import type { RunReader } from "../runs/reader.ts";
 type Receipt = Of<typeof receipt>;
 
 /** What buys so many rows more with the same run. @param limit where the one that bound it is to be raised */
-export function resumeFor(receipt: Receipt, more: number, limit?: number): string {
+export function raiseFor(receipt: Receipt, more: number, limit?: number) {
   const spent = creditsOf(receipt.credits) + creditsOf(receipt.uncertain_credits);
-  const total = credits(spent + priceOf(more, creditsOf(receipt.unit_cost)));
-  return `headcount resume ${receipt.run}${limit === undefined ? "" : ` --limit ${limit}`} --max-credits ${formatCredits(total)}`;
+  return { limit, maxCredits: credits(spent + priceOf(more, creditsOf(receipt.unit_cost))) };
 }
 
-export const incomplete = (code: string, message: string, more: Pick<CliErrorInit, "hint" | "next"> = {}): CliError =>
+export const incomplete = (code: string, message: string, more: Partial<CliErrorInit> = {}): CliError =>
   new CliError({ code, category: "incomplete", message, ...more });
 
 export const unreadablePage = (problem: unknown, place: string): CliError =>
@@ -103,8 +95,7 @@ export function requireGoing(
   rest: { readonly credits: Credits },
 ): void {
   if (ended?.how !== "over" || rest.credits === 0n) return;
-  const isList = target.kind === "search" && target.list !== undefined;
-  throw runMismatch(id, [ended.why], isList ? writesStock(id) : undefined);
+  throw runMismatch(id, [ended.why], "list" in target ? writesStock(id) : undefined);
 }
 
 export const staleRun = (run: string, moved: string, category: "incomplete" | "declined", anew: string): CliError =>
@@ -123,7 +114,8 @@ export const NEW_UNREACHED = "new_unreached";
 
 /** Everything else that was agreed to is bought: going on would find no more of them. @param commands what buys them */
 export const newUnreached = (message: string, commands: readonly string[]): CliError =>
-  incomplete(NEW_UNREACHED, message, { next: commands[0] }).with({
+  incomplete(NEW_UNREACHED, message, {
+    next: commands[0],
     details: commands.map((command) => `to buy them: ${command}`),
   });
 
@@ -134,9 +126,10 @@ export const STOPPED_AT: { readonly [Bound in Receipt["bound"]]?: string } = {
   agreed: "what was agreed to",
 };
 
-export function notComplete(receipt: Receipt, { rest, plan: { target } }: RunReader): CliError {
+export function notComplete(receipt: Receipt, { rest, plan }: RunReader): CliError {
   const { received, count, bound } = receipt;
-  const [more, unknown] = [rest ?? received, unlooked(target)];
+  const [more, unknown] = [rest ?? received, unlooked(plan.target)];
+  const raise = more === 0 ? undefined : raiseFor(receipt, more, bound === "limit" ? received + more : undefined);
   const rows = `${grouped(received)} of ${count === null ? "an unknown number of" : grouped(count)} rows were bought`;
   const where = `${counted(unknown, "company has", "companies have")} no profile address that is known, and nobody was looked for there`;
   const isBound = unknown === 0 || STOPPED_AT[bound] !== undefined;
@@ -147,7 +140,8 @@ export function notComplete(receipt: Receipt, { rest, plan: { target } }: RunRea
       hint: isBound
         ? `a higher ${bound === "limit" ? "--limit" : "--max-credits"} goes on with the same run`
         : undefined,
-      next: more === 0 ? undefined : resumeFor(receipt, more, bound === "limit" ? received + more : undefined),
+      next: raise && resumeOf(plan, raise),
+      raise,
     },
   );
 }
