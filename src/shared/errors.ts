@@ -39,6 +39,8 @@ export type ErrorCategory = keyof typeof EXIT_OF;
 
 /** What must be allowed, all told, so that it goes on; credits in millionths. */
 export interface Raise {
+  /** Whoever is owned is written beside the others: it is another search. */
+  readonly withOwned?: boolean;
   readonly limit?: number | undefined;
   readonly maxCredits?: bigint | undefined;
 }

@@ -55,7 +55,7 @@ export async function deliver(
     await run.writeReceipt({ ...receipt, output: before?.output ?? null });
     await copyReceipt(receipt);
     if (shortfall === null && outcome.missing.untold.length > 0) throw incomplete("incomplete", firstPageUntold(run));
-    if (shortfall === null) throw notComplete(receipt, run);
+    if (shortfall === null) throw notComplete(receipt, run, purchase.quote);
     const { others = [] } = narrowed ?? {};
     throw others.length > 0 && shortfall === narrowed?.shortfall
       ? newUnreached(shortfall, others)

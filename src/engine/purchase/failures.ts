@@ -15,8 +15,11 @@ import type { RunReader } from "../runs/reader.ts";
 
 type Receipt = Of<typeof receipt>;
 
+type Priced = { readonly apart?: number | undefined; readonly unitPrice: Credits };
+
 /** What buys so many rows more with the same run. @param limit where the one that bound it is to be raised */
-export function raiseFor(receipt: Receipt, more: number, limit?: number) {
+export function raiseFor(receipt: Receipt, { apart, unitPrice }: Priced, more: number, limit?: number) {
+  if (apart !== undefined) return { withOwned: true, maxCredits: priceOf(apart, unitPrice) };
   const spent = creditsOf(receipt.credits) + creditsOf(receipt.uncertain_credits);
   return { limit, maxCredits: credits(spent + priceOf(more, creditsOf(receipt.unit_cost))) };
 }
@@ -126,10 +129,11 @@ export const STOPPED_AT: { readonly [Bound in Receipt["bound"]]?: string } = {
   agreed: "what was agreed to",
 };
 
-export function notComplete(receipt: Receipt, { rest, plan }: RunReader): CliError {
+export function notComplete(receipt: Receipt, { rest, plan }: RunReader, quote: Priced): CliError {
   const { received, count, bound } = receipt;
   const [more, unknown] = [rest ?? received, unlooked(plan.target)];
-  const raise = more === 0 ? undefined : raiseFor(receipt, more, bound === "limit" ? received + more : undefined);
+  const raise =
+    more === 0 ? undefined : raiseFor(receipt, quote, more, bound === "limit" ? received + more : undefined);
   const rows = `${grouped(received)} of ${count === null ? "an unknown number of" : grouped(count)} rows were bought`;
   const where = `${counted(unknown, "company has", "companies have")} no profile address that is known, and nobody was looked for there`;
   const isBound = unknown === 0 || STOPPED_AT[bound] !== undefined;
@@ -137,9 +141,10 @@ export function notComplete(receipt: Receipt, { rest, plan }: RunReader): CliErr
     "incomplete",
     `not complete: ${isBound ? `${rows}: stopped at ${STOPPED_AT[bound] ?? STOPPED_AT.agreed}` : where}`,
     {
-      hint: isBound
-        ? `a higher ${bound === "limit" ? "--limit" : "--max-credits"} goes on with the same run`
-        : undefined,
+      hint:
+        isBound && !raise?.withOwned
+          ? `a higher ${bound === "limit" ? "--limit" : "--max-credits"} goes on with the same run`
+          : undefined,
       next: raise && resumeOf(plan, raise),
       raise,
     },

@@ -63,6 +63,8 @@ export interface Quote {
   readonly depth: number | undefined;
   readonly sample: SampleQuote | undefined;
   readonly share?: OwnedShare | undefined;
+  /** Of a purchase of all that would pay for owned people again: at most so many rows are its new people alone. */
+  readonly apart?: number | undefined;
   readonly datasetVersion?: string | null;
   /** What looking companies up costs, which is within `credits` and `requests`: their people are counted after it. */
   readonly lookUps?: { readonly companies: number; readonly credits: Credits } | undefined;

@@ -74,6 +74,8 @@ interface SessionRecord extends LogRecord {
   readonly balance?: CreditText;
   /** Rows that this session means to have at its end, all sessions counted; null: all. */
   readonly rows: number | null;
+  /** Whoever is owned is paid for again. */
+  readonly again?: boolean;
   readonly job?: string;
   readonly budget?: string;
   readonly at: number;

@@ -145,12 +145,27 @@ export function targetText(target: Target): string {
   return `${target.kind} ${JSON.stringify(companies)}${limit}${keep}${why}`;
 }
 
-export const raiseWords = ({ limit, maxCredits: cap }: Raise): string[] =>
-  optionWords({ "--limit": limit, "--max-credits": cap === undefined ? undefined : formatCredits(credits(cap)) });
+export const raiseWords = ({ withOwned = false, limit, maxCredits: cap }: Raise): string[] => [
+  ...(withOwned ? ["--with-owned"] : []),
+  ...optionWords({ "--limit": limit, "--max-credits": cap === undefined ? undefined : formatCredits(credits(cap)) }),
+];
 
 /** The command that goes on with a run; the file of a list may not be there yet. @param raise of no list */
-export function resumeOf({ id, target }: Pick<Plan, "id" | "target">, raise: Raise = {}): string {
+export function resumeOf(
+  {
+    id,
+    target,
+    output = null,
+    connection = "environment",
+  }: Pick<Plan, "id" | "target"> & Partial<Pick<Plan, "output" | "connection">>,
+  raise: Raise = {},
+): string {
   if (target.kind === "search" && target.list !== undefined) return listCommand(target.filters, target.list);
+  if (target.kind === "search" && raise.withOwned) {
+    const at = connection === "environment" ? "" : ` -c ${shellWord(connection)}`;
+    const file = output === null ? "" : ` -o ${shellWord(output)} --overwrite`;
+    return `headcount${at} search ${flagsOf(target.filters)} ${raiseWords(raise).join(" ")}${file}`;
+  }
   return ["headcount resume", id, ...raiseWords(raise)].join(" ");
 }
 
