@@ -223,18 +223,12 @@ const SPOILT = new Set([
 
 const ENDS: Readonly<Record<string, EndedRecord["how"]>> = { dataset_moved: "stale", pipe_closed: "closed" };
 
-/** Rows that a run has once it is whole; null: nobody knows. */
-function wantedOf({ plan: { matches }, state: { session }, offer: { matches: told } }: RunReader): number | null {
-  const asked = session?.rows ?? matches;
-  return matches === null && told !== null ? Math.min(told, asked ?? told) : asked;
-}
-
 export function endOf(failure: CliError, run: RunReader): EndedRecord["how"] | undefined {
   const { code, category, next } = failure;
   const { plan, state } = run;
   // A company that came empty and was charged: the others are bought all the same.
   const isEmpty = plan.target.kind === "enrich" && code === "price_moved";
-  const isWhole = code === "incomplete" && next === undefined && state.rows >= (wantedOf(run) ?? Infinity);
+  const isWhole = code === "incomplete" && next === undefined && state.rows >= (run.wanted ?? Infinity);
   const isOver = category === "not_found" || isWhole || (SPOILT.has(code) && !isEmpty);
   return isOver && pendingUnits(state).length === 0 ? "over" : ENDS[code];
 }
@@ -254,10 +248,10 @@ export const beyondAnswers = (foreign: Credits): string[] =>
 
 /** What ended a run early, with where things are and how to go on. @param error as the command line reports it */
 export function ending(error: unknown, run: RunReader, interrupted: boolean): unknown {
+  const { wanted } = run;
   const { rows, settled, uncertain, foreign } = run.state;
   const pending = pendingUnits(run.state).length;
   const nothing = rows === 0 && pending === 0 && settled === 0n && uncertain === 0n;
-  const wanted = wantedOf(run);
   const of = wanted !== null && rows > wanted ? "" : ` of ${wanted === null ? "?" : grouped(wanted)}`;
   const progress = `${grouped(rows)}${of} rows are paid for and kept in run ${run.id}`;
   const pages = pending === 1 ? "one page" : `${pending} pages`;
