@@ -232,7 +232,7 @@ export const costsAtMost = ({ assumed, credits: cost }: Quote, most: Credits): b
   cost <= (assumed === undefined ? most : ZERO);
 
 /** What rows of it cost in words, all of them by default, and whether anybody told so. */
-export const costText = ({ assumed, ...quote }: Quote, cost = quote.credits): string =>
+export const costText = ({ assumed, ...quote }: Pick<Quote, "assumed" | "credits">, cost = quote.credits): string =>
   `${creditsText(cost)}${assumed === undefined ? "" : " (assumed: the account does not tell the price)"}`;
 
 /** What a quote is beyond, in words; undefined: it is within the balance and the cap of the key. */
