@@ -37,6 +37,14 @@ const EXIT_OF = {
 
 export type ErrorCategory = keyof typeof EXIT_OF;
 
+/** What must be allowed, all told, so that it goes on; credits in millionths. */
+export interface Raise {
+  /** Whoever is owned is written beside the others: it is another search. */
+  readonly withOwned?: boolean;
+  readonly limit?: number | undefined;
+  readonly maxCredits?: bigint | undefined;
+}
+
 export interface CliErrorInit {
   /** Stable, for machines: `invalid_filter`, `no_key`, `insufficient_credits`. */
   readonly code: string;
@@ -50,7 +58,9 @@ export interface CliErrorInit {
   /** The one command to type next, where there is one. */
   readonly next?: string | undefined;
   /** Whether `next` goes on where this stopped, and nothing is paid twice. Default: where it resumes or refreshes. */
-  readonly resumable?: boolean;
+  readonly resumable?: boolean | undefined;
+  /** Of a purchase that a bound held up: every door has words of its own for it. */
+  readonly raise?: Raise | undefined;
   readonly status?: number | undefined;
   readonly requestId?: string | undefined;
   readonly details?: readonly string[];
@@ -66,6 +76,7 @@ export class CliError extends Error {
   readonly hint: string | undefined;
   readonly next: string | undefined;
   readonly resumable: boolean;
+  readonly raise: Raise | undefined;
   readonly status: number | undefined;
   readonly requestId: string | undefined;
   readonly details: readonly string[];
@@ -78,6 +89,7 @@ export class CliError extends Error {
     this.hint = init.hint;
     this.next = init.next;
     this.resumable = init.resumable ?? /^headcount (?:resume|refresh) /.test(init.next ?? "");
+    this.raise = init.raise;
     this.status = init.status;
     this.requestId = init.requestId;
     this.details = init.details ?? [];
@@ -85,11 +97,7 @@ export class CliError extends Error {
 
   /** The same failure with some of its parts told differently; this one is its cause. */
   with(changes: Partial<CliErrorInit>): CliError {
-    const { code, category, exitCode, message, hint, next, status, requestId, details } = this;
-    return new CliError({
-      ...{ code, category, exitCode, message, hint, next, status, requestId, details, cause: this },
-      ...changes,
-    });
+    return new CliError({ ...this, message: this.message, resumable: undefined, cause: this, ...changes });
   }
 }
 

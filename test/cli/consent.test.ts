@@ -125,6 +125,16 @@ test("a price that nobody told is null in documents, and called assumed on the c
   expect(JSON.parse(count.stdout)).toMatchObject({ unit_cost: null, max_cost: null });
   const card = await run("search", "--country", "france", "--dry-run", "-q");
   expect(card.stdout).toMatch(/price\s+1 credit a profile, assumed\n/);
+  const list = ["refresh", "--country", "france", "--dry-run", "-o", "o.csv"];
+  const plan = await run(...list, "--json");
+  expect(JSON.parse(plan.stdout)).toMatchObject({ unit_cost: null, credits_at_most: 40, rebuy_credits: 40 });
+  expect(plan.stderr.match(/warning: the account does not tell what person_search costs/g)).toHaveLength(1);
+  expect((await run(...list, "-q")).stdout).toMatch(/cost\s+at most 40 credits \(assumed: the account does not tell/);
+  const refused = await run("refresh", "--country", "france", "-o", "o.csv");
+  expect(refused.stderr).toMatch(
+    /40 new people for at most 40 credits \(assumed: the account does not tell the price\), and/,
+  );
+  expect(refused.stderr.match(/warning: the account does not tell what person_search costs/g)).toHaveLength(1);
 });
 
 test("a job brings its own consent, at most its cap", async () => {

@@ -86,6 +86,24 @@ test("no page as small as what a cap leaves: the cap that fits is named, and fit
   expect([ids().length, service.charged()]).toEqual([20, 20]);
 });
 
+test("a job that holds nothing of it yet is told the cap in its own keys, and that one fits", async () => {
+  const { service, u, run } = await foreignScene({ people: 100, minPerPage: 10 });
+  const job = { command: "search", filters: { country: "x" }, output: "o.csv", per_page: 10 };
+  const bought = async (max_credits: number, budget = "100/month") => {
+    writeFileSync(u.file("jobs.json"), JSON.stringify({ budget, jobs: { x: { ...job, max_credits } } }));
+    const { code, stdout } = await run("jobs", "run", "x", "--file", "jobs.json", "--json");
+    return { code, charged: service.charged(), error: (JSON.parse(stdout) as [{ error: object | null }])[0].error };
+  };
+  const fits = 'with "max_credits": 10 in the job';
+  const on = "headcount jobs run x --file \\S+ goes on where it stopped";
+  const [error, code, charged] = [{ next: null, resumable: false }, 5, 0];
+  const hint = (text: string) => expect.stringMatching(`^${text}, ${on}$`);
+  expect(await bought(5)).toMatchObject({ code, charged, error: { ...error, hint: hint(fits) } });
+  const both = `${fits} and a "budget" of at least 10 a month in the file`;
+  expect(await bought(5, "5/month")).toMatchObject({ code, charged, error: { ...error, hint: hint(both) } });
+  expect(await bought(10)).toMatchObject({ code: 0, charged: 10, error: null });
+});
+
 test("a size of every page that is told as the largest: what a cap pays for comes, and the hint buys the rest", async () => {
   for (const { people, size, cap, bought } of [
     { people: 123, size: 50, cap: 89, bought: 73 },

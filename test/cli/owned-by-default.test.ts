@@ -177,9 +177,8 @@ describe("a search that stopped, and whose rest came to be owned by others", () 
     const [ran, credits] = await paid(() => u.run(["resume", stopped.id, "--limit", "13", "--max-credits", "20"]));
     expect([ran.code, credits], ran.stderr).toEqual([0, 3]);
     expect(ran.stderr).toContain("3 of the 3 to buy are yours already and would be paid for again; nobody is new");
-    expect(ran.stderr).toContain(
-      "stopped at --limit; nobody is new: the same search with --with-owned writes all, and pays for nobody again\n",
-    );
+    const next = "headcount search --department=Sales --with-owned --max-credits 0 -o ";
+    expect(ran.stderr).toContain(`stopped at --limit; ${next}${u.file("sales.csv")} --overwrite writes all, and pays `);
   });
 
   test("and the others are new to a part: they are what the command buys", async () => {
@@ -198,6 +197,51 @@ describe("a search that stopped, and whose rest came to be owned by others", () 
     expect(cost).toBeLessThan(all.length - 10);
     expect(ids("some.csv")).toEqual(all);
   });
+});
+
+test.each([
+  ["--limit 5 --yes", 5],
+  ["--max-credits 2", 2],
+])(
+  "stopped with %s where most are owned, the command that is named goes on: it pays for nobody again",
+  async (bound, most) => {
+    const search = [...SALES, ...bound.split(" ")];
+    const [ran, credits] = await paid(() => u.run([...search, "--require-complete", "-o", "a.csv", "--json"]));
+    expect([ran.code, credits], ran.stderr).toEqual([5, most]);
+    const { error } = JSON.parse(ran.stderr.trim().split("\n").at(-1) ?? "");
+    expect(error.message).not.toContain("a higher --");
+    expect(error.next).toMatch(
+      /^headcount search --department=Sales --with-owned --max-credits \d+ -o \S+ --overwrite$/,
+    );
+    const [whole, cost] = await paid(() => u.run(error.next.split(" ").slice(1)));
+    expect(whole.code, whole.stderr).toBe(0);
+    expect(cost).toBeLessThanOrEqual(fresh + 2);
+    expect(ids("a.csv")).toEqual(all);
+    // As a job says it.
+    const job = (own: object) => {
+      const said = { command: "search", filters: { department: "Sales" }, output: "job.csv", require_complete: true };
+      writeFileSync(u.file("jobs.json"), JSON.stringify({ jobs: { x: { ...said, ...own } } }));
+    };
+    job({ max_credits: 10, limit: 5 });
+    const held = await u.run(["jobs", "run", "x", "--file", "jobs.json"]);
+    expect(held.code, held.stderr).toBe(5);
+    expect(held.stderr).toMatch(
+      /hint: with "with_owned" and "max_credits": 0 in the job, headcount jobs run x --file \S+ goes/,
+    );
+    job({ with_owned: true, max_credits: 0 });
+    expect(await u.run(["jobs", "run", "x", "--file", "jobs.json"])).toMatchObject({ code: 0 });
+    expect(ids("job.csv")).toEqual(all);
+  },
+);
+
+test("who said --again pays for all, and going on does so too", async () => {
+  const [ran, credits] = await paid(() => u.run([...SALES, "--again", "--max-credits", "5", "-o", "a.csv"]));
+  expect([ran.code, credits], ran.stderr).toEqual([0, 5]);
+  const [, hint = ""] = /headcount (resume \S+ --max-credits \d+) buys the other/.exec(ran.stderr) ?? [];
+  const [rest, cost] = await paid(() => u.run(hint.split(" ")));
+  expect([rest.code, cost], rest.stderr).toEqual([0, all.length - 5]);
+  expect(rest.stderr).not.toContain("yours already");
+  expect(ids("a.csv")).toEqual(all);
 });
 
 test("who was forgotten makes nobody else be paid for again, and is not bought", async () => {

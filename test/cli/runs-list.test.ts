@@ -4,6 +4,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { fakeClock } from "../support/client.ts";
 import { runIds, spentBy, type User, user } from "../support/export.ts";
 import { type FaultProxy, faultProxy } from "../support/fault-proxy.ts";
+import { foreignScene } from "../support/foreign-scene.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
 const SALES = ["search", "--department", "Sales", "--per-page", "20", "--yes"];
@@ -27,6 +28,25 @@ const list = async (): Promise<Record<string, unknown>> => {
   const { stdout } = await u.run(["runs", "list", "--json"]);
   return (JSON.parse(stdout) as Record<string, unknown>[])[0] ?? {};
 };
+
+test("of a segment that nobody counts as many are expected as its pages told, within the limit", async () => {
+  const mishap = (call: number) => (call === 3 ? "null-409" : undefined);
+  const foreign = await foreignScene({ people: 60, counts: false, total: "header", mishap });
+  u = foreign.u;
+  for (const [limit, expected] of [
+    [100, 60],
+    [57, 57],
+  ] as const) {
+    const bound = ["--limit", `${limit}`, "--per-page", "27", "--concurrency", "1", "--yes", "--again"];
+    const ran = await u.run(["search", "--country", "x", ...bound, "-o", `${limit}.csv`]);
+    if (limit === 100) {
+      expect(ran.stderr).toContain("54 of 60 rows are paid for and kept");
+      expect(await list()).toMatchObject({ status: "unfinished", rows: 54, expected });
+      expect(await u.run(["resume"])).toMatchObject({ code: 0 });
+    }
+    expect(await list()).toMatchObject({ status: "finished", rows: expected, expected });
+  }
+});
 
 test("a finished run is listed by the last line of its journal, and that says what all of it says", async () => {
   await u.run([...SALES, "--limit", "60", "-o", "a.csv"]);

@@ -115,7 +115,7 @@ describe("a journal", () => {
     const ended: JournalRecord = { t: "ended", how: "closed", why: "enough", at: 6 };
     const state = fold(session({ job: "j", budget: "a" }), ended, { t: "done", at: 7 }, session({ budget: "a" }));
     expect(state).toMatchObject({ job: "j", budgets: ["a"], done: undefined, ended: undefined, lastAt: 5 });
-    expect(sumsOf(state, 90)).toMatchObject({ expected: 30, job: "j", budgets: ["a"] });
+    expect(sumsOf(state, 30)).toMatchObject({ expected: 30, job: "j", budgets: ["a"] });
     expect(fold(session({ budget: "a" }), session({ job: "k", budget: "b" }))).toMatchObject({
       ...{ job: "k", budgets: ["a", "b"] },
     });

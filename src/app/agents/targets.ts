@@ -1,7 +1,7 @@
 import type { CompanyQuery } from "../../engine/client/dialect.ts";
 import { searchTarget } from "../../engine/purchase/joined.ts";
 import { companyKey, type Target } from "../../engine/runs/plan.ts";
-import { filterWords } from "../../shared/contract/command-line.ts";
+import { filterWords, optionWords } from "../../shared/contract/command-line.ts";
 import { checkFilters, isUnfiltered } from "../../shared/contract/filters.ts";
 import { type Credits, formatCredits } from "../../shared/contract/money.ts";
 import { echo, shellWord } from "../../shared/contract/text.ts";
@@ -87,14 +87,10 @@ export function personsCommand(
   { baseUrl, paging }: Pick<Connecting, "baseUrl" | "paging">,
   bounds: { readonly limit: number | undefined; readonly credits: Credits; readonly again?: boolean | undefined },
 ): string {
-  const service = [
-    ...(connection === "environment" ? [] : ["-c", connection]),
-    ...(baseUrl === undefined ? [] : ["--base-url", baseUrl]),
-    ...(paging === undefined ? [] : ["--paging", paging]),
-  ];
+  const own = connection === "environment" ? undefined : connection;
+  const service = optionWords({ "-c": own, "--base-url": baseUrl, "--paging": paging });
   const bound = [
-    ...(bounds.limit === undefined ? [] : ["--limit", String(bounds.limit)]),
-    ...["--max-credits", formatCredits(bounds.credits)],
+    ...optionWords({ "--limit": bounds.limit, "--max-credits": formatCredits(bounds.credits) }),
     ...(bounds.again === true ? ["--again"] : []),
     ...(target.kind === "search" && target.owned === "without" ? ["--new-only"] : []),
   ];

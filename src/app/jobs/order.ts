@@ -1,8 +1,9 @@
 import { resolve } from "node:path";
 import { searchTarget } from "../../engine/purchase/joined.ts";
+import { raiseWords } from "../../engine/runs/plan.ts";
 import type { Context } from "../../shared/context.ts";
 import { isUnfiltered } from "../../shared/contract/filters.ts";
-import { usageError } from "../../shared/errors.ts";
+import { type CliError, usageError } from "../../shared/errors.ts";
 import { checkFields } from "../../shared/rows/columns.ts";
 import { narrowed, outputGuard, outputView } from "../buy/options.ts";
 import type { Order } from "../buy/order.ts";
@@ -36,6 +37,9 @@ export function inKeys(text: string, command: JobCommand): string {
   );
   return clauses.filter((clause) => clause !== "" && !clause.includes("\0")).join("; ");
 }
+
+export const raisedKeys = ({ raise = {} }: CliError, command: JobCommand): string =>
+  inKeys(raiseWords(raise).join(" ").replaceAll(" --", " and --"), command);
 
 /** How the rows are written. @throws CliError exit 2 for what does not go together */
 function rowsOf({ output, values }: Job) {

@@ -7,7 +7,7 @@ import { engineOf } from "../../engine/output/tables/target.ts";
 import { acquireLock, type Lock } from "../../engine/runs/lock.ts";
 import { type RunSpend, readSpend } from "../../engine/runs/spend.ts";
 import type { Context } from "../../shared/context.ts";
-import { type Credits, formatCredits, parseCredits, ZERO } from "../../shared/contract/money.ts";
+import { type Credits, credits, formatCredits, ZERO } from "../../shared/contract/money.ts";
 import { harmlessLine, shellWord } from "../../shared/contract/text.ts";
 import { type CliError, EXIT, failed, usageError } from "../../shared/errors.ts";
 import { buy, quote } from "../buy/buy.ts";
@@ -19,7 +19,7 @@ import { type Connecting, inSession, type Session, type SessionEvents } from "..
 import { monthlyBudget, withinBudget } from "./budget.ts";
 import type { Job, JobsFile } from "./file.ts";
 import { appendOutcome, type History, historyOf, jobsFolder, keyOf, lockOf, makeJobFolder } from "./history.ts";
-import { inKeys, refreshOf, searchOf } from "./order.ts";
+import { inKeys, raisedKeys, refreshOf, searchOf } from "./order.ts";
 import { type Ended, notified, tellOutcome } from "./outcome.ts";
 
 const HAND_ON_MS = 600_000;
@@ -92,14 +92,13 @@ export async function runJob(job: Job, file: JobsFile, terms: JobTerms, outside:
         const isCommand = failure.hint?.includes(failure.next ?? "\n") === true;
         const hint = isCommand ? `${next} goes on where it stopped, within its max_credits` : failure.hint;
         // What holds it up is what the job itself says: the same job again would buy nothing.
-        const raised = /^headcount resume \S+ .*?(--(?:limit|max-credits) .+)/.exec(failure.next ?? "")?.[1];
-        if (raised === undefined) throw failure.resumable ? failure.with({ next, hint, resumable: true }) : failure;
-        const keys = inKeys(raised.replaceAll(" --", " and --"), job.command);
-        const cap = parseCredits(/--max-credits (\S+)/.exec(raised)?.[1]) ?? ZERO;
+        const keys = raisedKeys(failure, job.command);
+        if (keys === "") throw failure.resumable ? failure.with({ next, hint, resumable: true }) : failure;
+        const cap = credits(failure.raise?.maxCredits ?? ZERO);
         const budget =
           cap > (file.budget ?? cap) ? ` and a "budget" of at least ${formatCredits(cap)} a month in the file` : "";
-        const raise = `with ${keys} in the job${budget}, ${next} goes on where it stopped`;
-        throw failure.with({ next: undefined, hint: raise });
+        const raised = `with ${keys} in the job${budget}, ${next} goes on where it stopped`;
+        throw failure.with({ next: undefined, hint: raised });
       } finally {
         await lock.release();
       }

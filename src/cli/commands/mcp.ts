@@ -4,6 +4,7 @@ import { CLIENTS, type Client, entryFor, launchOf, skillText } from "../../app/a
 import { rowPositions } from "../../app/agents/positions.ts";
 import { type AgentWorld, type NamedBudget, PERIODS, type Period, quoteBook } from "../../app/agents/world.ts";
 import type { Context } from "../../shared/context.ts";
+import { optionWords } from "../../shared/contract/command-line.ts";
 import { type Credits, formatCredits, ZERO } from "../../shared/contract/money.ts";
 import { echo } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
@@ -106,13 +107,11 @@ function install({ options, printer, context }: Desk<McpOptions>, client: Client
     askOver: over,
     output,
   } = options;
-  const flags = (values: Readonly<Record<string, string | undefined>>): string[] =>
-    Object.entries(values).flatMap(([flag, value]) => (value === undefined ? [] : [flag, value]));
   const args = [
-    ...flags({ "--connection": connection, "--base-url": baseUrl, "--paging": paging }),
-    ...["mcp", ...flags({ "--max-credits": cap?.text, "--budget": budget })],
-    ...flags({ "--ask-over": over === undefined ? undefined : formatCredits(over) }),
-    ...flags({ "--output": output === undefined ? undefined : resolve(cwd, output) }),
+    ...optionWords({ "--connection": connection, "--base-url": baseUrl, "--paging": paging }),
+    ...["mcp", ...optionWords({ "--max-credits": cap?.text, "--budget": budget })],
+    ...optionWords({ "--ask-over": over === undefined ? undefined : formatCredits(over) }),
+    ...optionWords({ "--output": output === undefined ? undefined : resolve(cwd, output) }),
   ];
   const { entry, file, line } = entryFor(client, launchOf(args, context), platform);
   context.stdout.write(entry);

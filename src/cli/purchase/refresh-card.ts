@@ -1,10 +1,10 @@
 import { spoken } from "../../app/own/look.ts";
 import type { RefreshOrder, RefreshPlan, RefreshReceipt } from "../../app/own/refresh/work.ts";
+import { costText } from "../../engine/purchase/quote.ts";
 import { creditsOf } from "../../engine/runs/journal.ts";
 import { type Context, canPrompt } from "../../shared/context.ts";
 import {
   type Credits,
-  creditsText,
   creditsToNumber,
   formatCredits,
   formatCreditsGrouped,
@@ -23,6 +23,8 @@ function forgottenText({ forgotten, leftOut }: RefreshPlan): string {
   return `, up to ${grouped(forgotten)} of them whom you forgot: paid for, and in no file`;
 }
 
+const mostText = (plan: RefreshPlan, credits = plan.most): string => costText({ ...plan, credits });
+
 function entriesOf(plan: RefreshPlan, { terms, verify }: RefreshOrder): [string, string][] {
   const also = terms.buyChanged === true ? ", the changed ones included" : "";
   const more = verify.length > 0 ? ", and more the more people changed" : "";
@@ -31,8 +33,8 @@ function entriesOf(plan: RefreshPlan, { terms, verify }: RefreshOrder): [string,
     ["owned", grouped(plan.owned)],
     ["gone", grouped(plan.gone)],
     ["new", `${grouped(plan.others)}${forgottenText(plan)}`],
-    ["cost", plan.rows === 0 && also === "" ? "nothing" : `at most ${creditsText(plan.most)}${also}`],
-    ["to buy it again", creditsText(plan.again)],
+    ["cost", plan.rows === 0 && also === "" ? "nothing" : `at most ${mostText(plan)}${also}`],
+    ["to buy it again", mostText(plan, plan.again)],
     ["free calls", `about ${grouped(plan.calls)}${spoken(plan)}${more}`],
   ];
 }
@@ -49,6 +51,7 @@ export function planJson(plan: RefreshPlan, { terms }: RefreshOrder) {
     gone: plan.gone,
     new: plan.others,
     forgotten: plan.forgotten,
+    unit_cost: plan.assumed === undefined ? creditsToNumber(plan.unitPrice) : null,
     credits_at_most: creditsToNumber(plan.rows === 0 && terms.buyChanged !== true ? priceOf(0, plan.most) : plan.most),
     rebuy_credits: creditsToNumber(plan.again),
     free_calls: plan.calls,
@@ -67,7 +70,7 @@ export async function agreeToRefresh(
     order.terms.again === true
       ? `the whole segment again, ${counted(plan.total, "person", "people")},`
       : `about ${counted(plan.others, "new person", "new people")}${forgottenText(plan)}`;
-  const what = `${who} for at most ${creditsText(plan.most)}`;
+  const what = `${who} for at most ${mostText(plan)}`;
   await askFor(what, plan.most, order, context, async () => {
     await printer.noteCard(entriesOf(plan, order));
     printer.note("It counts beginnings of names and values within this segment to find them, and buys what it finds.");

@@ -1,10 +1,9 @@
 import type { Finished as Bought } from "../../engine/purchase/deliver.ts";
-import { beyondAnswers, resumeFor, STOPPED_AT } from "../../engine/purchase/failures.ts";
-import { newPeopleIn } from "../../engine/purchase/owned.ts";
+import { beyondAnswers, raiseFor, STOPPED_AT } from "../../engine/purchase/failures.ts";
 import type { Quote } from "../../engine/purchase/quote.ts";
 import type { Receipt } from "../../engine/purchase/receipt.ts";
 import { creditsOf } from "../../engine/runs/journal.ts";
-import type { Target } from "../../engine/runs/plan.ts";
+import { resumeOf, type Target } from "../../engine/runs/plan.ts";
 import { affordableRows, credits, creditsText, formatCreditsGrouped, minCredits } from "../../shared/contract/money.ts";
 import { counted, grouped, someOf } from "../../shared/contract/text.ts";
 import type { Printer } from "../terminal/printer.ts";
@@ -62,19 +61,14 @@ export function printSummary(bought: Bought, { order, flags, words = String }: P
     const goesOn =
       receipt.new_only !== null
         ? "the same with another --output buys the next ones: these are owned by then"
-        : isNobodyNew(quote, target)
-          ? "nobody is new: the same search with --with-owned writes all, and pays for nobody again"
-          : isHeld && receipt.bound === "limit"
-            ? `the same command with a higher ${stopped}${isThere ? " and --overwrite" : ""} goes on`
-            : goingOn(receipt, target, rest, quote.rowsUncapped);
+        : isHeld && receipt.bound === "limit" && quote.apart === undefined
+          ? `the same command with a higher ${stopped}${isThere ? " and --overwrite" : ""} goes on`
+          : goingOn(bought, order, rest);
     const what = isHeld && spent === 0n && receipt.bound === "cap" ? "nothing was bought" : `stopped at ${stopped}`;
     printer[order.job === undefined ? "note" : "say"](words(`notice: ${what}; ${goesOn}`));
   }
   printNotices(bought, order, printer);
 }
-
-const isNobodyNew = ({ share, sample }: Quote, { kind }: Target) =>
-  kind === "search" && sample === undefined && share?.exact && newPeopleIn(share) === 0;
 
 function printNotices(
   { receipt, misses, run }: Pick<Bought, "receipt" | "misses" | "run">,
@@ -116,18 +110,26 @@ function printNotices(
 }
 
 /** What buys the rest, or as much of it as the balance pays for; of an unknown rest as many rows again. */
-function goingOn(receipt: Receipt, { kind }: Target, rest: number | undefined, most: number | undefined): string {
+function goingOn(
+  { receipt, quote }: Pick<Bought, "receipt" | "quote">,
+  { target, output }: ParsedPurchase["order"],
+  rest: number | undefined,
+): string {
   const { balance, received, unit_cost: unit } = receipt;
   const answers = received + receipt.misses;
   const wanted = rest ?? received;
   const more = balance === null ? wanted : Math.min(wanted, affordableRows(creditsOf(balance), creditsOf(unit)));
-  const command = resumeFor(receipt, more, answers + more > (most ?? answers + more) ? answers + more : undefined);
+  const { rowsUncapped: most = answers + more } = quote;
+  const raise = raiseFor(receipt, quote, more, answers + more > most ? answers + more : undefined);
+  const { run: id, connection } = receipt;
+  const command = resumeOf({ id, connection, target, output: output ?? null }, raise);
+  if (raise.withOwned) return `${command} writes all, and pays for nobody again`;
   if (rest === undefined)
     return more === 0 ? "the balance pays for no more" : `there may be more: ${command} buys up to ${grouped(more)}`;
   const others = `the other ${grouped(rest)}`;
   if (more === 0) return `the balance pays for none of ${others}`;
   if (more < rest) return `${command} buys ${grouped(more)} of ${others}, which is what the balance pays for`;
-  return `${command} ${kind === "search" ? `buys ${others}` : "goes on with the rest"}`;
+  return `${command} ${target.kind === "search" ? `buys ${others}` : "goes on with the rest"}`;
 }
 
 /** What there is of what was asked for, where that can be told: people that match, companies that were named. */

@@ -168,6 +168,7 @@ const refresh = s.some(
         s.wholeNumberShape,
         "whom you forgot: not bought where they are all who would be new, else perhaps among new",
       ),
+      unit_cost: s.said(s.maybe(s.creditsShape), "null: nobody told it, and credits count 1 a row"),
       credits_at_most: s.creditsShape,
       rebuy_credits: s.creditsShape,
       free_calls: s.wholeNumberShape,

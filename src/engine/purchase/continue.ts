@@ -1,17 +1,17 @@
-import { flagsOf } from "../../shared/contract/command-line.ts";
-import { creditsText, formatCredits, priceOf } from "../../shared/contract/money.ts";
-import { grouped, shellWord } from "../../shared/contract/text.ts";
+import { creditsText, priceOf } from "../../shared/contract/money.ts";
+import { grouped } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
 import { sha256Of } from "../output/paths.ts";
 import { registerIn } from "../output/register.ts";
 import { creditsOf, pendingUnits } from "../runs/journal.ts";
+import { resumeOf } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
 import { agreeTo } from "./consent.ts";
 import { heldElsewhere, ownedCompanies } from "./earlier.ts";
 import { requireGoing } from "./failures.ts";
 import { quoteFor, spentOf } from "./offer.ts";
 import type { Trade } from "./order.ts";
-import { isNarrowed, mostRows, partedFrom, takeOver, widen, withOwned } from "./owned.ts";
+import { isNarrowed, rowsApart, takeOver, widen, withOwned } from "./owned.ts";
 import { requireFree } from "./places.ts";
 import { drawnOf, paidAgainText, type Quote, rowsToBuy } from "./quote.ts";
 
@@ -24,7 +24,9 @@ export async function agreeToRest(run: Run, trade: Trade, isNamed: boolean): Pro
     const before = isNamed ? state.session : undefined;
     const cap = before?.maxCredits == null ? undefined : creditsOf(before.maxCredits);
     const { limit = before?.limit ?? undefined, maxCredits = cap } = trade.options;
-    const bounded = { ...trade.options, limit, maxCredits };
+    // All of it was paid for, whoever was owned: so it goes on.
+    const fresh = before?.again === true;
+    const bounded = { ...trade.options, fresh, limit, maxCredits };
     await takeOver(run, await ownedCompanies(store, plan, plan.dataset_version, trade.options, deps), deps.now);
     await takeOver(run, (await heldElsewhere(run, { ...trade, options: bounded })).pages(), deps.now);
     const options = { ...bounded, overwrite: await mayReplace(run, trade) };
@@ -35,20 +37,19 @@ export async function agreeToRest(run: Run, trade: Trade, isNamed: boolean): Pro
     });
     const quote = priced();
     requireGoing(run, quote);
-    const looks = quote.credits > 0n && !isNarrowed(target);
+    const looks = quote.credits > 0n && !isNarrowed(target) && !fresh;
     const ownership = looks ? await deps.ownership?.(account, target) : undefined;
     const share = await ownership?.look(quote.matches ?? 0, false, plan);
     // Lost replies may have eaten into what was agreed to for the run.
     const isWithin = isNamed && quote.total <= creditsOf(state.session?.cap);
     // How many are owned beside them is found out at the end.
     const rows = options.join?.rows.length ?? (withOwned(plan) ? Number.POSITIVE_INFINITY : quote.rows);
-    const seen = { ...quote, share: share && { ...share, divide: undefined } };
+    const apart = rowsApart(target, share, quote.kept);
+    const seen = { ...quote, apart, share: share && { ...share, divide: undefined } };
     const maybePaid = pendingUnits(state).reduce((sum, { intent }) => sum + intent.perPage, 0);
-    const parted = isNamed ? partedFrom(target, share, limit) : undefined;
-    if (parted && mostRows(share) + maybePaid < rowsToBuy(quote)) {
-      const most = formatCredits(priceOf(mostRows(share), quote.unitPrice));
-      const file = plan.output === null ? "" : ` -o ${shellWord(plan.output)} --overwrite`;
-      const next = `headcount search ${flagsOf(parted.filters)} --with-owned --max-credits ${most}${file}`;
+    const isAll = isNamed && (limit ?? Infinity) >= (share?.total ?? 0);
+    if (isAll && apart !== undefined && apart + maybePaid < rowsToBuy(quote)) {
+      const next = resumeOf(plan, { withOwned: true, maxCredits: priceOf(apart, quote.unitPrice) });
       const message = `${paidAgainText(seen, target, "--with-owned")}; nothing more was spent`;
       throw usageError(message, `${next} writes all, and pays for nobody again`, "owned_meanwhile").with({ next });
     }

@@ -9,7 +9,7 @@ import type { Run } from "../runs/run.ts";
 import { companyNotFound, incomplete, newUnreached, notComplete, nothingLookedUp, PAGE_TWICE } from "./failures.ts";
 import type { ExportDeps, ExportOptions } from "./order.ts";
 import type { Quote } from "./quote.ts";
-import { buildReceipt, firstPageUntold, pagesTwice, type Receipt, type ReceiptInput } from "./receipt.ts";
+import { buildReceipt, firstPageUntold, pagesTwice, type Receipt, type ReceiptInput, shortOf } from "./receipt.ts";
 
 /** What was paid and written: the receipt, the quote it was bought by, the run that keeps it. */
 export interface Finished {
@@ -37,7 +37,9 @@ export async function deliver(
   if (missed !== undefined) throw companyNotFound(missed, run.state);
   const refused = allRefused(run);
   if (refused !== undefined) throw nothingLookedUp(refused);
-  const receipt = buildReceipt({ ...purchase, maxCredits: options.maxCredits, finishedAt: now() });
+  const input = { ...purchase, maxCredits: options.maxCredits, finishedAt: now() };
+  const { shortfall, ...going } = shortOf(input);
+  const receipt = buildReceipt(input, shortfall);
   const mayReplace = options.overwrite || continued;
   const register = registerIn(stateDir, disk, now);
   const beside = async (path: string | undefined, what: "receipt" | "misses", text: string): Promise<void> => {
@@ -47,20 +49,17 @@ export async function deliver(
   };
   const copyReceipt = (copy: Receipt): Promise<void> =>
     beside(options.receipt, "receipt", `${JSON.stringify(copy, null, 2)}\n`);
-  const { shortfall } = receipt;
   if (shortfall !== null || (options.requireComplete && !receipt.complete)) {
     // What an earlier session wrote is the run's own still, and may be replaced by the next one.
     const before = (await run.receipt()) as Receipt | undefined;
     await run.writeReceipt({ ...receipt, output: before?.output ?? null });
     await copyReceipt(receipt);
     if (shortfall === null && outcome.missing.untold.length > 0) throw incomplete("incomplete", firstPageUntold(run));
-    if (shortfall === null) throw notComplete(receipt, run);
+    if (shortfall === null) throw notComplete(receipt, run, purchase.quote);
     const { others = [] } = narrowed ?? {};
     throw others.length > 0 && shortfall === narrowed?.shortfall
       ? newUnreached(shortfall, others)
-      : incomplete(pagesTwice(purchase) > 0 ? PAGE_TWICE : "incomplete", shortfall, {
-          next: /headcount \w+ .+?(?= (?:buys|prices) )/.exec(shortfall)?.[0],
-        });
+      : incomplete(pagesTwice(purchase) > 0 ? PAGE_TWICE : "incomplete", shortfall, going);
   }
   const output = (await sink.prepare(() => distinctPages(run))) ?? null;
   for (const notice of sink.notices) onNotice(notice);

@@ -26,6 +26,8 @@ export interface Reuse {
   /** That has most of them. */
   readonly run: string;
   readonly rows: number;
+  /** With those beyond a limit: going on takes them, too. */
+  readonly stock: number;
   /** Whether no more is to be bought. */
   readonly isWhole: boolean;
   readonly text: string;
@@ -50,17 +52,18 @@ const isListed = (target: Target): boolean =>
 export async function earlierRun(
   { store, identity, options, deps }: Pick<Inquiry, "store" | "identity" | "options" | "deps">,
   datasetVersion: string | null,
-  quote: Pick<Quote, "rows" | "rowsUncapped" | "depth" | "share">,
+  quote: Pick<Quote, "matches" | "rows" | "rowsUncapped" | "depth" | "share">,
   sample: Pick<Divided, "draw" | "parts" | "counts"> | undefined,
 ): Promise<Reuse | undefined> {
   const { target } = identity;
   if (options.fresh || isListed(target)) return undefined;
   const { rows: capped, rowsUncapped: most = Number.POSITIVE_INFINITY } = quote;
   const drawn = { ...identity, ...sample };
-  const today = await stocksOf(store, drawn, datasetVersion, { most });
+  const all = { most: quote.matches ?? most };
+  const today = await stocksOf(store, drawn, datasetVersion, all);
   // Where people have addresses, the quote says how many of them are owned.
   const isMoved = datasetVersion !== null && today.length === 0 && !quote.share?.owned;
-  const stocks = isMoved ? await stocksOf(store, drawn, undefined, { most }) : today;
+  const stocks = isMoved ? await stocksOf(store, drawn, undefined, all) : today;
   const [largest] = [...stocks].sort((a, b) => b.rows - a.rows);
   const stock = rowsIn(stocks);
   const rows = Math.min(stock, most);
@@ -91,7 +94,7 @@ export async function earlierRun(
   const who = others === 0 ? when : `${when} with ${counted(others, "other")}`;
   const text = `${who} ${note === "" ? "holds" : "held"} ${what}${note}: not paid for again (--again pays for all)`;
   const division = target.kind === "search" ? (sample ?? divisionIn(plan)) : undefined;
-  return { run: id, rows, isWhole, text, division, pages: () => pagesOf(stocks, most) };
+  return { run: id, rows, stock, isWhole, text, division, pages: () => pagesOf(stocks, most) };
 }
 
 /** What other finished runs hold behind the rows of one that goes on. */

@@ -1,12 +1,5 @@
 import { existsSync } from "node:fs";
-import {
-  type Credits,
-  credits,
-  creditsText,
-  formatCredits,
-  formatCreditsGrouped,
-  priceOf,
-} from "../../shared/contract/money.ts";
+import { type Credits, credits, creditsText, formatCreditsGrouped, priceOf } from "../../shared/contract/money.ts";
 import { counted, echo, grouped } from "../../shared/contract/text.ts";
 import { CliError, type CliErrorInit, EXIT, failed, systemFailure, usageError } from "../../shared/errors.ts";
 import type { Of } from "../../shared/schema/build.ts";
@@ -22,14 +15,16 @@ import type { RunReader } from "../runs/reader.ts";
 
 type Receipt = Of<typeof receipt>;
 
+type Priced = { readonly apart?: number | undefined; readonly unitPrice: Credits };
+
 /** What buys so many rows more with the same run. @param limit where the one that bound it is to be raised */
-export function resumeFor(receipt: Receipt, more: number, limit?: number): string {
+export function raiseFor(receipt: Receipt, { apart, unitPrice }: Priced, more: number, limit?: number) {
+  if (apart !== undefined) return { withOwned: true, maxCredits: priceOf(apart, unitPrice) };
   const spent = creditsOf(receipt.credits) + creditsOf(receipt.uncertain_credits);
-  const total = credits(spent + priceOf(more, creditsOf(receipt.unit_cost)));
-  return `headcount resume ${receipt.run}${limit === undefined ? "" : ` --limit ${limit}`} --max-credits ${formatCredits(total)}`;
+  return { limit, maxCredits: credits(spent + priceOf(more, creditsOf(receipt.unit_cost))) };
 }
 
-export const incomplete = (code: string, message: string, more: Pick<CliErrorInit, "hint" | "next"> = {}): CliError =>
+export const incomplete = (code: string, message: string, more: Partial<CliErrorInit> = {}): CliError =>
   new CliError({ code, category: "incomplete", message, ...more });
 
 export const unreadablePage = (problem: unknown, place: string): CliError =>
@@ -103,8 +98,7 @@ export function requireGoing(
   rest: { readonly credits: Credits },
 ): void {
   if (ended?.how !== "over" || rest.credits === 0n) return;
-  const isList = target.kind === "search" && target.list !== undefined;
-  throw runMismatch(id, [ended.why], isList ? writesStock(id) : undefined);
+  throw runMismatch(id, [ended.why], "list" in target ? writesStock(id) : undefined);
 }
 
 export const staleRun = (run: string, moved: string, category: "incomplete" | "declined", anew: string): CliError =>
@@ -123,7 +117,8 @@ export const NEW_UNREACHED = "new_unreached";
 
 /** Everything else that was agreed to is bought: going on would find no more of them. @param commands what buys them */
 export const newUnreached = (message: string, commands: readonly string[]): CliError =>
-  incomplete(NEW_UNREACHED, message, { next: commands[0] }).with({
+  incomplete(NEW_UNREACHED, message, {
+    next: commands[0],
     details: commands.map((command) => `to buy them: ${command}`),
   });
 
@@ -134,9 +129,11 @@ export const STOPPED_AT: { readonly [Bound in Receipt["bound"]]?: string } = {
   agreed: "what was agreed to",
 };
 
-export function notComplete(receipt: Receipt, { rest, plan: { target } }: RunReader): CliError {
+export function notComplete(receipt: Receipt, { rest, plan }: RunReader, quote: Priced): CliError {
   const { received, count, bound } = receipt;
-  const [more, unknown] = [rest ?? received, unlooked(target)];
+  const [more, unknown] = [rest ?? received, unlooked(plan.target)];
+  const raise =
+    more === 0 ? undefined : raiseFor(receipt, quote, more, bound === "limit" ? received + more : undefined);
   const rows = `${grouped(received)} of ${count === null ? "an unknown number of" : grouped(count)} rows were bought`;
   const where = `${counted(unknown, "company has", "companies have")} no profile address that is known, and nobody was looked for there`;
   const isBound = unknown === 0 || STOPPED_AT[bound] !== undefined;
@@ -144,10 +141,12 @@ export function notComplete(receipt: Receipt, { rest, plan: { target } }: RunRea
     "incomplete",
     `not complete: ${isBound ? `${rows}: stopped at ${STOPPED_AT[bound] ?? STOPPED_AT.agreed}` : where}`,
     {
-      hint: isBound
-        ? `a higher ${bound === "limit" ? "--limit" : "--max-credits"} goes on with the same run`
-        : undefined,
-      next: more === 0 ? undefined : resumeFor(receipt, more, bound === "limit" ? received + more : undefined),
+      hint:
+        isBound && !raise?.withOwned
+          ? `a higher ${bound === "limit" ? "--limit" : "--max-credits"} goes on with the same run`
+          : undefined,
+      next: raise && resumeOf(plan, raise),
+      raise,
     },
   );
 }
@@ -224,18 +223,12 @@ const SPOILT = new Set([
 
 const ENDS: Readonly<Record<string, EndedRecord["how"]>> = { dataset_moved: "stale", pipe_closed: "closed" };
 
-/** Rows that a run has once it is whole; null: nobody knows. */
-function wantedOf({ plan: { matches }, state: { session }, offer: { matches: told } }: RunReader): number | null {
-  const asked = session?.rows ?? matches;
-  return matches === null && told !== null ? Math.min(told, asked ?? told) : asked;
-}
-
 export function endOf(failure: CliError, run: RunReader): EndedRecord["how"] | undefined {
   const { code, category, next } = failure;
   const { plan, state } = run;
   // A company that came empty and was charged: the others are bought all the same.
   const isEmpty = plan.target.kind === "enrich" && code === "price_moved";
-  const isWhole = code === "incomplete" && next === undefined && state.rows >= (wantedOf(run) ?? Infinity);
+  const isWhole = code === "incomplete" && next === undefined && state.rows >= (run.wanted ?? Infinity);
   const isOver = category === "not_found" || isWhole || (SPOILT.has(code) && !isEmpty);
   return isOver && pendingUnits(state).length === 0 ? "over" : ENDS[code];
 }
@@ -255,10 +248,10 @@ export const beyondAnswers = (foreign: Credits): string[] =>
 
 /** What ended a run early, with where things are and how to go on. @param error as the command line reports it */
 export function ending(error: unknown, run: RunReader, interrupted: boolean): unknown {
+  const { wanted } = run;
   const { rows, settled, uncertain, foreign } = run.state;
   const pending = pendingUnits(run.state).length;
   const nothing = rows === 0 && pending === 0 && settled === 0n && uncertain === 0n;
-  const wanted = wantedOf(run);
   const of = wanted !== null && rows > wanted ? "" : ` of ${wanted === null ? "?" : grouped(wanted)}`;
   const progress = `${grouped(rows)}${of} rows are paid for and kept in run ${run.id}`;
   const pages = pending === 1 ? "one page" : `${pending} pages`;

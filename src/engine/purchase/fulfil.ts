@@ -49,7 +49,7 @@ export async function fulfil(run: Run, quote: Quote, trade: Trade): Promise<Fini
 
 /** Writes down what this session may spend, before it spends anything. @returns the cap, all told */
 async function beginSession(run: Run, quote: Quote, { options, deps }: Trade): Promise<Credits> {
-  const { maxCredits, limit = null, job, budget } = options;
+  const { maxCredits, limit = null, fresh, job, budget } = options;
   const cap = consentedCap(quote, run.state.session, maxCredits);
   await run.append({
     t: "session",
@@ -58,6 +58,7 @@ async function beginSession(run: Run, quote: Quote, { options, deps }: Trade): P
     cap: creditText(cap),
     ...(quote.balance === undefined ? {} : { balance: creditText(quote.balance) }),
     rows: quote.rowsIfNothingLost,
+    ...(fresh ? { again: true } : {}),
     ...(job === undefined ? {} : { job }),
     ...(budget === undefined ? {} : { budget }),
     at: deps.now(),

@@ -155,24 +155,29 @@ export function spentOf(run: RunReader | undefined, { account, deps }: Omit<Trad
   return { rows, settled, uncertain: credits(uncertain + more), lost, price };
 }
 
+/** What a row of it costs, and why that is a guess where nobody told. */
+export function rowPrice({ kind }: Pick<Target, "kind">, { costs }: AccountView, paid?: Credits) {
+  const call = PAID_CALLS[kind];
+  const price = costs[call] ?? paid;
+  const untold = `the account does not tell what ${call} costs; counted as 1 credit until the first row tells`;
+  return { price: price ?? ONE_CREDIT, assumed: price === undefined ? untold : undefined };
+}
+
 export function quoteFor(
   target: Target,
   { matches, uncounted }: Matches,
   { account, options, deps }: Omit<Trade, "store">,
   { spent = NOTHING, ...whole }: { readonly spent?: Spent } & Pick<QuoteInput, "drawn" | "parts" | "pieces"> = {},
 ): Quote {
-  const call = PAID_CALLS[target.kind];
-  const price = account.costs[call] ?? spent.price;
-  const untold = `the account does not tell what ${call} costs; counted as 1 credit until the first row tells`;
-  if (price === undefined) deps.onNotice(`warning: ${untold}`);
+  const price = rowPrice(target, account, spent.price);
+  if (price.assumed !== undefined) deps.onNotice(`warning: ${price.assumed}`);
   const { paging, pageRows: learned } = deps.seller.client.dialect;
   const pageRows = target.kind === "enrich" ? 1 : (perPageTold(account, deps) ?? learned);
   return makeQuote({
     target,
     matches,
     uncounted,
-    price: price ?? ONE_CREDIT,
-    assumed: price === undefined ? untold : undefined,
+    ...price,
     balance: account.balance,
     capLeft: account.capLeft,
     limit: options.limit,

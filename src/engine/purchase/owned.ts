@@ -21,6 +21,13 @@ export function partedFrom(target: Target, share: OwnedShare | undefined, limit 
   return isPlain && share?.divide && limit >= share.total ? { ...target, owned: "with" as const } : undefined;
 }
 
+/** The most rows of its new people alone, where the rest of all of it has more, and few counts part them. */
+export function rowsApart(target: Target, share: OwnedShare | undefined, kept: number): number | undefined {
+  const isPlain = target.kind === "search" && (target.owned ?? target.sample) === undefined;
+  const isParted = share?.divide !== undefined || (share?.exact === true && newPeopleIn(share) === 0);
+  return isPlain && isParted && mostRows(share) + kept < share.total ? mostRows(share) : undefined;
+}
+
 export const isNewOnly = ({ share }: Pick<Quote, "share">): boolean => share?.divide !== undefined;
 
 /** What stands before rows and credits that a purchase may have fewer, or more, of. */

@@ -63,6 +63,8 @@ export interface Quote {
   readonly depth: number | undefined;
   readonly sample: SampleQuote | undefined;
   readonly share?: OwnedShare | undefined;
+  /** Of a purchase of all that would pay for owned people again: at most so many rows are its new people alone. */
+  readonly apart?: number | undefined;
   readonly datasetVersion?: string | null;
   /** What looking companies up costs, which is within `credits` and `requests`: their people are counted after it. */
   readonly lookUps?: { readonly companies: number; readonly credits: Credits } | undefined;
@@ -230,7 +232,7 @@ export const costsAtMost = ({ assumed, credits: cost }: Quote, most: Credits): b
   cost <= (assumed === undefined ? most : ZERO);
 
 /** What rows of it cost in words, all of them by default, and whether anybody told so. */
-export const costText = ({ assumed, ...quote }: Quote, cost = quote.credits): string =>
+export const costText = ({ assumed, ...quote }: Pick<Quote, "assumed" | "credits">, cost = quote.credits): string =>
   `${creditsText(cost)}${assumed === undefined ? "" : " (assumed: the account does not tell the price)"}`;
 
 /** What a quote is beyond, in words; undefined: it is within the balance and the cap of the key. */

@@ -9,11 +9,12 @@ import {
   priceOf,
 } from "../../shared/contract/money.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
+import type { Raise } from "../../shared/errors.ts";
 import type { Of } from "../../shared/schema/build.ts";
 import type { receipt } from "../../shared/schema/purchase.ts";
 import type { Distinct } from "../output/distinct.ts";
 import { pendingUnits, settledUnits, type Unit, unbooked } from "../runs/journal.ts";
-import { resumeOf, type Target, unlooked, unreachedGroups } from "../runs/plan.ts";
+import { raiseWords, resumeOf, type Target, unlooked, unreachedGroups } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
 import type { Narrowed } from "./ownership.ts";
 import type { Quote } from "./quote.ts";
@@ -44,12 +45,11 @@ export interface ReceiptInput {
   readonly again?: number | undefined;
 }
 
-export function buildReceipt(input: ReceiptInput): Receipt {
+export function buildReceipt(input: ReceiptInput, shortfall: string | null): Receipt {
   const { run, quote, distinct, outcome, finishedAt, narrowed = null } = input;
   const { plan, state } = run;
   const { target } = plan;
   const isWhole = quote.bound === "matches" || quote.bound === "companies";
-  const shortfall = whyShort(input) ?? narrowed?.shortfall ?? null;
   return {
     run: run.id,
     command: plan.command,
@@ -112,7 +112,21 @@ const fromZero = (isCounted: boolean): string =>
 const NO_CURSOR =
   "no cursor to the next one (in X-Next-Cursor, or as next_cursor, nextCursor or cursor in result, its meta, pagination, paging or page_info)";
 
-function whyShort({ run, quote, distinct, outcome, maxCredits }: ReceiptInput): string | null {
+/** What going on gets, with higher bounds perhaps. @param on the command, where no run is left to go on with */
+type Lack = { readonly why: string; readonly raise: Raise; readonly gets: string; readonly on?: string | undefined };
+
+/** Why it fell short, if it did, and what goes on. */
+export function shortOf(input: ReceiptInput) {
+  const lack = whyShort(input) ?? input.narrowed?.shortfall ?? null;
+  if (lack === null || typeof lack === "string") return { shortfall: lack };
+  const { plan } = input.run;
+  const next = lack.on === undefined ? resumeOf(plan, lack.raise) : undefined;
+  // The cap of a list is of one refresh, that of its run from the run's beginning.
+  const raise = "list" in plan.target ? undefined : lack.raise;
+  return { shortfall: `${lack.why}; ${next ?? lack.on} ${lack.gets}`, next, raise };
+}
+
+function whyShort({ run, quote, distinct, outcome, maxCredits }: ReceiptInput): string | Lack | null {
   const { rows } = run.state;
   const { wall, least, own = 0, missing, price } = outcome;
   const spent = credits(run.state.settled + run.state.uncertain);
@@ -122,40 +136,39 @@ function whyShort({ run, quote, distinct, outcome, maxCredits }: ReceiptInput): 
   if (wall !== undefined) {
     return `the service does not go deeper than row ${grouped(wall.depth)} of this segment ("${wall.detail}"): ${came}; split the segment by another filter`;
   }
-  const twice = cameTwice({ run, quote, distinct, outcome });
-  if (twice !== null) return twice;
-  if (least !== undefined && quote.sample !== undefined) {
-    return `what cap and balance leave does not pay for the next page of the sample: ${came}`;
-  }
-  const uncertain = uncertainCap(run, quote, outcome);
-  if (uncertain !== null) return uncertain;
+  const isDrawn = least !== undefined && quote.sample !== undefined;
+  const drawn = `what cap and balance leave does not pay for the next page of the sample: ${came}`;
+  const early = cameTwice({ run, quote, distinct, outcome }) ?? (isDrawn ? drawn : uncertainCap(run, quote, outcome));
+  if (early !== null) return early;
   const room = credits(spent + priceOf(own, price));
   const left = least === undefined ? fewer : quote.rows - rows - withheldOf(run);
   if (left > 0 && left < own && maxCredits !== undefined && room > maxCredits) {
     const [page, what] = isCounted ? ["last", "rest"] : ["next", "next one"];
-    return `${came}: a page came with ${grouped(own)} where more was asked for, and the ${page} one may have as many: --max-credits ${formatCredits(room)} leaves room for it; ${resumeOf(run.plan, "--max-credits", formatCredits(room))} buys the ${what}`;
+    const why = `${came}: a page came with ${grouped(own)} where more was asked for, and the ${page} one may have as many: --max-credits ${formatCredits(room)} leaves room for it`;
+    return { why, raise: { maxCredits: room }, gets: `buys the ${what}` };
   }
   if (least !== undefined) {
     const more = credits(spent + priceOf(least, price));
-    const isCap = maxCredits !== undefined && more > maxCredits;
-    const fitting = isCap ? `--max-credits ${formatCredits(more)}` : `--limit ${rows + least}`;
+    const raise = maxCredits !== undefined && more > maxCredits ? { maxCredits: more } : { limit: rows + least };
     // A run that holds nothing, and may have cost nothing, is removed.
-    const on = rows === 0 && spent === 0n ? `the same command with ${fitting}` : resumeOf(run.plan, fitting);
-    return `the service gives no page that is as small as what is left to buy, but ${counted(least, "row")} or more: ${came}; ${on} buys the next one${rows > 0 ? `, --limit ${rows} ends whole without it` : ""}`;
+    const on = rows === 0 && spent === 0n ? `the same command with ${raiseWords(raise).join(" ")}` : undefined;
+    const why = `the service gives no page that is as small as what is left to buy, but ${counted(least, "row")} or more: ${came}`;
+    return { why, on, raise, gets: `buys the next one${rows > 0 ? `, --limit ${rows} ends whole without it` : ""}` };
   }
-  const isDearer = price > quote.unitPrice && outcome.ended === "limit" && rows < quote.rows;
-  // The user's own cap was reached: that is done, and said.
-  if (isDearer && maxCredits !== undefined && spent + price > maxCredits) return null;
-  if (isDearer) {
-    const rest = formatCredits(credits(spent + priceOf(quote.rows - rows, price)));
-    return `a row costs ${creditsText(price)}, which the account did not tell, and not the ${formatCreditsGrouped(quote.unitPrice)} that were agreed to: ${came}; ${resumeOf(run.plan, "--max-credits", rest)} buys the rest`;
+  if (price > quote.unitPrice && outcome.ended === "limit" && rows < quote.rows) {
+    // The user's own cap was reached: that is done, and said.
+    if (maxCredits !== undefined && spent + price > maxCredits) return null;
+    const rest = credits(spent + priceOf(quote.rows - rows, price));
+    const why = `a row costs ${creditsText(price)}, which the account did not tell, and not the ${formatCreditsGrouped(quote.unitPrice)} that were agreed to: ${came}`;
+    return { why, raise: { maxCredits: rest }, gets: "buys the rest" };
   }
   if (missing.unsure > 0) {
     if (quote.matches !== null) return `${came}, the last page whole: how many there are, nobody knows`;
     return `the service gave a whole page, ${NO_CURSOR}, and no total: whether there are more than the ${counted(rows, "profile")} that came, nobody knows`;
   }
   if (quote.bound === "matches" && missing.newer > 0) {
-    return `the count said ${counted(quote.rows, "profile")}, and since then the pages say ${grouped(quote.rows + missing.newer)}: ${came}; ${resumeOf(run.plan)} prices the other ${grouped(missing.newer)}`;
+    const why = `the count said ${counted(quote.rows, "profile")}, and since then the pages say ${grouped(quote.rows + missing.newer)}: ${came}`;
+    return { why, raise: {}, gets: `prices the other ${grouped(missing.newer)}` };
   }
   if (fewer <= 0) return null;
   const unreached = run.plan.unreached ?? [];
@@ -195,8 +208,8 @@ function cameTwice({ run, quote, distinct, outcome }: TwiceInput & Pick<ReceiptI
   return `${grouped(outcome.doubled)} of ${counted(state.rows, "row")} came twice and were paid for: ${counted(distinct.distinct, "different profile")} of ${grouped(quote.rows)}`;
 }
 
-function uncertainCap(run: Run, quote: Quote, outcome: Doubled): string | null {
-  const { plan, state } = run;
+function uncertainCap(run: Run, quote: Quote, outcome: Doubled): Lack | null {
+  const { state } = run;
   const lost = pendingUnits(state);
   const { rowsIfNothingLost: agreed, rowsUncapped: all = agreed } = quote;
   // Under a cap that was lowered nothing is agreed to, and what was lost is lacking all the same.
@@ -207,8 +220,9 @@ function uncertainCap(run: Run, quote: Quote, outcome: Doubled): string | null {
   const missing = Math.min(all - state.rows, run.rest ?? Number.POSITIVE_INFINITY);
   const { least = 1, price } = outcome;
   const whole = priceOf(Math.ceil(missing / least) * least, price);
-  const cap = formatCredits(credits(state.settled + state.uncertain + whole));
-  return `${creditsText(doubt)} may have been charged for replies that were lost, failed or said otherwise, and count against the cap: ${grouped(state.rows)} of ${counted(wanted, "row")} came; ${resumeOf(plan, "--max-credits", cap)} buys the other ${grouped(missing)}`;
+  const maxCredits = credits(state.settled + state.uncertain + whole);
+  const why = `${creditsText(doubt)} may have been charged for replies that were lost, failed or said otherwise, and count against the cap: ${grouped(state.rows)} of ${counted(wanted, "row")} came`;
+  return { why, raise: { maxCredits }, gets: `buys the other ${grouped(missing)}` };
 }
 
 /** Nothing tells what lies before page 1, and asking for page 0 might be charged. */

@@ -12,7 +12,7 @@ import { requireGoing, staleRun } from "./failures.ts";
 import { lockOptions, openRun } from "./locks.ts";
 import { checkSame, isPriceKnown, offerOf, perPageOf, perPageTold, quoteFor, runIdentityOf, spentOf } from "./offer.ts";
 import type { ExportDeps, ExportOptions, Inquiry, Trade } from "./order.ts";
-import { isNarrowed, mostRows, partedFrom, partsToBuy, rowsWritten, takeOver } from "./owned.ts";
+import { isNarrowed, mostRows, partedFrom, partsToBuy, rowsApart, rowsWritten, takeOver } from "./owned.ts";
 import type { OwnedPage } from "./ownership.ts";
 import { drawnOf, type Offer, type Quote } from "./quote.ts";
 import type { Drawn } from "./sampling.ts";
@@ -126,6 +126,7 @@ export async function survey(base: Inquiry, open: string | undefined): Promise<S
   const quote: Quote = {
     ...best,
     overlap: offer.overlap ?? 0,
+    apart: rowsApart(inquiry.target, share, Math.max(best.kept, earlier?.stock ?? 0)),
     share: isNew || share === undefined ? share : { ...share, divide: undefined },
     reuse,
     datasetVersion,

@@ -74,6 +74,8 @@ interface SessionRecord extends LogRecord {
   readonly balance?: CreditText;
   /** Rows that this session means to have at its end, all sessions counted; null: all. */
   readonly rows: number | null;
+  /** Whoever is owned is paid for again. */
+  readonly again?: boolean;
   readonly job?: string;
   readonly budget?: string;
   readonly at: number;
@@ -382,8 +384,7 @@ export function unbooked(units: readonly Unit[]): Credits {
 export const settledUnits = (state: RunState): Unit[] =>
   [...state.units.values()].filter((unit) => unit.settled !== undefined).sort(byPosition);
 
-export function sumsOf(state: RunState, matches: number | null): Sums {
-  const expected = (matches ?? state.session?.limit ?? null) === null ? null : (state.session?.rows ?? matches);
+export function sumsOf(state: RunState, expected: number | null): Sums {
   return {
     rows: state.rows + state.beside,
     misses: state.misses,

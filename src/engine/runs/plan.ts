@@ -1,7 +1,9 @@
-import { flagsOf } from "../../shared/contract/command-line.ts";
+import { flagsOf, optionWords } from "../../shared/contract/command-line.ts";
+import { credits, formatCredits } from "../../shared/contract/money.ts";
 import { normalForm, slugIn } from "../../shared/contract/normalise.ts";
 import { counted, grouped, shellWord, someOf } from "../../shared/contract/text.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
+import type { Raise } from "../../shared/errors.ts";
 import type { CompanyQuery, Dialect } from "../client/dialect.ts";
 import type { CreditText, Division } from "./record.ts";
 
@@ -143,10 +145,28 @@ export function targetText(target: Target): string {
   return `${target.kind} ${JSON.stringify(companies)}${limit}${keep}${why}`;
 }
 
-/** The command that goes on with a run; the file of a list may not be there yet. @param more options, of no list */
-export function resumeOf({ id, target }: Pick<Plan, "id" | "target">, ...more: readonly string[]): string {
-  if (target.kind !== "search" || target.list === undefined) return ["headcount resume", id, ...more].join(" ");
-  return listCommand(target.filters, target.list);
+export const raiseWords = ({ withOwned = false, limit, maxCredits: cap }: Raise): string[] => [
+  ...(withOwned ? ["--with-owned"] : []),
+  ...optionWords({ "--limit": limit, "--max-credits": cap === undefined ? undefined : formatCredits(credits(cap)) }),
+];
+
+/** The command that goes on with a run; the file of a list may not be there yet. @param raise of no list */
+export function resumeOf(
+  {
+    id,
+    target,
+    output = null,
+    connection = "environment",
+  }: Pick<Plan, "id" | "target"> & Partial<Pick<Plan, "output" | "connection">>,
+  raise: Raise = {},
+): string {
+  if (target.kind === "search" && target.list !== undefined) return listCommand(target.filters, target.list);
+  if (target.kind === "search" && raise.withOwned) {
+    const at = connection === "environment" ? "" : ` -c ${shellWord(connection)}`;
+    const file = output === null ? "" : ` -o ${shellWord(output)} --overwrite`;
+    return `headcount${at} search ${flagsOf(target.filters)} ${raiseWords(raise).join(" ")}${file}`;
+  }
+  return ["headcount resume", id, ...raiseWords(raise)].join(" ");
 }
 
 export const listCommand = (filters: Filters, list: string): string =>

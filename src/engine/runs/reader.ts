@@ -217,6 +217,14 @@ export class RunReader {
     return { matches: all.reduce((most, { settled }) => Math.max(most, settled?.total ?? 0), matches) };
   }
 
+  /** Rows that it has once it is whole; null: nobody knows. */
+  get wanted(): number | null {
+    const { matches } = this.plan;
+    const told = matches === null ? this.offer.matches : null;
+    const asked = this.state.session?.rows ?? matches;
+    return told === null ? asked : Math.min(told, asked ?? told);
+  }
+
   /** Rows that may still come of it; null: nobody knows. */
   get rest(): number | null {
     const { matches, uncounted = 0 } = this.offer;

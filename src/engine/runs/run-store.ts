@@ -178,7 +178,7 @@ export class RunStore {
     }
     const { state, problem } = readableState(path);
     return {
-      ...summed(id, plan, sumsOf(state, countedIn(plan))),
+      ...summed(id, plan, sumsIn(new RunReader(path, plan, state))),
       ...(running ? { status: "running" } : statusOf(state, damage ?? problem)),
       pending: pendingUnits(state).length,
       lastAt: state.lastAt || Date.parse(plan.created_at) || 0,
@@ -266,7 +266,7 @@ export class RunStore {
   /** @param problem why its output was not written; undefined: it was */
   async finish(run: Run, at: number, problem?: string): Promise<void> {
     const why = problem === undefined ? {} : { problem };
-    await run.append({ t: "done", run: run.id, sums: sumsOf(run.state, countedIn(run.plan)), ...why, at });
+    await run.append({ t: "done", run: run.id, sums: sumsIn(run), ...why, at });
     await this.#forgetOpen(run.plan);
   }
 
@@ -304,9 +304,12 @@ function statusOf(state: RunState, damage: string | undefined): { status: RunSta
 export const isOver = ({ status }: RunSummary): boolean => OVER.includes(status);
 const OVER: readonly RunStatus[] = ["finished", "stale", "closed", "over"];
 
-/** Null for companies whose people are only bounded. */
-const countedIn = ({ matches, counts, target }: Plan): number | null =>
-  target.kind === "employees" && counts === undefined ? null : matches;
+/** Null for companies whose people are only bounded, and where a cap alone bounds it. */
+function sumsIn(run: RunReader): Sums {
+  const { matches, counts, target } = run.plan;
+  const isTold = matches === null ? run.offer.matches !== null : target.kind !== "employees" || counts !== undefined;
+  return sumsOf(run.state, isTold || run.state.session?.limit != null ? run.wanted : null);
+}
 
 const summed = (id: string, plan: Plan, sums: Sums): Omit<RunSummary, "status" | "pending" | "lastAt"> => ({
   id,

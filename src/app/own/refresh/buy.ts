@@ -124,7 +124,7 @@ export async function buyLeaves(
   work: Work,
 ): Promise<RefreshResult> {
   const matches = leaves.reduce((sum, { count }) => sum + count, 0);
-  const cost = priceOf(matches, profilePrice(work.account));
+  const cost = priceOf(matches, profilePrice(work.account).price);
   if (cost > most) {
     throw failed.credits(
       `what is to be bought costs ${creditsText(cost)}, more than the ${formatCreditsGrouped(most)} that were agreed to; nothing was spent, and the list stays as it was`,

@@ -168,7 +168,7 @@ const receiptOf = (
 });
 
 function asBought({ changed }: Brought, { account, order: { output = "" } }: Work): string {
-  const most = formatCredits(priceOf(changed.size, profilePrice(account)));
+  const most = formatCredits(priceOf(changed.size, profilePrice(account).price));
   const whose = `the ${counted(changed.size, "record")} of whom a value no longer holds`;
   return `notice: ${besideName(output, "changed")} has ${whose} as bought; --buy-changed --max-credits ${most} buys what is there now`;
 }

@@ -94,7 +94,7 @@ function requireAll({ unreached, leaves }: Descent, { account }: Work): void {
   if (people === 0) return;
   const rows = unreached.flatMap(({ within }) => within).reduce((sum, each) => sum + each.rows, 0);
   const newPeople = leaves.reduce((sum, { fresh }) => sum + fresh, 0);
-  const price = formatCredits(priceOf(rows, profilePrice(account)));
+  const price = formatCredits(priceOf(rows, profilePrice(account).price));
   throw incomplete(
     NEW_UNREACHED,
     `${counted(newPeople, "new person was", "new people were")} bought, and ${grouped(people)} not, as more of those you own would be bought again than was agreed to: ${unreachedGroups(unreached)}; the list stays as it was`,

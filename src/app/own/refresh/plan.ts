@@ -1,6 +1,6 @@
 import { costOf } from "../../../engine/planning/cost.ts";
 import type { Counts } from "../../../engine/planning/question.ts";
-import { overBudget } from "../../../engine/purchase/quote.ts";
+import { costText, overBudget } from "../../../engine/purchase/quote.ts";
 import { type BoughtParts, verifyCalls } from "../../../engine/purchase/refresh.ts";
 import { affordableRows, creditsText, formatCredits, minCredits, priceOf } from "../../../shared/contract/money.ts";
 import { counted, grouped } from "../../../shared/contract/text.ts";
@@ -15,7 +15,8 @@ type Survey = { sight: Sight; partsOf: BoughtParts; counts: Counts; finished: Re
 export async function refreshPlanOf({ sight, partsOf, counts, finished }: Survey, work: Work): Promise<RefreshPlan> {
   const { order, account, deps } = work;
   const { buyChanged, maxCredits, maxCalls } = order.terms;
-  const price = profilePrice(account);
+  const { price, assumed } = profilePrice(account);
+  if (assumed !== undefined) deps.onNotice(`warning: ${assumed}`);
   const anew = order.terms.again === true;
   const about = await costOf(sight, anew ? 0 : CALLS_PER_CREDIT);
   const { total, others, present, chunks, groups, sketch, forgotten } = sight;
@@ -26,6 +27,7 @@ export async function refreshPlanOf({ sight, partsOf, counts, finished }: Survey
   const rows = anew ? total : others === 0 ? 0 : Math.min(total, worth);
   const sizes = [...chunks.map(({ items }) => items.length), ...groups.map(({ people }) => people.length)];
   const plan = {
+    ...{ unitPrice: price, assumed },
     total,
     owned: present,
     gone: sketch?.leavers.length ?? sizes.reduce((sum, each) => sum + each, 0) - present,
@@ -49,7 +51,7 @@ export async function refreshPlanOf({ sight, partsOf, counts, finished }: Survey
   if (anew && total > pays) {
     throw over(
       "over_cap",
-      `the whole segment costs ${creditsText(again)}, and --max-credits is ${formatCredits(maxCredits ?? price)}`,
+      `the whole segment costs ${costText({ assumed, credits: again })}, and --max-credits is ${formatCredits(maxCredits ?? price)}`,
       `--max-credits ${formatCredits(again)} buys it again; without --again only who is new is paid for`,
     );
   }

@@ -1,13 +1,15 @@
 import type { Library } from "../../../engine/library/library.ts";
 import type { Shelf } from "../../../engine/library/take-in.ts";
 import type { AskedView } from "../../../engine/output/formats.ts";
+import { rowPrice } from "../../../engine/purchase/offer.ts";
 import type { ExportOptions, Trade } from "../../../engine/purchase/order.ts";
+import type { Quote } from "../../../engine/purchase/quote.ts";
 import type { VerifiedField } from "../../../engine/purchase/refresh.ts";
 import type { Start } from "../../../engine/purchase/world.ts";
 import type { Guard } from "../../../engine/runs/plan.ts";
 import type { Context } from "../../../shared/context.ts";
 import type { CheckedFilters } from "../../../shared/contract/filters.ts";
-import { type Credits, minCredits, ONE_CREDIT } from "../../../shared/contract/money.ts";
+import { type Credits, minCredits } from "../../../shared/contract/money.ts";
 import { didYouMean } from "../../../shared/contract/suggest.ts";
 import { echo } from "../../../shared/contract/text.ts";
 import { FACET_KEYS, type FilterKey } from "../../../shared/contract/vocabulary.ts";
@@ -30,7 +32,7 @@ export interface RefreshTerms extends Guard, Pick<ExportOptions, "maxCredits" | 
 export const capOf = ({ maxCredits, budgetLeft }: RefreshTerms): Credits | undefined =>
   maxCredits && minCredits(maxCredits, budgetLeft ?? maxCredits);
 
-export const profilePrice = ({ costs }: Trade["account"]): Credits => costs.person_search ?? ONE_CREDIT;
+export const profilePrice = (account: Trade["account"]) => rowPrice({ kind: "search" }, account);
 
 export interface RefreshOrder {
   /** A file or a run; undefined: the filters say what it is. */
@@ -43,7 +45,7 @@ export interface RefreshOrder {
 }
 
 /** What a refresh will do at most, told before anything finer than the segment is counted. */
-export interface RefreshPlan {
+export interface RefreshPlan extends Pick<Quote, "unitPrice" | "assumed"> {
   readonly total: number;
   readonly owned: number;
   /** Owned, and no longer in the segment. */
