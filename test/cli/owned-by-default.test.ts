@@ -255,3 +255,49 @@ test("who was forgotten makes nobody else be paid for again, and is not bought",
   expect(ran.stderr).toContain("1 person of the segment, whom you forgot, is not bought\n");
   expect(ids("left.csv")).toEqual(all.filter((each) => each !== id));
 });
+
+describe("the same command, after others bought whom its unfinished run lacks", () => {
+  const CUT = [...SALES, "--require-complete", "-o", "sales.csv", "--max-credits"];
+  const wholeFor = async (argv: readonly string[], most: number): Promise<void> => {
+    const [ran, credits] = await paid(() => u.run(argv));
+    expect([ran.code, credits], ran.stderr).toEqual([0, most]);
+    expect(ids("sales.csv")).toEqual(all);
+  };
+
+  beforeEach(async () => {
+    u = user(service.url, service.key);
+    expect(await u.run([...CUT, "10"])).toMatchObject({ code: 5 });
+    expect(await u.run([...SALES, "--new-only", "--yes", "-o", "others.csv"])).toMatchObject({ code: 0 });
+  });
+
+  test("begins anew, and pays for nobody again; its quote says so", async () => {
+    const [quoted] = await paid(() => u.run([...CUT, String(all.length), "--dry-run", "--json"]));
+    expect(JSON.parse(quoted.stdout)).toMatchObject({ credits: 0 });
+    await wholeFor([...CUT, String(all.length)], 0);
+    expect(await u.run(["resume"])).toMatchObject({ stderr: "Nothing to resume: no run is unfinished\n" });
+    await wholeFor([...CUT, String(all.length), "--overwrite"], 0);
+  });
+
+  test("as a job", async () => {
+    const job = { command: "search", filters: { department: "Sales" }, output: "sales.csv", require_complete: true };
+    const write = (max_credits: number) =>
+      writeFileSync(u.file("jobs.json"), JSON.stringify({ jobs: { x: { ...job, max_credits } } }));
+    u = user(service.url, service.key);
+    write(10);
+    expect(await u.run(["jobs", "run", "x", "--file", "jobs.json"])).toMatchObject({ code: 5 });
+    expect(await u.run([...SALES, "--new-only", "--yes", "-o", "others.csv"])).toMatchObject({ code: 0 });
+    write(all.length);
+    await wholeFor(["jobs", "run", "x", "--file", "jobs.json"], 0);
+  });
+});
+
+test("what is owned whole is written whole under any cap, whatever an earlier run holds of it under its own", async () => {
+  u = user(service.url, service.key);
+  expect(await u.run([...SALES, "--max-credits", "5", "-o", "five.csv"])).toMatchObject({ code: 0 });
+  expect(await u.run([...SALES, "--new-only", "--yes", "-o", "others.csv"])).toMatchObject({ code: 0 });
+  for (const cap of ["0", "5", "7"]) {
+    const [ran, credits] = await paid(() => u.run([...SALES, "--max-credits", cap, "-o", `${cap}.csv`]));
+    expect([ran.code, credits], ran.stderr).toEqual([0, 0]);
+    expect(ids(`${cap}.csv`)).toEqual(all);
+  }
+});

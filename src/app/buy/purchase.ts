@@ -35,8 +35,8 @@ export async function quoteExport(target: Target, draft: ExportOptions, deps: Ex
   const open = await stillOpen(inquiry, false);
   if (open === undefined) await requireFree(options);
   const base = open === undefined ? inquiry : { ...inquiry, target: open.target };
-  const { quote, offer, ...result } = await survey(base, open?.id);
-  return { quote, account: inquiry.account, offer, target: result.inquiry.target, continues: open?.id };
+  const { quote, offer, run, ...result } = await survey(base, open?.id);
+  return { quote, account: inquiry.account, offer, target: result.inquiry.target, continues: run?.id };
 }
 
 /** Buys an export, or continues what the same command left unfinished. What was paid is kept. @throws CliError */
@@ -45,7 +45,8 @@ export async function buyExport(target: Target, draft: ExportOptions, deps: Expo
   return await withRunLock(options, isNarrowed(target) ? options.wait : undefined, deps, async () => {
     const inquiry = await inquire(target, options, deps);
     const open = await stillOpen(inquiry, true);
-    if (open !== undefined) return await continueRun(await openRun(open.id, inquiry), inquiry, false);
+    const bought = open && (await continueRun(await openRun(open.id, inquiry), inquiry, false));
+    if (bought !== undefined) return bought;
     await requireFree(options);
     const result = await survey(inquiry, undefined);
     await agree(result, inquiry.target);
@@ -54,10 +55,21 @@ export async function buyExport(target: Target, draft: ExportOptions, deps: Expo
   });
 }
 
-/** Goes on with a run, and closes it whatever happens. @param isNamed whether the run itself was asked for */
-export async function continueRun(run: Run, trade: Trade, isNamed: boolean): Promise<Finished> {
+/**
+ * Goes on with a run, and closes it whatever happens. @param isNamed whether the run itself was asked for
+ * @returns undefined where it is let go of, as the same search pays for fewer if it begins anew
+ */
+export async function continueRun(run: Run, trade: Trade, isNamed: true): Promise<Finished>;
+export async function continueRun(run: Run, trade: Trade, isNamed: false): Promise<Finished | undefined>;
+export async function continueRun(run: Run, trade: Trade, isNamed: boolean): Promise<Finished | undefined> {
   const { agreeToRest } = await import("../../engine/purchase/continue.ts");
-  return await fulfil(run, ...(await agreeToRest(run, trade, isNamed)));
+  const agreed = await agreeToRest(run, trade, isNamed);
+  if (agreed !== undefined) return await fulfil(run, ...agreed);
+  await endStale(run, "others bought whom it lacks", trade);
+  trade.deps.onNotice(
+    `notice: other runs bought whom run ${run.id} lacks: this begins anew, and buys new people alone`,
+  );
+  return undefined;
 }
 
 /** Output, format and fields are the run's own. @throws CliError exit 5 where service or dataset are not */

@@ -3,7 +3,7 @@ import { grouped } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
 import { sha256Of } from "../output/paths.ts";
 import { registerIn } from "../output/register.ts";
-import { creditsOf, pendingUnits } from "../runs/journal.ts";
+import { creditsOf } from "../runs/journal.ts";
 import { resumeOf } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
 import { agreeTo } from "./consent.ts";
@@ -13,10 +13,14 @@ import { quoteFor, spentOf } from "./offer.ts";
 import type { Trade } from "./order.ts";
 import { isNarrowed, rowsApart, takeOver, widen, withOwned } from "./owned.ts";
 import { requireFree } from "./places.ts";
-import { drawnOf, paidAgainText, type Quote, rowsToBuy } from "./quote.ts";
+import { drawnOf, paidAgainText, type Quote } from "./quote.ts";
+import { isBegunAnew, isFewerApart } from "./survey.ts";
 
-/** Closes the run where it is refused. @param isNamed asked for by its id: its limit, cap and consent hold on */
-export async function agreeToRest(run: Run, trade: Trade, isNamed: boolean): Promise<[Quote, Trade]> {
+/**
+ * Closes the run where it is refused. @param isNamed asked for by its id: its limit, cap and consent hold on
+ * @returns undefined where others bought so many of the rest that the same search pays for fewer if it begins anew
+ */
+export async function agreeToRest(run: Run, trade: Trade, isNamed: boolean): Promise<[Quote, Trade] | undefined> {
   const { plan, state } = run;
   const { target } = plan;
   const { store, account, deps } = trade;
@@ -46,9 +50,9 @@ export async function agreeToRest(run: Run, trade: Trade, isNamed: boolean): Pro
     const rows = options.join?.rows.length ?? (withOwned(plan) ? Number.POSITIVE_INFINITY : quote.rows);
     const apart = rowsApart(target, share, quote.kept);
     const seen = { ...quote, apart, share: share && { ...share, divide: undefined } };
-    const maybePaid = pendingUnits(state).reduce((sum, { intent }) => sum + intent.perPage, 0);
+    if (!isNamed && isBegunAnew(run, { ...quote, apart }, { ...trade, options }, share)) return undefined;
     const isAll = isNamed && (limit ?? Infinity) >= (share?.total ?? 0);
-    if (isAll && apart !== undefined && apart + maybePaid < rowsToBuy(quote)) {
+    if (isAll && apart !== undefined && isFewerApart(run, { ...quote, apart })) {
       const next = resumeOf(plan, { withOwned: true, maxCredits: priceOf(apart, quote.unitPrice) });
       const message = `${paidAgainText(seen, target, "--with-owned")}; nothing more was spent`;
       throw usageError(message, `${next} writes all, and pays for nobody again`, "owned_meanwhile").with({ next });

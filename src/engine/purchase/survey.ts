@@ -1,9 +1,10 @@
-import { credits, creditsText, ZERO } from "../../shared/contract/money.ts";
+import { credits, creditsLess, creditsText, ZERO } from "../../shared/contract/money.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
 import { kindOf } from "../output/distinct.ts";
 import { checkRoom, checkSink, savedView } from "../output/sinks/sink.ts";
-import { creditText } from "../runs/journal.ts";
+import { creditText, pendingUnits } from "../runs/journal.ts";
 import type { Plan, RunIdentity, Target } from "../runs/plan.ts";
+import type { RunReader } from "../runs/reader.ts";
 import type { Run } from "../runs/run.ts";
 import { type NewPlan, RunStore } from "../runs/run-store.ts";
 import { agreeTo } from "./consent.ts";
@@ -12,9 +13,18 @@ import { requireGoing, staleRun } from "./failures.ts";
 import { lockOptions, openRun } from "./locks.ts";
 import { checkSame, isPriceKnown, offerOf, perPageOf, perPageTold, quoteFor, runIdentityOf, spentOf } from "./offer.ts";
 import type { ExportDeps, ExportOptions, Inquiry, Trade } from "./order.ts";
-import { isNarrowed, mostRows, partedFrom, partsToBuy, rowsApart, rowsWritten, takeOver } from "./owned.ts";
-import type { OwnedPage } from "./ownership.ts";
-import { drawnOf, type Offer, type Quote } from "./quote.ts";
+import {
+  isNarrowed,
+  mostRows,
+  newPeopleIn,
+  partedFrom,
+  partsToBuy,
+  rowsApart,
+  rowsWritten,
+  takeOver,
+} from "./owned.ts";
+import type { OwnedPage, OwnedShare } from "./ownership.ts";
+import { drawnOf, type Offer, type Quote, rowsToBuy } from "./quote.ts";
 import type { Drawn } from "./sampling.ts";
 import { withoutSuppressed } from "./unnamed.ts";
 import { accountOf, perMinuteOf } from "./world.ts";
@@ -25,6 +35,8 @@ export interface Survey {
   readonly offer: Offer;
   readonly quote: Quote;
   readonly sample: Drawn | undefined;
+  /** That is gone on with. */
+  readonly run: RunReader | undefined;
   /** What earlier runs paid for, and what it is part of. */
   readonly owned: {
     readonly pages: () => Iterable<OwnedPage> | AsyncIterable<OwnedPage>;
@@ -86,6 +98,30 @@ export async function endStale(run: Run, why: string, { store, account, deps }: 
     deps.onWarning(`warning: ${creditsText(more)} may have been charged for pages that run ${run.id} got no reply to`);
 }
 
+/** The search for its new people alone, where limit, cap and balance allow all of them. */
+export function newPeopleApart(inquiry: Inquiry, share: OwnedShare | undefined) {
+  const target = partedFrom(inquiry.target, share, inquiry.options.limit);
+  if (target === undefined) return undefined;
+  const narrowed = { ...inquiry, target, identity: { ...inquiry.identity, target } };
+  const quote = quoteFor(target, { matches: mostRows(share) }, narrowed, { pieces: share?.estimate?.parts });
+  return quote.bound === "matches" ? { inquiry: narrowed, quote } : undefined;
+}
+
+/** Whether its new people alone, with whoever is on pages without a reply, are fewer than a run of all has left. */
+export const isFewerApart = ({ state }: RunReader, quote: Quote): boolean =>
+  quote.apart !== undefined &&
+  quote.apart + pendingUnits(state).reduce((sum, { intent }) => sum + intent.perPage, 0) < rowsToBuy(quote);
+
+/** Whether the same search begun anew buys those alone, within what the cap of the run leaves. */
+export function isBegunAnew(run: RunReader, quote: Quote, trade: Trade, share: OwnedShare | undefined): boolean {
+  const { plan, state } = run;
+  if (state.session?.again === true || !isFewerApart(run, quote)) return false;
+  const cap = trade.options.maxCredits;
+  const maxCredits = cap === undefined ? undefined : creditsLess(cap, state.settled + state.uncertain);
+  const inquiry = { ...trade, options: { ...trade.options, maxCredits }, target: plan.target, identity: plan };
+  return newPeopleApart(inquiry, share) !== undefined;
+}
+
 export async function survey(base: Inquiry, open: string | undefined): Promise<Survey> {
   const { target, identity, options, account, deps, store } = base;
   const offer = options.offer ?? (await offerOf(target, account, deps));
@@ -114,14 +150,13 @@ export async function survey(base: Inquiry, open: string | undefined): Promise<S
   const { rows = held, isWhole = false } = earlier ?? {};
   const isCapped = isWhole && rows !== anew.rowsUncapped;
   const priced = rows === held ? anew : pricedWith(rows, isCapped ? ZERO : options.maxCredits);
-  const parted = isAnew && !isWhole ? partedFrom(target, share, options.limit) : undefined;
-  const narrowed = parted && { ...base, target: parted, identity: { ...identity, target: parted } };
-  const fewer =
-    narrowed && quoteFor(narrowed.target, { matches: mostRows(share) }, narrowed, { pieces: share?.estimate?.parts });
+  // What is owned whole is written whole, whatever an earlier run holds of it under its cap.
+  const isOwned = isCapped && share?.exact === true && newPeopleIn(share) === 0;
   // Under a cap that does not pay for all new people the first rows are bought, as the segment has them.
-  const [inquiry, best] = narrowed && fewer?.bound === "matches" ? [narrowed, fewer] : [base, priced];
+  const parted = isAnew && (!isWhole || isOwned) ? newPeopleApart(base, share) : undefined;
+  const { inquiry, quote: best } = parted ?? { inquiry: base, quote: priced };
   // Whoever that run brought is among those who are owned.
-  const reuse = inquiry === narrowed ? undefined : earlier;
+  const reuse = parted === undefined ? earlier : undefined;
   const isNew = isNarrowed(inquiry.target);
   const quote: Quote = {
     ...best,
@@ -131,9 +166,12 @@ export async function survey(base: Inquiry, open: string | undefined): Promise<S
     reuse,
     datasetVersion,
   };
-  if (run !== undefined) requireGoing(run, quote);
+  if (run !== undefined) {
+    requireGoing(run, quote);
+    if (isBegunAnew(run, quote, base, share)) return await survey(base, undefined);
+  }
   await checkRoom(options, rowsOf(inquiry, quote));
-  return { inquiry, offer, quote, sample, owned: { pages: reuse?.pages ?? (() => companies), reuse } };
+  return { inquiry, offer, quote, sample, run, owned: { pages: reuse?.pages ?? (() => companies), reuse } };
 }
 
 async function drawnSample(inquiry: Inquiry, offer: Offer): Promise<Drawn | undefined> {
