@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest
 import { createKey } from "../../src/service/admin/keys.ts";
 import { parseCredits } from "../../src/shared/contract/money.ts";
 import { type Agent, type AgentOptions, quoteOf, rawAgent, startAgent, textOf, YES } from "../support/agent.ts";
-import { BIN, charged, spentBy, type User, user } from "../support/export.ts";
+import { BIN, charged, readCsv, spentBy, type User, user } from "../support/export.ts";
 import { faultProxy } from "../support/fault-proxy.ts";
 import { long } from "../support/long.ts";
 import { startTestService, type TestService } from "../support/service.ts";
@@ -270,6 +270,18 @@ test("what a finished run holds is not bought with the rest of one that --again 
   expect(quote.data).toMatchObject({ profiles: 0, credits: 0, paid_again: 0 });
   expect((await agent.call("buy", { quote_id: idOf(quote) })).data).toMatchObject({ credits: 0 });
   expect(await spent()).toBe(before);
+});
+
+test("the command of a quote buys what the quote says, also where a run holds more than is to be bought", async () => {
+  expect(await u.run(["search", "--department", "Legal", "--limit", "3", "--yes"])).toMatchObject({ code: 0 });
+  const agent = await start(["--max-credits", "100"]);
+  const quote = await quoted(agent, 5, { department: "Legal" });
+  expect(quote.data).toMatchObject({ profiles: 2, credits: 2 });
+  const before = await spent();
+  const ran = await u.run([...String(quote.data.command).split(" ").slice(1), "-o", "five.csv"]);
+  expect(ran, ran.stderr).toMatchObject({ code: 0 });
+  expect(readCsv(u.read("five.csv"))).toHaveLength(5);
+  expect(await spent()).toBe(before + 2);
 });
 
 test("a quote says which of several values matches nobody, and why nobody does", async () => {

@@ -18,6 +18,7 @@ import {
   creditsText,
   creditsToNumber,
   formatCreditsGrouped,
+  priceOf,
 } from "../../shared/contract/money.ts";
 import { counted } from "../../shared/contract/text.ts";
 import { CliError, usageError } from "../../shared/errors.ts";
@@ -48,7 +49,9 @@ export async function heldQuoteFor(
     const questions = questionsTo(session.client, context.interrupted, ARGUMENTS);
     const matches = offered.share?.total ?? offered.matches ?? Number.POSITIVE_INFINITY;
     const { hints } = target.kind === "search" ? await hintsFor(target.filters, matches, questions) : { hints: [] };
-    const bounds = { limit, credits: offered.total, again: fresh };
+    // What an earlier run holds counts within a cap, though it is not paid for.
+    const most = offered.reuse === undefined ? offered.total : priceOf(offered.rows, offered.unitPrice);
+    const bounds = { limit, credits: most, again: fresh };
     return world.quotes.keep({
       ...{ target: order.target, quote: offered, continues, hints, said },
       isTest: account.keyMode === "test",
