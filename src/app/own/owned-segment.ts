@@ -1,3 +1,4 @@
+import { requireRead } from "../../engine/library/take-in.ts";
 import { costOf, costWithin } from "../../engine/planning/cost.ts";
 import { partsOf } from "../../engine/planning/descent.ts";
 import { findNew } from "../../engine/planning/new-people.ts";
@@ -70,10 +71,12 @@ export class OwnedSegment implements Ownership {
     narrowed: boolean,
     { parts, counts: each }: Partial<NewParts> = {},
   ): Promise<OwnedShare | undefined> {
+    const { unread } = this.#people;
+    if (narrowed) requireRead(unread);
+    for (const { run, why } of unread) this.#deps.onWarning(`warning: run ${run} is not counted: ${why}`);
     if (this.#whole.staff !== undefined) return this.#lookAtEach(parts ?? [], each ?? [], this.#whole.staff.most);
     const counts = freeCounts(this.#deps, this.#people.account, this.#bounds.maxCalls);
     if (!narrowed) return this.#glance(total, counts);
-    for (const { run, why } of this.#people.unread) this.#deps.onWarning(`warning: run ${run} is not counted: ${why}`);
     return sound(async () => {
       const sight = await this.#sight(counts, this.#people.library !== undefined && total > 0);
       this.#warn(sight);

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
+import { failed } from "../../shared/errors.ts";
 import { Page } from "../../shared/rows/page.ts";
 import { type JsonRecord, stringifyExact } from "../../shared/rows/values.ts";
 import { identityOf, kindOf } from "../output/distinct.ts";
@@ -51,6 +52,16 @@ export async function openLibrary(shelf: Shelf, store: RunStore) {
     library.close();
     throw error;
   }
+}
+
+/** Before only new people are bought. @throws CliError exit 5 where a run cannot be read: its people would be again */
+export function requireRead([unread]: readonly { readonly run: string; readonly why: string }[]): void {
+  if (unread === undefined) return;
+  const { run, why } = unread;
+  const next = `headcount runs export ${run} --force -o rest.ndjson`;
+  const message = `run ${run} cannot be read, and its people would be bought again: ${why}; nothing was spent`;
+  const hint = `${next}, headcount owned import rest.ndjson, and headcount runs remove ${run} --force`;
+  throw failed.incomplete(message, hint, "unread_run").with({ next });
 }
 
 export async function rebuildLibrary(shelf: Shelf, store: RunStore): ReturnType<typeof openLibrary> {

@@ -1,9 +1,8 @@
 import { Library } from "../../../engine/library/library.ts";
-import { openLibrary, shelfAt } from "../../../engine/library/take-in.ts";
+import { openLibrary, requireRead, shelfAt } from "../../../engine/library/take-in.ts";
 import { checkOutput } from "../../../engine/output/paths.ts";
 import { checkSink } from "../../../engine/output/sinks/sink.ts";
 import { RunStore } from "../../../engine/runs/run-store.ts";
-import { failed } from "../../../shared/errors.ts";
 import { nowhere, worldOf } from "../../buy/order.ts";
 import type { Refreshing, Work } from "./work.ts";
 
@@ -30,15 +29,12 @@ export async function prepare(
   return { order: { ...request, output }, account, events, context, deps, store, shelf };
 }
 
-/** @throws CliError exit 5 where a run cannot be read: its people would be bought again */
+/** @throws CliError see {@link requireRead} */
 export async function libraryOf({ shelf, store }: Pick<Work, "shelf" | "store">): Promise<Library> {
   const opened = await openLibrary(shelf, store);
   if (opened === undefined) return Library.open(shelf.path, await store.suppression());
-  const [unread] = opened.taken.unread;
-  if (unread === undefined) return opened.library;
-  opened.library.close();
-  const next = `headcount runs export ${unread.run} --force -o rest.ndjson`;
-  const message = `run ${unread.run} cannot be read, and its people would be bought again: ${unread.why}; nothing was spent`;
-  const hint = `${next}, headcount owned import rest.ndjson, and headcount runs remove ${unread.run} --force`;
-  throw failed.incomplete(message, hint, "unread_run").with({ next });
+  const { unread } = opened.taken;
+  if (unread.length > 0) opened.library.close();
+  requireRead(unread);
+  return opened.library;
 }
