@@ -114,7 +114,8 @@ export async function survey(base: Inquiry, open: string | undefined): Promise<S
   const { rows = held, isWhole = false } = earlier ?? {};
   const isCapped = isWhole && rows !== anew.rowsUncapped;
   const priced = rows === held ? anew : pricedWith(rows, isCapped ? ZERO : options.maxCredits);
-  const parted = isAnew && !isWhole ? partedFrom(target, share, options.limit) : undefined;
+  const isFewer = isAnew && !isWhole && mostRows(share) <= (anew.rowsUncapped ?? anew.rows) - rows;
+  const parted = isFewer ? partedFrom(target, share, options.limit) : undefined;
   const narrowed = parted && { ...base, target: parted, identity: { ...identity, target: parted } };
   const fewer =
     narrowed && quoteFor(narrowed.target, { matches: mostRows(share) }, narrowed, { pieces: share?.estimate?.parts });
@@ -122,11 +123,10 @@ export async function survey(base: Inquiry, open: string | undefined): Promise<S
   const [inquiry, best] = narrowed && fewer?.bound === "matches" ? [narrowed, fewer] : [base, priced];
   // Whoever that run brought is among those who are owned.
   const reuse = inquiry === narrowed ? undefined : earlier;
-  const isNew = isNarrowed(inquiry.target);
   const quote: Quote = {
     ...best,
     overlap: offer.overlap ?? 0,
-    share: isNew || share === undefined ? share : { ...share, divide: undefined },
+    share: isNarrowed(inquiry.target) || share === undefined ? share : { ...share, divide: undefined },
     reuse,
     datasetVersion,
   };
