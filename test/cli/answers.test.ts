@@ -284,3 +284,19 @@ describe("what a service writes otherwise", () => {
     expect([s.service.charged(), existsSync(s.u.file("o.csv"))]).toEqual([25, false]);
   });
 });
+
+test("people of a company are of the dataset that counted them, where it moved since the account told its own", async () => {
+  for (const [versions, code] of [
+    [["v1", "v2", "v2"], 0],
+    [["v1", "v2", "v1"], 5],
+  ] as const) {
+    const s = await foreignScene({ people: 12 });
+    const steps = ["account", "count"];
+    s.service.options.version = () => {
+      const step = steps.findIndex((path) => s.service.seen.at(-1)?.path.endsWith(path));
+      return versions[step < 0 ? 2 : step] ?? "";
+    };
+    const ran = await s.run("employees", "acme", "-o", "o.csv", "--yes");
+    expect(ran.code, ran.stderr).toBe(code);
+  }
+});
