@@ -300,3 +300,13 @@ test("people of a company are of the dataset that counted them, where it moved s
     expect(ran.code, ran.stderr).toBe(code);
   }
 });
+
+test("a run with pages of two datasets is no stock for the next one, though all of its rows are paid for", async () => {
+  const s = await foreignScene({ people: 40, version: (calls) => (calls === 2 ? "v2" : "v1") });
+  const buy = ["search", "--country", "x", "--per-page", "20", "-o", "o.csv", "--yes"];
+  expect((await s.run(...buy)).code).toBe(5);
+  expect(s.service.charged()).toBe(40);
+  s.service.options.version = () => "v1";
+  const again = await s.run(...buy);
+  expect([again.code, s.service.charged()], again.stderr).toEqual([0, 80]);
+});
