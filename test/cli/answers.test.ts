@@ -284,3 +284,29 @@ describe("what a service writes otherwise", () => {
     expect([s.service.charged(), existsSync(s.u.file("o.csv"))]).toEqual([25, false]);
   });
 });
+
+test("people of a company are of the dataset that counted them, where it moved since the account told its own", async () => {
+  for (const [versions, code] of [
+    [["v1", "v2", "v2"], 0],
+    [["v1", "v2", "v1"], 5],
+  ] as const) {
+    const s = await foreignScene({ people: 12 });
+    const steps = ["account", "count"];
+    s.service.options.version = () => {
+      const step = steps.findIndex((path) => s.service.seen.at(-1)?.path.endsWith(path));
+      return versions[step < 0 ? 2 : step] ?? "";
+    };
+    const ran = await s.run("employees", "acme", "-o", "o.csv", "--yes");
+    expect(ran.code, ran.stderr).toBe(code);
+  }
+});
+
+test("a run with pages of two datasets is no stock for the next one, though all of its rows are paid for", async () => {
+  const s = await foreignScene({ people: 40, version: (calls) => (calls === 2 ? "v2" : "v1") });
+  const buy = ["search", "--country", "x", "--per-page", "20", "-o", "o.csv", "--yes"];
+  expect((await s.run(...buy)).code).toBe(5);
+  expect(s.service.charged()).toBe(40);
+  s.service.options.version = () => "v1";
+  const again = await s.run(...buy);
+  expect([again.code, s.service.charged()], again.stderr).toEqual([0, 80]);
+});

@@ -301,3 +301,15 @@ test("what is owned whole is written whole under any cap, whatever an earlier ru
     expect(ids(`${cap}.csv`)).toEqual(all);
   }
 });
+
+test("who was forgotten is not bought again with the rest of what a finished run held", async () => {
+  u = user(service.url, service.key);
+  const some = all.length - 3;
+  expect((await u.run([...SALES, "--limit", String(some), "--yes", "-o", "most.csv"])).code).toBe(0);
+  for (const { id = "" } of readCsv(u.read("most.csv")).slice(0, 2)) {
+    expect((await u.run(["forget", id, "--yes"])).code).toBe(0);
+  }
+  const [ran, credits] = await paid(() => u.run([...SALES, "--yes", "-o", "whole.csv"]));
+  expect([ran.code, credits], ran.stderr).toEqual([0, 3]);
+  expect(ids("whole.csv")).toHaveLength(all.length - 2);
+});

@@ -167,6 +167,26 @@ test("a page that was charged and not answered before an import is in the books,
   expect(unanswered).toBeGreaterThan(0);
 });
 
+test("a limit that is reached without a page whose reply was lost: the end tells what that one may have cost", async () => {
+  const command = [...SALES, "--concurrency", "1", "-o", "a.csv", "--overwrite", "--base-url", service.url];
+  let lost = 0;
+  for (let step = 19; lost === 0 && step < 34; step++) {
+    const [me, before] = [user(service.url, service.key), await charged(service, CREDITS)];
+    await spawnUser(me, [...command, "--max-credits", "60"], { HEADCOUNT_FAILPOINT: String(step) });
+    const [{ id = "", rows = 0 } = {}] = JSON.parse((await me.run(["runs", "list", "--json"])).stdout);
+    if (rows === 0) continue;
+    lost = (await charged(service, CREDITS)) - before - rows;
+    const ran = await me.run(["resume", id, "--limit", String(rows), "--yes"]);
+    expect(ran.code, ran.stderr).toBe(0);
+    if (lost > 0) expect(ran.stderr).toMatch(/^warning: \d+ more credits may have been charged/m);
+    // Under its key the page is asked for again, and then nothing is in doubt.
+    const rest = await me.run(["resume", id, "--limit", "60", "--max-credits", "60"]);
+    expect([rest.code, (await charged(service, CREDITS)) - before], rest.stderr).toEqual([0, 60]);
+    expect(rest.stderr).not.toContain("may have been charged");
+  }
+  expect(lost).toBe(20);
+});
+
 test("a damaged journal and a damaged page are said plainly, and nothing is bought on them", async () => {
   await stopped("a.csv");
   const before = await charged(service, CREDITS);

@@ -1,3 +1,4 @@
+import { planOf } from "../../src/engine/runs/reader.ts";
 import type { Person, Typed } from "./person.ts";
 import type { Command } from "./story.ts";
 import type { Datasets } from "./world.ts";
@@ -5,7 +6,7 @@ import type { Datasets } from "./world.ts";
 const FREE: Omit<Typed, "argv"> = {
   kind: "other",
   file: undefined,
-  department: undefined,
+  groups: [],
   cap: null,
   limit: null,
   owned: null,
@@ -14,12 +15,23 @@ const FREE: Omit<Typed, "argv"> = {
 type Of<Kind extends Command["kind"]> = Extract<Command, { readonly kind: Kind }>;
 
 const option = (name: string, value: string | number | null): string[] => (value === null ? [] : [name, String(value)]);
+const flag = (name: string, isSet: boolean): string[] => (isSet ? [name] : []);
 
 /** What somebody types. @returns undefined where there is nothing yet that it could be about */
 export function typed(person: Person, command: Command, { segments }: Datasets): Typed | undefined {
   switch (command.kind) {
     case "search":
-      return search(person, command, segments[command.segment] as string);
+      return search(person, command, segments);
+    case "sample": {
+      const file = `list-${++person.files}.csv`;
+      const { cap, rows, segment } = command;
+      const groups = segments.slice(segment, segment + 1);
+      const words = ["search", "--department", groups[0] ?? "", "--sample", String(rows), "--seed", "7"];
+      const argv = [...words, "--yes", "-o", file, ...option("--max-credits", cap)];
+      return { ...FREE, argv, kind: "sample", file, groups, cap, limit: rows };
+    }
+    case "employees":
+      return employees(person, command);
     case "refresh":
       return refresh(person, command);
     case "count":
@@ -27,26 +39,61 @@ export function typed(person: Person, command: Command, { segments }: Datasets):
     case "again":
       return person.open?.typed;
     case "resume":
-      return { ...FREE, argv: ["resume", "--yes"] };
+      return resume(person, command);
     default: {
       const ids = person.sold.flatMap((sold) => sold.ids);
-      const id = ids[command.nth % Math.max(1, ids.length)];
-      if (id === undefined) return undefined;
-      return { ...FREE, argv: command.kind === "forget" ? ["forget", id, "--yes"] : ["suppress", "add", id] };
+      const who = ids[command.nth % Math.max(1, ids.length)];
+      if (who === undefined) return undefined;
+      const argv = command.kind === "forget" ? ["forget", who, "--yes"] : ["suppress", "add", who];
+      return { ...FREE, kind: command.kind, argv, who };
     }
   }
 }
 
-function search(person: Person, { cap, concurrency, limit, owned, perPage }: Of<"search">, department: string): Typed {
+function search(person: Person, command: Of<"search">, segments: Datasets["segments"]): Typed | undefined {
+  const { again, cap, concurrency, limit, owned, perPage, requireComplete, segment } = command;
+  const before = [...person.asked.values()].findLast(({ typed: { kind } }) => kind === "search")?.typed.groups;
+  const groups = segment === null ? before : segments.slice(segment, segment + 1);
+  if (groups === undefined) return undefined;
   const file = `list-${++person.files}.csv`;
   const argv = [
-    ...["search", "--department", department, "--per-page", String(perPage), "--yes", "-o", file],
+    ...["search", "--department", groups[0] ?? "", "--per-page", String(perPage), "--yes", "-o", file],
     ...option("--concurrency", concurrency),
     ...option("--max-credits", cap),
     ...option("--limit", limit),
-    ...(owned === null ? [] : [`--${owned}`]),
+    ...flag(`--${owned}`, owned !== null),
+    ...flag("--again", again),
+    ...flag("--require-complete", requireComplete),
   ];
-  return { argv, kind: "search", file, department, cap, limit, owned };
+  return { argv, kind: "search", file, groups, cap, limit, owned };
+}
+
+function employees(person: Person, { again, cap, companies, limit, more, perPage }: Of<"employees">): Typed {
+  const before = [...person.asked.values()].findLast(({ typed: { kind } }) => kind === "employees")?.typed.groups;
+  const named = companies.length > 0 ? companies.map((company) => `c${company}`) : [...(before ?? []), `c${more}`];
+  const groups = [...new Set(named)];
+  const file = `list-${++person.files}.csv`;
+  const argv = [
+    ...["employees", ...groups, "--per-page", String(perPage), "--yes", "-o", file],
+    ...option("--max-credits", cap),
+    ...option("--limit", limit),
+    ...flag("--again", again),
+  ];
+  return { ...FREE, argv, kind: "employees", file, groups, cap, limit };
+}
+
+function resume(person: Person, { cap, limit, nth }: Of<"resume">): Typed | undefined {
+  const run = nth === null ? undefined : person.runs().at(-1 - nth);
+  if (nth !== null && run === undefined) return undefined;
+  const id = run === undefined ? undefined : planOf(run)?.id;
+  const argv = [
+    "resume",
+    ...(id === undefined ? [] : [id]),
+    "--yes",
+    ...option("--max-credits", cap),
+    ...option("--limit", limit),
+  ];
+  return { ...FREE, kind: "resume", argv, run, cap, limit };
 }
 
 function refresh(person: Person, { again, buyChanged, cap, nth, verify }: Of<"refresh">): Typed | undefined {
@@ -55,10 +102,10 @@ function refresh(person: Person, { again, buyChanged, cap, nth, verify }: Of<"re
   const list = file === undefined ? undefined : person.lists.get(file);
   if (file === undefined || list === undefined) return undefined;
   const argv = [
-    ...["refresh", file, "--yes", ...(again ? ["--again"] : [])],
+    ...["refresh", file, "--yes", ...flag("--again", again)],
     ...option("--max-credits", cap),
     ...option("--verify-fields", verify),
-    ...(buyChanged && verify !== null && cap !== null ? ["--buy-changed"] : []),
+    ...flag("--buy-changed", buyChanged && verify !== null && cap !== null),
   ];
-  return { argv, kind: "refresh", file, department: list.department, cap, limit: null, owned: null };
+  return { ...FREE, argv, kind: "refresh", file, groups: list.groups, cap };
 }

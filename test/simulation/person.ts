@@ -1,22 +1,42 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Unit } from "../../src/engine/runs/journal.ts";
+import type { Plan } from "../../src/engine/runs/plan.ts";
 import { planOf, stateOf } from "../../src/engine/runs/reader.ts";
 import { type TestContext, tempDir } from "../support/client.ts";
 import { readCsv } from "../support/export.ts";
 import type { Line, Sold } from "./network.ts";
-import type { Owned, UserName } from "./story.ts";
+import type { Command, Owned, UserName } from "./story.ts";
 
 /** A command as somebody typed it. */
 export interface Typed {
   readonly argv: readonly string[];
-  readonly kind: "search" | "refresh" | "other";
-  /** What it writes, and of which segment; for a refresh also `.added`, `.removed` and `.changed` beside it. */
+  readonly kind: Command["kind"] | "other";
+  /** What it writes, and of which department or companies; for a refresh also `.added`, `.removed` and `.changed` beside it. */
   readonly file: string | undefined;
-  readonly department: string | undefined;
+  readonly groups: readonly string[];
   readonly cap: number | null;
   readonly limit: number | null;
   readonly owned: Owned;
+  /** Which run is resumed; undefined: whichever is unfinished. */
+  readonly run?: string | undefined;
+  /** Whom it suppresses or forgets. */
+  readonly who?: string;
+}
+
+/** What a run had. */
+export interface Stage {
+  readonly rows: number;
+  readonly settled: number;
+  readonly uncertain: number;
+  readonly charged: number;
+  readonly isDone: boolean;
+  readonly isOpen: boolean;
+  readonly isPending: boolean;
+  readonly output: string | null;
+  readonly limit: number | null;
+  /** Of the same dataset, department or company and kind of purchase: rows from the first one on without a gap. */
+  readonly pieces: ReadonlyMap<string, number>;
 }
 
 /** A purchase, from when it was typed first. */
@@ -30,11 +50,16 @@ export interface Asked {
 
 /** What there was when a command began. */
 export interface Before {
-  /** Bytes of the files that it may write. */
-  readonly files: ReadonlyMap<string, string | undefined>;
+  /** All files, and what is in them. */
+  readonly files: ReadonlyMap<string, string>;
+  readonly runs: ReadonlyMap<string, Stage>;
   readonly owned: ReadonlySet<string>;
+  /** Of whom there is a record of the dataset that is served. */
+  readonly current: ReadonlySet<string>;
   readonly deliveries: number;
   readonly isIdle: boolean;
+  /** How many mishaps there had been. */
+  readonly mishaps: number;
 }
 
 const BESIDE = ["added", "removed", "changed"] as const;
@@ -54,8 +79,9 @@ export class Person {
   readonly avoided = new Set<string>();
   readonly forgotten = new Set<string>();
   /** Files that are there whole, and what they are lists of. */
-  readonly lists = new Map<string, Typed & { readonly department: string }>();
+  readonly lists = new Map<string, Typed>();
   files = 0;
+  readonly #runs = new Set<string>();
 
   constructor(name: UserName, line: Line) {
     this.name = name;
@@ -74,11 +100,9 @@ export class Person {
   runs(): string[] {
     const folder = join(this.dir, "state", "runs");
     if (!existsSync(folder)) return [];
-    return readdirSync(folder)
-      .filter((name) => !name.startsWith("."))
-      .sort()
-      .map((name) => join(folder, name))
-      .filter((path) => existsSync(join(path, "journal.ndjson")));
+    // Those of one second have names in any order.
+    for (const name of readdirSync(folder).sort()) if (!name.startsWith(".")) this.#runs.add(join(folder, name));
+    return [...this.#runs].filter((path) => existsSync(join(path, "journal.ndjson")));
   }
 
   /** Pages that were asked for, of all runs. */
@@ -93,12 +117,12 @@ export class Person {
     );
   }
 
-  /** Whom the journals brought. @param but a run that is not looked at */
-  owned(but?: string): Set<string> {
+  /** Whom the journals brought. @param isMeant which runs are looked at */
+  owned(isMeant = (_run: string): boolean => true): Set<string> {
     const ids = new Set<string>();
     const delivered = new Map(this.sold.map((sold) => [sold.key, sold.ids]));
     for (const run of this.runs()) {
-      if (run === but) continue;
+      if (!isMeant(run)) continue;
       for (const { intent, settled } of stateOf(run).units.values()) {
         if (settled !== undefined) for (const id of delivered.get(intent.key) ?? []) ids.add(id);
       }
@@ -119,20 +143,67 @@ export class Person {
   }
 
   /** Just before a command. */
-  before({ file, kind }: Typed): Before {
-    const files = file === undefined ? [] : [file, ...(kind === "refresh" ? besides(file) : [])];
-    const read = (name: string): string | undefined =>
-      existsSync(this.path(name)) ? readFileSync(this.path(name), "utf8") : undefined;
+  before(mishaps: number, version: string): Before {
     return {
-      files: new Map(files.map((name) => [name, read(name)])),
+      files: this.written(),
+      runs: new Map(this.runs().map((run) => [run, this.stage(run)])),
       owned: this.owned(),
+      current: this.owned((run) => planOf(run)?.dataset_version === version),
       deliveries: this.sold.length,
       isIdle: this.runs().every((run) => {
         const { done, ended } = stateOf(run);
         return (done ?? ended) !== undefined;
       }),
+      mishaps,
     };
   }
+
+  written(): Map<string, string> {
+    const names = readdirSync(this.dir).filter((name) => name.endsWith(".csv"));
+    return new Map(names.map((name) => [name, readFileSync(this.path(name), "utf8")]));
+  }
+
+  /** What calls of a run cost, as far as a reply ever left the service. */
+  charged(run: string): number {
+    const keys = new Set([...stateOf(run).units.values()].map(({ intent }) => intent.key));
+    const fresh = new Map<string, number>();
+    const once = new Map<string, number>();
+    for (const { credits, key, replayed } of this.sold) {
+      if (!keys.has(key)) continue;
+      once.set(key, Math.max(once.get(key) ?? 0, credits));
+      if (!replayed) fresh.set(key, (fresh.get(key) ?? 0) + credits);
+    }
+    return [...once].reduce((sum, [key, credits]) => sum + Math.max(credits, fresh.get(key) ?? 0), 0);
+  }
+
+  stage(run: string): Stage {
+    const { done, ended, rows, session, settled, uncertain, units } = stateOf(run);
+    const plan = planOf(run);
+    const pieces = new Map<string, number>();
+    const pages = [...units.values()].sort((one, other) => one.intent.offset - other.intent.offset);
+    for (const { intent, settled: reply } of pages) {
+      const piece = plan === undefined || reply === undefined ? undefined : pieceOf(plan, intent.target);
+      if (piece === undefined || reply === undefined || intent.offset > (pieces.get(piece) ?? 0)) continue;
+      pieces.set(piece, Math.max(pieces.get(piece) ?? 0, intent.offset + reply.rows));
+    }
+    return {
+      ...{ rows, settled: Number(settled) / 1e6, uncertain: Number(uncertain) / 1e6, charged: this.charged(run) },
+      isDone: done !== undefined,
+      isOpen: (done ?? ended) === undefined,
+      isPending: pages.some((unit) => unit.settled === undefined && !unit.voided),
+      output: plan?.output ?? null,
+      limit: session?.limit ?? null,
+      pieces,
+    };
+  }
+}
+
+/** What is sold row by row from its first one on: a department, or a company. @returns undefined for what is drawn or divided */
+function pieceOf({ dataset_version, draw, parts, target }: Plan, at: number): string | undefined {
+  if (target.kind === "employees") return `${dataset_version} ${target.companies[at]?.value}`;
+  const isPlain = target.kind === "search" && target.owned === undefined && target.list === undefined;
+  if (!isPlain || draw !== undefined || parts !== undefined || target.sample !== undefined) return undefined;
+  return `${dataset_version} ${target.filters.department}`;
 }
 
 /** `list-1.csv` has `list-1.added.csv` beside it, and so on. */

@@ -38,6 +38,8 @@ export class Play {
   readonly checks: Checks;
   granted = 0;
   reloads = 0;
+  /** That struck while a command ran. */
+  mishaps = 0;
   /** Idempotency keys whose reply was awaited when credits came: after a day the balance no longer explains what they cost. */
   readonly blurred = new Set<string>();
   /** Whose command was at work when credits came: it may have read the balance before. */
@@ -178,7 +180,8 @@ export class Play {
       const command = commands[person.name];
       const words = command && typed(person, command, this.datasets);
       if (words === undefined) continue;
-      if (command?.kind === "search" || command?.kind === "refresh") person.ask(words, this.datasets.version);
+      if (command?.kind !== "again") person.ask(words, this.datasets.version);
+      if (isFirst && fullDiskAt !== null) this.mishaps++;
       await this.start(person, words, isFirst ? fullDiskAt : null);
       isFirst = false;
     }
@@ -188,6 +191,7 @@ export class Play {
       const isPaid = scheduler.waiting.some(({ detail }) => detail.startsWith(PAID));
       const due = armed.filter((mishap) => mishap.at <= decision && (isPaid || !mishap.paid));
       const struck = await this.#strike(due);
+      if (struck !== undefined) this.mishaps++;
       if (struck !== undefined) armed.splice(armed.indexOf(struck), 1);
       else await this.#next(mixed ? Math.floor(turns() * 6) : 0);
       await this.checks.quick();
@@ -265,6 +269,8 @@ export class Play {
       `${person.name}: headcount ${typed.argv.join(" ")}${fullDiskAt === null ? "" : ` (disk full at ${fullDiskAt})`}`,
     );
     scheduler.moving = person.name;
+    // No two commands begin within a millisecond.
+    scheduler.time += 1;
     person.line.turn();
     const { line, key, dir } = person;
     const test: TestContext = testContext({
@@ -284,7 +290,7 @@ export class Play {
         ...(fullDiskAt === null ? {} : { HEADCOUNT_FAILPOINT: `${fullDiskAt}:ENOSPC` }),
       },
     });
-    const before = person.before(typed);
+    const before = person.before(this.mishaps - (fullDiskAt === null ? 0 : 1), this.datasets.version);
     const running = { test, typed, before };
     person.running = running;
     await scheduler.move(() => {

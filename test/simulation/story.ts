@@ -9,14 +9,27 @@ export type Owned = "new-only" | "with-owned" | null;
 export type Command =
   | {
       readonly kind: "search";
-      /** A department of the world, by falling size. */
-      readonly segment: number;
+      /** A department of the world, by falling size; null: the one of the search before. */
+      readonly segment: number | null;
       readonly perPage: number;
       /** null: as many pages in flight as where nothing is said. */
       readonly concurrency: number | null;
       readonly cap: number | null;
       readonly limit: number | null;
       readonly owned: Owned;
+      readonly again: boolean;
+      readonly requireComplete: boolean;
+    }
+  | { readonly kind: "sample"; readonly segment: number; readonly rows: number; readonly cap: number | null }
+  | {
+      readonly kind: "employees";
+      /** Companies of the world; none: those of the order before, and one more. */
+      readonly companies: readonly number[];
+      readonly more: number;
+      readonly perPage: number;
+      readonly cap: number | null;
+      readonly limit: number | null;
+      readonly again: boolean;
     }
   | {
       readonly kind: "refresh";
@@ -29,7 +42,13 @@ export type Command =
   | { readonly kind: "count"; readonly segment: number }
   /** The last search that did not end well, as it was typed. */
   | { readonly kind: "again" }
-  | { readonly kind: "resume" }
+  /** `nth` of the runs that there are, the newest first; null: whichever is unfinished. */
+  | {
+      readonly kind: "resume";
+      readonly nth: number | null;
+      readonly cap: number | null;
+      readonly limit: number | null;
+    }
   | { readonly kind: "suppress" | "forget"; readonly nth: number };
 
 /** What happens while commands run. Armed at a decision of the scheduler, it strikes where it fits next. */
@@ -70,33 +89,64 @@ export interface Story {
 }
 
 const SEGMENTS = 6;
+export const COMPANIES = 8;
 const segment = fc.nat(SEGMENTS - 1);
+const bound = fc.oneof(fc.constant(null), fc.integer({ min: 1, max: 60 }));
+const perPage = fc.constantFrom(25, 10, 7, 4, 3);
 const search: fc.Arbitrary<Command> = fc.record({
   kind: fc.constant("search" as const),
-  segment,
-  perPage: fc.constantFrom(25, 10, 7, 4, 3),
+  segment: fc.oneof(segment, fc.constant(null), fc.constant(null)),
+  perPage,
   concurrency: fc.constantFrom(1, 1, 3, null),
-  cap: fc.oneof(fc.constant(null), fc.integer({ min: 1, max: 60 })),
-  limit: fc.oneof(fc.constant(null), fc.integer({ min: 1, max: 60 })),
-  owned: fc.constantFrom(null, null, null, "new-only" as const, "with-owned" as const),
+  cap: bound,
+  limit: bound,
+  owned: fc.constantFrom(null, null, null, null, null, "new-only" as const, "with-owned" as const),
+  again: fc.constantFrom(false, false, false, false, true),
+  requireComplete: fc.constantFrom(false, false, false, false, true),
+});
+const sample: fc.Arbitrary<Command> = fc.record({
+  kind: fc.constant("sample" as const),
+  segment: fc.nat(1),
+  rows: fc.integer({ min: 1, max: 20 }),
+  cap: fc.oneof(fc.constant(null), fc.constant(null), fc.integer({ min: 1, max: 20 })),
+});
+const company = fc.nat(COMPANIES - 1);
+const employees: fc.Arbitrary<Command> = fc.record({
+  kind: fc.constant("employees" as const),
+  companies: fc.array(company, { maxLength: 2, size: "max" }),
+  more: company,
+  perPage,
+  cap: bound,
+  limit: bound,
+  again: fc.constantFrom(false, false, false, true),
 });
 const refresh: fc.Arbitrary<Command> = fc.record({
   kind: fc.constant("refresh" as const),
   nth: fc.nat(5),
-  cap: fc.oneof(fc.constant(null), fc.integer({ min: 1, max: 60 })),
+  cap: bound,
   again: fc.constantFrom(false, false, true),
   verify: fc.constantFrom(null, null, "title"),
   buyChanged: fc.boolean(),
 });
 const command: fc.Arbitrary<Command> = fc.oneof(
-  { weight: 6, arbitrary: search },
+  { weight: 9, arbitrary: search },
+  { weight: 2, arbitrary: sample },
+  { weight: 3, arbitrary: employees },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("count" as const), segment }) },
   { weight: 3, arbitrary: refresh },
   { weight: 4, arbitrary: fc.constant({ kind: "again" as const }) },
-  { weight: 2, arbitrary: fc.constant({ kind: "resume" as const }) },
   {
-    weight: 1,
-    arbitrary: fc.record({ kind: fc.constantFrom("suppress" as const, "forget" as const), nth: fc.nat(40) }),
+    weight: 5,
+    arbitrary: fc.record({
+      kind: fc.constant("resume" as const),
+      nth: fc.constantFrom(null, null, 0, 0, 0, 1, 2),
+      cap: bound,
+      limit: bound,
+    }),
+  },
+  {
+    weight: 5,
+    arbitrary: fc.record({ kind: fc.constantFrom("suppress" as const, "forget" as const), nth: fc.nat(400) }),
   },
 );
 const mishap: fc.Arbitrary<Mishap> = fc.record({
@@ -108,7 +158,7 @@ const mishap: fc.Arbitrary<Mishap> = fc.record({
 const run: fc.Arbitrary<Step> = fc.record({
   kind: fc.constant("run" as const),
   commands: fc.record({ ada: command, bob: command, cy: command }, { requiredKeys: ["ada"] }),
-  mishaps: fc.array(mishap, { maxLength: 6, size: "max" }),
+  mishaps: fc.oneof(fc.constant([]), fc.array(mishap, { maxLength: 6, size: "max" })),
   mixed: fc.boolean(),
   fullDiskAt: fc
     .option(fc.integer({ min: 1, max: 80 }), { freq: 1 })
@@ -144,5 +194,5 @@ export const story: fc.Arbitrary<Story> = fc.record({
   shared: fc.boolean(),
   credits: fc.constantFrom(2_000, 2_000, 150, 60),
   random: fc.nat(1_000_000),
-  steps: fc.array(step, { minLength: 1, maxLength: 6, size: "max" }),
+  steps: fc.array(step, { minLength: 1, maxLength: 8, size: "max" }),
 });

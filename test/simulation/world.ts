@@ -1,13 +1,15 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { World } from "../../bench/world.mjs";
+import { World, type WorldPerson } from "../../bench/world.mjs";
 import { importDataset } from "../../src/dataset/build/import.ts";
 import { ReloadingEngine } from "../../src/dataset/embedded/reloading-engine.ts";
 import { readPointer } from "../../src/dataset/layout.ts";
 import { rollBack } from "../../src/dataset/versions.ts";
+import type { Person } from "../../src/shared/contract/records.ts";
 import { SMALL, sleep, tempFolder } from "../support/dataset.ts";
 import { NOBODY } from "./service.ts";
+import { COMPANIES } from "./story.ts";
 
 const PEOPLE = 220;
 export const START = Date.UTC(2026, 3, 1, 8);
@@ -18,7 +20,7 @@ export class Datasets {
   /** Names of the largest departments in the first week. */
   readonly segments: readonly string[];
   readonly #folder: string;
-  /** By version, by department: ids. */
+  /** By version, by department or company: ids, in the order in which they are sold. */
   readonly #members: ReadonlyMap<string, ReadonlyMap<string, ReadonlySet<string>>>;
   readonly #first: string;
   readonly #clock: { time: number };
@@ -35,15 +37,15 @@ export class Datasets {
     this.#members = parts.members;
     this.#first = parts.first;
     this.#clock = parts.clock;
-    const departments = [...(parts.members.get(parts.first) ?? [])].sort((a, b) => b[1].size - a[1].size);
-    this.segments = departments.map(([name]) => name).slice(0, 6);
+    const groups = [...(parts.members.get(parts.first) ?? [])].sort((a, b) => b[1].size - a[1].size);
+    this.segments = groups.flatMap(([name]) => (COMPANY.test(name) ? [] : [name])).slice(0, 6);
   }
 
   static async make(): Promise<Datasets> {
     const folder = await tempFolder("headcount-simulation-");
     const datasetDir = join(folder, "dataset");
     const world = new World(PEOPLE, { seed: 5 });
-    const members = new Map<string, Map<string, Set<string>>>();
+    const members = new Map<string, ReadonlyMap<string, ReadonlySet<string>>>();
     let first = "";
     for (const week of [0, 1]) {
       if (week === 1) {
@@ -52,18 +54,13 @@ export class Datasets {
         for (let born = 0; born < 10; born++) world.add();
       }
       const people = [...world.people.values()];
-      await writeFile(join(folder, "people.ndjson"), people.map((person) => `${JSON.stringify(person)}\n`).join(""));
+      await writeFile(join(folder, "people.ndjson"), people.map((person) => `${lineOf(person)}\n`).join(""));
       await importDataset(
         { people: ["people.ndjson"], companies: [], cwd: folder, rejects: join(folder, "rejects.ndjson") },
         { datasetDir, now: () => START - 1_000_000 + week * 1_000, sleep, resources: SMALL },
       );
       const version = (await readPointer(datasetDir))?.version ?? "";
-      const byDepartment = new Map<string, Set<string>>();
-      for (const { department, id } of people) {
-        if (department === null || department === undefined) continue;
-        byDepartment.set(department, (byDepartment.get(department) ?? new Set()).add(id));
-      }
-      members.set(version, byDepartment);
+      members.set(version, await groupsOf(datasetDir));
       first ||= version;
     }
     const clock = { time: 0 };
@@ -75,8 +72,9 @@ export class Datasets {
     return this.engine.info().version;
   }
 
-  members(version: string, department: string): ReadonlySet<string> {
-    return this.#members.get(version)?.get(department) ?? new Set();
+  /** Of a department, or of companies. */
+  members(version: string, groups: readonly string[]): ReadonlySet<string> {
+    return new Set(groups.flatMap((name) => [...(this.#members.get(version)?.get(name) ?? [])]));
   }
 
   /** The other version is served from now on. */
@@ -89,6 +87,29 @@ export class Datasets {
   async rewind(): Promise<void> {
     if (this.version !== this.#first) await this.reload();
   }
+}
+
+const COMPANY = /^c\d$/;
+
+/** Whoever changes jobs changes companies, too. */
+function lineOf(person: WorldPerson): string {
+  const company = `c${(Number(person.id.slice(1)) + (person.department?.length ?? 0)) % COMPANIES}`;
+  const address = `network.example/company/${company}`;
+  return JSON.stringify({ ...person, company_name: company, company_network_url: address });
+}
+
+async function groupsOf(datasetDir: string): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
+  const engine = await ReloadingEngine.open(datasetDir, { now: () => 0 });
+  const { records } = await engine.people({ exact: {}, prefix: {}, range: {} }, { offset: 0, limit: 2 * PEOPLE });
+  await engine.close();
+  const groups = new Map<string, Set<string>>();
+  for (const record of records) {
+    const { company_name: company, department, id } = JSON.parse(record.toString("utf8")) as Person;
+    for (const name of [company, department]) {
+      if (name) groups.set(name, (groups.get(name) ?? new Set()).add(id));
+    }
+  }
+  return groups;
 }
 
 /** After a kill: the locks that it leaves are those of a process that is gone. */

@@ -103,12 +103,12 @@ export class Buyer {
   async buy(): Promise<BuyResult> {
     const flight = this.#flight;
     const settlement = this.#settlement;
-    const { interrupted, run, now } = this.#options;
+    const { interrupted, run } = this.#options;
     const onInterrupt = (): void => this.#interrupt();
     if (interrupted.aborted) onInterrupt();
     interrupted.addEventListener("abort", onInterrupt, { once: true });
     try {
-      await restore(run.state, { flight, budget: this.#budget, remaining: this.#remaining, settlement }, now());
+      await restore(run.state, { flight, budget: this.#budget, remaining: this.#remaining, settlement }, this.#options);
       await this.#buffer.commitKept();
       this.#isLive = true;
       for (const [unit, page] of this.#buffer.heldUp()) this.#repeats.see(unit, page);
@@ -354,8 +354,8 @@ export class Buyer {
   }
 }
 
-/** Rebuilds what is bought, asked for and left from the journal of earlier sessions. @param now epoch milliseconds */
-async function restore(state: RunState, parts: AttemptParts, now: number): Promise<void> {
+/** Rebuilds what is bought, asked for and left from the journal of earlier sessions. */
+async function restore(state: RunState, parts: AttemptParts, { now, maxRows = Infinity }: BuyerOptions) {
   const { flight, budget, remaining, settlement } = parts;
   for (const unit of [...state.units.values()].sort(byPosition)) {
     if ((unit.voided && unit.settled === undefined) || remaining.isHole(unit)) continue;
@@ -365,17 +365,17 @@ async function restore(state: RunState, parts: AttemptParts, now: number): Promi
     if (unit.settled !== undefined) settlement.restore(unit, unit.settled);
   }
   const lost = lostCharges(state, budget.balance);
-  // An intent without an end: it may have been charged, or it was never sent.
   for (const { unit, charge, isSeen } of lost) {
     const { owned, target } = unit.intent;
     if (owned === true) {
       await settlement.giveUp(unit, "the reply of another run was not written", target !== BESIDE);
       continue;
     }
-    const tooOld = hasOutlivedKey(unit, now);
-    const isPromised = settlement.honoursKeys && !tooOld;
+    const tooOld = hasOutlivedKey(unit, now());
+    const isPromised = settlement.honoursKeys && !tooOld && state.rows < maxRows;
     if (charge > 0n && !isPromised) {
-      const why = tooOld ? OUTLIVED : "the service is not known to honour keys";
+      const kept = settlement.honoursKeys ? "no more rows are wanted" : "the service is not known to honour keys";
+      const why = tooOld ? OUTLIVED : kept;
       await settlement.bookUncertain(unit, charge, `the process ended before the reply came; ${why}`);
     }
     // What is gone since, its reply explains; where that is charged again, others spent it or the key was forgotten.

@@ -208,7 +208,7 @@ async function stocksOf(
     piecesOf(plan).some((key) => ours.has(key));
   const best = new Map<number, Stock>();
   for await (const run of runsOf(store, identity, isSame)) {
-    if (!isBought(run) || fits?.(run) === false) continue;
+    if (run.state.ended?.how === "stale" || !isBought(run) || fits?.(run) === false) continue;
     for (const [at, stock] of stocksIn(run, target, ours, had)) {
       if (stock.rows > (best.get(at)?.rows ?? 0)) best.set(at, stock);
     }
@@ -237,7 +237,7 @@ function stocksIn(run: RunReader, target: Target, ours: ReadonlyMap<string, numb
     const [there, before] = [had?.get(place) ?? 0, stocks.get(at)?.rows ?? 0];
     const more = Math.max(0, (settled?.rows ?? 0) - Math.max(0, there - intent.offset));
     const placeOf = (own: number) => (isStaff && placed(own) !== at ? undefined : placed(own));
-    stocks.set(at, { run, rows: Math.min(before + more, isStaff ? most - there : most), placeOf });
+    stocks.set(at, { run, rows: Math.min(before + more, most - there), placeOf });
   }
   return stocks;
 }
@@ -249,7 +249,7 @@ export async function isBoughtElsewhere({ id, dataset_version: version, matches,
   return rowsIn(stocks) >= matches;
 }
 
-/** Finished, or all of it paid for and only the output failed. */
+/** Finished, or all of it paid for and only the output failed. A stale one may have pages of two datasets. */
 const isBought = ({ plan, state }: RunReader): boolean =>
   state.done !== undefined ||
   (pendingUnits(state).length === 0 && (state.session?.rows ?? plan.matches) === state.rows);

@@ -25,25 +25,23 @@ const PAID_CALLS = {
 const MAX_COUNTS = 100;
 
 export async function offerOf(target: Target, account: AccountView, deps: ExportDeps): Promise<Offer> {
+  const offer = await countsOf(target, deps);
+  return { ...offer, datasetVersion: offer.datasetVersion ?? account.datasetVersion ?? null };
+}
+
+type Counts = Omit<Offer, "datasetVersion"> & { readonly datasetVersion?: string | undefined };
+
+async function countsOf(target: Target, deps: ExportDeps): Promise<Counts> {
   const { seller, interrupted } = deps;
-  if (target.kind !== "search") {
-    return { ...(await countCompanies(target, deps)), datasetVersion: account.datasetVersion ?? null };
-  }
-  if (target.staff !== undefined) return await countStaff(target, account, deps);
-  if (isSet(target)) {
-    const offer = await joinedOffer(target, deps);
-    return { ...offer, datasetVersion: offer.datasetVersion ?? account.datasetVersion ?? null };
-  }
+  if (target.kind !== "search") return await countCompanies(target, deps);
+  if (target.staff !== undefined) return await countStaff(target, deps);
+  if (isSet(target)) return await joinedOffer(target, deps);
   const view = await seller.client.count(target.filters, interrupted).catch((error) => notCounted(error, deps, target));
-  return { matches: view?.count ?? null, datasetVersion: view?.meta.datasetVersion ?? account.datasetVersion ?? null };
+  return { matches: view?.count ?? null, datasetVersion: view?.meta.datasetVersion };
 }
 
 /** People of each company, title by title until as many are there as are wanted of it. */
-async function countStaff(
-  { staff, union = [], owned }: SearchTarget,
-  account: AccountView,
-  deps: ExportDeps,
-): Promise<Offer> {
+async function countStaff({ staff, union = [], owned }: SearchTarget, deps: ExportDeps): Promise<Counts> {
   const most = staff?.most ?? Number.POSITIVE_INFINITY;
   const byPart = new Map<Filters, number>();
   const people = new Map<unknown, number>();
@@ -67,7 +65,7 @@ async function countStaff(
     deps.onNotice(
       `${grouped(people.size)} of ${counted(companies, "company", "companies")} ${have} somebody who matches`,
     );
-  return { matches, parts, counts, datasetVersion: [...versions][0] ?? account.datasetVersion ?? null };
+  return { matches, parts, counts, datasetVersion: [...versions][0] };
 }
 
 /** Segments that differ by their company alone, together. */
@@ -93,7 +91,7 @@ async function countEach(rung: readonly Filters[], { seller: { client }, interru
   return parts;
 }
 
-async function countCompanies(target: Exclude<Target, { kind: "search" }>, deps: ExportDeps) {
+async function countCompanies(target: Exclude<Target, { kind: "search" }>, deps: ExportDeps): Promise<Counts> {
   const { companies } = target;
   if (target.kind === "enrich") return { matches: companies.length };
   const segments = companies.map(({ value }) => ({ company_network_url: value }));
@@ -102,7 +100,9 @@ async function countCompanies(target: Exclude<Target, { kind: "search" }>, deps:
   if (parts === undefined) return { matches: target.perCompany === null ? null : target.perCompany * companies.length };
   const counts = parts.map(({ count }) => count);
   const matches = counts.reduce((sum, count) => sum + peopleAt(count, target), 0);
-  return { matches, uncounted: counts.filter((count) => count === 0).length, counts };
+  const [datasetVersion, ...others] = new Set(parts.map(({ version }) => version));
+  if (others.length > 0) throw movedBetween();
+  return { matches, uncounted: counts.filter((count) => count === 0).length, counts, datasetVersion };
 }
 
 function notCounted(error: unknown, { onNotice }: ExportDeps, search?: SearchTarget): undefined {

@@ -152,17 +152,17 @@ export async function survey(base: Inquiry, open: string | undefined): Promise<S
   const priced = rows === held ? anew : pricedWith(rows, isCapped ? ZERO : options.maxCredits);
   // What is owned whole is written whole, whatever an earlier run holds of it under its cap.
   const isOwned = isCapped && share?.exact === true && newPeopleIn(share) === 0;
+  const isFewer = isWhole ? isOwned : mostRows(share) <= (anew.rowsUncapped ?? anew.rows) - rows;
   // Under a cap that does not pay for all new people the first rows are bought, as the segment has them.
-  const parted = isAnew && (!isWhole || isOwned) ? newPeopleApart(base, share) : undefined;
+  const parted = isAnew && isFewer ? newPeopleApart(base, share) : undefined;
   const { inquiry, quote: best } = parted ?? { inquiry: base, quote: priced };
   // Whoever that run brought is among those who are owned.
   const reuse = parted === undefined ? earlier : undefined;
-  const isNew = isNarrowed(inquiry.target);
   const quote: Quote = {
     ...best,
     overlap: offer.overlap ?? 0,
     apart: rowsApart(inquiry.target, share, Math.max(best.kept, earlier?.stock ?? 0)),
-    share: isNew || share === undefined ? share : { ...share, divide: undefined },
+    share: isNarrowed(inquiry.target) || share === undefined ? share : { ...share, divide: undefined },
     reuse,
     datasetVersion,
   };

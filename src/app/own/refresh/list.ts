@@ -136,7 +136,7 @@ async function ofFile(word: string, path: string, work: Work): Promise<Followed>
   const { segment } = work.order;
   if (segment === undefined || isUnfiltered(segment.canonical)) {
     throw usageError(
-      `no run wrote ${word}, so nobody knows which segment it is a list of`,
+      `no finished run wrote ${word}, so nobody knows which segment it is a list of`,
       `give its filters beside it: headcount refresh ${word} --department Sales`,
       "no_segment",
     );
