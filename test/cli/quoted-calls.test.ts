@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { seeded, user } from "../support/export.ts";
+import { readCsv, seeded, user } from "../support/export.ts";
 import { long } from "../support/long.ts";
 import { Crowd, type Human, type PeopleOptions, startPeopleService } from "../support/people-service.ts";
 import { startTestService, type TestService } from "../support/service.ts";
@@ -70,6 +70,27 @@ test("where nobody is new, nobody is looked for: the calls that are allowed need
     "n.csv",
   ]);
   expect(ran.code, ran.stderr).toBe(0);
+});
+
+test("of several companies, nobody owned of whom is bought again, each is told as it is done, and what was counted so far", async () => {
+  const me = user(service.url, service.key);
+  expect((await me.run(["search", "--department", "Sales", "--yes", "-o", "sales.csv"])).code).toBe(0);
+  const people = new Map<string, number>();
+  for (const { company_network_url: at = "" } of readCsv(me.read("sales.csv")))
+    if (at !== "") people.set(at, (people.get(at) ?? 0) + 1);
+  const companies = [...people].sort(([, a], [, b]) => b - a).slice(3, 7);
+  const own = user(service.url, service.key);
+  const argv = ["employees", ...companies.map(([at]) => at), "--department", "Sales", "--max-credits", "500"];
+  expect((await own.run([...argv, "--per-company", "1", "-o", "own.csv"])).code).toBe(0);
+  const before = counts;
+  const quote = JSON.parse((await own.run([...argv, "--new-only", "--dry-run", "--json"])).stdout);
+  expectNear(quote.owned_calls, counts - before);
+  const looked = counts;
+  const ran = await own.run([...argv, "--new-only", "-o", "new.csv"]);
+  expectNear(quote.new_only.calls, counts - looked);
+  const told = [...ran.stderr.matchAll(/about (\d+) free counts\n.* found by (\d+) free counts/g)];
+  expect(told.length).toBeGreaterThan(0);
+  for (const [, about, done] of told) expectNear(Number(about), Number(done));
 });
 
 describe("free counts that a quote of refresh tells are those that are made", () => {

@@ -97,15 +97,16 @@ export class OwnedSegment implements Ownership {
   /** Of each company, and title, its new people alone: nobody who is owned is bought with them. */
   async #lookAtEach(parts: readonly Filters[], counts: readonly number[], most: number | null): Promise<OwnedShare> {
     const fresh: { readonly filters: Filters; readonly count: number; readonly share: OwnedShare | undefined }[] = [];
-    let calls = 0;
+    let [made, calls] = [0, 0];
     for (const [index, filters] of parts.entries()) {
-      const maxCalls = this.#bounds.maxCalls - calls;
+      const maxCalls = this.#bounds.maxCalls - made - calls;
       const part = new OwnedSegment({ filters }, { ...this.#bounds, maxCalls }, this.#people, this.#deps);
       // Bought beside each other, as filters of one run.
       part.#how = { byFilters: true };
       const total = counts[index] ?? 0;
       const share = part.#matching().length === 0 ? undefined : await part.look(total, true);
-      calls += share === undefined ? 0 : share.calls + (share.estimate?.calls ?? 0);
+      made += share?.calls ?? 0;
+      calls += share?.estimate?.calls ?? 0;
       fresh.push({ filters, count: total - (share?.owned ?? 0), share });
     }
     const rest = fresh.map(({ count }) => count);
@@ -114,7 +115,7 @@ export class OwnedSegment implements Ownership {
     const total = rowsOf(counts);
     const owned = total - rowsOf(rest);
     return {
-      ...{ total, owned, exact: true, calls, durationMs: countingTime(calls, this.#people.account, this.#deps) },
+      ...{ total, owned, exact: true, calls: made, durationMs: countingTime(calls, this.#people.account, this.#deps) },
       estimate: { callsPerCredit: this.#perCredit, calls, rows, parts: 1 },
       divide: async () => {
         const parts: NewParts[] = [];

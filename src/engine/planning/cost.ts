@@ -8,6 +8,8 @@ import { type Cost, type Counts, type SegmentMember, UnsoundCountsError } from "
 export interface Look extends Likeness, Pick<Presence, "segment" | "total" | "others" | "chunks" | "calls" | "sketch"> {
   readonly members: readonly SegmentMember[];
   readonly listSize: number;
+  /** Whether nobody who is owned is bought with the new ones, whatever that takes. */
+  readonly alone?: boolean;
 }
 
 /** The most rows for each new person, by the free calls that saving a credit may take. */
@@ -20,12 +22,12 @@ const KINDS: readonly { readonly from: number; readonly rows: number }[] = [
 const SPARE = 2;
 
 export async function costOf(look: Look, callsPerCredit: number): Promise<Cost> {
-  const { total, others, sketch, alike } = look;
+  const { total, others, sketch, alike, alone = false } = look;
   // One sketch more proves it.
   if (sketch !== undefined) return { callsPerCredit, calls: 1, rows: callsPerCredit === 0 ? total : others, parts: 1 };
   const kind = KINDS.find(({ from }) => callsPerCredit >= from);
   const each = Math.max(kind?.rows ?? Number.POSITIVE_INFINITY, 1.1 + alike);
-  const rows = Math.min(total, Math.ceil(others * each) + SPARE);
+  const rows = alone ? others : Math.min(total, Math.ceil(others * each) + SPARE);
   const certain = proofOf(look);
   if (others === 0) return { callsPerCredit: 0, calls: halvingOf(look) + certain, rows: 0, parts: 0 };
   if (kind === undefined || rows === total) {
