@@ -19,6 +19,8 @@ export interface Ended {
   /** What was written; of a table there is no digest, but how many rows are new in it. */
   readonly written?: { readonly sha256: string | null; readonly added: number | null } | null;
   readonly receipt?: RunOutcome["receipt"];
+  /** What went wrong after all was written. */
+  readonly failure?: CliError | undefined;
 }
 
 interface Telling {
@@ -41,6 +43,7 @@ export async function tellOutcome({ job, rowsBefore, isMine }: Telling, context:
       await enterOwn("log", log, context);
     }
     ended = await work();
+    failure = ended.failure;
   } catch (error) {
     failure = failureOf(error);
   }
