@@ -84,9 +84,7 @@ async function openTarget(context: Context, connecting: Connecting, notice: (tex
   }
   const target = await resolveTarget(connecting, context);
   if (target.movedFrom !== undefined) {
-    notice(
-      `notice: the key stored for ${target.movedFrom} is sent to ${target.baseUrl}, as --base-url or HEADCOUNT_BASE_URL says`,
-    );
+    notice(`notice: the key stored for ${target.movedFrom} is sent to ${target.baseUrl}, the base URL given`);
   }
   return { ...target, serviceId: target.baseUrl };
 }

@@ -88,7 +88,7 @@ export function wholeNumber(flag: string, least: number, most: number): (text: s
     if (value !== undefined) return value;
     throw usageError(
       `${flag} takes a whole number from ${least} to ${most}, not "${echo(text)}"`,
-      `for example ${flag} ${Math.max(least, Math.min(most, 100))}`,
+      `for example ${flag}${/^\w[\w-]*$/.test(flag) ? "=" : " "}${Math.max(least, Math.min(most, 100))}`,
     );
   };
 }

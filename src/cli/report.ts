@@ -19,16 +19,9 @@ export function report(error: unknown, argv: readonly string[], context: Context
 
 /** The documented shape of an error under `--json`; absent values are null so that every key is always there. */
 function errorObject(error: CliError): Record<string, unknown> {
-  return {
-    code: error.code,
-    message: [error.message, ...error.details].join("\n"),
-    exit_code: error.exitCode,
-    status: error.status ?? null,
-    request_id: error.requestId ?? null,
-    hint: error.hint ?? null,
-    resumable: error.resumable,
-    next: error.next ?? null,
-  };
+  const { code, message, details, exitCode: exit_code, requestId: request_id = null } = error;
+  const { status = null, hint = null, resumable, next = null } = error;
+  return { code, message: [message, ...details].join("\n"), exit_code, status, request_id, hint, resumable, next };
 }
 
 function errorText(error: CliError): string {

@@ -347,7 +347,7 @@ describe("the budget", () => {
     );
     const some = await u.run(["jobs", "run", "fresh", ...own("100/month"), "--json"]);
     expect(some.code, some.stderr).toBe(0);
-    const text = 'stopped at "max_credits"; the same with another "output" buys the next ones: these are owned by then';
+    const text = 'stopped at "max_credits"; the same buys the next ones: these are owned by then';
     expect(some.stderr).toContain(JSON.stringify(text).slice(1, -1));
     const before = await charged(service, CREDITS);
     const strict = await u.run(["jobs", "run", "all", ...own("60/month")]);

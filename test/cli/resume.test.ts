@@ -200,7 +200,7 @@ test("a damaged journal and a damaged page are said plainly, and nothing is boug
   const badPage = await u.run(["resume", id, "--max-credits", "100", "--yes"]);
   expect({ code: badPage.code, files: visibleFiles(u) }).toEqual({ code: 5, files: [] });
   expect(badPage.stderr).toContain("page 2 in");
-  expect(badPage.stderr).toContain("journal.ndjson is damaged: its paid rows cannot be read");
+  expect(badPage.stderr).toContain("journal.ndjson is damaged: its 20 paid rows cannot be read");
   writeFileSync(journal, good.replace('"rows":20', '"rows":21'));
   const badJournal = await u.run(["resume", id, "--max-credits", "100", "--yes"]);
   expect(badJournal.code).toBe(5);

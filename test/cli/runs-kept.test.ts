@@ -111,10 +111,20 @@ describe("what was paid can still be read when the disk changed some of it", () 
     const salvaged = await ids("--force");
     expect({ code: salvaged.code, rows: salvaged.ids.length }).toEqual({ code: 0, rows: left });
     expect(salvaged.stderr).toMatch(/^warning: (page 1 in )?\S+journal\.ndjson is damaged/);
+    expect(salvaged.stderr).toMatch(/its 20 paid rows cannot be read|; paid rows missing: not known\n/);
     expect(whole.filter((id) => !salvaged.ids.includes(id)).length).toBe(missing);
     // Nothing goes on with such a run, and nothing of it is changed.
     expect(await u.run([...SEARCH, "--max-credits", "80"])).toMatchObject({ code: 5 });
     expect((await ids("--force")).ids).toEqual(salvaged.ids);
+  });
+
+  test("of a finished run the last line tells how many rows went with a line that is damaged", async () => {
+    await u.run(["resume", "last", "--max-credits", "900"]);
+    const whole = (await ids()).ids;
+    flip('"t":"settled","n":2');
+    const salvaged = await ids("--force");
+    expect([salvaged.code, salvaged.ids.length]).toEqual([0, whole.length - 20]);
+    expect(salvaged.stderr).toMatch(/is damaged at line \d+: its checksum does not match; paid rows missing: 20\n/);
   });
 });
 

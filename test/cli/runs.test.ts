@@ -278,7 +278,7 @@ describe("runs export", () => {
     const { code, stdout, stderr } = await run("export", id, "-o", "out.ndjson");
     expect({ code, stdout }).toEqual({ code: 5, stdout: "" });
     expect(stderr).toContain("page 2 in");
-    expect(stderr).toContain("journal.ndjson is damaged: its paid rows cannot be read");
+    expect(stderr).toContain("journal.ndjson is damaged: its 2 paid rows cannot be read");
     expect(existsSync(path("out.ndjson"))).toBe(false);
     expect(readdirSync(context.cwd).filter((name) => name.includes("out"))).toEqual([]);
   });

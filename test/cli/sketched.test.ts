@@ -174,7 +174,7 @@ describe("a job with hand_to", () => {
     const { crowd, people, engine, service } = await bought(400);
     const me = user(service.url, service.key);
     writeFileSync(me.file("jobs.json"), JSON.stringify({ jobs: { sales: { ...job, hand_to } } }));
-    const run = () => me.run(["jobs", "run", "sales", "--file", "jobs.json"]);
+    const run = (...more: readonly string[]) => me.run(["jobs", "run", "sales", "--file", "jobs.json", ...more]);
     return { crowd, people, engine, service, me, run };
   }
 
@@ -201,11 +201,17 @@ describe("a job with hand_to", () => {
 
   test("that fails says so, ends with 1, and is not run again for the same people", async () => {
     const { me, run } = await following("cat >> moves.ndjson; exit 3");
-    const first = await run();
+    const first = await run("--json");
     expect(first).toMatchObject({ code: 1, stderr: expect.stringContaining("what it is handed to ended with 3") });
     const once = moves(me).length;
+    const status = async (): Promise<Record<string, unknown>> =>
+      JSON.parse((await me.run(["jobs", "status", "--file", "jobs.json", "--json"])).stdout).jobs[0];
+    expect(await status()).toMatchObject({ status: "failed", exit_code: 1, rows: once, rows_before: null });
+    const [line] = JSON.parse(first.stdout) as Record<string, unknown>[];
+    expect(line).toMatchObject({ changed: true, receipt: { added: once }, error: { code: "not_handed_on" } });
     expect(await run()).toMatchObject({ code: 0 });
     expect(moves(me).length).toBe(once);
+    expect(await status()).toMatchObject({ status: "done", rows: once, rows_before: once });
   });
 
   long(

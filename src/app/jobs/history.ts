@@ -65,8 +65,9 @@ export async function historyOf(context: Context, key: string) {
   const process = existsSync(lock) && (await isLocked(lock)) ? ("running" as const) : ("killed" as const);
   return {
     last: outcomes.at(-1),
-    /** The last that wrote its file. */
     done: outcomes.findLast(({ status }) => status === "done"),
+    /** The last that wrote its file, whatever failed then. */
+    wrote: outcomes.findLast(({ rows }) => rows !== null),
     /** `running`: a living process holds it. `killed`: the one that held it is gone and told nothing. */
     now: existsSync(lock) ? process : undefined,
   };

@@ -19,6 +19,8 @@ export interface Ended {
   /** What was written; of a table there is no digest, but how many rows are new in it. */
   readonly written?: { readonly sha256: string | null; readonly added: number | null } | null;
   readonly receipt?: RunOutcome["receipt"];
+  /** What went wrong after all was written. */
+  readonly failure?: CliError | undefined;
 }
 
 interface Telling {
@@ -41,6 +43,7 @@ export async function tellOutcome({ job, rowsBefore, isMine }: Telling, context:
       await enterOwn("log", log, context);
     }
     ended = await work();
+    failure = ended.failure;
   } catch (error) {
     failure = failureOf(error);
   }
@@ -59,20 +62,16 @@ export async function tellOutcome({ job, rowsBefore, isMine }: Telling, context:
     credits: creditsToNumber(mine.credits),
     output: output ?? null,
     run: ended.run ?? mine.run ?? null,
-    error:
-      failure === undefined
-        ? null
-        : {
-            code: failure.code,
-            message: [failure.message, ...failure.details].join("; "),
-            hint: failure.hint ?? null,
-            resumable: failure.resumable,
-            next: failure.next ?? null,
-          },
+    error: failure === undefined ? null : errorOf(failure),
     receipt,
   };
   await tell(outcome, job, context);
   return { outcome, failure };
+}
+
+function errorOf(failure: CliError): RunOutcome["error"] {
+  const { code, message, details, hint = null, resumable, next = null } = failure;
+  return { code, message: [message, ...details].join("; "), hint, resumable, next };
 }
 
 /** A table does not tell what it held before: new rows are a change of it. */

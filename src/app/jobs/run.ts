@@ -34,7 +34,7 @@ export interface JobTerms extends Connecting {
 
 export type JobOutcome =
   | { readonly kind: "search"; readonly order: Order; readonly purchase: Awaited<ReturnType<typeof buy>> }
-  | { readonly kind: "refresh"; readonly receipt: RefreshReceipt };
+  | { readonly kind: "refresh"; readonly receipt: RefreshReceipt; readonly failure: CliError | undefined };
 
 export type Quoted =
   | { readonly kind: "search"; readonly order: Order; readonly quote: Awaited<ReturnType<typeof quote>>["quote"] }
@@ -74,7 +74,7 @@ export async function runJob(job: Job, file: JobsFile, terms: JobTerms, outside:
   let locked = false;
   const isMine = (run: RunSpend): Promise<boolean> => isOf(job, run, outside);
   const { outcome, failure } = await tellOutcome(
-    { job, rowsBefore: history.done?.rows ?? null, isMine },
+    { job, rowsBefore: history.wrote?.rows ?? null, isMine },
     outside,
     async () => {
       if (job.problem !== undefined) throw job.problem;
@@ -138,14 +138,17 @@ async function purchase(work: Work, session: Session): Promise<JobOutcome> {
     const { terms, ...order } = await refreshOrder(work);
     const { lists } = work.terms;
     const command = job.values.hand_to;
-    const moved = command === undefined ? undefined : (lines: string) => handOn(lines, command, context);
+    let failure: CliError | undefined;
+    const moved = async (lines: string): Promise<void> => {
+      if (command !== undefined) failure = await handOn(lines, command, context);
+    };
     const receipt = await underBudget(work, session, (budgetLeft) =>
       lists.refresh({ ...order, output: order.output ?? "", terms: { ...terms, budgetLeft } }, session, context, {
         ...events,
         moved,
       }),
     );
-    return { kind: "refresh", receipt };
+    return { kind: "refresh", receipt, failure };
   }
   const order = await searchOrder(work);
   const result = await underBudget(work, session, (budgetLeft) =>
@@ -154,11 +157,11 @@ async function purchase(work: Work, session: Session): Promise<JobOutcome> {
   return { kind: "search", order, purchase: result };
 }
 
-/** @throws CliError exit 1 where it fails: what moved is in the list's history by then, and not handed on again */
-async function handOn(lines: string, command: string, context: Context): Promise<void> {
+/** @returns how it failed (exit 1): what moved is in the list's history by then, and not handed on again */
+async function handOn(lines: string, command: string, context: Context): Promise<CliError | undefined> {
   const problem = await notified(command, lines, context, HAND_ON_MS);
-  if (problem === undefined) return;
-  throw failed.internal(
+  if (problem === undefined) return undefined;
+  return failed.internal(
     `the list is up to date, but what it is handed to ${problem}: ${harmlessLine(command, 80)}`,
     "who moved is in the files beside the list, and is not handed on again",
     "not_handed_on",
@@ -196,7 +199,7 @@ async function mayReplace({ job, context, history }: Work): Promise<boolean> {
   const isFile = output !== undefined && engineOf(output) === undefined;
   // Who names a file as the list means that file.
   if (!isFile || values.list !== undefined || !existsSync(output)) return false;
-  const mine = history.done?.output === output ? history.done : undefined;
+  const mine = history.wrote?.output === output ? history.wrote : undefined;
   // A refresh knows the lists that are kept of its segment, whoever kept them.
   if (mine === undefined && job.command === "refresh") return false;
   const { runs } = await readSpend(join(stateDir(context), "runs"), Date.parse(mine?.finished ?? ""));
@@ -216,6 +219,7 @@ const foreign = (output: string, run: RunSpend | undefined): CliError => {
 /** A refusal in the words of a job. */
 const inItsWords = (failure: CliError, { command }: Job): CliError =>
   failure.with({
+    message: inKeys(failure.message, command) || failure.message,
     hint: failure.code === "file_exists" ? WORD : inKeys(failure.hint ?? "", command) || undefined,
     details: failure.details.map((detail) => inKeys(detail, command)).filter(Boolean),
     resumable: failure.resumable,
@@ -277,6 +281,7 @@ function endedOf(outcome: JobOutcome): Ended {
     const { receipt } = outcome.purchase;
     return { rows: receipt.distinct, run: receipt.run, written: receipt.output, receipt };
   }
-  const { rows, sha256 } = outcome.receipt.files.list;
-  return { rows, run: outcome.receipt.runs[0], written: { sha256, added: null }, receipt: outcome.receipt };
+  const { receipt, failure } = outcome;
+  const { rows, sha256 } = receipt.files.list;
+  return { rows, run: receipt.runs[0], written: { sha256, added: null }, receipt, failure };
 }

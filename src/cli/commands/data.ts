@@ -64,12 +64,7 @@ async function set({ printer, context }: Desk<GlobalOptions>, settings: readonly
 async function show({ printer, context }: Desk<GlobalOptions>): Promise<void> {
   const rows = await holdingsHere(context);
   const policy = keptRuns(context) ?? null;
-  if (printer.json) {
-    return printer.document({
-      retention: { runs: policy },
-      kept: documentsOf(KEPT_COLUMNS, rows),
-    });
-  }
+  if (printer.json) return printer.document({ retention: { runs: policy }, kept: documentsOf(KEPT_COLUMNS, rows) });
   await printList(KEPT_COLUMNS, rows, printer, "nothing is kept yet");
   const runs = rows.find(({ what }) => what === "runs")?.items ?? 0;
   const said =
@@ -81,7 +76,7 @@ const KEPT_COLUMNS: readonly ColumnOf<Holding>[] = [
   { name: "what", value: ({ what }) => what, title: "what" },
   countColumn("items", ({ items }) => items),
   countColumn("people", ({ people }) => people),
-  countColumn("rows", ({ rows }) => rows),
+  { ...countColumn("rows", ({ rows }) => rows), title: "paid rows" },
   {
     name: "bytes",
     value: ({ bytes }) => bytes,

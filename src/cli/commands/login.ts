@@ -21,6 +21,7 @@ import { type Context, canPrompt } from "../../shared/context.ts";
 import { creditsText } from "../../shared/contract/money.ts";
 import { harmless, shellWord } from "../../shared/contract/text.ts";
 import { CliError, usageError } from "../../shared/errors.ts";
+import { sameCommand } from "../arguments/export-options.ts";
 import { type Command, type GlobalOptions, Option } from "../options.ts";
 import type { Documents } from "../schemas/all.ts";
 import { requestLog } from "../session.ts";
@@ -165,7 +166,7 @@ async function readKey(options: LoginOptions, context: Context): Promise<string>
     if (canPrompt(context)) return context.prompt("API key (not shown): ", { hidden: true });
     throw usageError(
       "the key cannot be asked for: this is no terminal",
-      "pipe it in: headcount login --key-stdin < FILE, or set HEADCOUNT_API_KEY instead of logging in",
+      `pipe it in: ${sameCommand(context, "--key-stdin")} < FILE, or set HEADCOUNT_API_KEY instead of logging in`,
       "cannot_prompt",
     );
   }

@@ -56,11 +56,11 @@ export function printSummary(bought: Bought, { order, flags, words = String }: P
   const rest = whole === undefined || whole <= answers ? undefined : whole - answers;
   const stopped = receipt.complete || receipt.received === 0 ? undefined : STOPPED_AT[receipt.bound];
   if (stopped !== undefined && (target.kind !== "enrich" || rest !== undefined)) {
-    const isThere = typeof receipt.output?.sha256 === "string" && order.overwrite !== true;
+    const isThere = typeof receipt.output?.sha256 === "string" && !order.overwrite && order.job === undefined;
     const isHeld = receipt.reused >= receipt.received;
     const goesOn =
       receipt.new_only !== null
-        ? "the same with another --output buys the next ones: these are owned by then"
+        ? `the same${isThere ? " with another --output" : ""} buys the next ones: these are owned by then`
         : isHeld && receipt.bound === "limit" && quote.apart === undefined
           ? `the same command with a higher ${stopped}${isThere ? " and --overwrite" : ""} goes on`
           : goingOn(bought, order, rest);

@@ -122,7 +122,7 @@ const kept = s.list(
     what: s.text,
     items: s.wholeNumberShape,
     people: s.said(s.maybe(s.wholeNumberShape), "different ones; null where it holds none, or nobody knows"),
-    rows: s.said(s.maybe(s.wholeNumberShape), "the same person perhaps more than once"),
+    rows: s.said(s.maybe(s.wholeNumberShape), "paid for, in the file or not; perhaps a person more than once"),
     bytes: s.maybe(s.wholeNumberShape),
     oldest: s.maybe(s.time),
     newest: s.maybe(s.time),

@@ -3,6 +3,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Credits } from "../../shared/contract/money.ts";
 import { NOBODY_SUPPRESSED, type Suppression } from "../../shared/contract/suppression.ts";
+import { counted } from "../../shared/contract/text.ts";
 import { type CliError, failed } from "../../shared/errors.ts";
 import { ifMissing } from "../../shared/folder.ts";
 import {
@@ -243,7 +244,7 @@ export class RunReader {
     const body = source(unit.replyAt, unit.settled?.follows ?? 0);
     if (checksum(body) === unit.settled?.crc) return body;
     throw damagedRun(
-      `${this.placeOf(unit)} is damaged: its paid rows cannot be read; nothing else of the run is touched`,
+      `${this.placeOf(unit)} is damaged: its ${counted(unit.settled?.rows ?? 0, "paid row")} cannot be read; nothing else of the run is touched`,
     );
   }
 }

@@ -156,7 +156,9 @@ export class RunStore {
   async salvage(id: string): Promise<RunReader> {
     const { state, problem } = readableState(this.#path(id));
     const run = new RunReader(this.#path(id), await this.readPlan(id), state);
-    run.damages = new Set(problem === undefined ? [] : [problem]);
+    const told = state.done?.sums?.rows;
+    const lost = told === undefined ? "not known" : told - state.rows - state.beside;
+    run.damages = new Set(problem === undefined ? [] : [`${problem}; paid rows missing: ${lost}`]);
     return this.#withSuppression(run);
   }
 

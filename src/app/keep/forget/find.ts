@@ -145,7 +145,7 @@ const notOne = (word: string): CliError =>
 export const nobody = (word: string): CliError =>
   failed.not_found(
     `nobody who is kept is "${echo(word)}"`,
-    "a person is named by profile address, its last part, id, address of mail or name; headcount suppress add with an address or id leaves somebody out who is not here yet",
+    "their profile address, its last part or an id may be kept; headcount suppress add with one of them leaves somebody out who is not here yet",
     "nobody_kept",
   );
 

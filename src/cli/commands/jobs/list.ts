@@ -107,7 +107,7 @@ function statusColumns(now: number, isWide: boolean): readonly ColumnOf<JobStatu
 
 async function statusOf(job: Job, file: JobsFile, context: Context): Promise<JobStatus> {
   const history = await historyOf(context, keyOf(file, job.name));
-  const { last, done, now } = history;
+  const { last, wrote, now } = history;
   const at = context.now();
   return {
     job: job.name,
@@ -115,8 +115,8 @@ async function statusOf(job: Job, file: JobsFile, context: Context): Promise<Job
     status: job.problem === undefined ? (now ?? last?.status ?? "never") : "invalid",
     exit_code: last?.exit_code ?? null,
     last: last?.started ?? null,
-    rows: done?.rows ?? null,
-    rows_before: done?.rows_before ?? null,
+    rows: wrote?.rows ?? null,
+    rows_before: wrote?.rows_before ?? null,
     credits: last?.credits ?? null,
     next: iso((job.schedule === undefined ? undefined : await nextTime(job.schedule, at)) ?? null),
     due: job.problem === undefined && (await isDue(job.schedule, history, at)),
