@@ -131,7 +131,7 @@ export async function survey(base: Inquiry, open: string | undefined): Promise<S
     reuse,
     datasetVersion,
   };
-  if (run !== undefined) requireGoing(run, quote);
+  if (run !== undefined) requireGoing(run, quote.credits);
   await checkRoom(options, rowsOf(inquiry, quote));
   return { inquiry, offer, quote, sample, owned: { pages: reuse?.pages ?? (() => companies), reuse } };
 }
