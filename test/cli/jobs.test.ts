@@ -353,7 +353,7 @@ describe("the budget", () => {
     const strict = await u.run(["jobs", "run", "all", ...own("60/month")]);
     expect([strict.code, (await charged(service, CREDITS)) - before]).toEqual([5, 0]);
     const raised =
-      /with "max_credits": (\d+) in the job and a "budget" of at least \1 a month in the file, headcount jobs/;
+      /with "with_owned" and "max_credits": (\d+) in the job and a "budget" of at least \1 a month in the file, headcount jobs/;
     expect(strict.stderr).toMatch(raised);
   });
 

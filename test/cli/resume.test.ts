@@ -187,6 +187,32 @@ test("a limit that is reached without a page whose reply was lost: the end tells
   expect(lost).toBe(20);
 });
 
+test("a finished run whose journal changed is told and not bought anew, at every door, until a person says so", async () => {
+  const legal = ["search", "--department", "Legal", "--max-credits", "100"];
+  expect(await u.run([...legal, "-o", "a.csv"])).toMatchObject({ code: 0 });
+  const [id = ""] = runIds(u);
+  const journal = join(u.dir, "state", "runs", id, "journal.ndjson");
+  const good = readFileSync(journal, "utf8");
+  writeFileSync(journal, good.replace(/("t":"settled".*?"rows":)\d/, "$19"));
+  const before = await charged(service, CREDITS);
+  for (const argv of [legal, [...legal, "--new-only"], [...legal, "--with-owned"], [...legal, "--dry-run"]]) {
+    const ran = await u.run([...argv, "-o", "b.csv"]);
+    expect({ argv, code: ran.code, text: ran.stderr }).toMatchObject({ argv, code: 5 });
+    expect(ran.stderr).toContain("is damaged at line");
+  }
+  expect(visibleFiles(u)).toEqual(["a.csv"]);
+  const shown = await u.run(["runs", "show", id, "--json"]);
+  expect(JSON.parse(shown.stdout)).toMatchObject({ status: "damaged", problem: expect.stringContaining("line") });
+  expect(await charged(service, CREDITS)).toBe(before);
+  // What the refusal of new people alone names takes them in.
+  const named = await u.run([...legal, "--new-only", "-o", "b.csv", "--json"]);
+  expect(JSON.parse(named.stderr.trim().split("\n").at(-1) ?? "").error.next).toMatch(
+    /^headcount runs export \S+ --force/,
+  );
+  expect(await u.run([...legal, "--again", "-o", "c.csv"])).toMatchObject({ code: 0 });
+  expect(await charged(service, CREDITS)).toBeGreaterThan(before);
+});
+
 test("a damaged journal and a damaged page are said plainly, and nothing is bought on them", async () => {
   await stopped("a.csv");
   const before = await charged(service, CREDITS);

@@ -1,3 +1,4 @@
+import type { Order } from "../../app/buy/order.ts";
 import type { Finished as Bought } from "../../engine/purchase/deliver.ts";
 import { beyondAnswers, raiseFor, STOPPED_AT } from "../../engine/purchase/failures.ts";
 import type { Quote } from "../../engine/purchase/quote.ts";
@@ -70,11 +71,7 @@ export function printSummary(bought: Bought, { order, flags, words = String }: P
   printNotices(bought, order, printer);
 }
 
-function printNotices(
-  { receipt, misses, run }: Pick<Bought, "receipt" | "misses" | "run">,
-  { format, fields, target }: ParsedPurchase["order"],
-  printer: Printer,
-): void {
+function printNotices({ receipt, misses, run }: Bought, { format, fields, target }: Order, printer: Printer): void {
   const { one, many } = wordingOf(target);
   for (const text of beyondAnswers(creditsOf(receipt.foreign_credits))) printer.note(`notice: ${text}`);
   if (receipt.reused > 0 && receipt.new_only === null) {
@@ -110,11 +107,7 @@ function printNotices(
 }
 
 /** What buys the rest, or as much of it as the balance pays for; of an unknown rest as many rows again. */
-function goingOn(
-  { receipt, quote }: Pick<Bought, "receipt" | "quote">,
-  { target, output }: ParsedPurchase["order"],
-  rest: number | undefined,
-): string {
+function goingOn({ receipt, quote }: Bought, { target, output }: Order, rest: number | undefined): string {
   const { balance, received, unit_cost: unit } = receipt;
   const answers = received + receipt.misses;
   const wanted = rest ?? received;

@@ -40,7 +40,7 @@ export async function agreeToRest(run: Run, trade: Trade, isNamed: boolean): Pro
       datasetVersion: plan.dataset_version,
     });
     const quote = priced();
-    requireGoing(run, quote);
+    requireGoing(run, quote.credits);
     const looks = quote.credits > 0n && !isNarrowed(target) && !fresh;
     const ownership = looks ? await deps.ownership?.(account, target) : undefined;
     const share = await ownership?.look(quote.matches ?? 0, false, plan);

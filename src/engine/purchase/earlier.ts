@@ -3,6 +3,7 @@ import { Page } from "../../shared/rows/page.ts";
 import { pagingName } from "../client/dialect.ts";
 import { Distinct } from "../output/distinct.ts";
 import { pagesOf as drawnPages } from "../planning/draw.ts";
+import { errorCode } from "../runs/disk.ts";
 import { pendingUnits, settledUnits, type Unit } from "../runs/journal.ts";
 import { companyKey, isForgiving, type Plan, type RunIdentity, type Target, targetText } from "../runs/plan.ts";
 import type { RunReader } from "../runs/reader.ts";
@@ -59,13 +60,15 @@ export async function earlierRun(
   if (options.fresh || isListed(target)) return undefined;
   const { rows: capped, rowsUncapped: most = Number.POSITIVE_INFINITY } = quote;
   const drawn = { ...identity, ...sample };
+  const damages: unknown[] = [];
   const all = { most: quote.matches ?? most };
-  const today = await stocksOf(store, drawn, datasetVersion, all);
+  const today = await stocksOf(store, drawn, datasetVersion, { ...all, damages });
   // Where people have addresses, the quote says how many of them are owned.
   const isMoved = datasetVersion !== null && today.length === 0 && !quote.share?.owned;
   const stocks = isMoved ? await stocksOf(store, drawn, undefined, all) : today;
   const [largest] = [...stocks].sort((a, b) => b.rows - a.rows);
   const stock = rowsIn(stocks);
+  if (stock < capped && damages.length > 0) throw damages[0];
   const rows = Math.min(stock, most);
   if (largest === undefined || rows === 0) return undefined;
   const { id, plan } = largest.run;
@@ -179,24 +182,37 @@ async function* runsOf(
   store: RunStore,
   { base_url, key_mode }: RunIdentity,
   isMeant: (plan: Plan) => boolean,
+  damages: unknown[] = [],
 ): AsyncGenerator<RunReader> {
   for (const id of (await store.ids()).slice(0, LOOKS)) {
     const plan = await store.readPlan(id).catch(() => undefined);
     if (plan === undefined || plan.base_url !== base_url || plan.key_mode !== key_mode || !isMeant(plan)) continue;
-    const run = await store.open(id).catch(() => undefined);
-    if (run !== undefined) yield run;
+    try {
+      yield await store.open(id);
+    } catch (error) {
+      // Without a journal nothing was bought: it died before its first line.
+      if (errorCode(error) !== "ENOENT") damages.push(error);
+    }
   }
 }
 
 /** Rows of each target that are there. */
 type Had = ReadonlyMap<number, number>;
 
+interface Wanted {
+  readonly most: number;
+  readonly had?: Had;
+  readonly fits?: (run: RunReader) => boolean;
+  /** Takes why runs that may hold it cannot be read. */
+  readonly damages?: unknown[];
+}
+
 async function stocksOf(
   store: RunStore,
   identity: RunIdentity & Pick<Plan, "draw" | "parts">,
   /** undefined: of any that has a name. */
   datasetVersion: string | null | undefined,
-  { most, had, fits }: { readonly most: number; readonly had?: Had; readonly fits?: (run: RunReader) => boolean },
+  { most, had, fits, damages }: Wanted,
 ): Promise<readonly Stock[]> {
   const { target, account_id } = identity;
   // Of a sample without a seed another one is wanted each time.
@@ -207,7 +223,7 @@ async function stocksOf(
     (datasetVersion === undefined ? plan.dataset_version !== null : plan.dataset_version === datasetVersion) &&
     piecesOf(plan).some((key) => ours.has(key));
   const best = new Map<number, Stock>();
-  for await (const run of runsOf(store, identity, isSame)) {
+  for await (const run of runsOf(store, identity, isSame, damages)) {
     if (run.state.ended?.how === "stale" || !isBought(run) || fits?.(run) === false) continue;
     for (const [at, stock] of stocksIn(run, target, ours, had)) {
       if (stock.rows > (best.get(at)?.rows ?? 0)) best.set(at, stock);

@@ -93,11 +93,8 @@ export const runMismatch = (run: string, differences: readonly string[], hint?: 
     next: `headcount runs export ${run}`,
   });
 
-export function requireGoing(
-  { id, plan: { target }, state: { ended } }: RunReader,
-  rest: { readonly credits: Credits },
-): void {
-  if (ended?.how !== "over" || rest.credits === 0n) return;
+export function requireGoing({ id, plan: { target }, state: { ended } }: RunReader, rest: Credits): void {
+  if (ended?.how !== "over" || rest === 0n) return;
   throw runMismatch(id, [ended.why], "list" in target ? writesStock(id) : undefined);
 }
 

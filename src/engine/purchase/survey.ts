@@ -167,7 +167,7 @@ export async function survey(base: Inquiry, open: string | undefined): Promise<S
     datasetVersion,
   };
   if (run !== undefined) {
-    requireGoing(run, quote);
+    requireGoing(run, quote.credits);
     if (isBegunAnew(run, quote, base, share)) return await survey(base, undefined);
   }
   await checkRoom(options, rowsOf(inquiry, quote));

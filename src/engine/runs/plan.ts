@@ -150,16 +150,11 @@ export const raiseWords = ({ withOwned = false, limit, maxCredits: cap }: Raise)
   ...optionWords({ "--limit": limit, "--max-credits": cap === undefined ? undefined : formatCredits(credits(cap)) }),
 ];
 
+type Resumed = Pick<Plan, "id" | "target"> & Partial<Pick<Plan, "output" | "connection">>;
+
 /** The command that goes on with a run; the file of a list may not be there yet. @param raise of no list */
-export function resumeOf(
-  {
-    id,
-    target,
-    output = null,
-    connection = "environment",
-  }: Pick<Plan, "id" | "target"> & Partial<Pick<Plan, "output" | "connection">>,
-  raise: Raise = {},
-): string {
+export function resumeOf(run: Resumed, raise: Raise = {}): string {
+  const { id, target, output = null, connection = "environment" } = run;
   if (target.kind === "search" && target.list !== undefined) return listCommand(target.filters, target.list);
   if (target.kind === "search" && raise.withOwned) {
     const at = connection === "environment" ? "" : ` -c ${shellWord(connection)}`;

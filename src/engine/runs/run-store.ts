@@ -210,7 +210,9 @@ export class RunStore {
     const id = await this.resolve(text);
     const summary = await this.summary(id);
     if (summary === undefined) throw await this.#noSuchRun(id);
-    return summary;
+    // A list believes the last line of a finished one; of one that is asked for all are looked at.
+    const problem = summary.status === "finished" ? readableState(this.#path(id)).problem : undefined;
+    return problem === undefined ? summary : { ...summary, status: "damaged", problem };
   }
 
   /** @throws CliError exit 9 where it is at work, exit 2 where it may still be resumed and `force` is not set */
