@@ -446,7 +446,7 @@ describe("what a list is", () => {
     writeFileSync(me.file("old.csv"), `id,network_url,name\nh-old,,Somebody Else\n`);
     const unknown = await me.run(["refresh", "old.csv"]);
     expect(unknown.code).toBe(2);
-    expect(unknown.stderr).toContain("no run wrote old.csv");
+    expect(unknown.stderr).toContain("no finished run wrote old.csv");
     const foreign = await me.run(["refresh", "old.csv", "--department", "Sales"]);
     expect(foreign.code).toBe(2);
     expect(foreign.stderr).toContain("headcount owned import old.csv takes them in");

@@ -41,7 +41,8 @@ export function typed(person: Person, command: Command, { segments }: Datasets):
     case "resume":
       return resume(person, command);
     default: {
-      const ids = person.sold.flatMap((sold) => sold.ids);
+      // Who is asked for by digests comes in an order that no seed decides.
+      const ids = [...new Set(person.sold.flatMap((sold) => sold.ids))].sort();
       const who = ids[command.nth % Math.max(1, ids.length)];
       if (who === undefined) return undefined;
       const argv = command.kind === "forget" ? ["forget", who, "--yes"] : ["suppress", "add", who];

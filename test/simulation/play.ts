@@ -1,8 +1,9 @@
+import { createHash } from "node:crypto";
 import { cpSync } from "node:fs";
 import { join } from "node:path";
 import { main } from "../../src/cli/main.ts";
-import { createKey } from "../../src/service/admin/keys.ts";
 import { type AccountPlan, STANDARD_PLAN } from "../../src/service/ledger/ledger.ts";
+import { makeApiKey } from "../../src/service/money/keys.ts";
 import { type TestContext, tempDir, testContext } from "../support/client.ts";
 import { seeded } from "../support/export.ts";
 import { c } from "../support/store.ts";
@@ -24,6 +25,8 @@ export interface Ended {
 }
 
 const HOUR = 3_600_000;
+/** Of a run: the end of it is by chance. */
+const ID = /\d{8}-\d{6}-[0-9a-f]{6}/;
 const PAID = "POST /v1/person/search";
 const PLAN: Partial<AccountPlan> = { ...STANDARD_PLAN, perMinute: 100_000, perDay: 10_000_000 };
 
@@ -50,6 +53,7 @@ export class Play {
   #folder = tempDir("headcount-sim-service-");
   #zombies: { readonly test: TestContext; readonly ended: Promise<unknown> }[] = [];
   #stuck: (() => void)[] = [];
+  #keys = 0;
 
   constructor(story: Story, datasets: Datasets, lines: readonly Line[]) {
     this.story = story;
@@ -107,7 +111,15 @@ export class Play {
 
   async #newKey(person: Person): Promise<void> {
     const [ada, bob] = this.people;
-    const made = await createKey(this.store, { name: person.name, mode: "live", now: () => this.scheduler.time });
+    // Digests of people are made with it, and their order says who is bought first.
+    const secret = createHash("sha256")
+      .update(`${++this.#keys}`)
+      .digest("hex")
+      .slice(0, 48);
+    const { hash, key, prefix } = makeApiKey("live", secret);
+    const made = { id: `k_${this.#keys}`, key };
+    const own = { id: made.id, name: person.name, prefix, hash, createdAt: this.scheduler.time };
+    await this.store.createKey({ ...own, accountId: "default", mode: "live" });
     person.key = made;
     if (this.story.shared && ada !== undefined && bob !== undefined && (person === ada || person === bob)) {
       ada.key = made;
@@ -266,11 +278,11 @@ export class Play {
   async start(person: Person, typed: Typed, fullDiskAt: number | null): Promise<void> {
     const { scheduler } = this;
     scheduler.say(
-      `${person.name}: headcount ${typed.argv.join(" ")}${fullDiskAt === null ? "" : ` (disk full at ${fullDiskAt})`}`,
+      `${person.name}: headcount ${typed.argv.join(" ").replace(ID, "RUN")}${fullDiskAt === null ? "" : ` (disk full at ${fullDiskAt})`}`,
     );
     scheduler.moving = person.name;
-    // No two commands begin within a millisecond.
-    scheduler.time += 1;
+    // Runs of one second have no order.
+    scheduler.time += 1_000;
     person.line.turn();
     const { line, key, dir } = person;
     const test: TestContext = testContext({
