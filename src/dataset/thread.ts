@@ -2,8 +2,6 @@ import { type Transferable, Worker } from "node:worker_threads";
 import type { ChildOptions } from "../shared/child.ts";
 
 /** `text` makes a function of a message that returns `[answer, what of it is handed over]`. It may use `workerData`. */
-export type ThreadOptions = Pick<ChildOptions, "what" | "text" | "data">;
-
 interface Waiting<Answer> {
   readonly resolve: (answer: Answer) => void;
   readonly reject: (error: Error) => void;
@@ -24,7 +22,7 @@ parentPort.on("message", ({ id, isLast, message }) => {
 });`;
 
 /** A thread that answers in order. It starts with the first message, and keeps no process alive while nobody waits. */
-export function threadOf<Message, Answer>({ data, text, what }: ThreadOptions) {
+export function threadOf<Message, Answer>({ data, text, what }: Pick<ChildOptions, "what" | "text" | "data">) {
   const waiting = new Map<number, Waiting<Answer>>();
   let running: Worker | undefined;
   let next = 0;

@@ -71,12 +71,10 @@ async function rollBack(desk: Desk<FolderOptions>, wanted: string): Promise<void
   }
 }
 
-type Versions = typeof import("../../../dataset/versions.ts");
-
 /** Does work on the versions of the options' data folder. @throws CliError where one that is named is not kept */
 async function onVersions<Result>(
   desk: Desk<FolderOptions>,
-  work: (setup: BuildSetup, versions: Versions) => Promise<Result>,
+  work: (setup: BuildSetup, versions: typeof import("../../../dataset/versions.ts")) => Promise<Result>,
 ): Promise<Result> {
   const versions = await import("../../../dataset/versions.ts");
   try {
