@@ -70,28 +70,22 @@ export interface CliErrorInit {
 /** The one error class of the command line: everything below `main.ts` throws it, and only `report.ts` prints it. */
 export class CliError extends Error {
   override readonly name = "CliError";
-  readonly code: string;
-  readonly category: ErrorCategory;
+  declare readonly code: string;
+  declare readonly category: ErrorCategory;
   readonly exitCode: ExitCode;
-  readonly hint: string | undefined;
-  readonly next: string | undefined;
+  declare readonly hint: string | undefined;
+  declare readonly next: string | undefined;
   readonly resumable: boolean;
-  readonly raise: Raise | undefined;
-  readonly status: number | undefined;
-  readonly requestId: string | undefined;
+  declare readonly raise: Raise | undefined;
+  declare readonly status: number | undefined;
+  declare readonly requestId: string | undefined;
   readonly details: readonly string[];
 
-  constructor(init: CliErrorInit) {
-    super(init.message, init.cause === undefined ? undefined : { cause: init.cause });
-    this.code = init.code;
-    this.category = init.category;
+  constructor({ message, cause, ...init }: CliErrorInit) {
+    super(message, cause === undefined ? undefined : { cause });
+    Object.assign(this, init);
     this.exitCode = init.exitCode ?? EXIT_OF[init.category];
-    this.hint = init.hint;
-    this.next = init.next;
     this.resumable = init.resumable ?? /^headcount (?:resume|refresh) /.test(init.next ?? "");
-    this.raise = init.raise;
-    this.status = init.status;
-    this.requestId = init.requestId;
     this.details = init.details ?? [];
   }
 

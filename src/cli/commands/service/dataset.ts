@@ -3,7 +3,7 @@ import type { Context } from "../../../shared/context.ts";
 import { counted, harmlessLine } from "../../../shared/contract/text.ts";
 import { failed } from "../../../shared/errors.ts";
 import type { Command } from "../../options.ts";
-import { type ColumnOf, countColumn, minute, printList } from "../../terminal/list.ts";
+import { type ColumnOf, countColumn, printList, timeColumn } from "../../terminal/list.ts";
 import { atDesk, type Desk } from "../../terminal/printer.ts";
 import { type BuildSetup, withBuild } from "./build.ts";
 import { addDataOption, type FolderOptions, placeFlags } from "./folder.ts";
@@ -31,12 +31,7 @@ export function register(service: Command, context: Context): void {
 const COLUMNS: readonly ColumnOf<KeptVersion>[] = [
   { name: "version", title: "version", value: ({ version }) => version },
   { name: "serves", title: "state", value: ({ serves }) => serves, show: ({ serves }) => (serves ? "serves" : "kept") },
-  {
-    name: "created_at",
-    title: "made",
-    value: ({ created_at }) => created_at,
-    show: ({ created_at }) => minute(Date.parse(created_at)),
-  },
+  timeColumn("created_at", "made", ({ created_at }) => Date.parse(created_at)),
   countColumn("people", ({ people }) => people),
   countColumn("companies", ({ companies }) => companies),
   {
