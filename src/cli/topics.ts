@@ -9,8 +9,6 @@ export const TOPICS = [
   { name: "filters", summary: "how to describe a segment" },
 ] as const;
 
-type Topic = (typeof TOPICS)[number]["name"];
-
 const EXIT_MEANING: Readonly<Record<keyof typeof EXIT, string>> = {
   ok: "done; a cap that you set and that was reached is done too, and is said",
   bug: "a bug in headcount",
@@ -64,7 +62,7 @@ const list = (words: readonly string[]): string =>
 
 const flags = (keys: readonly string[]): readonly string[] => keys.map(flagOf);
 
-const TEXTS: Readonly<Record<Topic, () => string>> = {
+const TEXTS: Readonly<Record<(typeof TOPICS)[number]["name"], () => string>> = {
   "exit-codes": () => `Exit codes
 
 ${columns(EXIT_CODES.map(({ code, meaning }) => [String(code).padStart(3), meaning]))}

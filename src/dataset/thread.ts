@@ -1,14 +1,6 @@
 import { type Transferable, Worker } from "node:worker_threads";
 import type { ChildOptions } from "../shared/child.ts";
 
-/** `text` makes a function of a message that returns `[answer, what of it is handed over]`. It may use `workerData`. */
-export type ThreadOptions = Pick<ChildOptions, "what" | "text" | "data">;
-
-interface Waiting<Answer> {
-  readonly resolve: (answer: Answer) => void;
-  readonly reject: (error: Error) => void;
-}
-
 /** The program of each, as text, since it is the same then from the sources, from the build and from a bundle. */
 const programOf = (text: string): string => `
 const { parentPort, workerData } = require("node:worker_threads");
@@ -23,9 +15,12 @@ parentPort.on("message", ({ id, isLast, message }) => {
   }
 });`;
 
-/** A thread that answers in order. It starts with the first message, and keeps no process alive while nobody waits. */
-export function threadOf<Message, Answer>({ data, text, what }: ThreadOptions) {
-  const waiting = new Map<number, Waiting<Answer>>();
+/**
+ * A thread that answers in order. It starts with the first message, and keeps no process alive while nobody waits.
+ * `text` makes a function of a message that returns `[answer, what of it is handed over]`. It may use `workerData`.
+ */
+export function threadOf<Message, Answer>({ data, text, what }: Pick<ChildOptions, "what" | "text" | "data">) {
+  const waiting = new Map<number, Pick<PromiseWithResolvers<Answer>, "resolve" | "reject">>();
   let running: Worker | undefined;
   let next = 0;
   const lose = (reason: Error): void => {

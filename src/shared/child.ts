@@ -1,15 +1,12 @@
 import { spawn } from "node:child_process";
 import { execPath } from "node:process";
 
-/** What a person's own program may take: a query that asks for more is wrong, or belongs elsewhere. */
-interface ChildBounds {
+/** With what a person's own program may take: a query that asks for more is wrong, or belongs elsewhere. */
+export interface ChildOptions {
   /** Milliseconds for one answer. */
   readonly deadlineMs: number;
   /** Megabytes of JavaScript's memory. */
   readonly memoryMb: number;
-}
-
-export interface ChildOptions extends ChildBounds {
   /** For errors: "the query". */
   readonly what: string;
   /** The body of a function that returns one of a message, which answers it. It may use `workerData` and `require`. */

@@ -3,7 +3,7 @@ import { afterAll, expect } from "vitest";
 import type { ApiResponse, Header } from "../../src/shared/openapi/components.ts";
 import type { OpenApiSchema, Ref } from "../../src/shared/openapi/convert.ts";
 import { openApiDocument } from "../../src/shared/openapi/document.ts";
-import type { HttpMethod, Operation } from "../../src/shared/openapi/operations.ts";
+import type { Operation } from "../../src/shared/openapi/operations.ts";
 import type { ObservedAnswer } from "./service.ts";
 
 /** An answer of the service as it went over the wire. */
@@ -61,7 +61,7 @@ function route(path: string, method: string, operation: Operation): Route {
 }
 
 const ROUTES: readonly Route[] = Object.entries(document.paths).flatMap(([path, item]) =>
-  (Object.entries(item) as [HttpMethod, Operation][]).map(([method, operation]) =>
+  (Object.entries(item) as ["get" | "post", Operation][]).map(([method, operation]) =>
     route(path, method.toUpperCase(), operation),
   ),
 );

@@ -5,8 +5,6 @@ import type { AddressInfo } from "node:net";
 import type { McpServerFactory } from "@modelcontextprotocol/server";
 import { usageError } from "../../shared/errors.ts";
 
-type Sdk = typeof import("@modelcontextprotocol/server");
-
 const PATH = "/mcp";
 /** What a call can need: the filters of the largest segment, many times over. */
 const MOST_BYTES = 1 << 20;
@@ -22,7 +20,7 @@ function tokenFrom(word: string | undefined): string {
 
 /** Serves on the loopback of this machine, to whoever has the token, and to no page of a browser. */
 export async function openHttp(
-  sdk: Sdk,
+  sdk: typeof import("@modelcontextprotocol/server"),
   factory: McpServerFactory,
   { port, token: word }: { readonly port: number; readonly token: string | undefined },
 ) {

@@ -13,10 +13,9 @@ const some = s.optionalProperty(s.more(s.wholeNumberShape, { minimum: 1 }));
 const open = s.raw<Readonly<Record<string, unknown>>>({ type: "object" });
 
 /** A segment: told whole where a client reads what a tool takes, any object where it is checked. */
-type Filters = typeof open;
 const like = s.raw<Readonly<Record<string, unknown>>>({ type: "object", description: "as in quote" });
 
-const inputs = (filters: Filters) => ({
+const inputs = (filters: typeof open) => ({
   account: s.object({}),
   buy: s.object({ quote_id: word }),
   count_people: s.object({ filters, by: s.optionalProperty(word), top: upTo(25) }),

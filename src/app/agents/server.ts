@@ -17,7 +17,6 @@ import { type ToolName, toolSchema } from "./schemas.ts";
 import { budgetText, inToolsWords, resultOf, type Tool, type ToolAnswer } from "./tool.ts";
 import { type AgentWorld, worldOfCall } from "./world.ts";
 
-type Sdk = typeof import("@modelcontextprotocol/server");
 type Validators = typeof import("@modelcontextprotocol/server/validators/ajv");
 
 /** The list is the same as long as the server runs. */
@@ -38,7 +37,7 @@ export function atWork() {
 
 /** Makes the server once for each connection; the same one speaks the newest protocol and its predecessors. */
 export function serverFactory(
-  sdk: Sdk,
+  sdk: typeof import("@modelcontextprotocol/server"),
   { AjvJsonSchemaValidator }: Validators,
   world: AgentWorld,
   { work, tools }: { readonly work: ReturnType<typeof atWork>; readonly tools: readonly (readonly [ToolName, Tool])[] },

@@ -47,11 +47,9 @@ async function read(
   if (saved.length + files.length === 0) return [];
   if (files.filter((word) => word === "-").length > 1)
     throw usageError("-f - was given twice; stdin is read only once");
-  const [{ namedSegments }, { filterFiles, readFilterFile }, { inputName }] = await Promise.all([
-    import("./segment-store.ts"),
-    import("./filter-files.ts"),
-    import("../../shared/input.ts"),
-  ]);
+  const { namedSegments } = await import("./segment-store.ts");
+  const { filterFiles, readFilterFile } = await import("./filter-files.ts");
+  const { inputName } = await import("../../shared/input.ts");
   const sources = [
     ...(saved.length === 0 ? [] : await namedSegments(context, saved)),
     ...(await filterFiles(context, files)).map((file) => ({ name: file, file })),

@@ -97,14 +97,11 @@ async function valuesOf({ file, typed, values }: Candidates, context: Context): 
 }
 
 async function peopleValues(key: string, prefix: string, context: Context): Promise<readonly Word[]> {
-  const [{ readConfig, findConnection }, { findFolder }, { withSession }, { valuesIn, ownedValues }, { filterSpec }] =
-    await Promise.all([
-      import("../../engine/connections/config.ts"),
-      import("../../engine/connections/paths.ts"),
-      import("../session.ts"),
-      import("../../app/count/values.ts"),
-      import("../../shared/contract/vocabulary.ts"),
-    ]);
+  const { readConfig, findConnection } = await import("../../engine/connections/config.ts");
+  const { findFolder } = await import("../../engine/connections/paths.ts");
+  const { withSession } = await import("../session.ts");
+  const { valuesIn, ownedValues } = await import("../../app/count/values.ts");
+  const { filterSpec } = await import("../../shared/contract/vocabulary.ts");
   const spec = filterSpec(key);
   if (spec === undefined) return [];
   const wanted = { spec, filters: {}, limit: MAX_VALUES, ...(prefix === "" ? {} : { prefix }) };

@@ -77,10 +77,8 @@ const TOP = 20;
 /** From the service, else from who is owned. @throws CliError exit 2 where neither tells any */
 async function printValues(spec: FilterKeySpec, { options, printer, context }: Desk<FiltersOptions>): Promise<void> {
   const { prefix, top = TOP } = options;
-  const [{ withSession }, { valuesIn }] = await Promise.all([
-    import("../session.ts"),
-    import("../../app/count/values.ts"),
-  ]);
+  const { withSession } = await import("../session.ts");
+  const { valuesIn } = await import("../../app/count/values.ts");
   await withSession(context, options, async (session) => {
     const facet = await valuesIn(session, context, { spec, filters: {}, limit: top, prefix });
     if (facet === undefined) {

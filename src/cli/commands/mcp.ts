@@ -148,10 +148,8 @@ async function serve(options: McpOptions, context: Context): Promise<void> {
   ]);
   const without = "use headcount's other commands";
   const [sdk, stdio, validators] = await optional("@modelcontextprotocol/server", "headcount mcp", loading, without);
-  const [{ atWork, serverFactory }, { toolsOf }] = await Promise.all([
-    import("../../app/agents/server.ts"),
-    import("../../app/agents/tools.ts"),
-  ]);
+  const { atWork, serverFactory } = await import("../../app/agents/server.ts");
+  const { toolsOf } = await import("../../app/agents/tools.ts");
   const closing = new AbortController();
   const stop = (): void => closing.abort(Object.assign(new Error("closed"), { name: "AbortError", code: "SIGTERM" }));
   context.interrupted.addEventListener("abort", stop, { once: true });

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import type { DataFolder } from "../../service/admin/data-folder.ts";
 import type { ServiceOptions } from "../../service/http/options.ts";
 import type { RunningService } from "../../service/http/server.ts";
@@ -110,7 +111,7 @@ async function run(options: ServeOptions, context: Context): Promise<void> {
       if (first !== undefined) await folder.store.revokeKey(first.id);
       throw error;
     }
-    await interrupted(context.interrupted);
+    if (!context.interrupted.aborted) await once(context.interrupted, "abort");
     note("Finishing the calls in flight ...");
   } catch (error) {
     throw listenError(error, options) ?? serviceError(error, dir);
@@ -129,11 +130,9 @@ async function run(options: ServeOptions, context: Context): Promise<void> {
 
 /** What signs the head of the ledger. @throws CliError where the ledger is older than what was signed last */
 async function witness(dir: string, store: string | undefined, options: ServeOptions, context: Context) {
-  const [{ join, resolve }, { ledgerFile }, { assertNotOlder, keepWitness, WITNESS }] = await Promise.all([
-    import("node:path"),
-    import("../../service/admin/data-folder.ts"),
-    import("../../service/admin/witness.ts"),
-  ]);
+  const { join, resolve } = await import("node:path");
+  const { ledgerFile } = await import("../../service/admin/data-folder.ts");
+  const { assertNotOlder, keepWitness, WITNESS } = await import("../../service/admin/witness.ts");
   const file = options.witness === undefined ? join(dir, WITNESS) : resolve(context.cwd, options.witness);
   if (options.force !== true) {
     await assertNotOlder(ledgerFile(dir, store), file).catch((error: Error) => {
@@ -257,12 +256,6 @@ function announce(
   if (key !== undefined) text(`Key ${key} (shown this once)\n`);
   else note(`Another key: headcount service keys create${placeFlags(options)}`);
 }
-
-const interrupted = (signal: AbortSignal): Promise<void> =>
-  new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener("abort", () => resolve(), { once: true });
-  });
 
 const NOT_HEARD: Readonly<Record<string, string>> = {
   EADDRINUSE: "the port is in use",

@@ -11,21 +11,13 @@ export interface FlagSpec {
   readonly value?: { readonly label: string; readonly values: OfferedValues; readonly many: boolean };
 }
 
-interface ArgumentSpec {
-  readonly label: string;
-  readonly many: boolean;
-  readonly values: OfferedValues;
-}
-
 export interface CommandSpec {
   readonly path: readonly string[];
   readonly summary: string;
   readonly flags: readonly FlagSpec[];
-  readonly arguments: readonly ArgumentSpec[];
+  readonly arguments: readonly ReturnType<typeof argumentSpec>[];
   readonly commands: readonly CommandSpec[];
 }
-
-const list = (values: readonly string[]): OfferedValues => ({ kind: "list", values });
 
 /** Names that only the program knows, by the placeholder of an argument. */
 const KNOWN: Readonly<Record<string, OfferedValues>> = { run: { kind: "runs" }, name: { kind: "connections" } };
@@ -46,20 +38,18 @@ function flagSpec(option: Option): FlagSpec {
   return { ...spec, value: { label, values: offersOf(option) ?? byLabel(label), many: option.variadic } };
 }
 
-function argumentSpec(argument: Argument): ArgumentSpec {
+function argumentSpec(argument: Argument) {
   const label = argument.name();
   return { label, many: argument.variadic, values: offersOf(argument) ?? KNOWN[label] ?? byLabel(label) };
 }
 
 function commandSpec(command: Command, path: readonly string[]): CommandSpec {
-  const help = command.createHelp();
-  const visible = help.visibleCommands(command).filter((child) => child.name() !== "help");
   return {
     path,
     summary: command.summary() || command.description(),
-    flags: help.visibleOptions(command).map(flagSpec),
+    flags: command.createHelp().visibleOptions(command).map(flagSpec),
     arguments: command.registeredArguments.map(argumentSpec),
-    commands: visible.map((child) => commandSpec(child, [...path, child.name()])),
+    commands: childrenOf(command).map((child) => commandSpec(child, [...path, child.name()])),
   };
 }
 
@@ -70,7 +60,7 @@ export function programTree(program: Command): CommandSpec {
     path: ["help"],
     summary: "help for a command or a topic",
     flags: [],
-    arguments: [{ label: "command or topic", many: false, values: list([...new Set(topics)]) }],
+    arguments: [{ label: "command or topic", many: false, values: { kind: "list", values: [...new Set(topics)] } }],
     commands: [],
   };
   return { ...tree, commands: [...tree.commands, help] };

@@ -39,11 +39,9 @@ export interface Style {
   readonly bar: (text: string) => string;
 }
 
-type Format = Parameters<typeof styleText>[0];
-
 export function styleFor(color: boolean): Style {
   // The decision was made by hasColor; styleText must not make it again for process.stdout.
-  const paint = (format: Format) => (text: string) =>
+  const paint = (format: Parameters<typeof styleText>[0]) => (text: string) =>
     color && text !== "" ? styleText(format, text, { validateStream: false }) : text;
   return {
     strong: paint("bold"),

@@ -211,9 +211,11 @@ export const Choice = <Word extends string>({ chosen, name, options }: ChoicePro
   </label>
 );
 
-type FactRow = readonly [name: string, value: ComponentChildren];
-
-export const FactTable = ({ rows }: { readonly rows: readonly FactRow[] }) => (
+export const FactTable = ({
+  rows,
+}: {
+  readonly rows: readonly (readonly [name: string, value: ComponentChildren])[];
+}) => (
   <table class="facts">
     <tbody>
       {rows.map(([name, value]) => (

@@ -9,8 +9,6 @@ import { literal } from "../duckdb.ts";
 import type { RecordStore } from "../embedded/record-store.ts";
 import { PERSON_FORMS } from "./normal-sql.ts";
 
-type Field = keyof Person | keyof Company;
-
 const WHOLE_NUMBERS: readonly string[] = ["connections", "followers", "employee_count", "founded_year"];
 const ROWS_AT_ONCE = 1_000;
 /** Records that lie in a file of their own for a moment: so much disk is needed beside the table, some 100 MB. */
@@ -53,7 +51,7 @@ export async function stagePeople(room: Room, records: AsyncGenerator<string>): 
 export async function loadRecords(
   { connection, scratch }: Room,
   table: string,
-  fields: readonly Field[],
+  fields: readonly (keyof Person | keyof Company)[],
   records: AsyncGenerator<string>,
 ): Promise<number> {
   const columns = fields.map((field) => {

@@ -176,9 +176,7 @@ export class ClickHouseEngine implements Engine {
     return (await this.#rows({ sql, params: {} }, VERIFY_MS, own)).length;
   }
 
-  close(): Promise<void> {
-    return Promise.resolve();
-  }
+  async close(): Promise<void> {}
 
   #where(filters: CanonicalFilters): Statement {
     return and(whereOf(filters), this.#active.shown);

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Condition } from "../../shared/contract/conditions.ts";
 import type { Facet } from "../../shared/contract/facets.ts";
 import { isPlaced } from "../columns.ts";
@@ -196,12 +197,9 @@ function turns(now: () => number): () => Promise<void> {
   let began: number | undefined;
   let next: Promise<void> | undefined;
   const round = (): Promise<void> => {
-    next ??= new Promise((resolve) => {
-      setImmediate(() => {
-        began = undefined;
-        next = undefined;
-        resolve();
-      });
+    next ??= nextTurn().then(() => {
+      began = undefined;
+      next = undefined;
     });
     return next;
   };

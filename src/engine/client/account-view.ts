@@ -25,15 +25,7 @@ const text = (value: unknown): string | undefined =>
   typeof value === "string" && value !== "" ? value : typeof value === "number" ? String(value) : undefined;
 
 const COSTS = ["costs", "plan.costs", "pricing", "prices", "credit_costs"] as const;
-const LIMITS = [
-  "rate_limits",
-  "plan.rate_limits",
-  "rate_limit",
-  "plan.rate_limit",
-  "limits",
-  "plan.limits",
-  "plan",
-] as const;
+const LIMITS = [...["rate_limits", "rate_limit", "limits"].flatMap((name) => [name, `plan.${name}`]), "plan"];
 
 const under = (groups: readonly string[], names: readonly string[]): string[] =>
   groups.flatMap((group) => names.map((name) => `${group}.${name}`));

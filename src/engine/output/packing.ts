@@ -36,10 +36,7 @@ const PACKINGS = {
     pack: () => streamed(zlib.createGzip()),
     unpack: (file: Readable) => pipeline(file, zlib.createGunzip(), () => undefined),
   },
-} satisfies Record<
-  string,
-  { readonly pack: () => Packer; readonly unpack: (file: Readable) => AsyncIterable<Uint8Array> }
->;
+};
 export type Packing = keyof typeof PACKINGS;
 export const PACKING_NAMES = Object.keys(PACKINGS) as readonly Packing[];
 

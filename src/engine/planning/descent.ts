@@ -59,8 +59,6 @@ interface Division {
   readonly why: string;
 }
 
-type SearchLeaf = Stuck & { readonly isLast: boolean };
-
 const wasteOf = ({ node, count }: Stuck): number => node.count - count;
 const sumOf = (leaves: readonly Stuck[]): number => leaves.reduce((sum, leaf) => sum + wasteOf(leaf), 0);
 
@@ -85,7 +83,7 @@ class Search {
   readonly #byName: (owned: number, fresh: number) => boolean;
   readonly #byValue: (owned: number, fresh: number) => boolean;
   readonly #mostOwned: number;
-  readonly #leaves: SearchLeaf[] = [];
+  readonly #leaves: (Stuck & { readonly isLast: boolean })[] = [];
   readonly #stuck: Residue[] = [];
   readonly #unreached: { where: string; count: number; within: Within[number][] }[] = [];
   #fresh = 0;

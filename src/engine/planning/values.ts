@@ -134,9 +134,7 @@ interface Halves extends Pick<Cut, "key" | "left" | "right"> {
   readonly with: number;
 }
 
-type Span = Readonly<Record<"from" | "to", number>>;
-
-const spanOf = (filters: Filters, key: RangeKey): Span => ({
+const spanOf = (filters: Filters, key: RangeKey) => ({
   from: Number(filters[`${key}_min`] ?? 0),
   to: Number(filters[`${key}_max`] ?? Number.POSITIVE_INFINITY),
 });

@@ -1,16 +1,14 @@
 import { join } from "node:path";
 import type { ReloadOptions } from "../../dataset/embedded/reloading-engine.ts";
 import type { Engine } from "../../dataset/engine.ts";
-import { type Credits, credits, ZERO } from "../../shared/contract/money.ts";
+import { ZERO } from "../../shared/contract/money.ts";
 import { makeFolder } from "../../shared/folder.ts";
 import type { ServiceOptions } from "../http/options.ts";
 import type { AskBackup, VerifiedFile } from "../ledger/database.ts";
 import { StoreConflictError } from "../ledger/errors.ts";
 import type { LedgerOptions, Store } from "../ledger/ledger.ts";
 import { datasetDir, peopleFolders } from "./datasets.ts";
-import { createKey, DEFAULT_ACCOUNT } from "./keys.ts";
-
-export const FIRST_CREDITS: Credits = credits(10_000n * 1_000_000n);
+import { createKey, DEFAULT_ACCOUNT, FIRST_CREDITS } from "./keys.ts";
 
 interface StoreOptions extends Partial<Pick<LedgerOptions, "now" | "monotonic" | "actor" | "create">> {
   /** A SQLite file, or `postgres://...`. Default: `ledger.db` in the data folder. */
@@ -104,11 +102,9 @@ async function openEngine(dir: string, options: DataFolderOptions): Promise<Engi
     const { followClickHouse } = await import("../../dataset/clickhouse/engine.ts");
     return followClickHouse(options.dataset, options.clickHousePassword ?? "", reloadOptions(options));
   }
-  const [{ ensureSample }, { DatasetDamagedError, lostPointer, readPointer }, { ReloadingEngine }] = await Promise.all([
-    import("../../dataset/build/sample.ts"),
-    import("../../dataset/layout.ts"),
-    import("../../dataset/embedded/reloading-engine.ts"),
-  ]);
+  const { ensureSample } = await import("../../dataset/build/sample.ts");
+  const { DatasetDamagedError, lostPointer, readPointer } = await import("../../dataset/layout.ts");
+  const { ReloadingEngine } = await import("../../dataset/embedded/reloading-engine.ts");
   const folder = options.dataset ?? datasetDir(dir);
   if (options.dataset === undefined && (await readPointer(folder)) === undefined) {
     const damage = await lostPointer(folder);
@@ -174,10 +170,8 @@ const TEST_VERSION = "test-1";
  * @param suppression the folder of the list of people who are left out of it
  */
 export async function openTestDataset(datasetDir: string, suppression?: string): Promise<Engine> {
-  const [{ ensureGenerated }, { ReloadingEngine }] = await Promise.all([
-    import("../../dataset/build/sample.ts"),
-    import("../../dataset/embedded/reloading-engine.ts"),
-  ]);
+  const { ensureGenerated } = await import("../../dataset/build/sample.ts");
+  const { ReloadingEngine } = await import("../../dataset/embedded/reloading-engine.ts");
   const name = `test data of ${TEST_PEOPLE} people`;
   const generate = { name, version: TEST_VERSION, people: TEST_PEOPLE, seed: TEST_SEED };
   await ensureGenerated(generate, { datasetDir, ...(suppression === undefined ? {} : { suppression }) });

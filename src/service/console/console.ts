@@ -8,6 +8,7 @@ import { ndjsonView } from "../../shared/rows/json.ts";
 import { Page } from "../../shared/rows/page.ts";
 import type { Admission } from "../http/admission.ts";
 import { addressOf } from "../http/connections.ts";
+import { queryText } from "../http/requests.ts";
 import type { ConsoleExport } from "../ledger/records.ts";
 import { assertScope, Problem, problemOf } from "../problem.ts";
 import { ACCOUNT_ENDPOINTS } from "./account.ts";
@@ -182,8 +183,7 @@ function addEndpoint(scope: FastifyInstance, { method, path, roles, run }: Conso
         const may = `only an ${roles.join(" or ")} may do that`;
         throw new ConsoleRefusal(403, "not_allowed", `this session is a ${visitor.session.role}'s; ${may}`);
       }
-      const url = request.raw.url ?? "";
-      const query = new URLSearchParams(url.includes("?") ? url.slice(url.indexOf("?") + 1) : "");
+      const query = new URLSearchParams(queryText(request));
       const params = request.params as Readonly<Record<string, string>>;
       const body = method === "GET" ? {} : bodyOf(request);
       const result = await run({ visitor, body, query, params, parts });

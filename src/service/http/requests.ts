@@ -30,13 +30,9 @@ export interface PageRequest {
 
 const MAX_ECHOED = 20;
 const MAX_PARAMETER_LENGTH = 1_024;
-const SEARCH_KEYS = ["filters", "per_page", "page", "cursor"] as const;
 const COUNT_KEYS = ["filters"] as const;
-const COUNTS_KEYS = ["filters", "companies"] as const;
-const FACETS_KEYS = ["filters", "key", "prefix", "limit"] as const;
 const LOOKUP_KEYS = ["domain", "company_network_url", "name", "id"] as const;
 const PAGING_KEYS = ["per_page", "page", "cursor"] as const;
-const EMPLOYEES_KEYS = [...LOOKUP_KEYS, ...PAGING_KEYS] as const;
 
 /** What small bodies of counts mean, by their bytes. */
 const knownCounts = new Map<string, Sketched>();
@@ -56,7 +52,7 @@ export function readCount(body: Buffer): Sketched {
 
 /** The segments of each company. */
 export function readCounts(body: Uint8Array) {
-  const fields = bodyFields(body, COUNTS_KEYS);
+  const fields = bodyFields(body, ["filters", "companies"]);
   const { filters } = readSegment(fields);
   const companies = fields.get("companies");
   if (!Array.isArray(companies) || companies.length < 1 || companies.length > COMPANIES_MAX) {
@@ -73,7 +69,7 @@ export function readCounts(body: Uint8Array) {
 }
 
 export function readFacets(body: Uint8Array, few: number | null) {
-  const fields = bodyFields(body, FACETS_KEYS);
+  const fields = bodyFields(body, ["filters", "key", "prefix", "limit"]);
   const request = readSegment(fields);
   const key = fields.get("key");
   const keys = `keys that have facets: ${FACET_KEYS.join(", ")}`;
@@ -98,7 +94,7 @@ export function readFacets(body: Uint8Array, few: number | null) {
 }
 
 export function readSearch(body: Uint8Array, maxDepth: number | undefined) {
-  const fields = bodyFields(body, SEARCH_KEYS);
+  const fields = bodyFields(body, ["filters", ...PAGING_KEYS]);
   const request = readSegment(fields);
   return { ...request, paging: paging(fields, request.canonical, maxDepth) };
 }
@@ -106,7 +102,7 @@ export function readSearch(body: Uint8Array, maxDepth: number | undefined) {
 export const readEnrich = (query: string): CompanyLookup => lookup(queryFields(query, LOOKUP_KEYS));
 
 export function readEmployees(query: string, maxDepth: number | undefined) {
-  const fields = queryFields(query, EMPLOYEES_KEYS);
+  const fields = queryFields(query, [...LOOKUP_KEYS, ...PAGING_KEYS]);
   const company = lookup(fields);
   const numbers = new Map<string, unknown>(fields);
   for (const name of ["per_page", "page"]) {
@@ -349,7 +345,8 @@ export function readBody(payload: IncomingMessage, done: (error: Error | null, b
     size += chunk.length;
     if (size > MAX_BODY_BYTES) finish(bodyTooLarge());
   };
-  const end = (): void => finish(said >= 0 && size !== said ? notAsLong() : null);
+  const end = (): void =>
+    finish(said >= 0 && size !== said ? invalid("the body is not as long as its Content-Length") : null);
   const fail = (error: Error): void => finish(Object.assign(error, { statusCode: 400 }));
   const come = payload.read() as Buffer | null;
   if (payload.complete && come?.length === said) {
@@ -359,8 +356,6 @@ export function readBody(payload: IncomingMessage, done: (error: Error | null, b
   payload.on("data", take).on("end", end).on("error", fail);
   if (come !== null) take(come);
 }
-
-const notAsLong = (): Problem => invalid("the body is not as long as its Content-Length");
 
 export function jsonBody({ body, headers }: FastifyRequest): Buffer {
   checkBodyHeaders(headers);

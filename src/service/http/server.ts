@@ -11,7 +11,7 @@ import { SERVER_TIMEOUTS, type ServiceOptions } from "./options.ts";
 import { addPublicPages } from "./public-pages.ts";
 import { addRoutes } from "./routes.ts";
 import { people, sketch } from "./sketch.ts";
-import { type Metrics, openLog, openMetrics, type ServiceLog, SILENT } from "./telemetry.ts";
+import { openLog, openMetrics, SILENT } from "./telemetry.ts";
 import { followTls, readTls } from "./tls.ts";
 import { Turns } from "./turns.ts";
 
@@ -83,17 +83,12 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   return running(app, addressOf(host, portOf(app), scheme), { ...closing, look });
 }
 
-interface Watchers {
-  readonly log: ServiceLog;
-  readonly metrics: Metrics | undefined;
-}
-
-const openWatchers = async ({ log, metricsHost, metricsPort }: ServiceOptions): Promise<Watchers> => ({
+const openWatchers = async ({ log, metricsHost, metricsPort }: ServiceOptions) => ({
   log: log === undefined ? SILENT : await openLog(log),
   metrics: metricsPort === undefined ? undefined : await openMetrics(metricsHost ?? "127.0.0.1", metricsPort),
 });
 
-interface Closing extends Watchers {
+interface Closing extends Awaited<ReturnType<typeof openWatchers>> {
   readonly limiter: RateLimiter;
   readonly smallCounts: SmallCounts;
   readonly browser: ServedConsole | undefined;

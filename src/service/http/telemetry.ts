@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { FastifyRequest } from "fastify";
 import type { Registry } from "prom-client";
@@ -120,7 +121,7 @@ export async function openMetrics(host: string, port: number): Promise<Metrics> 
   const refusedHelp = "Accounts that were refused a count of few people since the start";
   gauge("small_count_accounts", refusedHelp, () => refused.size);
   const server = pageOf(registry, host);
-  await listen(server, host, port);
+  await once(server.listen(port, host), "listening");
   const address = server.address();
   return {
     host,
@@ -169,12 +170,3 @@ const pageOf = (registry: Registry, host: string): Server =>
   });
 
 const isLoopback = (host: string): boolean => /^(?:localhost|\[?::1\]?|127(?:\.\d{1,3}){3})$/i.test(host);
-
-const listen = (server: Server, host: string, port: number): Promise<void> =>
-  new Promise((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(port, host, () => {
-      server.off("error", reject);
-      resolve();
-    });
-  });

@@ -1,5 +1,6 @@
 import { chmodSync, closeSync, openSync } from "node:fs";
 import { setTimeout as setPause } from "node:timers";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { DatabaseSyncInstance, StatementSyncInstance } from "@photostructure/sqlite";
 import { anchoredClock } from "./clock.ts";
 import { type Durability, type Row, runNow, type Steps } from "./database.ts";
@@ -142,15 +143,9 @@ class SqliteLedger implements LedgerDatabase {
   /** Asked once for all that came in this turn of the event loop, and believed while only promises are waited for. */
   readonly generation = (): number | Promise<number> => {
     if (this.#believed && this.#commits === commits && !this.#closed) return this.#generation;
-    this.#asking ??= new Promise((resolve, reject) => {
-      setImmediate(() => {
-        this.#asking = undefined;
-        try {
-          resolve(this.#askGeneration());
-        } catch (error) {
-          reject(error);
-        }
-      });
+    this.#asking ??= nextTurn().then(() => {
+      this.#asking = undefined;
+      return this.#askGeneration();
     });
     return this.#asking;
   };

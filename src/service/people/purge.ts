@@ -37,10 +37,8 @@ export async function openKept(
   place: { readonly now: () => number; readonly actor: string; readonly store?: string },
   servers?: ServedPeople,
 ): Promise<KeptPeople> {
-  const [{ openStore }, { peopleFolders }] = await Promise.all([
-    import("../admin/data-folder.ts"),
-    import("../admin/datasets.ts"),
-  ]);
+  const { openStore } = await import("../admin/data-folder.ts");
+  const { peopleFolders } = await import("../admin/datasets.ts");
   const store = await openStore(dir, { ...place, create: false }).catch((error: Error) => {
     if (error.name === "NoLedgerError" && place.store === undefined) return undefined;
     throw error;
@@ -73,10 +71,8 @@ const identityOf = ({ address, id }: RecordNames): Identity => ({
 
 /** Learns every name of the person, and counts what there is. @throws CliError exit 2 where a word names several */
 export async function findInFolder(word: string, places: KeptPeople, setup: BuildSetup): Promise<InFolder> {
-  const [{ currentPeople }, { peopleIn }] = await Promise.all([
-    import("../../dataset/build/rebuild.ts"),
-    import("./suppressed.ts"),
-  ]);
+  const { currentPeople } = await import("../../dataset/build/rebuild.ts");
+  const { peopleIn } = await import("./suppressed.ts");
   const person = new PersonMatcher(word);
   const theirs = async (records: AsyncIterable<string> | Iterable<string>, service = LIVE): Promise<Identity[]> => {
     const identities: Identity[] = [];
@@ -142,10 +138,8 @@ export async function purge(
   places: KeptPeople,
   { setup, actor, suppress, step }: Eraser,
 ): Promise<{ readonly files: readonly string[]; readonly inUse: readonly string[] }> {
-  const [{ rebuildDataset }, { purgeOldVersions }] = await Promise.all([
-    import("../../dataset/build/rebuild.ts"),
-    import("../../dataset/layout.ts"),
-  ]);
+  const { rebuildDataset } = await import("../../dataset/build/rebuild.ts");
+  const { purgeOldVersions } = await import("../../dataset/layout.ts");
   const { folders, store } = places;
   const names = person.suppressed;
   await suppress(names);

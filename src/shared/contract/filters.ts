@@ -185,9 +185,11 @@ function unknownDepartment(text: string): FilterIssue {
   return { key: "department", code: "bad_value", message, ...(near === undefined ? {} : { nearest: near }) };
 }
 
-type Problem = Omit<FilterIssue, "key">;
-
-function listProblem(spec: FilterKeySpec, value: unknown, values: readonly unknown[]): Problem | undefined {
+function listProblem(
+  spec: FilterKeySpec,
+  value: unknown,
+  values: readonly unknown[],
+): Omit<FilterIssue, "key"> | undefined {
   const wanted = spec.list ? "a string or an array of strings" : "a string";
   if (Array.isArray(value) && !spec.list) {
     return { code: "wrong_type", message: "takes one string, not an array; send one request for each" };

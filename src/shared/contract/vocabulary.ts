@@ -82,8 +82,6 @@ export const RANGE_KEYS = keysOf(RANGE);
 export const FILTER_KEYS = keysOf(EXAMPLES);
 export type FilterKey = keyof typeof EXAMPLES;
 type ExactKey = keyof typeof EXACT;
-type PrefixKey = keyof typeof PREFIX;
-type RangeKey = keyof typeof RANGE;
 
 const describe = (key: string): string => key.replace(/_(prefix|min|max)$/, "").replaceAll("_", " ");
 
@@ -142,8 +140,8 @@ export type Filters = { readonly [key in FilterKey]?: string | number | readonly
 /** Filters in normal form, lists sorted and distinct, keys in order: what engines match on and caches are keyed by. */
 export interface CanonicalFilters {
   readonly exact: { readonly [key in ExactKey]?: readonly string[] };
-  readonly prefix: { readonly [key in PrefixKey]?: string };
-  readonly range: { readonly [key in RangeKey]?: number };
+  readonly prefix: { readonly [key in keyof typeof PREFIX]?: string };
+  readonly range: { readonly [key in keyof typeof RANGE]?: number };
   readonly company_network_url?: string;
   readonly department?: readonly Department[];
 }

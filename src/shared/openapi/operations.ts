@@ -105,8 +105,6 @@ const CUT_FACETS = envelope("It would have taken too long", {
     "counting the values of this segment takes longer than 300 ms; narrow the filters, or count the values that you know",
 });
 
-type Errors = Readonly<Record<string, keyof typeof RESPONSES>>;
-
 interface Call {
   readonly operationId: string;
   readonly summary: string;
@@ -122,7 +120,12 @@ interface Call {
 }
 
 /** What is sold is refused for money, a body for what is in it; a key's own calls read no dataset. */
-function errorsOf({ cost, parameters = [], requestBody, tags }: Call): Errors {
+function errorsOf({
+  cost,
+  parameters = [],
+  requestBody,
+  tags,
+}: Call): Readonly<Record<string, keyof typeof RESPONSES>> {
   if (tags.includes("Account")) return NO_PARAMETERS;
   const lookup = parameters.includes("Domain") ? LOOKUP_ERRORS : {};
   return { ...(cost && PAID_ERRORS), ...lookup, ...(requestBody && BODY_ERRORS), ...BUSY };
@@ -149,12 +152,10 @@ function operation(call: Call) {
 }
 
 export type Operation = ReturnType<typeof operation>;
-export type HttpMethod = "get" | "post";
-
 const get = (call: Call) => ({ get: operation(call) });
 const post = (call: Omit<Call, "tags">) => ({ post: operation({ ...call, tags: ["People"] }) });
 
-export const OPERATIONS: Readonly<Record<string, { readonly [method in HttpMethod]?: Operation }>> = {
+export const OPERATIONS: Readonly<Record<string, { readonly [method in "get" | "post"]?: Operation }>> = {
   "/v1/account": get({
     operationId: "getAccount",
     summary: "Balance, plan, limits and prices",

@@ -49,10 +49,8 @@ function breakdownKey(by: string): FilterKeySpec {
   return spec;
 }
 
-type PartsRequest = CountRequest & { readonly kind: "parts" };
-
 export async function countParts(
-  { segment, by }: PartsRequest,
+  { segment, by }: CountRequest & { readonly kind: "parts" },
   counting: CountDesk,
 ): Promise<readonly CountedSegment[]> {
   const { options, printer } = counting;

@@ -92,7 +92,6 @@ const COLUMNS: readonly ColumnOf<AccountSummary>[] = [
 const DEFAULT_ORIGIN = "http://127.0.0.1:8787";
 const ROLES = ["owner", "viewer"] as const;
 
-type Role = (typeof ROLES)[number];
 type LinkOptions = AccountOptions & { readonly name?: string; readonly publicUrl?: string };
 
 export function registerLink(service: Command, context: Context): void {
@@ -110,7 +109,10 @@ export function registerLink(service: Command, context: Context): void {
     .does(atStore(context, printLink));
 }
 
-async function printLink({ context, options, store }: StoreDesk<LinkOptions>, role: Role): Promise<void> {
+async function printLink(
+  { context, options, store }: StoreDesk<LinkOptions>,
+  role: (typeof ROLES)[number],
+): Promise<void> {
   const { account, name = "", publicUrl: url } = options;
   if (name !== "" && !isLinkName(name)) throw usageError(`--name takes ${LINK_NAME}, not "${echo(name)}"`);
   const origin = url === undefined ? ((await store.console.lastServed()) ?? DEFAULT_ORIGIN) : publicOrigin(url);

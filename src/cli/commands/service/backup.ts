@@ -33,10 +33,8 @@ async function run({ options, printer, context }: Desk<FolderOptions>, to: strin
   const store = await storeOf(options, context);
   const elsewhere = store !== undefined && /^postgres/i.test(store);
   try {
-    const [{ backUp }, { ledgerFile }] = await Promise.all([
-      import("../../../service/admin/backup.ts"),
-      import("../../../service/admin/data-folder.ts"),
-    ]);
+    const { backUp } = await import("../../../service/admin/backup.ts");
+    const { ledgerFile } = await import("../../../service/admin/data-folder.ts");
     const ledger = elsewhere ? undefined : ledgerFile(dir, store);
     const manifest = await backUp({ dir, ledger, to: target, now: context.now });
     if (printer.json) printer.document<"service backup">({ backup: target, ...viewOf(manifest) });

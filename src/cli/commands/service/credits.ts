@@ -30,8 +30,6 @@ const addAdjust = (command: Command): Command =>
       "names it once and for all, such as an invoice: asked for again it does nothing and says so",
     );
 
-type Kind = "add" | "remove";
-
 export function register(service: Command, context: Context): void {
   const credits = service
     .command("credits")
@@ -77,7 +75,7 @@ function adjustmentOf({ note, reference }: AdjustOptions, otherwise: string): Ad
 }
 
 const adjusting =
-  (kind: Kind) =>
+  (kind: "add" | "remove") =>
   async ({ options, printer, store }: StoreDesk<AdjustOptions>, text: string): Promise<void> => {
     const { account, mode } = options;
     const amount = creditsGiven(`credits ${kind}`, text);

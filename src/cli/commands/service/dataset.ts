@@ -3,7 +3,7 @@ import type { Context } from "../../../shared/context.ts";
 import { counted, harmlessLine } from "../../../shared/contract/text.ts";
 import { failed } from "../../../shared/errors.ts";
 import type { Command } from "../../options.ts";
-import { type ColumnOf, countColumn, minute, printList } from "../../terminal/list.ts";
+import { type ColumnOf, countColumn, printList, timeColumn } from "../../terminal/list.ts";
 import { atDesk, type Desk } from "../../terminal/printer.ts";
 import { type BuildSetup, withBuild } from "./build.ts";
 import { addDataOption, type FolderOptions, placeFlags } from "./folder.ts";
@@ -31,12 +31,7 @@ export function register(service: Command, context: Context): void {
 const COLUMNS: readonly ColumnOf<KeptVersion>[] = [
   { name: "version", title: "version", value: ({ version }) => version },
   { name: "serves", title: "state", value: ({ serves }) => serves, show: ({ serves }) => (serves ? "serves" : "kept") },
-  {
-    name: "created_at",
-    title: "made",
-    value: ({ created_at }) => created_at,
-    show: ({ created_at }) => minute(Date.parse(created_at)),
-  },
+  timeColumn("created_at", "made", ({ created_at }) => Date.parse(created_at)),
   countColumn("people", ({ people }) => people),
   countColumn("companies", ({ companies }) => companies),
   {
@@ -71,12 +66,10 @@ async function rollBack(desk: Desk<FolderOptions>, wanted: string): Promise<void
   }
 }
 
-type Versions = typeof import("../../../dataset/versions.ts");
-
 /** Does work on the versions of the options' data folder. @throws CliError where one that is named is not kept */
 async function onVersions<Result>(
   desk: Desk<FolderOptions>,
-  work: (setup: BuildSetup, versions: Versions) => Promise<Result>,
+  work: (setup: BuildSetup, versions: typeof import("../../../dataset/versions.ts")) => Promise<Result>,
 ): Promise<Result> {
   const versions = await import("../../../dataset/versions.ts");
   try {

@@ -173,10 +173,8 @@ async function rebuild(names: readonly SuppressedName[], desk: Desk<SuppressFlag
     );
   }
   const built = await withBuild(desk, async (setup) => {
-    const [{ rebuildDataset }, { peopleFolders }] = await Promise.all([
-      import("../../../dataset/build/rebuild.ts"),
-      import("../../../service/admin/datasets.ts"),
-    ]);
+    const { rebuildDataset } = await import("../../../dataset/build/rebuild.ts");
+    const { peopleFolders } = await import("../../../service/admin/datasets.ts");
     const { suppression, testDataset } = peopleFolders(await folderOf(options, context));
     await rebuildDataset({ ...setup, datasetDir: testDataset, suppression });
     return rebuildDataset(setup);

@@ -43,20 +43,13 @@ export class Load {
     this.#table = (table) => options.servers.pathOf(names[table]);
   }
 
-  get #target() {
-    const { people, companies } = tablesOf(this.#state.version);
-    return { people: this.#servers.pathOf(people), companies: this.#servers.pathOf(companies) };
-  }
-
   async isThere(): Promise<boolean> {
     const servers = this.#servers;
     const names = Object.values(stageOf(this.#state.version));
-    const answers = await servers.onEach(async (client) => {
-      for (const name of names)
-        if ((await servers.number(`EXISTS TABLE ${servers.local(name)}`, client)) !== 1) return false;
-      return true;
-    });
-    return answers.every((isThere) => isThere);
+    const answers = await servers.onEach((client) =>
+      allOf(names.map((name) => servers.number(`EXISTS TABLE ${servers.local(name)}`, client))),
+    );
+    return answers.flat().every((isThere) => isThere === 1);
   }
 
   async create(): Promise<void> {
@@ -197,6 +190,7 @@ export class Load {
   /** @param andLinks whether people are linked to them later. @returns how many were derived from people */
   async companies(andLinks: boolean): Promise<number> {
     const servers = this.#servers;
+    const { companies: table } = tablesOf(this.#state.version);
     const isDerived = !this.#options.parts.some(({ kind }) => kind === "companies");
     if (!this.#state.isDone("companies")) {
       await this.#holdsParts("companies");
@@ -207,7 +201,7 @@ export class Load {
         for (const statement of deriveSql(this.#table, any, anyBare)) await servers.run(statement);
       }
       await this.#again("keyed");
-      await servers.empty(tablesOf(this.#state.version).companies);
+      await servers.empty(table);
       const most = this.#options.rangeRows ?? RANGE_ROWS;
       const rows = await servers.rows(firstCompaniesSql(this.#table, any, most));
       const firsts = inPlace(rows).map(([id]) => String(id));
@@ -215,18 +209,17 @@ export class Load {
         await servers.run(keyedSql(this.#table, { from, before: firsts[index + 1], offset: index * most }, any));
       }
       const columns = ["seq", "id", "name", "domain", "address", "slug", "record"].join(", ");
-      const copied = `INSERT INTO ${this.#target.companies} (${columns}) SELECT ${columns} FROM ${this.#table("keyed")}`;
-      await allOf([servers.run(copied), ...(andLinks ? [this.#links()] : [])]);
+      const copied = `INSERT INTO ${servers.pathOf(table)} (${columns}) SELECT ${columns} FROM ${this.#table("keyed")}`;
+      const links = async (): Promise<void> => {
+        await this.#again("links");
+        await servers.run(linksSql(this.#table));
+      };
+      await allOf([servers.run(copied), ...(andLinks ? [links()] : [])]);
       const all = `SELECT count() FROM ${this.#table("companies")} WHERE ${notRefused(this.#table, any)}`;
-      await this.#holds(tablesOf(this.#state.version).companies, await servers.number(all));
+      await this.#holds(table, await servers.number(all));
       await this.#state.setDone("companies");
     }
-    return isDerived ? servers.count(tablesOf(this.#state.version).companies) : 0;
-  }
-
-  async #links(): Promise<void> {
-    await this.#again("links");
-    await this.#servers.run(linksSql(this.#table));
+    return isDerived ? servers.count(table) : 0;
   }
 
   async hide(hiddenDomains: readonly string[]): Promise<void> {
@@ -259,7 +252,7 @@ export class Load {
         if (count !== before - from) {
           if (count !== 0) await servers.remove(people, place);
           await servers.run(
-            peopleSql(this.#table, this.#target.people, { where: conditions(own), offset: from }, any),
+            peopleSql(this.#table, servers.pathOf(people), { where: conditions(own), offset: from }, any),
             client,
           );
           await this.#holds(people, before - from, place);

@@ -43,8 +43,6 @@ const HANGS_MS = 30_000;
 const ALREADY_EXISTS = "57";
 const CANNOT_KILL = "380";
 
-export type ServerRow = readonly unknown[];
-
 /** The servers as a load of one version uses them: every statement has an id by which it can be ended. */
 export class LoadServers {
   readonly connected: ClickHouseServers;
@@ -92,7 +90,7 @@ export class LoadServers {
     await this.#reaching(client.command({ ...this.#rendered(query), ...this.#call() }));
   }
 
-  async rows(query: Statement | string, client = this.connected.clients[0]): Promise<readonly ServerRow[]> {
+  async rows(query: Statement | string, client = this.connected.clients[0]): Promise<readonly (readonly unknown[])[]> {
     const answer = client.query({ ...this.#rendered(query), ...this.#call(), format: "JSONCompact" });
     return (await this.#reaching(answer.then((result) => result.json<readonly unknown[]>()))).data;
   }

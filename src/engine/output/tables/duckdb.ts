@@ -37,10 +37,7 @@ export async function openDuckDb(
     throw new TableRefusal("the file is no DuckDB database", NAMES);
   }
   return {
-    upsert: async (columns, batches) => {
-      await connection.run("BEGIN");
-      return upsert(connection, target, columns, batches);
-    },
+    upsert: (columns, batches) => upsert(connection, target, columns, batches),
     async commit() {
       await connection.run("COMMIT");
       close();
@@ -67,6 +64,7 @@ async function upsert(
   columns: readonly TypedColumn[],
   batches: AsyncIterable<readonly JsonRecord[]>,
 ): Promise<number> {
+  await connection.run("BEGIN");
   const duckdb = await loadDuckDb();
   const into = sqlName(target);
   const has = await existing(connection, target);

@@ -49,10 +49,7 @@ export async function connectPostgres({ url }: Target): Promise<Client> {
 export async function openPostgres(target: Target): Promise<TableWriter> {
   const client = await connectPostgres(target);
   return {
-    upsert: async (columns, batches) => {
-      await client.query("BEGIN");
-      return upsert(client, target, columns, batches);
-    },
+    upsert: (columns, batches) => upsert(client, target, columns, batches),
     async commit() {
       await client.query("COMMIT");
       await client.end();
@@ -76,6 +73,7 @@ async function upsert(
   columns: readonly TypedColumn[],
   batches: AsyncIterable<readonly JsonRecord[]>,
 ): Promise<number> {
+  await client.query("BEGIN");
   const into = sqlName(target);
   const all = [IDENTITY_COLUMN, ...columns];
   const long = columns.find(({ name }) => Buffer.byteLength(name) > NAME_BYTES);

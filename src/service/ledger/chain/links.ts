@@ -83,7 +83,7 @@ export interface Acted {
   readonly accountId: string | null;
   readonly target: string;
   readonly detail: Readonly<Record<string, unknown>>;
-  readonly changed?: readonly (readonly [kind: ThingKind, id: string])[];
+  readonly changed?: readonly (readonly [kind: keyof typeof THINGS, id: string])[];
 }
 
 /** Who acts, when, and whether an attempt of unknown outcome came before: what it left is ours. */
@@ -101,8 +101,6 @@ export const THINGS = {
   cap: "SELECT key_id AS id, cap FROM budgets",
   session: `SELECT id, hash, proof_hash, account_id, role, key_hash, created_at, expires_at, ended_at FROM console_sessions`,
 } as const;
-type ThingKind = keyof typeof THINGS;
-
 export const auditStateOf = (row: Readonly<Record<string, unknown>>): string =>
   digestOf("state", ...(Object.values(row) as DigestPart[]));
 
