@@ -190,8 +190,9 @@ test("a refusal speaks in the keys of a job, and of no option that it has none f
     code: 4,
     stderr: expect.stringMatching(/hint: "max_credits": \d+ brings the list up/),
   });
-  expect(refresh.stderr).not.toContain("--again");
+  expect(refresh.stderr).not.toMatch(/--again|--max-credits/);
   const [quoted] = JSON.parse((await run(file, "legal", "--dry-run", "--json")).stdout);
   expect(quoted.error.hint).toMatch(/^"max_credits": \d+ brings the list up to date$/);
+  expect(quoted.error.message).toContain('"max_credits": 1 pays for 1');
   expect(search).toMatchObject({ code: 5, stderr: expect.stringContaining('"min_rows"') });
 });

@@ -23,16 +23,17 @@ async function segmentsOf({ filters, segment, except }: Job["values"], context: 
 
 const called = (name: string): string => `"${name}"`;
 
-const OPTION = /headcount .*|--([a-z][a-z-]+)(?: ([\d.]+%?|N)\b)?/g;
+const OPTION = /headcount .*|(?<![\w./])--([a-z][a-z-]+)(?: ([\d.]+%?|N)\b)?/g;
 
-/** Options as keys, without what is said of one that is none; commands stay as they are. */
-export function inKeys(text: string, command: JobCommand): string {
+/** Options as keys, without what is said of one that is none (`others`: with it); commands stay as they are. */
+export function inKeys(text: string, command: JobCommand, others = false): string {
   const clauses = text.split("; ").map((clause) =>
     clause.replace(OPTION, (whole, option?: string, value?: string) => {
       if (option === undefined) return whole;
       const name = option.replaceAll("-", "_");
       const { of = command } = (KEYS as Keys)[name] ?? { of: null };
-      return of !== command ? "\0" : `${called(name)}${value === undefined ? "" : `: ${value}`}`;
+      if (of !== command) return others ? whole : "\0";
+      return `${called(name)}${value === undefined ? "" : `: ${value}`}`;
     }),
   );
   return clauses.filter((clause) => clause !== "" && !clause.includes("\0")).join("; ");

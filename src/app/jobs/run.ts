@@ -219,7 +219,7 @@ const foreign = (output: string, run: RunSpend | undefined): CliError => {
 /** A refusal in the words of a job. */
 const inItsWords = (failure: CliError, { command }: Job): CliError =>
   failure.with({
-    message: inKeys(failure.message, command) || failure.message,
+    message: inKeys(failure.message, command, true),
     hint: failure.code === "file_exists" ? WORD : inKeys(failure.hint ?? "", command) || undefined,
     details: failure.details.map((detail) => inKeys(detail, command)).filter(Boolean),
     resumable: failure.resumable,
