@@ -78,7 +78,6 @@ async function openMeters() {
   collectDefaultMetrics({ register: registry });
   const counter = <Label extends string>(name: string, help: string, ...labelNames: readonly Label[]) =>
     new Counter({ name: `headcount_${name}`, help, labelNames, registers });
-  /** As it is when somebody looks. */
   const gauge = (name: string, help: string, read: () => Readonly<Record<string, number>> | number, label?: string) =>
     new Gauge({
       ...{ name: `headcount_${name}`, help, labelNames: label === undefined ? [] : [label], registers },
