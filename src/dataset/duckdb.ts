@@ -2,13 +2,10 @@ import { availableParallelism, totalmem } from "node:os";
 import { constrainedMemory } from "node:process";
 import type { DuckDBConnection, DuckDBDataChunk, DuckDBInstance, DuckDBVector } from "@duckdb/node-api";
 
-export interface Resources {
-  readonly threads: number;
-  readonly memoryBytes: number;
-}
+export type Resources = Readonly<ReturnType<typeof machineResources>>;
 
 /** All cores and a third of the memory (at least 256 MB): the rest is for the row store's pages in the cache. */
-export function machineResources(): Resources {
+export function machineResources() {
   // In a container the limit is below what the machine has; where there is none it reads as 0 or as an absurd number.
   const limit = constrainedMemory() || Number.POSITIVE_INFINITY;
   const memory = Math.min(totalmem(), limit);

@@ -83,7 +83,7 @@ export const timeColumn = <Row>(name: string, title: string, of: (row: Row) => n
   ...{ name, title, value: (row) => iso(of(row)), show: (row) => minute(of(row)) },
 });
 
-export const minute = (at: number | null): string =>
+const minute = (at: number | null): string =>
   at === null ? "" : new Date(at).toISOString().slice(0, 16).replace("T", " ");
 
 const money = (value: Credits | null): string => (value === null ? "" : formatCreditsGrouped(value));

@@ -31,15 +31,9 @@ const FALLBACK_WIDTH = 80;
 
 export const widthOfStream = (stream: Stream): number => Math.max(NARROWEST, stream.columns || FALLBACK_WIDTH);
 
-export interface Style {
-  readonly strong: (text: string) => string;
-  readonly faint: (text: string) => string;
-  readonly good: (text: string) => string;
-  readonly warning: (text: string) => string;
-  readonly bar: (text: string) => string;
-}
+export type Style = ReturnType<typeof styleFor>;
 
-export function styleFor(color: boolean): Style {
+export function styleFor(color: boolean) {
   // The decision was made by hasColor; styleText must not make it again for process.stdout.
   const paint = (format: Parameters<typeof styleText>[0]) => (text: string) =>
     color && text !== "" ? styleText(format, text, { validateStream: false }) : text;

@@ -1,20 +1,10 @@
 import { InputError } from "../text/input-file.ts";
 
-export interface ClickHouseAddress {
-  /** HTTP addresses, one for each server; queries go to the first that answers, tables are made on all. */
-  readonly urls: readonly string[];
-  readonly database: string;
-  readonly user: string;
-  readonly password: string;
-  readonly cluster?: string;
-  readonly replicated: boolean;
-}
-
 const FORM =
   "clickhouse://[USER[:PASSWORD]@]HOST[:PORT][,HOST[:PORT]...]/DATABASE[?cluster=NAME][&replicated=true][&tls=true]";
 
 /** The password may come from the environment, where no process list shows it. @throws InputError with the form */
-export function parseClickHouseAddress(text: string, password = ""): ClickHouseAddress {
+export function parseClickHouseAddress(text: string, password = "") {
   const match = /^clickhouse:\/\/(?:([^:@/]*)(?::([^@/]*))?@)?([^/?]+)(?:\/([^?]*))?(?:\?(.*))?$/.exec(text);
   if (match === null) throw new InputError(`not a ClickHouse address; the form is ${FORM}`);
   const [, user, inline, hosts = "", database, query = ""] = match;
@@ -38,6 +28,7 @@ export function parseClickHouseAddress(text: string, password = ""): ClickHouseA
     if (!/^[A-Za-z_]\w{0,63}$/.test(name)) throw new InputError(`the ${what} must be a plain name, not "${name}"`);
   }
   return {
+    /** HTTP addresses, one for each server; queries go to the first that answers, tables are made on all. */
     urls,
     ...names,
     user: decodeURIComponent(user ?? "default"),

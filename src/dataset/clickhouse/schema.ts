@@ -1,9 +1,12 @@
 import { NORMAL_COLUMNS, NUMBER_COLUMNS } from "../../shared/contract/conditions.ts";
 import { SORT_KEYS } from "../columns.ts";
-import type { ClickHouseAddress } from "./address.ts";
 import type { ServerDialect } from "./dialect.ts";
 
-export type Topology = Pick<ClickHouseAddress, "database" | "cluster" | "replicated">;
+export interface Topology {
+  readonly database: string;
+  readonly cluster?: string;
+  readonly replicated: boolean;
+}
 
 /** Names of one dataset version's tables. A version is made of letters, digits and underscores only. */
 export function tablesOf(version: string): { readonly people: string; readonly companies: string } {

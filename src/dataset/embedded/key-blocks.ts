@@ -15,18 +15,12 @@ export const isPacked = (index: KeyIndex): index is "headline" => index === "hea
 /** A line for {@link keyBlocks}, in SQL: the position, how many bytes the key has, and the key. */
 export const keyLineSql = (key: string, rid: string): string => `concat(${rid}, ' ', strlen(${key}), ' ', ${key})`;
 
-export interface KeyBlocks {
-  readonly bytes: Uint8Array<ArrayBuffer>;
-  readonly ends: readonly number[];
-  readonly firsts: readonly string[];
-  readonly rids: readonly number[];
-  readonly size: number;
-}
+export type KeyBlocks = ReturnType<typeof keyBlocks>;
 
 const ridBytes = (index: KeyIndex): number => (isPlaced(index) ? 0 : 4);
 
 /** Lines as {@link keyLineSql} makes them, sorted by key. @param isLast else what fills no block is left */
-export function keyBlocks(index: KeyIndex, lines: Buffer, isLast: boolean): KeyBlocks {
+export function keyBlocks(index: KeyIndex, lines: Buffer, isLast: boolean) {
   const firsts: string[] = [];
   const rids: number[] = [];
   const ends: number[] = [];

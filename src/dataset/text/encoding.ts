@@ -2,21 +2,14 @@ import { isAscii, isUtf8 } from "node:buffer";
 import { bytesOf, type ReadingOptions, withoutByteOrderMark } from "./bytes.ts";
 import { InputError, type InputFile } from "./input-file.ts";
 
-export interface TextLook {
-  readonly encoding: string;
-  readonly pieces: readonly Buffer[];
-}
+export type TextLook = Awaited<ReturnType<typeof lookAt>>;
 
 const HEAD = 2_200_000;
 const PIECE = 64 * 1024;
 const MOST_PIECES = 16;
 
 /** Reads all of a file to tell its encoding, unless that is given, and takes samples on the way. */
-export async function lookAt(
-  file: InputFile,
-  encoding: string | undefined,
-  options: ReadingOptions,
-): Promise<TextLook> {
+export async function lookAt(file: InputFile, encoding: string | undefined, options: ReadingOptions) {
   const judge = encodingJudge();
   let head = Buffer.alloc(0);
   let later: Buffer[] = [];

@@ -4,7 +4,6 @@ import { type PeopleFolders, suppressionDir } from "../../dataset/suppression.ts
 import { COUNT_CACHE_SECONDS } from "../../shared/contract/records.ts";
 import type { CanonicalFilters } from "../../shared/contract/vocabulary.ts";
 import type { FacetResult } from "../../shared/schema/api.ts";
-import type { ServerTimeouts } from "../http/options.ts";
 import type { KeyMode } from "../ledger/ledger.ts";
 import { Sketches } from "../people/sketches.ts";
 import { type SuppressedPeople, suppressedPeople } from "../people/suppressed.ts";
@@ -140,7 +139,7 @@ export async function onOneVersion<Result>(
 export async function facetsOf(
   engine: Engine,
   { filters, question }: { readonly filters: CanonicalFilters; readonly question: FacetQuestion },
-  { facet: limitMs, now, work }: Pick<ServerTimeouts, "facet" | "work"> & Pick<Clocks, "now">,
+  { facet: limitMs, now, work }: Readonly<Record<"facet" | "work", number>> & Pick<Clocks, "now">,
 ): Promise<FacetResult> {
   const base = { key: question.key, least: question.least, as_of: new Date(now()).toISOString() };
   try {

@@ -9,7 +9,6 @@ export const DEFAULT_ACCOUNT = "default";
 export const ACCOUNT_ID = /^[a-z0-9][a-z0-9._-]{0,62}$/;
 export const ACCOUNT_ID_RULE = "an account's id is 1 to 63 lower-case letters, digits, dots and dashes";
 
-/** What is given: live ones to a new data folder, simulated ones to every account. */
 export const FIRST_CREDITS: Credits = credits(10_000n * 1_000_000n);
 
 export async function newAccount(store: Store, id: string, name: string): Promise<void> {

@@ -17,15 +17,7 @@ import { Turns } from "./turns.ts";
 
 const FLUSH_MS = 1_000;
 
-export interface RunningService {
-  readonly url: string;
-  readonly port: number;
-  readonly metricsUrl: string | undefined;
-  readonly consoleUrl: string | undefined;
-  readonly inject: FastifyInstance["inject"];
-  flush(): Promise<void>;
-  close(): Promise<void>;
-}
+export type RunningService = ReturnType<typeof running>;
 
 /** Starts the API, after giving back what a crash left on hold. @throws what `listen` throws */
 export async function startService(options: ServiceOptions): Promise<RunningService> {
@@ -99,7 +91,7 @@ interface Closing extends Awaited<ReturnType<typeof openWatchers>> {
 
 const portOf = (app: HttpApp): number => (app.http.server.address() as AddressInfo).port;
 
-function running(app: HttpApp, url: string, parts: Closing): RunningService {
+function running(app: HttpApp, url: string, parts: Closing) {
   const { browser, log, look, metrics } = parts;
   const flushing = setInterval(() => {
     flushAll(parts).catch((error: unknown) => log.fault("flush", error));
@@ -115,7 +107,7 @@ function running(app: HttpApp, url: string, parts: Closing): RunningService {
     metricsUrl: metrics === undefined ? undefined : `${addressOf(metrics.host, metrics.port)}/metrics`,
     inject: app.http.inject.bind(app.http) as FastifyInstance["inject"],
     flush: () => flushAll(parts),
-    close() {
+    close(): Promise<void> {
       clearInterval(flushing);
       closed ??= drain(app, parts);
       return closed;

@@ -69,15 +69,7 @@ export async function openLog(out: {
   };
 }
 
-export interface Metrics {
-  readonly host: string;
-  readonly port: number;
-  observe(request: FastifyRequest, status: number, ms: number): void;
-  /** Shows how full it is, as it is when somebody looks. @param load by what is counted */
-  watch(load: () => Readonly<Record<string, number>>): void;
-  readonly smallCount: (account: string, isAnswered: boolean) => void;
-  close(): Promise<void>;
-}
+export type Metrics = Awaited<ReturnType<typeof openMetrics>>;
 
 async function openMeters() {
   const { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } = await import("prom-client");
@@ -86,7 +78,6 @@ async function openMeters() {
   collectDefaultMetrics({ register: registry });
   const counter = <Label extends string>(name: string, help: string, ...labelNames: readonly Label[]) =>
     new Counter({ name: `headcount_${name}`, help, labelNames, registers });
-  /** As it is when somebody looks. */
   const gauge = (name: string, help: string, read: () => Readonly<Record<string, number>> | number, label?: string) =>
     new Gauge({
       ...{ name: `headcount_${name}`, help, labelNames: label === undefined ? [] : [label], registers },
@@ -115,7 +106,7 @@ async function openMeters() {
 }
 
 /** On loopback a Host of another name is refused: a page in a browser can make its own name point here. */
-export async function openMetrics(host: string, port: number): Promise<Metrics> {
+export async function openMetrics(host: string, port: number) {
   const { registry, gauge, requests, seconds, charged, unanswered, small } = await openMeters();
   const refused = new Set<string>();
   const refusedHelp = "Accounts that were refused a count of few people since the start";
@@ -126,7 +117,7 @@ export async function openMetrics(host: string, port: number): Promise<Metrics> 
   return {
     host,
     port: typeof address === "object" && address !== null ? address.port : port,
-    observe(request, status, ms) {
+    observe(request: FastifyRequest, status: number, ms: number): void {
       const { call } = request;
       const name = call.name ?? "other";
       requests.inc({ call: name, status: String(status) });
@@ -136,16 +127,17 @@ export async function openMetrics(host: string, port: number): Promise<Metrics> 
       charged.inc({ call: name, mode: call.key?.mode ?? "live" }, credits);
       if (status === CLIENT_GONE) unanswered.inc({ call: name }, credits);
     },
-    smallCount(account, isAnswered) {
+    smallCount(account: string, isAnswered: boolean): void {
       small.inc({ outcome: isAnswered ? "answered" : "refused" });
       if (!isAnswered) refused.add(account);
     },
-    watch(load) {
+    /** Shows how full it is, as it is when somebody looks. @param load by what is counted */
+    watch(load: () => Readonly<Record<string, number>>): void {
       const help = "Calls that the dataset works for, calls that wait for their turn, open connections";
       gauge("load", help, load, "what");
     },
     close: () =>
-      new Promise((resolve) => {
+      new Promise<void>((resolve) => {
         server.close(() => resolve());
         server.closeAllConnections();
       }),

@@ -7,11 +7,7 @@ import { createSecureContext } from "node:tls";
 import type { TlsFiles } from "./options.ts";
 import type { ServiceLog } from "./telemetry.ts";
 
-export interface TlsPair {
-  readonly cert: Buffer;
-  readonly key: Buffer;
-  readonly minVersion: "TLSv1.2";
-}
+export type TlsPair = Awaited<ReturnType<typeof readTls>>;
 
 class TlsError extends Error {
   override readonly name = "TlsError";
@@ -19,7 +15,7 @@ class TlsError extends Error {
 
 const LOOK_MS = 5_000;
 
-export async function readTls({ cert, key }: TlsFiles, now: number): Promise<TlsPair> {
+export async function readTls({ cert, key }: TlsFiles, now: number) {
   const [certPem, keyPem] = await Promise.all([readPem(cert), readPem(key)]);
   const pair = { cert: certPem, key: keyPem, minVersion: "TLSv1.2" } as const;
   const certificate = parsed(cert, () => new X509Certificate(certPem));

@@ -3,40 +3,22 @@ import { readdir } from "node:fs/promises";
 import { join, relative } from "node:path";
 import type { rebuildDataset } from "../../dataset/build/rebuild.ts";
 import type { ServedPeople } from "../../dataset/clickhouse/left-out.ts";
-import type { PeopleFolders } from "../../dataset/suppression.ts";
 import { canonicalAddress } from "../../shared/contract/normalise.ts";
 import type { RecordNames, SuppressedName } from "../../shared/contract/suppression.ts";
 import { type Identity, identityIn, PersonMatcher, requireOne } from "../../shared/person.ts";
 import { parseExact } from "../../shared/rows/values.ts";
-import type { Store } from "../ledger/ledger.ts";
 import type { KeptFilters } from "../ledger/records.ts";
 
 type BuildSetup = Parameters<typeof rebuildDataset>[0];
 
-export interface KeptPeople {
-  readonly dir: string;
-  readonly folders: PeopleFolders;
-  readonly store: Store | undefined;
-  readonly servers: ServedPeople | undefined;
-  hides(name: SuppressedName): Promise<boolean>;
-  close(): Promise<void>;
-}
-
-export interface InFolder {
-  readonly person: PersonMatcher;
-  readonly records: number;
-  readonly test: number;
-  readonly replies: number;
-  readonly exports: number;
-  readonly filters: readonly KeptFilters[];
-  readonly anything: boolean;
-}
+type KeptPeople = Awaited<ReturnType<typeof openKept>>;
+export type InFolder = Awaited<ReturnType<typeof findInFolder>>;
 
 export async function openKept(
   dir: string,
   place: { readonly now: () => number; readonly actor: string; readonly store?: string },
   servers?: ServedPeople,
-): Promise<KeptPeople> {
+) {
   const { openStore } = await import("../admin/data-folder.ts");
   const { peopleFolders } = await import("../admin/datasets.ts");
   const store = await openStore(dir, { ...place, create: false }).catch((error: Error) => {
@@ -49,7 +31,7 @@ export async function openKept(
     folders,
     store,
     servers,
-    hides: async (name) => {
+    hides: async (name: SuppressedName) => {
       const { readHiddenPeople } = await import("../../dataset/suppression.ts");
       return (await readHiddenPeople(folders.suppression)).hides(name);
     },
@@ -70,7 +52,7 @@ const identityOf = ({ address, id }: RecordNames): Identity => ({
 });
 
 /** Learns every name of the person, and counts what there is. @throws CliError exit 2 where a word names several */
-export async function findInFolder(word: string, places: KeptPeople, setup: BuildSetup): Promise<InFolder> {
+export async function findInFolder(word: string, places: KeptPeople, setup: BuildSetup) {
   const { currentPeople } = await import("../../dataset/build/rebuild.ts");
   const { peopleIn } = await import("./suppressed.ts");
   const person = new PersonMatcher(word);

@@ -46,10 +46,12 @@ export class Load {
   async isThere(): Promise<boolean> {
     const servers = this.#servers;
     const names = Object.values(stageOf(this.#state.version));
-    const answers = await servers.onEach((client) =>
-      allOf(names.map((name) => servers.number(`EXISTS TABLE ${servers.local(name)}`, client))),
-    );
-    return answers.flat().every((isThere) => isThere === 1);
+    const answers = await servers.onEach(async (client) => {
+      for (const name of names)
+        if ((await servers.number(`EXISTS TABLE ${servers.local(name)}`, client)) !== 1) return false;
+      return true;
+    });
+    return answers.every((isThere) => isThere);
   }
 
   async create(): Promise<void> {
