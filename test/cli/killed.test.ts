@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { setTimeout as delay } from "node:timers/promises";
 import { expect, test, vi } from "vitest";
 import { BIN, runIds, spentBy } from "../support/export.ts";
 import { type ForeignScene, foreignScene } from "../support/foreign-scene.ts";
@@ -26,6 +27,8 @@ async function killed({ service, u }: ForeignScene, argv: readonly string[]): Pr
   });
   child.kill("SIGKILL");
   await end;
+  // What was on its way then is charged too.
+  for (let seen = -1; seen !== service.paidCalls(); await delay(200)) seen = service.paidCalls();
   service.options.jitterMs = 0;
 }
 

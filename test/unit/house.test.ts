@@ -22,7 +22,7 @@ const CEILINGS: Readonly<Record<string, { readonly most: number; readonly goal: 
   "functions over 60 lines": { most: 5, goal: 5, air: 2 },
   "lines of the longest function": { most: 80, goal: 80, air: 20 },
   "names exported by two files or more": { most: 4, goal: 15, air: 7 },
-  "comments, % of characters": { most: 9.9, goal: 10, air: 0.3 },
+  "comments, % of characters": { most: 10, goal: 10, air: 0.3 },
   "comment lines over 120 columns": { most: 0, goal: 0, air: 20 },
 };
 

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { stateDir } from "../../engine/connections/paths.ts";
-import { isNewOnly, leastOrMost, newPeopleIn } from "../../engine/purchase/owned.ts";
+import { isNewOnly, leastOrMost } from "../../engine/purchase/owned.ts";
+import { newPeopleIn } from "../../engine/purchase/ownership.ts";
 import {
   beyondFunds,
   costText,

@@ -1,5 +1,6 @@
 import { failureOf } from "../../app/failures.ts";
-import { isNewOnly, newPeopleIn } from "../../engine/purchase/owned.ts";
+import { isNewOnly } from "../../engine/purchase/owned.ts";
+import { newPeopleIn } from "../../engine/purchase/ownership.ts";
 import { costsAtMost, costText, type Quote, rowsToBuy } from "../../engine/purchase/quote.ts";
 import type { Target } from "../../engine/runs/plan.ts";
 import { type Context, canPrompt } from "../../shared/context.ts";

@@ -9,12 +9,12 @@ import type { Run } from "../runs/run.ts";
 import { agreeTo } from "./consent.ts";
 import { heldElsewhere, ownedCompanies } from "./earlier.ts";
 import { requireGoing } from "./failures.ts";
-import { quoteFor, spentOf } from "./offer.ts";
+import { isBegunAnew, isFewerApart, quoteFor, spentOf } from "./offer.ts";
 import type { Trade } from "./order.ts";
-import { isNarrowed, rowsApart, takeOver, widen, withOwned } from "./owned.ts";
+import { isNarrowed, takeOver, widen, withOwned } from "./owned.ts";
+import { rowsApart } from "./ownership.ts";
 import { requireFree } from "./places.ts";
 import { drawnOf, paidAgainText, type Quote } from "./quote.ts";
-import { isBegunAnew, isFewerApart } from "./survey.ts";
 
 /**
  * Closes the run where it is refused. @param isNamed asked for by its id: its limit, cap and consent hold on

@@ -13,7 +13,6 @@ import { checkedFilters } from "../../shared/filters.ts";
 import type { CountView, ServiceClient } from "../client/types.ts";
 import { InseparableError, joinedFilters, type Segment, Sets, segmentOf } from "../planning/algebra.ts";
 import type { Target } from "../runs/plan.ts";
-import type { Asking } from "./world.ts";
 
 const MAX_COUNTS = 2_000;
 
@@ -113,10 +112,14 @@ export async function countJoined(target: SearchTarget, counting: Counting): Pro
 }
 
 /** By free counts. @throws CliError exit 2 for an `except` that cannot be left out, 8 for counts that do not add up */
-export async function joinedOffer(target: SearchTarget, { seller, interrupted, onNotice }: Asking) {
+export async function joinedOffer(
+  target: SearchTarget,
+  client: ServiceClient,
+  { interrupted, onNotice }: { readonly interrupted: AbortSignal; readonly onNotice: (text: string) => void },
+) {
   const view = look(target, {
-    count: (filters) => seller.client.count(filters, interrupted),
-    values: valuesFrom(seller.client, interrupted),
+    count: (filters) => client.count(filters, interrupted),
+    values: valuesFrom(client, interrupted),
   });
   const { sets, spelled, segments, except } = view;
   try {

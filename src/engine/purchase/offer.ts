@@ -1,4 +1,4 @@
-import { type Credits, credits, ONE_CREDIT, ZERO } from "../../shared/contract/money.ts";
+import { type Credits, credits, creditsLess, ONE_CREDIT, ZERO } from "../../shared/contract/money.ts";
 import { PER_PAGE_MAX } from "../../shared/contract/records.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
 import { COMPANIES_MAX, type Filters } from "../../shared/contract/vocabulary.ts";
@@ -6,13 +6,14 @@ import { CliError, usageError } from "../../shared/errors.ts";
 import { groupsBy } from "../../shared/groups.ts";
 import { pagingName } from "../client/dialect.ts";
 import type { AccountView } from "../client/types.ts";
-import { hasOutlivedKey, KEY_LIFE_MS, lostCharges } from "../runs/journal.ts";
+import { hasOutlivedKey, KEY_LIFE_MS, lostCharges, pendingUnits } from "../runs/journal.ts";
 import { companiesIn, type Matches, type Plan, peopleAt, type RunIdentity, type Target } from "../runs/plan.ts";
 import type { RunReader } from "../runs/reader.ts";
 import { runMismatch } from "./failures.ts";
 import { isSet, joinedOffer, movedBetween, type SearchTarget } from "./joined.ts";
-import type { ExportDeps, ExportOptions, Trade } from "./order.ts";
-import { makeQuote, type Offer, type Quote, type QuoteInput } from "./quote.ts";
+import type { ExportDeps, ExportOptions, Inquiry, Trade } from "./order.ts";
+import { mostRows, type OwnedShare, partedFrom } from "./ownership.ts";
+import { makeQuote, type Offer, type Quote, type QuoteInput, rowsToBuy } from "./quote.ts";
 import { perMinuteOf, type Seller } from "./world.ts";
 
 /** The call that a target buys by, as the account names it. */
@@ -35,7 +36,7 @@ async function countsOf(target: Target, deps: ExportDeps): Promise<Counts> {
   const { seller, interrupted } = deps;
   if (target.kind !== "search") return await countCompanies(target, deps);
   if (target.staff !== undefined) return await countStaff(target, deps);
-  if (isSet(target)) return await joinedOffer(target, deps);
+  if (isSet(target)) return await joinedOffer(target, seller.client, deps);
   const view = await seller.client.count(target.filters, interrupted).catch((error) => notCounted(error, deps, target));
   return { matches: view?.count ?? null, datasetVersion: view?.meta.datasetVersion };
 }
@@ -232,4 +233,28 @@ export async function checkSame(plan: Plan, account: AccountView, deps: ExportDe
   }
   compare("the dataset version", plan.dataset_version, version);
   return differences[0];
+}
+
+/** The search for its new people alone, where limit, cap and balance allow all of them. */
+export function newPeopleApart(inquiry: Inquiry, share: OwnedShare | undefined) {
+  const target = partedFrom(inquiry.target, share, inquiry.options.limit);
+  if (target === undefined) return undefined;
+  const narrowed = { ...inquiry, target, identity: { ...inquiry.identity, target } };
+  const quote = quoteFor(target, { matches: mostRows(share) }, narrowed, { pieces: share?.estimate?.parts });
+  return quote.bound === "matches" ? { inquiry: narrowed, quote } : undefined;
+}
+
+/** Whether its new people alone, with whoever is on pages without a reply, are fewer than a run of all has left. */
+export const isFewerApart = ({ state }: RunReader, quote: Quote): boolean =>
+  quote.apart !== undefined &&
+  quote.apart + pendingUnits(state).reduce((sum, { intent }) => sum + intent.perPage, 0) < rowsToBuy(quote);
+
+/** Whether the same search begun anew buys those alone, within what the cap of the run leaves. */
+export function isBegunAnew(run: RunReader, quote: Quote, trade: Trade, share: OwnedShare | undefined): boolean {
+  const { plan, state } = run;
+  if (state.session?.again === true || !isFewerApart(run, quote)) return false;
+  const cap = trade.options.maxCredits;
+  const maxCredits = cap === undefined ? undefined : creditsLess(cap, state.settled + state.uncertain);
+  const inquiry = { ...trade, options: { ...trade.options, maxCredits }, target: plan.target, identity: plan };
+  return newPeopleApart(inquiry, share) !== undefined;
 }

@@ -10,34 +10,16 @@ import { type Plan, type Target, unlooked, unreachedGroups } from "../runs/plan.
 import type { Division } from "../runs/record.ts";
 import type { Run } from "../runs/run.ts";
 import type { ExportDeps, Trade } from "./order.ts";
-import type { Narrowed, OwnedPage, OwnedShare, Ownership } from "./ownership.ts";
+import { mostRows, type Narrowed, newPeopleIn, type OwnedPage, type Ownership } from "./ownership.ts";
 import type { Offer, Quote } from "./quote.ts";
 
 export const isNarrowed = (target: Target): boolean => target.kind === "search" && target.owned !== undefined;
-
-/** Its new people alone, those who are owned beside them: where all of it is asked for, and few counts part them. */
-export function partedFrom(target: Target, share: OwnedShare | undefined, limit = Infinity) {
-  const isPlain = target.kind === "search" && (target.owned ?? target.sample) === undefined;
-  return isPlain && share?.divide && limit >= share.total ? { ...target, owned: "with" as const } : undefined;
-}
-
-/** The most rows of its new people alone, where the rest of all of it has more, and few counts part them. */
-export function rowsApart(target: Target, share: OwnedShare | undefined, kept: number): number | undefined {
-  const isPlain = target.kind === "search" && (target.owned ?? target.sample) === undefined;
-  const isParted = share?.divide !== undefined || (share?.exact === true && newPeopleIn(share) === 0);
-  return isPlain && isParted && mostRows(share) + kept < share.total ? mostRows(share) : undefined;
-}
 
 export const isNewOnly = ({ share }: Pick<Quote, "share">): boolean => share?.divide !== undefined;
 
 /** What stands before rows and credits that a purchase may have fewer, or more, of. */
 export const leastOrMost = (quote: Quote, { kind }: Target): "" | "at least " | "at most " =>
   quote.lookUps ? "at least " : kind === "search" && !isNewOnly(quote) ? "" : "at most ";
-
-export const mostRows = (share: OwnedShare | undefined): number => share?.estimate?.rows ?? 0;
-
-export const newPeopleIn = (share: OwnedShare | undefined): number | undefined =>
-  share === undefined ? undefined : share.total - share.owned;
 
 const rowsOf = (counts: readonly number[] = []): number => counts.reduce((sum, count) => sum + count, 0);
 

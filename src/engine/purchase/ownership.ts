@@ -2,7 +2,7 @@ import type { Filters } from "../../shared/contract/vocabulary.ts";
 import type { Page } from "../../shared/rows/page.ts";
 import type { Cost } from "../planning/question.ts";
 import type { IntentRecord, SettledRecord } from "../runs/journal.ts";
-import type { Plan } from "../runs/plan.ts";
+import type { Plan, Target } from "../runs/plan.ts";
 import type { RunReader } from "../runs/reader.ts";
 
 export interface OwnedShare {
@@ -49,4 +49,22 @@ export interface Narrowed {
   readonly whole: boolean | null;
   readonly shortfall: string | null;
   readonly others?: readonly string[];
+}
+
+export const mostRows = (share: OwnedShare | undefined): number => share?.estimate?.rows ?? 0;
+
+export const newPeopleIn = (share: OwnedShare | undefined): number | undefined =>
+  share === undefined ? undefined : share.total - share.owned;
+
+/** Its new people alone, those who are owned beside them: where all of it is asked for, and few counts part them. */
+export function partedFrom(target: Target, share: OwnedShare | undefined, limit = Infinity) {
+  const isPlain = target.kind === "search" && (target.owned ?? target.sample) === undefined;
+  return isPlain && share?.divide && limit >= share.total ? { ...target, owned: "with" as const } : undefined;
+}
+
+/** The most rows of its new people alone, where the rest of all of it has more, and few counts part them. */
+export function rowsApart(target: Target, share: OwnedShare | undefined, kept: number): number | undefined {
+  const isPlain = target.kind === "search" && (target.owned ?? target.sample) === undefined;
+  const isParted = share?.divide !== undefined || (share?.exact === true && newPeopleIn(share) === 0);
+  return isPlain && isParted && mostRows(share) + kept < share.total ? mostRows(share) : undefined;
 }

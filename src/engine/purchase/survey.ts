@@ -1,33 +1,31 @@
-import { credits, creditsLess, creditsText, ZERO } from "../../shared/contract/money.ts";
+import { ZERO } from "../../shared/contract/money.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
-import { kindOf } from "../output/distinct.ts";
-import { checkRoom, checkSink, savedView } from "../output/sinks/sink.ts";
-import { creditText, pendingUnits } from "../runs/journal.ts";
-import type { Plan, RunIdentity, Target } from "../runs/plan.ts";
+import { checkRoom, savedView } from "../output/sinks/sink.ts";
+import { creditText } from "../runs/journal.ts";
+import type { Target } from "../runs/plan.ts";
 import type { RunReader } from "../runs/reader.ts";
 import type { Run } from "../runs/run.ts";
-import { type NewPlan, RunStore } from "../runs/run-store.ts";
+import type { NewPlan } from "../runs/run-store.ts";
 import { agreeTo } from "./consent.ts";
-import { type Divided, earlierRun, heldElsewhere, isBoughtElsewhere, ownedCompanies, type Reuse } from "./earlier.ts";
-import { requireGoing, staleRun } from "./failures.ts";
-import { lockOptions, openRun } from "./locks.ts";
-import { checkSame, isPriceKnown, offerOf, perPageOf, perPageTold, quoteFor, runIdentityOf, spentOf } from "./offer.ts";
-import type { ExportDeps, ExportOptions, Inquiry, Trade } from "./order.ts";
+import { type Divided, earlierRun, heldElsewhere, ownedCompanies, type Reuse } from "./earlier.ts";
+import { requireGoing } from "./failures.ts";
+import { lockOptions } from "./locks.ts";
 import {
-  isNarrowed,
-  mostRows,
-  newPeopleIn,
-  partedFrom,
-  partsToBuy,
-  rowsApart,
-  rowsWritten,
-  takeOver,
-} from "./owned.ts";
-import type { OwnedPage, OwnedShare } from "./ownership.ts";
-import { drawnOf, type Offer, type Quote, rowsToBuy } from "./quote.ts";
+  isBegunAnew,
+  isPriceKnown,
+  newPeopleApart,
+  offerOf,
+  perPageOf,
+  perPageTold,
+  quoteFor,
+  spentOf,
+} from "./offer.ts";
+import type { Inquiry } from "./order.ts";
+import { isNarrowed, partsToBuy, rowsWritten, takeOver } from "./owned.ts";
+import { mostRows, newPeopleIn, type OwnedPage, rowsApart } from "./ownership.ts";
+import { drawnOf, type Offer, type Quote } from "./quote.ts";
 import type { Drawn } from "./sampling.ts";
-import { withoutSuppressed } from "./unnamed.ts";
-import { accountOf, perMinuteOf } from "./world.ts";
+import { perMinuteOf } from "./world.ts";
 
 export interface Survey {
   /** Its target is of the new people alone where that was found to be cheap. */
@@ -42,84 +40,6 @@ export interface Survey {
     readonly pages: () => Iterable<OwnedPage> | AsyncIterable<OwnedPage>;
     readonly reuse?: Reuse | undefined;
   };
-}
-
-/** Whether it can be written, and who asks: before anything is counted. @throws CliError */
-export async function inquire(draft: Target, options: ExportOptions, deps: ExportDeps): Promise<Inquiry> {
-  await checkSink(options, kindOf({ plan: { command: draft.kind } }), deps.disk);
-  const store = new RunStore(deps.stateDir, deps.disk);
-  const target = withoutSuppressed(draft, await store.suppression(), deps.onNotice);
-  const account = await accountOf(deps, options.agreed);
-  const identity = runIdentityOf(target, options.output ?? null, account, deps.seller);
-  return { store, account, options, deps, target, identity };
-}
-
-/**
- * The run that the same command left unfinished. One whose dataset is gone counts no more.
- * @param buys whether that one is let go of, and said @throws CliError exit 10 where that is not wanted
- */
-export async function stillOpen(
-  { identity, ...trade }: Omit<Inquiry, "target">,
-  buys: boolean,
-): Promise<Plan | undefined> {
-  const { store, account, options, deps } = trade;
-  const open = options.fresh ? undefined : await openOf(identity, store);
-  const moved = open === undefined ? undefined : await checkSame(open, account, deps);
-  if (open === undefined) return undefined;
-  if (moved === undefined) return (await isBoughtElsewhere(open, store)) ? undefined : open;
-  if (options.onNewDataset === "fail") throw staleRun(open.id, moved, "declined", "--again begins anew");
-  if (!buys) return undefined;
-  const run = await openRun(open.id, trade);
-  const { rows } = run.state;
-  await endStale(run, moved, trade);
-  deps.onWarning(
-    `warning: ${moved}: run ${open.id} is stale, and this begins anew; headcount runs export ${open.id} writes the ${counted(rows, "row")} that it holds at 0 credits`,
-  );
-  return undefined;
-}
-
-/** A search may go on with what it began as one for new people alone. */
-async function openOf(identity: RunIdentity, store: RunStore): Promise<Plan | undefined> {
-  const { target } = identity;
-  const open = await store.findOpen(identity);
-  if (open !== undefined || target.kind !== "search" || target.owned !== undefined) return open;
-  return store.findOpen({ ...identity, target: { ...target, owned: "with" } });
-}
-
-export async function endStale(run: Run, why: string, { store, account, deps }: Omit<Trade, "options">): Promise<void> {
-  const booked = run.state.uncertain;
-  try {
-    await store.end(run, { how: "stale", why, at: deps.now() }, account.balance);
-  } finally {
-    await run.close();
-  }
-  const more = credits(run.state.uncertain - booked);
-  if (more > 0n)
-    deps.onWarning(`warning: ${creditsText(more)} may have been charged for pages that run ${run.id} got no reply to`);
-}
-
-/** The search for its new people alone, where limit, cap and balance allow all of them. */
-export function newPeopleApart(inquiry: Inquiry, share: OwnedShare | undefined) {
-  const target = partedFrom(inquiry.target, share, inquiry.options.limit);
-  if (target === undefined) return undefined;
-  const narrowed = { ...inquiry, target, identity: { ...inquiry.identity, target } };
-  const quote = quoteFor(target, { matches: mostRows(share) }, narrowed, { pieces: share?.estimate?.parts });
-  return quote.bound === "matches" ? { inquiry: narrowed, quote } : undefined;
-}
-
-/** Whether its new people alone, with whoever is on pages without a reply, are fewer than a run of all has left. */
-export const isFewerApart = ({ state }: RunReader, quote: Quote): boolean =>
-  quote.apart !== undefined &&
-  quote.apart + pendingUnits(state).reduce((sum, { intent }) => sum + intent.perPage, 0) < rowsToBuy(quote);
-
-/** Whether the same search begun anew buys those alone, within what the cap of the run leaves. */
-export function isBegunAnew(run: RunReader, quote: Quote, trade: Trade, share: OwnedShare | undefined): boolean {
-  const { plan, state } = run;
-  if (state.session?.again === true || !isFewerApart(run, quote)) return false;
-  const cap = trade.options.maxCredits;
-  const maxCredits = cap === undefined ? undefined : creditsLess(cap, state.settled + state.uncertain);
-  const inquiry = { ...trade, options: { ...trade.options, maxCredits }, target: plan.target, identity: plan };
-  return newPeopleApart(inquiry, share) !== undefined;
 }
 
 export async function survey(base: Inquiry, open: string | undefined): Promise<Survey> {

@@ -46,7 +46,8 @@ function sendEncoded(
     reply.header("connection", "close").removeHeader("keep-alive");
   }
   // Fastify would end it after any refused body.
-  else if (!/\bclose\b/i.test(request.headers.connection ?? "")) reply.removeHeader("connection");
+  else if (reply.hasHeader("connection") && !/\bclose\b/i.test(request.headers.connection ?? ""))
+    reply.removeHeader("connection");
   if (request.method === "HEAD") reply.header("content-length", String(Buffer.byteLength(body)));
   call.isAnswered = true;
   if (call.isClosed) lifecycle.report?.(request, reply);

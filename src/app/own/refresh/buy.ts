@@ -1,10 +1,10 @@
 import { boughtBefore, identitiesIn } from "../../../engine/library/members.ts";
 import { type Leaf, partsOf } from "../../../engine/planning/descent.ts";
 import { PAGE_TWICE } from "../../../engine/purchase/failures.ts";
+import { endStale, stillOpen } from "../../../engine/purchase/inquiry.ts";
 import { openRun } from "../../../engine/purchase/locks.ts";
 import { quoteFor, runIdentityOf, spentOf } from "../../../engine/purchase/offer.ts";
 import type { ExportOptions, Trade } from "../../../engine/purchase/order.ts";
-import { endStale, stillOpen } from "../../../engine/purchase/survey.ts";
 import { creditsOf, pendingUnits } from "../../../engine/runs/journal.ts";
 import type { Target } from "../../../engine/runs/plan.ts";
 import { canonicalJson } from "../../../shared/contract/filters.ts";
