@@ -121,19 +121,20 @@ export class Attempts {
     const charged = credits(unit.uncertain - before);
     if (creditsUsed <= 0n && !(isFault && charged > 0n)) return;
     this.#parts.flight.mark(flown, { sent: true });
-    throw chargedForError(error, charged, isSeen);
+    throw chargedForError(error, charged, isSeen !== false);
   }
 
   /** What the first miss cost is known before the next call. */
   async #learnMiss(flown: Flown, { status, creditsUsed = ZERO }: ServiceError, before: Credits): Promise<void> {
     const { budget } = this.#parts;
-    const isTold = creditsUsed > 0n || budget.isExact(flown);
     const isDoubted = budget.unproven > 0n && budget.balance !== undefined;
     const isFirst = budget.missCost === undefined && isDoubted;
-    const isSeen = isFirst && (await this.#look(flown, `the answer ${status}`, false));
+    const seen = isFirst && (await this.#look(flown, `the answer ${status}`, false));
     const cost = credits(flown.unit.uncertain - before);
+    // Another call may begin while the balance is looked at.
+    const isTold = creditsUsed > 0n || (isFirst ? seen === "whole" : budget.isExact(flown));
     // What one look finds may be of several that came at once.
-    if (isTold || (isSeen && cost === 0n && !budget.doubtsMisses)) budget.missCost = budget.mostOf(cost);
+    if (isTold || (seen && cost === 0n && !budget.doubtsMisses)) budget.missCost = budget.mostOf(cost);
     budget.doubtsMisses = budget.missCost === undefined && (budget.doubtsMisses || cost > 0n);
   }
 
@@ -149,7 +150,7 @@ export class Attempts {
     if (isSeen && charged <= 0n) answer.creditsUsed ??= ZERO;
     if (charged <= 0n) return failure;
     flight.mark(flown, { sent: true });
-    return chargedForError(answer, charged, isSeen);
+    return chargedForError(answer, charged, isSeen !== false);
   }
 
   /** Whether a reply that was lost may come again under its key, at no further charge. */
@@ -321,8 +322,11 @@ export class Attempts {
     return false;
   }
 
-  /** What a call cost is not known: the free balance tells what is uncertain. @returns whether it was told */
-  async #look(flown: Flown, why: string, isLost: boolean, unknown = flown.hold): Promise<boolean> {
+  /**
+   * What a call cost is not known: the free balance tells what is uncertain. @returns whether it was told; `whole`:
+   * the call alone moved it
+   */
+  async #look(flown: Flown, why: string, isLost: boolean, unknown = flown.hold): Promise<false | "told" | "whole"> {
     const { flight, budget, settlement } = this.#parts;
     const { unit, hold, lost } = flown;
     const isPromised = this.#isPromised(flown);
@@ -331,7 +335,7 @@ export class Attempts {
       while (flight.mustWait(flown)) await flight.change();
       const after = await this.#balanceAfter(isPromised);
       const drop = budget.gone(after);
-      if (isPromised && drop !== undefined && (await this.#keepsPromise(flown, drop))) return true;
+      if (isPromised && drop !== undefined && (await this.#keepsPromise(flown, drop))) return "told";
       const charges = BigInt(isPromised ? lost : 1);
       const isWhole = !isLost && budget.isExact(flown);
       const fall = budget.look(after);
@@ -347,7 +351,7 @@ export class Attempts {
       if (drop !== undefined) await settlement.explain(unit, { gone: credits(gone - theirs), most }, why);
       else if (unknown > 0n) await settlement.bookUncertain(unit, unknown, why);
       flight.mark(flown, { lost: 0, seen: ZERO, alone: after !== undefined });
-      return drop !== undefined;
+      return drop !== undefined && (isWhole ? "whole" : "told");
     } finally {
       flight.turn(flown, "flying");
     }
