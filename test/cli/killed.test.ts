@@ -1,4 +1,6 @@
 import { spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { expect, test, vi } from "vitest";
 import { BIN, runIds, spentBy } from "../support/export.ts";
@@ -11,7 +13,7 @@ const BUY = ["search", "--country", "x", "-o", "o.csv", "--yes"];
 
 const scene = () => foreignScene({ people: 76, maxPerPage: 5 });
 
-/** Kills a command once its fourth page and those beside it were charged, and none of them answered. */
+/** Kills a command once its fourth page and those beside it were charged, none of them answered, and three are kept. */
 async function killed({ service, u }: ForeignScene, argv: readonly string[]): Promise<void> {
   const before = service.paidCalls();
   Object.assign(service.options, { random: () => 1, jitterMs: 0 });
@@ -21,10 +23,15 @@ async function killed({ service, u }: ForeignScene, argv: readonly string[]): Pr
   };
   const child = spawn(process.execPath, [BIN, ...argv], { cwd: u.dir, env: { ...process.env, ...u.env } });
   const end = new Promise((done) => child.on("close", done));
-  await vi.waitFor(() => expect(service.paidCalls() - before).toBeGreaterThanOrEqual(7), {
-    timeout: 60_000,
-    interval: 20,
-  });
+  const written = (): number =>
+    runIds(u).flatMap((id) => [
+      ...readFileSync(join(u.dir, "state/runs", id, "journal.ndjson"), "latin1").matchAll(/"t":"settled"/g),
+    ]).length;
+  const isThere = (): void => {
+    expect(service.paidCalls() - before).toBeGreaterThanOrEqual(7);
+    expect(written()).toBeGreaterThanOrEqual(3);
+  };
+  await vi.waitFor(isThere, { timeout: 60_000, interval: 20 });
   child.kill("SIGKILL");
   await end;
   // What was on its way then is charged too.
