@@ -284,6 +284,18 @@ test("the command of a quote buys what the quote says, also where a run holds mo
   expect(await spent()).toBe(before + 2);
 });
 
+test("an agent pays for nobody whom other runs bought since the same search stopped", async () => {
+  const legal = ["search", "--department", "Legal"];
+  expect(await u.run([...legal, "--max-credits", "2", "--require-complete", "-q"])).toMatchObject({ code: 5 });
+  expect(await u.run([...legal, "--new-only", "--yes", "-o", "b.csv"])).toMatchObject({ code: 0 });
+  const before = await spent();
+  const agent = await start(["--max-credits", "100"]);
+  const quote = await agent.call("quote", { kind: "people", filters: { department: "Legal" } });
+  expect(quote.data).toMatchObject({ profiles: 0, credits: 0, paid_again: 0 });
+  expect((await agent.call("buy", { quote_id: idOf(quote) })).data).toMatchObject({ credits: 0 });
+  expect(await spent()).toBe(before);
+});
+
 test("a quote says which of several values matches nobody, and why nobody does", async () => {
   const agent = await start(["--max-credits", "5"]);
   const some = await quoted(agent, 2, { country: ["USA", "germany"] });

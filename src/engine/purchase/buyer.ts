@@ -365,6 +365,7 @@ async function restore(state: RunState, parts: AttemptParts, { now, maxRows = In
     if (unit.settled !== undefined) settlement.restore(unit, unit.settled);
   }
   const lost = lostCharges(state, budget.balance);
+  // An intent without an end: it may have been charged, or it was never sent.
   for (const { unit, charge, isSeen } of lost) {
     const { owned, target } = unit.intent;
     if (owned === true) {

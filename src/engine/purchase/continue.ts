@@ -50,9 +50,9 @@ export async function agreeToRest(run: Run, trade: Trade, isNamed: boolean): Pro
     const rows = options.join?.rows.length ?? (withOwned(plan) ? Number.POSITIVE_INFINITY : quote.rows);
     const apart = rowsApart(target, share, quote.kept);
     const seen = { ...quote, apart, share: share && { ...share, divide: undefined } };
-    if (!isNamed && isBegunAnew(run, { ...quote, apart }, { ...trade, options }, share)) return undefined;
+    if (!isNamed && isBegunAnew(run, seen, { ...trade, options }, share)) return undefined;
     const isAll = isNamed && (limit ?? Infinity) >= (share?.total ?? 0);
-    if (isAll && apart !== undefined && isFewerApart(run, { ...quote, apart })) {
+    if (isAll && apart !== undefined && isFewerApart(run, seen)) {
       const next = resumeOf(plan, { withOwned: true, maxCredits: priceOf(apart, quote.unitPrice) });
       const message = `${paidAgainText(seen, target, "--with-owned")}; nothing more was spent`;
       throw usageError(message, `${next} writes all, and pays for nobody again`, "owned_meanwhile").with({ next });

@@ -249,12 +249,13 @@ export const isFewerApart = ({ state }: RunReader, quote: Quote): boolean =>
   quote.apart !== undefined &&
   quote.apart + pendingUnits(state).reduce((sum, { intent }) => sum + intent.perPage, 0) < rowsToBuy(quote);
 
-/** Whether the same search begun anew buys those alone, within what the cap of the run leaves. */
+/** Whether the same search begun anew buys those alone, within what the cap leaves once the run is let go of. */
 export function isBegunAnew(run: RunReader, quote: Quote, trade: Trade, share: OwnedShare | undefined): boolean {
   const { plan, state } = run;
   if (state.session?.again === true || !isFewerApart(run, quote)) return false;
   const cap = trade.options.maxCredits;
-  const maxCredits = cap === undefined ? undefined : creditsLess(cap, state.settled + state.uncertain);
+  const lost = lostCharges(state, trade.account.balance).reduce((sum, { charge }) => sum + charge, 0n);
+  const maxCredits = cap && creditsLess(cap, state.settled + state.uncertain + lost);
   const inquiry = { ...trade, options: { ...trade.options, maxCredits }, target: plan.target, identity: plan };
   return newPeopleApart(inquiry, share) !== undefined;
 }

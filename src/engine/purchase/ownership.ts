@@ -56,15 +56,16 @@ export const mostRows = (share: OwnedShare | undefined): number => share?.estima
 export const newPeopleIn = (share: OwnedShare | undefined): number | undefined =>
   share === undefined ? undefined : share.total - share.owned;
 
+const isPlain = (target: Target): target is Extract<Target, { kind: "search" }> =>
+  target.kind === "search" && (target.owned ?? target.sample) === undefined;
+
 /** Its new people alone, those who are owned beside them: where all of it is asked for, and few counts part them. */
 export function partedFrom(target: Target, share: OwnedShare | undefined, limit = Infinity) {
-  const isPlain = target.kind === "search" && (target.owned ?? target.sample) === undefined;
-  return isPlain && share?.divide && limit >= share.total ? { ...target, owned: "with" as const } : undefined;
+  return isPlain(target) && share?.divide && limit >= share.total ? { ...target, owned: "with" as const } : undefined;
 }
 
 /** The most rows of its new people alone, where the rest of all of it has more, and few counts part them. */
 export function rowsApart(target: Target, share: OwnedShare | undefined, kept: number): number | undefined {
-  const isPlain = target.kind === "search" && (target.owned ?? target.sample) === undefined;
   const isParted = share?.divide !== undefined || (share?.exact === true && newPeopleIn(share) === 0);
-  return isPlain && isParted && mostRows(share) + kept < share.total ? mostRows(share) : undefined;
+  return isPlain(target) && isParted && mostRows(share) + kept < share.total ? mostRows(share) : undefined;
 }
