@@ -60,7 +60,7 @@ export function requireRead([unread]: readonly { readonly run: string; readonly 
   const { run, why } = unread;
   const next = `headcount runs export ${run} --force -o rest.ndjson`;
   const message = `run ${run} cannot be read, and its people would be bought again: ${why}; nothing was spent`;
-  const hint = `${next}, headcount owned import rest.ndjson, and headcount runs remove ${run} --force`;
+  const hint = `${next}, headcount owned import rest.ndjson where it has any, and headcount runs remove ${run} --force --yes`;
   throw failed.incomplete(message, hint, "unread_run").with({ next });
 }
 

@@ -73,7 +73,7 @@ export async function keptOf(stateDir: string, store: RunStore): Promise<{ runs:
     if (unread === undefined) continue;
     throw usageError(
       `run ${unread.run} cannot be read, and nobody knows whom it holds: ${unread.why}`,
-      `headcount runs remove ${unread.run} --force removes it; nothing was forgotten yet`,
+      `headcount runs remove ${unread.run} --force --yes removes it; nothing was forgotten yet`,
       "unread_run",
     );
   }
