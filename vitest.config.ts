@@ -10,7 +10,12 @@ export default defineConfig(({ mode }) => ({
   resolve: {
     alias:
       mode === "dist"
-        ? [{ find: /^(?:\.\.\/)+src\/(.+)\.ts$/, replacement: resolve(import.meta.dirname, "dist/$1.js") }]
+        ? [
+            {
+              find: /^(?:\.\.\/)+src\/(.+)\.ts$/,
+              replacement: resolve(import.meta.dirname, "dist/$1.js"),
+            },
+          ]
         : [],
   },
   test: {

@@ -13,19 +13,27 @@ export function median(samples) {
 
 /** Median, least, greatest and number of samples. */
 export function summarise(samples) {
-  return { median: median(samples), min: Math.min(...samples), max: Math.max(...samples), n: samples.length };
+  return {
+    median: median(samples),
+    min: Math.min(...samples),
+    max: Math.max(...samples),
+    n: samples.length,
+  };
 }
 
 /** The sample below which that part of them lies. */
 export const percentile = (samples, part) =>
-  samples.toSorted((a, b) => a - b)[Math.min(samples.length - 1, Math.floor(part * samples.length))];
+  samples.toSorted((a, b) => a - b)[
+    Math.min(samples.length - 1, Math.floor(part * samples.length))
+  ];
 
 /**
  * The ratio of the medians of two series that were taken in turn, and between which bounds the ratios of the single pairs lie.
  * `above` is what stands over the line: ours for "at most 1.2 times the yardstick", the yardstick for "at least 4 times faster".
  */
 export function ratioOf(above, below) {
-  if (above.length !== below.length) throw new RangeError(`not pairs: ${above.length} and ${below.length} samples`);
+  if (above.length !== below.length)
+    throw new RangeError(`not pairs: ${above.length} and ${below.length} samples`);
   const pairs = above.map((value, index) => value / below[index]);
   return { value: median(above) / median(below), min: Math.min(...pairs), max: Math.max(...pairs) };
 }

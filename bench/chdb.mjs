@@ -7,7 +7,11 @@ import { pipeline } from "node:stream/promises";
 import { ROOT } from "./harness.mjs";
 
 const [mode, file, folder, rangeRows] = process.argv.slice(2);
-const modules = ["dataset/clickhouse/dialect", "dataset/clickhouse/schema", "dataset/clickhouse/load/import"];
+const modules = [
+  "dataset/clickhouse/dialect",
+  "dataset/clickhouse/schema",
+  "dataset/clickhouse/load/import",
+];
 const { MODERN, createTables, loadIntoClickHouse } = Object.assign(
   {},
   ...(await Promise.all(modules.map((path) => import(join(ROOT, `dist/${path}.js`))))),
@@ -24,7 +28,8 @@ const connections = [1, 2].map(() =>
 /** CPU seconds by kind of statement, right where one is sent at a time. Reading, forms and packing are what is left. */
 const steps = {};
 /** Where a statement writes, or else the first table that it reads. */
-const stepOf = (sql) => /(?:INSERT INTO|FROM|TABLE) (?:default\.)?((?:stage_)?[a-z]+)/.exec(sql)?.[1] ?? "other";
+const stepOf = (sql) =>
+  /(?:INSERT INTO|FROM|TABLE) (?:default\.)?((?:stage_)?[a-z]+)/.exec(sql)?.[1] ?? "other";
 const running = connections.map(() => 0);
 let last = Promise.resolve();
 const onOne = (method) => async (params) => {
@@ -66,7 +71,11 @@ const answer = mode === "bare" ? await bare() : await load();
 const cpu = process.cpuUsage();
 if (mode !== "bare") answer.merged = await mergedRows();
 process.stdout.write(
-  JSON.stringify({ ...answer, cpu: (cpu.user + cpu.system) / 1e6, ...(mode === "steps" && { steps }) }),
+  JSON.stringify({
+    ...answer,
+    cpu: (cpu.user + cpu.system) / 1e6,
+    ...(mode === "steps" && { steps }),
+  }),
 );
 for (const connection of connections) await connection.close();
 process.exit(0);
@@ -74,7 +83,16 @@ process.exit(0);
 /** The file's rows into the table that people go to, with its projections and a record: nothing checked, no normal form, no order. */
 async function bare() {
   for (const query of createTables("bare", topology, MODERN)) await client.command({ query });
-  const same = ["id", "country", "department", "seniority", "industry", "title", "seniority_level", "functional_area"];
+  const same = [
+    "id",
+    "country",
+    "department",
+    "seniority",
+    "industry",
+    "title",
+    "seniority_level",
+    "functional_area",
+  ];
   same.push("state", "city", "location", "name", "first_name", "last_name", "headline");
   const texts = same.map((column) => `ifNull(${column}, '')`).join(", ");
   const query = `INSERT INTO people_bare (rid, ${same.join(", ")}, network_address, network_slug, company_address, company_slug, company,
@@ -99,7 +117,13 @@ async function load() {
   const look = setInterval(() => {
     highest = Math.max(highest, bytesOf(folder));
   }, 500);
-  const input = { people: [file], companies: [], cwd: "/", rejects: join(folder, "rejects"), overwrite: true };
+  const input = {
+    people: [file],
+    companies: [],
+    cwd: "/",
+    rejects: join(folder, "rejects"),
+    overwrite: true,
+  };
   const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
   const options = {
     datasetDir: join(folder, "load"),
@@ -113,7 +137,12 @@ async function load() {
     report = await loadIntoClickHouse(servers, "bench", input, options);
   });
   clearInterval(look);
-  return { seconds: took, people: report.people.taken, highest, left: bytesOf(join(folder, "chdb")) };
+  return {
+    seconds: took,
+    people: report.people.taken,
+    highest,
+    left: bytesOf(join(folder, "chdb")),
+  };
 }
 
 /** chDB's client makes JavaScript text of what is sent, which Parquet is not; a server takes the bytes from its socket. */

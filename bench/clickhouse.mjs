@@ -7,13 +7,16 @@ import { absentRow, BENCH, CACHE, note, ratioRow, round, runProgram, scratch } f
 import { strangers } from "./import.mjs";
 
 const WORK = "people a second into ClickHouse (chDB): checked, normal form, companies, order";
-const YARDSTICK = "chDB: INSERT SELECT of the same file into the same table, nothing checked, no order";
+const YARDSTICK =
+  "chDB: INSERT SELECT of the same file into the same table, nothing checked, no order";
 
 export async function measure({ quick, people }) {
   const target = { atLeast: 0.33 };
   if ((await import("chdb/connection").catch(() => undefined)) === undefined) {
     const reason = "needs chdb: npm install --no-save chdb@3.4.0";
-    return { rows: [absentRow({ id: "I3", work: WORK, yardstick: YARDSTICK, target: ">= 0.33x", reason })] };
+    return {
+      rows: [absentRow({ id: "I3", work: WORK, yardstick: YARDSTICK, target: ">= 0.33x", reason })],
+    };
   }
   const rows = [];
   const points = [];
@@ -30,7 +33,17 @@ export async function measure({ quick, people }) {
     const [ours, theirs] = [rate("load"), rate("bare")];
     const remark = `CPU a person ${cpu("load")} us, of the bare insert ${cpu("bare")} us`;
     rows.push(
-      ratioRow({ id: "I3", part, work: WORK, yardstick: YARDSTICK, target, unit: "rows/s", ours, theirs, remark }),
+      ratioRow({
+        id: "I3",
+        part,
+        work: WORK,
+        yardstick: YARDSTICK,
+        target,
+        unit: "rows/s",
+        ours,
+        theirs,
+        remark,
+      }),
     );
     points.push({
       size,
@@ -48,7 +61,9 @@ async function run(mode, file) {
   const folder = scratch("chdb", CACHE);
   try {
     const program = join(BENCH, "chdb.mjs");
-    const { stdout } = await runProgram(process.execPath, [program, mode, file, folder], { capture: true });
+    const { stdout } = await runProgram(process.execPath, [program, mode, file, folder], {
+      capture: true,
+    });
     return JSON.parse(stdout);
   } finally {
     rmSync(folder, { recursive: true, force: true });

@@ -7,7 +7,9 @@ export function namedResults(name, folder = RESULTS) {
   const names = resultNames(folder);
   const known = { newest: names.at(-1), previous: names.at(-2) };
   const file = known[name] ?? name;
-  const found = existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : loadResults(file, folder);
+  const found = existsSync(file)
+    ? JSON.parse(readFileSync(file, "utf8"))
+    : loadResults(file, folder);
   if (found !== undefined) return found;
   throw new Error(`there are no results "${name}"; there are: ${names.join(", ") || "none"}`);
 }
@@ -21,8 +23,15 @@ export function compareResults(older, newer) {
   const [before, after] = [rowsOf(older), rowsOf(newer)];
   const rows = [...new Set([...before.keys(), ...after.keys()])].map((name) => {
     const [old, now] = [before.get(name), after.get(name)];
-    const change = old?.measured > 0 && now?.measured !== undefined ? now.measured / old.measured : undefined;
-    return { name, old, now, change, differs: old !== undefined && now !== undefined && old.verdict !== now.verdict };
+    const change =
+      old?.measured > 0 && now?.measured !== undefined ? now.measured / old.measured : undefined;
+    return {
+      name,
+      old,
+      now,
+      change,
+      differs: old !== undefined && now !== undefined && old.verdict !== now.verdict,
+    };
   });
   return { rows, differing: rows.filter(({ differs }) => differs) };
 }
@@ -44,7 +53,10 @@ export function comparisonText(older, newer) {
     change === undefined ? "" : `${change > 1 ? "+" : ""}${((change - 1) * 100).toFixed(0)}%`,
     differs ? `${old.verdict} -> ${now.verdict}` : ((now ?? old).verdict ?? ""),
   ]);
-  const table = [["#", "target", `old: ${title(older)}`, `new: ${title(newer)}`, "change", "verdict"], ...cells];
+  const table = [
+    ["#", "target", `old: ${title(older)}`, `new: ${title(newer)}`, "change", "verdict"],
+    ...cells,
+  ];
   const widths = table[0].map((_, column) => Math.max(...table.map((line) => line[column].length)));
   const lines = table.map((line) =>
     line
@@ -53,7 +65,10 @@ export function comparisonText(older, newer) {
       .trimEnd(),
   );
   if (formOf(older) !== formOf(newer)) {
-    lines.push("", `note: the ${formOf(older)} form against the ${formOf(newer)} one: sizes differ, and so may ratios`);
+    lines.push(
+      "",
+      `note: the ${formOf(older)} form against the ${formOf(newer)} one: sizes differ, and so may ratios`,
+    );
   }
   lines.push(
     "",

@@ -28,14 +28,18 @@ export async function measure({ quick }) {
   if (!existsSync(CHROMIUM)) {
     const reason = "there is no /usr/bin/chromium";
     return [
-      ...["W1", "W2"].map((id) => absentRow({ id, work: "console", yardstick: "", target: "", reason })),
+      ...["W1", "W2"].map((id) =>
+        absentRow({ id, work: "console", yardstick: "", target: "", reason }),
+      ),
       ...bytes,
     ];
   }
   const { link, url } = await serve();
   const browser = await chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox"] });
   atEnd(() => browser.close());
-  const page = await (await browser.newContext({ viewport: { width: 1360, height: 900 } })).newPage();
+  const page = await (
+    await browser.newContext({ viewport: { width: 1360, height: 900 } })
+  ).newPage();
   await page.addInitScript(WATCH);
   await page.goto(link);
   await page.locator("[data-testid=count]").filter({ hasText: "50,000" }).waitFor();
@@ -119,7 +123,9 @@ const KEYSTROKE = async (letter) => {
 async function serve() {
   const folder = scratch("console");
   const env = userEnvironment(folder);
-  await headcount(["service", "generate", "--people", "50000", "--data", join(folder, "data")], { env });
+  await headcount(["service", "generate", "--people", "50000", "--data", join(folder, "data")], {
+    env,
+  });
   const args = [
     HEADCOUNT,
     "serve",
@@ -150,11 +156,20 @@ function sizes() {
   const packed = (end) =>
     readdirSync(folder)
       .filter((file) => file.endsWith(end))
-      .reduce((sum, file) => sum + gzipSync(readFileSync(join(folder, file)), { level: 9 }).length, 0) / 1_000;
+      .reduce(
+        (sum, file) => sum + gzipSync(readFileSync(join(folder, file)), { level: 9 }).length,
+        0,
+      ) / 1_000;
   const [js, css, html] = [packed(".js"), packed(".css"), packed(".html")];
   const row = { id: "W3", unit: "kB" };
   return [
-    valueRow({ ...row, part: "JavaScript", work: "all pages, gzipped", target: { atMost: 40 }, value: js }),
+    valueRow({
+      ...row,
+      part: "JavaScript",
+      work: "all pages, gzipped",
+      target: { atMost: 40 },
+      value: js,
+    }),
     valueRow({
       ...row,
       part: "first load",

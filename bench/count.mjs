@@ -4,7 +4,18 @@ import { join } from "node:path";
 import { growthExponent, median, ratioOf, summarise, verdict, within } from "./arithmetic.mjs";
 import { canonicaliser, contentKey, generated, startService } from "./datasets.mjs";
 import { attachFilterTable } from "./filter-table.mjs";
-import { absentRow, BENCH, missing, note, ROOT, ratioRow, round, runProgram, scratch, valueRow } from "./harness.mjs";
+import {
+  absentRow,
+  BENCH,
+  missing,
+  note,
+  ROOT,
+  ratioRow,
+  round,
+  runProgram,
+  scratch,
+  valueRow,
+} from "./harness.mjs";
 import { openConnection, requestBytes } from "./load.mjs";
 import { referenceQueries } from "./queries.mjs";
 import { openPostgres, openSqlite, openUnsorted, POSTGRES_NEEDS } from "./rivals.mjs";
@@ -124,13 +135,18 @@ async function measureOverHttp(data, size) {
       ms,
       status,
       body: answer,
-    } = await line.ask(requestBytes({ method: "POST", path: "/v1/person/count", key: service.key, body }));
+    } = await line.ask(
+      requestBytes({ method: "POST", path: "/v1/person/count", key: service.key, body }),
+    );
     const { result } = JSON.parse(answer.toString());
-    if (status !== 200 || result.cached) throw new Error(`C1: status ${status}, ${JSON.stringify(result)}`);
+    if (status !== 200 || result.cached)
+      throw new Error(`C1: status ${status}, ${JSON.stringify(result)}`);
     return { ms, value: result.count };
   };
   const raw = async (variant) => {
-    const { ms, value } = await timed(async () => (await data.connection.runAndReadAll(variant.sql)).getRowsJS());
+    const { ms, value } = await timed(async () =>
+      (await data.connection.runAndReadAll(variant.sql)).getRowsJS(),
+    );
     return { ms, value: Number(value[0][0]) };
   };
   const rows = [];
@@ -161,7 +177,9 @@ async function measureOverHttp(data, size) {
 const signed = (ms) => `${ms < 0 ? "" : "+"}${ms.toFixed(2)}`;
 
 const rounded = (samples) =>
-  Object.fromEntries(Object.entries(summarise(samples)).map(([key, value]) => [key, round(value, 4)]));
+  Object.fromEntries(
+    Object.entries(summarise(samples)).map(([key, value]) => [key, round(value, 4)]),
+  );
 
 // --------------------------------------------------------------------------------------------------------------------- C2
 
@@ -170,17 +188,22 @@ async function measureRivals(data, size) {
   const key = await contentKey(size);
   const lacking = missing(POSTGRES_NEEDS);
   const rivals = {
-    ...(lacking === undefined ? { postgresql: await openPostgres(data.connection, size, key) } : {}),
+    ...(lacking === undefined
+      ? { postgresql: await openPostgres(data.connection, size, key) }
+      : {}),
     sqlite: await openSqlite(data.connection, size, key),
     unsorted: await openUnsorted(data.connection, size, key),
   };
   const ways = { ours: inEngine(data) };
-  for (const [rival, { count }] of Object.entries(rivals)) ways[rival] = ({ where }) => timed(() => count(where));
+  for (const [rival, { count }] of Object.entries(rivals))
+    ways[rival] = ({ where }) => timed(() => count(where));
   const rows = [];
   const sums = {};
   for (const query of data.queries) {
     const samples = await race(query, ways);
-    const medians = Object.fromEntries(Object.entries(samples).map(([way, values]) => [way, median(values)]));
+    const medians = Object.fromEntries(
+      Object.entries(samples).map(([way, values]) => [way, median(values)]),
+    );
     for (const [way, value] of Object.entries(medians)) sums[way] = (sums[way] ?? 0) + value;
     const [best] = Object.keys(rivals).sort((a, b) => medians[a] - medians[b]);
     rows.push(
@@ -267,10 +290,18 @@ function growthRows(points) {
   const sizes = points.map(({ size }) => size.toLocaleString("en")).join(" -> ");
   const base = { id: "C3", work: `counts in the engine, ${sizes} people`, yardstick: "itself" };
   if (points.length < 2) {
-    return [absentRow({ ...base, target: "<= 1 (exponent)", reason: "one size only: --people N,M measures growth" })];
+    return [
+      absentRow({
+        ...base,
+        target: "<= 1 (exponent)",
+        reason: "one size only: --people N,M measures growth",
+      }),
+    ];
   }
   const exponent = (columns) =>
-    growthExponent(points.map((point) => [point.size, columns.reduce((sum, column) => sum + point[column], 0)]));
+    growthExponent(
+      points.map((point) => [point.size, columns.reduce((sum, column) => sum + point[column], 0)]),
+    );
   const row = (part, columns, atMost) =>
     valueRow({
       ...base,
@@ -288,7 +319,11 @@ function growthRows(points) {
     });
   return [
     row("the eight", ["sum, ms"], 1.05),
-    row("leading keys", ["department", "country + department + seniority", "country in five"], 0.85),
+    row(
+      "leading keys",
+      ["department", "country + department + seniority", "country in five"],
+      0.85,
+    ),
     row("look-ups", ["headline prefix", "full name"], 0.85),
   ];
 }
@@ -298,8 +333,11 @@ function growthRows(points) {
 async function measurePages(data, size) {
   const [{ variants }] = data.queries;
   const [largest] = [...variants].sort((a, b) => b.expected - a.expected);
-  const perPage = largest.expected >= 1_000_000 ? 100 : Math.max(1, Math.floor(largest.expected / 10_000));
-  note(`C4: page 10,000 and page 1 of a segment of ${largest.expected.toLocaleString("en")}, ${perPage} rows a page`);
+  const perPage =
+    largest.expected >= 1_000_000 ? 100 : Math.max(1, Math.floor(largest.expected / 10_000));
+  note(
+    `C4: page 10,000 and page 1 of a segment of ${largest.expected.toLocaleString("en")}, ${perPage} rows a page`,
+  );
   const service = await serve(data);
   const line = await openConnection(service.url);
   const page = (number) => async () => {
@@ -308,9 +346,12 @@ async function measurePages(data, size) {
       ms,
       status,
       body: answer,
-    } = await line.ask(requestBytes({ method: "POST", path: "/v1/person/search", key: service.key, body }));
+    } = await line.ask(
+      requestBytes({ method: "POST", path: "/v1/person/search", key: service.key, body }),
+    );
     const { result } = JSON.parse(answer.toString());
-    if (status !== 200 || result.length !== perPage) throw new Error(`C4: status ${status}, ${result?.length} rows`);
+    if (status !== 200 || result.length !== perPage)
+      throw new Error(`C4: status ${status}, ${result?.length} rows`);
     return ms;
   };
   const cold = await page(1)();
@@ -342,7 +383,10 @@ async function measureLookups({ engine, canonical }) {
   const domains = new Set();
   const everybody = canonical({});
   for (let index = 0; domains.size < count && index < 20; index++) {
-    const { records } = await engine.people(everybody, { offset: Math.floor((people / 20) * index), limit: 200 });
+    const { records } = await engine.people(everybody, {
+      offset: Math.floor((people / 20) * index),
+      limit: 200,
+    });
     for (const record of records) {
       const { company_domain: domain } = JSON.parse(record);
       if (domain && domains.size < count) domains.add(domain);

@@ -13,8 +13,13 @@ const named = (person, first, last) =>
 /** People of a crowd by their number, made of those of a world with long tails. */
 const KINDS = {
   "long tails": {},
-  "names of their own": { shape: (person, at) => named(person, `f${(at * 7_919) % 20_011}`, `l${at}`) },
-  "80 names": { people: 3_300, shape: (person, _, pick) => named(person, `first${pick(9)}`, `last${pick(9)}`) },
+  "names of their own": {
+    shape: (person, at) => named(person, `f${(at * 7_919) % 20_011}`, `l${at}`),
+  },
+  "80 names": {
+    people: 3_300,
+    shape: (person, _, pick) => named(person, `first${pick(9)}`, `last${pick(9)}`),
+  },
   "a tenth without an address": { withoutAddress: 0.1 },
   "newcomers alike to owned people": { isAlike: true },
   sample: { sample: true },
@@ -70,7 +75,9 @@ const likeWorld = (person) =>
   Object.fromEntries(
     Object.entries(person).map(([key, value]) => [
       key,
-      typeof value === "string" && key !== "department" && key !== "id" ? value.toLowerCase() : value,
+      typeof value === "string" && key !== "department" && key !== "id"
+        ? value.toLowerCase()
+        : value,
     ]),
   );
 

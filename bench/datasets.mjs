@@ -1,7 +1,15 @@
 // Datasets that `headcount service generate` makes once and that stay in the cache, and services over them.
 import { cpSync, existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { CACHE, HEADCOUNT, headcount, note, ROOT, startServer, userEnvironment } from "./harness.mjs";
+import {
+  CACHE,
+  HEADCOUNT,
+  headcount,
+  note,
+  ROOT,
+  startServer,
+  userEnvironment,
+} from "./harness.mjs";
 import { strangers } from "./import.mjs";
 
 const SEED = 1;
@@ -22,7 +30,16 @@ export async function generated(people) {
   mkdirSync(draft, { recursive: true });
   note(`making ${people.toLocaleString("en")} people (once; kept in ${folder})`);
   const env = userEnvironment(draft);
-  const args = ["service", "generate", "--people", String(people), "--seed", String(SEED), "--data", draft];
+  const args = [
+    "service",
+    "generate",
+    "--people",
+    String(people),
+    "--seed",
+    String(SEED),
+    "--data",
+    draft,
+  ];
   const { ms, peakMb } = await headcount(args, { env, watch: true });
   renameSync(draft, folder);
   return { folder, seconds: ms / 1_000, peakMb };
@@ -48,7 +65,9 @@ export async function canonicaliser() {
   return (filters) => {
     const check = checkFilters(filters);
     if (check.ok) return check.canonical;
-    throw new Error(`${JSON.stringify(filters)}: ${check.issues.map(({ message }) => message).join("; ")}`);
+    throw new Error(
+      `${JSON.stringify(filters)}: ${check.issues.map(({ message }) => message).join("; ")}`,
+    );
   };
 }
 
@@ -61,12 +80,26 @@ export async function prepareDataFolder(people, folder) {
 /** A service over a data folder, with a key, credits without end and no limits. @param options.node arguments of Node itself */
 export async function startService(folder, { args = [], node = [], extra = {} } = {}) {
   const env = userEnvironment(folder);
-  const admin = (...words) => headcount(["service", ...words, "--data", folder], { env, capture: true });
+  const admin = (...words) =>
+    headcount(["service", ...words, "--data", folder], { env, capture: true });
   const { stdout } = await admin("keys", "create", "--name", "bench", "--json");
   const { key } = JSON.parse(stdout);
   await admin("credits", "add", "1000000000");
   await admin("plan", "set", "per-minute=1000000000", "per-day=1000000000");
-  const serve = [...node, HEADCOUNT, "serve", "--port", "0", "--data", folder, "--json", "--quiet", ...args];
-  const { url, pid, stop } = await startServer(process.execPath, serve, { env: { ...env, ...extra } });
+  const serve = [
+    ...node,
+    HEADCOUNT,
+    "serve",
+    "--port",
+    "0",
+    "--data",
+    folder,
+    "--json",
+    "--quiet",
+    ...args,
+  ];
+  const { url, pid, stop } = await startServer(process.execPath, serve, {
+    env: { ...env, ...extra },
+  });
   return { url, key, pid, stop, folder, env };
 }

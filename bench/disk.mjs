@@ -5,12 +5,25 @@ import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { median } from "./arithmetic.mjs";
 import { generated } from "./datasets.mjs";
-import { absentRow, BENCH, CACHE, findProgram, note, ROOT, round, runProgram, scratch, valueRow } from "./harness.mjs";
+import {
+  absentRow,
+  BENCH,
+  CACHE,
+  findProgram,
+  note,
+  ROOT,
+  round,
+  runProgram,
+  scratch,
+  valueRow,
+} from "./harness.mjs";
 
 const AT_ONCE = 1_000;
 /** Pages of people who stand together, and of people from all over the dataset: 25 blocks. */
 const COLD = {
-  "in a row": ["United States", "India", "Brazil", "Germany", "France"].map((country) => ({ country: [country] })),
+  "in a row": ["United States", "India", "Brazil", "Germany", "France"].map((country) => ({
+    country: [country],
+  })),
   scattered: ["Maria", "James", "Priya", "Anna", "David"].map((name) => ({ first_name: [name] })),
 };
 /** Files out of the system's cache: those of a version alone, not the machine's. Nobody may have them open. */
@@ -51,11 +64,23 @@ export async function measure({ quick, people }) {
 }
 
 async function coldPages(size, dataset, version) {
-  const what = { id: "I2", part: `${size.toLocaleString("en")}, cold page`, target: { atMost: 30 }, yardstick: "" };
+  const what = {
+    id: "I2",
+    part: `${size.toLocaleString("en")}, cold page`,
+    target: { atMost: 30 },
+    yardstick: "",
+  };
   const work = "first page of 25 in a fresh process, no file of the dataset in the system's cache";
   const python = findProgram("python3");
   if (python === undefined)
-    return [absentRow({ ...what, target: "<= 30 ms", work, reason: "python3 is missing, which empties the cache" })];
+    return [
+      absentRow({
+        ...what,
+        target: "<= 30 ms",
+        work,
+        reason: "python3 is missing, which empties the cache",
+      }),
+    ];
   const files = readdirSync(version).map((name) => join(version, name));
   const remarks = [];
   const all = [];
@@ -65,16 +90,26 @@ async function coldPages(size, dataset, version) {
     for (const filters of segments) {
       await runProgram(python, ["-c", EVICT, ...files]);
       const args = [join(BENCH, "cold-page.mjs"), dataset, JSON.stringify(filters)];
-      const { ms, cpuMs, rows } = JSON.parse((await runProgram(process.execPath, args, { capture: true })).stdout);
+      const { ms, cpuMs, rows } = JSON.parse(
+        (await runProgram(process.execPath, args, { capture: true })).stdout,
+      );
       if (rows === 0) throw new Error(`nobody for ${JSON.stringify(filters)}`);
       times.push(ms);
       cpu.push(cpuMs);
     }
     all.push(median(times));
-    remarks.push(`${kind} ${times.map((ms) => round(ms)).join(", ")} ms, ${round(median(cpu))} of CPU`);
+    remarks.push(
+      `${kind} ${times.map((ms) => round(ms)).join(", ")} ms, ${round(median(cpu))} of CPU`,
+    );
   }
   return [
-    valueRow({ ...what, work, unit: "ms", value: Math.max(...all), remark: `medians' worse; ${remarks.join("; ")}` }),
+    valueRow({
+      ...what,
+      work,
+      unit: "ms",
+      value: Math.max(...all),
+      remark: `medians' worse; ${remarks.join("; ")}`,
+    }),
   ];
 }
 

@@ -1,6 +1,14 @@
 // node bench/event-loop.mjs [PEOPLE] [SECONDS]: how long the event loop of a process waits in which eight clients count, page through
 // large segments and look up companies and employees without a pause, while the dataset is reloaded every five seconds.
-import { copyFileSync, mkdirSync, readdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { loadavg } from "node:os";
 import { join } from "node:path";
 import { monitorEventLoopDelay } from "node:perf_hooks";
@@ -8,7 +16,16 @@ import { canonicaliser, generated } from "./datasets.mjs";
 import { closeAll, ROOT, scratch } from "./harness.mjs";
 import { watchOwnWork } from "./loop-watch.mjs";
 
-const CLIENTS = ["count", "count", "segment", "employees", "company", "count", "segment", "employees"];
+const CLIENTS = [
+  "count",
+  "count",
+  "segment",
+  "employees",
+  "company",
+  "count",
+  "segment",
+  "employees",
+];
 const RELOAD_MS = 5_000;
 
 const people = Number(process.argv[2] ?? 1_000_000);
@@ -26,7 +43,10 @@ const engine = await ReloadingEngine.open(folder, {
 });
 const known = [];
 for (let index = 0; index < 10; index++) {
-  const { records } = await engine.people(canonical({}), { offset: random(people - 100), limit: 40 });
+  const { records } = await engine.people(canonical({}), {
+    offset: random(people - 100),
+    limit: 40,
+  });
   known.push(...records.map((record) => JSON.parse(record)));
 }
 
@@ -67,7 +87,8 @@ async function work(kind) {
   if (kind === "count") {
     const filters = {};
     for (const key of ["country", "department", "title", "city", "industry", "seniority", "name"]) {
-      if (random(3) === 0 && person[key]) filters[key] = [person[key], any(known)[key] ?? person[key]];
+      if (random(3) === 0 && person[key])
+        filters[key] = [person[key], any(known)[key] ?? person[key]];
     }
     if (random(5) === 0 && person.headline)
       filters.headline_prefix = [...person.headline].slice(0, 3 + random(20)).join("");
@@ -80,10 +101,15 @@ async function work(kind) {
     const limit = random(2) ? 100 : 1_000;
     const { total } = await engine.people(canonical(filters), { offset: 0, limit });
     for (let page = 0; page < 3; page++) {
-      await engine.people(canonical(filters), { offset: random(Math.max(1, total - limit)), limit });
+      await engine.people(canonical(filters), {
+        offset: random(Math.max(1, total - limit)),
+        limit,
+      });
     }
   } else if (kind === "employees") {
-    const company = person.company_domain && (await engine.company({ by: "domain", value: person.company_domain }));
+    const company =
+      person.company_domain &&
+      (await engine.company({ by: "domain", value: person.company_domain }));
     if (company) await engine.employees(company.id, { offset: 0, limit: 100 });
   } else if (person.company_name) {
     await engine.company({ by: "name", value: person.company_name.toLowerCase() });

@@ -60,7 +60,13 @@ export async function measure({ quick }) {
       theirs: slow.discard,
     }),
     slow.python === undefined
-      ? absentRow({ id: "E2", work: "four pages in flight", yardstick: "python", target: ">= 3.5x", reason: noPython })
+      ? absentRow({
+          id: "E2",
+          work: "four pages in flight",
+          yardstick: "python",
+          target: ">= 3.5x",
+          reason: noPython,
+        })
       : ratioRow({
           id: "E2",
           work: `the same ${count} people with four pages in flight`,
@@ -88,7 +94,11 @@ export async function measure({ quick }) {
     );
     const beside =
       noShell === undefined
-        ? await inTurn({ ours: () => ours(people, perPage), shell: () => shell(people, perPage) }, shellRounds, 0)
+        ? await inTurn(
+            { ours: () => ours(people, perPage), shell: () => shell(people, perPage) },
+            shellRounds,
+            0,
+          )
         : {};
     for (const [yardstick, ourSeries, series, atLeast, reason] of [
       ["python3 urllib + csv", fast.ours, fast.python, versusPython, noPython],
@@ -103,7 +113,13 @@ export async function measure({ quick }) {
       rows.push(
         series === undefined
           ? absentRow({ ...row, target: `>= ${atLeast}x`, reason })
-          : ratioRow({ ...row, target: { atLeast }, ours: ourSeries, theirs: series, over: "yardstick" }),
+          : ratioRow({
+              ...row,
+              target: { atLeast },
+              ours: ourSeries,
+              theirs: series,
+              over: "yardstick",
+            }),
       );
     }
   }
@@ -115,7 +131,8 @@ export async function measure({ quick }) {
     work: `NDJSON of ${lines.toLocaleString("en")} people, no latency, pages of 1,000`,
     yardstick: "python3 urllib + json",
   };
-  if (noPython !== undefined) rows.push(absentRow({ ...ndjson, target: ">= 2.5x", reason: noPython }));
+  if (noPython !== undefined)
+    rows.push(absentRow({ ...ndjson, target: ">= 2.5x", reason: noPython }));
   else {
     const both = await inTurn(
       {
@@ -126,7 +143,13 @@ export async function measure({ quick }) {
       0,
     );
     rows.push(
-      ratioRow({ ...ndjson, target: { atLeast: 2.5 }, ours: both.ours, theirs: both.python, over: "yardstick" }),
+      ratioRow({
+        ...ndjson,
+        target: { atLeast: 2.5 },
+        ours: both.ours,
+        theirs: both.python,
+        over: "yardstick",
+      }),
     );
   }
 
@@ -146,7 +169,9 @@ export async function measureMemory({ watched }, quick) {
     points.push({ size, ms, peak_mb: peakMb });
   }
   const peaks = points.map(({ peak_mb }) => peak_mb);
-  const text = points.map(({ size, peak_mb }) => `${size.toLocaleString("en")}: ${peak_mb.toFixed(0)} MB`).join(", ");
+  const text = points
+    .map(({ size, peak_mb }) => `${size.toLocaleString("en")}: ${peak_mb.toFixed(0)} MB`)
+    .join(", ");
   const work = `peak memory of a CSV export, ${sizes[0].toLocaleString("en")} to ${sizes.at(-1).toLocaleString("en")} people`;
   return {
     points,
@@ -179,7 +204,10 @@ export async function measureMemory({ watched }, quick) {
 export async function prepareExports() {
   const server = await startPageServer();
   const folder = scratch("export");
-  const env = userEnvironment(folder, { HEADCOUNT_API_KEY: API_KEY, HEADCOUNT_BASE_URL: server.url });
+  const env = userEnvironment(folder, {
+    HEADCOUNT_API_KEY: API_KEY,
+    HEADCOUNT_BASE_URL: server.url,
+  });
   const python3 = findProgram("python3") ?? "python3";
 
   const checked = async (file, expected, run) => {
@@ -196,16 +224,28 @@ export async function prepareExports() {
     const file = join(folder, `ours-${serial++}.${format}`);
     // Runs of earlier samples would be found again and cost nothing; every sample buys from the beginning.
     rmSync(join(folder, "state"), { recursive: true, force: true });
-    const args = ["search", "--department", "Sales", "--max-credits", String(people), "--per-page", String(perPage)];
+    const args = [
+      "search",
+      "--department",
+      "Sales",
+      "--max-credits",
+      String(people),
+      "--per-page",
+      String(perPage),
+    ];
     if (concurrency !== undefined) args.push("--concurrency", String(concurrency));
     args.push("--quiet", "-o", file);
-    return checked(file, people + (format === "csv" ? 1 : 0), () => headcount(args, { env, watch }));
+    return checked(file, people + (format === "csv" ? 1 : 0), () =>
+      headcount(args, { env, watch }),
+    );
   };
   const script = (program, file, people, perPage, format) => {
     const out = join(folder, `theirs.${format}`);
     const args = [file, server.url, API_KEY, String(people / perPage), String(perPage), out];
     const header = format === "csv" && program === python3 ? 1 : 0;
-    return checked(out, people + header, () => runProgram(program, args, { env })).then(({ ms }) => ms);
+    return checked(out, people + header, () => runProgram(program, args, { env })).then(
+      ({ ms }) => ms,
+    );
   };
 
   return {
@@ -226,7 +266,8 @@ export async function prepareExports() {
     },
     python: (people, perPage, format = "csv") =>
       script(python3, join(BENCH, `yardsticks/export_${format}.py`), people, perPage, format),
-    shell: (people, perPage) => script("bash", join(BENCH, "yardsticks/export_curl_jq.sh"), people, perPage, "csv"),
+    shell: (people, perPage) =>
+      script("bash", join(BENCH, "yardsticks/export_curl_jq.sh"), people, perPage, "csv"),
   };
 }
 

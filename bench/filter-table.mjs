@@ -17,7 +17,9 @@ async function write(path, version, people) {
   const { RecordStore } = await import(join(ROOT, "dist/dataset/embedded/record-store.js"));
   const { loadRecords, peopleOf } = await import(join(ROOT, "dist/dataset/build/records-table.js"));
   const { addNormalForms } = await import(join(ROOT, "dist/dataset/build/normal-sql.js"));
-  const { FILTER_COLUMNS, NORMAL_COLUMNS } = await import(join(ROOT, "dist/shared/contract/conditions.js"));
+  const { FILTER_COLUMNS, NORMAL_COLUMNS } = await import(
+    join(ROOT, "dist/shared/contract/conditions.js")
+  );
   const { startDuckDb, machineResources } = await import(join(ROOT, "dist/dataset/duckdb.js"));
   const folder = scratch("filters", CACHE);
   const draft = `${path}.draft`;
@@ -27,7 +29,12 @@ async function write(path, version, people) {
   try {
     const connection = await instance.connect();
     await addNormalForms(connection);
-    await loadRecords({ connection, scratch: folder }, "people", FILTER_COLUMNS, peopleOf(store, people));
+    await loadRecords(
+      { connection, scratch: folder },
+      "people",
+      FILTER_COLUMNS,
+      peopleOf(store, people),
+    );
     const columns = FILTER_COLUMNS.map((column) =>
       NORMAL_COLUMNS.includes(column) ? `normal_form(${column}) AS ${column}` : column,
     );

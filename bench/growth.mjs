@@ -1,8 +1,26 @@
 // What grows with size: ledgers and run folders here, exports and datasets in their own parts. Tables, and one plot of all four.
-import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { median } from "./arithmetic.mjs";
-import { API_KEY, CACHE, headcount, note, ROOT, round, scratch, startPageServer, userEnvironment } from "./harness.mjs";
+import {
+  API_KEY,
+  CACHE,
+  headcount,
+  note,
+  ROOT,
+  round,
+  scratch,
+  startPageServer,
+  userEnvironment,
+} from "./harness.mjs";
 import { chargePairs, openLedger } from "./service.mjs";
 
 export const name = "growth";
@@ -11,9 +29,15 @@ export const name = "growth";
 export async function measure({ quick, what }) {
   if (what === "ledger") {
     const sizes = [10_000, 100_000, 1_000_000];
-    return { rows: [], series: { ledger: await growLedger(quick ? sizes : [...sizes, 10_000_000]) } };
+    return {
+      rows: [],
+      series: { ledger: await growLedger(quick ? sizes : [...sizes, 10_000_000]) },
+    };
   }
-  return { rows: [], series: { runs: await growRuns(quick ? [10, 100, 1_000] : [10, 100, 1_000, 10_000]) } };
+  return {
+    rows: [],
+    series: { runs: await growRuns(quick ? [10, 100, 1_000] : [10, 100, 1_000, 10_000]) },
+  };
 }
 
 /** One ledger that grows; at each size: charges a second, one charge alone, a balance, a whole verification, an opening. */
@@ -74,7 +98,10 @@ async function milliseconds(work) {
 export async function growRuns(sizes) {
   const server = await startPageServer();
   const folder = scratch("runs");
-  const env = userEnvironment(folder, { HEADCOUNT_API_KEY: API_KEY, HEADCOUNT_BASE_URL: server.url });
+  const env = userEnvironment(folder, {
+    HEADCOUNT_API_KEY: API_KEY,
+    HEADCOUNT_BASE_URL: server.url,
+  });
   const output = join(folder, "people.csv");
   const search = (title) =>
     headcount(
@@ -107,7 +134,10 @@ export async function growRuns(sizes) {
     for (; made < size; made++) {
       const id = `${model.slice(0, -6)}${made.toString(16).padStart(6, "0")}`;
       mkdirSync(join(runs, id));
-      cpSync(join(runs, model), join(runs, id), { recursive: true, filter: (path) => !path.endsWith("lock") });
+      cpSync(join(runs, model), join(runs, id), {
+        recursive: true,
+        filter: (path) => !path.endsWith("lock"),
+      });
       writeFileSync(join(runs, id, "plan.json"), plan.replaceAll(model, id));
     }
     const lists = [];

@@ -18,13 +18,17 @@ import { fileURLToPath } from "node:url";
 import { median, ratioOf, summarise, verdict } from "./arithmetic.mjs";
 
 /** The project. `HEADCOUNT_BENCH_ROOT` measures another built copy of it (a release beside the working tree). */
-export const ROOT = process.env.HEADCOUNT_BENCH_ROOT ?? fileURLToPath(new URL("..", import.meta.url));
+export const ROOT =
+  process.env.HEADCOUNT_BENCH_ROOT ?? fileURLToPath(new URL("..", import.meta.url));
 export const BENCH = fileURLToPath(new URL(".", import.meta.url));
 export const HEADCOUNT = join(ROOT, "bin", "headcount.js");
 export const API_KEY = "hc_live_benchbenchbenchbenchbenchbenchbenchbenchbenchbench";
 
 /** Made data is kept here, outside the project, and used again by the next run. */
-export const CACHE = join(process.env.XDG_CACHE_HOME ?? join(homedir(), ".cache"), "headcount-bench");
+export const CACHE = join(
+  process.env.XDG_CACHE_HOME ?? join(homedir(), ".cache"),
+  "headcount-bench",
+);
 
 export const note = (text) => process.stderr.write(`${text}\n`);
 
@@ -82,10 +86,12 @@ export const conditions = () => ({ load_1m: round(loadavg()[0]), fsync_ms: round
 /** Waits until the machine has little else to do, at most so many milliseconds. */
 export async function quiet(patienceMs) {
   const end = performance.now() + patienceMs;
-  while (loadavg()[0] >= 1 && performance.now() < end) await new Promise((resolve) => setTimeout(resolve, 2_000));
+  while (loadavg()[0] >= 1 && performance.now() < end)
+    await new Promise((resolve) => setTimeout(resolve, 2_000));
 }
 
-export const round = (value, digits = 3) => (value === undefined ? undefined : Number(value.toPrecision(digits)));
+export const round = (value, digits = 3) =>
+  value === undefined ? undefined : Number(value.toPrecision(digits));
 
 /** Where a program is, or undefined. Skips version managers' shims, which cost more than some of what is measured. */
 export function findProgram(name) {
@@ -98,7 +104,9 @@ export function findProgram(name) {
 
 /** The sentence for a yardstick that cannot run, or undefined where every program is there. */
 export function missing(programs) {
-  const absent = Object.entries(programs).filter(([name]) => !existsSync(name) && findProgram(name) === undefined);
+  const absent = Object.entries(programs).filter(
+    ([name]) => !existsSync(name) && findProgram(name) === undefined,
+  );
   if (absent.length === 0) return undefined;
   const packages = [...new Set(absent.map(([, debian]) => debian))];
   return `needs ${absent.map(([name]) => name).join(", ")}: apt-get install ${packages.join(" ")}`;
@@ -126,7 +134,18 @@ export async function inTurn(variants, rounds, warmups = 1) {
  * One row of the results.
  * @param parts.over which series stands above the line of the ratio: "ours" (at most) or "yardstick" (times faster)
  */
-export function ratioRow({ id, part, work, yardstick, target, unit = "ms", ours, theirs, over = "ours", remark }) {
+export function ratioRow({
+  id,
+  part,
+  work,
+  yardstick,
+  target,
+  unit = "ms",
+  ours,
+  theirs,
+  over = "ours",
+  remark,
+}) {
   const ratio = over === "ours" ? ratioOf(ours, theirs) : ratioOf(theirs, ours);
   return {
     id,
@@ -146,7 +165,19 @@ export function ratioRow({ id, part, work, yardstick, target, unit = "ms", ours,
 }
 
 /** A row whose figure is not a ratio of two series: a time, a size, a number of faults. */
-export function valueRow({ id, part, work, yardstick = "", target, unit, value, ours, theirs, remark, text }) {
+export function valueRow({
+  id,
+  part,
+  work,
+  yardstick = "",
+  target,
+  unit,
+  value,
+  ours,
+  theirs,
+  remark,
+  text,
+}) {
   return {
     id,
     ...(part === undefined ? {} : { part }),
@@ -219,10 +250,18 @@ export function userEnvironment(folder, extra = {}) {
  * @returns wall milliseconds from start to exit; where asked for peak memory in MB, user and system time in ms, what it printed
  * Throws when it fails, with what it said.
  */
-export function runProgram(program, args, { env, cwd, watch = false, capture = false, allow = [0] } = {}) {
+export function runProgram(
+  program,
+  args,
+  { env, cwd, watch = false, capture = false, allow = [0] } = {},
+) {
   return new Promise((resolve, reject) => {
     const start = performance.now();
-    const child = spawn(program, args, { env, cwd, stdio: ["ignore", capture ? "pipe" : "ignore", "pipe"] });
+    const child = spawn(program, args, {
+      env,
+      cwd,
+      stdio: ["ignore", capture ? "pipe" : "ignore", "pipe"],
+    });
     const out = [];
     const err = [];
     child.stdout?.on("data", (chunk) => out.push(chunk));
@@ -232,7 +271,8 @@ export function runProgram(program, args, { env, cwd, watch = false, capture = f
     const look = () => {
       peakKb = Math.max(peakKb, memoryHighWater(child.pid));
       // Where it is gone, what it had used at the last look, 10 ms before, stands.
-      if (peakKb > 0 && child.exitCode === null && existsSync(`/proc/${child.pid}/stat`)) cpu = cpuMs(child.pid);
+      if (peakKb > 0 && child.exitCode === null && existsSync(`/proc/${child.pid}/stat`))
+        cpu = cpuMs(child.pid);
     };
     const timer = watch ? setInterval(look, 10) : undefined;
     let ms = 0;
@@ -244,7 +284,11 @@ export function runProgram(program, args, { env, cwd, watch = false, capture = f
       clearInterval(timer);
       const stderr = Buffer.concat(err).toString();
       if (!allow.includes(code)) {
-        reject(new Error(`${program} ${args.join(" ")}: ${signal ?? `exit ${code}`}\n${stderr.slice(-2_000)}`));
+        reject(
+          new Error(
+            `${program} ${args.join(" ")}: ${signal ?? `exit ${code}`}\n${stderr.slice(-2_000)}`,
+          ),
+        );
       } else {
         resolve({
           ms,
@@ -261,7 +305,10 @@ export function runProgram(program, args, { env, cwd, watch = false, capture = f
 /** User and system time in ms that a program takes, as bash tells it of its children: steadier than wall time on a busy machine. */
 export async function cpuOf(program, args, { env }) {
   const script = '"$@" >/dev/null; times';
-  const { stdout } = await runProgram("bash", ["-c", script, "bash", program, ...args], { env, capture: true });
+  const { stdout } = await runProgram("bash", ["-c", script, "bash", program, ...args], {
+    env,
+    capture: true,
+  });
   const [user, system] = stdout.trim().split("\n").at(-1).split(" ").map(minutes);
   return user + system;
 }
@@ -272,7 +319,8 @@ const minutes = (text) => {
 };
 
 /** Runs `headcount` of the build under test. */
-export const headcount = (args, options) => runProgram(process.execPath, [HEADCOUNT, ...args], options);
+export const headcount = (args, options) =>
+  runProgram(process.execPath, [HEADCOUNT, ...args], options);
 
 /** Kernel's high-water mark of a process's resident memory in kB; 0 where it is gone. */
 function memoryHighWater(pid) {
@@ -298,7 +346,10 @@ export function cpuMs(pid) {
  * @returns that line, the process id and a way to end it early
  */
 export async function startServer(program, args, { env } = {}) {
-  const child = spawn(program, args, { env: env ?? process.env, stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(program, args, {
+    env: env ?? process.env,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   const err = [];
   child.stderr.on("data", (chunk) => {
     if (err.length < 100) err.push(chunk);
@@ -307,7 +358,9 @@ export async function startServer(program, args, { env } = {}) {
   const line = await Promise.race([
     new Promise((resolve) => createInterface({ input: child.stdout }).once("line", resolve)),
     ended.then(() => {
-      throw new Error(`${args.join(" ")} ended before it listened\n${Buffer.concat(err).toString().slice(-2_000)}`);
+      throw new Error(
+        `${args.join(" ")} ended before it listened\n${Buffer.concat(err).toString().slice(-2_000)}`,
+      );
     }),
   ]);
   const stop = async () => {
@@ -322,7 +375,10 @@ export async function startServer(program, args, { env } = {}) {
 
 /** The page server, and how to set its delay. @param tls with a certificate of its own, which nobody trusts */
 export async function startPageServer({ tls = false } = {}) {
-  const server = await startServer(process.execPath, [join(BENCH, "page-server.mjs"), ...(tls ? certified() : [])]);
+  const server = await startServer(process.execPath, [
+    join(BENCH, "page-server.mjs"),
+    ...(tls ? certified() : []),
+  ]);
   const setLatency = async (ms) => {
     await fetch(`${server.url}/control?latency=${ms}`, { method: "POST" });
   };
@@ -341,6 +397,8 @@ function certified() {
     join(folder, "key.pem"),
   ];
   const name = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "2"];
-  execFileSync("openssl", ["req", "-x509", ...key, ...name, "-out", join(folder, "cert.pem")], { stdio: "ignore" });
+  execFileSync("openssl", ["req", "-x509", ...key, ...name, "-out", join(folder, "cert.pem")], {
+    stdio: "ignore",
+  });
   return ["--tls", folder];
 }

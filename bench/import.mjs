@@ -20,7 +20,11 @@ import {
 
 const LOOK_EVERY_MS = 100;
 /** What a kind of people is called in the table, by its name in strangers.mjs. */
-const KINDS = { sample: ["I1", ""], dirty: ["I1d", "dirty, "], distinct: ["I1u", "all texts distinct, "] };
+const KINDS = {
+  sample: ["I1", ""],
+  dirty: ["I1d", "dirty, "],
+  distinct: ["I1u", "all texts distinct, "],
+};
 
 export async function measure({ quick, people }) {
   const sizes = people ?? (quick ? [300_000] : [1_000_000, 5_000_000, 10_000_000]);
@@ -31,7 +35,13 @@ export async function measure({ quick, people }) {
       // Dirty and distinct people take long to make: of the larger sizes there are those of the sample only, unless asked for.
       if (kind !== "sample" && size > 1_000_000 && !people) continue;
       const part = `${called}${size.toLocaleString("en")}`;
-      const found = await compared({ id, part, kind, size, rounds: size > 1_000_000 || quick ? 1 : 3 });
+      const found = await compared({
+        id,
+        part,
+        kind,
+        size,
+        rounds: size > 1_000_000 || quick ? 1 : 3,
+      });
       rows.push(...found.rows);
       points.push(found.point);
     }
@@ -55,7 +65,10 @@ async function compared({ id, part, kind, size, rounds }) {
   const { disk, peakDisk } = ours[0];
   const most = (runs, figure) => Math.max(...runs.map((run) => run[figure]));
   const typical = (runs, figure) => median(runs.map((run) => run[figure]));
-  const times = (figure) => ({ ours: ours.map((run) => run[figure]), theirs: theirs.map((run) => run[figure]) });
+  const times = (figure) => ({
+    ours: ours.map((run) => run[figure]),
+    theirs: theirs.map((run) => run[figure]),
+  });
   const rows = [
     ratioRow({
       ...ratios,
@@ -64,8 +77,20 @@ async function compared({ id, part, kind, size, rounds }) {
       target: { atMost: 4 },
       ...times("ms"),
     }),
-    ratioRow({ ...ratios, part: `${part}, CPU`, work: "user and system time", target: { atMost: 4 }, ...times("cpu") }),
-    ratioRow({ ...ratios, part: `${part}, memory`, work: "peak memory", target: { atMost: 2 }, ...times("peakMb") }),
+    ratioRow({
+      ...ratios,
+      part: `${part}, CPU`,
+      work: "user and system time",
+      target: { atMost: 4 },
+      ...times("cpu"),
+    }),
+    ratioRow({
+      ...ratios,
+      part: `${part}, memory`,
+      work: "peak memory",
+      target: { atMost: 2 },
+      ...times("peakMb"),
+    }),
     valueRow({
       id,
       part: `${part}, disk`,
@@ -99,7 +124,12 @@ export async function strangers(people, kind = "sample") {
   if (existsSync(file)) return file;
   note(`making a file of ${people.toLocaleString("en")} people (once; kept as ${file})`);
   mkdirSync(CACHE, { recursive: true });
-  await runProgram(process.execPath, [join(BENCH, "strangers.mjs"), String(people), `${file}.draft`, kind]);
+  await runProgram(process.execPath, [
+    join(BENCH, "strangers.mjs"),
+    String(people),
+    `${file}.draft`,
+    kind,
+  ]);
   renameSync(`${file}.draft`, file);
   return file;
 }
@@ -113,7 +143,11 @@ export async function imported(file, folder, people) {
   }, LOOK_EVERY_MS);
   try {
     const args = ["service", "import", "--people", file, "--data", folder, "--json"];
-    const { stdout, ...figures } = await headcount(args, { env: userEnvironment(folder), watch: true, capture: true });
+    const { stdout, ...figures } = await headcount(args, {
+      env: userEnvironment(folder),
+      watch: true,
+      capture: true,
+    });
     const { taken } = JSON.parse(stdout).people;
     if (taken !== people) throw new Error(`${taken} of ${people} people were imported`);
     return { ...figures, peakDisk, disk: bytesOf(folder) };
@@ -123,9 +157,13 @@ export async function imported(file, folder, people) {
 }
 
 async function sorted(file, path) {
-  const figures = await runProgram(process.execPath, [join(BENCH, "yardsticks", "sort.mjs"), file, path], {
-    watch: true,
-  });
+  const figures = await runProgram(
+    process.execPath,
+    [join(BENCH, "yardsticks", "sort.mjs"), file, path],
+    {
+      watch: true,
+    },
+  );
   rmSync(path, { force: true });
   return figures;
 }

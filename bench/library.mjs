@@ -75,7 +75,10 @@ export async function measure({ quick }) {
 /** One run over everybody, as anybody would buy it. */
 async function buy(folder, home) {
   const service = await startService(folder);
-  const env = userEnvironment(home, { HEADCOUNT_API_KEY: service.key, HEADCOUNT_BASE_URL: service.url });
+  const env = userEnvironment(home, {
+    HEADCOUNT_API_KEY: service.key,
+    HEADCOUNT_BASE_URL: service.url,
+  });
   const argv = [
     "search",
     "--all",
@@ -95,7 +98,9 @@ async function buy(folder, home) {
 
 function libraryFile(state) {
   const folder = join(state, "library");
-  const file = existsSync(folder) ? readdirSync(folder).find((each) => each.endsWith(".db")) : undefined;
+  const file = existsSync(folder)
+    ? readdirSync(folder).find((each) => each.endsWith(".db"))
+    : undefined;
   if (file === undefined) throw new Error(`no library in ${folder}`);
   return join(folder, file);
 }
@@ -108,7 +113,10 @@ async function countsOf(library, folder) {
   const connection = await (await startDuckDb(machineResources())).connect();
   const { people } = await readMeta(version);
   await attachFilterTable(connection, version, people, await contentKey(people));
-  const queries = await referenceQueries(async (sql) => (await connection.runAndReadAll(sql)).getRowsJS(), 5);
+  const queries = await referenceQueries(
+    async (sql) => (await connection.runAndReadAll(sql)).getRowsJS(),
+    5,
+  );
   const canonical = await canonicaliser();
   return queries.map(({ name: of, variants }) => ({
     name: of,
@@ -128,7 +136,10 @@ async function pagesOf(library) {
   }
   const identities = everybody.filter((_, index) => index % 40 === 0);
   return timesOf(() => {
-    if (boughtBefore(library.database, identities, { run: "", at: Number.MAX_SAFE_INTEGER }).size !== identities.length)
+    if (
+      boughtBefore(library.database, identities, { run: "", at: Number.MAX_SAFE_INTEGER }).size !==
+      identities.length
+    )
       throw new Error("not all are owned");
   });
 }

@@ -6,7 +6,8 @@ import { connect } from "node:net";
 export function requestBytes({ method, path, key, body, headers = {} }) {
   const lines = [`${method} ${path} HTTP/1.1`, "Host: 127.0.0.1", `Authorization: Bearer ${key}`];
   for (const [name, value] of Object.entries(headers)) lines.push(`${name}: ${value}`);
-  if (body !== undefined) lines.push("Content-Type: application/json", `Content-Length: ${Buffer.byteLength(body)}`);
+  if (body !== undefined)
+    lines.push("Content-Type: application/json", `Content-Length: ${Buffer.byteLength(body)}`);
   return Buffer.from(`${lines.join("\r\n")}\r\n\r\n${body ?? ""}`);
 }
 
@@ -44,13 +45,15 @@ export async function load({ url, connections, durationMs, next }) {
           if (headEnd < 0) return;
           const head = bytes.latin1Slice(0, headEnd);
           const length = /\r\ncontent-length: (\d+)/i.exec(head)?.[1];
-          if (length === undefined) return void socket.destroy(new Error(`an answer without a length:\n${head}`));
+          if (length === undefined)
+            return void socket.destroy(new Error(`an answer without a length:\n${head}`));
           needed = headEnd + 4 + Number(length);
           const status = head.slice(9, 12);
           statuses[status] = (statuses[status] ?? 0) + 1;
         }
         if (size < needed) return;
-        if (size > needed) return void socket.destroy(new Error("more bytes than the answer's length"));
+        if (size > needed)
+          return void socket.destroy(new Error("more bytes than the answer's length"));
         latencies.push(performance.now() - sent);
         pending = [];
         size = 0;
@@ -87,7 +90,11 @@ export async function openConnection(url) {
     if (pending.length < headEnd + 4 + length) return;
     const body = pending.subarray(headEnd + 4);
     pending = Buffer.alloc(0);
-    waiting.resolve({ ms: performance.now() - waiting.start, status: Number(head.slice(9, 12)), body });
+    waiting.resolve({
+      ms: performance.now() - waiting.start,
+      status: Number(head.slice(9, 12)),
+      body,
+    });
   });
   socket.on("error", (error) => waiting?.reject(error));
   socket.on("close", () => waiting?.reject(new Error("the connection was closed")));

@@ -25,7 +25,9 @@ export function watchOwnWork() {
 }
 
 function ownCpu() {
-  return Number(readFileSync(`/proc/self/task/${process.pid}/schedstat`, "latin1").split(" ")[0]) / 1e6;
+  return (
+    Number(readFileSync(`/proc/self/task/${process.pid}/schedstat`, "latin1").split(" ")[0]) / 1e6
+  );
 }
 
 const file = process.env.HEADCOUNT_BENCH_LOOP;

@@ -35,7 +35,10 @@ export async function measure({ quick }) {
   await prepareDataFolder(people, folder);
   const file = join(scratch("loop"), "longest.json");
   const watch = ["--import", join(BENCH, "loop-watch.mjs")];
-  const service = await startService(folder, { node: watch, extra: { HEADCOUNT_BENCH_LOOP: file } });
+  const service = await startService(folder, {
+    node: watch,
+    extra: { HEADCOUNT_BENCH_LOOP: file },
+  });
   try {
     const { stdout } = await headcount(
       ["service", "keys", "create", "--name", "neighbour", "--json", "--data", folder],
@@ -45,7 +48,10 @@ export async function measure({ quick }) {
       },
     );
     const requests = heavyRequests(JSON.parse(stdout).key);
-    return [await measureStretches(service, requests, file), await measureSearches(service, requests, quick, people)];
+    return [
+      await measureStretches(service, requests, file),
+      await measureSearches(service, requests, quick, people),
+    ];
   } finally {
     await service.stop();
     rmSync(folder, { recursive: true, force: true });
@@ -55,7 +61,8 @@ export async function measure({ quick }) {
 /** The heaviest requests that a key may send without a credit, by what makes them heavy: bodies of one kind differ. */
 function heavyRequests(key) {
   let serial = 0;
-  const word = (index) => `${["manager", "berlin", "ana", "sales", "north"][index % 5]} ${serial++}`;
+  const word = (index) =>
+    `${["manager", "berlin", "ana", "sales", "north"][index % 5]} ${serial++}`;
   const words = (count) => Array.from({ length: count }, (_, index) => word(index));
   const post = (path, body) => requestBytes({ method: "POST", path, key, body });
   const count = (filters) => post("/v1/person/count", JSON.stringify({ filters }));
@@ -65,23 +72,31 @@ function heavyRequests(key) {
     "1,000 titles": () => count({ title: words(1_000) }),
     "1,000 addresses": () =>
       count({ network_url: words(1_000).map((text) => `x.example/in/${text.replace(" ", "-")}`) }),
-    "a facet of 2,000 values": () => post("/facets", JSON.stringify({ filters: wide(200), key: "city" })),
-    "a search for nobody": () => post("/v1/person/search", JSON.stringify({ filters: wide(200), per_page: 1_000 })),
+    "a facet of 2,000 values": () =>
+      post("/facets", JSON.stringify({ filters: wide(200), key: "city" })),
+    "a search for nobody": () =>
+      post("/v1/person/search", JSON.stringify({ filters: wide(200), per_page: 1_000 })),
     "100,000 characters that grow": () => count({ title: grown(290), city: [word(0)] }),
-    "1 MB that grows": () => count({ title: grown(1_000), city: grown(1_000), name: grown(900), state: [word(0)] }),
+    "1 MB that grows": () =>
+      count({ title: grown(1_000), city: grown(1_000), name: grown(900), state: [word(0)] }),
     "900 unknown keys": () => count(Object.fromEntries(words(900).map((text) => [text, 1]))),
     "40,000 unknown keys": () =>
       post("/v1/person/count", `{"filters":{${words(40_000).map((text) => `"${text}":1`)}}}`),
     "an unknown key of 1 MB": () => count({ [`${word(0)}${"x".repeat(1_000_000)}`]: 1 }),
-    "1 MB of blanks": () => post("/v1/person/count", `{"filters":{"title":"${word(0)}"}${" ".repeat(1_040_000)}}`),
+    "1 MB of blanks": () =>
+      post("/v1/person/count", `{"filters":{"title":"${word(0)}"}${" ".repeat(1_040_000)}}`),
   };
   return Object.fromEntries(
-    Object.entries(kinds).map(([kind, make]) => [kind, Array.from({ length: BODIES }, () => make())]),
+    Object.entries(kinds).map(([kind, make]) => [
+      kind,
+      Array.from({ length: BODIES }, () => make()),
+    ]),
   );
 }
 
 /** Texts of a character that becomes eighteen in its normal form, as many as 1 MB or the bound of characters lets in. */
-const grown = (count) => Array.from({ length: count }, (_, index) => "\ufdfa".repeat(19 - (index % 3)));
+const grown = (count) =>
+  Array.from({ length: count }, (_, index) => "\ufdfa".repeat(19 - (index % 3)));
 
 /** The longest that any one request keeps the event loop, each sent alone. */
 async function measureStretches(service, requests, file) {
@@ -124,13 +139,22 @@ async function measureSearches(service, requests, quick, people) {
   const pages = Math.floor((people * 0.08) / ROWS);
   let serial = 0;
   const next = () => {
-    const body = JSON.stringify({ filters: { department: "Sales" }, page: 1 + (serial++ % pages), per_page: ROWS });
+    const body = JSON.stringify({
+      filters: { department: "Sales" },
+      page: 1 + (serial++ % pages),
+      per_page: ROWS,
+    });
     return requestBytes({ method: "POST", path: "/v1/person/search", key: service.key, body });
   };
   const durationMs = quick ? 3_000 : 10_000;
   const p50 = { alone: [], beside: [] };
   const searches = (kept) => async () => {
-    const { p50: middle, p99, statuses, answers } = await load({ url: service.url, connections: 1, durationMs, next });
+    const {
+      p50: middle,
+      p99,
+      statuses,
+      answers,
+    } = await load({ url: service.url, connections: 1, durationMs, next });
     if (statuses["200"] !== answers) throw new Error(`L4: answers ${JSON.stringify(statuses)}`);
     kept.push(middle);
     return p99;
@@ -138,12 +162,19 @@ async function measureSearches(service, requests, quick, people) {
   const sent = {};
   const beside = async () => {
     const neighbour = new Worker(fileURLToPath(import.meta.url), {
-      workerData: { url: service.url, requests: Object.values(requests).flat(), durationMs: durationMs + 1_500 },
+      workerData: {
+        url: service.url,
+        requests: Object.values(requests).flat(),
+        durationMs: durationMs + 1_500,
+      },
     });
-    const ended = new Promise((resolve, reject) => neighbour.once("message", resolve).once("error", reject));
+    const ended = new Promise((resolve, reject) =>
+      neighbour.once("message", resolve).once("error", reject),
+    );
     await new Promise((resolve) => setTimeout(resolve, 1_000));
     const p99 = await searches(p50.beside)();
-    for (const [status, count] of Object.entries(await ended)) sent[status] = (sent[status] ?? 0) + count;
+    for (const [status, count] of Object.entries(await ended))
+      sent[status] = (sent[status] ?? 0) + count;
     return p99;
   };
   const p99 = await inTurn({ alone: searches(p50.alone), beside }, quick ? 3 : 5);

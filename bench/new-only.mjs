@@ -56,7 +56,8 @@ export async function measure({ quick }) {
   const quotes = [];
   for (const kind of CROWDS) {
     note(`R6: quotes of --new-only, ${kind}`);
-    for (const history of Object.keys(HISTORIES)) quotes.push(await quoted(kind, history, planning));
+    for (const history of Object.keys(HISTORIES))
+      quotes.push(await quoted(kind, history, planning));
   }
   const rows = quoteRows("R6n", quotes);
   for (const { owned: share, weeks, most } of CASES) {
@@ -73,16 +74,33 @@ export async function measure({ quick }) {
     const total = oracle.people.length;
     const fresh = total - owned.length;
     // Only what a rehearsal reads: nobody is looked for here.
-    const look = { segment: SEGMENT, total, others: fresh, chunks: [], calls: 0, ...UNLIKE, members: owned };
+    const look = {
+      segment: SEGMENT,
+      total,
+      others: fresh,
+      chunks: [],
+      calls: 0,
+      ...UNLIKE,
+      members: owned,
+    };
     const agreed = await costOf({ ...look, listSize: LIST_SIZE }, 5);
     const counts = countsOf(oracle);
     const { leaves, unreached } = await descend(
-      { segment: SEGMENT, total, owned, callsPerCredit: 5, maxCalls: 1e6, maxWaste: agreed.rows - fresh, maxRows: 1e9 },
+      {
+        segment: SEGMENT,
+        total,
+        owned,
+        callsPerCredit: 5,
+        maxCalls: 1e6,
+        maxWaste: agreed.rows - fresh,
+        maxRows: 1e9,
+      },
       counts,
     );
     const credits = leaves.reduce((sum, { count }) => sum + count, 0);
     const found = leaves.reduce((sum, leaf) => sum + leaf.fresh, 0);
-    if (found !== fresh || unreached.length > 0) throw new Error(`${found} of ${fresh} new people were found`);
+    if (found !== fresh || unreached.length > 0)
+      throw new Error(`${found} of ${fresh} new people were found`);
     const when = known ? "the dataset as it was" : "a week later";
     note(
       `R4: ${share * 100} % of ${total} owned, ${when}: ${credits} credits for ${fresh} new, ${oracle.calls} free counts`,
@@ -114,7 +132,8 @@ async function quoted(kind, history, planning) {
 
 function commonest(people, key) {
   const times = new Map();
-  for (const { [key]: value } of people) if (value !== null) times.set(value, (times.get(value) ?? 0) + 1);
+  for (const { [key]: value } of people)
+    if (value !== null) times.set(value, (times.get(value) ?? 0) + 1);
   return [...times].sort(([, a], [, b]) => b - a)[0][0];
 }
 

@@ -16,7 +16,9 @@ const matches = Number(values.matches);
 /** Distinct people before they come again under other ids. */
 const POOL = 20_000;
 const ID_LENGTH = 10;
-const records = Array.from({ length: POOL }, (_, index) => Buffer.from(JSON.stringify(personRecord(index))));
+const records = Array.from({ length: POOL }, (_, index) =>
+  Buffer.from(JSON.stringify(personRecord(index))),
+);
 const HEAD = Buffer.from('{"status":true,"detail":[],"result":[');
 const COMMA = Buffer.from(",");
 const templates = new Map();
@@ -41,7 +43,8 @@ function template(first, size) {
     }
     const record = records[(start + index) % POOL];
     const found = [];
-    for (let at = record.indexOf("#ID#"); at >= 0; at = record.indexOf("#ID#", at + ID_LENGTH)) found.push(length + at);
+    for (let at = record.indexOf("#ID#"); at >= 0; at = record.indexOf("#ID#", at + ID_LENGTH))
+      found.push(length + at);
     places.push(found);
     parts.push(record);
     length += record.length;
@@ -99,12 +102,18 @@ function answer(request, body) {
     const size = Math.max(0, Math.min(perPage, matches - first));
     balance -= size;
     const tail = Buffer.from(`],"credits_used":${size},"credits_remaining":${balance}}`);
-    const extra = { "x-total-count": String(matches), "x-page": String(number), "x-per-page": String(perPage) };
+    const extra = {
+      "x-total-count": String(matches),
+      "x-page": String(number),
+      "x-per-page": String(perPage),
+    };
     return { extra, parts: [page(first, size), tail] };
   }
   return {
     status: 404,
-    parts: [Buffer.from('{"status":false,"detail":["no such route"],"result":null,"credits_used":0}')],
+    parts: [
+      Buffer.from('{"status":false,"detail":["no such route"],"result":null,"credits_used":0}'),
+    ],
   };
 }
 
@@ -112,7 +121,8 @@ const certificate = (folder) => ({
   cert: readFileSync(join(folder, "cert.pem")),
   key: readFileSync(join(folder, "key.pem")),
 });
-const server = values.tls === undefined ? createServer(serve) : createTlsServer(certificate(values.tls), serve);
+const server =
+  values.tls === undefined ? createServer(serve) : createTlsServer(certificate(values.tls), serve);
 
 function serve(request, response) {
   requests++;

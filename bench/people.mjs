@@ -1,8 +1,32 @@
 // Made-up people for the page server: the fields of a person record in published order, as long and as varied as real ones.
 // "#ID#......" stands where the server puts the ten digits of the id.
 
-const FIRST = ["Ada", "Zoë", "José", "Wei", "Amina", "Łukasz", "Priya", "Jonas", "Chloé", "Mateus", "Noor", "Sven"];
-const LAST = ["Okafor", "García", "Nguyễn", "Schmidt", "O'Brien", "Kowalski", "Silva", "Tanaka", "Müller", "Haddad"];
+const FIRST = [
+  "Ada",
+  "Zoë",
+  "José",
+  "Wei",
+  "Amina",
+  "Łukasz",
+  "Priya",
+  "Jonas",
+  "Chloé",
+  "Mateus",
+  "Noor",
+  "Sven",
+];
+const LAST = [
+  "Okafor",
+  "García",
+  "Nguyễn",
+  "Schmidt",
+  "O'Brien",
+  "Kowalski",
+  "Silva",
+  "Tanaka",
+  "Müller",
+  "Haddad",
+];
 const TITLES = [
   "Account Executive",
   "Head of Sales, EMEA",
@@ -18,7 +42,13 @@ const CITIES = [
   ["united kingdom", "england", "london"],
   ["india", "karnataka", "bengaluru"],
 ];
-const INDUSTRIES = ["software", "banking", "hospital & health care", "retail", "logistics and supply chain"];
+const INDUSTRIES = [
+  "software",
+  "banking",
+  "hospital & health care",
+  "retail",
+  "logistics and supply chain",
+];
 const LEVELS = ["entry", "senior", "manager", "director", "head", "vp"];
 
 const pick = (list, index, step) => list[Math.floor(index / step) % list.length];

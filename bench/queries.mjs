@@ -79,7 +79,8 @@ export async function referenceQueries(rowsOf, variants) {
   const queries = [];
   for (const { sql, conditions, ...query } of QUERIES) {
     const rows = await rowsOf(sql.replace("$n", String(variants)));
-    if (rows.length < variants) throw new Error(`${query.name}: ${rows.length} sets of values, not ${variants}`);
+    if (rows.length < variants)
+      throw new Error(`${query.name}: ${rows.length} sets of values, not ${variants}`);
     const made = rows.map((row) => {
       const list = conditions(row);
       return { filters: filtersOf(list), where: whereOf(list) };
@@ -100,7 +101,8 @@ function filtersOf(conditions) {
   return filters;
 }
 
-const literal = (value) => (typeof value === "number" ? String(value) : `'${value.replaceAll("'", "''")}'`);
+const literal = (value) =>
+  typeof value === "number" ? String(value) : `'${value.replaceAll("'", "''")}'`;
 
 /** The conditions as SQL that PostgreSQL, SQLite and DuckDB all understand, a prefix as the range that an index can use. */
 function whereOf(conditions) {
@@ -108,8 +110,11 @@ function whereOf(conditions) {
     .map(([kind, column, values]) => {
       const [first, second] = values.map(literal);
       if (kind === "range") return `${column} BETWEEN ${first} AND ${second}`;
-      if (kind === "prefix") return `${column} >= ${first} AND ${column} < ${literal(after(values[0]))}`;
-      return values.length === 1 ? `${column} = ${first}` : `${column} IN (${values.map(literal).join(", ")})`;
+      if (kind === "prefix")
+        return `${column} >= ${first} AND ${column} < ${literal(after(values[0]))}`;
+      return values.length === 1
+        ? `${column} = ${first}`
+        : `${column} IN (${values.map(literal).join(", ")})`;
     })
     .join(" AND ");
 }

@@ -4,19 +4,33 @@ import { countsOf, LIST_SIZE, SEGMENT } from "./crowds.mjs";
 import { ROOT, round, valueRow } from "./harness.mjs";
 
 export async function loadPlanning() {
-  const modules = ["cost", "descent", "likeness", "presence", "new-people"].map((name) => `engine/planning/${name}`);
-  return Object.assign({}, ...(await Promise.all(modules.map((path) => import(join(ROOT, `dist/${path}.js`))))));
+  const modules = ["cost", "descent", "likeness", "presence", "new-people"].map(
+    (name) => `engine/planning/${name}`,
+  );
+  return Object.assign(
+    {},
+    ...(await Promise.all(modules.map((path) => import(join(ROOT, `dist/${path}.js`))))),
+  );
 }
 
 /** @param members who is owned, as they were bought; @param oracle the segment as it is now */
-export async function quoteAndDeed(oracle, members, { costOf, likenessIn, lookFor, tellApart, findNew }) {
+export async function quoteAndDeed(
+  oracle,
+  members,
+  { costOf, likenessIn, lookFor, tellApart, findNew },
+) {
   const counts = countsOf(oracle);
   const look = await lookFor(SEGMENT, members, counts);
   const likeness = await likenessIn(look, members, counts, Number.POSITIVE_INFINITY);
   const cost = await costOf({ ...look, ...likeness, members, listSize: LIST_SIZE }, 5);
   const before = counts.calls;
   const { owned } = await tellApart(look, counts);
-  const allowed = { maxCalls: 1e6, maxRows: look.total, maxWaste: cost.rows - look.others, maxRenamed: 0.005 };
+  const allowed = {
+    maxCalls: 1e6,
+    maxRows: look.total,
+    maxWaste: cost.rows - look.others,
+    maxRenamed: 0.005,
+  };
   const { leaves, unreached } = await findNew(
     look,
     owned,
@@ -54,8 +68,21 @@ export function quoteRows(id, quotes) {
     });
   const factor = "the larger of quoted and done / the smaller, the worst case";
   return [
-    row("calls and minutes", factor, "x", 1.5, worst("calls, off"), `over 1.5x in ${over} of ${quotes.length}`),
+    row(
+      "calls and minutes",
+      factor,
+      "x",
+      1.5,
+      worst("calls, off"),
+      `over 1.5x in ${over} of ${quotes.length}`,
+    ),
     row("credits", factor, "x", 1.5, worst("credits, off")),
-    row("left", "new people who are not bought for what was quoted, the worst case", "people", 0, worst("left")),
+    row(
+      "left",
+      "new people who are not bought for what was quoted, the worst case",
+      "people",
+      0,
+      worst("left"),
+    ),
   ];
 }

@@ -13,7 +13,10 @@ const LINES = [
   ["S1", "`headcount --version` against `node -e 0`"],
   ["S2", "`headcount --help` against `node -e 0`"],
   ["S3", "one `count` against a loopback service, against `node -e 0`"],
-  ["E1", "CSV export, 50 ms a page, one in flight, every page kept and synced, against fetching and discarding"],
+  [
+    "E1",
+    "CSV export, 50 ms a page, one in flight, every page kept and synced, against fetching and discarding",
+  ],
   ["E2", "the same with four pages in flight, against a python3 loop"],
   ["E3", "CSV export without latency, against a python3 loop and a bash loop of curl and jq"],
   ["E4", "NDJSON export without latency, against a python3 loop"],
@@ -25,8 +28,14 @@ const LINES = [
   ["C5", "a company; the first page of its employees"],
   ["C6", "the slowest shapes of filters, p99, and counts with 1,000 addresses, in the engine"],
   ["C7", "the values of a key in a segment with their counts, in the engine"],
-  ["C8", "random sets of filters over dirty people, against DuckDB and against bitmaps, in the engine"],
-  ["I1", "import of people from Parquet, against raw DuckDB sorting the same file; disk at the highest"],
+  [
+    "C8",
+    "random sets of filters over dirty people, against DuckDB and against bitmaps, in the engine",
+  ],
+  [
+    "I1",
+    "import of people from Parquet, against raw DuckDB sorting the same file; disk at the highest",
+  ],
   ["I2", "bytes a person on disk, served, against the same people as zstd Parquet"],
   ["I3", "people a second into ClickHouse, against its own INSERT SELECT"],
   ["L1", "synced charges in groups, against one commit a charge"],
@@ -56,7 +65,9 @@ export function figuresBlock(results, earlier = []) {
     const rows = from.rows.filter((row) => row.id === id);
     const text = from.date === results.date ? name : `${name} (${from.date})`;
     const targets = [...new Set(rows.map(({ target }) => target))].filter(Boolean).join("; ");
-    lines.push(`| ${id} | ${text} | ${targets} | ${measuredOf(rows)} | ${worst(rows.map(({ verdict }) => verdict))} |`);
+    lines.push(
+      `| ${id} | ${text} | ${targets} | ${measuredOf(rows)} | ${worst(rows.map(({ verdict }) => verdict))} |`,
+    );
   }
   return lines.join("\n");
 }

@@ -30,7 +30,10 @@ export async function measure({ quick }) {
   const wrong = points.filter(({ exact }) => !exact);
   if (wrong.length > 0) throw new Error(`not exact: ${JSON.stringify(wrong)}`);
   const series = points.map(({ exact, ...point }) => point);
-  return { rows: [...quoteRows("R6", quotes), ...rowsOf(points)], series: { quotes, refresh: series } };
+  return {
+    rows: [...quoteRows("R6", quotes), ...rowsOf(points)],
+    series: { quotes, refresh: series },
+  };
 }
 
 /** One quote of a crowd after a week, and what is then done; minutes go by the calls. */
@@ -44,7 +47,10 @@ async function quoted(kind, churn, planning) {
 function rowsOf(points) {
   const worst = (list, of) => Math.max(...list.map(of));
   const at = (calls, small) =>
-    points.filter((point) => point["calls a credit"] === calls && (point.churn <= 5 && point.list < 50_000) === small);
+    points.filter(
+      (point) =>
+        point["calls a credit"] === calls && (point.churn <= 5 && point.list < 50_000) === small,
+    );
   const row = (id, part, work, target, unit, value, remark) =>
     valueRow({ id, part, work, target: { atMost: target }, unit, value, ours: [value], remark });
   const large = at(5, false);
@@ -97,7 +103,10 @@ function rowsOf(points) {
 }
 
 /** One list after one week. */
-async function week({ size, churn, callsPerCredit }, { lookFor, tellApart, findNew, isWholeSegment }) {
+async function week(
+  { size, churn, callsPerCredit },
+  { lookFor, tellApart, findNew, isWholeSegment },
+) {
   const world = new World(PEOPLE, { seed: 5 });
   const segment = segmentOf(world, size);
   const bought = new Oracle(world.people.values(), segment).people.map((person) => ({ ...person }));
@@ -111,10 +120,18 @@ async function week({ size, churn, callsPerCredit }, { lookFor, tellApart, findN
   const left = new Set(kept);
   const gone = members.filter((member) => !left.has(member));
   const removing = counts.calls;
-  const allowed = { callsPerCredit, maxCalls: 1e9, maxRows: look.total, maxWaste: look.present, maxRenamed: 0.005 };
+  const allowed = {
+    callsPerCredit,
+    maxCalls: 1e9,
+    maxRows: look.total,
+    maxWaste: look.present,
+    maxRenamed: 0.005,
+  };
   const { leaves } = await findNew(look, kept, allowed, counts);
   const adding = counts.calls - removing;
-  const rows = new Map(leaves.flatMap(({ filters }) => oracle.matching(filters)).map((person) => [person.id, person]));
+  const rows = new Map(
+    leaves.flatMap(({ filters }) => oracle.matching(filters)).map((person) => [person.id, person]),
+  );
   const credits = leaves.reduce((sum, { count }) => sum + count, 0);
   const stays = new Set(kept.map(({ identity }) => identity));
   const now = [...oracle.people];
@@ -131,7 +148,8 @@ async function week({ size, churn, callsPerCredit }, { lookFor, tellApart, findN
     kept.every(({ identity }) => there.has(identity)) &&
     fresh.every(({ id }) => rows.has(id)) &&
     leaves.reduce((sum, each) => sum + each.fresh, 0) >= fresh.length;
-  const bound = 0.8 * gone.length * Math.log2(bought.length / gone.length) + bought.length / 1_000 + 20;
+  const bound =
+    0.8 * gone.length * Math.log2(bought.length / gone.length) + bought.length / 1_000 + 20;
   return {
     list: bought.length,
     churn: round(churn * 100),
@@ -209,8 +227,12 @@ function evolve(world, segment, bought, churn, random) {
     gone++;
   }
   const before = new Set(bought.map(({ id }) => id));
-  let come = [...world.people.values()].filter((person) => inside(person) && !before.has(person.id)).length;
-  const others = [...world.people.values()].filter((person) => !inside(person) && !before.has(person.id));
+  let come = [...world.people.values()].filter(
+    (person) => inside(person) && !before.has(person.id),
+  ).length;
+  const others = [...world.people.values()].filter(
+    (person) => !inside(person) && !before.has(person.id),
+  );
   for (; come < wanted; come++) {
     const country = pick(segment.country);
     if (random() < 0.5 && others.length > 0) pick(others).country = country;

@@ -3,7 +3,15 @@
 // of them all. What an import wants of the disk is in docs/dataset.md. All that was made is removed again, but with KEEP_FILES=1 the
 // Parquet files: the next rehearsal of as many people begins with their import.
 // node bench/rehearsal.mjs plot LINES.ndjson CAPTION: what several of them printed as the plot docs/growth.svg.
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { canonicaliser } from "./datasets.mjs";
@@ -17,7 +25,8 @@ const PEOPLE_A_FILE = 1_000_000;
 const WRITERS = availableParallelism();
 const [, , size = "", place = CACHE, writing] = process.argv;
 const people = Number(size.replaceAll("_", ""));
-const told = (step, figures) => process.stdout.write(`${JSON.stringify({ step, people, ...figures })}\n`);
+const told = (step, figures) =>
+  process.stdout.write(`${JSON.stringify({ step, people, ...figures })}\n`);
 
 if (size === "plot") plot(place, writing);
 else if (!Number.isSafeInteger(people) || people < 1)
@@ -31,7 +40,13 @@ async function rehearse() {
   try {
     await timed("people written as Parquet", () => filesOf(files));
     const data = join(folder, "data");
-    const { cpu, disk, ms, peakDisk, peakMb: memory } = await imported(join(files, "*.parquet"), data, people);
+    const {
+      cpu,
+      disk,
+      ms,
+      peakDisk,
+      peakMb: memory,
+    } = await imported(join(files, "*.parquet"), data, people);
     if (process.env.KEEP_FILES === undefined) rmSync(files, { recursive: true });
     const a = (bytes) => round(bytes / people);
     told("import", {
@@ -44,7 +59,8 @@ async function rehearse() {
     const isCold = dropCaches();
     await timed(`opened, ${isCold ? "nothing" : "some of it"} in memory`, () => look(data, isCold));
     const rows = await measureShapes({ folder: data }, people, "", true);
-    for (const { measured, part, remark, unit, work } of rows) told(`${part}: ${work}`, { [unit]: measured, remark });
+    for (const { measured, part, remark, unit, work } of rows)
+      told(`${part}: ${work}`, { [unit]: measured, remark });
     told("memory at the end", { mb: round(peakMb(process.pid)) });
   } finally {
     await closeAll();
@@ -55,7 +71,11 @@ function plot(lines, caption) {
   const steps = readFileSync(lines, "utf8").trim().split("\n").map(JSON.parse);
   const of = (size, step) => steps.find((one) => one.people === size && one.step.startsWith(step));
   const sizes = [...new Set(steps.map(({ people: size }) => size))].sort((a, b) => a - b);
-  const rehearsal = sizes.map((size) => ({ size, import: of(size, "import"), opened: of(size, "opened") }));
+  const rehearsal = sizes.map((size) => ({
+    size,
+    import: of(size, "import"),
+    opened: of(size, "opened"),
+  }));
   writeFileSync(join(ROOT, "docs/growth.svg"), growthPlot({ rehearsal }, caption));
 }
 
@@ -63,7 +83,11 @@ async function timed(step, work) {
   const [start, before] = [performance.now(), process.cpuUsage()];
   const figures = await work();
   const { system, user } = process.cpuUsage(before);
-  told(step, { s: round((performance.now() - start) / 1_000), cpu_s: round((user + system) / 1e6), ...figures });
+  told(step, {
+    s: round((performance.now() - start) / 1_000),
+    cpu_s: round((user + system) / 1e6),
+    ...figures,
+  });
 }
 
 /** Made by as many processes as there are cores, of which each takes every so-manieth file. */
@@ -72,7 +96,12 @@ async function filesOf(files) {
   const draft = `${files}.draft`;
   rmSync(draft, { recursive: true, force: true });
   mkdirSync(draft, { recursive: true });
-  const writers = Array.from({ length: WRITERS }, (_, writer) => [import.meta.filename, size, draft, String(writer)]);
+  const writers = Array.from({ length: WRITERS }, (_, writer) => [
+    import.meta.filename,
+    size,
+    draft,
+    String(writer),
+  ]);
   await Promise.all(writers.map((args) => runProgram(process.execPath, args)));
   renameSync(draft, files);
   return { files: readdirSync(files).length };
@@ -128,12 +157,19 @@ async function look(data) {
   const canonical = await canonicaliser();
   const start = performance.now();
   const engine = await openDataset(join(data, "dataset"));
-  const figures = { opened_ms: round(performance.now() - start), opened_mb: round(peakMb(process.pid)) };
-  const [sales, title] = [canonical({ department: "Sales" }), canonical({ title: "sales manager" })];
+  const figures = {
+    opened_ms: round(performance.now() - start),
+    opened_mb: round(peakMb(process.pid)),
+  };
+  const [sales, title] = [
+    canonical({ department: "Sales" }),
+    canonical({ title: "sales manager" }),
+  ];
   const length = await engine.count(sales);
   const questions = {
     count: () => engine.count(sales),
-    count_of_two: () => engine.count(canonical({ department: "Sales", seniority_level: "director" })),
+    count_of_two: () =>
+      engine.count(canonical({ department: "Sales", seniority_level: "director" })),
     first_page: () => engine.people(title, { offset: 0, limit: 25 }),
     deep_page: () => engine.people(sales, { offset: Math.floor(length / 2), limit: 25 }),
     facet: () => engine.facet(sales, { key: "city", prefix: "", limit: 20, least: 3 }, 60_000),

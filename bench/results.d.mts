@@ -46,7 +46,11 @@ export function openResults(
 export function resultNames(folder?: string): string[];
 export function formOf(results: Results | undefined): string | undefined;
 export function rowName(row: Row): string;
-export function mergeResults(earlier: Results | undefined, run: Results, order: readonly string[]): Results;
+export function mergeResults(
+  earlier: Results | undefined,
+  run: Results,
+  order: readonly string[],
+): Results;
 export function earlierResults(results: Results, folder?: string): Results[];
 export function newestResults(folder?: string): Results | undefined;
 export function loadResults(name: string, folder?: string): Results | undefined;

@@ -30,7 +30,9 @@ export const formOf = (results) => results?.form ?? results?.rows[0]?.form;
 export function newestResults(folder = RESULTS) {
   const names = resultNames(folder);
   const day = names.at(-1)?.slice(0, 10);
-  const ofDay = names.filter((name) => name.startsWith(day)).map((name) => loadResults(name, folder));
+  const ofDay = names
+    .filter((name) => name.startsWith(day))
+    .map((name) => loadResults(name, folder));
   return ofDay.findLast((results) => formOf(results) === "full") ?? ofDay.at(-1);
 }
 
@@ -56,11 +58,18 @@ export function openResults({ date, form, families, whole, covers }, folder = RE
     .findLast(({ results }) => formOf(results) === form);
   if (whole || latest === undefined) return { name: next, results: undefined };
   const own = ({ rows = [], series = {}, carried = [] }) =>
-    new Set([...rows.map(({ id }) => id), ...Object.keys(series)].filter((name) => !carried.includes(name)));
+    new Set(
+      [...rows.map(({ id }) => id), ...Object.keys(series)].filter(
+        (name) => !carried.includes(name),
+      ),
+    );
   const measured = own(latest.results);
   const again = families.some((family) => covers[family].some((name) => measured.has(name)));
   if (!again) return latest;
-  const everything = [...latest.results.rows.map(({ id }) => id), ...Object.keys(latest.results.series)];
+  const everything = [
+    ...latest.results.rows.map(({ id }) => id),
+    ...Object.keys(latest.results.series),
+  ];
   return { name: next, results: { ...latest.results, carried: [...new Set(everything)] } };
 }
 
@@ -90,7 +99,8 @@ export function saveResults(results, folder = RESULTS, name = results.date) {
   const plot = growthPlot(results.series, `${results.date}, ${machineText(results.machine)}`);
   // The one plot is that of the newest results.
   const newest = newestResults(folder);
-  if (plot !== undefined && formOf(newest) === formOf(results)) writeFileSync(join(folder, "growth.svg"), plot);
+  if (plot !== undefined && formOf(newest) === formOf(results))
+    writeFileSync(join(folder, "growth.svg"), plot);
   return base;
 }
 
@@ -105,12 +115,17 @@ const figure = (value) =>
     : value.toLocaleString("en", { maximumSignificantDigits: Math.abs(value) >= 1_000 ? 4 : 3 });
 
 const range = (summary) =>
-  summary === undefined ? "-" : `${figure(summary.median)} (${figure(summary.min)}–${figure(summary.max)})`;
+  summary === undefined
+    ? "-"
+    : `${figure(summary.median)} (${figure(summary.min)}–${figure(summary.max)})`;
 
 const measuredText = (row) => {
   if (row.measured === undefined) return "-";
   const unit = row.target.endsWith("x") ? "x" : ` ${row.unit}`;
-  const bounds = row.measured_min === undefined ? "" : ` (${figure(row.measured_min)}–${figure(row.measured_max)})`;
+  const bounds =
+    row.measured_min === undefined
+      ? ""
+      : ` (${figure(row.measured_min)}–${figure(row.measured_max)})`;
   return `${figure(row.measured)}${unit}${bounds}`;
 };
 
@@ -132,8 +147,22 @@ export function markdown({ date, machine, rows, series, carried = [], ...rest })
     "|---|---|---|---|---|---|---|---|---|---|---|---|",
   ];
   for (const row of rows) {
-    const cells = [rowName(row), row.work, row.yardstick, row.target, measuredText(row), row.verdict];
-    cells.push(range(row.ours), range(row.theirs), row.unit ?? "", row.form, figure(row.load_1m), figure(row.fsync_ms));
+    const cells = [
+      rowName(row),
+      row.work,
+      row.yardstick,
+      row.target,
+      measuredText(row),
+      row.verdict,
+    ];
+    cells.push(
+      range(row.ours),
+      range(row.theirs),
+      row.unit ?? "",
+      row.form,
+      figure(row.load_1m),
+      figure(row.fsync_ms),
+    );
     lines.push(`| ${cells.map((cell) => String(cell).replaceAll("|", "\\|")).join(" | ")} |`);
   }
   const remarks = rows.filter(({ remark }) => remark !== undefined);
@@ -141,8 +170,10 @@ export function markdown({ date, machine, rows, series, carried = [], ...rest })
     lines.push("", "## Remarks", "");
     for (const row of remarks) lines.push(`- **${rowName(row)}**: ${row.remark}`);
   }
-  if (carried.length > 0) lines.push("", `Carried over from an earlier run of the day: ${carried.join(", ")}.`);
-  for (const [title, points] of Object.entries(series ?? {})) lines.push("", ...seriesTable(title, points));
+  if (carried.length > 0)
+    lines.push("", `Carried over from an earlier run of the day: ${carried.join(", ")}.`);
+  for (const [title, points] of Object.entries(series ?? {}))
+    lines.push("", ...seriesTable(title, points));
   return `${lines.join("\n")}\n`;
 }
 
@@ -170,7 +201,9 @@ export function terminalTable(rows) {
     row.unit ?? "",
   ]);
   table.unshift(["#", "target", "measured", "verdict", "ours", "yardstick", "unit"]);
-  const widths = table[0].map((_, column) => Math.max(...table.map((cells) => cells[column].length)));
+  const widths = table[0].map((_, column) =>
+    Math.max(...table.map((cells) => cells[column].length)),
+  );
   return table
     .map((cells) =>
       cells

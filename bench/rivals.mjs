@@ -1,7 +1,15 @@
 // Other databases with the same rows: PostgreSQL and SQLite with indexes for the reference queries, DuckDB without our order.
 // Each is loaded once and kept in the cache; each gives `count(where)` and `close()`.
 import { execFileSync, spawn } from "node:child_process";
-import { chownSync, createReadStream, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chownSync,
+  createReadStream,
+  existsSync,
+  mkdirSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { atEnd, CACHE, findProgram, note } from "./harness.mjs";
@@ -40,7 +48,10 @@ const SELECT = `SELECT rid, ${COLUMNS.join(", ")}, connections FROM filters.peop
 const PG_BIN = "/usr/lib/postgresql/15/bin";
 
 /** The Debian packages that PostgreSQL needs, for `missing`. */
-export const POSTGRES_NEEDS = { [join(PG_BIN, "initdb")]: "postgresql-15", psql: "postgresql-client-15" };
+export const POSTGRES_NEEDS = {
+  [join(PG_BIN, "initdb")]: "postgresql-15",
+  psql: "postgresql-client-15",
+};
 
 /**
  * @param connection a DuckDB connection with the dataset attached as `filters`
@@ -81,7 +92,11 @@ export async function openPostgres(connection, people, key) {
     max_wal_senders: "0",
   };
   const flags = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
-  const server = spawn(join(PG_BIN, "postgres"), ["-D", data, ...flags], { ...owner, stdio: "ignore", cwd: "/" });
+  const server = spawn(join(PG_BIN, "postgres"), ["-D", data, ...flags], {
+    ...owner,
+    stdio: "ignore",
+    cwd: "/",
+  });
   const ended = new Promise((resolve) => server.once("close", resolve));
   const stop = async () => {
     server.kill("SIGINT");
@@ -102,7 +117,8 @@ export async function openPostgres(connection, people, key) {
     writeFileSync(join(data, "headcount-bench-ready"), "");
   }
   return {
-    count: async (where) => Number((await client.query(`SELECT count(*) FROM people WHERE ${where}`)).rows[0].count),
+    count: async (where) =>
+      Number((await client.query(`SELECT count(*) FROM people WHERE ${where}`)).rows[0].count),
     close: async () => {
       await client.end();
       await stop();
@@ -130,10 +146,23 @@ async function connected(pg, host, server) {
 function copyIn(host, csv, table) {
   return new Promise((resolve, reject) => {
     const login = ["-h", host, "-p", "54329", "-U", "postgres", "-d", "postgres"];
-    const copy = ["-q", "-1", "-v", "ON_ERROR_STOP=1", "-c", table, "-c", "COPY people FROM STDIN (FORMAT csv)"];
-    const psql = spawn(findProgram("psql"), [...login, ...copy], { stdio: ["pipe", "ignore", "inherit"] });
+    const copy = [
+      "-q",
+      "-1",
+      "-v",
+      "ON_ERROR_STOP=1",
+      "-c",
+      table,
+      "-c",
+      "COPY people FROM STDIN (FORMAT csv)",
+    ];
+    const psql = spawn(findProgram("psql"), [...login, ...copy], {
+      stdio: ["pipe", "ignore", "inherit"],
+    });
     psql.once("error", reject);
-    psql.once("close", (code) => (code === 0 ? resolve() : reject(new Error(`psql: exit ${code}`))));
+    psql.once("close", (code) =>
+      code === 0 ? resolve() : reject(new Error(`psql: exit ${code}`)),
+    );
     // Where psql stops early its exit code is the error that tells.
     psql.stdin.once("error", () => undefined);
     createReadStream(csv, { highWaterMark: 1 << 20 }).pipe(psql.stdin);
@@ -171,7 +200,8 @@ export async function openSqlite(connection, people, key) {
   const db = new DatabaseSync(path, { readOnly: true });
   db.exec("PRAGMA mmap_size = 17179869184; PRAGMA cache_size = -500000");
   return {
-    count: async (where) => Number(Object.values(db.prepare(`SELECT count(*) FROM people WHERE ${where}`).get())[0]),
+    count: async (where) =>
+      Number(Object.values(db.prepare(`SELECT count(*) FROM people WHERE ${where}`).get())[0]),
     close: async () => db.close(),
   };
 }
@@ -185,14 +215,18 @@ export async function openUnsorted(connection, people, key) {
     const draft = `${path}.draft`;
     rmSync(draft, { force: true });
     await connection.run(`ATTACH '${draft}' AS draft (STORAGE_VERSION 'latest')`);
-    await connection.run("CREATE TABLE draft.people AS SELECT * FROM filters.people ORDER BY hash(rid)");
+    await connection.run(
+      "CREATE TABLE draft.people AS SELECT * FROM filters.people ORDER BY hash(rid)",
+    );
     await connection.run("CHECKPOINT draft; DETACH draft");
     renameSync(draft, path);
   }
   await connection.run(`ATTACH '${path}' AS unsorted (READ_ONLY)`);
   return {
     count: async (where) => {
-      const reader = await connection.runAndReadAll(`SELECT count(*) FROM unsorted.people WHERE ${where}`);
+      const reader = await connection.runAndReadAll(
+        `SELECT count(*) FROM unsorted.people WHERE ${where}`,
+      );
       return Number(reader.getRowsJS()[0][0]);
     },
     close: async () => undefined,

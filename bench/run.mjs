@@ -40,7 +40,9 @@ const PARTS = {
 /** Names of several parts at once. The other two series of growth come with `export` and `count`. */
 const GROUPS = { growth: ["growth-ledger", "growth-runs"] };
 const FAMILIES = Object.keys(PARTS);
-const COVERS = Object.fromEntries(Object.entries(PARTS).map(([name, { covers }]) => [name, covers]));
+const COVERS = Object.fromEntries(
+  Object.entries(PARTS).map(([name, { covers }]) => [name, covers]),
+);
 const ORDER = [
   "S1",
   "S2",
@@ -126,7 +128,9 @@ const about = machine();
 note(machineText(about));
 const form = values.quick ? "quick" : "full";
 const whole = positionals.length === 0;
-const families = whole ? FAMILIES : [...new Set(positionals.flatMap((name) => GROUPS[name] ?? [name]))];
+const families = whole
+  ? FAMILIES
+  : [...new Set(positionals.flatMap((name) => GROUPS[name] ?? [name]))];
 const opened = openResults({ date, form, families, whole, covers: COVERS });
 let { results } = opened;
 const expected = expectedSeconds();
@@ -135,7 +139,9 @@ let failed = false;
 for (const [index, family] of families.entries()) {
   await quiet(Number(values.wait) * 60_000);
   const state = conditions();
-  note(`\n${family} (${form}; load ${state.load_1m}, fsync ${state.fsync_ms} ms); ${timeLeft(index)}`);
+  note(
+    `\n${family} (${form}; load ${state.load_1m}, fsync ${state.fsync_ms} ms); ${timeLeft(index)}`,
+  );
   const from = performance.now();
   const { rows, series } = await measureOne(family);
   const seconds = { [family]: Math.round((performance.now() - from) / 1_000) };
@@ -144,7 +150,8 @@ for (const [index, family] of families.entries()) {
   if (rows.length > 0) process.stdout.write(`${terminalTable(rows)}\n`);
   for (const [title, points] of Object.entries(series))
     process.stdout.write(`${seriesTable(title, points).join("\n")}\n`);
-  for (const row of rows) if (row.remark !== undefined) process.stdout.write(`  ${rowName(row)}: ${row.remark}\n`);
+  for (const row of rows)
+    if (row.remark !== undefined) process.stdout.write(`  ${rowName(row)}: ${row.remark}\n`);
   results = mergeResults(results, { date, form, machine: about, rows, series, seconds }, ORDER);
   if (!values["no-save"]) saveResults(results, undefined, opened.name);
 }
@@ -165,7 +172,10 @@ async function measureOne(family) {
     note(error.stack);
     const reason = `failed: ${error.message.split("\n")[0]}`;
     const ids = COVERS[family].filter((id) => ORDER.includes(id));
-    return { rows: ids.map((id) => absentRow({ id, work: family, yardstick: "", target: "", reason })), series: {} };
+    return {
+      rows: ids.map((id) => absentRow({ id, work: family, yardstick: "", target: "", reason })),
+      series: {},
+    };
   } finally {
     await closeAll();
   }
@@ -174,8 +184,13 @@ async function measureOne(family) {
 /** How long each part took the last time in this form, or may take. */
 function expectedSeconds() {
   const earlier = resultNames().map((name) => loadResults(name));
-  const known = Object.assign({}, ...earlier.filter((each) => formOf(each) === form).map(({ seconds }) => seconds));
-  return Object.fromEntries(FAMILIES.map((family) => [family, known[family] ?? PARTS[family].minutes[form] * 60]));
+  const known = Object.assign(
+    {},
+    ...earlier.filter((each) => formOf(each) === form).map(({ seconds }) => seconds),
+  );
+  return Object.fromEntries(
+    FAMILIES.map((family) => [family, known[family] ?? PARTS[family].minutes[form] * 60]),
+  );
 }
 
 /** What is left, by what was expected and by how far the parts before were off that. */
@@ -188,7 +203,9 @@ function timeLeft(index) {
 }
 
 function minutesText(seconds) {
-  return seconds < 90 ? `about ${Math.max(1, Math.round(seconds))} s` : `about ${Math.round(seconds / 60)} min`;
+  return seconds < 90
+    ? `about ${Math.max(1, Math.round(seconds))} s`
+    : `about ${Math.round(seconds / 60)} min`;
 }
 
 function compare(names) {

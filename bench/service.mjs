@@ -33,7 +33,13 @@ export async function measure({ quick }) {
 export async function chargePairs(store, clients, durationMs, limit = Number.POSITIVE_INFINITY) {
   const { credits } = await import(join(ROOT, "dist/shared/contract/money.js"));
   const amount = credits(25_000_000n);
-  const request = { accountId: "bench", mode: "live", keyId: "key-1", call: "person_search", amount };
+  const request = {
+    accountId: "bench",
+    mode: "live",
+    keyId: "key-1",
+    call: "person_search",
+    amount,
+  };
   const reply = () => ({ status: 200, headers: {}, body: "{}" });
   const start = performance.now();
   const end = start + durationMs;
@@ -83,7 +89,8 @@ async function measureStore(quick) {
   const breaches = [...(await grouped.verify()), ...(await single.verify())];
   await grouped.close();
   await single.close();
-  if (breaches.length > 0) throw new Error(`the ledger is not sound after L1: ${breaches.join("; ")}`);
+  if (breaches.length > 0)
+    throw new Error(`the ledger is not sound after L1: ${breaches.join("; ")}`);
   return [
     ratioRow({
       id: "L1",
@@ -107,7 +114,10 @@ async function measureHttp(quick) {
   await prepareDataFolder(people, folder);
   const service = await startService(folder);
   try {
-    return [...(await measureSearches(service, quick, people)), ...(await measureFreeCalls(service, quick))];
+    return [
+      ...(await measureSearches(service, quick, people)),
+      ...(await measureFreeCalls(service, quick)),
+    ];
   } finally {
     await service.stop();
     rmSync(folder, { recursive: true, force: true });
@@ -126,10 +136,17 @@ async function measureSearches(service, quick, people) {
   let serial = 0;
   const request = (page, headers) => {
     const body = JSON.stringify({ filters: { department: "Sales" }, page, per_page: ROWS });
-    return requestBytes({ method: "POST", path: "/v1/person/search", key: service.key, body, headers });
+    return requestBytes({
+      method: "POST",
+      path: "/v1/person/search",
+      key: service.key,
+      body,
+      headers,
+    });
   };
   const plain = () => request(1 + (serial++ % pages), {});
-  const keyed = () => request(1 + (serial++ % pages), { "Idempotency-Key": `bench-${process.pid}-${serial}` });
+  const keyed = () =>
+    request(1 + (serial++ % pages), { "Idempotency-Key": `bench-${process.pid}-${serial}` });
   const durationMs = quick ? 3_000 : 10_000;
   const statuses = {};
   let answers = 0;
@@ -140,7 +157,8 @@ async function measureSearches(service, quick, people) {
     const result = await load({ url: service.url, connections: CLIENTS, durationMs, next });
     kept.push(((cpuMs(service.pid) - cpu) * 1_000) / result.answers);
     answers += result.answers;
-    for (const [status, count] of Object.entries(result.statuses)) statuses[status] = (statuses[status] ?? 0) + count;
+    for (const [status, count] of Object.entries(result.statuses))
+      statuses[status] = (statuses[status] ?? 0) + count;
     return result;
   };
   await run(plain, []);
@@ -175,7 +193,14 @@ async function measureSearches(service, quick, people) {
       ours: shares.plain,
       remark,
     }),
-    valueRow({ id: "L2", part: "wrong statuses", work, target: { atMost: 0 }, unit: "answers", value: wrong }),
+    valueRow({
+      id: "L2",
+      part: "wrong statuses",
+      work,
+      target: { atMost: 0 },
+      unit: "answers",
+      value: wrong,
+    }),
     valueRow({
       id: "L2",
       part: "ledger",
@@ -185,7 +210,9 @@ async function measureSearches(service, quick, people) {
       value: verify.code === 0 ? unexplained : Number.MAX_SAFE_INTEGER,
       ...(verify.code === 0
         ? {}
-        : { remark: `service verify: ${verify.stdout.slice(0, 500)}${verify.stderr.slice(0, 500)}` }),
+        : {
+            remark: `service verify: ${verify.stdout.slice(0, 500)}${verify.stderr.slice(0, 500)}`,
+          }),
     }),
   ];
 }
@@ -199,15 +226,31 @@ async function measureFreeCalls(service, quick) {
   };
   const lengths = [];
   for (const { method, path, body } of Object.values(calls)) {
-    const headers = { authorization: `Bearer ${service.key}`, ...(body && { "content-type": "application/json" }) };
-    lengths.push(String((await (await fetch(service.url + path, { method, headers, body })).arrayBuffer()).byteLength));
+    const headers = {
+      authorization: `Bearer ${service.key}`,
+      ...(body && { "content-type": "application/json" }),
+    };
+    lengths.push(
+      String(
+        (await (await fetch(service.url + path, { method, headers, body })).arrayBuffer())
+          .byteLength,
+      ),
+    );
   }
-  const bare = await startServer(process.execPath, [join(BENCH, "yardsticks/bare-fastify.mjs"), ...lengths]);
+  const bare = await startServer(process.execPath, [
+    join(BENCH, "yardsticks/bare-fastify.mjs"),
+    ...lengths,
+  ]);
   const durationMs = quick ? 2_000 : 5_000;
   const rate = (url, pid, call) => async () => {
     const bytes = requestBytes({ ...call, key: service.key });
     const cpu = cpuMs(pid);
-    const { answers, statuses, ms } = await load({ url, connections: 50, durationMs, next: () => bytes });
+    const { answers, statuses, ms } = await load({
+      url,
+      connections: 50,
+      durationMs,
+      next: () => bytes,
+    });
     if (statuses["200"] !== answers) throw new Error(`L3: answers ${JSON.stringify(statuses)}`);
     cpuShares.push(((cpuMs(pid) - cpu) * 1_000) / answers);
     return (answers / ms) * 1_000;

@@ -62,13 +62,22 @@ function rowsOf(times, people) {
   const work = `${times.ours.length.toLocaleString("en")} random sets of 2-4 filters, counts in the engine, ${people.toLocaleString("en")} dirty people`;
   const row = { id: "C8", work, unit: "x", ours: times.ours, remark };
   const [ours, theirs] = [at("ours"), at("duckdb")];
-  const median = { part: "median", yardstick: "DuckDB on the same people in the same order", target: { atMost: 0.1 } };
+  const median = {
+    part: "median",
+    yardstick: "DuckDB on the same people in the same order",
+    target: { atMost: 0.1 },
+  };
   const upper = { part: "above the median", work, yardstick: "a bitmap for each value (roaring)" };
   const against = valueRow({ ...row, ...median, theirs: times.duckdb, value: ours[0] / theirs[0] });
   if (times.bitmaps.length === 0) {
     return [
       against,
-      absentRow({ id: "C8", ...upper, target: "<= 1x", reason: "needs npm install --no-save roaring-wasm" }),
+      absentRow({
+        id: "C8",
+        ...upper,
+        target: "<= 1x",
+        reason: "needs npm install --no-save roaring-wasm",
+      }),
     ];
   }
   const worst = Math.max(
@@ -76,7 +85,10 @@ function rowsOf(times, people) {
       .slice(1)
       .map((ms, index) => ours[index + 1] / ms),
   );
-  return [against, valueRow({ ...row, ...upper, target: { atMost: 1 }, theirs: times.bitmaps, value: worst })];
+  return [
+    against,
+    valueRow({ ...row, ...upper, target: { atMost: 1 }, theirs: times.bitmaps, value: worst }),
+  ];
 }
 
 async function randomSets(engine, count) {
@@ -130,7 +142,9 @@ async function openDuckDb(datasetDir, people) {
     count: async (filters) =>
       Number(
         (
-          await rows(`SELECT count(*) FROM filters.people WHERE ${conditionsOf(filters).map(where).join(" AND ")}`)
+          await rows(
+            `SELECT count(*) FROM filters.people WHERE ${conditionsOf(filters).map(where).join(" AND ")}`,
+          )
         )[0][0],
       ),
     close: () => {

@@ -101,7 +101,12 @@ async function facetRow(engine, canonical, pool, random, count) {
   for (const [name, make] of Object.entries(segments)) {
     let next = 0;
     const ask = (filters) => {
-      const question = { key: FACET_KEYS[next++ % FACET_KEYS.length], prefix: "", limit: 20, least: 3 };
+      const question = {
+        key: FACET_KEYS[next++ % FACET_KEYS.length],
+        prefix: "",
+        limit: 20,
+        least: 3,
+      };
       return engine.facet(filters, question, 60_000);
     };
     const samples = await sample(ask, () => canonical(make()), count);

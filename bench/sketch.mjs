@@ -3,7 +3,16 @@
 import { join } from "node:path";
 import { performance } from "node:perf_hooks";
 import { generated } from "./datasets.mjs";
-import { atEnd, headcount, note, ROOT, round, scratch, userEnvironment, valueRow } from "./harness.mjs";
+import {
+  atEnd,
+  headcount,
+  note,
+  ROOT,
+  round,
+  scratch,
+  userEnvironment,
+  valueRow,
+} from "./harness.mjs";
 
 export const name = "sketch";
 
@@ -20,7 +29,13 @@ export async function measure({ quick }) {
 function rowsOf({ size, calls, seconds, bytes, credits, fresh }) {
   const row = (part, target, unit, value) =>
     valueRow({
-      ...{ id: "R5", part: `${size.toLocaleString("en")} people: ${part}`, target: { atMost: target }, unit, value },
+      ...{
+        id: "R5",
+        part: `${size.toLocaleString("en")} people: ${part}`,
+        target: { atMost: target },
+        unit,
+        value,
+      },
       ...{ work: "a refresh at 5 % churn by sketches", ours: [value] },
     });
   return [
@@ -33,15 +48,16 @@ function rowsOf({ size, calls, seconds, bytes, credits, fresh }) {
 
 async function week(size) {
   note(`R5: a list of ${size.toLocaleString("en")}`);
-  const [{ openDataset }, { startService }, { openSqliteStore }, { createKey }, { STANDARD_PLAN }] = await Promise.all(
-    [
-      "dataset/embedded/open",
-      "service/http/server",
-      "service/ledger/sqlite",
-      "service/admin/keys",
-      "service/ledger/ledger",
-    ].map((path) => import(join(ROOT, `dist/${path}.js`))),
-  );
+  const [{ openDataset }, { startService }, { openSqliteStore }, { createKey }, { STANDARD_PLAN }] =
+    await Promise.all(
+      [
+        "dataset/embedded/open",
+        "service/http/server",
+        "service/ledger/sqlite",
+        "service/admin/keys",
+        "service/ledger/ledger",
+      ].map((path) => import(join(ROOT, `dist/${path}.js`))),
+    );
   const { folder: made } = await generated(PEOPLE);
   const inner = await openDataset(join(made, "dataset"));
   const countries = await countriesOf(inner, size);
@@ -64,16 +80,26 @@ async function week(size) {
     await store.close();
     await inner.close();
   });
-  const env = { ...userEnvironment(folder), HEADCOUNT_API_KEY: key, HEADCOUNT_BASE_URL: service.url };
+  const env = {
+    ...userEnvironment(folder),
+    HEADCOUNT_API_KEY: key,
+    HEADCOUNT_BASE_URL: service.url,
+  };
   const options = { env, cwd: folder, capture: true };
   const filters = countries.flatMap((country) => ["--country", country]);
-  await headcount(["search", ...filters, "--yes", "--per-page", "1000", "-o", "list.ndjson"], options);
+  await headcount(
+    ["search", ...filters, "--yes", "--per-page", "1000", "-o", "list.ndjson"],
+    options,
+  );
   // What was bought is taken into the library by the first command that asks who is owned.
   await headcount(["refresh", "list.ndjson", "--json"], options);
   engine.turn();
   bytes = 0;
   const started = performance.now();
-  const { stdout } = await headcount(["refresh", "list.ndjson", "--max-credits", String(size), "--json"], options);
+  const { stdout } = await headcount(
+    ["refresh", "list.ndjson", "--max-credits", String(size), "--json"],
+    options,
+  );
   const seconds = (performance.now() - started) / 1_000;
   const { added: fresh, credits, free_calls: calls } = JSON.parse(stdout);
   return { size, calls, seconds, bytes, credits, fresh };
@@ -97,7 +123,8 @@ async function countriesOf(engine, size) {
 function turning(inner) {
   let [share, version] = [0, 1];
   const shown = new Map();
-  const hash = (record) => record.subarray(7, 15).reduce((sum, byte) => (sum * 31 + byte) % 100_003, 7) % 100;
+  const hash = (record) =>
+    record.subarray(7, 15).reduce((sum, byte) => (sum * 31 + byte) % 100_003, 7) % 100;
   const all = async (filters) => {
     const key = `${version} ${JSON.stringify(filters)}`;
     if (shown.has(key)) return shown.get(key);
@@ -111,7 +138,11 @@ function turning(inner) {
     return found;
   };
   return {
-    ...{ facet: inner.facet.bind(inner), company: inner.company.bind(inner), employees: inner.employees.bind(inner) },
+    ...{
+      facet: inner.facet.bind(inner),
+      company: inner.company.bind(inner),
+      employees: inner.employees.bind(inner),
+    },
     ...{ verify: () => inner.verify(), close: async () => undefined },
     info: () => ({ ...inner.info(), version: `week-${version}` }),
     count: async (filters) => (await all(filters)).length,

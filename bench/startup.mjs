@@ -28,11 +28,17 @@ const SLOWING = ["NODE_EXTRA_CA_CERTS", "NODE_OPTIONS"];
 
 export async function measure({ quick }) {
   const server = await startPageServer();
-  const plain = userEnvironment(scratch("startup"), { HEADCOUNT_API_KEY: API_KEY, HEADCOUNT_BASE_URL: server.url });
+  const plain = userEnvironment(scratch("startup"), {
+    HEADCOUNT_API_KEY: API_KEY,
+    HEADCOUNT_BASE_URL: server.url,
+  });
   const { stdout } = await headcount(COMMANDS.S3, { env: plain, capture: true });
-  if (!/^\d+\n$/.test(stdout)) throw new Error(`count printed ${JSON.stringify(stdout)}, not a bare number`);
+  if (!/^\d+\n$/.test(stdout))
+    throw new Error(`count printed ${JSON.stringify(stdout)}, not a bare number`);
 
-  const slowing = Object.fromEntries(SLOWING.filter((key) => process.env[key]).map((key) => [key, process.env[key]]));
+  const slowing = Object.fromEntries(
+    SLOWING.filter((key) => process.env[key]).map((key) => [key, process.env[key]]),
+  );
   const environments = { plain };
   if (Object.keys(slowing).length > 0)
     environments[`with ${Object.keys(slowing).join(", ")}`] = { ...plain, ...slowing };
@@ -47,7 +53,9 @@ export async function measure({ quick }) {
     const cpu = await inTurn(
       {
         node: busy(["-e", "0"]),
-        ...Object.fromEntries(Object.entries(COMMANDS).map(([id, args]) => [id, busy([HEADCOUNT, ...args])])),
+        ...Object.fromEntries(
+          Object.entries(COMMANDS).map(([id, args]) => [id, busy([HEADCOUNT, ...args])]),
+        ),
       },
       quick ? 10 : 20,
     );
@@ -79,18 +87,34 @@ const request = require("node:https").request(HEADCOUNT_BASE_URL + "/v1/person/c
 request.on("response", (response) => response.pipe(process.stdout)).end("{}");`;
 
 async function overTls(plain, quick) {
-  const about = { id: "S3", part: "over https", yardstick: "node -e 0", target: { atMost: TARGETS.S3 } };
+  const about = {
+    id: "S3",
+    part: "over https",
+    yardstick: "node -e 0",
+    target: { atMost: TARGETS.S3 },
+  };
   const work = `headcount ${COMMANDS.S3.join(" ")}, loopback service with TLS, key from the environment`;
   const absent = missing({ openssl: "openssl" });
-  if (absent !== undefined) return absentRow({ ...about, work, target: `<= ${TARGETS.S3}x`, reason: absent });
+  if (absent !== undefined)
+    return absentRow({ ...about, work, target: `<= ${TARGETS.S3}x`, reason: absent });
   const server = await startPageServer({ tls: true });
   // A file of authorities would be read by every Node in the row, for as long as its whole start takes.
-  const env = { ...plain, HEADCOUNT_BASE_URL: server.url, NODE_TLS_REJECT_UNAUTHORIZED: "0", NODE_NO_WARNINGS: "1" };
+  const env = {
+    ...plain,
+    HEADCOUNT_BASE_URL: server.url,
+    NODE_TLS_REJECT_UNAUTHORIZED: "0",
+    NODE_NO_WARNINGS: "1",
+  };
   const { stdout } = await headcount(COMMANDS.S3, { env, capture: true });
-  if (!/^\d+\n$/.test(stdout)) throw new Error(`count printed ${JSON.stringify(stdout)}, not a bare number`);
+  if (!/^\d+\n$/.test(stdout))
+    throw new Error(`count printed ${JSON.stringify(stdout)}, not a bare number`);
   const timed = (args) => async () => (await runProgram(process.execPath, args, { env })).ms;
   const { floor, node, ours } = await inTurn(
-    { node: timed(["-e", "0"]), floor: timed(["-e", FLOOR]), ours: timed([HEADCOUNT, ...COMMANDS.S3]) },
+    {
+      node: timed(["-e", "0"]),
+      floor: timed(["-e", FLOOR]),
+      ours: timed([HEADCOUNT, ...COMMANDS.S3]),
+    },
     quick ? 15 : 40,
     2,
   );

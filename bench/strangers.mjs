@@ -29,7 +29,9 @@ const WORDS = 60_000;
 const listSql = (words) => `['${words.join("', '")}']`;
 const ENDS = listSql(["", "er", "ing", "s", "ß", "é", "ção", "ов", "-js", ".net", "ist", "ü"]);
 const SYLLABLES = listSql(
-  "ba co da el fi go hu in jo ka li mo na or pe qui ra so ta un ve wi xa yo zu tra ple sti kon gra".split(" "),
+  "ba co da el fi go hu in jo ka li mo na or pe qui ra so ta un ve wi xa yo zu tra ple sti kon gra".split(
+    " ",
+  ),
 );
 const syllable = (salt) => `(${SYLLABLES})[1 + (hash(n, ${salt}) % 30)::INTEGER]`;
 const WORD = `concat(${syllable(1)}, CASE WHEN n > 20 THEN ${syllable(2)} END, CASE WHEN n > 900 THEN ${syllable(3)} END,
@@ -57,9 +59,10 @@ const DIRTY = `SELECT id, ${URLS}, ${text(1, 1, 3, 40)} AS name, first_name, las
       WHEN 3 THEN replace(updated_at, 'Z', '+02:00') ELSE updated_at END AS updated_at
   FROM staged`;
 
-const TEN = "headline title seniority seniority_level functional_area industry country state city company_name".split(
-  " ",
-);
+const TEN =
+  "headline title seniority seniority_level functional_area industry country state city company_name".split(
+    " ",
+  );
 const DISTINCT = `SELECT * EXCLUDE (h, address, company_address, place) REPLACE (${TEN.map(
   (field, index) => `concat_ws(' ', ${field}, left(md5(id || '${index}'), 24)) AS ${field}`,
 ).join(", ")}) FROM staged`;
@@ -76,9 +79,13 @@ async function write([people, file, kind = "sample"]) {
   await addNormalForms(connection);
   await generateInto({ connection, scratch }, { people: Number(people), seed: 7 });
   await connection.run(`CREATE TEMP MACRO word(n) AS ${WORD}`);
-  await connection.run("CREATE VIEW staged AS SELECT *, hash(id) % 1000000 AS h FROM staged_people");
+  await connection.run(
+    "CREATE VIEW staged AS SELECT *, hash(id) % 1000000 AS h FROM staged_people",
+  );
   const { [kind]: query } = { sample: SAMPLE, dirty: DIRTY, distinct: DISTINCT };
-  await connection.run(`COPY (${query}) TO '${file.replaceAll("'", "''")}' (FORMAT parquet, COMPRESSION zstd)`);
+  await connection.run(
+    `COPY (${query}) TO '${file.replaceAll("'", "''")}' (FORMAT parquet, COMPRESSION zstd)`,
+  );
   instance.closeSync();
   rmSync(scratch, { recursive: true });
 }

@@ -43,7 +43,8 @@ const PANELS = [
       "import, s": (point) => point.import.s,
       "its CPU, s": (point) => point.import.cpu_s,
       "its memory, MB": (point) => point.import.memory_mb,
-      "disk at the highest, MB": ({ import: made, size }) => (made.most_bytes_a_person * size) / 1e6,
+      "disk at the highest, MB": ({ import: made, size }) =>
+        (made.most_bytes_a_person * size) / 1e6,
       "disk when done, MB": ({ import: made, size }) => (made.bytes_a_person * size) / 1e6,
     },
   },
@@ -111,22 +112,33 @@ function drawPanel({ title, lines }, points) {
   const yLow = Math.floor(Math.log10(Math.min(...costs)));
   const yHigh = Math.max(yLow + 1, Math.ceil(Math.log10(Math.max(...costs))));
   const x = (size) => LEFT + ((Math.log10(size) - xLow) / (xHigh - xLow)) * (WIDTH - LEFT - RIGHT);
-  const y = (cost) => HEIGHT - BOTTOM - ((Math.log10(cost) - yLow) / (yHigh - yLow)) * (HEIGHT - TOP - BOTTOM);
-  const parts = [`<text x="${LEFT}" y="24" font-size="14" font-weight="600" fill="#1f2328">${title}</text>`];
+  const y = (cost) =>
+    HEIGHT - BOTTOM - ((Math.log10(cost) - yLow) / (yHigh - yLow)) * (HEIGHT - TOP - BOTTOM);
+  const parts = [
+    `<text x="${LEFT}" y="24" font-size="14" font-weight="600" fill="#1f2328">${title}</text>`,
+  ];
   for (let power = xLow; power <= xHigh; power++) {
     const at = x(10 ** power).toFixed(1);
-    parts.push(`<line x1="${at}" x2="${at}" y1="${TOP}" y2="${HEIGHT - BOTTOM}" stroke="#d0d7de"/>`);
-    parts.push(`<text x="${at}" y="${HEIGHT - BOTTOM + 16}" text-anchor="middle" fill="#57606a">${tick(power)}</text>`);
+    parts.push(
+      `<line x1="${at}" x2="${at}" y1="${TOP}" y2="${HEIGHT - BOTTOM}" stroke="#d0d7de"/>`,
+    );
+    parts.push(
+      `<text x="${at}" y="${HEIGHT - BOTTOM + 16}" text-anchor="middle" fill="#57606a">${tick(power)}</text>`,
+    );
   }
   for (let power = yLow; power <= yHigh; power++) {
     const at = y(10 ** power).toFixed(1);
     parts.push(`<line x1="${LEFT}" x2="${WIDTH - RIGHT}" y1="${at}" y2="${at}" stroke="#d0d7de"/>`);
-    parts.push(`<text x="${LEFT - 6}" y="${Number(at) + 4}" text-anchor="end" fill="#57606a">${tick(power)}</text>`);
+    parts.push(
+      `<text x="${LEFT - 6}" y="${Number(at) + 4}" text-anchor="end" fill="#57606a">${tick(power)}</text>`,
+    );
   }
   for (const [index, { label, values }] of drawn.entries()) {
     const colour = COLOURS[index % COLOURS.length];
     const line = values.map(([size, cost]) => `${x(size).toFixed(1)},${y(cost).toFixed(1)}`);
-    parts.push(`<polyline points="${line.join(" ")}" fill="none" stroke="${colour}" stroke-width="2"/>`);
+    parts.push(
+      `<polyline points="${line.join(" ")}" fill="none" stroke="${colour}" stroke-width="2"/>`,
+    );
     for (const place of line) {
       const [cx, cy] = place.split(",");
       parts.push(`<circle cx="${cx}" cy="${cy}" r="3" fill="${colour}"/>`);

@@ -2,9 +2,10 @@ import type { Person } from "../src/shared/contract/records.ts";
 import { type Filters } from "../src/shared/contract/vocabulary.ts";
 
 export type WorldPerson = {
-  -readonly [Field in Exclude<keyof Person, `company_${string}` | "updated_at">]: Field extends "name"
-    ? string
-    : Person[Field];
+  -readonly [Field in Exclude<
+    keyof Person,
+    `company_${string}` | "updated_at"
+  >]: Field extends "name" ? string : Person[Field];
 };
 
 export interface Drift {
@@ -17,7 +18,10 @@ export interface Drift {
 
 export class World {
   /** @param withoutAddress the share of people who have none */
-  constructor(count: number, options?: { readonly seed?: number; readonly withoutAddress?: number });
+  constructor(
+    count: number,
+    options?: { readonly seed?: number; readonly withoutAddress?: number },
+  );
   /** By id. */
   people: Map<string, WorldPerson>;
   add(more?: Partial<WorldPerson>): WorldPerson;

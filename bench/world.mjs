@@ -14,7 +14,9 @@ export function seeded(seed) {
 
 const ONSETS = "m s j a c d k r l b t e n g h p v f w i z y o st sh ch br kr q x u".split(" ");
 const MIDDLES = "a e i o u an en in on ar er ir ia ie ei ou".split(" ");
-const ENDS = "a n r s e l na son ez ova ic ski man ri ta do li ng th el us y o ra im ad ha".split(" ");
+const ENDS = "a n r s e l na son ez ova ic ski man ri ta do li ng th el us y o ra im ad ha".split(
+  " ",
+);
 
 function words(count, seed) {
   const random = seeded(seed);
@@ -22,7 +24,8 @@ function words(count, seed) {
   const found = new Set();
   while (found.size < count) {
     let word = pick(ONSETS, 1.7) + pick(MIDDLES);
-    for (let more = Math.floor(random() * 3); more > 0; more--) word += pick(ONSETS) + pick(MIDDLES);
+    for (let more = Math.floor(random() * 3); more > 0; more--)
+      word += pick(ONSETS) + pick(MIDDLES);
     found.add(word + pick(ENDS));
   }
   return [...found];
@@ -57,7 +60,8 @@ const DRAW = {
   title: tailed(600, 1.05),
   industry: tailed(147, 0.9),
 };
-const normal = (random) => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
+const normal = (random) =>
+  Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
 
 /** A made-up world that drifts from week to week. */
 export class World {
@@ -84,7 +88,11 @@ export class World {
     this.#job(person);
     this.#place(person);
     person.connections =
-      random() < 0.03 ? null : random() < 0.42 ? 500 : Math.min(499, Math.floor(Math.exp(4.6 + 1.1 * normal(random))));
+      random() < 0.03
+        ? null
+        : random() < 0.42
+          ? 500
+          : Math.min(499, Math.floor(Math.exp(4.6 + 1.1 * normal(random))));
     person.followers = random() < 0.05 ? null : Math.floor(Math.exp(5.6 + 1.5 * normal(random)));
     Object.assign(person, more);
     this.people.set(id, person);
@@ -154,14 +162,19 @@ export class Oracle {
     const holds = matcher(base);
     this.#base = base;
     this.people = [...people].filter(holds);
-    this.#byName = [...this.people].sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
+    this.#byName = [...this.people].sort((a, b) =>
+      a.name < b.name ? -1 : a.name > b.name ? 1 : 0,
+    );
     this.#names = this.#byName.map(({ name }) => name);
-    for (const person of this.people) if (person.network_url !== null) this.#byAddress.set(person.network_url, person);
+    for (const person of this.people)
+      if (person.network_url !== null) this.#byAddress.set(person.network_url, person);
   }
 
   matching(filters) {
     const others = Object.fromEntries(
-      Object.entries(filters).filter(([key, value]) => JSON.stringify(this.#base[key]) !== JSON.stringify(value)),
+      Object.entries(filters).filter(
+        ([key, value]) => JSON.stringify(this.#base[key]) !== JSON.stringify(value),
+      ),
     );
     const { network_url: addresses, name_prefix: prefix, name, ...rest } = others;
     let found;
@@ -171,7 +184,11 @@ export class Oracle {
       if (name !== undefined) found = found.filter((person) => [name].flat().includes(person.name));
     } else if (typeof prefix === "string") found = this.#between(prefix, `${prefix}\u{10ffff}`);
     else if (typeof name === "string") found = this.#between(name, `${name}\0`);
-    else found = name === undefined ? this.people : [name].flat().flatMap((one) => this.#between(one, `${one}\0`));
+    else
+      found =
+        name === undefined
+          ? this.people
+          : [name].flat().flatMap((one) => this.#between(one, `${one}\0`));
     const holds = matcher(rest);
     return Object.keys(rest).length === 0 ? found : found.filter(holds);
   }

@@ -17,7 +17,8 @@ exports.keepCode = function keepCode(program) {
   const fresh = new Map();
   Module.prototype._compile = function (content, filename, ...more) {
     // A small file is compiled sooner than its code is read.
-    if (content.length < 4096 || !filename.startsWith(within)) return compile.call(this, content, filename, ...more);
+    if (content.length < 4096 || !filename.startsWith(within))
+      return compile.call(this, content, filename, ...more);
     const stored = `${folder}/${filename.slice(within.length + 1)}`;
     const cachedData = readOwn(stored);
     const script = new vm.Script(Module.wrap(content), { filename, cachedData });
@@ -49,7 +50,8 @@ function cacheFolder(program) {
     };
     if (!fs.existsSync(folder)) {
       // One by one: Node never comes back from a recursive one where the system says that a parent is not there.
-      for (const path of [base, `${base}/headcount`, folder]) if (!fs.existsSync(path)) fs.mkdirSync(path, 0o700);
+      for (const path of [base, `${base}/headcount`, folder])
+        if (!fs.existsSync(path)) fs.mkdirSync(path, 0o700);
       removeOld(`${base}/headcount`);
     }
     return own(folder) && own(`${base}/headcount`) ? folder : undefined;
@@ -62,7 +64,8 @@ function cacheFolder(program) {
 function removeOld(folder) {
   for (const name of fs.readdirSync(folder)) {
     const path = `${folder}/${name}`;
-    if (!name.startsWith("code-") || Date.now() - fs.statSync(path).mtimeMs < 30 * 86_400_000) continue;
+    if (!name.startsWith("code-") || Date.now() - fs.statSync(path).mtimeMs < 30 * 86_400_000)
+      continue;
     fs.rmSync(path, { recursive: true, force: true });
   }
 }

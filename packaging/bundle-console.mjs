@@ -19,7 +19,8 @@ const bundle = await rolldown({
   transform: { target: "es2022" },
   checks: { bundlerTimings: false },
   onLog: (level, log) => {
-    if (level === "warn") throw new Error(`the console would differ from its source: ${log.message}`);
+    if (level === "warn")
+      throw new Error(`the console would differ from its source: ${log.message}`);
   },
 });
 const { output } = await bundle.generate({ format: "esm", minify: true, codeSplitting: false });
@@ -28,15 +29,23 @@ await bundle.close();
 mkdirSync(draft, { recursive: true });
 /** Writes a file beside its brotli form. @returns the name that it is served under */
 function write(stem, extension, content) {
-  const hash = createHash("sha256").update(content).digest("base64url").replace(/[-_]/g, "").slice(0, 10);
-  const name = stem === "index" || stem === "icon" ? `${stem}.${extension}` : `${stem}-${hash}.${extension}`;
+  const hash = createHash("sha256")
+    .update(content)
+    .digest("base64url")
+    .replace(/[-_]/g, "")
+    .slice(0, 10);
+  const name =
+    stem === "index" || stem === "icon" ? `${stem}.${extension}` : `${stem}-${hash}.${extension}`;
   writeFileSync(`${draft}/${name}`, content);
   writeFileSync(`${draft}/${name}.br`, brotliCompressSync(content));
   return name;
 }
 
 const style = readFileSync(from("style.css"), "utf8").replace(/\n\s*/g, "\n");
-const names = { SCRIPT: write("console", "js", output[0].code), STYLE: write("console", "css", style) };
+const names = {
+  SCRIPT: write("console", "js", output[0].code),
+  STYLE: write("console", "css", style),
+};
 write("icon", "svg", readFileSync(from("icon.svg"), "utf8"));
 write(
   "index",

@@ -31,21 +31,33 @@ const put = (path, content) => writeFileSync(at(path), content, { mode: 0o644 })
 const packed = (content) => gzipSync(content, { level: 9 });
 
 mkdirSync(at("usr/lib/headcount"), { recursive: true });
-execFileSync("tar", ["-xzf", join(folder, tarball), "-C", join(root, "usr/lib/headcount"), "--strip-components=1"]);
+execFileSync("tar", [
+  "-xzf",
+  join(folder, tarball),
+  "-C",
+  join(root, "usr/lib/headcount"),
+  "--strip-components=1",
+]);
 const held = (path) => readFileSync(join(root, "usr/lib/headcount", path));
 const { version, description, optionalDependencies } = JSON.parse(held("package.json").toString());
 symlinkSync("../lib/headcount/bin/headcount.js", at("usr/bin/headcount"));
 chmodSync(join(root, "usr/lib/headcount/bin/headcount.js"), 0o755);
-for (const name of readdirSync(join(root, "usr/lib/headcount/docs"), { recursive: true }).filter((each) =>
-  each.endsWith(".1"),
+for (const name of readdirSync(join(root, "usr/lib/headcount/docs"), { recursive: true }).filter(
+  (each) => each.endsWith(".1"),
 )) {
   put(`usr/share/man/man1/${name.split("/").at(-1)}.gz`, packed(held(join("docs", name))));
 }
 put("usr/share/bash-completion/completions/headcount", held("completions/headcount.bash"));
 put("usr/share/zsh/vendor-completions/_headcount", held("completions/_headcount"));
 put("usr/share/fish/vendor_completions.d/headcount.fish", held("completions/headcount.fish"));
-put("usr/share/doc/headcount/copyright", Buffer.concat([held("LICENSE"), Buffer.from("\n"), held("LICENSES.txt")]));
-put("usr/share/doc/headcount/changelog.gz", packed(readFileSync(new URL("../CHANGELOG.md", import.meta.url))));
+put(
+  "usr/share/doc/headcount/copyright",
+  Buffer.concat([held("LICENSE"), Buffer.from("\n"), held("LICENSES.txt")]),
+);
+put(
+  "usr/share/doc/headcount/changelog.gz",
+  packed(readFileSync(new URL("../CHANGELOG.md", import.meta.url))),
+);
 const keychain = Object.entries(optionalDependencies)
   .map(([name, one]) => `${name}@${one}`)
   .join(" ");
@@ -68,6 +80,9 @@ if (files.length > 0) throw new Error(files.toString());
 execFileSync("chmod", ["-R", "u=rwX,go=rX", root]);
 const deb = join(folder, `headcount_${version}_all.deb`);
 const env = { ...process.env, SOURCE_DATE_EPOCH: EPOCH };
-execFileSync("dpkg-deb", ["--root-owner-group", "-Zxz", "--build", root, deb], { env, stdio: "ignore" });
+execFileSync("dpkg-deb", ["--root-owner-group", "-Zxz", "--build", root, deb], {
+  env,
+  stdio: "ignore",
+});
 rmSync(work, { recursive: true });
 process.stdout.write(`${deb}\n`);

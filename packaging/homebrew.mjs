@@ -5,7 +5,9 @@ import { join, resolve } from "node:path";
 
 const folder = resolve(process.argv[2] ?? "dist/release");
 const [, sha256, tarball, version] =
-  /^([0-9a-f]{64}) {2}(headcount-(\d\S*)\.tgz)$/m.exec(readFileSync(join(folder, "SHA256SUMS"), "utf8")) ?? [];
+  /^([0-9a-f]{64}) {2}(headcount-(\d\S*)\.tgz)$/m.exec(
+    readFileSync(join(folder, "SHA256SUMS"), "utf8"),
+  ) ?? [];
 if (tarball === undefined || !readdirSync(folder).includes(tarball))
   throw new Error(`${folder} holds no release: npm run release`);
 const formula = `class Headcount < Formula

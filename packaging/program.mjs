@@ -59,7 +59,10 @@ const onlyProxies = (root) => ({
     if (id.endsWith("/llhttp_simd-wasm.js")) return fileURLToPath(new URL(PARSER, root));
     return id === "undici" ? PROXIES : undefined;
   },
-  load: (id) => (id === PROXIES ? 'exports.ProxyAgent = require("undici/lib/dispatcher/proxy-agent.js");' : undefined),
+  load: (id) =>
+    id === PROXIES
+      ? 'exports.ProxyAgent = require("undici/lib/dispatcher/proxy-agent.js");'
+      : undefined,
 });
 const PARSER = "node_modules/undici/lib/llhttp/llhttp-wasm.js";
 const PROXIES = "\0undici";
@@ -70,8 +73,12 @@ const noPrograms = {
   transform(code, id) {
     if (!/[\\/]commander[\\/]lib[\\/]command\.js$/.test(id)) return undefined;
     const eager = "const childProcess = require('node:child_process');";
-    if (!code.includes(eager)) throw new Error("commander loads node:child_process in another way than it did");
-    return code.replace(eager, "const childProcess = { get spawn() { return require('node:child_process').spawn; } };");
+    if (!code.includes(eager))
+      throw new Error("commander loads node:child_process in another way than it did");
+    return code.replace(
+      eager,
+      "const childProcess = { get spawn() { return require('node:child_process').spawn; } };",
+    );
   },
 };
 
@@ -136,7 +143,11 @@ export async function bundleProgram({ root, folder, whole }) {
   }
   rmSync(folder, { recursive: true, force: true });
   renameSync(draft, folder);
-  const modules = output.flatMap((part) => (part.type === "chunk" ? Object.keys(part.modules) : []));
-  const names = modules.map((id) => /.*[\\/]node_modules[\\/]((?:@[^\\/]+[\\/])?[^\\/]+)[\\/]/.exec(id)?.[1]);
+  const modules = output.flatMap((part) =>
+    part.type === "chunk" ? Object.keys(part.modules) : [],
+  );
+  const names = modules.map(
+    (id) => /.*[\\/]node_modules[\\/]((?:@[^\\/]+[\\/])?[^\\/]+)[\\/]/.exec(id)?.[1],
+  );
   return new Set(names.filter((name) => name !== undefined));
 }

@@ -1,6 +1,14 @@
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { argv, exit, stderr, stdout } from "node:process";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -55,7 +63,8 @@ function partsOf({ packages }, names) {
   const parts = [...names].sort().map((name) => {
     // A second version further down has the same licence and its notice.
     const locked =
-      packages[`node_modules/${name}`] ?? Object.entries(packages).find(([path]) => nameOf(path) === name)?.[1];
+      packages[`node_modules/${name}`] ??
+      Object.entries(packages).find(([path]) => nameOf(path) === name)?.[1];
     return {
       ...locked,
       name,
@@ -65,13 +74,17 @@ function partsOf({ packages }, names) {
   });
   const strange = parts.filter(({ license }) => !KNOWN.test(license));
   if (strange.length === 0) return parts;
-  throw new Error(`licences to look at: ${strange.map(({ name, license }) => `${name} (${license})`).join(", ")}`);
+  throw new Error(
+    `licences to look at: ${strange.map(({ name, license }) => `${name} (${license})`).join(", ")}`,
+  );
 }
 
 function licences(parts, root) {
   const notices = parts.map(({ name, license }) => {
     const folder = join(root, "node_modules", name);
-    const file = existsSync(folder) ? readdirSync(folder).find((one) => LICENCE_FILE.test(one)) : undefined;
+    const file = existsSync(folder)
+      ? readdirSync(folder).find((one) => LICENCE_FILE.test(one))
+      : undefined;
     const text =
       file === undefined
         ? `${license}; the package has no file with its text`
@@ -90,12 +103,20 @@ function billOf({ name, version }, parts) {
     name: part.name,
     version: part.version,
     purl: `pkg:npm/${part.name.replace(/^@/, "%40")}@${part.version}`,
-    licenses: [part.license.startsWith("(") ? { expression: part.license } : { license: { id: part.license } }],
+    licenses: [
+      part.license.startsWith("(")
+        ? { expression: part.license }
+        : { license: { id: part.license } },
+    ],
     ...(part.integrity?.startsWith("sha512-") && {
-      hashes: [{ alg: "SHA-512", content: Buffer.from(part.integrity.slice(7), "base64").toString("hex") }],
+      hashes: [
+        { alg: "SHA-512", content: Buffer.from(part.integrity.slice(7), "base64").toString("hex") },
+      ],
     }),
   }));
-  const metadata = { component: { type: "application", name, version, purl: `pkg:npm/${name}@${version}` } };
+  const metadata = {
+    component: { type: "application", name, version, purl: `pkg:npm/${name}@${version}` },
+  };
   const hash = digest("sha256", JSON.stringify([metadata, components]));
   const serial = hash.replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12}).*$/, "$1-$2-5$3-8$4-$5");
   return json({
@@ -126,7 +147,11 @@ async function release(root, out) {
   mkdirSync(staging, { recursive: true });
   execFileSync("tar", ["-xzf", pack(root, out), "-C", out]);
   const program = join(staging, "dist/program");
-  const held = await bundleProgram({ root: pathToFileURL(`${root}/`), folder: program, whole: true });
+  const held = await bundleProgram({
+    root: pathToFileURL(`${root}/`),
+    folder: program,
+    whole: true,
+  });
   cpSync(join(root, "dist/program/help.txt"), join(program, "help.txt"));
   const parts = partsOf(lock, [...held, ...OF_THE_PAGE]);
   const published = Object.fromEntries(PUBLISHED.map((field) => [field, manifest[field]]));
@@ -143,12 +168,24 @@ async function release(root, out) {
     "What the service and the sample of headcount need and cannot be part of its files. It holds no code.";
   writeFileSync(
     join(beside, "package.json"),
-    json({ name: `${name}-service`, version, description, license, repository, dependencies: pinned(NATIVES) }),
+    json({
+      name: `${name}-service`,
+      version,
+      description,
+      license,
+      repository,
+      dependencies: pinned(NATIVES),
+    }),
   );
-  writeFileSync(join(beside, "README.md"), `# ${name}-service\n\n${description} Install it beside headcount.\n`);
+  writeFileSync(
+    join(beside, "README.md"),
+    `# ${name}-service\n\n${description} Install it beside headcount.\n`,
+  );
   const tarballs = [pack(staging, out), pack(beside, out)];
   for (const folder of [staging, beside]) rmSync(folder, { recursive: true });
-  const sums = tarballs.map((file) => `${digest("sha256", readFileSync(file))}  ${basename(file)}\n`);
+  const sums = tarballs.map(
+    (file) => `${digest("sha256", readFileSync(file))}  ${basename(file)}\n`,
+  );
   writeFileSync(join(out, "SHA256SUMS"), sums.join(""));
   return tarballs;
 }

@@ -20,7 +20,9 @@ const KEPT = [
 
 mkdirSync(PICTURES, { recursive: true });
 const folder = mkdtempSync(join(tmpdir(), "headcount-console-data-"));
-spawnSync(process.execPath, [BIN, "service", "generate", "--people", "50000", "--data", folder], { stdio: "inherit" });
+spawnSync(process.execPath, [BIN, "service", "generate", "--people", "50000", "--data", folder], {
+  stdio: "inherit",
+});
 const service = spawn(process.execPath, [
   BIN,
   "serve",
@@ -50,7 +52,10 @@ try {
   ).newPage();
   await page.goto(link);
   await page.locator("[data-testid=count]").filter({ hasText: "50,000" }).waitFor();
-  const filters = JSON.stringify({ department: ["Sales", "Marketing"], country: ["germany", "france"] });
+  const filters = JSON.stringify({
+    department: ["Sales", "Marketing"],
+    country: ["germany", "france"],
+  });
   const segment = `?f=${encodeURIComponent(filters)}`;
   await page.goto(`${url}/console/#/segment${segment}`);
   await page.locator(".chip", { hasText: "germany" }).waitFor();
@@ -81,6 +86,9 @@ try {
   rmSync(folder, { recursive: true, force: true });
 }
 for (const [id, width, scheme] of KEPT) {
-  copyFileSync(join(PICTURES, `${id}-${width}-${scheme}.png`), join(HERE, `console-${id}-${width}.png`));
+  copyFileSync(
+    join(PICTURES, `${id}-${width}-${scheme}.png`),
+    join(HERE, `console-${id}-${width}.png`),
+  );
 }
 console.log(`all of them to look at: ${PICTURES}`);

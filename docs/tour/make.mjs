@@ -22,7 +22,8 @@ const SCENES = [
   { name: "count", command: 'headcount count --department Sales --country "united states"' },
   {
     name: "quote",
-    command: 'headcount search --department Legal --country "united states" --limit 40 -o legal.csv',
+    command:
+      'headcount search --department Legal --country "united states" --limit 40 -o legal.csv',
     when: "[y/N]",
     type: "y\r",
   },
@@ -47,7 +48,10 @@ const environment = {
 };
 mkdirSync(join(folder, "bin"));
 mkdirSync(join(folder, "home"));
-writeFileSync(join(folder, "bin/headcount"), `#!/bin/sh\nexec "${process.execPath}" "${ROOT}/bin/headcount.js" "$@"\n`);
+writeFileSync(
+  join(folder, "bin/headcount"),
+  `#!/bin/sh\nexec "${process.execPath}" "${ROOT}/bin/headcount.js" "$@"\n`,
+);
 chmodSync(join(folder, "bin/headcount"), 0o755);
 
 try {
@@ -88,15 +92,22 @@ async function play(scene) {
   await ended;
   service?.stop();
   if (scene.until !== undefined && !taken)
-    throw new Error(`${scene.name}: ${scene.until} was never on the screen:\n${screen(terminal).join("\n").trim()}`);
+    throw new Error(
+      `${scene.name}: ${scene.until} was never on the screen:\n${screen(terminal).join("\n").trim()}`,
+    );
   return terminal;
 }
 
 /** A service of its own that answers after `latency` milliseconds, and the variables that lead there. */
 async function serve(latency) {
   const argv = ["serve", "--port", "0", "--json", "--data", join(folder, "service")];
-  const child = spawn(join(folder, "bin/headcount"), argv, { env: environment, stdio: ["ignore", "pipe", "inherit"] });
-  const [line] = await new Promise((done) => child.stdout.once("data", (data) => done(String(data).split("\n"))));
+  const child = spawn(join(folder, "bin/headcount"), argv, {
+    env: environment,
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const [line] = await new Promise((done) =>
+    child.stdout.once("data", (data) => done(String(data).split("\n"))),
+  );
   const { url, key } = JSON.parse(line);
   const late = createServer((socket) => {
     const service = connect(Number(new URL(url).port), "127.0.0.1");
@@ -118,7 +129,11 @@ async function serve(latency) {
 
 /** Draws a picture in Chromium, as a file of its own and measured. @returns the PNG */
 function render(name, svg) {
-  const [page, file, png] = [join(folder, "check.html"), join(folder, `${name}.svg`), join(PICTURES, `${name}.png`)];
+  const [page, file, png] = [
+    join(folder, "check.html"),
+    join(folder, `${name}.svg`),
+    join(PICTURES, `${name}.png`),
+  ];
   const measure = `const wide = [...document.querySelectorAll("text")].filter((text) =>
     Math.abs(text.getComputedTextLength() - [...text.textContent].length * ${WIDTH}) > 4);
     document.title = JSON.stringify(wide.map((text) => text.textContent));`;
@@ -128,25 +143,44 @@ function render(name, svg) {
   const chromium = (...args) =>
     execFileSync(
       "chromium",
-      ["--headless", "--no-sandbox", "--disable-gpu", `--user-data-dir=${folder}/chromium`, ...args],
+      [
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        `--user-data-dir=${folder}/chromium`,
+        ...args,
+      ],
       {
         encoding: "utf8",
         stdio: ["ignore", "pipe", "ignore"],
       },
     );
   const title = /<title>(\[.*?\])<\/title>/s.exec(chromium("--dump-dom", `file://${page}`))?.[1];
-  if (title !== "[]") throw new Error(`${name}.svg: text is not as wide in Chromium as on the terminal: ${title}`);
+  if (title !== "[]")
+    throw new Error(`${name}.svg: text is not as wide in Chromium as on the terminal: ${title}`);
   chromium(`--screenshot=${png}`, `--window-size=${width},${height + 100}`, `file://${file}`);
   return png;
 }
 
 function screen(terminal) {
   const buffer = terminal.buffer.active;
-  return Array.from({ length: buffer.length }, (_, row) => buffer.getLine(row)?.translateToString(true) ?? "");
+  return Array.from(
+    { length: buffer.length },
+    (_, row) => buffer.getLine(row)?.translateToString(true) ?? "",
+  );
 }
 
 function colourOf(cell) {
-  const palette = ["#3b4252", "#d0606a", "#8fb573", "#d9b36c", "#6f9fd8", "#b48ead", "#6fb8c4", "#d8dee9"];
+  const palette = [
+    "#3b4252",
+    "#d0606a",
+    "#8fb573",
+    "#d9b36c",
+    "#6f9fd8",
+    "#b48ead",
+    "#6fb8c4",
+    "#d8dee9",
+  ];
   if (cell.isFgRGB()) return `#${cell.getFgColor().toString(16).padStart(6, "0")}`;
   if (cell.isFgPalette()) return palette[cell.getFgColor() % 8];
   return cell.isDim() ? "#7b8696" : "#d8dee9";

@@ -16,7 +16,8 @@ export interface CallSite {
 
 /** Whether the connection has a name of its own: "environment" is what variables alone make up. */
 const isNamed = ({ connectionName }: CallSite): boolean => connectionName !== "environment";
-const doctor = (site: CallSite): string => `headcount doctor${isNamed(site) ? ` -c ${site.connectionName}` : ""}`;
+const doctor = (site: CallSite): string =>
+  `headcount doctor${isNamed(site) ? ` -c ${site.connectionName}` : ""}`;
 
 const row = (
   code: string,
@@ -27,10 +28,14 @@ const row = (
 
 const REFUSED = row("request_refused", "usage", "the service refused the request (STATUS): DETAIL");
 
-const KEY = row("key_refused", "auth", "the service refused the keyKEY (STATUS): DETAIL", ({ key, connectionName }) =>
-  key?.source === "environment"
-    ? "put another key into HEADCOUNT_API_KEY; it goes before whatever headcount login stores; it was sent as Authorization: Bearer"
-    : `headcount login ${connectionName} stores another key; this one was sent as Authorization: Bearer`,
+const KEY = row(
+  "key_refused",
+  "auth",
+  "the service refused the keyKEY (STATUS): DETAIL",
+  ({ key, connectionName }) =>
+    key?.source === "environment"
+      ? "put another key into HEADCOUNT_API_KEY; it goes before whatever headcount login stores; it was sent as Authorization: Bearer"
+      : `headcount login ${connectionName} stores another key; this one was sent as Authorization: Bearer`,
 );
 
 /** What a service's answer means, by its status. No error is ever charged (docs/contract.md, "Errors"). */
@@ -91,10 +96,16 @@ function rowOf({ status, envelope, detail }: ServiceError): ReturnType<typeof ro
     const hint =
       "the service refuses the header Idempotency-Key, which every paid call carries: its operator may let it pass";
     // A key that is refused for its value is no refusal of the header.
-    return { ...REFUSED, hint: /\b(?:used|already|another|different)\b/i.test(said) ? undefined : hint };
+    return {
+      ...REFUSED,
+      hint: /\b(?:used|already|another|different)\b/i.test(said) ? undefined : hint,
+    };
   }
   const isFilter = /filter|\bkeys?\b|field|value/i.test(said);
-  return { ...REFUSED, hint: isFilter ? "headcount filters lists what a filter may be" : undefined };
+  return {
+    ...REFUSED,
+    hint: isFilter ? "headcount filters lists what a filter may be" : undefined,
+  };
 }
 
 /** Of a paid call it is said only where the answer tells its charge, or the balance was looked at since. */
@@ -154,11 +165,17 @@ function waitTooLong(error: WaitTooLongError, site: CallSite): CliError {
     waited === 0
       ? `the rate limit makes this a wait of ${seconds} s, longer than --max-wait ${most}`
       : `the rate limit has held up one call for ${past} s, and the next wait is ${seconds} s: in all longer than --max-wait ${most}`;
-  const again = waited + seconds + 5 > 604_800 ? "" : `, or with --max-wait ${waited + seconds + 5}`;
+  const again =
+    waited + seconds + 5 > 604_800 ? "" : `, or with --max-wait ${waited + seconds + 5}`;
   const hint = `run it again after ${new Date(error.resetAt).toISOString().slice(0, 19)}Z${again}`;
   // Which limit it is, in the service's words: there are others than that of the minute.
   const details = error.cause instanceof ServiceError ? error.cause.detail : [];
-  const failure = failed.rate_limit(`${asks}${freeText(error.cause, site)}`, hint, "rate_limited", error);
+  const failure = failed.rate_limit(
+    `${asks}${freeText(error.cause, site)}`,
+    hint,
+    "rate_limited",
+    error,
+  );
   return failure.with({ status: 429, requestId: error.requestId, details });
 }
 
@@ -168,7 +185,9 @@ export function mapError(error: unknown, site: CallSite): unknown {
   if (error instanceof ServiceError) return answerFailure(error, site);
   if (!(error instanceof LostReplyError)) return error;
   // A cancelled request is told by what cancelled it: the signal.
-  return error.code === "ABORTED" && error.cause !== undefined ? error.cause : lostReply(error, site);
+  return error.code === "ABORTED" && error.cause !== undefined
+    ? error.cause
+    : lostReply(error, site);
 }
 
 const STOPPED = { code: "interrupted", category: "interrupted", message: "interrupted" } as const;

@@ -2,7 +2,12 @@ import { DEFAULT_DIALECT, type ServiceLimits } from "../engine/client/dialect.ts
 import { createClient, type RequestLog } from "../engine/client/http-client.ts";
 import { keyFingerprint, Pacer } from "../engine/client/pacing.ts";
 import { type PacedOptions, paced, patienceOf } from "../engine/client/retry.ts";
-import { type Connection, findConnection, readConfig, updateConnection } from "../engine/connections/config.ts";
+import {
+  type Connection,
+  findConnection,
+  readConfig,
+  updateConnection,
+} from "../engine/connections/config.ts";
 import { findFolder, sampleId } from "../engine/connections/paths.ts";
 import {
   type ConnectionChoice,
@@ -76,15 +81,26 @@ export async function inSession<T>(
 
 const silent = (): void => undefined;
 
-async function openTarget(context: Context, connecting: Connecting, notice: (text: string) => void): Promise<Opened> {
+async function openTarget(
+  context: Context,
+  connecting: Connecting,
+  notice: (text: string) => void,
+): Promise<Opened> {
   if (selectionOf(connecting, context).connection === "sample") {
     const { url: baseUrl, key: apiKey, dir, close } = await context.startSample(context, notice);
-    const own = { name: "sample", keySource: "sample", serviceId: sampleId(dir), sampleDir: dir } as const;
+    const own = {
+      name: "sample",
+      keySource: "sample",
+      serviceId: sampleId(dir),
+      sampleDir: dir,
+    } as const;
     return { ...own, baseUrl, dialect: DEFAULT_DIALECT, apiKey, close };
   }
   const target = await resolveTarget(connecting, context);
   if (target.movedFrom !== undefined) {
-    notice(`notice: the key stored for ${target.movedFrom} is sent to ${target.baseUrl}, the base URL given`);
+    notice(
+      `notice: the key stored for ${target.movedFrom} is sent to ${target.baseUrl}, the base URL given`,
+    );
   }
   return { ...target, serviceId: target.baseUrl };
 }
@@ -92,19 +108,39 @@ async function openTarget(context: Context, connecting: Connecting, notice: (tex
 /** Shorter waits are over before they are read. */
 const SAID_FROM_MS = 2_000;
 
-function sessionFor(target: Opened, context: Context, { maxWait }: Connecting, events: SessionEvents): Session {
+function sessionFor(
+  target: Opened,
+  context: Context,
+  { maxWait }: Connecting,
+  events: SessionEvents,
+): Session {
   const { notice = silent, log } = events;
   const { now, env, sleep, random, interrupted: signal } = context;
-  const { name: connectionName, apiKey, baseUrl, dialect, serviceId, sampleDir, keySource } = target;
+  const {
+    name: connectionName,
+    apiKey,
+    baseUrl,
+    dialect,
+    serviceId,
+    sampleDir,
+    keySource,
+  } = target;
   const maxWaitMs = maxWait * 1000;
   const keyMode = keyModeOf(apiKey);
   if (keyMode === "test") notice("TEST key: synthetic people and simulated credits");
-  const pacer = new Pacer({ stateDir: findFolder("state", context), baseUrl: serviceId, apiKey, now });
+  const pacer = new Pacer({
+    stateDir: findFolder("state", context),
+    baseUrl: serviceId,
+    apiKey,
+    now,
+  });
   let saved = Promise.resolve();
   const onLimits = (limits: ServiceLimits): void => {
     const { maxDepth } = limits;
     if (maxDepth !== undefined)
-      notice(`the service goes no deeper than row ${grouped(maxDepth)} of a segment; larger ones are divided`);
+      notice(
+        `the service goes no deeper than row ${grouped(maxDepth)} of a segment; larger ones are divided`,
+      );
     saved = saved
       .then(() => keepLimits(limits, target, context, notice))
       .catch((error: Error) => notice(`warning: not kept: ${error.message}`));
@@ -113,7 +149,15 @@ function sessionFor(target: Opened, context: Context, { maxWait }: Connecting, e
   const client = createClient({ baseUrl, apiKey, dialect, now, env, log, onLimits, timeouts });
   const pauses: Session["pauses"] = {};
   return {
-    client: paced(client, { now, sleep, random, maxWaitMs, pacer, signal, ...wordsOf(events, pauses, now) }),
+    client: paced(client, {
+      now,
+      sleep,
+      random,
+      maxWaitMs,
+      pacer,
+      signal,
+      ...wordsOf(events, pauses, now),
+    }),
     connectionName,
     serviceId,
     get keyFingerprint() {
@@ -123,7 +167,12 @@ function sessionFor(target: Opened, context: Context, { maxWait }: Connecting, e
     keySource,
     pacer,
     maxWaitMs,
-    site: { connectionName, baseUrl, sampleDir, key: { shown: keyPrefix(apiKey), source: keySource } },
+    site: {
+      connectionName,
+      baseUrl,
+      sampleDir,
+      key: { shown: keyPrefix(apiKey), source: keySource },
+    },
     pauses,
     notice,
     close: async () => {
@@ -134,12 +183,21 @@ function sessionFor(target: Opened, context: Context, { maxWait }: Connecting, e
 }
 
 /** With the connection of that address, where there is one. */
-async function keepLimits(limits: ServiceLimits, { name, baseUrl }: Opened, context: Context, say: Session["notice"]) {
+async function keepLimits(
+  limits: ServiceLimits,
+  { name, baseUrl }: Opened,
+  context: Context,
+  say: Session["notice"],
+) {
   const dir = findFolder("config", context);
   if (dir === undefined || findConnection(readConfig(dir), name)?.baseUrl !== baseUrl) return;
-  const learned = (was: Connection) => ({ ...was, dialect: { ...(was.dialect ?? DEFAULT_DIALECT), ...limits } });
+  const learned = (was: Connection) => ({
+    ...was,
+    dialect: { ...(was.dialect ?? DEFAULT_DIALECT), ...limits },
+  });
   await updateConnection(dir, name, learned);
-  if (limits.pageRows !== undefined) say(`quotes count on pages of ${grouped(limits.pageRows)} from now on`);
+  if (limits.pageRows !== undefined)
+    say(`quotes count on pages of ${grouped(limits.pageRows)} from now on`);
 }
 
 /** What is said of waits and of what replies tell beside their data, each thing once. */
@@ -161,7 +219,12 @@ function wordsOf(
   };
   return {
     onWait: ({ ms, reason, error }) =>
-      pausing(ms, reason === "rate_limit" ? "rate limit reached: waiting" : `${error.message}: trying again in`),
+      pausing(
+        ms,
+        reason === "rate_limit"
+          ? "rate limit reached: waiting"
+          : `${error.message}: trying again in`,
+      ),
     onTurn: (ms) => {
       if (ms >= SAID_FROM_MS) pausing(ms, "near the rate limit: waiting");
     },
@@ -172,7 +235,8 @@ function wordsOf(
         );
       }
       if (deprecation !== undefined) once(`warning: this part of the API is ${deprecation}`);
-      for (const text of aside === undefined ? [] : notices) once(`notice from the service: ${text}`);
+      for (const text of aside === undefined ? [] : notices)
+        once(`notice from the service: ${text}`);
     },
   };
 }

@@ -28,7 +28,9 @@ const SERVING: readonly Group[] = [
   ["Watch", "log metrics", ""],
   ["Limits", "max-depth", ""],
 ];
-const COMMANDS = new Set("count search enrich employees refresh runs owned account login jobs serve".split(" "));
+const COMMANDS = new Set(
+  "count search enrich employees refresh runs owned account login jobs serve".split(" "),
+);
 const OPTIONS = new Set(["--connection", "--json", "--quiet", "--version"]);
 const MOST_EXAMPLES = 3;
 
@@ -42,12 +44,19 @@ function groupsOf(command: Command): readonly Group[] {
 /** Puts options into their groups, and leaves what is rare to `--help-all` unless the help is to be whole. */
 export function layered(command: Illustrated, whole: boolean): void {
   const groups = groupsOf(command);
-  const rare = new Set(groups.flatMap(([, , names]) => names.split(" ").map((name) => `--${name}`)));
-  const order = groups.flatMap(([, common, more]) => `${common} ${more}`.split(" ")).map((name) => `--${name}`);
-  const sorted = [...command.options].sort((a, b) => order.indexOf(a.long ?? "") - order.indexOf(b.long ?? ""));
+  const rare = new Set(
+    groups.flatMap(([, , names]) => names.split(" ").map((name) => `--${name}`)),
+  );
+  const order = groups
+    .flatMap(([, common, more]) => `${common} ${more}`.split(" "))
+    .map((name) => `--${name}`);
+  const sorted = [...command.options].sort(
+    (a, b) => order.indexOf(a.long ?? "") - order.indexOf(b.long ?? ""),
+  );
   for (const [heading, common, more] of groups) {
     const names = new Set(`${common} ${more}`.split(" "));
-    for (const option of sorted) if (names.has(option.long?.slice(2) ?? "")) option.helpGroup(`${heading}:`);
+    for (const option of sorted)
+      if (names.has(option.long?.slice(2) ?? "")) option.helpGroup(`${heading}:`);
   }
   (command.options as unknown[]).splice(0, sorted.length, ...sorted);
   examplesFirst(command, whole ? Number.POSITIVE_INFINITY : MOST_EXAMPLES);
@@ -59,21 +68,31 @@ export function layered(command: Illustrated, whole: boolean): void {
   command.configureHelp({
     visibleOptions: (of) => plain.visibleOptions(of).filter((option) => !isLeftOut(option)),
     ...(isProgram && {
-      visibleCommands: (of) => plain.visibleCommands(of).filter((child) => COMMANDS.has(child.name())),
+      visibleCommands: (of) =>
+        plain.visibleCommands(of).filter((child) => COMMANDS.has(child.name())),
     }),
   });
   const rest = sorted.filter((option) => !option.hidden && isLeftOut(option)).length;
   if (rest > 0 && !isProgram)
-    command.addHelpText("after", () => `\n${rest} more options: headcount ${pathOf(command)} --help-all`);
+    command.addHelpText(
+      "after",
+      () => `\n${rest} more options: headcount ${pathOf(command)} --help-all`,
+    );
 }
 
 /** Examples are what most readers of a help came for: they come before the usage, notes stay at the end. */
 function examplesFirst(command: Illustrated, most: number): void {
   const [lines = "", ...notes] = command.exampleText.trimEnd().split(/\n{2,}/);
   const fitted = (...paragraphs: readonly string[]): string =>
-    paragraphs.map((each) => fitTo(command.configureOutput().getOutHelpWidth?.() ?? 80, each)).join("\n\n");
+    paragraphs
+      .map((each) => fitTo(command.configureOutput().getOutHelpWidth?.() ?? 80, each))
+      .join("\n\n");
   const examples = lines.split(/\n(?= {2}\$)/).slice(0, most + 1);
-  if (lines !== "") command.addHelpText("before", () => `${fitted(["Examples:", ...examples.slice(1)].join("\n"))}\n`);
+  if (lines !== "")
+    command.addHelpText(
+      "before",
+      () => `${fitted(["Examples:", ...examples.slice(1)].join("\n"))}\n`,
+    );
   if (notes.length > 0) command.addHelpText("after", () => `\n${fitted(...notes)}`);
 }
 
@@ -96,7 +115,8 @@ function fitTo(width: number, paragraph: string): string {
         else chunks.push(`${chunks.pop()} ${word}`);
       }
       const command = broken(chunks, "      ", " \\", width - 4);
-      const beside = comment !== undefined && command.length === 1 && column + comment.length <= width - 4;
+      const beside =
+        comment !== undefined && command.length === 1 && column + comment.length <= width - 4;
       if (beside) return [`  $ ${example.padEnd(column)}${comment}`];
       return [`  $ ${command.join("\n")}`, ...(comment === undefined ? [] : [`      ${comment}`])];
     })
@@ -104,12 +124,18 @@ function fitTo(width: number, paragraph: string): string {
 }
 
 /** Lines of at most `width` columns, those behind the first indented. */
-export function broken(words: readonly string[], indent: string, joint: string, width: number): string[] {
+export function broken(
+  words: readonly string[],
+  indent: string,
+  joint: string,
+  width: number,
+): string[] {
   const lines = [""];
   for (const word of words) {
     const line = lines.at(-1) ?? "";
     const longer = line.trim() === "" ? `${line}${word}` : `${line} ${word}`;
-    if (line.trim() !== "" && longer.length + joint.length > width) lines.splice(-1, 1, line + joint, indent + word);
+    if (line.trim() !== "" && longer.length + joint.length > width)
+      lines.splice(-1, 1, line + joint, indent + word);
     else lines.splice(-1, 1, longer);
   }
   return lines;

@@ -3,10 +3,21 @@ import { type Context, type InputStream, type OutputStream, written } from "../s
 // Nothing is imported here before it is known to be needed: `--version` must cost no more than Node itself.
 
 /** Commands that settle what they paid for at the first signal, or drain; every other ends at once. */
-const GRACEFUL = new Set(["search", "employees", "enrich", "refresh", "resume", "runs", "jobs", "serve", "mcp"]);
+const GRACEFUL = new Set([
+  "search",
+  "employees",
+  "enrich",
+  "refresh",
+  "resume",
+  "runs",
+  "jobs",
+  "serve",
+  "mcp",
+]);
 /** Subcommands of `service` that build a dataset: what DuckDB runs has to end before the process can. */
 const BUILDS = new Set(["import", "generate"]);
-const isBuild = (argv: readonly string[]): boolean => argv.includes("service") && argv.some((word) => BUILDS.has(word));
+const isBuild = (argv: readonly string[]): boolean =>
+  argv.includes("service") && argv.some((word) => BUILDS.has(word));
 const VERSION = new Set(["--version", "-V", "version"]);
 
 /** Runs one command line, never throws. @returns its exit code (docs/exit-codes.md, "Exit codes") */
@@ -27,7 +38,11 @@ export async function main(argv: readonly string[], context: Context): Promise<n
   }
 }
 
-async function execute(argv: readonly string[], context: Context, watch: (name: string) => void): Promise<void> {
+async function execute(
+  argv: readonly string[],
+  context: Context,
+  watch: (name: string) => void,
+): Promise<void> {
   if (argv.length === 1 && VERSION.has(argv[0] ?? "")) {
     const { packageVersion } = await import("../shared/paths.ts");
     return void context.stdout.write(`${packageVersion()}\n`);
@@ -42,7 +57,8 @@ async function execute(argv: readonly string[], context: Context, watch: (name: 
     await program.parseAsync(argv, { from: "user" });
   } catch (error) {
     // Commander ends help and version with an exception of exit code 0.
-    if (!(error instanceof Error && "exitCode" in error && error.exitCode === 0 && "code" in error)) throw error;
+    if (!(error instanceof Error && "exitCode" in error && error.exitCode === 0 && "code" in error))
+      throw error;
   }
 }
 
@@ -66,7 +82,11 @@ function stopSignal(argv: readonly string[], context: Context) {
   };
 }
 
-function processContext(argv: readonly string[], interrupted: AbortSignal, onStderr: () => void): Context {
+function processContext(
+  argv: readonly string[],
+  interrupted: AbortSignal,
+  onStderr: () => void,
+): Context {
   // Opening a stream costs one or two milliseconds, and most commands need neither of these.
   const stdin = (): InputStream => process.stdin;
   const stderr = (): OutputStream => {
@@ -92,7 +112,9 @@ function processContext(argv: readonly string[], interrupted: AbortSignal, onStd
     sleep: async (ms, signal) => {
       const { setTimeout: sleep } = await import("node:timers/promises");
       // Node's own AbortError does not say what ended the wait.
-      await sleep(ms, undefined, signal === undefined ? {} : { signal }).catch(() => signal?.throwIfAborted());
+      await sleep(ms, undefined, signal === undefined ? {} : { signal }).catch(() =>
+        signal?.throwIfAborted(),
+      );
     },
     random: () => Math.random(),
     confirm: async (question) =>
@@ -102,7 +124,8 @@ function processContext(argv: readonly string[], interrupted: AbortSignal, onStd
         ...options,
         signal: interrupted,
       }),
-    startSample: async (context, notice) => (await import("./sample.ts")).startSample(context, notice),
+    startSample: async (context, notice) =>
+      (await import("./sample.ts")).startSample(context, notice),
     interrupted,
     argv,
   };
@@ -125,7 +148,8 @@ export async function run(): Promise<void> {
   process.on("SIGINT", onSignal);
   process.on("SIGTERM", onSignal);
   // A closed window: Windows gives ten seconds. Elsewhere a listener would undo what nohup asked for.
-  if (process.platform === "win32") for (const name of ["SIGHUP", "SIGBREAK"]) process.on(name, onSignal);
+  if (process.platform === "win32")
+    for (const name of ["SIGHUP", "SIGBREAK"]) process.on(name, onSignal);
   let stderrOpened = false;
   const context = processContext(argv, interruption.signal, () => {
     // What nobody reads any more (`2>&1 | head`) is no reason to end in the middle of a purchase.
@@ -136,7 +160,9 @@ export async function run(): Promise<void> {
   process.on("exit", () => {
     if (!settled && process.exitCode === undefined) {
       process.exitCode = 1;
-      process.stderr.write("error: the command ended before it was finished; this is a bug in headcount\n");
+      process.stderr.write(
+        "error: the command ended before it was finished; this is a bug in headcount\n",
+      );
     }
   });
   const code = await main(argv, context);

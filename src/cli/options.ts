@@ -22,7 +22,12 @@ export class Command extends Commander {
   }
 
   /** A whole number within bounds. */
-  number(flags: string, description: string, bounds: readonly [least: number, most: number], usual?: number): this {
+  number(
+    flags: string,
+    description: string,
+    bounds: readonly [least: number, most: number],
+    usual?: number,
+  ): this {
     const [flag = flags] = /--[\w-]+/.exec(flags) ?? [];
     return this.option(flags, description, wholeNumber(flag, ...bounds), usual);
   }
@@ -32,7 +37,12 @@ export class Command extends Commander {
   }
 
   /** Takes other values than those that are offered too. */
-  offers<T>(flags: string, description: string, values: OfferedValues, parse?: (text: string, before: T) => T): this {
+  offers<T>(
+    flags: string,
+    description: string,
+    values: OfferedValues,
+    parse?: (text: string, before: T) => T,
+  ): this {
     const option = new Option(flags, description);
     return this.addOption(offering(parse === undefined ? option : option.argParser(parse), values));
   }
@@ -45,7 +55,9 @@ export class Command extends Commander {
   does<Options extends object, Args extends unknown[]>(
     work: (options: Options, ...args: Args) => void | Promise<void>,
   ): this {
-    return this.action((...all: unknown[]) => work(this.optsWithGlobals<Options>(), ...(all.slice(0, -2) as Args)));
+    return this.action((...all: unknown[]) =>
+      work(this.optsWithGlobals<Options>(), ...(all.slice(0, -2) as Args)),
+    );
   }
 }
 
@@ -53,7 +65,8 @@ export interface CommandModule {
   register(program: Command, context: Context): void;
 }
 
-export interface GlobalOptions extends Pick<Connecting, "connection" | "baseUrl" | "paging" | "maxWait"> {
+export interface GlobalOptions
+  extends Pick<Connecting, "connection" | "baseUrl" | "paging" | "maxWait"> {
   readonly json?: boolean;
   readonly quiet?: boolean;
   readonly verbose?: boolean;
@@ -80,7 +93,9 @@ export function offering<T extends Option | Argument>(declared: T, values: Offer
 }
 
 export const offersOf = (declared: Option | Argument): OfferedValues | undefined =>
-  declared.argChoices === undefined ? offers.get(declared) : { kind: "list", values: declared.argChoices };
+  declared.argChoices === undefined
+    ? offers.get(declared)
+    : { kind: "list", values: declared.argChoices };
 
 export function wholeNumber(flag: string, least: number, most: number): (text: string) => number {
   return (text) => {
@@ -103,23 +118,25 @@ export function publicOrigin(url: string): string {
 }
 
 export const modeOption = (): Option =>
-  new Option("--mode <mode>", "what live keys bought, or test keys (default: as the key in use)").choices([
-    "live",
-    "test",
-  ]);
+  new Option(
+    "--mode <mode>",
+    "what live keys bought, or test keys (default: as the key in use)",
+  ).choices(["live", "test"]);
 
 /** For an option that may be given again: one value each time, in the order given. */
-export const collect = (value: string, before: readonly string[] | undefined): readonly string[] => [
-  ...(before ?? []),
-  value,
-];
+export const collect = (
+  value: string,
+  before: readonly string[] | undefined,
+): readonly string[] => [...(before ?? []), value];
 
 /** @param flag which one is said, in an error */
 export function sinceMs(text: string, now: number, flag = "--since"): number {
   if (text === "all") return 0;
   const span = spanMs(text);
   if (span !== undefined) return now - span;
-  const date = /^\d{4}-\d\d-\d\d(T[\d:.]+(Z|[+-]\d\d:\d\d))?$/.test(text) ? Date.parse(text) : Number.NaN;
+  const date = /^\d{4}-\d\d-\d\d(T[\d:.]+(Z|[+-]\d\d:\d\d))?$/.test(text)
+    ? Date.parse(text)
+    : Number.NaN;
   if (!Number.isNaN(date)) return date;
   throw usageError(
     `${flag} takes 2m (minutes), 12h, 30d, 8w, a date such as 2026-01-31 or 2026-01-31T10:03Z, or all, not "${echo(text)}"`,

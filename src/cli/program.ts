@@ -12,9 +12,15 @@ type Entry = readonly [summary: string, load: () => Promise<CommandModule>];
 const COMMANDS: Readonly<Record<string, Readonly<Record<string, Entry>>>> = {
   Look: {
     count: ["count the people in a segment (free)", () => import("./commands/count/count.ts")],
-    account: ["show key, balance, plan, limits and prices (free)", () => import("./commands/account.ts")],
+    account: [
+      "show key, balance, plan, limits and prices (free)",
+      () => import("./commands/account.ts"),
+    ],
     filters: ["list filter keys and their values (offline)", () => import("./commands/filters.ts")],
-    segment: ["save a segment under a name, list, show, remove", () => import("./commands/segment.ts")],
+    segment: [
+      "save a segment under a name, list, show, remove",
+      () => import("./commands/segment.ts"),
+    ],
   },
   Buy: {
     search: ["export the people of a segment", () => import("./commands/search.ts")],
@@ -26,12 +32,27 @@ const COMMANDS: Readonly<Record<string, Readonly<Record<string, Entry>>>> = {
   Keep: {
     runs: ["list, show, export or remove paid exports", () => import("./commands/runs/runs.ts")],
     resume: ["continue an unfinished export", () => import("./commands/resume.ts")],
-    spend: ["show what was spent, from the runs that are kept", () => import("./commands/spend.ts")],
-    owned: ["what you own: everybody ever bought, once (offline)", () => import("./commands/owned/owned.ts")],
+    spend: [
+      "show what was spent, from the runs that are kept",
+      () => import("./commands/spend.ts"),
+    ],
+    owned: [
+      "what you own: everybody ever bought, once (offline)",
+      () => import("./commands/owned/owned.ts"),
+    ],
     sql: ["ask the people you own with SQL (offline)", () => import("./commands/sql.ts")],
-    suppress: ["leave people out of every output (offline)", () => import("./commands/suppress/suppress.ts")],
-    forget: ["delete a person from all that is kept (offline)", () => import("./commands/forget/forget.ts")],
-    data: ["what is kept of people, and for how long (offline)", () => import("./commands/data.ts")],
+    suppress: [
+      "leave people out of every output (offline)",
+      () => import("./commands/suppress/suppress.ts"),
+    ],
+    forget: [
+      "delete a person from all that is kept (offline)",
+      () => import("./commands/forget/forget.ts"),
+    ],
+    data: [
+      "what is kept of people, and for how long (offline)",
+      () => import("./commands/data.ts"),
+    ],
     jobs: ["run exports on a schedule, within a budget", () => import("./commands/jobs/jobs.ts")],
   },
   Connect: {
@@ -74,7 +95,10 @@ export function commandName(argv: readonly string[]): string | undefined {
 function seconds(text: string): number {
   const value = Number(text);
   if (!/^\d+(\.\d+)?$/.test(text) || value > 86_400 * 7) {
-    throw usageError(`--max-wait takes seconds between 0 and 604800, not "${text}"`, "for example --max-wait 600");
+    throw usageError(
+      `--max-wait takes seconds between 0 and 604800, not "${text}"`,
+      "for example --max-wait 600",
+    );
   }
   return value;
 }
@@ -91,9 +115,15 @@ export async function printHelp(argv: readonly string[], context: Context): Prom
   const phrase = words.join(" ");
   const paths = every(await buildProgram(context, [], "all")).map(pathOf);
   const topics = TOPICS.map(({ name }) => name);
-  const beside = words.length > 1 ? paths.filter((path) => path.startsWith(`${words[0]} `)) : [...paths, ...topics];
+  const beside =
+    words.length > 1
+      ? paths.filter((path) => path.startsWith(`${words[0]} `))
+      : [...paths, ...topics];
   const near = paths.find((path) => path.endsWith(` ${phrase}`)) ?? nearest(phrase, beside);
-  const hint = near === undefined ? "headcount --help lists the commands" : `did you mean headcount help ${near}?`;
+  const hint =
+    near === undefined
+      ? "headcount --help lists the commands"
+      : `did you mean headcount help ${near}?`;
   throw usageError(`no command or help topic "${phrase}"; topics: ${topics.join(", ")}`, hint);
 }
 
@@ -103,7 +133,10 @@ const find = (command: Command, words: readonly string[]): Command | undefined =
     command,
   );
 
-const every = (command: Command): Command[] => [...command.commands, ...command.commands.flatMap(every)];
+const every = (command: Command): Command[] => [
+  ...command.commands,
+  ...command.commands.flatMap(every),
+];
 
 /** Only the named command is loaded whole, the others are there for help; `"all"` loads every one. */
 export async function buildProgram(
@@ -117,22 +150,26 @@ export async function buildProgram(
     'which connection to use; "sample" is built in (env: HEADCOUNT_CONNECTION)',
   );
   program
-    .description("Count a segment of people for free, see what it costs, buy exactly that, keep every paid profile.")
+    .description(
+      "Count a segment of people for free, see what it costs, buy exactly that, keep every paid profile.",
+    )
     // Read from the context's environment where they are used, not by commander from the process's.
     .addOption(offering(connection, { kind: "connections" }))
     .option("--base-url <url>", "overrides the connection's address (env: HEADCOUNT_BASE_URL)")
-    .oneOf("--paging <how>", "how the service pages, where it is not known (env: HEADCOUNT_PAGING)", [
-      "page",
-      "page0",
-      "offset",
-      "cursor",
-    ])
+    .oneOf(
+      "--paging <how>",
+      "how the service pages, where it is not known (env: HEADCOUNT_PAGING)",
+      ["page", "page0", "offset", "cursor"],
+    )
     .option("--json", "one JSON document on stdout; errors as JSON on stderr")
     .option("-q, --quiet", "no notices and no progress; what was bought is still a line")
     .option("-v, --verbose", "one line per request on stderr")
     .option("--no-color", "no colour (also NO_COLOR, TERM=dumb)")
     .addOption(
-      new Option("--max-wait <seconds>", "longest that one call waits for a rate limit, or an answer")
+      new Option(
+        "--max-wait <seconds>",
+        "longest that one call waits for a rate limit, or an answer",
+      )
         .argParser(seconds)
         .default(300),
     )
@@ -142,7 +179,10 @@ export async function buildProgram(
         is: (word: string) => ["-h", "--help", "--help-all"].includes(word),
       }),
     )
-    .helpCommand("help [command...]", "help for a command, or on all, exit-codes, environment, filters")
+    .helpCommand(
+      "help [command...]",
+      "help for a command, or on all, exit-codes, environment, filters",
+    )
     .examples(EXAMPLES)
     .showSuggestionAfterError(true);
   const wanted = commandName(argv);
@@ -150,7 +190,8 @@ export async function buildProgram(
   for (const [group, commands] of Object.entries(COMMANDS)) {
     program.commandsGroup(`${group}:`);
     for (const [name, [summary, module]] of Object.entries(commands)) {
-      if (load === "all" || name === wanted || name === helpFor) (await module()).register(program, context);
+      if (load === "all" || name === wanted || name === helpFor)
+        (await module()).register(program, context);
       else program.command(name);
       find(program, [name])?.summary(summary);
     }
@@ -179,7 +220,8 @@ headcount help COMMAND: a command's options and examples. headcount help all: ev
 
 /** What its group says of a command: the beginning of what the command says of itself. */
 const summaryOf = (description: string): string =>
-  (description.charAt(0).toLowerCase() + description.slice(1)).split(/[.:;](?: |$)| \(/, 1)[0] ?? "";
+  (description.charAt(0).toLowerCase() + description.slice(1)).split(/[.:;](?: |$)| \(/, 1)[0] ??
+  "";
 
 function settle(command: Command, context: Context, whole: boolean): void {
   layered(command, whole);

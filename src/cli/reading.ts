@@ -17,12 +17,17 @@ const MEANT: ReadonlyMap<string, string> = new Map([
 export function readingFailure({ code, message }: CommanderError, command: Command): CliError {
   const path = pathOf(command);
   const help = path === "" ? "headcount --help" : `headcount help ${path}`;
-  if (code === "commander.help") return usageError("no command given", `${help} lists the commands`);
+  if (code === "commander.help")
+    return usageError("no command given", `${help} lists the commands`);
   if (code === "commander.unknownCommand" && path === "") {
     const [, word = ""] = /'(.*?)'/.exec(message) ?? [];
     const command = MEANT.get(word);
     if (command !== undefined)
-      return usageError(`unknown command '${word}'`, `that is headcount ${command}`, "unknown_command");
+      return usageError(
+        `unknown command '${word}'`,
+        `that is headcount ${command}`,
+        "unknown_command",
+      );
   }
   const [first = "", ...more] = message.replace(/^error: /, "").split("\n");
   const suggestion = more
@@ -30,7 +35,11 @@ export function readingFailure({ code, message }: CommanderError, command: Comma
     .trim()
     .replace(/^\(|\)$/g, "");
   if (path === "count" && first === "unknown option '--all'") {
-    return usageError(first, "headcount count without any filter counts everybody", "unknown_option");
+    return usageError(
+      first,
+      "headcount count without any filter counts everybody",
+      "unknown_option",
+    );
   }
   const shows =
     code === "commander.unknownCommand"

@@ -21,11 +21,23 @@ export function report(error: unknown, argv: readonly string[], context: Context
 function errorObject(error: CliError): Record<string, unknown> {
   const { code, message, details, exitCode: exit_code, requestId: request_id = null } = error;
   const { status = null, hint = null, resumable, next = null } = error;
-  return { code, message: [message, ...details].join("\n"), exit_code, status, request_id, hint, resumable, next };
+  return {
+    code,
+    message: [message, ...details].join("\n"),
+    exit_code,
+    status,
+    request_id,
+    hint,
+    resumable,
+    next,
+  };
 }
 
 function errorText(error: CliError): string {
-  const lines = [`error: ${harmless(error.message)}`, ...error.details.map((line) => `  ${harmless(line)}`)];
+  const lines = [
+    `error: ${harmless(error.message)}`,
+    ...error.details.map((line) => `  ${harmless(line)}`),
+  ];
   if (error.requestId !== undefined) lines.push(`  request id: ${harmless(error.requestId)}`);
   if (error.hint !== undefined) lines.push(`hint: ${harmless(error.hint)}`);
   return `${lines.join("\n")}\n`;

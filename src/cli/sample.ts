@@ -12,7 +12,10 @@ import { ifMissing, makeFolder } from "../shared/folder.ts";
 import { allowOwnSqlite, missingPackage, nativePath } from "../shared/packages.ts";
 
 /** The real service on the sample's data folder, made once. */
-export async function startSample(context: Context, notice: (text: string) => void): Promise<Sample> {
+export async function startSample(
+  context: Context,
+  notice: (text: string) => void,
+): Promise<Sample> {
   const dir = sampleDir(context);
   const { now } = context;
   let folder: DataFolder | undefined;
@@ -20,14 +23,17 @@ export async function startSample(context: Context, notice: (text: string) => vo
   try {
     makeFolder(dir);
     const { libraryPath } = await import("../engine/library/library.ts");
-    const libraries = (["live", "test"] as const).map((mode) => libraryPath(stateDir(context), sampleId(dir), mode));
+    const libraries = (["live", "test"] as const).map((mode) =>
+      libraryPath(stateDir(context), sampleId(dir), mode),
+    );
     allowOwnSqlite(join(dir, "/"), ...libraries);
     release = await holdSample(dir, context, notice);
     const [{ openDataFolder }, { startService }] = await Promise.all([
       import("../service/admin/data-folder.ts"),
       import("../service/http/server.ts"),
     ]);
-    const onSample = (): void => notice("making the sample dataset of 50,000 synthetic people (once)");
+    const onSample = (): void =>
+      notice("making the sample dataset of 50,000 synthetic people (once)");
     const open = (): Promise<DataFolder> => openDataFolder(dir, { now, onSample });
     folder = await open().catch((error: unknown) => {
       if (!(error instanceof Error && error.name === "DatasetDamagedError")) throw error;
@@ -55,7 +61,11 @@ export async function startSample(context: Context, notice: (text: string) => vo
 let sampleLock: Promise<Lock> | undefined;
 let holders = 0;
 
-async function holdSample(dir: string, context: Context, notice: (text: string) => void): Promise<() => Promise<void>> {
+async function holdSample(
+  dir: string,
+  context: Context,
+  notice: (text: string) => void,
+): Promise<() => Promise<void>> {
   holders++;
   sampleLock ??= lockSample(dir, context, notice);
   const release = async (): Promise<void> => {
@@ -72,9 +82,14 @@ async function holdSample(dir: string, context: Context, notice: (text: string) 
 }
 
 /** The program's own SQLite has no locks: it is at work alone. Native ones are side by side, each with its lock. */
-async function lockSample(dir: string, { now, sleep }: Context, notice: (text: string) => void): Promise<Lock> {
+async function lockSample(
+  dir: string,
+  { now, sleep }: Context,
+  notice: (text: string) => void,
+): Promise<Lock> {
   const alone = join(dir, "sample.lock");
-  const onWait = (path: string): void => notice(`waiting for another process that is at work on the sample (${path})`);
+  const onWait = (path: string): void =>
+    notice(`waiting for another process that is at work on the sample (${path})`);
   const lock = (path: string): Promise<Lock> =>
     acquireLock(path, { now, sleep, wait: true, onWait: () => onWait(path), what: "the sample" });
   const ended = async (path: string): Promise<void> => {
@@ -101,13 +116,19 @@ async function natives(dir: string): Promise<string[]> {
   const living: string[] = [];
   for (const name of names.filter((each) => /^native-\w+\.lock$/.test(each))) {
     if (await isLocked(join(dir, name))) living.push(join(dir, name));
-    else for (const file of names.filter((each) => each.startsWith(name))) rmSync(join(dir, file), { force: true });
+    else
+      for (const file of names.filter((each) => each.startsWith(name)))
+        rmSync(join(dir, file), { force: true });
   }
   return living;
 }
 
 /** Kept in its folder, readable for its owner alone, and made again where the ledger no longer knows it. */
-async function sampleKey(dir: string, { store }: DataFolder, { now, sleep }: Context): Promise<string> {
+async function sampleKey(
+  dir: string,
+  { store }: DataFolder,
+  { now, sleep }: Context,
+): Promise<string> {
   const [{ createKey }, { parseApiKey }] = await Promise.all([
     import("../service/admin/keys.ts"),
     import("../service/money/keys.ts"),
@@ -121,7 +142,12 @@ async function sampleKey(dir: string, { store }: DataFolder, { now, sleep }: Con
   };
   const before = await read();
   if (before !== undefined) return before;
-  const lock = await acquireLock(join(dir, "key.lock"), { now, sleep, wait: true, what: "the sample's key" });
+  const lock = await acquireLock(join(dir, "key.lock"), {
+    now,
+    sleep,
+    wait: true,
+    what: "the sample's key",
+  });
   try {
     const theirs = await read();
     if (theirs !== undefined) return theirs;
@@ -137,7 +163,9 @@ function explained(error: unknown, dir: string): unknown {
   const { code, name, message } = error as NodeJS.ErrnoException;
   const missing = missingPackage(error);
   if (missing !== undefined) {
-    return missing.with({ message: `the sample connection runs the service inside headcount: ${missing.message}` });
+    return missing.with({
+      message: `the sample connection runs the service inside headcount: ${missing.message}`,
+    });
   }
   if (name === "LedgerFormatError") {
     const hint = `remove ${dir}: it holds the sample alone, which is made again`;
@@ -148,7 +176,8 @@ function explained(error: unknown, dir: string): unknown {
     const why = explained(error.cause, dir);
     return why === error.cause ? error : why;
   }
-  if (code === undefined || !/^(EACCES|EPERM|EROFS|ENOENT|ENOTDIR|ENOSPC|EDQUOT)$/.test(code)) return error;
+  if (code === undefined || !/^(EACCES|EPERM|EROFS|ENOENT|ENOTDIR|ENOSPC|EDQUOT)$/.test(code))
+    return error;
   return failed.filesystem(
     `the sample's folder ${dir} cannot be made or written: ${message}`,
     "set XDG_DATA_HOME to a folder that may be written and has 50 MB of room",

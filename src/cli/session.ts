@@ -4,7 +4,10 @@ import type { Context } from "../shared/context.ts";
 import type { GlobalOptions } from "./options.ts";
 import { hasColor, styleFor } from "./terminal/style.ts";
 
-export type SessionFlags = Pick<GlobalOptions, "connection" | "baseUrl" | "paging" | "quiet" | "verbose" | "maxWait">;
+export type SessionFlags = Pick<
+  GlobalOptions,
+  "connection" | "baseUrl" | "paging" | "quiet" | "verbose" | "maxWait"
+>;
 
 export const withSession = <T>(
   context: Context,
@@ -12,13 +15,19 @@ export const withSession = <T>(
   run: (session: Session) => Promise<T>,
 ): Promise<T> => withEvents(context, flags, sessionEvents(context, flags), run);
 
-function sessionEvents(context: Context, flags: Pick<SessionFlags, "quiet" | "verbose">): SessionEvents {
+function sessionEvents(
+  context: Context,
+  flags: Pick<SessionFlags, "quiet" | "verbose">,
+): SessionEvents {
   const { stderr } = context;
   const { quiet, verbose } = flags;
   const notice = quiet ? undefined : (text: string): void => void stderr.write(`${text}\n`);
   return {
     notice,
-    pause: stderr.isTTY === true && !quiet ? (until, reason) => void countDown(context, until, reason) : undefined,
+    pause:
+      stderr.isTTY === true && !quiet
+        ? (until, reason) => void countDown(context, until, reason)
+        : undefined,
     aside: verbose ? notice : undefined,
     log: requestLog(flags, context),
   };
@@ -31,7 +40,15 @@ export const requestLog = (
 ): ((entry: RequestLog) => void) | undefined =>
   verbose
     ? ({ method, path, outcome, elapsedMs, creditsUsed, requestId }) => {
-        const line = [method, path, outcome, Math.round(elapsedMs), "ms", creditsUsed ?? [], requestId || []].flat();
+        const line = [
+          method,
+          path,
+          outcome,
+          Math.round(elapsedMs),
+          "ms",
+          creditsUsed ?? [],
+          requestId || [],
+        ].flat();
         stderr.write(`${line.join(" ")}\n`);
       }
     : undefined;

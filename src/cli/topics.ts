@@ -1,5 +1,11 @@
 import { flagOf } from "../shared/contract/command-line.ts";
-import { DEPARTMENTS, EXACT_KEYS, PREFIX_KEYS, RANGE_KEYS, SENIORITY_LEVELS } from "../shared/contract/vocabulary.ts";
+import {
+  DEPARTMENTS,
+  EXACT_KEYS,
+  PREFIX_KEYS,
+  RANGE_KEYS,
+  SENIORITY_LEVELS,
+} from "../shared/contract/vocabulary.ts";
 import { EXIT, type ExitCode } from "../shared/errors.ts";
 import { broken } from "./help.ts";
 

@@ -12,21 +12,31 @@ export function excessWord(command: Command, argv: readonly string[]): CliError 
   const path = pathOf(command);
   const [first = ""] = command.args;
   // A key that was pasted in the wrong place is not shown.
-  const word = (command.args[command.registeredArguments.length] ?? "").replace(/(_(?:live|test)_).*/is, "$1…");
+  const word = (command.args[command.registeredArguments.length] ?? "").replace(
+    /(_(?:live|test)_).*/is,
+    "$1…",
+  );
   // `runs exprot`: read as an argument of the command that `runs` alone stands for.
   const group = command.parent?.parent == null ? undefined : command.parent;
   if (group !== undefined && !argv.includes(command.name())) {
     // The nearest word would be remove.
-    if (first === "resume") return usageError('runs has no command "resume"', "headcount resume", "unknown_command");
+    if (first === "resume")
+      return usageError('runs has no command "resume"', "headcount resume", "unknown_command");
     const names = group.commands.map((child) => child.name());
     const hint = didYouMean(first, names, (name) => `headcount ${pathOf(group)} ${name}`);
     const all = `headcount help ${pathOf(group)} lists its commands`;
-    return usageError(`${pathOf(group)} has no command "${echo(first)}"`, hint ?? all, "unknown_command");
+    return usageError(
+      `${pathOf(group)} has no command "${echo(first)}"`,
+      hint ?? all,
+      "unknown_command",
+    );
   }
   const message = `"${echo(word)}" is one word too many for headcount ${path}`;
   const at = argv.lastIndexOf(word);
   const flag = argv.slice(0, at).findLast((before) => before.startsWith("-"));
-  const option = command.options.find(({ long, short }) => flag !== undefined && (flag === long || flag === short));
+  const option = command.options.find(
+    ({ long, short }) => flag !== undefined && (flag === long || flag === short),
+  );
   const value = argv[at - 1] ?? "";
   if (option?.required && value !== flag) {
     const again = [value, word].map((each) => `${flag} ${shellWord(each)}`).join(" ");

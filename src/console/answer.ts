@@ -8,7 +8,8 @@ export interface Finding<Value> {
 }
 
 /** What is known of this question: nothing, where another one was asked last. */
-export const answerTo = <Value>(of: string, last: Finding<Value>): Finding<Value> => (last.of === of ? last : { of });
+export const answerTo = <Value>(of: string, last: Finding<Value>): Finding<Value> =>
+  last.of === of ? last : { of };
 
 /**
  * Asks one question at a time. What it tells belongs to the question that was asked last: an answer that comes late is
@@ -58,7 +59,11 @@ const LONGEST_MS = 120_000;
 
 export function patience(error: unknown): number | undefined {
   if (error instanceof TypeError) return AWAY_MS;
-  const isRefusal = typeof error === "object" && error !== null && "status" in error && "retryMs" in error;
-  const ms = isRefusal && (error.status === 429 || error.status === 503) ? Number(error.retryMs ?? NaN) : NaN;
+  const isRefusal =
+    typeof error === "object" && error !== null && "status" in error && "retryMs" in error;
+  const ms =
+    isRefusal && (error.status === 429 || error.status === 503)
+      ? Number(error.retryMs ?? NaN)
+      : NaN;
   return ms <= LONGEST_MS ? ms : undefined;
 }

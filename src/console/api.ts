@@ -48,7 +48,12 @@ function pause(ms: number, signal?: AbortSignal): Promise<void> {
 }
 
 /** One call of the API, again where the service is busy (503). @throws ApiError, or what `fetch` throws */
-async function call(method: Method, path: string, body?: unknown, signal?: AbortSignal): Promise<Response> {
+async function call(
+  method: Method,
+  path: string,
+  body?: unknown,
+  signal?: AbortSignal,
+): Promise<Response> {
   let response = await send(method, path, body, signal);
   for (let tries = 1; response.status === 503 && tries < BUSY_TRIES; tries++) {
     await pause(Number(response.headers.get("retry-after") ?? 1) * 1_000, signal);
@@ -58,21 +63,37 @@ async function call(method: Method, path: string, body?: unknown, signal?: Abort
   // A refusal needs no words.
   const refusal = (await response.json().catch(() => ({}))) as { error?: string; code?: string };
   const seconds = response.headers.get("retry-after");
-  throw new ApiError(response.status, refusal, seconds === null ? undefined : Number(seconds) * 1_000);
+  throw new ApiError(
+    response.status,
+    refusal,
+    seconds === null ? undefined : Number(seconds) * 1_000,
+  );
 }
 
-export async function api<Answer>(method: Method, path: string, body?: unknown, signal?: AbortSignal): Promise<Answer> {
+export async function api<Answer>(
+  method: Method,
+  path: string,
+  body?: unknown,
+  signal?: AbortSignal,
+): Promise<Answer> {
   const response = await call(method, path, body, signal);
   return (await response.json().catch((error: unknown) => {
     // Given up or cut short it is no answer: its numbers would be none.
-    throw error instanceof SyntaxError ? new TypeError("the answer is cut short", { cause: error }) : error;
+    throw error instanceof SyntaxError
+      ? new TypeError("the answer is cut short", { cause: error })
+      : error;
   })) as Answer;
 }
 
 /** A file, whole: what is cut short is none. */
 export const fileAt = async (path: string): Promise<Blob> => (await call("GET", path)).blob();
 
-const send = (method: Method, path: string, body?: unknown, signal?: AbortSignal): Promise<Response> =>
+const send = (
+  method: Method,
+  path: string,
+  body?: unknown,
+  signal?: AbortSignal,
+): Promise<Response> =>
   fetch(`/console/api${path}`, {
     method,
     headers: {

@@ -32,14 +32,21 @@ export function App() {
   const page = PAGES.find(({ id }) => id === place.value.page) ?? PAGES[0];
   return (
     <div class={mode.value === "test" ? "shell test" : "shell"}>
-      <Button look="skip" act={() => document.getElementById("main")?.focus()} text="Skip to the page" />
+      <Button
+        look="skip"
+        act={() => document.getElementById("main")?.focus()}
+        text="Skip to the page"
+      />
       <header>
         <p class="brand">headcount</p>
         <nav aria-label="Pages">
           <ul>
             {PAGES.map(({ id, name }) => (
               <li key={id}>
-                <a href={fragmentOf({ ...place.value, page: id })} aria-current={id === page.id ? "page" : undefined}>
+                <a
+                  href={fragmentOf({ ...place.value, page: id })}
+                  aria-current={id === page.id ? "page" : undefined}
+                >
                   {name}
                 </a>
               </li>
@@ -94,7 +101,8 @@ function Foot() {
   return (
     <div class="foot">
       <p>
-        <b data-testid="balance">{figure(money?.balance ?? 0)}</b> {money?.balance === 1 ? "credit" : "credits"}
+        <b data-testid="balance">{figure(money?.balance ?? 0)}</b>{" "}
+        {money?.balance === 1 ? "credit" : "credits"}
         <br />
         <span class="soft">
           {now.account.name} · {now.role}
@@ -121,7 +129,8 @@ function Enter({ why }: { readonly why: string }) {
       <h1>headcount</h1>
       <p role="alert">{why}</p>
       <p>
-        On the machine of the service, <code>headcount service link</code> prints a link that signs in.
+        On the machine of the service, <code>headcount service link</code> prints a link that signs
+        in.
       </p>
       <SubmitForm class="card" act={() => act(signIn({ key: key.value }))}>
         <Text label="Or sign in with an API key" type="password" required text={key} />
@@ -163,8 +172,8 @@ function AccountPage() {
       <Card id="balance" title="Balance">
         <p class="number small">{figure(money?.balance ?? 0)}</p>
         <p class="soft">
-          {amount(money?.held ?? 0, "credit")} held by calls in flight · {amount(money?.used_today ?? 0, "credit")} used
-          today (UTC)
+          {amount(money?.held ?? 0, "credit")} held by calls in flight ·{" "}
+          {amount(money?.used_today ?? 0, "credit")} used today (UTC)
         </p>
       </Card>
       <Usage />

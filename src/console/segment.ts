@@ -11,7 +11,15 @@ import {
 export const FOLDS: readonly { readonly name: string; readonly keys: readonly FilterKey[] }[] = [
   {
     name: "Role",
-    keys: ["department", "title", "title_prefix", "seniority_level", "seniority", "functional_area", "headline_prefix"],
+    keys: [
+      "department",
+      "title",
+      "title_prefix",
+      "seniority_level",
+      "seniority",
+      "functional_area",
+      "headline_prefix",
+    ],
   },
   { name: "Place", keys: ["country", "state", "city", "location", "location_prefix"] },
   { name: "Company", keys: ["industry", "industry_prefix", "company_network_url"] },
@@ -77,8 +85,11 @@ export const inWords = (filters: Filters): string => {
   const parts = FILTER_SPECS.flatMap(({ key, match }) => {
     const values = filterValues(filters, key);
     if (values.length === 0) return [];
-    const text = values.slice(0, 3).join(", ") + (values.length > 3 ? ` and ${values.length - 3} more` : "");
-    return [match === "exact" || match === "department" ? text : `${labelOf(key).toLowerCase()} ${text}`];
+    const text =
+      values.slice(0, 3).join(", ") + (values.length > 3 ? ` and ${values.length - 3} more` : "");
+    return [
+      match === "exact" || match === "department" ? text : `${labelOf(key).toLowerCase()} ${text}`,
+    ];
   });
   const unknown = Object.keys(filters).filter((key) => filterSpec(key) === undefined);
   return parts.length + unknown.length === 0 ? "Everybody" : [...parts, ...unknown].join(" · ");
@@ -117,7 +128,9 @@ function filtersOf(text: string | null): Filters {
     json = JSON.parse(text ?? "{}");
   } catch {}
   if (!isObject(json)) return { "this address": text } as Filters;
-  return Object.fromEntries(Object.entries(json).map(([key, value]) => [key, asFilter(filterSpec(key), value)]));
+  return Object.fromEntries(
+    Object.entries(json).map(([key, value]) => [key, asFilter(filterSpec(key), value)]),
+  );
 }
 
 function asFilter(spec: FilterKeySpec | undefined, value: unknown): unknown {
@@ -125,7 +138,8 @@ function asFilter(spec: FilterKeySpec | undefined, value: unknown): unknown {
   return spec.list ? [value].flat().map(asText) : asText(value);
 }
 
-const asText = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value));
+const asText = (value: unknown): string =>
+  typeof value === "string" ? value : JSON.stringify(value);
 
 const GROUPED = new Intl.NumberFormat("en-US", { maximumFractionDigits: 6 });
 export const figure = (value: number): string => GROUPED.format(value);

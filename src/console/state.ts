@@ -16,7 +16,9 @@ export const newKey = signal<string | undefined>(undefined);
 export const place = signal<PagePlace>(placeInAddress(location.hash));
 export const mode = computed<"live" | "test">(() => {
   const modes = me.value?.modes ?? [];
-  return modes.length === 1 && modes[0] !== undefined ? modes[0].mode : (place.value.mode ?? "live");
+  return modes.length === 1 && modes[0] !== undefined
+    ? modes[0].mode
+    : (place.value.mode ?? "live");
 });
 export const chosenFilters = computed(() => place.value.filters);
 export const may = computed(() => ({
@@ -64,18 +66,24 @@ export const refreshMe = (): void => {
 };
 
 /** The segment on the screen: everything that is told of it names it. */
-export const segment = computed(() => JSON.stringify({ filters: chosenFilters.value, mode: mode.value }));
+export const segment = computed(() =>
+  JSON.stringify({ filters: chosenFilters.value, mode: mode.value }),
+);
 const finding = signal<Finding<CountAnswer>>({ of: "" });
 const answer = computed(() => answerTo(segment.value, finding.value));
 /** How many the very segment on the screen has, and what they cost; undefined where nobody has said so. */
 export const count = computed(() => answer.value.value);
-export const counting = computed(() => answer.value.value === undefined && answer.value.error === undefined);
+export const counting = computed(
+  () => answer.value.value === undefined && answer.value.error === undefined,
+);
 /** Why the segment on the screen has no number, and when it is asked for again. */
 export const uncounted = computed(() => {
   const { again, error } = answer.value;
   return error === undefined ? undefined : { why: reasonOf(error), again };
 });
-export const problems = computed(() => (answer.value.error instanceof ApiError ? answer.value.error.issues : []));
+export const problems = computed(() =>
+  answer.value.error instanceof ApiError ? answer.value.error.issues : [],
+);
 
 const inquiryAt = <Answer>(path: string, tell: (answer: Finding<Answer>) => void) =>
   segmentInquiry<Answer>((of, signal) => api<Answer>("POST", path, JSON.parse(of), signal), tell);

@@ -12,7 +12,12 @@ export const ADDRESS_INDEXES = ["address", "employer"] as const;
 export const ROW_INDEXES = [...PLACED_COLUMNS, ...ADDRESS_INDEXES] as const;
 export type RowIndex = (typeof ROW_INDEXES)[number];
 
-const COMPANY_INDEXES = ["company_id", "company_domain", "company_name", "company_address"] as const;
+const COMPANY_INDEXES = [
+  "company_id",
+  "company_domain",
+  "company_name",
+  "company_address",
+] as const;
 export const KEY_INDEXES = [...ROW_INDEXES, ...COMPANY_INDEXES] as const;
 export type KeyIndex = (typeof KEY_INDEXES)[number];
 /** Of an index of long texts the columns say whose they are. */

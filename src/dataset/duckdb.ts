@@ -1,6 +1,11 @@
 import { availableParallelism, totalmem } from "node:os";
 import { constrainedMemory } from "node:process";
-import type { DuckDBConnection, DuckDBDataChunk, DuckDBInstance, DuckDBVector } from "@duckdb/node-api";
+import type {
+  DuckDBConnection,
+  DuckDBDataChunk,
+  DuckDBInstance,
+  DuckDBVector,
+} from "@duckdb/node-api";
 
 export type Resources = Readonly<ReturnType<typeof machineResources>>;
 
@@ -9,7 +14,10 @@ export function machineResources() {
   // In a container the limit is below what the machine has; where there is none it reads as 0 or as an absurd number.
   const limit = constrainedMemory() || Number.POSITIVE_INFINITY;
   const memory = Math.min(totalmem(), limit);
-  return { threads: availableParallelism(), memoryBytes: Math.max(256 * 2 ** 20, Math.floor(memory / 3)) };
+  return {
+    threads: availableParallelism(),
+    memoryBytes: Math.max(256 * 2 ** 20, Math.floor(memory / 3)),
+  };
 }
 
 /** Files are attached to it. `spill` is where sorts and joins go that exceed the memory. */

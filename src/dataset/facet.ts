@@ -9,7 +9,12 @@ export function facetOf(
   { key, least, limit, prefix }: FacetQuestion,
 ): Facet {
   const { size } = dictionary;
-  const begins = { kind: "prefix", column: key, from: prefix, before: afterPrefix(prefix) } as const;
+  const begins = {
+    kind: "prefix",
+    column: key,
+    from: prefix,
+    before: afterPrefix(prefix),
+  } as const;
   // Departments are kept as their names, all else in the normal form that a prefix comes in.
   const byName = key === "department";
   const [from, to] = byName || prefix === "" ? [0, size] : (dictionary.ranges(begins)[0] ?? [0, 0]);
@@ -19,7 +24,11 @@ export function facetOf(
   let enough = Math.max(1, least);
   for (let code = from; code < to; code++) {
     const people = sums[code] ?? 0;
-    if (people === 0 || (byName && !String(dictionary.value(code)).toLowerCase().startsWith(prefix))) continue;
+    if (
+      people === 0 ||
+      (byName && !String(dictionary.value(code)).toLowerCase().startsWith(prefix))
+    )
+      continue;
     distinct++;
     if (people < enough) continue;
     codes.push(code);
@@ -33,7 +42,10 @@ export function facetOf(
     count: sums.reduce((sum, people) => sum + people, 0),
     missing: sums[size] ?? 0,
     distinct,
-    values: values.map((code) => ({ value: String(dictionary.value(code)), count: sums[code] ?? 0 })),
+    values: values.map((code) => ({
+      value: String(dictionary.value(code)),
+      count: sums[code] ?? 0,
+    })),
   });
 }
 

@@ -36,7 +36,8 @@ export interface Pointer {
   readonly previous: readonly string[];
 }
 
-const isFolder = (value: unknown): value is string => typeof value === "string" && /^[\w.-]+$/.test(value);
+const isFolder = (value: unknown): value is string =>
+  typeof value === "string" && /^[\w.-]+$/.test(value);
 
 export class NoDatasetError extends Error {
   override readonly name = "NoDatasetError";
@@ -49,13 +50,16 @@ export class DatasetDamagedError extends Error {
 
 /** What CURRENT names, or undefined where there is no dataset yet. @throws Error where CURRENT is not what we write */
 export async function readPointer(datasetDir: string): Promise<Pointer | undefined> {
-  const text = await readFile(join(datasetDir, "CURRENT"), "utf8").catch(ifMissing(undefined, "ENOTDIR"));
+  const text = await readFile(join(datasetDir, "CURRENT"), "utf8").catch(
+    ifMissing(undefined, "ENOTDIR"),
+  );
   if (text === undefined) return undefined;
   try {
     const value: unknown = JSON.parse(text);
     if (typeof value === "object" && value !== null && "version" in value && "folder" in value) {
       const { version, folder } = value;
-      const previous = "previous" in value && Array.isArray(value.previous) ? value.previous.filter(isFolder) : [];
+      const previous =
+        "previous" in value && Array.isArray(value.previous) ? value.previous.filter(isFolder) : [];
       if (typeof version === "string" && isFolder(folder)) return { version, folder, previous };
     }
   } catch {}
@@ -87,7 +91,9 @@ export async function readMeta(folder: string): Promise<DatasetMeta> {
   const meta = JSON.parse(await readFile(join(folder, FILES.meta), "utf8")) as DatasetMeta;
   if (meta.format !== DATASET_FORMAT) {
     const what = `the dataset in ${folder} has format ${meta.format}`;
-    throw new DatasetDamagedError(`${what}, this version reads ${DATASET_FORMAT}; import or generate it again`);
+    throw new DatasetDamagedError(
+      `${what}, this version reads ${DATASET_FORMAT}; import or generate it again`,
+    );
   }
   return meta;
 }
@@ -110,12 +116,23 @@ export async function syncPath(path: string): Promise<void> {
     }
   } catch (error) {
     // Windows cannot flush folders, nor files opened for reading.
-    if (!(error instanceof Error && "code" in error && (error.code === "EPERM" || error.code === "EISDIR")))
+    if (
+      !(
+        error instanceof Error &&
+        "code" in error &&
+        (error.code === "EPERM" || error.code === "EISDIR")
+      )
+    )
       throw error;
   }
 }
 
-export async function publish(datasetDir: string, draft: string, meta: DatasetMeta, keep: number): Promise<void> {
+export async function publish(
+  datasetDir: string,
+  draft: string,
+  meta: DatasetMeta,
+  keep: number,
+): Promise<void> {
   await writeFile(join(draft, FILES.meta), `${JSON.stringify(meta, null, 2)}\n`, { flush: true });
   const inUse = new DatabaseSync(join(draft, FILES.inUse));
   inUse.exec("CREATE TABLE readers (note TEXT); PRAGMA journal_mode = DELETE");
@@ -124,7 +141,8 @@ export async function publish(datasetDir: string, draft: string, meta: DatasetMe
   for (const name of await readdir(draft)) await syncPath(join(draft, name));
   await syncPath(draft);
   // A sample of another format may have the same name.
-  const isTaken = (await stat(join(datasetDir, `v-${meta.version}`)).catch(() => undefined)) !== undefined;
+  const isTaken =
+    (await stat(join(datasetDir, `v-${meta.version}`)).catch(() => undefined)) !== undefined;
   const folder = `v-${meta.version}${isTaken ? `-${randomBytes(3).toString("hex")}` : ""}`;
   await rename(draft, join(datasetDir, folder));
   const before = await readPointer(datasetDir).catch(() => undefined);

@@ -21,7 +21,8 @@ async function namesIn(folder: string): Promise<string[]> {
 
 export async function writeManifest(folder: string): Promise<void> {
   let text = "";
-  for (const name of await namesIn(folder)) text += lineOf(await fileDigest(join(folder, name)), name);
+  for (const name of await namesIn(folder))
+    text += lineOf(await fileDigest(join(folder, name)), name);
   await writeFile(join(folder, MANIFEST_FILE), text, { flush: true });
 }
 
@@ -35,7 +36,9 @@ export async function checkManifest(folder: string): Promise<string[]> {
     names = await namesIn(folder);
     text = await readFile(manifest, "utf8");
   } catch (error) {
-    return [`${manifest} cannot be read: ${error instanceof Error ? error.message : String(error)}`];
+    return [
+      `${manifest} cannot be read: ${error instanceof Error ? error.message : String(error)}`,
+    ];
   }
   const lines = text.split(/(?<=\n)/);
   const byName = new Map(lines.map((line) => [line.slice(66, -1), line]));
@@ -49,6 +52,8 @@ export async function checkManifest(folder: string): Promise<string[]> {
     if (line !== undefined) lines.splice(lines.indexOf(line), 1);
   }
   for (const line of lines)
-    problems.push(`${manifest} has a line of nothing that is there: ${JSON.stringify(line.slice(0, 120))}`);
+    problems.push(
+      `${manifest} has a line of nothing that is there: ${JSON.stringify(line.slice(0, 120))}`,
+    );
   return problems;
 }

@@ -20,11 +20,16 @@ export const wholeDataset = (count: number): SegmentPositions => ({
   },
 });
 
-export const listSegment = <Positions extends Rids = Uint32Array>(rids: Positions): SegmentPositions<Positions> => ({
+export const listSegment = <Positions extends Rids = Uint32Array>(
+  rids: Positions,
+): SegmentPositions<Positions> => ({
   ...{ count: rids.length, bytes: rids.byteLength },
   // A part of an array is an array of its kind; TypeScript knows it of each kind, not of both.
   slice: (offset, limit) =>
-    rids.subarray(Math.min(offset, rids.length), Math.min(offset + limit, rids.length)) as Positions,
+    rids.subarray(
+      Math.min(offset, rids.length),
+      Math.min(offset + limit, rids.length),
+    ) as Positions,
 });
 
 const WORDS_A_CHUNK = PEOPLE_A_CHUNK / 32;
@@ -85,8 +90,16 @@ export class ChunkedSegment implements SegmentPositions {
   }
 }
 
-export type SegmentCache<Positions extends Rids = Uint32Array> = LRUCache<string, SegmentPositions<Positions>>;
+export type SegmentCache<Positions extends Rids = Uint32Array> = LRUCache<
+  string,
+  SegmentPositions<Positions>
+>;
 
 /** Segments that were asked for lately. @param budget in bytes; a segment that alone exceeds it is not kept */
-export const segmentCache = <Positions extends Rids = Uint32Array>(budget: number): SegmentCache<Positions> =>
-  new LRUCache({ maxSize: budget, sizeCalculation: ({ bytes }, key) => bytes + 2 * key.length + 200 });
+export const segmentCache = <Positions extends Rids = Uint32Array>(
+  budget: number,
+): SegmentCache<Positions> =>
+  new LRUCache({
+    maxSize: budget,
+    sizeCalculation: ({ bytes }, key) => bytes + 2 * key.length + 200,
+  });

@@ -25,7 +25,10 @@ export async function readHiddenPeople(folder: string): Promise<Suppression> {
 const readList = (folder: string) =>
   readSuppressionList(folder, (why) => {
     const what = `the suppression list in ${folder} cannot be used: ${why}`;
-    return new InputError(what, "restore the folder from a backup, or remove it whole and add the people again");
+    return new InputError(
+      what,
+      "restore the folder from a backup, or remove it whole and add the people again",
+    );
   });
 
 /** Whom a version was built without. Whoever is added later is looked for in every page until the next build. */
@@ -41,7 +44,11 @@ const leftOutText = ({ marks, version }: LeftOut): string => {
   return `${JSON.stringify({ ...said, sha256: hash("sha256", JSON.stringify(said)) })}\n`;
 };
 
-export async function noteLeftOut(datasetDir: string, version: string, { marks }: Suppression): Promise<void> {
+export async function noteLeftOut(
+  datasetDir: string,
+  version: string,
+  { marks }: Suppression,
+): Promise<void> {
   const draft = `${leftOutFile(datasetDir)}.new`;
   await writeFile(draft, leftOutText({ version, marks: [...marks] }), { mode: 0o600, flush: true });
   await rename(draft, leftOutFile(datasetDir));
@@ -58,7 +65,9 @@ export async function readLeftOut(datasetDir: string) {
 
 export async function checkLeftOut(datasetDir: string): Promise<string[]> {
   const problems: string[] = [];
-  await readHiddenPeople(suppressionDir(datasetDir)).catch((error: Error) => problems.push(error.message));
+  await readHiddenPeople(suppressionDir(datasetDir)).catch((error: Error) =>
+    problems.push(error.message),
+  );
   const file = leftOutFile(datasetDir);
   const isThere = (await stat(file).catch(ifMissing(undefined))) !== undefined;
   if (isThere && (await readLeftOut(datasetDir)) === undefined)
@@ -69,16 +78,23 @@ export async function checkLeftOut(datasetDir: string): Promise<string[]> {
 }
 
 /** Takes people with their companies (`linked_people`) whom the list names out of the table that they came from. */
-export async function removeSuppressed(connection: DuckDBConnection, table: string, suppression: Suppression) {
+export async function removeSuppressed(
+  connection: DuckDBConnection,
+  table: string,
+  suppression: Suppression,
+) {
   const hidden: string[] = [];
-  const result = await connection.stream("SELECT id, network_url, company_domain FROM linked_people");
+  const result = await connection.stream(
+    "SELECT id, network_url, company_domain FROM linked_people",
+  );
   for await (const chunk of result) {
     for (const [id, address, domain] of chunk.getRows() as (string | null)[][]) {
       if (suppression.hides({ id, address, domain })) hidden.push(String(id));
     }
   }
   if (hidden.length === 0) return;
-  await connection.run(`DELETE FROM ${table} WHERE id IN (SELECT unnest(from_json(?, '["VARCHAR"]')))`, [
-    JSON.stringify(hidden),
-  ]);
+  await connection.run(
+    `DELETE FROM ${table} WHERE id IN (SELECT unnest(from_json(?, '["VARCHAR"]')))`,
+    [JSON.stringify(hidden)],
+  );
 }

@@ -19,7 +19,11 @@ parentPort.on("message", ({ id, isLast, message }) => {
  * A thread that answers in order. It starts with the first message, and keeps no process alive while nobody waits.
  * `text` makes a function of a message that returns `[answer, what of it is handed over]`. It may use `workerData`.
  */
-export function threadOf<Message, Answer>({ data, text, what }: Pick<ChildOptions, "what" | "text" | "data">) {
+export function threadOf<Message, Answer>({
+  data,
+  text,
+  what,
+}: Pick<ChildOptions, "what" | "text" | "data">) {
   const waiting = new Map<number, Pick<PromiseWithResolvers<Answer>, "resolve" | "reject">>();
   let running: Worker | undefined;
   let next = 0;
@@ -33,13 +37,16 @@ export function threadOf<Message, Answer>({ data, text, what }: Pick<ChildOption
     // Flags of the process, as that its input is a module, are not for a text.
     const worker = new Worker(programOf(text), { eval: true, execArgv: [], workerData: data });
     worker.unref();
-    worker.on("message", ({ answer, error, id }: { id: number; answer?: Answer; error?: string }) => {
-      const caller = waiting.get(id);
-      waiting.delete(id);
-      if (waiting.size === 0) worker.unref();
-      if (error === undefined) caller?.resolve(answer as Answer);
-      else caller?.reject(new Error(error));
-    });
+    worker.on(
+      "message",
+      ({ answer, error, id }: { id: number; answer?: Answer; error?: string }) => {
+        const caller = waiting.get(id);
+        waiting.delete(id);
+        if (waiting.size === 0) worker.unref();
+        if (error === undefined) caller?.resolve(answer as Answer);
+        else caller?.reject(new Error(error));
+      },
+    );
     const ended = (error: Error): void => {
       if (running === worker) lose(error);
     };

@@ -31,7 +31,12 @@ export async function versionsOf(datasetDir: string): Promise<KeptVersion[]> {
   for (const name of [folder, ...previous]) {
     const path = join(datasetDir, name);
     try {
-      versions.push({ ...(await readMeta(path)), path, serves: name === folder, bytes: await sizeOf(path) });
+      versions.push({
+        ...(await readMeta(path)),
+        path,
+        serves: name === folder,
+        bytes: await sizeOf(path),
+      });
     } catch (error) {
       // What was kept may be of another format, or gone by hand.
       if (name === folder) throw error;
@@ -46,7 +51,10 @@ async function sizeOf(folder: string): Promise<number> {
 }
 
 /** @param wanted by default the one that was served last. @throws UnknownVersionError where it is not kept */
-export async function rollBack(wanted: string | undefined, building: Building): Promise<KeptVersion> {
+export async function rollBack(
+  wanted: string | undefined,
+  building: Building,
+): Promise<KeptVersion> {
   const { datasetDir } = building;
   await currentPointer(datasetDir);
   return withBuildLock(building, async () => {
@@ -65,10 +73,16 @@ export async function rollBack(wanted: string | undefined, building: Building): 
 export function versionNamed(versions: readonly KeptVersion[], name: string): KeptVersion {
   const [current, previous] = versions;
   const match =
-    name === "current" ? current : name === "previous" ? previous : versions.find(({ version }) => version === name);
+    name === "current"
+      ? current
+      : name === "previous"
+        ? previous
+        : versions.find(({ version }) => version === name);
   if (match) return match;
   throw new UnknownVersionError(
-    name === "previous" ? "no version before the one that is served is kept" : `no version "${name}" is kept`,
+    name === "previous"
+      ? "no version before the one that is served is kept"
+      : `no version "${name}" is kept`,
   );
 }
 

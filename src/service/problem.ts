@@ -8,7 +8,11 @@ export class Problem extends Error {
   readonly detail: readonly string[];
   readonly headers: Readonly<Record<string, string>>;
 
-  constructor(status: number, detail: readonly string[], headers: Readonly<Record<string, string>> = {}) {
+  constructor(
+    status: number,
+    detail: readonly string[],
+    headers: Readonly<Record<string, string>> = {},
+  ) {
     super(detail[0] ?? `status ${status}`);
     this.status = status;
     this.detail = detail;
@@ -18,7 +22,8 @@ export class Problem extends Error {
 
 export const invalid = (...detail: readonly string[]): Problem => new Problem(422, detail);
 
-export const ended = (what: string): Problem => new Problem(401, [what], { "www-authenticate": "Bearer" });
+export const ended = (what: string): Problem =>
+  new Problem(401, [what], { "www-authenticate": "Bearer" });
 
 export const suspended = (): Problem =>
   new Problem(403, [
@@ -37,7 +42,10 @@ export class DeadlineError extends Error {
 /** Rejects with DeadlineError where the work takes longer than `ms`. Its result is dropped. */
 export function within<Result>(work: Promise<Result>, ms: number): Promise<Result> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new DeadlineError(`no answer from the dataset within ${ms} ms`)), ms);
+    const timer = setTimeout(
+      () => reject(new DeadlineError(`no answer from the dataset within ${ms} ms`)),
+      ms,
+    );
     work.then(resolve, reject).finally(() => clearTimeout(timer));
   });
 }
@@ -45,7 +53,10 @@ export function within<Result>(work: Promise<Result>, ms: number): Promise<Resul
 export const unsupportedMediaType = (): Problem =>
   new Problem(415, ["send the body as Content-Type: application/json (in UTF-8)"]);
 
-export function assertScope({ scopes }: { readonly scopes: readonly string[] | null }, scope: string): void {
+export function assertScope(
+  { scopes }: { readonly scopes: readonly string[] | null },
+  scope: string,
+): void {
   if (scopes === null || scope === "account" || scopes.includes(scope)) return;
   throw new Problem(403, [`this key may not call ${scope}; its scopes: ${scopes.join(", ")}`]);
 }
@@ -58,7 +69,9 @@ export class OutcomeUnknownError extends Error {
 /** What a failure anywhere in a request is to the client (docs/contract.md, Errors). */
 export function problemOf(error: unknown): Problem {
   if (error instanceof Problem) return error;
-  const { code, statusCode } = (typeof error === "object" && error !== null ? error : {}) as Partial<FastifyError>;
+  const { code, statusCode } = (
+    typeof error === "object" && error !== null ? error : {}
+  ) as Partial<FastifyError>;
   if (code === "FST_ERR_CTP_INVALID_MEDIA_TYPE") return unsupportedMediaType();
   if (typeof statusCode === "number" && statusCode >= 400 && statusCode < 500) {
     return invalid("the body cannot be read");
@@ -67,8 +80,11 @@ export function problemOf(error: unknown): Problem {
     return new Problem(500, [`${error.message}; nothing was charged, try again`]);
   }
   if (error instanceof OutcomeUnknownError) {
-    return new Problem(500, ["internal error; ask again with the same Idempotency-Key to learn the outcome"]);
+    return new Problem(500, [
+      "internal error; ask again with the same Idempotency-Key to learn the outcome",
+    ]);
   }
-  if (error instanceof VanishedError) return new Problem(500, [`${error.message}; nothing was charged`]);
+  if (error instanceof VanishedError)
+    return new Problem(500, [`${error.message}; nothing was charged`]);
   return new Problem(500, ["internal error; nothing was charged"]);
 }

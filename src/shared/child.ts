@@ -16,7 +16,9 @@ export interface ChildOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-type Reply<Answer> = { readonly answer: Answer } | { readonly error: string; readonly code?: string };
+type Reply<Answer> =
+  | { readonly answer: Answer }
+  | { readonly error: string; readonly code?: string };
 
 /**
  * The program of the process, as text: the same from the sources and from a bundle. The work runs in a thread of it,
@@ -63,14 +65,18 @@ export async function answerOf<Answer>(message: object, options: ChildOptions): 
   try {
     return await new Promise<Answer>((resolve, reject) => {
       onAbort = () => reject(signal?.reason);
-      timer = setTimeout(() => reject(overrun(`it took longer than ${deadlineMs / 1000} s`)), deadlineMs);
+      timer = setTimeout(
+        () => reject(overrun(`it took longer than ${deadlineMs / 1000} s`)),
+        deadlineMs,
+      );
       signal?.addEventListener("abort", onAbort, { once: true });
       const onExit = (): void => reject(new Overrun(`${what} was ended from outside`));
       child.on("exit", onExit);
       child.on("error", onExit);
       child.once("message", (reply: Reply<Answer>) => {
         if ("answer" in reply) resolve(reply.answer);
-        else if (reply.code === "ERR_WORKER_OUT_OF_MEMORY") reject(overrun(`it takes more than ${memoryMb} MB`));
+        else if (reply.code === "ERR_WORKER_OUT_OF_MEMORY")
+          reject(overrun(`it takes more than ${memoryMb} MB`));
         else reject(new Error(reply.error));
       });
       child.send({ data, memoryMb, message });

@@ -45,7 +45,10 @@ export interface Context {
 }
 
 export const canPrompt = (context: Context): boolean =>
-  context.stdin.isTTY === true && context.stderr.isTTY === true && !context.env.CI && !context.env.HEADCOUNT_NO_INPUT;
+  context.stdin.isTTY === true &&
+  context.stderr.isTTY === true &&
+  !context.env.CI &&
+  !context.env.HEADCOUNT_NO_INPUT;
 
 /** Whether it was closed before Node began, which then opens /dev/null there: to be read too, unlike `> /dev/null`. */
 export function isClosed({ fd }: OutputStream): boolean {

@@ -90,7 +90,13 @@ export class CliError extends Error {
 
   /** The same failure with some of its parts told differently; this one is its cause. */
   with(changes: Partial<CliErrorInit>): CliError {
-    return new CliError({ ...this, message: this.message, resumable: undefined, cause: this, ...changes });
+    return new CliError({
+      ...this,
+      message: this.message,
+      resumable: undefined,
+      cause: this,
+      ...changes,
+    });
   }
 }
 
@@ -100,7 +106,8 @@ type Failing = (message: string, hint?: string, code?: string, cause?: unknown) 
 export const failed = Object.fromEntries(
   (Object.keys(EXIT_OF) as ErrorCategory[]).map((category): [ErrorCategory, Failing] => [
     category,
-    (message, hint, code = category, cause) => new CliError({ code, category, message, hint, cause }),
+    (message, hint, code = category, cause) =>
+      new CliError({ code, category, message, hint, cause }),
   ]),
 ) as Readonly<Record<ErrorCategory, Failing>>;
 
@@ -126,13 +133,20 @@ export function systemFailure(error: unknown): CliError | undefined {
   const { code, errno, syscall, message } = error as NodeJS.ErrnoException;
   const full = NO_ROOM[errno === EDQUOT ? "EDQUOT" : (code ?? "")];
   if (syscall === "uv_cwd") {
-    return usageError("the folder that this was started in is gone", "change to one that is there", "filesystem");
+    return usageError(
+      "the folder that this was started in is gone",
+      "change to one that is there",
+      "filesystem",
+    );
   }
   return new CliError({
     code: full === undefined ? "filesystem" : "disk_full",
     category: "filesystem",
     exitCode: full === undefined ? EXIT.usage : EXIT.incomplete,
-    message: full === undefined ? message : `${full}: ${errno === EDQUOT ? `EDQUOT, ${syscall}` : message}`,
+    message:
+      full === undefined
+        ? message
+        : `${full}: ${errno === EDQUOT ? `EDQUOT, ${syscall}` : message}`,
     hint:
       full === undefined
         ? "check that the path exists, and that it may be read and written"

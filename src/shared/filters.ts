@@ -4,7 +4,9 @@ import { type CliError, usageError } from "./errors.ts";
 /** All issues at once. @param where the file, or what else they came from, with a colon */
 export function invalidFilter(issues: readonly FilterIssue[], where = ""): CliError {
   const [first = "invalid filters", ...details] = issues.map((issue) => issue.message);
-  const several = issues.some(({ key, code }) => key === "company_network_url" && code === "wrong_type");
+  const several = issues.some(
+    ({ key, code }) => key === "company_network_url" && code === "wrong_type",
+  );
   const hint = several
     ? "`headcount employees` takes many companies, as arguments or by --input FILE, and the other filters beside them"
     : "`headcount filters` lists the keys and the values they take";

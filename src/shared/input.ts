@@ -16,16 +16,28 @@ const WHY: Readonly<Record<string, string>> = {
 /**
  * The text of a file, a pipe, or of stdin for `-`. @param most bytes @throws CliError exit 2 for no UTF-8 or no file
  */
-export async function readInput(context: Context, file: string, what: string, most: number): Promise<string> {
+export async function readInput(
+  context: Context,
+  file: string,
+  what: string,
+  most: number,
+): Promise<string> {
   const name = inputName(file);
-  const refuse = (message: string, hint?: string): CliError => usageError(message, hint, `invalid_${what}_file`);
+  const refuse = (message: string, hint?: string): CliError =>
+    usageError(message, hint, `invalid_${what}_file`);
   const chunks: Buffer[] = [];
   let size = 0;
   try {
-    for await (const chunk of file === "-" ? context.stdin : createReadStream(resolve(context.cwd, file))) {
+    for await (const chunk of file === "-"
+      ? context.stdin
+      : createReadStream(resolve(context.cwd, file))) {
       const bytes = typeof chunk === "string" ? Buffer.from(chunk) : (chunk as Buffer);
       size += bytes.length;
-      if (size > most) throw refuse(`${name} is larger than ${grouped(most)} bytes, the most for ${what}`, "split it");
+      if (size > most)
+        throw refuse(
+          `${name} is larger than ${grouped(most)} bytes, the most for ${what}`,
+          "split it",
+        );
       chunks.push(bytes);
     }
   } catch (cause) {
@@ -47,9 +59,14 @@ export async function readInput(context: Context, file: string, what: string, mo
     // What Excel saves as CSV in Western Europe; what has control characters is no text at all.
     if (what === "companies" && wide === undefined && !bytes.some((byte) => byte < 9)) {
       context.stderr.write(`warning: ${name} is not UTF-8: read as Windows-1252\n`);
-      return bytes.toString("latin1").replace(/[\x80-\x9f]/g, (char) => WINDOWS[char.charCodeAt(0) - 0x80] ?? char);
+      return bytes
+        .toString("latin1")
+        .replace(/[\x80-\x9f]/g, (char) => WINDOWS[char.charCodeAt(0) - 0x80] ?? char);
     }
-    throw refuse(`${name} is not ${wide === undefined ? "UTF-8" : "UTF-16"} text`, "save it as UTF-8");
+    throw refuse(
+      `${name} is not ${wide === undefined ? "UTF-8" : "UTF-16"} text`,
+      "save it as UTF-8",
+    );
   }
 }
 

@@ -18,7 +18,8 @@ export function duration(ms: number): string {
   return two(Math.floor(hours / 24), "d", hours % 24, "h");
 }
 
-export const inSeconds = (ms: number | undefined): number | null => (ms === undefined ? null : ms / 1000);
+export const inSeconds = (ms: number | undefined): number | null =>
+  ms === undefined ? null : ms / 1000;
 
 const two = (large: number, largeUnit: string, small: number, smallUnit: string): string =>
   small === 0 ? `${large} ${largeUnit}` : `${large} ${largeUnit} ${small} ${smallUnit}`;
@@ -51,6 +52,9 @@ const UNITS = ["bytes", "kB", "MB", "GB", "TB"] as const;
 
 /** `417 bytes`, `1.2 MB`: in thousands. */
 export function bytesText(bytes: number): string {
-  const power = Math.min(UNITS.length - 1, Math.max(0, Math.floor(Math.log10(Math.max(1, bytes)) / 3)));
+  const power = Math.min(
+    UNITS.length - 1,
+    Math.max(0, Math.floor(Math.log10(Math.max(1, bytes)) / 3)),
+  );
   return power === 0 ? `${bytes} bytes` : `${(bytes / 1_000 ** power).toFixed(1)} ${UNITS[power]}`;
 }

@@ -96,4 +96,5 @@ export async function optional<Package>(
   }
 }
 
-const firstLine = (error: unknown): string => (error instanceof Error ? (error.message.split("\n", 1)[0] ?? "") : "");
+const firstLine = (error: unknown): string =>
+  error instanceof Error ? (error.message.split("\n", 1)[0] ?? "") : "";

@@ -7,12 +7,18 @@ import { existsSync, readFileSync } from "node:fs";
 export function packageRoot(): URL {
   for (const above of ["../", "../../", "../../../", "../../../../"]) {
     const folder = new URL(above, import.meta.url);
-    if (existsSync(new URL("package.json", folder)) && existsSync(new URL("bin/headcount.js", folder))) return folder;
+    if (
+      existsSync(new URL("package.json", folder)) &&
+      existsSync(new URL("bin/headcount.js", folder))
+    )
+      return folder;
   }
   throw new Error("headcount is not installed whole: package.json is missing; install it again");
 }
 
 export function packageVersion(): string {
-  const manifest = JSON.parse(readFileSync(new URL("package.json", packageRoot()), "utf8")) as { version: string };
+  const manifest = JSON.parse(readFileSync(new URL("package.json", packageRoot()), "utf8")) as {
+    version: string;
+  };
   return manifest.version;
 }

@@ -16,7 +16,9 @@ export interface Identity {
 }
 
 const textOf = (value: JsonValue | undefined): string | undefined =>
-  value === undefined || value === null || value === "" || typeof value === "object" ? undefined : String(value);
+  value === undefined || value === null || value === "" || typeof value === "object"
+    ? undefined
+    : String(value);
 
 /** Who a value is a record of, also where it wraps the record. */
 export function identityIn(value: JsonValue): Identity | undefined {
@@ -26,10 +28,16 @@ export function identityIn(value: JsonValue): Identity | undefined {
   const email = textOf(value.email)?.trim().toLowerCase();
   if (id === undefined && address === undefined) {
     const inner = WRAPPERS.map((name) => value[name]).find((one) => one !== undefined);
-    if (inner !== undefined || email === undefined) return inner === undefined ? undefined : identityIn(inner);
+    if (inner !== undefined || email === undefined)
+      return inner === undefined ? undefined : identityIn(inner);
   }
   const name = textOf(value.name);
-  return { id, address: address === undefined ? undefined : (canonicalAddress(address) ?? address), name, email };
+  return {
+    id,
+    address: address === undefined ? undefined : (canonicalAddress(address) ?? address),
+    name,
+    email,
+  };
 }
 
 /** Ids that are shorter are in a text by chance. */
@@ -75,7 +83,9 @@ export class PersonMatcher {
   is({ id, address }: Identity, service: string): boolean {
     const idSets = [this.#ids.get(""), this.#ids.get(service)];
     if (id !== undefined && idSets.some((ids) => ids?.has(id) === true)) return true;
-    return address !== undefined && (this.#addresses.has(address) || this.#slugs.has(slugOf(address)));
+    return (
+      address !== undefined && (this.#addresses.has(address) || this.#slugs.has(slugOf(address)))
+    );
   }
 
   /**
@@ -128,7 +138,10 @@ export class PersonMatcher {
       [ids, id] as const,
       [this.#addresses, address] as const,
       [this.#emails, own] as const,
-      [this.#called, called.length >= TELLING && called.includes(" ") ? called : undefined] as const,
+      [
+        this.#called,
+        called.length >= TELLING && called.includes(" ") ? called : undefined,
+      ] as const,
     ].filter(([known, one]) => one !== undefined && !known.has(one));
     for (const [known, one] of news) known.add(one ?? "");
     return news.length > 0;
@@ -136,7 +149,9 @@ export class PersonMatcher {
 
   /** The ids of whom this is, by the service that gave them. */
   get ids(): readonly (readonly [service: string, ids: readonly string[]])[] {
-    return [...this.#ids].filter(([service]) => service !== "").map(([service, ids]) => [service, [...ids]]);
+    return [...this.#ids]
+      .filter(([service]) => service !== "")
+      .map(([service, ids]) => [service, [...ids]]);
   }
 
   get addresses(): readonly string[] {
@@ -151,14 +166,27 @@ export class PersonMatcher {
   /** As the suppression list takes them. */
   get suppressed(): readonly SuppressedName[] {
     const ids = [...new Set(this.#anyIds)].map((id) => ({ kind: "id" as const, id }));
-    return [...[...this.#addresses, ...this.#slugs].map((address) => ({ kind: "address" as const, address })), ...ids];
+    return [
+      ...[...this.#addresses, ...this.#slugs].map((address) => ({
+        kind: "address" as const,
+        address,
+      })),
+      ...ids,
+    ];
   }
 
   /** Whether a text (a file, a segment, an error) has an address, its last part, an id or the whole name, as words. */
   isNamedIn(text: string, byName = true): boolean {
-    const names = [...this.addresses, ...this.addresses.map(slugOf), ...this.#slugs, ...this.#anyIds, ...this.#emails];
+    const names = [
+      ...this.addresses,
+      ...this.addresses.map(slugOf),
+      ...this.#slugs,
+      ...this.#anyIds,
+      ...this.#emails,
+    ];
     const lower = text.toLowerCase();
-    if (names.some((name) => name.length >= TELLING && hasWord(lower, name.toLowerCase()))) return true;
+    if (names.some((name) => name.length >= TELLING && hasWord(lower, name.toLowerCase())))
+      return true;
     if (!byName || this.#called.size === 0) return false;
     const normal = normalForm(text);
     return [...this.#called].some((name) => hasWord(normal, name));

@@ -23,7 +23,8 @@ function readTrimmed(read: (path: string) => string, path: string): string {
     return "";
   }
 }
-export const systemText = (path: string): string => readTrimmed((file) => readFileSync(file, "latin1"), path);
+export const systemText = (path: string): string =>
+  readTrimmed((file) => readFileSync(file, "latin1"), path);
 const link = (path: string): string => readTrimmed(readlinkSync, path);
 
 /** Fields 3 (state) and 22 (start time) of /proc/PID/stat; the name in field 2 may hold spaces and parentheses. */
@@ -43,7 +44,10 @@ export function thisProcess(): ProcessIdentity {
     started: statOf("self")?.started ?? "",
     space: `${link("/proc/self/ns/pid")} ${link("/proc/self/ns/time")}`.trim(),
     boot: systemText("/proc/sys/kernel/random/boot_id"),
-    machine: machine === "" ? "" : createHash("sha256").update(`headcount ${machine}`).digest("hex").slice(0, 16),
+    machine:
+      machine === ""
+        ? ""
+        : createHash("sha256").update(`headcount ${machine}`).digest("hex").slice(0, 16),
     host: hostname(),
   };
   return own;

@@ -27,7 +27,8 @@ type SqliteCall =
   | `_sqlite3_column_${"count" | "name" | "type" | "int64" | "double" | "text" | "blob" | "bytes"}`;
 
 /** What Emscripten makes, once its code is there. */
-export interface Sqlite extends Readonly<Record<SqliteCall, (...numbers: readonly number[]) => number>> {
+export interface Sqlite
+  extends Readonly<Record<SqliteCall, (...numbers: readonly number[]) => number>> {
   readonly HEAPU8: Uint8Array<ArrayBuffer>;
   /** The upper half of the whole number that a call gave. */
   readonly getTempRet0: () => number;
@@ -69,15 +70,23 @@ class Database {
   #db = 0;
   #asksLast: Statement | undefined;
 
-  constructor(sqlite: Sqlite, name: string, { readOnly = false, enableForeignKeyConstraints = true }: DatabaseOptions) {
+  constructor(
+    sqlite: Sqlite,
+    name: string,
+    { readOnly = false, enableForeignKeyConstraints = true }: DatabaseOptions,
+  ) {
     this.#sqlite = sqlite;
     const place = sqlite._malloc(4);
-    const result = withText(sqlite, name, (at) => sqlite._sqlite3_open_v2(at, place, readOnly ? 1 : 6, 0));
+    const result = withText(sqlite, name, (at) =>
+      sqlite._sqlite3_open_v2(at, place, readOnly ? 1 : 6, 0),
+    );
     this.#db = new DataView(sqlite.HEAPU8.buffer).getInt32(place, true);
     sqlite._free(place);
     this.#check(result);
     if (!readOnly) this.#foldLog();
-    this.exec(`PRAGMA temp_store = MEMORY; PRAGMA foreign_keys = ${enableForeignKeyConstraints ? "ON" : "OFF"}`);
+    this.exec(
+      `PRAGMA temp_store = MEMORY; PRAGMA foreign_keys = ${enableForeignKeyConstraints ? "ON" : "OFF"}`,
+    );
   }
 
   /** What a native one left in a log beside the file goes into the file: a log wants memory that is shared. */
@@ -86,7 +95,9 @@ class Database {
       this.exec("SELECT 1 FROM sqlite_schema");
     } catch (error) {
       if ((error as { readonly errcode?: number }).errcode !== CANNOT_OPEN) return;
-      this.exec("PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = DELETE; PRAGMA locking_mode = NORMAL");
+      this.exec(
+        "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = DELETE; PRAGMA locking_mode = NORMAL",
+      );
     }
   }
 
@@ -95,18 +106,31 @@ class Database {
   }
 
   exec(sql: string): void {
-    this.#check(withText(this.#sqlite, sql, (at) => this.#sqlite._sqlite3_exec(this.#db, at, 0, 0, 0)));
+    this.#check(
+      withText(this.#sqlite, sql, (at) => this.#sqlite._sqlite3_exec(this.#db, at, 0, 0, 0)),
+    );
   }
 
-  prepare(sql: string, { readBigInts = false }: { readonly readBigInts?: boolean } = {}): Statement {
+  prepare(
+    sql: string,
+    { readBigInts = false }: { readonly readBigInts?: boolean } = {},
+  ): Statement {
     const sqlite = this.#sqlite;
     const place = sqlite._malloc(4);
-    const result = withText(sqlite, sql, (at) => sqlite._sqlite3_prepare_v2(this.#db, at, -1, place, 0));
+    const result = withText(sqlite, sql, (at) =>
+      sqlite._sqlite3_prepare_v2(this.#db, at, -1, place, 0),
+    );
     const at = new DataView(sqlite.HEAPU8.buffer).getInt32(place, true);
     sqlite._free(place);
     this.#check(result);
     const check = (code: number): void => this.#check(code);
-    const statement = new Statement(sqlite, { at, db: this.#db, readBigInts, check, lastRow: () => this.#lastRow() });
+    const statement = new Statement(sqlite, {
+      at,
+      db: this.#db,
+      readBigInts,
+      check,
+      lastRow: () => this.#lastRow(),
+    });
     this.#statements.add(statement);
     return statement;
   }
@@ -151,7 +175,9 @@ class Statement {
     this.#at = at;
     this.#options = options;
     const count = sqlite._sqlite3_column_count(at);
-    this.#names = Array.from({ length: count }, (_, column) => textAt(sqlite, sqlite._sqlite3_column_name(at, column)));
+    this.#names = Array.from({ length: count }, (_, column) =>
+      textAt(sqlite, sqlite._sqlite3_column_name(at, column)),
+    );
   }
 
   all(...values: readonly unknown[]): Record<string, Cell>[] {
@@ -173,7 +199,10 @@ class Statement {
   /** The native driver has it; here an option of `prepare` says it once. */
   readonly setReadBigInts = (): void => undefined;
 
-  run(...values: readonly unknown[]): { readonly changes: number; readonly lastInsertRowid: unknown } {
+  run(...values: readonly unknown[]): {
+    readonly changes: number;
+    readonly lastInsertRowid: unknown;
+  } {
     this.#run(values, () => undefined);
     const { db, lastRow } = this.#options;
     const changes = this.#sqlite._sqlite3_changes(db);
@@ -211,11 +240,15 @@ class Statement {
     if (value === null || value === undefined) return sqlite._sqlite3_bind_null(this.#at, place);
     if (typeof value === "bigint" || Number.isSafeInteger(value)) {
       const whole = BigInt(value as bigint);
-      const [low, high] = [Number(BigInt.asIntN(32, whole)), Number(BigInt.asIntN(32, whole >> 32n))];
+      const [low, high] = [
+        Number(BigInt.asIntN(32, whole)),
+        Number(BigInt.asIntN(32, whole >> 32n)),
+      ];
       return sqlite._sqlite3_bind_int64(this.#at, place, low, high);
     }
     if (typeof value === "number") return sqlite._sqlite3_bind_double(this.#at, place, value);
-    if (typeof value !== "string" && !(value instanceof Uint8Array)) throw new TypeError("SQLite has no such value");
+    if (typeof value !== "string" && !(value instanceof Uint8Array))
+      throw new TypeError("SQLite has no such value");
     const bytes = Buffer.from(value as string);
     const at = sqlite._malloc(bytes.length + 1);
     sqlite.HEAPU8.set(bytes, at);
@@ -249,7 +282,8 @@ class Statement {
   }
 }
 
-const bytesAt = (sqlite: Sqlite, at: number, size: number): Buffer => Buffer.from(sqlite.HEAPU8.buffer, at, size);
+const bytesAt = (sqlite: Sqlite, at: number, size: number): Buffer =>
+  Buffer.from(sqlite.HEAPU8.buffer, at, size);
 
 const textAt = (sqlite: Sqlite, at: number): string =>
   bytesAt(sqlite, at, sqlite.HEAPU8.indexOf(0, at) - at).toString();
@@ -285,7 +319,11 @@ class Files {
     const path = name ? this.#pathOf(name) : join(tmpdir(), `headcount-${randomUUID()}`);
     const isNew = (flags & OPEN.create) !== 0 && !existsSync(path);
     return attempt(CANNOT_OPEN, () => {
-      const handle = openSync(path, (flags & OPEN.readOnly) !== 0 ? "r" : isNew ? "wx+" : "r+", 0o600);
+      const handle = openSync(
+        path,
+        (flags & OPEN.readOnly) !== 0 ? "r" : isNew ? "wx+" : "r+",
+        0o600,
+      );
       if ((flags & OPEN.deleteOnClose) !== 0) rmSync(path, { force: true });
       this.#open.set(file, handle);
       out.setInt32(0, flags, true);
@@ -317,7 +355,8 @@ class Files {
 
   xWrite(file: number, data: Uint8Array, at: number): number {
     return this.#with(file, (handle) => {
-      for (let from = 0; from < data.length; ) from += writeSync(handle, data, from, data.length - from, at + from);
+      for (let from = 0; from < data.length; )
+        from += writeSync(handle, data, from, data.length - from, at + from);
     });
   }
 

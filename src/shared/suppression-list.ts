@@ -9,7 +9,8 @@ export async function readSuppressionList(folder: string, damaged: (why: string)
   const before = await read(SUPPRESSION_FILES.list);
   const key = await read(SUPPRESSION_FILES.key);
   // Both may have been made between the two readings.
-  const list = before === undefined && key !== undefined ? await read(SUPPRESSION_FILES.list) : before;
+  const list =
+    before === undefined && key !== undefined ? await read(SUPPRESSION_FILES.list) : before;
   try {
     return { key, entries: parseSuppressed(list?.toString(), key) };
   } catch (error) {

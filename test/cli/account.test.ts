@@ -61,7 +61,12 @@ describe("account", () => {
       told: true,
       account: { id: "default", name: "default" },
       key: {
-        ...{ id: expect.any(String), name: expect.any(String), mode: "live", source: "environment" },
+        ...{
+          id: expect.any(String),
+          name: expect.any(String),
+          mode: "live",
+          source: "environment",
+        },
         prefix: expect.stringMatching(/^hc_live_/),
         ...{ scopes: null, created_at: expect.any(String), expires_at: null },
         // The service notes it every second: by the calls of the tests before, or not yet.
@@ -107,9 +112,15 @@ describe("account", () => {
 });
 
 describe("what goes wrong with a call, in exit codes and in words", () => {
-  async function against(status: number, headers: Record<string, string> = {}, argv: readonly string[] = ["account"]) {
+  async function against(
+    status: number,
+    headers: Record<string, string> = {},
+    argv: readonly string[] = ["account"],
+  ) {
     const clock = fakeClock();
-    const server = await rawServer((_, response) => answerError(response, status, ["because", "and so"], headers));
+    const server = await rawServer((_, response) =>
+      answerError(response, status, ["because", "and so"], headers),
+    );
     const outcome = await run(argv, { url: server.url, clock });
     await server.close();
     return { ...outcome, clock, calls: server.seen.length };
@@ -162,7 +173,9 @@ describe("what goes wrong with a call, in exit codes and in words", () => {
     const refused = await against(429, { "retry-after": "20" }, ["account", "--max-wait", "19"]);
     expect(refused).toMatchObject({ code: 7, calls: 1 });
     expect(refused.clock.sleeps).toEqual([]);
-    expect(refused.stderr).toMatch(/wait of 20 s, longer than --max-wait 19; nothing was charged[\s\S]*--max-wait 25/);
+    expect(refused.stderr).toMatch(
+      /wait of 20 s, longer than --max-wait 19; nothing was charged[\s\S]*--max-wait 25/,
+    );
   });
 
   test.each<[string, Parameters<typeof rawServer>[0], number, RegExp]>([
@@ -199,7 +212,9 @@ describe("what goes wrong with a call, in exit codes and in words", () => {
   test("a server that is down", async () => {
     const outcome = await run(["account"], { url: "http://127.0.0.1:1", clock: fakeClock() });
     expect(outcome.code).toBe(8);
-    expect(outcome.stderr).toMatch(/error: the request was not sent: http:\/\/127.0.0.1:1: nothing listens there/);
+    expect(outcome.stderr).toMatch(
+      /error: the request was not sent: http:\/\/127.0.0.1:1: nothing listens there/,
+    );
   });
 
   test("server text cannot reach into the terminal", async () => {

@@ -10,19 +10,34 @@ import { long } from "../support/long.ts";
 let service: ForeignService | undefined;
 afterEach(() => service?.close());
 
-const calls = (of: ForeignService, path: string): number => of.seen.filter((each) => each.path === path).length;
+const calls = (of: ForeignService, path: string): number =>
+  of.seen.filter((each) => each.path === path).length;
 
 async function lists(accounts: number, perMinute: number) {
   // Every 40th account has nobody.
   const people = accounts * 3 - Math.floor(accounts / 40);
-  service = await startForeignService({ people, accounts, perMinute, balance: 100_000, maxPerPage: 100 });
+  service = await startForeignService({
+    people,
+    accounts,
+    perMinute,
+    balance: 100_000,
+    maxPerPage: 100,
+  });
   const { key, url } = service;
   const u = user(url, key);
   writeFileSync(
     join(u.dir, "accounts.csv"),
     `Slug\n${Array.from({ length: accounts }, (_, at) => `account-${at}`).join("\n")}\nnobody-1\n`,
   );
-  const argv = ["employees", "--input", "accounts.csv", "--column", "Slug", "--seniority-level", "vp"];
+  const argv = [
+    "employees",
+    "--input",
+    "accounts.csv",
+    "--column",
+    "Slug",
+    "--seniority-level",
+    "vp",
+  ];
   const line = [...argv, "--per-company", "2", "--max-calls", "5000", "--max-wait", "300"];
   const quoted = await u.run([...line, "--dry-run", "--json"]);
   expect(quoted.code, quoted.stderr).toBe(0);
@@ -47,14 +62,23 @@ long(
   },
 );
 
-long("where the service lets so many calls a minute, the quote's time is what buying takes, to a minute", async () => {
-  const { quote, sent, service: it } = await lists(Number(process.env.HEADCOUNT_ACCOUNTS ?? 60), 100);
-  // Those that the service refused for now are sent again.
-  expect(sent).toBeGreaterThanOrEqual(quote.requests);
-  expect(sent).toBeLessThanOrEqual(quote.requests * 1.2);
-  const bought = it.seen.filter(({ path, status }) => path === "/v1/person/search" && status === 200);
-  const seconds = ((bought.at(-1)?.done ?? 0) - (bought[0]?.at ?? 0)) / 1_000;
-  // The free counts before may have used up the minute in which it begins.
-  expect(seconds).toBeGreaterThanOrEqual(quote.rate_limited_seconds);
-  expect(seconds).toBeLessThanOrEqual(quote.rate_limited_seconds + 65);
-});
+long(
+  "where the service lets so many calls a minute, the quote's time is what buying takes, to a minute",
+  async () => {
+    const {
+      quote,
+      sent,
+      service: it,
+    } = await lists(Number(process.env.HEADCOUNT_ACCOUNTS ?? 60), 100);
+    // Those that the service refused for now are sent again.
+    expect(sent).toBeGreaterThanOrEqual(quote.requests);
+    expect(sent).toBeLessThanOrEqual(quote.requests * 1.2);
+    const bought = it.seen.filter(
+      ({ path, status }) => path === "/v1/person/search" && status === 200,
+    );
+    const seconds = ((bought.at(-1)?.done ?? 0) - (bought[0]?.at ?? 0)) / 1_000;
+    // The free counts before may have used up the minute in which it begins.
+    expect(seconds).toBeGreaterThanOrEqual(quote.rate_limited_seconds);
+    expect(seconds).toBeLessThanOrEqual(quote.rate_limited_seconds + 65);
+  },
+);

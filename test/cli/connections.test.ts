@@ -61,7 +61,9 @@ test("a terminal gets a table, and what the environment overrides", async () => 
 const unknown = { paging: null, per_page_max: null };
 
 test("--json: the documented keys, and never a key", async () => {
-  const { stdout } = await shell()(["connections", "--json"], { env: { HEADCOUNT_API_KEY: "x_live_secret123" } });
+  const { stdout } = await shell()(["connections", "--json"], {
+    env: { HEADCOUNT_API_KEY: "x_live_secret123" },
+  });
   expect(JSON.parse(stdout)).toEqual({
     connections: [
       {
@@ -88,7 +90,14 @@ test("--json: the documented keys, and never a key", async () => {
         account_id: null,
         ...unknown,
       },
-      { name: "sample", base_url: null, key_store: "built_in", default: false, account_id: null, ...unknown },
+      {
+        name: "sample",
+        base_url: null,
+        key_store: "built_in",
+        default: false,
+        account_id: null,
+        ...unknown,
+      },
     ],
     environment: { HEADCOUNT_API_KEY: true, HEADCOUNT_BASE_URL: null, HEADCOUNT_CONNECTION: null },
   });
@@ -98,13 +107,20 @@ test("--json: the documented keys, and never a key", async () => {
 test("set: how a service pages, and forgetting it", async () => {
   const run = shell();
   const told = async () =>
-    (JSON.parse((await run(["connections", "--json"])).stdout) as { connections: object[] }).connections[1];
+    (JSON.parse((await run(["connections", "--json"])).stdout) as { connections: object[] })
+      .connections[1];
   expect(await run(["connections", "set", "team", "paging=page0", "per-page-max=50"])).toEqual({
     code: 0,
     stdout: "",
-    stderr: '"team" pages by page0, at most 50 profiles a page; headcount doctor -c team checks it\n',
+    stderr:
+      '"team" pages by page0, at most 50 profiles a page; headcount doctor -c team checks it\n',
   });
-  expect(await told()).toMatchObject({ name: "team", paging: "page0", per_page_max: 50, key_store: "file" });
+  expect(await told()).toMatchObject({
+    name: "team",
+    paging: "page0",
+    per_page_max: 50,
+    key_store: "file",
+  });
   await run(["connections", "set", "team", "paging=cursor"]);
   expect(await told()).toMatchObject({ paging: "cursor", per_page_max: 50 });
   await run(["connections", "set", "team", "paging=auto", "per-page-max=auto"]);
@@ -123,14 +139,20 @@ test("use and remove", async () => {
     code: 0,
     stderr: '"team" is used where no connection is named\n',
   });
-  expect((await run(["connections"])).stdout).toContain("team\thttps://team.example.com/x\tfile\tdefault");
+  expect((await run(["connections"])).stdout).toContain(
+    "team\thttps://team.example.com/x\tfile\tdefault",
+  );
   const removed = await run(["connections", "remove", "team"]);
   expect(removed).toMatchObject({ code: 0, stdout: "" });
-  expect(removed.stderr).toMatch(/^Removed the connection "team"\nNo connection is used by default now/);
+  expect(removed.stderr).toMatch(
+    /^Removed the connection "team"\nNo connection is used by default now/,
+  );
   expect((await run(["connections", "remove", "bare", "--json"])).stdout).toBe(
     '{"removed":"bare","key_removed":false}\n',
   );
-  expect((await run(["connections"])).stdout).toBe("work\thttps://api.example.com\tkeychain\t\nsample\t\tbuilt_in\t\n");
+  expect((await run(["connections"])).stdout).toBe(
+    "work\thttps://api.example.com\tkeychain\t\nsample\t\tbuilt_in\t\n",
+  );
 });
 
 test.each([
@@ -146,7 +168,11 @@ test.each([
 });
 
 test("no config is an empty list; a broken one is an error with the fix", async () => {
-  expect(await shell(null)(["connections"])).toEqual({ code: 0, stdout: "sample\t\tbuilt_in\t\n", stderr: "" });
+  expect(await shell(null)(["connections"])).toEqual({
+    code: 0,
+    stdout: "sample\t\tbuilt_in\t\n",
+    stderr: "",
+  });
   const run = shell("not an object");
   const outcome = await run(["connections", "--json"]);
   expect(outcome).toMatchObject({ code: 2, stdout: "" });

@@ -15,14 +15,25 @@ let slugs: readonly string[] = [];
 let domains: readonly string[] = [];
 beforeEach(async () => {
   const { json } = await service.call("/v1/person/search", { body: { filters: {}, per_page: 50 } });
-  const people = json.result as readonly { company_domain?: string; company_network_url?: string }[];
+  const people = json.result as readonly {
+    company_domain?: string;
+    company_network_url?: string;
+  }[];
   domains = [...new Set(people.flatMap(({ company_domain }) => company_domain ?? []))].slice(0, 6);
-  slugs = [...new Set(people.flatMap(({ company_network_url: url }) => url?.split("/").at(-1) ?? []))].slice(0, 6);
+  slugs = [
+    ...new Set(people.flatMap(({ company_network_url: url }) => url?.split("/").at(-1) ?? [])),
+  ].slice(0, 6);
 });
 
 const DOORS: readonly (readonly [string, () => readonly string[]])[] = [
-  ["search", () => ["search", "--department", "Sales", "--per-page", "20", "--limit", "100", "-o", "a.csv"]],
-  ["employees", () => ["employees", ...slugs, "--per-page", "1", "--per-company", "2", "-o", "a.csv"]],
+  [
+    "search",
+    () => ["search", "--department", "Sales", "--per-page", "20", "--limit", "100", "-o", "a.csv"],
+  ],
+  [
+    "employees",
+    () => ["employees", ...slugs, "--per-page", "1", "--per-company", "2", "-o", "a.csv"],
+  ],
   ["enrich", () => ["enrich", ...domains, "-o", "a.csv"]],
 ];
 
@@ -45,7 +56,11 @@ const spentBy = async (work: () => Promise<Ran>): Promise<Ran & { readonly spent
   const ran = await work();
   return { ...ran, spent: (await charged(service, CREDITS)) - before };
 };
-const terminal = (answer: string): RunOptions => ({ tty: true, answers: [answer], env: { NO_COLOR: "1" } });
+const terminal = (answer: string): RunOptions => ({
+  tty: true,
+  answers: [answer],
+  env: { NO_COLOR: "1" },
+});
 
 describe.each([
   ["search", () => ["search", "--department", "Sales", "--limit", "3"]],
@@ -54,8 +69,11 @@ describe.each([
   const shell = (redirect: string): Promise<Ran> =>
     new Promise((done) => {
       const words = ["-c", `exec "$0" "$@" ${redirect}`, process.execPath, BIN, ...argv(), "--yes"];
-      const child = execFile("sh", words, { cwd: u.dir, env: { ...process.env, ...u.env } }, (_error, stdout, stderr) =>
-        done({ code: child.exitCode ?? 1, stdout, stderr }),
+      const child = execFile(
+        "sh",
+        words,
+        { cwd: u.dir, env: { ...process.env, ...u.env } },
+        (_error, stdout, stderr) => done({ code: child.exitCode ?? 1, stdout, stderr }),
       );
     });
 
@@ -110,7 +128,9 @@ test("one company is looked up unasked where its price is told as small, and now
   const untold = await foreignScene({ price: 3, tellsCosts: false });
   const refused = await untold.run("enrich", "c0.example", "-o", "o.csv");
   expect(refused.code).toBe(2);
-  expect(refused.stderr).toContain("1 company for 1 credit (assumed: the account does not tell the price), and there");
+  expect(refused.stderr).toContain(
+    "1 company for 1 credit (assumed: the account does not tell the price), and there",
+  );
   expect(await untold.u.run(["enrich", "c0.example"], terminal("n"))).toMatchObject({ code: 10 });
   expect(untold.service.charged()).toBe(0);
   const told = await foreignScene({ price: 1 });
@@ -127,18 +147,33 @@ test("a price that nobody told is null in documents, and called assumed on the c
   expect(card.stdout).toMatch(/price\s+1 credit a profile, assumed\n/);
   const list = ["refresh", "--country", "france", "--dry-run", "-o", "o.csv"];
   const plan = await run(...list, "--json");
-  expect(JSON.parse(plan.stdout)).toMatchObject({ unit_cost: null, credits_at_most: 40, rebuy_credits: 40 });
-  expect(plan.stderr.match(/warning: the account does not tell what person_search costs/g)).toHaveLength(1);
-  expect((await run(...list, "-q")).stdout).toMatch(/cost\s+at most 40 credits \(assumed: the account does not tell/);
+  expect(JSON.parse(plan.stdout)).toMatchObject({
+    unit_cost: null,
+    credits_at_most: 40,
+    rebuy_credits: 40,
+  });
+  expect(
+    plan.stderr.match(/warning: the account does not tell what person_search costs/g),
+  ).toHaveLength(1);
+  expect((await run(...list, "-q")).stdout).toMatch(
+    /cost\s+at most 40 credits \(assumed: the account does not tell/,
+  );
   const refused = await run("refresh", "--country", "france", "-o", "o.csv");
   expect(refused.stderr).toMatch(
     /40 new people for at most 40 credits \(assumed: the account does not tell the price\), and/,
   );
-  expect(refused.stderr.match(/warning: the account does not tell what person_search costs/g)).toHaveLength(1);
+  expect(
+    refused.stderr.match(/warning: the account does not tell what person_search costs/g),
+  ).toHaveLength(1);
 });
 
 test("a job brings its own consent, at most its cap", async () => {
-  const legal = { command: "search", filters: { department: "Legal" }, max_credits: 50, output: "legal.csv" };
+  const legal = {
+    command: "search",
+    filters: { department: "Legal" },
+    max_credits: 50,
+    output: "legal.csv",
+  };
   writeFileSync(u.file("jobs.jsonc"), JSON.stringify({ jobs: { legal } }));
   const ran = await spentBy(() => u.run(["jobs", "run", "legal", "--file", "jobs.jsonc"]));
   expect(ran.code, ran.stderr).toBe(0);

@@ -14,7 +14,12 @@ import {
 } from "../../src/console/segment.ts";
 import { canonicalJson, checkFilters } from "../../src/shared/contract/filters.ts";
 import { shellWord } from "../../src/shared/contract/text.ts";
-import { DEPARTMENTS, FILTER_SPECS, type Filters, SENIORITY_LEVELS } from "../../src/shared/contract/vocabulary.ts";
+import {
+  DEPARTMENTS,
+  FILTER_SPECS,
+  type Filters,
+  SENIORITY_LEVELS,
+} from "../../src/shared/contract/vocabulary.ts";
 import { type RawServer, rawServer, testContext } from "../support/client.ts";
 import { long } from "../support/long.ts";
 
@@ -59,8 +64,10 @@ const filters: fc.Arbitrary<Filters> = fc
     Object.fromEntries(
       FILTER_SPECS.map(({ key, list, match }) => {
         if (match === "range") return [key, fc.nat({ max: 1e9 })];
-        if (key === "department") return [key, fc.subarray([...DEPARTMENTS], { minLength: 1, maxLength: 3 })];
-        if (key === "seniority_level") return [key, fc.subarray([...SENIORITY_LEVELS], { minLength: 1 })];
+        if (key === "department")
+          return [key, fc.subarray([...DEPARTMENTS], { minLength: 1, maxLength: 3 })];
+        if (key === "seniority_level")
+          return [key, fc.subarray([...SENIORITY_LEVELS], { minLength: 1 })];
         return [key, list ? unique(text) : text];
       }),
     ),
@@ -93,13 +100,17 @@ describe("what the console prints to copy", () => {
   beforeAll(async () => {
     server = await rawServer((_, response) => {
       response.writeHead(200, { "content-type": "application/json; charset=utf-8" });
-      response.end('{"status":true,"detail":[],"result":{"count":7},"credits_used":0,"credits_remaining":9}');
+      response.end(
+        '{"status":true,"detail":[],"result":{"count":7},"credits_used":0,"credits_remaining":9}',
+      );
     });
   });
   afterAll(() => server.close());
 
   const sent = async (argv: readonly string[], file?: string): Promise<string> => {
-    const test = testContext({ env: { HEADCOUNT_API_KEY: "hc_live_x", HEADCOUNT_BASE_URL: server.url } });
+    const test = testContext({
+      env: { HEADCOUNT_API_KEY: "hc_live_x", HEADCOUNT_BASE_URL: server.url },
+    });
     if (file !== undefined) writeFileSync(join(test.dir, "segment.json"), file);
     const before = server.seen.length;
     expect([argv, test.stderr(), await main(argv, test.context)]).toEqual([argv, "", 0]);
@@ -157,7 +168,9 @@ describe("what the console prints to copy", () => {
     fc.assert(
       fc.property(place, (given) => {
         expect(placeInAddress(fragmentOf(given))).toEqual(given);
-        expect(placeInAddress(new URL(fragmentOf(given), "http://localhost/console/").hash)).toEqual(given);
+        expect(
+          placeInAddress(new URL(fragmentOf(given), "http://localhost/console/").hash),
+        ).toEqual(given);
       }),
     );
     // What is no filter is kept, so that the service refuses it by its name, and nobody is shown everybody.
@@ -169,6 +182,8 @@ describe("what the console prints to copy", () => {
       const { filters: unread } = placeInAddress(`#/segment?f=${encodeURIComponent(junk)}`);
       expect([unread, inWords(unread)]).toEqual([{ "this address": junk }, "this address"]);
     }
-    fc.assert(fc.property(fc.string(), (junk) => typeof placeInAddress(`#${junk}`).page === "string"));
+    fc.assert(
+      fc.property(fc.string(), (junk) => typeof placeInAddress(`#${junk}`).page === "string"),
+    );
   });
 });

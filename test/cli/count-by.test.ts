@@ -11,13 +11,20 @@ let silent: FaultProxy;
 let everybody: readonly Person[];
 
 beforeAll(async () => {
-  service = await startTestService({ people: 2_000, credits: 100_000, plan: { perMinute: 100_000 } as never });
+  service = await startTestService({
+    people: 2_000,
+    credits: 100_000,
+    plan: { perMinute: 100_000 } as never,
+  });
   silent = await faultProxy({
     target: service.url,
-    decide: ({ url }) => (url.startsWith("/facets") ? { kind: "error", status: 404 } : { kind: "none" }),
+    decide: ({ url }) =>
+      url.startsWith("/facets") ? { kind: "error", status: 404 } : { kind: "none" },
   });
   const pages = [1, 2].map(async (page) => {
-    const reply = await service.call("/v1/person/search", { body: { filters: {}, per_page: 1_000, page } });
+    const reply = await service.call("/v1/person/search", {
+      body: { filters: {}, per_page: 1_000, page },
+    });
     return reply.json.result as Person[];
   });
   everybody = (await Promise.all(pages)).flat();
@@ -32,7 +39,8 @@ const stranger = (): ReturnType<typeof user> => user(silent.url, service.key);
 const having = (wanted: Partial<Record<keyof Person, string>>): number =>
   everybody.filter((one) =>
     Object.entries(wanted).every(
-      ([key, value]) => String(one[key as keyof Person] ?? "").toLowerCase() === value.toLowerCase(),
+      ([key, value]) =>
+        String(one[key as keyof Person] ?? "").toLowerCase() === value.toLowerCase(),
     ),
   ).length;
 
@@ -40,8 +48,13 @@ describe("--by", () => {
   test("values are said with their key", async () => {
     const u = someone();
     writeFileSync(u.file("c.txt"), "france\ngermany\n");
-    const { parts } = JSON.parse((await u.run(["count", "--by", "Country=@c.txt", "--json"])).stdout);
-    expect(parts.map(({ value }: { value: string }) => value).sort()).toEqual(["france", "germany"]);
+    const { parts } = JSON.parse(
+      (await u.run(["count", "--by", "Country=@c.txt", "--json"])).stdout,
+    );
+    expect(parts.map(({ value }: { value: string }) => value).sort()).toEqual([
+      "france",
+      "germany",
+    ]);
     for (const { value, count } of parts) expect(count).toBe(having({ country: value }));
   });
 
@@ -72,7 +85,8 @@ describe("values that the service lists", () => {
     const found = JSON.parse(stdout);
     expect(code).toBe(0);
     expect(found.parts).toHaveLength(3);
-    for (const { value, count } of found.parts) expect(count, value).toBe(having({ country: value }));
+    for (const { value, count } of found.parts)
+      expect(count, value).toBe(having({ country: value }));
     expect(found.missing).toBe(everybody.filter(({ country }) => !country).length);
     expect(found.others + found.missing).toBe(found.unexplained);
     expect(found.unexplained).toBe(
@@ -83,10 +97,16 @@ describe("values that the service lists", () => {
 
   test("on a terminal what is another and what is none are lines of their own; CSV says it beside", async () => {
     const argv = ["count", "--by", "country", "--top", "2"];
-    const shown = await someone().run(argv, { tty: { stdout: true }, columns: 80, env: { NO_COLOR: "1" } });
+    const shown = await someone().run(argv, {
+      tty: { stdout: true },
+      columns: 80,
+      env: { NO_COLOR: "1" },
+    });
     expect(shown.stdout).toMatch(/^\(another\) +[\d,]+/m);
     expect(shown.stdout).toMatch(/^\(none\) +[\d,]+/m);
-    expect((await someone().run(argv)).stderr).toMatch(/^[\d,]+ of 2,000 have another country, [\d,]+ none\n$/);
+    expect((await someone().run(argv)).stderr).toMatch(
+      /^[\d,]+ of 2,000 have another country, [\d,]+ none\n$/,
+    );
   });
 
   test("filters KEY --prefix: those that begin so, in any case; the nearest where none does", async () => {
@@ -107,7 +127,9 @@ describe("values that the service lists", () => {
       stdout: "",
       stderr: 'no country begins with "germny": did you mean "germany"?\n',
     });
-    expect(JSON.parse((await u.run(["filters", "industry", "--top", "2", "--json"])).stdout)).toMatchObject({
+    expect(
+      JSON.parse((await u.run(["filters", "industry", "--top", "2", "--json"])).stdout),
+    ).toMatchObject({
       key: "industry",
       prefix: null,
       from: "service",
@@ -148,10 +170,14 @@ describe("values that the service lists", () => {
           .every((one) => times("first_name", one.first_name) >= 3) &&
         times("last_name", last_name) > 1,
     );
-    const quoteOf = async (u: ReturnType<typeof user>): Promise<{ matches: number; overlap: number }> => {
+    const quoteOf = async (
+      u: ReturnType<typeof user>,
+    ): Promise<{ matches: number; overlap: number }> => {
       writeFileSync(u.file("a.json"), JSON.stringify({ first_name: pair?.first_name }));
       writeFileSync(u.file("b.json"), JSON.stringify({ last_name: pair?.last_name }));
-      return JSON.parse((await u.run(["search", "-f", "a.json", "-f", "b.json", "--dry-run", "--json"])).stdout);
+      return JSON.parse(
+        (await u.run(["search", "-f", "a.json", "-f", "b.json", "--dry-run", "--json"])).stdout,
+      );
     };
     const either = everybody.filter(
       (one) => one.first_name === pair?.first_name || one.last_name === pair?.last_name,
@@ -167,11 +193,15 @@ describe("values that the service does not list", () => {
     const u = stranger();
     const nothing = await u.run(["count", "--by", "country"]);
     expect(nothing.code).toBe(2);
-    expect(nothing.stderr).toMatch(/needs values: neither the service nor what you own.*\nhint: .*@FILE/);
+    expect(nothing.stderr).toMatch(
+      /needs values: neither the service nor what you own.*\nhint: .*@FILE/,
+    );
     await u.run(["search", "--country", "france", "--country", "germany", "--yes", "-o", "x.csv"]);
     await u.run(["search", "--country", "spain", "--limit", "1", "--yes", "-o", "y.csv"]);
     const { code, stdout, stderr } = await u.run(["count", "--by", "country"]);
-    const parts = ["france", "germany", "spain"].map((country) => [country, having({ country })] as const);
+    const parts = ["france", "germany", "spain"].map(
+      (country) => [country, having({ country })] as const,
+    );
     expect({ code, stdout }).toEqual({
       code: 0,
       stdout: `country,count\n${parts
@@ -188,11 +218,21 @@ describe("values that the service does not list", () => {
     const u = stranger();
     writeFileSync(u.file("countries.txt"), "france\nGermany\nspain\natlantis\n");
     const argv = ["count", "--by", "country=@countries.txt"];
-    const parts = JSON.parse((await u.run([...argv, "--json"])).stdout).parts as { value: string; count: number }[];
-    expect(parts.map(({ value }) => value).sort()).toEqual(["Germany", "atlantis", "france", "spain"]);
+    const parts = JSON.parse((await u.run([...argv, "--json"])).stdout).parts as {
+      value: string;
+      count: number;
+    }[];
+    expect(parts.map(({ value }) => value).sort()).toEqual([
+      "Germany",
+      "atlantis",
+      "france",
+      "spain",
+    ]);
     for (const { value, count } of parts) expect(count, value).toBe(having({ country: value }));
     const top = JSON.parse((await u.run([...argv, "--top", "2", "--json"])).stdout);
     expect(top.parts).toEqual(parts.slice(0, 2));
-    expect(top.unexplained).toBe(2_000 - parts.slice(0, 2).reduce((sum, { count }) => sum + count, 0));
+    expect(top.unexplained).toBe(
+      2_000 - parts.slice(0, 2).reduce((sum, { count }) => sum + count, 0),
+    );
   });
 });

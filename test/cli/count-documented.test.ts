@@ -19,7 +19,8 @@ function documented(heading: string): unknown {
   const text = pages.map((page) => readFileSync(page, "utf8")).join("\n");
   const section = text.slice(text.indexOf(`### ${heading}\n`));
   const block = /```json\n([\s\S]*?)```/.exec(section)?.[1];
-  if (block === undefined || !text.includes(`### ${heading}\n`)) throw new Error(`no page has ${heading}`);
+  if (block === undefined || !text.includes(`### ${heading}\n`))
+    throw new Error(`no page has ${heading}`);
   return JSON.parse(block) as unknown;
 }
 
@@ -30,7 +31,9 @@ function keys(value: unknown, depth = 2): unknown {
   // What a user typed and where a file is are values, not shape.
   return Object.entries(value).map(([key, inner]) => [
     key,
-    ["filters", "target", "companies"].includes(key) && !Array.isArray(inner) ? null : keys(inner, depth - 1),
+    ["filters", "target", "companies"].includes(key) && !Array.isArray(inner)
+      ? null
+      : keys(inner, depth - 1),
   ]);
 }
 
@@ -45,7 +48,8 @@ test("docs/json.md shows the documents that are printed", async () => {
     [out, err] = [out + stdout.length, err + stderr.length];
     return { stdout: stdout === "" ? undefined : JSON.parse(stdout), stderr };
   };
-  for (const name of ["a.json", "b.json"]) writeFileSync(join(tested.context.cwd, name), '{"department":"Sales"}');
+  for (const name of ["a.json", "b.json"])
+    writeFileSync(join(tested.context.cwd, name), '{"department":"Sales"}');
   const same = async (heading: string, ...words: string[]): Promise<void> => {
     const { stdout, stderr } = await run(...words);
     expect({ heading, keys: keys(stdout), stderr: stdout === undefined ? stderr : "" }).toEqual({
@@ -70,7 +74,10 @@ test("docs/json.md shows the documents that are printed", async () => {
   await same("filters, doctor", "filters", "country");
   const shown = (await run("runs", "show", "last")).stdout as Record<string, unknown>;
   const [listed] = documented("runs list") as Record<string, unknown>[];
-  expect(Object.keys(shown)).toEqual([...Object.keys(listed ?? {}), ...Object.keys(documented("runs show") as object)]);
+  expect(Object.keys(shown)).toEqual([
+    ...Object.keys(listed ?? {}),
+    ...Object.keys(documented("runs show") as object),
+  ]);
   await same("runs export", "runs", "export", "last", "-o", "again.csv");
   await same("runs remove, runs prune", "runs", "remove", "last", "--yes");
   const { stdout, stderr } = await run("count", "--department", "Salse");
@@ -78,7 +85,15 @@ test("docs/json.md shows the documents that are printed", async () => {
   expect(keys(JSON.parse(stderr))).toEqual(keys(documented("errors")));
 
   const login = testContext({ stdin: `${service.key}\n` });
-  const argv = ["login", "work", "--insecure-storage", "--key-stdin", "--json", "--base-url", service.url];
+  const argv = [
+    "login",
+    "work",
+    "--insecure-storage",
+    "--key-stdin",
+    "--json",
+    "--base-url",
+    service.url,
+  ];
   await main(argv, { ...login.context, argv });
   expect(keys(JSON.parse(login.stdout()))).toEqual(keys(documented("login, logout, connections")));
 });

@@ -5,12 +5,18 @@ import { charged, type User } from "../support/export.ts";
 import type { FaultProxy } from "../support/fault-proxy.ts";
 import { CREDITS, serveThroughProxy } from "../support/serving.ts";
 
-let { service, proxy, u } = {} as { service: Parameters<typeof charged>[0]; proxy: FaultProxy; u: User };
+let { service, proxy, u } = {} as {
+  service: Parameters<typeof charged>[0];
+  proxy: FaultProxy;
+  u: User;
+};
 serveThroughProxy((now) => ({ service, proxy, u } = now));
 
 const countOf = async (filters: object): Promise<number> =>
-  (await service.call("/v1/person/count", { method: "POST", body: { filters } })).json.result.count as number;
-const people = (count: number): string => `${count.toLocaleString("en")} ${count === 1 ? "person" : "people"}`;
+  (await service.call("/v1/person/count", { method: "POST", body: { filters } })).json.result
+    .count as number;
+const people = (count: number): string =>
+  `${count.toLocaleString("en")} ${count === 1 ? "person" : "people"}`;
 const LISTED = ["--department", "Sales", "--country", "USA", "--country", "germany"];
 /** Of two countries, which counts the second alone, what is said. */
 const said = async (): Promise<string> => {
@@ -20,11 +26,19 @@ const said = async (): Promise<string> => {
 
 test("a value of several that matches nobody is named, with the likely one, wherever a segment is counted", async () => {
   const germany = await countOf({ department: "Sales", country: "germany" });
-  expect(await u.run(["count", ...LISTED])).toEqual({ code: 0, stdout: `${germany}\n`, stderr: await said() });
+  expect(await u.run(["count", ...LISTED])).toEqual({
+    code: 0,
+    stdout: `${germany}\n`,
+    stderr: await said(),
+  });
   expect((await u.run(["count", ...LISTED, "--json"])).stderr).toBe(await said());
-  expect((await u.run(["count", ...LISTED, "--by", "seniority-level"])).stderr).toContain(await said());
+  expect((await u.run(["count", ...LISTED, "--by", "seniority-level"])).stderr).toContain(
+    await said(),
+  );
   expect((await u.run(["count", ...LISTED, "--quiet"])).stderr).toBe("");
-  const union = await u.run(["count", "-f", "-", "--union"], { stdin: '{"country": ["USA", "germany"]}' });
+  const union = await u.run(["count", "-f", "-", "--union"], {
+    stdin: '{"country": ["USA", "germany"]}',
+  });
   expect(union.stderr).toContain("--country USA matches nobody");
 });
 
@@ -40,23 +54,32 @@ test("beside other values too a value is known by its other name, and not taken 
     "--country",
     "france",
   ]);
-  expect(stderr).toMatch(/--country USA matches nobody: --country "united states" counts [\d,]+ people by itself/);
+  expect(stderr).toMatch(
+    /--country USA matches nobody: --country "united states" counts [\d,]+ people by itself/,
+  );
   expect(stderr).not.toContain("cuba");
 });
 
 test("a typing mistake beside right values; values that are there are not named, however few have them", async () => {
   const near = await countOf({ country: "germany" });
   const typo = await u.run(["count", "--country", "germny", "--country", "france"]);
-  expect(typo.stderr).toBe(`hint: --country germny matches nobody: --country germany counts ${people(near)}\n`);
-  const { result } = (await service.call("/v1/person/search", { body: { filters: {}, per_page: 100 } })).json;
+  expect(typo.stderr).toBe(
+    `hint: --country germny matches nobody: --country germany counts ${people(near)}\n`,
+  );
+  const { result } = (
+    await service.call("/v1/person/search", { body: { filters: {}, per_page: 100 } })
+  ).json;
   let rare = "";
   for (const { city } of result as Person[])
-    if (rare === "" && city !== null && city.length > 4 && (await countOf({ city })) <= 2) rare = city;
+    if (rare === "" && city !== null && city.length > 4 && (await countOf({ city })) <= 2)
+      rare = city;
   expect(rare).not.toBe("");
   expect((await u.run(["count", "--city", rare, "--city", "paris"])).stderr).toBe("");
   // Whom few share is not told, so that a mistake in it finds no name.
   const mistaken = await u.run(["count", "--city", `${rare}x`, "--city", "paris"]);
-  expect(mistaken.stderr).toBe(`hint: nobody matches --city ${/ /.test(rare) ? `"${rare}x"` : `${rare}x`}\n`);
+  expect(mistaken.stderr).toBe(
+    `hint: nobody matches --city ${/ /.test(rare) ? `"${rare}x"` : `${rare}x`}\n`,
+  );
 });
 
 test("hints take ten free calls at most, and cost nothing", async () => {
@@ -65,7 +88,20 @@ test("hints take ten free calls at most, and cost nothing", async () => {
   for (const argv of [
     [...names, "--first-name", "anna"],
     [...names, "--title", "x", "--country", "USA", "--country", "atlantis"],
-    ["--title", "x", "--city", "y", "--state", "z", "--industry", "q", "--country", "USA", "--first-name", "w"],
+    [
+      "--title",
+      "x",
+      "--city",
+      "y",
+      "--state",
+      "z",
+      "--industry",
+      "q",
+      "--country",
+      "USA",
+      "--first-name",
+      "w",
+    ],
   ]) {
     proxy.seen.length = 0;
     expect((await u.run(["count", ...argv])).code).toBe(0);
@@ -83,7 +119,9 @@ test("--strict ends with 5 where nobody matches, or one of several values", asyn
   expect(strict).toMatchObject({ code: 5, stdout: expect.stringMatching(/^\d+\n$/) });
   expect(strict.stderr).toContain("error: nobody matches --country USA (--strict)\n");
   expect((await u.run(["count", "--country", "atlantis", "--strict", "-q"])).code).toBe(5);
-  expect(await u.run(["count", "--country", "germany", "--country", "france", "--strict"])).toMatchObject({
+  expect(
+    await u.run(["count", "--country", "germany", "--country", "france", "--strict"]),
+  ).toMatchObject({
     code: 0,
     stderr: "",
   });
@@ -94,7 +132,17 @@ test("--strict ends with 5 where nobody matches, or one of several values", asyn
 });
 
 test("a search for nobody with --strict leaves the file that was there, and makes none", async () => {
-  const nobody = ["search", "--country", "atlantis", "--strict", "--yes", "--min-rows", "0", "--overwrite", "-o"];
+  const nobody = [
+    "search",
+    "--country",
+    "atlantis",
+    "--strict",
+    "--yes",
+    "--min-rows",
+    "0",
+    "--overwrite",
+    "-o",
+  ];
   writeFileSync(u.file("kept.csv"), "mine\n");
   for (const name of ["kept.csv", "none.csv"]) {
     const { code, stderr } = await u.run([...nobody, name]);
@@ -108,10 +156,32 @@ test("a search says it before it asks and before it buys; --strict buys nothing"
   const before = await charged(service, CREDITS);
   const quote = await u.run(["search", ...LISTED, "--limit", "3", "--dry-run"]);
   expect(quote).toMatchObject({ code: 0, stderr: await said() });
-  const strict = await u.run(["search", ...LISTED, "--limit", "3", "--max-credits", "3", "-o", "a.csv", "--strict"]);
-  expect(strict).toMatchObject({ code: 5, stderr: expect.stringContaining("nobody matches --country USA (--strict)") });
+  const strict = await u.run([
+    "search",
+    ...LISTED,
+    "--limit",
+    "3",
+    "--max-credits",
+    "3",
+    "-o",
+    "a.csv",
+    "--strict",
+  ]);
+  expect(strict).toMatchObject({
+    code: 5,
+    stderr: expect.stringContaining("nobody matches --country USA (--strict)"),
+  });
   expect([existsSync(u.file("a.csv")), await charged(service, CREDITS)]).toEqual([false, before]);
-  const bought = await u.run(["search", ...LISTED, "--limit", "3", "--max-credits", "3", "-o", "a.csv"]);
+  const bought = await u.run([
+    "search",
+    ...LISTED,
+    "--limit",
+    "3",
+    "--max-credits",
+    "3",
+    "-o",
+    "a.csv",
+  ]);
   expect(bought).toMatchObject({ code: 0, stderr: expect.stringContaining(await said()) });
   expect(bought.stderr.indexOf("hint:")).toBeLessThan(bought.stderr.indexOf("Exported"));
 });

@@ -17,16 +17,21 @@ beforeAll(async () => {
 afterAll(() => service.close());
 
 async function countOf(filters: object): Promise<number> {
-  return (await service.call("/v1/person/count", { method: "POST", body: { filters } })).json.result.count as number;
+  return (await service.call("/v1/person/count", { method: "POST", body: { filters } })).json.result
+    .count as number;
 }
 
-async function run(argv: readonly string[], options: TestContextOptions & { files?: Record<string, string> } = {}) {
+async function run(
+  argv: readonly string[],
+  options: TestContextOptions & { files?: Record<string, string> } = {},
+) {
   const { env, files, ...others } = options;
   const tested = testContext({
     ...others,
     env: { HEADCOUNT_API_KEY: service.key, ...env },
   });
-  for (const [name, text] of Object.entries(files ?? {})) writeFileSync(join(tested.context.cwd, name), text);
+  for (const [name, text] of Object.entries(files ?? {}))
+    writeFileSync(join(tested.context.cwd, name), text);
   const whole = [...argv, "--base-url", service.url];
   const code = await main(whole, { ...tested.context, argv: whole });
   return { code, stdout: tested.stdout(), stderr: tested.stderr() };
@@ -34,7 +39,11 @@ async function run(argv: readonly string[], options: TestContextOptions & { file
 
 describe("count", () => {
   test("a pipe gets the bare number and nothing else", async () => {
-    expect(await run(["count", "--department", "Sales"])).toEqual({ code: 0, stdout: `${sales}\n`, stderr: "" });
+    expect(await run(["count", "--department", "Sales"])).toEqual({
+      code: 0,
+      stdout: `${sales}\n`,
+      stderr: "",
+    });
     expect(await run(["count"])).toEqual({ code: 0, stdout: `${all}\n`, stderr: "" });
   });
 
@@ -52,7 +61,9 @@ describe("count", () => {
 
   test("--json has every documented key, on a terminal too", async () => {
     for (const tty of [false, true]) {
-      const { code, stdout, stderr } = await run(["count", "--department", "sales", "--json"], { tty });
+      const { code, stdout, stderr } = await run(["count", "--department", "sales", "--json"], {
+        tty,
+      });
       expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
       expect(JSON.parse(stdout)).toEqual({
         count: sales,
@@ -73,7 +84,10 @@ describe("count", () => {
     const flags = ["--department", "Sales", "--department", "Legal", "--connections-min", "100"];
     expect((await run(["count", ...flags])).stdout).toBe(`${expected}\n`);
     const files = { "f.json": '{"filters": {"department": "Design", "connections_min": 100}}' };
-    const fromFile = await run(["count", "-f", "f.json", "--department", "Sales", "--department", "Legal"], { files });
+    const fromFile = await run(
+      ["count", "-f", "f.json", "--department", "Sales", "--department", "Legal"],
+      { files },
+    );
     expect(fromFile).toEqual({ code: 0, stdout: `${expected}\n`, stderr: "" });
     const stdin = JSON.stringify({ department: ["Sales", "Legal"], connections_min: 100 });
     expect((await run(["count", "-f", "-"], { stdin })).stdout).toBe(`${expected}\n`);
@@ -81,7 +95,10 @@ describe("count", () => {
 
   test("bad filters are refused with everything that is wrong, and no request is made", async () => {
     const before = (await service.call("/v1/account")).headers.get("x-ratelimit-remaining");
-    const files = { "f.json": '{"countri": "x", "department": "Salse", "connections_min": 5, "connections_max": 2}' };
+    const files = {
+      "f.json":
+        '{"countri": "x", "department": "Salse", "connections_min": 5, "connections_max": 2}',
+    };
     const { code, stdout, stderr } = await run(["count", "-f", "f.json"], { files });
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toContain("f.json: unknown filter: countri (did you mean country?)");
@@ -102,13 +119,22 @@ describe("count", () => {
       ["so", "soft", "legal"].map((text) => countOf({ industry_prefix: text })),
     );
     expect(soft).toBeGreaterThan(0);
-    const argv = ["count", "--by", "industry_prefix=soft", "--by=industry-prefix=so", "--by=industry_prefix=legal"];
+    const argv = [
+      "count",
+      "--by",
+      "industry_prefix=soft",
+      "--by=industry-prefix=so",
+      "--by=industry_prefix=legal",
+    ];
     const rest = all - (so ?? 0) - (legal ?? 0);
     const piped = await run(argv);
     expect(piped.stderr).toBe(
       `notice: parts overlap: "soft" is counted in "so" too\n${rest.toLocaleString("en")} of ${all.toLocaleString("en")} have another industry prefix or none\n`,
     );
-    expect(JSON.parse((await run([...argv, "--json"])).stdout)).toMatchObject({ count: all, unexplained: rest });
+    expect(JSON.parse((await run([...argv, "--json"])).stdout)).toMatchObject({
+      count: all,
+      unexplained: rest,
+    });
     const shown = await run(argv, { tty: true, env: { NO_COLOR: "1" } });
     expect(shown.stdout).toMatch(new RegExp(`another or none\\) +${rest.toLocaleString("en")} `));
   });
@@ -123,18 +149,24 @@ describe("count", () => {
     const states = await countOf({ country: "united states" });
     const people = (count: number): string => `${count.toLocaleString("en")} people`;
     for (const name of ["USA", "u.s.", "US"]) {
-      expect(await hints("--country", name)).toBe(`hint: --country "united states" counts ${people(states)}\n`);
+      expect(await hints("--country", name)).toBe(
+        `hint: --country "united states" counts ${people(states)}\n`,
+      );
     }
     const vps = await countOf({ seniority_level: "vp" });
     const levels = await hints("--seniority-level", "Vice President");
-    expect(levels).toMatch(/"Vice President" is none of the usual levels: owner, partner, .*\nhint: /);
+    expect(levels).toMatch(
+      /"Vice President" is none of the usual levels: owner, partner, .*\nhint: /,
+    );
     expect(levels).toContain(`hint: --seniority-level vp counts ${people(vps)}\n`);
     const both = await countOf({ country: ["germany", "france"] });
     expect(await hints("--country", "germany,france")).toBe(
       `hint: --country germany --country france counts ${people(both)}\n`,
     );
     expect(await hints("--country", "-")).toMatch(/--country @- reads values from stdin/);
-    expect(await hints("--title", "chief")).toMatch(/^hint: --title-prefix chief counts \d+ people\n$/);
+    expect(await hints("--title", "chief")).toMatch(
+      /^hint: --title-prefix chief counts \d+ people\n$/,
+    );
     // Several filters: which of them matches nobody, else what is there without each.
     expect(await hints("--country", "atlantis", "--department", "Sales")).toBe(
       "hint: nobody matches --country atlantis alone\n",
@@ -194,7 +226,9 @@ describe("count --by", () => {
     expect(JSON.parse(json.stdout)).toEqual({
       count: all,
       by: "seniority_level",
-      parts: levels.map((value, index) => ({ value, count: parts[index] ?? 0 })).sort((a, b) => b.count - a.count),
+      parts: levels
+        .map((value, index) => ({ value, count: parts[index] ?? 0 }))
+        .sort((a, b) => b.count - a.count),
       unexplained: rest,
       others: null,
       missing: null,
@@ -205,7 +239,10 @@ describe("count --by", () => {
     const csv = await run(argv);
     expect(csv.stdout.split("\n")[0]).toBe("seniority_level,count");
     expect(csv.stderr).toBe(sentence);
-    const table = await run(argv, { tty: { stdout: true }, env: { LANG: "C.UTF-8", NO_COLOR: "1" } });
+    const table = await run(argv, {
+      tty: { stdout: true },
+      env: { LANG: "C.UTF-8", NO_COLOR: "1" },
+    });
     expect(table.stderr).toBe("");
     const lines = table.stdout.split("\n");
     expect(lines[0]).toMatch(/^seniority level +people +share$/);
@@ -225,11 +262,17 @@ describe("count --by", () => {
       "department",
     ]);
     expect(stderr).toBe("");
-    expect(stdout).toBe(`department,count\nSales,${sales}\nlegal,${await countOf({ department: "Legal" })}\n`);
+    expect(stdout).toBe(
+      `department,count\nSales,${sales}\nlegal,${await countOf({ department: "Legal" })}\n`,
+    );
   });
 
   test("a terminal gets bars, plain ones where block characters cannot be shown", async () => {
-    const { stdout } = await run(["count", "--by", "department"], { tty: true, env: { TERM: "dumb" }, columns: 60 });
+    const { stdout } = await run(["count", "--by", "department"], {
+      tty: true,
+      env: { TERM: "dumb" },
+      columns: 60,
+    });
     expect(stdout).toMatch(/^Other|^department/m);
     expect(stdout).toContain("####");
     for (const line of stdout.split("\n")) expect(line.length).toBeLessThanOrEqual(60);
@@ -237,7 +280,10 @@ describe("count --by", () => {
 });
 
 describe("several files", () => {
-  const files = { "a.json": '{"department":"Sales"}', "b b.json": '{"filters":{"department":"Legal"}}' };
+  const files = {
+    "a.json": '{"department":"Sales"}',
+    "b b.json": '{"filters":{"department":"Legal"}}',
+  };
   const argv = ["count", "-f", "a.json", "-f", "b b.json"];
 
   test("one row each, in their order", async () => {
@@ -248,8 +294,20 @@ describe("several files", () => {
       stderr: "",
     });
     expect(JSON.parse((await run([...argv, "--json"], { files })).stdout)).toEqual([
-      { segment: "a.json", count: sales, filters: { department: "Sales" }, unit_cost: 1, max_cost: sales },
-      { segment: "b b.json", count: legal, filters: { department: "Legal" }, unit_cost: 1, max_cost: legal },
+      {
+        segment: "a.json",
+        count: sales,
+        filters: { department: "Sales" },
+        unit_cost: 1,
+        max_cost: sales,
+      },
+      {
+        segment: "b b.json",
+        count: legal,
+        filters: { department: "Legal" },
+        unit_cost: 1,
+        max_cost: legal,
+      },
     ]);
     const { stdout, stderr } = await run(argv, { files, tty: true, env: { NO_COLOR: "1" } });
     expect(stderr).toBe("");

@@ -36,18 +36,33 @@ async function run(argv: readonly string[], options: TestContextOptions = {}) {
 async function doctor(options: TestContextOptions & { argv?: readonly string[] } = {}) {
   const { argv = [], ...others } = options;
   const outcome = await run(["doctor", "--json", ...argv], others);
-  const document = JSON.parse(outcome.stdout) as { readonly ok: boolean; readonly checks: readonly Found[] };
-  return { ...outcome, ok: document.ok, find: (name: string) => document.checks.find((check) => check.name === name) };
+  const document = JSON.parse(outcome.stdout) as {
+    readonly ok: boolean;
+    readonly checks: readonly Found[];
+  };
+  return {
+    ...outcome,
+    ok: document.ok,
+    find: (name: string) => document.checks.find((check) => check.name === name),
+  };
 }
 
 const costs = { person_search: 1, company_enrich: 1, company_employees: 1 };
 
 /** A service that speaks otherwise, strict as the contract asks. Counts what it would have charged. */
-async function otherService(fields: readonly string[], more: { lenient?: boolean; zero?: boolean; max?: number } = {}) {
+async function otherService(
+  fields: readonly string[],
+  more: { lenient?: boolean; zero?: boolean; max?: number } = {},
+) {
   const charged = { rows: 0 };
-  const limits = { "x-ratelimit-limit": "60", "x-ratelimit-remaining": "50", "x-ratelimit-reset": "30" };
+  const limits = {
+    "x-ratelimit-limit": "60",
+    "x-ratelimit-remaining": "50",
+    "x-ratelimit-reset": "30",
+  };
   const server = await rawServer(({ url, body }, response) => {
-    if (url.endsWith("/account")) return answerEnvelope(response, { balance: 5, costs }, { headers: limits });
+    if (url.endsWith("/account"))
+      return answerEnvelope(response, { balance: 5, costs }, { headers: limits });
     if (url.includes("/employees")) return answerError(response, 404, ["no such company"]);
     const { filters, ...rest } = JSON.parse(body) as { filters: Record<string, unknown> };
     const unknown = Object.keys(filters).filter((key) => key.includes("probe"));
@@ -55,7 +70,8 @@ async function otherService(fields: readonly string[], more: { lenient?: boolean
       const detail = [`unknown filter: ${unknown.join(", ")}`];
       for (const [key, value] of Object.entries(rest)) {
         if (!fields.includes(key)) detail.push(`${key}: unexpected field`);
-        else if (typeof value !== "number" || key === "cursor") detail.push(`${key} must be an integer`);
+        else if (typeof value !== "number" || key === "cursor")
+          detail.push(`${key} must be an integer`);
         else if (key === "per_page" && value > (more.max ?? 100))
           detail.push(`per_page must be at most ${more.max ?? 100}`);
         else if (key === "page" && value < 0) detail.push(`page counts from ${more.zero ? 0 : 1}`);
@@ -89,68 +105,82 @@ describe("doctor", () => {
   });
 
   test.each<[readonly string[], { zero?: boolean; max?: number }, object]>([
-    [["per_page", "page"], { zero: true, max: 250 }, { paging: "page", firstPage: 0, perPageMax: 250 }],
+    [
+      ["per_page", "page"],
+      { zero: true, max: 250 },
+      { paging: "page", firstPage: 0, perPageMax: 250 },
+    ],
     [["per_page", "offset"], {}, { paging: "offset", perPageMax: 100 }],
     [["per_page", "cursor"], {}, { paging: "cursor", perPageMax: 100 }],
-  ])("learns the dialect of a service with %j, and keeps it with the connection", async (fields, more, dialect) => {
-    const { server, charged } = await otherService(fields, more);
-    const dir = tempDir();
-    const file = join(dir, "config.json");
-    const connection = { baseUrl: server.url, accountId: "a" };
-    writeFileSync(file, JSON.stringify({ default: "work", connections: { work: connection } }));
-    const env = { HEADCOUNT_CONFIG_DIR: dir, HEADCOUNT_API_KEY: "x_live_12345678" };
-    const { code, find } = await doctor({ env });
-    expect(code).toBe(0);
-    expect(find("Count")?.message).toBe('under "total"');
-    expect(JSON.parse(readFileSync(file, "utf8"))).toEqual({
-      default: "work",
-      connections: { work: { ...connection, dialect } },
-    });
-    expect((await doctor({ env })).find("Saved")?.message).toContain("up to date");
-    await server.close();
-    expect(charged.rows).toBe(0);
-  });
+  ])(
+    "learns the dialect of a service with %j, and keeps it with the connection",
+    async (fields, more, dialect) => {
+      const { server, charged } = await otherService(fields, more);
+      const dir = tempDir();
+      const file = join(dir, "config.json");
+      const connection = { baseUrl: server.url, accountId: "a" };
+      writeFileSync(file, JSON.stringify({ default: "work", connections: { work: connection } }));
+      const env = { HEADCOUNT_CONFIG_DIR: dir, HEADCOUNT_API_KEY: "x_live_12345678" };
+      const { code, find } = await doctor({ env });
+      expect(code).toBe(0);
+      expect(find("Count")?.message).toBe('under "total"');
+      expect(JSON.parse(readFileSync(file, "utf8"))).toEqual({
+        default: "work",
+        connections: { work: { ...connection, dialect } },
+      });
+      expect((await doctor({ env })).find("Saved")?.message).toContain("up to date");
+      await server.close();
+      expect(charged.rows).toBe(0);
+    },
+  );
 
   test.each([
     ["page", "ok", "by page, counting from 1"],
-    ["page0", "warn", "by page, counting from 0; nothing keeps it, as no connection has this address"],
+    [
+      "page0",
+      "warn",
+      "by page, counting from 0; nothing keeps it, as no connection has this address",
+    ],
     ["offset", "warn", "by offset; nothing keeps it, as no connection has this address"],
     ["cursor", "warn", "by cursor; nothing keeps it, as no connection has this address"],
-  ] as const)("learns %s from a service that stops at the first fault: the filters", async (how, status, message) => {
-    let spent = 0;
-    const name = how === "page0" ? "page" : how;
-    const server = await rawServer(({ url, body }, response) => {
-      if (url.endsWith("/account")) return answerEnvelope(response, { balance: 5, costs });
-      if (url.includes("/person/")) {
-        if (body.includes("doctor_probe"))
-          return answerError(response, 422, ["unknown filter: headcount_doctor_probe"]);
-        if (url.endsWith("/search")) spent++;
-        return answerEnvelope(response, 7);
-      }
-      const { searchParams } = new URL(url, "http://x");
-      for (const [key, value] of searchParams) {
-        if (!["company_network_url", "per_page", name].includes(key))
-          return answerError(response, 422, [
-            `unknown parameter: ${key}; valid: company_network_url, per_page, ${name}`,
-          ]);
-        const least = key === "page" && how === "page" ? 1 : 0;
-        if (key !== "company_network_url" && !(Number(value) >= least))
-          return answerError(response, 422, [`${key}: must be >= ${least}`]);
-        if (key === "per_page" && Number(value) > 50)
-          return answerError(response, 422, ["Input should be less than or equal to 50"]);
-      }
-      return answerError(response, 404, ["no such company"]);
-    });
-    const env = { HEADCOUNT_BASE_URL: server.url, HEADCOUNT_API_KEY: "x_live_12345678" };
-    const told = await doctor({ env });
-    expect(told.find("Paging")).toMatchObject({ status, message });
-    expect(told.find("Largest page")).toMatchObject({ status: "ok", message: "50 profiles" });
-    if (status === "warn") expect(told.find("Paging")?.fix).toBe(`set HEADCOUNT_PAGING=${how}`);
-    const said = await doctor({ env: { ...env, HEADCOUNT_PAGING: how } });
-    expect(said.find("Paging")).toMatchObject({ status: "ok" });
-    await server.close();
-    expect(spent).toBe(0);
-  });
+  ] as const)(
+    "learns %s from a service that stops at the first fault: the filters",
+    async (how, status, message) => {
+      let spent = 0;
+      const name = how === "page0" ? "page" : how;
+      const server = await rawServer(({ url, body }, response) => {
+        if (url.endsWith("/account")) return answerEnvelope(response, { balance: 5, costs });
+        if (url.includes("/person/")) {
+          if (body.includes("doctor_probe"))
+            return answerError(response, 422, ["unknown filter: headcount_doctor_probe"]);
+          if (url.endsWith("/search")) spent++;
+          return answerEnvelope(response, 7);
+        }
+        const { searchParams } = new URL(url, "http://x");
+        for (const [key, value] of searchParams) {
+          if (!["company_network_url", "per_page", name].includes(key))
+            return answerError(response, 422, [
+              `unknown parameter: ${key}; valid: company_network_url, per_page, ${name}`,
+            ]);
+          const least = key === "page" && how === "page" ? 1 : 0;
+          if (key !== "company_network_url" && !(Number(value) >= least))
+            return answerError(response, 422, [`${key}: must be >= ${least}`]);
+          if (key === "per_page" && Number(value) > 50)
+            return answerError(response, 422, ["Input should be less than or equal to 50"]);
+        }
+        return answerError(response, 404, ["no such company"]);
+      });
+      const env = { HEADCOUNT_BASE_URL: server.url, HEADCOUNT_API_KEY: "x_live_12345678" };
+      const told = await doctor({ env });
+      expect(told.find("Paging")).toMatchObject({ status, message });
+      expect(told.find("Largest page")).toMatchObject({ status: "ok", message: "50 profiles" });
+      if (status === "warn") expect(told.find("Paging")?.fix).toBe(`set HEADCOUNT_PAGING=${how}`);
+      const said = await doctor({ env: { ...env, HEADCOUNT_PAGING: how } });
+      expect(said.find("Paging")).toMatchObject({ status: "ok" });
+      await server.close();
+      expect(spent).toBe(0);
+    },
+  );
 
   test.each(["page", "page0", "offset", "cursor"] as const)(
     "learns %s from a service that looks the company up first, by searches for nobody",
@@ -160,24 +190,36 @@ describe("doctor", () => {
       const server = await rawServer(({ url, body }, response) => {
         if (url.endsWith("/account")) return answerEnvelope(response, { balance: 5, costs });
         if (url.includes("/company/")) return answerError(response, 404, ["no such company"]);
-        const { filters, ...rest } = JSON.parse(body) as { filters: Record<string, unknown>; per_page?: number };
-        if ("headcount_doctor_probe" in filters) return answerError(response, 422, ["unknown filter"]);
+        const { filters, ...rest } = JSON.parse(body) as {
+          filters: Record<string, unknown>;
+          per_page?: number;
+        };
+        if ("headcount_doctor_probe" in filters)
+          return answerError(response, 422, ["unknown filter"]);
         const people = Object.keys(filters).length === 0 ? 7 : 0;
         if (url.endsWith("/count")) return answerEnvelope(response, { count: people });
-        if ((rest.per_page ?? 0) < 10) return answerError(response, 422, ["per_page must be at least 10"]);
+        if ((rest.per_page ?? 0) < 10)
+          return answerError(response, 422, ["per_page must be at least 10"]);
         for (const [key, value] of Object.entries(rest)) {
-          if (key !== "per_page" && key !== name) return answerError(response, 422, [`unknown field: ${key}`]);
+          if (key !== "per_page" && key !== name)
+            return answerError(response, 422, [`unknown field: ${key}`]);
           if (key === "page" && !(Number(value) >= (how === "page" ? 1 : 0)))
             return answerError(response, 422, ["bad page"]);
         }
         sold += people;
         return answerEnvelope(response, how === "cursor" ? { results: [] } : [], { used: people });
       });
-      const env = { HEADCOUNT_BASE_URL: server.url, HEADCOUNT_API_KEY: "x_live_12345678", HEADCOUNT_PAGING: how };
+      const env = {
+        HEADCOUNT_BASE_URL: server.url,
+        HEADCOUNT_API_KEY: "x_live_12345678",
+        HEADCOUNT_PAGING: how,
+      };
       const found = (await doctor({ env })).find("Paging");
       await server.close();
       expect(found).toMatchObject({ status: "ok" });
-      expect(found?.message).toContain({ page: "from 1", page0: "from 0", offset: "offset", cursor: "cursor" }[how]);
+      expect(found?.message).toContain(
+        { page: "from 1", page0: "from 0", offset: "offset", cursor: "cursor" }[how],
+      );
       expect(sold).toBe(0);
     },
   );
@@ -192,7 +234,10 @@ describe("doctor", () => {
     const env = { HEADCOUNT_BASE_URL: server.url, HEADCOUNT_API_KEY: "x_live_12345678" };
     const told = (await doctor({ env })).find("Paging");
     await server.close();
-    expect(told).toMatchObject({ status: "warn", message: "not told; by page, counting from 1, is used" });
+    expect(told).toMatchObject({
+      status: "warn",
+      message: "not told; by page, counting from 1, is used",
+    });
     expect(told?.fix).toContain("set HEADCOUNT_PAGING=offset");
   });
 
@@ -223,7 +268,9 @@ describe("doctor", () => {
         searches++;
         return answerEnvelope(response, [], { used: 0 });
       }
-      return body.includes("probe") ? answerError(response, 422, ["unknown"]) : answerEnvelope(response, 7);
+      return body.includes("probe")
+        ? answerError(response, 422, ["unknown"])
+        : answerEnvelope(response, 7);
     });
     const env = { HEADCOUNT_BASE_URL: server.url, HEADCOUNT_API_KEY: "x_live_12345678" };
     const { code, ok, find } = await doctor({ env });
@@ -236,8 +283,11 @@ describe("doctor", () => {
     const server = await rawServer(({ url, body }, response) => {
       response.sendDate = false;
       const headers = { date: new Date(Date.now() + 600_000).toUTCString() };
-      if (url.endsWith("/account")) return answerEnvelope(response, { balance: 5, costs }, { headers });
-      return body.includes("probe") ? answerError(response, 400, ["no"]) : answerEnvelope(response, 7);
+      if (url.endsWith("/account"))
+        return answerEnvelope(response, { balance: 5, costs }, { headers });
+      return body.includes("probe")
+        ? answerError(response, 400, ["no"])
+        : answerEnvelope(response, 7);
     });
     const env = { HEADCOUNT_BASE_URL: server.url, HEADCOUNT_API_KEY: "x_live_12345678" };
     const clock = (await doctor({ env })).find("Clock");
@@ -254,29 +304,43 @@ describe("doctor", () => {
       8,
       "Service",
     ],
-    ["a state folder that cannot be", { env: { HEADCOUNT_STATE_DIR: "/etc/hostname/state" } }, 2, "State folder"],
+    [
+      "a state folder that cannot be",
+      { env: { HEADCOUNT_STATE_DIR: "/etc/hostname/state" } },
+      2,
+      "State folder",
+    ],
     ["a bad proxy", { env: { HTTPS_PROXY: "proxy:3128" } }, 2, "Proxy"],
   ])("%s fails with its code, its fix and all the other checks", async (_, options, code, name) => {
     const outcome = await doctor(options);
     expect(outcome).toMatchObject({ code, ok: false });
     expect(outcome.find(name)).toMatchObject({ status: "fail", fix: expect.any(String) });
     expect(outcome.find("Node")).toMatchObject({ status: "ok", message: process.versions.node });
-    expect(JSON.parse(outcome.stderr)).toMatchObject({ error: { code: "doctor_failed", exit_code: code } });
+    expect(JSON.parse(outcome.stderr)).toMatchObject({
+      error: { code: "doctor_failed", exit_code: code },
+    });
   });
 
-  test.each([["doctor"], ["account"], ["connections", "list", "--json"], ["search", "--department", "Sales"]])(
-    "%s shows nothing of what stands in the query of an address",
-    async (...argv) => {
-      const env = { HEADCOUNT_API_KEY: "x_live_12345678", HEADCOUNT_BASE_URL: "https://127.0.0.1:1/?api_key=hidden" };
-      const { stdout, stderr } = await run(argv, { env });
-      expect(stdout + stderr).toContain("https://127.0.0.1:1/?…");
-      expect(stdout + stderr).not.toContain("hidden");
-    },
-  );
+  test.each([
+    ["doctor"],
+    ["account"],
+    ["connections", "list", "--json"],
+    ["search", "--department", "Sales"],
+  ])("%s shows nothing of what stands in the query of an address", async (...argv) => {
+    const env = {
+      HEADCOUNT_API_KEY: "x_live_12345678",
+      HEADCOUNT_BASE_URL: "https://127.0.0.1:1/?api_key=hidden",
+    };
+    const { stdout, stderr } = await run(argv, { env });
+    expect(stdout + stderr).toContain("https://127.0.0.1:1/?…");
+    expect(stdout + stderr).not.toContain("hidden");
+  });
 
   test("free calls that lower the balance, and do not say so, are told by the balance before and after", async () => {
     const { u, service: other } = await foreignScene({ usedIs: 0 });
-    const { checks } = JSON.parse((await u.run(["doctor", "--json"])).stdout) as { readonly checks: readonly Found[] };
+    const { checks } = JSON.parse((await u.run(["doctor", "--json"])).stdout) as {
+      readonly checks: readonly Found[];
+    };
     expect(other.charged()).toBeGreaterThan(1);
     expect(checks.find(({ name }) => name === "Account")).toMatchObject({
       status: "warn",
@@ -287,7 +351,11 @@ describe("doctor", () => {
   test.each([{ HEADCOUNT_PAGING: "odd" }, { HEADCOUNT_BASE_URL: "http://127.0.0.1:1" }])(
     "does not send whoever ran it to itself (%o)",
     async (more) => {
-      const env = { HEADCOUNT_API_KEY: "x_live_12345678", HEADCOUNT_BASE_URL: service.url, ...more };
+      const env = {
+        HEADCOUNT_API_KEY: "x_live_12345678",
+        HEADCOUNT_BASE_URL: service.url,
+        ...more,
+      };
       const { code, stdout, stderr } = await doctor({ env });
       expect(code).toBeGreaterThan(0);
       expect(stdout + stderr).not.toContain("headcount doctor");
@@ -308,7 +376,9 @@ describe("doctor", () => {
     const terminal = await run(["doctor"], { env: plain, tty: true, columns: 60 });
     expect(terminal.stdout).toMatch(/^✓ Node {11}\d/m);
     expect(terminal.stdout).toMatch(/^! Keychain {7}the keychain cannot be reached/m);
-    expect(Math.max(...terminal.stdout.split("\n").map((line) => line.length))).toBeLessThanOrEqual(60 + 40);
+    expect(Math.max(...terminal.stdout.split("\n").map((line) => line.length))).toBeLessThanOrEqual(
+      60 + 40,
+    );
     const ascii = await run(["doctor"], { env: { ...plain, LANG: "C" }, tty: true });
     expect(ascii.stdout).toMatch(/^ok +Node +\d/m);
     expect(ascii.stdout).not.toMatch(/[✓✗·]/);

@@ -12,10 +12,14 @@ let domains: string[];
 let slugs: string[];
 beforeAll(async () => {
   service = await startTestService({ people: 2_000, credits: CREDITS });
-  people = (await service.call("/v1/person/search", { body: { filters: {}, per_page: 1_000 } })).json
-    .result as Person[];
+  people = (await service.call("/v1/person/search", { body: { filters: {}, per_page: 1_000 } }))
+    .json.result as Person[];
   domains = [...new Set(people.flatMap(({ company_domain }) => company_domain ?? []))];
-  slugs = [...new Set(people.flatMap(({ company_network_url }) => company_network_url?.split("/").at(-1) ?? []))];
+  slugs = [
+    ...new Set(
+      people.flatMap(({ company_network_url }) => company_network_url?.split("/").at(-1) ?? []),
+    ),
+  ];
 }, 60_000);
 afterAll(() => service.close());
 
@@ -26,7 +30,8 @@ async function cost(work: () => Promise<unknown>): Promise<number> {
   return (await charged(service, CREDITS)) - before;
 }
 const employeesOf = async (slug: string): Promise<number> =>
-  (await service.call("/v1/person/count", { body: { filters: { company_network_url: slug } } })).json.result.count;
+  (await service.call("/v1/person/count", { body: { filters: { company_network_url: slug } } }))
+    .json.result.count;
 
 describe("how a company is named", () => {
   test.each([
@@ -36,7 +41,10 @@ describe("how a company is named", () => {
       "https://network.example/company/acme",
       { by: "company_network_url", value: "https://network.example/company/acme" },
     ],
-    ["network.example/company/acme", { by: "company_network_url", value: "network.example/company/acme" }],
+    [
+      "network.example/company/acme",
+      { by: "company_network_url", value: "network.example/company/acme" },
+    ],
     ["acme-works", { by: "company_network_url", value: "acme-works" }],
     ["http://acme.com/home?utm=1", { by: "domain", value: "acme.com" }],
     ["shop.acme.com/en/about/", { by: "domain", value: "shop.acme.com" }],
@@ -91,7 +99,9 @@ describe("enrich", () => {
       expect(ran).toMatchObject({ code: 6, stdout: "" });
       expect(ran.stderr).not.toContain("charged");
       const json = await u.run(["enrich", "nobody-there.example", "--json"]);
-      expect(JSON.parse(json.stderr)).toMatchObject({ error: { code: "not_found", exit_code: 6, status: 404 } });
+      expect(JSON.parse(json.stderr)).toMatchObject({
+        error: { code: "not_found", exit_code: 6, status: 404 },
+      });
     });
     expect({ spent, runs: runIds(u) }).toEqual({ spent: 0, runs: [] });
   });
@@ -111,13 +121,18 @@ describe("enrich", () => {
       u.run([...argv, "--max-credits", "10"]).then((ran) => expect(ran).toMatchObject({ code: 0 })),
     );
     expect(readCsv(u.read("out.csv")).map(({ domain }) => domain)).toEqual([a, b, c]);
-    expect({ spent, misses: u.read("misses.txt") }).toEqual({ spent: 3, misses: "nobody.example\n" });
+    expect({ spent, misses: u.read("misses.txt") }).toEqual({
+      spent: 3,
+      misses: "nobody.example\n",
+    });
     expect(visibleFiles(u).sort()).toEqual(["in.csv", "misses.txt", "out.csv"]);
   });
 
   test("NDJSON and plain lines on stdin", async () => {
     const [a = "", b = ""] = domains;
-    const lines = await someone().run(["enrich", "--input", "-", "--yes"], { stdin: `${a}\n\n${b}\n` });
+    const lines = await someone().run(["enrich", "--input", "-", "--yes"], {
+      stdin: `${a}\n\n${b}\n`,
+    });
     const ndjson = await someone().run(["enrich", "--input", "-", "--column", "d", "--yes"], {
       stdin: `{"d":"${a}"}\n{"d":"${b}"}\n`,
     });
@@ -152,33 +167,68 @@ describe("enrich", () => {
     writeFileSync(u.file("bare.csv"), `1,${a}\n2,${b}\n`);
     const bare = await u.run(["enrich", "--input", "bare.csv", "--dry-run"]);
     expect(bare).toMatchObject({ code: 2, stdout: "" });
-    expect(bare.stderr).toContain("has no line with the names of its columns: the first one is data");
+    expect(bare.stderr).toContain(
+      "has no line with the names of its columns: the first one is data",
+    );
     writeFileSync(u.file("open.csv"), `id,website\n1,"${a}\n`);
-    expect((await u.run(["enrich", "--input", "open.csv", "--dry-run"])).stderr).toContain("no CSV");
+    expect((await u.run(["enrich", "--input", "open.csv", "--dry-run"])).stderr).toContain(
+      "no CSV",
+    );
   });
 
   test("misses and caps are called what they are", async () => {
     const u = someone();
-    const list = (lines: readonly string[]): void => writeFileSync(u.file("in.txt"), lines.join("\n"));
+    const list = (lines: readonly string[]): void =>
+      writeFileSync(u.file("in.txt"), lines.join("\n"));
     list(["nobody-1.example", "nobody-2.example", "nobody-3.example"]);
-    const misses = await u.run(["enrich", "--input", "in.txt", "--max-credits", "1", "-o", "x.csv"]);
+    const misses = await u.run([
+      "enrich",
+      "--input",
+      "in.txt",
+      "--max-credits",
+      "1",
+      "-o",
+      "x.csv",
+    ]);
     expect(misses.code).toBe(0);
     expect(misses.stderr).toContain("Exported 0 of 3 companies for 0 credits");
     expect(misses.stderr).toContain("notice: 3 not found: ");
     expect(misses.stderr).not.toMatch(/match|stopped/);
     list(domains.slice(0, 4));
-    const capped = await u.run(["enrich", "--input", "in.txt", "--max-credits", "2", "-o", "y.csv"]);
+    const capped = await u.run([
+      "enrich",
+      "--input",
+      "in.txt",
+      "--max-credits",
+      "2",
+      "-o",
+      "y.csv",
+    ]);
     expect(capped.stderr).toContain("Exported 2 of 4 companies for 2 credits");
-    const rest = /stopped at --max-credits; headcount (resume \S+ --max-credits 4) goes on/.exec(capped.stderr)?.[1];
+    const rest = /stopped at --max-credits; headcount (resume \S+ --max-credits 4) goes on/.exec(
+      capped.stderr,
+    )?.[1];
     const all = await u.run((rest ?? "").split(" "));
-    expect(all).toMatchObject({ code: 0, stderr: expect.stringContaining("Exported 4 companies for 4 credits") });
-    const quote = await u.run(["employees", "--per-company", "1", ...slugs.slice(0, 3), "--dry-run"]);
+    expect(all).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining("Exported 4 companies for 4 credits"),
+    });
+    const quote = await u.run([
+      "employees",
+      "--per-company",
+      "1",
+      ...slugs.slice(0, 3),
+      "--dry-run",
+    ]);
     expect(quote.stdout).toMatch(/profiles +at most 3\n +people owned +0\n +to buy +at most 3/);
   });
 
   test("a name that is not quite right: the slug that has people", async () => {
     const ran = await someone().run(["enrich", domains[0] ?? ""]);
-    const { name = "", company_network_url } = JSON.parse(ran.stdout) as { name: string; company_network_url: string };
+    const { name = "", company_network_url } = JSON.parse(ran.stdout) as {
+      name: string;
+      company_network_url: string;
+    };
     const slug = company_network_url.split("/").at(-1);
     const miss = await someone().run(["enrich", "--by", "name", `${name}.`]);
     expect(miss.code).toBe(6);
@@ -190,12 +240,15 @@ describe("enrich", () => {
     "%s reads what a German Excel saves, and tells lines by their numbers",
     async (command) => {
       const u = someone();
-      const text = 'Firma;Website\r\n"Müller\r\nGmbH";acme.example\r\n"A\nB";other.example\r\n€;Straße 1€\r\n';
+      const text =
+        'Firma;Website\r\n"Müller\r\nGmbH";acme.example\r\n"A\nB";other.example\r\n€;Straße 1€\r\n';
       writeFileSync(u.file("de.csv"), Buffer.from(text.replaceAll("€", "\x80"), "latin1"));
       const ran = await u.run([command, "--input", "de.csv", "--dry-run", "--max-credits", "9"]);
       expect(ran.code, ran.stderr).toBe(0);
       expect(ran.stderr).toContain("warning: de.csv is not UTF-8: read as Windows-1252\n");
-      expect(ran.stderr).toContain('warning: de.csv line 6: "Straße 1€" names no company: left out');
+      expect(ran.stderr).toContain(
+        'warning: de.csv line 6: "Straße 1€" names no company: left out',
+      );
       writeFileSync(u.file("book.csv"), Buffer.from([0x50, 0x4b, 3, 4, 0xff]));
       expect(await u.run([command, "--input", "book.csv", "--dry-run"])).toMatchObject({ code: 2 });
     },
@@ -219,7 +272,10 @@ describe("enrich", () => {
         stderr: expect.stringContaining('stdin line 1: "ftp://x" names no company'),
       });
       const word = await user("http://127.0.0.1:1", service.key).run([command, "ftp://x"]);
-      expect(word).toMatchObject({ code: 2, stderr: expect.stringContaining('"ftp://x" names no company') });
+      expect(word).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining('"ftp://x" names no company'),
+      });
     },
   );
 
@@ -227,7 +283,9 @@ describe("enrich", () => {
     const argv = ["enrich", "--by", "id", "--input", "-", "--dry-run", "--json"];
     const quote = await someone().run(argv, { stdin: '{"website":7}\n' });
     expect(JSON.parse(quote.stdout)).toMatchObject({ target: "7", matches: 1 });
-    const inexact = await someone().run(argv, { stdin: '{"website":7}\n{"website":12345678901234567890}\n' });
+    const inexact = await someone().run(argv, {
+      stdin: '{"website":7}\n{"website":12345678901234567890}\n',
+    });
     expect(JSON.parse(inexact.stdout)).toMatchObject({ target: "7", matches: 1 });
     expect(inexact.stderr).toContain('warning: stdin line 2: "" names no company: left out');
   });
@@ -240,8 +298,13 @@ describe("employees", () => {
     const u = someone();
     const quote = await u.run(["employees", slug, "--dry-run", "--json"]);
     expect(JSON.parse(quote.stdout)).toMatchObject({ matches: expected, credits: expected });
-    const spent = await cost(() => u.run(["employees", slug, "--yes", "--per-page", "2", "-o", "e.csv"]));
-    expect({ spent, rows: readCsv(u.read("e.csv")).length }).toEqual({ spent: expected, rows: expected });
+    const spent = await cost(() =>
+      u.run(["employees", slug, "--yes", "--per-page", "2", "-o", "e.csv"]),
+    );
+    expect({ spent, rows: readCsv(u.read("e.csv")).length }).toEqual({
+      spent: expected,
+      rows: expected,
+    });
   });
 
   test("by domain nobody knows the price beforehand: something must bound it", async () => {
@@ -256,13 +319,29 @@ describe("employees", () => {
   test("many companies: at most so many of each, unknown ones listed; a single unknown one is exit 6", async () => {
     const u = someone();
     const [a = "", b = ""] = slugs;
-    const argv = ["employees", a, "no-such-company", b, "--per-company", "2", "--yes", "-o", "e.ndjson"];
+    const argv = [
+      "employees",
+      a,
+      "no-such-company",
+      b,
+      "--per-company",
+      "2",
+      "--yes",
+      "-o",
+      "e.ndjson",
+    ];
     const ran = await u.run([...argv, "--misses", "m.txt", "--receipt", "r.json"]);
     expect(ran).toMatchObject({ code: 0 });
     const wanted = Math.min(2, await employeesOf(a)) + Math.min(2, await employeesOf(b));
-    expect(JSON.parse(u.read("r.json"))).toMatchObject({ received: wanted, credits: wanted, misses: 1 });
+    expect(JSON.parse(u.read("r.json"))).toMatchObject({
+      received: wanted,
+      credits: wanted,
+      misses: 1,
+    });
     expect(u.read("m.txt")).toBe("no-such-company\n");
-    expect(await someone().run(["employees", "no-such-company", "--limit", "5", "--yes"])).toMatchObject({ code: 6 });
+    expect(
+      await someone().run(["employees", "no-such-company", "--limit", "5", "--yes"]),
+    ).toMatchObject({ code: 6 });
   });
 
   test("nobody is counted where nobody is known: a row may be asked for, and is none of those that match", async () => {
@@ -271,15 +350,43 @@ describe("employees", () => {
     const there = await employeesOf(slug);
     const argv = ["employees", "no-such-company", slug];
     const { stdout } = await u.run([...argv, "--dry-run", "--json"]);
-    expect(JSON.parse(stdout)).toMatchObject({ matches: there, rows: there + 1, credits: there + 1 });
+    expect(JSON.parse(stdout)).toMatchObject({
+      matches: there,
+      rows: there + 1,
+      credits: there + 1,
+    });
     const card = await u.run([...argv, "--dry-run"]);
     expect(card.stdout).toMatch(new RegExp(`profiles +at most ${there}\n`));
-    expect(card.stdout).toMatch(/uncounted +at most 1 row, one of each company where nobody is counted\n/);
+    expect(card.stdout).toMatch(
+      /uncounted +at most 1 row, one of each company where nobody is counted\n/,
+    );
     expect((await u.run(["employees", slug, "--dry-run"])).stdout).not.toContain("uncounted");
-    const first = await u.run([...argv, "--limit", "1", "--yes", "-o", "e.csv", "--receipt", "r.json"]);
+    const first = await u.run([
+      ...argv,
+      "--limit",
+      "1",
+      "--yes",
+      "-o",
+      "e.csv",
+      "--receipt",
+      "r.json",
+    ]);
     expect(first.code).toBe(0);
-    expect(JSON.parse(u.read("r.json"))).toMatchObject({ count: there, wanted: 1, received: 1, misses: 1 });
-    const rest = await u.run(["resume", "last", "--limit", `${there + 1}`, "--max-credits", `${there + 1}`, "--yes"]);
+    expect(JSON.parse(u.read("r.json"))).toMatchObject({
+      count: there,
+      wanted: 1,
+      received: 1,
+      misses: 1,
+    });
+    const rest = await u.run([
+      "resume",
+      "last",
+      "--limit",
+      `${there + 1}`,
+      "--max-credits",
+      `${there + 1}`,
+      "--yes",
+    ]);
     expect(rest.stderr).toContain(`${there - 1} to buy for ${there - 1} credits`);
     expect(rest.code).toBe(0);
     expect(readCsv(u.read("e.csv"))).toHaveLength(there);
@@ -287,7 +394,15 @@ describe("employees", () => {
 
   test("of a company that is not known no more is left to buy than might have been", async () => {
     const u = someone();
-    const argv = ["employees", "no-such.example", domains[0] ?? "", "--per-company", "3", "-o", "e.csv"];
+    const argv = [
+      "employees",
+      "no-such.example",
+      domains[0] ?? "",
+      "--per-company",
+      "3",
+      "-o",
+      "e.csv",
+    ];
     expect((await u.run([...argv, "--limit", "1", "--yes"])).code).toBe(0);
     const rest = await u.run(["resume", "last", "--limit", "9", "--max-credits", "9", "--yes"]);
     expect(rest.stderr).toContain("2 to buy for 2 credits");
@@ -301,15 +416,21 @@ describe("one company that costs more than a shrug", () => {
       people: 500,
       credits: 100,
       plan: {
-        costs: { account: 0n, person_count: 0n, person_search: 0n, company_enrich: 7_000_000n, company_employees: 0n },
+        costs: {
+          account: 0n,
+          person_count: 0n,
+          person_search: 0n,
+          company_enrich: 7_000_000n,
+          company_employees: 0n,
+        },
       } as never,
     });
   });
   afterAll(() => dear.close());
 
   test("is asked for like everything else, and a cap below its price is exit 4", async () => {
-    const people = (await dear.call("/v1/person/search", { body: { filters: {}, per_page: 100 } })).json
-      .result as Person[];
+    const people = (await dear.call("/v1/person/search", { body: { filters: {}, per_page: 100 } }))
+      .json.result as Person[];
     const domain = people.flatMap(({ company_domain }) => company_domain ?? [])[0] ?? "";
     const u = user(dear.url, dear.key);
     const piped = await u.run(["enrich", domain]);
@@ -320,14 +441,29 @@ describe("one company that costs more than a shrug", () => {
     expect(no).toMatchObject({ code: 10, stdout: "" });
     const capped = await u.run(["enrich", domain, "--max-credits", "6"]);
     expect(capped).toMatchObject({ code: 4, stdout: "" });
-    expect(capped.stderr).toContain("one company costs 7 credits, more than --max-credits; nothing was spent");
+    expect(capped.stderr).toContain(
+      "one company costs 7 credits, more than --max-credits; nothing was spent",
+    );
     writeFileSync(u.file("old.csv"), "name\nAnn\n");
-    const over = await u.run(["enrich", domain, "--max-credits", "6", "-o", "old.csv", "--overwrite"]);
-    expect(over).toMatchObject({ code: 4, stderr: expect.stringContaining("--max-credits 7 pays for one") });
+    const over = await u.run([
+      "enrich",
+      domain,
+      "--max-credits",
+      "6",
+      "-o",
+      "old.csv",
+      "--overwrite",
+    ]);
+    expect(over).toMatchObject({
+      code: 4,
+      stderr: expect.stringContaining("--max-credits 7 pays for one"),
+    });
     expect(u.read("old.csv")).toBe("name\nAnn\n");
     expect(await charged(dear, 100)).toBe(0);
     expect(await u.run(["enrich", domain, "--yes"])).toMatchObject({ code: 0 });
-    expect(await u.run(["enrich", domain, "--again", "--max-credits", "7"])).toMatchObject({ code: 0 });
+    expect(await u.run(["enrich", domain, "--again", "--max-credits", "7"])).toMatchObject({
+      code: 0,
+    });
     expect(await charged(dear, 100)).toBe(14);
   });
 });
@@ -337,7 +473,9 @@ describe("what is owned", () => {
     const u = someone();
     const [a = "", b = "", c = ""] = domains;
     writeFileSync(u.file("crm.csv"), `Website\n${a}\n${b}\n`);
-    expect(await cost(() => u.run(["enrich", "crm.csv", "--keep-input", "--yes", "-o", "crm-out.csv"]))).toBe(2);
+    expect(
+      await cost(() => u.run(["enrich", "crm.csv", "--keep-input", "--yes", "-o", "crm-out.csv"])),
+    ).toBe(2);
     // As arguments, from a list, by the profile address of the record, alone.
     const args = ["enrich", a, b, c, "-o", "args.csv"];
     const quote = await u.run([...args, "--dry-run", "--json"]);
@@ -349,7 +487,9 @@ describe("what is owned", () => {
     const slug = readCsv(u.read("args.csv"))[0]?.company_network_url ?? "";
     const free = await cost(async () => {
       // Nothing is spent, so nobody is asked.
-      const listed = await u.run(["enrich", "--input", "-", "-o", "list.csv"], { stdin: `${b}\n${a}\n` });
+      const listed = await u.run(["enrich", "--input", "-", "-o", "list.csv"], {
+        stdin: `${b}\n${a}\n`,
+      });
       expect(listed.code, listed.stderr).toBe(0);
       expect(readCsv(u.read("list.csv")).map(({ domain }) => domain)).toEqual([b, a]);
       for (const by of [["enrich", "--input", "-"], ["enrich"]]) {
@@ -364,6 +504,8 @@ describe("what is owned", () => {
       expect(one.stderr).toContain("1 company bought before, and not paid for again");
     });
     expect(free).toBe(0);
-    expect(await cost(() => u.run(["enrich", a, b, "--again", "--yes", "-o", "again.csv"]))).toBe(2);
+    expect(await cost(() => u.run(["enrich", a, b, "--again", "--yes", "-o", "again.csv"]))).toBe(
+      2,
+    );
   });
 });

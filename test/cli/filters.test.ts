@@ -34,20 +34,25 @@ describe("headcount filters", () => {
 
   test("--json: one document with every key, example and value", async () => {
     const { stdout } = await headcount(["filters", "--json"]);
-    const { filters } = JSON.parse(stdout) as { filters: { key: string; flag: string; values: string[] }[] };
+    const { filters } = JSON.parse(stdout) as {
+      filters: { key: string; flag: string; values: string[] }[];
+    };
     expect(filters.map(({ key }) => key)).toEqual([...FILTER_KEYS]);
     expect(filters.find(({ key }) => key === "department")?.values).toEqual([...DEPARTMENTS]);
     expect(filters.find(({ key }) => key === "title_prefix")?.flag).toBe("--title-prefix");
   });
 
-  test.each(["department", "Department", "DEPARTMENT"])("one key, spelled %s: its values", async (key) => {
-    const piped = await headcount(["filters", key]);
-    const values = [...piped.stdout.matchAll(/^values\t(.+)$/gm)].map((match) => match[1]);
-    expect(values).toEqual([...DEPARTMENTS]);
-    const terminal = await headcount(["filters", key], true);
-    for (const department of DEPARTMENTS)
-      expect(terminal.stdout.replace(/,\s+/g, ", ")).toContain(department.split(" ")[0]);
-  });
+  test.each(["department", "Department", "DEPARTMENT"])(
+    "one key, spelled %s: its values",
+    async (key) => {
+      const piped = await headcount(["filters", key]);
+      const values = [...piped.stdout.matchAll(/^values\t(.+)$/gm)].map((match) => match[1]);
+      expect(values).toEqual([...DEPARTMENTS]);
+      const terminal = await headcount(["filters", key], true);
+      for (const department of DEPARTMENTS)
+        expect(terminal.stdout.replace(/,\s+/g, ", ")).toContain(department.split(" ")[0]);
+    },
+  );
 
   test("a key as people write it: with hyphens", async () => {
     const { stdout } = await headcount(["filters", "title-prefix", "--json"]);
@@ -73,9 +78,17 @@ describe("headcount schema filter-file", () => {
   const cases: readonly (readonly [string, unknown, boolean])[] = [
     ["everything", {}, true],
     ["a text", { country: "france" }, true],
-    ["several", { country: ["france", "germany"], department: ["Sales", "customer service"] }, true],
+    [
+      "several",
+      { country: ["france", "germany"], department: ["Sales", "customer service"] },
+      true,
+    ],
     ["wrapped", { filters: { title_prefix: "head of", connections_min: 100 } }, true],
-    ["every key with its example", Object.fromEntries(FILTER_SPECS.map(({ example, key }) => [key, example])), true],
+    [
+      "every key with its example",
+      Object.fromEntries(FILTER_SPECS.map(({ example, key }) => [key, example])),
+      true,
+    ],
     ["an unknown key", { departement: "Sales" }, false],
     ["an unknown department", { department: "Saless" }, false],
     ["an unknown department among others", { department: ["Sales", "Saless"] }, false],

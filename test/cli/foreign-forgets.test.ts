@@ -5,7 +5,18 @@ import { foreignScene } from "../support/foreign-scene.ts";
 
 // A service that honours idempotency keys for a while only, or tells its cursors in a way of its own: its books and ours.
 
-const BUY = ["search", "--country", "x", "-o", "o.csv", "--yes", "--concurrency", "1", "--per-page", "10"];
+const BUY = [
+  "search",
+  "--country",
+  "x",
+  "-o",
+  "o.csv",
+  "--yes",
+  "--concurrency",
+  "1",
+  "--per-page",
+  "10",
+];
 
 interface Spent {
   readonly settled: number;
@@ -78,12 +89,35 @@ test("two replies that are lost at once: each charge is uncertain, and none is t
 });
 
 test("cursor and total are found beside the rows and in the part of the result that speaks of paging", async () => {
-  const employees = ["employees", "globex.example", "--max-credits", "200", "-o", "o.csv", "--per-page", "20"];
+  const employees = [
+    "employees",
+    "globex.example",
+    "--max-credits",
+    "200",
+    "-o",
+    "o.csv",
+    "--per-page",
+    "20",
+  ];
   for (const pagingUnder of [undefined, "meta", "pagination", "paging", "page_info"]) {
-    const { service, u } = await foreignScene({ people: 60, paging: "cursor", nextUnder: "nextCursor", pagingUnder });
+    const { service, u } = await foreignScene({
+      people: 60,
+      paging: "cursor",
+      nextUnder: "nextCursor",
+      pagingUnder,
+    });
     const ran = await u.run([...employees, "--paging", "cursor"]);
-    expect({ pagingUnder, code: ran.code, charged: service.charged() }).toEqual({ pagingUnder, code: 0, charged: 60 });
-    const numbered = await foreignScene({ people: 60, paging: "cursor", numbers: true, pagingUnder });
+    expect({ pagingUnder, code: ran.code, charged: service.charged() }).toEqual({
+      pagingUnder,
+      code: 0,
+      charged: 60,
+    });
+    const numbered = await foreignScene({
+      people: 60,
+      paging: "cursor",
+      numbers: true,
+      pagingUnder,
+    });
     expect((await numbered.u.run([...employees, "--paging", "cursor"])).code).toBe(0);
     expect(numbered.service.charged()).toBe(60);
     // Counted from 0, and nobody said so: its second page is taken for the first.
@@ -103,13 +137,27 @@ test("a company of which nobody says how many people it has: one free count tell
     const service = { people, maxPerPage, clamp: true, rowsNameCompany: true };
     const wrong = await foreignScene({ ...service, firstPage: 0 });
     const ran = await wrong.u.run([...argv, "--per-page", String(perPage)]);
-    expect({ people, code: ran.code, charged: wrong.service.charged() }).toEqual({ people, code: 5, charged: paid });
+    expect({ people, code: ran.code, charged: wrong.service.charged() }).toEqual({
+      people,
+      code: 5,
+      charged: paid,
+    });
     expect(ran.stderr).toContain(`gave ${paid} of the ${people} profiles that it counted`);
     expect(ran.stderr).toContain("--again --paging page0 gets the first page too");
     expect(existsSync(wrong.u.file("o.csv"))).toBe(false);
 
-    const fresh = await wrong.u.run([...argv, "--per-page", String(perPage), "--again", "--paging", "page0"]);
-    expect({ code: fresh.code, charged: wrong.service.charged() }).toEqual({ code: 0, charged: paid + people });
+    const fresh = await wrong.u.run([
+      ...argv,
+      "--per-page",
+      String(perPage),
+      "--again",
+      "--paging",
+      "page0",
+    ]);
+    expect({ code: fresh.code, charged: wrong.service.charged() }).toEqual({
+      code: 0,
+      charged: paid + people,
+    });
 
     const right = await foreignScene(service);
     expect((await right.u.run([...argv, "--per-page", String(perPage)])).code).toBe(0);
@@ -141,8 +189,20 @@ test("a company without anybody, of which nobody says that it has nobody, is war
 
 test("companies are whole where the connection pages by cursor: a look-up has no next page", async () => {
   const { service, u } = await foreignScene({ people: 3, paging: "cursor" });
-  const ran = await u.run(["enrich", "a.example", "b.example", "--yes", "-o", "o.csv", "--paging", "cursor"]);
-  expect({ code: ran.code, stderr: ran.stderr, charged: service.charged() }).toMatchObject({ code: 0, charged: 2 });
+  const ran = await u.run([
+    "enrich",
+    "a.example",
+    "b.example",
+    "--yes",
+    "-o",
+    "o.csv",
+    "--paging",
+    "cursor",
+  ]);
+  expect({ code: ran.code, stderr: ran.stderr, charged: service.charged() }).toMatchObject({
+    code: 0,
+    charged: 2,
+  });
 });
 
 test("people of companies where the service counts nobody: the first page tells, and something must bound them", async () => {
@@ -157,7 +217,9 @@ test("people of companies where the service counts nobody: the first page tells,
     const { service, u } = await foreignScene(change);
     const buy = ["employees", ...companies, "-o", "o.csv"];
     const refused = await u.run([...buy, "--yes"]);
-    expect(refused.stderr).toContain("nobody can tell beforehand how many people these companies have");
+    expect(refused.stderr).toContain(
+      "nobody can tell beforehand how many people these companies have",
+    );
     expect([refused.code, service.charged()]).toEqual([2, 0]);
     const ran = await u.run([...buy, "--max-credits", "200"]);
     expect([ran.code, service.charged()], ran.stderr).toEqual([0, 57 * companies.length]);

@@ -7,7 +7,16 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { keyOf } from "../../src/app/jobs/history.ts";
 import { startDuckDb } from "../../src/dataset/duckdb.ts";
 import { startAgent, YES } from "../support/agent.ts";
-import { charged, readCsv, runIds, seeded, spawnUser, spentBy, type User, user } from "../support/export.ts";
+import {
+  charged,
+  readCsv,
+  runIds,
+  seeded,
+  spawnUser,
+  spentBy,
+  type User,
+  user,
+} from "../support/export.ts";
 import { Crowd, startPeopleService } from "../support/people-service.ts";
 import { ok } from "../support/ran.ts";
 import { startTestService, type TestService } from "../support/service.ts";
@@ -30,7 +39,9 @@ const rows = (text: string): Row[] =>
 async function parquetText(path: string): Promise<string> {
   const instance = await startDuckDb({ threads: 1, memoryBytes: 2 ** 28 });
   try {
-    const reader = await (await instance.connect()).runAndReadAll(`SELECT to_json(t)::VARCHAR FROM '${path}' t`);
+    const reader = await (await instance.connect()).runAndReadAll(
+      `SELECT to_json(t)::VARCHAR FROM '${path}' t`,
+    );
     return reader.getRowsJS().join("\n");
   } finally {
     instance.closeSync();
@@ -59,18 +70,28 @@ async function holding({ dir }: User, names: readonly string[]): Promise<string[
     // A database that is closed meanwhile takes its shared memory with it.
     if (statSync(path, { throwIfNoEntry: false })?.isFile() !== true) continue;
     const bytes = await contents(path);
-    if (names.some((one) => bytes.includes(one) || name.includes(one))) found.push(relative(dir, path));
+    if (names.some((one) => bytes.includes(one) || name.includes(one)))
+      found.push(relative(dir, path));
   }
   return found.sort();
 }
 
 const SALES = ["search", "--department", "Sales", "--yes", "--again"];
-const STOPPED = [...SALES.slice(0, 3), "--again", "--per-page", "10", "--max-credits", "30", "--require-complete"];
+const STOPPED = [
+  ...SALES.slice(0, 3),
+  "--again",
+  "--per-page",
+  "10",
+  "--max-credits",
+  "30",
+  "--require-complete",
+];
 
 /** The first whose names are nobody else's, and stand in every format as they are. */
 function canaryOf(all: readonly Row[]): Row {
   const once = (field: string, row: Row): boolean =>
-    /^[^&<>"'\\]{8,}$/.test(row[field] ?? "") && all.filter((other) => other[field] === row[field]).length === 1;
+    /^[^&<>"'\\]{8,}$/.test(row[field] ?? "") &&
+    all.filter((other) => other[field] === row[field]).length === 1;
   const found = all.slice(0, 20).find((row) => once("name", row) && once("headline", row));
   if (found === undefined) throw new Error("nobody's names are unique");
   return found;
@@ -79,8 +100,18 @@ function canaryOf(all: readonly Row[]): Row {
 const jobsFor = (canary: Row) => ({
   log: "jobs.log",
   jobs: {
-    sales: { command: "search", filters: { department: "Sales" }, max_credits: 900, output: "job.csv" },
-    one: { command: "search", filters: { network_url: canary.network_url }, max_credits: 5, output: "job-one.csv" },
+    sales: {
+      command: "search",
+      filters: { department: "Sales" },
+      max_credits: 900,
+      output: "job.csv",
+    },
+    one: {
+      command: "search",
+      filters: { network_url: canary.network_url },
+      max_credits: 5,
+      output: "job-one.csv",
+    },
     capped: {
       command: "search",
       filters: { network_url: [canary.network_url] },
@@ -120,7 +151,16 @@ test("bought through every door, a person is in no file afterwards, packed ones 
   const address = canary.network_url ?? "";
   const packed = ["s.csv.gz", "s.ndjson.gz", "s.xlsx", "s.parquet", "s.tsv"];
   for (const file of packed) await ok(me, [...SALES, "-o", file]);
-  await ok(me, ["search", "--network-url", address, "--yes", "-o", "one.csv", "--receipt", "one.json"]);
+  await ok(me, [
+    "search",
+    "--network-url",
+    address,
+    "--yes",
+    "-o",
+    "one.csv",
+    "--receipt",
+    "one.json",
+  ]);
   await ok(me, ["count", "--network-url", address]);
   await ok(me, ["count", "--department", "Sales", "--by", "country"]);
   await ok(me, ["owned"]);
@@ -138,15 +178,27 @@ test("bought through every door, a person is in no file afterwards, packed ones 
   await buyByAgent(me, canary);
   await ok(me, ["refresh", "--department", "Sales", "-o", "list.csv.gz", "--yes"]);
   expect((await me.run([...STOPPED, "-o", "stopped.ndjson"])).code).not.toBe(0);
-  const [stopped = ""] = JSON.parse(await ok(me, ["runs", "--json"])).map(({ id }: { id: string }) => id);
+  const [stopped = ""] = JSON.parse(await ok(me, ["runs", "--json"])).map(
+    ({ id }: { id: string }) => id,
+  );
 
   const spentBefore = await spentBy(me);
   const before = await holding(me, names);
   expect(before).toEqual(
-    expect.arrayContaining([...packed, "one.csv", "one.json", "job.csv", "job-one.csv", "list.csv.gz"]),
+    expect.arrayContaining([
+      ...packed,
+      "one.csv",
+      "one.json",
+      "job.csv",
+      "job-one.csv",
+      "list.csv.gz",
+    ]),
   );
   expect(before).toEqual(
-    expect.arrayContaining([`state/jobs/${one}/history.ndjson`, `state/runs/${stopped}/journal.ndjson`]),
+    expect.arrayContaining([
+      `state/jobs/${one}/history.ndjson`,
+      `state/runs/${stopped}/journal.ndjson`,
+    ]),
   );
   expect(before.filter((path) => path.startsWith("state/library/"))).not.toEqual([]);
   const whole = runIds(me);
@@ -165,12 +217,17 @@ test("bought through every door, a person is in no file afterwards, packed ones 
       .flatMap((line, at) => (names.some((name) => line.includes(name)) ? [at + 1] : []));
   const own = ["config/segments/watched.json", "jobs.jsonc", "jobs.log"];
   const places = mentions.map(({ lines, path }) => [relative(me.dir, path), lines]);
-  expect(Object.fromEntries(places)).toEqual(Object.fromEntries(own.map((file) => [file, named(file)])));
+  expect(Object.fromEntries(places)).toEqual(
+    Object.fromEntries(own.map((file) => [file, named(file)])),
+  );
   expect(forgot.stderr).toContain(`${me.file("jobs.jsonc")}:${named("jobs.jsonc")[0]}`);
-  const { kept } = JSON.parse(await ok(me, ["data", "--json"])) as { kept: { what: string; path: string }[] };
+  const { kept } = JSON.parse(await ok(me, ["data", "--json"])) as {
+    kept: { what: string; path: string }[];
+  };
   for (const what of ["jobs", "log"]) expect(kept.map((one) => one.what)).toContain(what);
   rmSync(me.file("config/segments/watched.json"));
-  const how = (one: string) => outputs.filter((output) => output.how === one).map(({ path }) => relative(me.dir, path));
+  const how = (one: string) =>
+    outputs.filter((output) => output.how === one).map(({ path }) => relative(me.dir, path));
   expect(how("cut").sort()).toEqual(["job-one.csv", "list.csv.gz", "one.csv"]);
   expect(how("left")).toEqual(["one.json"]);
   expect(await holding(me, names)).toEqual(["jobs.jsonc", "jobs.log", "one.json"]);
@@ -214,7 +271,9 @@ test("outputs of a run that was removed since lose the person, and what was aske
   await ok(me, ["search", "--name", name.toUpperCase(), "--yes", "--format", "ndjson"]);
   await ok(me, ["refresh", "--name", name, "-o", "named.csv", "--yes"]);
   expect(readCsv(me.read("named.csv"))).toHaveLength(1);
-  const [byName = ""] = JSON.parse(await ok(me, ["runs", "--json"])).map(({ id }: { id: string }) => id);
+  const [byName = ""] = JSON.parse(await ok(me, ["runs", "--json"])).map(
+    ({ id }: { id: string }) => id,
+  );
   const pruned = runIds(me).filter((id) => id !== byName);
   for (const id of pruned) await ok(me, ["runs", "remove", id, "--yes"]);
   const spend = await spentBy(me);
@@ -232,8 +291,14 @@ test("the packed files beside a list, and its history", async () => {
   const crowd = new Crowd(seeded(4));
   const people = Array.from({ length: 60 }, () => crowd.born({ department: "Sales" }));
   const address = "https://www.people.example/in/zenobia-quillfeather";
-  const more = { headline: "Keeper of unlikely lighthouses", email: "zenobia@quillfeather.example" };
-  const canary = { ...crowd.born({ department: "Sales", id: "canary-000042", network_url: address }), ...more };
+  const more = {
+    headline: "Keeper of unlikely lighthouses",
+    email: "zenobia@quillfeather.example",
+  };
+  const canary = {
+    ...crowd.born({ department: "Sales", id: "canary-000042", network_url: address }),
+    ...more,
+  };
   const named = { ...canary, name: "Zenobia Quillfeather" };
   const names = namesOf(named as unknown as Row);
   const other = await startPeopleService({ people });
@@ -309,7 +374,9 @@ test("whatever another door wrote is in the register, and is cleaned in place: e
   chmodSync(me.file("run.csv.gz"), 0o640);
   const cut = forms.flatMap((form) => [`owned.${form}`, `run.${form}`]).sort();
   const written = [...cut, "run.txt"];
-  const { kept } = JSON.parse(await ok(me, ["data", "--json"])) as { kept: { what: string; path: string }[] };
+  const { kept } = JSON.parse(await ok(me, ["data", "--json"])) as {
+    kept: { what: string; path: string }[];
+  };
   const listed = kept.map(({ path }) => path);
   for (const file of written) expect(listed).toContain(me.file(file));
   expect(kept.map(({ what }) => what)).toContain("table");
@@ -354,7 +421,11 @@ test("whatever another door wrote is in the register, and is cleaned in place: e
 test("rows without an id are found by profile address and by mail, and other people's stay", async () => {
   const crowd = new Crowd(seeded(9));
   const born = (number: number, more: object) =>
-    crowd.born({ department: "Sales", network_url: `https://www.people.example/in/somebody-${number}`, ...more });
+    crowd.born({
+      department: "Sales",
+      network_url: `https://www.people.example/in/somebody-${number}`,
+      ...more,
+    });
   const people = [
     born(1, { name: "Zenobia Quillfeather", email: "Zenobia@Quill.example" }),
     born(2, { name: "Zenobia Quillfeather", email: "other@quill.example" }),
@@ -379,7 +450,9 @@ test("rows without an id are found by profile address and by mail, and other peo
     const forgot = await me.run(["forget", "zenobia@quill.example", "--yes"]);
     // Another has the name: who looks at it decides.
     expect([forgot.code, forgot.stderr]).toEqual([5, expect.stringContaining("mail.csv")]);
-    expect(me.read("mail.csv").split("\n")).toEqual(lines.filter((line) => !line.includes("Zenobia@")));
+    expect(me.read("mail.csv").split("\n")).toEqual(
+      lines.filter((line) => !line.includes("Zenobia@")),
+    );
     expect(
       me
         .read("address.tsv")
@@ -388,13 +461,20 @@ test("rows without an id are found by profile address and by mail, and other peo
     ).toEqual(["somebody-2", "somebody-3", "somebody-4"]);
     for (const file of ["m.json.gz", "x.xlsx"]) {
       const mails = String(await contents(me.file(file))).match(/\w+@quill.example/gi);
-      expect(mails?.sort()).toEqual(["info@quill.example", "info@quill.example", "other@quill.example"]);
+      expect(mails?.sort()).toEqual([
+        "info@quill.example",
+        "info@quill.example",
+        "other@quill.example",
+      ]);
     }
     // A mailbox that two have tells neither: its row stays, and the file is named by the name in it.
-    expect((await me.run(["forget", "https://www.people.example/in/somebody-4", "--yes"])).code).toBe(5);
+    expect(
+      (await me.run(["forget", "https://www.people.example/in/somebody-4", "--yes"])).code,
+    ).toBe(5);
     expect(me.read("mail.csv")).toContain("Bo Zeta Quill,info@quill.example");
     // Of somebody whom nothing keeps any more, files have rows.
-    for (const folder of ["runs", "library"]) rmSync(me.file(`state/${folder}`), { recursive: true });
+    for (const folder of ["runs", "library"])
+      rmSync(me.file(`state/${folder}`), { recursive: true });
     await ok(me, ["forget", "other@quill.example", "--yes"]);
     expect(me.read("mail.csv")).not.toContain("other@quill.example");
     expect((await me.run(["forget", "nobody@quill.example", "--yes"])).code).toBe(6);

@@ -1,5 +1,13 @@
 import { spawnSync } from "node:child_process";
-import { cpSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { join, resolve } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -64,11 +72,17 @@ describe("headcount forget", () => {
     const before = { spend: await spent(me), owned: JSON.parse(await ok(me, ["owned", "--json"])) };
     const planned = JSON.parse(await ok(me, ["forget", canary.id, "--dry-run", "--json"]));
     expect(planned.would_forget).toMatchObject({ owned: 1 });
-    expect(await ok(me, ["forget", canary.id, "--dry-run"])).toMatch(/\nnothing of this was done \(--dry-run\)\n$/);
+    expect(await ok(me, ["forget", canary.id, "--dry-run"])).toMatch(
+      /\nnothing of this was done \(--dry-run\)\n$/,
+    );
     expect(holding(me.dir, canary).length).toBeGreaterThan(8);
     const done = JSON.parse(await ok(me, ["forget", canary.id, "--yes", "--json"]));
     expect(done.forgot).toEqual(planned.would_forget);
-    expect(done.forgot.outputs.map(({ how }: { how: string }) => how)).toEqual(["again", "again", "again"]);
+    expect(done.forgot.outputs.map(({ how }: { how: string }) => how)).toEqual([
+      "again",
+      "again",
+      "again",
+    ]);
     expect(holding(me.dir, canary)).toEqual([]);
     expect(await spent(me)).toEqual(before.spend);
     expect(JSON.parse(await ok(me, ["owned", "--json"]))).toMatchObject({
@@ -104,12 +118,17 @@ describe("headcount forget", () => {
     const crowd = new Crowd(seeded(8));
     const twins = [1, 2].map(() => crowd.born({ department: "Sales", name: "Michael Müller" }));
     const alone = crowd.born({ department: "Sales", name: "Zoë Quill" });
-    const here = await startPeopleService({ people: [...twins, alone, crowd.born({ department: "Sales" })] });
+    const here = await startPeopleService({
+      people: [...twins, alone, crowd.born({ department: "Sales" })],
+    });
     try {
       const me = user(here.url, here.key);
       await ok(me, ["search", "--department", "Sales", "--yes", "-o", "sales.ndjson"]);
       const several = await me.run(["forget", "michael müller", "--yes"]);
-      expect([several.code, several.stderr]).toEqual([2, expect.stringContaining("names 2 people")]);
+      expect([several.code, several.stderr]).toEqual([
+        2,
+        expect.stringContaining("names 2 people"),
+      ]);
       for (const { network_url } of twins)
         expect(several.stderr).toContain(String(network_url).replace("https://www.", ""));
       expect(JSON.parse(await ok(me, ["suppress", "list", "--json"]))).toEqual({ entries: [] });
@@ -124,17 +143,24 @@ describe("headcount forget", () => {
 
   test("a namesake's rows are not the person's, and nothing of its own is listed as an output", async () => {
     const crowd = new Crowd(seeded(9));
-    const [ada, twin] = [1, 2].map(() => crowd.born({ department: "Sales", name: "Michael Müller" }));
+    const [ada, twin] = [1, 2].map(() =>
+      crowd.born({ department: "Sales", name: "Michael Müller" }),
+    );
     const here = await startPeopleService({ people: [ada, twin] as never });
     try {
       const me = user(here.url, here.key);
       await ok(me, ["search", "--department", "Sales", "--yes", "-o", "sales.ndjson"]);
       await ok(me, ["owned", "export", "-o", "owned.csv"]);
       const done = await me.run(["forget", String(ada?.network_url), "--yes"]);
-      expect(done).toMatchObject({ code: 0, stdout: expect.stringContaining("2 files and 0 tables") });
+      expect(done).toMatchObject({
+        code: 0,
+        stdout: expect.stringContaining("2 files and 0 tables"),
+      });
       expect(holding(me.dir, ada as unknown as Row)).toEqual([]);
       expect(rows(me.read("sales.ndjson"))).toMatchObject([{ network_url: twin?.network_url }]);
-      const next = JSON.parse(await ok(me, ["forget", String(twin?.network_url), "--dry-run", "--json"]));
+      const next = JSON.parse(
+        await ok(me, ["forget", String(twin?.network_url), "--dry-run", "--json"]),
+      );
       expect(next.would_forget).toMatchObject({ gone: [], owned: 1 });
     } finally {
       await here.close();
@@ -159,7 +185,9 @@ describe("headcount forget", () => {
     expect(stdout).toContain(`rows taken out: ${me.file("sales.csv")}`);
     expect(holding(join(me.dir, "state"), canary)).toEqual([]);
     // Whatever else was changed in it stays.
-    expect(me.read("sales.csv").split("\n")).toEqual(lines.filter((line) => !line.includes(canary.id)));
+    expect(me.read("sales.csv").split("\n")).toEqual(
+      lines.filter((line) => !line.includes(canary.id)),
+    );
   });
 
   long("a list loses the person, and a refresh knows it still", async () => {
@@ -172,10 +200,32 @@ describe("headcount forget", () => {
     // The dataset is the same: whoever is new must be who was forgotten, and is not bought again.
     const planned = await ok(me, ["refresh", "list.ndjson", "--dry-run", "--json"]);
     expect(JSON.parse(planned)).toMatchObject({ new: 0, forgotten: 1, credits_at_most: 0 });
-    const again = await me.run([...search.slice(0, 4), "--new-only", "--min-rows", "0", "-o", "new.ndjson"]);
-    expect(again).toMatchObject({ code: 0, stderr: expect.stringContaining("whom you forgot, is not bought") });
-    const refreshed = await me.run(["refresh", "list.ndjson", "--yes", "--max-credits", "1", "--json"]);
-    expect(JSON.parse(refreshed.stdout)).toMatchObject({ forgotten: 1, bought: 0, credits: 0, count: all.length - 1 });
+    const again = await me.run([
+      ...search.slice(0, 4),
+      "--new-only",
+      "--min-rows",
+      "0",
+      "-o",
+      "new.ndjson",
+    ]);
+    expect(again).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining("whom you forgot, is not bought"),
+    });
+    const refreshed = await me.run([
+      "refresh",
+      "list.ndjson",
+      "--yes",
+      "--max-credits",
+      "1",
+      "--json",
+    ]);
+    expect(JSON.parse(refreshed.stdout)).toMatchObject({
+      forgotten: 1,
+      bought: 0,
+      credits: 0,
+      count: all.length - 1,
+    });
     expect(refreshed.stderr).toContain("1 whom you forgot: not bought");
     expect(await spent(me)).toEqual(before);
     expect(rows(me.read("list.ndjson"))).toHaveLength(all.length - 1);
@@ -198,7 +248,10 @@ describe("headcount forget", () => {
           cpSync(join(kept, part), me.file(part), { recursive: true });
         }
         const env = { ...process.env, ...me.env, HEADCOUNT_FAILPOINT: String(step) };
-        const killed = spawnSync(process.execPath, [BIN, "forget", canary.id, "--yes"], { cwd: me.dir, env });
+        const killed = spawnSync(process.execPath, [BIN, "forget", canary.id, "--yes"], {
+          cwd: me.dir,
+          env,
+        });
         code = killed.status;
         expect([0, null], String(killed.stderr)).toContain(code);
         // The person is known by one name only, as to somebody who tries again.
@@ -226,7 +279,10 @@ describe("headcount forget", () => {
       const action = fc.oneof(
         fc.record({ kind: fc.constant("buy" as const), limit: fc.integer({ min: 1, max: 30 }) }),
         fc.record({ kind: fc.constant("resume" as const), limit: fc.integer({ min: 1, max: 40 }) }),
-        fc.record({ kind: fc.constantFrom("forget" as const, "suppress" as const), who: fc.nat(30) }),
+        fc.record({
+          kind: fc.constantFrom("forget" as const, "suppress" as const),
+          who: fc.nat(30),
+        }),
         fc.record({
           kind: fc.constantFrom("refresh" as const, "rebuild" as const, "prune" as const),
           who: fc.constant(0),
@@ -244,7 +300,9 @@ describe("headcount forget", () => {
           };
           for (const step of actions) {
             if (step.kind === "buy") {
-              await check(await ok(me, [...search, "--limit", String(step.limit), "--format", "ndjson"]));
+              await check(
+                await ok(me, [...search, "--limit", String(step.limit), "--format", "ndjson"]),
+              );
             } else if (step.kind === "resume") {
               const { code, stdout } = await me.run([
                 "resume",
@@ -265,7 +323,9 @@ describe("headcount forget", () => {
             } else {
               const who = all[step.who] as Row;
               const { code } = await me.run(
-                step.kind === "forget" ? ["forget", who.id, "--yes"] : ["suppress", "add", who.network_url],
+                step.kind === "forget"
+                  ? ["forget", who.id, "--yes"]
+                  : ["suppress", "add", who.network_url],
               );
               expect([0, 5, 6]).toContain(code);
               gone.push(who);
@@ -275,7 +335,9 @@ describe("headcount forget", () => {
             for (const { id } of JSON.parse(await ok(me, ["runs", "--json"])) as { id: string }[]) {
               await check(await ok(me, ["runs", "export", id, "--format", "ndjson"]));
             }
-            const total = Number((JSON.parse(await ok(me, ["owned", "--json"])) as { credits: number }).credits);
+            const total = Number(
+              (JSON.parse(await ok(me, ["owned", "--json"])) as { credits: number }).credits,
+            );
             expect(total).toBe((await spentBy(me)).settled);
           }
         }),
@@ -293,7 +355,10 @@ describe("who is meant", () => {
     const bob = { network_url: "network.example/in/bob", id: 8, big: "12345678901234567890" };
     for (const [reply, left] of [
       [{ result: [ada, bob] }, { result: [bob] }],
-      [{ result: { people: [{ person: ada }, { person: bob }] } }, { result: { people: [{ person: bob }] } }],
+      [
+        { result: { people: [{ person: ada }, { person: bob }] } },
+        { result: { people: [{ person: bob }] } },
+      ],
       [[ada, ada], []],
     ]) {
       const after = person.without(Buffer.from(JSON.stringify(reply)), "");
@@ -318,7 +383,17 @@ long.each(["--new-only", "--with-owned"])(
     const capped = await startTestService({ people: 400, credits: 1_000 });
     try {
       const me = user(capped.url, capped.key);
-      const order = ["search", "--department", "Sales", owned, "--yes", "--per-page", "10", "--concurrency", "1"];
+      const order = [
+        "search",
+        "--department",
+        "Sales",
+        owned,
+        "--yes",
+        "--per-page",
+        "10",
+        "--concurrency",
+        "1",
+      ];
       await ok(me, [...order, "--max-credits", "10", "-o", "new.ndjson"]);
       const [kept] = rows(await ok(me, ["owned", "export", "--format", "ndjson"]));
       if (kept === undefined) throw new Error("nobody was bought");
@@ -356,11 +431,22 @@ test("after another version of the dataset somebody who is forgotten may be boug
     one.options.people = [...people, { ...crowd.born(), department: "Sales" }];
     const plan = JSON.parse(await ok(me, ["refresh", "list.ndjson", "--dry-run", "--json"]));
     expect(plan).toMatchObject({ new: 2, forgotten: 1 });
-    const fresh = await me.run(["search", "--department", "Sales", "--new-only"], { tty: true, answers: ["n"] });
-    expect(fresh.stderr).toContain("up to 1 of the 2 new are people whom you forgot: paid for, and in no file");
+    const fresh = await me.run(["search", "--department", "Sales", "--new-only"], {
+      tty: true,
+      answers: ["n"],
+    });
+    expect(fresh.stderr).toContain(
+      "up to 1 of the 2 new are people whom you forgot: paid for, and in no file",
+    );
     const asked = await me.run(["refresh", "list.ndjson"], { tty: true, answers: ["n"] });
     expect(asked.stderr).toContain("up to 1 of them whom you forgot: paid for, and in no file");
-    const { code, stdout, stderr } = await me.run(["refresh", "list.ndjson", "--max-credits", "20", "--json"]);
+    const { code, stdout, stderr } = await me.run([
+      "refresh",
+      "list.ndjson",
+      "--max-credits",
+      "20",
+      "--json",
+    ]);
     expect(code, stderr).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({ forgotten: 0, bought_suppressed: 1, suppressed: 1 });
     expect(stderr).toContain("1 suppressed: in no file, 1 of them bought now");
@@ -382,7 +468,9 @@ test("whose address is in the parts of a purchase for a list is in no file after
     const [canary] = moved;
     if (canary === undefined) throw new Error("nobody is in sales");
     const ids = new Set(moved.map(({ id }) => id));
-    here.options.people = people.map((one) => (ids.has(String(one.id)) ? { ...one, title: "chief of it all" } : one));
+    here.options.people = people.map((one) =>
+      ids.has(String(one.id)) ? { ...one, title: "chief of it all" } : one,
+    );
     const changed = ["--verify-fields", "title", "--buy-changed", "--max-credits", "9"];
     const refreshed = JSON.parse(await ok(me, ["refresh", "list.ndjson", ...changed, "--json"]));
     const run = refreshed.runs[0];
@@ -394,7 +482,9 @@ test("whose address is in the parts of a purchase for a list is in no file after
     await ok(me, ["forget", canary.id, "--yes"]);
     expect(holding(me.dir, canary)).toEqual([]);
     expect(await spent(me)).toEqual(before);
-    expect(rows(me.read("list.ndjson")).map(({ id }) => id)).toEqual(expect.arrayContaining([...ids].slice(1)));
+    expect(rows(me.read("list.ndjson")).map(({ id }) => id)).toEqual(
+      expect.arrayContaining([...ids].slice(1)),
+    );
   } finally {
     await here.close();
   }

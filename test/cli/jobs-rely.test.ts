@@ -14,11 +14,14 @@ const write = (document: unknown, name = "jobs.jsonc"): string[] => {
   writeFileSync(u.file(name), JSON.stringify(document));
   return ["--file", name];
 };
-const run = (file: readonly string[], ...argv: readonly string[]) => u.run(["jobs", "run", ...argv, ...file]);
+const run = (file: readonly string[], ...argv: readonly string[]) =>
+  u.run(["jobs", "run", ...argv, ...file]);
 
 test("a job with a file refreshes it: whoever is owned is bought no second time, and the quote says what the run does", async () => {
   const file = write({ jobs: { legal: LEGAL } });
-  expect((await u.run(["jobs", "status", "legal", ...file])).stdout).toContain("\nlegal,refresh,never,");
+  expect((await u.run(["jobs", "status", "legal", ...file])).stdout).toContain(
+    "\nlegal,refresh,never,",
+  );
   const before = await charged(service, CREDITS);
   const quotes: unknown[] = [];
   const outcomes: unknown[] = [];
@@ -46,45 +49,82 @@ test("what only a search can do says which word makes the job one", async () => 
   const ran = await run(file, "legal");
   expect(ran).toMatchObject({
     code: 2,
-    stderr: expect.stringContaining('"limit" is a key of a search, so it goes with "command": "search"'),
+    stderr: expect.stringContaining(
+      '"limit" is a key of a search, so it goes with "command": "search"',
+    ),
   });
 });
 
 test("two files with a job of one name share no history, no status and no lock", async () => {
   const one = write({ jobs: { legal: { ...LEGAL, schedule: "@daily" } } });
-  const other = write({ jobs: { legal: { ...LEGAL, output: "other.csv", schedule: "@daily" } } }, "other.jsonc");
+  const other = write(
+    { jobs: { legal: { ...LEGAL, output: "other.csv", schedule: "@daily" } } },
+    "other.jsonc",
+  );
   expect(await run(one)).toMatchObject({ code: 0 });
   expect(existsSync(u.file("legal.csv"))).toBe(true);
   const status = async (file: readonly string[]) =>
     JSON.parse((await u.run(["jobs", "status", ...file, "--json"])).stdout).jobs[0];
   expect(await status(one)).toMatchObject({ status: "done", due: false });
   expect(await status(other)).toMatchObject({ status: "never", rows: null, due: true });
-  expect(await run(other)).toMatchObject({ code: 0, stderr: expect.stringContaining("legal: other.csv: ") });
+  expect(await run(other)).toMatchObject({
+    code: 0,
+    stderr: expect.stringContaining("legal: other.csv: "),
+  });
   expect(existsSync(u.file("other.csv"))).toBe(true);
 });
 
-test.each(["refresh", "search"])("a %s replaces nothing that another wrote, but by its word", async (command) => {
-  const job = { ...LEGAL, command };
-  const file = write({ jobs: { legal: job, twin: { ...job, output: "twin.csv" } } });
-  const byHand = ["search", "--department", "Sales", "--max-credits", "2", "-o", "legal.csv", "--overwrite"];
-  expect(await u.run(byHand)).toMatchObject({ code: 0 });
-  const list = u.read("legal.csv");
-  const before = await charged(service, CREDITS);
-  const ran = await run(file, "legal");
-  expect(ran).toMatchObject({ code: 2, stderr: expect.stringContaining('"overwrite": true in the job') });
-  expect(await run(file, "legal", "--dry-run")).toMatchObject({ code: 2, stderr: ran.stderr });
-  expect({ list: u.read("legal.csv"), charged: await charged(service, CREDITS) }).toEqual({ list, charged: before });
-  const allowed = write({ jobs: { legal: { ...job, overwrite: true } } }, "allowed.jsonc");
-  expect(await run(allowed, "legal")).toMatchObject({ code: 0 });
-  // Its own it replaces without a word, until somebody else wrote it.
-  expect(await run(file, "twin")).toMatchObject({ code: 0 });
-  expect(await run(file, "twin")).toMatchObject({ code: 0 });
-  expect(await u.run([...byHand.slice(0, -3), "-o", "twin.csv", "--overwrite", "--again"])).toMatchObject({ code: 0 });
-  expect(await run(file, "twin")).toMatchObject({ code: 2, stderr: expect.stringContaining("by hand") });
-  // Nor does the job of another file.
-  const another = write({ jobs: { sales: { ...job, filters: { department: "Sales" }, max_credits: 500 } } }, "b.jsonc");
-  expect(await run(another, "sales")).toMatchObject({ code: 2, stderr: expect.stringContaining("legal.csv") });
-});
+test.each(["refresh", "search"])(
+  "a %s replaces nothing that another wrote, but by its word",
+  async (command) => {
+    const job = { ...LEGAL, command };
+    const file = write({ jobs: { legal: job, twin: { ...job, output: "twin.csv" } } });
+    const byHand = [
+      "search",
+      "--department",
+      "Sales",
+      "--max-credits",
+      "2",
+      "-o",
+      "legal.csv",
+      "--overwrite",
+    ];
+    expect(await u.run(byHand)).toMatchObject({ code: 0 });
+    const list = u.read("legal.csv");
+    const before = await charged(service, CREDITS);
+    const ran = await run(file, "legal");
+    expect(ran).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('"overwrite": true in the job'),
+    });
+    expect(await run(file, "legal", "--dry-run")).toMatchObject({ code: 2, stderr: ran.stderr });
+    expect({ list: u.read("legal.csv"), charged: await charged(service, CREDITS) }).toEqual({
+      list,
+      charged: before,
+    });
+    const allowed = write({ jobs: { legal: { ...job, overwrite: true } } }, "allowed.jsonc");
+    expect(await run(allowed, "legal")).toMatchObject({ code: 0 });
+    // Its own it replaces without a word, until somebody else wrote it.
+    expect(await run(file, "twin")).toMatchObject({ code: 0 });
+    expect(await run(file, "twin")).toMatchObject({ code: 0 });
+    expect(
+      await u.run([...byHand.slice(0, -3), "-o", "twin.csv", "--overwrite", "--again"]),
+    ).toMatchObject({ code: 0 });
+    expect(await run(file, "twin")).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("by hand"),
+    });
+    // Nor does the job of another file.
+    const another = write(
+      { jobs: { sales: { ...job, filters: { department: "Sales" }, max_credits: 500 } } },
+      "b.jsonc",
+    );
+    expect(await run(another, "sales")).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("legal.csv"),
+    });
+  },
+);
 
 test("jobs check: what breaks a rule, failed last or should have run by now, with an exit code", async () => {
   const clock = fakeClock(Date.UTC(2026, 0, 5, 12));
@@ -92,10 +132,17 @@ test("jobs check: what breaks a rule, failed last or should have run by now, wit
   const check = async (jobs: object, ...more: readonly string[]) => {
     write({ jobs });
     utimesSync(u.file("jobs.jsonc"), written, written);
-    const { code, stdout, stderr } = await u.run(["jobs", "check", "--file", "jobs.jsonc", "--json", ...more], {
-      clock,
-    });
-    return { code, found: JSON.parse(stdout) as { job: string; finding: string; message: string }[], stderr };
+    const { code, stdout, stderr } = await u.run(
+      ["jobs", "check", "--file", "jobs.jsonc", "--json", ...more],
+      {
+        clock,
+      },
+    );
+    return {
+      code,
+      found: JSON.parse(stdout) as { job: string; finding: string; message: string }[],
+      stderr,
+    };
   };
   const daily = { ...LEGAL, schedule: "0 6 * * *" };
   // It never ran, and its first time has not come since it was written down.
@@ -105,9 +152,13 @@ test("jobs check: what breaks a rule, failed last or should have run by now, wit
   clock.advance(HOUR);
   expect(await check({ legal: daily })).toMatchObject({
     code: 5,
-    found: [{ job: "legal", finding: "overdue", message: "due since 2026-01-06 06:00 UTC, never done" }],
+    found: [
+      { job: "legal", finding: "overdue", message: "due since 2026-01-06 06:00 UTC, never done" },
+    ],
   });
-  expect(await u.run(["jobs", "run", "--file", "jobs.jsonc"], { clock })).toMatchObject({ code: 0 });
+  expect(await u.run(["jobs", "run", "--file", "jobs.jsonc"], { clock })).toMatchObject({
+    code: 0,
+  });
   expect(await check({ legal: daily })).toMatchObject({ code: 0, found: [] });
   await check({ legal: { ...daily, min_rows: 1_000 } });
   expect((await u.run(["jobs", "run", "legal", "--file", "jobs.jsonc"], { clock })).code).toBe(5);
@@ -128,30 +179,51 @@ test("jobs check: what breaks a rule, failed last or should have run by now, wit
     stdout: expect.stringContaining("min_rows"),
   });
   // All that is wrong with one, and nothing of what was only refused.
-  const typos = await check({ bad: { ...daily, filters: { department: "Legl" }, schedule: "0 6 * * 8" } });
+  const typos = await check({
+    bad: { ...daily, filters: { department: "Legl" }, schedule: "0 6 * * 8" },
+  });
   expect(typos.found[0]?.message).toMatch(/did you mean "Legal".*"0 6 \* \* 8"/);
   expect(typos.found[0]?.message).not.toContain("who is wanted");
   expect(await check({ legal: daily })).toMatchObject({ code: 5, found: [{ finding: "failed" }] });
   // A look is no failure of its own.
-  expect(await u.run(["jobs", "status", "--file", "jobs.jsonc"], { clock })).toMatchObject({ code: 0 });
+  expect(await u.run(["jobs", "status", "--file", "jobs.jsonc"], { clock })).toMatchObject({
+    code: 0,
+  });
 });
 
 test("notify_failure is run after a failure alone", async () => {
   const file = write({ notify_failure: "cat >> failed.ndjson", jobs: { legal: LEGAL } });
   expect(await run(file, "legal")).toMatchObject({ code: 0 });
   expect(existsSync(u.file("failed.ndjson"))).toBe(false);
-  const few = write({ notify_failure: "cat >> failed.ndjson", jobs: { legal: { ...LEGAL, min_rows: 1_000 } } });
+  const few = write({
+    notify_failure: "cat >> failed.ndjson",
+    jobs: { legal: { ...LEGAL, min_rows: 1_000 } },
+  });
   expect(await run(few, "legal")).toMatchObject({ code: 5 });
-  expect(JSON.parse(u.read("failed.ndjson"))).toMatchObject({ job: "legal", status: "failed", exit_code: 5 });
+  expect(JSON.parse(u.read("failed.ndjson"))).toMatchObject({
+    job: "legal",
+    status: "failed",
+    exit_code: 5,
+  });
 });
 
 test("a budget is of one service: what a job spends at another is no part of it", async () => {
   const crowd = new Crowd(seeded(3), 0);
-  const elsewhere = await startPeopleService({ people: Array.from({ length: 200 }, () => crowd.born()) });
-  const there = { filters: { department: "Sales" }, max_credits: 3, output: "there.csv", base_url: elsewhere.url };
+  const elsewhere = await startPeopleService({
+    people: Array.from({ length: 200 }, () => crowd.born()),
+  });
+  const there = {
+    filters: { department: "Sales" },
+    max_credits: 3,
+    output: "there.csv",
+    base_url: elsewhere.url,
+  };
   const here = { ...LEGAL, command: "search", max_credits: 12 };
   const more = { ...here, filters: { department: "Marketing" }, output: "more.csv" };
-  const file = write({ budget: "13/month", jobs: { here, more, there: { ...there, command: "search" } } });
+  const file = write({
+    budget: "13/month",
+    jobs: { here, more, there: { ...there, command: "search" } },
+  });
   const env = { HEADCOUNT_API_KEY: elsewhere.key };
   expect(await u.run(["jobs", "run", "there", ...file], { env })).toMatchObject({ code: 0 });
   expect(await run(file, "here")).toMatchObject({ code: 0 });
@@ -162,7 +234,9 @@ test("a budget is of one service: what a job spends at another is no part of it"
 });
 
 test("jobs run --json says what failed on stdout, and one JSON error on stderr", async () => {
-  const file = write({ jobs: { a: { ...LEGAL, min_rows: 1_000 }, b: { ...LEGAL, output: "no/b.csv" } } });
+  const file = write({
+    jobs: { a: { ...LEGAL, min_rows: 1_000 }, b: { ...LEGAL, output: "no/b.csv" } },
+  });
   const ran = await run(file, "a", "b", "--json");
   expect(JSON.parse(ran.stdout)).toMatchObject([
     { job: "a", error: { code: "too_few_rows" } },
@@ -175,7 +249,9 @@ test("jobs run says which jobs are not due", async () => {
   const clock = fakeClock(Date.UTC(2026, 0, 5, 12));
   const daily = { ...LEGAL, schedule: "0 6 * * *" };
   const file = write({ jobs: { legal: daily, hand: { ...LEGAL, output: "h.csv" } } });
-  expect((await u.run(["jobs", "run", ...file], { clock })).stderr).toContain("not due: hand (by its name)\n");
+  expect((await u.run(["jobs", "run", ...file], { clock })).stderr).toContain(
+    "not due: hand (by its name)\n",
+  );
 });
 
 test("a refusal speaks in the keys of a job, and of no option that it has none for", async () => {

@@ -20,7 +20,11 @@ async function movingService() {
     charged: () => charged(service, CREDITS),
     async move(people: number): Promise<void> {
       await service.close();
-      service = await startTestService({ engine: await openDataset(await generatedDataset(people)), ledger, port });
+      service = await startTestService({
+        engine: await openDataset(await generatedDataset(people)),
+        ledger,
+        port,
+      });
     },
     close: () => service.close(),
   };
@@ -41,11 +45,20 @@ test("a week of jobs: a dataset that moves, a service that is down, a typo, a re
     const document = {
       ...{ budget, log: "log.ndjson", notify: "cat >> told.ndjson" },
       jobs: {
-        sales: { ...daily, filters: { department: "Sales" }, max_credits: 150, output: "sales.csv", per_page: 10 },
+        sales: {
+          ...daily,
+          filters: { department: "Sales" },
+          max_credits: 150,
+          output: "sales.csv",
+          per_page: 10,
+        },
         legal: { ...daily, max_credits: 60, output: "legal.csv", ...legal },
       },
     };
-    writeFileSync(u.file("jobs.jsonc"), `// weekday jobs\n${JSON.stringify(document, undefined, 2)}`);
+    writeFileSync(
+      u.file("jobs.jsonc"),
+      `// weekday jobs\n${JSON.stringify(document, undefined, 2)}`,
+    );
   };
   const LEGAL = { filters: { department: "Legal" } };
   const today = async (more: readonly string[] = [], interrupt?: { at: number }) => {
@@ -65,13 +78,22 @@ test("a week of jobs: a dataset that moves, a service that is down, a typo, a re
       },
     });
     proxy.decide = before;
-    const outcomes = JSON.parse(ran.stdout) as { job: string; exit_code: number; rows: number; credits: number }[];
+    const outcomes = JSON.parse(ran.stdout) as {
+      job: string;
+      exit_code: number;
+      rows: number;
+      credits: number;
+    }[];
     clock.advance(DAY);
     // Every credit that was charged is explained, each day.
-    const spend = JSON.parse((await u.run(["spend", "--by", "job", "--since", "all", "--json"], { clock })).stdout) as {
+    const spend = JSON.parse(
+      (await u.run(["spend", "--by", "job", "--since", "all", "--json"], { clock })).stdout,
+    ) as {
       total: { settled: number; uncertain: number; refunded: number };
     };
-    expect(spend.total.settled + spend.total.uncertain - spend.total.refunded).toBe(await service.charged());
+    expect(spend.total.settled + spend.total.uncertain - spend.total.refunded).toBe(
+      await service.charged(),
+    );
     return { code: ran.code, of: Object.fromEntries(outcomes.map((one) => [one.job, one])) };
   };
   const files = () => [u.read("sales.csv"), u.read("legal.csv")];
@@ -122,7 +144,10 @@ test("a week of jobs: a dataset that moves, a service that is down, a typo, a re
   expect(stopped.of.legal).toBeUndefined();
   expect(files()).toEqual(good);
   const friday = await today();
-  expect(friday).toMatchObject({ code: 0, of: { sales: { rows: other }, legal: { exit_code: 0 } } });
+  expect(friday).toMatchObject({
+    code: 0,
+    of: { sales: { rows: other }, legal: { exit_code: 0 } },
+  });
   expect((await service.charged()) - before).toBe(other + (friday.of.legal?.rows ?? 0));
   proxy.decide = () => ({ kind: "none" });
 
@@ -156,13 +181,23 @@ test("a week of jobs: a dataset that moves, a service that is down, a typo, a re
     .read("log.ndjson")
     .trim()
     .split("\n")
-    .map((line) => JSON.parse(line) as { credits: number; status: string; changed: boolean | null; exit_code: number });
+    .map(
+      (line) =>
+        JSON.parse(line) as {
+          credits: number;
+          status: string;
+          changed: boolean | null;
+          exit_code: number;
+        },
+    );
   // The log tells the same story as the spending, and every failure and change was told.
   expect(lines.reduce((sum, { credits }) => sum + credits, 0)).toBe(await service.charged());
   const told = u.read("told.ndjson").trim().split("\n").length;
   expect(told).toBe(
-    lines.filter(({ status, changed, exit_code }) => (status === "failed" && exit_code !== 130) || changed === true)
-      .length,
+    lines.filter(
+      ({ status, changed, exit_code }) =>
+        (status === "failed" && exit_code !== 130) || changed === true,
+    ).length,
   );
   await proxy.close();
   await service.close();

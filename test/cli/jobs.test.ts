@@ -10,8 +10,18 @@ import { CREDITS, type Serving, serveUsers } from "../support/serving.ts";
 let { service, u } = {} as Serving;
 serveUsers((now) => ({ service, u } = now));
 
-const LEGAL = { command: "search", filters: { department: "Legal" }, max_credits: 12, output: "legal.csv" };
-const SALES = { command: "search", filters: { department: "Sales" }, max_credits: 20, output: "sales.ndjson" };
+const LEGAL = {
+  command: "search",
+  filters: { department: "Legal" },
+  max_credits: 12,
+  output: "legal.csv",
+};
+const SALES = {
+  command: "search",
+  filters: { department: "Sales" },
+  max_credits: 20,
+  output: "sales.ndjson",
+};
 
 function jobs(document: unknown, name = "jobs.jsonc"): string[] {
   writeFileSync(u.file(name), typeof document === "string" ? document : JSON.stringify(document));
@@ -68,7 +78,10 @@ describe("the file", () => {
     expect(ran.stderr).toContain(`bad: error: jobs.jsonc:3:${column}: `);
     expect(ran.stderr).toContain(why);
     expect(ran.stderr).toContain("error: 1 of 2 jobs failed: bad (exit 2)");
-    expect({ code: ran.code, rows: readCsv(u.read("legal.csv")).length }).toEqual({ code: 2, rows: 12 });
+    expect({ code: ran.code, rows: readCsv(u.read("legal.csv")).length }).toEqual({
+      code: 2,
+      rows: 12,
+    });
   });
 
   test("a job needs a cap and an output, and no two write one file", async () => {
@@ -84,10 +97,9 @@ describe("the file", () => {
     });
     const { stdout } = await u.run(["jobs", "status", ...file, "--json"]);
     expect(
-      (JSON.parse(stdout) as { jobs: { job: string; message: string | null }[] }).jobs.map(({ job, message }) => [
-        job,
-        message?.replace(/^\S+ /, "") ?? null,
-      ]),
+      (JSON.parse(stdout) as { jobs: { job: string; message: string | null }[] }).jobs.map(
+        ({ job, message }) => [job, message?.replace(/^\S+ /, "") ?? null],
+      ),
     ).toEqual([
       ["a", 'it has no "max_credits": the most that it may spend each time, and the consent to it'],
       ["b", 'it has no "output": the file to write'],
@@ -98,10 +110,17 @@ describe("the file", () => {
   });
 
   test("a value that is none is refused with its place, before anything runs", async () => {
-    const ran = await u.run(["jobs", "run", "a", ...jobs({ jobs: { a: { ...LEGAL, max_shrink: "half" } } })]);
+    const ran = await u.run([
+      "jobs",
+      "run",
+      "a",
+      ...jobs({ jobs: { a: { ...LEGAL, max_shrink: "half" } } }),
+    ]);
     expect(ran).toMatchObject({
       code: 2,
-      stderr: expect.stringMatching(/a: jobs.jsonc:1:\d+: "max_shrink" is a percentage from 0% to 100%/),
+      stderr: expect.stringMatching(
+        /a: jobs.jsonc:1:\d+: "max_shrink" is a percentage from 0% to 100%/,
+      ),
     });
   });
 
@@ -123,8 +142,12 @@ describe("the file", () => {
 
   test("a value that begins with @ is that value, and names no file", async () => {
     const file = jobs({ jobs: { a: { ...LEGAL, filters: { title: ["@founder", "@"] } } } });
-    const quoted = JSON.parse((await u.run(["jobs", "run", "a", ...file, "--dry-run", "--json"])).stdout);
-    expect(quoted).toMatchObject([{ error: null, quote: { target: expect.stringContaining('["@","@founder"]') } }]);
+    const quoted = JSON.parse(
+      (await u.run(["jobs", "run", "a", ...file, "--dry-run", "--json"])).stdout,
+    );
+    expect(quoted).toMatchObject([
+      { error: null, quote: { target: expect.stringContaining('["@","@founder"]') } },
+    ]);
   });
 
   test("the schema has every key of a job, and the file in the help is one", async () => {
@@ -151,18 +174,33 @@ describe("the file", () => {
       ]),
     );
     expect(keys).not.toEqual(expect.arrayContaining(["yes"]));
-    for (const gone of ["fresh", "dry_run", "json", "quiet", "job", "budget_left", "country", "owned", "test"])
+    for (const gone of [
+      "fresh",
+      "dry_run",
+      "json",
+      "quiet",
+      "job",
+      "budget_left",
+      "country",
+      "owned",
+      "test",
+    ])
       expect(keys).not.toContain(gone);
     const help = (await u.run(["jobs", "--help"])).stdout;
     const example = help.slice(help.indexOf("\n  {\n"), help.indexOf("\n  }\n") + 4);
     const file = jobs(example);
-    expect((await u.run(["jobs", "status", "legal", ...file])).stdout).toContain("\nlegal,refresh,never,");
+    expect((await u.run(["jobs", "status", "legal", ...file])).stdout).toContain(
+      "\nlegal,refresh,never,",
+    );
   });
 });
 
 describe("running", () => {
   test("relative to the file, over and over, with a history and the spending by job", async () => {
-    const file = jobs({ log: "log.ndjson", jobs: { legal: { ...LEGAL, schedule: "@daily" }, sales: SALES } });
+    const file = jobs({
+      log: "log.ndjson",
+      jobs: { legal: { ...LEGAL, schedule: "@daily" }, sales: SALES },
+    });
     const elsewhere = testContext().dir;
     const first = await u.run(["jobs", "run", "--file", u.file("jobs.jsonc")], { cwd: elsewhere });
     expect(first).toMatchObject({ code: 0, stdout: "" });
@@ -178,7 +216,14 @@ describe("running", () => {
     const named = await u.run(["jobs", "run", "sales", "legal", ...file, "--json"]);
     expect(
       (JSON.parse(named.stdout) as Record<string, unknown>[]).map(
-        ({ job, status, rows, rows_before, changed, credits }) => [job, status, rows, rows_before, changed, credits],
+        ({ job, status, rows, rows_before, changed, credits }) => [
+          job,
+          status,
+          rows,
+          rows_before,
+          changed,
+          credits,
+        ],
       ),
     ).toEqual([
       ["legal", "done", 12, 12, false, 0],
@@ -205,15 +250,24 @@ describe("running", () => {
     });
     // What was removed still counts, and still has its name.
     expect(await u.run(["runs", "remove", ...runIds(u), "--yes"])).toMatchObject({ code: 0 });
-    expect((await u.run(["spend", "--by", "job", "--since", "all"])).stdout).toContain("\nsales,20,20,");
+    expect((await u.run(["spend", "--by", "job", "--since", "all"])).stdout).toContain(
+      "\nsales,20,20,",
+    );
   });
 
   test("into a table, over and over: such a job is a search", async () => {
-    const file = jobs({ jobs: { vp: { ...LEGAL, command: undefined, output: "duckdb:crm.duckdb#legal" } } });
+    const file = jobs({
+      jobs: { vp: { ...LEGAL, command: undefined, output: "duckdb:crm.duckdb#legal" } },
+    });
     for (const changed of [true, false]) {
       const ran = await u.run(["jobs", "run", "vp", "--json", ...file]);
-      expect({ code: ran.code, stderr: ran.stderr }).toEqual({ code: 0, stderr: expect.not.stringContaining("error") });
-      expect(JSON.parse(ran.stdout)).toMatchObject([{ job: "vp", status: "done", rows: 12, changed }]);
+      expect({ code: ran.code, stderr: ran.stderr }).toEqual({
+        code: 0,
+        stderr: expect.not.stringContaining("error"),
+      });
+      expect(JSON.parse(ran.stdout)).toMatchObject([
+        { job: "vp", status: "done", rows: 12, changed },
+      ]);
     }
   });
 
@@ -240,7 +294,11 @@ describe("running", () => {
       ["sales", 0, 20],
     ]);
     expect(JSON.parse(ran.stderr.trim().split("\n").at(-1) ?? "")).toMatchObject({
-      error: { code: "jobs_failed", exit_code: 5, message: "2 of 3 jobs failed: few (exit 5), broke (exit 2)" },
+      error: {
+        code: "jobs_failed",
+        exit_code: 5,
+        message: "2 of 3 jobs failed: few (exit 5), broke (exit 2)",
+      },
     });
     // Every line is JSON, so that a program reads all of it.
     const said = ran.stderr
@@ -294,14 +352,17 @@ describe("the budget", () => {
 
   test("is over all jobs of a month of UTC: a cap that would pass it ends with 4 before anything is spent", async () => {
     const clock = fakeClock(Date.UTC(2026, 0, 31, 23, 0));
-    const run = (name: string, budget?: string) => u.run(["jobs", "run", name, ...file(budget)], { clock });
+    const run = (name: string, budget?: string) =>
+      u.run(["jobs", "run", name, ...file(budget)], { clock });
     expect(await run("sales")).toMatchObject({ code: 0 });
     expect(await run("legal")).toMatchObject({ code: 0 });
     const before = await charged(service, CREDITS);
     const over = await run("more");
     expect(over).toMatchObject({
       code: 4,
-      stderr: expect.stringContaining("its cap allows 20 credits more, and the budget has 18 left; nothing was spent"),
+      stderr: expect.stringContaining(
+        "its cap allows 20 credits more, and the budget has 18 left; nothing was spent",
+      ),
     });
     expect(over.stderr).toContain("32 of 50 credits of 2026-01 (UTC) are spent");
     // A smaller one still fits, to the credit.
@@ -311,7 +372,9 @@ describe("the budget", () => {
     expect((await charged(service, CREDITS)) - before).toBe(24);
     clock.advance(3_600_000);
     expect(await run("next")).toMatchObject({ code: 0 });
-    const status = JSON.parse((await u.run(["jobs", "status", ...file(), "--json"], { clock })).stdout) as object;
+    const status = JSON.parse(
+      (await u.run(["jobs", "status", ...file(), "--json"], { clock })).stdout,
+    ) as object;
     expect(status).toMatchObject({ month: "2026-02", services: [{ spent: 20 }], budget: 50 });
   });
 
@@ -363,7 +426,10 @@ describe("the budget", () => {
     writeFileSync(u.file("legal.csv"), "id\nold\n");
     // Nobody matches: nothing is spent, so no budget is in the way of saying so.
     const none = jobs(
-      { budget: "20/month", jobs: { legal: { ...LEGAL, overwrite: true, filters: { country: "nowhere" } } } },
+      {
+        budget: "20/month",
+        jobs: { legal: { ...LEGAL, overwrite: true, filters: { country: "nowhere" } } },
+      },
       "none.jsonc",
     );
     expect(await u.run(["jobs", "run", "legal", ...none])).toMatchObject({ code: 5 });
@@ -371,23 +437,29 @@ describe("the budget", () => {
     expect(readCsv(u.read("legal.csv")).length).toBe(12);
   });
 
-  test.each(["2000", "many/month", "0/month", "5/week"])("a budget of %s is refused", async (budget) => {
-    expect(await u.run(["jobs", "run", ...file(budget)])).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining("credits a month, such as 2000/month"),
-    });
-  });
+  test.each(["2000", "many/month", "0/month", "5/week"])(
+    "a budget of %s is refused",
+    async (budget) => {
+      expect(await u.run(["jobs", "run", ...file(budget)])).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining("credits a month, such as 2000/month"),
+      });
+    },
+  );
 });
 
 describe("log and notice", () => {
   const THREE = { ...LEGAL, max_credits: 3, output: "l.csv", overwrite: true };
-  const run = (job: object, of: object = {}) => u.run(["jobs", "run", "l", ...jobs({ ...of, jobs: { l: job } })]);
+  const run = (job: object, of: object = {}) =>
+    u.run(["jobs", "run", "l", ...jobs({ ...of, jobs: { l: job } })]);
 
   test("one line a run is appended, also for what failed before it began", async () => {
     writeFileSync(u.file("log.ndjson"), '{"half":');
     const log = { log: "log.ndjson" };
     expect(await run(THREE, log)).toMatchObject({ code: 0 });
-    expect(await run({ ...THREE, filters: { department: "Legl" } }, log)).toMatchObject({ code: 2 });
+    expect(await run({ ...THREE, filters: { department: "Legl" } }, log)).toMatchObject({
+      code: 2,
+    });
     const [half, ...lines] = u.read("log.ndjson").trim().split("\n");
     expect(half).toBe('{"half":');
     expect(lines.map((line) => JSON.parse(line) as object)).toMatchObject([
@@ -401,7 +473,14 @@ describe("log and notice", () => {
         receipt: { credits: 3 },
         error: null,
       },
-      { status: "failed", exit_code: 2, credits: 0, run: null, error: { code: "invalid_jobs_file" }, receipt: null },
+      {
+        status: "failed",
+        exit_code: 2,
+        credits: 0,
+        run: null,
+        error: { code: "invalid_jobs_file" },
+        receipt: null,
+      },
     ]);
     expect(Object.keys(JSON.parse(lines[0] ?? "") as object)).toEqual(
       Object.keys(JSON.parse(lines[1] ?? "") as object),
@@ -422,11 +501,21 @@ describe("log and notice", () => {
     const log = { log: "log.ndjson" };
     expect(await run({ ...THREE, require_complete: true }, log)).toMatchObject({ code: 5 });
     expect(outcomes("log.ndjson")).toMatchObject([
-      { status: "failed", exit_code: 5, credits: 3, run: runIds(u)[0], error: { code: "incomplete" } },
+      {
+        status: "failed",
+        exit_code: 5,
+        credits: 3,
+        run: runIds(u)[0],
+        error: { code: "incomplete" },
+      },
     ]);
     // The same job has nothing left to buy.
     expect(await run(THREE, log)).toMatchObject({ code: 0 });
-    expect(outcomes("log.ndjson").at(-1)).toMatchObject({ status: "done", credits: 0, receipt: { credits: 3 } });
+    expect(outcomes("log.ndjson").at(-1)).toMatchObject({
+      status: "done",
+      credits: 0,
+      receipt: { credits: 3 },
+    });
   });
 
   test("what notify runs is told no secret, but where things are", async () => {
@@ -449,7 +538,9 @@ describe("log and notice", () => {
   test("notify gets the line of a failure and of a change, without the key, and its own failure is only said", async () => {
     const notify = { notify: 'cat >> told.ndjson; echo "key=$HEADCOUNT_API_KEY" >> told.env' };
     const told = () =>
-      existsSync(u.file("told.ndjson")) ? outcomes("told.ndjson").map(({ status, changed }) => [status, changed]) : [];
+      existsSync(u.file("told.ndjson"))
+        ? outcomes("told.ndjson").map(({ status, changed }) => [status, changed])
+        : [];
     expect(await run(THREE, notify)).toMatchObject({ code: 0 });
     expect(told()).toEqual([["done", true]]);
     // The same rows again: nothing to tell.
@@ -460,7 +551,9 @@ describe("log and notice", () => {
       ["done", true],
       ["failed", null],
     ]);
-    expect(outcomes("told.ndjson")[0]).toMatchObject({ receipt: { output: { file: u.file("l.csv") } } });
+    expect(outcomes("told.ndjson")[0]).toMatchObject({
+      receipt: { output: { file: u.file("l.csv") } },
+    });
     expect(u.read("told.env")).toBe("key=\nkey=\n");
     const broken = await run({ ...THREE, output: "l2.csv" }, { notify: "echo heard; exit 3" });
     expect(broken).toMatchObject({
@@ -476,12 +569,17 @@ describe("log and notice", () => {
     const problem = await notified("sleep 600 & echo $! > child; wait", "{}\n", context, 300);
     expect(problem).toBe("took longer than 0.3 s and was ended");
     const child = readFileSync(join(dir, "child"), "utf8").trim();
-    const stat = () => (existsSync(`/proc/${child}/stat`) ? readFileSync(`/proc/${child}/stat`, "utf8") : " Z ");
+    const stat = () =>
+      existsSync(`/proc/${child}/stat`) ? readFileSync(`/proc/${child}/stat`, "utf8") : " Z ";
     await expect.poll(stat, { timeout: 10_000 }).toMatch(/ [ZX] /);
   });
 
   test("a job that cannot be read is told too", async () => {
-    const file = jobs({ notify: "cat > told.json", log: "log.ndjson", jobs: { bad: { ...LEGAL, min_row: 1 } } });
+    const file = jobs({
+      notify: "cat > told.json",
+      log: "log.ndjson",
+      jobs: { bad: { ...LEGAL, min_row: 1 } },
+    });
     expect(await u.run(["jobs", "run", ...file])).toMatchObject({ code: 2 });
     expect(JSON.parse(u.read("told.json"))).toMatchObject({
       job: "bad",
@@ -498,7 +596,9 @@ test("a list that is kept up to date by a job: who is new is paid for, labelled,
   const people = Array.from({ length: 1_200 }, () => crowd.born());
   const crowded = await startPeopleService({ people });
   u = user(crowded.url, crowded.key);
-  expect(await u.run(["search", "--department", "Sales", "--yes", "-o", "sales.ndjson"])).toMatchObject({ code: 0 });
+  expect(
+    await u.run(["search", "--department", "Sales", "--yes", "-o", "sales.ndjson"]),
+  ).toMatchObject({ code: 0 });
   const paid = crowded.rowsSold();
   const refresh = {
     command: "refresh",
@@ -526,11 +626,17 @@ test("a list that is kept up to date by a job: who is new is paid for, labelled,
       receipt: { added: expect.any(Number), certificate: { equal: true } },
     },
   ]);
-  expect((await u.run(["spend", "--by", "job"])).stdout).toContain(`\nsales,${cost},${cost},0,0,0\n`);
+  expect((await u.run(["spend", "--by", "job"])).stdout).toContain(
+    `\nsales,${cost},${cost},0,0,0\n`,
+  );
   // Nothing is new: nothing is spent, so no budget is in the way, though the cap would not fit any more.
   expect(await u.run(["jobs", "run", "sales", ...of("40/month")])).toMatchObject({ code: 0 });
   const before = u.read("sales.ndjson");
-  crowded.options.people = crowd.week(crowded.options.people, { gone: 0.01, moved: 0.01, born: 0.02 });
+  crowded.options.people = crowd.week(crowded.options.people, {
+    gone: 0.01,
+    moved: 0.01,
+    born: 0.02,
+  });
   const over = await u.run(["jobs", "run", "sales", ...of("40/month")]);
   expect(over).toMatchObject({
     code: 4,
@@ -538,6 +644,9 @@ test("a list that is kept up to date by a job: who is new is paid for, labelled,
       `it costs up to 40 credits, and the budget has ${40 - cost} left; nothing was spent`,
     ),
   });
-  expect({ sold: crowded.rowsSold() - paid, list: u.read("sales.ndjson") }).toEqual({ sold: cost, list: before });
+  expect({ sold: crowded.rowsSold() - paid, list: u.read("sales.ndjson") }).toEqual({
+    sold: cost,
+    list: before,
+  });
   await crowded.close();
 });

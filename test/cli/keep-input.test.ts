@@ -6,7 +6,15 @@ import fc from "fast-check";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { readKept } from "../../src/app/buy/input-table.ts";
 import type { Company, Person } from "../../src/shared/contract/records.ts";
-import { charged, type Ran, readCsv, runIds, type User, user, visibleFiles } from "../support/export.ts";
+import {
+  charged,
+  type Ran,
+  readCsv,
+  runIds,
+  type User,
+  user,
+  visibleFiles,
+} from "../support/export.ts";
 import { faultProxy } from "../support/fault-proxy.ts";
 import { type ForeignService, startForeignService } from "../support/foreign-service.ts";
 import { long } from "../support/long.ts";
@@ -21,11 +29,18 @@ beforeAll(async () => {
     credits: CREDITS,
     plan: { perMinute: 100_000, perDay: 1_000_000 },
   });
-  const people = (await service.call("/v1/person/search", { body: { filters: {}, per_page: 1_000 } })).json
-    .result as Person[];
-  const domains = [...new Set(people.flatMap(({ company_domain: domain }) => domain ?? []))].slice(0, 6);
+  const people = (
+    await service.call("/v1/person/search", { body: { filters: {}, per_page: 1_000 } })
+  ).json.result as Person[];
+  const domains = [...new Set(people.flatMap(({ company_domain: domain }) => domain ?? []))].slice(
+    0,
+    6,
+  );
   companies = await Promise.all(
-    domains.map(async (domain) => (await service.call(`/v1/company/enrich?domain=${domain}`)).json.result as Company),
+    domains.map(
+      async (domain) =>
+        (await service.call(`/v1/company/enrich?domain=${domain}`)).json.result as Company,
+    ),
   );
 }, 60_000);
 afterAll(() => service.close());
@@ -37,13 +52,25 @@ async function cost(work: () => Promise<unknown>): Promise<number> {
   await work();
   return (await charged(service, CREDITS)) - before;
 }
-const KEEP = ["enrich", "crm.csv", "--keep-input", "--max-credits", "50", "-o", "out.csv", "--overwrite"];
+const KEEP = [
+  "enrich",
+  "crm.csv",
+  "--keep-input",
+  "--max-credits",
+  "50",
+  "-o",
+  "out.csv",
+  "--overwrite",
+];
 const cells = (text: string): string[][] => parse(text, { bom: true });
 
 describe("a table with companies beside it", () => {
   test("may be in Windows-1252: every cell comes out as it was meant", async () => {
     const u = someone();
-    writeFileSync(u.file("crm.csv"), Buffer.from(`Firma;Website\r\nM\xfcller \x80;${domainOf(0)}\r\n`, "latin1"));
+    writeFileSync(
+      u.file("crm.csv"),
+      Buffer.from(`Firma;Website\r\nM\xfcller \x80;${domainOf(0)}\r\n`, "latin1"),
+    );
     const ran = await u.run(KEEP);
     expect(ran.code, ran.stderr).toBe(0);
     expect(cells(u.read("out.csv"))[1]?.slice(0, 2)).toEqual(["Müller €", domainOf(0)]);
@@ -119,15 +146,28 @@ describe("a table with companies beside it", () => {
       "--fields",
       "name",
     ]);
-    expect(again).toMatchObject({ code: 0, stderr: expect.stringContaining("1 company bought before") });
+    expect(again).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining("1 company bought before"),
+    });
     expect(again.stdout.split("\n").map((line) => (line === "" ? "" : JSON.parse(line)))).toEqual([
       { Website: domainOf(0), hc_match: "found", hc_why: "", hc_name: companies[0]?.name },
-      { Website: "nobody-there.example", hc_match: "not found", hc_why: "the service does not know it", hc_name: null },
+      {
+        Website: "nobody-there.example",
+        hc_match: "not found",
+        hc_why: "the service does not know it",
+        hc_name: null,
+      },
       "",
     ]);
     writeFileSync(u.file("crm.csv"), `Website\n${domainOf(2)}\n${domainOf(0)}\n`);
     expect(await cost(() => u.run([...KEEP, "--receipt", "r.json"]))).toBe(1);
-    expect(JSON.parse(u.read("r.json"))).toMatchObject({ received: 2, reused: 1, credits: 1, complete: true });
+    expect(JSON.parse(u.read("r.json"))).toMatchObject({
+      received: 2,
+      reused: 1,
+      credits: 1,
+      complete: true,
+    });
     expect(await cost(() => u.run([...KEEP, "--again"]))).toBe(2);
     const spend = JSON.parse((await u.run(["spend", "--json"])).stdout) as { total: object };
     expect(spend.total).toMatchObject({ profiles: 4, settled: 4 });
@@ -149,20 +189,35 @@ describe("a table with companies beside it", () => {
     }
     const u = someone();
     const address = companies[1]?.company_network_url ?? "";
-    writeFileSync(u.file("crm.csv"), `Website,LinkedIn Company URL\n${domainOf(0)},https://${address}/\n`);
+    writeFileSync(
+      u.file("crm.csv"),
+      `Website,LinkedIn Company URL\n${domainOf(0)},https://${address}/\n`,
+    );
     await u.run(KEEP);
-    expect(readCsv(u.read("out.csv"))[0]).toMatchObject({ hc_match: "found", hc_domain: domainOf(1) });
+    expect(readCsv(u.read("out.csv"))[0]).toMatchObject({
+      hc_match: "found",
+      hc_domain: domainOf(1),
+    });
     await u.run([...KEEP, "--column", "website"]);
-    expect(readCsv(u.read("out.csv"))[0]).toMatchObject({ hc_match: "found", hc_domain: domainOf(0) });
+    expect(readCsv(u.read("out.csv"))[0]).toMatchObject({
+      hc_match: "found",
+      hc_domain: domainOf(0),
+    });
   });
 
   test.each([
-    ["semicolons behind a byte order mark", (a: string) => Buffer.from(`\ufeffName;Website\r\nx;${a}\r\n`)],
+    [
+      "semicolons behind a byte order mark",
+      (a: string) => Buffer.from(`\ufeffName;Website\r\nx;${a}\r\n`),
+    ],
     [
       "tabs in UTF-16, as Excel saves Unicode text",
       (a: string) => Buffer.from(`\ufeffName\tWebsite\r\nx\t${a}\r\n`, "utf16le"),
     ],
-    ["a line that names the separator", (a: string) => Buffer.from(`sep=|\nName|Website\nx|${a}\n`)],
+    [
+      "a line that names the separator",
+      (a: string) => Buffer.from(`sep=|\nName|Website\nx|${a}\n`),
+    ],
     ["NDJSON", (a: string) => Buffer.from(`{"Name":"x","Website":"${a}"}\n`)],
   ])("of any kind: %s", async (_, text) => {
     const u = someone();
@@ -176,21 +231,47 @@ describe("a table with companies beside it", () => {
   test("a list in NDJSON names what its items do", async () => {
     const u = someone();
     const several = [domainOf(0), domainOf(1)];
-    writeFileSync(u.file("in.ndjson"), `{"site":["${several[0]}"]}\n{"site":${JSON.stringify(several)}}\n`);
-    const argv = ["enrich", "in.ndjson", "--column", "site", "--keep-input", "--max-credits", "5", "--fields", "name"];
+    writeFileSync(
+      u.file("in.ndjson"),
+      `{"site":["${several[0]}"]}\n{"site":${JSON.stringify(several)}}\n`,
+    );
+    const argv = [
+      "enrich",
+      "in.ndjson",
+      "--column",
+      "site",
+      "--keep-input",
+      "--max-credits",
+      "5",
+      "--fields",
+      "name",
+    ];
     const [one, two] = (await u.run(argv)).stdout
       .trim()
       .split("\n")
       .map((line) => JSON.parse(line) as object);
     expect(one).toMatchObject({ hc_match: "found", hc_name: companies[0]?.name });
-    expect(two).toMatchObject({ hc_match: "ambiguous", hc_why: `names 2 companies: ${several.join(", ")}` });
+    expect(two).toMatchObject({
+      hc_match: "ambiguous",
+      hc_why: `names 2 companies: ${several.join(", ")}`,
+    });
   });
 
   test("NDJSON keeps every token of the caller's; as CSV the columns are those of all lines", async () => {
     const u = someone();
     const first = `{"id": 12345678901234567890, "site":"${domainOf(0)}" , "deep":{"a":[1.50,null]}}`;
     writeFileSync(u.file("in.ndjson"), `${first}\n\n{"site":null,"x":"é"}\n{}\n`);
-    const argv = ["enrich", "in.ndjson", "--column", "site", "--keep-input", "--max-credits", "5", "--fields", "name"];
+    const argv = [
+      "enrich",
+      "in.ndjson",
+      "--column",
+      "site",
+      "--keep-input",
+      "--max-credits",
+      "5",
+      "--fields",
+      "name",
+    ];
     const ran = await u.run(argv);
     const [a, b, c, end] = ran.stdout.split("\n");
     expect(a).toBe(
@@ -202,13 +283,28 @@ describe("a table with companies beside it", () => {
       "",
     ]);
     await u.run([...argv, "--prefix", "ours.", "-o", "out.csv"]);
-    expect(cells(u.read("out.csv"))[0]).toEqual(["id", "site", "deep", "x", "ours.match", "ours.why", "ours.name"]);
-    expect(cells(u.read("out.csv"))[1]?.slice(0, 3)).toEqual(["12345678901234567890", domainOf(0), '{"a":[1.5,null]}']);
+    expect(cells(u.read("out.csv"))[0]).toEqual([
+      "id",
+      "site",
+      "deep",
+      "x",
+      "ours.match",
+      "ours.why",
+      "ours.name",
+    ]);
+    expect(cells(u.read("out.csv"))[1]?.slice(0, 3)).toEqual([
+      "12345678901234567890",
+      domainOf(0),
+      '{"a":[1.5,null]}',
+    ]);
   });
 
   test("names that are there twice or not at all get one; rows that are too long or too short keep their cells", async () => {
     const u = someone();
-    writeFileSync(u.file("crm.csv"), `Website,,Note,Note\n${domainOf(0)},1,2,3,4\n${domainOf(0)}\n`);
+    writeFileSync(
+      u.file("crm.csv"),
+      `Website,,Note,Note\n${domainOf(0)},1,2,3,4\n${domainOf(0)}\n`,
+    );
     await u.run([...KEEP, "--fields", "name"]);
     expect(cells(u.read("out.csv")).map((row) => row.slice(0, 6))).toEqual([
       ["Website", "column 2", "Note", "Note 2", "column 5", "hc_match"],
@@ -221,7 +317,15 @@ describe("a table with companies beside it", () => {
     const u = someone();
     writeFileSync(u.file("crm.csv"), `Website,Phone\n${domainOf(0)},+49\n`);
     for (const name of ["out.xlsx", "out.parquet", "out.csv.gz", "out.tsv", "out.json"]) {
-      const ran = await u.run(["enrich", "crm.csv", "--keep-input", "--max-credits", "5", "-o", name]);
+      const ran = await u.run([
+        "enrich",
+        "crm.csv",
+        "--keep-input",
+        "--max-credits",
+        "5",
+        "-o",
+        name,
+      ]);
       expect(ran.code, `${name}: ${ran.stderr}`).toBe(0);
     }
     expect(JSON.parse(u.read("out.json"))).toMatchObject([{ Phone: "+49", hc_match: "found" }]);
@@ -231,7 +335,15 @@ describe("a table with companies beside it", () => {
   test("a cap leaves the rest not asked, and resume asks for it with the table that the run kept", async () => {
     const u = someone();
     writeFileSync(u.file("crm.csv"), `Website\n${[0, 1, 2, 3].map(domainOf).join("\n")}\n`);
-    const ran = await u.run(["enrich", "crm.csv", "--keep-input", "--max-credits", "2", "-o", "out.csv"]);
+    const ran = await u.run([
+      "enrich",
+      "crm.csv",
+      "--keep-input",
+      "--max-credits",
+      "2",
+      "-o",
+      "out.csv",
+    ]);
     expect(ran.code, ran.stderr).toBe(0);
     expect(readCsv(u.read("out.csv")).map(({ hc_match: match }) => match)).toEqual([
       "found",
@@ -240,47 +352,80 @@ describe("a table with companies beside it", () => {
       "not asked",
     ]);
     writeFileSync(u.file("crm.csv"), "gone\n");
-    expect(await cost(() => u.run(["resume", "last", "--max-credits", "4", "--yes", "--overwrite"]))).toBe(2);
-    expect(readCsv(u.read("out.csv")).map(({ hc_domain: domain }) => domain)).toEqual([0, 1, 2, 3].map(domainOf));
+    expect(
+      await cost(() => u.run(["resume", "last", "--max-credits", "4", "--yes", "--overwrite"])),
+    ).toBe(2);
+    expect(readCsv(u.read("out.csv")).map(({ hc_domain: domain }) => domain)).toEqual(
+      [0, 1, 2, 3].map(domainOf),
+    );
   });
 });
 
-long("rows out are rows in, in their order, with every cell as it was, whatever is in them", async () => {
-  const cell = fc
-    .string({ unit: "binary", maxLength: 12 })
-    .filter((text) => text.isWellFormed() && !text.includes("\ufeff"));
-  const line = fc.tuple(cell, fc.constantFrom("", "nobody.example", "n/a", "two words", "…"), cell);
-  const u = someone();
-  await fc.assert(
-    fc.asyncProperty(fc.array(line, { minLength: 1, maxLength: 8 }), async (lines) => {
-      const table = [["a", "Website", "=c"], ...lines.map((row) => [...row]), ["x", domainOf(0), "y"]];
-      writeFileSync(u.file("crm.csv"), stringify(table, { quoted: true, record_delimiter: "\n" }));
-      const ran = await u.run([
-        "enrich",
-        "crm.csv",
-        "--keep-input",
-        "--max-credits",
-        "5",
-        "--format",
-        "csv",
-        "--fields",
-        "name",
-      ]);
-      expect(ran.code, ran.stderr).toBe(0);
-      const out = cells(ran.stdout);
-      expect(out.map((row) => row.slice(0, 3))).toEqual(table);
-      expect(new Set(out.map((row) => row.length))).toEqual(new Set([6]));
-    }),
-    { numRuns: 25 },
-  );
-});
+long(
+  "rows out are rows in, in their order, with every cell as it was, whatever is in them",
+  async () => {
+    const cell = fc
+      .string({ unit: "binary", maxLength: 12 })
+      .filter((text) => text.isWellFormed() && !text.includes("\ufeff"));
+    const line = fc.tuple(
+      cell,
+      fc.constantFrom("", "nobody.example", "n/a", "two words", "…"),
+      cell,
+    );
+    const u = someone();
+    await fc.assert(
+      fc.asyncProperty(fc.array(line, { minLength: 1, maxLength: 8 }), async (lines) => {
+        const table = [
+          ["a", "Website", "=c"],
+          ...lines.map((row) => [...row]),
+          ["x", domainOf(0), "y"],
+        ];
+        writeFileSync(
+          u.file("crm.csv"),
+          stringify(table, { quoted: true, record_delimiter: "\n" }),
+        );
+        const ran = await u.run([
+          "enrich",
+          "crm.csv",
+          "--keep-input",
+          "--max-credits",
+          "5",
+          "--format",
+          "csv",
+          "--fields",
+          "name",
+        ]);
+        expect(ran.code, ran.stderr).toBe(0);
+        const out = cells(ran.stdout);
+        expect(out.map((row) => row.slice(0, 3))).toEqual(table);
+        expect(new Set(out.map((row) => row.length))).toEqual(new Set([6]));
+      }),
+      { numRuns: 25 },
+    );
+  },
+);
 
 test("every row has its company or a reason, and no company is there twice", async () => {
-  const site = fc.constantFrom("a.com", "A.com", "https://a.com/x", "b.com", "", "a.com b.com", "n/a", "acme", "x y");
+  const site = fc.constantFrom(
+    "a.com",
+    "A.com",
+    "https://a.com/x",
+    "b.com",
+    "",
+    "a.com b.com",
+    "n/a",
+    "acme",
+    "x y",
+  );
   await fc.assert(
     fc.asyncProperty(fc.array(site, { maxLength: 20 }), async (sites) => {
       const text = `Website\n${[...sites, "last.com"].map((one) => `"${one}"`).join("\n")}\n`;
-      const kept = await readKept(text, "t", { column: null, by: null, prefix: "hc_" }, () => false);
+      const kept = await readKept(
+        text,
+        "t",
+        { column: null, by: null, prefix: "hc_" },
+        () => false,
+      );
       const values = kept.companies.map(({ by, value }) => `${by} ${value}`);
       expect(new Set(values).size).toBe(values.length);
       for (const { company, match, why } of kept.join.rows) {
@@ -300,7 +445,12 @@ test.each<[string, string, string[], string]>([
     ["crm.csv", "--column", "Site"],
     'crm.csv has no column "Site"; its columns: a, b',
   ],
-  ["no column that names one", "a,b\n1,2\n", ["crm.csv"], "crm.csv has no column that names a company"],
+  [
+    "no column that names one",
+    "a,b\n1,2\n",
+    ["crm.csv"],
+    "crm.csv has no column that names a company",
+  ],
   ["no row that names one", 'Website\n""\nn/a\n', ["crm.csv"], "no row of crm.csv names a company"],
   [
     "columns like ours",
@@ -308,7 +458,12 @@ test.each<[string, string, string[], string]>([
     ["crm.csv"],
     'has a column "HC_name" already, and ours begin with hc_',
   ],
-  ["a prefix that is none", "Website\na.com\n", ["crm.csv", "--prefix", "=x"], "--prefix takes letters"],
+  [
+    "a prefix that is none",
+    "Website\na.com\n",
+    ["crm.csv", "--prefix", "=x"],
+    "--prefix takes letters",
+  ],
   [
     "the table as output",
     "Website\na.com\n",
@@ -359,7 +514,13 @@ describe("at a service of somebody else", () => {
     writeFileSync(u.file("crm.csv"), "Name,Domain\nA,a.com\nB,missing.com\nC,a.com\nD,d.com\n");
     expect(await u.run(KEEP)).toMatchObject({ code: 0 });
     expect(readCsv(u.read("out.csv"))).toMatchObject([
-      { Name: "A", hc_match: "found", hc_domain: "a.com", "hc_hq.city": "Springfield", hc_tags: "x; y" },
+      {
+        Name: "A",
+        hc_match: "found",
+        hc_domain: "a.com",
+        "hc_hq.city": "Springfield",
+        hc_tags: "x; y",
+      },
       { Name: "B", hc_match: "not found", hc_domain: "" },
       { Name: "C", hc_match: "found", hc_domain: "a.com" },
       { Name: "D", hc_match: "found", hc_domain: "d.com" },
@@ -374,9 +535,16 @@ describe("at a service of somebody else", () => {
     open.push(foreign);
     const u = user(foreign.url, foreign.key);
     writeFileSync(u.file("crm.csv"), "Domain\na.com\nshop.other.com\n");
-    expect(await u.run(KEEP)).toMatchObject({ code: 0, stderr: expect.stringContaining("1 company is named") });
+    expect(await u.run(KEEP)).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining("1 company is named"),
+    });
     expect(readCsv(u.read("out.csv"))).toMatchObject([
-      { hc_match: "ambiguous", hc_why: "asked for a.com, and the service answers with other.com", hc_name: "Other" },
+      {
+        hc_match: "ambiguous",
+        hc_why: "asked for a.com, and the service answers with other.com",
+        hc_name: "Other",
+      },
       { hc_match: "found", hc_why: "", hc_name: "Other" },
     ]);
   });
@@ -419,7 +587,10 @@ describe("at a service of somebody else", () => {
     const plan = join(u.dir, "state", "runs", run, "plan.json");
     for (const id of runIds(u)) {
       const path = plan.replace(run, id);
-      const old = { ...JSON.parse(readFileSync(path, "utf8")), created_at: "2020-01-01T00:00:00.000Z" };
+      const old = {
+        ...JSON.parse(readFileSync(path, "utf8")),
+        created_at: "2020-01-01T00:00:00.000Z",
+      };
       writeFileSync(path, JSON.stringify(old));
     }
     await u.run(KEEP);

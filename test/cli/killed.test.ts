@@ -21,11 +21,16 @@ async function killed({ service, u }: ForeignScene, argv: readonly string[]): Pr
     if (call - before === 4) service.options.jitterMs = 600_000;
     return undefined;
   };
-  const child = spawn(process.execPath, [BIN, ...argv], { cwd: u.dir, env: { ...process.env, ...u.env } });
+  const child = spawn(process.execPath, [BIN, ...argv], {
+    cwd: u.dir,
+    env: { ...process.env, ...u.env },
+  });
   const end = new Promise((done) => child.on("close", done));
   const written = (): number =>
     runIds(u).flatMap((id) => [
-      ...readFileSync(join(u.dir, "state/runs", id, "journal.ndjson"), "latin1").matchAll(/"t":"settled"/g),
+      ...readFileSync(join(u.dir, "state/runs", id, "journal.ndjson"), "latin1").matchAll(
+        /"t":"settled"/g,
+      ),
     ]).length;
   const isThere = (): void => {
     expect(service.paidCalls() - before).toBeGreaterThanOrEqual(7);
@@ -42,16 +47,19 @@ async function killed({ service, u }: ForeignScene, argv: readonly string[]): Pr
 test.each([
   ["resume", "last", "--max-credits", "200"],
   [...BUY, "--max-credits", "200"],
-])("a cap with room pays for what lost pages may have cost, and for their rows: %s %s", async (...argv) => {
-  const s = await scene();
-  await killed(s, [...BUY, "--max-credits", argv[0] === "resume" ? "76" : "200"]);
-  const lost = s.service.charged() - 15;
-  const ran = await s.run(...argv, "--yes");
-  expect(ran.code, ran.stderr).toBe(0);
-  expect(s.ids()).toEqual(s.service.ids());
-  expect(s.service.charged()).toBe(76 + lost);
-  expect(await spentBy(s.u)).toMatchObject({ settled: 76, uncertain: lost, foreign: 0 });
-});
+])(
+  "a cap with room pays for what lost pages may have cost, and for their rows: %s %s",
+  async (...argv) => {
+    const s = await scene();
+    await killed(s, [...BUY, "--max-credits", argv[0] === "resume" ? "76" : "200"]);
+    const lost = s.service.charged() - 15;
+    const ran = await s.run(...argv, "--yes");
+    expect(ran.code, ran.stderr).toBe(0);
+    expect(s.ids()).toEqual(s.service.ids());
+    expect(s.service.charged()).toBe(76 + lost);
+    expect(await spentBy(s.u)).toMatchObject({ settled: 76, uncertain: lost, foreign: 0 });
+  },
+);
 
 test("a cap below what is paid buys nothing and blames nobody; the hint it ends with buys the rest", async () => {
   const s = await scene();
@@ -63,7 +71,8 @@ test("a cap below what is paid buys nothing and blames nobody; the hint it ends 
   expect(low.stderr).toContain("15 of 76 rows came");
   expect(low.stderr).not.toMatch(/the service (gave|took)/);
   expect(s.service.charged()).toBe(charged);
-  const [, hint = ""] = /headcount (resume \S+ --max-credits \d+) buys the other 61/.exec(low.stderr) ?? [];
+  const [, hint = ""] =
+    /headcount (resume \S+ --max-credits \d+) buys the other 61/.exec(low.stderr) ?? [];
   expect(await s.run(...hint.split(" "), "--yes")).toMatchObject({ code: 0 });
   expect([s.ids(), s.service.charged()]).toEqual([s.service.ids(), charged + 61]);
 });
@@ -87,7 +96,10 @@ test("a refresh that goes on: the cap that is named is enough, and a page that i
     await killed(s, [...list, "80"]);
     const lost = s.service.charged() - 15;
     const refused = await s.run(...list, "10");
-    expect(refused).toMatchObject({ code: 4, stderr: expect.stringContaining("--max-credits 61 finishes it first") });
+    expect(refused).toMatchObject({
+      code: 4,
+      stderr: expect.stringContaining("--max-credits 61 finishes it first"),
+    });
     const at = s.service.paidCalls() + 6;
     s.service.options.mishap = (call) => (isLost && call === at ? "drop" : undefined);
     const ran = await s.run(...list, isLost ? "70" : "61");

@@ -15,7 +15,11 @@ afterAll(() => service.close());
 function shell(home = tempDir()) {
   const config = join(home, "config");
   const run = async (argv: readonly string[], options: TestContextOptions = {}) => {
-    const env = { HEADCOUNT_CONFIG_DIR: config, HEADCOUNT_STATE_DIR: join(home, "state"), ...options.env };
+    const env = {
+      HEADCOUNT_CONFIG_DIR: config,
+      HEADCOUNT_STATE_DIR: join(home, "state"),
+      ...options.env,
+    };
     const tested = testContext({ ...options, env });
     const code = await main(argv, { ...tested.context, argv });
     return { code, stdout: tested.stdout(), stderr: tested.stderr(), questions: tested.questions };
@@ -23,12 +27,19 @@ function shell(home = tempDir()) {
   return { run, config };
 }
 
-const fromFile = (name: string): readonly string[] => ["login", name, "--key-stdin", "--insecure-storage"];
+const fromFile = (name: string): readonly string[] => [
+  "login",
+  name,
+  "--key-stdin",
+  "--insecure-storage",
+];
 
 describe("login", () => {
   test("checks the key, keeps it in a private file where told to, and makes the first connection the default", async () => {
     const { run, config } = shell();
-    const login = await run([...fromFile("work"), "--base-url", `${service.url}/`], { stdin: `${service.key}\n` });
+    const login = await run([...fromFile("work"), "--base-url", `${service.url}/`], {
+      stdin: `${service.key}\n`,
+    });
     expect(login).toMatchObject({ code: 0, stdout: "" });
     expect(login.stderr).toBe(
       `warning: the key is about to be written unencrypted to ${join(config, "credentials.json")} (mode 0600)\n` +
@@ -65,8 +76,13 @@ describe("login", () => {
     const login = await run(["login", "--insecure-storage"], { tty: true, answers });
     expect(login.code).toBe(0);
     expect(login.questions).toEqual(["Base URL: ", "API key (not shown): "]);
-    expect(JSON.parse(readFileSync(join(config, "config.json"), "utf8"))).toMatchObject({ default: "default" });
-    const again = await run(["login", "--insecure-storage"], { tty: true, answers: ["", service.testKey] });
+    expect(JSON.parse(readFileSync(join(config, "config.json"), "utf8"))).toMatchObject({
+      default: "default",
+    });
+    const again = await run(["login", "--insecure-storage"], {
+      tty: true,
+      answers: ["", service.testKey],
+    });
     expect(again.code).toBe(0);
     expect(again.questions[0]).toBe(`Base URL [${service.url}]: `);
     expect((await run(["account", "-q", "--json"])).stdout).toContain('"mode":"test"');
@@ -86,28 +102,47 @@ describe("login", () => {
 
   test("the hint after an address where nothing listens names no connection that is not there", async () => {
     const { run } = shell();
-    const login = await run([...fromFile("work"), "--base-url", "http://127.0.0.1:1"], { stdin: service.key });
-    expect(login).toMatchObject({ code: 8, stderr: expect.stringContaining("check that http://127.0.0.1:1 is right") });
+    const login = await run([...fromFile("work"), "--base-url", "http://127.0.0.1:1"], {
+      stdin: service.key,
+    });
+    expect(login).toMatchObject({
+      code: 8,
+      stderr: expect.stringContaining("check that http://127.0.0.1:1 is right"),
+    });
     expect(login.stderr).not.toContain("doctor");
   });
 
   test("what the service says of the charge itself is said once", async () => {
     const detail = ["internal error; nothing was charged"];
-    const body = JSON.stringify({ status: false, detail, result: null, credits_used: 0, credits_remaining: 0 });
+    const body = JSON.stringify({
+      status: false,
+      detail,
+      result: null,
+      credits_used: 0,
+      credits_remaining: 0,
+    });
     const server = await rawServer((_request, response) =>
       response.writeHead(501, { "content-type": "application/json" }).end(body),
     );
     const { run } = shell();
-    const login = await run([...fromFile("work"), "--base-url", server.url], { stdin: service.key });
+    const login = await run([...fromFile("work"), "--base-url", server.url], {
+      stdin: service.key,
+    });
     await server.close();
-    expect(login.stderr).toMatch(/501: internal error; nothing was charged; the key was not stored\n/);
+    expect(login.stderr).toMatch(
+      /501: internal error; nothing was charged; the key was not stored\n/,
+    );
   });
 
   test("a key that the service refuses is not stored", async () => {
     const { run, config } = shell();
-    const login = await run([...fromFile("work"), "--base-url", service.url], { stdin: "hc_live_wrong-key" });
+    const login = await run([...fromFile("work"), "--base-url", service.url], {
+      stdin: "hc_live_wrong-key",
+    });
     expect(login).toMatchObject({ code: 3, stdout: "" });
-    expect(login.stderr).toMatch(/refused the key \(401\).*nothing was charged; the key was not stored/);
+    expect(login.stderr).toMatch(
+      /refused the key \(401\).*nothing was charged; the key was not stored/,
+    );
     expect(login.stderr).not.toContain("wrong-key");
     expect(existsSync(config)).toBe(false);
   });
@@ -189,13 +224,22 @@ describe("login", () => {
   });
 
   test.each<[string, (url: string) => string, RegExp, number]>([
-    ["a server that is down", () => "http://127.0.0.1:1", /not sent.*connection refused.*nothing was charged/, 8],
+    [
+      "a server that is down",
+      () => "http://127.0.0.1:1",
+      /not sent.*connection refused.*nothing was charged/,
+      8,
+    ],
     ["a page that is no API", (url) => url, /not the API's JSON.*Welcome/, 8],
   ])("says so of %s", async (_, address, message, code) => {
-    const server = await rawServer((_request, response) => response.end("<html><title>Welcome</title></html>"));
+    const server = await rawServer((_request, response) =>
+      response.end("<html><title>Welcome</title></html>"),
+    );
     try {
       const { run } = shell();
-      const login = await run([...fromFile("work"), "--base-url", address(server.url)], { stdin: service.key });
+      const login = await run([...fromFile("work"), "--base-url", address(server.url)], {
+        stdin: service.key,
+      });
       expect(login.code).toBe(code);
       expect(login.stderr).toMatch(message);
     } finally {
@@ -216,9 +260,15 @@ describe("logout", () => {
     expect(existsSync(join(config, "credentials.json"))).toBe(false);
     const after = await run(["account"]);
     expect(after.code).toBe(3);
-    expect(after.stderr).toMatch(/"work" has no key[\s\S]*headcount login work.*HEADCOUNT_API_KEY.*-c sample/);
-    expect((await run(["logout", "--json"])).stdout).toBe('{"connection":"work","removed":false}\n');
-    const login = await run(["login", "work", "--key-stdin", "--insecure-storage"], { stdin: service.key });
+    expect(after.stderr).toMatch(
+      /"work" has no key[\s\S]*headcount login work.*HEADCOUNT_API_KEY.*-c sample/,
+    );
+    expect((await run(["logout", "--json"])).stdout).toBe(
+      '{"connection":"work","removed":false}\n',
+    );
+    const login = await run(["login", "work", "--key-stdin", "--insecure-storage"], {
+      stdin: service.key,
+    });
     expect(login.code).toBe(0);
   });
 
@@ -244,20 +294,27 @@ describe("logout", () => {
 });
 
 describe("a bad place for files", () => {
-  test.skipIf(process.getuid?.() === 0)("a folder that may not be written stops a login, with the fix", async () => {
-    const home = tempDir();
-    mkdirSync(join(home, "config"), { mode: 0o500 });
-    const { run } = shell(home);
-    const login = await run([...fromFile("work"), "--base-url", service.url], { stdin: service.key });
-    expect(login.stderr).toContain("HEADCOUNT_CONFIG_DIR");
-  });
+  test.skipIf(process.getuid?.() === 0)(
+    "a folder that may not be written stops a login, with the fix",
+    async () => {
+      const home = tempDir();
+      mkdirSync(join(home, "config"), { mode: 0o500 });
+      const { run } = shell(home);
+      const login = await run([...fromFile("work"), "--base-url", service.url], {
+        stdin: service.key,
+      });
+      expect(login.stderr).toContain("HEADCOUNT_CONFIG_DIR");
+    },
+  );
 
   test("a file where the folder should be stops a login, and nothing that does not need it", async () => {
     const home = tempDir();
     writeFileSync(join(home, "config"), "");
     writeFileSync(join(home, "state"), "");
     const { run } = shell(home);
-    const login = await run([...fromFile("work"), "--base-url", service.url], { stdin: service.key });
+    const login = await run([...fromFile("work"), "--base-url", service.url], {
+      stdin: service.key,
+    });
     expect(login.code).toBeGreaterThan(0);
     expect(login.stderr).toContain("HEADCOUNT_CONFIG_DIR");
     const env = { HEADCOUNT_API_KEY: service.key, HEADCOUNT_BASE_URL: service.url };

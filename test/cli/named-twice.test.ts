@@ -24,11 +24,14 @@ beforeAll(async () => {
   });
   const all = await service.call("/v1/person/search", { body: { filters: {}, per_page: 1_000 } });
   const addresses = new Map<string, string>();
-  for (const { company_network_url: address, company_domain: domain } of all.json.result as Person[])
+  for (const { company_network_url: address, company_domain: domain } of all.json
+    .result as Person[])
     if (address != null && domain != null) addresses.set(address, domain);
   const found: typeof companies = [];
   for (const [address, domain] of addresses) {
-    const { json } = await service.call("/v1/person/count", { body: { filters: { company_network_url: address } } });
+    const { json } = await service.call("/v1/person/count", {
+      body: { filters: { company_network_url: address } },
+    });
     const people = Number((json.result as { count?: number }).count ?? json.result);
     if (people > 2 && found.length < 2) found.push({ domain, address, people });
   }
@@ -57,7 +60,16 @@ test("by domain, by address and by slug, in any order and of any size of page", 
   ]) {
     for (const perPage of ["1", "2", "100"]) {
       const before = await charged(service, CREDITS);
-      const argv = ["employees", ...names, "--max-credits", "500", "--per-page", perPage, "--again", "--overwrite"];
+      const argv = [
+        "employees",
+        ...names,
+        "--max-credits",
+        "500",
+        "--per-page",
+        perPage,
+        "--again",
+        "--overwrite",
+      ];
       const ran = await u.run([...argv, "-o", "o.csv"]);
       expect(ran.code, ran.stderr).toBe(0);
       expect({ names, perPage, paid: (await charged(service, CREDITS)) - before }).toEqual({
@@ -74,13 +86,30 @@ test("by domain, by address and by slug, in any order and of any size of page", 
 
 test("a list, others beside it, and an agent", async () => {
   const [one, other] = [first(), second()];
-  writeFileSync(u.file("list.csv"), `website\n${one.address}\n${other.domain}\n${one.domain}\n${other.address}\n`);
+  writeFileSync(
+    u.file("list.csv"),
+    `website\n${one.address}\n${other.domain}\n${one.domain}\n${other.address}\n`,
+  );
   const before = await charged(service, CREDITS);
-  const argv = ["employees", "--input", "list.csv", "--max-credits", "500", "--again", "-o", "list-out.csv"];
+  const argv = [
+    "employees",
+    "--input",
+    "list.csv",
+    "--max-credits",
+    "500",
+    "--again",
+    "-o",
+    "list-out.csv",
+  ];
   expect((await u.run(argv)).code).toBe(0);
   expect((await charged(service, CREDITS)) - before).toBe(one.people + other.people);
   const agent = await startAgent(u, ["--max-credits", "500"], { answer: YES });
-  const asked = { kind: "employees", companies: [one.address, one.domain], per_company: 50, again: true };
+  const asked = {
+    kind: "employees",
+    companies: [one.address, one.domain],
+    per_company: 50,
+    again: true,
+  };
   const quote = await agent.call("quote", asked);
   await agent.call("buy", { quote_id: String(quote.data.quote_id) });
   await agent.close();
@@ -89,14 +118,24 @@ test("a list, others beside it, and an agent", async () => {
 
 test("an address and its slug are one company, in the quote too", async () => {
   const { address, people } = first();
-  const dry = await u.run(["employees", address, slugOf(address), "--again", "--dry-run", "--json"]);
+  const dry = await u.run([
+    "employees",
+    address,
+    slugOf(address),
+    "--again",
+    "--dry-run",
+    "--json",
+  ]);
   expect(JSON.parse(dry.stdout), dry.stderr).toMatchObject({ matches: people, credits: people });
   const companies = await u.run(["enrich", address, slugOf(address), "--dry-run", "--json"]);
   expect(JSON.parse(companies.stdout)).toMatchObject({ credits: 1 });
 });
 
 test("two domains: no more than one page twice, and the quote says so", async () => {
-  foreign = await startForeignService({ companies: { "a.example": 60, "b.example": 60 }, rowsNameCompany: true });
+  foreign = await startForeignService({
+    companies: { "a.example": 60, "b.example": 60 },
+    rowsNameCompany: true,
+  });
   const me = user(foreign.url, foreign.key);
   const argv = ["employees", "a.example", "b.example", "--max-credits", "200", "--per-page", "10"];
   const dry = await me.run([...argv, "--dry-run"]);
@@ -104,5 +143,7 @@ test("two domains: no more than one page twice, and the quote says so", async ()
   const ran = await me.run([...argv, "-o", "o.csv"]);
   expect(ran.code, ran.stderr).toBe(0);
   expect(foreign.charged()).toBe(70);
-  expect(ran.stderr).toContain("named more than once, and the rest of it bought once: b.example is a.example");
+  expect(ran.stderr).toContain(
+    "named more than once, and the rest of it bought once: b.example is a.example",
+  );
 });

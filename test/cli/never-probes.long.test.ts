@@ -30,7 +30,9 @@ test("a service sees no address of somebody who was not bought, nor named by the
     expect([0, 2]).toContain(code);
     const lines = code === 0 ? stdout.split("\n").filter((line) => line !== "") : [];
     return new Set(
-      lines.map((line) => canonicalAddress((JSON.parse(line) as { network_url: string }).network_url) ?? ""),
+      lines.map(
+        (line) => canonicalAddress((JSON.parse(line) as { network_url: string }).network_url) ?? "",
+      ),
     );
   };
   const given = "network.example/in/somebody-else";
@@ -50,7 +52,10 @@ test("a service sees no address of somebody who was not bought, nor named by the
     expect([argv.join(" "), code, code === 0 ? "" : stderr]).toEqual([argv.join(" "), 0, ""]);
     const known = new Set([...before, ...(await owned()), given]);
     const addresses = proxy.seen.slice(seen).flatMap(({ body }) => addressesIn(body));
-    expect([argv.join(" "), addresses.filter((address) => !known.has(address))]).toEqual([argv.join(" "), []]);
+    expect([argv.join(" "), addresses.filter((address) => !known.has(address))]).toEqual([
+      argv.join(" "),
+      [],
+    ]);
     asked += addresses.length;
   }
   // It is about something: lists of owned people were asked about.

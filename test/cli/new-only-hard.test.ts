@@ -27,17 +27,34 @@ const ids = (of: User, name: string): string[] => readCsv(of.read(name)).map(({ 
 const keysOf = (people: readonly Human[]): string[] => people.map(personKey).sort();
 
 /** A crowd of sellers, and a user who owns a part of them. */
-async function owner(change: Partial<PeopleOptions> = {}, people = 300): Promise<{ me: User; service: PeopleService }> {
+async function owner(
+  change: Partial<PeopleOptions> = {},
+  people = 300,
+): Promise<{ me: User; service: PeopleService }> {
   const crowd = new Crowd(seeded(4));
   const made = Array.from({ length: people }, () => crowd.born({ department: "Sales" }));
   const service = await start({ people: made, ...change });
   const me = user(service.url, service.key);
-  const { code, stderr } = await me.run(["search", ...SEGMENT, "--connections-max", "400", "--yes", "-o", "own.csv"]);
+  const { code, stderr } = await me.run([
+    "search",
+    ...SEGMENT,
+    "--connections-max",
+    "400",
+    "--yes",
+    "-o",
+    "own.csv",
+  ]);
   expect(code, stderr).toBe(0);
   return { me, service };
 }
 
-const argv = (...more: readonly string[]): string[] => ["search", ...SEGMENT, "--new-only", "--yes", ...more];
+const argv = (...more: readonly string[]): string[] => [
+  "search",
+  ...SEGMENT,
+  "--new-only",
+  "--yes",
+  ...more,
+];
 
 /** The words of a command that was printed to be copied. */
 const words = (command: string): string[] =>
@@ -82,11 +99,18 @@ describe("somebody whom no filter tells from those who are owned", () => {
   test("is named with the command that buys them where it would be more, and that command does it", async () => {
     const { me, service, last } = await twins(12);
     const crowd = new Crowd(seeded(6));
-    const other = crowd.born({ id: "other", department: "Sales", name: "zoë quinn", connections: 7 });
+    const other = crowd.born({
+      id: "other",
+      department: "Sales",
+      name: "zoë quinn",
+      connections: 7,
+    });
     service.options.people = [...service.options.people, other];
     const ran = await me.run(argv("-o", "new.csv"));
     expect(ran.code).toBe(5);
-    expect(ran.stderr).toContain("1 new person was not bought, as more of those you own would be bought again");
+    expect(ran.stderr).toContain(
+      "1 new person was not bought, as more of those you own would be bought again",
+    );
     expect(() => me.read("new.csv")).toThrow();
     const shown = JSON.parse((await me.run(["runs", "show", "last", "--json"])).stdout);
     expect(shown).toMatchObject({
@@ -118,7 +142,9 @@ describe("a service that moves, rounds or remembers", () => {
   long("moved while it was looked: nothing is bought, and the same command goes on", async () => {
     const { me, service } = await owner({ version: "monday" });
     const before = service.rowsSold();
-    const whole = await counts(service, () => me.run(["search", ...SEGMENT, "--new-only", "--dry-run"]));
+    const whole = await counts(service, () =>
+      me.run(["search", ...SEGMENT, "--new-only", "--dry-run"]),
+    );
     const at = service.asked.length + whole + 20;
     service.options.before = (call) => {
       if (call === at) service.options.version = "tuesday";
@@ -144,7 +170,10 @@ describe("a service that moves, rounds or remembers", () => {
       service.options.before = (_, path) => {
         if (!path.endsWith("/search") || ++searches !== 4) return;
         service.options.version = "tuesday";
-        service.options.people = [...service.options.people.slice(5), crowd.born({ id: "late", department: "Sales" })];
+        service.options.people = [
+          ...service.options.people.slice(5),
+          crowd.born({ id: "late", department: "Sales" }),
+        ];
       };
       const owned = new Set(ids(me, "own.csv"));
       const ran = await me.run(argv("-o", "new.csv"));
@@ -161,7 +190,9 @@ describe("a service that moves, rounds or remembers", () => {
       const second = ids(me, "new.csv");
       expect(second.filter((id) => first.includes(id))).toEqual([]);
       const there = keysOf(service.options.people);
-      expect(there.filter((id) => !owned.has(id) && !first.includes(id) && !second.includes(id))).toEqual([]);
+      expect(
+        there.filter((id) => !owned.has(id) && !first.includes(id) && !second.includes(id)),
+      ).toEqual([]);
       const twice = second.filter((id) => service.sold.get(id) !== 1 + (before.get(id) ?? 0));
       expect(twice).toEqual([]);
     },
@@ -169,7 +200,10 @@ describe("a service that moves, rounds or remembers", () => {
 
   test.each([
     ["rounded to tens", (count: number) => Math.round(count / 10) * 10],
-    ["a few too many or too few", (count: number, call: number) => Math.max(0, count + ((call * 7_919) % 5) - 2)],
+    [
+      "a few too many or too few",
+      (count: number, call: number) => Math.max(0, count + ((call * 7_919) % 5) - 2),
+    ],
   ])("counts that are %s end it before anything is bought", async (_, rough) => {
     const { me, service } = await owner();
     const before = service.rowsSold();
@@ -187,9 +221,14 @@ describe("a service that moves, rounds or remembers", () => {
     const crowd = new Crowd(seeded(9));
     const first = await me.run(argv("-o", "new.csv"));
     expect(first.code, first.stderr).toBe(0);
-    expect([...ids(me, "new.csv"), ...ids(me, "own.csv")].sort()).toEqual(keysOf(service.options.people));
+    expect([...ids(me, "new.csv"), ...ids(me, "own.csv")].sort()).toEqual(
+      keysOf(service.options.people),
+    );
     // Somebody comes while the old counts are remembered.
-    service.options.people = [...service.options.people, crowd.born({ id: "late", department: "Sales" })];
+    service.options.people = [
+      ...service.options.people,
+      crowd.born({ id: "late", department: "Sales" }),
+    ];
     const second = await me.run(argv("-o", "none.csv", "--min-rows", "0"));
     expect([0, 5, 8]).toContain(second.code);
     time += 300_001;

@@ -109,23 +109,38 @@ describe("quotes", () => {
 });
 
 describe("--new-only", () => {
-  long("leaves out whom another run brought in the very millisecond in which it begins", async () => {
-    const me = user(service.url, service.key);
-    const clock = fakeClock(Date.now());
-    const argv = ["search", "--department", "Legal", "--per-page", "20", "--yes"];
-    expect((await me.run([...argv, "--limit", "20", "-o", "own.csv"], { clock })).code).toBe(0);
-    const { code, stderr } = await me.run([...argv, "--new-only", "--again", "--limit", "60", "-o", "new.csv"], {
-      clock,
-    });
-    expect(code, stderr).toBe(0);
-    const owned = idsIn(me, "own.csv");
-    expect(owned).toHaveLength(20);
-    expect(idsIn(me, "new.csv").filter((id) => owned.includes(id))).toEqual([]);
-  });
+  long(
+    "leaves out whom another run brought in the very millisecond in which it begins",
+    async () => {
+      const me = user(service.url, service.key);
+      const clock = fakeClock(Date.now());
+      const argv = ["search", "--department", "Legal", "--per-page", "20", "--yes"];
+      expect((await me.run([...argv, "--limit", "20", "-o", "own.csv"], { clock })).code).toBe(0);
+      const { code, stderr } = await me.run(
+        [...argv, "--new-only", "--again", "--limit", "60", "-o", "new.csv"],
+        {
+          clock,
+        },
+      );
+      expect(code, stderr).toBe(0);
+      const owned = idsIn(me, "own.csv");
+      expect(owned).toHaveLength(20);
+      expect(idsIn(me, "new.csv").filter((id) => owned.includes(id))).toEqual([]);
+    },
+  );
 
   long("buys whom nobody owned, each once, and proves it", async () => {
     const { me, owned } = await owner();
-    const argv = ["search", ...SEGMENT, "--new-only", "--yes", "-o", "new.csv", "--receipt", "r.json"];
+    const argv = [
+      "search",
+      ...SEGMENT,
+      "--new-only",
+      "--yes",
+      "-o",
+      "new.csv",
+      "--receipt",
+      "r.json",
+    ];
     const [ran, credits] = await spent(() => me.run(argv));
     expect(ran.code, ran.stderr).toBe(0);
     const fresh = everybody.filter((id) => !owned.includes(id));
@@ -135,7 +150,9 @@ describe("--new-only", () => {
     expect(receipt.paid_again).toBe(credits - fresh.length);
     expect(credits).toBe(receipt.credits);
     expect(credits).toBeLessThanOrEqual(Math.ceil(fresh.length * 1.1) + 2);
-    expect(ran.stderr).toContain(`Exported ${fresh.length} new profiles for ${credits} credits to new.csv`);
+    expect(ran.stderr).toContain(
+      `Exported ${fresh.length} new profiles for ${credits} credits to new.csv`,
+    );
     const listed = await me.run(["runs", "list"]);
     expect(listed.stdout).toContain("new people of {");
     // Once more: nobody is new.
@@ -149,7 +166,16 @@ describe("--new-only", () => {
 
   test("where nobody is new the receipt of --with-owned counts nobody to buy, and has the owned whom it writes", async () => {
     const { me, owned } = await owner();
-    const argv = ["search", ...SEGMENT, "--followers-max", "1500", "--with-owned", "--yes", "-o", "all.csv"];
+    const argv = [
+      "search",
+      ...SEGMENT,
+      "--followers-max",
+      "1500",
+      "--with-owned",
+      "--yes",
+      "-o",
+      "all.csv",
+    ];
     const ran = await me.run([...argv, "--again", "--receipt", "r.json"]);
     expect(ran.code, ran.stderr).toBe(0);
     const people = owned.length;
@@ -165,7 +191,16 @@ describe("--new-only", () => {
 
   test("a run that bought nobody writes the owned again when it is resumed", async () => {
     const { me } = await owner();
-    const argv = ["search", ...SEGMENT, "--followers-max", "1500", "--with-owned", "--yes", "-o", "all.csv"];
+    const argv = [
+      "search",
+      ...SEGMENT,
+      "--followers-max",
+      "1500",
+      "--with-owned",
+      "--yes",
+      "-o",
+      "all.csv",
+    ];
     expect(await me.run(argv)).toMatchObject({ code: 0 });
     const before = idsIn(me, "all.csv");
     const [again, credits] = await spent(() => me.run(["resume", "last"]));
@@ -175,38 +210,53 @@ describe("--new-only", () => {
 
   long("--with-owned writes the whole segment, the owned at 0 credits", async () => {
     const { me, owned } = await owner();
-    const [ran, credits] = await spent(() => me.run(["search", ...SEGMENT, "--with-owned", "--yes", "-o", "all.csv"]));
+    const [ran, credits] = await spent(() =>
+      me.run(["search", ...SEGMENT, "--with-owned", "--yes", "-o", "all.csv"]),
+    );
     expect(ran.code, ran.stderr).toBe(0);
     expect(idsIn(me, "all.csv")).toEqual(everybody);
     expect(credits).toBeLessThanOrEqual(Math.ceil((everybody.length - owned.length) * 1.1) + 2);
   });
 
-  long("before it was agreed to nobody is looked for, and nobody is asked after who is not owned", async () => {
-    const { me, owned } = await owner();
-    const slug = (address: string): string => slugOf(canonicalAddress(address) ?? "");
-    const slugs = new Set(readCsv(me.read("own.csv")).map(({ network_url = "" }) => slug(network_url)));
-    const names = new Set(readCsv(me.read("own.csv")).map(({ name = "" }) => normalForm(name)));
-    const asked = (from: number): string[] =>
-      counted.slice(from).flatMap(({ exact }) => (exact.network_url ?? []).map((address) => slugOf(address)));
-    for (const argv of [["--dry-run"], []]) {
+  long(
+    "before it was agreed to nobody is looked for, and nobody is asked after who is not owned",
+    async () => {
+      const { me, owned } = await owner();
+      const slug = (address: string): string => slugOf(canonicalAddress(address) ?? "");
+      const slugs = new Set(
+        readCsv(me.read("own.csv")).map(({ network_url = "" }) => slug(network_url)),
+      );
+      const names = new Set(readCsv(me.read("own.csv")).map(({ name = "" }) => normalForm(name)));
+      const asked = (from: number): string[] =>
+        counted
+          .slice(from)
+          .flatMap(({ exact }) => (exact.network_url ?? []).map((address) => slugOf(address)));
+      for (const argv of [["--dry-run"], []]) {
+        const before = counted.length;
+        const ran = await me.run(["search", ...SEGMENT, "--new-only", ...argv]);
+        expect([0, 2, 10]).toContain(ran.code);
+        const looked = counted.slice(before);
+        // Names that are owned are asked about in lists, to measure what tells people apart: four counts a list.
+        const measured = looked.filter(({ exact }) => exact.name !== undefined);
+        expect(measured.length).toBeLessThanOrEqual(4 * Math.ceil(owned.length / 1_000));
+        expect(
+          measured.flatMap(({ exact }) => exact.name ?? []).filter((name) => !names.has(name)),
+        ).toEqual([]);
+        expect(looked.length - measured.length).toBeLessThanOrEqual(
+          1 + 6 + 1 + Math.ceil(owned.length / 1_000),
+        );
+        expect(looked.every(({ prefix }) => Object.keys(prefix).length === 0)).toBe(true);
+      }
       const before = counted.length;
-      const ran = await me.run(["search", ...SEGMENT, "--new-only", ...argv]);
-      expect([0, 2, 10]).toContain(ran.code);
-      const looked = counted.slice(before);
-      // Names that are owned are asked about in lists, to measure what tells people apart: four counts a list.
-      const measured = looked.filter(({ exact }) => exact.name !== undefined);
-      expect(measured.length).toBeLessThanOrEqual(4 * Math.ceil(owned.length / 1_000));
-      expect(measured.flatMap(({ exact }) => exact.name ?? []).filter((name) => !names.has(name))).toEqual([]);
-      expect(looked.length - measured.length).toBeLessThanOrEqual(1 + 6 + 1 + Math.ceil(owned.length / 1_000));
-      expect(looked.every(({ prefix }) => Object.keys(prefix).length === 0)).toBe(true);
-    }
-    const before = counted.length;
-    expect((await me.run(["search", ...SEGMENT, "--new-only", "--yes", "-o", "new.csv"])).code).toBe(0);
-    expect(asked(before).length).toBeGreaterThan(0);
-    // The certificate asks after those who were bought by then.
-    for (const { network_url = "" } of readCsv(me.read("new.csv"))) slugs.add(slug(network_url));
-    expect(asked(before).filter((slug) => !slugs.has(slug))).toEqual([]);
-  });
+      expect(
+        (await me.run(["search", ...SEGMENT, "--new-only", "--yes", "-o", "new.csv"])).code,
+      ).toBe(0);
+      expect(asked(before).length).toBeGreaterThan(0);
+      // The certificate asks after those who were bought by then.
+      for (const { network_url = "" } of readCsv(me.read("new.csv"))) slugs.add(slug(network_url));
+      expect(asked(before).filter((slug) => !slugs.has(slug))).toEqual([]);
+    },
+  );
 
   test("a limit or cap buys some of the new ones, and the next command others", async () => {
     const { me, owned } = await owner();
@@ -221,7 +271,9 @@ describe("--new-only", () => {
       );
       expect(ran.code, ran.stderr).toBe(0);
       expect(credits).toBe(Number(bound[1]));
-      expect(ran.stderr).toContain(`stopped at ${bound[0]}; the same with another --output buys the next ones`);
+      expect(ran.stderr).toContain(
+        `stopped at ${bound[0]}; the same with another --output buys the next ones`,
+      );
       const rows = idsIn(me, name);
       expect(rows.filter((id) => seen.has(id))).toEqual([]);
       for (const id of rows) seen.add(id);
@@ -234,9 +286,19 @@ describe("--new-only", () => {
     ["--max-credits", "5"],
   ])("with the owned beside them what bounded it is said, too: %s", async (...bound) => {
     const { me } = await owner();
-    const ran = await me.run(["search", ...SEGMENT, "--with-owned", ...bound, "--yes", "-o", "all.csv"]);
+    const ran = await me.run([
+      "search",
+      ...SEGMENT,
+      "--with-owned",
+      ...bound,
+      "--yes",
+      "-o",
+      "all.csv",
+    ]);
     expect(ran.code, ran.stderr).toBe(0);
-    expect(ran.stderr).toContain(`stopped at ${bound[0]}; the same with another --output buys the next ones`);
+    expect(ran.stderr).toContain(
+      `stopped at ${bound[0]}; the same with another --output buys the next ones`,
+    );
   });
 
   test("a higher cap goes on: with those who were found, then with the others, nobody left out", async () => {
@@ -260,7 +322,9 @@ describe("--new-only", () => {
 
   test("a limit in a segment that is mostly new buys nobody who is owned", async () => {
     const me = user(service.url, service.key);
-    expect((await me.run(["search", ...SEGMENT, "--limit", "20", "--yes", "-o", "own.csv"])).code).toBe(0);
+    expect(
+      (await me.run(["search", ...SEGMENT, "--limit", "20", "--yes", "-o", "own.csv"])).code,
+    ).toBe(0);
     const { code, stderr } = await me.run([
       "search",
       ...SEGMENT,
@@ -283,7 +347,9 @@ describe("--new-only", () => {
     await all.run(["search", ...SEGMENT, "--limit", "60", "--yes", "-o", "some.csv"]);
     const some = readCsv(all.read("some.csv"));
     const argv = some.flatMap(({ network_url = "" }) => ["--network-url", network_url]);
-    const [ran, credits] = await spent(() => me.run(["search", ...argv, "--new-only", "--yes", "-o", "new.csv"]));
+    const [ran, credits] = await spent(() =>
+      me.run(["search", ...argv, "--new-only", "--yes", "-o", "new.csv"]),
+    );
     expect(ran.code, ran.stderr).toBe(0);
     const fresh = some.map(({ id = "" }) => id).filter((id) => !owned.includes(id));
     expect(idsIn(me, "new.csv")).toEqual(fresh.sort());
@@ -306,7 +372,9 @@ describe("--new-only", () => {
       readCsv(first.stdout)
         .map(({ company_network_url = "" }) => company_network_url)
         .find(Boolean) ?? "";
-    const [ran, credits] = await spent(() => me.run(["employees", company, "--new-only", "--yes", "-o", "e.csv"]));
+    const [ran, credits] = await spent(() =>
+      me.run(["employees", company, "--new-only", "--yes", "-o", "e.csv"]),
+    );
     expect(ran.code, ran.stderr).toBe(0);
     const rows = readCsv(me.read("e.csv")).length;
     expect(rows).toBeGreaterThan(0);
@@ -359,14 +427,27 @@ async function foreign(): Promise<{ url: string; close: () => void; longest: () 
     const refuse = (detail: string): void => {
       response.writeHead(422, { "content-type": "application/json" });
       response.end(
-        JSON.stringify({ status: false, detail: [detail], result: null, credits_used: 0, credits_remaining: 0 }),
+        JSON.stringify({
+          status: false,
+          detail: [detail],
+          result: null,
+          credits_used: 0,
+          credits_remaining: 0,
+        }),
       );
     };
     for (const value of Object.values(body.filters ?? {}))
-      if (Array.isArray(value) && value.length > 50) return refuse("a filter takes at most 50 values");
-    longest = Math.max(longest, ...[body.filters?.network_url ?? []].map((list) => [list].flat().length));
+      if (Array.isArray(value) && value.length > 50)
+        return refuse("a filter takes at most 50 values");
+    longest = Math.max(
+      longest,
+      ...[body.filters?.network_url ?? []].map((list) => [list].flat().length),
+    );
     if (body.per_page > 25) return refuse("per_page must be between 1 and 25");
-    const headers = { authorization: String(request.headers.authorization), "content-type": "application/json" };
+    const headers = {
+      authorization: String(request.headers.authorization),
+      "content-type": "application/json",
+    };
     const key = request.headers["idempotency-key"];
     const answer = await fetch(service.url + request.url, {
       method: request.method ?? "GET",
@@ -393,7 +474,16 @@ long(
     const other = await foreign();
     try {
       const { me, owned } = await owner(1_500, other.url);
-      const argv = ["search", ...SEGMENT, "--new-only", "--yes", "-o", "new.csv", "--max-calls", "20000"];
+      const argv = [
+        "search",
+        ...SEGMENT,
+        "--new-only",
+        "--yes",
+        "-o",
+        "new.csv",
+        "--max-calls",
+        "20000",
+      ];
       const [ran, credits] = await spent(() => me.run(argv));
       expect(ran.code, ran.stderr).toBe(0);
       const fresh = everybody.filter((id) => !owned.includes(id));

@@ -1,4 +1,13 @@
-import { closeSync, copyFileSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  copyFileSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -41,12 +50,15 @@ describe("nothing was charged", () => {
 });
 
 describe("not found, free", () => {
-  test.each(["used", "balance"] as const)("a miss costs, and tells %s of it", async (faultTells) => {
-    const { u, it } = await at({ missCosts: 2, faultTells });
-    const ran = await u.run(ENRICH);
-    expect(it.charged()).toBe(2);
-    expect(said(ran)).not.toMatch(/free of charge|nothing was (charged|spent)/);
-  });
+  test.each(["used", "balance"] as const)(
+    "a miss costs, and tells %s of it",
+    async (faultTells) => {
+      const { u, it } = await at({ missCosts: 2, faultTells });
+      const ran = await u.run(ENRICH);
+      expect(it.charged()).toBe(2);
+      expect(said(ran)).not.toMatch(/free of charge|nothing was (charged|spent)/);
+    },
+  );
 
   test.each(["used", "balance"] as const)(
     "an agent looks up what costs though it is not found (%s)",
@@ -67,16 +79,28 @@ describe("a success without a company that was charged finds none", () => {
   test("enrich ends, and says so again without asking", async () => {
     const { u, it } = await at(dear);
     const one = ["enrich", "missing.example"];
-    const [first, second, third] = [await u.run(one), await u.run(one), await u.run(["resume", "last"])];
-    expect([first.code, said(first)]).toEqual([5, expect.stringContaining("charged 1 credit for 0 rows quoted at 0")]);
+    const [first, second, third] = [
+      await u.run(one),
+      await u.run(one),
+      await u.run(["resume", "last"]),
+    ];
+    expect([first.code, said(first)]).toEqual([
+      5,
+      expect.stringContaining("charged 1 credit for 0 rows quoted at 0"),
+    ]);
     for (const ran of [second, third]) {
-      expect([ran.code, said(ran)]).toEqual([6, expect.stringContaining("1 credit charged, though a miss is free")]);
+      expect([ran.code, said(ran)]).toEqual([
+        6,
+        expect.stringContaining("1 credit charged, though a miss is free"),
+      ]);
       expect(said(ran)).not.toContain("resume");
     }
     expect(it.charged()).toBe(1);
     const list = await u.run([...ENRICH, "globex.example", "--misses", "m.txt"]);
     expect(list.code).toBe(5);
-    expect((await u.run([...ENRICH, "globex.example", "--misses", "m.txt"])).stderr).toMatch(/1 not found.*missing/);
+    expect((await u.run([...ENRICH, "globex.example", "--misses", "m.txt"])).stderr).toMatch(
+      /1 not found.*missing/,
+    );
     expect([u.read("m.txt"), it.charged()]).toEqual(["missing.example\n", 3]);
   });
 
@@ -107,11 +131,16 @@ test("complete: more are counted than ever come", async () => {
 });
 
 test.each(["search", "agent"])("complete: rows of null are nobody (%s)", async (door) => {
-  const shape = (rows: readonly object[]) => ({ people: rows.map((row, index) => (index === 2 ? null : row)) });
+  const shape = (rows: readonly object[]) => ({
+    people: rows.map((row, index) => (index === 2 ? null : row)),
+  });
   const { u } = await at({ people: 20, shape });
   if (door === "search") {
     const ran = await u.run(SEARCH);
-    expect([ran.code, said(ran)]).toEqual([5, expect.stringContaining("20 credits for 19 rows quoted at 19")]);
+    expect([ran.code, said(ran)]).toEqual([
+      5,
+      expect.stringContaining("20 credits for 19 rows quoted at 19"),
+    ]);
     await u.run(["runs", "export", "last", "-o", "o.csv"]);
     expect(readCsv(u.read("o.csv")).filter(({ id }) => id === "")).toEqual([]);
     expect(readCsv(u.read("o.csv"))).toHaveLength(19);
@@ -120,14 +149,20 @@ test.each(["search", "agent"])("complete: rows of null are nobody (%s)", async (
   const agent = await startAgent(u, ["--max-credits", "50"], { answer: YES });
   const quote = await agent.call("quote", { kind: "people", filters: { country: "x" } });
   const told = await agent.call("buy", { quote_id: String(quote.data.quote_id) });
-  expect([told.failed, told.text]).toEqual([true, expect.stringContaining("20 credits for 19 rows")]);
+  expect([told.failed, told.text]).toEqual([
+    true,
+    expect.stringContaining("20 credits for 19 rows"),
+  ]);
   await agent.close();
 });
 
 test("twice: rows that cannot be told apart are not said to be different people", async () => {
   const { u } = await at({ people: 60, shape: (rows) => ({ people: rows.map(() => ({})) }) });
   const ran = await u.run([...SEARCH, "--per-page", "10"]);
-  expect([ran.code, said(ran)]).toEqual([5, expect.stringContaining("twice, of rows without id and address")]);
+  expect([ran.code, said(ran)]).toEqual([
+    5,
+    expect.stringContaining("twice, of rows without id and address"),
+  ]);
 });
 
 test("0 credits: an agent is told what the balance says of rows that came for nothing", async () => {
@@ -158,7 +193,9 @@ describe("the key", () => {
     ["search", "--country", "x", "--yes", "-o", "o.csv"],
   ])("is not shown where the service answers with what it was sent: %s", async (...argv) => {
     const echoes = createServer((request, response) => {
-      response.writeHead(400, { "content-type": "text/plain" }).end(`you sent ${request.headers.authorization}`);
+      response
+        .writeHead(400, { "content-type": "text/plain" })
+        .end(`you sent ${request.headers.authorization}`);
     });
     await new Promise<void>((done) => echoes.listen(0, "127.0.0.1", done));
     const key = "acme_live_0123456789abcdefghij";
@@ -206,7 +243,11 @@ test("written again: where it could not be", async () => {
 });
 
 test("others spent: what a lost reply cost is nobody else's", async () => {
-  const { u, it } = await at({ people: 150, maxPerPage: 100, mishap: (call) => (call === 1 ? "drop" : undefined) });
+  const { u, it } = await at({
+    people: 150,
+    maxPerPage: 100,
+    mishap: (call) => (call === 1 ? "drop" : undefined),
+  });
   const ran = await u.run([...SEARCH, "--concurrency", "1"]);
   expect(it.charged()).toBeGreaterThan(100);
   expect(said(ran)).not.toContain("others spent");
@@ -234,10 +275,15 @@ test("none has the person: a file that was moved was not looked at, and is named
   const { u } = await at({ people: 20 });
   expect((await u.run(SEARCH)).code).toBe(0);
   renameSync(u.file("o.csv"), u.file("moved.csv"));
-  const kept = JSON.parse((await u.run(["data", "--json"])).stdout) as { kept: { what: string; path: string }[] };
-  expect(kept.kept).toContainEqual(expect.objectContaining({ what: "moved or removed", path: u.file("o.csv") }));
+  const kept = JSON.parse((await u.run(["data", "--json"])).stdout) as {
+    kept: { what: string; path: string }[];
+  };
+  expect(kept.kept).toContainEqual(
+    expect.objectContaining({ what: "moved or removed", path: u.file("o.csv") }),
+  );
   const line = `moved or removed, cannot be looked at: ${u.file("o.csv")}`;
-  for (const how of ["--dry-run", "--yes"]) expect((await u.run(["forget", "1000003", how])).stdout).toContain(line);
+  for (const how of ["--dry-run", "--yes"])
+    expect((await u.run(["forget", "1000003", how])).stdout).toContain(line);
 });
 
 test("for 20 credits: of a run that was bought before, how much of it now", async () => {
@@ -245,7 +291,16 @@ test("for 20 credits: of a run that was bought before, how much of it now", asyn
   expect((await u.run([...SEARCH, "--limit", "12"])).code).toBe(0);
   const same = await u.run(["resume", "last", "--yes", "--overwrite"]);
   expect(same.stderr).toContain("for 12 credits (0 of them now) to ");
-  const more = await u.run(["resume", "last", "--limit", "20", "--max-credits", "20", "--yes", "--overwrite"]);
+  const more = await u.run([
+    "resume",
+    "last",
+    "--limit",
+    "20",
+    "--max-credits",
+    "20",
+    "--yes",
+    "--overwrite",
+  ]);
   expect(more.stderr).toContain("for 20 credits (8 of them now) to ");
 });
 
@@ -258,10 +313,15 @@ test("unchanged: a list whose fields nobody asked for again", async () => {
 });
 
 test("may have been charged: for a reply that was lost, once, however often the run is resumed", async () => {
-  const { u, it } = await at({ people: 150, maxPerPage: 100, mishap: (call) => (call === 1 ? "drop" : undefined) });
+  const { u, it } = await at({
+    people: 150,
+    maxPerPage: 100,
+    mishap: (call) => (call === 1 ? "drop" : undefined),
+  });
   const ran = await u.run([...SEARCH, "--concurrency", "1"]);
   expect([ran.code, it.charged()]).toEqual([5, 150]);
-  const [, resume = "", cap = ""] = /headcount (resume \S+) --max-credits (\d+) buys/.exec(ran.stderr) ?? [];
+  const [, resume = "", cap = ""] =
+    /headcount (resume \S+) --max-credits (\d+) buys/.exec(ran.stderr) ?? [];
   const few = await u.run([...resume.split(" "), "--max-credits", String(Number(cap) - 1)]);
   expect([few.code, it.charged()]).toEqual([5, 150]);
   // What it says would buy the rest does.
@@ -275,15 +335,22 @@ test("never twice: where the service names no dataset, what is bought once more 
   const { u, it } = await at({ people: 50 });
   expect((await u.run(SEARCH)).code).toBe(0);
   const dry = await u.run(["search", "--country", "x", "--dry-run"]);
-  expect(dry.stderr).toMatch(/notice: run \S+ of .* UTC bought 50 rows of the same; the service names no dataset/);
-  const [, again = ""] = /headcount (runs export \S+) writes those of then for nothing/.exec(dry.stderr) ?? [];
+  expect(dry.stderr).toMatch(
+    /notice: run \S+ of .* UTC bought 50 rows of the same; the service names no dataset/,
+  );
+  const [, again = ""] =
+    /headcount (runs export \S+) writes those of then for nothing/.exec(dry.stderr) ?? [];
   const written = await u.run([...again.split(" "), "-o", "again.csv"]);
   expect([written.code, it.charged(), u.read("again.csv")]).toEqual([0, 50, u.read("o.csv")]);
 });
 
 test("never twice: where the dataset moved, what is bought once more is said before, at every door", async () => {
   let version = "A";
-  const { u, run, service } = await foreignScene({ people: 60, version: () => version, total: "header" });
+  const { u, run, service } = await foreignScene({
+    people: 60,
+    version: () => version,
+    total: "header",
+  });
   const sales = ["search", "--country", "x", "--max-credits", "25"];
   const first = await run(...sales, "-o", "a.csv");
   expect([first.code, service.charged()]).toEqual([0, 25]);
@@ -293,15 +360,26 @@ test("never twice: where the dataset moved, what is bought once more is said bef
   const text = new RegExp(`run \\S+ of .* UTC bought 25 rows of the same; ${why}`);
   expect(dry.stderr).toMatch(text);
   const agent = await startAgent(u, ["--max-credits", "400"]);
-  const quote = await agent.call("quote", { kind: "people", filters: { country: "x" }, profiles: 25 });
+  const quote = await agent.call("quote", {
+    kind: "people",
+    filters: { country: "x" },
+    profiles: 25,
+  });
   expect(quote.data).toMatchObject({ notice: expect.stringMatching(text) });
   await agent.close();
   const second = await run(...sales, "-o", "b.csv");
-  expect([second.code, service.charged(), second.stderr]).toEqual([0, 50, expect.stringMatching(text)]);
-  const [, again = ""] = /headcount (runs export \S+) writes those of then for nothing/.exec(second.stderr) ?? [];
+  expect([second.code, service.charged(), second.stderr]).toEqual([
+    0,
+    50,
+    expect.stringMatching(text),
+  ]);
+  const [, again = ""] =
+    /headcount (runs export \S+) writes those of then for nothing/.exec(second.stderr) ?? [];
   expect((await run(...again.split(" "), "-o", "again.csv")).code).toBe(0);
   expect(u.read("again.csv")).toBe(u.read("a.csv"));
-  expect((await run(...sales, "--overwrite", "-o", "b.csv")).stderr).not.toContain("that was dataset");
+  expect((await run(...sales, "--overwrite", "-o", "b.csv")).stderr).not.toContain(
+    "that was dataset",
+  );
 });
 
 test("lost: every reply came, and told another charge, or failed and cost", async () => {
@@ -313,13 +391,18 @@ test("lost: every reply came, and told another charge, or failed and cost", asyn
 });
 
 test("left of the budget: what a refusal cost is counted once", async () => {
-  const costly = { mishap: (call: number) => (call === 2 ? ("500-charged" as const) : undefined), faultCosts: 100 };
+  const costly = {
+    mishap: (call: number) => (call === 2 ? ("500-charged" as const) : undefined),
+    faultCosts: 100,
+  };
   const { u, it } = await at({ people: 250, maxPerPage: 100, ...costly });
   const agent = await startAgent(u, ["--max-credits", "400"], { answer: YES });
   const quote = await agent.call("quote", { kind: "people", filters: { country: "x" } });
   await agent.call("buy", { quote_id: quote.data.quote_id });
   expect(it.charged()).toBe(200);
-  expect((await agent.call("account", {})).data).toMatchObject({ budget: { spent: 200, left: 200 } });
+  expect((await agent.call("account", {})).data).toMatchObject({
+    budget: { spent: 200, left: 200 },
+  });
   await agent.close();
 });
 
@@ -331,7 +414,9 @@ test("never twice: what was paid for and could not be written goes elsewhere for
   closeSync(full);
   expect([stopped.code, it.charged()]).toEqual([5, 50]);
   const ran = await u.run([...argv, "-o", "o.csv"]);
-  expect([ran.code, it.charged(), readCsv(u.read("o.csv")).length], ran.stderr).toEqual([0, 50, 50]);
+  expect([ran.code, it.charged(), readCsv(u.read("o.csv")).length], ran.stderr).toEqual([
+    0, 50, 50,
+  ]);
 });
 
 test.each([

@@ -1,4 +1,11 @@
-import { existsSync, lstatSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  lstatSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { modeOf, readCsv, type User, user, visibleFiles } from "../support/export.ts";
 import { type ForeignService, startForeignService } from "../support/foreign-service.ts";
@@ -39,7 +46,12 @@ describe("a good file and a bad result", () => {
       expect((await cron(file)).code).toBe(0);
       expect(service.charged()).toBe(spent);
     }
-    expect(visibleFiles(u).sort()).toEqual(["weekly.csv", "weekly.json", "weekly.ndjson", "weekly.parquet"]);
+    expect(visibleFiles(u).sort()).toEqual([
+      "weekly.csv",
+      "weekly.json",
+      "weekly.ndjson",
+      "weekly.parquet",
+    ]);
     expect((await u.run(["runs", "list", "--json"])).stdout).not.toContain("unfinished");
   });
 
@@ -116,7 +128,16 @@ describe("a good file and a bad result", () => {
   test("runs export is guarded as well", async () => {
     expect((await cron("weekly.csv", "--limit", "10")).code).toBe(0);
     writeFileSync(u.file("old.csv"), `id,name\n${'"a\nb",x\n'.repeat(30)}`);
-    const shrunk = await u.run(["runs", "export", "last", "-o", "old.csv", "--overwrite", "--max-shrink", "50%"]);
+    const shrunk = await u.run([
+      "runs",
+      "export",
+      "last",
+      "-o",
+      "old.csv",
+      "--overwrite",
+      "--max-shrink",
+      "50%",
+    ]);
     expect(shrunk).toMatchObject({ code: 5 });
     expect(shrunk.stderr).toContain("10 rows instead of the 30");
     // Of processes that are gone: no process has so high a number.
@@ -175,11 +196,16 @@ describe("files that are there", () => {
     const refused = await u.run([...buy, "--receipt", "precious.txt"]);
     expect(refused.code).toBe(2);
     expect(refused.stderr).toContain("precious.txt exists already");
-    expect((await u.run([...buy, "--receipt", "o.csv"])).stderr).toContain("--output and --receipt name the same file");
+    expect((await u.run([...buy, "--receipt", "o.csv"])).stderr).toContain(
+      "--output and --receipt name the same file",
+    );
     const companies = ["enrich", "a.example", "b.example", "--yes", "-o", "c.csv"];
     expect((await u.run([...companies, "--misses", "precious.txt"])).code).toBe(2);
     expect((await u.run([...companies, "--misses", "m.txt", "--receipt", "m.txt"])).code).toBe(2);
-    expect({ spent: service.charged(), text: u.read("precious.txt") }).toEqual({ spent: 0, text: "mine" });
+    expect({ spent: service.charged(), text: u.read("precious.txt") }).toEqual({
+      spent: 0,
+      text: "mine",
+    });
     // The old name of a half-written file is no way through a link.
     writeFileSync(u.file("victim.txt"), "mine");
     symlinkSync(u.file("victim.txt"), u.file("r.json.tmp"));
@@ -192,7 +218,17 @@ describe("files that are there", () => {
 
   test("a run that is continued writes its own receipt again", async () => {
     service.options.mishap = (call) => (call === 2 ? "402" : undefined);
-    const buy = ["search", "--country", "x", "--yes", "-o", "o.csv", "--receipt", "r.json", "--require-complete"];
+    const buy = [
+      "search",
+      "--country",
+      "x",
+      "--yes",
+      "-o",
+      "o.csv",
+      "--receipt",
+      "r.json",
+      "--require-complete",
+    ];
     const first = await u.run([...buy, "--limit", "10"]);
     expect(first.code).toBe(5);
     expect(JSON.parse(u.read("r.json"))).toMatchObject({ complete: false });

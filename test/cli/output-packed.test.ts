@@ -16,7 +16,8 @@ beforeEach(async () => {
 });
 afterEach(() => service.close());
 
-const search = (...more: string[]) => u.run(["search", "--country", "x", "--yes", "--quiet", ...more]);
+const search = (...more: string[]) =>
+  u.run(["search", "--country", "x", "--yes", "--quiet", ...more]);
 const bytes = (name: string): Buffer => readFileSync(u.file(name));
 const sheetOf = (name: string): string =>
   execFileSync("unzip", ["-p", u.file(name), "xl/worksheets/sheet1.xml"], { encoding: "utf8" });
@@ -34,9 +35,10 @@ describe("compressed", () => {
       expect(modeOf(u.file(file))).toBe("600");
       expect(bytes(file).length).toBeLessThan(bytes(`plain.${format}`).length);
     }
-    expect((await u.run(["runs", "export", "last", "-o", "x.csv", "--format", "csv.gz", "--json"])).stdout).toContain(
-      '"format":"csv.gz"',
-    );
+    expect(
+      (await u.run(["runs", "export", "last", "-o", "x.csv", "--format", "csv.gz", "--json"]))
+        .stdout,
+    ).toContain('"format":"csv.gz"');
     expect(gunzipSync(bytes("x.csv")).equals(bytes("people.csv"))).toBe(true);
     expect(service.charged()).toBe(spent);
   });
@@ -45,9 +47,20 @@ describe("compressed", () => {
     const ran = await search("-o", "people.ndjson.gz", "--limit", "120", "--per-page", "20");
     expect(ran.code, ran.stderr).toBe(0);
     expect(gunzipSync(bytes("people.ndjson.gz")).toString().split("\n")).toHaveLength(121);
-    const [run] = JSON.parse((await u.run(["runs", "list", "--json"])).stdout) as { id: string; format: string }[];
+    const [run] = JSON.parse((await u.run(["runs", "list", "--json"])).stdout) as {
+      id: string;
+      format: string;
+    }[];
     expect(run?.format).toBe("ndjson.gz");
-    const more = await u.run(["resume", run?.id ?? "", "--limit", "200", "--max-credits", "200", "--yes"]);
+    const more = await u.run([
+      "resume",
+      run?.id ?? "",
+      "--limit",
+      "200",
+      "--max-credits",
+      "200",
+      "--yes",
+    ]);
     expect(more.code, more.stderr).toBe(0);
     expect(gunzipSync(bytes("people.ndjson.gz")).toString().split("\n")).toHaveLength(201);
     expect(service.charged()).toBe(200);
@@ -68,7 +81,9 @@ describe("compressed", () => {
     }
     writeFileSync(u.file("b.csv.gz"), gzipSync("id\n1\n2\n").subarray(0, 20));
     service.options.people = 0;
-    expect((await search("-o", "b.csv.gz", "--overwrite")).stderr).toContain("a file whose rows cannot be counted");
+    expect((await search("-o", "b.csv.gz", "--overwrite")).stderr).toContain(
+      "a file whose rows cannot be counted",
+    );
   });
 });
 
@@ -76,7 +91,9 @@ describe("TSV", () => {
   test("is CSV with tabs", async () => {
     await search("-o", "a.csv", "--limit", "40");
     await u.run(["runs", "export", "last", "-o", "a.tsv"]);
-    expect(parse(u.read("a.tsv"), { columns: true, delimiter: "\t" })).toEqual(readCsv(u.read("a.csv")));
+    expect(parse(u.read("a.tsv"), { columns: true, delimiter: "\t" })).toEqual(
+      readCsv(u.read("a.csv")),
+    );
   });
 });
 

@@ -13,7 +13,10 @@ describe("rows", () => {
   test.each<[string, (rows: readonly object[]) => unknown]>([
     ["result.data.people", (rows) => ({ data: { people: rows }, page: 1 })],
     ["hits", (rows) => ({ hits: rows, took: 3 })],
-    ["result.data.docs beside other objects", (rows) => ({ data: { docs: rows }, meta: { tags: ["a"] } })],
+    [
+      "result.data.docs beside other objects",
+      (rows) => ({ data: { docs: rows }, meta: { tags: ["a"] } }),
+    ],
     ["a wrapped record each", (rows) => rows.map((profile) => ({ profile }))],
     [
       "a name of its own beside other lists",
@@ -38,7 +41,10 @@ describe("rows", () => {
 
   test("a container without a list is never a person: kept, said, and said again each time", async () => {
     const { service, u } = await scene({ shape: (rows) => ({ a: rows, b: rows }) });
-    for (const command of [SEARCH, ["employees", "acme", "--yes", "--limit", "40", "--per-page", "10"]]) {
+    for (const command of [
+      SEARCH,
+      ["employees", "acme", "--yes", "--limit", "40", "--per-page", "10"],
+    ]) {
       for (let attempt = 0; attempt < 3; attempt++) {
         const ran = await u.run([...command, "--concurrency", "1", "-o", `${command[0]}.csv`]);
         expect(ran.code, ran.stderr).toBe(5);
@@ -46,8 +52,17 @@ describe("rows", () => {
         expect(ran.stderr).toContain("of profiles");
         const exported = await u.run(["runs", "export", "last", "--format", "csv"]);
         expect(exported.code, exported.stderr).toBe(5);
-        expect(exported.stderr).toContain("is over: this is what it has so far; a paid reply cannot be read");
-        const whole = await u.run(["runs", "export", "last", "--format", "csv", "--require-complete"]);
+        expect(exported.stderr).toContain(
+          "is over: this is what it has so far; a paid reply cannot be read",
+        );
+        const whole = await u.run([
+          "runs",
+          "export",
+          "last",
+          "--format",
+          "csv",
+          "--require-complete",
+        ]);
         expect(whole.code, whole.stderr).toBe(5);
       }
     }
@@ -58,7 +73,11 @@ describe("rows", () => {
 
 describe("fields", () => {
   const nested = (rows: readonly object[]): unknown =>
-    rows.map((row) => ({ profile: row, score: 1, company: { name: "Acme", domain: "acme.example" } }));
+    rows.map((row) => ({
+      profile: row,
+      score: 1,
+      company: { name: "Acme", domain: "acme.example" },
+    }));
 
   test("of wrapped records and nested companies are columns where they are asked for", async () => {
     const { u } = await scene({ shape: nested });
@@ -71,20 +90,39 @@ describe("fields", () => {
       "--limit",
       "1",
     ]);
-    expect(ran.stdout, ran.stderr).toBe("name,company_name,company_domain\nPerson 0,Acme,acme.example\n");
+    expect(ran.stdout, ran.stderr).toBe(
+      "name,company_name,company_domain\nPerson 0,Acme,acme.example\n",
+    );
   });
 
-  test.each([["csv"], ["ndjson"], ["json"], ["table"], ["parquet"]])("that no row has are said: %s", async (format) => {
-    const { u } = await scene({});
-    const file = format === "parquet" || format === "csv" ? ["-o", `x.${format}`] : ["--format", format];
-    const ran = await u.run([...SEARCH, "--fields", "name,company_domain,current.company", ...file]);
-    expect(ran.code).toBe(0);
-    expect(ran.stderr).toContain("notice: no row has company_domain\n");
-    expect(ran.stderr.match(/no row has/g)).toHaveLength(1);
-    const again = await u.run(["runs", "export", "last", "--overwrite", "--fields", "title,city", ...file]);
-    expect(again.stderr).toContain("notice: no row has city\n");
-    expect(again.stderr).not.toContain("title");
-  });
+  test.each([["csv"], ["ndjson"], ["json"], ["table"], ["parquet"]])(
+    "that no row has are said: %s",
+    async (format) => {
+      const { u } = await scene({});
+      const file =
+        format === "parquet" || format === "csv" ? ["-o", `x.${format}`] : ["--format", format];
+      const ran = await u.run([
+        ...SEARCH,
+        "--fields",
+        "name,company_domain,current.company",
+        ...file,
+      ]);
+      expect(ran.code).toBe(0);
+      expect(ran.stderr).toContain("notice: no row has company_domain\n");
+      expect(ran.stderr.match(/no row has/g)).toHaveLength(1);
+      const again = await u.run([
+        "runs",
+        "export",
+        "last",
+        "--overwrite",
+        "--fields",
+        "title,city",
+        ...file,
+      ]);
+      expect(again.stderr).toContain("notice: no row has city\n");
+      expect(again.stderr).not.toContain("title");
+    },
+  );
 });
 
 describe("on a terminal", () => {
@@ -93,11 +131,25 @@ describe("on a terminal", () => {
     async (format) => {
       const name = "A\u009b31m\u202eda\u200b";
       const { u } = await scene({ shape: (rows) => rows.map((_, id) => ({ id, name })) });
-      const argv = ["search", "--country", "x", "--yes", "--limit", "2", "--per-page", "2", "--format", format];
+      const argv = [
+        "search",
+        "--country",
+        "x",
+        "--yes",
+        "--limit",
+        "2",
+        "--per-page",
+        "2",
+        "--format",
+        format,
+      ];
       const screen = await u.run(argv, { tty: { stdout: true } });
       expect(screen.stdout).not.toMatch(/[\u0080-\u009f\u200b\u202e]/);
-      expect(screen.stdout).toContain(format === "csv" ? "A\ufffd31m\ufffdda\ufffd" : "A\\u009b31m\\u202eda\\u200b");
-      if (format === "json") expect((JSON.parse(screen.stdout) as { name: string }[])[0]?.name).toBe(name);
+      expect(screen.stdout).toContain(
+        format === "csv" ? "A\ufffd31m\ufffdda\ufffd" : "A\\u009b31m\\u202eda\\u200b",
+      );
+      if (format === "json")
+        expect((JSON.parse(screen.stdout) as { name: string }[])[0]?.name).toBe(name);
       expect((await u.run(argv)).stdout).toContain(name);
       const again = ["runs", "export", "last", "--format", format];
       expect((await u.run(again, { tty: { stdout: true } })).stdout).toBe(screen.stdout);
@@ -152,14 +204,19 @@ test("numbers in sentences and tables have separators, ids have none", async () 
   const { u } = await scene({ people: 1_200, duplicateEvery: 2 });
   const ran = await u.run(["search", "--country", "x", "--yes", "-o", "o.csv"]);
   expect(ran.code).toBe(5);
-  expect(ran.stderr).toMatch(/\b600 of 1,200 rows came twice and were paid for: 600 different profiles of 1,200/);
+  expect(ran.stderr).toMatch(
+    /\b600 of 1,200 rows came twice and were paid for: 600 different profiles of 1,200/,
+  );
   // Nothing is left to buy, so nothing is said to go on.
   expect(ran.stderr).toMatch(/hint: headcount runs export \S+ writes what there is at 0 credits\n/);
   const shape = (): unknown => [{ id: 1_234_567, name: "A", followers: 12_345, connections: 1 }];
   const { u: other } = await scene({ people: 1, shape });
-  const { stdout } = await other.run(["search", "--country", "x", "--yes", "--fields", "id,followers,connections"], {
-    tty: { stdout: true },
-    env: { NO_COLOR: "1" },
-  });
+  const { stdout } = await other.run(
+    ["search", "--country", "x", "--yes", "--fields", "id,followers,connections"],
+    {
+      tty: { stdout: true },
+      env: { NO_COLOR: "1" },
+    },
+  );
   expect(stdout).toBe("     id  followers  connections\n1234567     12,345            1\n");
 });

@@ -35,7 +35,18 @@ function gives(...rows: readonly object[]): void {
   service.options.shape = () => rows;
 }
 const search = (output: string, ...more: string[]): Promise<Ran> =>
-  u.run(["search", "--country", "x", "--yes", "--quiet", "--again", "--json", "-o", output, ...more]);
+  u.run([
+    "search",
+    "--country",
+    "x",
+    "--yes",
+    "--quiet",
+    "--again",
+    "--json",
+    "-o",
+    output,
+    ...more,
+  ]);
 const added = ({ stdout, stderr }: Ran): unknown => {
   if (stdout === "") throw new Error(stderr);
   return (JSON.parse(stdout) as { output: { added: number } }).output.added;
@@ -50,7 +61,9 @@ async function duck(statement: string): Promise<readonly Row[]> {
   const instance = await DuckDBInstance.create(u.file("crm.duckdb"));
   try {
     const connection = await instance.connect();
-    const rows = (await connection.runAndReadAll(statement)).getRowObjectsJson() as unknown as Row[];
+    const rows = (
+      await connection.runAndReadAll(statement)
+    ).getRowObjectsJson() as unknown as Row[];
     connection.closeSync();
     return rows;
   } finally {
@@ -85,7 +98,10 @@ const ENGINES: readonly (readonly [string, Engine])[] = [
   ["DuckDB", { output: (table) => `duckdb:crm.duckdb#${table}`, sql: duck }],
   [
     "PostgreSQL",
-    { output: (table) => `postgres://headcount@127.0.0.1:${address().port}/postgres#${table}`, sql: postgres },
+    {
+      output: (table) => `postgres://headcount@127.0.0.1:${address().port}/postgres#${table}`,
+      sql: postgres,
+    },
   ],
 ];
 
@@ -112,7 +128,9 @@ describe.each(ENGINES.filter(([name]) => name === "DuckDB" || postgresBinaries()
         record("p3", { connections: null }),
       );
       expect(added(await search(output(people)))).toBe(1);
-      const rows = await sql(`SELECT identity, name, connections, tags, notes, city FROM ${people} ORDER BY 1`);
+      const rows = await sql(
+        `SELECT identity, name, connections, tags, notes, city FROM ${people} ORDER BY 1`,
+      );
       expect(rows.map(({ identity }) => String(identity).slice(0, 20))).toEqual([
         expect.stringMatching(/^#[0-9a-f]{19}$/),
         "@network.example/in/x".slice(0, 20),
@@ -132,7 +150,9 @@ describe.each(ENGINES.filter(([name]) => name === "DuckDB" || postgresBinaries()
       const types = await sql(
         `SELECT column_name, data_type FROM information_schema.columns WHERE table_name = '${people}'`,
       );
-      const type = Object.fromEntries(types.map(({ column_name, data_type }) => [column_name, data_type]));
+      const type = Object.fromEntries(
+        types.map(({ column_name, data_type }) => [column_name, data_type]),
+      );
       expect(String(type.connections).toLowerCase()).toBe("bigint");
       expect(String(type.updated_at).toLowerCase()).toBe("timestamp with time zone");
     });
@@ -142,13 +162,24 @@ describe.each(ENGINES.filter(([name]) => name === "DuckDB" || postgresBinaries()
       expect((await search(output("again"), "--limit", "10")).code).toBe(0);
       const exported = await u.run(["runs", "export", "last", "-o", output("again"), "--json"]);
       expect(added(exported)).toBe(0);
-      const [run] = JSON.parse((await u.run(["runs", "list", "--json"])).stdout) as { id: string; format: string }[];
+      const [run] = JSON.parse((await u.run(["runs", "list", "--json"])).stdout) as {
+        id: string;
+        format: string;
+      }[];
       expect(run?.format).toBe(engine === "DuckDB" ? "duckdb" : "postgres");
-      const more = await u.run(["resume", run?.id ?? "", "--limit", "25", "--max-credits", "25", "--yes"]);
-      expect(more.code, more.stderr).toBe(0);
-      expect(await sql("SELECT count(*)::int AS n, count(DISTINCT identity)::int AS d FROM again")).toEqual([
-        { n: 25, d: 25 },
+      const more = await u.run([
+        "resume",
+        run?.id ?? "",
+        "--limit",
+        "25",
+        "--max-credits",
+        "25",
+        "--yes",
       ]);
+      expect(more.code, more.stderr).toBe(0);
+      expect(
+        await sql("SELECT count(*)::int AS n, count(DISTINCT identity)::int AS d FROM again"),
+      ).toEqual([{ n: 25, d: 25 }]);
       expect(service.charged()).toBe(25);
     });
 
@@ -175,7 +206,9 @@ describe.each(ENGINES.filter(([name]) => name === "DuckDB" || postgresBinaries()
       expect(ran.code, ran.stderr).toBe(5);
       expect(ran.stderr).toContain("its column name is");
       expect((await search(output("narrow"), "--fields", "id,title")).code).toBe(0);
-      expect(await sql("SELECT identity, name FROM narrow")).toEqual([{ identity: "p1", name: null }]);
+      expect(await sql("SELECT identity, name FROM narrow")).toEqual([
+        { identity: "p1", name: null },
+      ]);
     });
 
     test("a value that does not fit leaves the table as it was, and what was paid for is kept", async () => {
@@ -263,8 +296,13 @@ describe.skipIf(isLeftOut(postgresBinaries() !== undefined))("PostgreSQL", () =>
     gives(record("p1"));
     const ran = await search(`postgres://headcount@127.0.0.1:${port}/postgres/secrets`);
     expect(ran.code, ran.stderr).toBe(0);
-    const files = readdirSync(join(u.dir, "state"), { recursive: true, withFileTypes: true }).filter((f) => f.isFile());
-    const all = files.map((file) => readFileSync(join(file.parentPath, file.name), "latin1")).join("");
+    const files = readdirSync(join(u.dir, "state"), {
+      recursive: true,
+      withFileTypes: true,
+    }).filter((f) => f.isFile());
+    const all = files
+      .map((file) => readFileSync(join(file.parentPath, file.name), "latin1"))
+      .join("");
     expect(all).toContain("/postgres#secrets");
     expect(all + ran.stdout + ran.stderr).not.toContain(password);
   });
@@ -286,13 +324,19 @@ describe.skipIf(isLeftOut(postgresBinaries() !== undefined))("PostgreSQL", () =>
     }
     // It may be there tomorrow: what tries again on 8 does.
     const down = await search("postgres://guest@127.0.0.1:1/postgres#made");
-    expect(down).toMatchObject({ code: 8, stdout: "", stderr: expect.stringContaining("ECONNREFUSED") });
+    expect(down).toMatchObject({
+      code: 8,
+      stdout: "",
+      stderr: expect.stringContaining("ECONNREFUSED"),
+    });
     expect(service.charged()).toBe(0);
   });
 
   test("texts that it cannot hold come as near as they can", async () => {
     gives(record("p1", { name: "a\u0000b\ud800" }));
-    expect((await search(`postgres://headcount@127.0.0.1:${address().port}/postgres#odd`)).code).toBe(0);
+    expect(
+      (await search(`postgres://headcount@127.0.0.1:${address().port}/postgres#odd`)).code,
+    ).toBe(0);
     expect(await postgres("SELECT name FROM odd")).toEqual([{ name: "a\ufffdb\ufffd" }]);
   });
 });

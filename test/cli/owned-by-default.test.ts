@@ -45,7 +45,13 @@ afterAll(() => service.close());
 
 beforeEach(async () => {
   u = user(service.url, service.key);
-  const bought = await u.run([...SALES, ...names.flatMap((name) => ["--name", name]), "--yes", "-o", "own.csv"]);
+  const bought = await u.run([
+    ...SALES,
+    ...names.flatMap((name) => ["--name", name]),
+    "--yes",
+    "-o",
+    "own.csv",
+  ]);
   expect(bought.code, bought.stderr).toBe(0);
   expect(ids("own.csv")).toHaveLength(all.length - fresh);
 });
@@ -84,7 +90,12 @@ test("where all are owned nothing is paid, at every door", async () => {
   expect((await u.run([...SALES, "--new-only", "--yes", "-o", "few.csv"])).code).toBe(0);
   const jobs = u.file("jobs.jsonc");
   mkdirSync(dirname(jobs), { recursive: true });
-  const sales = { command: "search", filters: { department: "Sales" }, output: "job.csv", max_credits: 5_000 };
+  const sales = {
+    command: "search",
+    filters: { department: "Sales" },
+    output: "job.csv",
+    max_credits: 5_000,
+  };
   writeFileSync(jobs, JSON.stringify({ jobs: { sales } }));
   for (const [argv, name] of [
     [[...SALES, "--yes", "-o", "sales.csv"], "sales.csv"],
@@ -104,7 +115,9 @@ test("where all are owned nothing is paid, at every door", async () => {
   expect(narrower.stderr).not.toContain("hint:");
   const quote = JSON.parse((await u.run([...SALES, "--dry-run", "--json"])).stdout);
   expect(quote).toMatchObject({ credits: 0, owned: all.length, paid_again: 0 });
-  const [again, credits] = await paid(() => u.run([...SALES, "--again", "--yes", "-o", "anew.csv"]));
+  const [again, credits] = await paid(() =>
+    u.run([...SALES, "--again", "--yes", "-o", "anew.csv"]),
+  );
   expect(again.code, again.stderr).toBe(0);
   expect(credits).toBe(all.length);
 });
@@ -116,7 +129,13 @@ long(
     for (const step of [10, 20, 30]) {
       const me = user(service.url, service.key);
       u = me;
-      await me.run([...SALES, ...names.flatMap((name) => ["--name", name]), "--yes", "-o", "own.csv"]);
+      await me.run([
+        ...SALES,
+        ...names.flatMap((name) => ["--name", name]),
+        "--yes",
+        "-o",
+        "own.csv",
+      ]);
       const [again, credits] = await paid(async () => {
         const killed = await spawnUser(me, argv, { HEADCOUNT_FAILPOINT: String(step) });
         expect(killed.code).toBe(137);
@@ -131,17 +150,24 @@ long(
 );
 
 test("a person is asked for the price of the new ones", async () => {
-  const asked = await u.run([...SALES, "-o", "asked.csv"], { answers: ["n"], tty: { stdin: true, stderr: true } });
+  const asked = await u.run([...SALES, "-o", "asked.csv"], {
+    answers: ["n"],
+    tty: { stdin: true, stderr: true },
+  });
   expect(asked.code, asked.stderr).toBe(10);
   expect(asked.stderr).toContain(`${all.length} credits with --again\n`);
   expect(asked.stderr).toContain(`Export ${fresh} new profiles for at most`);
 });
 
 test("with fewer rows than there are, it is bought as it is, and said", async () => {
-  const [ran, credits] = await paid(() => u.run([...SALES, "--limit", "5", "--yes", "-o", "five.csv"]));
+  const [ran, credits] = await paid(() =>
+    u.run([...SALES, "--limit", "5", "--yes", "-o", "five.csv"]),
+  );
   expect(ran.code, ran.stderr).toBe(0);
   expect(credits).toBe(5);
-  expect(ran.stderr).toContain("notice: up to 5 of the 5 to buy are yours already and would be paid for again");
+  expect(ran.stderr).toContain(
+    "notice: up to 5 of the 5 to buy are yours already and would be paid for again",
+  );
 });
 
 describe("a search that stopped, and whose rest came to be owned by others", () => {
@@ -150,7 +176,8 @@ describe("a search that stopped, and whose rest came to be owned by others", () 
   beforeEach(async () => {
     u = user(service.url, service.key);
     const ran = await u.run([...SALES, "--max-credits", "10", "-o", "sales.csv"]);
-    const [, hint = "", id = ""] = /headcount (resume (\S+) --max-credits \d+) buys the other/.exec(ran.stderr) ?? [];
+    const [, hint = "", id = ""] =
+      /headcount (resume (\S+) --max-credits \d+) buys the other/.exec(ran.stderr) ?? [];
     stopped = { hint, id };
     expect((await u.run([...SALES, "--new-only", "--yes", "-o", "others.csv"])).code).toBe(0);
   });
@@ -174,11 +201,17 @@ describe("a search that stopped, and whose rest came to be owned by others", () 
   });
 
   test("under a limit that leaves some out it is gone on with, and said", async () => {
-    const [ran, credits] = await paid(() => u.run(["resume", stopped.id, "--limit", "13", "--max-credits", "20"]));
+    const [ran, credits] = await paid(() =>
+      u.run(["resume", stopped.id, "--limit", "13", "--max-credits", "20"]),
+    );
     expect([ran.code, credits], ran.stderr).toEqual([0, 3]);
-    expect(ran.stderr).toContain("3 of the 3 to buy are yours already and would be paid for again; nobody is new");
+    expect(ran.stderr).toContain(
+      "3 of the 3 to buy are yours already and would be paid for again; nobody is new",
+    );
     const next = "headcount search --department=Sales --with-owned --max-credits 0 -o ";
-    expect(ran.stderr).toContain(`stopped at --limit; ${next}${u.file("sales.csv")} --overwrite writes all, and pays `);
+    expect(ran.stderr).toContain(
+      `stopped at --limit; ${next}${u.file("sales.csv")} --overwrite writes all, and pays `,
+    );
   });
 
   test("and the others are new to a part: they are what the command buys", async () => {
@@ -206,7 +239,9 @@ test.each([
   "stopped with %s where most are owned, the command that is named goes on: it pays for nobody again",
   async (bound, most) => {
     const search = [...SALES, ...bound.split(" ")];
-    const [ran, credits] = await paid(() => u.run([...search, "--require-complete", "-o", "a.csv", "--json"]));
+    const [ran, credits] = await paid(() =>
+      u.run([...search, "--require-complete", "-o", "a.csv", "--json"]),
+    );
     expect([ran.code, credits], ran.stderr).toEqual([5, most]);
     const { error } = JSON.parse(ran.stderr.trim().split("\n").at(-1) ?? "");
     expect(error.message).not.toContain("a higher --");
@@ -219,7 +254,12 @@ test.each([
     expect(ids("a.csv")).toEqual(all);
     // As a job says it.
     const job = (own: object) => {
-      const said = { command: "search", filters: { department: "Sales" }, output: "job.csv", require_complete: true };
+      const said = {
+        command: "search",
+        filters: { department: "Sales" },
+        output: "job.csv",
+        require_complete: true,
+      };
       writeFileSync(u.file("jobs.json"), JSON.stringify({ jobs: { x: { ...said, ...own } } }));
     };
     job({ max_credits: 10, limit: 5 });
@@ -235,9 +275,12 @@ test.each([
 );
 
 test("who said --again pays for all, and going on does so too", async () => {
-  const [ran, credits] = await paid(() => u.run([...SALES, "--again", "--max-credits", "5", "-o", "a.csv"]));
+  const [ran, credits] = await paid(() =>
+    u.run([...SALES, "--again", "--max-credits", "5", "-o", "a.csv"]),
+  );
   expect([ran.code, credits], ran.stderr).toEqual([0, 5]);
-  const [, hint = ""] = /headcount (resume \S+ --max-credits \d+) buys the other/.exec(ran.stderr) ?? [];
+  const [, hint = ""] =
+    /headcount (resume \S+ --max-credits \d+) buys the other/.exec(ran.stderr) ?? [];
   const [rest, cost] = await paid(() => u.run(hint.split(" ")));
   expect([rest.code, cost], rest.stderr).toEqual([0, all.length - 5]);
   expect(rest.stderr).not.toContain("yours already");
@@ -267,25 +310,36 @@ describe("the same command, after others bought whom its unfinished run lacks", 
   beforeEach(async () => {
     u = user(service.url, service.key);
     expect(await u.run([...CUT, "10"])).toMatchObject({ code: 5 });
-    expect(await u.run([...SALES, "--new-only", "--yes", "-o", "others.csv"])).toMatchObject({ code: 0 });
+    expect(await u.run([...SALES, "--new-only", "--yes", "-o", "others.csv"])).toMatchObject({
+      code: 0,
+    });
   });
 
   test("begins anew, and pays for nobody again; its quote says so", async () => {
     const [quoted] = await paid(() => u.run([...CUT, String(all.length), "--dry-run", "--json"]));
     expect(JSON.parse(quoted.stdout)).toMatchObject({ credits: 0 });
     await wholeFor([...CUT, String(all.length)], 0);
-    expect(await u.run(["resume"])).toMatchObject({ stderr: "Nothing to resume: no run is unfinished\n" });
+    expect(await u.run(["resume"])).toMatchObject({
+      stderr: "Nothing to resume: no run is unfinished\n",
+    });
     await wholeFor([...CUT, String(all.length), "--overwrite"], 0);
   });
 
   test("as a job", async () => {
-    const job = { command: "search", filters: { department: "Sales" }, output: "sales.csv", require_complete: true };
+    const job = {
+      command: "search",
+      filters: { department: "Sales" },
+      output: "sales.csv",
+      require_complete: true,
+    };
     const write = (max_credits: number) =>
       writeFileSync(u.file("jobs.json"), JSON.stringify({ jobs: { x: { ...job, max_credits } } }));
     u = user(service.url, service.key);
     write(10);
     expect(await u.run(["jobs", "run", "x", "--file", "jobs.json"])).toMatchObject({ code: 5 });
-    expect(await u.run([...SALES, "--new-only", "--yes", "-o", "others.csv"])).toMatchObject({ code: 0 });
+    expect(await u.run([...SALES, "--new-only", "--yes", "-o", "others.csv"])).toMatchObject({
+      code: 0,
+    });
     write(all.length);
     await wholeFor(["jobs", "run", "x", "--file", "jobs.json"], 0);
   });
@@ -293,10 +347,16 @@ describe("the same command, after others bought whom its unfinished run lacks", 
 
 test("what is owned whole is written whole under any cap, whatever an earlier run holds of it under its own", async () => {
   u = user(service.url, service.key);
-  expect(await u.run([...SALES, "--max-credits", "5", "-o", "five.csv"])).toMatchObject({ code: 0 });
-  expect(await u.run([...SALES, "--new-only", "--yes", "-o", "others.csv"])).toMatchObject({ code: 0 });
+  expect(await u.run([...SALES, "--max-credits", "5", "-o", "five.csv"])).toMatchObject({
+    code: 0,
+  });
+  expect(await u.run([...SALES, "--new-only", "--yes", "-o", "others.csv"])).toMatchObject({
+    code: 0,
+  });
   for (const cap of ["0", "5", "7"]) {
-    const [ran, credits] = await paid(() => u.run([...SALES, "--max-credits", cap, "-o", `${cap}.csv`]));
+    const [ran, credits] = await paid(() =>
+      u.run([...SALES, "--max-credits", cap, "-o", `${cap}.csv`]),
+    );
     expect([ran.code, credits], ran.stderr).toEqual([0, 0]);
     expect(ids(`${cap}.csv`)).toEqual(all);
   }
@@ -305,7 +365,9 @@ test("what is owned whole is written whole under any cap, whatever an earlier ru
 test("who was forgotten is not bought again with the rest of what a finished run held", async () => {
   u = user(service.url, service.key);
   const some = all.length - 3;
-  expect((await u.run([...SALES, "--limit", String(some), "--yes", "-o", "most.csv"])).code).toBe(0);
+  expect((await u.run([...SALES, "--limit", String(some), "--yes", "-o", "most.csv"])).code).toBe(
+    0,
+  );
   for (const { id = "" } of readCsv(u.read("most.csv")).slice(0, 2)) {
     expect((await u.run(["forget", id, "--yes"])).code).toBe(0);
   }

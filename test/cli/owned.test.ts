@@ -61,8 +61,15 @@ describe("headcount owned", () => {
         .map(({ id }) => id)
         .sort(),
     ).toEqual(bought.map(({ id }) => id).sort());
-    const file = await me.run(["owned", "export", "--department", "Sales", "-o", "own.csv", "--json"], gone);
-    expect(JSON.parse(file.stdout)).toMatchObject({ rows: bought.length, credits: 0, output: { format: "csv" } });
+    const file = await me.run(
+      ["owned", "export", "--department", "Sales", "-o", "own.csv", "--json"],
+      gone,
+    );
+    expect(JSON.parse(file.stdout)).toMatchObject({
+      rows: bought.length,
+      credits: 0,
+      output: { format: "csv" },
+    });
     expect(me.read("own.csv").split("\n")[0]).toMatch(/^id,network_url,name,/);
     expect((await me.run(["owned", "export", "-o", "own.csv"], gone)).code).toBe(2);
   });
@@ -79,7 +86,10 @@ describe("headcount owned", () => {
     ]) {
       const { code, stdout, stderr } = await me.run(["owned", "show", String(name), "--json"]);
       expect(code, stderr).toBe(0);
-      expect(JSON.parse(stdout)).toMatchObject({ record: { id: person.id }, states: [{ changed: [] }] });
+      expect(JSON.parse(stdout)).toMatchObject({
+        record: { id: person.id },
+        states: [{ changed: [] }],
+      });
     }
     const { code, stderr } = await me.run(["owned", "show", "nobody-at-all"]);
     expect(code).toBe(6);
@@ -131,19 +141,28 @@ describe("--owned", () => {
     const me = await buyer();
     const everybody = [
       ...new Map(
-        [...lines(me.read("sales.ndjson")), ...lines(me.read("many.ndjson"))].map((row) => [row.id, row]),
+        [...lines(me.read("sales.ndjson")), ...lines(me.read("many.ndjson"))].map((row) => [
+          row.id,
+          row,
+        ]),
       ).values(),
     ];
     const gone = { env: { HEADCOUNT_API_KEY: "" } };
     const inSales = everybody.filter(({ department }) => department === "Sales");
     const counted = await me.run(["count", "--owned", "--department", "Sales"], gone);
     expect(counted, counted.stderr).toMatchObject({ code: 0, stdout: `${inSales.length}\n` });
-    const by = JSON.parse((await me.run(["count", "--owned", "--by", "country", "--json"], gone)).stdout);
-    expect(by.count).toBe(everybody.length);
-    expect(by.parts.reduce((sum: number, part: { count: number }) => sum + part.count, 0) + by.unexplained).toBe(
-      everybody.length,
+    const by = JSON.parse(
+      (await me.run(["count", "--owned", "--by", "country", "--json"], gone)).stdout,
     );
-    const written = await me.run(["owned", "export", "--department", "Sales", "-o", "owned.ndjson"], gone);
+    expect(by.count).toBe(everybody.length);
+    expect(
+      by.parts.reduce((sum: number, part: { count: number }) => sum + part.count, 0) +
+        by.unexplained,
+    ).toBe(everybody.length);
+    const written = await me.run(
+      ["owned", "export", "--department", "Sales", "-o", "owned.ndjson"],
+      gone,
+    );
     expect(written.code, written.stderr).toBe(0);
     expect(
       lines(me.read("owned.ndjson"))
@@ -157,7 +176,15 @@ describe("--owned", () => {
     const whole = Number((await me.run(["count", "--owned"])).stdout);
     const [wide, narrow] = ["a", "as"];
     const some = Number((await me.run(["count", "--owned", "--title-prefix", wide])).stdout);
-    const argv = ["count", "--owned", "--by", `title_prefix=${narrow}`, "--by", `title_prefix=${wide}`, "--json"];
+    const argv = [
+      "count",
+      "--owned",
+      "--by",
+      `title_prefix=${narrow}`,
+      "--by",
+      `title_prefix=${wide}`,
+      "--json",
+    ];
     const { stdout, stderr } = await me.run(argv);
     expect(some).toBeGreaterThan(0);
     expect(JSON.parse(stdout)).toMatchObject({ count: whole, unexplained: whole - some });
@@ -169,12 +196,17 @@ describe("headcount sql", () => {
   test("answers over people, purchases and runs", async () => {
     const me = await buyer();
     const rows = lines(me.read("sales.ndjson")).length + lines(me.read("many.ndjson")).length;
-    const { code, stdout } = await me.run(["sql", "select count(*) as n, sum(credits) as c from purchases"]);
+    const { code, stdout } = await me.run([
+      "sql",
+      "select count(*) as n, sum(credits) as c from purchases",
+    ]);
     expect(code).toBe(0);
     expect(stdout).toBe(`n,c\n${rows},${rows}\n`);
     const most = await me.run(["sql", "select max(times_bought) as most from people", "--json"]);
     expect(JSON.parse(most.stdout)).toEqual([{ most: 2 }]);
-    expect((await me.run(["sql", "select id from runs"])).stdout.trim().split("\n")).toHaveLength(3);
+    expect((await me.run(["sql", "select id from runs"])).stdout.trim().split("\n")).toHaveLength(
+      3,
+    );
   });
 
   test.each([

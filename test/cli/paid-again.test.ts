@@ -55,7 +55,9 @@ test("an unattended search says it too, by few free counts", async () => {
     [["--yes", "--quiet"], "quiet.csv"],
   ] as const) {
     u = user(service.url, service.key);
-    expect((await u.run([...SALES, "--followers-max", "1500", "--yes", "-o", "own.csv"])).code).toBe(0);
+    expect(
+      (await u.run([...SALES, "--followers-max", "1500", "--yes", "-o", "own.csv"])).code,
+    ).toBe(0);
     counts = 0;
     const ran = await u.run([...SALES, ...agreed, "-o", name]);
     expect(ran.code, ran.stderr).toBe(0);
@@ -68,7 +70,9 @@ test("an unattended search says it too, by few free counts", async () => {
 
 test("bounded, it says how many at most; what a run of the same request holds is not among them", async () => {
   const few = await u.run([...SALES, "--limit", "10", "--yes", "-o", "few.csv"]);
-  expect(few.stderr).toContain("notice: up to 10 of the 10 to buy are yours already and would be paid for again");
+  expect(few.stderr).toContain(
+    "notice: up to 10 of the 10 to buy are yours already and would be paid for again",
+  );
   expect(few.stderr).toContain("--new-only buys only new people for 10 credits");
   const before = await charged(service, CREDITS);
   const same = await u.run([...SALES, "--limit", "10", "--yes", "-o", "same.csv"]);
@@ -90,7 +94,9 @@ test("a run that goes on with a higher cap says it of those who came to be yours
   expect(alone.code, alone.stderr).toBe(0);
   expect(alone.stderr).not.toContain("yours already");
   const id = runIds(u).at(-1) ?? "";
-  expect((await u.run([...few, "--new-only", "--limit", "10", "--yes", "-o", "others.csv"])).code).toBe(0);
+  expect(
+    (await u.run([...few, "--new-only", "--limit", "10", "--yes", "-o", "others.csv"])).code,
+  ).toBe(0);
   // The same search would buy the new people alone.
   const refused = await u.run(["resume", id, "--max-credits", "20"]);
   expect(refused.code, refused.stderr).toBe(2);
@@ -110,15 +116,24 @@ test("a dry run counts, and says the price of the others", async () => {
   const quote = JSON.parse(stdout);
   expect(quote).toMatchObject({ owned, owned_exact: true, paid_again: owned, credits: all });
   const card = (await u.run([...SALES, "--dry-run"])).stdout;
-  expect(card).toMatch(new RegExp(`paid again +${owned} of the ${all} to buy are yours already\\n`));
-  const narrowed = JSON.parse((await u.run([...SALES, "--new-only", "--dry-run", "--json"])).stdout);
+  expect(card).toMatch(
+    new RegExp(`paid again +${owned} of the ${all} to buy are yours already\\n`),
+  );
+  const narrowed = JSON.parse(
+    (await u.run([...SALES, "--new-only", "--dry-run", "--json"])).stdout,
+  );
   expect(narrowed.paid_again).toBe(0);
 });
 
 test("a person who is asked is told before the question", async () => {
-  const asked = await u.run([...SALES, "-o", "asked.csv"], { answers: ["n"], tty: { stdin: true, stderr: true } });
+  const asked = await u.run([...SALES, "-o", "asked.csv"], {
+    answers: ["n"],
+    tty: { stdin: true, stderr: true },
+  });
   expect(asked.code, asked.stderr).toBe(10);
-  expect(asked.stderr).toContain(`notice: ${owned} of the ${all} to buy are yours already and would be paid for again`);
+  expect(asked.stderr).toContain(
+    `notice: ${owned} of the ${all} to buy are yours already and would be paid for again`,
+  );
   expect(asked.stderr).toContain("only the new");
 });
 
@@ -130,12 +145,17 @@ test("employees of companies by address say it too, one and several", async () =
   const [slug = "", another = ""] = slugs;
   const yours = (name: string): number => records.filter((row) => companyOf(row) === name).length;
   const dry = await u.run(["employees", slug, "--dry-run", "--json"]);
-  expect(JSON.parse(dry.stdout), dry.stderr).toMatchObject({ owned: yours(slug), paid_again: yours(slug) });
+  expect(JSON.parse(dry.stdout), dry.stderr).toMatchObject({
+    owned: yours(slug),
+    paid_again: yours(slug),
+  });
   const ran = await u.run(["employees", slug, "--max-credits", "500", "-o", "staff.csv"]);
   expect(ran.code, ran.stderr).toBe(0);
   expect(SAID.exec(ran.stderr)?.[2]).toBe(String(yours(slug)));
   const both = await u.run(["employees", slug, another, "--dry-run"]);
-  expect(both.stdout).toMatch(/paid again +about \d+ of the \d+ to buy are yours already by your records/);
+  expect(both.stdout).toMatch(
+    /paid again +about \d+ of the \d+ to buy are yours already by your records/,
+  );
   const again = await u.run(["employees", slug, another, "--max-credits", "500", "-o", "both.csv"]);
   expect(again.code, again.stderr).toBe(0);
   expect(again.stderr).toMatch(SAID);
@@ -145,9 +165,16 @@ test("employees of companies by address say it too, one and several", async () =
 test("a job says it, by free counts", async () => {
   const path = u.file("jobs.jsonc");
   mkdirSync(dirname(path), { recursive: true });
-  const sales = { command: "search", filters: { department: "Sales" }, output: "job.csv", max_credits: 5_000 };
+  const sales = {
+    command: "search",
+    filters: { department: "Sales" },
+    output: "job.csv",
+    max_credits: 5_000,
+  };
   writeFileSync(path, JSON.stringify({ jobs: { sales } }));
   const ran = await u.run(["jobs", "run", "sales", "--file", "jobs.jsonc"]);
   expect(ran.code, ran.stderr).toBe(0);
-  expect(ran.stderr).toContain(`notice: ${owned} of the ${all} to buy are yours already and would be paid for again`);
+  expect(ran.stderr).toContain(
+    `notice: ${owned} of the ${all} to buy are yours already and would be paid for again`,
+  );
 });

@@ -1,7 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readCsv, seeded, user } from "../support/export.ts";
 import { long } from "../support/long.ts";
-import { Crowd, type Human, type PeopleOptions, startPeopleService } from "../support/people-service.ts";
+import {
+  Crowd,
+  type Human,
+  type PeopleOptions,
+  startPeopleService,
+} from "../support/people-service.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
 let counts = 0;
@@ -45,7 +50,15 @@ describe("free counts that a quote of --new-only tells are those that are made",
     const quote = await me.run([...sales, "--new-only", "--dry-run", "--json"]);
     const { new_only: told } = JSON.parse(quote.stdout);
     const before = counts;
-    const ran = await me.run([...sales, "--new-only", "--max-calls", "20000", "--yes", "-o", "new.csv"]);
+    const ran = await me.run([
+      ...sales,
+      "--new-only",
+      "--max-calls",
+      "20000",
+      "--yes",
+      "-o",
+      "new.csv",
+    ]);
     expect(ran.code, ran.stderr).toBe(0);
     expectNear(told.calls, counts - before);
   });
@@ -57,7 +70,9 @@ test("where nobody is new, nobody is looked for: the calls that are allowed need
     ["Sales", "sales.csv"],
     ["Legal", "legal.csv"],
   ] as const)
-    expect((await me.run(["search", "--department", department, "--yes", "-o", output])).code).toBe(0);
+    expect((await me.run(["search", "--department", department, "--yes", "-o", output])).code).toBe(
+      0,
+    );
   const ran = await me.run([
     "search",
     "--department",
@@ -74,13 +89,22 @@ test("where nobody is new, nobody is looked for: the calls that are allowed need
 
 test("of several companies, nobody owned of whom is bought again, each is told as it is done, and what was counted so far", async () => {
   const me = user(service.url, service.key);
-  expect((await me.run(["search", "--department", "Sales", "--yes", "-o", "sales.csv"])).code).toBe(0);
+  expect((await me.run(["search", "--department", "Sales", "--yes", "-o", "sales.csv"])).code).toBe(
+    0,
+  );
   const people = new Map<string, number>();
   for (const { company_network_url: at = "" } of readCsv(me.read("sales.csv")))
     if (at !== "") people.set(at, (people.get(at) ?? 0) + 1);
   const companies = [...people].sort(([, a], [, b]) => b - a).slice(3, 7);
   const own = user(service.url, service.key);
-  const argv = ["employees", ...companies.map(([at]) => at), "--department", "Sales", "--max-credits", "500"];
+  const argv = [
+    "employees",
+    ...companies.map(([at]) => at),
+    "--department",
+    "Sales",
+    "--max-credits",
+    "500",
+  ];
   expect((await own.run([...argv, "--per-company", "1", "-o", "own.csv"])).code).toBe(0);
   const before = counts;
   const quote = JSON.parse((await own.run([...argv, "--new-only", "--dry-run", "--json"])).stdout);
@@ -94,7 +118,9 @@ test("of several companies, nobody owned of whom is bought again, each is told a
 });
 
 describe("free counts that a quote of refresh tells are those that are made", () => {
-  const crowds: Readonly<Record<string, Partial<PeopleOptions> & { readonly addressless?: number }>> = {
+  const crowds: Readonly<
+    Record<string, Partial<PeopleOptions> & { readonly addressless?: number }>
+  > = {
     "everybody has an address": {},
     "one in ten has none": { addressless: 0.1 },
     "lists of 50": { maxValues: 50 },

@@ -26,8 +26,12 @@ beforeAll(async () => {
   });
   const each = new Map<string, number>();
   for (let page = 1; page <= 4; page++) {
-    const { json } = await service.call("/v1/person/search", { body: { filters: {}, page, per_page: 1_000 } });
-    for (const { company_network_url: url } of json.result as { company_network_url: string | null }[]) {
+    const { json } = await service.call("/v1/person/search", {
+      body: { filters: {}, page, per_page: 1_000 },
+    });
+    for (const { company_network_url: url } of json.result as {
+      company_network_url: string | null;
+    }[]) {
       const slug = url?.replace(/\/$/, "").split("/").at(-1) ?? "";
       if (slug !== "") each.set(slug, (each.get(slug) ?? 0) + 1);
     }
@@ -58,20 +62,72 @@ const segment = (filters: object): string => JSON.stringify({ filters });
 describe("requests that a quote tells are those that are made", () => {
   const cases: Readonly<Record<string, () => readonly string[]>> = {
     "a segment": () => ["search", "--department", "Sales", "--per-page", "10"],
-    "a list of values": () => ["search", "--country", "france", "--country", "germany", "--per-page", "10"],
+    "a list of values": () => [
+      "search",
+      "--country",
+      "france",
+      "--country",
+      "germany",
+      "--per-page",
+      "10",
+    ],
     "a limit": () => ["search", "--all", "--limit", "1007", "--per-page", "100"],
-    "segments that overlap": () => ["search", "-f", "a.json", "-f", "b.json", "-f", "c.json", "--per-page", "20"],
-    "one segment without another": () => ["search", "-f", "b.json", "--except", "a.json", "--per-page", "20"],
+    "segments that overlap": () => [
+      "search",
+      "-f",
+      "a.json",
+      "-f",
+      "b.json",
+      "-f",
+      "c.json",
+      "--per-page",
+      "20",
+    ],
+    "one segment without another": () => [
+      "search",
+      "-f",
+      "b.json",
+      "--except",
+      "a.json",
+      "--per-page",
+      "20",
+    ],
     "a sample": () => ["search", "--all", "--sample", "300", "--seed", "3"],
     "forty companies": () => ["employees", ...companies.slice(0, 40), "--per-page", "5"],
-    "forty companies, a limit": () => ["employees", ...companies.slice(0, 40), "--per-page", "5", "--limit", "90"],
-    "forty companies, at most two people each": () => ["employees", ...companies.slice(0, 40), "--per-company", "2"],
-    "a file of companies": () => ["employees", "--input", "companies.csv", "--column", "slug", "--per-page", "5"],
+    "forty companies, a limit": () => [
+      "employees",
+      ...companies.slice(0, 40),
+      "--per-page",
+      "5",
+      "--limit",
+      "90",
+    ],
+    "forty companies, at most two people each": () => [
+      "employees",
+      ...companies.slice(0, 40),
+      "--per-company",
+      "2",
+    ],
+    "a file of companies": () => [
+      "employees",
+      "--input",
+      "companies.csv",
+      "--column",
+      "slug",
+      "--per-page",
+      "5",
+    ],
     "a file of companies, and whom at each": () => [
       ...["employees", "--input", "companies.csv", "--column", "slug", "--per-page", "3"],
       ...["--seniority-level", "senior", "--seniority-level", "manager"],
     ],
-    "companies that are looked up": () => ["enrich", "--input", "companies.csv", "--column", "slug"],
+    "companies that are looked up": () => [
+      "enrich",
+      "--input",
+      "companies.csv",
+      "--column",
+      "slug",
+    ],
   };
   test.each(Object.entries(cases))("%s", async (_, argv) => {
     const me = user(service.url, service.key);
@@ -87,7 +143,16 @@ describe("requests that a quote tells are those that are made", () => {
     async () => {
       const me = user(service.url, service.key);
       const sales = ["search", "--department", "Sales"];
-      const had = await me.run([...sales, "--sample", "300", "--seed", "5", "--yes", "-o", "own.ndjson"]);
+      const had = await me.run([
+        ...sales,
+        "--sample",
+        "300",
+        "--seed",
+        "5",
+        "--yes",
+        "-o",
+        "own.ndjson",
+      ]);
       expect(had.code, had.stderr).toBe(0);
       expect(await expectTrue(me, [...sales, "--new-only"])).toBeGreaterThan(10);
     },
@@ -155,14 +220,23 @@ test("where no limit is told no door says how long it makes a purchase take", as
   expect((await run(...search)).stdout).not.toContain("rate limit");
   const plan = await run("refresh", "--country", "x", "--dry-run", "--json", "-o", "list.csv");
   expect(JSON.parse(plan.stdout)).toMatchObject({ rate_limited_seconds: null });
-  expect((await run("refresh", "--country", "x", "--dry-run", "-o", "list.csv")).stdout).not.toContain("rate limit");
+  expect(
+    (await run("refresh", "--country", "x", "--dry-run", "-o", "list.csv")).stdout,
+  ).not.toContain("rate limit");
   const agent = await startAgent(u, ["--max-credits", "300"], { answer: YES });
   const told = await agent.call("quote", { kind: "people", filters: { country: "x" } });
-  expect([told.failed, told.text], told.text).toEqual([false, expect.not.stringContaining("rate limit")]);
+  expect([told.failed, told.text], told.text).toEqual([
+    false,
+    expect.not.stringContaining("rate limit"),
+  ]);
   await agent.close();
 });
 
-test.each<Partial<ForeignOptions>>([{ maxPerPage: 50, clamp: true }, { maxPerPage: 50 }, { fixedPage: 50 }])(
+test.each<Partial<ForeignOptions>>([
+  { maxPerPage: 50, clamp: true },
+  { maxPerPage: 50 },
+  { fixedPage: 50 },
+])(
   "once pages came no larger (%o) the next quote counts on that, and a smaller purchase teaches nothing",
   async (change) => {
     const { service: foreign, u } = await foreignScene({ people: 300, ...change });
@@ -171,7 +245,8 @@ test.each<Partial<ForeignOptions>>([{ maxPerPage: 50, clamp: true }, { maxPerPag
     const file = u.file("config/config.json");
     writeFileSync(file, JSON.stringify({ connections: { work } }));
     const saved = (): object => JSON.parse(readFileSync(file, "utf8")).connections.work.dialect;
-    const search = (...more: string[]) => u.run(["-c", "work", "search", "--country", "x", "--again", ...more]);
+    const search = (...more: string[]) =>
+      u.run(["-c", "work", "search", "--country", "x", "--again", ...more]);
     const first = await search("--dry-run", "--json");
     expect(JSON.parse(first.stdout)).toMatchObject({ requests: 1, page_rows: null });
     expect((await search("--dry-run")).stdout).toMatch(/requests +at least 1\n$/);
@@ -192,7 +267,14 @@ test.each<Partial<ForeignOptions>>([{ maxPerPage: 50, clamp: true }, { maxPerPag
 
 test("a company that is not known is none to buy from when a run of others is gone on with", async () => {
   const me = user(service.url, service.key);
-  const bought = await me.run(["employees", String(companies[20]), "nobody-co", "--yes", "-o", "o.csv"]);
+  const bought = await me.run([
+    "employees",
+    String(companies[20]),
+    "nobody-co",
+    "--yes",
+    "-o",
+    "o.csv",
+  ]);
   expect(bought.code, bought.stderr).toBe(0);
   const resumed = await me.run(["resume", "last"]);
   expect(resumed.stderr).toContain("nothing to buy");

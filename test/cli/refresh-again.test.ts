@@ -48,41 +48,57 @@ async function twoLists(more: Partial<PeopleOptions> = {}) {
   return { service, me, rowsBefore };
 }
 
-long("what was begun before and is finished now is in the receipt, and within --max-credits", async () => {
-  const { service, me, rowsBefore } = await twoLists();
-  const argv = ["refresh", "sales.ndjson", "--department", "Sales", "--json"];
-  let searches = 0;
-  const stopped = await me.run([...argv, "--max-credits", "200"], {
-    before: ({ interrupt }) => {
-      service.options.before = (_, path) => {
-        if (path.endsWith("search") && ++searches === 2) interrupt("SIGTERM");
-      };
-    },
-  });
-  expect(stopped.code, stopped.stderr).toBe(130);
-  // The pages in flight are waited for and kept; then nothing of it is at work.
-  expect(stopped.stderr).toMatch(/rows are paid for and kept in run/);
-  let asked = 0;
-  service.options.before = (_, path) => {
-    if (path.endsWith("search")) asked++;
-  };
-  const refused = await me.run([...argv, "--max-credits", "2"]);
-  expect([refused.code, asked], refused.stderr).toEqual([4, 0]);
-  const first = service.rowsSold() - rowsBefore;
-  const [, left = ""] = /may cost (\d+) credits more, and --max-credits is 2/.exec(refused.stderr) ?? [];
-  expect(JSON.parse(refused.stderr.trim().split("\n").at(-1) ?? "").error.hint).toBe(
-    `--max-credits ${left} finishes it first`,
-  );
-  const { code, stdout, stderr } = await me.run([...argv, "--max-credits", left]);
-  expect(code, stderr).toBe(0);
-  const now = service.rowsSold() - rowsBefore - first;
-  expect(now).toBeGreaterThan(0);
-  expect(JSON.parse(stdout)).toMatchObject({ credits: now, bought: now, runs: [expect.stringMatching(/^\d{8}-/)] });
-});
+long(
+  "what was begun before and is finished now is in the receipt, and within --max-credits",
+  async () => {
+    const { service, me, rowsBefore } = await twoLists();
+    const argv = ["refresh", "sales.ndjson", "--department", "Sales", "--json"];
+    let searches = 0;
+    const stopped = await me.run([...argv, "--max-credits", "200"], {
+      before: ({ interrupt }) => {
+        service.options.before = (_, path) => {
+          if (path.endsWith("search") && ++searches === 2) interrupt("SIGTERM");
+        };
+      },
+    });
+    expect(stopped.code, stopped.stderr).toBe(130);
+    // The pages in flight are waited for and kept; then nothing of it is at work.
+    expect(stopped.stderr).toMatch(/rows are paid for and kept in run/);
+    let asked = 0;
+    service.options.before = (_, path) => {
+      if (path.endsWith("search")) asked++;
+    };
+    const refused = await me.run([...argv, "--max-credits", "2"]);
+    expect([refused.code, asked], refused.stderr).toEqual([4, 0]);
+    const first = service.rowsSold() - rowsBefore;
+    const [, left = ""] =
+      /may cost (\d+) credits more, and --max-credits is 2/.exec(refused.stderr) ?? [];
+    expect(JSON.parse(refused.stderr.trim().split("\n").at(-1) ?? "").error.hint).toBe(
+      `--max-credits ${left} finishes it first`,
+    );
+    const { code, stdout, stderr } = await me.run([...argv, "--max-credits", left]);
+    expect(code, stderr).toBe(0);
+    const now = service.rowsSold() - rowsBefore - first;
+    expect(now).toBeGreaterThan(0);
+    expect(JSON.parse(stdout)).toMatchObject({
+      credits: now,
+      bought: now,
+      runs: [expect.stringMatching(/^\d{8}-/)],
+    });
+  },
+);
 
 test("files that cannot be written: what was bought is told, and the same refresh writes it at 0 credits", async () => {
   const { service, me } = await twoLists();
-  const argv = ["refresh", "sales.ndjson", "--department", "Sales", "--json", "--max-credits", "200"];
+  const argv = [
+    "refresh",
+    "sales.ndjson",
+    "--department",
+    "Sales",
+    "--json",
+    "--max-credits",
+    "200",
+  ];
   const inTheWay = join(me.dir, "sales.added.ndjson");
   service.options.before = (_, path) => {
     if (path.endsWith("search")) mkdirSync(inTheWay, { recursive: true });
@@ -105,20 +121,23 @@ test("files that cannot be written: what was bought is told, and the same refres
   expect(service.rowsSold() - before).toBe(bought);
 });
 
-long("two lists at once: one after the other, and nobody who is new in both is paid for twice", async () => {
-  const { service, me, rowsBefore } = await twoLists();
-  const owned = new Set(service.sold.keys());
-  const [sales, france] = await Promise.all([
-    me.run(["refresh", "sales.ndjson", "--department", "Sales", "--max-credits", "200"]),
-    me.run(["refresh", "france.ndjson", "--country", "france", "--max-credits", "200"]),
-  ]);
-  expect([sales.code, france.code], sales.stderr + france.stderr).toEqual([0, 0]);
-  const both = service.matching({ department: "Sales", country: "france" }).map(personKey);
-  const fresh = both.filter((person) => !owned.has(person));
-  expect(fresh.length).toBeGreaterThan(0);
-  for (const person of fresh) expect(service.sold.get(person), person).toBe(1);
-  expect(service.rowsSold()).toBeGreaterThan(rowsBefore);
-});
+long(
+  "two lists at once: one after the other, and nobody who is new in both is paid for twice",
+  async () => {
+    const { service, me, rowsBefore } = await twoLists();
+    const owned = new Set(service.sold.keys());
+    const [sales, france] = await Promise.all([
+      me.run(["refresh", "sales.ndjson", "--department", "Sales", "--max-credits", "200"]),
+      me.run(["refresh", "france.ndjson", "--country", "france", "--max-credits", "200"]),
+    ]);
+    expect([sales.code, france.code], sales.stderr + france.stderr).toEqual([0, 0]);
+    const both = service.matching({ department: "Sales", country: "france" }).map(personKey);
+    const fresh = both.filter((person) => !owned.has(person));
+    expect(fresh.length).toBeGreaterThan(0);
+    for (const person of fresh) expect(service.sold.get(person), person).toBe(1);
+    expect(service.rowsSold()).toBeGreaterThan(rowsBefore);
+  },
+);
 
 /** A user of a service that gives pages of ten, and a command that is stopped at its second page. */
 async function stoppable() {
@@ -141,7 +160,9 @@ async function stoppable() {
     expect(code, stderr).toBe(130);
     // What is copied goes on: a job by its own command.
     const isJob = argv[0] === "jobs";
-    expect(stderr).toContain(isJob ? "headcount jobs run x" : "headcount refresh --department=Sales");
+    expect(stderr).toContain(
+      isJob ? "headcount jobs run x" : "headcount refresh --department=Sales",
+    );
     expect(stderr.includes("headcount refresh")).toBe(!isJob);
   };
   return { people, service, me, stopped };
@@ -151,7 +172,12 @@ test("a list's first refresh that was stopped: all are added by the one that fin
   const list = ["refresh", "--department", "Sales", "-o", "l.ndjson", "--max-credits", "60"];
   for (const argv of [list, ["jobs", "run", "x", "--file", "jobs.json"]]) {
     const { people, me, stopped } = await stoppable();
-    const job = { filters: { department: "Sales" }, max_credits: 60, output: "l.ndjson", hand_to: "cat > handed" };
+    const job = {
+      filters: { department: "Sales" },
+      max_credits: 60,
+      output: "l.ndjson",
+      hand_to: "cat > handed",
+    };
     writeFileSync(me.file("jobs.json"), JSON.stringify({ jobs: { x: job } }));
     await stopped(argv);
     expect(existsSync(me.file("l.ndjson"))).toBe(false);
@@ -166,9 +192,19 @@ test("a list's first refresh that was stopped: all are added by the one that fin
 
 test("a first refresh that bought all, and whose proof failed: the next one adds them", async () => {
   const { people, service, me } = await stoppable();
-  const argv = ["refresh", "--department", "Sales", "-o", "l.ndjson", "--max-credits", "70", "--json"];
+  const argv = [
+    "refresh",
+    "--department",
+    "Sales",
+    "-o",
+    "l.ndjson",
+    "--max-credits",
+    "70",
+    "--json",
+  ];
   service.options.before = (_, path) => {
-    if (service.sold.size === people.length && path.endsWith("count")) service.options.people = people.slice(1);
+    if (service.sold.size === people.length && path.endsWith("count"))
+      service.options.people = people.slice(1);
   };
   const failed = await me.run(argv);
   expect([failed.code, service.sold.size], failed.stderr).toEqual([5, people.length]);
@@ -184,14 +220,19 @@ test("a file that somebody wrote to where a refresh was begun is not replaced", 
   await stopped(argv);
   writeFileSync(me.file("l.ndjson"), "mine");
   const refused = await me.run(argv);
-  expect([refused.code, readFileSync(me.file("l.ndjson"), "utf8")], refused.stderr).toEqual([2, "mine"]);
+  expect([refused.code, readFileSync(me.file("l.ndjson"), "utf8")], refused.stderr).toEqual([
+    2,
+    "mine",
+  ]);
   expect((await me.run([...argv, "--overwrite"])).code).toBe(0);
 });
 
 test("who was bought again by what was stopped is told by the refresh that finishes it", async () => {
   const { people, service, me, stopped } = await stoppable();
   service.options.people = people.slice(0, 20);
-  expect((await me.run(["search", "--department", "Sales", "--yes", "-o", "l.ndjson"])).code).toBe(0);
+  expect((await me.run(["search", "--department", "Sales", "--yes", "-o", "l.ndjson"])).code).toBe(
+    0,
+  );
   service.options.people = people;
   const argv = ["refresh", "l.ndjson", "--max-credits", "60", "--json"];
   await stopped(argv);
@@ -210,7 +251,11 @@ test("--again buys the whole segment also where nobody is new, and says what it 
   const count = service.matching({ department: "Sales" }).length;
   const sold = service.rowsSold();
   const plan = await me.run([...list, "--again", "--dry-run", "--json"]);
-  expect(JSON.parse(plan.stdout)).toMatchObject({ new: 0, credits_at_most: count, rebuy_credits: count });
+  expect(JSON.parse(plan.stdout)).toMatchObject({
+    new: 0,
+    credits_at_most: count,
+    rebuy_credits: count,
+  });
   const dear = await me.run([...list, "--again", "--max-credits", String(count - 1)]);
   expect(dear.code, dear.stderr).toBe(4);
   expect(dear.stderr).toContain(`--max-credits ${count} buys it again`);
@@ -218,7 +263,12 @@ test("--again buys the whole segment also where nobody is new, and says what it 
   expect(service.rowsSold()).toBe(sold);
   const { code, stdout, stderr } = await me.run([...list, "--again", "--yes", "--json"]);
   expect(code, stderr).toBe(0);
-  expect(JSON.parse(stdout)).toMatchObject({ added: 0, removed: 0, credits: count, bought_again: count });
+  expect(JSON.parse(stdout)).toMatchObject({
+    added: 0,
+    removed: 0,
+    credits: count,
+    bought_again: count,
+  });
   expect(service.rowsSold() - sold).toBe(count);
 });
 
@@ -250,10 +300,17 @@ long(
     ]);
     expect(code, stderr).toBe(0);
     const before = service.matching({ department: "Sales" });
-    const people = service.options.people.filter((human) => personKey(human) !== personKey(before[0] ?? human));
+    const people = service.options.people.filter(
+      (human) => personKey(human) !== personKey(before[0] ?? human),
+    );
     service.options.people = people;
     const refreshed = await me.run(["refresh", "all.csv", "--max-credits", "20", "--json"]);
     expect(refreshed.code, refreshed.stderr).toBe(0);
-    expect(JSON.parse(refreshed.stdout)).toMatchObject({ count: before.length - 1, added: 0, removed: 1, credits: 0 });
+    expect(JSON.parse(refreshed.stdout)).toMatchObject({
+      count: before.length - 1,
+      added: 0,
+      removed: 1,
+      credits: 0,
+    });
   },
 );

@@ -29,11 +29,20 @@ async function bought(
 ) {
   const { seed = 1, addressless = 0, unemployed = false, ...options } = more;
   const crowd = new Crowd(seeded(seed), addressless);
-  const people = Array.from({ length: count }, () => crowd.born(unemployed ? { company_network_url: null } : {}));
+  const people = Array.from({ length: count }, () =>
+    crowd.born(unemployed ? { company_network_url: null } : {}),
+  );
   const service = await startPeopleService({ people, ...options });
   running.push(service);
   const me = user(service.url, service.key);
-  const { code, stderr } = await me.run(["search", "--department", "Sales", "--yes", "-o", "sales.ndjson"]);
+  const { code, stderr } = await me.run([
+    "search",
+    "--department",
+    "Sales",
+    "--yes",
+    "-o",
+    "sales.ndjson",
+  ]);
   expect(code, stderr).toBe(0);
   return { crowd, people, service, me, before: people.filter(inSales) };
 }
@@ -41,43 +50,60 @@ async function bought(
 const WEEK = { gone: 0.01, moved: 0.01, born: 0.01 };
 
 describe("headcount refresh", () => {
-  long("after a week: the list, who is new, who is gone; about as many credits as there are new people", async () => {
-    const { crowd, service, me, before, people } = await bought(3_000);
-    const paid = service.rowsSold();
-    service.options.people = crowd.week(people, WEEK);
-    const now = service.matching({ department: "Sales" });
-    const fresh = without(now, before).length;
-    const { code, stdout, stderr } = await me.run(["refresh", "sales.ndjson", "--max-credits", "100", "--json"]);
-    expect(code, stderr).toBe(0);
-    expectFiles(me, before, now);
-    const receipt = JSON.parse(stdout);
-    const credits = service.rowsSold() - paid;
-    expect(credits).toBeLessThanOrEqual(fresh * 1.25);
-    expect(receipt).toMatchObject({
-      filters: { department: "Sales" },
-      count: now.length,
-      added: fresh,
-      removed: without(before, now).length,
-      credits,
-      bought: credits,
-      rebuy_credits: now.length,
-      certificate: { count: now.length, owned: now.length, equal: true },
-      files: { list: { file: me.file("sales.ndjson"), rows: now.length } },
-    });
-    expect(stderr).toContain(`sales.ndjson: ${now.length.toLocaleString("en")} people, ${fresh} added,`);
-    // No address is asked after that is not owned.
-    const owned = new Set(people.filter(inSales).map((human) => human.network_url));
-    for (const human of rowsIn(me, "sales.ndjson")) owned.add(human.network_url);
-    for (const { filters } of service.asked) {
-      for (const address of [filters.network_url ?? []].flat()) expect(owned).toContain(address);
-    }
-    // The next time nothing has changed: one look, no credits.
-    const again = await me.run(["refresh", "sales.ndjson", "--json"]);
-    expect(again.code, again.stderr).toBe(0);
-    expect(JSON.parse(again.stdout)).toMatchObject({ added: 0, removed: 0, changed: 0, credits: 0, runs: [] });
-    expect(keysIn(me, "sales.added.ndjson")).toEqual([]);
-    expect(service.rowsSold() - paid).toBe(credits);
-  });
+  long(
+    "after a week: the list, who is new, who is gone; about as many credits as there are new people",
+    async () => {
+      const { crowd, service, me, before, people } = await bought(3_000);
+      const paid = service.rowsSold();
+      service.options.people = crowd.week(people, WEEK);
+      const now = service.matching({ department: "Sales" });
+      const fresh = without(now, before).length;
+      const { code, stdout, stderr } = await me.run([
+        "refresh",
+        "sales.ndjson",
+        "--max-credits",
+        "100",
+        "--json",
+      ]);
+      expect(code, stderr).toBe(0);
+      expectFiles(me, before, now);
+      const receipt = JSON.parse(stdout);
+      const credits = service.rowsSold() - paid;
+      expect(credits).toBeLessThanOrEqual(fresh * 1.25);
+      expect(receipt).toMatchObject({
+        filters: { department: "Sales" },
+        count: now.length,
+        added: fresh,
+        removed: without(before, now).length,
+        credits,
+        bought: credits,
+        rebuy_credits: now.length,
+        certificate: { count: now.length, owned: now.length, equal: true },
+        files: { list: { file: me.file("sales.ndjson"), rows: now.length } },
+      });
+      expect(stderr).toContain(
+        `sales.ndjson: ${now.length.toLocaleString("en")} people, ${fresh} added,`,
+      );
+      // No address is asked after that is not owned.
+      const owned = new Set(people.filter(inSales).map((human) => human.network_url));
+      for (const human of rowsIn(me, "sales.ndjson")) owned.add(human.network_url);
+      for (const { filters } of service.asked) {
+        for (const address of [filters.network_url ?? []].flat()) expect(owned).toContain(address);
+      }
+      // The next time nothing has changed: one look, no credits.
+      const again = await me.run(["refresh", "sales.ndjson", "--json"]);
+      expect(again.code, again.stderr).toBe(0);
+      expect(JSON.parse(again.stdout)).toMatchObject({
+        added: 0,
+        removed: 0,
+        changed: 0,
+        credits: 0,
+        runs: [],
+      });
+      expect(keysIn(me, "sales.added.ndjson")).toEqual([]);
+      expect(service.rowsSold() - paid).toBe(credits);
+    },
+  );
 
   long("lists of 50, pages of 25, people without addresses, missing values: the same", async () => {
     const options = { maxValues: 50, maxPerPage: 25, addressless: 0.03, seed: 4 };
@@ -93,9 +119,28 @@ describe("headcount refresh", () => {
     const { service, me } = await bought(200);
     const counts = () => service.asked.filter(({ path }) => path === "/v1/person/count").length;
     const before = counts();
-    const nobody = ["--department", "Sales", "--title", "nobody a", "--title", "nobody b", "--title", "nobody c"];
+    const nobody = [
+      "--department",
+      "Sales",
+      "--title",
+      "nobody a",
+      "--title",
+      "nobody b",
+      "--title",
+      "nobody c",
+    ];
     const { code, stdout, stderr } = await me.run([
-      ...["refresh", ...nobody, "-o", "none.ndjson", "--min-rows", "0", "--max-calls", "4", "--json"],
+      ...[
+        "refresh",
+        ...nobody,
+        "-o",
+        "none.ndjson",
+        "--min-rows",
+        "0",
+        "--max-calls",
+        "4",
+        "--json",
+      ],
     ]);
     expect(code, stderr).toBe(0);
     expect(JSON.parse(stdout).free_calls).toBe(counts() - before);
@@ -105,7 +150,9 @@ describe("headcount refresh", () => {
   test("one person without an address left, and a namesake of another came: told apart, and bought", async () => {
     const { service, me, before, people } = await bought(600, { seed: 15, addressless: 0.2 });
     const nameless = before.filter(({ network_url: url }) => url === null);
-    const [left, other] = nameless.filter(({ name }, at) => nameless.findIndex((human) => human.name === name) === at);
+    const [left, other] = nameless.filter(
+      ({ name }, at) => nameless.findIndex((human) => human.name === name) === at,
+    );
     const came = { ...(other as Human), id: "h-new" };
     service.options.people = [...people.filter((human) => human !== left), came];
     const { code, stderr } = await me.run(["refresh", "sales.ndjson", "--max-credits", "60"]);
@@ -121,7 +168,12 @@ describe("headcount refresh", () => {
       personKey(human) === personKey(renamed as Human) ? { ...human, name: "zz somebody" } : human,
     );
     const fresh = service.matching({ department: "Sales" }).length - before.length;
-    const { code, stderr } = await me.run(["refresh", "sales.ndjson", "--max-credits", String(fresh + 10)]);
+    const { code, stderr } = await me.run([
+      "refresh",
+      "sales.ndjson",
+      "--max-credits",
+      String(fresh + 10),
+    ]);
     expect(code, stderr).toBe(0);
     expectFiles(me, before, service.matching({ department: "Sales" }));
     expect(keysIn(me, "sales.changed.ndjson")).toContain(personKey(renamed as Human));
@@ -129,30 +181,48 @@ describe("headcount refresh", () => {
   });
 
   const doors = {
-    "the command": (credits: number) => ["refresh", "sales.ndjson", "--max-credits", String(credits)],
+    "the command": (credits: number) => [
+      "refresh",
+      "sales.ndjson",
+      "--max-credits",
+      String(credits),
+    ],
     "a job": (credits: number, me: User) => {
-      const sales = { command: "refresh", list: "sales.ndjson", max_credits: credits, schedule: "@weekly" };
-      writeFileSync(me.file("jobs.json"), JSON.stringify({ budget: "900/month", log: "log.ndjson", jobs: { sales } }));
+      const sales = {
+        command: "refresh",
+        list: "sales.ndjson",
+        max_credits: credits,
+        schedule: "@weekly",
+      };
+      writeFileSync(
+        me.file("jobs.json"),
+        JSON.stringify({ budget: "900/month", log: "log.ndjson", jobs: { sales } }),
+      );
       return ["jobs", "run", "--file", "jobs.json"];
     },
   } satisfies Readonly<Record<string, (credits: number, me: User) => string[]>>;
 
-  test.for(Object.entries(doors))("more with another name than are new, for what was quoted: %s", async ([, door]) => {
-    const { crowd, service, me, before, people } = await bought(2_000, { seed: 17 });
-    const renamed = new Set(before.slice(0, 4));
-    service.options.people = [
-      ...people.map((human) => (renamed.has(human) ? { ...human, name: `zz ${human.name}` } : human)),
-      ...[1, 2].map(() => crowd.born({ department: "Sales" })),
-    ];
-    const quote = await me.run(["refresh", "sales.ndjson", "--dry-run", "--json"]);
-    const { credits_at_most: most } = JSON.parse(quote.stdout);
-    expect(most).toBeLessThanOrEqual(5);
-    const sold = service.rowsSold();
-    const { code, stderr } = await me.run(door(most, me));
-    expect(code, stderr).toBe(0);
-    expect(service.rowsSold() - sold).toBeLessThanOrEqual(most);
-    expectFiles(me, before, service.matching({ department: "Sales" }));
-  });
+  test.for(Object.entries(doors))(
+    "more with another name than are new, for what was quoted: %s",
+    async ([, door]) => {
+      const { crowd, service, me, before, people } = await bought(2_000, { seed: 17 });
+      const renamed = new Set(before.slice(0, 4));
+      service.options.people = [
+        ...people.map((human) =>
+          renamed.has(human) ? { ...human, name: `zz ${human.name}` } : human,
+        ),
+        ...[1, 2].map(() => crowd.born({ department: "Sales" })),
+      ];
+      const quote = await me.run(["refresh", "sales.ndjson", "--dry-run", "--json"]);
+      const { credits_at_most: most } = JSON.parse(quote.stdout);
+      expect(most).toBeLessThanOrEqual(5);
+      const sold = service.rowsSold();
+      const { code, stderr } = await me.run(door(most, me));
+      expect(code, stderr).toBe(0);
+      expect(service.rowsSold() - sold).toBeLessThanOrEqual(most);
+      expectFiles(me, before, service.matching({ department: "Sales" }));
+    },
+  );
 
   long("who changed is named, and bought again only if that is asked for", async () => {
     const { crowd, service, me, before, people } = await bought(1_200, { seed: 2 });
@@ -169,7 +239,8 @@ describe("headcount refresh", () => {
       const later = now.get(personKey(human));
       return (
         (human.title !== null && later?.title !== human.title) ||
-        (human.company_network_url !== null && later?.company_network_url !== human.company_network_url)
+        (human.company_network_url !== null &&
+          later?.company_network_url !== human.company_network_url)
       );
     });
     expect(moved.length).toBeGreaterThan(5);
@@ -177,12 +248,25 @@ describe("headcount refresh", () => {
     const unasked = await me.run(["refresh", "sales.ndjson"]);
     expect(unasked.code, unasked.stderr).toBe(0);
     expect(unasked.stderr).toContain("0 removed, changes not looked for (--verify-fields);");
-    const found = await me.run(["refresh", "sales.ndjson", "--verify-fields", "title,company", "--json"]);
+    const found = await me.run([
+      "refresh",
+      "sales.ndjson",
+      "--verify-fields",
+      "title,company",
+      "--json",
+    ]);
     expect(found.code, found.stderr).toBe(0);
     expect(keysIn(me, "sales.changed.ndjson")).toEqual(keysOf(moved));
-    expect(JSON.parse(found.stdout)).toMatchObject({ added: 0, removed: 0, changed: moved.length, credits: 0 });
+    expect(JSON.parse(found.stdout)).toMatchObject({
+      added: 0,
+      removed: 0,
+      changed: moved.length,
+      credits: 0,
+    });
     expect(JSON.parse(found.stdout)).toMatchObject({ verified: ["title", "company"] });
-    expect(found.stderr).toContain(`--buy-changed --max-credits ${moved.length} buys what is there now`);
+    expect(found.stderr).toContain(
+      `--buy-changed --max-credits ${moved.length} buys what is there now`,
+    );
     expect(service.rowsSold()).toBe(paid);
     const argv = [
       "refresh",
@@ -198,7 +282,8 @@ describe("headcount refresh", () => {
     expect(again.code, again.stderr).toBe(0);
     expect(service.rowsSold() - paid).toBe(moved.length);
     const rows = new Map(rowsIn(me, "sales.ndjson").map((human) => [personKey(human), human]));
-    for (const human of moved) expect(rows.get(personKey(human))).toEqual(now.get(personKey(human)));
+    for (const human of moved)
+      expect(rows.get(personKey(human))).toEqual(now.get(personKey(human)));
     const third = await me.run(argv);
     expect(JSON.parse(third.stdout)).toMatchObject({ changed: 0, credits: 0 });
   });
@@ -212,11 +297,15 @@ describe("headcount refresh", () => {
     const titled = before.filter(({ title }) => title !== null).length;
     const { stderr } = await me.run([...verified, "title"]);
     const left = before.length - titled;
-    expect(stderr).toContain(`${titled} changed${left === 0 ? "" : ` of what could be compared (${left}`}`);
+    expect(stderr).toContain(
+      `${titled} changed${left === 0 ? "" : ` of what could be compared (${left}`}`,
+    );
     service.options.people = people;
     const bare = await bought(60, { seed: 3, unemployed: true });
     const none = await bare.me.run([...verified, "company"]);
-    expect(none.stderr).toContain(`0 changed of what could be compared (${bare.before.length} values could not)`);
+    expect(none.stderr).toContain(
+      `0 changed of what could be compared (${bare.before.length} values could not)`,
+    );
   });
 
   test("what somebody else bought of the segment meanwhile is added at 0 credits", async () => {
@@ -238,7 +327,9 @@ describe("headcount refresh", () => {
     const from = service.asked.length;
     const dry = await me.run(["refresh", "sales.ndjson", "--dry-run", "--json"]);
     expect(dry.code, dry.stderr).toBe(0);
-    expect(JSON.parse(dry.stdout)).toMatchObject({ count: service.matching({ department: "Sales" }).length });
+    expect(JSON.parse(dry.stdout)).toMatchObject({
+      count: service.matching({ department: "Sales" }).length,
+    });
     const declined = await me.run(["refresh", "sales.ndjson"], { tty: true, answers: ["n"] });
     expect(declined.code).toBe(10);
     const nobody = await me.run(["refresh", "sales.ndjson"]);
@@ -252,7 +343,15 @@ describe("headcount refresh", () => {
 
   test("a list that begins names values that match nobody, and the calls for it are told", async () => {
     const { me, service } = await bought(300, { seed: 7 });
-    const some = ["refresh", "--department", "Sales", "--country", "germany", "--country", "Atlantis"];
+    const some = [
+      "refresh",
+      "--department",
+      "Sales",
+      "--country",
+      "germany",
+      "--country",
+      "Atlantis",
+    ];
     const from = service.asked.length;
     const dry = await me.run([...some, "--dry-run"]);
     expect(dry.stderr).toContain("Atlantis");
@@ -266,26 +365,35 @@ describe("headcount refresh", () => {
     expect(service.asked.length).toBeGreaterThan(from);
   });
 
-  long("more credits or calls than allowed: nothing is bought, and both ways are offered", async () => {
-    const { crowd, service, me, people } = await bought(1_500, { seed: 6 });
-    service.options.people = crowd.week(people, { gone: 0.02, moved: 0.01, born: 0.05 });
-    const now = service.matching({ department: "Sales" }).length;
-    const paid = service.rowsSold();
-    for (const cap of [
-      ["--max-credits", "3"],
-      ["--max-credits", "500", "--max-calls", "50"],
-    ]) {
-      const { code, stderr } = await me.run(["refresh", "sales.ndjson", ...cap]);
-      expect(code, stderr).toBe(4);
-      expect(stderr).toContain("nothing was spent");
-      expect(stderr).toContain(`buys the whole segment again for ${now} credits`);
-      expect(stderr).toMatch(/--max-(credits|calls) \d+ brings the list up to date/);
-    }
-    expect(service.rowsSold()).toBe(paid);
-    const anew = await me.run(["refresh", "sales.ndjson", "--again", "--max-credits", String(now)]);
-    expect(anew.code, anew.stderr).toBe(0);
-    expect(service.rowsSold() - paid).toBe(now);
-  });
+  long(
+    "more credits or calls than allowed: nothing is bought, and both ways are offered",
+    async () => {
+      const { crowd, service, me, people } = await bought(1_500, { seed: 6 });
+      service.options.people = crowd.week(people, { gone: 0.02, moved: 0.01, born: 0.05 });
+      const now = service.matching({ department: "Sales" }).length;
+      const paid = service.rowsSold();
+      for (const cap of [
+        ["--max-credits", "3"],
+        ["--max-credits", "500", "--max-calls", "50"],
+      ]) {
+        const { code, stderr } = await me.run(["refresh", "sales.ndjson", ...cap]);
+        expect(code, stderr).toBe(4);
+        expect(stderr).toContain("nothing was spent");
+        expect(stderr).toContain(`buys the whole segment again for ${now} credits`);
+        expect(stderr).toMatch(/--max-(credits|calls) \d+ brings the list up to date/);
+      }
+      expect(service.rowsSold()).toBe(paid);
+      const anew = await me.run([
+        "refresh",
+        "sales.ndjson",
+        "--again",
+        "--max-credits",
+        String(now),
+      ]);
+      expect(anew.code, anew.stderr).toBe(0);
+      expect(service.rowsSold() - paid).toBe(now);
+    },
+  );
 });
 
 describe("a service whose counts cannot be relied on", () => {
@@ -311,7 +419,11 @@ describe("a service whose counts cannot be relied on", () => {
   long(
     "wherever the people move, with counts that are cached: never exit 0 with a wrong list, and the next refresh is right",
     async () => {
-      const { crowd, service, me, people } = await bought(500, { seed: 8, maxValues: 50, maxPerPage: 25 });
+      const { crowd, service, me, people } = await bought(500, {
+        seed: 8,
+        maxValues: 50,
+        maxPerPage: 25,
+      });
       const argv = ["refresh", "sales.ndjson", "--max-credits", "400", "--max-calls", "20000"];
       let current: readonly Human[] = people;
       for (const at of [1, 2, 4, 7, 15, 30, 60, 90, 140]) {
@@ -327,12 +439,17 @@ describe("a service whose counts cannot be relied on", () => {
         };
         const { code, stderr } = await me.run(argv);
         service.options.before = () => undefined;
-        if (code === 0) expect(keysIn(me, "sales.ndjson")).toEqual(keysOf(service.matching({ department: "Sales" })));
+        if (code === 0)
+          expect(keysIn(me, "sales.ndjson")).toEqual(
+            keysOf(service.matching({ department: "Sales" })),
+          );
         else expect([5, 8], stderr).toContain(code);
         service.options.now = () => Date.now() + at * 1_000_000 + 400_000;
         const settled = await me.run(argv);
         expect(settled.code, settled.stderr).toBe(0);
-        expect(keysIn(me, "sales.ndjson")).toEqual(keysOf(service.matching({ department: "Sales" })));
+        expect(keysIn(me, "sales.ndjson")).toEqual(
+          keysOf(service.matching({ department: "Sales" })),
+        );
       }
     },
     60_000,
@@ -387,46 +504,53 @@ describe("before anything is spent", () => {
   });
 });
 
-long("interrupted while it buys: resume names the list, and the same command pays for nobody twice", async () => {
-  const { crowd, service, me, before, people } = await bought(1_000, { seed: 14 });
-  service.options.people = crowd.week(people, { gone: 0.02, moved: 0, born: 0.15 });
-  const argv = ["refresh", "sales.ndjson", "--max-credits", "200"];
-  let searches = 0;
-  const stopped = await me.run(argv, {
-    before: ({ interrupt }) => {
-      service.options.before = (_, path) => {
-        if (path.endsWith("search") && ++searches === 2) interrupt("SIGTERM");
-      };
-    },
-  });
-  service.options.before = () => undefined;
-  expect(stopped.code, stopped.stderr).toBe(130);
-  expect(keysIn(me, "sales.ndjson")).toEqual(keysOf(before));
-  // The run is let go of a moment after the command has said how it ended.
-  let resumed = await me.run(["resume"]);
-  for (let tries = 0; resumed.code !== 2 && tries < 50; tries++) {
-    await new Promise((again) => setTimeout(again, 50));
-    resumed = await me.run(["resume"]);
-  }
-  expect(resumed.code, resumed.stderr).toBe(2);
-  expect(resumed.stderr).toContain(
-    `headcount refresh --department=Sales -o ${me.file("sales.ndjson")} goes on with it`,
-  );
-  // What the first call agreed to is no yes of another one.
-  const sold = service.sold.size;
-  const asked = await me.run(["refresh", "sales.ndjson"]);
-  expect(asked.stderr).toMatch(
-    /this buys the rest of run \S+, which was begun for this list, for at most \d+ credits?,/,
-  );
-  const declined = await me.run(["refresh", "sales.ndjson"], { tty: true, answers: ["n"], env: { NO_COLOR: "1" } });
-  expect([asked.code, declined.code, service.sold.size]).toEqual([2, 10, sold]);
-  const { code, stderr } = await me.run(argv);
-  expect(code, stderr).toBe(0);
-  expectFiles(me, before, service.matching({ department: "Sales" }));
-  for (const human of without(service.matching({ department: "Sales" }), before)) {
-    expect(service.sold.get(personKey(human))).toBe(1);
-  }
-});
+long(
+  "interrupted while it buys: resume names the list, and the same command pays for nobody twice",
+  async () => {
+    const { crowd, service, me, before, people } = await bought(1_000, { seed: 14 });
+    service.options.people = crowd.week(people, { gone: 0.02, moved: 0, born: 0.15 });
+    const argv = ["refresh", "sales.ndjson", "--max-credits", "200"];
+    let searches = 0;
+    const stopped = await me.run(argv, {
+      before: ({ interrupt }) => {
+        service.options.before = (_, path) => {
+          if (path.endsWith("search") && ++searches === 2) interrupt("SIGTERM");
+        };
+      },
+    });
+    service.options.before = () => undefined;
+    expect(stopped.code, stopped.stderr).toBe(130);
+    expect(keysIn(me, "sales.ndjson")).toEqual(keysOf(before));
+    // The run is let go of a moment after the command has said how it ended.
+    let resumed = await me.run(["resume"]);
+    for (let tries = 0; resumed.code !== 2 && tries < 50; tries++) {
+      await new Promise((again) => setTimeout(again, 50));
+      resumed = await me.run(["resume"]);
+    }
+    expect(resumed.code, resumed.stderr).toBe(2);
+    expect(resumed.stderr).toContain(
+      `headcount refresh --department=Sales -o ${me.file("sales.ndjson")} goes on with it`,
+    );
+    // What the first call agreed to is no yes of another one.
+    const sold = service.sold.size;
+    const asked = await me.run(["refresh", "sales.ndjson"]);
+    expect(asked.stderr).toMatch(
+      /this buys the rest of run \S+, which was begun for this list, for at most \d+ credits?,/,
+    );
+    const declined = await me.run(["refresh", "sales.ndjson"], {
+      tty: true,
+      answers: ["n"],
+      env: { NO_COLOR: "1" },
+    });
+    expect([asked.code, declined.code, service.sold.size]).toEqual([2, 10, sold]);
+    const { code, stderr } = await me.run(argv);
+    expect(code, stderr).toBe(0);
+    expectFiles(me, before, service.matching({ department: "Sales" }));
+    for (const human of without(service.matching({ department: "Sales" }), before)) {
+      expect(service.sold.get(personKey(human))).toBe(1);
+    }
+  },
+);
 
 describe("what a list is", () => {
   test("a run, a file nobody wrote with filters beside it, filters alone; what is not owned is said", async () => {
@@ -436,10 +560,19 @@ describe("what a list is", () => {
     expect(ofRun.code, ofRun.stderr).toBe(0);
     expect(keysIn(me, "list.ndjson")).toEqual(keysOf(before));
     expect((await me.run(["refresh", "--department", "Sales", "-o", "list.ndjson"])).code).toBe(0);
-    const inTheWay = await me.run(["refresh", "--department", "Legal", "-o", "list.ndjson", "--yes"]);
+    const inTheWay = await me.run([
+      "refresh",
+      "--department",
+      "Legal",
+      "-o",
+      "list.ndjson",
+      "--yes",
+    ]);
     expect(inTheWay.code).toBe(2);
     expect(inTheWay.stderr).toContain("list.ndjson exists");
-    expect((await me.run(["refresh", "nosuch.csv"])).stderr).toContain("there is no file nosuch.csv");
+    expect((await me.run(["refresh", "nosuch.csv"])).stderr).toContain(
+      "there is no file nosuch.csv",
+    );
     const other = await me.run(["refresh", "list.ndjson", "--department", "Legal"]);
     expect(other.code).toBe(2);
     expect(other.stderr).toContain("the filters beside it say");
@@ -453,8 +586,18 @@ describe("what a list is", () => {
     expect((await me.run(["owned", "import", "old.csv"])).code).toBe(0);
     const taken = await me.run(["refresh", "old.csv", "--department", "Sales", "--json"]);
     expect(taken.code, taken.stderr).toBe(0);
-    expect(JSON.parse(taken.stdout)).toMatchObject({ removed: 1, added: before.length, credits: 0 });
-    const byAddress = await me.run(["refresh", "--network-url", String(before[0]?.network_url), "-o", "one.csv"]);
+    expect(JSON.parse(taken.stdout)).toMatchObject({
+      removed: 1,
+      added: before.length,
+      credits: 0,
+    });
+    const byAddress = await me.run([
+      "refresh",
+      "--network-url",
+      String(before[0]?.network_url),
+      "-o",
+      "one.csv",
+    ]);
     expect(byAddress.code).toBe(2);
     expect(byAddress.stderr).toContain("names its people by address");
     expect((await me.run(["refresh"])).code).toBe(2);
@@ -468,10 +611,19 @@ describe("what a list is", () => {
 
   test("a file of addresses alone is of those who are owned, however the records write them", async () => {
     const { me, before } = await bought(200, { seed: 10 });
-    writeFileSync(me.file("ids.csv"), "id,network_url,name\nh-old,https://people.example/in/old,Somebody Else\n");
+    writeFileSync(
+      me.file("ids.csv"),
+      "id,network_url,name\nh-old,https://people.example/in/old,Somebody Else\n",
+    );
     expect((await me.run(["owned", "import", "ids.csv"])).code).toBe(0);
     writeFileSync(me.file("urls.csv"), "network_url\nhttps://people.example/in/old/\n");
-    const { code, stderr, stdout } = await me.run(["refresh", "urls.csv", "--department", "Sales", "--json"]);
+    const { code, stderr, stdout } = await me.run([
+      "refresh",
+      "urls.csv",
+      "--department",
+      "Sales",
+      "--json",
+    ]);
     expect(code, stderr).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({ removed: 1, added: before.length, credits: 0 });
   });
@@ -495,7 +647,13 @@ describe("what a list is", () => {
     expect(blocked.code).toBe(2);
     expect(me.read("list.added.csv")).toBe("mine");
     service.options.people = crowd.week(people, { gone: 0.05, moved: 0, born: 0.05 });
-    const { code, stderr } = await me.run(["refresh", "list.csv", "--max-credits", "50", "--overwrite"]);
+    const { code, stderr } = await me.run([
+      "refresh",
+      "list.csv",
+      "--max-credits",
+      "50",
+      "--overwrite",
+    ]);
     expect(code, stderr).toBe(0);
     for (const name of ["list.csv", "list.added.csv", "list.removed.csv", "list.changed.csv"]) {
       expect(me.read(name).split("\n")[0]).toBe("name,id,title");
@@ -517,18 +675,38 @@ long(
     await fc.assert(
       fc.asyncProperty(
         fc.integer({ min: 1, max: 1_000_000 }),
-        fc.array(fc.constantFrom("week", "refresh", "search", "rebuild", "kill"), { minLength: 3, maxLength: 7 }),
+        fc.array(fc.constantFrom("week", "refresh", "search", "rebuild", "kill"), {
+          minLength: 3,
+          maxLength: 7,
+        }),
         async (seed, steps) => {
-          const options = { seed, addressless: seed % 3 === 0 ? 0.05 : 0, maxValues: seed % 2 === 0 ? 50 : 1_000 };
+          const options = {
+            seed,
+            addressless: seed % 3 === 0 ? 0.05 : 0,
+            maxValues: seed % 2 === 0 ? 50 : 1_000,
+          };
           const { crowd, service, me } = await bought(250, options);
-          const refresh = ["refresh", "sales.ndjson", "--max-credits", "250", "--max-calls", "20000"];
+          const refresh = [
+            "refresh",
+            "sales.ndjson",
+            "--max-credits",
+            "250",
+            "--max-calls",
+            "20000",
+          ];
           for (const step of steps) {
             if (step === "week") {
-              service.options.people = crowd.week(service.options.people, { gone: 0.05, moved: 0.03, born: 0.06 });
+              service.options.people = crowd.week(service.options.people, {
+                gone: 0.05,
+                moved: 0.03,
+                born: 0.06,
+              });
             } else if (step === "refresh") {
               const { code, stderr } = await me.run(refresh);
               expect(code, stderr).toBe(0);
-              expect(keysIn(me, "sales.ndjson")).toEqual(keysOf(service.matching({ department: "Sales" })));
+              expect(keysIn(me, "sales.ndjson")).toEqual(
+                keysOf(service.matching({ department: "Sales" })),
+              );
             } else if (step === "search") {
               const argv = [
                 "search",
@@ -569,7 +747,11 @@ long(
           expect(ids).toEqual(new Set(service.sold.keys()));
           for (const human of now) expect(ids).toContain(personKey(human));
           const third = await me.run([...refresh, "--json"]);
-          const receipt = JSON.parse(third.stdout) as { added: number; removed: number; credits: number };
+          const receipt = JSON.parse(third.stdout) as {
+            added: number;
+            removed: number;
+            credits: number;
+          };
           expect(receipt).toMatchObject({ added: 0, removed: 0 });
           // Counts cannot tell somebody without an address from a namesake: such a one may be bought along again.
           expect(receipt.credits).toBeLessThanOrEqual(options.addressless === 0 ? 0 : 3);

@@ -10,7 +10,8 @@ const STOPPED = ["--max-credits", "60", "--require-complete"];
 let { service, u } = {} as Serving;
 serveUsers((now) => ({ service, u } = now));
 
-const stopped = (output: string): Promise<unknown> => u.run([...SALES, ...STOPPED, "--again", "-o", output]);
+const stopped = (output: string): Promise<unknown> =>
+  u.run([...SALES, ...STOPPED, "--again", "-o", output]);
 
 test("nothing to resume is said, and is no error", async () => {
   expect(await u.run(["resume"])).toEqual({
@@ -32,7 +33,8 @@ test("the one unfinished run by itself; one of several by name or a part of it; 
   const several = await u.run(["resume"]);
   expect(several.code).toBe(2);
   expect(several.stderr).toContain("2 runs are unfinished");
-  const last = runIds(u).find((id) => several.stderr.includes(`${id} (60 rows, ${u.file("c.csv")}`)) ?? "";
+  const last =
+    runIds(u).find((id) => several.stderr.includes(`${id} (60 rows, ${u.file("c.csv")}`)) ?? "";
   expect((await u.run(["resume", last.slice(-6)])).code).toBe(0);
   expect(readCsv(u.read("c.csv")).length).toBe(all);
   expect(visibleFiles(u).sort()).toEqual(["a.csv", "c.csv"]);
@@ -44,7 +46,15 @@ test("an export that stopped says so for scripts too: the very command that goes
     const { code, stderr } = await u.run([...argv, "--json"]);
     return { code, error: JSON.parse(stderr.trim().split("\n").at(-1) ?? "").error };
   };
-  const capped = await failed([...SALES, "--require-complete", "--limit", "60", "--yes", "-o", "a.csv"]);
+  const capped = await failed([
+    ...SALES,
+    "--require-complete",
+    "--limit",
+    "60",
+    "--yes",
+    "-o",
+    "a.csv",
+  ]);
   expect(capped).toMatchObject({ code: 5, error: { resumable: true } });
   const all = await u.run(["count", "--department", "Sales"]);
   expect((await u.run(capped.error.next.split(" ").slice(1))).code).toBe(0);
@@ -61,7 +71,9 @@ test("what is proposed after a limit is what the balance pays for", async () => 
   const poor = user(small.url, small.key);
   const some = await poor.run([...SALES, "--limit", "60", "--yes", "-o", "a.csv"]);
   const [, command = ""] =
-    /headcount (resume \S+ --limit 70 --max-credits 70) buys 10 of the other [\d,]+, which/.exec(some.stderr) ?? [];
+    /headcount (resume \S+ --limit 70 --max-credits 70) buys 10 of the other [\d,]+, which/.exec(
+      some.stderr,
+    ) ?? [];
   expect(command, some.stderr).not.toBe("");
   const rest = await poor.run(command.split(" "));
   expect(rest.code, rest.stderr).toBe(0);
@@ -87,8 +99,15 @@ test("more than was agreed to needs consent again; less does not", async () => {
   expect(readFileSync(join(plan, "journal.ndjson"), "utf8")).toContain('"cap":"60"');
   const asked = await u.run(["resume"], { tty: true, answers: ["n"], env: { NO_COLOR: "1" } });
   // Its cap still holds, and is reached: nothing to agree to.
-  expect([asked.code, asked.stderr]).toEqual([5, expect.stringContaining("60 of 60 rows are paid for")]);
-  const more = await u.run(["resume", "--max-credits", "90"], { tty: true, answers: ["n"], env: { NO_COLOR: "1" } });
+  expect([asked.code, asked.stderr]).toEqual([
+    5,
+    expect.stringContaining("60 of 60 rows are paid for"),
+  ]);
+  const more = await u.run(["resume", "--max-credits", "90"], {
+    tty: true,
+    answers: ["n"],
+    env: { NO_COLOR: "1" },
+  });
   expect(more.code).toBe(10);
   expect(more.stderr).toMatch(/kept already +60/);
   expect(more.stderr).toContain("Go on and export 30 profiles for 30 credits? [y/N]");
@@ -97,7 +116,11 @@ test("more than was agreed to needs consent again; less does not", async () => {
 
 test.each([
   ["account_id", "somebody-else", /the account was somebody-else and is default/],
-  ["base_url", "https://elsewhere.example", /the service was https:\/\/elsewhere\.example and is http/],
+  [
+    "base_url",
+    "https://elsewhere.example",
+    /the service was https:\/\/elsewhere\.example and is http/,
+  ],
   ["key_mode", "test", /the key mode was test and is live/],
   ["dataset_version", "v0", /the dataset version was v0 and is/],
 ])("another %s is refused with the reason, and nothing is spent", async (field, value, reason) => {
@@ -105,7 +128,10 @@ test.each([
   const before = await charged(service, CREDITS);
   const [id = ""] = runIds(u);
   const path = join(u.dir, "state", "runs", id, "plan.json");
-  writeFileSync(path, JSON.stringify({ ...JSON.parse(readFileSync(path, "utf8")), [field]: value }));
+  writeFileSync(
+    path,
+    JSON.stringify({ ...JSON.parse(readFileSync(path, "utf8")), [field]: value }),
+  );
   const ran = await u.run(["resume", id, "--yes"]);
   expect(ran).toMatchObject({ code: 5, stdout: "" });
   expect(ran.stderr).toMatch(reason);
@@ -120,14 +146,30 @@ test("where its dataset is gone the same command says so once, begins anew, and 
     await stopped("a.csv");
     const id = runIds(u).at(-1) ?? "";
     const path = join(u.dir, "state", "runs", id, "plan.json");
-    writeFileSync(path, JSON.stringify({ ...JSON.parse(readFileSync(path, "utf8")), dataset_version: "v0" }));
+    writeFileSync(
+      path,
+      JSON.stringify({ ...JSON.parse(readFileSync(path, "utf8")), dataset_version: "v0" }),
+    );
     return id;
   };
   const id = await stale();
   const before = await charged(service, CREDITS);
-  const same = ["search", "--department", "Sales", "--per-page", "20", "-o", "a.csv", "--quiet", "--overwrite"];
+  const same = [
+    "search",
+    "--department",
+    "Sales",
+    "--per-page",
+    "20",
+    "-o",
+    "a.csv",
+    "--quiet",
+    "--overwrite",
+  ];
   const asked = await u.run(same);
-  expect(asked).toMatchObject({ code: 2, stderr: expect.stringContaining("there is no terminal to ask at") });
+  expect(asked).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("there is no terminal to ask at"),
+  });
   expect(asked.stderr).toMatch(
     new RegExp(
       `warning: the dataset version was v0 and is \\S+: run ${id} is stale, and this begins anew; headcount runs export ${id}`,
@@ -141,7 +183,16 @@ test("where its dataset is gone the same command says so once, begins anew, and 
 });
 
 test("a page that was charged and not answered before an import is in the books, and no page that was not", async () => {
-  const command = ["search", "--department", "Sales", "--per-page", "20", "-o", "a.csv", "--overwrite"];
+  const command = [
+    "search",
+    "--department",
+    "Sales",
+    "--per-page",
+    "20",
+    "-o",
+    "a.csv",
+    "--overwrite",
+  ];
   const sums = async () => {
     const { settled, uncertain } = JSON.parse((await u.run(["spend", "--json"])).stdout).total;
     return { settled, uncertain, charged: await charged(service, CREDITS) };
@@ -155,7 +206,10 @@ test("a page that was charged and not answered before an import is in the books,
     const [id = ""] = runIds(u).filter((name) => !seen.has(name));
     seen.add(id);
     const path = join(u.dir, "state", "runs", id, "plan.json");
-    writeFileSync(path, JSON.stringify({ ...JSON.parse(readFileSync(path, "utf8")), dataset_version: "v0" }));
+    writeFileSync(
+      path,
+      JSON.stringify({ ...JSON.parse(readFileSync(path, "utf8")), dataset_version: "v0" }),
+    );
     await u.run(["resume", id, "--yes"]);
     const after = await sums();
     const [gone, told] = [after.charged - before.charged, after.settled - before.settled];
@@ -168,12 +222,23 @@ test("a page that was charged and not answered before an import is in the books,
 });
 
 test("a limit that is reached without a page whose reply was lost: the end tells what that one may have cost", async () => {
-  const command = [...SALES, "--concurrency", "1", "-o", "a.csv", "--overwrite", "--base-url", service.url];
+  const command = [
+    ...SALES,
+    "--concurrency",
+    "1",
+    "-o",
+    "a.csv",
+    "--overwrite",
+    "--base-url",
+    service.url,
+  ];
   let lost = 0;
   for (let step = 19; lost === 0 && step < 34; step++) {
     const [me, before] = [user(service.url, service.key), await charged(service, CREDITS)];
     await spawnUser(me, [...command, "--max-credits", "60"], { HEADCOUNT_FAILPOINT: String(step) });
-    const [{ id = "", rows = 0 } = {}] = JSON.parse((await me.run(["runs", "list", "--json"])).stdout);
+    const [{ id = "", rows = 0 } = {}] = JSON.parse(
+      (await me.run(["runs", "list", "--json"])).stdout,
+    );
     if (rows === 0) continue;
     lost = (await charged(service, CREDITS)) - before - rows;
     const ran = await me.run(["resume", id, "--limit", String(rows), "--yes"]);
@@ -195,14 +260,22 @@ test("a finished run whose journal changed is told and not bought anew, at every
   const good = readFileSync(journal, "utf8");
   writeFileSync(journal, good.replace(/("t":"settled".*?"rows":)\d/, "$19"));
   const before = await charged(service, CREDITS);
-  for (const argv of [legal, [...legal, "--new-only"], [...legal, "--with-owned"], [...legal, "--dry-run"]]) {
+  for (const argv of [
+    legal,
+    [...legal, "--new-only"],
+    [...legal, "--with-owned"],
+    [...legal, "--dry-run"],
+  ]) {
     const ran = await u.run([...argv, "-o", "b.csv"]);
     expect({ argv, code: ran.code, text: ran.stderr }).toMatchObject({ argv, code: 5 });
     expect(ran.stderr).toContain("is damaged at line");
   }
   expect(visibleFiles(u)).toEqual(["a.csv"]);
   const shown = await u.run(["runs", "show", id, "--json"]);
-  expect(JSON.parse(shown.stdout)).toMatchObject({ status: "damaged", problem: expect.stringContaining("line") });
+  expect(JSON.parse(shown.stdout)).toMatchObject({
+    status: "damaged",
+    problem: expect.stringContaining("line"),
+  });
   expect(await charged(service, CREDITS)).toBe(before);
   // What the refusal of new people alone names takes them in.
   const named = await u.run([...legal, "--new-only", "-o", "b.csv", "--json"]);

@@ -7,7 +7,17 @@ import { RunStore } from "../../src/engine/runs/run-store.ts";
 import { runIds, type User, user } from "../support/export.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
-const SEARCH = ["search", "--department", "Sales", "--per-page", "20", "--concurrency", "1", "-o", "a.csv"];
+const SEARCH = [
+  "search",
+  "--department",
+  "Sales",
+  "--per-page",
+  "20",
+  "--concurrency",
+  "1",
+  "-o",
+  "a.csv",
+];
 let service: TestService;
 let u: User;
 beforeAll(async () => {
@@ -38,7 +48,10 @@ test("a plan that was lost, damaged or written by others hides no other run, and
     [() => rmSync(plan), "plan.json is gone"],
   ] as const) {
     damage();
-    const listed = JSON.parse((await u.run(["runs", "--json"])).stdout) as Record<string, unknown>[];
+    const listed = JSON.parse((await u.run(["runs", "--json"])).stdout) as Record<
+      string,
+      unknown
+    >[];
     expect(listed.find(({ id }) => id === broken)).toMatchObject({
       status: "damaged",
       rows: 60,
@@ -68,9 +81,18 @@ test("a run of another layout is refused, and nothing is changed", async () => {
 test("a reply that ends like our own last line does not make a run finished", async () => {
   const path = join(folder, "journal.ndjson");
   const journal = readFileSync(path);
-  const done = { t: "done", run: "another", sums: { rows: 9, misses: 0, settled: "9", uncertain: "0", foreign: "0" } };
-  writeFileSync(path, Buffer.concat([journal, Buffer.from(encodeLine({ ...done, at: 1 } as never, journal.length))]));
-  const [listed] = JSON.parse((await u.run(["runs", "list", "--json"])).stdout) as { rows: number }[];
+  const done = {
+    t: "done",
+    run: "another",
+    sums: { rows: 9, misses: 0, settled: "9", uncertain: "0", foreign: "0" },
+  };
+  writeFileSync(
+    path,
+    Buffer.concat([journal, Buffer.from(encodeLine({ ...done, at: 1 } as never, journal.length))]),
+  );
+  const [listed] = JSON.parse((await u.run(["runs", "list", "--json"])).stdout) as {
+    rows: number;
+  }[];
   expect(listed?.rows).toBe(60);
 });
 
@@ -84,7 +106,9 @@ function flip(text: string): void {
 }
 
 describe("what was paid can still be read when the disk changed some of it", () => {
-  const ids = async (...argv: readonly string[]): Promise<{ ids: string[]; code: number; stderr: string }> => {
+  const ids = async (
+    ...argv: readonly string[]
+  ): Promise<{ ids: string[]; code: number; stderr: string }> => {
     const { code, stdout, stderr } = await u.run([
       "runs",
       "export",
@@ -111,7 +135,9 @@ describe("what was paid can still be read when the disk changed some of it", () 
     const salvaged = await ids("--force");
     expect({ code: salvaged.code, rows: salvaged.ids.length }).toEqual({ code: 0, rows: left });
     expect(salvaged.stderr).toMatch(/^warning: (page 1 in )?\S+journal\.ndjson is damaged/);
-    expect(salvaged.stderr).toMatch(/its 20 paid rows cannot be read|; paid rows missing: not known\n/);
+    expect(salvaged.stderr).toMatch(
+      /its 20 paid rows cannot be read|; paid rows missing: not known\n/,
+    );
     expect(whole.filter((id) => !salvaged.ids.includes(id)).length).toBe(missing);
     // Nothing goes on with such a run, and nothing of it is changed.
     expect(await u.run([...SEARCH, "--max-credits", "80"])).toMatchObject({ code: 5 });
@@ -124,12 +150,16 @@ describe("what was paid can still be read when the disk changed some of it", () 
     flip('"t":"settled","n":2');
     const salvaged = await ids("--force");
     expect([salvaged.code, salvaged.ids.length]).toEqual([0, whole.length - 20]);
-    expect(salvaged.stderr).toMatch(/is damaged at line \d+: its checksum does not match; paid rows missing: 20\n/);
+    expect(salvaged.stderr).toMatch(
+      /is damaged at line \d+: its checksum does not match; paid rows missing: 20\n/,
+    );
   });
 });
 
 describe("what was spent", () => {
-  const spend = async (...argv: readonly string[]): Promise<{ code: number; stdout: string; stderr: string }> =>
+  const spend = async (
+    ...argv: readonly string[]
+  ): Promise<{ code: number; stdout: string; stderr: string }> =>
     u.run(["spend", "--by", "run", ...argv]);
   const line = (): string => `${runIds(u)[0]},60,60,0,0,0\n`;
 
@@ -143,7 +173,11 @@ describe("what was spent", () => {
     expect((await spend("--since", "2999-01-01")).stdout.split("\n").length).toBe(2);
     const [kept] = readdirSync(join(u.dir, "state", "runs", ".removed"));
     const text = readFileSync(join(u.dir, "state", "runs", ".removed", kept ?? ""), "utf8");
-    expect(JSON.parse(text)).toMatchObject({ command: "search", connection: "environment", days: [{ settled: "60" }] });
+    expect(JSON.parse(text)).toMatchObject({
+      command: "search",
+      connection: "environment",
+      days: [{ settled: "60" }],
+    });
     // Who was bought, and by which filters, went with the run.
     expect(text).not.toContain("Sales");
   });
@@ -173,8 +207,13 @@ describe("what was spent", () => {
     expect(code).toBe(0);
     expect(stdout).toContain(`${first},40,40,0,0,0\n`);
     expect(stdout).toContain(`${second},7,7,0,0,0\n`);
-    expect(stderr).toBe(`warning: run ${first} is damaged: what it spent counts only as far as it can be read\n`);
-    expect(JSON.parse((await spend("--json")).stdout)).toMatchObject({ damaged: [first], total: { settled: 47 } });
+    expect(stderr).toBe(
+      `warning: run ${first} is damaged: what it spent counts only as far as it can be read\n`,
+    );
+    expect(JSON.parse((await spend("--json")).stdout)).toMatchObject({
+      damaged: [first],
+      total: { settled: 47 },
+    });
   });
 });
 
@@ -189,13 +228,22 @@ test("a run that is stale or whose reader had enough says so, is not resumed by 
   };
   for (const how of ["closed", "stale"] as const) {
     await end(how);
-    const [listed] = JSON.parse((await u.run(["runs", "--json"])).stdout) as Record<string, unknown>[];
+    const [listed] = JSON.parse((await u.run(["runs", "--json"])).stdout) as Record<
+      string,
+      unknown
+    >[];
     expect(listed).toMatchObject({ status: how, problem: `it is ${how}`, rows: 60 });
-    const leads = how === "closed" ? `; headcount resume ${id} goes on with one whose reader closed the pipe` : "";
-    expect((await u.run(["resume"])).stderr).toBe(`Nothing to resume: no run is unfinished${leads}\n`);
+    const leads =
+      how === "closed"
+        ? `; headcount resume ${id} goes on with one whose reader closed the pipe`
+        : "";
+    expect((await u.run(["resume"])).stderr).toBe(
+      `Nothing to resume: no run is unfinished${leads}\n`,
+    );
     const { stderr } = await u.run(["runs", "export", id]);
     const has = { closed: "what it has so far", stale: "all that it has" }[how];
-    const goesOn = how === "closed" ? `; headcount resume ${id} goes on` : "; the same command begins anew";
+    const goesOn =
+      how === "closed" ? `; headcount resume ${id} goes on` : "; the same command begins anew";
     expect(stderr).toBe(`run ${id} is ${how}: this is ${has}; it is ${how}${goesOn}\n`);
     // The reader may come back with the same command; pages of another dataset are of no use to it.
     const { plan } = await store.open(id);

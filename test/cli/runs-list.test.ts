@@ -37,7 +37,16 @@ test("of a segment that nobody counts as many are expected as its pages told, wi
     [100, 60],
     [57, 57],
   ] as const) {
-    const bound = ["--limit", `${limit}`, "--per-page", "27", "--concurrency", "1", "--yes", "--again"];
+    const bound = [
+      "--limit",
+      `${limit}`,
+      "--per-page",
+      "27",
+      "--concurrency",
+      "1",
+      "--yes",
+      "--again",
+    ];
     const ran = await u.run(["search", "--country", "x", ...bound, "-o", `${limit}.csv`]);
     if (limit === 100) {
       expect(ran.stderr).toContain("54 of 60 rows are paid for and kept");
@@ -51,7 +60,13 @@ test("of a segment that nobody counts as many are expected as its pages told, wi
 test("a finished run is listed by the last line of its journal, and that says what all of it says", async () => {
   await u.run([...SALES, "--limit", "60", "-o", "a.csv"]);
   const short = await list();
-  expect(short).toMatchObject({ status: "finished", rows: 60, settled: 60, expected: 60, pending: 0 });
+  expect(short).toMatchObject({
+    status: "finished",
+    rows: 60,
+    settled: 60,
+    expected: 60,
+    pending: 0,
+  });
   // Without the sums the whole journal is read, as that of an unfinished run is.
   const text = readFileSync(journal(), "utf8");
   const done = text.trimEnd().lastIndexOf("\n") + 1;
@@ -73,7 +88,15 @@ test("how many people a company has that was not counted is not known: a cap is 
     [["--per-company", "40"], null],
     [["--limit", "1"], 1],
   ] as const) {
-    const ran = await u.run(["employees", domain, ...bound, "--again", "--yes", "--format", "ndjson"]);
+    const ran = await u.run([
+      "employees",
+      domain,
+      ...bound,
+      "--again",
+      "--yes",
+      "--format",
+      "ndjson",
+    ]);
     expect(ran.code, ran.stderr).toBe(0);
     expect(await list()).toMatchObject({ command: "employees", status: "finished", expected });
   }
@@ -82,11 +105,23 @@ test("how many people a company has that was not counted is not known: a cap is 
 test("two lost replies of one page are two uncertain amounts, once each", async () => {
   u = user(proxy.url, service.key);
   proxy.decide = ({ paid }) => ({ kind: paid === 2 || paid === 3 ? "drop" : "none" });
-  const argv = [...SALES, "--limit", "60", "--max-credits", "100", "--concurrency", "1", "-o", "a.csv"];
+  const argv = [
+    ...SALES,
+    "--limit",
+    "60",
+    "--max-credits",
+    "100",
+    "--concurrency",
+    "1",
+    "-o",
+    "a.csv",
+  ];
   await u.run(argv, { clock: fakeClock(Date.now()) });
   expect(await spentBy(u)).toMatchObject({ uncertain: 40, refunded: 0 });
   proxy.decide = () => ({ kind: "none" });
-  await u.run([...argv.slice(0, -5), "--max-credits", "120", "-o", "a.csv"], { clock: fakeClock(Date.now()) });
+  await u.run([...argv.slice(0, -5), "--max-credits", "120", "-o", "a.csv"], {
+    clock: fakeClock(Date.now()),
+  });
   expect(await spentBy(u)).toMatchObject({ uncertain: 40, refunded: 0 });
 });
 
@@ -103,7 +138,7 @@ test("at 60 columns a person still reads when, what, how many and where", async 
   // What is neither finished nor plainly unfinished is said.
   const text = readFileSync(journal(), "utf8");
   writeFileSync(journal(), text.slice(0, text.trimEnd().lastIndexOf("\n") + 1));
-  expect((await u.run(["runs"], { tty: true, columns: 60, env: { NO_COLOR: "1" } })).stdout).toMatch(
-    / (60|30) unfinished +/,
-  );
+  expect(
+    (await u.run(["runs"], { tty: true, columns: 60, env: { NO_COLOR: "1" } })).stdout,
+  ).toMatch(/ (60|30) unfinished +/);
 });

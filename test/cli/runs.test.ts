@@ -20,7 +20,11 @@ const plan = (context: Context, more: Partial<NewPlan> = {}): NewPlan => ({
   base_url: "https://api.example.com",
   account_id: "acme",
   key_mode: "live",
-  target: { kind: "search", filters: { department: "Sales" }, canonical: '{"department":["Sales"]}' },
+  target: {
+    kind: "search",
+    filters: { department: "Sales" },
+    canonical: '{"department":["Sales"]}',
+  },
   dataset_version: "v1",
   unit_price: "0.5",
   matches: 4,
@@ -33,7 +37,8 @@ const plan = (context: Context, more: Partial<NewPlan> = {}): NewPlan => ({
   ...more,
 });
 
-const HEADER = "id,last_at,target,rows,settled,output,status,command,connection,base_url,expected,created_at\n";
+const HEADER =
+  "id,last_at,target,rows,settled,output,status,command,connection,base_url,expected,created_at\n";
 
 /** A run as a paid export leaves it. */
 async function makeRun(
@@ -46,9 +51,23 @@ async function makeRun(
   const run = await store.create(plan(context, options.plan), at, { now, sleep, what: "the run" });
   for (const [index, rows] of PAGES.entries()) {
     const n = index + 1;
-    const body = Buffer.from(`{"status":true,"detail":[],"result":${JSON.stringify(rows)},"credits_used":1}`);
-    await run.append({ t: "intent", n, target: 0, offset: index * 2, perPage: 2, key: `k${n}`, hold: "1", at });
-    await run.settle({ t: "settled", n, rows: rows.length, used: String(rows.length / 2), at }, body);
+    const body = Buffer.from(
+      `{"status":true,"detail":[],"result":${JSON.stringify(rows)},"credits_used":1}`,
+    );
+    await run.append({
+      t: "intent",
+      n,
+      target: 0,
+      offset: index * 2,
+      perPage: 2,
+      key: `k${n}`,
+      hold: "1",
+      at,
+    });
+    await run.settle(
+      { t: "settled", n, rows: rows.length, used: String(rows.length / 2), at },
+      body,
+    );
   }
   if (options.done === true) await store.finish(run, at);
   await run.close();
@@ -66,7 +85,12 @@ function setUp(options: TestContextOptions = {}) {
     printed = [out.length, err.length];
     return answer;
   };
-  return { tested, run, context: tested.context, path: (name: string) => join(tested.context.cwd, name) };
+  return {
+    tested,
+    run,
+    context: tested.context,
+    path: (name: string) => join(tested.context.cwd, name),
+  };
 }
 
 describe("runs list and show", () => {
@@ -125,7 +149,10 @@ describe("runs list and show", () => {
       last_at: "2026-01-15T12:00:00.000Z",
       problem: null,
     });
-    const shown = JSON.parse((await run("show", "last", "--json")).stdout) as Record<string, unknown>;
+    const shown = JSON.parse((await run("show", "last", "--json")).stdout) as Record<
+      string,
+      unknown
+    >;
     expect(shown).toMatchObject({ id, unit_price: 0.5, dataset_version: "v1", receipt: null });
     expect(shown.bytes).toBeGreaterThan(300);
   });
@@ -151,7 +178,11 @@ describe("runs list and show", () => {
       target: { kind: "search", filters, canonical: JSON.stringify(filters) },
       output: null,
     });
-    const spoken = search({ department: ["Legal", "Sales"], title_prefix: "chief", connections_min: 500 });
+    const spoken = search({
+      department: ["Legal", "Sales"],
+      title_prefix: "chief",
+      connections_min: 500,
+    });
     const old = await makeRun(context, { at: NOW - 3 * 86_400_000, done: true, plan: spoken });
     const other = await makeRun(context, { at: NOW - 3_600_000, plan: { connection: "other" } });
     const newest = await makeRun(context, { done: true, plan: search({}) });
@@ -174,7 +205,9 @@ describe("runs list and show", () => {
     for (let more = 0; more < 29; more++) await makeRun(context);
     expect((await run()).stderr).toBe("2 more: --limit 32 lists them\n");
     expect((await run("-c", "nobody")).stderr).toBe("None of 32 runs fits.\n");
-    expect((await run("show", "2026")).stderr).toMatch(/names 32 runs: (\S+, ){4}\S+ and 27 more\n/);
+    expect((await run("show", "2026")).stderr).toMatch(
+      /names 32 runs: (\S+, ){4}\S+ and 27 more\n/,
+    );
   });
 
   test("nothing of a service's words moves a terminal or a reader of lines", async () => {
@@ -210,9 +243,20 @@ describe("runs export", () => {
     expect((await run("export", "last", "--format", "csv")).stdout).toBe(
       'id,name,title,connections,email,extra\np1,Ada,\'=cmd,5,a@x.com,\np2,Bo,,,,"{""n.x"":1}"\n',
     );
-    expect((await run("export", "last", "--format", "csv", "--csv", "raw", "--fields", "title,n.x,email")).stdout).toBe(
-      "title,n.x,email\n=cmd,,a@x.com\n,1,\n",
-    );
+    expect(
+      (
+        await run(
+          "export",
+          "last",
+          "--format",
+          "csv",
+          "--csv",
+          "raw",
+          "--fields",
+          "title,n.x,email",
+        )
+      ).stdout,
+    ).toBe("title,n.x,email\n=cmd,,a@x.com\n,1,\n");
     expect(JSON.parse((await run("export", "last", "--json", "--fields", "id")).stdout)).toEqual([
       { id: "p1" },
       { id: "p2" },
@@ -220,7 +264,9 @@ describe("runs export", () => {
     const table = await run("export", "last", "--format", "table");
     expect(table.stdout).toMatch(/^name +title +company_name/);
     expect(table.stdout).not.toContain("a@x.com");
-    expect((await run("export", "last", "--format", "table", "--fields", "all")).stdout).toContain("a@x.com");
+    expect((await run("export", "last", "--format", "table", "--fields", "all")).stdout).toContain(
+      "a@x.com",
+    );
   });
 
   test("a file has the union of the columns, appears whole, and is for its owner alone", async () => {
@@ -236,7 +282,10 @@ describe("runs export", () => {
     );
     expect(statSync(path("again.csv")).mode & 0o777).toBe(0o600);
     expect(await run("export", id, "-o", "again.csv")).toMatchObject({ code: 2, stdout: "" });
-    expect((await run("export", id, "-o", "again.csv", "--overwrite", "--fields", "id", "--quiet")).stderr).toBe("");
+    expect(
+      (await run("export", id, "-o", "again.csv", "--overwrite", "--fields", "id", "--quiet"))
+        .stderr,
+    ).toBe("");
     expect(parse(readFileSync(path("again.csv")))).toEqual([["id"], ["p1"], ["p2"]]);
     expect((await run("export", id, "-o", "people.parquet")).code).toBe(0);
     expect(readFileSync(path("people.parquet")).subarray(0, 4).toString()).toBe("PAR1");
@@ -248,14 +297,19 @@ describe("runs export", () => {
     const id = await makeRun(context);
     const { code, stdout, stderr } = await run("export", id, "--fields", "id");
     expect({ code, stdout }).toEqual({ code: 0, stdout: '{"id":"p1"}\n{"id":"p2"}\n' });
-    expect(stderr).toBe(`run ${id} is unfinished: this is what it has so far; headcount resume ${id} goes on\n`);
+    expect(stderr).toBe(
+      `run ${id} is unfinished: this is what it has so far; headcount resume ${id} goes on\n`,
+    );
   });
 
   test("--require-complete wants a finished run; --json says what was written, and where", async () => {
     const { run, context, path } = setUp();
     const id = await makeRun(context);
     const refused = await run("export", id, "-o", "x.csv", "--require-complete");
-    expect({ code: refused.code, there: existsSync(path("x.csv")) }).toEqual({ code: 5, there: false });
+    expect({ code: refused.code, there: existsSync(path("x.csv")) }).toEqual({
+      code: 5,
+      there: false,
+    });
     expect(refused.stderr).toContain(`run ${id} is not finished: it has 3 rows`);
     const { code, stdout, stderr } = await run("export", id, "-o", "x.csv", "--json", "--quiet");
     expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining("is unfinished") });
@@ -287,7 +341,16 @@ describe("runs export", () => {
     const { run, context } = setUp();
     const store = new RunStore(context.env.HEADCOUNT_STATE_DIR ?? "", new Disk());
     const made = await store.create(plan(context), NOW, { ...context, what: "the run" });
-    await made.append({ t: "intent", n: 1, target: 0, offset: 0, perPage: 1, key: "k", hold: "1", at: NOW });
+    await made.append({
+      t: "intent",
+      n: 1,
+      target: 0,
+      offset: 0,
+      perPage: 1,
+      key: "k",
+      hold: "1",
+      at: NOW,
+    });
     const reply = Buffer.from(`{"result":[{"id":"p1"}],"next_cursor":"${"c".repeat(5 << 20)}"}`);
     const page = { t: "settled", n: 1, rows: 1, used: "1", at: NOW } as const;
     await made.settle({ ...page, next: "c".repeat(5 << 20), version: "v".repeat(5 << 20) }, reply);
@@ -348,7 +411,9 @@ describe("runs remove and prune", () => {
     const { code, stderr } = await run("remove", id, "-y");
     expect(code).toBe(2);
     expect(stderr).toContain(`run ${id} is unfinished and holds 3 rows`);
-    expect((await run("remove", id, "-y", "--force", "--json")).stdout).toBe(`{"removed":["${id}"]}\n`);
+    expect((await run("remove", id, "-y", "--force", "--json")).stdout).toBe(
+      `{"removed":["${id}"]}\n`,
+    );
     expect((await run()).stdout).toContain(kept);
   });
 
@@ -367,6 +432,10 @@ describe("runs remove and prune", () => {
     expect(left).toContain(unfinished);
     expect(left).toContain(fresh);
     expect(await run("prune", "90")).toMatchObject({ code: 2 });
-    expect(await run("prune", "1000d")).toEqual({ code: 0, stdout: "", stderr: "removed 0 runs\n" });
+    expect(await run("prune", "1000d")).toEqual({
+      code: 0,
+      stdout: "",
+      stderr: "removed 0 runs\n",
+    });
   });
 });

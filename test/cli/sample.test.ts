@@ -6,7 +6,11 @@ import type { Person } from "../../src/shared/contract/records.ts";
 import { wrapped } from "../support/dataset.ts";
 import { charged, readCsv, runIds, type User, user } from "../support/export.ts";
 import { faultProxy } from "../support/fault-proxy.ts";
-import { type ForeignOptions, type ForeignService, startForeignService } from "../support/foreign-service.ts";
+import {
+  type ForeignOptions,
+  type ForeignService,
+  startForeignService,
+} from "../support/foreign-service.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
 const CREDITS = 100_000;
@@ -17,34 +21,59 @@ let people: Person[];
 beforeAll(async () => {
   service = await startTestService({ people: 2_000, credits: CREDITS, plan: PLAN });
   const all = async (filters: object, page: number): Promise<Person[]> =>
-    (await service.call("/v1/person/search", { body: { filters, per_page: 1_000, page } })).json.result as Person[];
+    (await service.call("/v1/person/search", { body: { filters, per_page: 1_000, page } })).json
+      .result as Person[];
   sales = (await all({ department: "Sales" }, 1)).map(({ id }) => id);
   people = [...(await all({}, 1)), ...(await all({}, 2))];
 }, 60_000);
 afterAll(() => service.close());
 
 const someone = (): User => user(service.url, service.key);
-const idsOf = (u: User, file = "p.csv"): string[] => readCsv(u.read(file)).map(({ id }) => id ?? "");
-const receiptOf = (u: User): Record<string, unknown> => JSON.parse(u.read("r.json")) as Record<string, unknown>;
+const idsOf = (u: User, file = "p.csv"): string[] =>
+  readCsv(u.read(file)).map(({ id }) => id ?? "");
+const receiptOf = (u: User): Record<string, unknown> =>
+  JSON.parse(u.read("r.json")) as Record<string, unknown>;
 const SAMPLE = ["search", "--department", "Sales", "--yes", "-o", "p.csv", "--receipt", "r.json"];
 
 test("who is yours already is drawn as everybody else, and that is said before and after, by a job too", async () => {
   const u = someone();
   const half = Math.floor(sales.length / 2);
-  expect((await u.run(["search", "--department", "Sales", "--limit", `${half}`, "--yes", "-o", "half.csv"])).code).toBe(
-    0,
-  );
+  expect(
+    (
+      await u.run([
+        "search",
+        "--department",
+        "Sales",
+        "--limit",
+        `${half}`,
+        "--yes",
+        "-o",
+        "half.csv",
+      ])
+    ).code,
+  ).toBe(0);
   const mine = new Set(idsOf(u, "half.csv"));
   const about = Math.round((40 * half) / sales.length);
   const said = `about ${about} of the 40 to buy are yours already`;
-  const dry = await u.run(["search", "--department", "Sales", "--sample", "40", "--seed", "7", "--dry-run"]);
+  const dry = await u.run([
+    "search",
+    "--department",
+    "Sales",
+    "--sample",
+    "40",
+    "--seed",
+    "7",
+    "--dry-run",
+  ]);
   expect(dry.stdout).toMatch(new RegExp(`paid again +${said}`));
   expect(dry.stdout).not.toContain("--new-only");
   const ran = await u.run([...SAMPLE, "--sample", "40", "--seed", "7"]);
   expect(ran.stderr).toContain(`notice: ${said}`);
   const owned = idsOf(u).filter((id) => mine.has(id)).length;
   expect(owned).toBeGreaterThan(0);
-  expect(ran.stderr).toContain(`notice: ${owned} of the 40 rows are of people you owned: paid for again, as a sample`);
+  expect(ran.stderr).toContain(
+    `notice: ${owned} of the 40 rows are of people you owned: paid for again, as a sample`,
+  );
   expect(receiptOf(u)).toMatchObject({ credits: 40, paid_again: owned });
   // Held by a run: nothing is paid for again.
   expect((await u.run([...SAMPLE, "--sample", "40", "--seed", "7", "--overwrite"])).code).toBe(0);
@@ -70,7 +99,9 @@ describe("a sample", () => {
     const ran = await u.run([...SAMPLE, "--sample", "40", "--seed", "7"]);
     expect(ran).toMatchObject({
       code: 0,
-      stderr: expect.stringContaining("Exported 40 profiles by chance (--seed 7) for 40 credits to p.csv"),
+      stderr: expect.stringContaining(
+        "Exported 40 profiles by chance (--seed 7) for 40 credits to p.csv",
+      ),
     });
     expect((await charged(service, CREDITS)) - before).toBe(40);
     const ids = idsOf(u);
@@ -94,10 +125,16 @@ describe("a sample", () => {
   });
 
   test("is quoted with its calls, credits and time before it is bought", async () => {
-    const slow = await startTestService({ people: 2_000, credits: 5_000, plan: { perMinute: 30, perDay: 100_000 } });
+    const slow = await startTestService({
+      people: 2_000,
+      credits: 5_000,
+      plan: { perMinute: 30, perDay: 100_000 },
+    });
     try {
       const quote = async (...argv: string[]): Promise<object> =>
-        JSON.parse((await user(slow.url, slow.key).run(["search", "--dry-run", "--json", ...argv])).stdout);
+        JSON.parse(
+          (await user(slow.url, slow.key).run(["search", "--dry-run", "--json", ...argv])).stdout,
+        );
       expect(await quote("--sample", "250", "--seed", "1")).toMatchObject({
         matches: 2_000,
         rows: 250,
@@ -112,7 +149,9 @@ describe("a sample", () => {
         requests: 300,
         sample: { rows: 900, together: 3 },
       });
-      expect(await quote("--sample", "900", "--seed", "1", "--per-page", "1")).toMatchObject({ requests: 900 });
+      expect(await quote("--sample", "900", "--seed", "1", "--per-page", "1")).toMatchObject({
+        requests: 900,
+      });
     } finally {
       await slow.close();
     }
@@ -141,7 +180,9 @@ describe("a sample", () => {
     const ran = await u.run([...SAMPLE, "--sample", "30", "--seed", "3", "--max-credits", "12"]);
     expect({ code: ran.code, rows: idsOf(u).length }).toEqual({ code: 0, rows: 12 });
     const [, run = ""] =
-      /stopped at --max-credits; headcount resume (\S+) --max-credits 30 buys the other 18/.exec(ran.stderr) ?? [];
+      /stopped at --max-credits; headcount resume (\S+) --max-credits 30 buys the other 18/.exec(
+        ran.stderr,
+      ) ?? [];
     const first = idsOf(u);
     const before = await charged(service, CREDITS);
     expect((await u.run(["resume", run, "--max-credits", "30", "--yes"])).code).toBe(0);
@@ -166,11 +207,22 @@ describe("a sample", () => {
       expect(whole.stderr).toContain(`(--seed ${0.25 * 2 ** 31})`);
       expect((await charged(service, CREDITS)) - before).toBe(14);
       expect(runIds(u)).toHaveLength(1);
-      const other = await u.run([...SAMPLE, "--sample", "20", "--overwrite"], { random: () => 0.75 });
+      const other = await u.run([...SAMPLE, "--sample", "20", "--overwrite"], {
+        random: () => 0.75,
+      });
       expect(other.stderr).toContain(`(--seed ${0.75 * 2 ** 31})`);
       expect(other.stderr).not.toContain("holds");
-      const known = await u.run([...SAMPLE, "--sample", "20", "--seed", `${0.75 * 2 ** 31}`, "--overwrite"]);
-      expect(known.stderr).toMatch(/notice: run \S+ of .* holds these 20 rows already: not paid for again/);
+      const known = await u.run([
+        ...SAMPLE,
+        "--sample",
+        "20",
+        "--seed",
+        `${0.75 * 2 ** 31}`,
+        "--overwrite",
+      ]);
+      expect(known.stderr).toMatch(
+        /notice: run \S+ of .* holds these 20 rows already: not paid for again/,
+      );
     } finally {
       await proxy.close();
     }
@@ -180,7 +232,17 @@ describe("a sample", () => {
     const u = someone();
     const bought = async (rows: number, ...more: readonly string[]) => {
       const before = await charged(service, CREDITS);
-      const argv = [...SAMPLE, "--sample", `${rows}`, "--seed", "5", "--max-credits", "60", "--overwrite", ...more];
+      const argv = [
+        ...SAMPLE,
+        "--sample",
+        `${rows}`,
+        "--seed",
+        "5",
+        "--max-credits",
+        "60",
+        "--overwrite",
+        ...more,
+      ];
       const ran = await u.run(argv);
       expect(ran.code, ran.stderr).toBe(0);
       return { said: ran.stderr, ids: idsOf(u), cost: (await charged(service, CREDITS)) - before };
@@ -188,7 +250,9 @@ describe("a sample", () => {
     const twenty = await bought(20);
     const fewer = await bought(19);
     expect(fewer).toMatchObject({ cost: 0, ids: twenty.ids.slice(0, 19) });
-    expect(fewer.said).toMatch(/notice: run \S+ of .* holds these 19 rows already: not paid for again/);
+    expect(fewer.said).toMatch(
+      /notice: run \S+ of .* holds these 19 rows already: not paid for again/,
+    );
     expect(fewer.said).not.toContain("yours already");
     const more = await bought(25);
     expect(more.said).toMatch(/holds 20 rows of the same: not paid for again/);
@@ -202,7 +266,9 @@ describe("a sample", () => {
     try {
       const u = user(proxy.url, service.key);
       proxy.decide = ({ paid }) =>
-        (paid % 3 === 2 ? { kind: "error", status: 422, detail: "not now" } : { kind: "none" }) as never;
+        (paid % 3 === 2
+          ? { kind: "error", status: 422, detail: "not now" }
+          : { kind: "none" }) as never;
       for (const argv of [
         ["--seed", "1"],
         ["--seed", "2"],
@@ -228,19 +294,32 @@ describe("of several segments", () => {
     })) {
       writeFileSync(u.file(`${name}.json`), JSON.stringify(filters));
     }
-    const argv = ["search", "-f", "sales.json", "-f", "france.json", "--except", "legal.json", "--yes"];
+    const argv = [
+      "search",
+      "-f",
+      "sales.json",
+      "-f",
+      "france.json",
+      "--except",
+      "legal.json",
+      "--yes",
+    ];
     const wanted = people.filter(
       ({ department, country }) =>
         department === "Sales" || (country?.toLowerCase() === "france" && department !== "Legal"),
     );
     const before = await charged(service, CREDITS);
-    expect(await u.run([...argv, "-o", "p.csv", "--sample", "30", "--seed", "1"])).toMatchObject({ code: 0 });
+    expect(await u.run([...argv, "-o", "p.csv", "--sample", "30", "--seed", "1"])).toMatchObject({
+      code: 0,
+    });
     expect((await charged(service, CREDITS)) - before).toBe(30);
     expect(new Set(idsOf(u)).size).toBe(30);
     const ids = new Set(wanted.map(({ id }) => id));
     expect(idsOf(u).every((id) => ids.has(id))).toBe(true);
     expect(readCsv(u.read("p.csv")).some(({ department }) => department !== "Sales")).toBe(true);
-    expect(await u.run([...argv, "-o", "all.csv", "--sample", "5000", "--seed", "1"])).toMatchObject({ code: 0 });
+    expect(
+      await u.run([...argv, "-o", "all.csv", "--sample", "5000", "--seed", "1"]),
+    ).toMatchObject({ code: 0 });
     expect(idsOf(u, "all.csv").sort()).toEqual([...ids].sort());
   });
 });
@@ -259,7 +338,12 @@ test.each([
 
 describe("behind a depth wall", () => {
   test("rows are drawn from parts of which only those are found that have one, and everybody has a chance", async () => {
-    const walled = await startTestService({ people: 2_000, maxDepth: 100, credits: 10_000, plan: PLAN });
+    const walled = await startTestService({
+      people: 2_000,
+      maxDepth: 100,
+      credits: 10_000,
+      plan: PLAN,
+    });
     try {
       const u = user(walled.url, walled.key);
       const ran = await u.run([...SAMPLE, "--sample", "25", "--seed", "1"]);
@@ -270,8 +354,17 @@ describe("behind a depth wall", () => {
       const all = user(walled.url, walled.key);
       expect((await all.run([...SAMPLE, "--sample", `${sales.length - 1}`])).code).toBe(0);
       expect(new Set(idsOf(all)).size).toBe(sales.length - 1);
-      const few = await user(walled.url, walled.key).run([...SAMPLE, "--sample", "20", "--per-page", "5"]);
-      expect(few).toMatchObject({ code: 2, stderr: expect.stringContaining("rows are drawn one by one") });
+      const few = await user(walled.url, walled.key).run([
+        ...SAMPLE,
+        "--sample",
+        "20",
+        "--per-page",
+        "5",
+      ]);
+      expect(few).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining("rows are drawn one by one"),
+      });
     } finally {
       await walled.close();
     }
@@ -284,11 +377,18 @@ describe("behind a depth wall", () => {
       credits: 10_000,
       wrapEngine: (engine) =>
         wrapped(engine, {
-          count: async (filters) => (filters.prefix.name_prefix === undefined ? engine.count(filters) : 0),
+          count: async (filters) =>
+            filters.prefix.name_prefix === undefined ? engine.count(filters) : 0,
         }),
     });
     try {
-      const ran = await user(walled.url, walled.key).run([...SAMPLE, "--sample", "50", "--seed", "1"]);
+      const ran = await user(walled.url, walled.key).run([
+        ...SAMPLE,
+        "--sample",
+        "50",
+        "--seed",
+        "1",
+      ]);
       expect(ran).toMatchObject({
         code: 8,
         stderr: expect.stringContaining("a row was drawn that the service does not give"),
@@ -317,7 +417,20 @@ describe("at a service of somebody else", () => {
     writeFileSync(join(u.dir, "config", "config.json"), JSON.stringify({ connections: { work } }));
     return { foreign, u };
   }
-  const DRAW = ["-c", "work", "search", "--country", "x", "-o", "p.csv", "--receipt", "r.json", "--yes", "--seed", "5"];
+  const DRAW = [
+    "-c",
+    "work",
+    "search",
+    "--country",
+    "x",
+    "-o",
+    "p.csv",
+    "--receipt",
+    "r.json",
+    "--yes",
+    "--seed",
+    "5",
+  ];
 
   test.each([
     { paging: "page", firstPage: 1 },
@@ -328,13 +441,19 @@ describe("at a service of somebody else", () => {
     expect(await u.run([...DRAW, "--sample", "30"])).toMatchObject({ code: 0 });
     expect(new Set(idsOf(u)).size).toBe(30);
     expect(idsOf(u).every((id) => foreign.ids().includes(id))).toBe(true);
-    expect({ charged: foreign.charged(), sold: foreign.rowsSold() }).toEqual({ charged: 7.5, sold: 30 });
+    expect({ charged: foreign.charged(), sold: foreign.rowsSold() }).toEqual({
+      charged: 7.5,
+      sold: 30,
+    });
   });
 
   test("that pages by cursor: refused, with the reason", async () => {
     const { foreign, u } = await scene({ paging: "cursor" }, { paging: "cursor", firstPage: 1 });
     const ran = await u.run([...DRAW, "--sample", "30"]);
-    expect(ran).toMatchObject({ code: 2, stderr: expect.stringContaining("this service pages by cursor") });
+    expect(ran).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("this service pages by cursor"),
+    });
     expect(foreign.charged()).toBe(0);
   });
 
@@ -350,7 +469,11 @@ describe("at a service of somebody else", () => {
     expect(foreign.charged()).toBe(30);
     const places = idsOf(u).map((id) => Number(id) - 1_000_000);
     expect(places.map((place) => place % 5)).toEqual(Array.from({ length: 30 }, (_, at) => at % 5));
-    expect(receiptOf(u)).toMatchObject({ sample: { rows: 30, together: 5 }, wanted: 30, received: 30 });
+    expect(receiptOf(u)).toMatchObject({
+      sample: { rows: 30, together: 5 },
+      wanted: 30,
+      received: 30,
+    });
   });
 
   test.each<Partial<ForeignOptions>>([
@@ -365,8 +488,12 @@ describe("at a service of somebody else", () => {
       const ran = await u.run([...DRAW, "--sample", "100", "--max-credits", "100"]);
       expect(ran.code, ran.stderr).toBe(0);
       expect([...idsOf(u)].sort()).toEqual([...foreign.ids()].sort());
-      expect({ charged: foreign.charged(), sold: foreign.rowsSold() }).toEqual({ charged: 57, sold: 57 });
-      if (change.tellsMaxPerPage !== true) expect(ran.stderr).toContain("57 people match: the sample is all of them");
+      expect({ charged: foreign.charged(), sold: foreign.rowsSold() }).toEqual({
+        charged: 57,
+        sold: 57,
+      });
+      if (change.tellsMaxPerPage !== true)
+        expect(ran.stderr).toContain("57 people match: the sample is all of them");
       expect(receiptOf(u)).toMatchObject({ wanted: 57, received: 57, complete: true });
     },
   );
@@ -431,14 +558,19 @@ describe("at a service of somebody else", () => {
     });
     expect(ran.stderr).toContain("hint: --sample N of what the cap pays for fits");
     expect(foreign.charged()).toBe(0);
-    expect(await u.run([...DRAW, "--sample", "5", "--max-credits", "5"])).toMatchObject({ code: 0 });
+    expect(await u.run([...DRAW, "--sample", "5", "--max-credits", "5"])).toMatchObject({
+      code: 0,
+    });
     expect(foreign.charged()).toBe(5);
   });
 
   test("whose rows come twice: all of the sample is bought, and it is said", async () => {
     const { foreign, u } = await scene({ duplicateEvery: 2, people: 40 });
     const ran = await u.run([...DRAW, "--sample", "36"]);
-    expect(ran).toMatchObject({ code: 5, stderr: expect.stringMatching(/\d+ of 36 rows came twice/) });
+    expect(ran).toMatchObject({
+      code: 5,
+      stderr: expect.stringMatching(/\d+ of 36 rows came twice/),
+    });
     expect(foreign.charged()).toBe(36);
   });
 

@@ -12,7 +12,9 @@ serveUsers((now) => ({ service, u } = now));
 /** The command that a text names, to be run as it stands. */
 function hinted(text: string, before: RegExp): string[] {
   const [, command = ""] =
-    new RegExp(`${before.source}headcount ([^\\n;]+?)(?= buys| writes| tries|\\n|;|$)`).exec(text) ?? [];
+    new RegExp(`${before.source}headcount ([^\\n;]+?)(?= buys| writes| tries|\\n|;|$)`).exec(
+      text,
+    ) ?? [];
   return command.split(" ");
 }
 
@@ -40,13 +42,23 @@ test("a finished run that holds the same rows is written, and nothing is bought;
   const [id = ""] = runIds(u);
   const before = await charged(service, CREDITS);
   const quote = await u.run([...SALES, "--limit", "18", "--dry-run", "--json"]);
-  expect(JSON.parse(quote.stdout)).toMatchObject({ rows: 18, kept: 18, credits: 0, reuse: { run: id, rows: 18 } });
+  expect(JSON.parse(quote.stdout)).toMatchObject({
+    rows: 18,
+    kept: 18,
+    credits: 0,
+    reuse: { run: id, rows: 18 },
+  });
   // Nothing is spent, so nobody is asked.
   const again = await u.run([...SALES, "--limit", "18", "-o", "b.csv", "--receipt", "r.json"]);
   expect(again.code, again.stderr).toBe(0);
   expect(again.stderr).toContain(`notice: run ${id} of `);
   expect(u.read("b.csv")).toBe(u.read("a.csv"));
-  expect(JSON.parse(u.read("r.json"))).toMatchObject({ received: 18, reused: 18, credits: 0, complete: false });
+  expect(JSON.parse(u.read("r.json"))).toMatchObject({
+    received: 18,
+    reused: 18,
+    credits: 0,
+    complete: false,
+  });
   // What it wrote is a run of its own.
   expect(await u.run(["runs", "export", "last", "-o", "c.csv"])).toMatchObject({ code: 0 });
   expect(u.read("c.csv")).toBe(u.read("a.csv"));
@@ -76,7 +88,9 @@ test("a finished run that holds the same rows is written, and nothing is bought;
 test("what a finished run holds is not bought with the rest of one that --again began and that is not finished", async () => {
   const whole = [...SALES, "--yes"];
   expect(await u.run([...whole, "-o", "a.csv"])).toMatchObject({ code: 0 });
-  expect(await u.run([...whole, "--again", "--limit", "5", "--require-complete", "-o", "b.csv"])).toMatchObject({
+  expect(
+    await u.run([...whole, "--again", "--limit", "5", "--require-complete", "-o", "b.csv"]),
+  ).toMatchObject({
     code: 5,
   });
   const before = await charged(service, CREDITS);
@@ -89,12 +103,16 @@ test("what a finished run holds is not bought with the rest of one that --again 
 });
 
 test("a higher cap pays for the rest alone where nobody counts beforehand, too: people of a company by its domain", async () => {
-  expect(await u.run([...SALES, "--limit", "60", "--yes", "-o", "own.csv"])).toMatchObject({ code: 0 });
+  expect(await u.run([...SALES, "--limit", "60", "--yes", "-o", "own.csv"])).toMatchObject({
+    code: 0,
+  });
   const domains = readCsv(u.read("own.csv")).flatMap(({ company_domain: domain }) => domain || []);
   const employees = ["employees", ...new Set(domains.slice(0, 2)), "--per-page", "2"];
   const before = await charged(service, CREDITS);
   const paid = async () => (await charged(service, CREDITS)) - before;
-  expect(await u.run([...employees, "--max-credits", "3", "-o", "a.csv"])).toMatchObject({ code: 0 });
+  expect(await u.run([...employees, "--max-credits", "3", "-o", "a.csv"])).toMatchObject({
+    code: 0,
+  });
   // Less of it, and then more than there is.
   const less = await u.run([...employees, "--max-credits", "2", "-o", "less.csv"]);
   expect(less.stderr).toMatch(
@@ -104,12 +122,25 @@ test("a higher cap pays for the rest alone where nobody counts beforehand, too: 
   for (const name of ["b.csv", "c.csv"]) {
     const ran = await u.run([...employees, "--max-credits", "900", "-o", name]);
     expect(ran.code, ran.stderr).toBe(0);
-    expect([readCsv(u.read(name)).length, ran.stderr]).toEqual([await paid(), expect.stringContaining("not paid for")]);
+    expect([readCsv(u.read(name)).length, ran.stderr]).toEqual([
+      await paid(),
+      expect.stringContaining("not paid for"),
+    ]);
   }
 });
 
 test("where a seeded sample is wanted larger than its cap let it be, only the rest is paid for", async () => {
-  const sample = ["search", "--department", "Sales", "--per-page", "5", "--sample", "20", "--seed", "7"];
+  const sample = [
+    "search",
+    "--department",
+    "Sales",
+    "--per-page",
+    "5",
+    "--sample",
+    "20",
+    "--seed",
+    "7",
+  ];
   expect(await u.run([...sample, "--max-credits", "10", "-o", "a.csv"])).toMatchObject({ code: 0 });
   const more = await u.run([...sample, "--max-credits", "20", "-o", "b.csv"]);
   expect(more.stderr).toContain("by chance (--seed 7) for 10 credits to b.csv");
@@ -128,8 +159,18 @@ test("going on says what is kept and what is to be bought; the hint for consent 
   await u.run([...SALES, "--again", "--max-credits", "60", "--require-complete", "-o", "b.csv"]);
   const resumed = await u.run(["resume", "--limit", "70"]);
   // Its own cap of 60 still holds, and so does what was asked for: all of it, or no file.
-  expect([resumed.code, resumed.stderr]).toEqual([5, expect.stringContaining("not complete: 70 of ")]);
-  const more = await u.run(["resume", runIds(u).at(-1) ?? "", "--limit", "70", "--max-credits", "70"]);
+  expect([resumed.code, resumed.stderr]).toEqual([
+    5,
+    expect.stringContaining("not complete: 70 of "),
+  ]);
+  const more = await u.run([
+    "resume",
+    runIds(u).at(-1) ?? "",
+    "--limit",
+    "70",
+    "--max-credits",
+    "70",
+  ]);
   expect([more.code, existsSync(u.file("b.csv"))]).toEqual([5, false]);
   expect(await u.run(["runs", "export", "last", "-o", "b.csv"])).toMatchObject({ code: 0 });
   expect(readCsv(u.read("b.csv")).length).toBe(70);
@@ -138,10 +179,20 @@ test("going on says what is kept and what is to be bought; the hint for consent 
 });
 
 test("a cap bounds no rows that cost none, and a command with --max-credits 0 that an agent is told writes them", async () => {
-  expect(await u.run([...SALES, "--limit", "18", "--yes", "-o", "a.csv"])).toMatchObject({ code: 0 });
+  expect(await u.run([...SALES, "--limit", "18", "--yes", "-o", "a.csv"])).toMatchObject({
+    code: 0,
+  });
   const before = await charged(service, CREDITS);
   for (const cap of ["3", "0"]) {
-    const ran = await u.run([...SALES, "--limit", "9", "--max-credits", cap, "-o", `cap-${cap}.csv`]);
+    const ran = await u.run([
+      ...SALES,
+      "--limit",
+      "9",
+      "--max-credits",
+      cap,
+      "-o",
+      `cap-${cap}.csv`,
+    ]);
     expect(ran.code, ran.stderr).toBe(0);
     expect(readCsv(u.read(`cap-${cap}.csv`))).toEqual(readCsv(u.read("a.csv")).slice(0, 9));
     // The run that wrote them would pay for the others, whom the earlier one holds.
@@ -149,14 +200,25 @@ test("a cap bounds no rows that cost none, and a command with --max-credits 0 th
       "stopped at --limit; the same command with a higher --limit and --overwrite goes on\n",
     );
   }
-  const copied = [...SALES, "--limit", "12", "--max-credits", "3", "-o", "cap-3.csv", "--overwrite"];
+  const copied = [
+    ...SALES,
+    "--limit",
+    "12",
+    "--max-credits",
+    "3",
+    "-o",
+    "cap-3.csv",
+    "--overwrite",
+  ];
   expect(await u.run(copied)).toMatchObject({ code: 0 });
   expect(readCsv(u.read("cap-3.csv"))).toHaveLength(12);
   const higher = await u.run([...SALES, "--limit", "18", "--max-credits", "0", "-o", "more.csv"]);
   expect(higher.code, higher.stderr).toBe(0);
   expect(u.read("more.csv")).toBe(u.read("a.csv"));
   expect(await charged(service, CREDITS)).toBe(before);
-  expect(await u.run([...SALES, "--limit", "19", "--max-credits", "0", "--again", "-o", "b.csv"])).toMatchObject({
+  expect(
+    await u.run([...SALES, "--limit", "19", "--max-credits", "0", "--again", "-o", "b.csv"]),
+  ).toMatchObject({
     code: 4,
   });
 });
@@ -171,7 +233,16 @@ test("a limit that the run itself has is raised by the command that is named, al
   const all = readCsv(u.read("a.csv")).length;
   expect(all - 30).toBe((await charged(service, CREDITS)) - before);
   expect(all).toBeGreaterThan(30);
-  const short = await u.run([...SALES, "--again", "--limit", "5", "--yes", "--require-complete", "-o", "b.csv"]);
+  const short = await u.run([
+    ...SALES,
+    "--again",
+    "--limit",
+    "5",
+    "--yes",
+    "--require-complete",
+    "-o",
+    "b.csv",
+  ]);
   expect(short.code).toBe(5);
   expect(await u.run(hinted(short.stderr, /at 0 credits; /))).toMatchObject({ code: 0 });
   expect(readCsv(u.read("b.csv"))).toHaveLength(all);
@@ -181,7 +252,9 @@ test("after somebody was forgotten each door tells how many of the paid rows are
   const buy = [...SALES, "--limit", "18", "--yes"];
   expect(await u.run([...buy, "-o", "a.csv"])).toMatchObject({ code: 0 });
   const [id = ""] = runIds(u);
-  expect(await u.run(["forget", readCsv(u.read("a.csv"))[2]?.id ?? "", "--yes"])).toMatchObject({ code: 0 });
+  expect(await u.run(["forget", readCsv(u.read("a.csv"))[2]?.id ?? "", "--yes"])).toMatchObject({
+    code: 0,
+  });
   const again = await u.run([...buy, "-o", "b.csv", "--receipt", "r.json"]);
   expect(again.stderr).toMatch(
     /notice: run \S+ of .* held these 18 rows already, and 1 of its 18 forgotten since: not paid/,
@@ -190,7 +263,12 @@ test("after somebody was forgotten each door tells how many of the paid rows are
   expect(again.stderr).toContain(
     "notice: 18 profiles bought before, 1 of them forgotten since, and not paid for again",
   );
-  expect(JSON.parse(u.read("r.json"))).toMatchObject({ received: 18, distinct: 17, reused: 18, forgotten: 1 });
+  expect(JSON.parse(u.read("r.json"))).toMatchObject({
+    received: 18,
+    distinct: 17,
+    reused: 18,
+    forgotten: 1,
+  });
   for (const run of [id, "last"]) {
     const shown = await u.run(["runs", "show", run, "--no-color"], { tty: true });
     expect(shown.stdout).toMatch(/^forgotten +1$/m);
@@ -209,12 +287,28 @@ test("going on takes what other finished runs hold: the limit's hint after --req
   const before = await charged(service, CREDITS);
   const held = await u.run([...whole, "--limit", "18", "--require-complete", "-o", "b.csv"]);
   expect(held.code).toBe(5);
-  const paid = await u.run([...whole, "--again", "--limit", "18", "--require-complete", "-o", "c.csv"]);
+  const paid = await u.run([
+    ...whole,
+    "--again",
+    "--limit",
+    "18",
+    "--require-complete",
+    "-o",
+    "c.csv",
+  ]);
   expect(await charged(service, CREDITS)).toBe(before + 18);
   // In the middle of a page of the other run, and by no more than the limit.
   for (const [name, { stderr }] of Object.entries({ b: held, c: paid })) {
     const [, run = ""] = /headcount resume (\S+) --limit/.exec(stderr) ?? [];
-    const quoted = await u.run([...whole, "--limit", "30", "--dry-run", "--json", "-o", `${name}.csv`]);
+    const quoted = await u.run([
+      ...whole,
+      "--limit",
+      "30",
+      "--dry-run",
+      "--json",
+      "-o",
+      `${name}.csv`,
+    ]);
     expect(JSON.parse(quoted.stdout)).toMatchObject({ rows: 30, kept: 30, credits: 0 });
     expect(await u.run(["resume", run, "--limit", "30"])).toMatchObject({ code: 5 });
     const fewer = await u.run([...whole, "--limit", "30", "-o", `${name}.csv`]);
@@ -223,13 +317,26 @@ test("going on takes what other finished runs hold: the limit's hint after --req
   }
   expect(await charged(service, CREDITS)).toBe(before + 18);
   // What the other does not hold is all that is paid for.
-  const more = await u.run(["resume", "last", "--limit", "50", "--max-credits", "50", "--overwrite"]);
-  expect([more.code, more.stderr]).toEqual([5, expect.stringContaining("50 of 50 rows are paid for")]);
+  const more = await u.run([
+    "resume",
+    "last",
+    "--limit",
+    "50",
+    "--max-credits",
+    "50",
+    "--overwrite",
+  ]);
+  expect([more.code, more.stderr]).toEqual([
+    5,
+    expect.stringContaining("50 of 50 rows are paid for"),
+  ]);
   expect(await charged(service, CREDITS)).toBe(before + 18 + 3);
 });
 
 test("a run knows its file also after a resume that fell short, and a cap below what is spent takes nothing more", async () => {
-  expect(await u.run([...SALES, "--limit", "12", "--yes", "-o", "a.csv"])).toMatchObject({ code: 0 });
+  expect(await u.run([...SALES, "--limit", "12", "--yes", "-o", "a.csv"])).toMatchObject({
+    code: 0,
+  });
   const resume = (...more: string[]) => u.run(["resume", "last", ...more]);
   const short = await resume("--limit", "15", "--max-credits", "15", "--require-complete");
   expect([short.code, short.stderr]).toEqual([5, expect.stringContaining("not complete: 15 of ")]);
@@ -240,7 +347,8 @@ test("a run knows its file also after a resume that fell short, and a cap below 
 });
 
 test("a cap cuts off nothing that is held, and says not that it stopped what was not bought", async () => {
-  const capped = (cap: string) => u.run([...SALES, "--max-credits", cap, "-o", "a.csv", "--overwrite"]);
+  const capped = (cap: string) =>
+    u.run([...SALES, "--max-credits", cap, "-o", "a.csv", "--overwrite"]);
   await u.run([...SALES, "--limit", "12", "--yes", "-o", "own.csv"]);
   expect(await capped("22")).toMatchObject({ code: 0 });
   const rows = () => readCsv(u.read("a.csv")).length;
@@ -256,10 +364,15 @@ test("a cap cuts off nothing that is held, and says not that it stopped what was
 });
 
 test("of several companies those that finished runs hold are not paid for again", async () => {
-  expect(await u.run([...SALES, "--limit", "60", "--yes", "-o", "own.csv"])).toMatchObject({ code: 0 });
-  const domains = new Set(readCsv(u.read("own.csv")).flatMap(({ company_domain: domain }) => domain || []));
+  expect(await u.run([...SALES, "--limit", "60", "--yes", "-o", "own.csv"])).toMatchObject({
+    code: 0,
+  });
+  const domains = new Set(
+    readCsv(u.read("own.csv")).flatMap(({ company_domain: domain }) => domain || []),
+  );
   const [one = "", two = ""] = domains;
-  const buy = (file: string, ...of: string[]) => u.run(["employees", ...of, "--max-credits", "900", "-o", file]);
+  const buy = (file: string, ...of: string[]) =>
+    u.run(["employees", ...of, "--max-credits", "900", "-o", file]);
   const before = await charged(service, CREDITS);
   for (const [file, of] of Object.entries({ "1.csv": one, "2.csv": two })) {
     expect(await buy(file, of)).toMatchObject({ code: 0 });
@@ -268,6 +381,12 @@ test("of several companies those that finished runs hold are not paid for again"
   const both = await buy("3.csv", "nosuch.example", two, one);
   expect(both.code, both.stderr).toBe(0);
   expect(both.stderr).toContain("not paid for again");
-  expect(readCsv(u.read("3.csv"))).toEqual([...readCsv(u.read("2.csv")), ...readCsv(u.read("1.csv"))]);
-  expect([await charged(service, CREDITS), paid - before]).toEqual([paid, readCsv(u.read("3.csv")).length]);
+  expect(readCsv(u.read("3.csv"))).toEqual([
+    ...readCsv(u.read("2.csv")),
+    ...readCsv(u.read("1.csv")),
+  ]);
+  expect([await charged(service, CREDITS), paid - before]).toEqual([
+    paid,
+    readCsv(u.read("3.csv")).length,
+  ]);
 });

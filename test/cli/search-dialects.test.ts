@@ -9,14 +9,27 @@ import { type FaultProxy, faultProxy } from "../support/fault-proxy.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
 const CREDITS = 100_000;
-const SALES = ["-c", "work", "search", "--department", "Sales", "-o", "p.csv", "--yes", "--per-page", "30"];
+const SALES = [
+  "-c",
+  "work",
+  "search",
+  "--department",
+  "Sales",
+  "-o",
+  "p.csv",
+  "--yes",
+  "--per-page",
+  "30",
+];
 let service: TestService;
 let proxy: FaultProxy;
 let expected: string[];
 beforeAll(async () => {
   service = await startTestService({ people: 2_000, credits: CREDITS });
   proxy = await faultProxy({ target: service.url });
-  const page = await service.call("/v1/person/search", { body: { filters: { department: "Sales" }, per_page: 1_000 } });
+  const page = await service.call("/v1/person/search", {
+    body: { filters: { department: "Sales" }, per_page: 1_000 },
+  });
   expected = (page.json.result as { id: string }[]).map(({ id }) => id);
 }, 60_000);
 afterAll(async () => {
@@ -37,9 +50,16 @@ function speaker(dialect: Dialect): User {
       env: { ...u.env, HEADCOUNT_BASE_URL: "", ...env },
       clock: fakeClock(Date.now()),
     });
-    return { code: await main(argv, context.context), stdout: context.stdout(), stderr: context.stderr() };
+    return {
+      code: await main(argv, context.context),
+      stdout: context.stdout(),
+      stderr: context.stderr(),
+    };
   };
-  return { ...u, run: (argv, options) => run(argv, (options?.env ?? {}) as Record<string, string>) };
+  return {
+    ...u,
+    run: (argv, options) => run(argv, (options?.env ?? {}) as Record<string, string>),
+  };
 }
 const idsOf = (u: User): (string | undefined)[] => readCsv(u.read("p.csv")).map(({ id }) => id);
 
@@ -52,7 +72,9 @@ describe("a service that pages by cursor", () => {
     expect(await u.run([...SALES, "--max-credits", "77"])).toMatchObject({ code: 0 });
     expect(idsOf(u)).toEqual(expected.slice(0, 77));
     expect((await charged(service, CREDITS)) - before).toBe(77);
-    const sizes = proxy.seen.flatMap(({ url, body }) => (url.endsWith("/search") ? [JSON.parse(body).per_page] : []));
+    const sizes = proxy.seen.flatMap(({ url, body }) =>
+      url.endsWith("/search") ? [JSON.parse(body).per_page] : [],
+    );
     expect(sizes).toEqual([30, 30, 17]);
   });
 
@@ -64,7 +86,10 @@ describe("a service that pages by cursor", () => {
       expect(stopped.code).not.toBe(0);
       expect(await u.run(SALES)).toMatchObject({ code: 0 });
       expect(idsOf(u)).toEqual(expected);
-      expect({ step, spent: (await charged(service, CREDITS)) - before }).toEqual({ step, spent: expected.length });
+      expect({ step, spent: (await charged(service, CREDITS)) - before }).toEqual({
+        step,
+        spent: expected.length,
+      });
     }
   });
 });
@@ -77,10 +102,20 @@ test("a service that pages by offset, or counts pages from 0, gets what it wants
     const from = proxy.seen.length;
     proxy.decide = ({ url, body }) => {
       if (!url.endsWith("/search")) return { kind: "none" };
-      const { page, offset, per_page } = JSON.parse(body) as { page?: number; offset?: number; per_page: number };
+      const { page, offset, per_page } = JSON.parse(body) as {
+        page?: number;
+        offset?: number;
+        per_page: number;
+      };
       const start = offset ?? (page ?? 0) * per_page;
       const result = expected.slice(start, start + per_page).map((id) => ({ id }));
-      const envelope = { status: true, detail: [], result, credits_used: result.length, credits_remaining: 9_000 };
+      const envelope = {
+        status: true,
+        detail: [],
+        result,
+        credits_used: result.length,
+        credits_remaining: 9_000,
+      };
       return { kind: "answer", status: 200, body: JSON.stringify(envelope) };
     };
     const u = speaker(dialect);
@@ -94,18 +129,30 @@ test("a service that does not say what a page cost is booked by the price that i
   proxy.decide = ({ url, body }) => {
     if (url.endsWith("/account")) {
       const result = { credits: 900, costs: { person_search: 0.25 } };
-      const envelope = { status: true, detail: [], result, credits_used: 0, credits_remaining: 900 };
+      const envelope = {
+        status: true,
+        detail: [],
+        result,
+        credits_used: 0,
+        credits_remaining: 900,
+      };
       return { kind: "answer", status: 200, body: JSON.stringify(envelope) };
     }
     if (!url.endsWith("/search")) return { kind: "none" };
     const { page, per_page } = JSON.parse(body) as { page: number; per_page: number };
     const result = expected.slice((page - 1) * per_page, page * per_page).map((id) => ({ id }));
-    return { kind: "answer", status: 200, body: JSON.stringify({ status: true, detail: [], result }) };
+    return {
+      kind: "answer",
+      status: 200,
+      body: JSON.stringify({ status: true, detail: [], result }),
+    };
   };
   const u = speaker({ paging: "page", firstPage: 1 });
   const ran = await u.run([...SALES, "--limit", "40"]);
   expect(ran).toMatchObject({ code: 0 });
-  expect(ran.stderr).toContain("the service does not say what a call cost; booked at the price of the quote");
+  expect(ran.stderr).toContain(
+    "the service does not say what a call cost; booked at the price of the quote",
+  );
   expect(ran.stderr).toContain("Exported 40 of 194 profiles for 10 credits");
   expect(idsOf(u)).toEqual(expected.slice(0, 40));
 });
@@ -116,7 +163,13 @@ test("a run goes on with the paging it was begun with, and says so where that is
     if (!url.endsWith("/search")) return { kind: "none" };
     const { page, per_page } = JSON.parse(body) as { page: number; per_page: number };
     const result = expected.slice(page * per_page, (page + 1) * per_page).map((id) => ({ id }));
-    const envelope = { status: true, detail: [], result, credits_used: result.length, credits_remaining: 9_000 };
+    const envelope = {
+      status: true,
+      detail: [],
+      result,
+      credits_used: result.length,
+      credits_remaining: 9_000,
+    };
     return { kind: "answer", status: 200, body: JSON.stringify(envelope) };
   };
   const u = speaker({ paging: "page", firstPage: 1 });

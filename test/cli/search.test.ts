@@ -1,4 +1,12 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Person } from "../../src/shared/contract/records.ts";
@@ -14,12 +22,15 @@ let service: TestService;
 let sales: Person[];
 beforeAll(async () => {
   service = await startTestService({ people: 2_000, credits: CREDITS });
-  const page = await service.call("/v1/person/search", { body: { filters: { department: "Sales" }, per_page: 1_000 } });
+  const page = await service.call("/v1/person/search", {
+    body: { filters: { department: "Sales" }, per_page: 1_000 },
+  });
   sales = page.json.result as Person[];
 }, 60_000);
 afterAll(() => service.close());
 
-const ids = (rows: readonly { readonly id?: string | undefined }[]): (string | undefined)[] => rows.map(({ id }) => id);
+const ids = (rows: readonly { readonly id?: string | undefined }[]): (string | undefined)[] =>
+  rows.map(({ id }) => id);
 const wanted = (count: number): string[] => sales.slice(0, count).map(({ id }) => id);
 const someone = (): ReturnType<typeof user> => user(service.url, service.key);
 /** Credits that a piece of work costs at the service. */
@@ -43,7 +54,9 @@ describe("an export", () => {
         "--receipt",
         "receipt.json",
       ]);
-      expect(ran.stderr).toMatch(/^Exported \d+ profiles for \d+ credits to people\.csv \(balance [\d,]+\)$/m);
+      expect(ran.stderr).toMatch(
+        /^Exported \d+ profiles for \d+ credits to people\.csv \(balance [\d,]+\)$/m,
+      );
       expect({ code: ran.code, stdout: ran.stdout }).toEqual({ code: 0, stdout: "" });
     });
     expect(ids(readCsv(u.read("people.csv")))).toEqual(wanted(sales.length));
@@ -62,13 +75,15 @@ describe("an export", () => {
       shortfall: null,
     });
     const { createHash } = await import("node:crypto");
-    expect(receipt.output.sha256).toBe(createHash("sha256").update(u.read("people.csv")).digest("hex"));
+    expect(receipt.output.sha256).toBe(
+      createHash("sha256").update(u.read("people.csv")).digest("hex"),
+    );
     const run = join(u.dir, "state", "runs", runIds(u)[0] ?? "");
-    expect([modeOf(run), modeOf(join(run, "journal.ndjson")), modeOf(join(run, "plan.json"))]).toEqual([
-      "700",
-      "600",
-      "600",
-    ]);
+    expect([
+      modeOf(run),
+      modeOf(join(run, "journal.ndjson")),
+      modeOf(join(run, "plan.json")),
+    ]).toEqual(["700", "600", "600"]);
   });
 
   test.each([1, 2, 7])("with %i pages in flight writes the same bytes", async (concurrency) => {
@@ -85,7 +100,11 @@ describe("an export", () => {
 
   test("to a pipe is NDJSON, to a terminal a table that says where the rest is", async () => {
     const piped = await someone().run([...SALES, "--yes", "--limit", "2"]);
-    expect(piped.stdout.split("\n").map((line) => line.slice(0, 6))).toEqual(['{"id":', '{"id":', ""]);
+    expect(piped.stdout.split("\n").map((line) => line.slice(0, 6))).toEqual([
+      '{"id":',
+      '{"id":',
+      "",
+    ]);
     const shown = await someone().run([...SALES, "--yes", "--limit", "2"], {
       tty: true,
       columns: 120,
@@ -96,14 +115,30 @@ describe("an export", () => {
   });
 
   test("--json with a file prints the receipt on stdout, and nothing else", async () => {
-    const ran = await someone().run([...SALES, "--yes", "--limit", "3", "-o", "p.ndjson", "--json", "--quiet"]);
-    expect(JSON.parse(ran.stdout)).toMatchObject({ received: 3, bound: "limit", output: { format: "ndjson" } });
+    const ran = await someone().run([
+      ...SALES,
+      "--yes",
+      "--limit",
+      "3",
+      "-o",
+      "p.ndjson",
+      "--json",
+      "--quiet",
+    ]);
+    expect(JSON.parse(ran.stdout)).toMatchObject({
+      received: 3,
+      bound: "limit",
+      output: { format: "ndjson" },
+    });
   });
 
   test("of nobody is an empty document, asks nothing and costs nothing", async () => {
     const u = someone();
     const ran = await u.run(["search", "--country", "USA", "-o", "none.csv"]);
-    expect({ code: ran.code, rows: readCsv(u.read("none.csv")).length }).toEqual({ code: 0, rows: 0 });
+    expect({ code: ran.code, rows: readCsv(u.read("none.csv")).length }).toEqual({
+      code: 0,
+      rows: 0,
+    });
     expect(ran.stderr).toMatch(/^hint: --country "united states" counts [\d,]+ people$/m);
   });
 });
@@ -125,7 +160,11 @@ describe("consent", () => {
   });
 
   test("on a terminal the quote is shown and the question asked; no is exit 10", async () => {
-    const no = await someone().run([...SALES, "--limit", "5"], { tty: true, answers: ["n"], env: { NO_COLOR: "1" } });
+    const no = await someone().run([...SALES, "--limit", "5"], {
+      tty: true,
+      answers: ["n"],
+      env: { NO_COLOR: "1" },
+    });
     expect(no.code).toBe(10);
     expect(no.stderr).toMatch(/matches +\d+/);
     expect(no.stderr).toContain("Export 5 profiles for 5 credits? [y/N]");
@@ -136,7 +175,12 @@ describe("consent", () => {
   test("--dry-run shows the quote and buys nothing", async () => {
     const spent = await cost(async () => {
       const ran = await someone().run([...SALES, "--dry-run", "--json", "--max-credits", "7.5"]);
-      expect(JSON.parse(ran.stdout)).toMatchObject({ matches: sales.length, rows: 7, bound: "cap", credits: 7 });
+      expect(JSON.parse(ran.stdout)).toMatchObject({
+        matches: sales.length,
+        rows: 7,
+        bound: "cap",
+        credits: 7,
+      });
     });
     expect(spent).toBe(0);
   });
@@ -166,11 +210,23 @@ describe("caps", () => {
 
   test("--require-complete makes a reached cap exit 5, without a file; a higher cap goes on with the same run", async () => {
     const u = someone();
-    const argv = [...SALES, "--require-complete", "-o", "p.csv", "--per-page", "40", "--max-credits"];
-    expect(await cost(() => u.run([...argv, "60"]).then(({ code }) => expect(code).toBe(5)))).toBe(60);
+    const argv = [
+      ...SALES,
+      "--require-complete",
+      "-o",
+      "p.csv",
+      "--per-page",
+      "40",
+      "--max-credits",
+    ];
+    expect(await cost(() => u.run([...argv, "60"]).then(({ code }) => expect(code).toBe(5)))).toBe(
+      60,
+    );
     expect(existsSync(u.file("p.csv"))).toBe(false);
     const rest = await cost(() =>
-      u.run([...argv, "100000"]).then((ran) => expect(ran).toEqual({ code: 0, stdout: "", stderr: expect.anything() })),
+      u
+        .run([...argv, "100000"])
+        .then((ran) => expect(ran).toEqual({ code: 0, stdout: "", stderr: expect.anything() })),
     );
     expect(rest).toBe(sales.length - 60);
     expect(ids(readCsv(u.read("p.csv")))).toEqual(wanted(sales.length));
@@ -191,7 +247,10 @@ describe("caps", () => {
         "--max-credits",
         "500",
       ]);
-      expect(list).toMatchObject({ code: 4, stderr: expect.stringContaining("hint: top the account up") });
+      expect(list).toMatchObject({
+        code: 4,
+        stderr: expect.stringContaining("hint: top the account up"),
+      });
       const quote = await user(poor.url, poor.key).run([...SALES, "--dry-run"]);
       expect(quote.stdout).toMatch(new RegExp(`after +${sales.length - 30} credits too few`));
       const all = await user(poor.url, poor.key).run([...SALES, "--limit", "30", "--dry-run"]);
@@ -204,12 +263,30 @@ describe("caps", () => {
 
   test("prices other than 1, and none at all", async () => {
     const plan = (price: string) => ({
-      costs: { account: 0n, person_count: 0n, person_search: BigInt(price), company_enrich: 0n, company_employees: 0n },
+      costs: {
+        account: 0n,
+        person_count: 0n,
+        person_search: BigInt(price),
+        company_enrich: 0n,
+        company_employees: 0n,
+      },
     });
-    const quarter = await startTestService({ people: 2_000, credits: 20, plan: plan("250000") as never });
+    const quarter = await startTestService({
+      people: 2_000,
+      credits: 20,
+      plan: plan("250000") as never,
+    });
     try {
       const u = user(quarter.url, quarter.key);
-      const ran = await u.run([...SALES, "--max-credits", "12.6", "--per-page", "20", "-o", "p.csv"]);
+      const ran = await u.run([
+        ...SALES,
+        "--max-credits",
+        "12.6",
+        "--per-page",
+        "20",
+        "-o",
+        "p.csv",
+      ]);
       expect(ran.stderr).toContain(" profiles for 12.5 credits to p.csv (balance 7.5)");
       expect(await charged(quarter, 20)).toBe(12.5);
     } finally {
@@ -220,7 +297,13 @@ describe("caps", () => {
       const ran = await user(free.url, free.key).run([...SALES, "--per-page", "100"]);
       expect(ran.code).toBe(0);
       expect(ran.stdout.trim().split("\n").length).toBe(sales.length);
-      const few = await user(free.url, free.key).run([...SALES, "--per-page", "10", "--limit", "35"]);
+      const few = await user(free.url, free.key).run([
+        ...SALES,
+        "--per-page",
+        "10",
+        "--limit",
+        "35",
+      ]);
       expect(few.stdout.trim().split("\n").length).toBe(35);
     } finally {
       await free.close();
@@ -228,7 +311,11 @@ describe("caps", () => {
   });
 
   test("a segment behind a depth wall is divided by free counts: everybody is bought once", async () => {
-    const walled = await startTestService({ people: 2_000, maxDepth: 100, credits: 10_000 } as never);
+    const walled = await startTestService({
+      people: 2_000,
+      maxDepth: 100,
+      credits: 10_000,
+    } as never);
     try {
       const u = user(walled.url, walled.key);
       const quote = await u.run([...SALES, "--dry-run", "--json"]);
@@ -285,7 +372,8 @@ describe("caps", () => {
       // Nobody's name begins with anything that is asked for.
       wrapEngine: (engine) =>
         wrapped(engine, {
-          count: async (filters) => (filters.prefix.name_prefix === undefined ? engine.count(filters) : 0),
+          count: async (filters) =>
+            filters.prefix.name_prefix === undefined ? engine.count(filters) : 0,
         }),
     });
     try {
@@ -294,7 +382,10 @@ describe("caps", () => {
       expect(few.code, few.stderr).toBe(0);
       expect(few.stderr).not.toContain("dividing");
       const ran = await u.run([...SALES, "--yes", "-o", "p.csv"]);
-      expect({ code: ran.code, file: existsSync(u.file("p.csv")) }).toEqual({ code: 5, file: false });
+      expect({ code: ran.code, file: existsSync(u.file("p.csv")) }).toEqual({
+        code: 5,
+        file: false,
+      });
       expect(ran.stderr).toMatch(
         /no filter divides \d+ of its people further: \d+ whose names begin with another character/,
       );
@@ -314,7 +405,9 @@ describe("the output", () => {
       expect(ran.stderr).toContain("--overwrite");
     });
     expect(spent).toBe(0);
-    expect((await u.run([...SALES, "--yes", "--limit", "3", "-o", "p.csv", "--overwrite"])).code).toBe(0);
+    expect(
+      (await u.run([...SALES, "--yes", "--limit", "3", "-o", "p.csv", "--overwrite"])).code,
+    ).toBe(0);
     expect(readCsv(u.read("p.csv")).length).toBe(3);
   });
 
@@ -324,7 +417,11 @@ describe("the output", () => {
     const spent = await cost(async () => {
       for (const output of ["folder.csv", "nowhere/p.csv", "/dev/null", "people.doc"]) {
         const ran = await u.run([...SALES, "--yes", "-o", output]);
-        expect({ output, code: ran.code, stdout: ran.stdout }).toEqual({ output, code: 2, stdout: "" });
+        expect({ output, code: ran.code, stdout: ran.stdout }).toEqual({
+          output,
+          code: 2,
+          stdout: "",
+        });
       }
     });
     expect(spent).toBe(0);
@@ -338,9 +435,20 @@ describe("the output", () => {
         statSync(`/proc/self/fd/${fd}`, { throwIfNoEntry: false })?.isSocket(),
       );
       symlinkSync(`/proc/self/fd/${sockets[0]}`, u.file("p.csv"));
-      const { code, stderr } = await u.run(["search", "--department", "Sales", "--limit", "3", "--yes", "-o", "p.csv"]);
+      const { code, stderr } = await u.run([
+        "search",
+        "--department",
+        "Sales",
+        "--limit",
+        "3",
+        "--yes",
+        "-o",
+        "p.csv",
+      ]);
       expect(code, stderr).toBe(2);
-      expect(stderr).toContain("p.csv is no regular file\nhint: name a file; rows alone go to stdout, without -o");
+      expect(stderr).toContain(
+        "p.csv is no regular file\nhint: name a file; rows alone go to stdout, without -o",
+      );
     },
   );
 
@@ -371,14 +479,26 @@ describe("the output", () => {
       proxy.decide = ({ paid }) => {
         if (paid === 0) return { kind: "none" };
         const result = [
-          { id: `x${paid}`, name: `n${paid}`, ...(paid === 3 ? { headline: "new", zeta: { a: 1 } } : {}) },
+          {
+            id: `x${paid}`,
+            name: `n${paid}`,
+            ...(paid === 3 ? { headline: "new", zeta: { a: 1 } } : {}),
+          },
         ];
-        const body = { status: true, detail: [], result, credits_used: 1, credits_remaining: 1_000 - paid };
+        const body = {
+          status: true,
+          detail: [],
+          result,
+          credits_used: 1,
+          credits_remaining: 1_000 - paid,
+        };
         return { kind: "answer", status: 200, body: JSON.stringify(body) };
       };
       const u = user(proxy.url, service.key);
       await u.run([...SALES, "--yes", "--limit", "4", "--per-page", "1", "-o", "p.csv"]);
-      expect(u.read("p.csv")).toBe("id,name,headline,zeta.a\nx1,n1,,\nx2,n2,,\nx3,n3,new,1\nx4,n4,,\n");
+      expect(u.read("p.csv")).toBe(
+        "id,name,headline,zeta.a\nx1,n1,,\nx2,n2,,\nx3,n3,new,1\nx4,n4,,\n",
+      );
     } finally {
       await proxy.close();
     }
@@ -387,7 +507,9 @@ describe("the output", () => {
 
 test("--quiet prints one line", async () => {
   const ran = await someone().run([...SALES, "--yes", "--limit", "2", "--quiet", "-o", "p.csv"]);
-  expect(ran.stderr).toMatch(/^Exported 2 of \d+ profiles for 2 credits to p\.csv \(balance [\d,]+\)\n$/);
+  expect(ran.stderr).toMatch(
+    /^Exported 2 of \d+ profiles for 2 credits to p\.csv \(balance [\d,]+\)\n$/,
+  );
 });
 
 test("a file without rows is done, whatever becomes of the counts that would say why it has none", async () => {
@@ -397,7 +519,16 @@ test("a file without rows is done, whatever becomes of the counts that would say
     away.options.before = () => {
       if (away.asked.length > 0) throw new Error("away");
     };
-    const ran = await u.run(["search", "--department", "Legal", "--yes", "-o", "none.csv", "--max-wait", "1"]);
+    const ran = await u.run([
+      "search",
+      "--department",
+      "Legal",
+      "--yes",
+      "-o",
+      "none.csv",
+      "--max-wait",
+      "1",
+    ]);
     expect(ran, ran.stderr).toMatchObject({ code: 0 });
     expect([existsSync(u.file("none.csv")), away.asked.length]).toEqual([true, 1]);
   } finally {

@@ -12,7 +12,9 @@ let everybody: readonly Person[];
 beforeAll(async () => {
   service = await startTestService({ people: 2_000, credits: CREDITS });
   const pages = [1, 2].map(async (page) => {
-    const reply = await service.call("/v1/person/search", { body: { filters: {}, per_page: 1_000, page } });
+    const reply = await service.call("/v1/person/search", {
+      body: { filters: {}, per_page: 1_000, page },
+    });
     return reply.json.result as Person[];
   });
   everybody = (await Promise.all(pages)).flat();
@@ -24,7 +26,8 @@ const segmentFile = (u: ReturnType<typeof user>, name: string): string =>
   join(u.env.HEADCOUNT_CONFIG_DIR ?? "", "segments", `${name}.json`);
 const is = (wanted: Partial<Record<keyof Person, string>>) => (person: Person) =>
   Object.entries(wanted).every(
-    ([key, value]) => String(person[key as keyof Person] ?? "").toLowerCase() === value.toLowerCase(),
+    ([key, value]) =>
+      String(person[key as keyof Person] ?? "").toLowerCase() === value.toLowerCase(),
   );
 
 async function saved(...segments: readonly (readonly [name: string, ...flags: string[]])[]) {
@@ -36,7 +39,15 @@ async function saved(...segments: readonly (readonly [name: string, ...flags: st
 
 describe("saved segments", () => {
   test("saved for its owner alone, listed, shown as -f reads it, used with -s, removed", async () => {
-    const u = await saved(["legal", "--department", "Legal", "--country", "France", "--country", "germany"]);
+    const u = await saved([
+      "legal",
+      "--department",
+      "Legal",
+      "--country",
+      "France",
+      "--country",
+      "germany",
+    ]);
     expect(statSync(segmentFile(u, "legal")).mode & 0o777).toBe(0o600);
     const filters = { country: ["France", "germany"], department: "Legal" };
     expect(JSON.parse((await u.run(["segment", "show", "legal"])).stdout)).toEqual(filters);
@@ -70,13 +81,21 @@ describe("saved segments", () => {
     expect(refused).toMatchObject({ code: 2, stdout: "" });
     expect(refused.stderr).toContain("--overwrite replaces it");
     expect(readFileSync(segmentFile(u, "a"), "utf8")).toContain("france");
-    expect((await u.run(["segment", "save", "a", "--country", "spain", "--overwrite"])).code).toBe(0);
-    expect(JSON.parse((await u.run(["segment", "show", "a"])).stdout)).toEqual({ country: "spain" });
+    expect((await u.run(["segment", "save", "a", "--country", "spain", "--overwrite"])).code).toBe(
+      0,
+    );
+    expect(JSON.parse((await u.run(["segment", "show", "a"])).stdout)).toEqual({
+      country: "spain",
+    });
     expect(readdirSync(join(u.env.HEADCOUNT_CONFIG_DIR ?? "", "segments"))).toEqual(["a.json"]);
   });
 
   test.each([
-    [["segment", "save", "EU Legal", "--country", "france"], '"EU Legal" is no name for a segment', "eu-legal"],
+    [
+      ["segment", "save", "EU Legal", "--country", "france"],
+      '"EU Legal" is no name for a segment',
+      "eu-legal",
+    ],
     [["segment", "save", "../x", "--country", "france"], '"../x" is no name for a segment', "x"],
     [["segment", "save", "all"], "would be everybody", "give a filter"],
     [["segment", "save", "b", "--department", "Slaes"], 'unknown department: "Slaes"', ""],
@@ -97,7 +116,9 @@ describe("saved segments", () => {
   test("one that an editor broke is listed with what is wrong, and named where it is used", async () => {
     const u = await saved(["good", "--country", "france"]);
     writeFileSync(segmentFile(u, "bad"), '{"countri": "france"}');
-    expect((await u.run(["segment"])).stdout).toContain("bad\tunusable: bad: unknown filter: countri");
+    expect((await u.run(["segment"])).stdout).toContain(
+      "bad\tunusable: bad: unknown filter: countri",
+    );
     expect((await u.run(["count", "-s", "bad"])).stderr).toContain("did you mean country?");
   });
 });
@@ -108,10 +129,22 @@ describe("values and files", () => {
     writeFileSync(u.file("countries.txt"), "\ufefffrance\r\n\r\n  germany \nfrance\n");
     const two = (await u.run(["count", "--country", "france", "--country", "germany"])).stdout;
     expect((await u.run(["count", "--country", "@countries.txt"])).stdout).toBe(two);
-    expect((await u.run(["count", "--country", "@-"], { stdin: "germany\nfrance" })).stdout).toBe(two);
-    const three = await u.run(["count", "--country", "@countries.txt", "--country", "spain", "--json"]);
+    expect((await u.run(["count", "--country", "@-"], { stdin: "germany\nfrance" })).stdout).toBe(
+      two,
+    );
+    const three = await u.run([
+      "count",
+      "--country",
+      "@countries.txt",
+      "--country",
+      "spain",
+      "--json",
+    ]);
     expect(JSON.parse(three.stdout).filters).toEqual({ country: ["france", "germany", "spain"] });
-    writeFileSync(u.file("quoted.txt"), '"france"\n"Cote d\\u0027Ivoire"\n"the ""old"" one"\n"a" and "b"\n""\n');
+    writeFileSync(
+      u.file("quoted.txt"),
+      '"france"\n"Cote d\\u0027Ivoire"\n"the ""old"" one"\n"a" and "b"\n""\n',
+    );
     const quoted = await u.run(["count", "--title", "@quoted.txt", "--json"]);
     expect(JSON.parse(quoted.stdout).filters).toEqual({
       title: ["france", "Cote d'Ivoire", 'the "old" one', '"a" and "b"'],
@@ -143,10 +176,17 @@ describe("values and files", () => {
   test("a pattern is every file that it matches, in order of their names; a file of that very name is that file", async () => {
     const u = someone();
     mkdirSync(u.file("seg"));
-    for (const name of ["b", "a", "[x]"]) writeFileSync(u.file(`seg/${name}.json`), '{"country":"france"}');
-    const rows = async (...argv: string[]) => (await u.run(["count", ...argv])).stdout.trim().split("\n").slice(1);
-    expect((await rows("-f", "seg/?.json")).map((row) => row.split(",")[0])).toEqual(["seg/a.json", "seg/b.json"]);
-    expect((await u.run(["count", "-f", "seg/[x].json", "--json"])).stdout).toContain('"filters":{"country":"france"}');
+    for (const name of ["b", "a", "[x]"])
+      writeFileSync(u.file(`seg/${name}.json`), '{"country":"france"}');
+    const rows = async (...argv: string[]) =>
+      (await u.run(["count", ...argv])).stdout.trim().split("\n").slice(1);
+    expect((await rows("-f", "seg/?.json")).map((row) => row.split(",")[0])).toEqual([
+      "seg/a.json",
+      "seg/b.json",
+    ]);
+    expect((await u.run(["count", "-f", "seg/[x].json", "--json"])).stdout).toContain(
+      '"filters":{"country":"france"}',
+    );
   });
 });
 
@@ -170,7 +210,8 @@ describe("several segments in one purchase", () => {
       ["few", "--country", "@eu.txt", "--connections-max", "300"],
     ])
       expect((await u.run(["segment", "save", ...argv])).code).toBe(0);
-    const eu = (one: Person): boolean => ["france", "germany", "spain"].includes(one.country?.toLowerCase() ?? "");
+    const eu = (one: Person): boolean =>
+      ["france", "germany", "spain"].includes(one.country?.toLowerCase() ?? "");
     const all = wanted(
       is({ country: "france" }),
       (one) => eu(one) && one.department === "Sales",
@@ -184,7 +225,11 @@ describe("several segments in one purchase", () => {
     expect(ran.code).toBe(0);
     expect(bought(u, "x.csv")).toEqual(all);
     expect((await charged(service, CREDITS)) - before).toBe(all.length);
-    expect(JSON.parse(u.read("r.json"))).toMatchObject({ count: all.length, duplicates: 0, complete: true });
+    expect(JSON.parse(u.read("r.json"))).toMatchObject({
+      count: all.length,
+      duplicates: 0,
+      complete: true,
+    });
     expect((await u.run(["runs", "list"])).stdout).toContain("} or {");
   });
 
@@ -194,7 +239,17 @@ describe("several segments in one purchase", () => {
       ["de", "--country", "germany"],
       ["fr-sales", "--country", "france", "--department", "Sales"],
     );
-    const both = await u.run(["search", "-s", "fr", "-s", "de", "-s", "fr-sales", "--dry-run", "--json"]);
+    const both = await u.run([
+      "search",
+      "-s",
+      "fr",
+      "-s",
+      "de",
+      "-s",
+      "fr-sales",
+      "--dry-run",
+      "--json",
+    ]);
     expect(JSON.parse(both.stdout)).toMatchObject({
       target: '{"country":["france","germany"]}',
       matches: wanted(is({ country: "france" }), is({ country: "germany" })).length,
@@ -205,10 +260,16 @@ describe("several segments in one purchase", () => {
 
   test("--except leaves people out and pays for none of them", async () => {
     const u = await saved(["fr", "--country", "france"], ["sales", "--department", "Sales"]);
-    const others = everybody.filter((one) => is({ country: "france" })(one) && !is({ department: "Sales" })(one));
-    expect((await u.run(["count", "-s", "fr", "--except", "sales"])).stdout).toBe(`${others.length}\n`);
+    const others = everybody.filter(
+      (one) => is({ country: "france" })(one) && !is({ department: "Sales" })(one),
+    );
+    expect((await u.run(["count", "-s", "fr", "--except", "sales"])).stdout).toBe(
+      `${others.length}\n`,
+    );
     const before = await charged(service, CREDITS);
-    expect((await u.run(["search", "-s", "fr", "--except", "sales", "-o", "x.csv", "--yes"])).code).toBe(0);
+    expect(
+      (await u.run(["search", "-s", "fr", "--except", "sales", "-o", "x.csv", "--yes"])).code,
+    ).toBe(0);
     expect(bought(u, "x.csv")).toEqual(others.map(({ id }) => id).sort());
     expect((await charged(service, CREDITS)) - before).toBe(others.length);
   });
@@ -216,19 +277,37 @@ describe("several segments in one purchase", () => {
   test("an --except that no filter can say is refused before anything is bought", async () => {
     const u = await saved(["sales", "--department", "Sales"], ["heads", "--title-prefix", "head"]);
     const before = await charged(service, CREDITS);
-    const { code, stderr } = await u.run(["search", "-s", "sales", "--except", "heads", "--yes", "-o", "x.csv"]);
+    const { code, stderr } = await u.run([
+      "search",
+      "-s",
+      "sales",
+      "--except",
+      "heads",
+      "--yes",
+      "-o",
+      "x.csv",
+    ]);
     expect({ code, there: existsSync(u.file("x.csv")) }).toEqual({ code: 2, there: false });
-    const both = everybody.filter((one) => is({ department: "Sales" })(one) && /^head/i.test(one.title ?? ""));
+    const both = everybody.filter(
+      (one) => is({ department: "Sales" })(one) && /^head/i.test(one.title ?? ""),
+    );
     expect(both.length).toBeGreaterThan(0);
     expect(stderr).toContain(`--except cannot be held to: ${both.length} of`);
     expect(await charged(service, CREDITS)).toBe(before);
   });
 
   test("an overlap that nothing takes apart is said before buying, paid as said, and written once", async () => {
-    const companies = everybody.filter(({ title }) => /^head/i.test(title ?? "")).map((one) => one.company_network_url);
+    const companies = everybody
+      .filter(({ title }) => /^head/i.test(title ?? ""))
+      .map((one) => one.company_network_url);
     const company =
-      companies.find((url) => everybody.filter((one) => one.company_network_url === url).length > 1) ?? "";
-    const u = await saved(["heads", "--title-prefix", "head"], ["company", "--company-network-url", company]);
+      companies.find(
+        (url) => everybody.filter((one) => one.company_network_url === url).length > 1,
+      ) ?? "";
+    const u = await saved(
+      ["heads", "--title-prefix", "head"],
+      ["company", "--company-network-url", company],
+    );
     const inCompany = everybody.filter((one) => one.company_network_url === company);
     const all = wanted(
       (one) => /^head/i.test(one.title ?? ""),
@@ -236,9 +315,17 @@ describe("several segments in one purchase", () => {
     );
     const overlap = inCompany.filter(({ title }) => /^head/i.test(title ?? "")).length;
     const argv = ["search", "-s", "heads", "-s", "company", "-o", "x.csv"];
-    expect(JSON.parse((await u.run([...argv, "--dry-run", "--json"])).stdout)).toMatchObject({ overlap });
+    expect(JSON.parse((await u.run([...argv, "--dry-run", "--json"])).stdout)).toMatchObject({
+      overlap,
+    });
     const before = await charged(service, CREDITS);
-    const { code, stderr } = await u.run([...argv, "--max-credits", "1000", "--quiet", "--require-complete"]);
+    const { code, stderr } = await u.run([
+      ...argv,
+      "--max-credits",
+      "1000",
+      "--quiet",
+      "--require-complete",
+    ]);
     expect(code).toBe(0);
     expect(stderr).toContain(
       `warning: up to ${overlap} ${overlap === 1 ? "person is" : "people are"} in more than one`,
@@ -251,21 +338,49 @@ describe("several segments in one purchase", () => {
     const u = await saved(["fr", "--country", "france"], ["sales", "--department", "Sales"]);
     const all = wanted(is({ country: "france" }), is({ department: "Sales" }));
     const before = await charged(service, CREDITS);
-    const argv = ["search", "-s", "fr", "-s", "sales", "-o", "x.csv", "--per-page", "20", "--overwrite"];
-    expect((await u.run([...argv, "--max-credits", "30"])).stderr).toContain(`Exported 30 of ${all.length} profiles`);
-    expect((await u.run(["resume", "last", "--max-credits", String(all.length), "--overwrite"])).code).toBe(0);
+    const argv = [
+      "search",
+      "-s",
+      "fr",
+      "-s",
+      "sales",
+      "-o",
+      "x.csv",
+      "--per-page",
+      "20",
+      "--overwrite",
+    ];
+    expect((await u.run([...argv, "--max-credits", "30"])).stderr).toContain(
+      `Exported 30 of ${all.length} profiles`,
+    );
+    expect(
+      (await u.run(["resume", "last", "--max-credits", String(all.length), "--overwrite"])).code,
+    ).toBe(0);
     expect(bought(u, "x.csv")).toEqual(all);
     expect((await charged(service, CREDITS)) - before).toBe(all.length);
   });
 
   test("a service that gives only a part of a large segment: each part is divided further", async () => {
-    const walled = await startTestService({ people: 2_000, maxDepth: 100, credits: 10_000 } as never);
+    const walled = await startTestService({
+      people: 2_000,
+      maxDepth: 100,
+      credits: 10_000,
+    } as never);
     try {
       const u = user(walled.url, walled.key);
       writeFileSync(u.file("fr.json"), '{"country":"united states"}');
       writeFileSync(u.file("sales.json"), '{"department":"Sales"}');
       const all = wanted(is({ country: "united states" }), is({ department: "Sales" }));
-      const { code } = await u.run(["search", "-f", "fr.json", "-f", "sales.json", "-o", "x.csv", "--yes"]);
+      const { code } = await u.run([
+        "search",
+        "-f",
+        "fr.json",
+        "-f",
+        "sales.json",
+        "-o",
+        "x.csv",
+        "--yes",
+      ]);
       expect(code).toBe(0);
       expect(bought(u, "x.csv")).toEqual(all);
     } finally {

@@ -72,14 +72,20 @@ describe.skipIf(QUICK)("the sample connection", () => {
   });
 
   test("HEADCOUNT_CONNECTION names it too, and a key of one's own is not sent to it", async () => {
-    const more = { ...env, HEADCOUNT_CONNECTION: "sample", HEADCOUNT_API_KEY: "hc_live_somebody-elses" };
+    const more = {
+      ...env,
+      HEADCOUNT_CONNECTION: "sample",
+      HEADCOUNT_API_KEY: "hc_live_somebody-elses",
+    };
     expect((await run(["account", "-q"], { env: more })).code).toBe(0);
   });
 
   test("a place that cannot be written is named, with the fix", async () => {
     const file = join(tempDir(), "file");
     writeFileSync(file, "");
-    const { code, stderr, stdout } = await run(["-c", "sample", "account"], { env: { XDG_DATA_HOME: file } });
+    const { code, stderr, stdout } = await run(["-c", "sample", "account"], {
+      env: { XDG_DATA_HOME: file },
+    });
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toMatch(/sample's folder .* cannot be made or written[\s\S]*XDG_DATA_HOME/);
   });
@@ -138,16 +144,31 @@ describe("a rate limit that never lets a call through", () => {
       } else answerEnvelope(response, { balance: 10, costs });
     });
     const dir = tempDir();
-    const env = { HEADCOUNT_STATE_DIR: dir, HEADCOUNT_BASE_URL: server.url, HEADCOUNT_API_KEY: "x_live_12345678" };
+    const env = {
+      HEADCOUNT_STATE_DIR: dir,
+      HEADCOUNT_BASE_URL: server.url,
+      HEADCOUNT_API_KEY: "x_live_12345678",
+    };
     const again = (...args: string[]) => run(args, { env, clock, cwd: dir, random: () => 0.5 });
     const began = clock.now();
     const outcome = await again(...argv);
-    return { ...outcome, state, again, waited: clock.now() - began, dir, close: () => server.close() };
+    return {
+      ...outcome,
+      state,
+      again,
+      waited: clock.now() - began,
+      dir,
+      close: () => server.close(),
+    };
   }
 
   test("ends a free call with 7 after --max-wait in all, and says how long it was", async () => {
     const account = ({ url }: SeenRequest): boolean => url.endsWith("/account");
-    const { code, stderr, state, waited, close } = await against(account, ["account", "--max-wait", "40"]);
+    const { code, stderr, state, waited, close } = await against(account, [
+      "account",
+      "--max-wait",
+      "40",
+    ]);
     await close();
     expect(code).toBe(7);
     expect(waited).toBeLessThanOrEqual(40_250);
@@ -171,8 +192,13 @@ describe("a rate limit that never lets a call through", () => {
       "-o",
       "out.csv",
     ];
-    const second = ({ url, body }: SeenRequest): boolean => url.endsWith("/search") && /"page":2/.test(body);
-    const { code, stderr, state, waited, again, dir, close } = await against(second, [...search, "--max-wait", "40"]);
+    const second = ({ url, body }: SeenRequest): boolean =>
+      url.endsWith("/search") && /"page":2/.test(body);
+    const { code, stderr, state, waited, again, dir, close } = await against(second, [
+      ...search,
+      "--max-wait",
+      "40",
+    ]);
     expect(code).toBe(7);
     // The wait that is under way when the time is over is at most 15 s.
     expect(waited).toBeLessThanOrEqual(40_000 + 15_250);
@@ -200,11 +226,19 @@ describe("what a service says that cannot be", () => {
           "x-ratelimit-remaining": told[0] ?? "",
           "x-ratelimit-reset": told[1] ?? "",
         };
-        const result = url.endsWith("/account") ? { costs } : url.endsWith("/count") ? { count: 2 } : rows;
+        const result = url.endsWith("/account")
+          ? { costs }
+          : url.endsWith("/count")
+            ? { count: 2 }
+            : rows;
         answerEnvelope(response, result, { headers, used: url.endsWith("/search") ? 2 : 0 });
       });
       const dir = tempDir();
-      const env = { HEADCOUNT_BASE_URL: server.url, HEADCOUNT_API_KEY: KEY, HEADCOUNT_STATE_DIR: dir };
+      const env = {
+        HEADCOUNT_BASE_URL: server.url,
+        HEADCOUNT_API_KEY: KEY,
+        HEADCOUNT_STATE_DIR: dir,
+      };
       const clock = fakeClock(Date.now());
       expect((await run(["account", "-q"], { env, clock })).code).toBe(0);
       const bought = await run(["search", "--department", "Sales", "--yes", "-q"], { env, clock });
@@ -240,12 +274,16 @@ describe("what a service says that cannot be", () => {
   });
 
   test("a refused key is named by what may be shown of it and by where it came from", async () => {
-    const server = await rawServer((_, response) => answerError(response, 401, ["the API key was revoked"]));
+    const server = await rawServer((_, response) =>
+      answerError(response, 401, ["the API key was revoked"]),
+    );
     const env = { HEADCOUNT_BASE_URL: server.url, HEADCOUNT_API_KEY: KEY };
     const { code, stderr } = await run(["count", "--department", "Sales"], { env });
     await server.close();
     expect(code).toBe(3);
-    expect(stderr).toContain("the service refused the key hc_live_xq8X…FHl8 from HEADCOUNT_API_KEY (401)");
+    expect(stderr).toContain(
+      "the service refused the key hc_live_xq8X…FHl8 from HEADCOUNT_API_KEY (401)",
+    );
     expect(stderr).toContain("hint: put another key into HEADCOUNT_API_KEY");
     expect(stderr).not.toContain(KEY);
     expect(stderr).not.toMatch(/hint: .*headcount login \w+ stores/);

@@ -18,20 +18,35 @@ afterEach(async () => {
 
 const RICH = { perMinute: 1_000_000, perDay: 100_000_000 };
 
-async function serving(engine: CrowdEngine, options: Partial<TestServiceOptions> = {}): Promise<TestService> {
+async function serving(
+  engine: CrowdEngine,
+  options: Partial<TestServiceOptions> = {},
+): Promise<TestService> {
   const service = await startTestService({ engine, credits: CREDITS, plan: RICH, ...options });
   running.push(service);
   return service;
 }
 
 /** Somebody who bought the sales people of a crowd. */
-async function bought(count: number, options: Partial<TestServiceOptions> = {}, seed = 1, addressless = 0.05) {
+async function bought(
+  count: number,
+  options: Partial<TestServiceOptions> = {},
+  seed = 1,
+  addressless = 0.05,
+) {
   const crowd = new Crowd(seeded(seed), addressless);
   const people = Array.from({ length: count }, () => crowd.born());
   const engine = crowdEngine(people);
   const service = await serving(engine, options);
   const me = user(service.url, service.key);
-  const { code, stderr } = await me.run(["search", "--department", "Sales", "--yes", "-o", "sales.ndjson"]);
+  const { code, stderr } = await me.run([
+    "search",
+    "--department",
+    "Sales",
+    "--yes",
+    "-o",
+    "sales.ndjson",
+  ]);
   expect(code, stderr).toBe(0);
   return { crowd, people, engine, service, me };
 }
@@ -47,7 +62,13 @@ describe("headcount refresh", () => {
     engine.become(later);
     const now = later.filter(inSales);
     const balance = await balanceOf(service);
-    const { code, stdout, stderr } = await me.run(["refresh", "sales.ndjson", "--max-credits", "500", "--json"]);
+    const { code, stdout, stderr } = await me.run([
+      "refresh",
+      "sales.ndjson",
+      "--max-credits",
+      "500",
+      "--json",
+    ]);
     expect(code, stderr).toBe(0);
     expectFiles(me, before, now);
     const fresh = without(now, before).length;
@@ -60,13 +81,24 @@ describe("headcount refresh", () => {
     expect(receipt.free_calls).toBeLessThanOrEqual(5);
     expect(balance - (await balanceOf(service))).toBe(fresh);
     const again = await me.run(["refresh", "sales.ndjson", "--json"]);
-    expect(JSON.parse(again.stdout)).toMatchObject({ added: 0, removed: 0, credits: 0, free_calls: 1 });
+    expect(JSON.parse(again.stdout)).toMatchObject({
+      added: 0,
+      removed: 0,
+      credits: 0,
+      free_calls: 1,
+    });
   });
 
   test("whoever was bought for another list, and moved into this one, is not paid for again", async () => {
     const { people, engine, service, me } = await bought(800);
-    expect((await me.run(["search", "--department", "Legal", "--yes", "-o", "legal.csv"])).code).toBe(0);
-    engine.become(people.map((human) => (human.department === "Legal" ? { ...human, department: "Sales" } : human)));
+    expect(
+      (await me.run(["search", "--department", "Legal", "--yes", "-o", "legal.csv"])).code,
+    ).toBe(0);
+    engine.become(
+      people.map((human) =>
+        human.department === "Legal" ? { ...human, department: "Sales" } : human,
+      ),
+    );
     const balance = await balanceOf(service);
     const { code, stdout, stderr } = await me.run(["refresh", "sales.ndjson", "--json"]);
     expect(code, stderr).toBe(0);
@@ -81,27 +113,48 @@ describe("headcount refresh", () => {
     const balance = await balanceOf(service);
     const { code, stdout, stderr } = await me.run(["refresh", "sales.ndjson", "--json"]);
     expect(code, stderr).toBe(0);
-    expect(JSON.parse(stdout)).toMatchObject({ count: people.filter(inSales).length, removed: 0, credits: 0 });
+    expect(JSON.parse(stdout)).toMatchObject({
+      count: people.filter(inSales).length,
+      removed: 0,
+      credits: 0,
+    });
     expect(await balanceOf(service)).toBe(balance);
   });
 
   test("somebody who was taken in without an id is looked for by counts, as where no sketch is given", async () => {
     const { people, me } = await bought(400);
-    const [first, ...others] = people.filter(inSales).filter(({ network_url: url }) => url !== null);
+    const [first, ...others] = people
+      .filter(inSales)
+      .filter(({ network_url: url }) => url !== null);
     const rows = [{ ...first, id: undefined }, ...others].map((human) => JSON.stringify(human));
     writeFileSync(me.file("elsewhere.ndjson"), `${rows.join("\n")}\n`);
     const other = user(running[0]?.url ?? "", running[0]?.key ?? "");
     writeFileSync(other.file("elsewhere.ndjson"), `${rows.join("\n")}\n`);
     expect((await other.run(["owned", "import", "elsewhere.ndjson"])).code).toBe(0);
-    const quote = await other.run(["search", "--department", "Sales", "--new-only", "--dry-run", "--json"]);
+    const quote = await other.run([
+      "search",
+      "--department",
+      "Sales",
+      "--new-only",
+      "--dry-run",
+      "--json",
+    ]);
     expect(quote.code, quote.stderr).toBe(0);
     expect(JSON.parse(quote.stdout)).toMatchObject({ owned: rows.length });
   });
 
   test("an account whose plan gives no sketch of so few people goes on by counts", async () => {
-    const { crowd, people, engine, me } = await bought(200, { plan: { ...RICH, smallCounts: 1_000 } });
+    const { crowd, people, engine, me } = await bought(200, {
+      plan: { ...RICH, smallCounts: 1_000 },
+    });
     engine.become(crowd.week(people, { gone: 0, moved: 0, born: 0.02 }));
-    const { code, stderr } = await me.run(["refresh", "sales.ndjson", "--again", "--max-credits", "100"]);
+    const { code, stderr } = await me.run([
+      "refresh",
+      "sales.ndjson",
+      "--again",
+      "--max-credits",
+      "100",
+    ]);
     expect(code, stderr).toBe(0);
     expect(keysIn(me, "sales.ndjson").length).toBeGreaterThan(0);
   });
@@ -126,14 +179,39 @@ test("--new-only buys exactly the new people, a limit some of them, and the next
 test("a plain search of a segment that is partly owned buys the others, and writes all", async () => {
   const { people, service } = await bought(1_000);
   const me = user(service.url, service.key);
-  const some = ["search", "--department", "Sales", "--connections-max", "200", "--yes", "-o", "some.ndjson"];
+  const some = [
+    "search",
+    "--department",
+    "Sales",
+    "--connections-max",
+    "200",
+    "--yes",
+    "-o",
+    "some.ndjson",
+  ];
   expect((await me.run(some)).code).toBe(0);
   // A few of the very same search too: whoever is owned counts, and not that run alone.
-  const few = await me.run(["search", "--department", "Sales", "--limit", "3", "--yes", "-o", "few.ndjson"]);
+  const few = await me.run([
+    "search",
+    "--department",
+    "Sales",
+    "--limit",
+    "3",
+    "--yes",
+    "-o",
+    "few.ndjson",
+  ]);
   expect(few.code, few.stderr).toBe(0);
   const owned = new Set([...keysIn(me, "some.ndjson"), ...keysIn(me, "few.ndjson")]).size;
   const balance = await balanceOf(service);
-  const { code, stderr } = await me.run(["search", "--department", "Sales", "--yes", "-o", "all.ndjson"]);
+  const { code, stderr } = await me.run([
+    "search",
+    "--department",
+    "Sales",
+    "--yes",
+    "-o",
+    "all.ndjson",
+  ]);
   expect(code, stderr).toBe(0);
   expect(keysIn(me, "all.ndjson")).toEqual(keysOf(people.filter(inSales)));
   expect(balance - (await balanceOf(service))).toBe(people.filter(inSales).length - owned);
@@ -168,25 +246,32 @@ long(
 describe("a job with hand_to", () => {
   const job = { filters: { department: "Sales" }, max_credits: 500, output: "list.csv" };
   const moves = (me: User): { change: string; person: Human; fields?: string[] }[] =>
-    existsSync(me.file("moves.ndjson")) ? rowsIn(me, "moves.ndjson").map((row) => row as never) : [];
+    existsSync(me.file("moves.ndjson"))
+      ? rowsIn(me, "moves.ndjson").map((row) => row as never)
+      : [];
 
   async function following(hand_to: string) {
     const { crowd, people, engine, service } = await bought(400);
     const me = user(service.url, service.key);
     writeFileSync(me.file("jobs.json"), JSON.stringify({ jobs: { sales: { ...job, hand_to } } }));
-    const run = (...more: readonly string[]) => me.run(["jobs", "run", "sales", "--file", "jobs.json", ...more]);
+    const run = (...more: readonly string[]) =>
+      me.run(["jobs", "run", "sales", "--file", "jobs.json", ...more]);
     return { crowd, people, engine, service, me, run };
   }
 
   test("gets who came, left and changed, a line each; nobody moved: it is not run", async () => {
     const { crowd, people, engine, me, run } = await following("cat >> moves.ndjson");
     expect(await run()).toMatchObject({ code: 0 });
-    expect(moves(me).map(({ change }) => change)).toEqual(people.filter(inSales).map(() => "added"));
+    expect(moves(me).map(({ change }) => change)).toEqual(
+      people.filter(inSales).map(() => "added"),
+    );
     writeFileSync(me.file("moves.ndjson"), "");
     const later = crowd.week(people, { gone: 0.05, moved: 0, born: 0.05 });
     engine.become(later);
     expect(await run()).toMatchObject({ code: 0 });
-    const [came, left] = [without(later, people), without(people, later)].map((some) => keysOf(some.filter(inSales)));
+    const [came, left] = [without(later, people), without(people, later)].map((some) =>
+      keysOf(some.filter(inSales)),
+    );
     const told = (change: string) =>
       keysOf(
         moves(me)
@@ -202,13 +287,26 @@ describe("a job with hand_to", () => {
   test("that fails says so, ends with 1, and is not run again for the same people", async () => {
     const { me, run } = await following("cat >> moves.ndjson; exit 3");
     const first = await run("--json");
-    expect(first).toMatchObject({ code: 1, stderr: expect.stringContaining("what it is handed to ended with 3") });
+    expect(first).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("what it is handed to ended with 3"),
+    });
     const once = moves(me).length;
     const status = async (): Promise<Record<string, unknown>> =>
-      JSON.parse((await me.run(["jobs", "status", "--file", "jobs.json", "--json"])).stdout).jobs[0];
-    expect(await status()).toMatchObject({ status: "failed", exit_code: 1, rows: once, rows_before: null });
+      JSON.parse((await me.run(["jobs", "status", "--file", "jobs.json", "--json"])).stdout)
+        .jobs[0];
+    expect(await status()).toMatchObject({
+      status: "failed",
+      exit_code: 1,
+      rows: once,
+      rows_before: null,
+    });
     const [line] = JSON.parse(first.stdout) as Record<string, unknown>[];
-    expect(line).toMatchObject({ changed: true, receipt: { added: once }, error: { code: "not_handed_on" } });
+    expect(line).toMatchObject({
+      changed: true,
+      receipt: { added: once },
+      error: { code: "not_handed_on" },
+    });
     expect(await run()).toMatchObject({ code: 0 });
     expect(moves(me).length).toBe(once);
     expect(await status()).toMatchObject({ status: "done", rows: once, rows_before: once });
@@ -235,7 +333,10 @@ describe("a job with hand_to", () => {
 });
 
 /** So many weeks of one list by sketch and of one by counts, beside who is there; with kills and imports between. */
-async function follow(seed: number, weeks: number): Promise<{ readonly kills: number; readonly moves: number }> {
+async function follow(
+  seed: number,
+  weeks: number,
+): Promise<{ readonly kills: number; readonly moves: number }> {
   const random = seeded(seed + 100);
   // Replies to purchases are lost, charged or not.
   const onApp: TestServiceOptions["onApp"] = (app) =>
@@ -246,7 +347,9 @@ async function follow(seed: number, weeks: number): Promise<{ readonly kills: nu
   const { crowd, engine, service, me, people } = await bought(150, { onApp }, seed, 0);
   const counting = await serving(engine, { sketches: false });
   const other = user(counting.url, counting.key);
-  expect((await other.run(["search", "--department", "Sales", "--yes", "-o", "sales.ndjson"])).code).toBe(0);
+  expect(
+    (await other.run(["search", "--department", "Sales", "--yes", "-o", "sales.ndjson"])).code,
+  ).toBe(0);
   const command = ["refresh", "sales.ndjson", "--max-credits", "400", "--json"];
   let now: readonly Human[] = people;
   let [kills, moves] = [0, 0];

@@ -55,13 +55,26 @@ const RUNS: Readonly<Record<string, Kept>> = {
 function keep(stateDir: string, id: string, { records, finished, ...more }: Kept): void {
   const folder = join(stateDir, "runs", id);
   mkdirSync(folder, { recursive: true });
-  const plan = { version: 2, id, created_at: new Date(NOW).toISOString(), command: "search", connection: "work" };
-  const others = { base_url: "https://api.example.com", account_id: "acme", key_mode: "live", view: {}, ...more };
+  const plan = {
+    version: 2,
+    id,
+    created_at: new Date(NOW).toISOString(),
+    command: "search",
+    connection: "work",
+  };
+  const others = {
+    base_url: "https://api.example.com",
+    account_id: "acme",
+    key_mode: "live",
+    view: {},
+    ...more,
+  };
   writeFileSync(join(folder, "plan.json"), JSON.stringify({ ...plan, ...others }));
   const state = replay(records.map((record) => ({ record, end: 0 })));
   const done: JournalRecord = { t: "done", run: id, sums: sumsOf(state, null), at: state.lastAt };
   let text = "";
-  for (const record of finished === true ? [...records, done] : records) text += encodeLine(record, text.length);
+  for (const record of finished === true ? [...records, done] : records)
+    text += encodeLine(record, text.length);
   writeFileSync(join(folder, "journal.ndjson"), text);
 }
 
@@ -72,7 +85,8 @@ async function run(
   const { runs = RUNS, ...others } = options;
   const tested = testContext({ clock: fakeClock(NOW), ...others });
   const { context } = tested;
-  for (const [id, kept] of Object.entries(runs)) keep(context.env.HEADCOUNT_STATE_DIR ?? "", id, kept);
+  for (const [id, kept] of Object.entries(runs))
+    keep(context.env.HEADCOUNT_STATE_DIR ?? "", id, kept);
   const code = await main(["spend", ...argv], { ...context, argv: ["spend", ...argv] });
   return { code, stdout: tested.stdout(), stderr: tested.stderr() };
 }
@@ -105,7 +119,11 @@ describe("spend", () => {
   });
 
   test("services that variables make up are told apart by their addresses", async () => {
-    const of = (base_url: string): Kept => ({ connection: "environment", base_url, records: page(NOW, "2", 2) });
+    const of = (base_url: string): Kept => ({
+      connection: "environment",
+      base_url,
+      records: page(NOW, "2", 2),
+    });
     const runs = {
       a: of("https://one.example.com"),
       b: of("https://two.example.com"),
@@ -168,7 +186,8 @@ describe("spend", () => {
   test("--since cuts within a day, also through a run that is finished", async () => {
     const records = [...page(NOW - 2 * 3_600_000, "3", 3), ...page(NOW, "4", 4)];
     for (const finished of [true, false]) {
-      const since = (span: string) => run(["--by", "run", "--since", span], { runs: { r: { finished, records } } });
+      const since = (span: string) =>
+        run(["--by", "run", "--since", span], { runs: { r: { finished, records } } });
       expect((await since("1h")).stdout).toContain("r,4,4,0,0,0");
       expect((await since("3h")).stdout).toContain("r,7,7,0,0,0");
     }

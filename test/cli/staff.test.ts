@@ -22,7 +22,8 @@ const domains = new Map<string, string>();
 /** All people, as CSV. */
 let everybody: string;
 
-const slugOf = ({ company_network_url: url }: Person): string => url?.replace(/\/$/, "").split("/").at(-1) ?? "";
+const slugOf = ({ company_network_url: url }: Person): string =>
+  url?.replace(/\/$/, "").split("/").at(-1) ?? "";
 
 beforeAll(async () => {
   service = await startTestService({
@@ -33,13 +34,20 @@ beforeAll(async () => {
   const body = { filters: {}, per_page: 1_000 };
   const people: Person[] = [];
   for (const page of [1, 2])
-    people.push(...((await service.call("/v1/person/search", { body: { ...body, page } })).json.result as Person[]));
+    people.push(
+      ...((await service.call("/v1/person/search", { body: { ...body, page } })).json
+        .result as Person[]),
+    );
   const counts = new Map<string, number>();
   for (const person of people) {
     const slug = slugOf(person);
     if (slug === "") continue;
     domains.set(slug, person.company_domain ?? "");
-    counts.set(slug, (counts.get(slug) ?? 0) + Number(person.department?.toLowerCase() === DEPARTMENT.toLowerCase()));
+    counts.set(
+      slug,
+      (counts.get(slug) ?? 0) +
+        Number(person.department?.toLowerCase() === DEPARTMENT.toLowerCase()),
+    );
   }
   const sorted = [...counts].sort(([, a], [, b]) => b - a);
   companies = [...sorted.slice(0, 4), ...sorted.slice(-2)];
@@ -74,18 +82,31 @@ test.each([1, 2, 1_000])("at most %i of each company, and nobody else", async (m
   const rows = readCsv(u.read(`${most}.csv`));
   expect(rows.every(({ department }) => department === DEPARTMENT)).toBe(true);
   expect([...atEach(rows)].sort()).toEqual(wanted(most).sort());
-  expect(ran.stderr).toContain(`${wanted(most).length} of ${companies.length} companies have somebody who matches`);
+  expect(ran.stderr).toContain(
+    `${wanted(most).length} of ${companies.length} companies have somebody who matches`,
+  );
 });
 
 test("the same again, or fewer, is not paid for again; runs name it", async () => {
-  const argv = ["employees", ...slugs(), "--department", DEPARTMENT, "--per-company", "2", "--yes", "-o"];
+  const argv = [
+    "employees",
+    ...slugs(),
+    "--department",
+    DEPARTMENT,
+    "--per-company",
+    "2",
+    "--yes",
+    "-o",
+  ];
   expect((await u.run([...argv, "first.csv"])).code).toBe(0);
   const before = await charged(service, CREDITS);
   const again = await u.run([...argv, "second.csv"]);
   expect(again.code, again.stderr).toBe(0);
   expect(await charged(service, CREDITS)).toBe(before);
   expect(u.read("second.csv")).toBe(u.read("first.csv"));
-  expect((await u.run(["runs", "list"])).stdout).toContain(`at most 2 each of ${DEPARTMENT} at 6 companies`);
+  expect((await u.run(["runs", "list"])).stdout).toContain(
+    `at most 2 each of ${DEPARTMENT} at 6 companies`,
+  );
 });
 
 test("a ladder of titles: the next where the others leave room, and no count more than that takes", async () => {
@@ -96,11 +117,21 @@ test("a ladder of titles: the next where the others leave room, and no count mor
   const ladder = [titles[1] ?? "", titles[0] ?? "", "nobody has this"];
   const best = companies.flatMap(([slug]) => {
     const of = people.filter(({ company_network_url: url = "" }) => url.endsWith(slug));
-    const rungs = ladder.map((rung) => of.filter(({ title = "" }) => title.toLowerCase() === rung).length);
+    const rungs = ladder.map(
+      (rung) => of.filter(({ title = "" }) => title.toLowerCase() === rung).length,
+    );
     const [first = 0, second = 0] = rungs;
     return [[slug, Math.min(first, 2), Math.min(second, 2 - Math.min(first, 2))] as const];
   });
-  const argv = ["employees", ...slugs(), "--title-ladder", ladder.join("; "), "--per-company", "2", "--again"];
+  const argv = [
+    "employees",
+    ...slugs(),
+    "--title-ladder",
+    ladder.join("; "),
+    "--per-company",
+    "2",
+    "--again",
+  ];
   const sum = best.reduce((all, [, first, second]) => all + first + second, 0);
   expect(sum).toBeGreaterThan(1);
   const ran = await u.run([...argv, "--yes", "-o", "ladder.csv"]);
@@ -109,7 +140,8 @@ test("a ladder of titles: the next where the others leave room, and no count mor
   expect(rows).toHaveLength(sum);
   for (const [slug, ...rungs] of best) {
     const there = rows.filter(({ company_network_url: url = "" }) => url.endsWith(slug));
-    const has = (rung = ""): number => there.filter(({ title = "" }) => title.toLowerCase() === rung).length;
+    const has = (rung = ""): number =>
+      there.filter(({ title = "" }) => title.toLowerCase() === rung).length;
     expect([slug, has(ladder[0]), has(ladder[1])]).toEqual([slug, ...rungs]);
   }
   const empty = await u.run(["employees", "acme", "--title-ladder", " ; ", "--dry-run"]);
@@ -117,11 +149,29 @@ test("a ladder of titles: the next where the others leave room, and no count mor
 });
 
 test("with a cap, one at each company before a second at any; the rest follows", async () => {
-  const argv = ["employees", ...slugs(), "--department", DEPARTMENT, "--per-company", "3", "--again"];
+  const argv = [
+    "employees",
+    ...slugs(),
+    "--department",
+    DEPARTMENT,
+    "--per-company",
+    "3",
+    "--again",
+  ];
   const some = wanted(1).length + 1;
   const bounds = ["--max-credits", String(some), "--dry-run", "--json"];
-  expect(JSON.parse((await u.run([...argv, ...bounds])).stdout)).toMatchObject({ requests: wanted(1).length });
-  const capped = await u.run([...argv, "--max-credits", String(some), "-o", "capped.csv", "--receipt", "r.json"]);
+  expect(JSON.parse((await u.run([...argv, ...bounds])).stdout)).toMatchObject({
+    requests: wanted(1).length,
+  });
+  const capped = await u.run([
+    ...argv,
+    "--max-credits",
+    String(some),
+    "-o",
+    "capped.csv",
+    "--receipt",
+    "r.json",
+  ]);
   expect(capped.code, capped.stderr).toBe(0);
   const each = [...atEach(readCsv(u.read("capped.csv"))).values()].sort();
   expect(each).toEqual([...Array.from({ length: some - 2 }, () => 1), 2]);
@@ -133,7 +183,10 @@ test("with a cap, one at each company before a second at any; the rest follows",
 });
 
 test.each([
-  [["acme", "--department", "Sales", "--company-network-url", "globex"], "companies are named twice"],
+  [
+    ["acme", "--department", "Sales", "--company-network-url", "globex"],
+    "companies are named twice",
+  ],
   [["acme", "--department", "Sales", "--misses", "m.txt"], "--misses lists companies"],
   [["acme", "--departmnt", "Sales"], "--department"],
 ])("employees %j is refused before anything is asked", async (argv, why) => {
@@ -163,19 +216,36 @@ test("domains are looked up first, within quote and cap; what was looked up cost
   expect(card).toMatch(/cost +at least 7 credits\n.*\n.*after +at most /);
   const before = await charged(service, CREDITS);
   const few = await own.run([...argv, "--max-credits", String(named.length), "-o", "few.csv"]);
-  expect([few.code, few.stderr]).toEqual([4, expect.stringContaining("pays for the look-ups at most")]);
+  expect([few.code, few.stderr]).toEqual([
+    4,
+    expect.stringContaining("pays for the look-ups at most"),
+  ]);
   expect(await charged(service, CREDITS)).toBe(before);
   const ran = await own.run([...argv, "--max-credits", String(cap), "-o", "people.csv"]);
   expect(ran.code, ran.stderr).toBe(0);
-  expect(ran.stderr).toContain(`1 company has no profile address that is known, left out: ${unknown}`);
+  expect(ran.stderr).toContain(
+    `1 company has no profile address that is known, left out: ${unknown}`,
+  );
   expect(ran.stderr).toContain(`look-ups of companies cost ${looked} credits`);
   expect(await charged(service, CREDITS)).toBe(before + cap);
   expect(readCsv(own.read("people.csv"))).toHaveLength(sum - 1);
   // A cap counts what its look-ups cost before.
-  const same = await own.run([...argv, "--max-credits", String(cap), "-o", "people.csv", "--overwrite"]);
+  const same = await own.run([
+    ...argv,
+    "--max-credits",
+    String(cap),
+    "-o",
+    "people.csv",
+    "--overwrite",
+  ]);
   expect(same.code, same.stderr).toBe(0);
   expect(await charged(service, CREDITS)).toBe(before + cap);
-  expect(await quoted()).toMatchObject({ credits: 1, look_ups: null, matches: sum, reuse: { rows: sum - 1 } });
+  expect(await quoted()).toMatchObject({
+    credits: 1,
+    look_ups: null,
+    matches: sum,
+    reuse: { rows: sum - 1 },
+  });
   const all = await own.run([...argv, "--yes", "-o", "all.csv"]);
   expect(all.code, all.stderr).toBe(0);
   expect(await charged(service, CREDITS)).toBe(before + looked + sum);
@@ -183,7 +253,12 @@ test("domains are looked up first, within quote and cap; what was looked up cost
   // What one account paid for look-ups is nothing that another one's cap counts.
   await service.store.createAccount("other", "Other");
   await service.store.grant("other", "live", credits(1_000_000_000n), "for the test");
-  const { key } = await createKey(service.store, { accountId: "other", name: "o", mode: "live", now: Date.now });
+  const { key } = await createKey(service.store, {
+    accountId: "other",
+    name: "o",
+    mode: "live",
+    now: Date.now,
+  });
   const theirs = [...argv, "--max-credits", String(named.length + 1), "-o", "theirs.csv"];
   const other = await own.run(theirs, { env: { HEADCOUNT_API_KEY: key } });
   expect(other.code, other.stderr).toBe(0);
@@ -195,16 +270,40 @@ test("a table keeps its rows and columns: a row for each person, and what became
   const own = user(service.url, service.key);
   const [first = "", second = ""] = slugs();
   const empty = slugs().find((slug) => wanted(1).every(([other]) => other !== slug)) ?? "";
-  const cells = [domains.get(first), second, "nobody-has-this.example", "n/a", empty, `https://${domains.get(first)}/`];
+  const cells = [
+    domains.get(first),
+    second,
+    "nobody-has-this.example",
+    "n/a",
+    empty,
+    `https://${domains.get(first)}/`,
+  ];
   const rows = cells.map((cell, index) => `Account ${index},${cell}`);
   writeFileSync(own.file("crm.csv"), ["Name,Website", ...rows].join("\n"));
-  const argv = ["employees", "crm.csv", "--keep-input", "--department", DEPARTMENT, "--per-company", "2"];
+  const argv = [
+    "employees",
+    "crm.csv",
+    "--keep-input",
+    "--department",
+    DEPARTMENT,
+    "--per-company",
+    "2",
+  ];
   const before = await charged(service, CREDITS);
-  const ran = await own.run([...argv, "--fields", "name", "--max-credits", "20", "-o", "people.csv"]);
+  const ran = await own.run([
+    ...argv,
+    "--fields",
+    "name",
+    "--max-credits",
+    "20",
+    "-o",
+    "people.csv",
+  ]);
   expect(ran.code, ran.stderr).toBe(0);
   const most = (slug: string): number => wanted(2).find(([other]) => other === slug)?.[1] ?? 0;
   expect(await charged(service, CREDITS)).toBe(before + 1 + most(first) + most(second));
-  const found = (name: string, slug: string) => Array.from({ length: most(slug) }, () => [name, "found"]);
+  const found = (name: string, slug: string) =>
+    Array.from({ length: most(slug) }, () => [name, "found"]);
   const written = readCsv(own.read("people.csv"));
   expect(written.map(({ Name, hc_match }) => [Name, hc_match])).toEqual([
     ...found("Account 0", first),
@@ -216,8 +315,12 @@ test("a table keeps its rows and columns: a row for each person, and what became
     ],
     ...found("Account 5", first),
   ]);
-  expect(new Set(written.slice(0, most(first)).map(({ hc_name }) => hc_name)).size).toBe(most(first));
-  expect(written.find(({ Name }) => Name === "Account 2")?.hc_why).toBe("no profile address of it is known");
+  expect(new Set(written.slice(0, most(first)).map(({ hc_name }) => hc_name)).size).toBe(
+    most(first),
+  );
+  expect(written.find(({ Name }) => Name === "Account 2")?.hc_why).toBe(
+    "no profile address of it is known",
+  );
   expect(ran.stderr).toMatch(/6 rows: 3 found,.* not found/);
   // Half of it, and the rest by resume: the table is the same.
   const other = user(service.url, service.key);
@@ -236,7 +339,15 @@ test("a table keeps its rows and columns: a row for each person, and what became
   expect(half.code, half.stderr).toBe(0);
   expect(readCsv(other.read("people.csv")).map(({ hc_match }) => hc_match)).toContain("not asked");
   const [, run = ""] = /; headcount resume (\S+) /.exec(half.stderr) ?? [];
-  const all = await other.run(["resume", run, "--limit", "20", "--max-credits", "20", "--overwrite"]);
+  const all = await other.run([
+    "resume",
+    run,
+    "--limit",
+    "20",
+    "--max-credits",
+    "20",
+    "--overwrite",
+  ]);
   expect(all.code, all.stderr).toBe(0);
   expect(other.read("people.csv")).toBe(own.read("people.csv"));
 });
@@ -244,13 +355,25 @@ test("a table keeps its rows and columns: a row for each person, and what became
 test("forgetting somebody leaves a table of one's own with its columns, and names it", async () => {
   const own = user(service.url, service.key);
   writeFileSync(own.file("crm.csv"), `Name,Website\nMine,${slugs()[0]}\n`);
-  const argv = ["employees", "crm.csv", "--keep-input", "--department", DEPARTMENT, "--per-company", "2"];
+  const argv = [
+    "employees",
+    "crm.csv",
+    "--keep-input",
+    "--department",
+    DEPARTMENT,
+    "--per-company",
+    "2",
+  ];
   const ran = await own.run([...argv, "--max-credits", "20", "-o", "people.csv"]);
   expect(ran.code, ran.stderr).toBe(0);
   const before = own.read("people.csv");
   const [{ Name, hc_id: id = "" } = {}] = readCsv(before);
   const forgot = await own.run(["forget", id, "--yes"]);
-  expect([Name, forgot.code, forgot.stderr]).toEqual(["Mine", 5, expect.stringContaining("people.csv")]);
+  expect([Name, forgot.code, forgot.stderr]).toEqual([
+    "Mine",
+    5,
+    expect.stringContaining("people.csv"),
+  ]);
   expect(own.read("people.csv")).toBe(before);
 });
 
@@ -264,7 +387,9 @@ test.each([[], ["--keep-input"]])(
     const first = await own.run([...argv, "--per-company", "1", "-o", "first.csv"]);
     expect(first.code, first.stderr).toBe(0);
     const before = await charged(service, CREDITS);
-    const fresh = companies.flatMap(([slug, people]) => (people < 2 ? [] : [[slug, Math.min(people - 1, 2)] as const]));
+    const fresh = companies.flatMap(([slug, people]) =>
+      people < 2 ? [] : [[slug, Math.min(people - 1, 2)] as const],
+    );
     const sum = fresh.reduce((all, [, people]) => all + people, 0);
     const more = [...argv, "--per-company", "2", "--new-only"];
     expect(JSON.parse((await own.run([...more, "--dry-run", "--json"])).stdout)).toMatchObject({
@@ -278,14 +403,25 @@ test.each([[], ["--keep-input"]])(
     const ids = (file: string) => readCsv(own.read(file)).flatMap((row) => row[column] || []);
     expect(ids("second.csv")).toHaveLength(sum);
     expect(ids("second.csv").filter((id) => ids("first.csv").includes(id))).toEqual([]);
-    if (kept.length === 0) expect([...atEach(readCsv(own.read("second.csv")))].sort()).toEqual([...fresh].sort());
+    if (kept.length === 0)
+      expect([...atEach(readCsv(own.read("second.csv")))].sort()).toEqual([...fresh].sort());
   },
 );
 
 test("nobody is said to match at a company that was not looked at: look-ups that are free, and one that found none", async () => {
   const { u: free } = await foreignScene({ people: 20, price: 0 });
-  const quote = await free.run(["employees", "acme.example", "--country", "x", "--dry-run", "--json"]);
-  expect(JSON.parse(quote.stdout)).toMatchObject({ matches: null, look_ups: { companies: 1, credits: 0 } });
+  const quote = await free.run([
+    "employees",
+    "acme.example",
+    "--country",
+    "x",
+    "--dry-run",
+    "--json",
+  ]);
+  expect(JSON.parse(quote.stdout)).toMatchObject({
+    matches: null,
+    look_ups: { companies: 1, credits: 0 },
+  });
   const own = user(service.url, service.key);
   const argv = ["employees", "nobody-has-this.example", "--department", DEPARTMENT];
   await own.run([...argv, "--max-credits", "5", "-o", "none.csv"]);
@@ -302,7 +438,10 @@ test("what was not looked at is not whole, and one company that nobody is found 
     ["nobody-has-this.example", "--department", DEPARTMENT],
   ]) {
     const none = await own.run(["employees", name, ...more, ...cap]);
-    expect([none.code, none.stderr]).toEqual([6, expect.stringContaining(`nobody was found at "${name}"`)]);
+    expect([none.code, none.stderr]).toEqual([
+      6,
+      expect.stringContaining(`nobody was found at "${name}"`),
+    ]);
   }
   const [slug = ""] = slugs();
   const some = await own.run(["employees", slug, "nobody-has-this.example", "--new-only", ...cap]);
@@ -312,9 +451,17 @@ test("what was not looked at is not whole, and one company that nobody is found 
     bound: "matches",
     new_only: { whole: null },
   });
-  const strict = ["employees", slug, "nobody-has-this.example", "--department", DEPARTMENT, "--require-complete"];
+  const strict = [
+    "employees",
+    slug,
+    "nobody-has-this.example",
+    "--department",
+    DEPARTMENT,
+    "--require-complete",
+  ];
   const ran = await own.run([...strict, "--again", ...cap]);
-  const why = "not complete: 1 company has no profile address that is known, and nobody was looked for there";
+  const why =
+    "not complete: 1 company has no profile address that is known, and nobody was looked for there";
   expect([ran.code, ran.stderr]).toEqual([5, expect.stringContaining(why)]);
 });
 
@@ -328,8 +475,13 @@ test("an agent buys the same by the same rule", async () => {
     again: true,
   };
   const quote = await agent.call("quote", given);
-  expect(quote.data, quote.text).toMatchObject({ credits: wanted(1).length, profiles: wanted(1).length });
-  expect(String(quote.data.command)).toMatch(/^headcount (.* )?employees '--department=[^']+' --per-company 1 .*-- /);
+  expect(quote.data, quote.text).toMatchObject({
+    credits: wanted(1).length,
+    profiles: wanted(1).length,
+  });
+  expect(String(quote.data.command)).toMatch(
+    /^headcount (.* )?employees '--department=[^']+' --per-company 1 .*-- /,
+  );
   const fresh = await agent.call("quote", { ...given, again: undefined, new_only: true });
   // All of them are owned: the table test above bought them.
   const others = companies.filter(([, people]) => people > 0).length;
@@ -345,7 +497,16 @@ test("companies are counted by one call a title, those of a title that nobody ha
   onResponse.push(watch);
   try {
     const titles = "nobody has this; nor this; nor that";
-    const argv = ["employees", ...slugs(), "--title-ladder", titles, "--per-company", "2", "--dry-run", "--json"];
+    const argv = [
+      "employees",
+      ...slugs(),
+      "--title-ladder",
+      titles,
+      "--per-company",
+      "2",
+      "--dry-run",
+      "--json",
+    ];
     const ran = await u.run(argv);
     expect(ran.code, ran.stderr).toBe(0);
     expect(paths.filter((path) => path === "/counts")).toHaveLength(3);
@@ -360,10 +521,15 @@ test("a ladder with --new-only: the best titles of whom nobody owns, at most so 
   const people = readCsv(everybody);
   const [slug = ""] = slugs();
   const there = people.filter(({ company_network_url: url = "" }) => url.endsWith(slug));
-  const [first, second] = [...new Set(there.map(({ title = "" }) => title.toLowerCase()))].filter(Boolean);
+  const [first, second] = [...new Set(there.map(({ title = "" }) => title.toLowerCase()))].filter(
+    Boolean,
+  );
   const ladder = [first ?? "", second ?? ""];
-  const ids = (rows: readonly Readonly<Record<string, string>>[]) => rows.map(({ id = "" }) => id).sort();
-  const best = ladder.flatMap((rung) => there.filter(({ title = "" }) => title.toLowerCase() === rung));
+  const ids = (rows: readonly Readonly<Record<string, string>>[]) =>
+    rows.map(({ id = "" }) => id).sort();
+  const best = ladder.flatMap((rung) =>
+    there.filter(({ title = "" }) => title.toLowerCase() === rung),
+  );
   const argv = ["employees", slug, "--title-ladder", ladder.join("; "), "--max-credits", "50"];
   const one = await own.run([...argv, "--per-company", "1", "-o", "one.csv"]);
   expect(one.code, one.stderr).toBe(0);
@@ -389,8 +555,17 @@ test("a ladder with --new-only: the best titles of whom nobody owns, at most so 
 test("where several companies, or a domain, are given to a filter, it says what takes them", async () => {
   writeFileSync(u.file("two.txt"), slugs().slice(0, 2).join("\n"));
   for (const command of ["count", "search"]) {
-    const ran = await u.run([command, "--company-network-url", "@two.txt", "--department", DEPARTMENT]);
-    expect([ran.code, ran.stderr]).toEqual([2, expect.stringContaining("`headcount employees` takes many companies")]);
+    const ran = await u.run([
+      command,
+      "--company-network-url",
+      "@two.txt",
+      "--department",
+      DEPARTMENT,
+    ]);
+    expect([ran.code, ran.stderr]).toEqual([
+      2,
+      expect.stringContaining("`headcount employees` takes many companies"),
+    ]);
   }
   const [, domain = ""] = [...domains].find(([slug]) => slug === slugs()[0]) ?? [];
   const none = await u.run(["count", "--company-network-url", domain]);
@@ -407,7 +582,11 @@ test("who is owned is counted by company, with nothing to name", async () => {
   const argv = ["count", "--owned", "--by", "company_network_url"];
   expect((await own.run(argv)).stdout).toBe("company_network_url,count\n");
   const [slug = ""] = slugs();
-  expect((await own.run(["employees", slug, "--limit", "2", "--yes", "-o", "two.csv"])).code).toBe(0);
+  expect((await own.run(["employees", slug, "--limit", "2", "--yes", "-o", "two.csv"])).code).toBe(
+    0,
+  );
   const rows = readCsv((await own.run(argv)).stdout);
-  expect(rows.map(({ company_network_url: at = "", count }) => [at.split("/").at(-1), count])).toEqual([[slug, "2"]]);
+  expect(
+    rows.map(({ company_network_url: at = "", count }) => [at.split("/").at(-1), count]),
+  ).toEqual([[slug, "2"]]);
 });

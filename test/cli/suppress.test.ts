@@ -26,7 +26,14 @@ const rows = (text: string): Row[] =>
 /** Somebody who bought a segment, and three people of it. */
 async function buyer(): Promise<{ me: User; all: Row[]; one: Row; other: Row; third: Row }> {
   const me = user(service.url, service.key);
-  const { stdout } = await ok(me, ["search", "--department", "Sales", "--yes", "--format", "ndjson"]);
+  const { stdout } = await ok(me, [
+    "search",
+    "--department",
+    "Sales",
+    "--yes",
+    "--format",
+    "ndjson",
+  ]);
   const all = rows(stdout);
   const [one, other, third] = all.filter((row) => row.company_domain !== null) as [Row, Row, Row];
   return { me, all, one, other, third };
@@ -35,9 +42,18 @@ async function buyer(): Promise<{ me: User; all: Row[]; one: Row; other: Row; th
 describe("headcount suppress", () => {
   test("who is on the list is in no output, and what was paid for all the same is said", async () => {
     const { me, all, one, other, third } = await buyer();
-    await ok(me, ["suppress", "add", one.id, `https://www.${other.network_url}/?x=1`, "--note", "objected"]);
+    await ok(me, [
+      "suppress",
+      "add",
+      one.id,
+      `https://www.${other.network_url}/?x=1`,
+      "--note",
+      "objected",
+    ]);
     await ok(me, ["suppress", "add", third.company_domain]);
-    const left = all.filter((row) => row !== one && row !== other && row.company_domain !== third.company_domain);
+    const left = all.filter(
+      (row) => row !== one && row !== other && row.company_domain !== third.company_domain,
+    );
     const gone = all.filter((row) => !left.includes(row));
     expect(gone.length).toBeGreaterThanOrEqual(3);
     const searched = ["search", "--department", "Sales", "--yes", "--again"];
@@ -78,7 +94,9 @@ describe("headcount suppress", () => {
     expect((await me.run(["owned", "show", one.id])).code).toBe(6);
     await ok(me, ["runs", "export", "last", "-o", "all.xlsx"]);
     await ok(me, ["runs", "export", "last", "-o", "duckdb:crm.duckdb#people"]);
-    expect((await ok(me, ["suppress", "remove", third.company_domain])).stderr).toContain("removed 1 entry");
+    expect((await ok(me, ["suppress", "remove", third.company_domain])).stderr).toContain(
+      "removed 1 entry",
+    );
     expect((await ok(me, ["count", "--owned"])).stdout).toBe(`${all.length - 2}\n`);
   });
 
@@ -88,14 +106,29 @@ describe("headcount suppress", () => {
     const alone = all.find(once) as Row;
     await ok(me, ["suppress", "add", alone.name.toUpperCase(), "--note", "objected"]);
     expect((await me.run(["owned", "show", alone.id])).code).toBe(6);
-    const checked = await ok(me, ["suppress", "check", alone.network_url, alone.id, alone.name, "--json"]);
-    const { checked: seen } = JSON.parse(checked.stdout) as { checked: { suppressed: boolean; note: string }[] };
-    expect(seen.map(({ suppressed, note }) => [suppressed, note])).toEqual([1, 2, 3].map(() => [true, "objected"]));
-    const unlisted = await me.run(["suppress", "check", alone.id, other === alone ? one.id : other.id]);
-    expect([unlisted.code, unlisted.stdout.split("\n").map((line) => line.split("\t")[1])]).toEqual([
-      6,
-      ["yes", "no", undefined],
+    const checked = await ok(me, [
+      "suppress",
+      "check",
+      alone.network_url,
+      alone.id,
+      alone.name,
+      "--json",
     ]);
+    const { checked: seen } = JSON.parse(checked.stdout) as {
+      checked: { suppressed: boolean; note: string }[];
+    };
+    expect(seen.map(({ suppressed, note }) => [suppressed, note])).toEqual(
+      [1, 2, 3].map(() => [true, "objected"]),
+    );
+    const unlisted = await me.run([
+      "suppress",
+      "check",
+      alone.id,
+      other === alone ? one.id : other.id,
+    ]);
+    expect([unlisted.code, unlisted.stdout.split("\n").map((line) => line.split("\t")[1])]).toEqual(
+      [6, ["yes", "no", undefined]],
+    );
     const before = (await ok(me, ["suppress", "list"])).stdout;
     for (const [who, code] of [
       ["Nobody Whosoever", 6],
@@ -117,20 +150,31 @@ describe("headcount suppress", () => {
     const named = ["--network-url", one.network_url, "--network-url", other.network_url, "--yes"];
     const { stdout, stderr } = await ok(me, ["search", ...named, "--format", "ndjson"]);
     expect(rows(stdout).map(({ id }) => id)).toEqual([other.id]);
-    expect(stderr).toContain("1 person on the suppression list: named, and neither asked for nor paid");
+    expect(stderr).toContain(
+      "1 person on the suppression list: named, and neither asked for nor paid",
+    );
     expect(stderr).toContain("1 of the 1 is yours already");
     const alone = await me.run(["search", "--network-url", one.network_url, "--yes"]);
     expect([alone.code, alone.stderr]).toEqual([2, expect.stringContaining("nothing was spent")]);
     await ok(me, ["suppress", "add", one.company_domain]);
     const company = await me.run(["employees", one.company_domain, "--yes"]);
-    expect([company.code, company.stderr]).toEqual([2, expect.stringContaining("nothing was spent")]);
+    expect([company.code, company.stderr]).toEqual([
+      2,
+      expect.stringContaining("nothing was spent"),
+    ]);
   });
 
   test("nor is who is named by another form of the address than the list has, and check finds them", async () => {
     const { me, one, other } = await buyer();
     const last = (address: string): string => address.slice(address.lastIndexOf("/") + 1);
     const forms = (address: string) => [address, last(address), `https://www.${address}/`];
-    await ok(me, ["suppress", "add", one.network_url, last(other.network_url), "northwind.example"]);
+    await ok(me, [
+      "suppress",
+      "add",
+      one.network_url,
+      last(other.network_url),
+      "northwind.example",
+    ]);
     for (const who of [one, other].flatMap(({ network_url }) => forms(network_url))) {
       const { code, stderr } = await me.run(["search", "--network-url", who, "--yes", "--again"]);
       expect([who, code, stderr]).toEqual([who, 2, expect.stringContaining("nothing was spent")]);
@@ -138,7 +182,11 @@ describe("headcount suppress", () => {
     }
     for (const company of ["northwind.example", "mail.northwind.example"]) {
       const { code, stderr } = await me.run(["employees", company, "--yes"]);
-      expect([company, code, stderr]).toEqual([company, 2, expect.stringContaining("nothing was spent")]);
+      expect([company, code, stderr]).toEqual([
+        company,
+        2,
+        expect.stringContaining("nothing was spent"),
+      ]);
       expect((await me.run(["suppress", "check", company])).code).toBe(0);
     }
     const elsewhere = `elsewhere.example/in/${last(one.network_url)}`;
@@ -152,14 +200,28 @@ describe("headcount suppress", () => {
   test("nor is who is named in a segment of several, or beside an exception", async () => {
     const { me, one, other, third } = await buyer();
     await ok(me, ["suppress", "add", one.network_url]);
-    writeFileSync(me.file("a.json"), JSON.stringify({ network_url: [one.network_url, other.network_url] }));
+    writeFileSync(
+      me.file("a.json"),
+      JSON.stringify({ network_url: [one.network_url, other.network_url] }),
+    );
     writeFileSync(me.file("b.json"), JSON.stringify({ network_url: third.network_url }));
     writeFileSync(me.file("only.json"), JSON.stringify({ network_url: one.network_url }));
     writeFileSync(me.file("not.json"), JSON.stringify({ seniority_level: "nobody has this" }));
     const bought = async (...argv: string[]) => {
-      const { stdout, stderr } = await ok(me, ["search", ...argv, "--yes", "--again", "--format", "ndjson"]);
-      expect(stderr).toContain("1 person on the suppression list: named, and neither asked for nor paid");
-      const receipt = JSON.parse((await ok(me, ["runs", "show", "last", "--json"])).stdout) as { settled: number };
+      const { stdout, stderr } = await ok(me, [
+        "search",
+        ...argv,
+        "--yes",
+        "--again",
+        "--format",
+        "ndjson",
+      ]);
+      expect(stderr).toContain(
+        "1 person on the suppression list: named, and neither asked for nor paid",
+      );
+      const receipt = JSON.parse((await ok(me, ["runs", "show", "last", "--json"])).stdout) as {
+        settled: number;
+      };
       return [
         rows(stdout)
           .map(({ id }) => id)
@@ -176,25 +238,48 @@ describe("headcount suppress", () => {
 
   test("a company that is looked up, and the table it was looked up for", async () => {
     const me = user(service.url, service.key);
-    const people = rows((await ok(me, ["search", "--all", "--limit", "60", "--yes", "--format", "ndjson"])).stdout);
-    const domains = [...new Set(people.map(({ company_domain }) => company_domain).filter(Boolean))].slice(0, 2);
+    const people = rows(
+      (await ok(me, ["search", "--all", "--limit", "60", "--yes", "--format", "ndjson"])).stdout,
+    );
+    const domains = [
+      ...new Set(people.map(({ company_domain }) => company_domain).filter(Boolean)),
+    ].slice(0, 2);
     const [hidden = "", open = ""] = domains;
     await ok(me, ["suppress", "add", hidden]);
     const { stdout } = await ok(me, ["enrich", hidden, open, "--yes", "--format", "ndjson"]);
     expect(stdout).toContain(open);
     expect(stdout).not.toContain(hidden);
     writeFileSync(me.file("in.csv"), `domain,own\n${hidden},1\n${open},2\n`);
-    const table = await ok(me, ["enrich", "--input", "in.csv", "--keep-input", "--yes", "--format", "ndjson"]);
+    const table = await ok(me, [
+      "enrich",
+      "--input",
+      "in.csv",
+      "--keep-input",
+      "--yes",
+      "--format",
+      "ndjson",
+    ]);
     const joined = table.stdout
       .trim()
       .split("\n")
       .map((line) => JSON.parse(line) as Record<string, unknown>);
-    expect(table.stderr).toContain("1 row with a company on the suppression list: neither asked for nor paid");
-    const spent = JSON.parse((await ok(me, ["runs", "show", "last", "--json"])).stdout) as { settled: number };
+    expect(table.stderr).toContain(
+      "1 row with a company on the suppression list: neither asked for nor paid",
+    );
+    const spent = JSON.parse((await ok(me, ["runs", "show", "last", "--json"])).stdout) as {
+      settled: number;
+    };
     // The other one is owned already.
     expect(spent.settled).toBe(0);
     writeFileSync(me.file("only.csv"), `domain,own\n${hidden},1\n`);
-    const only = await me.run(["enrich", "only.csv", "--keep-input", "--yes", "--format", "ndjson"]);
+    const only = await me.run([
+      "enrich",
+      "only.csv",
+      "--keep-input",
+      "--yes",
+      "--format",
+      "ndjson",
+    ]);
     expect([only.code, only.stderr]).toEqual([2, expect.stringContaining("nothing was spent")]);
     expect(Object.values(joined[0] ?? {})).toContain("suppressed");
     expect(Object.values(joined[0] ?? {}).filter((value) => value !== null)).toHaveLength(4);
@@ -207,8 +292,16 @@ describe("headcount suppress", () => {
     await ok(me, ["suppress", "add", one.id]);
     for (const _ of [1, 2]) {
       const { stdout } = await ok(me, ["refresh", "sales.ndjson", "--yes", "--json"]);
-      expect(JSON.parse(stdout)).toMatchObject({ count: all.length, suppressed: 1, credits: 0, added: 0, removed: 0 });
-      expect(rows(me.read("sales.ndjson")).map(({ id }) => id)).toEqual(expect.not.arrayContaining([one.id]));
+      expect(JSON.parse(stdout)).toMatchObject({
+        count: all.length,
+        suppressed: 1,
+        credits: 0,
+        added: 0,
+        removed: 0,
+      });
+      expect(rows(me.read("sales.ndjson")).map(({ id }) => id)).toEqual(
+        expect.not.arrayContaining([one.id]),
+      );
       expect(rows(me.read("sales.ndjson"))).toHaveLength(all.length - 1);
     }
   });
@@ -259,13 +352,19 @@ describe("headcount suppress", () => {
     writeFileSync(key, saved);
     writeFileSync(list, listed);
     await ok(me, ["suppress", "remove", entries[0]?.mark ?? ""]);
-    expect((await ok(me, ["runs", "export", "last", "--format", "ndjson"])).stdout).toContain(one.id);
+    expect((await ok(me, ["runs", "export", "last", "--format", "ndjson"])).stdout).toContain(
+      one.id,
+    );
     expect((await me.run(["suppress", "remove", one.id])).code).toBe(2);
   });
 
   test("whoever is stopped at any step of making the list has named nobody, and the same command again does it", async () => {
     const names = [{ kind: "id", id: "p1" }] as const;
-    const lock = { now: Date.now, sleep: async () => undefined, signal: new AbortController().signal };
+    const lock = {
+      now: Date.now,
+      sleep: async () => undefined,
+      signal: new AbortController().signal,
+    };
     for (let stop = 1, done = false; !done; stop += 1) {
       const folder = join(tempDir(), "suppression");
       let step = 0;
@@ -288,10 +387,15 @@ describe("headcount suppress", () => {
 
   test("a file is taken in whole or not at all, and again it changes nothing", async () => {
     const { me, one, other } = await buyer();
-    writeFileSync(me.file("who.txt"), `\ufeff# objected\r\n${one.id}\r\n\r\n${other.network_url}\r\n`);
+    writeFileSync(
+      me.file("who.txt"),
+      `\ufeff# objected\r\n${one.id}\r\n\r\n${other.network_url}\r\n`,
+    );
     const first = await ok(me, ["suppress", "import", "who.txt", "--json"]);
     expect(JSON.parse(first.stdout)).toEqual({ added: 2, known: 0, entries: 2 });
-    expect(JSON.parse((await ok(me, ["suppress", "import", "who.txt", "--json"])).stdout).added).toBe(0);
+    expect(
+      JSON.parse((await ok(me, ["suppress", "import", "who.txt", "--json"])).stdout).added,
+    ).toBe(0);
     writeFileSync(me.file("bad.txt"), "somebody-else\nid,name\n");
     const bad = await me.run(["suppress", "import", "bad.txt"]);
     expect([bad.code, bad.stderr]).toEqual([2, expect.stringContaining("line 2 of bad.txt")]);
@@ -327,12 +431,17 @@ describe("who is meant", () => {
   test("whoever was added by one of the names of a record is hidden, and nobody else", () => {
     const slug = fc.stringMatching(/^[a-z0-9-]{1,12}$/);
     fc.assert(
-      fc.property(fc.uniqueArray(slug, { minLength: 2, maxLength: 20 }), fc.nat(), (names, pick) => {
-        const [who = ""] = names.splice(pick % names.length, 1);
-        const list = listOf(`network.example/in/${who}`);
-        expect(list.hides({ id: "1", address: `http://network.example/in/${who}` })).toBe(true);
-        for (const other of names) expect(list.hides({ id: who, address: `network.example/in/${other}` })).toBe(false);
-      }),
+      fc.property(
+        fc.uniqueArray(slug, { minLength: 2, maxLength: 20 }),
+        fc.nat(),
+        (names, pick) => {
+          const [who = ""] = names.splice(pick % names.length, 1);
+          const list = listOf(`network.example/in/${who}`);
+          expect(list.hides({ id: "1", address: `http://network.example/in/${who}` })).toBe(true);
+          for (const other of names)
+            expect(list.hides({ id: who, address: `network.example/in/${other}` })).toBe(false);
+        },
+      ),
     );
   });
 });

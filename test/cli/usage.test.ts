@@ -4,7 +4,10 @@ import { testContext } from "../support/client.ts";
 
 async function run(...argv: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
   const tested = testContext({
-    env: { HEADCOUNT_API_KEY: "hc_live_aaaaaaaaaaaaaaaa", HEADCOUNT_BASE_URL: "http://127.0.0.1:1" },
+    env: {
+      HEADCOUNT_API_KEY: "hc_live_aaaaaaaaaaaaaaaa",
+      HEADCOUNT_BASE_URL: "http://127.0.0.1:1",
+    },
   });
   const code = await main(argv, { ...tested.context, argv });
   return { code, stdout: tested.stdout(), stderr: tested.stderr() };
@@ -13,7 +16,11 @@ async function run(...argv: string[]): Promise<{ code: number; stdout: string; s
 test("HEADCOUNT_JSON=1 makes errors JSON as --json does, and nothing else of it", async () => {
   const told = async (argv: readonly string[], env: Readonly<Record<string, string>>) => {
     const tested = testContext({ env, argv });
-    return { code: await main(argv, tested.context), stdout: tested.stdout(), stderr: tested.stderr() };
+    return {
+      code: await main(argv, tested.context),
+      stdout: tested.stdout(),
+      stderr: tested.stderr(),
+    };
   };
   const [plain, asked, set] = [
     await told(["filters", "contry"], { HEADCOUNT_JSON: "0" }),
@@ -23,7 +30,9 @@ test("HEADCOUNT_JSON=1 makes errors JSON as --json does, and nothing else of it"
   expect(plain.stderr).toMatch(/^error: /);
   expect(set).toEqual(asked);
   expect(JSON.parse(set.stderr)).toMatchObject({ error: { code: "unknown_filter", exit_code: 2 } });
-  expect((await told(["filters", "country"], { HEADCOUNT_JSON: "1" })).stdout).toMatch(/^key\tcountry/);
+  expect((await told(["filters", "country"], { HEADCOUNT_JSON: "1" })).stdout).toMatch(
+    /^key\tcountry/,
+  );
 });
 
 describe("a word with no place", () => {
@@ -40,10 +49,22 @@ describe("a word with no place", () => {
       ["count", "germany"],
       /"germany" is one word too many for headcount count\nhint: values have flags: .*headcount help count/,
     ],
-    [["count", "-f", "a.json", "b.json"], /-f takes one value\nhint: give it again \(-f a\.json -f b\.json\)/],
-    [["service", "import", "crm.csv"], /hint: values have flags: --people crm\.csv or --companies crm\.csv/],
-    [["runs", "exprot", "last"], /runs has no command "exprot"\nhint: did you mean headcount runs export\?/],
-    [["runs", "nothing"], /runs has no command "nothing"\nhint: headcount help runs lists its commands/],
+    [
+      ["count", "-f", "a.json", "b.json"],
+      /-f takes one value\nhint: give it again \(-f a\.json -f b\.json\)/,
+    ],
+    [
+      ["service", "import", "crm.csv"],
+      /hint: values have flags: --people crm\.csv or --companies crm\.csv/,
+    ],
+    [
+      ["runs", "exprot", "last"],
+      /runs has no command "exprot"\nhint: did you mean headcount runs export\?/,
+    ],
+    [
+      ["runs", "nothing"],
+      /runs has no command "nothing"\nhint: headcount help runs lists its commands/,
+    ],
     [["buy"], /unknown command 'buy'\nhint: that is headcount search/],
     [["quote", "--department", "Legal"], /hint: that is headcount search --dry-run/],
     [["account", "now"], /one word too many for headcount account\nhint: headcount help account/],
@@ -56,8 +77,14 @@ describe("a word with no place", () => {
 
 describe("hints name the command", () => {
   test.each([
-    [["runs", "show"], /missing required argument 'run'\nhint: headcount help runs show shows how it is called/],
-    [["spend", "--by", "xml"], /Allowed choices are day, run, connection, job\.\nhint: headcount help spend/],
+    [
+      ["runs", "show"],
+      /missing required argument 'run'\nhint: headcount help runs show shows how it is called/,
+    ],
+    [
+      ["spend", "--by", "xml"],
+      /Allowed choices are day, run, connection, job\.\nhint: headcount help spend/,
+    ],
     [["search", "--limit"], /argument missing\nhint: headcount help search/],
     [["count", "--departmnt", "x"], /hint: Did you mean --department\?/],
   ])("%j", async (argv, expected) => {
@@ -80,7 +107,9 @@ describe("help", () => {
     const ran = await run("help", "prune");
     expect(ran.code).toBe(2);
     expect(ran.stderr).toContain("hint: did you mean headcount help runs prune?");
-    expect((await run("help", "runs", "exprot")).stderr).toContain("did you mean headcount help runs export?");
+    expect((await run("help", "runs", "exprot")).stderr).toContain(
+      "did you mean headcount help runs export?",
+    );
   });
 
   test("version, -V and --version are one", async () => {

@@ -4,7 +4,12 @@ import { afterEach, describe, expect, test } from "vitest";
 import { startAgent, YES } from "../support/agent.ts";
 import { readCsv, seeded, type User, user } from "../support/export.ts";
 import { long } from "../support/long.ts";
-import { Crowd, type PeopleOptions, type PeopleService, startPeopleService } from "../support/people-service.ts";
+import {
+  Crowd,
+  type PeopleOptions,
+  type PeopleService,
+  startPeopleService,
+} from "../support/people-service.ts";
 
 // Services that give only the first rows of a segment, and tell it of no account: only a refusal does.
 
@@ -79,7 +84,10 @@ describe("a wall that only a refusal tells", () => {
   });
 
   test("people without an address are told by their names and departments", async () => {
-    const { service, u, sales } = await scene({ wallSays: "at most 500 rows: page x per_page" }, { addressless: 0.1 });
+    const { service, u, sales } = await scene(
+      { wallSays: "at most 500 rows: page x per_page" },
+      { addressless: 0.1 },
+    );
     const ran = await u.run([...SALES, "--yes", "-o", "o.csv"]);
     expect(ran.code, ran.stderr).toBe(0);
     expect([service.rowsSold(), mostSold(service)]).toEqual([sales, 1]);
@@ -121,40 +129,59 @@ describe("pages whose size is not asked for", () => {
     [75, 100],
     [10, 100],
     [60, 25],
-  ])("%i people in pages of 25, whatever is asked for, where the account tells %i", async (size, maxPerPage) => {
-    const { service, u } = await scene({ wall: undefined, fixedPage: 25, maxPerPage, people: [] });
-    const crowd = new Crowd(seeded(3));
-    service.options.people = Array.from({ length: size }, () => crowd.born({ department: "Sales" }));
-    const ran = await u.run([...SALES, "--yes", "-o", "o.csv"]);
-    expect(ran.code, ran.stderr).toBe(0);
-    expect([service.rowsSold(), mostSold(service)]).toEqual([size, 1]);
-  });
+  ])(
+    "%i people in pages of 25, whatever is asked for, where the account tells %i",
+    async (size, maxPerPage) => {
+      const { service, u } = await scene({
+        wall: undefined,
+        fixedPage: 25,
+        maxPerPage,
+        people: [],
+      });
+      const crowd = new Crowd(seeded(3));
+      service.options.people = Array.from({ length: size }, () =>
+        crowd.born({ department: "Sales" }),
+      );
+      const ran = await u.run([...SALES, "--yes", "-o", "o.csv"]);
+      expect(ran.code, ran.stderr).toBe(0);
+      expect([service.rowsSold(), mostSold(service)]).toEqual([size, 1]);
+    },
+  );
 
   test.each([
     ["search", "75"],
     ["refresh", "10"],
-  ])("%s stakes no page beyond its cap, says what one takes, and goes on", async (command, rest) => {
-    const { service, u } = await scene({ wall: undefined, fixedPage: 25, people: [] });
-    const crowd = new Crowd(seeded(3));
-    service.options.people = Array.from({ length: 60 }, () => crowd.born({ department: "Sales" }));
-    const run = (cap: string) => u.run([command, "--department", "Sales", "--max-credits", cap, "-o", "o.csv"]);
-    const short = await run("60");
-    expect(short.code, short.stderr).toBe(5);
-    expect(short.stderr).toContain(
-      "a page came with 25 where more was asked for, and the last one may have as many: --max-credits 75 leaves room for it",
-    );
-    expect(service.rowsSold()).toBe(50);
-    const ran = await run(rest);
-    expect(ran.code, ran.stderr).toBe(0);
-    expect([service.rowsSold(), mostSold(service)]).toEqual([60, 1]);
-  });
+  ])(
+    "%s stakes no page beyond its cap, says what one takes, and goes on",
+    async (command, rest) => {
+      const { service, u } = await scene({ wall: undefined, fixedPage: 25, people: [] });
+      const crowd = new Crowd(seeded(3));
+      service.options.people = Array.from({ length: 60 }, () =>
+        crowd.born({ department: "Sales" }),
+      );
+      const run = (cap: string) =>
+        u.run([command, "--department", "Sales", "--max-credits", cap, "-o", "o.csv"]);
+      const short = await run("60");
+      expect(short.code, short.stderr).toBe(5);
+      expect(short.stderr).toContain(
+        "a page came with 25 where more was asked for, and the last one may have as many: --max-credits 75 leaves room for it",
+      );
+      expect(service.rowsSold()).toBe(50);
+      const ran = await run(rest);
+      expect(ran.code, ran.stderr).toBe(0);
+      expect([service.rowsSold(), mostSold(service)]).toEqual([60, 1]);
+    },
+  );
 });
 
 describe("whoever buys learns it", () => {
-  const BUYERS: Readonly<Record<string, (u: User) => Promise<{ readonly code: number; readonly stderr: string }>>> = {
+  const BUYERS: Readonly<
+    Record<string, (u: User) => Promise<{ readonly code: number; readonly stderr: string }>>
+  > = {
     search: (u) => u.run([...SALES, "--yes", "-o", "o.csv"]),
     "search --new-only": (u) => u.run([...SALES, "--new-only", "--yes", "-o", "o.csv"]),
-    refresh: (u) => u.run(["refresh", "--department", "Sales", "--max-credits", "4000", "-o", "o.csv"]),
+    refresh: (u) =>
+      u.run(["refresh", "--department", "Sales", "--max-credits", "4000", "-o", "o.csv"]),
     "a job": (u) => {
       const job = { filters: { department: "Sales" }, max_credits: 4_000, output: "o.csv" };
       writeFileSync(u.file("jobs.json"), JSON.stringify({ jobs: { sales: job } }));
@@ -162,7 +189,10 @@ describe("whoever buys learns it", () => {
     },
     "a tool": async (u) => {
       const agent = await startAgent(u, ["-c", "work", "--max-credits", "4000"], { answer: YES });
-      const { data } = await agent.call("quote", { kind: "people", filters: { department: "Sales" } });
+      const { data } = await agent.call("quote", {
+        kind: "people",
+        filters: { department: "Sales" },
+      });
       const bought = await agent.call("buy", { quote_id: data.quote_id });
       await agent.close();
       return { code: bought.failed ? 1 : 0, stderr: bought.text };
@@ -172,7 +202,9 @@ describe("whoever buys learns it", () => {
     "a wall": { wallSays: "page*per_page must not exceed 500" },
     "pages of 25": { wall: undefined, fixedPage: 25 },
   };
-  const all = Object.keys(HABITS).flatMap((habit) => Object.keys(BUYERS).map((buyer) => [habit, buyer] as const));
+  const all = Object.keys(HABITS).flatMap((habit) =>
+    Object.keys(BUYERS).map((buyer) => [habit, buyer] as const),
+  );
   test.each(all)("%s: %s", async (habit, buyer) => {
     const { service, u, sales } = await scene(HABITS[habit] ?? {}, { size: 2_500 });
     expect(sales).toBeGreaterThan(500);
@@ -182,14 +214,21 @@ describe("whoever buys learns it", () => {
   });
 
   long("a list beyond a wall is kept up to date by the same commands", async () => {
-    const { service, u } = await scene({ wallSays: "page*per_page must not exceed 500" }, { size: 2_500 });
+    const { service, u } = await scene(
+      { wallSays: "page*per_page must not exceed 500" },
+      { size: 2_500 },
+    );
     expect(await u.run([...SALES, "--yes", "-o", "o.csv"])).toMatchObject({ code: 0 });
     const sold = service.rowsSold();
     const crowd = new Crowd(seeded(8));
     const came = Array.from({ length: 100 }, () => crowd.born({ department: "Sales" }));
     service.options.people = [
       ...service.options.people,
-      ...came.map((human, at) => ({ ...human, id: `n${at}`, network_url: `https://www.people.example/in/n${at}` })),
+      ...came.map((human, at) => ({
+        ...human,
+        id: `n${at}`,
+        network_url: `https://www.people.example/in/n${at}`,
+      })),
     ];
     const ran = await u.run(["refresh", "o.csv", "--max-credits", "4000", "--max-calls", "20000"]);
     expect(ran.code, ran.stderr).toBe(0);

@@ -27,7 +27,11 @@ async function run(key: string, argv: readonly string[], url = service.url) {
 
 describe("whoami", () => {
   test("tells the key, where it comes from, what it may call, until when, and what is left", async () => {
-    const { id, key } = await keyWith({ maxCredits: c(40), expiresAt: END, scopes: ["account", "count"] });
+    const { id, key } = await keyWith({
+      maxCredits: c(40),
+      expiresAt: END,
+      scopes: ["account", "count"],
+    });
     const { code, err, out } = await run(key, ["whoami", "--json"]);
     expect([code, err]).toEqual([0, ""]);
     expect(JSON.parse(out)).toMatchObject({
@@ -61,7 +65,11 @@ describe("whoami", () => {
     try {
       const { code, out } = await run(foreign.key, ["whoami", "--json"], foreign.url);
       expect(code).toBe(0);
-      expect(JSON.parse(out)).toMatchObject({ told: false, key: { id: null, scopes: null }, cap: { left: null } });
+      expect(JSON.parse(out)).toMatchObject({
+        told: false,
+        key: { id: null, scopes: null },
+        cap: { left: null },
+      });
     } finally {
       await foreign.close();
     }
@@ -74,12 +82,16 @@ describe("a bounded key in a purchase", () => {
     const search = ["search", "--all", "--limit", "100"];
     const { out } = await run(key, [...search, "--dry-run"]);
     expect(out).toMatch(/cap of the key +30 credits left\n/);
-    expect(JSON.parse((await run(key, [...search, "--dry-run", "--json"])).out)).toMatchObject({ cap_left: 30 });
+    expect(JSON.parse((await run(key, [...search, "--dry-run", "--json"])).out)).toMatchObject({
+      cap_left: 30,
+    });
     const bought = await run(key, [...search, "--yes", "-o", "people.csv"]);
     expect(bought.err).toContain(
       "100 profiles cost up to 100 credits, the cap of the key leaves 30; nothing was spent",
     );
-    expect(bought.err).toContain("hint: --limit 30 would fit; headcount account shows the balance and the cap");
+    expect(bought.err).toContain(
+      "hint: --limit 30 would fit; headcount account shows the balance and the cap",
+    );
     expect([bought.code, (await service.store.key(id))?.budget?.spent]).toEqual([4, c(0)]);
   });
 
@@ -90,13 +102,25 @@ describe("a bounded key in a purchase", () => {
       decide: ({ url }) => (url === "/key" ? { kind: "error", status: 404 } : { kind: "none" }),
     });
     onTestFinished(() => untold.close());
-    const buy = ["search", "--all", "--limit", "100", "--per-page", "25", "--yes", "-o", "people.csv"];
+    const buy = [
+      "search",
+      "--all",
+      "--limit",
+      "100",
+      "--per-page",
+      "25",
+      "--yes",
+      "-o",
+      "people.csv",
+    ];
     const { code, err } = await run(key, buy, untold.url);
     expect(code).toBe(4);
     expect(err).toMatch(
       /refused \(402\): this call may cost 25 credits and this key has 5 left of its cap of 30 credits/,
     );
-    expect(err).toMatch(/error: not enough credits \(402\): this call may cost .* this key has 0 left of its cap/);
+    expect(err).toMatch(
+      /error: not enough credits \(402\): this call may cost .* this key has 0 left of its cap/,
+    );
     expect(err).toContain("30 rows are bought and kept");
     expect((await service.store.key(id))?.budget).toEqual({ cap: c(30), spent: c(30), held: c(0) });
   });

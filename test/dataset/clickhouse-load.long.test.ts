@@ -18,7 +18,13 @@ import { suppressionList } from "../../src/engine/runs/suppression.ts";
 import { NOBODY_SUPPRESSED, suppressedName } from "../../src/shared/contract/suppression.ts";
 import { type Cluster, hasClickHouseServer, startCluster } from "../support/clickhouse.ts";
 import { SMALL, sleep, tempFolder } from "../support/dataset.ts";
-import { type LoadFiles, loadFiles, loadFilesInto, plain, sameWhole } from "../support/load-files.ts";
+import {
+  type LoadFiles,
+  loadFiles,
+  loadFilesInto,
+  plain,
+  sameWhole,
+} from "../support/load-files.ts";
 import { isLeftOut } from "../support/tools.ts";
 
 // Loads that are cut off, refused, repeated: against two shards of a real server, with companies and without.
@@ -26,264 +32,331 @@ import { isLeftOut } from "../support/tools.ts";
 const BIN = resolve(import.meta.dirname, "../../bin/headcount.js");
 
 // Each test starts two servers and loads several times.
-describe.skipIf(isLeftOut(hasClickHouseServer))("loading into two shards", { timeout: 300_000 }, () => {
-  let given: LoadFiles;
-  let derived: LoadFiles;
-  let cluster: Cluster;
-  let servers: ClickHouseServers;
+describe.skipIf(isLeftOut(hasClickHouseServer))(
+  "loading into two shards",
+  { timeout: 300_000 },
+  () => {
+    let given: LoadFiles;
+    let derived: LoadFiles;
+    let cluster: Cluster;
+    let servers: ClickHouseServers;
 
-  beforeAll(async () => {
-    given = await loadFiles(1_500, 5, true);
-    derived = await loadFiles(1_000, 6, false);
-  });
-  afterAll(async () => {
-    await given?.embedded.close();
-    await derived?.embedded.close();
-  });
-  beforeEach(async () => {
-    cluster = await startCluster(2);
-    servers = await connectClickHouse(cluster.url);
-  });
-  afterEach(async () => {
-    for (const client of servers.clients) await client.close();
-    await cluster.close();
-  });
+    beforeAll(async () => {
+      given = await loadFiles(1_500, 5, true);
+      derived = await loadFiles(1_000, 6, false);
+    });
+    afterAll(async () => {
+      await given?.embedded.close();
+      await derived?.embedded.close();
+    });
+    beforeEach(async () => {
+      cluster = await startCluster(2);
+      servers = await connectClickHouse(cluster.url);
+    });
+    afterEach(async () => {
+      for (const client of servers.clients) await client.close();
+      await cluster.close();
+    });
 
-  async function rows(sql: string): Promise<string[]> {
-    const answer = await servers.clients[0].query({ query: sql, format: "JSONCompact" });
-    return (await answer.json<readonly unknown[]>()).data.map(String);
-  }
-  const tables = (): Promise<string[]> =>
-    rows("SELECT name FROM system.tables WHERE database = 'default' ORDER BY name");
+    async function rows(sql: string): Promise<string[]> {
+      const answer = await servers.clients[0].query({ query: sql, format: "JSONCompact" });
+      return (await answer.json<readonly unknown[]>()).data.map(String);
+    }
+    const tables = (): Promise<string[]> =>
+      rows("SELECT name FROM system.tables WHERE database = 'default' ORDER BY name");
 
-  async function isServed(files: LoadFiles): Promise<void> {
-    const engine = await openClickHouse(cluster.url);
-    await sameWhole(engine, files);
-    await engine.close();
-  }
+    async function isServed(files: LoadFiles): Promise<void> {
+      const engine = await openClickHouse(cluster.url);
+      await sameWhole(engine, files);
+      await engine.close();
+    }
 
-  test("companies that nobody gives are derived as the embedded engine does; rows are refused with the same words", async () => {
-    expect(plain(await loadFilesInto(servers, derived))).toEqual(plain(derived.report));
-    expect(readFileSync(derived.input.rejects, "utf8")).toBe(derived.rejects);
-    await isServed(derived);
-    const { version } = JSON.parse(
-      JSON.stringify({ version: (await rows("SELECT version FROM headcount_datasets"))[0] }),
-    );
-    expect((await tables()).filter((name) => !name.includes(version))).toEqual(["headcount_datasets"]);
-    expect((await tables()).filter((name) => name.startsWith("stage_"))).toEqual([]);
-  });
-
-  test("a shard that is killed at any step: the error says that the command goes on, and it does, from there", async () => {
-    await loadFilesInto(servers, derived);
-    const datasetDir = await tempFolder("headcount-cut-");
-    const lost = cluster.shards[1];
-    const cut = async (phase: "read" | "copy", least: number): Promise<void> => {
-      let killed: Promise<void> | undefined;
-      const onProgress = (at: { phase: string; done: number }) => {
-        if (at.phase === phase && at.done > least) killed ??= lost?.kill();
-      };
-      await expect(loadFilesInto(servers, given, { datasetDir, onProgress })).rejects.toMatchObject({
-        name: "DatasetUnavailableError",
-        message: expect.stringMatching(
-          /the dataset there is unchanged, and the same command goes on where this one stopped/,
-        ),
-      });
-      await killed;
-      await expect(loadFilesInto(servers, given, { datasetDir })).rejects.toThrow(/goes on where/);
-      await lost?.start();
+    test("companies that nobody gives are derived as the embedded engine does; rows are refused with the same words", async () => {
+      expect(plain(await loadFilesInto(servers, derived))).toEqual(plain(derived.report));
+      expect(readFileSync(derived.input.rejects, "utf8")).toBe(derived.rejects);
       await isServed(derived);
-    };
-    await cut("read", 1);
-    await cut("copy", 400);
-    const phases = new Set<string>();
-    let least = Number.POSITIVE_INFINITY;
-    const onProgress = ({ phase, done, total }: { phase: string; done: number; total: number }) => {
-      phases.add(phase);
-      if (phase === "read") least = Math.min(least, done / total);
-    };
-    const report = await loadFilesInto(servers, given, { datasetDir, onProgress });
-    expect(plain(report)).toEqual(plain(given.report));
-    expect(readFileSync(given.input.rejects, "utf8")).toBe(given.rejects);
-    // Nothing of the files was read again: the first that is told is that a whole file is there.
-    expect(least).toBeGreaterThan(0.01);
-    await isServed(given);
-    expect(readdirSync(datasetDir)).toEqual(["lock.db"]);
-  });
+      const { version } = JSON.parse(
+        JSON.stringify({ version: (await rows("SELECT version FROM headcount_datasets"))[0] }),
+      );
+      expect((await tables()).filter((name) => !name.includes(version))).toEqual([
+        "headcount_datasets",
+      ]);
+      expect((await tables()).filter((name) => name.startsWith("stage_"))).toEqual([]);
+    });
 
-  test("a range or a part that is there in part is made anew; a part that a server lost is sent again", async () => {
-    const datasetDir = await tempFolder("headcount-lost-");
-    const stopAt = (wanted: string, from: number): AbortSignal & { stop?: unknown } => {
-      const controller = new AbortController();
-      const onProgress = ({ phase, done }: { phase: string; done: number }) => {
-        if (phase === wanted && done >= from) controller.abort(new Error("stopped"));
-      };
-      return Object.assign(controller.signal, { onProgress });
-    };
-    const stopped = async (phase: string, from: number): Promise<void> => {
-      const signal = stopAt(phase, from);
-      const { onProgress } = signal as unknown as { onProgress: unknown };
-      await expect(loadFilesInto(servers, given, { datasetDir, signal, onProgress })).rejects.toThrow("stopped");
-    };
-    await stopped("copy", 600);
-    const [people = ""] = (await tables()).filter((name) => name.startsWith("people_") && name.endsWith("_local"));
-    const stage = `stage_${people}`;
-    for (const client of servers.clients) {
-      // Some rows of a range, and some of a part, are gone from one shard or the other.
-      await client.command({ query: `ALTER TABLE ${people} DELETE WHERE rid % 3 = 0 AND rid < 200` });
-      await client.command({ query: `ALTER TABLE ${stage} DELETE WHERE part = 1 AND line % 5 = 0` });
-    }
-    for (const client of servers.clients) {
-      for (;;) {
-        const answer = await client.query({
-          query: "SELECT count() FROM system.mutations WHERE is_done = 0",
-          format: "JSONCompact",
+    test("a shard that is killed at any step: the error says that the command goes on, and it does, from there", async () => {
+      await loadFilesInto(servers, derived);
+      const datasetDir = await tempFolder("headcount-cut-");
+      const lost = cluster.shards[1];
+      const cut = async (phase: "read" | "copy", least: number): Promise<void> => {
+        let killed: Promise<void> | undefined;
+        const onProgress = (at: { phase: string; done: number }) => {
+          if (at.phase === phase && at.done > least) killed ??= lost?.kill();
+        };
+        await expect(
+          loadFilesInto(servers, given, { datasetDir, onProgress }),
+        ).rejects.toMatchObject({
+          name: "DatasetUnavailableError",
+          message: expect.stringMatching(
+            /the dataset there is unchanged, and the same command goes on where this one stopped/,
+          ),
         });
-        if (Number((await answer.json<readonly unknown[]>()).data[0]?.[0]) === 0) break;
-        await sleep(50);
-      }
-    }
-    const state = await openLoad(join(datasetDir, "load"));
-    if (state === undefined) throw new Error("no load was begun");
-    const scratch = join(datasetDir, "scratch");
-    const build = { datasetDir, now: Date.now, sleep, resources: SMALL };
-    const read = {
-      input: given.input,
-      map: NO_MAP,
-      scratch,
-      suppression: NOBODY_SUPPRESSED,
-      format: "TabSeparated" as const,
-      build,
-    };
-    const reader = await PartReader.open(read);
-    const loading = new LoadServers(servers, state.version);
-    const load = new Load({ servers: loading, state, parts: await reader.plan(), reader, now: Date.now });
-    await expect(load.people()).rejects.toThrow(/stage_people_\w+ holds \d+ of \d+ rows/);
-    await reader.close();
-    expect(plain(await loadFilesInto(servers, given, { datasetDir }))).toEqual(plain(given.report));
-    await isServed(given);
-
-    await stopped("copy", 300);
-    const [again = ""] = (await tables()).filter((name) => name.startsWith("stage_people_") && name.endsWith("_local"));
-    const target = again.replace("stage_", "");
-    const holes = servers.clients.map((client) =>
-      client.command({ query: `ALTER TABLE ${target} DELETE WHERE rid % 3 = 0 AND rid < 200` }),
-    );
-    await Promise.all(holes);
-    expect(plain(await loadFilesInto(servers, given, { datasetDir }))).toEqual(plain(given.report));
-    await isServed(given);
-  });
-
-  test("other files, or another list of the suppressed, are another load; a dry run leaves both alone", async () => {
-    const datasetDir = await tempFolder("headcount-other-");
-    const controller = new AbortController();
-    const onProgress = ({ phase }: { phase: string }) => phase === "copy" && controller.abort(new Error("stopped"));
-    const begun = loadFilesInto(servers, given, { datasetDir, signal: controller.signal, onProgress });
-    await expect(begun).rejects.toThrow("stopped");
-    const before = await tables();
-    const dry = { ...derived, input: { ...derived.input, dryRun: true } };
-    expect(plain(await loadFilesInto(servers, dry, { datasetDir }))).toEqual(plain(derived.report));
-    expect(await tables()).toEqual(before);
-    expect(await rows("SELECT count() FROM headcount_datasets")).toEqual(["0"]);
-
-    const suppression = await tempFolder("headcount-left-out-");
-    const list = suppressionList(suppression, new Disk(), { now: Date.now, sleep });
-    const linked = given.everyone.find(({ company_domain }) => company_domain !== null);
-    const words = [
-      given.everyone[3]?.id ?? "",
-      given.everyone.find(({ network_url }) => network_url?.includes("/"))?.network_url ?? "",
-      linked?.company_domain ?? "",
-      "only-here.example",
-    ];
-    await list.add(
-      words.map((word) => suppressedName(word) ?? { kind: "id" }),
-      null,
-    );
-    const report = await loadFilesInto(servers, given, { datasetDir, suppression });
-    expect((await tables()).filter((name) => before.includes(name))).toEqual(["headcount_datasets"]);
-    const embeddedDir = await tempFolder("headcount-embedded-");
-    const input = { ...given.input, rejects: join(embeddedDir, "rejects") };
-    const options = { datasetDir: embeddedDir, now: () => 1, sleep, resources: SMALL, suppression };
-    expect({ ...plain(report), rejects: "" }).toEqual({ ...plain(await importDataset(input, options)), rejects: "" });
-    const embedded = await openDataset(embeddedDir);
-    expect(embedded.info().people).toBeLessThan(given.everyone.length - 3);
-    await isServed({ ...given, embedded });
-    await embedded.close();
-  });
-
-  test("too many refused rows, a wrong column or a missing file leave nothing behind", async () => {
-    const datasetDir = await tempFolder("headcount-refused-");
-    const with_ = (more: object) => ({ ...given, input: { ...given.input, ...more } });
-    await expect(loadFilesInto(servers, with_({ maxRefused: { rows: 3 } }), { datasetDir })).rejects.toThrow(
-      /rows are refused, 3 may be/,
-    );
-    expect(readFileSync(given.input.rejects, "utf8")).toBe(given.rejects);
-    await expect(loadFilesInto(servers, with_({ people: ["a.csv", "nobody.csv"] }), { datasetDir })).rejects.toThrow(
-      /nobody.csv does not exist/,
-    );
-    await writeFile(join(given.input.cwd, "wrong.csv"), "colour,size\nred,5\n");
-    await expect(loadFilesInto(servers, with_({ people: ["wrong.csv"] }), { datasetDir })).rejects.toThrow(
-      /no usable column/,
-    );
-    expect(await tables()).toEqual(["headcount_datasets"]);
-    expect(readdirSync(datasetDir)).toEqual(["lock.db"]);
-  });
-
-  test("a service goes over to the next dataset; the one before the last is dropped", async () => {
-    await expect(followClickHouse(cluster.url, "", { now: () => 0 })).rejects.toThrow(/holds no dataset/);
-    await loadFilesInto(servers, derived, { now: () => 1 });
-    let clock = 0;
-    const engine = await followClickHouse(cluster.url, "", { now: () => clock, everyMs: 1_000 });
-    const first = engine.info().version;
-    await loadFilesInto(servers, given, { now: () => 2_000 });
-    expect(await engine.count({ exact: {}, prefix: {}, range: {} })).toBe(derived.everyone.length);
-    expect(engine.info().version).toBe(first);
-    clock = 1_000;
-    expect(await engine.count({ exact: {}, prefix: {}, range: {} })).toBe(given.everyone.length);
-    await loadFilesInto(servers, derived, { now: () => 3_000 });
-    expect((await tables()).filter((name) => name.includes(first))).toEqual([]);
-    await engine.close();
-  });
-
-  test("the program, killed again and again, makes the same dataset in the end", async () => {
-    const { cwd } = given.input;
-    const argv = ["service", "import", "--people", ...given.input.people, "--companies", ...given.input.companies];
-    const more = ["--data", "killed", "--dataset", cluster.url, "--json"];
-    const start = (): ChildProcess =>
-      spawn(execPath, [BIN, ...argv, ...more], { cwd, env: { ...process.env, HOME: cwd } });
-    const state = (name: string): string => {
-      const path = join(cwd, "killed/clickhouse-import/load", name);
-      return existsSync(path) ? readFileSync(path, "utf8") : "";
-    };
-    const moments = [
-      () => state("part-0.json").length > 4,
-      () => state("part-2.json").length > 4,
-      () => state("load.json").includes("twins"),
-      () => state("load.json").includes("hidden"),
-    ];
-    for (const [index, isReached] of moments.entries()) {
-      const child = start();
-      let stderr = "";
-      child.stderr?.on("data", (data: Buffer) => (stderr += data));
-      const ended = new Promise((done) => child.once("close", done));
-      while (!isReached() && child.exitCode === null) await sleep(5);
-      child.kill(index === 1 ? "SIGINT" : "SIGKILL");
-      if (index === 1) {
-        expect(await ended).toBe(130);
-        expect(stderr).toMatch(
-          /interrupted; the dataset is as it was before[\s\S]*the same command goes on where this one stopped/,
+        await killed;
+        await expect(loadFilesInto(servers, given, { datasetDir })).rejects.toThrow(
+          /goes on where/,
         );
+        await lost?.start();
+        await isServed(derived);
+      };
+      await cut("read", 1);
+      await cut("copy", 400);
+      const phases = new Set<string>();
+      let least = Number.POSITIVE_INFINITY;
+      const onProgress = ({
+        phase,
+        done,
+        total,
+      }: {
+        phase: string;
+        done: number;
+        total: number;
+      }) => {
+        phases.add(phase);
+        if (phase === "read") least = Math.min(least, done / total);
+      };
+      const report = await loadFilesInto(servers, given, { datasetDir, onProgress });
+      expect(plain(report)).toEqual(plain(given.report));
+      expect(readFileSync(given.input.rejects, "utf8")).toBe(given.rejects);
+      // Nothing of the files was read again: the first that is told is that a whole file is there.
+      expect(least).toBeGreaterThan(0.01);
+      await isServed(given);
+      expect(readdirSync(datasetDir)).toEqual(["lock.db"]);
+    });
+
+    test("a range or a part that is there in part is made anew; a part that a server lost is sent again", async () => {
+      const datasetDir = await tempFolder("headcount-lost-");
+      const stopAt = (wanted: string, from: number): AbortSignal & { stop?: unknown } => {
+        const controller = new AbortController();
+        const onProgress = ({ phase, done }: { phase: string; done: number }) => {
+          if (phase === wanted && done >= from) controller.abort(new Error("stopped"));
+        };
+        return Object.assign(controller.signal, { onProgress });
+      };
+      const stopped = async (phase: string, from: number): Promise<void> => {
+        const signal = stopAt(phase, from);
+        const { onProgress } = signal as unknown as { onProgress: unknown };
+        await expect(
+          loadFilesInto(servers, given, { datasetDir, signal, onProgress }),
+        ).rejects.toThrow("stopped");
+      };
+      await stopped("copy", 600);
+      const [people = ""] = (await tables()).filter(
+        (name) => name.startsWith("people_") && name.endsWith("_local"),
+      );
+      const stage = `stage_${people}`;
+      for (const client of servers.clients) {
+        // Some rows of a range, and some of a part, are gone from one shard or the other.
+        await client.command({
+          query: `ALTER TABLE ${people} DELETE WHERE rid % 3 = 0 AND rid < 200`,
+        });
+        await client.command({
+          query: `ALTER TABLE ${stage} DELETE WHERE part = 1 AND line % 5 = 0`,
+        });
       }
-      await ended;
-    }
-    const child = start();
-    const said = { stdout: "", stderr: "" };
-    child.stdout?.on("data", (data: Buffer) => (said.stdout += data));
-    child.stderr?.on("data", (data: Buffer) => (said.stderr += data));
-    const code = await new Promise((done) => child.once("close", done));
-    expect({ code, stderr: said.stderr }).toEqual({ code: 0, stderr: "" });
-    const { version: _, seconds: __, rejects: ___, ...report } = JSON.parse(said.stdout);
-    expect(report).toEqual({ ...plain(given.report), rejects: undefined });
-    expect(readFileSync(join(cwd, "killed/import-rejects.ndjson"), "utf8")).toBe(given.rejects);
-    await isServed(given);
-  });
-});
+      for (const client of servers.clients) {
+        for (;;) {
+          const answer = await client.query({
+            query: "SELECT count() FROM system.mutations WHERE is_done = 0",
+            format: "JSONCompact",
+          });
+          if (Number((await answer.json<readonly unknown[]>()).data[0]?.[0]) === 0) break;
+          await sleep(50);
+        }
+      }
+      const state = await openLoad(join(datasetDir, "load"));
+      if (state === undefined) throw new Error("no load was begun");
+      const scratch = join(datasetDir, "scratch");
+      const build = { datasetDir, now: Date.now, sleep, resources: SMALL };
+      const read = {
+        input: given.input,
+        map: NO_MAP,
+        scratch,
+        suppression: NOBODY_SUPPRESSED,
+        format: "TabSeparated" as const,
+        build,
+      };
+      const reader = await PartReader.open(read);
+      const loading = new LoadServers(servers, state.version);
+      const load = new Load({
+        servers: loading,
+        state,
+        parts: await reader.plan(),
+        reader,
+        now: Date.now,
+      });
+      await expect(load.people()).rejects.toThrow(/stage_people_\w+ holds \d+ of \d+ rows/);
+      await reader.close();
+      expect(plain(await loadFilesInto(servers, given, { datasetDir }))).toEqual(
+        plain(given.report),
+      );
+      await isServed(given);
+
+      await stopped("copy", 300);
+      const [again = ""] = (await tables()).filter(
+        (name) => name.startsWith("stage_people_") && name.endsWith("_local"),
+      );
+      const target = again.replace("stage_", "");
+      const holes = servers.clients.map((client) =>
+        client.command({ query: `ALTER TABLE ${target} DELETE WHERE rid % 3 = 0 AND rid < 200` }),
+      );
+      await Promise.all(holes);
+      expect(plain(await loadFilesInto(servers, given, { datasetDir }))).toEqual(
+        plain(given.report),
+      );
+      await isServed(given);
+    });
+
+    test("other files, or another list of the suppressed, are another load; a dry run leaves both alone", async () => {
+      const datasetDir = await tempFolder("headcount-other-");
+      const controller = new AbortController();
+      const onProgress = ({ phase }: { phase: string }) =>
+        phase === "copy" && controller.abort(new Error("stopped"));
+      const begun = loadFilesInto(servers, given, {
+        datasetDir,
+        signal: controller.signal,
+        onProgress,
+      });
+      await expect(begun).rejects.toThrow("stopped");
+      const before = await tables();
+      const dry = { ...derived, input: { ...derived.input, dryRun: true } };
+      expect(plain(await loadFilesInto(servers, dry, { datasetDir }))).toEqual(
+        plain(derived.report),
+      );
+      expect(await tables()).toEqual(before);
+      expect(await rows("SELECT count() FROM headcount_datasets")).toEqual(["0"]);
+
+      const suppression = await tempFolder("headcount-left-out-");
+      const list = suppressionList(suppression, new Disk(), { now: Date.now, sleep });
+      const linked = given.everyone.find(({ company_domain }) => company_domain !== null);
+      const words = [
+        given.everyone[3]?.id ?? "",
+        given.everyone.find(({ network_url }) => network_url?.includes("/"))?.network_url ?? "",
+        linked?.company_domain ?? "",
+        "only-here.example",
+      ];
+      await list.add(
+        words.map((word) => suppressedName(word) ?? { kind: "id" }),
+        null,
+      );
+      const report = await loadFilesInto(servers, given, { datasetDir, suppression });
+      expect((await tables()).filter((name) => before.includes(name))).toEqual([
+        "headcount_datasets",
+      ]);
+      const embeddedDir = await tempFolder("headcount-embedded-");
+      const input = { ...given.input, rejects: join(embeddedDir, "rejects") };
+      const options = {
+        datasetDir: embeddedDir,
+        now: () => 1,
+        sleep,
+        resources: SMALL,
+        suppression,
+      };
+      expect({ ...plain(report), rejects: "" }).toEqual({
+        ...plain(await importDataset(input, options)),
+        rejects: "",
+      });
+      const embedded = await openDataset(embeddedDir);
+      expect(embedded.info().people).toBeLessThan(given.everyone.length - 3);
+      await isServed({ ...given, embedded });
+      await embedded.close();
+    });
+
+    test("too many refused rows, a wrong column or a missing file leave nothing behind", async () => {
+      const datasetDir = await tempFolder("headcount-refused-");
+      const with_ = (more: object) => ({ ...given, input: { ...given.input, ...more } });
+      await expect(
+        loadFilesInto(servers, with_({ maxRefused: { rows: 3 } }), { datasetDir }),
+      ).rejects.toThrow(/rows are refused, 3 may be/);
+      expect(readFileSync(given.input.rejects, "utf8")).toBe(given.rejects);
+      await expect(
+        loadFilesInto(servers, with_({ people: ["a.csv", "nobody.csv"] }), { datasetDir }),
+      ).rejects.toThrow(/nobody.csv does not exist/);
+      await writeFile(join(given.input.cwd, "wrong.csv"), "colour,size\nred,5\n");
+      await expect(
+        loadFilesInto(servers, with_({ people: ["wrong.csv"] }), { datasetDir }),
+      ).rejects.toThrow(/no usable column/);
+      expect(await tables()).toEqual(["headcount_datasets"]);
+      expect(readdirSync(datasetDir)).toEqual(["lock.db"]);
+    });
+
+    test("a service goes over to the next dataset; the one before the last is dropped", async () => {
+      await expect(followClickHouse(cluster.url, "", { now: () => 0 })).rejects.toThrow(
+        /holds no dataset/,
+      );
+      await loadFilesInto(servers, derived, { now: () => 1 });
+      let clock = 0;
+      const engine = await followClickHouse(cluster.url, "", { now: () => clock, everyMs: 1_000 });
+      const first = engine.info().version;
+      await loadFilesInto(servers, given, { now: () => 2_000 });
+      expect(await engine.count({ exact: {}, prefix: {}, range: {} })).toBe(
+        derived.everyone.length,
+      );
+      expect(engine.info().version).toBe(first);
+      clock = 1_000;
+      expect(await engine.count({ exact: {}, prefix: {}, range: {} })).toBe(given.everyone.length);
+      await loadFilesInto(servers, derived, { now: () => 3_000 });
+      expect((await tables()).filter((name) => name.includes(first))).toEqual([]);
+      await engine.close();
+    });
+
+    test("the program, killed again and again, makes the same dataset in the end", async () => {
+      const { cwd } = given.input;
+      const argv = [
+        "service",
+        "import",
+        "--people",
+        ...given.input.people,
+        "--companies",
+        ...given.input.companies,
+      ];
+      const more = ["--data", "killed", "--dataset", cluster.url, "--json"];
+      const start = (): ChildProcess =>
+        spawn(execPath, [BIN, ...argv, ...more], { cwd, env: { ...process.env, HOME: cwd } });
+      const state = (name: string): string => {
+        const path = join(cwd, "killed/clickhouse-import/load", name);
+        return existsSync(path) ? readFileSync(path, "utf8") : "";
+      };
+      const moments = [
+        () => state("part-0.json").length > 4,
+        () => state("part-2.json").length > 4,
+        () => state("load.json").includes("twins"),
+        () => state("load.json").includes("hidden"),
+      ];
+      for (const [index, isReached] of moments.entries()) {
+        const child = start();
+        let stderr = "";
+        child.stderr?.on("data", (data: Buffer) => (stderr += data));
+        const ended = new Promise((done) => child.once("close", done));
+        while (!isReached() && child.exitCode === null) await sleep(5);
+        child.kill(index === 1 ? "SIGINT" : "SIGKILL");
+        if (index === 1) {
+          expect(await ended).toBe(130);
+          expect(stderr).toMatch(
+            /interrupted; the dataset is as it was before[\s\S]*the same command goes on where this one stopped/,
+          );
+        }
+        await ended;
+      }
+      const child = start();
+      const said = { stdout: "", stderr: "" };
+      child.stdout?.on("data", (data: Buffer) => (said.stdout += data));
+      child.stderr?.on("data", (data: Buffer) => (said.stderr += data));
+      const code = await new Promise((done) => child.once("close", done));
+      expect({ code, stderr: said.stderr }).toEqual({ code: 0, stderr: "" });
+      const { version: _, seconds: __, rejects: ___, ...report } = JSON.parse(said.stdout);
+      expect(report).toEqual({ ...plain(given.report), rejects: undefined });
+      expect(readFileSync(join(cwd, "killed/import-rejects.ndjson"), "utf8")).toBe(given.rejects);
+      await isServed(given);
+    });
+  },
+);

@@ -1,6 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parseClickHouseAddress } from "../../src/dataset/clickhouse/address.ts";
-import { type ClickHouseServers, closeAll, connectClickHouse } from "../../src/dataset/clickhouse/connect.ts";
+import {
+  type ClickHouseServers,
+  closeAll,
+  connectClickHouse,
+} from "../../src/dataset/clickhouse/connect.ts";
 import { LITERAL_TEST, MODERN, rendered } from "../../src/dataset/clickhouse/dialect.ts";
 import { ClickHouseEngine, openClickHouse } from "../../src/dataset/clickhouse/engine.ts";
 import { ServedPeople } from "../../src/dataset/clickhouse/left-out.ts";
@@ -9,13 +13,23 @@ import { checkFilters } from "../../src/shared/contract/filters.ts";
 import { canonicalAddress, canonicalDomain, slugOf } from "../../src/shared/contract/normalise.ts";
 import type { Person } from "../../src/shared/contract/records.ts";
 import { suppressedName } from "../../src/shared/contract/suppression.ts";
-import { type CanonicalFilters, FILTER_KEYS, type FilterKey } from "../../src/shared/contract/vocabulary.ts";
+import {
+  type CanonicalFilters,
+  FILTER_KEYS,
+  type FilterKey,
+} from "../../src/shared/contract/vocabulary.ts";
 import { cases } from "../support/campaign.ts";
 import { hasChdb, startChdb } from "../support/chdb.ts";
 import { type Cluster, hasClickHouseServer, startCluster } from "../support/clickhouse.ts";
 import { seededRandom } from "../support/exactness.ts";
 import { randomFacet } from "../support/facets.ts";
-import { type LoadFiles, loadFiles, loadFilesInto, plain, sameWhole } from "../support/load-files.ts";
+import {
+  type LoadFiles,
+  loadFiles,
+  loadFilesInto,
+  plain,
+  sameWhole,
+} from "../support/load-files.ts";
 import { startTestService } from "../support/service.ts";
 import { isLeftOut } from "../support/tools.ts";
 
@@ -54,7 +68,9 @@ function filterSets(people: readonly Person[], count: number): CanonicalFilters[
       return Math.max(0, number + below(3) - 1);
     }
     if (key.endsWith("_prefix")) {
-      const text = String(one[key.slice(0, -7) as "title" | "headline" | "location" | "name" | "industry"] ?? "x");
+      const text = String(
+        one[key.slice(0, -7) as "title" | "headline" | "location" | "name" | "industry"] ?? "x",
+      );
       const points = [...text];
       const cut = points.slice(0, 1 + below(points.length)).join("");
       return cut.trim() === "" ? "%" : ["", "", "", "%", "_", "'", '"', "\\"][below(8)] + cut;
@@ -137,25 +153,33 @@ function equalsEmbedded(name: string, engine: () => Engine, tight: () => Engine)
     }
   });
 
-  test.each([1, 7, 100, 1_000])(`${name}: the pages of a segment are its rows, %i at a time`, async (limit) => {
-    const filters = canonical({ department: ["Sales", "Legal"] });
-    const whole = await embedded.people(filters, { offset: 0, limit: 1_000 });
-    const upTo = limit === 1 ? 40 : whole.total;
-    // The second has no room for row numbers: each of its pages begins where the one before ended.
-    for (const each of [engine(), tight()]) {
-      const rows: Buffer[] = [];
-      for (let offset = 0; offset < upTo; offset += limit)
-        rows.push(...(await each.people(filters, { offset, limit })).records);
-      expect(rows).toEqual(whole.records.slice(0, rows.length));
-      expect(rows.length).toBeGreaterThanOrEqual(Math.min(upTo, whole.total));
-      expect((await each.people(filters, { offset: whole.total + 5, limit })).records).toEqual([]);
-    }
-  });
+  test.each([1, 7, 100, 1_000])(
+    `${name}: the pages of a segment are its rows, %i at a time`,
+    async (limit) => {
+      const filters = canonical({ department: ["Sales", "Legal"] });
+      const whole = await embedded.people(filters, { offset: 0, limit: 1_000 });
+      const upTo = limit === 1 ? 40 : whole.total;
+      // The second has no room for row numbers: each of its pages begins where the one before ended.
+      for (const each of [engine(), tight()]) {
+        const rows: Buffer[] = [];
+        for (let offset = 0; offset < upTo; offset += limit)
+          rows.push(...(await each.people(filters, { offset, limit })).records);
+        expect(rows).toEqual(whole.records.slice(0, rows.length));
+        expect(rows.length).toBeGreaterThanOrEqual(Math.min(upTo, whole.total));
+        expect((await each.people(filters, { offset: whole.total + 5, limit })).records).toEqual(
+          [],
+        );
+      }
+    },
+  );
 
   test(`${name}: pages of segments that are too large to keep, in any order and size`, async () => {
     const random = seededRandom(SEED + 1);
     for (const filters of filterSets(everyone, SETS / 6)) {
-      const { total, records } = await embedded.people(filters, { offset: 0, limit: everyone.length });
+      const { total, records } = await embedded.people(filters, {
+        offset: 0,
+        limit: everyone.length,
+      });
       let offset = 0;
       for (let page = 0; page < 5; page++) {
         const limit = 1 + Math.floor(random() * 200);
@@ -170,7 +194,9 @@ function equalsEmbedded(name: string, engine: () => Engine, tight: () => Engine)
   });
 
   test(`${name}: companies and their people`, async () => {
-    const employed = everyone.filter((person) => person.company_domain !== null && person.company_network_url !== null);
+    const employed = everyone.filter(
+      (person) => person.company_domain !== null && person.company_network_url !== null,
+    );
     expect(employed.length).toBeGreaterThan(PEOPLE / 2);
     for (const person of employed.slice(0, 40)) {
       const check = canonical({ company_network_url: person.company_network_url });
@@ -185,10 +211,15 @@ function equalsEmbedded(name: string, engine: () => Engine, tight: () => Engine)
         expect(found?.record).toEqual(expected?.record);
         if (expected === undefined) continue;
         const slice = { offset: 0, limit: 50 };
-        expect(await engine().employees(expected.id, slice)).toEqual(await embedded.employees(expected.id, slice));
+        expect(await engine().employees(expected.id, slice)).toEqual(
+          await embedded.employees(expected.id, slice),
+        );
       }
     }
-    expect(await engine().employees("no such id", { offset: 0, limit: 5 })).toEqual({ records: [], total: 0 });
+    expect(await engine().employees("no such id", { offset: 0, limit: 5 })).toEqual({
+      records: [],
+      total: 0,
+    });
   });
 
   test(`${name}: all people in their order, companies in every spelling, and what is stored passes its own check`, async () => {
@@ -228,11 +259,14 @@ describe.skipIf(isLeftOut(hasChdb))("chDB, a modern ClickHouse", () => {
       (record) => JSON.parse(record.toString()) as Person,
     );
     const [one, two] = before.filter(({ network_url }) => network_url?.includes("/in/"));
-    const domain = canonicalDomain(before.find(({ company_domain }) => company_domain !== null)?.company_domain ?? "");
+    const domain = canonicalDomain(
+      before.find(({ company_domain }) => company_domain !== null)?.company_domain ?? "",
+    );
     const words = [one?.id, two?.network_url?.split("/").at(-1), domain].map((word) => word ?? "");
     const names = words.flatMap((word) => suppressedName(word) ?? []);
     expect(names).toHaveLength(3);
-    const lastOf = (url: string | null | undefined): string => slugOf(canonicalAddress(url ?? "") ?? "");
+    const lastOf = (url: string | null | undefined): string =>
+      slugOf(canonicalAddress(url ?? "") ?? "");
     const isNamed = (person: Person): boolean =>
       person === one ||
       words.slice(0, 2).includes(lastOf(person.network_url)) ||
@@ -244,8 +278,12 @@ describe.skipIf(isLeftOut(hasChdb))("chDB, a modern ClickHouse", () => {
       const engine = await open();
       const { records, total } = await engine.people(canonical({}), everybody);
       expect(total).toBe(left.length);
-      expect(records.map((record) => (JSON.parse(record.toString()) as Person).id)).toEqual(left.map(({ id }) => id));
-      expect(await engine.count(canonical({ name_prefix: one?.name?.slice(0, 3) ?? "a" }))).toBeLessThan(total);
+      expect(records.map((record) => (JSON.parse(record.toString()) as Person).id)).toEqual(
+        left.map(({ id }) => id),
+      );
+      expect(
+        await engine.count(canonical({ name_prefix: one?.name?.slice(0, 3) ?? "a" })),
+      ).toBeLessThan(total);
       expect(await engine.verify()).toEqual([]);
       await people.erase(names);
       expect(await people.records(names)).toEqual([]);
@@ -254,108 +292,122 @@ describe.skipIf(isLeftOut(hasChdb))("chDB, a modern ClickHouse", () => {
   });
 });
 
-describe.skipIf(isLeftOut(hasClickHouseServer))("a cluster of two shards (clickhouse-server 18.16)", () => {
-  let cluster: Cluster;
-  let engine: Engine;
-  let tight: Engine;
-  let servers: ClickHouseServers;
-  beforeAll(async () => {
-    cluster = await startCluster(2);
-    servers = await connectClickHouse(cluster.url);
-    expect(servers.dialect).toBe(LITERAL_TEST);
-    expect(plain(await loadFilesInto(servers, given))).toEqual(plain(given.report));
-    engine = await openClickHouse(cluster.url);
-    tight = await ClickHouseEngine.open(servers, { segmentCacheBytes: 1 });
-  });
-  afterAll(async () => {
-    await engine?.close();
-    if (servers) await closeAll(servers);
-    await cluster?.close();
-  });
-  equalsEmbedded(
-    "the cluster",
-    () => engine,
-    () => tight,
-  );
+describe.skipIf(isLeftOut(hasClickHouseServer))(
+  "a cluster of two shards (clickhouse-server 18.16)",
+  () => {
+    let cluster: Cluster;
+    let engine: Engine;
+    let tight: Engine;
+    let servers: ClickHouseServers;
+    beforeAll(async () => {
+      cluster = await startCluster(2);
+      servers = await connectClickHouse(cluster.url);
+      expect(servers.dialect).toBe(LITERAL_TEST);
+      expect(plain(await loadFilesInto(servers, given))).toEqual(plain(given.report));
+      engine = await openClickHouse(cluster.url);
+      tight = await ClickHouseEngine.open(servers, { segmentCacheBytes: 1 });
+    });
+    afterAll(async () => {
+      await engine?.close();
+      if (servers) await closeAll(servers);
+      await cluster?.close();
+    });
+    equalsEmbedded(
+      "the cluster",
+      () => engine,
+      () => tight,
+    );
 
-  test("both shards hold people, and neither holds all", async () => {
-    let sum = 0;
-    for (const client of servers.clients) {
-      const query = `SELECT count() FROM people_${engine.info().version}_local`;
-      const answer = await client.query({ query, format: "JSONCompact" });
-      const held = Number((await answer.json<readonly unknown[]>()).data[0]?.[0]);
-      expect(held).toBeGreaterThan(PEOPLE / 4);
-      sum += held;
-    }
-    expect(sum).toBe(everyone.length);
-  });
-
-  test("a shard that is down fails every answer, and a service charges nothing for one; none is ever short", async () => {
-    const lost = cluster.shards[1];
-    const filters = canonical({ department: "Sales" });
-    const service = await startTestService({ engine: await openClickHouse(cluster.url) });
-    const search = () =>
-      service.call("/v1/person/search", { body: { filters: { department: "Sales" }, page: 1, per_page: 5 } });
-    const money = () => service.store.money("default", "live");
-    const before = await money();
-    await lost?.kill();
-    await expect(engine.count(filters)).rejects.toThrow();
-    await expect(engine.people(filters, { offset: 0, limit: 10 })).rejects.toThrow();
-    await expect(engine.employees("c1", { offset: 0, limit: 10 })).rejects.toThrow();
-    const body = { filters: { department: "Sales" } };
-    const calls = [
-      search,
-      () => service.call("/v1/person/count", { body }),
-      () => service.call("/facets", { body: { ...body, key: "city" } }),
-      () => service.call("/v1/company/enrich?id=c1"),
-      () => service.call("/v1/company/employees?id=c1"),
-    ];
-    for (const call of calls) {
-      const { json, status } = await call();
-      expect([status, json.detail]).toEqual([500, ["internal error; nothing was charged"]]);
-      expect(await money()).toEqual(before);
-    }
-    await lost?.start();
-    await expect(engine.count(filters)).resolves.toBe(await embedded.count(filters));
-    expect(await search()).toMatchObject({ status: 200, json: { credits_used: 5 } });
-    await service.close();
-  });
-
-  test("a shard that is killed while searches are answered: each is right and paid, or failed and free", async () => {
-    const lost = cluster.shards[1];
-    const service = await startTestService({ engine: await openClickHouse(cluster.url) });
-    const filters = { department: ["Sales", "Legal"] };
-    const whole = await embedded.people(canonical(filters), { offset: 0, limit: 30 });
-    const money = async () => Number((await service.store.money("default", "live")).balance) / 1_000_000;
-    const before = await money();
-    const replies: { page: number; status: number; records: unknown }[] = [];
-    let killed: Promise<void> | undefined;
-    const buyer = async (first: number): Promise<void> => {
-      for (const page of [first, first + 3, first]) {
-        const { status, json } = await service.call("/v1/person/search", { body: { filters, page, per_page: 5 } });
-        replies.push({ page, status, records: json.result });
-        if (replies.length === 3) killed = lost?.kill();
+    test("both shards hold people, and neither holds all", async () => {
+      let sum = 0;
+      for (const client of servers.clients) {
+        const query = `SELECT count() FROM people_${engine.info().version}_local`;
+        const answer = await client.query({ query, format: "JSONCompact" });
+        const held = Number((await answer.json<readonly unknown[]>()).data[0]?.[0]);
+        expect(held).toBeGreaterThan(PEOPLE / 4);
+        sum += held;
       }
-    };
-    await Promise.all([1, 2, 3].map(buyer));
-    await killed;
-    const paid = replies.filter(({ status }) => status === 200);
-    for (const { page, records } of paid)
-      expect(records).toEqual(
-        whole.records.slice(5 * (page - 1), 5 * page).map((record) => JSON.parse(String(record))),
-      );
-    expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([200, 500]));
-    expect(before - (await money())).toBe(5 * paid.length);
-    await lost?.start();
-    await service.close();
-  });
-});
+      expect(sum).toBe(everyone.length);
+    });
+
+    test("a shard that is down fails every answer, and a service charges nothing for one; none is ever short", async () => {
+      const lost = cluster.shards[1];
+      const filters = canonical({ department: "Sales" });
+      const service = await startTestService({ engine: await openClickHouse(cluster.url) });
+      const search = () =>
+        service.call("/v1/person/search", {
+          body: { filters: { department: "Sales" }, page: 1, per_page: 5 },
+        });
+      const money = () => service.store.money("default", "live");
+      const before = await money();
+      await lost?.kill();
+      await expect(engine.count(filters)).rejects.toThrow();
+      await expect(engine.people(filters, { offset: 0, limit: 10 })).rejects.toThrow();
+      await expect(engine.employees("c1", { offset: 0, limit: 10 })).rejects.toThrow();
+      const body = { filters: { department: "Sales" } };
+      const calls = [
+        search,
+        () => service.call("/v1/person/count", { body }),
+        () => service.call("/facets", { body: { ...body, key: "city" } }),
+        () => service.call("/v1/company/enrich?id=c1"),
+        () => service.call("/v1/company/employees?id=c1"),
+      ];
+      for (const call of calls) {
+        const { json, status } = await call();
+        expect([status, json.detail]).toEqual([500, ["internal error; nothing was charged"]]);
+        expect(await money()).toEqual(before);
+      }
+      await lost?.start();
+      await expect(engine.count(filters)).resolves.toBe(await embedded.count(filters));
+      expect(await search()).toMatchObject({ status: 200, json: { credits_used: 5 } });
+      await service.close();
+    });
+
+    test("a shard that is killed while searches are answered: each is right and paid, or failed and free", async () => {
+      const lost = cluster.shards[1];
+      const service = await startTestService({ engine: await openClickHouse(cluster.url) });
+      const filters = { department: ["Sales", "Legal"] };
+      const whole = await embedded.people(canonical(filters), { offset: 0, limit: 30 });
+      const money = async () =>
+        Number((await service.store.money("default", "live")).balance) / 1_000_000;
+      const before = await money();
+      const replies: { page: number; status: number; records: unknown }[] = [];
+      let killed: Promise<void> | undefined;
+      const buyer = async (first: number): Promise<void> => {
+        for (const page of [first, first + 3, first]) {
+          const { status, json } = await service.call("/v1/person/search", {
+            body: { filters, page, per_page: 5 },
+          });
+          replies.push({ page, status, records: json.result });
+          if (replies.length === 3) killed = lost?.kill();
+        }
+      };
+      await Promise.all([1, 2, 3].map(buyer));
+      await killed;
+      const paid = replies.filter(({ status }) => status === 200);
+      for (const { page, records } of paid)
+        expect(records).toEqual(
+          whole.records.slice(5 * (page - 1), 5 * page).map((record) => JSON.parse(String(record))),
+        );
+      expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([200, 500]));
+      expect(before - (await money())).toBe(5 * paid.length);
+      await lost?.start();
+      await service.close();
+    });
+  },
+);
 
 describe("addresses and values", () => {
   test.each([
     [
       "clickhouse://localhost/people",
-      { urls: ["http://localhost:8123"], database: "people", user: "default", password: "", replicated: false },
+      {
+        urls: ["http://localhost:8123"],
+        database: "people",
+        user: "default",
+        password: "",
+        replicated: false,
+      },
     ],
     [
       "clickhouse://ada:s%40crt@a:9000,b/db?cluster=main&replicated=true&tls=true",
@@ -388,7 +440,9 @@ describe("addresses and values", () => {
       sql: "SELECT {p:String}, {l:Array(String)}, {n:Int64}",
       params: { p: "a'\\\n{n:Int64}", l: ["x'", "y"], n: 5 },
     };
-    expect(rendered(query, LITERAL_TEST).query).toBe("SELECT 'a\\'\\\\\\n{n:Int64}', ('x\\'', 'y'), 5");
+    expect(rendered(query, LITERAL_TEST).query).toBe(
+      "SELECT 'a\\'\\\\\\n{n:Int64}', ('x\\'', 'y'), 5",
+    );
     expect(rendered(query, MODERN)).toEqual({ query: query.sql, query_params: query.params });
   });
 });

@@ -26,12 +26,25 @@ interface Row {
   readonly name: string | null;
   readonly address: string;
 }
-const TEXTS = [...HOSTILE.slice(0, 12), "a", "ab", "abc", "b", "\ud7ff", "\ue000", "\uffff", "\u{10000}", "\u{10ffff}"];
+const TEXTS = [
+  ...HOSTILE.slice(0, 12),
+  "a",
+  "ab",
+  "abc",
+  "b",
+  "\ud7ff",
+  "\ue000",
+  "\uffff",
+  "\u{10000}",
+  "\u{10ffff}",
+];
 const COLUMNS = ["kind", "place", "size"] as const;
 
 function meets(row: Row, condition: Condition): boolean {
   if (condition.kind === "address")
-    return condition.values.some(({ slug, address }) => (address ?? `x.example/${slug}`) === row.address);
+    return condition.values.some(
+      ({ slug, address }) => (address ?? `x.example/${slug}`) === row.address,
+    );
   const own = row[condition.column as keyof Row];
   if (own === null) return false;
   if (condition.kind === "in") return condition.values.includes(String(own));
@@ -45,7 +58,16 @@ const text = fc.oneof(
   fc.constantFrom(...TEXTS),
 );
 const texts = fc.uniqueArray(fc.oneof(text, fc.constant("nobody")), { minLength: 1, maxLength: 6 });
-const size = fc.constantFrom(0, 1, 2, 499, 500, 501, Number.MAX_SAFE_INTEGER - 1, Number.MAX_SAFE_INTEGER);
+const size = fc.constantFrom(
+  0,
+  1,
+  2,
+  499,
+  500,
+  501,
+  Number.MAX_SAFE_INTEGER - 1,
+  Number.MAX_SAFE_INTEGER,
+);
 const bound = fc.option(size, { nil: undefined });
 const anyText = fc.constantFrom("kind", "place", "name");
 const condition: fc.Arbitrary<Condition> = fc.oneof(
@@ -54,7 +76,12 @@ const condition: fc.Arbitrary<Condition> = fc.oneof(
     const from = [...value].slice(0, 1 + length).join("");
     return { kind: "prefix" as const, column, from, before: afterPrefix(from) };
   }),
-  fc.record({ kind: fc.constant("range" as const), column: fc.constant("size"), min: bound, max: bound }),
+  fc.record({
+    kind: fc.constant("range" as const),
+    column: fc.constant("size"),
+    min: bound,
+    max: bound,
+  }),
   fc.uniqueArray(fc.nat(4_000), { minLength: 1, maxLength: 40 }).map((slugs) => ({
     kind: "address" as const,
     column: "network_url",
@@ -72,16 +99,26 @@ const linesOf = (keys: readonly { readonly key: string; readonly rid: number }[]
   Buffer.from(keys.map(({ key, rid }) => `${rid} ${Buffer.byteLength(key)} ${key}\n`).join(""));
 
 /** The files of these people, as a build writes them. */
-async function written(rows: readonly Row[]): Promise<{ columns: StoredColumns; store: RecordStore; folder: string }> {
+async function written(
+  rows: readonly Row[],
+): Promise<{ columns: StoredColumns; store: RecordStore; folder: string }> {
   const folder = await tempFolder();
   const writer = await ColumnWriter.create(join(folder, FILES.columns), rows.length);
   for (const column of COLUMNS) {
-    const values = [...new Set(rows.map((row) => row[column]))].filter((value) => value !== null).sort(byValue);
-    const places = new Map<string | number | null, number>(values.map((value, code) => [value, code]));
+    const values = [...new Set(rows.map((row) => row[column]))]
+      .filter((value) => value !== null)
+      .sort(byValue);
+    const places = new Map<string | number | null, number>(
+      values.map((value, code) => [value, code]),
+    );
     const codes = codesFor(values.length, rows.length);
     for (const [rid, row] of rows.entries()) codes[rid] = places.get(row[column]) ?? values.length;
     const isNumber = typeof values[0] === "number";
-    await writer.add(column, isNumber ? Float64Array.from(values, Number) : textLines(values.map(String)), codes);
+    await writer.add(
+      column,
+      isNumber ? Float64Array.from(values, Number) : textLines(values.map(String)),
+      codes,
+    );
   }
   const records = new RecordWriter(folder, 1);
   const keys = (own: (row: Row) => string | null) =>
@@ -127,19 +164,26 @@ const inOrder = (rows: readonly Row[], columns: readonly (typeof COLUMNS)[number
     for (const column of columns) {
       const [own, other] = [a[column], b[column]];
       const order =
-        own === null || other === null ? Number(own === null) - Number(other === null) : byValue(own, other);
+        own === null || other === null
+          ? Number(own === null) - Number(other === null)
+          : byValue(own, other);
       if (order !== 0) return order;
     }
     return 0;
   });
 
 /** Whether counts, people and groups are those of a naive matcher. */
-async function compare(rows: readonly Row[], questions: readonly (readonly Condition[])[]): Promise<void> {
+async function compare(
+  rows: readonly Row[],
+  questions: readonly (readonly Condition[])[],
+): Promise<void> {
   const { columns, store } = await written(rows);
   const options = { limitMs: 60_000, monotonic: () => performance.now() };
   const selection = new PeopleSelection({ people: rows.length, columns, store }, options);
   for (const [index, conditions] of questions.entries()) {
-    const expected = rows.flatMap((row, rid) => (conditions.every((one) => meets(row, one)) ? [rid] : []));
+    const expected = rows.flatMap((row, rid) =>
+      conditions.every((one) => meets(row, one)) ? [rid] : [],
+    );
     const what = JSON.stringify(conditions);
     const groups = new Map<string, number>();
     for (const rid of expected) {
@@ -154,11 +198,18 @@ async function compare(rows: readonly Row[], questions: readonly (readonly Condi
     const middle = Math.floor(expected.length / 2);
     expect([...segment.slice(middle, 3)], what).toEqual(expected.slice(middle, middle + 3));
     // All values, and then the first few of them.
-    const question = { key: "kind" as FacetKey, prefix: "", limit: index % 2 === 0 ? 100 : 2, least: 1 };
+    const question = {
+      key: "kind" as FacetKey,
+      prefix: "",
+      limit: index % 2 === 0 ? 100 : 2,
+      least: 1,
+    };
     expect(await selection.facet(conditions, question, 60_000), what).toMatchObject({
       count: expected.length,
       distinct: groups.size,
-      values: values.sort((a, b) => b.count - a.count || byBytes(a.value, b.value)).slice(0, question.limit),
+      values: values
+        .sort((a, b) => b.count - a.count || byBytes(a.value, b.value))
+        .slice(0, question.limit),
     });
   }
   await store.close();
@@ -185,7 +236,13 @@ test("the same over several chunks of people: some of one value, some of many, t
     const sizes = [null, 1, 499, Math.floor(random() * 5_000)];
     const name = random() < 0.1 ? null : `${rid % 3 === 0 ? "a" : "b"}${texts(40_000)}`;
     const kind = ["a", "ab", null][Math.floor((rid / PEOPLE_A_CHUNK) * 1.2)] ?? null;
-    return { kind, place: texts(300), size: sizes[rid % 4] ?? null, name, address: `x.example/${rid}` };
+    return {
+      kind,
+      place: texts(300),
+      size: sizes[rid % 4] ?? null,
+      name,
+      address: `x.example/${rid}`,
+    };
   });
   const names = rows.slice(0, 30).flatMap(({ name }) => name ?? []);
   const address = (rid: number) => ({ slug: String(rid), address: undefined });
@@ -201,14 +258,18 @@ test("the same over several chunks of people: some of one value, some of many, t
     { kind: "range", column: "size", min: 499, max: 499 },
     { kind: "address", column: "network_url", values: addresses },
   ];
-  const pairs = all.flatMap((one, at) => all.slice(at).map((other) => (one === other ? [one] : [one, other])));
+  const pairs = all.flatMap((one, at) =>
+    all.slice(at).map((other) => (one === other ? [one] : [one, other])),
+  );
   await compare(rows, cases(0, 1) === 1 ? pairs : pairs.filter((_, at) => at % 2 === 0));
 }, 120_000);
 
 const PERSON: Row = { kind: "a", place: "x", size: 1, name: "n", address: "x.example/0" };
 
 test("a file that is not whole, of other people or changed anywhere is not read", async () => {
-  const made = await written(Array.from({ length: 3_000 }, (_, rid) => ({ ...PERSON, address: `x.example/${rid}` })));
+  const made = await written(
+    Array.from({ length: 3_000 }, (_, rid) => ({ ...PERSON, address: `x.example/${rid}` })),
+  );
   const path = join(made.folder, FILES.columns);
   await expect(readColumns(join(made.folder, "missing"), 3_000)).rejects.toThrow(/ENOENT/);
   await expect(readColumns(path, 2_999)).rejects.toThrow(/damaged/);
@@ -246,7 +307,9 @@ test("names, headlines and addresses are where their keys are in the order of th
   const random = seededRandom(7);
   // Some keys alone are more than the entries between two marks, most are one person's.
   const keys = Array.from({ length: 6_000 }, (_, index) =>
-    random() < 0.6 ? (HOSTILE[Math.floor(random() * random() * HOSTILE.length)] ?? "") : `who ${index % 2_000}`,
+    random() < 0.6
+      ? (HOSTILE[Math.floor(random() * random() * HOSTILE.length)] ?? "")
+      : `who ${index % 2_000}`,
   ).sort(byBytes);
   const lines = keys.map((key, rid) => ({ key, rid }));
   await writer.addKeys("name", linesOf(lines), true);
@@ -254,8 +317,13 @@ test("names, headlines and addresses are where their keys are in the order of th
   await writer.addKeys("address", linesOf(lines), true);
   await writer.finish();
   const store = new RecordStore(folder);
-  const isIn = (wanted: string | { readonly from: string; readonly before: string }, key: string): boolean =>
-    typeof wanted === "string" ? wanted === key : byBytes(key, wanted.from) >= 0 && byBytes(key, wanted.before) < 0;
+  const isIn = (
+    wanted: string | { readonly from: string; readonly before: string },
+    key: string,
+  ): boolean =>
+    typeof wanted === "string"
+      ? wanted === key
+      : byBytes(key, wanted.from) >= 0 && byBytes(key, wanted.before) < 0;
   const entriesOf = { name: keys, headline: keys.slice(0, 256), address: keys };
   const askAll = async (values: readonly string[]): Promise<void> => {
     for (const index of ["name", "headline"] as const) {
@@ -271,7 +339,9 @@ test("names, headlines and addresses are where their keys are in the order of th
   const find = async (wanted: KeyList): Promise<void> => {
     const found: number[] = [];
     for await (const piece of store.find("address", wanted)) found.push(...piece);
-    const expected = keys.flatMap((key, rid) => (wanted.some((one) => isIn(one, key)) ? [rid] : []));
+    const expected = keys.flatMap((key, rid) =>
+      wanted.some((one) => isIn(one, key)) ? [rid] : [],
+    );
     expect(
       [...new Set(found)].sort((a, b) => a - b),
       JSON.stringify(wanted),
@@ -315,7 +385,10 @@ test("names, headlines and addresses are where their keys are in the order of th
 });
 
 /** A copy of a generated dataset's folder that a test may spoil. */
-async function copyOf(people: number, seed: number): Promise<{ datasetDir: string; folder: string }> {
+async function copyOf(
+  people: number,
+  seed: number,
+): Promise<{ datasetDir: string; folder: string }> {
   const made = await smallDatasetFolder(people, seed);
   const datasetDir = join(await tempFolder(), "dataset");
   await cp(made, datasetDir, { recursive: true });

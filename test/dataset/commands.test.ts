@@ -27,7 +27,14 @@ const people = async (data: string): Promise<number> => {
 describe("headcount service generate", () => {
   long("makes a dataset and says what, in words or as JSON", async () => {
     const folder = await tempFolder();
-    const words = await headcount(folder, ["service", "generate", "--people", "700", "--data", "demo"]);
+    const words = await headcount(folder, [
+      "service",
+      "generate",
+      "--people",
+      "700",
+      "--data",
+      "demo",
+    ]);
     expect(words).toMatchObject({ code: 0, stdout: "" });
     expect(words.stderr).toMatch(
       /^Generated 700 people and 100 companies in [\d.]+ s \(dataset \d{8}-\d{6}-[0-9a-f]{6}\)\.\n$/,
@@ -60,10 +67,19 @@ describe("headcount service generate", () => {
     [[], /--people is missing/],
     [["--people", "0"], /--people takes a whole number from 1 to 4000000000, not "0"/],
     [["--people", "many"], /--people takes a whole number/],
-    [["--people", "10", "--seed", "-1"], /--seed takes a whole number from 0 to 4294967295, not "-1"/],
+    [
+      ["--people", "10", "--seed", "-1"],
+      /--seed takes a whole number from 0 to 4294967295, not "-1"/,
+    ],
   ])("refuses %j", async (options, message) => {
     const folder = await tempFolder();
-    const { code, stdout, stderr } = await headcount(folder, ["service", "generate", "--data", "demo", ...options]);
+    const { code, stdout, stderr } = await headcount(folder, [
+      "service",
+      "generate",
+      "--data",
+      "demo",
+      ...options,
+    ]);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toMatch(message);
     expect(await readdir(folder)).toEqual([]);
@@ -73,11 +89,19 @@ describe("headcount service generate", () => {
     // A terminal of CI gets no line that moves.
     vi.stubEnv("CI", undefined);
     const folder = await tempFolder();
-    const { stderr } = await headcount(folder, ["service", "generate", "--people", "9000", "--data", "demo"], true);
+    const { stderr } = await headcount(
+      folder,
+      ["service", "generate", "--people", "9000", "--data", "demo"],
+      true,
+    );
     expect(stderr).toMatch(/Reading|Sorting|Writing/);
     // The line of progress is gone, and the cursor is back.
     expect(stderr.slice(stderr.lastIndexOf("\x1b[?25h") + 6)).toMatch(/^Generated 9,000 people/);
-    const quiet = await headcount(folder, ["-q", "service", "generate", "--people", "500", "--data", "demo"], true);
+    const quiet = await headcount(
+      folder,
+      ["-q", "service", "generate", "--people", "500", "--data", "demo"],
+      true,
+    );
     expect(quiet.stderr).toBe("");
     vi.unstubAllEnvs();
   });
@@ -93,15 +117,32 @@ describe("headcount service import with a map", () => {
   test("from a foreign file to a dataset with the map that was proposed", async () => {
     const folder = await tempFolder();
     await writeFile(join(folder, "x.csv"), csv);
-    const unmapped = await headcount(folder, ["service", "import", "--people", "x.csv", "--data", "demo"]);
+    const unmapped = await headcount(folder, [
+      "service",
+      "import",
+      "--people",
+      "x.csv",
+      "--data",
+      "demo",
+    ]);
     expect(unmapped.code).toBe(2);
     const proposed = /--map: (\{.*\})\n/.exec(unmapped.stderr)?.[1] ?? "no map";
     expect(JSON.parse(proposed)).toEqual({
       people: { id: "Person ID", name: "Full Name", title: "jobTitle", department: "Dept" },
     });
     await writeFile(join(folder, "map.json"), '{"people": {"id": "Person ID"}}');
-    const some = await headcount(folder, ["service", "import", "--people", "x.csv", "--map", "map.json", "--dry-run"]);
-    expect(some.stderr).toContain('--map that takes them: {"people":{"name":"Full Name","title":"jobTitle"');
+    const some = await headcount(folder, [
+      "service",
+      "import",
+      "--people",
+      "x.csv",
+      "--map",
+      "map.json",
+      "--dry-run",
+    ]);
+    expect(some.stderr).toContain(
+      '--map that takes them: {"people":{"name":"Full Name","title":"jobTitle"',
+    );
     await writeFile(join(folder, "map.json"), proposed);
     const plain = await headcount(folder, [
       "service",
@@ -116,8 +157,12 @@ describe("headcount service import with a map", () => {
     expect(plain).toMatchObject({ code: 0, stdout: "" });
     expect(plain.stderr).toMatch(/^Imported 2 people in [\d.]+ s, [\d,]+ rows\/s/);
     const detail = "4 cells where the header has 5";
-    expect(plain.stderr).toContain(`\nRefused 1 row of people: broken_line 1\n  x.csv, line 4: ${detail}\n`);
-    expect(plain.stderr).toContain(`\nRefused rows, with reasons: ${join(folder, "demo/import-rejects.ndjson")}\n`);
+    expect(plain.stderr).toContain(
+      `\nRefused 1 row of people: broken_line 1\n  x.csv, line 4: ${detail}\n`,
+    );
+    expect(plain.stderr).toContain(
+      `\nRefused rows, with reasons: ${join(folder, "demo/import-rejects.ndjson")}\n`,
+    );
     expect(plain.stderr).toContain("\nDepartments read as Other: 1, such as Navy (1)\n");
     const rejected = join(folder, "demo/import-rejects.ndjson");
     expect(JSON.parse(await readFile(rejected, "utf8"))).toMatchObject({
@@ -128,16 +173,46 @@ describe("headcount service import with a map", () => {
     });
     expect((await stat(rejected)).mode & 0o077).toBe(0);
     const json = await headcount(folder, [
-      ...["service", "import", "--people", "x.csv", "--map", "map.json", "--data", "demo", "--json"],
+      ...[
+        "service",
+        "import",
+        "--people",
+        "x.csv",
+        "--map",
+        "map.json",
+        "--data",
+        "demo",
+        "--json",
+      ],
     ]);
     expect(JSON.parse(json.stdout)).toEqual({
       version: expect.any(String),
       people: {
         ...{ files: 1, rows: 3, taken: 2, refused: 1, reasons: { broken_line: 1 } },
-        examples: [{ file: "x.csv", line: 4, reason: "broken_line", column: null, value: null, detail }],
-        read: [{ file: "x.csv", format: "csv", rows: 3, encoding: "utf-8", delimiter: ";", skipped_lines: 0 }],
+        examples: [
+          { file: "x.csv", line: 4, reason: "broken_line", column: null, value: null, detail },
+        ],
+        read: [
+          {
+            file: "x.csv",
+            format: "csv",
+            rows: 3,
+            encoding: "utf-8",
+            delimiter: ";",
+            skipped_lines: 0,
+          },
+        ],
       },
-      companies: { files: 0, rows: 0, taken: 0, refused: 0, reasons: {}, examples: [], read: [], derived: 0 },
+      companies: {
+        files: 0,
+        rows: 0,
+        taken: 0,
+        refused: 0,
+        reasons: {},
+        examples: [],
+        read: [],
+        derived: 0,
+      },
       departments: { unknown: 1, missing: 0, examples: [{ value: "Navy", people: 1 }] },
       cleared: { "people.connections": { values: 1, examples: [{ value: "many", rows: 1 }] } },
       rejects: join(folder, "demo/import-rejects.ndjson"),
@@ -152,7 +227,15 @@ describe("headcount service import with a map", () => {
     await writeFile(join(folder, "ab.csv"), "a,b\n1,2\n");
     await headcount(folder, ["service", "import", "--people", "ok.csv", "--data", "demo"]);
     const before = await readFile(join(folder, "demo/dataset/CURRENT"), "utf8");
-    const bad = await headcount(folder, ["service", "import", "--people", "ab.csv", "--data", "demo", "--json"]);
+    const bad = await headcount(folder, [
+      "service",
+      "import",
+      "--people",
+      "ab.csv",
+      "--data",
+      "demo",
+      "--json",
+    ]);
     expect({ code: bad.code, stdout: bad.stdout }).toEqual({ code: 2, stdout: "" });
     expect(JSON.parse(bad.stderr)).toMatchObject({
       error: {
@@ -169,7 +252,13 @@ describe("headcount service import with a map", () => {
       [["--people", "ok.csv", "--companies", "nope.csv"], /nope\.csv does not exist/],
       [[], /--people is missing/],
     ] as const) {
-      const { code, stderr } = await headcount(folder, ["service", "import", ...argv, "--data", "demo"]);
+      const { code, stderr } = await headcount(folder, [
+        "service",
+        "import",
+        ...argv,
+        "--data",
+        "demo",
+      ]);
       expect(code).toBe(2);
       expect(stderr).toMatch(message);
     }
@@ -186,7 +275,16 @@ describe("headcount service import with a map", () => {
       ["clickhouse://host/db?shards=2", 2, /unknown option "shards" in the ClickHouse address/],
       [`clickhouse://127.0.0.1:${port}/default`, 8, /no ClickHouse server answers/],
     ] as const) {
-      const argv = ["service", "import", "--people", "ok.csv", "--data", "demo", "--dataset", place];
+      const argv = [
+        "service",
+        "import",
+        "--people",
+        "ok.csv",
+        "--data",
+        "demo",
+        "--dataset",
+        place,
+      ];
       const answer = await headcount(folder, argv);
       expect({ place, code: answer.code }).toEqual({ place, code });
       expect(answer.stderr).toMatch(message);
@@ -197,28 +295,51 @@ describe("headcount service import with a map", () => {
     "into ClickHouse, leaving the data folder's own dataset alone",
     async () => {
       const folder = await tempFolder();
-      await writeFile(join(folder, "x.csv"), "id,name,department\n1,Ada,sales\n2,Grace,Navy\n3,,\n");
+      await writeFile(
+        join(folder, "x.csv"),
+        "id,name,department\n1,Ada,sales\n2,Grace,Navy\n3,,\n",
+      );
       const cluster = await startCluster(1);
       try {
         const answer = await headcount(folder, [
-          ...["service", "import", "--people", "x.csv", "--data", "demo", "--dataset", cluster.url, "--json"],
+          ...[
+            "service",
+            "import",
+            "--people",
+            "x.csv",
+            "--data",
+            "demo",
+            "--dataset",
+            cluster.url,
+            "--json",
+          ],
         ]);
         expect(answer).toMatchObject({ code: 0, stderr: "" });
         expect(JSON.parse(answer.stdout)).toMatchObject({ people: { taken: 3, refused: 0 } });
         const engine = await openClickHouse(cluster.url);
-        const page = await engine.people({ exact: {}, prefix: {}, range: {} }, { offset: 0, limit: 10 });
-        expect(page.records.map((record) => (JSON.parse(record.toString()) as { id: string }).id)).toEqual([
-          "2",
-          "3",
-          "1",
-        ]);
+        const page = await engine.people(
+          { exact: {}, prefix: {}, range: {} },
+          { offset: 0, limit: 10 },
+        );
+        expect(
+          page.records.map((record) => (JSON.parse(record.toString()) as { id: string }).id),
+        ).toEqual(["2", "3", "1"]);
         await engine.close();
         expect(await readdir(join(folder, "demo"), { recursive: true })).toEqual([
           "clickhouse-import",
           "clickhouse-import/lock.db",
         ]);
         await writeFile(join(folder, "y.csv"), "id,name\n1,Ada\n1,Ada again\n");
-        const argv = ["service", "import", "--people", "y.csv", "--data", "demo", "--dataset", cluster.url];
+        const argv = [
+          "service",
+          "import",
+          "--people",
+          "y.csv",
+          "--data",
+          "demo",
+          "--dataset",
+          cluster.url,
+        ];
         const dry = await headcount(folder, [...argv, "--dry-run"]);
         expect(dry.stderr).toMatch(
           /Would import 1 person .*the dataset is as it was[\s\S]*Refused 1 row of people: duplicate_id 1/,
@@ -227,7 +348,10 @@ describe("headcount service import with a map", () => {
         expect(again.info().people).toBe(3);
         await again.close();
         const kept = await headcount(folder, [...argv, "--keep", "2"]);
-        expect(kept).toMatchObject({ code: 2, stderr: expect.stringMatching(/servers keep one version before/) });
+        expect(kept).toMatchObject({
+          code: 2,
+          stderr: expect.stringMatching(/servers keep one version before/),
+        });
       } finally {
         await cluster.close();
       }
@@ -238,7 +362,11 @@ describe("headcount service import with a map", () => {
     const folder = await tempFolder();
     const rows = 'id,name,department,"Job Title\x07"\n1,Ada,"\x1b[31mred\x07",x\n';
     await writeFile(join(folder, "x.csv"), rows);
-    const told = await headcount(folder, ["service", "import", "--people", "x.csv", "--dry-run"], true);
+    const told = await headcount(
+      folder,
+      ["service", "import", "--people", "x.csv", "--dry-run"],
+      true,
+    );
     // Before it stands the progress, which is ours.
     const stderr = told.stderr.slice(told.stderr.indexOf("Would import"));
     expect(stderr).toContain("Job Title");

@@ -52,19 +52,40 @@ function domain(value: string | number | null | undefined): string | null {
 function taken(row: Raw, record: Person): Person {
   const text = (field: string): string | null => trimmed(row[field]);
   const [city, state, country] = ["city", "state", "country"].map(text);
-  const department = DEPARTMENTS.find((name) => normalForm(name) === normalForm(text("department") ?? ""));
+  const department = DEPARTMENTS.find(
+    (name) => normalForm(name) === normalForm(text("department") ?? ""),
+  );
   const address = text("network_url");
   const company_domain = domain(row.company_domain) ?? record.company_domain;
   const company_name = text("company_name") ?? record.company_name;
   const company_network_url = text("company_network_url") ?? record.company_network_url;
   return {
-    ...{ id: text("id") ?? "", network_url: address !== null && canonicalAddress(address) ? address : null },
+    ...{
+      id: text("id") ?? "",
+      network_url: address !== null && canonicalAddress(address) ? address : null,
+    },
     ...{ name: text("name") ?? `${row.first_name} ${row.last_name}`, headline: text("headline") },
     ...{ first_name: text("first_name"), last_name: text("last_name") },
-    ...{ title: text("title"), seniority: text("seniority"), seniority_level: text("seniority_level") },
-    ...{ functional_area: text("functional_area"), department: department ?? "Other", industry: text("industry") },
-    ...{ country, state, city, connections: wholeNumber(row.connections), followers: wholeNumber(row.followers) },
-    location: text("location") ?? ([city, state, country].filter((part) => part !== null).join(", ") || null),
+    ...{
+      title: text("title"),
+      seniority: text("seniority"),
+      seniority_level: text("seniority_level"),
+    },
+    ...{
+      functional_area: text("functional_area"),
+      department: department ?? "Other",
+      industry: text("industry"),
+    },
+    ...{
+      country,
+      state,
+      city,
+      connections: wholeNumber(row.connections),
+      followers: wholeNumber(row.followers),
+    },
+    location:
+      text("location") ??
+      ([city, state, country].filter((part) => part !== null).join(", ") || null),
     ...{ company_domain, company_name, company_network_url, updated_at: time(row.updated_at) },
   } as Person;
 }
@@ -74,17 +95,26 @@ const NOTHING = new Set([null, "n/a", "-"]);
 /** How many values there are of each field that cannot be used, and how many departments that are none of the 20. */
 function lost(rows: Iterable<Raw>): { cleared: Record<string, number>; departments: object } {
   const count = { updated_at: 0, company_domain: 0, connections: 0, followers: 0 };
-  const usable = { updated_at: time, company_domain: domain, connections: wholeNumber, followers: wholeNumber };
+  const usable = {
+    updated_at: time,
+    company_domain: domain,
+    connections: wholeNumber,
+    followers: wholeNumber,
+  };
   const departments = { unknown: 0, missing: 0 };
   for (const row of rows) {
     for (const field of Object.keys(count) as (keyof typeof count)[])
       if (!NOTHING.has(trimmed(row[field])) && usable[field](row[field]) === null) count[field]++;
     const department = trimmed(row.department);
     if (department === null) departments.missing++;
-    else if (!DEPARTMENTS.some((name) => normalForm(name) === normalForm(department))) departments.unknown++;
+    else if (!DEPARTMENTS.some((name) => normalForm(name) === normalForm(department)))
+      departments.unknown++;
   }
   const some = Object.entries(count).filter(([, values]) => values > 0);
-  return { cleared: Object.fromEntries(some.map(([field, values]) => [`people.${field}`, values])), departments };
+  return {
+    cleared: Object.fromEntries(some.map(([field, values]) => [`people.${field}`, values])),
+    departments,
+  };
 }
 
 async function rowsOf(file: string): Promise<Map<string, Raw>> {
@@ -99,7 +129,10 @@ async function rowsOf(file: string): Promise<Map<string, Raw>> {
 async function recordsOf(engine: Engine): Promise<Person[]> {
   const records: Person[] = [];
   for (let offset = 0; offset < PEOPLE; offset += 10_000) {
-    const page = await engine.people({ exact: {}, prefix: {}, range: {} }, { offset, limit: 10_000 });
+    const page = await engine.people(
+      { exact: {}, prefix: {}, range: {} },
+      { offset, limit: 10_000 },
+    );
     for (const record of page.records) records.push(JSON.parse(String(record)) as Person);
   }
   return records;
@@ -115,7 +148,16 @@ describe.each(["dirty", "distinct"] as const)("%s people", { timeout: TIMEOUT_MS
     const folder = await tempFolder();
     const file = join(folder, "people.parquet");
     execFileSync(execPath, [STRANGERS, String(PEOPLE), file, kind]);
-    const argv = [BIN, "service", "import", "--people", file, "--data", join(folder, "data"), "--json"];
+    const argv = [
+      BIN,
+      "service",
+      "import",
+      "--people",
+      file,
+      "--data",
+      join(folder, "data"),
+      "--json",
+    ];
     const small = { ...process.env, HOME: folder, NODE_OPTIONS: "--max-old-space-size=32" };
     report = JSON.parse(execFileSync(execPath, argv, { encoding: "utf8", env: small })) as Report;
     rows = await rowsOf(file);
@@ -126,7 +168,10 @@ describe.each(["dirty", "distinct"] as const)("%s people", { timeout: TIMEOUT_MS
 
   test("the report counts every row, and each value that cannot be used", () => {
     const { cleared, departments } = lost(rows.values());
-    expect(report).toMatchObject({ people: { rows: PEOPLE, taken: PEOPLE, refused: 0 }, departments });
+    expect(report).toMatchObject({
+      people: { rows: PEOPLE, taken: PEOPLE, refused: 0 },
+      departments,
+    });
     const told = Object.entries(report.cleared).map(([field, { values }]) => [field, values]);
     expect(Object.fromEntries(told)).toEqual(cleared);
   });
@@ -134,7 +179,9 @@ describe.each(["dirty", "distinct"] as const)("%s people", { timeout: TIMEOUT_MS
   test("each row is taken as the documentation says, and they are in public order", () => {
     for (const record of people) {
       const expected = taken(rows.get(record.id) ?? {}, record);
-      const isSame = Object.entries(expected).every(([field, value]) => record[field as keyof Person] === value);
+      const isSame = Object.entries(expected).every(
+        ([field, value]) => record[field as keyof Person] === value,
+      );
       if (!isSame) expect(record).toEqual(expected);
     }
     expect(new Set(people.map(({ id }) => id)).size).toBe(PEOPLE);
@@ -158,7 +205,10 @@ describe.each(["dirty", "distinct"] as const)("%s people", { timeout: TIMEOUT_MS
       for (const offset of offsets) {
         const { records, total } = await engine.people(filters, { offset, limit });
         const ids = records.map((record) => (JSON.parse(String(record)) as Person).id);
-        expect([total, ids], what).toEqual([inside.length, inside.slice(offset, offset + limit).map(({ id }) => id)]);
+        expect([total, ids], what).toEqual([
+          inside.length,
+          inside.slice(offset, offset + limit).map(({ id }) => id),
+        ]);
       }
       const question = randomFacet(people, random);
       const facet = await engine.facet(filters, question, TIMEOUT_MS);

@@ -16,14 +16,23 @@ async function dataFolder(): Promise<string> {
   const data = await tempFolder();
   const datasetDir = join(data, "dataset");
   await cp(await smallDatasetFolder(400, 31), datasetDir, { recursive: true });
-  await generateDataset({ people: 300, seed: 32 }, { datasetDir, now: Date.now, sleep, resources: SMALL });
+  await generateDataset(
+    { people: 300, seed: 32 },
+    { datasetDir, now: Date.now, sleep, resources: SMALL },
+  );
   return data;
 }
 
-async function filesOf(datasetDir: string): Promise<{ readonly path: string; readonly bytes: number }[]> {
+async function filesOf(
+  datasetDir: string,
+): Promise<{ readonly path: string; readonly bytes: number }[]> {
   const found = await readdir(datasetDir, { recursive: true, withFileTypes: true });
-  const paths = found.filter((entry) => entry.isFile()).map(({ name, parentPath }) => join(parentPath, name));
-  const files = await Promise.all(paths.map(async (path) => ({ path, bytes: (await stat(path)).size })));
+  const paths = found
+    .filter((entry) => entry.isFile())
+    .map(({ name, parentPath }) => join(parentPath, name));
+  const files = await Promise.all(
+    paths.map(async (path) => ({ path, bytes: (await stat(path)).size })),
+  );
   return files.filter(({ bytes }) => bytes > 0);
 }
 
@@ -67,7 +76,9 @@ test("service verify names the file, the block and the people, and works on a co
   await chmod(datasetDir, 0o500);
   expect(await verify(data)).toMatchObject({ code: 0, findings: { sound: true, dataset: [] } });
   await chmod(datasetDir, 0o700);
-  const { folder } = JSON.parse(await readFile(join(datasetDir, "CURRENT"), "utf8")) as { folder: string };
+  const { folder } = JSON.parse(await readFile(join(datasetDir, "CURRENT"), "utf8")) as {
+    folder: string;
+  };
   const records = join(datasetDir, folder, "records.db");
   const bytes = await readFile(records);
   const { DatabaseSync } = await import("@photostructure/sqlite");

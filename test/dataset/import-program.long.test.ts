@@ -33,14 +33,17 @@ function start(argv: readonly string[], more: Readonly<Record<string, string>> =
   const said = { stdout: "", stderr: "" };
   child.stdout?.on("data", (data: Buffer) => (said.stdout += data));
   child.stderr?.on("data", (data: Buffer) => (said.stderr += data));
-  const ended = new Promise<Ended>((done) => child.once("close", (code) => done({ code, ...said })));
+  const ended = new Promise<Ended>((done) =>
+    child.once("close", (code) => done({ code, ...said })),
+  );
   return { child, ended };
 }
 
 const run = (argv: readonly string[], more?: Readonly<Record<string, string>>): Promise<Ended> =>
   start(argv, more).ended;
 const IMPORT = ["service", "import", "--data", "demo", "--people"];
-const write = (name: string, text: string | Buffer): Promise<void> => writeFile(join(folder, name), text);
+const write = (name: string, text: string | Buffer): Promise<void> =>
+  writeFile(join(folder, name), text);
 const rows = (count: number, row: (index: number) => string): string =>
   Array.from({ length: count }, (_, index) => `${row(index)}\n`).join("");
 
@@ -50,7 +53,9 @@ async function updatedAt(): Promise<(string | null)[]> {
   const engine = await openDataset(join(folder, "demo/dataset"));
   const page = await engine.people(EVERYBODY, { offset: 0, limit: 100 });
   await engine.close();
-  return page.records.map((record) => (JSON.parse(record.toString()) as { updated_at: string | null }).updated_at);
+  return page.records.map(
+    (record) => (JSON.parse(record.toString()) as { updated_at: string | null }).updated_at,
+  );
 }
 
 test.each(["UTC", "America/New_York", "Asia/Tokyo"])(
@@ -77,9 +82,10 @@ test("texts of which no two are alike never lie in the heap of the program as a 
   const { DuckDBInstance } = await import("@duckdb/node-api");
   const instance = await DuckDBInstance.create(":memory:");
   const connection = await instance.connect();
-  const ten = "title seniority seniority_level functional_area industry country state city headline department".split(
-    " ",
-  );
+  const ten =
+    "title seniority seniority_level functional_area industry country state city headline department".split(
+      " ",
+    );
   const texts = ten
     .map((field, index) => `concat('Text ', md5(concat(i, ${index})), ' of ', i) AS ${field}`)
     .join(", ");
@@ -88,37 +94,53 @@ test("texts of which no two are alike never lie in the heap of the program as a 
     `COPY (SELECT i AS id, ${texts} FROM range(${people}) AS t (i)) TO '${join(folder, "p.parquet")}' (FORMAT parquet)`,
   );
   instance.closeSync();
-  const ended = await run([...IMPORT, "p.parquet", "--json"], { NODE_OPTIONS: "--max-old-space-size=120" });
+  const ended = await run([...IMPORT, "p.parquet", "--json"], {
+    NODE_OPTIONS: "--max-old-space-size=120",
+  });
   expect(ended).toMatchObject({ code: 0 });
-  expect(JSON.parse(ended.stdout)).toMatchObject({ people: { taken: people }, departments: { unknown: people } });
+  expect(JSON.parse(ended.stdout)).toMatchObject({
+    people: { taken: people },
+    departments: { unknown: people },
+  });
   const engine = await openDataset(join(folder, "demo/dataset"));
   const [first] = (await engine.people(EVERYBODY, { offset: 0, limit: 1 })).records;
   const { city, id } = JSON.parse(String(first)) as { readonly city: string; readonly id: string };
-  const found = await engine.people({ ...EVERYBODY, exact: { city: [city.toLowerCase()] } }, { offset: 0, limit: 9 });
-  expect(found.records.map((record) => (JSON.parse(String(record)) as { id: string }).id)).toEqual([id]);
+  const found = await engine.people(
+    { ...EVERYBODY, exact: { city: [city.toLowerCase()] } },
+    { offset: 0, limit: 9 },
+  );
+  expect(found.records.map((record) => (JSON.parse(String(record)) as { id: string }).id)).toEqual([
+    id,
+  ]);
   await engine.close();
 }, 600_000);
 
 describe("an import that is ended", () => {
-  test.each(["SIGINT", "SIGTERM"] as const)("by %s stops at once, and the next one runs", async (signal) => {
-    await write("ok.csv", "id\n1\n");
-    expect((await run([...IMPORT, "ok.csv"])).code).toBe(0);
-    // A small packed file that holds much: 50 times the same 100,000 rows.
-    const block = rows(100_000, (index) => `,Person ${index},https://www.network.example/in/p-${index}?a=1`);
-    await write("many.csv.gz", gzipSync("id,name,network_url\n"));
-    const packed = gzipSync(block, { level: 1 });
-    for (let part = 0; part < 50; part++) await appendFile(join(folder, "many.csv.gz"), packed);
-    const { child, ended } = start([...IMPORT, "many.csv.gz"]);
-    await new Promise((done) => setTimeout(done, 3_000));
-    const began = performance.now();
-    child.kill(signal);
-    child.kill(signal);
-    const { code, stderr } = await ended;
-    expect(performance.now() - began).toBeLessThan(5_000);
-    expect(code).toBeGreaterThanOrEqual(130);
-    expect(stderr).toContain("the dataset is as it was before");
-    expect((await run([...IMPORT, "ok.csv"])).code).toBe(0);
-  });
+  test.each(["SIGINT", "SIGTERM"] as const)(
+    "by %s stops at once, and the next one runs",
+    async (signal) => {
+      await write("ok.csv", "id\n1\n");
+      expect((await run([...IMPORT, "ok.csv"])).code).toBe(0);
+      // A small packed file that holds much: 50 times the same 100,000 rows.
+      const block = rows(
+        100_000,
+        (index) => `,Person ${index},https://www.network.example/in/p-${index}?a=1`,
+      );
+      await write("many.csv.gz", gzipSync("id,name,network_url\n"));
+      const packed = gzipSync(block, { level: 1 });
+      for (let part = 0; part < 50; part++) await appendFile(join(folder, "many.csv.gz"), packed);
+      const { child, ended } = start([...IMPORT, "many.csv.gz"]);
+      await new Promise((done) => setTimeout(done, 3_000));
+      const began = performance.now();
+      child.kill(signal);
+      child.kill(signal);
+      const { code, stderr } = await ended;
+      expect(performance.now() - began).toBeLessThan(5_000);
+      expect(code).toBeGreaterThanOrEqual(130);
+      expect(stderr).toContain("the dataset is as it was before");
+      expect((await run([...IMPORT, "ok.csv"])).code).toBe(0);
+    },
+  );
 
   test("a pipe is refused instead of waited for", async () => {
     execFileSync("mkfifo", [join(folder, "fifo.csv")]);
@@ -129,20 +151,30 @@ describe("an import that is ended", () => {
   });
 });
 
-test.skipIf(getuid === undefined)("a file that one may not read is named, and no other folder advised", async () => {
-  await write("p.csv", "id,name\n1,Ada\n");
-  await mkdir(join(folder, "theirs"));
-  await chmod(join(folder, "p.csv"), 0);
-  // Nothing is closed to root but without these; as another user it might not be allowed to read the program either.
-  const closed = 'exec setpriv --bounding-set=-dac_override,-dac_read_search -- "$@"';
-  const argv = ["service", "import", "--data", "theirs/demo", "--people", "p.csv"];
-  const { ended } = start(argv, {}, getuid?.() === 0 ? closed : "");
-  const { code, stderr } = await ended;
-  expect([code, stderr.includes("p.csv cannot be read: EACCES"), stderr.includes("--data")]).toEqual([2, true, false]);
-});
+test.skipIf(getuid === undefined)(
+  "a file that one may not read is named, and no other folder advised",
+  async () => {
+    await write("p.csv", "id,name\n1,Ada\n");
+    await mkdir(join(folder, "theirs"));
+    await chmod(join(folder, "p.csv"), 0);
+    // Nothing is closed to root but without these; as another user it might not be allowed to read the program either.
+    const closed = 'exec setpriv --bounding-set=-dac_override,-dac_read_search -- "$@"';
+    const argv = ["service", "import", "--data", "theirs/demo", "--people", "p.csv"];
+    const { ended } = start(argv, {}, getuid?.() === 0 ? closed : "");
+    const { code, stderr } = await ended;
+    expect([
+      code,
+      stderr.includes("p.csv cannot be read: EACCES"),
+      stderr.includes("--data"),
+    ]).toEqual([2, true, false]);
+  },
+);
 
 test("hundreds of refused rows are written without a word from Node, in a file of their owner's", async () => {
-  await write("p.csv", `id,name\n${rows(5_000, (index) => `${index},Name,${"x".repeat(200)}`)}0,fine\n`);
+  await write(
+    "p.csv",
+    `id,name\n${rows(5_000, (index) => `${index},Name,${"x".repeat(200)}`)}0,fine\n`,
+  );
   const ended = await run([...IMPORT, "p.csv"]);
   expect(ended).toMatchObject({ code: 0, stdout: "" });
   expect(ended.stderr).not.toMatch(/Warning|EventEmitter/);
@@ -187,7 +219,9 @@ describe("what is refused, and where it goes", () => {
       const ended = await run([...IMPORT, "new.csv", "--max-refused", limit, "--dry-run"]);
       expect([limit, ended.code]).toEqual([limit, code]);
       if (code === 5)
-        expect(ended.stderr).toMatch(/2 of 100 rows are refused, 1 may be: broken_line 2; .*import-rejects/);
+        expect(ended.stderr).toMatch(
+          /2 of 100 rows are refused, 1 may be: broken_line 2; .*import-rejects/,
+        );
     }
     expect((await run([...IMPORT, "new.csv", "--max-refused", "1%"])).code).toBe(5);
     expect(await updatedAt()).toHaveLength(1);
@@ -207,7 +241,10 @@ describe("what is refused, and where it goes", () => {
     await write("p.csv", "id,name\n1,A\n2\n");
     expect(await run([...IMPORT, "p.csv"])).toMatchObject({ code: 0 });
     const refused = await readFile(join(folder, place), "utf8");
-    expect(await run([...IMPORT, place])).toMatchObject({ code: 2, stderr: expect.stringMatching(/and is read/) });
+    expect(await run([...IMPORT, place])).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/and is read/),
+    });
     expect(await readFile(join(folder, place), "utf8")).toBe(refused);
   });
 });
@@ -220,7 +257,8 @@ test("a damaged dataset and a ClickHouse that is down are no bugs of the program
   );
   await run([...IMPORT, "p.csv"]);
   await run(["service", "keys", "create", "--data", "demo"]);
-  const version = readdirSync(join(folder, "demo/dataset")).find((name) => name.startsWith("v-")) ?? "";
+  const version =
+    readdirSync(join(folder, "demo/dataset")).find((name) => name.startsWith("v-")) ?? "";
   const columns = join(folder, "demo/dataset", version, "columns.bin");
   const bytes = await readFile(columns);
   await writeFile(
@@ -235,10 +273,29 @@ test("a damaged dataset and a ClickHouse that is down are no bugs of the program
     bytes.map((byte, at) => (at === bytes.length - 100 ? byte ^ 8 : byte)),
   );
   const unreadable = await run(["service", "verify", "--data", "demo", "--json"]);
-  expect(unreadable).toMatchObject({ code: 1, stderr: expect.stringContaining("1 breach found in") });
-  const told = JSON.parse(unreadable.stdout) as { readonly sound: boolean; readonly dataset: readonly string[] };
+  expect(unreadable).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining("1 breach found in"),
+  });
+  const told = JSON.parse(unreadable.stdout) as {
+    readonly sound: boolean;
+    readonly dataset: readonly string[];
+  };
   expect(told).toMatchObject({ sound: false, ledger: [] });
-  expect(told.dataset.filter((one) => one.includes("columns.bin is not what was written"))).toHaveLength(1);
-  const served = await run(["serve", "--data", "demo", "--dataset", "clickhouse://127.0.0.1:9/default", "--port", "0"]);
-  expect(served).toMatchObject({ code: 8, stderr: expect.stringMatching(/no ClickHouse server answers/) });
+  expect(
+    told.dataset.filter((one) => one.includes("columns.bin is not what was written")),
+  ).toHaveLength(1);
+  const served = await run([
+    "serve",
+    "--data",
+    "demo",
+    "--dataset",
+    "clickhouse://127.0.0.1:9/default",
+    "--port",
+    "0",
+  ]);
+  expect(served).toMatchObject({
+    code: 8,
+    stderr: expect.stringMatching(/no ClickHouse server answers/),
+  });
 });

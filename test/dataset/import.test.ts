@@ -3,7 +3,11 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { beforeEach, describe, expect, test } from "vitest";
 import { generateInto } from "../../src/dataset/build/generate.ts";
-import { type ImportInput, type ImportReport, importDataset } from "../../src/dataset/build/import.ts";
+import {
+  type ImportInput,
+  type ImportReport,
+  importDataset,
+} from "../../src/dataset/build/import.ts";
 import { addNormalForms } from "../../src/dataset/build/normal-sql.ts";
 import { startDuckDb } from "../../src/dataset/duckdb.ts";
 import { openDataset } from "../../src/dataset/embedded/open.ts";
@@ -23,7 +27,8 @@ beforeEach(async () => {
   folder = await tempFolder();
 });
 
-const write = (name: string, content: string | Buffer): Promise<void> => writeFile(join(folder, name), content);
+const write = (name: string, content: string | Buffer): Promise<void> =>
+  writeFile(join(folder, name), content);
 
 async function load(input: Partial<ImportInput>, resources = SMALL): Promise<ImportReport> {
   return importDataset(
@@ -40,9 +45,14 @@ async function load(input: Partial<ImportInput>, resources = SMALL): Promise<Imp
 
 // `service import` tells a machine that is too small by these words of DuckDB.
 test("too little memory is said by DuckDB, and nothing is published", async () => {
-  const people = Array.from({ length: 40_000 }, (_, at) => `${at},person ${at},${"long ".repeat(40)}${at}`);
+  const people = Array.from(
+    { length: 40_000 },
+    (_, at) => `${at},person ${at},${"long ".repeat(40)}${at}`,
+  );
   await write("people.csv", ["id,name,headline", ...people].join("\n"));
-  await expect(load({}, { threads: 1, memoryBytes: 16 * 2 ** 20 })).rejects.toThrow("Out of Memory Error");
+  await expect(load({}, { threads: 1, memoryBytes: 16 * 2 ** 20 })).rejects.toThrow(
+    "Out of Memory Error",
+  );
   await expect(openDataset(join(folder, "dataset"))).rejects.toThrow();
 });
 
@@ -108,7 +118,13 @@ describe("every format gives the same records", () => {
     for (const name of Object.keys(copies)) {
       const companies = name.includes("json") ? "c.ndjson" : "c.parquet";
       const report = await load({ people: [name], companies: [companies] });
-      expect(report.people, name).toMatchObject({ files: 1, rows: 300, taken: 300, refused: 0, reasons: {} });
+      expect(report.people, name).toMatchObject({
+        files: 1,
+        rows: 300,
+        taken: 300,
+        refused: 0,
+        reasons: {},
+      });
       expect(report.companies, name).toMatchObject({ rows: 43, taken: 43, derived: 0 });
       expect(report.rejects).toBeNull();
       const people = await everybody();
@@ -121,7 +137,9 @@ describe("every format gives the same records", () => {
             .map(async (domain) => engine.company({ by: "domain", value: domain })),
         ),
       );
-      const records = found.map((company) => company && (JSON.parse(company.record.toString()) as Company));
+      const records = found.map(
+        (company) => company && (JSON.parse(company.record.toString()) as Company),
+      );
       firstCompanies ??= records;
       expect(records, name).toEqual(firstCompanies);
     }
@@ -130,11 +148,14 @@ describe("every format gives the same records", () => {
   });
 
   test("CSV dialects: semicolons, quotes with line breaks, CRLF, a byte-order mark, padded cells", async () => {
-    const text = 'id;name;headline;connections\r\n1;" Ada ";"said ""hi"";\r\nthen left";12\r\n2;Grace;;\r\n';
+    const text =
+      'id;name;headline;connections\r\n1;" Ada ";"said ""hi"";\r\nthen left";12\r\n2;Grace;;\r\n';
     await write("people.csv", `\ufeff${text}`);
     expect((await load({})).people).toMatchObject({ taken: 2, refused: 0 });
     const people = await everybody();
-    expect(people.map(({ id, name, headline, connections }) => [id, name, headline, connections])).toEqual([
+    expect(
+      people.map(({ id, name, headline, connections }) => [id, name, headline, connections]),
+    ).toEqual([
       ["1", "Ada", 'said "hi";\r\nthen left', 12],
       ["2", "Grace", null, null],
     ]);
@@ -144,7 +165,10 @@ describe("every format gives the same records", () => {
     await write("a-1.csv", "id,name\n1,Ada\n");
     await write("a-2.csv", "name,id\nGrace,2\n");
     await write("b.ndjson", '{"id":3,"name":"Edsger"}\n');
-    expect((await load({ people: ["a-*.csv", "b.ndjson"] })).people).toMatchObject({ files: 3, taken: 3 });
+    expect((await load({ people: ["a-*.csv", "b.ndjson"] })).people).toMatchObject({
+      files: 3,
+      taken: 3,
+    });
     expect((await everybody()).map((person) => person.name)).toEqual(["Ada", "Grace", "Edsger"]);
   });
 
@@ -156,12 +180,17 @@ describe("every format gives the same records", () => {
        TO '${join(folder, "p.parquet")}' (FORMAT parquet)`,
     );
     instance.closeSync();
-    await write("q.csv", "id,updated_at\nc,2025-02-01T10:00:00+02:00\nd,1735689600\ne,1735689600000\nf,yesterday\n");
+    await write(
+      "q.csv",
+      "id,updated_at\nc,2025-02-01T10:00:00+02:00\nd,1735689600\ne,1735689600000\nf,yesterday\n",
+    );
     const report = await load({ people: ["p.parquet", "q.csv"] });
     expect(report.cleared).toEqual({
       "people.updated_at": { values: 1, examples: [{ value: "yesterday", rows: 1 }] },
     });
-    expect((await everybody()).map(({ connections, updated_at }) => [connections, updated_at])).toEqual([
+    expect(
+      (await everybody()).map(({ connections, updated_at }) => [connections, updated_at]),
+    ).toEqual([
       [500, "2025-03-01T00:00:00Z"],
       [null, null],
       [null, "2025-02-01T08:00:00Z"],
@@ -189,9 +218,14 @@ describe("every format gives the same records", () => {
       ["2024-01-01 (BC)", null],
       ["2024-01-01T10:00:00+99:00", null],
     ];
-    await write("p.csv", `id,updated_at\n${times.map(([text], index) => `${100 + index},${text}\n`).join("")}`);
+    await write(
+      "p.csv",
+      `id,updated_at\n${times.map(([text], index) => `${100 + index},${text}\n`).join("")}`,
+    );
     expect((await load({ people: ["p.csv"] })).cleared["people.updated_at"]?.values).toBe(7);
-    expect((await everybody()).map(({ updated_at }) => updated_at)).toEqual(times.map(([, time]) => time));
+    expect((await everybody()).map(({ updated_at }) => updated_at)).toEqual(
+      times.map(([, time]) => time),
+    );
   });
 });
 
@@ -223,7 +257,11 @@ z,Nobody,,,,,,
       last_name: "Brewster Hopper",
       department: "Engineering and Technical",
     });
-    expect(byName.get("Plato")).toMatchObject({ first_name: "Plato", last_name: null, department: "Other" });
+    expect(byName.get("Plato")).toMatchObject({
+      first_name: "Plato",
+      last_name: null,
+      department: "Other",
+    });
     const id = byName.get("Ada King Lovelace")?.id;
     expect(id).toMatch(/^p[0-9a-f]{20}$/);
     // The same address in another spelling is the same person in another import.
@@ -262,7 +300,10 @@ z,Nobody,,,,,,
 8,,two.example,
 `,
     );
-    expect((await load({ companies: ["companies.ndjson"] })).companies).toMatchObject({ taken: 4, derived: 0 });
+    expect((await load({ companies: ["companies.ndjson"] })).companies).toMatchObject({
+      taken: 4,
+      derived: 0,
+    });
     await reading(async (engine) => {
       const employees = async (id: string): Promise<string[]> => {
         const page = await engine.employees(id, { offset: 0, limit: 100 });
@@ -278,12 +319,17 @@ z,Nobody,,,,,,
       expect((await engine.company({ by: "name", value: "twin" }))?.id).toBe("c3");
       expect((await engine.company({ by: "domain", value: "acme.example" }))?.id).toBe("c1");
       expect((await engine.company({ by: "company_network_url", value: "acme" }))?.id).toBe("c1");
-      expect((await engine.company({ by: "company_network_url", value: "network.example/company/acme" }))?.id).toBe(
-        "c1",
-      );
-      expect(await engine.company({ by: "company_network_url", value: "other.example/company/acme" })).toBeUndefined();
+      expect(
+        (await engine.company({ by: "company_network_url", value: "network.example/company/acme" }))
+          ?.id,
+      ).toBe("c1");
+      expect(
+        await engine.company({ by: "company_network_url", value: "other.example/company/acme" }),
+      ).toBeUndefined();
       expect(await engine.company({ by: "id", value: "C1" })).toBeUndefined();
-      const acme = JSON.parse((await engine.company({ by: "id", value: "c1" }))?.record.toString() ?? "") as Company;
+      const acme = JSON.parse(
+        (await engine.company({ by: "id", value: "c1" }))?.record.toString() ?? "",
+      ) as Company;
       expect(acme).toMatchObject({ domain: "acme.example", specialties: [] });
     });
     const named = (await everybody()).find((person) => person.id === "4");
@@ -294,12 +340,25 @@ z,Nobody,,,,,,
   });
 
   test("employees are who a count of the address finds, with shared slugs and bare ones too", async () => {
-    const companies = ["id,company_network_url,name", "a,network.example/company/acme,A", "b,other.example/c/acme,B"];
+    const companies = [
+      "id,company_network_url,name",
+      "a,network.example/company/acme,A",
+      "b,other.example/c/acme,B",
+    ];
     const more = ["c,beta,C", "d,network.example/company/acme,D", "e,,Solo"];
     await write("companies.csv", `${[...companies, ...more].join("\n")}\n`);
-    const people = ["https://network.example/company/acme/", "other.example/c/acme", "acme", "x.example/beta", "beta"];
+    const people = [
+      "https://network.example/company/acme/",
+      "other.example/c/acme",
+      "acme",
+      "x.example/beta",
+      "beta",
+    ];
     const lines = people.map((address, index) => `${index},${address},`);
-    await write("people.csv", `id,company_network_url,company_name\n${lines.join("\n")}\n9,,solo\n`);
+    await write(
+      "people.csv",
+      `id,company_network_url,company_name\n${lines.join("\n")}\n9,,solo\n`,
+    );
     await load({ companies: ["companies.csv"] });
     await reading(async (engine) => {
       const slice = { offset: 0, limit: 10 };
@@ -313,12 +372,17 @@ z,Nobody,,,,,,
       expect((await engine.employees("a", slice)).total).toBe(2);
       expect((await engine.employees("c", slice)).total).toBe(2);
       expect((await engine.employees("e", slice)).total).toBe(1);
-      expect((await engine.company({ by: "company_network_url", value: "x.example/beta" }))?.id).toBe("c");
+      expect(
+        (await engine.company({ by: "company_network_url", value: "x.example/beta" }))?.id,
+      ).toBe("c");
     });
   });
 
   test("over HTTP too: what a free count finds is what employees lists, whatever names the company", async () => {
-    await write("companies.csv", "id,company_network_url\na,n.example/company/acme\nb,o.example/c/acme\nc,beta\n");
+    await write(
+      "companies.csv",
+      "id,company_network_url\na,n.example/company/acme\nb,o.example/c/acme\nc,beta\n",
+    );
     const addresses = [
       "n.example/company/acme",
       "o.example/c/acme",
@@ -327,15 +391,27 @@ z,Nobody,,,,,,
       "x.example/beta",
       "beta",
     ];
-    await write("people.csv", `id,company_network_url\n${addresses.map((url, index) => `${index},${url}\n`).join("")}`);
+    await write(
+      "people.csv",
+      `id,company_network_url\n${addresses.map((url, index) => `${index},${url}\n`).join("")}`,
+    );
     await load({ companies: ["companies.csv"] });
     const engine = await openDataset(join(folder, "dataset"));
     const service = await startTestService({ engine });
     try {
-      const ask = async (path: string, init: RequestInit = {}): Promise<{ status: number; result: unknown }> => {
-        const headers = { authorization: `Bearer ${service.key}`, "content-type": "application/json" };
+      const ask = async (
+        path: string,
+        init: RequestInit = {},
+      ): Promise<{ status: number; result: unknown }> => {
+        const headers = {
+          authorization: `Bearer ${service.key}`,
+          "content-type": "application/json",
+        };
         const response = await fetch(`${service.url}${path}`, { ...init, headers });
-        return { status: response.status, result: ((await response.json()) as { result: unknown }).result };
+        return {
+          status: response.status,
+          result: ((await response.json()) as { result: unknown }).result,
+        };
       };
       for (const address of [
         "acme",
@@ -384,17 +460,30 @@ z,Nobody,,,,,,
 test("specialties are texts, whatever is in the list", async () => {
   await write("people.csv", "id,company_name\n1,Acme\n");
   const lists = ['["a",null,""," b ",1]', '"x; y||z"', '{"a":1}', "null", "[]"];
-  await write("c.ndjson", lists.map((list, index) => `{"id":"c${index}","specialties":${list}}\n`).join(""));
+  await write(
+    "c.ndjson",
+    lists.map((list, index) => `{"id":"c${index}","specialties":${list}}\n`).join(""),
+  );
   await load({ companies: ["c.ndjson"] });
   await reading(async (engine) => {
-    const found = await Promise.all(lists.map((_, index) => engine.company({ by: "id", value: `c${index}` })));
-    const specialties = found.map((company) => company && JSON.parse(String(company.record)).specialties);
+    const found = await Promise.all(
+      lists.map((_, index) => engine.company({ by: "id", value: `c${index}` })),
+    );
+    const specialties = found.map(
+      (company) => company && JSON.parse(String(company.record)).specialties,
+    );
     expect(specialties).toEqual([["a", "b", "1"], ["x", "y", "z"], ['{"a":1}'], [], []]);
   });
 });
 
 describe("the map", () => {
-  const map = { id: "Person ID", name: "Full Name", title: 'Job "Title"', country: "place.country", city: null };
+  const map = {
+    id: "Person ID",
+    name: "Full Name",
+    title: 'Job "Title"',
+    country: "place.country",
+    city: null,
+  };
 
   test("names columns, leaves fields out, and reaches into objects of NDJSON", async () => {
     await write("map.json", JSON.stringify({ people: map }));
@@ -403,7 +492,12 @@ describe("the map", () => {
       `${JSON.stringify({ "Person ID": 7, "Full Name": "Ada", 'Job "Title"': "Engineer", place: { country: "Peru" }, city: "Lima" })}\n`,
     );
     await load({ people: ["people.ndjson"], map: "map.json" });
-    expect((await everybody())[0]).toMatchObject({ id: "7", title: "Engineer", country: "Peru", city: null });
+    expect((await everybody())[0]).toMatchObject({
+      id: "7",
+      title: "Engineer",
+      country: "Peru",
+      city: null,
+    });
   });
 
   test("is proposed from the header, for columns that are not read", async () => {
@@ -416,21 +510,40 @@ describe("the map", () => {
       company_name: "Employer",
     };
     const none = load({ people: ["x.csv"] });
-    await expect(none).rejects.toMatchObject({ hint: expect.stringContaining(JSON.stringify({ people: map })) });
+    await expect(none).rejects.toMatchObject({
+      hint: expect.stringContaining(JSON.stringify({ people: map })),
+    });
     await write("map.json", JSON.stringify({ people: { id: "Person ID", title: null } }));
     const { people } = await load({ people: ["x.csv"], map: "map.json" });
     const { id: _, title: __, ...left } = map;
     expect(people.read).toMatchObject([{ proposed: left }]);
     await write("map.json", JSON.stringify({ people: map }));
-    expect((await load({ people: ["x.csv"], map: "map.json" })).people.read[0]).not.toHaveProperty("proposed");
-    expect((await everybody())[0]).toMatchObject({ id: "1", company_name: "Acme", title: "Engineer" });
+    expect((await load({ people: ["x.csv"], map: "map.json" })).people.read[0]).not.toHaveProperty(
+      "proposed",
+    );
+    expect((await everybody())[0]).toMatchObject({
+      id: "1",
+      company_name: "Acme",
+      title: "Engineer",
+    });
     await write(
       "y.ndjson",
       '{"company_id":"c","name":"Acme","website":"acme.example","employees":12,"founded":1999}\n',
     );
-    const { companies } = await load({ people: ["x.csv"], map: "map.json", companies: ["y.ndjson"] });
+    const { companies } = await load({
+      people: ["x.csv"],
+      map: "map.json",
+      companies: ["y.ndjson"],
+    });
     expect(companies.read).toMatchObject([
-      { proposed: { id: "company_id", domain: "website", employee_count: "employees", founded_year: "founded" } },
+      {
+        proposed: {
+          id: "company_id",
+          domain: "website",
+          employee_count: "employees",
+          founded_year: "founded",
+        },
+      },
     ]);
   });
 
@@ -438,7 +551,11 @@ describe("the map", () => {
     ["not JSON", "{", /map\.json is not JSON/],
     ["a list", "[]", /must hold a JSON object/],
     ["an unknown field", '{"people":{"titel":"x"}}', /"titel" is no field of people/],
-    ["an unknown column", '{"people":{"title":"Jobtitle"}}', /has no column "Jobtitle" \(mapped to title\)/],
+    [
+      "an unknown column",
+      '{"people":{"title":"Jobtitle"}}',
+      /has no column "Jobtitle" \(mapped to title\)/,
+    ],
     ["a number for a column", '{"people":{"title":1}}', /must be a text or null, not 1/],
     ["an unknown part", '{"people":{},"firms":{}}', /unknown part "firms"/],
   ])("%s is refused", async (_what, text, message) => {
@@ -453,7 +570,9 @@ describe("rows that cannot be taken", () => {
     await write(
       "people.csv",
       Buffer.concat([
-        Buffer.from("id,name,connections,followers\n1,Ada,10,\n2,Bad,many,\n3\n4,Neg,-1,\n1,Twin,1,\n,,,\n5,"),
+        Buffer.from(
+          "id,name,connections,followers\n1,Ada,10,\n2,Bad,many,\n3\n4,Neg,-1,\n1,Twin,1,\n,,,\n5,",
+        ),
         Buffer.from([0xff, 0xfe]),
         Buffer.from(
           ',1,\n6,Half,1.5,\n7,Ok,1.0,9007199254740991\n8,Big,1,9007199254740992\n9,a,b,c,d\n10,Thousand,"1,000",\n',
@@ -486,7 +605,13 @@ describe("rows that cannot be taken", () => {
     expect(rows.map((row) => [row.line, row.reason, row.detail, row.column, row.value])).toEqual([
       [4, "broken_line", "1 cell where the header has 4", null, null],
       [6, "duplicate_id", 'id "1" is that of line 2 of people.csv', "id", "1"],
-      [7, "no_identity", "none of id, network_url, name, first_name, last_name has a value", null, null],
+      [
+        7,
+        "no_identity",
+        "none of id, network_url, name, first_name, last_name has a value",
+        null,
+        null,
+      ],
       [8, "broken_line", "not UTF-8", null, null],
       [12, "broken_line", "5 cells where the header has 4", null, null],
     ]);
@@ -551,7 +676,11 @@ describe("rows that cannot be taken", () => {
   test("lines with invalid UTF-8 do not shift the numbers of the others", async () => {
     await write(
       "people.ndjson",
-      Buffer.concat([Buffer.from('{"id":1}\n{"id":"'), Buffer.from([0xff]), Buffer.from('"}\n{"id":2,"name":[]}\n')]),
+      Buffer.concat([
+        Buffer.from('{"id":1}\n{"id":"'),
+        Buffer.from([0xff]),
+        Buffer.from('"}\n{"id":2,"name":[]}\n'),
+      ]),
     );
     await load({ people: ["people.ndjson"] });
     expect((await rejects()).map((row) => [row.line, row.reason])).toEqual([
@@ -578,7 +707,9 @@ test("a number of a typed column that is left out is shown as the file has it", 
   const instance = await startDuckDb(SMALL);
   const connection = await instance.connect();
   const path = join(folder, "typed.parquet");
-  await connection.run(`COPY (SELECT 1 AS id, 'Ada' AS name, 3.5::DOUBLE AS followers) TO '${path}' (FORMAT parquet)`);
+  await connection.run(
+    `COPY (SELECT 1 AS id, 'Ada' AS name, 3.5::DOUBLE AS followers) TO '${path}' (FORMAT parquet)`,
+  );
   instance.closeSync();
   const { cleared } = await load({ people: ["typed.parquet"] });
   expect(cleared["people.followers"]).toEqual({ values: 1, examples: [{ value: "3.5", rows: 1 }] });
@@ -594,7 +725,8 @@ test("a packed file that is cut off anywhere is refused, not read short", async 
   const file: InputFile = { name: path, path, format: "csv", bytes: 0 };
   const linesOf = async (): Promise<number> => {
     let lines = 0;
-    for await (const bytes of bytesOf(file)) lines += bytes.toString("latin1").split("\n").length - 1;
+    for await (const bytes of bytesOf(file))
+      lines += bytes.toString("latin1").split("\n").length - 1;
     return lines;
   };
   const packed = await readFile(path);
@@ -634,7 +766,9 @@ describe("files that cannot be imported", () => {
     await write("bad.csv", "id,connections\n,x\n");
     await write("fake.parquet", "not a parquet file at all");
     await write("packed.csv", gzipSync("id,name\n1,Ada\n"));
-    const packed = gzipSync("id,name\n".concat(...Array.from({ length: 5_000 }, (_, row) => `${row},Name ${row}\n`)));
+    const packed = gzipSync(
+      "id,name\n".concat(...Array.from({ length: 5_000 }, (_, row) => `${row},Name ${row}\n`)),
+    );
     await write("cut.csv.gz", packed.subarray(0, packed.length >> 1));
     await write("fake.csv.gz", "id,name\n1,x\n");
     await write("array.json", '[{"id":1}]');
@@ -646,8 +780,12 @@ describe("files that cannot be imported", () => {
 
 long("texts as long as they may be, more of them than are read at once", async () => {
   // A headline takes three bytes a character here: 64 of them, a block of keys, are more than 16 MB.
-  const headline = (person: number): string => `${String(person).padStart(5, "0")}${"\u6f22".repeat(99_995)}`;
-  const rows = Array.from({ length: 70 }, (_, person) => ({ id: `p${person}`, headline: headline(person) }));
+  const headline = (person: number): string =>
+    `${String(person).padStart(5, "0")}${"\u6f22".repeat(99_995)}`;
+  const rows = Array.from({ length: 70 }, (_, person) => ({
+    id: `p${person}`,
+    headline: headline(person),
+  }));
   await write("people.ndjson", rows.map((row) => `${JSON.stringify(row)}\n`).join(""));
   const report = await load({ people: ["people.ndjson"] }, { ...SMALL, memoryBytes: 2 ** 31 });
   expect(report.people).toMatchObject({ taken: 70, refused: 0 });
@@ -655,7 +793,8 @@ long("texts as long as they may be, more of them than are read at once", async (
     const { records } = await engine.people(ALL, { offset: 0, limit: 100 });
     const people = records.map((record) => JSON.parse(record.toString()) as Person);
     expect(people.map(({ id }) => id)).toEqual(rows.map(({ id }) => id).sort());
-    for (const person of people) expect(person.headline === headline(Number(person.id.slice(1)))).toBe(true);
+    for (const person of people)
+      expect(person.headline === headline(Number(person.id.slice(1)))).toBe(true);
     expect(await count(engine, { headline_prefix: "0006" })).toBe(10);
   });
 });

@@ -42,7 +42,9 @@ const exit = (child: ChildProcess): Promise<number | null> =>
 
 /** Runs a module's text in a process of its own, with the built modules. */
 const script = (text: string): ChildProcess =>
-  spawn(process.execPath, ["--input-type=module", "-e", text], { stdio: ["ignore", "pipe", "inherit"] });
+  spawn(process.execPath, ["--input-type=module", "-e", text], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
 
 const distUrl = (file: string): string => pathToFileURL(join(DIST, file)).href;
 
@@ -72,7 +74,13 @@ test("four processes that want the sample at once make it once, and all of them 
         output += data;
       });
       expect(await exit(child)).toBe(0);
-      return JSON.parse(output) as { made: boolean; version: string; people: number; companies: number; count: number };
+      return JSON.parse(output) as {
+        made: boolean;
+        version: string;
+        people: number;
+        companies: number;
+        count: number;
+      };
     }),
   );
   expect(outputs.filter(({ made }) => made)).toHaveLength(1);
@@ -133,14 +141,22 @@ test.each(["read", "sort", "records"] as const)(
     const folder = join(await tempFolder(), "dataset");
     const first = await build(folder, 200);
     const interrupt = new AbortController();
-    const options = { datasetDir: folder, now: Date.now, sleep, resources: SMALL, signal: interrupt.signal };
+    const options = {
+      datasetDir: folder,
+      now: Date.now,
+      sleep,
+      resources: SMALL,
+      signal: interrupt.signal,
+    };
     let written = 0;
     const onProgress = (progress: BuildProgress): void => {
       if (interrupt.signal.aborted && progress.phase === "records") written++;
       if (progress.phase === phase) interrupt.abort(new Error("enough"));
     };
     // So many that records are written in two parts.
-    await expect(generateDataset({ people: 70_000, seed: 3 }, { ...options, onProgress })).rejects.toThrow("enough");
+    await expect(
+      generateDataset({ people: 70_000, seed: 3 }, { ...options, onProgress }),
+    ).rejects.toThrow("enough");
     expect(written).toBe(0);
     expect((await readdir(folder)).sort()).toEqual(["CURRENT", "lock.db", `v-${first.version}`]);
     const engine = await openDataset(folder);
@@ -160,10 +176,16 @@ test("a statement that would not end is interrupted", async () => {
     await endless;
     return undefined;
   };
-  const options = { datasetDir: folder, now: Date.now, sleep, resources: SMALL, signal: interrupt.signal };
-  await expect(buildDataset({ version: "1", stage, bytes: () => Promise.resolve(0) }, options)).rejects.toThrow(
-    "enough",
-  );
+  const options = {
+    datasetDir: folder,
+    now: Date.now,
+    sleep,
+    resources: SMALL,
+    signal: interrupt.signal,
+  };
+  await expect(
+    buildDataset({ version: "1", stage, bytes: () => Promise.resolve(0) }, options),
+  ).rejects.toThrow("enough");
   expect((await readdir(folder)).filter((name) => name !== "lock.db")).toEqual([]);
 });
 
@@ -183,7 +205,11 @@ test("a stage beyond the memory is a file, makes the same dataset, and is gone w
     const engine = await openDataset(datasetDir);
     const { records } = await engine.people(ALL, { offset: 0, limit: 1_000 });
     const sales = filtersOf({ department: "Sales", name: "an" });
-    const facet = await engine.facet(sales, { key: "city", prefix: "", limit: 20, least: 1 }, 60_000);
+    const facet = await engine.facet(
+      sales,
+      { key: "city", prefix: "", limit: 20, least: 1 },
+      60_000,
+    );
     const answers = { records: records.map(String), count: await engine.count(sales), facet };
     await engine.close();
     return answers;
@@ -195,8 +221,13 @@ test("a stage beyond the memory is a file, makes the same dataset, and is gone w
 });
 
 test("the same people and seed are the same dataset; another seed is another", async () => {
-  const [a, b, c] = [await smallDataset(500, 5), await smallDatasetCopy(500, 5), await smallDataset(500, 6)];
-  const records = async (engine: typeof a) => (await engine.people(ALL, { offset: 0, limit: 500 })).records;
+  const [a, b, c] = [
+    await smallDataset(500, 5),
+    await smallDatasetCopy(500, 5),
+    await smallDataset(500, 6),
+  ];
+  const records = async (engine: typeof a) =>
+    (await engine.people(ALL, { offset: 0, limit: 500 })).records;
   expect(await records(b)).toEqual(await records(a));
   expect(await records(c)).not.toEqual(await records(a));
   for (const engine of [a, b, c]) await engine.close();
@@ -252,7 +283,11 @@ test("an engine that follows its folder: calls end on the version they began on,
   expect(new Set(pages.map((page) => page.total)).size).toBe(1);
   expect(pages.every((page) => page.records.length === 50)).toBe(true);
   expect(await after).toBe(700);
-  expect(engine.info()).toEqual({ version: second.version, people: 700, companies: second.companies });
+  expect(engine.info()).toEqual({
+    version: second.version,
+    people: 700,
+    companies: second.companies,
+  });
   expect(reloads).toEqual([second.version]);
   // The last one that was served before is kept, the one before that is not.
   expect(await readdir(folder)).toContain(`v-${first.version}`);
@@ -276,7 +311,10 @@ test("a new version that cannot be opened is reported, and the old one goes on",
     onError: (error) => errors.push(error),
   });
   await mkdir(join(folder, "v-broken"));
-  await writeFile(join(folder, "CURRENT"), JSON.stringify({ version: "broken", folder: "v-broken" }));
+  await writeFile(
+    join(folder, "CURRENT"),
+    JSON.stringify({ version: "broken", folder: "v-broken" }),
+  );
   now = 5_000;
   expect(await engine.count(ALL)).toBe(300);
   expect(errors).toHaveLength(1);
@@ -289,7 +327,10 @@ test("a new version that cannot be opened is reported, and the old one goes on",
 
 test("closing waits for the calls that run", async () => {
   const engine = await smallDataset();
-  const page = engine.people(filtersOf({ country: ["united states", "india"] }), { offset: 0, limit: 1_000 });
+  const page = engine.people(filtersOf({ country: ["united states", "india"] }), {
+    offset: 0,
+    limit: 1_000,
+  });
   const count = engine.count(filtersOf({ title_prefix: "s" }));
   await engine.close();
   expect((await page).records).toHaveLength(Math.min(1_000, (await page).total));
@@ -337,8 +378,12 @@ test("verify finds what is wrong with the files", async () => {
   ]);
   // A page that cannot be read whole is an error, never a short page.
   const engine = await openDataset(folder);
-  await expect(engine.people(ALL, { offset: 60, limit: 20 })).rejects.toThrow(/no record 64 of people/);
-  await expect(engine.people(ALL, { offset: 96, limit: 4 })).rejects.toThrow(/people: block 3 is damaged/);
+  await expect(engine.people(ALL, { offset: 60, limit: 20 })).rejects.toThrow(
+    /no record 64 of people/,
+  );
+  await expect(engine.people(ALL, { offset: 96, limit: 4 })).rejects.toThrow(
+    /people: block 3 is damaged/,
+  );
   expect((await engine.people(ALL, { offset: 0, limit: 64 })).records).toHaveLength(64);
   await engine.close();
   const other = await smallDatasetFolder(120, 78);
@@ -346,7 +391,9 @@ test("verify finds what is wrong with the files", async () => {
     const stored = bytes.toString().split(RECORD_SEPARATOR);
     return Buffer.from([stored[1], stored[1], ...stored.slice(2)].join(RECORD_SEPARATOR));
   });
-  expect(await verified(other)).toEqual(["of 1000 records those unlike their columns: 1, expected 0"]);
+  expect(await verified(other)).toEqual([
+    "of 1000 records those unlike their columns: 1, expected 0",
+  ]);
   const third = await smallDatasetFolder(130, 79);
   const setRid = (bytes: Buffer, rid: number): Buffer => {
     const changed = Buffer.from(bytes);

@@ -7,10 +7,15 @@ function refusing(times: number, code = "380") {
   const asked: string[] = [];
   const command = async ({ query }: { query: string }): Promise<void> => {
     asked.push(query);
-    if (asked.length <= times) throw Object.assign(new Error("it consists of internal stages"), { code });
+    if (asked.length <= times)
+      throw Object.assign(new Error("it consists of internal stages"), { code });
   };
   const watcher = { ping: async () => ({ success: true }) };
-  const connected = { clients: [{ command }], watchers: [watcher], urls: ["one"] } as unknown as ClickHouseServers;
+  const connected = {
+    clients: [{ command }],
+    watchers: [watcher],
+    urls: ["one"],
+  } as unknown as ClickHouseServers;
   return { servers: new LoadServers(connected, "v1"), asked };
 }
 
@@ -19,7 +24,9 @@ describe("what a load left running", () => {
     const { servers, asked } = refusing(3);
     await servers.endRunning();
     expect(asked).toHaveLength(4);
-    expect(new Set(asked)).toEqual(new Set(["KILL QUERY WHERE initial_query_id LIKE 'headcount-load-v1-%' SYNC"]));
+    expect(new Set(asked)).toEqual(
+      new Set(["KILL QUERY WHERE initial_query_id LIKE 'headcount-load-v1-%' SYNC"]),
+    );
   });
 
   test("one that never ends, and every other refusal, is told", async () => {

@@ -8,13 +8,20 @@ import { long } from "../support/long.ts";
 const dictionary = Buffer.from("a block of which much is known before ".repeat(40));
 
 function blocks(count: number): { readonly texts: readonly string[]; readonly pieces: Pieces } {
-  const texts = Array.from({ length: count }, (_, index) => `block ${index}: ${"much is known ".repeat(index % 50)}`);
+  const texts = Array.from(
+    { length: count },
+    (_, index) => `block ${index}: ${"much is known ".repeat(index % 50)}`,
+  );
   let length = 0;
   const ends = texts.map((text) => (length += text.length));
   return { texts, pieces: { bytes: new Uint8Array(Buffer.from(texts.join(""))), ends } };
 }
 
-async function packedBy(packer: BlockPacker, pieces: Pieces, options = packing(dictionary)): Promise<string[]> {
+async function packedBy(
+  packer: BlockPacker,
+  pieces: Pieces,
+  options = packing(dictionary),
+): Promise<string[]> {
   const found: string[] = [];
   for await (const { bytes, ends } of packer.pack(pieces, options)) {
     for (const [index, end] of ends.entries()) {

@@ -15,7 +15,9 @@ function storedOf(record: Values): string {
     location: [text.city, text.state, text.country].join(", "),
   };
   return record
-    .map(([field, value]) => (typeof value === "string" && made[field] === value ? "" : JSON.stringify(value)))
+    .map(([field, value]) =>
+      typeof value === "string" && made[field] === value ? "" : JSON.stringify(value),
+    )
     .join(BETWEEN_VALUES);
 }
 
@@ -32,7 +34,8 @@ const value = fc.oneof(
 /** A name or a place as it mostly is, or whatever else. */
 const personOf = (values: readonly unknown[], isNamed: boolean, isPlaced: boolean): Values => {
   const person = PERSON_FIELDS.map((field, index) => [field, values[index]] as [string, unknown]);
-  const of = (field: string): [string, unknown] => person.find(([name]) => name === field) ?? ["", null];
+  const of = (field: string): [string, unknown] =>
+    person.find(([name]) => name === field) ?? ["", null];
   const texts = isNamed ? ["first_name", "last_name"] : [];
   if (isPlaced) texts.push("city", "state", "country");
   for (const field of texts) of(field)[1] = String(of(field)[1]);
@@ -70,10 +73,15 @@ test("a record comes out as it went in, wherever it lies in its block, whole and
 });
 
 test("companies, and lists among their values", () => {
-  const company = COMPANY_FIELDS.map((field) => [field, field === "specialties" ? ["a", "ö,"] : field] as const);
+  const company = COMPANY_FIELDS.map(
+    (field) => [field, field === "specialties" ? ["a", "ö,"] : field] as const,
+  );
   const stored = block([company, company].map(storedOf));
   const wanted = JSON.stringify(Object.fromEntries(company));
-  expect(COMPANIES.json([0, 1].map((place) => ({ block: stored, place }))).map(String)).toEqual([wanted, wanted]);
+  expect(COMPANIES.json([0, 1].map((place) => ({ block: stored, place }))).map(String)).toEqual([
+    wanted,
+    wanted,
+  ]);
 });
 
 test("what was handed out stays as it is, however many and however large those are that come after it", () => {
@@ -94,7 +102,12 @@ test("what was handed out stays as it is, however many and however large those a
 test("a record with too few or too many values is refused, and so is one without an end", () => {
   const whole = storedOf(personOf(PERSON_FIELDS, true, true));
   const values = whole.split(BETWEEN_VALUES);
-  for (const broken of [values.slice(1), values.slice(0, -1), [...values, "1"], values.slice(0, 2)]) {
+  for (const broken of [
+    values.slice(1),
+    values.slice(0, -1),
+    [...values, "1"],
+    values.slice(0, 2),
+  ]) {
     for (const records of [
       [broken.join(BETWEEN_VALUES), whole],
       [whole, broken.join(BETWEEN_VALUES)],
@@ -102,9 +115,9 @@ test("a record with too few or too many values is refused, and so is one without
       const stored = block(records);
       const wanted = [0, 1].map((place) => ({ block: stored, place }));
       expect(() => PEOPLE.json(wanted)).toThrow();
-      expect(PEOPLE.json(wanted.filter(({ place }) => records[place] === whole)).map(String)).toEqual([
-        JSON.stringify(Object.fromEntries(personOf(PERSON_FIELDS, true, true))),
-      ]);
+      expect(
+        PEOPLE.json(wanted.filter(({ place }) => records[place] === whole)).map(String),
+      ).toEqual([JSON.stringify(Object.fromEntries(personOf(PERSON_FIELDS, true, true)))]);
     }
   }
 });

@@ -78,8 +78,13 @@ test("what SQLite refuses is an error from either thread, and the next read goes
     reader.all("SELECT missing FROM numbers"),
     reader.all("SELECT n FROM numbers ORDER BY n"),
   ]);
-  expect(failed).toMatchObject({ status: "rejected", reason: { message: expect.stringMatching(/no such column/) } });
-  expect(all.status === "fulfilled" && all.value.map(({ n }) => n)).toEqual(Array.from({ length: 50 }, (_, n) => n));
+  expect(failed).toMatchObject({
+    status: "rejected",
+    reason: { message: expect.stringMatching(/no such column/) },
+  });
+  expect(all.status === "fulfilled" && all.value.map(({ n }) => n)).toEqual(
+    Array.from({ length: 50 }, (_, n) => n),
+  );
   expect(time.readsHere()).toBe(here);
   await reader.close();
 });

@@ -3,10 +3,20 @@ import { expect, test } from "vitest";
 import { addNormalForms } from "../../src/dataset/build/normal-sql.ts";
 import { literal, startDuckDb } from "../../src/dataset/duckdb.ts";
 import { addressKeys } from "../../src/dataset/embedded/keys.ts";
-import { ChunkedSegment, listSegment, segmentCache, wholeDataset } from "../../src/dataset/segment.ts";
+import {
+  ChunkedSegment,
+  listSegment,
+  segmentCache,
+  wholeDataset,
+} from "../../src/dataset/segment.ts";
 import { afterPrefix, conditionsOf, whereSql } from "../../src/shared/contract/conditions.ts";
 import { checkFilters } from "../../src/shared/contract/filters.ts";
-import { canonicalAddress, canonicalDomain, normalForm, slugOf } from "../../src/shared/contract/normalise.ts";
+import {
+  canonicalAddress,
+  canonicalDomain,
+  normalForm,
+  slugOf,
+} from "../../src/shared/contract/normalise.ts";
 import { SMALL } from "../support/dataset.ts";
 import { long } from "../support/long.ts";
 
@@ -26,15 +36,22 @@ test("a segment in pieces gives the same slices as the list of its people", () =
     return Array.from({ length: Math.floor(200_000 / step) }, (_, index) => index * step);
   });
   fc.assert(
-    fc.property(fc.oneof(list, dense), fc.nat(200_000), fc.integer({ min: 1, max: 70_000 }), (people, from, limit) => {
-      const rids = Uint32Array.from(people).sort();
-      const segment = chunked([...rids]);
-      expect(segment.count).toBe(rids.length);
-      // A bit for each person of a chunk at most.
-      expect(segment.bytes).toBeLessThanOrEqual(4 * 8_192);
-      const offset = from % (rids.length + 10);
-      expect([...segment.slice(offset, limit)]).toEqual([...listSegment(rids).slice(offset, limit)]);
-    }),
+    fc.property(
+      fc.oneof(list, dense),
+      fc.nat(200_000),
+      fc.integer({ min: 1, max: 70_000 }),
+      (people, from, limit) => {
+        const rids = Uint32Array.from(people).sort();
+        const segment = chunked([...rids]);
+        expect(segment.count).toBe(rids.length);
+        // A bit for each person of a chunk at most.
+        expect(segment.bytes).toBeLessThanOrEqual(4 * 8_192);
+        const offset = from % (rids.length + 10);
+        expect([...segment.slice(offset, limit)]).toEqual([
+          ...listSegment(rids).slice(offset, limit),
+        ]);
+      },
+    ),
     { numRuns: 50 },
   );
 });
@@ -73,8 +90,10 @@ test("a prefix ends where the next code point begins", () => {
   fc.assert(
     fc.property(text, text, (prefix, other) => {
       const after = afterPrefix(prefix);
-      const compare = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b));
-      const inside = compare(other, prefix) >= 0 && (after === undefined || compare(other, after) < 0);
+      const compare = (a: string, b: string): number =>
+        Buffer.compare(Buffer.from(a), Buffer.from(b));
+      const inside =
+        compare(other, prefix) >= 0 && (after === undefined || compare(other, after) < 0);
       expect(inside).toBe(other.startsWith(prefix));
     }),
   );
@@ -112,35 +131,40 @@ test("whole addresses are keys of the index, and a bare slug is a range of it", 
   ]);
 });
 
-long("the normal form of every character is the contract's, alone, between others and beside marks", async () => {
-  const duckdb = await startDuckDb(SMALL);
-  const connection = await duckdb.connect();
-  await addNormalForms(connection);
-  const texts = [
-    "c",
-    "'aΣ' || c || 'B'",
-    "'I ' || c || chr(775) || chr(803) || c || chr(769)",
-    "chr(4352) || c || chr(4520)",
-  ];
-  const planes = [
-    [1, 0xd7ff],
-    [0xe000, 0xffff],
-    [0x10400, 0x1049f],
-    [0x1d100, 0x1d1ff],
-    [0x1f000, 0x1faff],
-    [0x2f800, 0x2fa1f],
-    [0xe0000, 0xe01ff],
-  ];
-  for (const [first, last] of planes) {
-    const found = await connection.runAndReadAll(
-      `SELECT x, normal_form(x) FROM (SELECT unnest([${texts.join(", ")}]) AS x
+long(
+  "the normal form of every character is the contract's, alone, between others and beside marks",
+  async () => {
+    const duckdb = await startDuckDb(SMALL);
+    const connection = await duckdb.connect();
+    await addNormalForms(connection);
+    const texts = [
+      "c",
+      "'aΣ' || c || 'B'",
+      "'I ' || c || chr(775) || chr(803) || c || chr(769)",
+      "chr(4352) || c || chr(4520)",
+    ];
+    const planes = [
+      [1, 0xd7ff],
+      [0xe000, 0xffff],
+      [0x10400, 0x1049f],
+      [0x1d100, 0x1d1ff],
+      [0x1f000, 0x1faff],
+      [0x2f800, 0x2fa1f],
+      [0xe0000, 0xe01ff],
+    ];
+    for (const [first, last] of planes) {
+      const found = await connection.runAndReadAll(
+        `SELECT x, normal_form(x) FROM (SELECT unnest([${texts.join(", ")}]) AS x
         FROM (SELECT chr(i::INTEGER) AS c FROM range(${first}, ${Number(last) + 1}) AS t (i)))`,
-    );
-    const wrong = found.getRowsJS().filter(([text, form]) => (normalForm(String(text)) || null) !== form);
-    expect(wrong).toEqual([]);
-  }
-  duckdb.closeSync();
-});
+      );
+      const wrong = found
+        .getRowsJS()
+        .filter(([text, form]) => (normalForm(String(text)) || null) !== form);
+      expect(wrong).toEqual([]);
+    }
+    duckdb.closeSync();
+  },
+);
 
 test("what SQL does by itself is what the functions of the contract do", async () => {
   const duckdb = await startDuckDb(SMALL);
@@ -174,7 +198,9 @@ test("what SQL does by itself is what the functions of the contract do", async (
     "_",
     "9",
   ];
-  const text = fc.array(fc.constantFrom(...parts), { minLength: 1, maxLength: 6 }).map((found) => found.join(""));
+  const text = fc
+    .array(fc.constantFrom(...parts), { minLength: 1, maxLength: 6 })
+    .map((found) => found.join(""));
   const texts = fc.sample(text, { numRuns: 3_000, seed: 7 });
   const values = texts.map((value) => `(${literal(value)})`).join(", ");
   const found = await connection.runAndReadAll(

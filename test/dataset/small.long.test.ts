@@ -16,10 +16,14 @@ async function contentOf(datasetDir: string): Promise<Readonly<Record<string, un
   const text = file.toString("utf8", file.length - COLUMNS_TAIL - size, file.length - COLUMNS_TAIL);
   const header = JSON.parse(text, (_, value) => {
     const span = value as { readonly at?: number; readonly bytes: number } | null;
-    return span?.at === undefined ? value : hash("sha256", file.subarray(span.at, span.at + span.bytes));
+    return span?.at === undefined
+      ? value
+      : hash("sha256", file.subarray(span.at, span.at + span.bytes));
   }) as ColumnFileHeader;
   const database = new DatabaseSync(join(folder, "records.db"), { readOnly: true });
-  const tables = database.prepare("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL").all();
+  const tables = database
+    .prepare("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL")
+    .all();
   const rows = tables.map(({ name }) => {
     const values = database
       .prepare(`SELECT * FROM ${name} ORDER BY 1, 2`)
@@ -31,7 +35,9 @@ async function contentOf(datasetDir: string): Promise<Readonly<Record<string, un
       hash(
         "sha256",
         values
-          .map((value) => (value instanceof Uint8Array ? Buffer.from(value).toString("base64") : String(value)))
+          .map((value) =>
+            value instanceof Uint8Array ? Buffer.from(value).toString("base64") : String(value),
+          )
           .join("\n"),
       ),
     ];
@@ -49,8 +55,13 @@ test.each([
   "%i people with the seed %i are the same, byte for byte, with DuckDB and without",
   async (people, seed) => {
     const [large, small] = [await tempFolder(), await tempFolder()];
-    await generateDataset({ people, seed }, { datasetDir: large, now: Date.now, sleep, resources: SMALL });
-    expect(await ensureGenerated({ name: "small", version: "1", people, seed }, { datasetDir: small })).toBe(true);
+    await generateDataset(
+      { people, seed },
+      { datasetDir: large, now: Date.now, sleep, resources: SMALL },
+    );
+    expect(
+      await ensureGenerated({ name: "small", version: "1", people, seed }, { datasetDir: small }),
+    ).toBe(true);
     expect(await contentOf(small)).toEqual(await contentOf(large));
   },
   300_000,

@@ -81,40 +81,48 @@ test("counts, rows, facets and employees are those of everybody else, and every 
   const before = await recordsOf(await open(datasetDir));
   const people = before.map(personOf);
   await fc.assert(
-    fc.asyncProperty(fc.array(fc.nat(PEOPLE - 1), { minLength: 1, maxLength: 6 }), async (picks) => {
-      const words = picks.map((pick, index) => {
-        const person = people[pick] as Person;
-        return [person.id, person.network_url, person.company_domain][index % 3] ?? person.id;
-      });
-      await suppress(datasetDir, words);
-      gone.push(...words);
-      await rebuildDataset(options(datasetDir));
-      const engine = await open(datasetDir);
-      const hidden = meant(gone);
-      const left = before.filter((_, index) => !hidden(people[index] as Person));
-      expect(await recordsOf(engine)).toEqual(left);
-      expect(await engine.verify()).toEqual([]);
-      for (const word of gone) {
-        const person = people.find(({ id }) => id === word);
-        if (person?.network_url) expect(await engine.count(filtersOf({ network_url: person.network_url }))).toBe(0);
-      }
-      const [first] = left.map(personOf);
-      for (const filters of [
-        { department: first?.department },
-        { country: first?.country, department: ["Sales", "Marketing"] },
-        { name_prefix: "a" },
-        { connections_min: 100 },
-        { company_network_url: first?.company_network_url },
-      ]) {
-        if (Object.values(filters).includes(null)) continue;
-        const records = await recordsOf(engine, filtersOf(filters));
-        expect(records.map(personOf).filter(hidden)).toEqual([]);
-      }
-      const facet = await engine.facet(EVERYBODY, { key: "country", prefix: "", limit: 500, least: 1 }, 60_000);
-      expect(facet.count).toBe(left.length);
-      for (const { value, count } of facet.values)
-        expect(await engine.count(filtersOf({ country: value }))).toBe(count);
-    }),
+    fc.asyncProperty(
+      fc.array(fc.nat(PEOPLE - 1), { minLength: 1, maxLength: 6 }),
+      async (picks) => {
+        const words = picks.map((pick, index) => {
+          const person = people[pick] as Person;
+          return [person.id, person.network_url, person.company_domain][index % 3] ?? person.id;
+        });
+        await suppress(datasetDir, words);
+        gone.push(...words);
+        await rebuildDataset(options(datasetDir));
+        const engine = await open(datasetDir);
+        const hidden = meant(gone);
+        const left = before.filter((_, index) => !hidden(people[index] as Person));
+        expect(await recordsOf(engine)).toEqual(left);
+        expect(await engine.verify()).toEqual([]);
+        for (const word of gone) {
+          const person = people.find(({ id }) => id === word);
+          if (person?.network_url)
+            expect(await engine.count(filtersOf({ network_url: person.network_url }))).toBe(0);
+        }
+        const [first] = left.map(personOf);
+        for (const filters of [
+          { department: first?.department },
+          { country: first?.country, department: ["Sales", "Marketing"] },
+          { name_prefix: "a" },
+          { connections_min: 100 },
+          { company_network_url: first?.company_network_url },
+        ]) {
+          if (Object.values(filters).includes(null)) continue;
+          const records = await recordsOf(engine, filtersOf(filters));
+          expect(records.map(personOf).filter(hidden)).toEqual([]);
+        }
+        const facet = await engine.facet(
+          EVERYBODY,
+          { key: "country", prefix: "", limit: 500, least: 1 },
+          60_000,
+        );
+        expect(facet.count).toBe(left.length);
+        for (const { value, count } of facet.values)
+          expect(await engine.count(filtersOf({ country: value }))).toBe(count);
+      },
+    ),
     { numRuns: 4, seed: 11 },
   );
 });
@@ -129,7 +137,12 @@ test("importing the same people again does not bring them back, and off the list
   mkdirSync(scratch, { recursive: true });
   writeFileSync(join(scratch, "people.ndjson"), `${before.join("\n")}\n`);
   const again = async () => {
-    const input = { people: ["people.ndjson"], companies: [], cwd: scratch, rejects: "rejects.ndjson" };
+    const input = {
+      people: ["people.ndjson"],
+      companies: [],
+      cwd: scratch,
+      rejects: "rejects.ndjson",
+    };
     await importDataset(input, options(datasetDir));
     return (await recordsOf(await open(datasetDir))).map((record) => personOf(record).id);
   };
@@ -148,7 +161,9 @@ test("nobody to take out leaves the version, and a list that cannot be read buil
   expect(await rebuildDataset(options(datasetDir))).toBeUndefined();
   writeFileSync(join(suppressionDir(datasetDir), "key"), "short");
   await expect(rebuildDataset(options(datasetDir))).rejects.toThrow(/cannot be used/);
-  await expect(generateDataset({ people: 5, seed: 1 }, options(datasetDir))).rejects.toThrow(/cannot be used/);
+  await expect(generateDataset({ people: 5, seed: 1 }, options(datasetDir))).rejects.toThrow(
+    /cannot be used/,
+  );
   expect(await recordsOf(await open(datasetDir))).toHaveLength(PEOPLE);
 });
 
@@ -158,16 +173,22 @@ test("a running service has nobody of them in its next answer, also where a coun
   const engine = await ReloadingEngine.open(datasetDir, { now: () => now });
   const service = await startTestService({ engine });
   try {
-    const [record = ""] = (await engine.people(EVERYBODY, { offset: 3, limit: 1 })).records.map(String);
+    const [record = ""] = (await engine.people(EVERYBODY, { offset: 3, limit: 1 })).records.map(
+      String,
+    );
     const { id, network_url } = personOf(record);
     const body = { filters: { network_url } };
-    const count = async () => (await service.call("/v1/person/count", { method: "POST", body })).json.result.count;
+    const count = async () =>
+      (await service.call("/v1/person/count", { method: "POST", body })).json.result.count;
     expect([await count(), await count()]).toEqual([1, 1]);
     await suppress(datasetDir, [id]);
     await rebuildDataset(options(datasetDir));
     now += 1_000;
     expect(await count()).toBe(0);
-    const found = await service.call("/v1/person/search", { method: "POST", body: { filters: { network_url } } });
+    const found = await service.call("/v1/person/search", {
+      method: "POST",
+      body: { filters: { network_url } },
+    });
     expect(found.text).not.toContain(id);
   } finally {
     await service.close();

@@ -34,11 +34,16 @@ const grace = { id: "2", name: "Grace Hopper", title: "Admiral", company_domain:
 const edsger = { id: "3", name: "Edsger Dijkstra", connections: 7 };
 
 test("versions are listed, taken back and taken forth again, and a service that runs follows", async () => {
-  expect(await service("dataset")).toMatchObject({ code: 2, stderr: expect.stringMatching(/no dataset in/) });
+  expect(await service("dataset")).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/no dataset in/),
+  });
   const first = await load("one.ndjson", [ada, grace]);
   expect(await service("dataset", "rollback")).toMatchObject({
     code: 6,
-    stderr: expect.stringMatching(/no version before the one that is served is kept\n.*service dataset list --data/s),
+    stderr: expect.stringMatching(
+      /no version before the one that is served is kept\n.*service dataset list --data/s,
+    ),
   });
   const second = await load("two.ndjson", [edsger]);
   expect(await list()).toEqual([
@@ -46,7 +51,13 @@ test("versions are listed, taken back and taken forth again, and a service that 
       ...{ version: second, serves: true, people: 1, companies: 0, source: "two.ndjson" },
       ...{ created_at: expect.stringMatching(/^\d{4}-/), bytes: expect.any(Number) },
     },
-    expect.objectContaining({ version: first, serves: false, people: 2, companies: 2, source: "one.ndjson" }),
+    expect.objectContaining({
+      version: first,
+      serves: false,
+      people: 2,
+      companies: 2,
+      source: "one.ndjson",
+    }),
   ]);
   expect((await service("dataset", "list")).stdout).toMatch(
     new RegExp(`^version,serves,created_at,people,companies,bytes,source\n${second},true,`),
@@ -70,18 +81,25 @@ test("versions are listed, taken back and taken forth again, and a service that 
   const third = await load("three.ndjson", [ada]);
   expect((await list()).map(({ version }) => version)).toEqual([third, first]);
   expect(await service("dataset", "rollback", "nonsense")).toMatchObject({ code: 6 });
-  expect((await service("dataset", "rollback", third)).stderr).toContain("is the one that is served");
+  expect((await service("dataset", "rollback", third)).stderr).toContain(
+    "is the one that is served",
+  );
 });
 
 test("as many old versions are kept as are wanted, on disk too", async () => {
   const versions = ["a", "b", "c", "d"];
-  for (const [index, name] of versions.entries()) versions[index] = await load(`${name}.ndjson`, [ada], "--keep", "2");
+  for (const [index, name] of versions.entries())
+    versions[index] = await load(`${name}.ndjson`, [ada], "--keep", "2");
   const [, b, c, d] = versions;
   expect((await list()).map(({ version }) => version)).toEqual([d, c, b]);
   const e = await load("e.ndjson", [ada], "--keep", "0");
   expect((await list()).map(({ version }) => version)).toEqual([e]);
-  expect((await readdir(join(folder, "demo/dataset"))).filter((name) => name.startsWith("v-"))).toEqual([`v-${e}`]);
-  expect(await service("import", "--people", "a.ndjson", "--keep", "many")).toMatchObject({ code: 2 });
+  expect(
+    (await readdir(join(folder, "demo/dataset"))).filter((name) => name.startsWith("v-")),
+  ).toEqual([`v-${e}`]);
+  expect(await service("import", "--people", "a.ndjson", "--keep", "many")).toMatchObject({
+    code: 2,
+  });
 });
 
 test("no version is kept with somebody who was suppressed", async () => {

@@ -29,10 +29,14 @@ describe("the code that is kept for the next start", () => {
   });
 
   const run = (...flags: string[]) => {
-    const { status, stdout, stderr } = spawnSync(process.execPath, [...flags, ...COMMAND], { env, encoding: "utf8" });
+    const { status, stdout, stderr } = spawnSync(process.execPath, [...flags, ...COMMAND], {
+      env,
+      encoding: "utf8",
+    });
     return { status, stdout, stderr };
   };
-  const folderOf = (): string => join(base, readdirSync(base).find((name) => name.startsWith("code-")) ?? "none");
+  const folderOf = (): string =>
+    join(base, readdirSync(base).find((name) => name.startsWith("code-")) ?? "none");
   const files = (): string[] => readdirSync(folderOf()).map((name) => join(folderOf(), name));
   const plain = (): ReturnType<typeof run> => {
     env.NODE_DISABLE_COMPILE_CACHE = "1";
@@ -99,7 +103,14 @@ describe("the code that is kept for the next start", () => {
     mkdirSync(join(home, "shut"), { mode: 0o500 });
     writeFileSync(join(home, "file"), "");
     // Root may write what is shut; nobody may write what the kernel shows.
-    for (const cache of [join(home, "shut"), join(home, "file"), "/sys", "/proc/1/nothing", "relative", ""]) {
+    for (const cache of [
+      join(home, "shut"),
+      join(home, "file"),
+      "/sys",
+      "/proc/1/nothing",
+      "relative",
+      "",
+    ]) {
       env.XDG_CACHE_HOME = cache;
       env.HOME = cache === "" ? "" : home;
       expect(run()).toEqual(expected);

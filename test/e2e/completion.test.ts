@@ -7,7 +7,8 @@ import { long, QUICK } from "../support/long.ts";
 import { isLeftOut } from "../support/tools.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
-const has = (program: string): boolean => spawnSync(program, ["--version"], { stdio: "ignore" }).error === undefined;
+const has = (program: string): boolean =>
+  spawnSync(program, ["--version"], { stdio: "ignore" }).error === undefined;
 const lacks = (...programs: string[]): boolean => isLeftOut(programs.every(has));
 const BASH_COMPLETION = "/usr/share/bash-completion/bash_completion";
 
@@ -52,14 +53,22 @@ beforeAll(() => {
   symlinkSync(join(ROOT, "bin/headcount.js"), join(dir, "bin", "headcount"));
   writeFileSync(join(dir, "work", "people.csv"), "");
   mkdirSync(join(dir, "config"));
-  writeFileSync(join(dir, "config", "config.json"), '{"connections":{"work":{"baseUrl":"https://api.example:8443"}}}');
+  writeFileSync(
+    join(dir, "config", "config.json"),
+    '{"connections":{"work":{"baseUrl":"https://api.example:8443"}}}',
+  );
   mkdirSync(join(dir, "state", "runs", "20260102-030405-abcdef"), { recursive: true });
   mkdirSync(join(dir, "config", "segments"));
   writeFileSync(join(dir, "config", "segments", "eu-legal.json"), '{"department":"Legal"}');
   const job = { filters: { department: "Legal" }, max_credits: 5, output: "legal.csv" };
-  writeFileSync(join(dir, "work", "our.jsonc"), JSON.stringify({ jobs: { legal: job, sales: job } }));
+  writeFileSync(
+    join(dir, "work", "our.jsonc"),
+    JSON.stringify({ jobs: { legal: job, sales: job } }),
+  );
   writeFileSync(join(dir, "owned.ndjson"), '{"id":"1","country":"United States"}\n');
-  execFileSync(join(dir, "bin", "headcount"), ["owned", "import", join(dir, "owned.ndjson")], { env: environment() });
+  execFileSync(join(dir, "bin", "headcount"), ["owned", "import", join(dir, "owned.ndjson")], {
+    env: environment(),
+  });
   writeFileSync(join(dir, "bashrc"), `. '${ROOT}/completions/headcount.bash'\nPS1='READY>'\n`);
   writeFileSync(
     join(dir, "bashrc-full"),
@@ -83,7 +92,11 @@ const environment = (): Record<string, string> => ({
 
 function typed(argv: readonly string[], lines: readonly string[]): string[][] {
   const job = JSON.stringify({ argv, env: environment(), cwd: join(dir, "work"), lines });
-  const out = execFileSync("python3", ["-c", DRIVER], { input: job, encoding: "utf8", timeout: 110_000 });
+  const out = execFileSync("python3", ["-c", DRIVER], {
+    input: job,
+    encoding: "utf8",
+    timeout: 110_000,
+  });
   return out
     .trimEnd()
     .split("\n")
@@ -127,7 +140,11 @@ const CASES: readonly (readonly [string, readonly string[]])[] = [
 describe("tab in a real shell", () => {
   const shells: readonly (readonly [string, readonly string[], () => readonly string[]])[] = [
     ["bash", ["bash"], () => ["bash", "--noprofile", "--rcfile", join(dir, "bashrc"), "-i"]],
-    ["bash with bash-completion", ["bash"], () => ["bash", "--noprofile", "--rcfile", join(dir, "bashrc-full"), "-i"]],
+    [
+      "bash with bash-completion",
+      ["bash"],
+      () => ["bash", "--noprofile", "--rcfile", join(dir, "bashrc-full"), "-i"],
+    ],
     ["zsh", ["zsh"], () => ["zsh", "-d", "-i"]],
     [
       "fish",
@@ -153,10 +170,14 @@ describe("tab in a real shell", () => {
 
   test.skipIf(lacks("fish"))("fish lists descriptions, and departments as one word each", () => {
     const list = (line: string): string[] =>
-      execFileSync("fish", ["-N", "-c", `source '${ROOT}/completions/headcount.fish'; complete -C '${line}'`], {
-        env: environment(),
-        encoding: "utf8",
-      })
+      execFileSync(
+        "fish",
+        ["-N", "-c", `source '${ROOT}/completions/headcount.fish'; complete -C '${line}'`],
+        {
+          env: environment(),
+          encoding: "utf8",
+        },
+      )
         .trimEnd()
         .split("\n");
     expect(list("headcount count --department ")).toHaveLength(20);
@@ -165,22 +186,27 @@ describe("tab in a real shell", () => {
       "last\tthe newest run",
       expect.stringMatching(/^20260102-030405-abcdef/),
     ]);
-    expect(list("headcount serv")).toEqual(expect.arrayContaining([expect.stringMatching(/^serve\t./)]));
+    expect(list("headcount serv")).toEqual(
+      expect.arrayContaining([expect.stringMatching(/^serve\t./)]),
+    );
   });
 
-  test.skipIf(QUICK || lacks("bash", "timeout"))("a config that hangs when it is read does not hold the shell", () => {
-    const hung = join(dir, "hung");
-    mkdirSync(hung);
-    execFileSync("mkfifo", [join(hung, "config.json")]);
-    const script = `. '${ROOT}/completions/headcount.bash'; COMP_WORDS=(headcount -c ''); COMP_CWORD=2; _headcount; echo "<\${COMPREPLY[*]}>"`;
-    const env = { ...environment(), HEADCOUNT_CONFIG_DIR: hung };
-    // Killed after the script's own limit; without it this would run into the limit given here.
-    const out = execFileSync("bash", ["--norc", "-c", script], {
-      env,
-      encoding: "utf8",
-      timeout: 40_000,
-      killSignal: "SIGKILL",
-    });
-    expect(out).toBe("<>\n");
-  });
+  test.skipIf(QUICK || lacks("bash", "timeout"))(
+    "a config that hangs when it is read does not hold the shell",
+    () => {
+      const hung = join(dir, "hung");
+      mkdirSync(hung);
+      execFileSync("mkfifo", [join(hung, "config.json")]);
+      const script = `. '${ROOT}/completions/headcount.bash'; COMP_WORDS=(headcount -c ''); COMP_CWORD=2; _headcount; echo "<\${COMPREPLY[*]}>"`;
+      const env = { ...environment(), HEADCOUNT_CONFIG_DIR: hung };
+      // Killed after the script's own limit; without it this would run into the limit given here.
+      const out = execFileSync("bash", ["--norc", "-c", script], {
+        env,
+        encoding: "utf8",
+        timeout: 40_000,
+        killSignal: "SIGKILL",
+      });
+      expect(out).toBe("<>\n");
+    },
+  );
 });

@@ -11,11 +11,16 @@ let u: User;
 beforeAll(async () => {
   service = await startTestService({ people: 200, credits: 1_000 });
   u = user(service.url, service.key);
-  expect((await spawnUser(u, ["search", "--department", "Sales", "--limit", "3", "--yes"])).code).toBe(0);
+  expect(
+    (await spawnUser(u, ["search", "--department", "Sales", "--limit", "3", "--yes"])).code,
+  ).toBe(0);
 }, 60_000);
 afterAll(() => service.close());
 
-const ENDLESS_SQL = ["sql", "with recursive c(x) as (select 1 union all select x + 1 from c) select count(*) from c"];
+const ENDLESS_SQL = [
+  "sql",
+  "with recursive c(x) as (select 1 union all select x + 1 from c) select count(*) from c",
+];
 
 /** Whose command line names the query: the program, and what it began. */
 const runningFor = (mark: string): number[] =>
@@ -56,8 +61,17 @@ long.each([
 });
 
 test("a home that can never be made is said at once", async () => {
-  const env = { HOME: "/proc/1/x", XDG_STATE_HOME: "", HEADCOUNT_STATE_DIR: "", HEADCOUNT_CONFIG_DIR: "" };
-  const { code, stderr } = await spawnUser(u, ["search", "--department", "Sales", "--limit", "1", "--yes"], env);
+  const env = {
+    HOME: "/proc/1/x",
+    XDG_STATE_HOME: "",
+    HEADCOUNT_STATE_DIR: "",
+    HEADCOUNT_CONFIG_DIR: "",
+  };
+  const { code, stderr } = await spawnUser(
+    u,
+    ["search", "--department", "Sales", "--limit", "1", "--yes"],
+    env,
+  );
   expect([code, stderr]).toEqual([expect.any(Number), expect.stringContaining("/proc/1/x")]);
   expect(code).not.toBe(0);
 });

@@ -15,7 +15,10 @@ const work = join(folder, "work");
 
 /** Examples that need what no test may have, each with the reason. */
 const NOT_RUN: readonly (readonly [RegExp, string])[] = [
-  [/\b(login|logout|connections remove)\b/, "asks a service on the internet or the keychain; test/keyring runs them"],
+  [
+    /\b(login|logout|connections remove)\b/,
+    "asks a service on the internet or the keychain; test/keyring runs them",
+  ],
   [/k_0a1b2c3d4e5f/, "names a key of somebody else"],
   [
     /forget .* --yes/,
@@ -34,7 +37,10 @@ const environment = {
   HEADCOUNT_CONNECTION: "sample",
 };
 
-function bash(script: string, cwd = work): { status: number | null; stdout: string; stderr: string } {
+function bash(
+  script: string,
+  cwd = work,
+): { status: number | null; stdout: string; stderr: string } {
   return spawnSync("bash", ["-c", `set -e\n${script}`], {
     cwd,
     env: environment,
@@ -44,14 +50,23 @@ function bash(script: string, cwd = work): { status: number | null; stdout: stri
 }
 
 beforeAll(() => {
-  for (const path of [home, work, join(folder, "bin"), join(home, ".zsh"), join(home, ".config/fish/completions")]) {
+  for (const path of [
+    home,
+    work,
+    join(folder, "bin"),
+    join(home, ".zsh"),
+    join(home, ".config/fish/completions"),
+  ]) {
     mkdirSync(path, { recursive: true });
   }
   const shim = `#!/bin/sh\nexec "${process.execPath}" "${join(ROOT, "bin/headcount.js")}" "$@"\n`;
   writeFileSync(join(folder, "bin/headcount"), shim, { mode: 0o755 });
   mkdirSync(join(home, ".config/headcount"), { recursive: true });
   const work_ = { baseUrl: "https://api.example.com", keyStore: "keychain" };
-  writeFileSync(join(home, ".config/headcount/config.json"), JSON.stringify({ connections: { work: work_ } }));
+  writeFileSync(
+    join(home, ".config/headcount/config.json"),
+    JSON.stringify({ connections: { work: work_ } }),
+  );
   // What the examples take for granted: files of people and companies in the forms that they name.
   const prepared = bash(`
     search() { headcount search --department Legal --limit 30 --yes --quiet --overwrite "$@"; }
@@ -74,7 +89,10 @@ async function helpExamples(): Promise<string[]> {
   const pages: string[] = [];
   const { context } = testContext({});
   const program = await buildProgram(
-    { ...context, stdout: { write: (text: string) => void pages.push(text), columns: 80 } as never },
+    {
+      ...context,
+      stdout: { write: (text: string) => void pages.push(text), columns: 80 } as never,
+    },
     [],
     "all",
   );
@@ -97,18 +115,17 @@ const examples = await helpExamples();
 describe("examples of the help", () => {
   test("every command has some", () => expect(examples.length).toBeGreaterThan(40));
 
-  test.each([...new Set(examples)].filter((line) => !NOT_RUN.some(([pattern]) => pattern.test(line))))(
-    "%s",
-    async (line) => {
-      if (/^headcount serve\b/.test(line)) {
-        await serves(line);
-        return;
-      }
-      const result = bash(line);
-      expect(result, `${line}\n${result.stderr}`).toMatchObject({ status: 0 });
-      expect(result.stderr).not.toMatch(/^error:/m);
-    },
-  );
+  test.each(
+    [...new Set(examples)].filter((line) => !NOT_RUN.some(([pattern]) => pattern.test(line))),
+  )("%s", async (line) => {
+    if (/^headcount serve\b/.test(line)) {
+      await serves(line);
+      return;
+    }
+    const result = bash(line);
+    expect(result, `${line}\n${result.stderr}`).toMatchObject({ status: 0 });
+    expect(result.stderr).not.toMatch(/^error:/m);
+  });
 });
 
 /** Runs until it says where it listens, then ends on SIGTERM with 0. */

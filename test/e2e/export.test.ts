@@ -3,7 +3,16 @@ import { existsSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { BIN, charged, readCsv, runIds, spawnUser, type User, user, visibleFiles } from "../support/export.ts";
+import {
+  BIN,
+  charged,
+  readCsv,
+  runIds,
+  spawnUser,
+  type User,
+  user,
+  visibleFiles,
+} from "../support/export.ts";
 import { type FaultProxy, faultProxy } from "../support/fault-proxy.ts";
 import { long } from "../support/long.ts";
 import { startTestService, type TestService } from "../support/service.ts";
@@ -40,7 +49,10 @@ interface Ended {
 }
 
 /** Starts a shell or the program; `until` resolves when stderr or stdout holds a text. */
-function start(command: string, args: readonly string[]): { child: ChildProcess; ended: Promise<Ended> } {
+function start(
+  command: string,
+  args: readonly string[],
+): { child: ChildProcess; ended: Promise<Ended> } {
   const child = spawn(command, args, {
     cwd: u.dir,
     env: { PATH: process.env.PATH ?? "", ...u.env },
@@ -79,14 +91,28 @@ describe("pipes", () => {
     const bought = await spent();
     expect(bought).toBeLessThan(150);
     const whole = await spawnUser(u, [...SEARCH, "--format", "ndjson"]);
-    expect({ code: whole.code, rows: whole.stdout.trim().split("\n").length }).toEqual({ code: 0, rows: 150 });
+    expect({ code: whole.code, rows: whole.stdout.trim().split("\n").length }).toEqual({
+      code: 0,
+      rows: 150,
+    });
     expect(whole.stderr).toContain(`continuing run ${runIds(u)[0]}`);
     expect(await spent()).toBe(150);
   });
 
   long("a reader that takes its time stops the buying for as long, and loses nothing", async () => {
     // Rows of a pipe's buffer (64 KiB) and of the pages in hand may be bought ahead, no more.
-    const argv = ["search", "--all", "--per-page", "10", "--limit", "1500", "--yes", "--concurrency", "2", "-q"];
+    const argv = [
+      "search",
+      "--all",
+      "--per-page",
+      "10",
+      "--limit",
+      "1500",
+      "--yes",
+      "--concurrency",
+      "2",
+      "-q",
+    ];
     const { child, ended } = start(process.execPath, [BIN, ...argv]);
     child.stdout?.pause();
     await untilPaid(10);
@@ -99,55 +125,85 @@ describe("pipes", () => {
     expect(seen).toBeLessThan(75);
     child.stdout?.resume();
     const done = await ended;
-    expect({ code: done.code, rows: done.stdout.trim().split("\n").length }).toEqual({ code: 0, rows: 1500 });
+    expect({ code: done.code, rows: done.stdout.trim().split("\n").length }).toEqual({
+      code: 0,
+      rows: 1500,
+    });
     expect(await spent()).toBe(1500);
   });
 });
 
 describe("signals", () => {
-  const WINDOWS = ["--import", "data:text/javascript,Object.defineProperty(process,'platform',{value:'win32'})"];
+  const WINDOWS = [
+    "--import",
+    "data:text/javascript,Object.defineProperty(process,'platform',{value:'win32'})",
+  ];
   test.each([
     ["SIGINT", "this system", []],
     ["SIGTERM", "this system", []],
     ["SIGHUP", "Windows (a window is closed)", WINDOWS],
-  ] as const)("%s on %s settles what is in flight, says how to resume, exits 130", async (signal, _, before) => {
-    proxy.decide = ({ paid }) => (paid > 3 ? { kind: "delay", ms: 150 } : { kind: "none" });
-    const { child, ended } = start(process.execPath, [...before, BIN, ...SEARCH, "-o", "p.csv"]);
-    await untilPaid(5);
-    child.kill(signal);
-    const stopped = await ended;
-    expect(stopped).toMatchObject({ code: 130, stdout: "" });
-    expect(stopped.stderr).toMatch(/interrupted: \d+ of 150 rows are paid for and kept in run/);
-    expect(stopped.stderr).toContain(`hint: headcount resume ${runIds(u)[0]}`);
-    expect(stopped.stderr).not.toContain("may be charged");
-    expect(visibleFiles(u)).toEqual([]);
-    const kept = Number(/interrupted: (\d+)/.exec(stopped.stderr)?.[1]);
-    // Everything that was charged is on the disk.
-    expect(await spent()).toBe(kept);
-    proxy.decide = () => ({ kind: "none" });
-    const resumed = await spawnUser(u, ["resume"]);
-    expect({ code: resumed.code, rows: readCsv(u.read("p.csv")).length }).toEqual({ code: 0, rows: 150 });
-    expect(await spent()).toBe(150);
-  });
+  ] as const)(
+    "%s on %s settles what is in flight, says how to resume, exits 130",
+    async (signal, _, before) => {
+      proxy.decide = ({ paid }) => (paid > 3 ? { kind: "delay", ms: 150 } : { kind: "none" });
+      const { child, ended } = start(process.execPath, [...before, BIN, ...SEARCH, "-o", "p.csv"]);
+      await untilPaid(5);
+      child.kill(signal);
+      const stopped = await ended;
+      expect(stopped).toMatchObject({ code: 130, stdout: "" });
+      expect(stopped.stderr).toMatch(/interrupted: \d+ of 150 rows are paid for and kept in run/);
+      expect(stopped.stderr).toContain(`hint: headcount resume ${runIds(u)[0]}`);
+      expect(stopped.stderr).not.toContain("may be charged");
+      expect(visibleFiles(u)).toEqual([]);
+      const kept = Number(/interrupted: (\d+)/.exec(stopped.stderr)?.[1]);
+      // Everything that was charged is on the disk.
+      expect(await spent()).toBe(kept);
+      proxy.decide = () => ({ kind: "none" });
+      const resumed = await spawnUser(u, ["resume"]);
+      expect({ code: resumed.code, rows: readCsv(u.read("p.csv")).length }).toEqual({
+        code: 0,
+        rows: 150,
+      });
+      expect(await spent()).toBe(150);
+    },
+  );
 
   test("a wait for the rate limit before the quote is interrupted like any other", async () => {
-    const full = { "X-RateLimit-Limit": "60", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "30" };
+    const full = {
+      "X-RateLimit-Limit": "60",
+      "X-RateLimit-Remaining": "0",
+      "X-RateLimit-Reset": "30",
+    };
     const limited = createServer((request, response) => {
       request.resume();
       response.writeHead(200, { "Content-Type": "application/json", ...full });
-      response.end(JSON.stringify({ status: true, detail: [], result: {}, credits_used: 0, credits_remaining: 9 }));
+      response.end(
+        JSON.stringify({
+          status: true,
+          detail: [],
+          result: {},
+          credits_used: 0,
+          credits_remaining: 9,
+        }),
+      );
     });
     await new Promise<void>((resolve) => limited.listen(0, "127.0.0.1", resolve));
     u = user(`http://127.0.0.1:${(limited.address() as AddressInfo).port}`, service.key);
     const { child, ended } = start(process.execPath, [BIN, ...SEARCH, "-o", "p.csv"]);
     const waits = new Promise<void>((resolve) =>
-      child.stderr?.on("data", (chunk: Buffer) => chunk.includes("near the rate limit") && resolve()),
+      child.stderr?.on(
+        "data",
+        (chunk: Buffer) => chunk.includes("near the rate limit") && resolve(),
+      ),
     );
     await waits;
     child.kill("SIGTERM");
     const { code, stderr } = await ended;
     limited.close();
-    expect({ code, last: stderr.trim().split("\n").at(-1) }).toEqual({ code: 130, last: "error: interrupted" });
+    expect({ code, last: stderr.trim().split("\n").at(-1) }).toEqual({
+      code: 130,
+      last: "error: interrupted",
+    });
   });
 
   test("the second Ctrl-C leaves at once; what was in flight is asked for again under its key", async () => {
@@ -160,7 +216,10 @@ describe("signals", () => {
     expect((await ended).code).toBe(130);
     proxy.decide = () => ({ kind: "none" });
     const resumed = await spawnUser(u, ["resume"]);
-    expect({ code: resumed.code, rows: readCsv(u.read("p.csv")).length }).toEqual({ code: 0, rows: 150 });
+    expect({ code: resumed.code, rows: readCsv(u.read("p.csv")).length }).toEqual({
+      code: 0,
+      rows: 150,
+    });
     expect(await spent()).toBe(150);
   });
 });

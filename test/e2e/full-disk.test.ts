@@ -3,60 +3,77 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { runIds, type Spawned, spawnUser, type User, user } from "../support/export.ts";
 import { type ForeignService, startForeignService } from "../support/foreign-service.ts";
 
-describe.skipIf(!existsSync("/dev/full"))("rows that stdout does not take are paid for, kept, and said", () => {
-  let full: number;
-  let service: ForeignService;
-  let u: User;
-  beforeAll(() => {
-    full = openSync("/dev/full", "w");
-  });
-  afterAll(() => closeSync(full));
-  beforeEach(async () => {
-    service = await startForeignService({ people: 30 });
-    u = user(service.url, service.key);
-  });
-  afterEach(() => service.close());
+describe.skipIf(!existsSync("/dev/full"))(
+  "rows that stdout does not take are paid for, kept, and said",
+  () => {
+    let full: number;
+    let service: ForeignService;
+    let u: User;
+    beforeAll(() => {
+      full = openSync("/dev/full", "w");
+    });
+    afterAll(() => closeSync(full));
+    beforeEach(async () => {
+      service = await startForeignService({ people: 30 });
+      u = user(service.url, service.key);
+    });
+    afterEach(() => service.close());
 
-  const toFull = (...argv: string[]): Promise<Spawned> => spawnUser(u, argv, {}, full);
+    const toFull = (...argv: string[]): Promise<Spawned> => spawnUser(u, argv, {}, full);
 
-  test.each(["csv", "ndjson", "json", "table"])(
-    "search as %s: exit 5, and resume writes them without buying again",
-    async (format) => {
-      const ran = await toFull("search", "--country", "x", "--yes", "--format", format);
-      const [run] = runIds(u);
+    test.each(["csv", "ndjson", "json", "table"])(
+      "search as %s: exit 5, and resume writes them without buying again",
+      async (format) => {
+        const ran = await toFull("search", "--country", "x", "--yes", "--format", format);
+        const [run] = runIds(u);
+        expect(ran.code).toBe(5);
+        expect(ran.stderr).not.toContain("Exported");
+        expect(ran.stderr).toContain("the disk is full");
+        expect(ran.stderr).toContain(`30 of 30 rows are paid for and kept in run ${run}`);
+        expect(ran.stderr).toContain(`headcount resume ${run}`);
+        const resumed = await spawnUser(u, ["resume"]);
+        expect({
+          code: resumed.code,
+          rows: resumed.stdout.length > 0,
+          charged: service.charged(),
+        }).toEqual({
+          code: 0,
+          rows: true,
+          charged: 30,
+        });
+      },
+    );
+
+    test.each([
+      ["a single look-up", ["enrich", "globex.example", "--yes", "--json"]],
+      ["a receipt", ["search", "--country", "x", "--yes", "-o", "o.csv", "--json"]],
+    ])("%s: exit 5, and the hint writes it", async (_, argv) => {
+      const ran = await toFull(...argv);
+      const [run = ""] = runIds(u);
       expect(ran.code).toBe(5);
-      expect(ran.stderr).not.toContain("Exported");
-      expect(ran.stderr).toContain("the disk is full");
-      expect(ran.stderr).toContain(`30 of 30 rows are paid for and kept in run ${run}`);
-      expect(ran.stderr).toContain(`headcount resume ${run}`);
-      const resumed = await spawnUser(u, ["resume"]);
-      expect({ code: resumed.code, rows: resumed.stdout.length > 0, charged: service.charged() }).toEqual({
-        code: 0,
-        rows: true,
-        charged: 30,
-      });
-    },
-  );
+      expect(ran.stderr).toContain(`kept in run ${run}`);
+      expect(ran.stderr).toContain(`headcount runs export ${run}`);
+      expect(ran.stderr).not.toContain("run it again");
+      const spent = service.charged();
+      expect((await spawnUser(u, ["runs", "export", run, "--format", "ndjson"])).code).toBe(0);
+      expect(service.charged()).toBe(spent);
+    });
 
-  test.each([
-    ["a single look-up", ["enrich", "globex.example", "--yes", "--json"]],
-    ["a receipt", ["search", "--country", "x", "--yes", "-o", "o.csv", "--json"]],
-  ])("%s: exit 5, and the hint writes it", async (_, argv) => {
-    const ran = await toFull(...argv);
-    const [run = ""] = runIds(u);
-    expect(ran.code).toBe(5);
-    expect(ran.stderr).toContain(`kept in run ${run}`);
-    expect(ran.stderr).toContain(`headcount runs export ${run}`);
-    expect(ran.stderr).not.toContain("run it again");
-    const spent = service.charged();
-    expect((await spawnUser(u, ["runs", "export", run, "--format", "ndjson"])).code).toBe(0);
-    expect(service.charged()).toBe(spent);
-  });
-
-  test("what stderr does not take ends nothing: the export is whole, and so is the exit code", async () => {
-    const argv = ["search", "--country", "x", "--yes", "-o", "o.csv", "--per-page", "10", "--verbose"];
-    const ran = await spawnUser(u, argv, {}, "pipe", full);
-    expect({ code: ran.code, charged: service.charged() }).toEqual({ code: 0, charged: 30 });
-    expect(u.read("o.csv").match(/^\d+,/gm)?.length).toBe(30);
-  });
-});
+    test("what stderr does not take ends nothing: the export is whole, and so is the exit code", async () => {
+      const argv = [
+        "search",
+        "--country",
+        "x",
+        "--yes",
+        "-o",
+        "o.csv",
+        "--per-page",
+        "10",
+        "--verbose",
+      ];
+      const ran = await spawnUser(u, argv, {}, "pipe", full);
+      expect({ code: ran.code, charged: service.charged() }).toEqual({ code: 0, charged: 30 });
+      expect(u.read("o.csv").match(/^\d+,/gm)?.length).toBe(30);
+    });
+  },
+);

@@ -1,5 +1,12 @@
 import { spawn } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { shellWord } from "../../src/shared/contract/text.ts";
@@ -12,11 +19,23 @@ serveThroughProxy((now) => ({ service, proxy, u } = now));
 
 const SLOW = { per_page: 10, concurrency: 1 };
 const job = (department: string, max_credits: number, more: object = {}) => ({
-  ...{ command: "search", schedule: "@daily", filters: { department }, max_credits, output: `${department}.csv` },
+  ...{
+    command: "search",
+    schedule: "@daily",
+    filters: { department },
+    max_credits,
+    output: `${department}.csv`,
+  },
   ...more,
 });
-const write = (document: object): void => writeFileSync(u.file("jobs.jsonc"), `// jobs\n${JSON.stringify(document)}`);
-const jobs = (...argv: readonly string[]) => [...argv.slice(0, 1), ...argv.slice(1), "--file", "jobs.jsonc"];
+const write = (document: object): void =>
+  writeFileSync(u.file("jobs.jsonc"), `// jobs\n${JSON.stringify(document)}`);
+const jobs = (...argv: readonly string[]) => [
+  ...argv.slice(0, 1),
+  ...argv.slice(1),
+  "--file",
+  "jobs.jsonc",
+];
 const run = (...names: readonly string[]) => spawnUser(u, ["jobs", ...jobs("run", ...names)]);
 const historyOf = (name: string): string => {
   const folder = join(u.dir, "state/jobs");
@@ -161,7 +180,10 @@ test("the crontab line of the help runs what is due in a bare shell, with the ke
   };
   writeFileSync(join(odd, "jobs.jsonc"), JSON.stringify({ jobs: all }));
   writeFileSync(u.file(".headcount.env"), `HEADCOUNT_API_KEY=${service.key}\n`, { mode: 0o600 });
-  const line = (await spawnUser(u, ["jobs", "--help"])).stdout.split("\n").find((text) => /^ +7 \* /.test(text)) ?? "";
+  const line =
+    (await spawnUser(u, ["jobs", "--help"])).stdout
+      .split("\n")
+      .find((text) => /^ +7 \* /.test(text)) ?? "";
   const command = `${line.trim().replace(/^(\S+ +){5}/, "")} --file ${shellWord(join(odd, "jobs.jsonc"))}`;
   const env = { HOME: u.dir, PATH: `${bin}:${dirname(process.execPath)}:/usr/bin:/bin` };
   const shell = spawn("/bin/sh", ["-c", command], {
@@ -173,7 +195,10 @@ test("the crontab line of the help runs what is due in a bare shell, with the ke
     said += data.toString();
   });
   const code = await new Promise((done) => shell.on("close", done));
-  expect({ code, said }).toEqual({ code: 0, said: expect.stringContaining("legal: Exported 5 of ") });
+  expect({ code, said }).toEqual({
+    code: 0,
+    said: expect.stringContaining("legal: Exported 5 of "),
+  });
   expect(said).toContain("not due: hand (by its name)");
   expect(readCsv(readFileSync(join(odd, "Legal.csv"), "utf8")).length).toBe(5);
 });
@@ -181,11 +206,18 @@ test("the crontab line of the help runs what is due in a bare shell, with the ke
 test("a log that was rotated goes on under its name, and lines of many at once never mix", async () => {
   const names = ["a", "b", "c", "d"];
   const job = (name: string) => ({
-    ...{ command: "search", filters: { department: "Legal" }, max_credits: 2, output: `${name}.csv` },
+    ...{
+      command: "search",
+      filters: { department: "Legal" },
+      max_credits: 2,
+      output: `${name}.csv`,
+    },
   });
   const all = Object.fromEntries(names.map((name) => [name, job(name)]));
   writeFileSync(u.file("many.jsonc"), JSON.stringify({ log: "log.ndjson", jobs: all }));
-  await Promise.all(names.map((name) => spawnUser(u, ["jobs", "run", name, "--file", "many.jsonc"])));
+  await Promise.all(
+    names.map((name) => spawnUser(u, ["jobs", "run", name, "--file", "many.jsonc"])),
+  );
   const lines = u.read("log.ndjson").trim().split("\n");
   expect(lines.map((line) => (JSON.parse(line) as { rows: number }).rows)).toEqual([2, 2, 2, 2]);
 });

@@ -22,16 +22,28 @@ beforeAll(async () => {
 afterAll(() => service.close());
 
 test("a table whose enrichment is killed stays as it was; the same command, or resume, ends with every row, each company paid once", async () => {
-  const rows = [...domains, "", ...domains.slice(0, 5)].map((domain, index) => `${index},${domain}`);
+  const rows = [...domains, "", ...domains.slice(0, 5)].map(
+    (domain, index) => `${index},${domain}`,
+  );
   const table = `Id,Website\n${rows.join("\n")}\n`;
-  const argv = ["enrich", "crm.csv", "--column", "Website", "--keep-input", "--yes", "-o", "out.csv"];
+  const argv = [
+    "enrich",
+    "crm.csv",
+    "--column",
+    "Website",
+    "--keep-input",
+    "--yes",
+    "-o",
+    "out.csv",
+  ];
   for (const way of [argv, ["resume", "--yes"]]) {
     const before = await charged(service, CREDITS);
     const proxy = await faultProxy({ target: service.url });
     try {
       const u = user(proxy.url, service.key);
       writeFileSync(u.file("crm.csv"), table);
-      proxy.decide = ({ paid }) => (paid > 0 ? { kind: "delay", ms: 20 } : { kind: "none" }) as never;
+      proxy.decide = ({ paid }) =>
+        (paid > 0 ? { kind: "delay", ms: 20 } : { kind: "none" }) as never;
       const child = spawn(process.execPath, [BIN, ...argv], {
         cwd: u.dir,
         env: { PATH: process.env.PATH ?? "", ...u.env },
@@ -41,7 +53,10 @@ test("a table whose enrichment is killed stays as it was; the same command, or r
         await new Promise((resolve) => setTimeout(resolve, 5));
       child.kill("SIGKILL");
       await ended;
-      expect([readFileSync(u.file("crm.csv"), "utf8"), existsSync(u.file("out.csv"))]).toEqual([table, false]);
+      expect([readFileSync(u.file("crm.csv"), "utf8"), existsSync(u.file("out.csv"))]).toEqual([
+        table,
+        false,
+      ]);
       const whole = await spawnUser(u, way);
       expect(whole.code, whole.stderr).toBe(0);
       const out = readCsv(u.read("out.csv"));

@@ -7,7 +7,9 @@ import { BIN } from "../support/export.ts";
 
 let service: RawServer;
 beforeAll(async () => {
-  service = await rawServer((_, response) => answerEnvelope(response, { account: { id: "a" }, credits: 5 }));
+  service = await rawServer((_, response) =>
+    answerEnvelope(response, { account: { id: "a" }, credits: 5 }),
+  );
 });
 afterAll(() => service.close());
 
@@ -15,7 +17,10 @@ test("six logins and logouts at once lose no connection and no key", async () =>
   const dir = join(tempDir(), "config");
   const headcount = (argv: readonly string[], stdin = ""): Promise<number | null> => {
     const env = { PATH: process.env.PATH ?? "", HOME: dir, HEADCOUNT_CONFIG_DIR: dir };
-    const child = spawn(process.execPath, [BIN, ...argv], { env, stdio: ["pipe", "ignore", "ignore"] });
+    const child = spawn(process.execPath, [BIN, ...argv], {
+      env,
+      stdio: ["pipe", "ignore", "ignore"],
+    });
     child.stdin.end(stdin);
     return new Promise((ended) => child.on("close", ended));
   };
@@ -25,13 +30,25 @@ test("six logins and logouts at once lose no connection and no key", async () =>
   };
   const names = ["c1", "c2", "c3", "c4", "c5", "c6"];
   expect(await Promise.all(names.map(login))).toEqual(names.map(() => 0));
-  const read = (file: string) => JSON.parse(readFileSync(join(dir, file), "utf8")) as Record<string, object>;
+  const read = (file: string) =>
+    JSON.parse(readFileSync(join(dir, file), "utf8")) as Record<string, object>;
   expect(Object.keys(read("config.json").connections ?? {}).sort()).toEqual(names);
   expect(Object.keys(read("credentials.json")).sort()).toEqual(names);
 
-  const changes = [headcount(["logout", "c1"]), headcount(["connections", "remove", "c2"]), login("c7")];
+  const changes = [
+    headcount(["logout", "c1"]),
+    headcount(["connections", "remove", "c2"]),
+    login("c7"),
+  ];
   expect(await Promise.all(changes)).toEqual([0, 0, 0]);
-  expect(Object.keys(read("config.json").connections ?? {}).sort()).toEqual(["c1", "c3", "c4", "c5", "c6", "c7"]);
+  expect(Object.keys(read("config.json").connections ?? {}).sort()).toEqual([
+    "c1",
+    "c3",
+    "c4",
+    "c5",
+    "c6",
+    "c7",
+  ]);
   expect(Object.keys(read("credentials.json")).sort()).toEqual(["c3", "c4", "c5", "c6", "c7"]);
   expect(
     readdirSync(dir)

@@ -21,42 +21,45 @@ function open(folder: string, below = ""): string[] {
   });
 }
 
-describe.skipIf(isLeftOut(HAS_STRACE))("files with people in them, under umask 000 and killed at every step", () => {
-  let service: ForeignService;
-  let u: User;
-  beforeAll(async () => {
-    service = await startForeignService({ people: 50 });
-    u = user(service.url, service.key);
-    expect((await u.run(["search", "--country", "x", "--yes", "-o", "first.csv"])).code).toBe(0);
-  });
-  afterAll(() => service.close());
+describe.skipIf(isLeftOut(HAS_STRACE))(
+  "files with people in them, under umask 000 and killed at every step",
+  () => {
+    let service: ForeignService;
+    let u: User;
+    beforeAll(async () => {
+      service = await startForeignService({ people: 50 });
+      u = user(service.url, service.key);
+      expect((await u.run(["search", "--country", "x", "--yes", "-o", "first.csv"])).code).toBe(0);
+    });
+    afterAll(() => service.close());
 
-  const exported = (file: string, inject: readonly string[]) =>
-    spawnSync(
-      "sh",
-      [
-        "-c",
-        'umask 000; exec strace -f -qq -o /dev/null "$@"',
+    const exported = (file: string, inject: readonly string[]) =>
+      spawnSync(
         "sh",
-        ...["-e", "trace=rename,renameat,renameat2,link,linkat,fchmod,mkdir,unlink", ...inject],
-        ...[execPath, BIN, "runs", "export", "last", "-o", file, "--overwrite"],
-      ],
-      { cwd: u.dir, env: { ...process.env, ...u.env }, encoding: "utf8" },
-    );
+        [
+          "-c",
+          'umask 000; exec strace -f -qq -o /dev/null "$@"',
+          "sh",
+          ...["-e", "trace=rename,renameat,renameat2,link,linkat,fchmod,mkdir,unlink", ...inject],
+          ...[execPath, BIN, "runs", "export", "last", "-o", file, "--overwrite"],
+        ],
+        { cwd: u.dir, env: { ...process.env, ...u.env }, encoding: "utf8" },
+      );
 
-  test.each(["e.parquet", "e.csv"])("%s", (file) => {
-    let killed = 0;
-    for (const call of ["mkdir", "fchmod", "rename", "link"]) {
-      for (let at = 1; at <= 4; at++) {
-        const ran = exported(file, ["-e", `inject=${call}:signal=SIGKILL:when=${at}`]);
-        expect(open(u.dir), `${call} ${at}`).toEqual([]);
-        if (ran.status === 0) break;
-        killed++;
+    test.each(["e.parquet", "e.csv"])("%s", (file) => {
+      let killed = 0;
+      for (const call of ["mkdir", "fchmod", "rename", "link"]) {
+        for (let at = 1; at <= 4; at++) {
+          const ran = exported(file, ["-e", `inject=${call}:signal=SIGKILL:when=${at}`]);
+          expect(open(u.dir), `${call} ${at}`).toEqual([]);
+          if (ran.status === 0) break;
+          killed++;
+        }
       }
-    }
-    expect(killed).toBeGreaterThan(0);
-    expect(exported(file, []).status).toBe(0);
-    expect(modeOf(u.file(file))).toBe("600");
-    expect(readdirSync(u.dir).filter((name) => /part|scratch|tmp/.test(name))).toEqual([]);
-  });
-});
+      expect(killed).toBeGreaterThan(0);
+      expect(exported(file, []).status).toBe(0);
+      expect(modeOf(u.file(file))).toBe("600");
+      expect(readdirSync(u.dir).filter((name) => /part|scratch|tmp/.test(name))).toEqual([]);
+    });
+  },
+);

@@ -33,14 +33,22 @@ async function startProxy(...settings: string[]): Promise<Proxy> {
   writeFileSync(log, "", { mode: 0o666 });
   writeFileSync(
     config,
-    [`Port ${port}`, "Listen 127.0.0.1", `LogFile "${log}"`, "LogLevel Connect", "MaxClients 20", ...settings, ""].join(
-      "\n",
-    ),
+    [
+      `Port ${port}`,
+      "Listen 127.0.0.1",
+      `LogFile "${log}"`,
+      "LogLevel Connect",
+      "MaxClients 20",
+      ...settings,
+      "",
+    ].join("\n"),
   );
   const child = spawn("tinyproxy", ["-d", "-c", config], { stdio: "ignore" });
   for (let tries = 0; tries < 500; tries++) {
     const up = await new Promise<boolean>((answer) => {
-      const socket = connect(port, "127.0.0.1", () => answer(true)).on("error", () => answer(false));
+      const socket = connect(port, "127.0.0.1", () => answer(true)).on("error", () =>
+        answer(false),
+      );
       socket.on("connect", () => socket.destroy());
     });
     if (up) break;
@@ -86,20 +94,40 @@ function headcount(env: Readonly<Record<string, string>>, ...argv: string[]): Pr
 
 beforeAll(async () => {
   const [key, cert] = [join(dir, "key.pem"), join(dir, "cert.pem")];
-  const request = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=headcount test"];
-  execFileSync("openssl", [...request, "-addext", "subjectAltName=IP:0.0.0.0", "-keyout", key, "-out", cert], {
-    stdio: "ignore",
-  });
-  service = createServer({ key: readFileSync(key), cert: readFileSync(cert) }, (request, response) => {
-    paths.push(request.url ?? "");
-    request.resume().on("end", () => {
-      if (request.headers.authorization !== `Bearer ${KEY}`) answerError(response, 401, ["no"]);
-      else if (request.url === "/v1/account")
-        answerEnvelope(response, { costs: { person_search: 1, company_enrich: 1, company_employees: 1 } });
-      else if (request.url === "/v1/person/count") answerEnvelope(response, { count: PEOPLE.length });
-      else answerEnvelope(response, PEOPLE, { used: PEOPLE.length });
-    });
-  });
+  const request = [
+    "req",
+    "-x509",
+    "-newkey",
+    "rsa:2048",
+    "-nodes",
+    "-days",
+    "2",
+    "-subj",
+    "/CN=headcount test",
+  ];
+  execFileSync(
+    "openssl",
+    [...request, "-addext", "subjectAltName=IP:0.0.0.0", "-keyout", key, "-out", cert],
+    {
+      stdio: "ignore",
+    },
+  );
+  service = createServer(
+    { key: readFileSync(key), cert: readFileSync(cert) },
+    (request, response) => {
+      paths.push(request.url ?? "");
+      request.resume().on("end", () => {
+        if (request.headers.authorization !== `Bearer ${KEY}`) answerError(response, 401, ["no"]);
+        else if (request.url === "/v1/account")
+          answerEnvelope(response, {
+            costs: { person_search: 1, company_enrich: 1, company_employees: 1 },
+          });
+        else if (request.url === "/v1/person/count")
+          answerEnvelope(response, { count: PEOPLE.length });
+        else answerEnvelope(response, PEOPLE, { used: PEOPLE.length });
+      });
+    },
+  );
   await new Promise<void>((listening) => service.listen(0, "127.0.0.1", listening));
   // A way to this machine that does not look like it: what is on loopback is never asked for through a proxy.
   url = `https://0.0.0.0:${(service.address() as AddressInfo).port}`;
@@ -134,19 +162,34 @@ describe.skipIf(isLeftOut(hasTinyproxy))("the built program behind a real proxy"
 
   test("free calls and paid ones", async () => {
     const env = { HTTPS_PROXY: address };
-    expect(await headcount(env, "count", "--department", "Sales")).toMatchObject({ code: 0, out: "1\n" });
-    const bought = await headcount(env, "search", "--department", "Sales", "--yes", "--quiet", "--format", "ndjson");
+    expect(await headcount(env, "count", "--department", "Sales")).toMatchObject({
+      code: 0,
+      out: "1\n",
+    });
+    const bought = await headcount(
+      env,
+      "search",
+      "--department",
+      "Sales",
+      "--yes",
+      "--quiet",
+      "--format",
+      "ndjson",
+    );
     expect(bought).toMatchObject({ code: 0 });
     expect(JSON.parse(bought.out)).toEqual(PEOPLE[0]);
     expect(paths).toContain("/v1/person/search");
   });
 
-  test.each(["*", "0.0.0.0", "other.example, 0.0.0.0"])("NO_PROXY=%s goes round it", async (noProxy) => {
-    const before = proxy.log();
-    const env = { HTTPS_PROXY: address, HTTP_PROXY: address, NO_PROXY: noProxy };
-    expect(await headcount(env, "account", "--json")).toMatchObject({ code: 0 });
-    expect(proxy.log()).toBe(before);
-  });
+  test.each(["*", "0.0.0.0", "other.example, 0.0.0.0"])(
+    "NO_PROXY=%s goes round it",
+    async (noProxy) => {
+      const before = proxy.log();
+      const env = { HTTPS_PROXY: address, HTTP_PROXY: address, NO_PROXY: noProxy };
+      expect(await headcount(env, "account", "--json")).toMatchObject({ code: 0 });
+      expect(proxy.log()).toBe(before);
+    },
+  );
 
   test("a user name and a password", async () => {
     const { port } = await startProxy("BasicAuth someone PROXYSECRET");
@@ -162,7 +205,10 @@ describe.skipIf(isLeftOut(hasTinyproxy))("the built program behind a real proxy"
   });
 
   test("one that is not there is said, and is no bug", async () => {
-    const ended = await headcount({ HTTPS_PROXY: `http://127.0.0.1:${await freePort()}` }, "account");
+    const ended = await headcount(
+      { HTTPS_PROXY: `http://127.0.0.1:${await freePort()}` },
+      "account",
+    );
     expect(ended.code).toBe(8);
     expect(ended.err).toMatch(/proxy/);
     expect(ended.err).not.toContain("bug in headcount");

@@ -48,7 +48,10 @@ function checkout(more: Readonly<Record<string, string>> = {}): string {
 }
 
 const release = (root: string) =>
-  spawnSync(process.execPath, [RELEASE, root, join(root, "out")], { encoding: "utf8", timeout: 120_000 });
+  spawnSync(process.execPath, [RELEASE, root, join(root, "out")], {
+    encoding: "utf8",
+    timeout: 120_000,
+  });
 
 interface Command {
   readonly path: readonly string[];
@@ -64,7 +67,11 @@ const HELLO = JSON.stringify({
   jsonrpc: "2.0",
   id: 1,
   method: "initialize",
-  params: { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "t", version: "1" } },
+  params: {
+    protocolVersion: "2025-06-18",
+    capabilities: {},
+    clientInfo: { name: "t", version: "1" },
+  },
 });
 
 const bytesUnder = (folder: string): number =>
@@ -91,19 +98,30 @@ describe("npm run release", () => {
     expect(release(root).status).toBe(0);
     const sums = readFileSync(join(root, "out/SHA256SUMS"), "utf8");
     expect(sums).toBe(readFileSync(join(out, "SHA256SUMS"), "utf8"));
-    expect(spawnSync("sha256sum", ["--check", "--strict", "SHA256SUMS"], { cwd: out }).status).toBe(0);
-    expect(readdirSync(out).sort()).toEqual(["SHA256SUMS", "headcount-0.1.0.tgz", "headcount-service-0.1.0.tgz"]);
+    expect(spawnSync("sha256sum", ["--check", "--strict", "SHA256SUMS"], { cwd: out }).status).toBe(
+      0,
+    );
+    expect(readdirSync(out).sort()).toEqual([
+      "SHA256SUMS",
+      "headcount-0.1.0.tgz",
+      "headcount-service-0.1.0.tgz",
+    ]);
   });
 
   test("both packages name the repository that the release's workflow sets, which provenance asks for", () => {
     const root = checkout();
     const workflow = readFileSync(join(ROOT, ".github/workflows/release.yml"), "utf8");
     const [, command = ""] = /run: (npm pkg set repository.*)/.exec(workflow) ?? [];
-    execFileSync("sh", ["-c", command], { cwd: root, env: { ...process.env, GITHUB_REPOSITORY: "someone/headcount" } });
+    execFileSync("sh", ["-c", command], {
+      cwd: root,
+      env: { ...process.env, GITHUB_REPOSITORY: "someone/headcount" },
+    });
     expect(release(root).status).toBe(0);
     for (const name of ["headcount", "headcount-service"]) {
       const tarball = join(root, `out/${name}-0.1.0.tgz`);
-      const manifest = execFileSync("tar", ["-xzOf", tarball, "package/package.json"], { encoding: "utf8" });
+      const manifest = execFileSync("tar", ["-xzOf", tarball, "package/package.json"], {
+        encoding: "utf8",
+      });
       const repository = { type: "git", url: "git+https://github.com/someone/headcount.git" };
       expect(JSON.parse(manifest)).toMatchObject({ repository });
     }
@@ -112,7 +130,9 @@ describe("npm run release", () => {
   test("holds the program and nothing of its workshop, in a file that downloads in a moment", () => {
     const files = readdirSync(unpacked, { recursive: true, encoding: "utf8" });
     const beside = files.filter(
-      (path) => statSync(join(unpacked, path)).isFile() && !/^(dist\/(program|console)|docs\/man)\//.test(path),
+      (path) =>
+        statSync(join(unpacked, path)).isFile() &&
+        !/^(dist\/(program|console)|docs\/man)\//.test(path),
     );
     expect(beside.sort()).toMatchInlineSnapshot(`
       [
@@ -137,7 +157,9 @@ describe("npm run release", () => {
         "skills/headcount/SKILL.md",
       ]
     `);
-    const { man } = JSON.parse(readFileSync(join(unpacked, "package.json"), "utf8")) as { man: readonly string[] };
+    const { man } = JSON.parse(readFileSync(join(unpacked, "package.json"), "utf8")) as {
+      man: readonly string[];
+    };
     expect(files.filter((path) => /^docs\/man\/./.test(path)).sort()).toEqual(man);
     expect(files.filter((path) => /\.ts$|^test|^bench|\.map$|node_modules/.test(path))).toEqual([]);
     expect(statSync(tarballs[0] ?? "").size).toBeLessThan(1_500_000);
@@ -155,7 +177,9 @@ describe("npm run release", () => {
       readonly serialNumber: string;
       readonly components: readonly { readonly name: string; readonly version: string }[];
     };
-    expect(bill.serialNumber).toMatch(/^urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}$/);
+    expect(bill.serialNumber).toMatch(
+      /^urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}$/,
+    );
     const names = bill.components.map(({ name }) => name);
     for (const name of [
       "commander",
@@ -187,14 +211,21 @@ describe("npm run release", () => {
     const strange = JSON.parse(readFileSync(path, "utf8")) as Lock;
     Object.assign(strange.packages["node_modules/pino"] as Locked, { license: "AGPL-3.0-only" });
     writeFileSync(path, JSON.stringify(strange));
-    expect(release(root)).toMatchObject({ status: 1, stderr: expect.stringContaining("pino (AGPL-3.0-only)") });
+    expect(release(root)).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining("pino (AGPL-3.0-only)"),
+    });
   });
 
   // A development tool may ship for fewer platforms than its package names: then no workflow gets beyond its first line.
   test("npm ci, with which every workflow begins, takes the lock file", () => {
     const folder = tempDir("headcount-lock-");
-    for (const name of ["package.json", "package-lock.json"]) cpSync(join(ROOT, name), join(folder, name));
-    const { status, stderr } = spawnSync("npm", ["ci", "--dry-run", "--offline"], { cwd: folder, encoding: "utf8" });
+    for (const name of ["package.json", "package-lock.json"])
+      cpSync(join(ROOT, name), join(folder, name));
+    const { status, stderr } = spawnSync("npm", ["ci", "--dry-run", "--offline"], {
+      cwd: folder,
+      encoding: "utf8",
+    });
     expect(stderr).not.toContain("Missing:");
     expect(status).toBe(0);
   });
@@ -206,10 +237,16 @@ describe("npm run release", () => {
     const prefix = join(place, "prefix");
     for (const sh of [["dash"], ["bash"], ["busybox", "sh"]]) {
       const run = (...args: string[]) =>
-        spawnSync(sh[0] ?? "sh", [...sh.slice(1), script, "--from", place, "--prefix", prefix, ...args], {
-          encoding: "utf8",
-        });
-      expect(run("--client-only", "--version", "0.1.0").stdout).toContain(`installed 0.1.0 in ${prefix}/bin`);
+        spawnSync(
+          sh[0] ?? "sh",
+          [...sh.slice(1), script, "--from", place, "--prefix", prefix, ...args],
+          {
+            encoding: "utf8",
+          },
+        );
+      expect(run("--client-only", "--version", "0.1.0").stdout).toContain(
+        `installed 0.1.0 in ${prefix}/bin`,
+      );
       expect(run("--uninstall").status).toBe(0);
       expect(existsSync(join(prefix, "bin/headcount"))).toBe(false);
       expect(run("--version", "9.9.9")).toMatchObject({
@@ -218,14 +255,21 @@ describe("npm run release", () => {
       });
     }
     writeFileSync(join(place, "headcount-0.1.0.tgz"), "another file");
-    const refused = spawnSync("sh", [script, "--from", place, "--prefix", prefix], { encoding: "utf8" });
-    expect(refused).toMatchObject({ status: 1, stderr: expect.stringContaining("is not the file of SHA256SUMS") });
+    const refused = spawnSync("sh", [script, "--from", place, "--prefix", prefix], {
+      encoding: "utf8",
+    });
+    expect(refused).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining("is not the file of SHA256SUMS"),
+    });
     expect(existsSync(join(prefix, "bin/headcount"))).toBe(false);
     expect(spawnSync("shellcheck", [script]).status).toBe(0);
   }, 120_000);
 
   test("the Homebrew formula names this version, its address and the sum of the tarball that was built", () => {
-    const path = execFileSync(process.execPath, [join(ROOT, "packaging/homebrew.mjs"), out], { encoding: "utf8" });
+    const path = execFileSync(process.execPath, [join(ROOT, "packaging/homebrew.mjs"), out], {
+      encoding: "utf8",
+    });
     const formula = readFileSync(path.trim(), "utf8");
     const sum = createHash("sha256")
       .update(readFileSync(tarballs[0] ?? ""))
@@ -235,28 +279,42 @@ describe("npm run release", () => {
     };
     expect(formula).toContain(`sha256 "${sum}"`);
     expect(formula).toContain(`version "${version}"`);
-    expect(formula).toContain(`url "https://registry.npmjs.org/headcount/-/headcount-${version}.tgz"`);
-    if (spawnSync("ruby", ["--version"]).status === 0) expect(spawnSync("ruby", ["-c", path.trim()]).status).toBe(0);
-    expect(spawnSync(process.execPath, [join(ROOT, "packaging/homebrew.mjs"), unpacked]).status).not.toBe(0);
+    expect(formula).toContain(
+      `url "https://registry.npmjs.org/headcount/-/headcount-${version}.tgz"`,
+    );
+    if (spawnSync("ruby", ["--version"]).status === 0)
+      expect(spawnSync("ruby", ["-c", path.trim()]).status).toBe(0);
+    expect(
+      spawnSync(process.execPath, [join(ROOT, "packaging/homebrew.mjs"), unpacked]).status,
+    ).not.toBe(0);
   });
 
   test("the Debian package is the same twice, and runs", () => {
     const build = () =>
-      execFileSync(process.execPath, [join(ROOT, "packaging/deb.mjs"), out], { encoding: "utf8" }).trim();
+      execFileSync(process.execPath, [join(ROOT, "packaging/deb.mjs"), out], {
+        encoding: "utf8",
+      }).trim();
     const deb = build();
     const first = readFileSync(deb);
     expect(readFileSync(build()).equals(first)).toBe(true);
     const folder = tempDir("headcount-release-");
     execFileSync("dpkg-deb", ["-x", deb, folder]);
-    expect(execFileSync(join(folder, "usr/bin/headcount"), ["--version"], { encoding: "utf8" })).toBe("0.1.0\n");
+    expect(
+      execFileSync(join(folder, "usr/bin/headcount"), ["--version"], { encoding: "utf8" }),
+    ).toBe("0.1.0\n");
     const run = (...args: string[]) =>
       spawnSync(join(folder, "usr/bin/headcount"), args, {
         encoding: "utf8",
         cwd: folder,
         env: { PATH: process.env.PATH, HOME: folder },
       });
-    expect(run("-c", "sample", "count", "--department", "Sales")).toMatchObject({ status: 0, stdout: "5292\n" });
-    expect(run("serve", "--data", "data").stderr).toContain(`npm install -g --prefix ${folder}/usr headcount-service`);
+    expect(run("-c", "sample", "count", "--department", "Sales")).toMatchObject({
+      status: 0,
+      stdout: "5292\n",
+    });
+    expect(run("serve", "--data", "data").stderr).toContain(
+      `npm install -g --prefix ${folder}/usr headcount-service`,
+    );
   });
 
   describe("from a registry", () => {
@@ -272,19 +330,30 @@ describe("npm run release", () => {
         .replace(/\/$/, "");
       const held = tarballs.map((file) => {
         const bytes = readFileSync(file);
-        const text = execFileSync("tar", ["-xzOf", file, "package/package.json"], { encoding: "utf8" });
+        const text = execFileSync("tar", ["-xzOf", file, "package/package.json"], {
+          encoding: "utf8",
+        });
         const manifest = JSON.parse(text) as { readonly name: string; readonly version: string };
-        return { bytes, manifest, integrity: `sha512-${createHash("sha512").update(bytes).digest("base64")}` };
+        return {
+          bytes,
+          manifest,
+          integrity: `sha512-${createHash("sha512").update(bytes).digest("base64")}`,
+        };
       });
       registry = createServer(({ url: path = "" }, response) => {
-        const asked = held.find(({ manifest }) => path === `/${manifest.name}` || path === `/${manifest.name}.tgz`);
-        if (asked === undefined) return response.writeHead(302, { location: upstream + path }).end();
+        const asked = held.find(
+          ({ manifest }) => path === `/${manifest.name}` || path === `/${manifest.name}.tgz`,
+        );
+        if (asked === undefined)
+          return response.writeHead(302, { location: upstream + path }).end();
         const { bytes, manifest, integrity } = asked;
         if (path.endsWith(".tgz")) return response.end(bytes);
         const { name, version } = manifest;
         const one = { ...manifest, dist: { tarball: `${url}/${name}.tgz`, integrity } };
         const packument = { name, "dist-tags": { latest: version }, versions: { [version]: one } };
-        return response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(packument));
+        return response
+          .writeHead(200, { "content-type": "application/json" })
+          .end(JSON.stringify(packument));
       });
       await new Promise<void>((listening) => registry.listen(0, "127.0.0.1", listening));
       url = `http://127.0.0.1:${(registry.address() as AddressInfo).port}`;
@@ -321,14 +390,21 @@ describe("npm run release", () => {
       const run = (args: string) => shell(`${program} -c sample ${args}`, home);
       expect(await run("count --department Sales")).toMatchObject({ code: 0, stdout: "5292\n" });
       for (const file of ["a.csv", "a.xlsx", "a.ndjson.gz"]) {
-        expect(await run(`search --department Sales --limit 3 --yes -q -o ${file}`), file).toMatchObject({ code: 0 });
+        expect(
+          await run(`search --department Sales --limit 3 --yes -q -o ${file}`),
+          file,
+        ).toMatchObject({ code: 0 });
       }
-      expect(await run("employees acme.example --limit 2 --yes -q -o e.csv")).toMatchObject({ code: 0 });
+      expect(await run("employees acme.example --limit 2 --yes -q -o e.csv")).toMatchObject({
+        code: 0,
+      });
       expect(await run("enrich acme.example --yes -q -o c.csv")).toMatchObject({ code: 0 });
       const legal = "search --department Legal --country germany --yes -q -o legal.csv";
       expect(await run(legal)).toMatchObject({ code: 0 });
       expect(await run("refresh legal.csv --max-credits 0")).toMatchObject({ code: 0 });
-      expect(await run(`${legal.replace("legal.csv", "new.csv")} --new-only`)).toMatchObject({ code: 0 });
+      expect(await run(`${legal.replace("legal.csv", "new.csv")} --new-only`)).toMatchObject({
+        code: 0,
+      });
       const { stdout } = await shell(`echo '${HELLO}' | ${program} -c sample mcp`, home);
       expect(stdout).toContain('"serverInfo"');
       // Two at once: one waits for the other.
@@ -338,20 +414,31 @@ describe("npm run release", () => {
     }
 
     // The others are there where CI tries them (.ci/run).
-    const others = ["node22/bin/node", "node24/bin/node"].map((name) => join(ROOT, "node_modules", name));
+    const others = ["node22/bin/node", "node24/bin/node"].map((name) =>
+      join(ROOT, "node_modules", name),
+    );
     test.each([process.execPath, ...others.filter((node) => existsSync(node))])(
       "the sample's whole flow on %s",
       async (node) => {
         const home = tempDir("headcount-release-");
         await sampleFlow(`'${node}' '${join(unpacked, "bin/headcount.js")}'`, home);
-        const away = await shell(`'${node}' '${join(unpacked, "bin/headcount.js")}' serve --data data`, home);
-        expect(away).toMatchObject({ code: 2, stderr: expect.stringContaining("@photostructure/sqlite") });
+        const away = await shell(
+          `'${node}' '${join(unpacked, "bin/headcount.js")}' serve --data data`,
+          home,
+        );
+        expect(away).toMatchObject({
+          code: 2,
+          stderr: expect.stringContaining("@photostructure/sqlite"),
+        });
       },
       300_000,
     );
 
     // In the clone the sample has the native SQLite.
-    const [own, native] = [() => join(unpacked, "bin/headcount.js"), () => join(ROOT, "bin/headcount.js")];
+    const [own, native] = [
+      () => join(unpacked, "bin/headcount.js"),
+      () => join(ROOT, "bin/headcount.js"),
+    ];
 
     test.each([
       ["one of the package", own],
@@ -360,16 +447,32 @@ describe("npm run release", () => {
       "what a kill left of the sample's ledger, of %s, is taken up: nothing is paid twice",
       async (_, killed) => {
         const home = tempDir("headcount-release-");
-        const search = ["-c", "sample", "search", "--department", "Sales", "--limit", "5000", "--yes", "-o", "n.csv"];
+        const search = [
+          "-c",
+          "sample",
+          "search",
+          "--department",
+          "Sales",
+          "--limit",
+          "5000",
+          "--yes",
+          "-o",
+          "n.csv",
+        ];
         const env = { PATH: process.env.PATH, HOME: home };
-        const child = spawn(process.execPath, [killed(), ...search], { cwd: home, env, stdio: "ignore" });
+        const child = spawn(process.execPath, [killed(), ...search], {
+          cwd: home,
+          env,
+          stdio: "ignore",
+        });
         const ended = new Promise((resolve) => child.once("close", resolve));
         // At its first page, or wherever it is by then.
         const isPaying = (): boolean =>
           readdirSync(home, { recursive: true, encoding: "utf8" }).some(
             (path) => path.endsWith("journal.ndjson") && statSync(join(home, path)).size > 100_000,
           );
-        while (child.exitCode === null && !isPaying()) await new Promise((resolve) => setTimeout(resolve, 5));
+        while (child.exitCode === null && !isPaying())
+          await new Promise((resolve) => setTimeout(resolve, 5));
         child.kill("SIGKILL");
         await ended;
         const logs = readdirSync(home, { recursive: true, encoding: "utf8" }).filter((path) =>
@@ -380,10 +483,17 @@ describe("npm run release", () => {
         const whole = await shell(`${program} ${search.join(" ")}`, home);
         expect(whole.code, whole.stderr).toBe(0);
         const { stdout } = await shell(`${program} -c sample account --json`, home);
-        expect(JSON.parse(stdout)).toMatchObject({ credits: { balance: 5_000, held: 0, used_today: 5_000 } });
+        expect(JSON.parse(stdout)).toMatchObject({
+          credits: { balance: 5_000, held: 0, used_today: 5_000 },
+        });
         // And the other way round: the native one goes on with what this one wrote.
-        const back = await shell(`'${process.execPath}' '${native()}' -c sample account --json`, home);
-        expect(JSON.parse(back.stdout)).toMatchObject({ credits: { balance: 5_000, held: 0, used_today: 5_000 } });
+        const back = await shell(
+          `'${process.execPath}' '${native()}' -c sample account --json`,
+          home,
+        );
+        expect(JSON.parse(back.stdout)).toMatchObject({
+          credits: { balance: 5_000, held: 0, used_today: 5_000 },
+        });
       },
       300_000,
     );
@@ -393,24 +503,36 @@ describe("npm run release", () => {
         [own(), native()].map(async (bin) => {
           const home = tempDir("headcount-release-");
           const run = async (args: string): Promise<string> => {
-            const { code, stderr, stdout } = await shell(`'${process.execPath}' '${bin}' -c sample ${args}`, home);
+            const { code, stderr, stdout } = await shell(
+              `'${process.execPath}' '${bin}' -c sample ${args}`,
+              home,
+            );
             expect(code, stderr).toBe(0);
             return stdout;
           };
-          const filters = ["--name-prefix jo", "--country germany --seniority-level vp", "--headline-prefix 'senior '"];
+          const filters = [
+            "--name-prefix jo",
+            "--country germany --seniority-level vp",
+            "--headline-prefix 'senior '",
+          ];
           const counts: string[] = [];
-          for (const filter of filters) counts.push(await run(`count ${filter} --by department --json`));
+          for (const filter of filters)
+            counts.push(await run(`count ${filter} --by department --json`));
           await run("search --department Sales --limit 2500 --yes -q -o a.csv");
           const journal = readdirSync(home, { recursive: true, encoding: "utf8" }).find((path) =>
             path.endsWith("journal.ndjson"),
           );
           const lines = readFileSync(join(home, journal ?? "none"), "utf8").split("\n");
-          const cursors = lines.flatMap((line) => /"t":"settled".*"next":"([^"]+)"/.exec(line)?.[1] ?? []);
+          const cursors = lines.flatMap(
+            (line) => /"t":"settled".*"next":"([^"]+)"/.exec(line)?.[1] ?? [],
+          );
           const pages = lines.filter((line) => line.startsWith('{"status":true'));
           return { counts, cursors, pages, file: readFileSync(join(home, "a.csv"), "utf8") };
         }),
       );
-      expect(ours?.counts).toEqual(expect.arrayContaining([expect.stringMatching(/"count":[1-9].*"parts":\[\{/)]));
+      expect(ours?.counts).toEqual(
+        expect.arrayContaining([expect.stringMatching(/"count":[1-9].*"parts":\[\{/)]),
+      );
       expect(ours?.pages).toHaveLength(3);
       expect(ours?.cursors.length).toBeGreaterThanOrEqual(2);
       expect(ours).toEqual(theirs);
@@ -419,19 +541,26 @@ describe("npm run release", () => {
     test("a global install is one package and the keychain's; what a native is missing for says the command that brings it, which works", async () => {
       const home = tempDir("headcount-release-");
       const prefix = join(home, "prefix");
-      const installed = await shell(`npm install -g --prefix '${prefix}' --no-audit headcount`, home);
+      const installed = await shell(
+        `npm install -g --prefix '${prefix}' --no-audit headcount`,
+        home,
+      );
       expect(installed.code, installed.stderr).toBe(0);
       const modules = join(prefix, "lib/node_modules");
       expect(readdirSync(modules)).toEqual(["headcount"]);
-      expect(readdirSync(join(modules, "headcount/node_modules")).filter((name) => !name.startsWith("."))).toEqual([
-        "@napi-rs",
-      ]);
+      expect(
+        readdirSync(join(modules, "headcount/node_modules")).filter(
+          (name) => !name.startsWith("."),
+        ),
+      ).toEqual(["@napi-rs"]);
       expect(bytesUnder(modules)).toBeLessThan(20 * 1024 * 1024);
       const program = join(prefix, "bin/headcount");
       const headcount = (args: string) => shell(`'${program}' ${args}`, home);
       expect((await headcount("--version")).stdout).toBe("0.1.0\n");
       expect((await headcount("completion bash")).stdout).toContain("headcount");
-      const tree = JSON.parse(readFileSync(join(modules, "headcount/completions/tree.json"), "utf8")) as Command;
+      const tree = JSON.parse(
+        readFileSync(join(modules, "headcount/completions/tree.json"), "utf8"),
+      ) as Command;
       const commands = pathsOf(tree);
       expect(commands.length).toBeGreaterThan(80);
       while (commands.length > 0) {
@@ -465,7 +594,8 @@ describe("npm run release", () => {
         expect({ args, code, stdout }).toEqual({ args, code: 2, stdout: "" });
         expect(stderr, args).toContain(`npm install -g --prefix ${prefix} headcount-service`);
       }
-      const hint = /npm install -g .*$/m.exec((await headcount("serve --data data")).stderr)?.[0] ?? "no hint";
+      const hint =
+        /npm install -g .*$/m.exec((await headcount("serve --data data")).stderr)?.[0] ?? "no hint";
       const remedy = await shell(hint, home);
       expect(remedy.code, remedy.stderr).toBe(0);
       expect(await headcount("-c sample count --department Sales")).toMatchObject({
@@ -473,7 +603,13 @@ describe("npm run release", () => {
         stdout: expect.stringMatching(/^\d+\n$/),
       });
       const search = "-c sample search --department Sales --limit 3 --yes -q";
-      for (const file of ["g.csv", "g.xlsx", "g.parquet", "g.ndjson.gz", "'duckdb:g.duckdb#people'"]) {
+      for (const file of [
+        "g.csv",
+        "g.xlsx",
+        "g.parquet",
+        "g.ndjson.gz",
+        "'duckdb:g.duckdb#people'",
+      ]) {
         expect(await headcount(`${search} -o ${file}`), file).toMatchObject({ code: 0 });
       }
       expect(await headcount('-c sample sql "select count(*) as n from people"')).toMatchObject({
@@ -489,16 +625,23 @@ describe("npm run release", () => {
       const text = readFileSync(join(ROOT, "packaging/Dockerfile"), "utf8").replaceAll("\\\n", "");
       const prefix = tempDir("headcount-release-");
       const [, install = "none"] = /^RUN (npm install .*?) &&/m.exec(text) ?? [];
-      const here = install.replace("/tmp/", `'${out}'/`).replace("install -g", `install -g --prefix '${prefix}'`);
+      const here = install
+        .replace("/tmp/", `'${out}'/`)
+        .replace("install -g", `install -g --prefix '${prefix}'`);
       expect(here).toContain(`'${out}'/headcount-*.tgz`);
       expect(await shell(here, prefix)).toMatchObject({ code: 0 });
-      const listOf = (line: RegExp): string[] => JSON.parse(line.exec(text)?.[1] ?? "[]") as string[];
+      const listOf = (line: RegExp): string[] =>
+        JSON.parse(line.exec(text)?.[1] ?? "[]") as string[];
       const argv = [...listOf(/^ENTRYPOINT (.*)$/m), ...listOf(/^CMD (.*)$/m)].map((word) =>
         word === "/data" ? join(prefix, "data") : word,
       );
       const env = { PATH: `${prefix}/bin:${process.env.PATH}`, HOME: prefix };
       const [program = "none", ...words] = [...argv, "--port", "0"];
-      const child = spawn(program, words, { cwd: prefix, env, stdio: ["ignore", "pipe", "ignore"] });
+      const child = spawn(program, words, {
+        cwd: prefix,
+        env,
+        stdio: ["ignore", "pipe", "ignore"],
+      });
       const ended = new Promise((resolve) => child.once("close", resolve));
       try {
         const port = await new Promise<string>((found) => {
@@ -525,17 +668,30 @@ describe("npm run release", () => {
       async () => {
         const ring = await openRing("gnome-keyring");
         const server = await rawServer((_, response) =>
-          answerEnvelope(response, { account: { id: "acc", name: "Acme" }, costs: { person_search: 1 } }),
+          answerEnvelope(response, {
+            account: { id: "acc", name: "Acme" },
+            costs: { person_search: 1 },
+          }),
         );
         try {
           const prefix = tempDir("headcount-release-");
-          expect((await shell(`npm install -g --prefix '${prefix}' --no-audit headcount`, prefix)).code).toBe(0);
+          expect(
+            (await shell(`npm install -g --prefix '${prefix}' --no-audit headcount`, prefix)).code,
+          ).toBe(0);
           const run = (argv: readonly string[], stdin = "") =>
-            ring.run(argv, { stdin, program: join(prefix, "lib/node_modules/headcount/bin/headcount.js") });
-          const login = await run(["login", "work", "--key-stdin", "--base-url", server.url], "svc_live_0001");
+            ring.run(argv, {
+              stdin,
+              program: join(prefix, "lib/node_modules/headcount/bin/headcount.js"),
+            });
+          const login = await run(
+            ["login", "work", "--key-stdin", "--base-url", server.url],
+            "svc_live_0001",
+          );
           expect(login, login.stderr).toMatchObject({ code: 0 });
           expect(await ring.operate(["get", "work"])).toEqual(["svc_live_0001"]);
-          expect(JSON.parse((await run(["account", "--json"])).stdout)).toMatchObject({ key: { source: "keychain" } });
+          expect(JSON.parse((await run(["account", "--json"])).stdout)).toMatchObject({
+            key: { source: "keychain" },
+          });
         } finally {
           await server.close();
           ring.close();
@@ -546,10 +702,16 @@ describe("npm run release", () => {
 
     test("in a project, the command is the project's", async () => {
       const folder = tempDir("headcount-release-");
-      writeFileSync(join(folder, "package.json"), JSON.stringify({ name: "installs", private: true }));
+      writeFileSync(
+        join(folder, "package.json"),
+        JSON.stringify({ name: "installs", private: true }),
+      );
       expect((await shell("npm install --no-audit headcount", folder)).code).toBe(0);
       const { code, stderr } = await shell("node_modules/.bin/headcount serve --data data", folder);
-      expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining("npm install headcount-service") });
+      expect({ code, stderr }).toEqual({
+        code: 2,
+        stderr: expect.stringContaining("npm install headcount-service"),
+      });
       expect(existsSync(join(folder, "node_modules/headcount-service"))).toBe(false);
     });
   });

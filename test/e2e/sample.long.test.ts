@@ -35,7 +35,9 @@ test("a sample that is killed twice goes on where it was: the same rows, each pa
     }
     const whole = await spawnUser(u, argv);
     expect(whole.code, whole.stderr).toBe(0);
-    expect(whole.stderr).toMatch(/continuing run \S+: [\d,]+ rows? (is|are) paid for and not bought again/);
+    expect(whole.stderr).toMatch(
+      /continuing run \S+: [\d,]+ rows? (is|are) paid for and not bought again/,
+    );
     const [, seed = ""] = /by chance \(--seed (\d+)\)/.exec(whole.stderr) ?? [];
     expect(runIds(u)).toHaveLength(1);
     expect(await charged(service, CREDITS)).toBe(60);

@@ -28,7 +28,10 @@ const variants = new Map<string, Map<string, ReturnType<typeof ajv.compile>>>();
 for (const [path, document] of DESCRIBED) {
   const { anyOf } = document as JsonSchema;
   const parts = (anyOf ?? [document]) as readonly JsonSchema[];
-  variants.set(path, new Map(parts.map((part, index) => [String(part.title ?? index), ajv.compile(part)])));
+  variants.set(
+    path,
+    new Map(parts.map((part, index) => [String(part.title ?? index), ajv.compile(part)])),
+  );
 }
 const errors = ajv.compile(schemaOf("errors") ?? false);
 const seen = new Map<string, Set<string>>();
@@ -51,7 +54,9 @@ function hold(path: string, printed: string): unknown {
   }));
   const fitting = found.filter(({ fits }) => fits).map(({ title }) => title);
   if (fitting.length === 0) {
-    const why = found.map(({ title, why: errors }) => `${title}: ${ajv.errorsText(errors)}`).join("\n");
+    const why = found
+      .map(({ title, why: errors }) => `${title}: ${ajv.errorsText(errors)}`)
+      .join("\n");
     expect.fail(`headcount ${path} printed ${printed.slice(0, 600)}\n${why}`);
   }
   seen.set(path, new Set([...(seen.get(path) ?? []), ...fitting]));
@@ -66,7 +71,9 @@ function program(
 ): Promise<{ stdout: string }> {
   return new Promise((done) => {
     const all = { PATH: process.env.PATH, ...env };
-    const child = execFile(process.execPath, [BIN, ...argv, "--json"], { env: all }, (_, stdout) => done({ stdout }));
+    const child = execFile(process.execPath, [BIN, ...argv, "--json"], { env: all }, (_, stdout) =>
+      done({ stdout }),
+    );
     child.stdin?.end(input);
   });
 }
@@ -120,19 +127,23 @@ describe("what the built program prints with --json fits its schema", () => {
   test("buying", async () => {
     await run("search", ...LEGAL, "--dry-run");
     await run("search", ...LEGAL, "--limit", "3", "--yes");
-    const { run: id } = (await run("search", ...LEGAL, "--limit", "5", "--yes", "-o", "x.csv")) as { run: string };
+    const { run: id } = (await run("search", ...LEGAL, "--limit", "5", "--yes", "-o", "x.csv")) as {
+      run: string;
+    };
     await run("resume", id, "--limit", "6", "--yes", "--overwrite");
     await run("resume", id, "--limit", "7", "--yes", "--overwrite");
-    const [{ id: piped } = { id: "" }] = ((await run("runs list")) as { id: string; output: string | null }[]).filter(
-      ({ output }) => output === null,
-    );
+    const [{ id: piped } = { id: "" }] = (
+      (await run("runs list")) as { id: string; output: string | null }[]
+    ).filter(({ output }) => output === null);
     await run("resume", piped, "--limit", "8", "--yes");
     await run("resume", piped, "--limit", "9", "--yes");
     await run("search", ...LEGAL, "--sample", "4", "--yes", "-o", "sample.csv");
     await run("search", ...LEGAL, "--new-only", "--max-credits", "2", "-o", "new.csv");
     await run("owned export", ...LEGAL, "-o", "owned.csv");
     await run("search", "-f", "a.json", "-f", "b.json", "--limit", "2", "--yes", "-o", "union.csv");
-    const [one] = (await run("search", "--all", "--limit", "1", "--yes")) as { company_network_url: string }[];
+    const [one] = (await run("search", "--all", "--limit", "1", "--yes")) as {
+      company_network_url: string;
+    }[];
     const slug = one?.company_network_url ?? "";
     await run("enrich", slug, "--yes");
     await run("enrich", slug, "no-such-company", "--yes");
@@ -162,7 +173,10 @@ describe("what the built program prints with --json fits its schema", () => {
     await run("count", "--owned", ...LEGAL);
     await run("count", "--owned", "-f", "a.json", "-f", "b.json");
     await run("sql", "select id, name, credits, network_url from people");
-    const [person] = (await run("sql", "select id, name from people limit 1")) as { id: string; name: string }[];
+    const [person] = (await run("sql", "select id, name from people limit 1")) as {
+      id: string;
+      name: string;
+    }[];
     await run("owned show", person?.id ?? "");
     await run("suppress add", "network.example/in/ada", "--note", "asked");
     writeFileSync(u.file("people.txt"), "network.example/in/bob\n");
@@ -183,8 +197,16 @@ describe("what the built program prints with --json fits its schema", () => {
   }, 240_000);
 
   test("jobs", async () => {
-    const job = { schedule: "@daily", filters: { department: "Legal" }, max_credits: 100, output: "job.csv" };
-    writeFileSync(u.file("jobs.jsonc"), JSON.stringify({ log: "log.ndjson", jobs: { legal: job } }));
+    const job = {
+      schedule: "@daily",
+      filters: { department: "Legal" },
+      max_credits: 100,
+      output: "job.csv",
+    };
+    writeFileSync(
+      u.file("jobs.jsonc"),
+      JSON.stringify({ log: "log.ndjson", jobs: { legal: job } }),
+    );
     const file = ["--file", "jobs.jsonc"];
     await run("jobs run", ...file, "--dry-run");
     await run("jobs run", "legal", ...file);
@@ -197,11 +219,20 @@ describe("what the built program prints with --json fits its schema", () => {
 
   test("serving", async () => {
     const data = ["--data", u.file("data")];
-    const of = async (path: string, ...more: readonly string[]) => run(`service ${path}`, ...more, ...data);
+    const of = async (path: string, ...more: readonly string[]) =>
+      run(`service ${path}`, ...more, ...data);
     await of("generate", "--people", "300", "--seed", "1");
     await of("accounts create", "acme");
     await of("credits add", "50", "--account", "acme");
-    const { id } = (await of("keys create", "--account", "acme", "--max-credits", "5", "--expires", "7d")) as {
+    const { id } = (await of(
+      "keys create",
+      "--account",
+      "acme",
+      "--max-credits",
+      "5",
+      "--expires",
+      "7d",
+    )) as {
       id: string;
     };
     await of("keys rotate", id, "--account", "acme");
@@ -246,23 +277,33 @@ describe("what the built program prints with --json fits its schema", () => {
 
   /** A real `serve`, something bought of it, and somebody signed in to its console and out again. */
   async function served(data: readonly string[]): Promise<{ id: string } | undefined> {
-    const child = spawn(process.execPath, [BIN, "serve", "--port", "0", "--json", "--console", "link", ...data], {
-      env: { PATH: process.env.PATH, ...u.env },
-      stdio: ["ignore", "pipe", "ignore"],
-    });
+    const child = spawn(
+      process.execPath,
+      [BIN, "serve", "--port", "0", "--json", "--console", "link", ...data],
+      {
+        env: { PATH: process.env.PATH, ...u.env },
+        stdio: ["ignore", "pipe", "ignore"],
+      },
+    );
     try {
       const line = await new Promise<string>((done) => {
         child.stdout.once("data", (chunk: Buffer) => done(chunk.toString()));
       });
       const { console: link, url } = hold("serve", line) as { console: string; url: string };
       const { key } = (await run("service keys create", ...data)) as { key: string };
-      const { stderr, stdout } = await spawnUser(u, ["search", "--all", "--limit", "8", "--yes", "--quiet"], {
-        HEADCOUNT_BASE_URL: url,
-        HEADCOUNT_API_KEY: key,
-        HEADCOUNT_STATE_DIR: u.file("other"),
-      });
+      const { stderr, stdout } = await spawnUser(
+        u,
+        ["search", "--all", "--limit", "8", "--yes", "--quiet"],
+        {
+          HEADCOUNT_BASE_URL: url,
+          HEADCOUNT_API_KEY: key,
+          HEADCOUNT_STATE_DIR: u.file("other"),
+        },
+      );
       expect(stdout.split("\n"), stderr).toHaveLength(9);
-      await new ConsoleClient({ url } as TestService, Date.now).signIn({ link: link.split("#t=")[1] });
+      await new ConsoleClient({ url } as TestService, Date.now).signIn({
+        link: link.split("#t=")[1],
+      });
       const [session] = (await run("service sessions", ...data)) as { id: string }[];
       await run("service sessions end", session?.id ?? "", ...data);
       return JSON.parse(stdout.split("\n")[0] ?? "") as { id: string };
@@ -284,7 +325,9 @@ describe("what the built program prints with --json fits its schema", () => {
       expect(errors(error), ajv.errorsText(errors.errors)).toBe(true);
       expect(error.error.exit_code).toBe(code);
     }
-    const { stderr } = await spawnUser(u, ["count", "--department", "Slaes"], { HEADCOUNT_JSON: "1" });
+    const { stderr } = await spawnUser(u, ["count", "--department", "Slaes"], {
+      HEADCOUNT_JSON: "1",
+    });
     expect(errors(JSON.parse(stderr))).toBe(true);
   });
 
@@ -301,13 +344,16 @@ describe("what the built program prints with --json fits its schema", () => {
       const fits = ajv.compile(DESCRIBED.get(path) ?? false);
       const lines = stdout.trim().split("\n");
       expect(lines.length).toBeGreaterThan(1);
-      for (const line of lines) expect(fits([JSON.parse(line)]), ajv.errorsText(fits.errors)).toBe(true);
+      for (const line of lines)
+        expect(fits([JSON.parse(line)]), ajv.errorsText(fits.errors)).toBe(true);
     }
   });
 
   test("every variant of every schema was printed by something", () => {
     const missing = [...variants].flatMap(([path, parts]) =>
-      [...parts.keys()].filter((title) => !seen.get(path)?.has(title)).map((title) => `${path}: ${title}`),
+      [...parts.keys()]
+        .filter((title) => !seen.get(path)?.has(title))
+        .map((title) => `${path}: ${title}`),
     );
     expect(missing).toEqual([]);
   });
@@ -317,12 +363,16 @@ describe("schemas", () => {
   test("every command has one, or prints no JSON", async () => {
     const { context } = testContext({});
     const leaves = (command: Command): Command[] =>
-      command.commands.length === 0 ? [command] : command.commands.flatMap((child) => leaves(child));
+      command.commands.length === 0
+        ? [command]
+        : command.commands.flatMap((child) => leaves(child));
     const paths = leaves(await buildProgram(context, [], "all")).map(pathOf);
     expect(paths.filter((path) => !DESCRIBED.has(path) && NO_JSON[path] === undefined)).toEqual([]);
     const described = [...DESCRIBED.keys(), ...Object.keys(NO_JSON)];
     // Groups that do something by themselves.
-    expect(described.filter((path) => ![...paths, "mcp", "service sessions"].includes(path))).toEqual([]);
+    expect(
+      described.filter((path) => ![...paths, "mcp", "service sessions"].includes(path)),
+    ).toEqual([]);
   });
 
   test("each is one of its draft, and leaves no room for keys that nobody told of", () => {
@@ -343,14 +393,19 @@ describe("schemas", () => {
     const sections = [...page.matchAll(/^### ([^\n]+)\n([\s\S]*?)(?=^##)/gm)];
     const blocks = sections.flatMap(([, heading = "", text = ""]) => {
       const paths = heading.split(/, | --/).flatMap((words) => describedPath(words) ?? []);
-      const shown = [...text.matchAll(/```json\n([\s\S]*?)```/g)].map(([, json = ""]) => JSON.parse(json) as object);
+      const shown = [...text.matchAll(/```json\n([\s\S]*?)```/g)].map(
+        ([, json = ""]) => JSON.parse(json) as object,
+      );
       return paths.length === 0 ? [] : shown.map((value) => ({ paths, value }));
     });
     expect(blocks.length).toBeGreaterThan(12);
-    const listed = blocks.find(({ paths }) => paths.includes("runs list"))?.value as readonly object[];
+    const listed = blocks.find(({ paths }) => paths.includes("runs list"))
+      ?.value as readonly object[];
     for (const { paths, value: shown } of blocks) {
       const value = paths.includes("runs show") ? { ...listed[0], ...shown } : shown;
-      const parts = paths.flatMap((path) => (path === "errors" ? [errors] : [...(variants.get(path)?.values() ?? [])]));
+      const parts = paths.flatMap((path) =>
+        path === "errors" ? [errors] : [...(variants.get(path)?.values() ?? [])],
+      );
       expect(
         parts.some((part) => part(value)),
         `${paths}: ${JSON.stringify(value)}`,

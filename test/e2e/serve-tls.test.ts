@@ -14,7 +14,15 @@ const file = (name: string): string => join(dir, name);
 
 function certificate(name: string): void {
   const subject = ["-subj", `/CN=${name}`, "-addext", "subjectAltName=IP:127.0.0.1"];
-  const curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"];
+  const curve = [
+    "-newkey",
+    "ec",
+    "-pkeyopt",
+    "ec_paramgen_curve:prime256v1",
+    "-nodes",
+    "-days",
+    "2",
+  ];
   const out = ["-keyout", file(`${name}.key`), "-out", file(`${name}.pem`)];
   execFileSync("openssl", ["req", "-x509", ...curve, ...subject, ...out], { stdio: "ignore" });
 }
@@ -22,7 +30,14 @@ certificate("one");
 certificate("two");
 
 const flags = async (): Promise<string[]> => [
-  ...["--data", join(tempDir(), "data"), "--dataset", await generatedDataset(300), "--console", "link"],
+  ...[
+    "--data",
+    join(tempDir(), "data"),
+    "--dataset",
+    await generatedDataset(300),
+    "--console",
+    "link",
+  ],
   ...["--tls-cert", file("served.pem"), "--tls-key", file("served.key"), "--log"],
 ];
 const serveCertificate = (name: string): void => {
@@ -32,10 +47,13 @@ const serveCertificate = (name: string): void => {
 
 const subjectOf = (url: string): Promise<string> =>
   new Promise((resolve, reject) => {
-    const socket = connect({ host: "127.0.0.1", port: Number(new URL(url).port), rejectUnauthorized: false }, () => {
-      resolve(String(socket.getPeerCertificate().subject.CN));
-      socket.destroy();
-    }).on("error", reject);
+    const socket = connect(
+      { host: "127.0.0.1", port: Number(new URL(url).port), rejectUnauthorized: false },
+      () => {
+        resolve(String(socket.getPeerCertificate().subject.CN));
+        socket.destroy();
+      },
+    ).on("error", reject);
   });
 
 let served: Served | undefined;
@@ -45,20 +63,31 @@ afterEach(async () => {
 });
 
 describe("serve with a certificate of its own", () => {
-  long("the built client counts and buys over it, and only where it trusts the certificate", async () => {
-    serveCertificate("one");
-    served = await startServed(await flags());
-    expect(served.url).toMatch(/^https:\/\/127\.0\.0\.1:\d+$/);
-    const trusting = user(served.url, served.key, { NODE_EXTRA_CA_CERTS: file("one.pem") });
-    const search = ["search", "--all", "--limit", "25", "--yes", "-o", "people.csv"];
-    expect(await spawnUser(trusting, search)).toMatchObject({ code: 0 });
-    expect(readFileSync(trusting.file("people.csv"), "utf8").trim().split("\n").length).toBeGreaterThan(25);
-    const wary = await spawnUser(user(served.url, served.key), ["search", "--all", "--limit", "25", "--yes"]);
-    expect(wary).toMatchObject({ code: 8, stderr: expect.stringContaining("self-signed") });
-    // The key was not sent: nothing but the first search was ever asked for.
-    expect(served.stderr().match(/"route":"\/v1\/person\/search"/g)).toHaveLength(1);
-    expect(await served.stop()).toBe(0);
-  });
+  long(
+    "the built client counts and buys over it, and only where it trusts the certificate",
+    async () => {
+      serveCertificate("one");
+      served = await startServed(await flags());
+      expect(served.url).toMatch(/^https:\/\/127\.0\.0\.1:\d+$/);
+      const trusting = user(served.url, served.key, { NODE_EXTRA_CA_CERTS: file("one.pem") });
+      const search = ["search", "--all", "--limit", "25", "--yes", "-o", "people.csv"];
+      expect(await spawnUser(trusting, search)).toMatchObject({ code: 0 });
+      expect(
+        readFileSync(trusting.file("people.csv"), "utf8").trim().split("\n").length,
+      ).toBeGreaterThan(25);
+      const wary = await spawnUser(user(served.url, served.key), [
+        "search",
+        "--all",
+        "--limit",
+        "25",
+        "--yes",
+      ]);
+      expect(wary).toMatchObject({ code: 8, stderr: expect.stringContaining("self-signed") });
+      // The key was not sent: nothing but the first search was ever asked for.
+      expect(served.stderr().match(/"route":"\/v1\/person\/search"/g)).toHaveLength(1);
+      expect(await served.stop()).toBe(0);
+    },
+  );
 
   long(
     "a renewed certificate is served from the next connection on; one that does not fit changes nothing",
@@ -67,7 +96,9 @@ describe("serve with a certificate of its own", () => {
       served = await startServed(await flags());
       expect(await subjectOf(served.url)).toBe("one");
       copyFileSync(file("two.key"), file("served.key"));
-      await expect.poll(served.stderr, { timeout: 20_000 }).toContain("the renewed certificate cannot be used");
+      await expect
+        .poll(served.stderr, { timeout: 20_000 })
+        .toContain("the renewed certificate cannot be used");
       expect(await subjectOf(served.url)).toBe("one");
       copyFileSync(file("two.pem"), file("served.pem"));
       await expect.poll(() => subjectOf((served as Served).url), { timeout: 20_000 }).toBe("two");

@@ -31,9 +31,15 @@ beforeAll(async () => {
   service = await startTestService({ people: 2_000, credits: CREDITS });
   u = user(service.url, service.key);
   mkdirSync(u.file("bin"));
-  writeFileSync(u.file("bin/headcount"), `#!/bin/sh\nexec "${process.execPath}" "${BIN}" "$@"\n`, { mode: 0o755 });
-  const { result } = (await service.call("/v1/person/search", { body: { filters: {}, per_page: 50 } })).json;
-  domain = (result as Person[]).find(({ company_domain }) => company_domain !== null)?.company_domain ?? "";
+  writeFileSync(u.file("bin/headcount"), `#!/bin/sh\nexec "${process.execPath}" "${BIN}" "$@"\n`, {
+    mode: 0o755,
+  });
+  const { result } = (
+    await service.call("/v1/person/search", { body: { filters: {}, per_page: 50 } })
+  ).json;
+  domain =
+    (result as Person[]).find(({ company_domain }) => company_domain !== null)?.company_domain ??
+    "";
 }, 60_000);
 afterAll(() => service.close());
 
@@ -47,7 +53,10 @@ interface Said {
 async function bash(command: string): Promise<Said> {
   const env = { ...u.env, PATH: `${u.file("bin")}:${process.env.PATH}` };
   const line = command.replaceAll("acme.com", domain);
-  return await promisify(execFile)("bash", ["-o", "pipefail", "-c", line], { cwd: u.dir, env }).then(
+  return await promisify(execFile)("bash", ["-o", "pipefail", "-c", line], {
+    cwd: u.dir,
+    env,
+  }).then(
     ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),
     ({ code, stdout, stderr }: Said) => ({ code, stdout, stderr }),
   );
@@ -65,15 +74,20 @@ function fromText(begins: string, changes: Readonly<Record<string, string>> = {}
 
 /** Does what rule 6 says: the words of a hint in the place of the filters. */
 async function countByHints(filters: string): Promise<number> {
-  const counts = fromText("headcount count --country USA", { "--country USA --department Legal 2>&1": filters });
+  const counts = fromText("headcount count --country USA", {
+    "--country USA --department Legal 2>&1": filters,
+  });
   const { stdout, stderr } = await bash(counts);
-  const [, words = ""] = /^hint: (?:did you mean )?(--.*?)\??(?: that)? counts /m.exec(stderr) ?? [];
+  const [, words = ""] =
+    /^hint: (?:did you mean )?(--.*?)\??(?: that)? counts /m.exec(stderr) ?? [];
   if (Number(stdout) > 0 || words === "") return Number(stdout);
   return Number((await bash(`headcount count ${words}`)).stdout);
 }
 
 test("mcp install skill prints what the package has", () => {
-  const { status, stdout } = spawnSync(process.execPath, [BIN, "mcp", "install", "skill"], { encoding: "utf8" });
+  const { status, stdout } = spawnSync(process.execPath, [BIN, "mcp", "install", "skill"], {
+    encoding: "utf8",
+  });
   expect([status, stdout]).toEqual([0, text]);
   expect(text).toMatch(/^---\nname: headcount\ndescription: .{40,1024}\n---\n/);
   for (const argv of [[], ["skill", "claude"]]) {
@@ -109,12 +123,17 @@ test("no command of it agrees in place of a person", () => {
 
 test("tasks: a segment under other words is found by its hints", async () => {
   const truth = async (filters: object) =>
-    (await service.call("/v1/person/count", { method: "POST", body: { filters } })).json.result.count as number;
+    (await service.call("/v1/person/count", { method: "POST", body: { filters } })).json.result
+      .count as number;
   expect(await countByHints("--country USA")).toBe(await truth({ country: "united states" }));
-  expect(await countByHints("--title CTO")).toBe(await truth({ title: "chief technology officer" }));
+  expect(await countByHints("--title CTO")).toBe(
+    await truth({ title: "chief technology officer" }),
+  );
   const { values } = JSON.parse((await bash(fromText("headcount filters title"))).stdout);
   const { value: title } = values[0];
-  expect(await countByHints(`--title "${title.replace(" of ", " ")}"`)).toBe(await truth({ title }));
+  expect(await countByHints(`--title "${title.replace(" of ", " ")}"`)).toBe(
+    await truth({ title }),
+  );
   expect(await countByHints("--title chief")).toBe(await truth({ title_prefix: "chief" }));
   const some = fromText("headcount count --country USA --country germany", { " 2>&1": "" });
   const { stdout, stderr } = await bash(some);
@@ -125,17 +144,31 @@ test("tasks: a segment under other words is found by its hints", async () => {
 test("tasks: a price is asked, a person agrees, exactly that is bought, and it is owned afterwards", async () => {
   const before = await charged(service, CREDITS);
   const design = { Legal: "Design" };
-  const { rows, credits, balance_after } = JSON.parse((await bash(fromText("headcount search", design))).stdout);
+  const { rows, credits, balance_after } = JSON.parse(
+    (await bash(fromText("headcount search", design))).stdout,
+  );
   expect([rows, balance_after]).toEqual([20, CREDITS - before - credits]);
   const buys = fromText("headcount search --department Legal --limit 20 --max-credits", {
-    ...{ Legal: "Design", "--max-credits 20": `--max-credits ${credits}`, "legal.csv": "design.csv" },
+    ...{
+      Legal: "Design",
+      "--max-credits 20": `--max-credits ${credits}`,
+      "legal.csv": "design.csv",
+    },
   });
   expect(JSON.parse((await bash(buys)).stdout)).toMatchObject({ distinct: 20, credits });
-  expect(JSON.parse((await bash(fromText("headcount search", design))).stdout)).toMatchObject({ owned: 20 });
-  const fresh = fromText("headcount search --department Legal --limit 5 --new-only --dry-run", design);
-  expect(JSON.parse((await bash(fresh)).stdout)).toMatchObject({ new_only: { new: expect.any(Number) } });
+  expect(JSON.parse((await bash(fromText("headcount search", design))).stdout)).toMatchObject({
+    owned: 20,
+  });
+  const fresh = fromText(
+    "headcount search --department Legal --limit 5 --new-only --dry-run",
+    design,
+  );
+  expect(JSON.parse((await bash(fresh)).stdout)).toMatchObject({
+    new_only: { new: expect.any(Number) },
+  });
   const { credits_at_most: most } = JSON.parse(
-    (await bash(fromText("headcount refresh legal.csv --dry-run", { "legal.csv": "design.csv" }))).stdout,
+    (await bash(fromText("headcount refresh legal.csv --dry-run", { "legal.csv": "design.csv" })))
+      .stdout,
   );
   const refreshed = fromText("headcount refresh legal.csv --max-credits", {
     ...{ "legal.csv": "design.csv", "--max-credits 60": `--max-credits ${most}` },
@@ -144,7 +177,11 @@ test("tasks: a price is asked, a person agrees, exactly that is bought, and it i
   const count = Number((await bash("headcount count --department Design")).stdout);
   expect(rowsOf("design.csv")).toHaveLength(count);
   expect((await charged(service, CREDITS)) - before).toBeLessThanOrEqual(credits + most);
-  expect((await bash(fromText("headcount enrich acme.com --max-credits", { "acme.com": "nobody.example" }))).code).toBe(
-    6,
-  );
+  expect(
+    (
+      await bash(
+        fromText("headcount enrich acme.com --max-credits", { "acme.com": "nobody.example" }),
+      )
+    ).code,
+  ).toBe(6);
 }, 120_000);

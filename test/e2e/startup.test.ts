@@ -40,7 +40,9 @@ async function loaded(name: string, argv: readonly string[]): Promise<string> {
   });
   const files = new Set<string>();
   for (const file of readdirSync(coverage)) {
-    const { result } = JSON.parse(readFileSync(join(coverage, file), "utf8")) as { result: { url: string }[] };
+    const { result } = JSON.parse(readFileSync(join(coverage, file), "utf8")) as {
+      result: { url: string }[];
+    };
     for (const { url } of result) {
       if (!url.startsWith(ROOT)) continue;
       const path = url.slice(ROOT.length);
@@ -54,10 +56,14 @@ async function loaded(name: string, argv: readonly string[]): Promise<string> {
 
 describe("what cannot be written", () => {
   const run = (line: string) =>
-    promisify(execFile)("bash", ["-c", line.replaceAll("headcount ", `"${process.execPath}" "${BIN}" `)], {
-      // A folder of its own: what is kept there is not looked for at a first start.
-      env: { ...environment(), HOME: join(folder, "writing") },
-    }).then(
+    promisify(execFile)(
+      "bash",
+      ["-c", line.replaceAll("headcount ", `"${process.execPath}" "${BIN}" `)],
+      {
+        // A folder of its own: what is kept there is not looked for at a first start.
+        env: { ...environment(), HOME: join(folder, "writing") },
+      },
+    ).then(
       () => ({ code: 0, stderr: "" }),
       ({ code, stderr }: { code: number; stderr: string }) => ({ code, stderr }),
     );
@@ -101,8 +107,12 @@ describe("what cannot be written", () => {
     expect(search.stderr).toMatch(/error: the disk is full/);
     expect(search.stderr).toMatch(/rows are paid for and kept in run \S+\n/);
     expect(search.stderr).toMatch(/hint: headcount resume \S+ goes on/);
-    const { json } = await service.call("/v1/person/search", { body: { filters: {}, per_page: 50 } });
-    const domain = (json.result as Person[]).find(({ company_domain }) => company_domain)?.company_domain;
+    const { json } = await service.call("/v1/person/search", {
+      body: { filters: {}, per_page: 50 },
+    });
+    const domain = (json.result as Person[]).find(
+      ({ company_domain }) => company_domain,
+    )?.company_domain;
     const enrich = await run(`headcount enrich ${domain} > /dev/full`);
     expect(enrich).toMatchObject({ code: 5 });
     expect(enrich.stderr).not.toContain("Exported");
@@ -126,7 +136,8 @@ describe("what is loaded", () => {
 
   test("what the build wrote is the help that the program prints", async () => {
     const written = (await promisify(execFile)(process.execPath, [BIN, "--help"])).stdout;
-    const printed = (await promisify(execFile)(process.execPath, [BIN, "--no-color", "--help"])).stdout;
+    const printed = (await promisify(execFile)(process.execPath, [BIN, "--no-color", "--help"]))
+      .stdout;
     expect(written).toEqual(printed);
   });
 
@@ -160,7 +171,11 @@ describe("started in a folder that is gone", () => {
     const gone = mkdtempSync(join(tmpdir(), "headcount-gone-"));
     const script = 'rmdir "$0" && exec "$@"';
     const options = { cwd: gone, env: environment() };
-    const ran = promisify(execFile)("/bin/sh", ["-c", script, gone, process.execPath, BIN, ...argv], options);
+    const ran = promisify(execFile)(
+      "/bin/sh",
+      ["-c", script, gone, process.execPath, BIN, ...argv],
+      options,
+    );
     return ran.then(
       ({ stdout, stderr }) => [0, stdout, stderr],
       ({ code, stdout, stderr }) => [code, stdout, stderr],
@@ -168,8 +183,20 @@ describe("started in a folder that is gone", () => {
   }
 
   test("what needs no folder runs, and a path in it is refused before anything is bought", async () => {
-    expect(await there("count", "--department", "Sales")).toEqual([0, expect.stringMatching(/^\d+\n$/), ""]);
-    const [code, stdout, stderr] = await there("search", "--department", "Sales", "--max-credits", "1", "-o", "p.csv");
+    expect(await there("count", "--department", "Sales")).toEqual([
+      0,
+      expect.stringMatching(/^\d+\n$/),
+      "",
+    ]);
+    const [code, stdout, stderr] = await there(
+      "search",
+      "--department",
+      "Sales",
+      "--max-credits",
+      "1",
+      "-o",
+      "p.csv",
+    );
     expect([code, stdout]).toEqual([2, ""]);
     expect(stderr).toContain("the folder that this was started in is gone");
     expect(stderr).not.toContain("bug");

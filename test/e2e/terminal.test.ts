@@ -41,10 +41,18 @@ const slowly = (engine: Engine, ms: number): Engine =>
     },
   });
 
-const run = (argv: readonly string[], { env, ...options }: TerminalRun = {}, at: TestService = service) =>
-  runInTerminal(argv, { ...options, env: { HEADCOUNT_API_KEY: at.key, HEADCOUNT_BASE_URL: at.url, ...env } });
+const run = (
+  argv: readonly string[],
+  { env, ...options }: TerminalRun = {},
+  at: TestService = service,
+) =>
+  runInTerminal(argv, {
+    ...options,
+    env: { HEADCOUNT_API_KEY: at.key, HEADCOUNT_BASE_URL: at.url, ...env },
+  });
 
-const balance = async (): Promise<number> => (await service.call("/v1/account")).json.credits_remaining;
+const balance = async (): Promise<number> =>
+  (await service.call("/v1/account")).json.credits_remaining;
 
 describe("on a real terminal", () => {
   test("one that was given no size shows progress as one of 80 columns does, and ends", async () => {
@@ -67,7 +75,9 @@ describe("on a real terminal", () => {
       const { screen } = await run(["count", "--department", "Sales"], { env });
       expect(screen).toBe(`${plain}${COUNTED.exec(screen)?.[0] ?? "nothing"}`);
     }
-    expect((await run(["count", "--department", "Sales", "--no-color"])).screen).not.toContain("\u001b");
+    expect((await run(["count", "--department", "Sales", "--no-color"])).screen).not.toContain(
+      "\u001b",
+    );
   });
 
   test("every line fits, wide or narrow, with wide and right-to-left names aligned", async () => {
@@ -100,7 +110,9 @@ describe("on a real terminal", () => {
     expect(stripVTControlCharacters(declined.screen)).toMatch(/to buy +3 \(--limit\)\n/);
     expect(readdirSync(declined.dir)).not.toContain("people.csv");
     expect(await balance()).toBe(before);
-    const agreed = await run(argv, { type: [[/Export 3 profiles for 3 credits\? \[y\/N\] $/, "y\n"]] });
+    const agreed = await run(argv, {
+      type: [[/Export 3 profiles for 3 credits\? \[y\/N\] $/, "y\n"]],
+    });
     expect(agreed.code).toBe(0);
     expect(readFileSync(join(agreed.dir, "people.csv"), "utf8").split("\n")).toHaveLength(5);
     expect(await balance()).toBe(before - 3);
@@ -149,22 +161,27 @@ describe("on a real terminal", () => {
     );
     expect(code, screen).toBe(0);
     expect(screen).not.toContain(service.key.slice(-20));
-    expect(readFileSync(join(dir, "config", "credentials.json"), "utf8")).toContain(`"${service.key}"`);
+    expect(readFileSync(join(dir, "config", "credentials.json"), "utf8")).toContain(
+      `"${service.key}"`,
+    );
   });
 
-  long("what takes its time shows a spinner, takes it away, and gives the cursor back", async () => {
-    const { code, screen } = await run(["count", "--by", "department"], {}, slow);
-    expect(code).toBe(0);
-    expect(screen).toMatch(SPINNER);
-    expect(screen).toMatch(/\d+% {2}\d+ of 21 counts/);
-    expect(screen.lastIndexOf(SHOW_CURSOR)).toBeGreaterThan(screen.lastIndexOf(HIDE_CURSOR));
-    // The last the terminal shows is the table alone.
-    const table = screen.slice(screen.lastIndexOf("department  "));
-    expect(table).not.toMatch(SPINNER);
-    expect(stripVTControlCharacters(table)).toMatch(/2,000 people in all\n$/);
-    const quiet = await run(["count", "--by", "department", "--quiet"], {}, slow);
-    expect(quiet.screen).not.toMatch(SPINNER);
-  });
+  long(
+    "what takes its time shows a spinner, takes it away, and gives the cursor back",
+    async () => {
+      const { code, screen } = await run(["count", "--by", "department"], {}, slow);
+      expect(code).toBe(0);
+      expect(screen).toMatch(SPINNER);
+      expect(screen).toMatch(/\d+% {2}\d+ of 21 counts/);
+      expect(screen.lastIndexOf(SHOW_CURSOR)).toBeGreaterThan(screen.lastIndexOf(HIDE_CURSOR));
+      // The last the terminal shows is the table alone.
+      const table = screen.slice(screen.lastIndexOf("department  "));
+      expect(table).not.toMatch(SPINNER);
+      expect(stripVTControlCharacters(table)).toMatch(/2,000 people in all\n$/);
+      const quiet = await run(["count", "--by", "department", "--quiet"], {}, slow);
+      expect(quiet.screen).not.toMatch(SPINNER);
+    },
+  );
 
   test("text from data does nothing to the terminal", async () => {
     const { screen } = await run(["count", "--country", "\u001b]0;owned\u0007\u202eX"]);

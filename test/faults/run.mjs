@@ -4,7 +4,10 @@ import { spawnSync } from "node:child_process";
 import { resolve } from "node:path";
 
 const root = resolve(import.meta.dirname, "../..");
-const [long, names] = [process.argv.includes("--long"), process.argv.slice(2).filter((word) => word !== "--long")];
+const [long, names] = [
+  process.argv.includes("--long"),
+  process.argv.slice(2).filter((word) => word !== "--long"),
+];
 const all = [
   "test/faults",
   "test/simulation",
@@ -16,6 +19,11 @@ const all = [
 ];
 const files = names.length === 0 ? all : names;
 const vitest = resolve(root, "node_modules/vitest/vitest.mjs");
-const argv = [vitest, "run", ...files, ...(long ? ["--testTimeout=14400000", "--reporter=verbose"] : [])];
+const argv = [
+  vitest,
+  "run",
+  ...files,
+  ...(long ? ["--testTimeout=14400000", "--reporter=verbose"] : []),
+];
 const env = { ...process.env, ...(long ? { HEADCOUNT_LONG: "1" } : {}) };
 process.exit(spawnSync(process.execPath, argv, { cwd: root, env, stdio: "inherit" }).status ?? 1);

@@ -7,7 +7,8 @@ import { startTestService, type TestService, type TestServiceOptions } from "../
 
 const CHROMIUM = "/usr/bin/chromium";
 export const HAS_CHROMIUM = existsSync(CHROMIUM);
-const axeSource = (): string => readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const axeSource = (): string =>
+  readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 /** Debian's own browser, without a window. */
 const launchBrowser = (): Promise<Browser> =>
@@ -17,7 +18,8 @@ const launchBrowser = (): Promise<Browser> =>
 function watch(page: Page, origin: string): readonly string[] {
   const wrong: string[] = [];
   page.on("console", (message) => {
-    if (message.type() === "error" || message.type() === "warning") wrong.push(`console: ${message.text()}`);
+    if (message.type() === "error" || message.type() === "warning")
+      wrong.push(`console: ${message.text()}`);
   });
   page.on("pageerror", (error) => wrong.push(`error: ${error.message}`));
   page.on("request", (request) => {
@@ -38,7 +40,10 @@ export interface Looking {
 }
 
 /** @param ready gets what there is before each test */
-export function lookAtConsole(ready: (looking: Looking) => void, options: TestServiceOptions = {}): void {
+export function lookAtConsole(
+  ready: (looking: Looking) => void,
+  options: TestServiceOptions = {},
+): void {
   const now = {} as Looking;
   beforeAll(async () => {
     [now.service, now.browser] = await Promise.all([
@@ -78,7 +83,9 @@ export async function violations(page: Page): Promise<readonly string[]> {
     };
     const tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
     const found = await axe.run({ runOnly: tags });
-    return found.violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 120)).join(" | ")}`);
+    return found.violations.map(
+      ({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 120)).join(" | ")}`,
+    );
   });
 }
 

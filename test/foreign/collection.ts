@@ -7,7 +7,10 @@ type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 interface Item {
   name: string;
   item?: Item[];
-  request?: { header: { key: string; value: string; disabled?: boolean }[]; url: { query: Parameter[] } };
+  request?: {
+    header: { key: string; value: string; disabled?: boolean }[];
+    url: { query: Parameter[] };
+  };
   response?: { code: number; body: string; name: string; originalRequest: Json; header: Json }[];
   event?: Json;
 }
@@ -27,7 +30,10 @@ export interface Collection {
 type Convert = (
   input: object,
   options: object,
-  done: (error: Error | null, output: { result: boolean; reason?: string; output: { data: Collection }[] }) => void,
+  done: (
+    error: Error | null,
+    output: { result: boolean; reason?: string; output: { data: Collection }[] },
+  ) => void,
 ) => void;
 
 /** What every request of the collection is tested for when a runner runs it. */
@@ -57,13 +63,21 @@ const script = (text: string): Json => [
 
 function convert(document: OpenApiDocument): Promise<Collection> {
   const { convertV2 } = require("openapi-to-postmanv2") as { convertV2: Convert };
-  const options = { parametersResolution: "Example", folderStrategy: "Tags", alwaysInheritAuthentication: true };
+  const options = {
+    parametersResolution: "Example",
+    folderStrategy: "Tags",
+    alwaysInheritAuthentication: true,
+  };
   return new Promise((resolve, reject) => {
-    convertV2({ type: "json", data: structuredClone(document) }, options, (error, { output, reason, result }) => {
-      const [first] = output ?? [];
-      if (error !== null || !result || first === undefined) reject(error ?? new Error(reason));
-      else resolve(first.data);
-    });
+    convertV2(
+      { type: "json", data: structuredClone(document) },
+      options,
+      (error, { output, reason, result }) => {
+        const [first] = output ?? [];
+        if (error !== null || !result || first === undefined) reject(error ?? new Error(reason));
+        else resolve(first.data);
+      },
+    );
   });
 }
 
@@ -82,7 +96,8 @@ function settle(item: Item): void {
   const { request } = item;
   if (request === undefined) return;
   request.header = request.header.filter(({ key }) => key !== "X-Request-Id");
-  for (const header of request.header) if (header.key === "Idempotency-Key") header.value = "{{$guid}}";
+  for (const header of request.header)
+    if (header.key === "Idempotency-Key") header.value = "{{$guid}}";
   // Where the document has no example the converter invents a value, another one each time.
   for (const parameter of request.url.query) {
     parameter.disabled = parameter.key !== "domain";
@@ -90,7 +105,11 @@ function settle(item: Item): void {
   }
   item.response = (item.response ?? [])
     .filter(({ code }) => code === 200)
-    .map((response) => ({ ...response, originalRequest: { ...request, header: [] } as unknown as Json, header: [] }));
+    .map((response) => ({
+      ...response,
+      originalRequest: { ...request, header: [] } as unknown as Json,
+      header: [],
+    }));
   if (request.url.query.length === 0 && JSON.stringify(request).includes("per_page"))
     item.event = script(REMEMBER_COMPANY);
 }
@@ -102,7 +121,10 @@ function settle(item: Item): void {
 export async function requestCollection(document: OpenApiDocument): Promise<Collection> {
   const collection = await convert(document);
   for (const item of collection.item) settle(item);
-  collection.auth = { type: "bearer", bearer: [{ key: "token", value: "{{api_key}}", type: "string" }] };
+  collection.auth = {
+    type: "bearer",
+    bearer: [{ key: "token", value: "{{api_key}}", type: "string" }],
+  };
   collection.event = script(TESTS);
   collection.variable = [
     { key: "baseUrl", value: "http://127.0.0.1:8787" },

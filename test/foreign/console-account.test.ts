@@ -11,10 +11,16 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("the account in a browser", () => {
   test("what it says, sums up and saves is the ledger, to the credit", async () => {
     const search = (rows: number) =>
       service.call("/v1/person/search", { method: "POST", body: { filters: {}, per_page: rows } });
-    for (let bought = 1; bought <= 60; bought++) expect((await search(bought % 7 === 0 ? 3 : 1)).status).toBe(200);
+    for (let bought = 1; bought <= 60; bought++)
+      expect((await search(bought % 7 === 0 ? 3 : 1)).status).toBe(200);
     expect((await service.call("/v1/person/nothing")).status).toBe(404);
     expect((await service.call("/v1/person/nothing")).status).toBe(404);
-    await service.store.grant("default", "live", parseCredits("0.25") as never, '\uff1dHYPERLINK("x","y"),\u202eβ');
+    await service.store.grant(
+      "default",
+      "live",
+      parseCredits("0.25") as never,
+      '\uff1dHYPERLINK("x","y"),\u202eβ',
+    );
     const { balance } = await service.store.balance("default", "live");
     await page.goto(await linkTo(service));
     await page.getByRole("link", { name: "Account", exact: true }).click();
@@ -44,7 +50,9 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("the account in a browser", () => {
     // A note is text, for a spreadsheet too.
     expect(lines[0]).toContain(`"'\uff1dHYPERLINK(""x"",""y""),\u202eβ"`);
     await page.locator("section[aria-labelledby=ledger] select").nth(1).selectOption(service.keyId);
-    await expect.poll(() => page.locator("[data-testid=ledger]").textContent()).not.toContain("grant");
+    await expect
+      .poll(() => page.locator("[data-testid=ledger]").textContent())
+      .not.toContain("grant");
     expect((await save()).length).toBe(60);
     expect(await service.store.verify()).toEqual([]);
     expect(await violations(page)).toEqual([]);

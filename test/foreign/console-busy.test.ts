@@ -42,7 +42,9 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("the console of a service that is busy"
     expect(await page.locator("[data-state=ready]").first().textContent()).toContain(
       "25 of 25 profiles for 25 credits",
     );
-    expect(Number((await service.store.balance("default", "live")).balance) / 1e6).toBe(10_000 - 26);
+    expect(Number((await service.store.balance("default", "live")).balance) / 1e6).toBe(
+      10_000 - 26,
+    );
   }, 60_000);
 
   test("a count that is refused is asked for again, and shown", async () => {

@@ -1,6 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { isLeftOut } from "../support/tools.ts";
-import { HAS_CHROMIUM, type Looking, linkTo, lookAtConsole, type Page, violations } from "./browser.ts";
+import {
+  HAS_CHROMIUM,
+  type Looking,
+  linkTo,
+  lookAtConsole,
+  type Page,
+  violations,
+} from "./browser.ts";
 
 describe.skipIf(isLeftOut(HAS_CHROMIUM))("the console under the hands of somebody", () => {
   let { service, context, page, wrong } = {} as Looking;
@@ -131,7 +138,9 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("the console under the hands of somebod
     await count.filter({ hasText: /\d/ }).waitFor();
     const cut = { status: 200, contentType: "application/json", body: '{"count": 1' };
     await page.route("**/console/api/count", (route) => route.fulfill(cut));
-    await page.goto(`${page.url().replace(/#.*/, "")}#/segment?f=${encodeURIComponent('{"department":["Legal"]}')}`);
+    await page.goto(
+      `${page.url().replace(/#.*/, "")}#/segment?f=${encodeURIComponent('{"department":["Legal"]}')}`,
+    );
     await page.locator("main [role=alert]", { hasText: "does not answer" }).waitFor();
     expect(await count.textContent()).toBe("–");
     expect(await page.locator("body").textContent()).not.toContain("NaN");

@@ -11,7 +11,8 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("the console while a price moves", () =
 
   const price = (each: string) =>
     service.store.setPlan("default", { costs: { person_search: parseCredits(each) as never } });
-  const balance = async () => Number((await service.store.balance("default", "live")).balance) / 1e6;
+  const balance = async () =>
+    Number((await service.store.balance("default", "live")).balance) / 1e6;
 
   test("a purchase that it stopped is continued for what its button says, and for nothing that it did not say", async () => {
     await page.goto(await linkTo(service));
@@ -26,7 +27,9 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("the console while a price moves", () =
     expect(await card.textContent()).not.toContain("Bought");
     await price("2");
     gate.open();
-    const dear = card.getByRole("button", { name: "Continue: 1,000 profiles more for 2,000 credits" });
+    const dear = card.getByRole("button", {
+      name: "Continue: 1,000 profiles more for 2,000 credits",
+    });
     await dear.waitFor();
     await card.getByText("A profile costs 2 credits now, and 1 when it was agreed to").waitFor();
     expect(await balance()).toBe(9_000);
@@ -41,7 +44,9 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("the console while a price moves", () =
     await page.getByRole("alert").getByText("Continue says what the rest costs now").waitFor();
     expect(await balance()).toBe(9_000);
     look();
-    await card.getByRole("button", { name: "Continue: 1,000 profiles more for 3,000 credits" }).click();
+    await card
+      .getByRole("button", { name: "Continue: 1,000 profiles more for 3,000 credits" })
+      .click();
     await page.locator("[data-state=ready]").first().waitFor();
     expect(await card.textContent()).toContain("2,000 of 2,000 profiles for 4,000 credits");
     expect(await balance()).toBe(6_000);

@@ -28,12 +28,20 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("a segment that could not be counted", 
     await filter("department", "Salse");
     await isVoid();
     const problem = page.locator(".field .problem").first();
-    const [words, list] = [await problem.boundingBox(), await page.locator(".options:visible").first().boundingBox()];
+    const [words, list] = [
+      await problem.boundingBox(),
+      await page.locator(".options:visible").first().boundingBox(),
+    ];
     expect(list === null || words === null || list.y >= words.y + words.height).toBe(true);
   }, 60_000);
 
   test("an address with a filter that is none, or with none that can be read, sells nobody", async () => {
-    for (const said of ['{"departmnt":["Sales"]}', '{"department":["Sales"', '{"department":[{"a":1}]}', '["Sales"]']) {
+    for (const said of [
+      '{"departmnt":["Sales"]}',
+      '{"department":["Sales"',
+      '{"department":[{"a":1}]}',
+      '["Sales"]',
+    ]) {
       await page.goto(await linkTo(service));
       await buy().waitFor();
       await page.goto(`${service.url}/console/#/segment?f=${encodeURIComponent(said)}`);
@@ -51,7 +59,9 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("a segment that could not be counted", 
     await filter("country", "united states");
     await page.getByRole("button", { name: "Remove usa" }).click();
     await buy().waitFor();
-    await expect.poll(async () => hint?.includes(`counts ${await number().textContent()} `)).toBe(true);
+    await expect
+      .poll(async () => hint?.includes(`counts ${await number().textContent()} `))
+      .toBe(true);
   }, 60_000);
 
   test("a price that changed while the dialog was open buys nothing, and is told anew beside the number too", async () => {
@@ -60,14 +70,20 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("a segment that could not be counted", 
     await page.getByLabel("How many").fill("3");
     await page.getByRole("button", { name: "Buy 3 profiles for 3 credits" }).waitFor();
     const all = Number((await number().textContent())?.replaceAll(",", ""));
-    await service.store.setPlan("default", { costs: { person_search: parseCredits("2") as never } });
+    await service.store.setPlan("default", {
+      costs: { person_search: parseCredits("2") as never },
+    });
     try {
       await page.getByRole("button", { name: "Buy 3 profiles for 3 credits" }).click();
       await page.getByText("the price changed since this quote").waitFor();
       await page.getByRole("button", { name: "Buy 3 profiles for 6 credits" }).waitFor();
-      await page.locator(".count .price b", { hasText: `${(2 * all).toLocaleString("en-US")} credits` }).waitFor();
+      await page
+        .locator(".count .price b", { hasText: `${(2 * all).toLocaleString("en-US")} credits` })
+        .waitFor();
     } finally {
-      await service.store.setPlan("default", { costs: { person_search: parseCredits("1") as never } });
+      await service.store.setPlan("default", {
+        costs: { person_search: parseCredits("1") as never },
+      });
     }
   }, 60_000);
 
@@ -75,9 +91,17 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("a segment that could not be counted", 
     await page.goto(await linkTo(service));
     await buy().waitFor();
     let answer: "limit" | "away" | "now" = "limit";
-    const limit = { status: 429, headers: { "retry-after": "2" }, json: { error: "the plan's 60 calls are used up" } };
+    const limit = {
+      status: 429,
+      headers: { "retry-after": "2" },
+      json: { error: "the plan's 60 calls are used up" },
+    };
     await page.route("**/console/api/count", (route) =>
-      answer === "limit" ? route.fulfill(limit) : answer === "away" ? route.abort() : route.continue(),
+      answer === "limit"
+        ? route.fulfill(limit)
+        : answer === "away"
+          ? route.abort()
+          : route.continue(),
     );
     await filter("country", "germany");
     await isVoid();
@@ -91,7 +115,9 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("a segment that could not be counted", 
     answer = "now";
     await buy().waitFor();
     expect(await number().textContent()).toMatch(/^\d/);
-    expect(await page.getByTestId("copy").textContent()).toContain("--country=germany --max-credits");
+    expect(await page.getByTestId("copy").textContent()).toContain(
+      "--country=germany --max-credits",
+    );
   }, 60_000);
 
   test("what is no whole number is not made into another one", async () => {
@@ -129,7 +155,9 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("on a phone", () => {
     const card = await page.locator(".segment > .count").boundingBox();
     expect(card?.height).toBeLessThan(740 / 5);
     const bars = await page.locator(".bars button > :nth-child(2)").all();
-    const lefts = await Promise.all(bars.map(async (bar) => Math.round((await bar.boundingBox())?.x ?? 0)));
+    const lefts = await Promise.all(
+      bars.map(async (bar) => Math.round((await bar.boundingBox())?.x ?? 0)),
+    );
     expect(new Set(lefts).size).toBe(1);
     expect(await page.evaluate("document.body.scrollHeight")).toBeLessThan(2_500);
   }, 60_000);

@@ -22,7 +22,10 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("the console in a browser", () => {
   const reach = async (selector: string): Promise<void> => {
     for (let presses = 0; presses < 20; presses++) {
       await page.keyboard.press("Tab");
-      if (await page.evaluate<boolean>(`document.activeElement.matches(${JSON.stringify(selector)})`)) return;
+      if (
+        await page.evaluate<boolean>(`document.activeElement.matches(${JSON.stringify(selector)})`)
+      )
+        return;
     }
     throw new Error(`no Tab leads to ${selector}`);
   };
@@ -61,7 +64,9 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("the console in a browser", () => {
     await page.getByRole("link", { name: "Account", exact: true }).click();
     await page.locator("[data-testid=ledger] tbody tr").first().waitFor();
     const rows = await page.locator("[data-testid=ledger] tbody tr").allInnerTexts();
-    expect(rows.filter((row) => /\tperson search\tconsole:\w+\t25\t-25\t/.test(row))).toHaveLength(1);
+    expect(rows.filter((row) => /\tperson search\tconsole:\w+\t25\t-25\t/.test(row))).toHaveLength(
+      1,
+    );
     // Back shows the segment again, as it was.
     await page.getByRole("link", { name: "Segment" }).click();
     await page.locator(".chip", { hasText: "Legal" }).waitFor();
@@ -134,11 +139,11 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("the console in a browser", () => {
         await page.waitForLoadState("networkidle");
         for (const width of [1360, 390, 320]) {
           await page.setViewportSize({ width, height: 900 });
-          expect([id, width, await page.evaluate("document.documentElement.scrollWidth - innerWidth")]).toEqual([
+          expect([
             id,
             width,
-            0,
-          ]);
+            await page.evaluate("document.documentElement.scrollWidth - innerWidth"),
+          ]).toEqual([id, width, 0]);
           expect(`${id} ${width} ${(await violations(page)).join("\n")}`).toBe(`${id} ${width} `);
         }
       }
@@ -229,7 +234,9 @@ class Client {
   }
 
   async signIn(link: string): Promise<void> {
-    const { proof } = await this.call<{ proof: string }>("POST", "/session", { link: new URL(link).hash.slice(3) });
+    const { proof } = await this.call<{ proof: string }>("POST", "/session", {
+      link: new URL(link).hash.slice(3),
+    });
     this.#proof = proof;
   }
 
@@ -266,20 +273,23 @@ test("a purchase whose service is killed after each of its pages goes on, and ev
     await client.signIn(service.console);
     try {
       if (id === "") {
-        const quote = await client.call<{ quote_id: string }>("POST", "/quote", { filters: {}, profiles: 5_000 });
+        const quote = await client.call<{ quote_id: string }>("POST", "/quote", {
+          filters: {},
+          profiles: 5_000,
+        });
         id = (await client.call<ExportView>("POST", "/exports", quote)).id;
       } else await client.call("POST", `/exports/${id}/continue`, {});
       let now = await client.call<ExportView>("GET", `/exports/${id}`);
-      while (now.state === "buying" && now.pages < stop) now = await client.call<ExportView>("GET", `/exports/${id}`);
+      while (now.state === "buying" && now.pages < stop)
+        now = await client.call<ExportView>("GET", `/exports/${id}`);
       if (now.state !== "ready") {
         killed++;
         continue;
       }
       expect(now).toMatchObject({ rows: 5_000, pages: 5, credits: 5_000 });
-      const { modes } = await client.call<{ modes: readonly { mode: string; balance: number; held: number }[] }>(
-        "GET",
-        "/me",
-      );
+      const { modes } = await client.call<{
+        modes: readonly { mode: string; balance: number; held: number }[];
+      }>("GET", "/me");
       expect(modes.find(({ mode }) => mode === "live")).toMatchObject({ balance: 5_000, held: 0 });
       const bytes = await client.file(id);
       const ids = bytes

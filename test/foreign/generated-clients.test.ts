@@ -16,7 +16,15 @@ const run = promisify(execFile);
 
 const GENERATORS = {
   "openapi-fetch": ["openapi-typescript/bin/cli.js", "DOCUMENT", "-o", "openapi-typescript.d.ts"],
-  "hey-api": ["@hey-api/openapi-ts/dist/run.mjs", "-i", "DOCUMENT", "-o", "hey-api", "-c", "@hey-api/client-fetch"],
+  "hey-api": [
+    "@hey-api/openapi-ts/dist/run.mjs",
+    "-i",
+    "DOCUMENT",
+    "-o",
+    "hey-api",
+    "-c",
+    "@hey-api/client-fetch",
+  ],
   zodios: ["openapi-zod-client/bin.js", "DOCUMENT", "-o", "zodios.ts", "--strict-objects"],
 } as const;
 type Family = keyof typeof GENERATORS;
@@ -47,13 +55,18 @@ beforeAll(async () => {
   writeFileSync(join(work, "tsconfig.json"), JSON.stringify(TSCONFIG));
   writeFileSync(join(work, "package.json"), '{"type":"module"}');
   service = await startTestService({ people: 2_000 });
-  writeFileSync(join(work, "openapi.json"), await (await fetch(`${service.url}/openapi.json`)).text());
+  writeFileSync(
+    join(work, "openapi.json"),
+    await (await fetch(`${service.url}/openapi.json`)).text(),
+  );
   const generated = join(work, "generated");
   cpSync(join(work, "package.json"), join(generated, "package.json"));
   const compiler = join(ROOT, "test/foreign/compiler-api.mjs");
   for (const [program, ...args] of Object.values(GENERATORS)) {
     const given = args.map((argument) => (argument === "DOCUMENT" ? "../openapi.json" : argument));
-    await run(process.execPath, ["--import", compiler, join(MODULES, program), ...given], { cwd: generated });
+    await run(process.execPath, ["--import", compiler, join(MODULES, program), ...given], {
+      cwd: generated,
+    });
   }
 });
 afterAll(async () => {
@@ -62,19 +75,25 @@ afterAll(async () => {
 });
 
 test("all of them compile under strict", async () => {
-  const outcome = await run(process.execPath, [join(MODULES, "typescript/bin/tsc"), "-p", work], { cwd: work }).catch(
-    (error: { stdout: string }) => error,
-  );
+  const outcome = await run(process.execPath, [join(MODULES, "typescript/bin/tsc"), "-p", work], {
+    cwd: work,
+  }).catch((error: { stdout: string }) => error);
   expect(outcome.stdout).toBe("");
 });
 
 /** Runs a family's flow against an address, as one file. */
 async function walk(family: Family, base: string): Promise<Record<string, unknown>> {
   const file = join(work, `${family}.mjs`);
-  const bundle = await rolldown({ input: join(work, `${family}.ts`), platform: "node", logLevel: "silent" });
+  const bundle = await rolldown({
+    input: join(work, `${family}.ts`),
+    platform: "node",
+    logLevel: "silent",
+  });
   await bundle.write({ file, format: "esm", codeSplitting: false });
   await bundle.close();
-  const { stdout } = await run(process.execPath, [file], { env: { ...process.env, BASE: base, KEY: service.key } });
+  const { stdout } = await run(process.execPath, [file], {
+    env: { ...process.env, BASE: base, KEY: service.key },
+  });
   return JSON.parse(stdout) as Record<string, unknown>;
 }
 
@@ -85,9 +104,13 @@ test.each(FAMILIES)(
       filters: { department: ["Sales", "Marketing"], country: "canada", connections_min: 1 },
       per_page: 4,
     };
-    const ids = (await service.call("/v1/person/search", { body })).json.result.map(({ id }: { id: string }) => id);
+    const ids = (await service.call("/v1/person/search", { body })).json.result.map(
+      ({ id }: { id: string }) => id,
+    );
     const before = (await service.call("/v1/account")).json.credits_remaining;
-    const count = await service.call("/v1/person/count", { body: { filters: { department: "Sales" } } });
+    const count = await service.call("/v1/person/count", {
+      body: { filters: { department: "Sales" } },
+    });
     const did = await walk(family, service.url);
     expect(did).toEqual({
       remaining: before,
@@ -100,7 +123,9 @@ test.each(FAMILIES)(
       invalid: [422, expect.stringMatching(/^unknown department: "Saless"/)],
       employees: ["acme.example", "acme.example", "acme.example"],
     });
-    expect((await service.call("/v1/account")).json.credits_remaining).toBe(before - 2 - 2 - 2 - 1 - 3);
+    expect((await service.call("/v1/account")).json.credits_remaining).toBe(
+      before - 2 - 2 - 2 - 1 - 3,
+    );
   },
 );
 
@@ -144,15 +169,23 @@ describe("through a validating proxy", () => {
 
   test("no answer of the service is other than published, and no good request either", async () => {
     bearer.authorization = `Bearer ${service.key}`;
-    const ask = async (path: string, init: RequestInit = {}, headers: Record<string, string> = bearer) => {
+    const ask = async (
+      path: string,
+      init: RequestInit = {},
+      headers: Record<string, string> = bearer,
+    ) => {
       const given = { ...(init.headers as Record<string, string> | undefined), ...headers };
       const response = await fetch(url + path, { ...init, headers: given });
       const text = response.headers.get("sl-violations");
-      const found = text === null ? [] : (JSON.parse(text) as { location: string[]; message: string }[]);
+      const found =
+        text === null ? [] : (JSON.parse(text) as { location: string[]; message: string }[]);
       return { status: response.status, headers: response.headers, found };
     };
     const search = "/v1/person/search";
-    const first = await ask(search, post({ filters: { country: ["canada", "france"] }, per_page: 2 }));
+    const first = await ask(
+      search,
+      post({ filters: { country: ["canada", "france"] }, per_page: 2 }),
+    );
     const cursor = first.headers.get("x-next-cursor");
     const key = { ...bearer, "idempotency-key": "prism-1", "x-request-id": "prism.1" };
     const good = [
@@ -169,15 +202,23 @@ describe("through a validating proxy", () => {
     const refusals = [
       [await ask("/v1/company/enrich?domain=nobody.example"), 404],
       [
-        await ask(search, post({ filters: {}, per_page: 2 }), { ...bearer, authorization: "Bearer hc_live_wrong" }),
+        await ask(search, post({ filters: {}, per_page: 2 }), {
+          ...bearer,
+          authorization: "Bearer hc_live_wrong",
+        }),
         401,
       ],
       [await ask(search, post({ filters: { department: "Sales" }, page: 3 }), key), 422],
     ] as const;
     for (const [{ status }, wanted] of refusals) expect(status).toBe(wanted);
-    for (const { found } of [...good, ...refusals.map(([answer]) => answer)]) expect(found).toEqual([]);
+    for (const { found } of [...good, ...refusals.map(([answer]) => answer)])
+      expect(found).toEqual([]);
     // What is no good request is seen by the proxy, and the service's answer to it is as published all the same.
-    for (const body of [{ filters: { departement: "Sales" } }, { filters: {}, per_page: 5_000 }, {}]) {
+    for (const body of [
+      { filters: { departement: "Sales" } },
+      { filters: {}, per_page: 5_000 },
+      {},
+    ]) {
       const { found, status } = await ask(search, post(body));
       expect(status).toBe(422);
       expect(found.map(({ location }) => location[0])).toContain("request");

@@ -6,6 +6,17 @@ import { resolve } from "node:path";
 
 const packages = JSON.parse(readFileSync(resolve(import.meta.dirname, "packages.json"), "utf8"));
 // As development packages: npm leaves optional peers out otherwise, without a word.
-const argv = ["install", "--no-save", "--save-dev", "--no-audit", "--no-fund", ...packages, ...process.argv.slice(2)];
-const { status } = spawnSync("npm", argv, { stdio: "inherit", cwd: resolve(import.meta.dirname, "../..") });
+const argv = [
+  "install",
+  "--no-save",
+  "--save-dev",
+  "--no-audit",
+  "--no-fund",
+  ...packages,
+  ...process.argv.slice(2),
+];
+const { status } = spawnSync("npm", argv, {
+  stdio: "inherit",
+  cwd: resolve(import.meta.dirname, "../.."),
+});
 process.exit(status ?? 1);

@@ -19,7 +19,9 @@ type Run = (options: object, done: (error: Error | null, summary: Summary) => vo
 
 test("docs/reference/collection.json is what the document makes (npx vitest -u writes it)", async () => {
   const collection = await requestCollection(openApiDocument());
-  await expect(`${JSON.stringify(collection, null, 2)}\n`).toMatchFileSnapshot("../../docs/reference/collection.json");
+  await expect(`${JSON.stringify(collection, null, 2)}\n`).toMatchFileSnapshot(
+    "../../docs/reference/collection.json",
+  );
 });
 
 test.each(["live", "test"] as const)("its own runner runs it green with a %s key", async (mode) => {
@@ -32,9 +34,13 @@ test.each(["live", "test"] as const)("its own runner runs it green with a %s key
         { key: "baseUrl", value: service.url },
         { key: "api_key", value: mode === "live" ? service.key : service.testKey },
       ];
-      run({ collection, envVar, reporters: [] }, (error, result) => (error === null ? resolve(result) : reject(error)));
+      run({ collection, envVar, reporters: [] }, (error, result) =>
+        error === null ? resolve(result) : reject(error),
+      );
     });
-    const failures = summary.run.failures.map(({ error, source }) => `${source?.name}: ${error.message}`);
+    const failures = summary.run.failures.map(
+      ({ error, source }) => `${source?.name}: ${error.message}`,
+    );
     expect(failures).toEqual([]);
     expect(summary.run.stats.requests).toMatchObject({ total: 10, failed: 0 });
     expect(summary.run.stats.assertions?.total).toBe(30);

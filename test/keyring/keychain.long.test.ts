@@ -7,7 +7,9 @@ import { isLeftOut } from "../support/tools.ts";
 import { available, openRing, type Ring } from "./ring.ts";
 
 if (isLeftOut(available)) {
-  console.warn("test/keyring: skipped, for want of dbus-daemon and gnome-keyring-daemon (CI must have them)");
+  console.warn(
+    "test/keyring: skipped, for want of dbus-daemon and gnome-keyring-daemon (CI must have them)",
+  );
 }
 
 const KEY = "svc_live_keyring_0001";
@@ -29,7 +31,11 @@ const ALL = [
 ] as const;
 /** Where the keychain cannot be used every operation says so: never a value, never "no such entry". */
 const failingAll = (code: string) =>
-  ALL.map(() => ({ error: code, exit: 3, hint: expect.stringMatching(/HEADCOUNT_API_KEY.*--insecure-storage/) }));
+  ALL.map(() => ({
+    error: code,
+    exit: 3,
+    hint: expect.stringMatching(/HEADCOUNT_API_KEY.*--insecure-storage/),
+  }));
 
 describe.skipIf(isLeftOut(available))("a real keyring", () => {
   test("sets, gets, replaces, deletes, and tells when there is none", async () => {
@@ -46,7 +52,18 @@ describe.skipIf(isLeftOut(available))("a real keyring", () => {
       ["get", "work"],
       ["get", "other"],
     );
-    expect(answers).toEqual([null, false, null, null, "schlüssel", null, "replaced", true, null, "2"]);
+    expect(answers).toEqual([
+      null,
+      false,
+      null,
+      null,
+      "schlüssel",
+      null,
+      "replaced",
+      true,
+      null,
+      "2",
+    ]);
   });
 
   test("locked", async () => {
@@ -84,7 +101,10 @@ test("the package is missing", async () => {
     throw Object.assign(new Error("Cannot find package"), { code: "ERR_MODULE_NOT_FOUND" });
   };
   const chain = openKeychain({ platform: "linux", env: {}, load });
-  await expect(chain.get("work")).rejects.toMatchObject({ code: "keychain_missing_package", exitCode: 3 });
+  await expect(chain.get("work")).rejects.toMatchObject({
+    code: "keychain_missing_package",
+    exitCode: 3,
+  });
   await expect(chain.get("work")).rejects.toThrow(/@napi-rs\/keyring/);
 });
 
@@ -95,7 +115,12 @@ test("a call that never returns is given up at the deadline", async () => {
     setPassword = () => never;
     deleteCredential = () => never;
   }
-  const chain = openKeychain({ platform: "linux", env: {}, deadlineMs: 50, load: async () => ({ AsyncEntry }) });
+  const chain = openKeychain({
+    platform: "linux",
+    env: {},
+    deadlineMs: 50,
+    load: async () => ({ AsyncEntry }),
+  });
   await expect(chain.get("work")).rejects.toMatchObject({ code: "keychain_hung" });
 });
 
@@ -114,7 +139,9 @@ describe.skipIf(isLeftOut(available))("commands on a real keyring", () => {
   test("login, use, replace, logout: the key is in the keychain and nowhere else", async () => {
     const { run, operate, configDir } = await ring();
     const server = await service();
-    const login = await run(["login", "work", "--key-stdin", "--base-url", server.url], { stdin: `${KEY}\n` });
+    const login = await run(["login", "work", "--key-stdin", "--base-url", server.url], {
+      stdin: `${KEY}\n`,
+    });
     expect(login).toMatchObject({ code: 0, stdout: "" });
     expect(login.stderr).toContain("keychain");
     expect(readFileSync(join(configDir, "config.json"), "utf8")).not.toContain("svc_live");
@@ -122,7 +149,10 @@ describe.skipIf(isLeftOut(available))("commands on a real keyring", () => {
 
     const account = await run(["account", "--json"]);
     expect(account.code).toBe(0);
-    expect(JSON.parse(account.stdout)).toMatchObject({ connection: "work", key: { source: "keychain" } });
+    expect(JSON.parse(account.stdout)).toMatchObject({
+      connection: "work",
+      key: { source: "keychain" },
+    });
     expect((await run(["connections"])).stdout).toContain(`work\t${server.url}\tkeychain\tdefault`);
 
     expect((await run(["login", "work", "--key-stdin"], { stdin: `${KEY}-new` })).code).toBe(0);
@@ -150,7 +180,9 @@ describe.skipIf(isLeftOut(available))("commands on a real keyring", () => {
       expect(stderr).toMatch(/keychain is locked/);
       expect(stderr).not.toMatch(/has no key|Removed/);
     }
-    const login = await run(["login", "other", "--key-stdin", "--base-url", server.url], { stdin: KEY });
+    const login = await run(["login", "other", "--key-stdin", "--base-url", server.url], {
+      stdin: KEY,
+    });
     expect(login.code).toBe(3);
     expect(existsSync(join(configDir, "credentials.json"))).toBe(false);
     expect(readFileSync(join(configDir, "config.json"), "utf8")).not.toContain("other");
@@ -163,7 +195,9 @@ describe.skipIf(isLeftOut(available))("commands on a real keyring", () => {
     const refused = await run(argv, { stdin: KEY });
     expect(refused.code).toBe(3);
     expect(refused.stderr).toMatch(/no D-Bus session[\s\S]*--insecure-storage/);
-    expect(refused.stderr).toContain(`headcount login work --base-url ${server.url} --insecure-storage`);
+    expect(refused.stderr).toContain(
+      `headcount login work --base-url ${server.url} --insecure-storage`,
+    );
     expect(existsSync(configDir)).toBe(false);
     const chosen = await run([...argv, "--insecure-storage"], { stdin: KEY });
     expect(chosen.code).toBe(0);

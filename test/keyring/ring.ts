@@ -4,11 +4,15 @@ import { join, resolve } from "node:path";
 import { tempDir } from "../support/client.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
-const has = (program: string): boolean => spawnSync("sh", ["-c", `command -v ${program}`]).status === 0;
+const has = (program: string): boolean =>
+  spawnSync("sh", ["-c", `command -v ${program}`]).status === 0;
 
 /** Whether this machine can run the tests. */
 export const available =
-  process.platform === "linux" && has("dbus-daemon") && has("dbus-send") && has("gnome-keyring-daemon");
+  process.platform === "linux" &&
+  has("dbus-daemon") &&
+  has("dbus-send") &&
+  has("gnome-keyring-daemon");
 
 /** A bus with nothing on it: no program is started by being asked for, so no dialog can pop up on anybody's desktop. */
 const busConfig = (
@@ -40,7 +44,11 @@ export interface Ring {
   /** The built headcount, or another one, in a process of its own on this bus. */
   run(
     argv: readonly string[],
-    options?: { readonly stdin?: string; readonly env?: NodeJS.ProcessEnv; readonly program?: string },
+    options?: {
+      readonly stdin?: string;
+      readonly env?: NodeJS.ProcessEnv;
+      readonly program?: string;
+    },
   ): Promise<Outcome>;
   /** Operations of the keychain itself, one after the other: what each answered, or the code of its error. */
   operate(...operations: readonly (readonly [string, ...string[]])[]): Promise<readonly unknown[]>;
@@ -81,7 +89,10 @@ export async function openRing(kind: "gnome-keyring" | "no provider" | "no bus")
     }
     if (kind === "gnome-keyring") {
       const argv = ["--foreground", "--unlock", "--components=secrets"];
-      const daemon = spawn("gnome-keyring-daemon", argv, { env, stdio: ["pipe", "ignore", "ignore"] });
+      const daemon = spawn("gnome-keyring-daemon", argv, {
+        env,
+        stdio: ["pipe", "ignore", "ignore"],
+      });
       started.push(daemon);
       daemon.stdin?.end("password");
       pid = daemon.pid;
@@ -97,14 +108,26 @@ export async function openRing(kind: "gnome-keyring" | "no provider" | "no bus")
     pid,
     close,
     lock() {
-      const to = ["--session", "--print-reply", "--dest=org.freedesktop.secrets", "/org/freedesktop/secrets"];
-      const what = ["org.freedesktop.Secret.Service.Lock", "array:objpath:/org/freedesktop/secrets/collection/login"];
+      const to = [
+        "--session",
+        "--print-reply",
+        "--dest=org.freedesktop.secrets",
+        "/org/freedesktop/secrets",
+      ];
+      const what = [
+        "org.freedesktop.Secret.Service.Lock",
+        "array:objpath:/org/freedesktop/secrets/collection/login",
+      ];
       execFileSync("dbus-send", [...to, ...what], { env, stdio: "ignore" });
     },
     run: (argv, { program = join(ROOT, "bin/headcount.js"), stdin = "", ...options } = {}) =>
       node([program, ...argv], { ...env, ...options.env }, stdin),
     async operate(...operations) {
-      const outcome = await node(["--input-type=module", "-e", OPERATE, JSON.stringify(operations)], env, "");
+      const outcome = await node(
+        ["--input-type=module", "-e", OPERATE, JSON.stringify(operations)],
+        env,
+        "",
+      );
       if (outcome.code !== 0) throw new Error(outcome.stderr);
       return JSON.parse(outcome.stdout) as unknown[];
     },
@@ -124,10 +147,15 @@ console.log(JSON.stringify(answers));
 function node(argv: readonly string[], env: NodeJS.ProcessEnv, stdin: string): Promise<Outcome> {
   const startedAt = performance.now();
   return new Promise((done) => {
-    const child = execFile(process.execPath, argv, { env, timeout: 30_000 }, (error, stdout, stderr) => {
-      const code = error === null ? 0 : typeof error.code === "number" ? error.code : -1;
-      done({ code, stdout, stderr, elapsedMs: performance.now() - startedAt });
-    });
+    const child = execFile(
+      process.execPath,
+      argv,
+      { env, timeout: 30_000 },
+      (error, stdout, stderr) => {
+        const code = error === null ? 0 : typeof error.code === "number" ? error.code : -1;
+        done({ code, stdout, stderr, elapsedMs: performance.now() - startedAt });
+      },
+    );
     child.stdin?.on("error", () => undefined);
     child.stdin?.end(stdin);
   });
@@ -150,7 +178,12 @@ async function onTheBus(env: NodeJS.ProcessEnv): Promise<void> {
   const to = ["--session", "--print-reply", "--dest=org.freedesktop.DBus", "/org/freedesktop/DBus"];
   const what = ["org.freedesktop.DBus.NameHasOwner", "string:org.freedesktop.secrets"];
   for (let attempt = 0; attempt < 200; attempt++) {
-    if (execFileSync("dbus-send", [...to, ...what], { env, encoding: "utf8" }).includes("boolean true")) return;
+    if (
+      execFileSync("dbus-send", [...to, ...what], { env, encoding: "utf8" }).includes(
+        "boolean true",
+      )
+    )
+      return;
     await new Promise((done) => setTimeout(done, 25));
   }
   throw new Error("gnome-keyring-daemon did not start");

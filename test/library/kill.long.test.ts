@@ -73,13 +73,26 @@ test("a process that is killed while it takes in leaves whole pages only, and th
       id: `p${n * ROWS + index - (index % 3 === 0 ? ROWS : 0)}`,
       title: `t${n}`,
     }));
-    await run.append({ t: "intent", n, target: 0, offset: 0, perPage: ROWS, key: `k${n}`, hold: "1", at });
+    await run.append({
+      t: "intent",
+      n,
+      target: 0,
+      offset: 0,
+      perPage: ROWS,
+      key: `k${n}`,
+      hold: "1",
+      at,
+    });
     const body = Buffer.from(JSON.stringify({ status: true, detail: [], result: rows }));
     await run.settle({ t: "settled", n, rows: ROWS, used: String(ROWS), at: at + n }, body);
   }
   await store.finish(run, at + PAGES);
   await run.close();
-  const shelf = { path: libraryPath(dir, SERVICE, "live"), serviceId: SERVICE, mode: "live" as const };
+  const shelf = {
+    path: libraryPath(dir, SERVICE, "live"),
+    serviceId: SERVICE,
+    mode: "live" as const,
+  };
 
   let ended = false;
   for (let kill = 0; kill < 12 && !ended; kill++) ended = await killedAfter(dir, 20 + 60 * kill);

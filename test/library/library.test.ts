@@ -44,16 +44,41 @@ interface Bought {
 function state() {
   const dir = tempDir("headcount-library-");
   const store = new RunStore(dir, new Disk());
-  const shelf: Shelf = { path: libraryPath(dir, SERVICE, "live"), serviceId: SERVICE, mode: "live" };
+  const shelf: Shelf = {
+    path: libraryPath(dir, SERVICE, "live"),
+    serviceId: SERVICE,
+    mode: "live",
+  };
   let runs = 0;
-  const buy = async ({ pages, at = START, used, done = true, plan: more }: Bought): Promise<string> => {
+  const buy = async ({
+    pages,
+    at = START,
+    used,
+    done = true,
+    plan: more,
+  }: Bought): Promise<string> => {
     const created = START + 1_000 * runs++;
     const lock = { pid: process.pid, now: Date.now, sleep: async () => {}, what: "the run" };
-    const run = await store.create(plan(more), created, lock as unknown as Parameters<RunStore["create"]>[2]);
+    const run = await store.create(
+      plan(more),
+      created,
+      lock as unknown as Parameters<RunStore["create"]>[2],
+    );
     for (const [index, rows] of pages.entries()) {
       const n = index + 1;
-      const body = Buffer.from(JSON.stringify({ status: true, detail: [], result: rows, credits_used: rows.length }));
-      await run.append({ t: "intent", n, target: 0, offset: 0, perPage: rows.length, key: `k${n}`, hold: "1", at });
+      const body = Buffer.from(
+        JSON.stringify({ status: true, detail: [], result: rows, credits_used: rows.length }),
+      );
+      await run.append({
+        t: "intent",
+        n,
+        target: 0,
+        offset: 0,
+        perPage: rows.length,
+        key: `k${n}`,
+        hold: "1",
+        at,
+      });
       const cost = used?.[index] ?? String(rows.length);
       await run.settle({ t: "settled", n, rows: rows.length, used: cost, at: at + index }, body);
     }
@@ -70,7 +95,9 @@ function state() {
 }
 
 const inPages = (people: readonly Person[], size: number): Person[][] =>
-  Array.from({ length: Math.ceil(people.length / size) }, (_, index) => people.slice(index * size, (index + 1) * size));
+  Array.from({ length: Math.ceil(people.length / size) }, (_, index) =>
+    people.slice(index * size, (index + 1) * size),
+  );
 
 test("filters over what is owned find what a naive matcher finds", async () => {
   const { buy, open } = state();
@@ -121,7 +148,10 @@ test("a person who is bought again is owned once, with every purchase and every 
 
 test("each purchase is taken in once, however often and from whichever point", async () => {
   const { buy, open } = state();
-  const people = Array.from({ length: 20 }, (_, index) => ({ id: `p${index}`, name: `N ${index}` }));
+  const people = Array.from({ length: 20 }, (_, index) => ({
+    id: `p${index}`,
+    name: `N ${index}`,
+  }));
   await buy({ pages: [people.slice(0, 10)], done: false });
   expect((await closed(open())).people).toBe(10);
   await buy({ pages: [people.slice(5, 20)] });
@@ -134,7 +164,10 @@ test("what came from runs that are there can be forgotten and taken in again, wh
   const { buy, open, store } = state();
   const ada = { id: "p1", name: "Ada", title: "Engineer" };
   const gone = await buy({ pages: [[ada, { id: "p2" }]] });
-  const again = await buy({ pages: [[{ ...ada, title: "Director" }, { id: "p3" }]], at: START + 5_000 });
+  const again = await buy({
+    pages: [[{ ...ada, title: "Director" }, { id: "p3" }]],
+    at: START + 5_000,
+  });
   await closed(open());
   await store.remove(await store.find(gone), { now: Date.now, sleep: async () => {} });
   const { library } = await open();
@@ -152,7 +185,9 @@ test("what one page cost is divided to the last millionth", async () => {
   const people = Array.from({ length: 3 }, (_, index) => ({ id: `p${index}` }));
   await buy({ pages: [people], used: ["1"] });
   const { library } = await open();
-  const prices = people.flatMap(({ id }) => library.find(id).flatMap((person) => library.purchases(person)));
+  const prices = people.flatMap(({ id }) =>
+    library.find(id).flatMap((person) => library.purchases(person)),
+  );
   expect(prices.map(({ price }) => price)).toEqual([333_334n, 333_333n, 333_333n]);
   expect(totalsOf(library.database).credits).toBe(1_000_000n);
   library.close();
@@ -164,15 +199,31 @@ test("ids beyond what a number holds exactly stay apart", async () => {
   const text =
     '{"status":true,"detail":[],"result":[{"id":9007199254740993},{"id":9007199254740992}],"credits_used":2}';
   const lock = { pid: process.pid, now: Date.now, sleep: async () => {}, what: "the run" };
-  const big = await store.create(plan(), START + 99_000, lock as unknown as Parameters<RunStore["create"]>[2]);
-  await big.append({ t: "intent", n: 1, target: 0, offset: 0, perPage: 2, key: "k", hold: "2", at: START });
+  const big = await store.create(
+    plan(),
+    START + 99_000,
+    lock as unknown as Parameters<RunStore["create"]>[2],
+  );
+  await big.append({
+    t: "intent",
+    n: 1,
+    target: 0,
+    offset: 0,
+    perPage: 2,
+    key: "k",
+    hold: "2",
+    at: START,
+  });
   await big.settle({ t: "settled", n: 1, rows: 2, used: "2", at: START }, Buffer.from(text));
   await big.close();
   const { library } = await open();
   const ids = [...library.records({ exact: {}, prefix: {}, range: {} })].map(
     (record) => /"id":(\d+)/.exec(record)?.[1],
   );
-  expect(ids.filter((id) => id !== undefined).sort()).toEqual(["9007199254740992", "9007199254740993"]);
+  expect(ids.filter((id) => id !== undefined).sort()).toEqual([
+    "9007199254740992",
+    "9007199254740993",
+  ]);
   expect(totalsOf(library.database).people).toBe(4);
   library.close();
 });
@@ -183,7 +234,10 @@ test("other services, other key modes and companies are not in it", async () => 
   await buy({ pages: [[{ id: "p2" }]], plan: { key_mode: "test" } });
   await buy({
     pages: [[{ id: "c1", name: "Acme" }]],
-    plan: { command: "enrich", target: { kind: "enrich", companies: [{ by: "domain", value: "acme.example" }] } },
+    plan: {
+      command: "enrich",
+      target: { kind: "enrich", companies: [{ by: "domain", value: "acme.example" }] },
+    },
   });
   expect(await openLibrary(shelf, store)).toBeUndefined();
   await buy({ pages: [[{ id: "p3" }]] });
@@ -197,7 +251,8 @@ test("its files are for their owner alone, whatever the umask", async () => {
     const { buy, open, shelf } = state();
     await buy({ pages: [[{ id: "p1" }]] });
     const { library } = await open();
-    for (const path of [shelf.path, `${shelf.path}-wal`]) expect(statSync(path).mode & 0o777, path).toBe(0o600);
+    for (const path of [shelf.path, `${shelf.path}-wal`])
+      expect(statSync(path).mode & 0o777, path).toBe(0o600);
     expect(statSync(join(shelf.path, "..")).mode & 0o777).toBe(0o700);
     library.close();
   } finally {

@@ -14,7 +14,11 @@ const LIST = {
   canonical: '{"department":["Sales"]}',
   view: VIEW,
 };
-const found = (more: { added?: string[]; removed?: string[]; changed?: Map<string, string[]> }) => ({
+const found = (more: {
+  added?: string[];
+  removed?: string[];
+  changed?: Map<string, string[]>;
+}) => ({
   at: 5,
   datasetVersion: null,
   count: 3,
@@ -33,7 +37,12 @@ test("people as a refresh needs them: by filters, by identity, by run", async ()
     name: "old.csv",
     at: 1_000,
     records: [
-      { id: "p1", name: "Ada  LOVELACE", network_url: "https://www.net.example/in/Ada/", department: "Sales" },
+      {
+        id: "p1",
+        name: "Ada  LOVELACE",
+        network_url: "https://www.net.example/in/Ada/",
+        department: "Sales",
+      },
       { id: "p2", name: "Bo", network_url: "bo", department: "Legal" },
       { id: "p3", name: "Cy" },
     ],
@@ -46,9 +55,13 @@ test("people as a refresh needs them: by filters, by identity, by run", async ()
   ]);
   expect(all[0]).toMatchObject({ version: null, values: { department: "Sales" } });
   expect(
-    ownedBy(library.database, { matching: { exact: {}, prefix: {}, range: {}, department: ["Legal"] } }),
+    ownedBy(library.database, {
+      matching: { exact: {}, prefix: {}, range: {}, department: ["Legal"] },
+    }),
   ).toHaveLength(1);
-  expect(ownedBy(library.database, ["p3", "nobody", "p1"]).map(({ identity }) => identity)).toEqual(["p1", "p3"]);
+  expect(ownedBy(library.database, ["p3", "nobody", "p1"]).map(({ identity }) => identity)).toEqual(
+    ["p1", "p3"],
+  );
   library.close();
 });
 
@@ -73,7 +86,11 @@ test("any history of a list ends with those who are in it", async () => {
           lists.record(
             list,
             before,
-            found({ added, removed, changed: new Map(before.slice(0, 1).map((id) => [id, ["title"]])) }),
+            found({
+              added,
+              removed,
+              changed: new Map(before.slice(0, 1).map((id) => [id, ["title"]])),
+            }),
           );
           now = after;
           expect(lists.members(lists.at(list.output)?.n ?? 0).sort()).toEqual([...now].sort());
@@ -104,11 +121,15 @@ test("a list says what it is, and what each refresh found and cost", async () =>
     credits: 2,
     run: "r1",
   });
-  expect((await askViews(library, "SELECT id, since, until FROM list_people ORDER BY id")).rows).toEqual([
+  expect(
+    (await askViews(library, "SELECT id, since, until FROM list_people ORDER BY id")).rows,
+  ).toEqual([
     ["a", 0n, 1n],
     ["b", 0n, null],
     ["c", 1n, null],
   ]);
-  expect((await askViews(library, "SELECT list, people FROM lists")).rows).toEqual([[LIST.output, 2n]]);
+  expect((await askViews(library, "SELECT list, people FROM lists")).rows).toEqual([
+    [LIST.output, 2n],
+  ]);
   library.close();
 });

@@ -35,7 +35,8 @@ globalThis.setTimeout = Object.assign((run, ms, ...rest) => real(run, 20 * ms, .
 const [runner, ...options] = process.argv.slice(2);
 if (runner === undefined) throw new Error("which runner? node test/mcp/conformance.mjs RUNNER");
 /** A service of somebody else, where options name one, has nothing to sell here. */
-const served = options.length === 0 ? ["-c", "sample", "mcp", "--max-credits", "5"] : [...options, "mcp"];
+const served =
+  options.length === 0 ? ["-c", "sample", "mcp", "--max-credits", "5"] : [...options, "mcp"];
 const bin = fileURLToPath(new URL("../../bin/headcount.js", import.meta.url));
 const state = mkdtempSync(join(tmpdir(), "headcount-conformance-"));
 const env = { ...process.env, HEADCOUNT_STATE_DIR: state };
@@ -53,7 +54,11 @@ const { hostname, port, host } = new URL(url);
 // The runner cannot bring a token. Names that it makes up stay, so that they are refused.
 const door = createServer((incoming, outgoing) => {
   const own = /^(127\.0\.0\.1|localhost)(:|$)/.test(incoming.headers.host ?? "");
-  const headers = { ...incoming.headers, authorization: `Bearer ${token}`, ...(own ? { host } : {}) };
+  const headers = {
+    ...incoming.headers,
+    authorization: `Bearer ${token}`,
+    ...(own ? { host } : {}),
+  };
   const { url: path, method } = incoming;
   const out = request({ hostname, port, path, method, headers }, (reply) => {
     outgoing.writeHead(reply.statusCode ?? 500, reply.headers);
@@ -83,14 +88,16 @@ for (const folder of readdirSync(results)) {
   )) {
     if (status === "SUCCESS") told.passed++;
     if (status !== "FAILURE") continue;
-    const [, , why] = NOT_SERVED.find(([says, which]) => says.test(errorMessage) && which.test(scenario)) ?? [];
+    const [, , why] =
+      NOT_SERVED.find(([says, which]) => says.test(errorMessage) && which.test(scenario)) ?? [];
     if (why === undefined) console.log(`FAILED  ${scenario} ${id}: ${errorMessage}`);
     if (why === undefined) failed++;
     else left.set(why, [...(left.get(why) ?? []), scenario]);
   }
 }
 console.log(`${told.passed} checks passed in ${told.scenarios.size} scenarios, ${failed} failed`);
-for (const [why, scenarios] of left) console.log(`not served: ${why} (${[...new Set(scenarios)].join(", ")})`);
+for (const [why, scenarios] of left)
+  console.log(`not served: ${why} (${[...new Set(scenarios)].join(", ")})`);
 // A runner that did not get through to the server fails nothing.
 if (told.passed < 90 || told.scenarios.size < 37) failed++;
 door.close();

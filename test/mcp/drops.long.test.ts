@@ -3,7 +3,11 @@ import { expect, test } from "vitest";
 import { type Agent, startAgent, YES } from "../support/agent.ts";
 import { cases } from "../support/campaign.ts";
 import { user } from "../support/export.ts";
-import { type ForeignService, type Mishap, startForeignService } from "../support/foreign-service.ts";
+import {
+  type ForeignService,
+  type Mishap,
+  startForeignService,
+} from "../support/foreign-service.ts";
 
 const CAP = 12;
 
@@ -18,7 +22,9 @@ interface Turn {
 const turn: fc.Arbitrary<Turn> = fc.record({
   country: fc.constantFrom("france", "spain", "peru"),
   profiles: fc.integer({ min: 1, max: 6 }),
-  mishaps: fc.array(fc.constantFrom<Mishap>("drop", "cut", "402", "500", undefined), { maxLength: 3 }),
+  mishaps: fc.array(fc.constantFrom<Mishap>("drop", "cut", "402", "500", undefined), {
+    maxLength: 3,
+  }),
   restart: fc.boolean(),
 });
 
@@ -29,18 +35,26 @@ const HELD: readonly Turn[] = [
 ];
 
 async function budgetOf(agent: Agent, one: ForeignService): Promise<void> {
-  const { spent, left } = (await agent.call("account")).data.budget as { spent: number; left: number };
+  const { spent, left } = (await agent.call("account")).data.budget as {
+    spent: number;
+    left: number;
+  };
   // By the books of the service, which nobody here can see: never less told than charged, never more charged than allowed.
   expect(one.charged()).toBeLessThanOrEqual(CAP);
   expect(spent).toBeGreaterThanOrEqual(one.charged());
   expect(left).toBeLessThanOrEqual(CAP - one.charged());
 }
 
-async function play(turns: readonly Turn[], idempotent: boolean, versioned: boolean): Promise<void> {
+async function play(
+  turns: readonly Turn[],
+  idempotent: boolean,
+  versioned: boolean,
+): Promise<void> {
   const version = versioned ? () => "v1" : undefined;
   const one = await startForeignService({ people: 40, idempotent, maxPerPage: 4, version });
   const u = user(one.url, one.key);
-  const start = () => startAgent(u, ["--max-credits", `${CAP}/total`, "--max-wait", "1"], { answer: YES });
+  const start = () =>
+    startAgent(u, ["--max-credits", `${CAP}/total`, "--max-wait", "1"], { answer: YES });
   let agent = await start();
   try {
     for (const { country, mishaps, profiles, restart } of turns) {
@@ -60,7 +74,9 @@ async function play(turns: readonly Turn[], idempotent: boolean, versioned: bool
       expect(again.failed).toBe(true);
     }
     one.options.mishap = () => undefined;
-    const { runs } = (await agent.call("runs")).data as { runs: { run: string; profiles: number }[] };
+    const { runs } = (await agent.call("runs")).data as {
+      runs: { run: string; profiles: number }[];
+    };
     // A run may hold for nothing what an earlier one bought of the same request.
     const people = new Set<unknown>();
     for (const { run, profiles } of runs) {
@@ -78,12 +94,20 @@ async function play(turns: readonly Turn[], idempotent: boolean, versioned: bool
 }
 
 test("whatever a service drops, charges and refuses, the budget holds by that service's own books", async () => {
-  await fc.assert(fc.asyncProperty(fc.array(turn, { minLength: 2, maxLength: 5 }), fc.boolean(), fc.boolean(), play), {
-    numRuns: cases(5, 60),
-    endOnFailure: true,
-    examples: [
-      [HELD, false, false],
-      [[{ country: "peru", profiles: 6, mishaps: ["drop"], restart: false }], false, true],
-    ],
-  });
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(turn, { minLength: 2, maxLength: 5 }),
+      fc.boolean(),
+      fc.boolean(),
+      play,
+    ),
+    {
+      numRuns: cases(5, 60),
+      endOnFailure: true,
+      examples: [
+        [HELD, false, false],
+        [[{ country: "peru", profiles: 6, mishaps: ["drop"], restart: false }], false, true],
+      ],
+    },
+  );
 }, 600_000);

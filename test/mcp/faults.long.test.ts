@@ -24,7 +24,9 @@ async function start(...argv: readonly string[]): Promise<Agent> {
   return agent;
 }
 const quote = async (agent: Agent, profiles: number, country = "france") =>
-  String((await agent.call("quote", { kind: "people", filters: { country }, profiles })).data.quote_id);
+  String(
+    (await agent.call("quote", { kind: "people", filters: { country }, profiles })).data.quote_id,
+  );
 const buy = async (agent: Agent, profiles: number, country?: string) =>
   agent.call("buy", { quote_id: await quote(agent, profiles, country) });
 const budget = async (agent: Agent) =>
@@ -48,11 +50,19 @@ function withheld(): { readonly there: Promise<void>; readonly letGo: () => void
   });
   proxy.decide = async (request) => {
     if (!isPaid(request)) return { kind: "none" };
-    const { authorization, "content-type": type, "idempotency-key": key } = request.headers as Record<string, string>;
+    const {
+      authorization,
+      "content-type": type,
+      "idempotency-key": key,
+    } = request.headers as Record<string, string>;
     // The service charges it now; what comes after the wait is the stored reply.
     await fetch(`${service.url}${request.url}`, {
       method: request.method,
-      headers: { authorization: authorization ?? "", "content-type": type ?? "", "idempotency-key": key ?? "" },
+      headers: {
+        authorization: authorization ?? "",
+        "content-type": type ?? "",
+        "idempotency-key": key ?? "",
+      },
       ...(request.body === "" ? {} : { body: request.body }),
     });
     arrived();
@@ -83,7 +93,11 @@ test.each(["SIGTERM", "end of stdin"])(
   async (how) => {
     const { there, letGo } = withheld();
     const agent = rawAgent(u, ["--max-credits", "5", "--ask-over", "5"]);
-    const quoted = await agent.call("quote", { kind: "people", filters: { country: "france" }, profiles: 3 });
+    const quoted = await agent.call("quote", {
+      kind: "people",
+      filters: { country: "france" },
+      profiles: 3,
+    });
     const { structuredContent } = quoted.result as { structuredContent: { quote_id: string } };
     void agent.call("buy", { quote_id: structuredContent.quote_id });
     await there;
@@ -103,7 +117,9 @@ test.each([402, 429, 500, 503])(
   async (status) => {
     const agent = await start("--max-wait", "1");
     proxy.decide = (request) =>
-      isPaid(request) ? { kind: "error", status, headers: { "retry-after": "30" } } : { kind: "none" };
+      isPaid(request)
+        ? { kind: "error", status, headers: { "retry-after": "30" } }
+        : { kind: "none" };
     const refused = await buy(agent, 3);
     expect(refused).toMatchObject({ failed: true, text: expect.stringMatching(/charged|credits/) });
     proxy.decide = () => ({ kind: "none" });

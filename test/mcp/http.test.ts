@@ -32,7 +32,11 @@ afterEach(async () => {
 });
 
 /** fetch sets Host by itself. */
-const statusOf = (headers: Readonly<Record<string, string>>, path = "/mcp", body = "{}"): Promise<number> =>
+const statusOf = (
+  headers: Readonly<Record<string, string>>,
+  path = "/mcp",
+  body = "{}",
+): Promise<number> =>
   new Promise((done, refuse) => {
     const { hostname, port } = new URL(door.url);
     const out = request({ hostname, port, path, method: "POST", headers }, (reply) => {
@@ -53,30 +57,47 @@ test("nobody gets in without the token, from a page, or by another name of this 
   expect(await statusOf({ authorization }, "/mcp", "x".repeat(2_000_000))).toBe(413);
 });
 
-test.each(["2026-07-28", "legacy"] as const)("the tools are there over HTTP, and the cap (%s)", async (era) => {
-  const client = new Client(
-    { name: "test-agent", version: "1" },
-    {
-      capabilities: { elicitation: { form: {} } },
-      versionNegotiation: { mode: era === "legacy" ? "legacy" : { pin: era } },
-    },
-  );
-  let asked = 0;
-  client.setRequestHandler("elicitation/create", async () => {
-    asked++;
-    return { action: "accept", content: { spend: true } };
-  });
-  const requestInit = { headers: { authorization: `Bearer ${door.token}` } };
-  await client.connect(new StreamableHTTPClientTransport(new URL(door.url), { requestInit }));
-  const before = await charged(service, CREDITS);
-  const call = (name: string, given: Record<string, unknown>) => client.callTool({ name, arguments: given });
-  const quote = await call("quote", { kind: "people", filters: { country: "france" }, profiles: 2 });
-  const { quote_id } = quote.structuredContent as { quote_id: string };
-  const bought = await call("buy", { quote_id });
-  const spent = (await charged(service, CREDITS)) - before;
-  // Without a session the older protocol has no way to ask a person: then nothing is bought.
-  if (era === "legacy")
-    expect({ asked, spent, refused: bought.isError }).toEqual({ asked: 0, spent: 0, refused: true });
-  else expect({ asked, spent, refused: bought.isError === true }).toEqual({ asked: 1, spent: 2, refused: false });
-  await client.close();
-});
+test.each(["2026-07-28", "legacy"] as const)(
+  "the tools are there over HTTP, and the cap (%s)",
+  async (era) => {
+    const client = new Client(
+      { name: "test-agent", version: "1" },
+      {
+        capabilities: { elicitation: { form: {} } },
+        versionNegotiation: { mode: era === "legacy" ? "legacy" : { pin: era } },
+      },
+    );
+    let asked = 0;
+    client.setRequestHandler("elicitation/create", async () => {
+      asked++;
+      return { action: "accept", content: { spend: true } };
+    });
+    const requestInit = { headers: { authorization: `Bearer ${door.token}` } };
+    await client.connect(new StreamableHTTPClientTransport(new URL(door.url), { requestInit }));
+    const before = await charged(service, CREDITS);
+    const call = (name: string, given: Record<string, unknown>) =>
+      client.callTool({ name, arguments: given });
+    const quote = await call("quote", {
+      kind: "people",
+      filters: { country: "france" },
+      profiles: 2,
+    });
+    const { quote_id } = quote.structuredContent as { quote_id: string };
+    const bought = await call("buy", { quote_id });
+    const spent = (await charged(service, CREDITS)) - before;
+    // Without a session the older protocol has no way to ask a person: then nothing is bought.
+    if (era === "legacy")
+      expect({ asked, spent, refused: bought.isError }).toEqual({
+        asked: 0,
+        spent: 0,
+        refused: true,
+      });
+    else
+      expect({ asked, spent, refused: bought.isError === true }).toEqual({
+        asked: 1,
+        spent: 2,
+        refused: false,
+      });
+    await client.close();
+  },
+);

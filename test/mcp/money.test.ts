@@ -3,7 +3,15 @@ import { promisify } from "node:util";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { createKey } from "../../src/service/admin/keys.ts";
 import { parseCredits } from "../../src/shared/contract/money.ts";
-import { type Agent, type AgentOptions, quoteOf, rawAgent, startAgent, textOf, YES } from "../support/agent.ts";
+import {
+  type Agent,
+  type AgentOptions,
+  quoteOf,
+  rawAgent,
+  startAgent,
+  textOf,
+  YES,
+} from "../support/agent.ts";
 import { BIN, charged, readCsv, spentBy, type User, user } from "../support/export.ts";
 import { faultProxy } from "../support/fault-proxy.ts";
 import { long } from "../support/long.ts";
@@ -28,21 +36,34 @@ afterEach(async () => {
 
 const FRENCH = { filters: { country: "france" } };
 const spent = async (): Promise<number> => (await charged(service, CREDITS)) - before;
-async function start(argv: readonly string[], options: AgentOptions = { answer: YES }): Promise<Agent> {
+async function start(
+  argv: readonly string[],
+  options: AgentOptions = { answer: YES },
+): Promise<Agent> {
   const agent = await startAgent(u, argv, options);
   agents.push(agent);
   return agent;
 }
 const quoted = async (agent: Agent, profiles: number, filters: object = FRENCH.filters) =>
   agent.call("quote", { kind: "people", filters, profiles });
-const idOf = ({ data }: { readonly data: Readonly<Record<string, unknown>> }) => String(data.quote_id);
+const idOf = ({ data }: { readonly data: Readonly<Record<string, unknown>> }) =>
+  String(data.quote_id);
 
 test("without a cap the paid tools do not exist", async () => {
   const agent = await start([]);
   const names = (await agent.client.listTools()).tools.map(({ name }) => name);
-  expect(names).toEqual(["account", "count_people", "describe_filters", "quote", "read_rows", "runs"]);
+  expect(names).toEqual([
+    "account",
+    "count_people",
+    "describe_filters",
+    "quote",
+    "read_rows",
+    "runs",
+  ]);
   await expect(agent.call("buy", { quote_id: "q_1" })).rejects.toThrow(/buy/);
-  await expect(agent.call("enrich_company", { domain: "acme.com" })).rejects.toThrow(/enrich_company/);
+  await expect(agent.call("enrich_company", { domain: "acme.com" })).rejects.toThrow(
+    /enrich_company/,
+  );
   const quote = await quoted(agent, 3);
   expect(quote.data).toMatchObject({ credits: 3, allowed: false, budget_left: null });
   expect(await spent()).toBe(0);
@@ -60,21 +81,29 @@ test("a quote and its purchase come to five calls: nothing is counted again", as
   expect(calls).toEqual(["account", "/key", "person/count", "account", "person/search"]);
 });
 
-test.each(["modern", "legacy"] as const)("a quote is bought once, after a person agreed (%s)", async (era) => {
-  const agent = await start(["--max-credits", "10"], { era, answer: YES });
-  const quote = await quoted(agent, 3);
-  expect(quote.data).toMatchObject({ profiles: 3, credits: 3, allowed: true, budget_left: 10 });
-  const bought = await agent.call("buy", { quote_id: idOf(quote) });
-  // Three of more who match.
-  expect(bought.text).toContain("3 rows for 3 credits, and there may be more;");
-  expect(bought.data).toMatchObject({ profiles: 3, credits: 3, complete: false, budget_left: 7 });
-  expect(agent.questions).toEqual([expect.stringMatching(/^Spend 3 credits on 3 profiles: france\?.*10 left\.$/)]);
-  const again = await agent.call("buy", { quote_id: idOf(quote) });
-  expect(again).toMatchObject({ failed: true, text: expect.stringContaining("nothing was spent") });
-  expect(await spent()).toBe(3);
-  const rows = await agent.call("read_rows", { run: bought.data.run });
-  expect(rows.data).toMatchObject({ total: 3, rows: { length: 3 } });
-});
+test.each(["modern", "legacy"] as const)(
+  "a quote is bought once, after a person agreed (%s)",
+  async (era) => {
+    const agent = await start(["--max-credits", "10"], { era, answer: YES });
+    const quote = await quoted(agent, 3);
+    expect(quote.data).toMatchObject({ profiles: 3, credits: 3, allowed: true, budget_left: 10 });
+    const bought = await agent.call("buy", { quote_id: idOf(quote) });
+    // Three of more who match.
+    expect(bought.text).toContain("3 rows for 3 credits, and there may be more;");
+    expect(bought.data).toMatchObject({ profiles: 3, credits: 3, complete: false, budget_left: 7 });
+    expect(agent.questions).toEqual([
+      expect.stringMatching(/^Spend 3 credits on 3 profiles: france\?.*10 left\.$/),
+    ]);
+    const again = await agent.call("buy", { quote_id: idOf(quote) });
+    expect(again).toMatchObject({
+      failed: true,
+      text: expect.stringContaining("nothing was spent"),
+    });
+    expect(await spent()).toBe(3);
+    const rows = await agent.call("read_rows", { run: bought.data.run });
+    expect(rows.data).toMatchObject({ total: 3, rows: { length: 3 } });
+  },
+);
 
 long("more than the cap is refused, and a restart changes nothing", async () => {
   const first = await start(["--max-credits", "5"]);
@@ -87,20 +116,28 @@ long("more than the cap is refused, and a restart changes nothing", async () => 
   expect((await first.call("buy", { quote_id: idOf(await quoted(first, 3)) })).failed).toBe(false);
   await first.close();
   const second = await start(["--max-credits", "5"]);
-  const refused = await second.call("buy", { quote_id: idOf(await quoted(second, 3, { country: "germany" })) });
+  const refused = await second.call("buy", {
+    quote_id: idOf(await quoted(second, 3, { country: "germany" })),
+  });
   expect(refused).toMatchObject({ failed: true, text: expect.stringContaining("2 left") });
   expect(refused.text).toContain("3 of 5 credits");
   expect(await spent()).toBe(3);
 });
 
-long.each([1, 2])("two purchases at once in %i servers buy only what one budget holds", async (servers) => {
-  const a = await start(["--max-credits", "5"]);
-  const b = servers === 1 ? a : await start(["--max-credits", "5"]);
-  const [one, two] = [await quoted(a, 3), await quoted(b, 3, { country: "germany" })];
-  const results = await Promise.all([a.call("buy", { quote_id: idOf(one) }), b.call("buy", { quote_id: idOf(two) })]);
-  expect(results.filter(({ failed }) => !failed)).toHaveLength(1);
-  expect(await spent()).toBe(3);
-});
+long.each([1, 2])(
+  "two purchases at once in %i servers buy only what one budget holds",
+  async (servers) => {
+    const a = await start(["--max-credits", "5"]);
+    const b = servers === 1 ? a : await start(["--max-credits", "5"]);
+    const [one, two] = [await quoted(a, 3), await quoted(b, 3, { country: "germany" })];
+    const results = await Promise.all([
+      a.call("buy", { quote_id: idOf(one) }),
+      b.call("buy", { quote_id: idOf(two) }),
+    ]);
+    expect(results.filter(({ failed }) => !failed)).toHaveLength(1);
+    expect(await spent()).toBe(3);
+  },
+);
 
 test("an answer without the question it belongs to buys nothing", async () => {
   const agent = rawAgent(u, ["--max-credits", "10"]);
@@ -116,26 +153,43 @@ test("an answer without the question it belongs to buys nothing", async () => {
 test("a question that is forged, of another quote, or answered before buys nothing", async () => {
   const agent = rawAgent(u, ["--max-credits", "10"]);
   const quote = async (country: string) => {
-    return quoteOf(await agent.call("quote", { kind: "people", filters: { country }, profiles: 2 }));
+    return quoteOf(
+      await agent.call("quote", { kind: "people", filters: { country }, profiles: 2 }),
+    );
   };
   const [a, b] = [await quote("france"), await quote("germany")];
-  const ask = async (quote_id: string) => (await agent.call("buy", { quote_id })).result as { requestState: string };
+  const ask = async (quote_id: string) =>
+    (await agent.call("buy", { quote_id })).result as { requestState: string };
   const inputResponses = { spend: { action: "accept", content: { spend: true } } };
   const [asked, other] = [await ask(a), await ask(b)];
   expect(asked).toMatchObject({ resultType: "input_required" });
   // Not the last character: two of its bits are no part of the signature.
-  const forged = asked.requestState.replace(/.(?=[^.]{42}$)/, (first) => (first === "A" ? "B" : "A"));
+  const forged = asked.requestState.replace(/.(?=[^.]{42}$)/, (first) =>
+    first === "A" ? "B" : "A",
+  );
   expect(forged).not.toBe(asked.requestState);
   for (const requestState of [forged, "v1.e30.AAAA", ""]) {
     const reply = await agent.call("buy", { quote_id: a }, { inputResponses, requestState });
     expect(reply.error ?? reply.result?.isError, requestState).toBeTruthy();
   }
-  const crossed = await agent.call("buy", { quote_id: a }, { inputResponses, requestState: other.requestState });
+  const crossed = await agent.call(
+    "buy",
+    { quote_id: a },
+    { inputResponses, requestState: other.requestState },
+  );
   expect(textOf(crossed)).toContain("no answer to a question that is open");
   expect(await spent()).toBe(0);
-  const good = await agent.call("buy", { quote_id: a }, { inputResponses, requestState: asked.requestState });
+  const good = await agent.call(
+    "buy",
+    { quote_id: a },
+    { inputResponses, requestState: asked.requestState },
+  );
   expect(textOf(good)).toContain("2 rows");
-  const replayed = await agent.call("buy", { quote_id: a }, { inputResponses, requestState: asked.requestState });
+  const replayed = await agent.call(
+    "buy",
+    { quote_id: a },
+    { inputResponses, requestState: asked.requestState },
+  );
   expect(replayed.result?.isError).toBe(true);
   expect(await spent()).toBe(2);
   await agent.end();
@@ -151,8 +205,14 @@ test.each([
   const agent = rawAgent(u, ["--max-credits", "10"]);
   const quote = await agent.call("quote", { kind: "people", ...FRENCH, profiles: 2 });
   const quote_id = quoteOf(quote);
-  const { requestState } = (await agent.call("buy", { quote_id })).result as { requestState: string };
-  const refused = await agent.call("buy", { quote_id }, { inputResponses: { spend: answer }, requestState });
+  const { requestState } = (await agent.call("buy", { quote_id })).result as {
+    requestState: string;
+  };
+  const refused = await agent.call(
+    "buy",
+    { quote_id },
+    { inputResponses: { spend: answer }, requestState },
+  );
   expect(refused.result?.isError).toBe(true);
   const again = await agent.call("buy", { quote_id });
   expect(textOf(again)).toContain("used, declined, or never given");
@@ -160,21 +220,24 @@ test.each([
   await agent.end();
 });
 
-test.each(["modern", "legacy"] as const)("a client that cannot ask gets the command for a person (%s)", async (era) => {
-  const agent = await start(["--max-credits", "10"], { era });
-  const quote = await quoted(agent, 2, { country: "united states", title_prefix: "s" });
-  const refused = await agent.call("buy", { quote_id: idOf(quote) });
-  expect(refused.failed).toBe(true);
-  expect(await spent()).toBe(0);
-  const [, command = ""] = /a person may buy it: headcount (.*)$/m.exec(refused.text) ?? [];
-  const typed = `exec < /dev/null; "${process.execPath}" "${BIN}" ${command} --format ndjson`;
-  const { stdout } = await promisify(execFile)("sh", ["-c", typed], {
-    env: { PATH: process.env.PATH, ...u.env },
-    cwd: u.dir,
-  });
-  expect(stdout.trim().split("\n")).toHaveLength(2);
-  expect(await spent()).toBe(2);
-});
+test.each(["modern", "legacy"] as const)(
+  "a client that cannot ask gets the command for a person (%s)",
+  async (era) => {
+    const agent = await start(["--max-credits", "10"], { era });
+    const quote = await quoted(agent, 2, { country: "united states", title_prefix: "s" });
+    const refused = await agent.call("buy", { quote_id: idOf(quote) });
+    expect(refused.failed).toBe(true);
+    expect(await spent()).toBe(0);
+    const [, command = ""] = /a person may buy it: headcount (.*)$/m.exec(refused.text) ?? [];
+    const typed = `exec < /dev/null; "${process.execPath}" "${BIN}" ${command} --format ndjson`;
+    const { stdout } = await promisify(execFile)("sh", ["-c", typed], {
+      env: { PATH: process.env.PATH, ...u.env },
+      cwd: u.dir,
+    });
+    expect(stdout.trim().split("\n")).toHaveLength(2);
+    expect(await spent()).toBe(2);
+  },
+);
 
 test("below --ask-over nobody is asked, within the cap", async () => {
   const agent = await start(["--max-credits", "5", "--ask-over", "3"], {});
@@ -188,7 +251,12 @@ test("a key with a cap and scopes of its own is a wall, whatever the agent's cap
   const maxCredits = parseCredits(5) ?? null;
   const expiresAt = Date.now() + 7 * 86_400_000;
   const bounds = { maxCredits, expiresAt, scopes: ["count", "search"] as const };
-  const { key } = await createKey(service.store, { ...bounds, name: "agent", mode: "live", now: Date.now });
+  const { key } = await createKey(service.store, {
+    ...bounds,
+    name: "agent",
+    mode: "live",
+    now: Date.now,
+  });
   u = user(service.url, key);
   const agent = await start(["--max-credits", "1000"]);
   expect((await agent.call("count_people", FRENCH)).failed).toBe(false);
@@ -200,9 +268,15 @@ test("a key with a cap and scopes of its own is a wall, whatever the agent's cap
   // What was bought of it is kept, and the command that goes on is told as scripts are told it.
   expect(bought.text).toMatch(/resumable, next: headcount resume \d{8}-\d{6}-[0-9a-f]{6}$/);
   const second = await quoted(agent, 4, { country: "germany" });
-  expect(second.data).toMatchObject({ allowed: false, why_not: "it costs 4 credits, and the cap of the key leaves 0" });
+  expect(second.data).toMatchObject({
+    allowed: false,
+    why_not: "it costs 4 credits, and the cap of the key leaves 0",
+  });
   const refused = await agent.call("buy", { quote_id: idOf(second) });
-  expect(refused).toMatchObject({ failed: true, text: expect.stringContaining("the cap of the key leaves 0") });
+  expect(refused).toMatchObject({
+    failed: true,
+    text: expect.stringContaining("the cap of the key leaves 0"),
+  });
   expect(refused.text).not.toContain("next:");
   const company = await agent.call("enrich_company", { domain: "northwind.example" });
   expect(company.failed, company.text).toBe(true);
@@ -217,7 +291,12 @@ test("what is owned is not paid for again: a quote says how many are yours and b
   expect((await agent.call("buy", { quote_id: idOf(first) })).data).toMatchObject({ credits: 4 });
   const same = await agent.call("quote", { kind: "people", filters, profiles: 4 });
   expect(same.text).toContain("4 are yours already; nothing to buy.");
-  const second = await agent.call("quote", { kind: "people", filters, profiles: 3, new_only: true });
+  const second = await agent.call("quote", {
+    kind: "people",
+    filters,
+    profiles: 3,
+    new_only: true,
+  });
   expect(second.data).toMatchObject({ yours: 4, profiles: 3 });
   expect(second.text).toContain("4 are yours already; at most 3 rows");
   const bought = await agent.call("buy", { quote_id: idOf(second) });
@@ -240,15 +319,25 @@ test("what is owned is not paid for again: a quote says how many are yours and b
   const spentBefore = await spent();
   expect((await agent.call("buy", { quote_id: idOf(again) })).data).toMatchObject({ credits: 4 });
   expect(await spent()).toBe(spentBefore + 4);
-  const { data } = await agent.call("read_rows", { run: bought.data.run, fields: ["company_domain"] });
+  const { data } = await agent.call("read_rows", {
+    run: bought.data.run,
+    fields: ["company_domain"],
+  });
   const companies = (data.rows as { company_domain: string | null }[]).flatMap(
     ({ company_domain }) => company_domain ?? [],
   );
   const enrich = { kind: "enrich", companies: companies.slice(0, 1) };
   const one = await agent.call("quote", enrich);
   expect((await agent.call("buy", { quote_id: idOf(one) })).data).toMatchObject({ credits: 1 });
-  expect((await agent.call("quote", enrich)).data).toMatchObject({ yours: 1, profiles: 0, credits: 0 });
-  expect((await agent.call("quote", { ...enrich, again: true })).data).toMatchObject({ yours: null, credits: 1 });
+  expect((await agent.call("quote", enrich)).data).toMatchObject({
+    yours: 1,
+    profiles: 0,
+    credits: 0,
+  });
+  expect((await agent.call("quote", { ...enrich, again: true })).data).toMatchObject({
+    yours: null,
+    credits: 1,
+  });
   // A limit that bounds nothing changes nothing of it; whoever is owned costs nothing, and is not said to be nobody.
   const rest = await quoted(agent, 1_000, filters);
   expect(rest.data).toMatchObject({ yours: 7, paid_again: 0 });
@@ -263,7 +352,9 @@ test("what is owned is not paid for again: a quote says how many are yours and b
 test("what a finished run holds is not bought with the rest of one that --again began and that is not finished", async () => {
   const whole = ["search", "--department", "Legal", "--yes"];
   expect(await u.run([...whole, "-o", "a.csv"])).toMatchObject({ code: 0 });
-  expect(await u.run([...whole, "--again", "--limit", "2", "--require-complete", "-q"])).toMatchObject({ code: 5 });
+  expect(
+    await u.run([...whole, "--again", "--limit", "2", "--require-complete", "-q"]),
+  ).toMatchObject({ code: 5 });
   const before = await spent();
   const agent = await start(["--max-credits", "100"]);
   const quote = await agent.call("quote", { kind: "people", filters: { department: "Legal" } });
@@ -273,7 +364,9 @@ test("what a finished run holds is not bought with the rest of one that --again 
 });
 
 test("the command of a quote buys what the quote says, also where a run holds more than is to be bought", async () => {
-  expect(await u.run(["search", "--department", "Legal", "--limit", "3", "--yes"])).toMatchObject({ code: 0 });
+  expect(await u.run(["search", "--department", "Legal", "--limit", "3", "--yes"])).toMatchObject({
+    code: 0,
+  });
   const agent = await start(["--max-credits", "100"]);
   const quote = await quoted(agent, 5, { department: "Legal" });
   expect(quote.data).toMatchObject({ profiles: 2, credits: 2 });
@@ -286,7 +379,9 @@ test("the command of a quote buys what the quote says, also where a run holds mo
 
 test("an agent pays for nobody whom other runs bought since the same search stopped", async () => {
   const legal = ["search", "--department", "Legal"];
-  expect(await u.run([...legal, "--max-credits", "2", "--require-complete", "-q"])).toMatchObject({ code: 5 });
+  expect(await u.run([...legal, "--max-credits", "2", "--require-complete", "-q"])).toMatchObject({
+    code: 5,
+  });
   expect(await u.run([...legal, "--new-only", "--yes", "-o", "b.csv"])).toMatchObject({ code: 0 });
   const before = await spent();
   const agent = await start(["--max-credits", "100"]);
@@ -303,7 +398,10 @@ test("a quote says which of several values matches nobody, and why nobody does",
     expect.stringMatching(/^country "USA" matches nobody: country "united states" counts/),
   ]);
   const nobody = await quoted(agent, 2, { country: "USA" });
-  expect(nobody.data).toMatchObject({ credits: 0, hints: [expect.stringContaining('country "united states" counts')] });
+  expect(nobody.data).toMatchObject({
+    credits: 0,
+    hints: [expect.stringContaining('country "united states" counts')],
+  });
   expect(nobody.text).toContain("hint: country");
   expect(await spent()).toBe(0);
 });

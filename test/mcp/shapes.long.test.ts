@@ -28,28 +28,51 @@ const country = fc.constantFrom("france", "germany", "spain", "nowhere", "Peru "
 const filters = fc.oneof(
   {
     weight: 5,
-    arbitrary: fc.record({ country: fc.oneof(country, fc.array(country, { minLength: 1, maxLength: 3 })) }),
+    arbitrary: fc.record({
+      country: fc.oneof(country, fc.array(country, { minLength: 1, maxLength: 3 })),
+    }),
   },
   fc.record({ department: fc.constantFrom("Sales", "Legal"), connections_min: fc.nat(3_000) }),
-  fc.record({ title_prefix: fc.constantFrom("head", "v"), seniority_level: maybe(fc.constantFrom("senior", "cxo")) }),
+  fc.record({
+    title_prefix: fc.constantFrom("head", "v"),
+    seniority_level: maybe(fc.constantFrom("senior", "cxo")),
+  }),
   fc.constant({}),
-  fc.dictionary(fc.constantFrom("country", "countri", "department", "connections_max"), fc.jsonValue({ maxDepth: 1 })),
+  fc.dictionary(
+    fc.constantFrom("country", "countri", "department", "connections_max"),
+    fc.jsonValue({ maxDepth: 1 }),
+  ),
 );
-const field = fc.constantFrom("id", "name", "title", "company_domain", "connections", "specialties", "nothing");
+const field = fc.constantFrom(
+  "id",
+  "name",
+  "title",
+  "company_domain",
+  "connections",
+  "specialties",
+  "nothing",
+);
 const of = (list: readonly string[]) => fc.nat().map((at) => list[at % list.length] ?? "");
 let file = 0;
 
 const CALLS: Readonly<Record<string, fc.Arbitrary<object>>> = {
   account: fc.constant({}),
   buy: fc.record({ quote_id: of(known.quotes) }),
-  count_people: fc.record({ filters, by: maybe(fc.constantFrom(...FACET_KEYS, "nobody")), top: maybe(fc.nat(26)) }),
+  count_people: fc.record({
+    filters,
+    by: maybe(fc.constantFrom(...FACET_KEYS, "nobody")),
+    top: maybe(fc.nat(26)),
+  }),
   describe_filters: fc.record({
     key: maybe(fc.constantFrom(...FILTER_KEYS, "countri")),
     prefix: maybe(fc.constantFrom("f", "", "é")),
   }),
   enrich_company: fc.oneof(
     fc.record({ domain: fc.constantFrom("northwind.example", "nobody.example", "no domain") }),
-    fc.record({ company_network_url: fc.constantFrom("zephyr-pulse-co", "https://x/y/z"), name: maybe(fc.string()) }),
+    fc.record({
+      company_network_url: fc.constantFrom("zephyr-pulse-co", "https://x/y/z"),
+      name: maybe(fc.string()),
+    }),
   ),
   export_run: fc.record({
     run: of(known.runs),
@@ -68,7 +91,10 @@ const CALLS: Readonly<Record<string, fc.Arbitrary<object>>> = {
       kind: fc.constantFrom("people", "people", "employees", "enrich", "all"),
       filters: maybe(filters),
       companies: maybe(
-        fc.array(fc.constantFrom("zephyr-pulse-co", "northwind.example"), { minLength: 1, maxLength: 3 }),
+        fc.array(fc.constantFrom("zephyr-pulse-co", "northwind.example"), {
+          minLength: 1,
+          maxLength: 3,
+        }),
       ),
       profiles: maybe(fc.integer({ min: 0, max: 6 })),
       per_company: maybe(fc.integer({ min: 1, max: 3 })),
@@ -92,7 +118,9 @@ test("whatever a tool is given, it answers in the shape that it told of, or with
   const ajv = new Ajv2020({ strict: true, allowUnionTypes: true });
   const { tools } = await agent.client.listTools();
   expect(tools.map(({ name }) => name)).toEqual(Object.keys(CALLS));
-  const fits = new Map(tools.map(({ name, outputSchema }) => [name, ajv.compile(outputSchema as object)]));
+  const fits = new Map(
+    tools.map(({ name, outputSchema }) => [name, ajv.compile(outputSchema as object)]),
+  );
   for (const { inputSchema } of tools) ajv.compile(inputSchema as object);
   const right = new Set<string>();
   const one = fc
@@ -110,7 +138,10 @@ test("whatever a tool is given, it answers in the shape that it told of, or with
         return;
       }
       const shape = fits.get(name);
-      expect(shape?.(data), `${name} ${JSON.stringify(given)}: ${ajv.errorsText(shape?.errors)}`).toBe(true);
+      expect(
+        shape?.(data),
+        `${name} ${JSON.stringify(given)}: ${ajv.errorsText(shape?.errors)}`,
+      ).toBe(true);
       // A client that reads the text alone is told all of it.
       expect(JSON.parse(text.split("\n")[0] ?? "")).toEqual(data);
       right.add(name);

@@ -3,7 +3,15 @@
 // survivors.json names those that were looked at, each with the reason why it may live. Another one ends this with 1. `--told` says of
 // every other mutant which test noticed it. About two seconds of CPU a mutant.
 import { fork } from "node:child_process";
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
@@ -11,11 +19,23 @@ import { parseArgs } from "node:util";
 const ROOT = resolve(import.meta.dirname, "../..");
 /** Which tests are to notice a change of which file. */
 const WATCHED = {
-  "src/service/ledger/rules.ts": ["test/service/ledger-rules.test.ts", "test/service/store-sqlite.test.ts"],
-  "src/service/ledger/facts.ts": ["test/service/ledger-rules.test.ts", "test/service/store-sqlite.test.ts"],
-  "src/service/ledger/group.ts": ["test/service/store-sqlite.test.ts", "test/faults/ledger/model.long.test.ts"],
+  "src/service/ledger/rules.ts": [
+    "test/service/ledger-rules.test.ts",
+    "test/service/store-sqlite.test.ts",
+  ],
+  "src/service/ledger/facts.ts": [
+    "test/service/ledger-rules.test.ts",
+    "test/service/store-sqlite.test.ts",
+  ],
+  "src/service/ledger/group.ts": [
+    "test/service/store-sqlite.test.ts",
+    "test/faults/ledger/model.long.test.ts",
+  ],
   "src/service/ledger/writes.ts": ["test/service/store-sqlite.test.ts"],
-  "src/service/ledger/key-steps.ts": ["test/service/store-sqlite.test.ts", "test/service/key-bounds.test.ts"],
+  "src/service/ledger/key-steps.ts": [
+    "test/service/store-sqlite.test.ts",
+    "test/service/key-bounds.test.ts",
+  ],
   "src/service/money/keys.ts": ["test/service/keys.test.ts"],
   "src/service/money/billing.ts": [
     "test/service/billing.test.ts",
@@ -85,12 +105,22 @@ const CHANGES = [
 function mutantsOf(file) {
   const lines = readFileSync(join(ROOT, file), "utf8").split("\n");
   return lines.flatMap((line, index) => {
-    if (/^\s*(?:\/\/|\*|\/\*|import |export (?:type|interface)|type |interface |readonly )/.test(line)) return [];
+    if (
+      /^\s*(?:\/\/|\*|\/\*|import |export (?:type|interface)|type |interface |readonly )/.test(line)
+    )
+      return [];
     return CHANGES.flatMap(([name, pattern, put]) =>
       [...line.matchAll(pattern)].map(({ index: at, 0: old }) => {
         const changed = [...lines];
         changed[index] = line.slice(0, at) + put + line.slice(at + old.length);
-        return { file, line: line.trim(), change: name, at, number: index + 1, text: changed.join("\n") };
+        return {
+          file,
+          line: line.trim(),
+          change: name,
+          at,
+          number: index + 1,
+          text: changed.join("\n"),
+        };
       }),
     );
   });
@@ -102,11 +132,15 @@ const { values, positionals } = parseArgs({
 });
 const files = positionals.length === 0 ? Object.keys(WATCHED) : positionals;
 for (const file of files)
-  if (WATCHED[file] === undefined) throw new Error(`${file} is not among the files that are mutated`);
+  if (WATCHED[file] === undefined)
+    throw new Error(`${file} is not among the files that are mutated`);
 const all = files.flatMap(mutantsOf);
 // Spread evenly where not all are wanted: the same ones each time.
 const most = Math.min(all.length, Number(values.most ?? all.length));
-const mutants = Array.from({ length: most }, (_, index) => all[Math.floor((index * all.length) / most)]);
+const mutants = Array.from(
+  { length: most },
+  (_, index) => all[Math.floor((index * all.length) / most)],
+);
 const known = JSON.parse(readFileSync(join(import.meta.dirname, "survivors.json"), "utf8"));
 const isKnown = (mutant) =>
   known.some((one) => ["file", "line", "change", "at"].every((key) => one[key] === mutant[key]));
@@ -114,7 +148,8 @@ const isKnown = (mutant) =>
 // Only what is changed, and the tests beside it, is copied. The build is nobody's: what is watched runs from the source.
 const copy = mkdtempSync(join(tmpdir(), "headcount-mutation-"));
 for (const name of readdirSync(ROOT).filter((each) => !/^(?:\.git|coverage)$/.test(each))) {
-  if (name === "src" || name === "test") cpSync(join(ROOT, name), join(copy, name), { recursive: true });
+  if (name === "src" || name === "test")
+    cpSync(join(ROOT, name), join(copy, name), { recursive: true });
   else symlinkSync(join(ROOT, name), join(copy, name));
 }
 
@@ -145,7 +180,11 @@ const heard = () =>
 /** @returns which tests failed of this file; undefined where nothing was said within `limit` milliseconds */
 async function failures(changed, tests, limit) {
   if (running === undefined) {
-    running = fork(join(copy, "test/mutation/tests.mjs"), { cwd: copy, detached: true, stdio: "ignore" });
+    running = fork(join(copy, "test/mutation/tests.mjs"), {
+      cwd: copy,
+      detached: true,
+      stdio: "ignore",
+    });
     await heard();
   }
   running.send({ changed: join(copy, changed), tests: join(copy, tests) });
@@ -162,16 +201,20 @@ async function failures(changed, tests, limit) {
 
 const put = (file, text) => writeFileSync(join(copy, file), text);
 const original = (file) => readFileSync(join(ROOT, file), "utf8");
-const isLate = (answer) => answer === undefined || answer.failed.some(({ message }) => /timed out/i.test(message));
+const isLate = (answer) =>
+  answer === undefined || answer.failed.some(({ message }) => /timed out/i.test(message));
 
 /** How long each file of tests takes where nothing is changed. */
 const took = new Map();
 async function unchanged(file, tests) {
   const began = performance.now();
   let answer = await failures(file, tests, 600_000);
-  for (let tries = 1; tries < 6 && isLate(answer); tries++) answer = await failures(file, tests, 600_000);
+  for (let tries = 1; tries < 6 && isLate(answer); tries++)
+    answer = await failures(file, tests, 600_000);
   if (answer === undefined || answer.failed.length > 0 || answer.ran === 0)
-    throw new Error(`${tests} is red before anything is changed: ${JSON.stringify(answer?.failed)}`);
+    throw new Error(
+      `${tests} is red before anything is changed: ${JSON.stringify(answer?.failed)}`,
+    );
   return performance.now() - began;
 }
 

@@ -10,7 +10,9 @@ const [project] = vitest.projects;
 process.on("message", async ({ changed, tests }) => {
   vitest.invalidateFile(changed);
   vitest.state.filesMap.clear();
-  const { testModules, unhandledErrors } = await vitest.runTestSpecifications([project.createSpecification(tests)]);
+  const { testModules, unhandledErrors } = await vitest.runTestSpecifications([
+    project.createSpecification(tests),
+  ]);
   const failed = testModules.flatMap((module) => [
     ...module.errors().map(({ message }) => ({ name: "(the file)", message })),
     ...[...module.children.allTests("failed")].map((one) => ({
@@ -19,7 +21,10 @@ process.on("message", async ({ changed, tests }) => {
     })),
   ]);
   const ran = testModules.flatMap((module) => [...module.children.allTests("passed")]).length;
-  const others = unhandledErrors.map((error) => ({ name: "(beside the tests)", message: String(error?.message) }));
+  const others = unhandledErrors.map((error) => ({
+    name: "(beside the tests)",
+    message: String(error?.message),
+  }));
   process.send({ failed: [...failed, ...others], ran });
 });
 process.on("disconnect", () => process.exit());

@@ -4,12 +4,20 @@ import { costOf } from "../../src/engine/planning/cost.ts";
 import { likenessIn } from "../../src/engine/planning/likeness.ts";
 import { findNew } from "../../src/engine/planning/new-people.ts";
 import { lookFor, tellApart } from "../../src/engine/planning/presence.ts";
-import { type Counts, limitedMs, ownedAddress, type SegmentMember } from "../../src/engine/planning/question.ts";
+import {
+  type Counts,
+  limitedMs,
+  ownedAddress,
+  type SegmentMember,
+} from "../../src/engine/planning/question.ts";
 
 const SEGMENT = { department: "Sales" };
 const LIST = 1_000;
 
-function counting(people: Iterable<WorldPerson>): { readonly oracle: Oracle; readonly counts: Counts } {
+function counting(people: Iterable<WorldPerson>): {
+  readonly oracle: Oracle;
+  readonly counts: Counts;
+} {
   const oracle = new Oracle(people, SEGMENT);
   const counts: Counts = {
     listSize: LIST,
@@ -91,35 +99,57 @@ const MANY_NEW = {
 describe("what is quoted is what it takes, whatever the people are like", () => {
   for (const [what, make] of Object.entries(WORLDS)) {
     const histories = make === alike ? { [WEEK]: FEW_NEW[WEEK] } : { ...FEW_NEW, ...MANY_NEW };
-    test.for(Object.entries<History>(histories))(`${what}: %s`, async ([history, [pick, weeks, callsPerCredit]]) => {
-      const world = make();
-      const random = seeded(9);
-      const bought = new Oracle(world.people.values(), SEGMENT).people
-        .filter((person) => pick(person, random))
-        .map((person) => ({ ...person }));
-      for (let week = 0; week < weeks; week++) world.drift({ name: 0 });
-      const { counts } = counting(world.people.values());
-      const members = bought.map((person) => memberOf(person, weeks === 0));
-      const presence = await lookFor(SEGMENT, members, counts);
-      const likeness = await likenessIn(presence, members, counts, Number.POSITIVE_INFINITY);
-      const before = counts.calls;
-      const cost = await costOf({ ...presence, ...likeness, members, listSize: LIST }, callsPerCredit);
-      expect(counts.calls, "a quote asks nobody").toBe(before);
+    test.for(Object.entries<History>(histories))(
+      `${what}: %s`,
+      async ([history, [pick, weeks, callsPerCredit]]) => {
+        const world = make();
+        const random = seeded(9);
+        const bought = new Oracle(world.people.values(), SEGMENT).people
+          .filter((person) => pick(person, random))
+          .map((person) => ({ ...person }));
+        for (let week = 0; week < weeks; week++) world.drift({ name: 0 });
+        const { counts } = counting(world.people.values());
+        const members = bought.map((person) => memberOf(person, weeks === 0));
+        const presence = await lookFor(SEGMENT, members, counts);
+        const likeness = await likenessIn(presence, members, counts, Number.POSITIVE_INFINITY);
+        const before = counts.calls;
+        const cost = await costOf(
+          { ...presence, ...likeness, members, listSize: LIST },
+          callsPerCredit,
+        );
+        expect(counts.calls, "a quote asks nobody").toBe(before);
 
-      const { owned } = await tellApart(presence, counts);
-      const limits = { callsPerCredit: cost.callsPerCredit, maxCalls: 1e6, maxRows: 1e6, maxRenamed: 0 };
-      const maxWaste = cost.rows - presence.others;
-      const { leaves, unreached } = await findNew(presence, owned, { ...limits, maxWaste }, counts);
-      await lookFor(SEGMENT, owned, counts);
-      const done = counts.calls - before;
-      expect(done / cost.calls, `${cost.calls} quoted, ${done} made`).toBeLessThan(history in FEW_NEW ? 1.5 : 2);
-      expect(cost.calls / done, `${cost.calls} quoted, ${done} made`).toBeLessThan(history in FEW_NEW ? 1.5 : 2.5);
-      if (!(history in FEW_NEW)) return;
-      const rows = leaves.reduce((sum, { count }) => sum + count, 0);
-      expect(unreached).toEqual([]);
-      expect(rows).toBeLessThanOrEqual(cost.rows);
-      expect(cost.rows - 2, `${cost.rows} people quoted, ${rows} bought`).toBeLessThan(1.5 * rows);
-    });
+        const { owned } = await tellApart(presence, counts);
+        const limits = {
+          callsPerCredit: cost.callsPerCredit,
+          maxCalls: 1e6,
+          maxRows: 1e6,
+          maxRenamed: 0,
+        };
+        const maxWaste = cost.rows - presence.others;
+        const { leaves, unreached } = await findNew(
+          presence,
+          owned,
+          { ...limits, maxWaste },
+          counts,
+        );
+        await lookFor(SEGMENT, owned, counts);
+        const done = counts.calls - before;
+        expect(done / cost.calls, `${cost.calls} quoted, ${done} made`).toBeLessThan(
+          history in FEW_NEW ? 1.5 : 2,
+        );
+        expect(cost.calls / done, `${cost.calls} quoted, ${done} made`).toBeLessThan(
+          history in FEW_NEW ? 1.5 : 2.5,
+        );
+        if (!(history in FEW_NEW)) return;
+        const rows = leaves.reduce((sum, { count }) => sum + count, 0);
+        expect(unreached).toEqual([]);
+        expect(rows).toBeLessThanOrEqual(cost.rows);
+        expect(cost.rows - 2, `${cost.rows} people quoted, ${rows} bought`).toBeLessThan(
+          1.5 * rows,
+        );
+      },
+    );
   }
 });
 
@@ -132,14 +162,21 @@ function copied(newcomers: number, gone = 0) {
   for (const { id } of bought.slice(0, gone)) world.people.delete(id);
   for (let at = 0; at < newcomers; at++) {
     const { id, network_url } = world.add(SEGMENT);
-    Object.assign(world.people.get(id) ?? {}, bought[(at * 487) % bought.length], { id, network_url });
+    Object.assign(world.people.get(id) ?? {}, bought[(at * 487) % bought.length], {
+      id,
+      network_url,
+    });
   }
   const same = bought.filter(({ id, followers, connections }) => {
     const now = world.people.get(id);
     return now?.followers === followers && now.connections === connections;
   });
   const { counts } = counting(world.people.values());
-  return { counts, members: bought.map((person) => memberOf(person, false)), still: same.length / (1_200 - gone) };
+  return {
+    counts,
+    members: bought.map((person) => memberOf(person, false)),
+    still: same.length / (1_200 - gone),
+  };
 }
 
 describe("how new people are like owned ones is counted", () => {
@@ -155,7 +192,9 @@ describe("how new people are like owned ones is counted", () => {
       const { still, ...crowd } = copied(newcomers);
       const found = await measured(crowd);
       expect(found.alike).toBeGreaterThan(0.7);
-      expect(Math.abs(found.still - still), `${found.still} measured, ${still} are`).toBeLessThan(0.25);
+      expect(Math.abs(found.still - still), `${found.still} measured, ${still} are`).toBeLessThan(
+        0.25,
+      );
     }
   });
 
@@ -169,9 +208,15 @@ describe("how new people are like owned ones is counted", () => {
     const world = named(5, (at) => [`first${(at * 31) % 9}`, `last${(at * 17) % 9}`]);
     const bought = new Oracle(world.people.values(), SEGMENT).people.slice(100);
     const { counts } = counting(world.people.values());
-    const found = await measured({ counts, members: bought.map((person) => memberOf(person, false)) });
+    const found = await measured({
+      counts,
+      members: bought.map((person) => memberOf(person, false)),
+    });
     expect(found).toMatchObject({ alike: 0, still: 1 });
-    expect(found.calls, "of which kind they are is asked: seven lists, two numbers").toBeLessThanOrEqual(13);
+    expect(
+      found.calls,
+      "of which kind they are is asked: seven lists, two numbers",
+    ).toBeLessThanOrEqual(13);
   });
 
   test("who is like an owned person who moved is bought alone, and quoted so", async () => {

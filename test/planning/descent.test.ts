@@ -79,9 +79,15 @@ async function lookFor({
     .filter(() => random() < share)
     .map((one) => ({ ...one }));
   for (let week = 0; week < weeks; week++) there.drift({ name: 0 });
-  const { oracle, counts, asked } = service(there.people.values(), segment, listSize === undefined ? {} : { listSize });
+  const { oracle, counts, asked } = service(
+    there.people.values(),
+    segment,
+    listSize === undefined ? {} : { listSize },
+  );
   const now = new Set(oracle.people.map(({ id }) => id));
-  const owned = bought.filter(({ id }) => now.has(id)).map((person) => member(person, { isKnown: weeks === 0 }));
+  const owned = bought
+    .filter(({ id }) => now.has(id))
+    .map((person) => member(person, { isKnown: weeks === 0 }));
   const total = oracle.people.length;
   const fresh = total - owned.length;
   const descent = await descend(
@@ -119,7 +125,8 @@ function check({ oracle, descent, owned, fresh }: Awaited<ReturnType<typeof look
   expect(found + unreachedBy(descent) + descent.beyond).toBe(fresh);
 }
 
-const unreachedBy = ({ unreached }: Descent): number => unreached.reduce((sum, { count }) => sum + count, 0);
+const unreachedBy = ({ unreached }: Descent): number =>
+  unreached.reduce((sum, { count }) => sum + count, 0);
 const rowsOf = ({ leaves }: Descent): number => leaves.reduce((sum, { count }) => sum + count, 0);
 
 describe("everybody new is found, and hardly anybody else is bought", () => {
@@ -168,8 +175,14 @@ describe("worlds that are strange", () => {
   };
 
   test.each([
-    ["no values but the name", () => ({ followers: null, connections: null, country: null, industry: null })],
-    ["thirteen scripts", (index: number) => ({ name: `${SCRIPTS[index % SCRIPTS.length]}${index % 97}` })],
+    [
+      "no values but the name",
+      () => ({ followers: null, connections: null, country: null, industry: null }),
+    ],
+    [
+      "thirteen scripts",
+      (index: number) => ({ name: `${SCRIPTS[index % SCRIPTS.length]}${index % 97}` }),
+    ],
   ])("%s", async (_, more) => {
     for (const weeks of [0, 1]) {
       const found = await lookFor({ world: strange(more), share: 0.9, weeks });
@@ -179,7 +192,11 @@ describe("worlds that are strange", () => {
   });
 
   long("a thousand of one name, some without any value: each in one leaf, or named", async () => {
-    const found = await lookFor({ world: strange(() => ({ name: "ada smith" })), share: 0.9, weeks: 1 });
+    const found = await lookFor({
+      world: strange(() => ({ name: "ada smith" })),
+      share: 0.9,
+      weeks: 1,
+    });
     check(found);
     expect(unreachedBy(found.descent)).toBeLessThan(found.fresh / 5);
   });
@@ -188,7 +205,9 @@ describe("worlds that are strange", () => {
     const world = strange((index) => (index % 20 === 0 ? { network_url: null } : {}));
     const { descent, oracle, owned } = await lookFor({ world, share: 0.9, weeks: 1 });
     const mine = new Set(owned.map(({ identity }) => identity));
-    const reached = new Set(descent.leaves.flatMap(({ filters }) => oracle.matching(filters).map(({ id }) => id)));
+    const reached = new Set(
+      descent.leaves.flatMap(({ filters }) => oracle.matching(filters).map(({ id }) => id)),
+    );
     expect(oracle.people.filter(({ id }) => !mine.has(id) && !reached.has(id))).toEqual([]);
   });
 
@@ -208,35 +227,55 @@ describe("worlds that are strange", () => {
     "o'",
   ];
 
-  test.each([0, 1])("names that begin as no owned one does, some with values missing (weeks: %i)", async (weeks) => {
-    const world = new World(8_000, { seed: 11 });
-    const segment = { department: "Sales" };
-    const bought = new Oracle(world.people.values(), segment).people
-      .filter((_, index) => index % 3 > 0)
-      .map((one) => ({ ...one }));
-    for (let week = 0; week < weeks; week++) world.drift({ name: 0 });
-    for (let index = 0; index < 12; index++) {
-      const more = [{ followers: null }, { connections: null }, { seniority_level: null, industry: null }, {}][
-        index % 4
-      ];
-      const { id: _, network_url: __, followers: ___, connections: ____, ...like } = bought[7 * index] as WorldPerson;
-      world.add({ ...like, name: `${String.fromCodePoint(0x4e00 + 7 * index)} wu`, ...more });
-    }
-    const { oracle, counts } = service(world.people.values(), segment);
-    const owned = bought.map((person) => member(person, { isKnown: weeks === 0 }));
-    const total = oracle.people.length;
-    const fresh = total - owned.length;
-    const maxWaste = Math.ceil(fresh / 10) + 2;
-    const descent = await descend(
-      { segment, total, owned, callsPerCredit: 5, maxCalls: 1e6, maxWaste, maxRows: fresh + maxWaste },
-      counts,
-    );
-    check({ oracle, descent, owned, fresh, asked: new Set(), total });
-    expect(descent.unreached).toEqual([]);
-    expect(descent.beyond).toBe(0);
-    expect(rowsOf(descent) - fresh).toBeLessThanOrEqual(maxWaste);
-    expect(oracle.calls).toBeLessThan(60 * fresh);
-  });
+  test.each([0, 1])(
+    "names that begin as no owned one does, some with values missing (weeks: %i)",
+    async (weeks) => {
+      const world = new World(8_000, { seed: 11 });
+      const segment = { department: "Sales" };
+      const bought = new Oracle(world.people.values(), segment).people
+        .filter((_, index) => index % 3 > 0)
+        .map((one) => ({ ...one }));
+      for (let week = 0; week < weeks; week++) world.drift({ name: 0 });
+      for (let index = 0; index < 12; index++) {
+        const more = [
+          { followers: null },
+          { connections: null },
+          { seniority_level: null, industry: null },
+          {},
+        ][index % 4];
+        const {
+          id: _,
+          network_url: __,
+          followers: ___,
+          connections: ____,
+          ...like
+        } = bought[7 * index] as WorldPerson;
+        world.add({ ...like, name: `${String.fromCodePoint(0x4e00 + 7 * index)} wu`, ...more });
+      }
+      const { oracle, counts } = service(world.people.values(), segment);
+      const owned = bought.map((person) => member(person, { isKnown: weeks === 0 }));
+      const total = oracle.people.length;
+      const fresh = total - owned.length;
+      const maxWaste = Math.ceil(fresh / 10) + 2;
+      const descent = await descend(
+        {
+          segment,
+          total,
+          owned,
+          callsPerCredit: 5,
+          maxCalls: 1e6,
+          maxWaste,
+          maxRows: fresh + maxWaste,
+        },
+        counts,
+      );
+      check({ oracle, descent, owned, fresh, asked: new Set(), total });
+      expect(descent.unreached).toEqual([]);
+      expect(descent.beyond).toBe(0);
+      expect(rowsOf(descent) - fresh).toBeLessThanOrEqual(maxWaste);
+      expect(oracle.calls).toBeLessThan(60 * fresh);
+    },
+  );
 
   test("twins that no filter tells apart are bought with the one who is owned, where that was agreed to, or named", async () => {
     const twins = () =>
@@ -262,21 +301,36 @@ describe("worlds that are strange", () => {
       const owned = people.slice(2).map((person) => member(person));
       const { counts, oracle } = service(people, {});
       const descent = await descend(
-        { segment: {}, total: people.length, owned, callsPerCredit: 5, maxCalls: 1e5, maxWaste, maxRows: 1e5 },
+        {
+          segment: {},
+          total: people.length,
+          owned,
+          callsPerCredit: 5,
+          maxCalls: 1e5,
+          maxWaste,
+          maxRows: 1e5,
+        },
         counts,
       );
       return { descent, oracle, owned, fresh: 2 };
     };
-    expect((await run(10)).descent).toMatchObject({ leaves: [{ count: 8, fresh: 2 }], unreached: [] });
+    expect((await run(10)).descent).toMatchObject({
+      leaves: [{ count: 8, fresh: 2 }],
+      unreached: [],
+    });
     const { descent } = await run(3);
     expect(descent.leaves).toEqual([]);
     const within = [{ filters: expect.objectContaining({}), rows: 8 }];
-    expect(descent.unreached).toEqual([{ where: "whom no filter tells from people you own", count: 2, within }]);
+    expect(descent.unreached).toEqual([
+      { where: "whom no filter tells from people you own", count: 2, within },
+    ]);
   });
 
   test("everybody new, and nobody new", async () => {
     const all = await lookFor({ share: 0 });
-    expect(all.descent.leaves).toEqual([{ filters: { department: "Sales" }, count: all.total, fresh: all.total }]);
+    expect(all.descent.leaves).toEqual([
+      { filters: { department: "Sales" }, count: all.total, fresh: all.total },
+    ]);
     expect(all.oracle.calls).toBe(0);
     const none = await lookFor({ share: 1 });
     expect(none.descent).toEqual({ leaves: [], unreached: [], overlap: 0, beyond: 0 });
@@ -300,18 +354,21 @@ describe("bounds", () => {
     { share: 0.3 },
     { share: 0.6, names: 80 },
     { share: 0.8, weeks: 1, names: 80 },
-  ])("no more calls than allowed, and who was not found by them is named: %j", async ({ names, ...how }) => {
-    for (const maxCalls of [20, 60, 150, 200, 211, 243, 300, 391]) {
-      const found = await lookFor({
-        ...how,
-        ...(names === undefined ? {} : { world: fewNames() }),
-        input: { maxCalls },
-      });
-      check(found);
-      expect(found.oracle.calls).toBeLessThanOrEqual(maxCalls);
-      if (maxCalls < 100) expect(unreachedBy(found.descent)).toBeGreaterThan(0);
-    }
-  });
+  ])(
+    "no more calls than allowed, and who was not found by them is named: %j",
+    async ({ names, ...how }) => {
+      for (const maxCalls of [20, 60, 150, 200, 211, 243, 300, 391]) {
+        const found = await lookFor({
+          ...how,
+          ...(names === undefined ? {} : { world: fewNames() }),
+          input: { maxCalls },
+        });
+        check(found);
+        expect(found.oracle.calls).toBeLessThanOrEqual(maxCalls);
+        if (maxCalls < 100) expect(unreachedBy(found.descent)).toBeGreaterThan(0);
+      }
+    },
+  );
 
   test("nothing is divided of which no row will be bought", async () => {
     const all = await lookFor({ share: 0.9 });
@@ -323,11 +380,16 @@ describe("bounds", () => {
   test("no more is wasted than agreed to", async () => {
     const found = await lookFor({ share: 0.5, weeks: 1, input: { maxWaste: 3 } });
     check(found);
-    expect(rowsOf(found.descent) - (found.fresh - unreachedBy(found.descent))).toBeLessThanOrEqual(3);
+    expect(rowsOf(found.descent) - (found.fresh - unreachedBy(found.descent))).toBeLessThanOrEqual(
+      3,
+    );
   });
 
   test("0 calls a credit: the segment as it is", async () => {
-    const { descent, oracle } = await lookFor({ share: 0.9, input: { callsPerCredit: 0, maxWaste: 1e6 } });
+    const { descent, oracle } = await lookFor({
+      share: 0.9,
+      input: { callsPerCredit: 0, maxWaste: 1e6 },
+    });
     expect(descent.leaves).toHaveLength(1);
     expect(oracle.calls).toBe(0);
   });
@@ -343,7 +405,9 @@ describe("counts that do not add up end it", () => {
     const segment = { department: "Sales" };
     const { counts, oracle } = service(world.people.values(), segment, { answer });
     const random = seeded(2);
-    const owned = oracle.people.filter(() => random() < 0.9).map((person) => member(person, { isKnown: false }));
+    const owned = oracle.people
+      .filter(() => random() < 0.9)
+      .map((person) => member(person, { isKnown: false }));
     const input = {
       segment,
       total: oracle.people.length,
@@ -419,9 +483,13 @@ test("any world, any share: everybody new is in one leaf or named", async () => 
         const found = { oracle, descent, owned, fresh, asked: new Set<string>(), total };
         // Who is owned without an address, and whose values no longer hold, may be taken for new.
         if (owned.every(({ address, isKnown }) => address !== undefined || isKnown)) check(found);
-        const reached = new Set(descent.leaves.flatMap((leaf) => oracle.matching(leaf.filters).map(({ id }) => id)));
+        const reached = new Set(
+          descent.leaves.flatMap((leaf) => oracle.matching(leaf.filters).map(({ id }) => id)),
+        );
         const mine = new Set(owned.map(({ identity }) => identity));
-        const missed = [...world.people.keys()].filter((id) => !mine.has(id) && !reached.has(id)).length;
+        const missed = [...world.people.keys()].filter(
+          (id) => !mine.has(id) && !reached.has(id),
+        ).length;
         expect(missed).toBeLessThanOrEqual(unreachedBy(descent));
       },
     ),

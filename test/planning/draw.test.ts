@@ -1,6 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { dice, draw, drawPages, pagesOf, pagesText, rowsBegun, rowsOf } from "../../src/engine/planning/draw.ts";
+import {
+  dice,
+  draw,
+  drawPages,
+  pagesOf,
+  pagesText,
+  rowsBegun,
+  rowsOf,
+} from "../../src/engine/planning/draw.ts";
 import { divide } from "../../src/engine/planning/parts.ts";
 import { long } from "../support/long.ts";
 
@@ -11,7 +19,8 @@ function chiSquared(seen: readonly number[]): number {
 }
 
 /** What a statistic of so many degrees of freedom exceeds in one of ten thousand fair worlds (Wilson and Hilferty). */
-const most = (freedom: number): number => freedom * (1 - 2 / (9 * freedom) + 3.719 * Math.sqrt(2 / (9 * freedom))) ** 3;
+const most = (freedom: number): number =>
+  freedom * (1 - 2 / (9 * freedom) + 3.719 * Math.sqrt(2 / (9 * freedom))) ** 3;
 
 const DRAWS = 10_000;
 const times = (length: number): number[] => new Array<number>(length).fill(0);
@@ -91,16 +100,25 @@ test("nobody is drawn twice, a smaller draw begins a larger one, and all of them
 
 test("pages never have more rows than were asked for, and their text is read as what it was", () => {
   fc.assert(
-    fc.property(fc.nat(500), fc.nat(500), fc.integer({ min: 1, max: 60 }), fc.nat(), (total, rows, size, seed) => {
-      const pages = drawPages(total, rows, size, dice(`${seed}`)).map((page) => ({ segment: 1, ...page }));
-      expect(rowsOf(pages)).toBeLessThanOrEqual(Math.min(rows, total));
-      if (size === 1) expect(rowsOf(pages)).toBe(Math.min(rows, total));
-      for (const page of pages) expect(page.offset % page.size).toBe(0);
-      expect(pagesOf(pagesText(pages), [0, total])).toEqual(pages);
-      const begun = rowsBegun(pages, Math.floor(rows / 2));
-      expect(begun.rows).toBe(rowsOf(pages.slice(0, begun.pages)));
-      expect(begun.rows).toBeLessThanOrEqual(rows / 2);
-    }),
+    fc.property(
+      fc.nat(500),
+      fc.nat(500),
+      fc.integer({ min: 1, max: 60 }),
+      fc.nat(),
+      (total, rows, size, seed) => {
+        const pages = drawPages(total, rows, size, dice(`${seed}`)).map((page) => ({
+          segment: 1,
+          ...page,
+        }));
+        expect(rowsOf(pages)).toBeLessThanOrEqual(Math.min(rows, total));
+        if (size === 1) expect(rowsOf(pages)).toBe(Math.min(rows, total));
+        for (const page of pages) expect(page.offset % page.size).toBe(0);
+        expect(pagesOf(pagesText(pages), [0, total])).toEqual(pages);
+        const begun = rowsBegun(pages, Math.floor(rows / 2));
+        expect(begun.rows).toBe(rowsOf(pages.slice(0, begun.pages)));
+        expect(begun.rows).toBeLessThanOrEqual(rows / 2);
+      },
+    ),
   );
 });
 
@@ -127,27 +145,36 @@ describe("of a segment that is divided", () => {
       matching,
       count: async (filters: object): Promise<number> => {
         asked++;
-        return "seniority_level" in filters ? 0 : matching(filters as Record<string, unknown>).length;
+        return "seniority_level" in filters
+          ? 0
+          : matching(filters as Record<string, unknown>).length;
       },
     };
   };
 
-  long("only the parts of whom somebody wants are found, at the places that they have in the whole", async () => {
-    const whole = counter();
-    const { parts } = await divide({ filters: {}, count: 4_000 }, 100, whole.count);
-    for (const wanted of [[17], [0, 3_999], [1_500, 1_501, 2_900]]) {
-      const some = counter();
-      const found = await divide({ filters: {}, count: 4_000 }, 100, some.count, (from, to) =>
-        wanted.some((place) => place >= from && place < to),
-      );
-      expect(some.asked()).toBeLessThan(whole.asked() / 2);
-      for (const part of found.parts) {
-        expect(parts).toContainEqual(part);
-        expect(wanted.some((place) => place >= part.from && place < part.from + part.count)).toBe(true);
+  long(
+    "only the parts of whom somebody wants are found, at the places that they have in the whole",
+    async () => {
+      const whole = counter();
+      const { parts } = await divide({ filters: {}, count: 4_000 }, 100, whole.count);
+      for (const wanted of [[17], [0, 3_999], [1_500, 1_501, 2_900]]) {
+        const some = counter();
+        const found = await divide({ filters: {}, count: 4_000 }, 100, some.count, (from, to) =>
+          wanted.some((place) => place >= from && place < to),
+        );
+        expect(some.asked()).toBeLessThan(whole.asked() / 2);
+        for (const part of found.parts) {
+          expect(parts).toContainEqual(part);
+          expect(wanted.some((place) => place >= part.from && place < part.from + part.count)).toBe(
+            true,
+          );
+        }
+        expect(found.parts.length).toBeLessThanOrEqual(wanted.length);
       }
-      expect(found.parts.length).toBeLessThanOrEqual(wanted.length);
-    }
-    const places = parts.flatMap(({ from, count }) => Array.from({ length: count }, (_, at) => from + at));
-    expect(new Set(places).size).toBe(places.length);
-  });
+      const places = parts.flatMap(({ from, count }) =>
+        Array.from({ length: count }, (_, at) => from + at),
+      );
+      expect(new Set(places).size).toBe(places.length);
+    },
+  );
 });

@@ -6,8 +6,32 @@ import type { Person } from "../../src/shared/contract/records.ts";
 import type { Filters } from "../../src/shared/contract/vocabulary.ts";
 import { hostilePeople, matches } from "../support/exactness.ts";
 
-const FIRST = ["Ada", "Anna", "Bo", "Omar", "Omar Ali", "Chris", "Dana", "Eve", "Zoë", "Jean-Luc", "O'Neil", "Łukasz"];
-const LAST = ["Smith", "Smithers", "Müller", "de la Cruz", "Li", "Lee", "Øst", "Zhang", "Ng", "Okafor"];
+const FIRST = [
+  "Ada",
+  "Anna",
+  "Bo",
+  "Omar",
+  "Omar Ali",
+  "Chris",
+  "Dana",
+  "Eve",
+  "Zoë",
+  "Jean-Luc",
+  "O'Neil",
+  "Łukasz",
+];
+const LAST = [
+  "Smith",
+  "Smithers",
+  "Müller",
+  "de la Cruz",
+  "Li",
+  "Lee",
+  "Øst",
+  "Zhang",
+  "Ng",
+  "Okafor",
+];
 const DEPARTMENTS = ["Sales", "Legal", "Marketing", "Other", "Product"] as const;
 
 /** People with names that repeat and begin alike; the first department has nearly half of them. */
@@ -45,36 +69,41 @@ test.each([
   [900, 60, { department: "Sales" }],
   [900, 30, { name_prefix: "omar" }],
   [900, 10_000, {}],
-] as const)("%d people behind a wall of %d, filters %j: everybody once, or named", async (size, wall, segment) => {
-  const { count, matching } = service(crowd(size));
-  const total = matching(segment).length;
-  const { parts, unreached } = await divide({ filters: segment, count: total }, wall, count);
-  const times = new Map<string, number>();
-  for (const part of parts) {
-    expect(part.count).toBeLessThanOrEqual(wall);
-    const people = matching(part.filters);
-    expect(people).toHaveLength(part.count);
-    for (const { id } of people) times.set(id, (times.get(id) ?? 0) + 1);
-  }
-  expect([...times.values()].every((each) => each === 1)).toBe(true);
-  const missing = unreached.reduce((sum, each) => sum + each.count, 0);
-  expect(times.size + missing).toBe(total);
-  // A limit that ends in a part is told by it: how many people come before.
-  let before = 0;
-  for (const { count: people, from } of parts) {
-    expect(from).toBeGreaterThanOrEqual(before);
-    if (missing === 0) expect(from).toBe(before);
-    before = from + people;
-  }
-  expect(before).toBeLessThanOrEqual(total);
-});
+] as const)(
+  "%d people behind a wall of %d, filters %j: everybody once, or named",
+  async (size, wall, segment) => {
+    const { count, matching } = service(crowd(size));
+    const total = matching(segment).length;
+    const { parts, unreached } = await divide({ filters: segment, count: total }, wall, count);
+    const times = new Map<string, number>();
+    for (const part of parts) {
+      expect(part.count).toBeLessThanOrEqual(wall);
+      const people = matching(part.filters);
+      expect(people).toHaveLength(part.count);
+      for (const { id } of people) times.set(id, (times.get(id) ?? 0) + 1);
+    }
+    expect([...times.values()].every((each) => each === 1)).toBe(true);
+    const missing = unreached.reduce((sum, each) => sum + each.count, 0);
+    expect(times.size + missing).toBe(total);
+    // A limit that ends in a part is told by it: how many people come before.
+    let before = 0;
+    for (const { count: people, from } of parts) {
+      expect(from).toBeGreaterThanOrEqual(before);
+      if (missing === 0) expect(from).toBe(before);
+      before = from + people;
+    }
+    expect(before).toBeLessThanOrEqual(total);
+  },
+);
 
 test("nobody is in two parts where a service counts people in two values of a key", async () => {
   const people = crowd(300).flatMap((person, index): Person[] =>
     index % 7 === 0 ? [person, { ...person, department: "Customer Service" }] : [person],
   );
   const { matching } = service(people);
-  const idsOf = (filters: Filters): readonly string[] => [...new Set(matching(filters).map(({ id }) => id ?? ""))];
+  const idsOf = (filters: Filters): readonly string[] => [
+    ...new Set(matching(filters).map(({ id }) => id ?? "")),
+  ];
   const count = async (filters: Filters): Promise<number> => idsOf(filters).length;
   const { parts, unreached } = await divide({ filters: {}, count: 300 }, 60, count);
   const bought = parts.flatMap(({ filters }) => idsOf(filters));
@@ -90,7 +119,9 @@ test("a key that covers takes a few counts, names take more", async () => {
 });
 
 test("who is called the same is named where they are more than the wall", async () => {
-  const people = crowd(400).map((person) => ({ ...person, name: "Omar Ali", department: "Sales" }) as Person);
+  const people = crowd(400).map(
+    (person) => ({ ...person, name: "Omar Ali", department: "Sales" }) as Person,
+  );
   const { count } = service(people);
   const { parts, unreached } = await divide({ filters: {}, count: 400 }, 100, count);
   expect(parts).toEqual([]);
@@ -99,7 +130,12 @@ test("who is called the same is named where they are more than the wall", async 
 
 test("names in other scripts are named with their number", async () => {
   const people = crowd(300).map(
-    (person, index) => ({ ...person, department: "Sales", ...(index % 3 === 0 ? { name: "東京 花" } : {}) }) as Person,
+    (person, index) =>
+      ({
+        ...person,
+        department: "Sales",
+        ...(index % 3 === 0 ? { name: "東京 花" } : {}),
+      }) as Person,
   );
   const { count } = service(people);
   const { parts, unreached } = await divide({ filters: {}, count: 300 }, 90, count);
@@ -110,6 +146,10 @@ test("names in other scripts are named with their number", async () => {
 test("approximate counts are noticed, and nothing is planned", async () => {
   const { count, matching } = service(crowd(900), (exact) => Math.round(exact * 1.02));
   await expect(
-    divide({ filters: { department: "Sales" }, count: matching({ department: "Sales" }).length }, 100, count),
+    divide(
+      { filters: { department: "Sales" }, count: matching({ department: "Sales" }).length },
+      100,
+      count,
+    ),
   ).rejects.toThrow(UnsoundCountsError);
 });

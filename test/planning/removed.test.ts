@@ -7,7 +7,11 @@ import { seeded } from "../support/export.ts";
 import { long } from "../support/long.ts";
 
 /** A service that knows who is gone, and how often it was asked. */
-function oracle(gone: ReadonlySet<number>, most: number, answer: (count: number, call: number) => number = (n) => n) {
+function oracle(
+  gone: ReadonlySet<number>,
+  most: number,
+  answer: (count: number, call: number) => number = (n) => n,
+) {
   const asked = { calls: 0, rounds: 0 };
   const present = async (lists: readonly (readonly number[])[]): Promise<number[]> => {
     asked.rounds++;
@@ -17,7 +21,8 @@ function oracle(gone: ReadonlySet<number>, most: number, answer: (count: number,
       return answer(list.filter((person) => !gone.has(person)).length, ++asked.calls);
     });
   };
-  const find = async (people: readonly number[]) => findGone(await countChunks(people, most, present), most, present);
+  const find = async (people: readonly number[]) =>
+    findGone(await countChunks(people, most, present), most, present);
   return { asked, find };
 }
 
@@ -31,19 +36,30 @@ const everybody = (count: number): number[] => Array.from({ length: count }, (_,
 
 describe("weighings", () => {
   test("find every unknown, in sets that are not heavier than the room", () => {
-    const unknown = fc.record({ most: fc.integer({ min: 1, max: 12 }), load: fc.integer({ min: 1, max: 25 }) });
+    const unknown = fc.record({
+      most: fc.integer({ min: 1, max: 12 }),
+      load: fc.integer({ min: 1, max: 25 }),
+    });
     fc.assert(
-      fc.property(fc.array(unknown, { minLength: 1, maxLength: 150 }), fc.integer(), (unknowns, seed) => {
-        const random = seeded(seed);
-        const values = unknowns.map(({ most }) => Math.floor(random() * (most + 1)));
-        const room = 25 + Math.floor(random() * 1_000);
-        const { sets, solve } = weighings(unknowns, room);
-        expect(sets.length).toBeLessThanOrEqual(unknowns.length);
-        for (const set of sets) {
-          expect(set.reduce((sum, index) => sum + (unknowns[index]?.load ?? 0), 0)).toBeLessThanOrEqual(room);
-        }
-        expect(solve(sets.map((set) => set.reduce((sum, index) => sum + (values[index] ?? 0), 0)))).toEqual(values);
-      }),
+      fc.property(
+        fc.array(unknown, { minLength: 1, maxLength: 150 }),
+        fc.integer(),
+        (unknowns, seed) => {
+          const random = seeded(seed);
+          const values = unknowns.map(({ most }) => Math.floor(random() * (most + 1)));
+          const room = 25 + Math.floor(random() * 1_000);
+          const { sets, solve } = weighings(unknowns, room);
+          expect(sets.length).toBeLessThanOrEqual(unknowns.length);
+          for (const set of sets) {
+            expect(
+              set.reduce((sum, index) => sum + (unknowns[index]?.load ?? 0), 0),
+            ).toBeLessThanOrEqual(room);
+          }
+          expect(
+            solve(sets.map((set) => set.reduce((sum, index) => sum + (values[index] ?? 0), 0))),
+          ).toEqual(values);
+        },
+      ),
     );
   });
 
@@ -85,19 +101,24 @@ describe("findGone", () => {
     [10_000, 500],
     [10_000, 2_000],
     [100_000, 1_000],
-  ])("of %d people %d that are gone are found within 0.8 d log2(n/d) + n/1000 + 20 counts", async (count, wanted) => {
-    for (const [seed, together] of [
-      [1, false],
-      [2, false],
-      [3, true],
-    ] as const) {
-      const gone = together ? new Set(everybody(wanted)) : someOf(count, wanted, seeded(seed));
-      const { asked, find } = oracle(gone, 1_000);
-      expect(new Set((await find(everybody(count))).leavers)).toEqual(gone);
-      expect(asked.calls).toBeLessThanOrEqual(0.8 * wanted * Math.log2(count / wanted) + count / 1_000 + 20);
-      expect(asked.rounds).toBeLessThanOrEqual(12);
-    }
-  });
+  ])(
+    "of %d people %d that are gone are found within 0.8 d log2(n/d) + n/1000 + 20 counts",
+    async (count, wanted) => {
+      for (const [seed, together] of [
+        [1, false],
+        [2, false],
+        [3, true],
+      ] as const) {
+        const gone = together ? new Set(everybody(wanted)) : someOf(count, wanted, seeded(seed));
+        const { asked, find } = oracle(gone, 1_000);
+        expect(new Set((await find(everybody(count))).leavers)).toEqual(gone);
+        expect(asked.calls).toBeLessThanOrEqual(
+          0.8 * wanted * Math.log2(count / wanted) + count / 1_000 + 20,
+        );
+        expect(asked.rounds).toBeLessThanOrEqual(12);
+      }
+    },
+  );
 
   long("counts that are wrong, rough or of a dataset that moves are noticed", async () => {
     const count = 2_000;
@@ -132,7 +153,8 @@ describe("findGone", () => {
     }
     const rough = oracle(gone, 1_000, (n, at) => Math.round(n * (1 + ((at % 3) - 1) / 100)));
     await expect(rough.find(everybody(count))).rejects.toThrow(UnsoundCountsError);
-    const cut = async (lists: readonly (readonly number[])[]) => lists.map((list) => Math.min(100, list.length));
+    const cut = async (lists: readonly (readonly number[])[]) =>
+      lists.map((list) => Math.min(100, list.length));
     await expect(
       countChunks(everybody(count), 1_000, cut).then((chunks) => findGone(chunks, 1_000, cut)),
     ).rejects.toThrow(UnsoundCountsError);
@@ -148,7 +170,11 @@ describe("findChanged", () => {
           values: fc.integer({ min: 1, max: 400 }),
           skew: fc.integer({ min: 1, max: 4 }),
           churn: fc.double({ min: 0, max: 0.3, noNaN: true }),
-          most: fc.constantFrom({ people: 1_000, values: 800 }, { people: 50, values: 50 }, { people: 100, values: 1 }),
+          most: fc.constantFrom(
+            { people: 1_000, values: 800 },
+            { people: 50, values: 50 },
+            { people: 100, values: 1 },
+          ),
           seed: fc.integer(),
         }),
         async ({ count, values, skew, churn, most, seed }) => {
@@ -156,15 +182,22 @@ describe("findChanged", () => {
           const pick = (): string => `v${Math.floor(values * random() ** skew)}`;
           const bought = everybody(count).map((person) => ({ person, value: pick() }));
           // To a value of another, to one that nobody had, or to none.
-          const now = bought.map(({ value }) => (random() > churn ? value : random() < 0.2 ? undefined : pick()));
+          const now = bought.map(({ value }) =>
+            random() > churn ? value : random() < 0.2 ? undefined : pick(),
+          );
           const present = async (questions: readonly Question<number>[]): Promise<number[]> =>
             questions.map((question) => {
               expect(question.people.length).toBeLessThanOrEqual(most.people);
               expect(question.values.length).toBeLessThanOrEqual(most.values);
-              return question.people.filter((person) => question.values.includes(now[person] ?? "")).length;
+              return question.people.filter((person) => question.values.includes(now[person] ?? ""))
+                .length;
             });
-          const expected = bought.flatMap(({ person, value }) => (now[person] === value ? [] : [person]));
-          expect((await findChanged(bought, most, present)).sort((a, b) => a - b)).toEqual(expected);
+          const expected = bought.flatMap(({ person, value }) =>
+            now[person] === value ? [] : [person],
+          );
+          expect((await findChanged(bought, most, present)).sort((a, b) => a - b)).toEqual(
+            expected,
+          );
         },
       ),
       { numRuns: 60 },

@@ -1,6 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { InseparableError, joinedFilters, meet, type Segment, Sets } from "../../src/engine/planning/algebra.ts";
+import {
+  InseparableError,
+  joinedFilters,
+  meet,
+  type Segment,
+  Sets,
+} from "../../src/engine/planning/algebra.ts";
 import { DEPARTMENTS, SENIORITY_LEVELS } from "../../src/shared/contract/vocabulary.ts";
 
 interface Somebody {
@@ -17,18 +23,23 @@ interface Somebody {
 function matches(person: Somebody, segment: Segment): boolean {
   return Object.entries(segment).every(([key, wanted]) => {
     if (key.endsWith("_prefix")) return person.title?.startsWith(String(wanted)) === true;
-    if (key === "connections_min") return person.connections !== undefined && person.connections >= Number(wanted);
-    if (key === "connections_max") return person.connections !== undefined && person.connections <= Number(wanted);
+    if (key === "connections_min")
+      return person.connections !== undefined && person.connections >= Number(wanted);
+    if (key === "connections_max")
+      return person.connections !== undefined && person.connections <= Number(wanted);
     const own = person[key as keyof Somebody];
     if (own === undefined) return false;
     const values = [wanted].flat().map(String);
     if (!key.endsWith("network_url")) return values.includes(String(own));
-    return values.some((value) => value === own || (!value.includes("/") && String(own).split("/").at(-1) === value));
+    return values.some(
+      (value) => value === own || (!value.includes("/") && String(own).split("/").at(-1) === value),
+    );
   });
 }
 
 const optional = <T>(of: fc.Arbitrary<T>) => fc.option(of, { nil: undefined, freq: 5 });
-const some = (of: readonly string[]) => fc.uniqueArray(fc.constantFrom(...of), { minLength: 1, maxLength: 3 });
+const some = (of: readonly string[]) =>
+  fc.uniqueArray(fc.constantFrom(...of), { minLength: 1, maxLength: 3 });
 const compact = <T extends object>(of: T): T =>
   Object.fromEntries(Object.entries(of).filter(([, value]) => value !== undefined)) as T;
 
@@ -68,11 +79,16 @@ const segment: fc.Arbitrary<Segment> = fc
 const people = fc.array(person, { maxLength: 40 });
 const countIn = (all: readonly Somebody[]) => async (wanted: Segment) =>
   all.filter((each) => matches(each, wanted)).length;
-const inAny = (each: Somebody, segments: readonly Segment[]): boolean => segments.some((one) => matches(each, one));
+const inAny = (each: Somebody, segments: readonly Segment[]): boolean =>
+  segments.some((one) => matches(each, one));
 const knowing = (all: readonly Somebody[], isTold: boolean) =>
   new Sets(countIn(all), async (wanted, key) =>
     isTold && key === "country"
-      ? [...new Set(all.filter((each) => matches(each, wanted)).flatMap(({ country }) => country ?? []))]
+      ? [
+          ...new Set(
+            all.filter((each) => matches(each, wanted)).flatMap(({ country }) => country ?? []),
+          ),
+        ]
       : undefined,
   );
 
@@ -82,7 +98,9 @@ describe("segments as sets", () => {
       fc.property(people, segment, segment, (all, a, b) => {
         const both = meet(a, b);
         for (const each of all)
-          expect(both !== undefined && matches(each, both)).toBe(matches(each, a) && matches(each, b));
+          expect(both !== undefined && matches(each, both)).toBe(
+            matches(each, a) && matches(each, b),
+          );
       }),
       { numRuns: 500 },
     );
@@ -110,7 +128,9 @@ describe("segments as sets", () => {
   test("the people of a union are counted exactly", async () => {
     await fc.assert(
       fc.asyncProperty(people, fc.array(segment, { maxLength: 4 }), async (all, segments) => {
-        expect(await knowing(all, false).people(segments)).toBe(all.filter((each) => inAny(each, segments)).length);
+        expect(await knowing(all, false).people(segments)).toBe(
+          all.filter((each) => inAny(each, segments)).length,
+        );
       }),
       { numRuns: 300 },
     );
@@ -120,27 +140,34 @@ describe("segments as sets", () => {
     let [apart, overlapping, refused] = [0, 0, 0];
     const sets = fc.array(segment, { minLength: 1, maxLength: 3 });
     await fc.assert(
-      fc.asyncProperty(people, sets, fc.array(segment, { maxLength: 1 }), fc.boolean(), async (all, ...rest) => {
-        const [segments, except, isTold] = rest;
-        const found = await knowing(all, isTold)
-          .parts(segments, except)
-          .catch((error: unknown) => {
-            if (error instanceof InseparableError) return undefined;
-            throw error;
-          });
-        if (found === undefined) return void refused++;
-        const { parts, overlap } = found;
-        let again = 0;
-        for (const each of all) {
-          const times = parts.filter((part) => matches(each, part.segment)).length;
-          expect(times > 0).toBe(inAny(each, segments) && !inAny(each, except));
-          again += Math.max(0, times - 1);
-        }
-        expect(again).toBeLessThanOrEqual(overlap);
-        if (overlap === 0) apart++;
-        else overlapping++;
-        for (const { segment: part, count } of parts) expect(count).toBe(await countIn(all)(part));
-      }),
+      fc.asyncProperty(
+        people,
+        sets,
+        fc.array(segment, { maxLength: 1 }),
+        fc.boolean(),
+        async (all, ...rest) => {
+          const [segments, except, isTold] = rest;
+          const found = await knowing(all, isTold)
+            .parts(segments, except)
+            .catch((error: unknown) => {
+              if (error instanceof InseparableError) return undefined;
+              throw error;
+            });
+          if (found === undefined) return void refused++;
+          const { parts, overlap } = found;
+          let again = 0;
+          for (const each of all) {
+            const times = parts.filter((part) => matches(each, part.segment)).length;
+            expect(times > 0).toBe(inAny(each, segments) && !inAny(each, except));
+            again += Math.max(0, times - 1);
+          }
+          expect(again).toBeLessThanOrEqual(overlap);
+          if (overlap === 0) apart++;
+          else overlapping++;
+          for (const { segment: part, count } of parts)
+            expect(count).toBe(await countIn(all)(part));
+        },
+      ),
       { numRuns: 1_500, seed: 7 },
     );
     // All three ends were seen, and the good one most.

@@ -26,14 +26,17 @@ async function lookedFor(people: number, gone: number, seed: number) {
   return { asked, found };
 }
 
-test.each([100, 150, 300, 500])("%i of 2,000 are told in at most three answers, whatever the key", async (gone) => {
-  for (let seed = 1; seed <= 40; seed++) {
-    const { asked, found } = await lookedFor(2_000, gone, seed);
-    expect(asked.length).toBeLessThanOrEqual(3);
-    expect(found).toMatchObject({ total: 2_000, present: 2_000 - gone, others: gone });
-    expect(found?.sketch?.leavers).toEqual(peopleFrom(0, gone));
-  }
-});
+test.each([100, 150, 300, 500])(
+  "%i of 2,000 are told in at most three answers, whatever the key",
+  async (gone) => {
+    for (let seed = 1; seed <= 40; seed++) {
+      const { asked, found } = await lookedFor(2_000, gone, seed);
+      expect(asked.length).toBeLessThanOrEqual(3);
+      expect(found).toMatchObject({ total: 2_000, present: 2_000 - gone, others: gone });
+      expect(found?.sketch?.leavers).toEqual(peopleFrom(0, gone));
+    }
+  },
+);
 
 test("a week of 5 % of 100,000 is told in 300 kB of base64 with its proof", async () => {
   for (const seed of [1, 2, 3]) {
@@ -47,7 +50,10 @@ test("a week of 5 % of 100,000 is told in 300 kB of base64 with its proof", asyn
 });
 
 test("digests that are alike in one half, or in a mix of both, are told apart", () => {
-  const mixed = (high: number, low: number): [number, number] => [high, (Math.imul(high, 0x9e37_79b1) ^ low) >>> 0];
+  const mixed = (high: number, low: number): [number, number] => [
+    high,
+    (Math.imul(high, 0x9e37_79b1) ^ low) >>> 0,
+  ];
   const high = Uint32Array.from([7, 8, 0xffff_ffff, mixed(1, 5)[0], mixed(2, 5)[0], 3, 3]);
   const low = Uint32Array.from([9, 9, 9, mixed(1, 5)[1], mixed(2, 5)[1], 0, 0xffff_ffff]);
   expect(differenceIn(SketchCells.of({ high, low }, 0, 256))?.more).toHaveLength(high.length);

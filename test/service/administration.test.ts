@@ -1,5 +1,13 @@
 import { execFile } from "node:child_process";
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+} from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { DatabaseSync } from "@photostructure/sqlite";
@@ -14,9 +22,18 @@ import { ACCOUNT, answer, c, fund, held, temporaryLedger } from "../support/stor
 const BIN = join(import.meta.dirname, "../../bin/headcount.js");
 
 /** The built program under a shell. */
-async function shell(script: string, ...args: string[]): Promise<{ code: number; out: string; err: string }> {
+async function shell(
+  script: string,
+  ...args: string[]
+): Promise<{ code: number; out: string; err: string }> {
   try {
-    const { stderr, stdout } = await promisify(execFile)("sh", ["-c", script, process.execPath, BIN, ...args]);
+    const { stderr, stdout } = await promisify(execFile)("sh", [
+      "-c",
+      script,
+      process.execPath,
+      BIN,
+      ...args,
+    ]);
     return { code: 0, out: stdout, err: stderr };
   } catch (error) {
     const { code, stderr, stdout } = error as { code: number; stdout: string; stderr: string };
@@ -51,14 +68,31 @@ describe("a folder that is mistyped", () => {
 
   test("one with a dataset and no accounts yet gets them", async () => {
     const data = folder();
-    const made = await headcount("service", "generate", "--people", "50", "--data", data, "--quiet");
+    const made = await headcount(
+      "service",
+      "generate",
+      "--people",
+      "50",
+      "--data",
+      data,
+      "--quiet",
+    );
     expect(made.code, made.err).toBe(0);
     const verified = await headcount("service", "verify", "--data", data);
     expect([verified.code, verified.out]).toEqual([0, "ledger\tnone\ndataset\tsound\n"]);
     expect(verified.err).toContain("there are no accounts in");
     expect((await headcount("service", "keys", "create", "--data", data)).code).toBe(0);
-    expect((await headcount("service", "credits", "--data", data)).out).toContain("balance\t10000\n");
-    const typo = await headcount("service", "credits", "--data", data, "--store", join(data, "typo.db"));
+    expect((await headcount("service", "credits", "--data", data)).out).toContain(
+      "balance\t10000\n",
+    );
+    const typo = await headcount(
+      "service",
+      "credits",
+      "--data",
+      data,
+      "--store",
+      join(data, "typo.db"),
+    );
     expect([typo.code, typo.out, existsSync(join(data, "typo.db"))]).toEqual([2, "", false]);
   });
 });
@@ -83,41 +117,59 @@ test.each([
 });
 
 describe("a key that nobody was shown", () => {
-  test.skipIf(!existsSync("/dev/full"))("does not work: the disk is full, or the reader is gone", async () => {
-    const data = await foundedFolder();
-    const full = await shell('"$0" "$1" service keys create --name lost --data "$2" >/dev/full', data);
-    expect([full.code, full.out]).toEqual([5, ""]);
-    expect(full.err).toMatch(/disk is full.*so it was revoked/s);
-    expect(full.err).not.toContain("keep it now");
-    const json = await shell('"$0" "$1" service keys create --json --data "$2" >/dev/full', data);
-    expect(json.code).toBe(5);
-    const listed = await headcount("service", "keys", "list", "--data", data);
-    expect(listed.out.match(/,revoked,/g)).toHaveLength(2);
-    expect(listed.out).not.toContain(",active,");
-  });
+  test.skipIf(!existsSync("/dev/full"))(
+    "does not work: the disk is full, or the reader is gone",
+    async () => {
+      const data = await foundedFolder();
+      const full = await shell(
+        '"$0" "$1" service keys create --name lost --data "$2" >/dev/full',
+        data,
+      );
+      expect([full.code, full.out]).toEqual([5, ""]);
+      expect(full.err).toMatch(/disk is full.*so it was revoked/s);
+      expect(full.err).not.toContain("keep it now");
+      const json = await shell('"$0" "$1" service keys create --json --data "$2" >/dev/full', data);
+      expect(json.code).toBe(5);
+      const listed = await headcount("service", "keys", "list", "--data", data);
+      expect(listed.out.match(/,revoked,/g)).toHaveLength(2);
+      expect(listed.out).not.toContain(",active,");
+    },
+  );
 });
 
-test.skipIf(!existsSync("/dev/full"))("a first key that serve could not print does not work either", async () => {
-  const data = await foundedFolder();
-  const dataset = await generatedDataset(300);
-  const { code } = await shell('"$0" "$1" serve --port 0 --data "$2" --dataset "$3" >/dev/full', data, dataset);
-  expect(code).toBe(5);
-  expect((await headcount("service", "keys", "--data", data)).out).toMatch(/,first,live,.*,revoked,.*\n$/);
-});
+test.skipIf(!existsSync("/dev/full"))(
+  "a first key that serve could not print does not work either",
+  async () => {
+    const data = await foundedFolder();
+    const dataset = await generatedDataset(300);
+    const { code } = await shell(
+      '"$0" "$1" serve --port 0 --data "$2" --dataset "$3" >/dev/full',
+      data,
+      dataset,
+    );
+    expect(code).toBe(5);
+    expect((await headcount("service", "keys", "--data", data)).out).toMatch(
+      /,first,live,.*,revoked,.*\n$/,
+    );
+  },
+);
 
 describe("names", () => {
-  test.each(["a\tb", "a\nb", "a\u001b[31mb", "a\u202eb"])("%j is no name of a key or a plan", async (name) => {
-    const data = await foundedFolder();
-    for (const argv of [
-      ["keys", "create", "--name", name],
-      ["plan", "set", `name=${name}`],
-    ]) {
-      const { code, err, out } = await headcount("service", ...argv, "--data", data);
-      expect([code, out]).toEqual([2, ""]);
-      expect(err).toContain("name takes no tabs, line breaks or control characters");
-      expect(err).not.toContain("\u001b");
-    }
-  });
+  test.each(["a\tb", "a\nb", "a\u001b[31mb", "a\u202eb"])(
+    "%j is no name of a key or a plan",
+    async (name) => {
+      const data = await foundedFolder();
+      for (const argv of [
+        ["keys", "create", "--name", name],
+        ["plan", "set", `name=${name}`],
+      ]) {
+        const { code, err, out } = await headcount("service", ...argv, "--data", data);
+        expect([code, out]).toEqual([2, ""]);
+        expect(err).toContain("name takes no tabs, line breaks or control characters");
+        expect(err).not.toContain("\u001b");
+      }
+    },
+  );
 
   test("that were made otherwise are harmless in the list", async () => {
     const data = await foundedFolder();
@@ -134,7 +186,14 @@ describe("options and defaults", () => {
   test("--data before the subcommand is the same as after it, and what only shows is the default", async () => {
     const data = await foundedFolder();
     await headcount("service", "keys", "create", "--data", data);
-    for (const argv of [["verify"], ["credits"], ["credits", "show"], ["plan"], ["keys"], ["keys", "list"]]) {
+    for (const argv of [
+      ["verify"],
+      ["credits"],
+      ["credits", "show"],
+      ["plan"],
+      ["keys"],
+      ["keys", "list"],
+    ]) {
       const after = await headcount("service", ...argv, "--data", data);
       const before = await headcount("service", "--data", data, ...argv);
       expect(after.code, after.err).toBe(0);
@@ -144,7 +203,14 @@ describe("options and defaults", () => {
 
   test("an account that is not there is said to be none, and where the others are", async () => {
     const data = await foundedFolder();
-    const { code, err } = await headcount("service", "credits", "--account", "poor", "--data", data);
+    const { code, err } = await headcount(
+      "service",
+      "credits",
+      "--account",
+      "poor",
+      "--data",
+      data,
+    );
     expect(code).toBe(6);
     expect(err).toContain('there is no account "poor"');
     expect(err).toContain(`headcount service accounts list --data ${data}`);
@@ -158,7 +224,14 @@ describe("options and defaults", () => {
     ["person_search=1000001", "cannot exceed 1,000,000 credits"],
     ["person_search=9223372036854.775807", "cannot exceed 1,000,000 credits"],
   ])("--cost %s: %s", async (cost, says) => {
-    const { code, err } = await headcount("service", "plan", "set", cost, "--data", await foundedFolder());
+    const { code, err } = await headcount(
+      "service",
+      "plan",
+      "set",
+      cost,
+      "--data",
+      await foundedFolder(),
+    );
     expect(code).toBe(2);
     expect(err).toContain(says);
   });
@@ -172,7 +245,11 @@ describe("options and defaults", () => {
         two.setPlan("default", { costs: { person_search: c(round) } }),
       ]);
       const plan = (await one.account("default"))?.plan;
-      expect([plan?.perMinute, plan?.costs.person_search, plan?.costs.company_enrich]).toEqual([round, c(round), c(1)]);
+      expect([plan?.perMinute, plan?.costs.person_search, plan?.costs.company_enrich]).toEqual([
+        round,
+        c(round),
+        c(1),
+      ]);
     }
     await one.close();
     await two.close();
@@ -228,7 +305,13 @@ describe("verify", () => {
     readdirSync(dir).map((name) => {
       const path = join(dir, name);
       const { ino, mtimeMs, size } = statSync(path);
-      return [name, ino, mtimeMs, size, statSync(path).isFile() ? readFileSync(path, "latin1") : ""];
+      return [
+        name,
+        ino,
+        mtimeMs,
+        size,
+        statSync(path).isFile() ? readFileSync(path, "latin1") : "",
+      ];
     });
 
   test("writes nothing, neither into the ledger nor beside it", async () => {
@@ -245,7 +328,11 @@ describe("verify", () => {
 
   test("a copy with its log, and one on a read-only file system, are verified with all that is in the log", async () => {
     const ledger = await temporaryLedger({ live: 100 });
-    await ledger.store.settle({ holdId: await held(ledger.store, c(7)), amount: c(7), reply: answer() });
+    await ledger.store.settle({
+      holdId: await held(ledger.store, c(7)),
+      amount: c(7),
+      reply: answer(),
+    });
     const data = folder();
     mkdirSync(data);
     for (const end of ["", "-wal"]) copyFileSync(ledger.path + end, join(data, `ledger.db${end}`));
@@ -259,17 +346,28 @@ describe("verify", () => {
     );
     // Where this may not mount there is nothing to see.
     if (!/unshare|mount/.test(mounted.err))
-      expect(mounted).toMatchObject({ code: 0, out: expect.stringMatching(/^ledger\tsound\ndataset\tnone\nhead\t/) });
+      expect(mounted).toMatchObject({
+        code: 0,
+        out: expect.stringMatching(/^ledger\tsound\ndataset\tnone\nhead\t/),
+      });
     await ledger.close();
   });
 
   test("a copy of the file alone, made while a service was at work, is said to be one", async () => {
     const ledger = await temporaryLedger({ live: 100 });
-    await ledger.store.settle({ holdId: await held(ledger.store, c(7)), amount: c(7), reply: answer() });
+    await ledger.store.settle({
+      holdId: await held(ledger.store, c(7)),
+      amount: c(7),
+      reply: answer(),
+    });
     const other = new DatabaseSync(ledger.path);
     other.exec("PRAGMA wal_checkpoint(TRUNCATE)");
     other.close();
-    await ledger.store.settle({ holdId: await held(ledger.store, c(9)), amount: c(9), reply: answer() });
+    await ledger.store.settle({
+      holdId: await held(ledger.store, c(9)),
+      amount: c(9),
+      reply: answer(),
+    });
     const data = folder();
     mkdirSync(data);
     copyFileSync(ledger.path, join(data, "ledger.db"));
@@ -277,7 +375,9 @@ describe("verify", () => {
     expect(out).toMatch(/^ledger\tsound\ndataset\tnone\nhead\t/);
     expect(code).toBe(0);
     expect(err).toContain("notice: this is a copy that was made while a service was at work");
-    const json = JSON.parse((await headcount("service", "verify", "--data", data, "--json")).out) as {
+    const json = JSON.parse(
+      (await headcount("service", "verify", "--data", data, "--json")).out,
+    ) as {
       notes: string[];
     };
     expect(json.notes).toHaveLength(1);
@@ -291,10 +391,15 @@ describe("verify", () => {
     let over = false;
     const charging = (async () => {
       while (!over)
-        await ledger.store.settle({ holdId: await held(ledger.store, c(1)), amount: c(0), reply: answer() });
+        await ledger.store.settle({
+          holdId: await held(ledger.store, c(1)),
+          amount: c(0),
+          reply: answer(),
+        });
     })();
     const { verifySqliteFile } = await import("../../src/service/ledger/sqlite-file.ts");
-    for (let round = 0; round < 10; round += 1) expect((await verifySqliteFile(ledger.path)).breaches).toEqual([]);
+    for (let round = 0; round < 10; round += 1)
+      expect((await verifySqliteFile(ledger.path)).breaches).toEqual([]);
     over = true;
     await charging;
     await ledger.close();

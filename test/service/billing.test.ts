@@ -7,7 +7,12 @@ import { wrapped } from "../support/dataset.ts";
 import { long } from "../support/long.ts";
 import { watchResponses } from "../support/openapi.ts";
 import { exchange } from "../support/raw-http.ts";
-import { onResponse, startTestService, type TestService, type TestServiceOptions } from "../support/service.ts";
+import {
+  onResponse,
+  startTestService,
+  type TestService,
+  type TestServiceOptions,
+} from "../support/service.ts";
 
 watchResponses(onResponse);
 
@@ -26,8 +31,12 @@ afterEach(async () => {
 });
 
 const SEARCH = "/v1/person/search";
-const search = (service: TestService, perPage: number, headers: Record<string, string> = {}, page = 1) =>
-  service.call(SEARCH, { body: { filters: {}, per_page: perPage, page }, headers });
+const search = (
+  service: TestService,
+  perPage: number,
+  headers: Record<string, string> = {},
+  page = 1,
+) => service.call(SEARCH, { body: { filters: {}, per_page: perPage, page }, headers });
 const left = async (service: TestService): Promise<number> => {
   const { balance, held } = await service.store.balance("default", "live");
   expect(held).toBe(0n);
@@ -83,7 +92,9 @@ describe("what is charged", () => {
     expect(refused.json.credits_remaining).toBe(10);
     expect(data.seen.calls).toBe(0);
     expect((await search(service, 9)).json.credits_used).toBe(9);
-    expect((await search(service, 2)).json.detail[0]).toContain("1 are available: lower per_page to 1 or top up");
+    expect((await search(service, 2)).json.detail[0]).toContain(
+      "1 are available: lower per_page to 1 or top up",
+    );
     expect((await search(service, 1)).json.credits_used).toBe(1);
     const empty = await search(service, 1);
     expect([empty.status, empty.json.detail[0]]).toEqual([
@@ -102,7 +113,10 @@ describe("what is charged", () => {
       credits: "10.000001",
       plan: { costs: { ...STANDARD_PLAN.costs, ...costs } as never },
     });
-    expect((await search(service, 3)).json).toMatchObject({ credits_used: 0.75, credits_remaining: 9.250001 });
+    expect((await search(service, 3)).json).toMatchObject({
+      credits_used: 0.75,
+      credits_remaining: 9.250001,
+    });
     const domain = (await search(service, 37)).json.result.find(
       (one: { company_domain: string | null }) => one.company_domain,
     ).company_domain;
@@ -134,10 +148,16 @@ describe("what is charged", () => {
       [7, 1, 30],
     ] as const) {
       const service = await start({ credits });
-      const answers = await Promise.all(Array.from({ length: parallel }, () => search(service, perPage)));
+      const answers = await Promise.all(
+        Array.from({ length: parallel }, () => search(service, perPage)),
+      );
       const statuses = answers.map(({ status }) => status);
-      expect(statuses.filter((status) => status === 200)).toHaveLength(Math.floor(credits / perPage));
-      expect(statuses.filter((status) => status === 402)).toHaveLength(parallel - Math.floor(credits / perPage));
+      expect(statuses.filter((status) => status === 200)).toHaveLength(
+        Math.floor(credits / perPage),
+      );
+      expect(statuses.filter((status) => status === 402)).toHaveLength(
+        parallel - Math.floor(credits / perPage),
+      );
       expect(await left(service)).toBe(credits % perPage);
     }
   });
@@ -223,16 +243,20 @@ describe("what is not charged", () => {
           get(target, name) {
             const value = Reflect.get(target, name) as unknown;
             if (typeof value !== "function") return value;
-            if (broken && name === method) return () => Promise.reject(new StoreUnavailableError("locked by x"));
+            if (broken && name === method)
+              return () => Promise.reject(new StoreUnavailableError("locked by x"));
             return value.bind(target) as unknown;
           },
         });
       const service = await start({ wrapStore });
       broken = true;
-      const answer = method === "balance" ? await service.call("/v1/account") : await search(service, 5);
+      const answer =
+        method === "balance" ? await service.call("/v1/account") : await search(service, 5);
       // Without the balance of its envelope a paid answer stands all the same: that balance is from its commit.
       if (method === "money") {
-        expect((await service.call("/v1/person/count", { body: { filters: {} } })).status).toBe(500);
+        expect((await service.call("/v1/person/count", { body: { filters: {} } })).status).toBe(
+          500,
+        );
         expect(answer.status).toBe(200);
         broken = false;
         expect(await left(service)).toBe(9_995);
@@ -257,7 +281,8 @@ describe("what is not charged", () => {
       new Proxy(inner, {
         get(target, name) {
           if (name === "settle") return () => Promise.reject(new StoreUnavailableError("away"));
-          if (name === "release") return (holdId: string) => gate.then(() => target.release(holdId));
+          if (name === "release")
+            return (holdId: string) => gate.then(() => target.release(holdId));
           const value = Reflect.get(target, name) as unknown;
           return typeof value === "function" ? (value.bind(target) as unknown) : value;
         },
@@ -312,8 +337,14 @@ describe("Idempotency-Key", () => {
     let spent = 0;
     for (const [at, request] of [
       () => search(service, 5, { "idempotency-key": "s" }),
-      () => service.call(`/v1/company/enrich?domain=${domain}`, { headers: { "idempotency-key": "s" } }),
-      () => service.call(`/v1/company/employees?domain=${domain}`, { headers: { "idempotency-key": "s" } }),
+      () =>
+        service.call(`/v1/company/enrich?domain=${domain}`, {
+          headers: { "idempotency-key": "s" },
+        }),
+      () =>
+        service.call(`/v1/company/employees?domain=${domain}`, {
+          headers: { "idempotency-key": "s" },
+        }),
     ].entries()) {
       const first = await request();
       const again = await request();
@@ -321,7 +352,13 @@ describe("Idempotency-Key", () => {
       expect(again.text).toBe(first.text);
       expect(first.headers.get("idempotent-replayed")).toBeNull();
       expect(again.headers.get("idempotent-replayed")).toBe("true");
-      for (const name of ["x-dataset-version", "x-total-count", "x-page", "x-next-cursor", "link"]) {
+      for (const name of [
+        "x-dataset-version",
+        "x-total-count",
+        "x-page",
+        "x-next-cursor",
+        "link",
+      ]) {
         expect(again.headers.get(name)).toBe(first.headers.get(name));
       }
       expect(again.headers.get("x-request-id")).not.toBe(first.headers.get("x-request-id"));
@@ -341,9 +378,16 @@ describe("Idempotency-Key", () => {
       const { json, status } = await other;
       expect([status, json.detail[0]]).toEqual([422, expect.stringContaining("another request")]);
     }
-    const same = await service.call(SEARCH, { body: '{ "page": 1, "per_page": 5, "filters": {} }', headers: KEY });
+    const same = await service.call(SEARCH, {
+      body: '{ "page": 1, "per_page": 5, "filters": {} }',
+      headers: KEY,
+    });
     expect(same.headers.get("idempotent-replayed")).toBe("true");
-    const test = await service.call(SEARCH, { body: { filters: {}, per_page: 5 }, headers: KEY, key: service.testKey });
+    const test = await service.call(SEARCH, {
+      body: { filters: {}, per_page: 5 },
+      headers: KEY,
+      key: service.testKey,
+    });
     expect([test.status, test.headers.get("idempotent-replayed")]).toEqual([200, null]);
     expect(await left(service)).toBe(9_995);
   });
@@ -395,14 +439,17 @@ describe("Idempotency-Key", () => {
     const service = await start({
       onApp(app) {
         app.addHook("onRequest", async ({ call }) => {
-          if (call.name === "search" && random() < 0.1) throw new Error("it fails before it is charged");
+          if (call.name === "search" && random() < 0.1)
+            throw new Error("it fails before it is charged");
         });
         app.addHook("onSend", async ({ call, raw }, reply, payload) => {
           const chance = call.name === "search" && call.isAnswered ? random() : 1;
           if (chance < 0.2) {
             const bytes = Buffer.from(payload as Buffer);
             reply.raw.writeHead(reply.statusCode, { "content-length": bytes.length });
-            await new Promise<void>((sent) => reply.raw.write(bytes.subarray(0, 200), () => sent()));
+            await new Promise<void>((sent) =>
+              reply.raw.write(bytes.subarray(0, 200), () => sent()),
+            );
           }
           if (chance >= 0.5) return payload;
           raw.socket.destroy();

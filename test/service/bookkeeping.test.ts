@@ -75,7 +75,12 @@ describe("keys with bounds", () => {
       "--name",
       "bot",
     );
-    expect(changed).toMatchObject({ name: "bot", max_credits: null, scopes: ["all"], expires_at: null });
+    expect(changed).toMatchObject({
+      name: "bot",
+      max_credits: null,
+      scopes: ["all"],
+      expires_at: null,
+    });
     // What is printed is a key that works, and the one before is not ended before somebody has it.
     const text = await said(data, "keys", "rotate", next.id, "0");
     expect(text.out).toMatch(/^hc_live_\w+\n$/);
@@ -124,17 +129,35 @@ describe("accounts", () => {
     const made = await said(data, "accounts", "create", "acme", "--name", "Acme Ltd");
     await said(data, "credits", "add", "50.5", "--account", "acme");
     expect([made.code, made.out]).toEqual([0, ""]);
-    expect(made.err).toContain(`headcount service keys create --account acme --data ${data} makes a key`);
+    expect(made.err).toContain(
+      `headcount service keys create --account acme --data ${data} makes a key`,
+    );
     await told(data, "keys", "create", "--account", "acme");
     expect(await told(data, "credits", "--account", "acme")).toMatchObject({ balance: 50.5 });
-    expect(await told(data, "accounts", "suspend", "acme")).toEqual({ id: "acme", state: "suspended" });
+    expect(await told(data, "accounts", "suspend", "acme")).toEqual({
+      id: "acme",
+      state: "suspended",
+    });
     expect(await told(data, "accounts")).toMatchObject([
       { id: "default", state: "active", balance: 10_000, keys: 0 },
-      { id: "acme", name: "Acme Ltd", state: "suspended", balance: 50.5, test_balance: 10_000, keys: 1 },
+      {
+        id: "acme",
+        name: "Acme Ltd",
+        state: "suspended",
+        balance: 50.5,
+        test_balance: 10_000,
+        keys: 1,
+      },
     ]);
-    expect((await said(data, "accounts", "suspend", "acme")).err).toBe("Account acme was suspended before.\n");
-    expect((await said(data, "accounts", "resume", "acme")).err).toBe("Account acme is active now.\n");
-    expect((await said(data, "accounts")).out.split("\n")[2]).toMatch(/^acme,Acme Ltd,active,standard,50.5,0,10000,1,/);
+    expect((await said(data, "accounts", "suspend", "acme")).err).toBe(
+      "Account acme was suspended before.\n",
+    );
+    expect((await said(data, "accounts", "resume", "acme")).err).toBe(
+      "Account acme is active now.\n",
+    );
+    expect((await said(data, "accounts")).out.split("\n")[2]).toMatch(
+      /^acme,Acme Ltd,active,standard,50.5,0,10000,1,/,
+    );
   });
 
   test.each([
@@ -155,8 +178,14 @@ describe("credits", () => {
   test("are added and removed once for each reference", async () => {
     const data = await foundedFolder();
     const invoice = ["--reference", "invoice-7", "--note", "paid"];
-    expect(await told(data, "credits", "add", "5", ...invoice)).toMatchObject({ balance: 10_005, repeated: false });
-    expect(await told(data, "credits", "add", "5", ...invoice)).toMatchObject({ balance: 10_005, repeated: true });
+    expect(await told(data, "credits", "add", "5", ...invoice)).toMatchObject({
+      balance: 10_005,
+      repeated: false,
+    });
+    expect(await told(data, "credits", "add", "5", ...invoice)).toMatchObject({
+      balance: 10_005,
+      repeated: true,
+    });
     const other = await said(data, "credits", "add", "6", ...invoice);
     expect([other.code, other.out]).toEqual([2, ""]);
     expect(other.err).toContain("used before, for a grant of 5 credits: nothing was done");
@@ -177,11 +206,15 @@ describe("credits", () => {
     const { id } = await told(data, "keys", "create", "--max-credits", "10");
     await buy(data, id, 9);
     const [charge] = await told(data, "entries", "--kind", "charge");
-    expect(await told(data, "credits", "refund", String(charge.id), "4", "--note", "stale")).toMatchObject({
+    expect(
+      await told(data, "credits", "refund", String(charge.id), "4", "--note", "stale"),
+    ).toMatchObject({
       balance: 9_995,
     });
     expect((await told(data, "keys"))[0]).toMatchObject({ spent: 5, left: 5 });
-    expect(await told(data, "credits", "refund", String(charge.id))).toMatchObject({ balance: 10_000 });
+    expect(await told(data, "credits", "refund", String(charge.id))).toMatchObject({
+      balance: 10_000,
+    });
     const third = await said(data, "credits", "refund", String(charge.id));
     expect([third.code, third.out]).toEqual([2, ""]);
     expect(third.err).toContain("all of this charge (9 credits) was refunded before");
@@ -196,21 +229,27 @@ describe("the books", () => {
   test("of some minutes: --since and --until, which a span, a date or a time says", async () => {
     const data = await foundedFolder();
     await buy(data, "k_a", 2);
-    const count = async (name: string, ...argv: string[]) => (await told(data, name, ...argv)).length as number;
+    const count = async (name: string, ...argv: string[]) =>
+      (await told(data, name, ...argv)).length as number;
     expect(await count("entries", "--since", "2m")).toBe(2);
     expect(await count("entries", "--since", "2m", "--until", "1m")).toBe(0);
     expect(await count("entries", "--until", "2026-01-31T10:03Z")).toBe(0);
     expect(await count("audit", "--since", "5m")).toBeGreaterThan(0);
     expect(await count("audit", "--until", "1h")).toBe(0);
     const wrong = await said(data, "entries", "--until", "yesterday");
-    expect([wrong.code, wrong.err]).toEqual([2, expect.stringContaining("--until takes 2m (minutes)")]);
+    expect([wrong.code, wrong.err]).toEqual([
+      2,
+      expect.stringContaining("--until takes 2m (minutes)"),
+    ]);
   });
 
   test("entries: newest first, filtered, a page at a time, CSV in a pipe", async () => {
     const data = await foundedFolder();
     for (let rows = 1; rows <= 4; rows++) await buy(data, rows % 2 === 0 ? "k_a" : "k_b", rows);
     const all = await told(data, "entries");
-    expect(all.map(({ credits }: { credits: number }) => credits)).toEqual([-4, -3, -2, -1, 10_000]);
+    expect(all.map(({ credits }: { credits: number }) => credits)).toEqual([
+      -4, -3, -2, -1, 10_000,
+    ]);
     expect(all[0]).toMatchObject({
       kind: "charge",
       actor: "k_a",
@@ -221,7 +260,9 @@ describe("the books", () => {
       request_id: "r-4",
       balance_after: 9_990,
     });
-    expect(await told(data, "entries", "--key", "k_b", "--limit", "1")).toMatchObject([{ rows: 3 }]);
+    expect(await told(data, "entries", "--key", "k_b", "--limit", "1")).toMatchObject([
+      { rows: 3 },
+    ]);
     const csv = (await said(data, "entries", "--kind", "charge")).out.trim().split("\n");
     expect(csv).toHaveLength(5);
     expect(csv[0]).toMatch(/^id,at,kind,credits,balance_after,actor,call,rows,price,key,/);
@@ -238,7 +279,9 @@ describe("the books", () => {
   test("a ledger of several pages is listed once, whole, in a pipe", async () => {
     const data = await foundedFolder();
     const store = await openStore(data);
-    await Promise.all(Array.from({ length: 1_100 }, (_, n) => store.grant("default", "live", c(1), `n ${n}`)));
+    await Promise.all(
+      Array.from({ length: 1_100 }, (_, n) => store.grant("default", "live", c(1), `n ${n}`)),
+    );
     await store.close();
     const lines = (await said(data, "entries")).out.trim().split("\n");
     expect(lines.filter((line) => line.startsWith("id,"))).toHaveLength(1);
@@ -252,7 +295,9 @@ describe("the books", () => {
     await buy(data, "k_b", 3);
     await buy(data, "k_b", 1, "company_enrich");
     const day = new Date().toISOString().slice(0, 10);
-    expect(await told(data, "usage")).toEqual([{ day, calls: 3, rows: 6, charged: 6, refunded: 0 }]);
+    expect(await told(data, "usage")).toEqual([
+      { day, calls: 3, rows: 6, charged: 6, refunded: 0 },
+    ]);
     expect(await told(data, "usage", "--by", "key,call")).toMatchObject([
       { key: "k_a", call: "person_search", charged: 2 },
       { key: "k_b", call: "company_enrich", charged: 1 },
@@ -271,7 +316,12 @@ describe("the books", () => {
     await said(data, "accounts", "create", "acme");
     const rows = await told(data, "audit", "--account", "default");
     expect(rows.slice(0, 2)).toMatchObject([
-      { action: "plan.set", account: "default", detail: { perMinute: 60 }, actor: expect.stringMatching(/^cli:/) },
+      {
+        action: "plan.set",
+        account: "default",
+        detail: { perMinute: 60 },
+        actor: expect.stringMatching(/^cli:/),
+      },
       { action: "keys.create", target: id, detail: { name: "nightly", mode: "live" } },
     ]);
     const { out } = await said(data, "audit");

@@ -13,7 +13,16 @@ import { generatedDataset } from "../support/service.ts";
 describe("service keys", () => {
   test("create shows the key once, list never, revoke ends it", async () => {
     const data = await foundedFolder();
-    const made = await headcount("service", "keys", "create", "--name", "nightly", "--data", data, "--json");
+    const made = await headcount(
+      "service",
+      "keys",
+      "create",
+      "--name",
+      "nightly",
+      "--data",
+      data,
+      "--json",
+    );
     expect([made.code, made.err]).toEqual([0, ""]);
     const { id, key } = JSON.parse(made.out) as { id: string; key: string };
     expect(Object.keys(JSON.parse(made.out) as object)).toEqual(["id", "key"]);
@@ -35,7 +44,9 @@ describe("service keys", () => {
     expect([unknown.code, unknown.err]).toEqual([6, expect.stringContaining("has no key k_none")]);
     // Copied, the hint means the same folder.
     expect(unknown.err).toContain(`headcount service keys list --data ${data}`);
-    const [header, ...lines] = (await headcount("service", "keys", "list", "--data", data)).out.trim().split("\n");
+    const [header, ...lines] = (await headcount("service", "keys", "list", "--data", data)).out
+      .trim()
+      .split("\n");
     expect(header).toBe(
       "id,name,mode,prefix,state,scopes,spent,max_credits,left,last_used_at,expires_at,created_at,revoked_at,rotated_from",
     );
@@ -47,7 +58,9 @@ describe("service keys", () => {
     const { code, err } = await headcount("service", "keys", "list", "--data", data);
     const [, begins = "", serves = ""] =
       /import --people FILE --data (.*) or .* serve --data (.*) begins/.exec(err) ?? [];
-    const read = execFileSync("sh", ["-c", `printf '%s\\n' ${begins} ${serves}`], { encoding: "utf8" });
+    const read = execFileSync("sh", ["-c", `printf '%s\\n' ${begins} ${serves}`], {
+      encoding: "utf8",
+    });
     expect([code, read]).toEqual([2, `${data}\n${data}\n`]);
   });
 
@@ -71,8 +84,16 @@ describe("service credits and plan", () => {
   test("a new folder has 10,000 credits; what is added is exact", async () => {
     const data = await foundedFolder();
     const show = async (...more: string[]) =>
-      JSON.parse((await headcount("service", "credits", "show", "--data", data, "--json", ...more)).out) as object;
-    expect(await show()).toEqual({ account: "default", mode: "live", balance: 10_000, held: 0, used_today: 0 });
+      JSON.parse(
+        (await headcount("service", "credits", "show", "--data", data, "--json", ...more)).out,
+      ) as object;
+    expect(await show()).toEqual({
+      account: "default",
+      mode: "live",
+      balance: 10_000,
+      held: 0,
+      used_today: 0,
+    });
     expect((await headcount("service", "credits", "add", "0.1", "--data", data)).out).toBe(
       "balance\t10000.1\nheld\t0\nused today\t0\n",
     );
@@ -103,11 +124,33 @@ describe("service credits and plan", () => {
   test("a plan changes only where it is told to", async () => {
     const data = await foundedFolder();
     const plan = async () =>
-      JSON.parse((await headcount("service", "plan", "show", "--data", data, "--json")).out) as object;
-    const standard = { account: "default", name: "standard", per_minute: 600, per_day: 100_000, small_counts: null };
-    const costs = { account: 0, person_count: 0, person_search: 1, company_enrich: 1, company_employees: 1 };
+      JSON.parse(
+        (await headcount("service", "plan", "show", "--data", data, "--json")).out,
+      ) as object;
+    const standard = {
+      account: "default",
+      name: "standard",
+      per_minute: 600,
+      per_day: 100_000,
+      small_counts: null,
+    };
+    const costs = {
+      account: 0,
+      person_count: 0,
+      person_search: 1,
+      company_enrich: 1,
+      company_employees: 1,
+    };
     expect(await plan()).toEqual({ ...standard, costs });
-    await headcount("service", "plan", "set", "person_search=0.25", "company_enrich=2", "--data", data);
+    await headcount(
+      "service",
+      "plan",
+      "set",
+      "person_search=0.25",
+      "company_enrich=2",
+      "--data",
+      data,
+    );
     await headcount("service", "plan", "set", "per-minute=60", "name=small", "--data", data);
     expect(await plan()).toEqual({
       ...standard,
@@ -127,7 +170,14 @@ describe("service credits and plan", () => {
     [["person_search=-1"], "credits of 0 or more"],
     [[], "missing required argument"],
   ] as const)("plan set %j is refused", async (more, says) => {
-    const { code, err } = await headcount("service", "plan", "set", "--data", await foundedFolder(), ...more);
+    const { code, err } = await headcount(
+      "service",
+      "plan",
+      "set",
+      "--data",
+      await foundedFolder(),
+      ...more,
+    );
     expect([code, err.includes(says)]).toEqual([2, true]);
   });
 });
@@ -171,45 +221,61 @@ describe("service verify", () => {
 });
 
 describe("serve", () => {
-  long("prints address and, the first time, a key that works; the next start makes none", async () => {
-    const data = folder();
-    const dataset = await generatedDataset(300);
-    const argv = ["serve", "--port", "0", "--json", "--data", data, "--dataset", dataset, "--max-depth", "50"];
-    let key = "";
-    const first = await serving(argv, async (line) => {
-      const said = JSON.parse(line) as { url: string; key: string };
-      expect(Object.keys(said)).toEqual(["url", "key"]);
-      key = said.key;
-      const headers = { authorization: `Bearer ${key}` };
-      const account = (await (await fetch(`${said.url}/v1/account`, { headers })).json()) as {
-        result: { limits: object; dataset: object };
-      };
-      expect(account.result.limits).toMatchObject({ max_depth: 50 });
-      expect(account.result.dataset).toMatchObject({ people: 300 });
-      const search = (body: object) =>
-        fetch(`${said.url}/v1/person/search`, {
-          method: "POST",
-          headers: { ...headers, "content-type": "application/json" },
-          body: JSON.stringify({ filters: {}, ...body }),
-        });
-      expect((await search({ page: 5, per_page: 10 })).status).toBe(200);
-      const deep = await search({ page: 6, per_page: 10 });
-      expect([deep.status, await deep.text()]).toEqual([
-        422,
-        expect.stringContaining("row 60; this service goes to row 50"),
-      ]);
-      // The accounts can be managed while it runs.
-      expect((await headcount("service", "plan", "set", "per-minute=1", "--data", data)).code).toBe(0);
-      expect((await fetch(`${said.url}/v1/account`, { headers })).status).toBe(429);
-    });
-    expect([first.code, first.out.trim().split("\n").length]).toEqual([0, 1]);
-    expect(first.err).not.toContain(key);
-    const second = await serving(argv, async (line) => {
-      expect(Object.keys(JSON.parse(line) as object)).toEqual(["url"]);
-    });
-    expect(second.code).toBe(0);
-    expect((await headcount("service", "verify", "--data", data)).code).toBe(0);
-  });
+  long(
+    "prints address and, the first time, a key that works; the next start makes none",
+    async () => {
+      const data = folder();
+      const dataset = await generatedDataset(300);
+      const argv = [
+        "serve",
+        "--port",
+        "0",
+        "--json",
+        "--data",
+        data,
+        "--dataset",
+        dataset,
+        "--max-depth",
+        "50",
+      ];
+      let key = "";
+      const first = await serving(argv, async (line) => {
+        const said = JSON.parse(line) as { url: string; key: string };
+        expect(Object.keys(said)).toEqual(["url", "key"]);
+        key = said.key;
+        const headers = { authorization: `Bearer ${key}` };
+        const account = (await (await fetch(`${said.url}/v1/account`, { headers })).json()) as {
+          result: { limits: object; dataset: object };
+        };
+        expect(account.result.limits).toMatchObject({ max_depth: 50 });
+        expect(account.result.dataset).toMatchObject({ people: 300 });
+        const search = (body: object) =>
+          fetch(`${said.url}/v1/person/search`, {
+            method: "POST",
+            headers: { ...headers, "content-type": "application/json" },
+            body: JSON.stringify({ filters: {}, ...body }),
+          });
+        expect((await search({ page: 5, per_page: 10 })).status).toBe(200);
+        const deep = await search({ page: 6, per_page: 10 });
+        expect([deep.status, await deep.text()]).toEqual([
+          422,
+          expect.stringContaining("row 60; this service goes to row 50"),
+        ]);
+        // The accounts can be managed while it runs.
+        expect(
+          (await headcount("service", "plan", "set", "per-minute=1", "--data", data)).code,
+        ).toBe(0);
+        expect((await fetch(`${said.url}/v1/account`, { headers })).status).toBe(429);
+      });
+      expect([first.code, first.out.trim().split("\n").length]).toEqual([0, 1]);
+      expect(first.err).not.toContain(key);
+      const second = await serving(argv, async (line) => {
+        expect(Object.keys(JSON.parse(line) as object)).toEqual(["url"]);
+      });
+      expect(second.code).toBe(0);
+      expect((await headcount("service", "verify", "--data", data)).code).toBe(0);
+    },
+  );
 
   test("beside --log each line on stderr is JSON, and stdout says what it always does", async () => {
     const dataset = await generatedDataset(300);
@@ -220,7 +286,9 @@ describe("serve", () => {
       .trim()
       .split("\n")
       .map((line) => JSON.parse(line) as { msg: string });
-    expect(lines.map(({ msg }) => msg)).toEqual(expect.arrayContaining(["listening", "draining", "stopped"]));
+    expect(lines.map(({ msg }) => msg)).toEqual(
+      expect.arrayContaining(["listening", "draining", "stopped"]),
+    );
   });
 
   test("without --json it speaks to a person, and warns where keys would travel in clear", async () => {

@@ -16,7 +16,9 @@ afterEach(async () => {
   for (const service of open.splice(0)) await service.close();
 });
 
-async function serve(options: TestServiceOptions = {}): Promise<{ service: TestService; page: ConsoleClient }> {
+async function serve(
+  options: TestServiceOptions = {},
+): Promise<{ service: TestService; page: ConsoleClient }> {
   const service = await startTestService({ people: 2_000, console: {}, ...options });
   open.push(service);
   return { service, page: new ConsoleClient(service, options.now ?? Date.now) };
@@ -31,13 +33,21 @@ const buy = async (page: ConsoleClient, session: Session, profiles = 2_000) => {
   return (await page.call(session, "POST", "/exports", { quote_id: json.quote_id })).json;
 };
 /** One of two pages, which is stopped behind its first. */
-const half = async (page: ConsoleClient, session: Session, gate: ReturnType<typeof gated>): Promise<string> => {
+const half = async (
+  page: ConsoleClient,
+  session: Session,
+  gate: ReturnType<typeof gated>,
+): Promise<string> => {
   gate.close();
   const { id } = await buy(page, session);
   await gate.arrival();
   await page.call(session, "POST", `/exports/${id}/stop`);
   gate.open();
-  expect(await page.bought(session, id)).toMatchObject({ state: "stopped", rows: 1_000, credits: 1_000 });
+  expect(await page.bought(session, id)).toMatchObject({
+    state: "stopped",
+    rows: 1_000,
+    credits: 1_000,
+  });
   return id;
 };
 const download = async (page: ConsoleClient, session: Session, id: string): Promise<string> =>
@@ -56,7 +66,9 @@ describe("an export", () => {
     const { page, service } = await serve();
     const session = await page.signIn({ link: await page.link("owner", "default", "ada-growth") });
     const { id } = await buy(page, session, 3);
-    await expect.poll(async () => (await page.call(session, "GET", `/exports/${id}`)).json.state).toBe("ready");
+    await expect
+      .poll(async () => (await page.call(session, "GET", `/exports/${id}`)).json.state)
+      .toBe("ready");
     const { json } = await page.call(session, "GET", "/entries");
     expect(json.entries[0]).toMatchObject({
       key: expect.stringMatching(/^console:ada-growth-[0-9a-f]{12}$/),
@@ -66,7 +78,9 @@ describe("an export", () => {
     expect(used.json.rows[0].key).toBe(json.entries[0].key);
     const sessions = await service.store.console.sessions();
     expect(sessions.map((one) => one.id)).toContain(json.entries[0].key.slice(8));
-    expect((await service.store.audit({ limit: 5 })).map(({ actor }) => actor)).toContain(json.entries[0].key);
+    expect((await service.store.audit({ limit: 5 })).map(({ actor }) => actor)).toContain(
+      json.entries[0].key,
+    );
   });
 
   test("shows the command that buys, later, whoever is not in its file yet", async () => {
@@ -75,14 +89,19 @@ describe("an export", () => {
     const filters = { department: "Legal" };
     const { json } = await page.call(session, "POST", "/quote", { filters, profiles: 20 });
     const { id } = (await page.call(session, "POST", "/exports", { quote_id: json.quote_id })).json;
-    await expect.poll(async () => (await page.call(session, "GET", `/exports/${id}`)).json.state).toBe("ready");
+    await expect
+      .poll(async () => (await page.call(session, "GET", `/exports/${id}`)).json.state)
+      .toBe("ready");
     const me = user(service.url, service.key);
-    writeFileSync(me.file(`people-${id}.csv`), (await page.call(session, "GET", `/exports/${id}/csv`)).text);
+    writeFileSync(
+      me.file(`people-${id}.csv`),
+      (await page.call(session, "GET", `/exports/${id}/csv`)).text,
+    );
     const before = await liveBalance(service);
     for (const line of refreshCommand(id, filters).split(" && "))
-      expect(await me.run([...line.split(" ").slice(1), ...(line.includes("refresh") ? ["--yes"] : [])])).toMatchObject(
-        { code: 0 },
-      );
+      expect(
+        await me.run([...line.split(" ").slice(1), ...(line.includes("refresh") ? ["--yes"] : [])]),
+      ).toMatchObject({ code: 0 });
     expect(before - (await liveBalance(service))).toBe(json.count - 20);
   });
 
@@ -90,15 +109,19 @@ describe("an export", () => {
     const gate = gated();
     const { page, service } = await serve({ wrapEngine: gate.wrapEngine });
     const session = await page.enter();
-    const quote = async () => (await page.call(session, "POST", "/quote", { filters: {}, profiles: 2_000 })).json;
-    const click = (of: { quote_id: string }) => page.call(session, "POST", "/exports", { quote_id: of.quote_id });
+    const quote = async () =>
+      (await page.call(session, "POST", "/quote", { filters: {}, profiles: 2_000 })).json;
+    const click = (of: { quote_id: string }) =>
+      page.call(session, "POST", "/exports", { quote_id: of.quote_id });
     const [first, second] = [await quote(), await quote()];
     gate.close();
     const { json } = await click(first);
     await gate.arrival();
     const refused = await click(second);
     expect([refused.status, refused.json.code]).toEqual([409, "bought_since"]);
-    expect((await quote()).bought).toMatchObject([{ id: json.id, state: "buying", profiles: 2_000 }]);
+    expect((await quote()).bought).toMatchObject([
+      { id: json.id, state: "buying", profiles: 2_000 },
+    ]);
     gate.open();
     expect(await page.bought(session, json.id)).toMatchObject({ state: "ready", credits: 2_000 });
     expect((await click(second)).json.code).toBe("bought_since");
@@ -112,11 +135,16 @@ describe("an export", () => {
   test("that was bought is what its quote says again, whatever changed since", async () => {
     const { page, service } = await serve();
     const session = await page.enter();
-    const { quote_id } = (await page.call(session, "POST", "/quote", { filters: {}, profiles: 100 })).json;
+    const { quote_id } = (
+      await page.call(session, "POST", "/quote", { filters: {}, profiles: 100 })
+    ).json;
     const { id } = (await page.call(session, "POST", "/exports", { quote_id })).json;
     expect(await page.bought(session, id)).toMatchObject({ state: "ready" });
     await service.store.setPlan("default", { costs: { person_search: parseCredits(2) as never } });
-    expect((await page.call(session, "POST", "/exports", { quote_id })).json).toMatchObject({ id, credits: 100 });
+    expect((await page.call(session, "POST", "/exports", { quote_id })).json).toMatchObject({
+      id,
+      credits: 100,
+    });
     expect(await liveBalance(service)).toBe(9_900);
   });
 
@@ -126,17 +154,28 @@ describe("an export", () => {
     const session = await page.enter();
     const quote = async (filters: object, profiles: number) =>
       (await page.call(session, "POST", "/quote", { filters, profiles })).json;
-    await service.store.deduct("default", "live", parseCredits(8_800) as never, { note: "for the test" });
+    await service.store.deduct("default", "live", parseCredits(8_800) as never, {
+      note: "for the test",
+    });
     const [first, second] = [await quote({ department: "Sales" }, 100), await quote({}, 1_200)];
-    expect([first.allowed, second.allowed, first.credits, second.credits]).toEqual([true, true, 100, 1_200]);
+    expect([first.allowed, second.allowed, first.credits, second.credits]).toEqual([
+      true,
+      true,
+      100,
+      1_200,
+    ]);
     gate.close();
-    const { id } = (await page.call(session, "POST", "/exports", { quote_id: first.quote_id })).json;
+    const { id } = (await page.call(session, "POST", "/exports", { quote_id: first.quote_id }))
+      .json;
     await gate.arrival();
     const refused = await page.call(session, "POST", "/exports", { quote_id: second.quote_id });
     expect([refused.status, refused.json.code]).toEqual([402, "too_expensive"]);
     expect((await quote({}, 1_101)).allowed).toBe(false);
     gate.open();
-    expect(await page.bought(session, id)).toMatchObject({ state: "ready", credits: first.credits });
+    expect(await page.bought(session, id)).toMatchObject({
+      state: "ready",
+      credits: first.credits,
+    });
     expect(await liveBalance(service)).toBe(1_100);
     expect((await quote({}, 1_100)).allowed).toBe(true);
   });
@@ -147,10 +186,16 @@ describe("an export", () => {
     const { page: there } = await serve({ ledger: service.ledger });
     const [mine, theirs] = [await here.enter(), await there.enter()];
     const halves = [await half(here, mine, gate), await half(here, mine, gate)];
-    await service.store.deduct("default", "live", parseCredits(500) as never, { note: "a correction" });
+    await service.store.deduct("default", "live", parseCredits(500) as never, {
+      note: "a correction",
+    });
     gate.close();
-    const goOn = (id: string | undefined, body = {}) => here.call(mine, "POST", `/exports/${id}/continue`, body);
-    const both = await Promise.all([goOn(halves[0]), there.call(theirs, "POST", `/exports/${halves[1]}/continue`)]);
+    const goOn = (id: string | undefined, body = {}) =>
+      here.call(mine, "POST", `/exports/${id}/continue`, body);
+    const both = await Promise.all([
+      goOn(halves[0]),
+      there.call(theirs, "POST", `/exports/${halves[1]}/continue`),
+    ]);
     expect(both.map(({ json, status }) => `${status} ${json.code ?? json.state}`).sort()).toEqual([
       "200 buying",
       "402 too_expensive",
@@ -162,8 +207,15 @@ describe("an export", () => {
     gate.open();
     expect(await here.bought(mine, first ?? "")).toMatchObject({ state: "ready", credits: 2_000 });
     const refused = await goOn(second);
-    expect([refused.status, refused.json.error]).toEqual([402, expect.stringContaining("does not cover this")]);
-    expect(await here.bought(mine, second ?? "")).toMatchObject({ state: "stopped", rows: 1_000, credits: 1_000 });
+    expect([refused.status, refused.json.error]).toEqual([
+      402,
+      expect.stringContaining("does not cover this"),
+    ]);
+    expect(await here.bought(mine, second ?? "")).toMatchObject({
+      state: "stopped",
+      rows: 1_000,
+      credits: 1_000,
+    });
     expect(await liveBalance(service)).toBe(500);
     await service.store.grant("default", "live", parseCredits(500) as never, "a top-up");
     expect((await goOn(second)).status).toBe(200);
@@ -190,7 +242,9 @@ describe("an export", () => {
   test("notes a page that it bought again where the ledger was away for a moment, and pays it once", async () => {
     const { page, service } = await serve({ sleep: async () => undefined });
     const session = await page.enter();
-    const kept = service.store.console as { advanceExport: typeof service.store.console.advanceExport };
+    const kept = service.store.console as {
+      advanceExport: typeof service.store.console.advanceExport;
+    };
     const { advanceExport } = kept;
     const away = [1, 1, 2];
     kept.advanceExport = async (item) => {
@@ -199,7 +253,12 @@ describe("an export", () => {
       throw new StoreUnavailableError("the ledger is away");
     };
     const { id } = await buy(page, session);
-    expect(await page.bought(session, id)).toMatchObject({ state: "ready", rows: 2_000, credits: 2_000, why: "" });
+    expect(await page.bought(session, id)).toMatchObject({
+      state: "ready",
+      rows: 2_000,
+      credits: 2_000,
+      why: "",
+    });
     expect(away).toEqual([]);
     expect(await liveBalance(service)).toBe(8_000);
     expect(await service.store.verify()).toEqual([]);
@@ -222,9 +281,14 @@ describe("an export", () => {
       why: expect.stringMatching(/^no word of it for [5-9] s; after 15 s it can be continued$/),
     });
     ahead = 16_000;
-    expect(await seen()).toMatchObject({ state: "stopped", why: "the service ended while it was bought" });
+    expect(await seen()).toMatchObject({
+      state: "stopped",
+      why: "the service ended while it was bought",
+    });
     gate.open();
-    await expect.poll(async () => (await here.call(mine, "GET", `/exports/${id}`)).json.state).toBe("ready");
+    await expect
+      .poll(async () => (await here.call(mine, "GET", `/exports/${id}`)).json.state)
+      .toBe("ready");
   });
 
   long("is stopped and continued from any process of the ledger, and paid once", async () => {
@@ -303,7 +367,8 @@ describe("an export", () => {
     expect(stopped).toMatchObject({ state: "stopped", credits: 1_000, price: 2, price_agreed: 1 });
     expect([stopped.credits_left, stopped.credits_anew]).toEqual([2_000, 4_000]);
     expect(stopped.why).toContain("Continue says what the rest costs now");
-    const goOn = (credits?: unknown) => page.call(session, "POST", `/exports/${id}/continue`, { credits });
+    const goOn = (credits?: unknown) =>
+      page.call(session, "POST", `/exports/${id}/continue`, { credits });
     for (const less of [undefined, 0, 1_999.999999]) {
       const refused = await goOn(less);
       expect([refused.status, refused.json.code]).toEqual([409, "price_changed"]);
@@ -315,7 +380,11 @@ describe("an export", () => {
     expect(await liveBalance(service)).toBe(9_000);
     await price("2");
     expect((await goOn(2_000)).json).toMatchObject({ state: "buying", price_agreed: 2 });
-    expect(await page.bought(session, id)).toMatchObject({ state: "ready", credits: 3_000, credits_left: 0 });
+    expect(await page.bought(session, id)).toMatchObject({
+      state: "ready",
+      credits: 3_000,
+      credits_left: 0,
+    });
     expect(await liveBalance(service)).toBe(7_000);
     expect(await service.store.verify()).toEqual([]);
   });
@@ -333,7 +402,11 @@ describe("an export", () => {
       await new Promise((resolve) => setTimeout(resolve, each * 2));
       const { json } = await page.call(session, "POST", `/exports/${id}/continue`);
       expect([each, json.state]).toEqual([each, "buying"]);
-      expect(await page.bought(session, id)).toMatchObject({ state: "ready", why: "", credits: 1_100 });
+      expect(await page.bought(session, id)).toMatchObject({
+        state: "ready",
+        why: "",
+        credits: 1_100,
+      });
     }
     expect(await liveBalance(service)).toBe(50_000 - 16 * 1_100);
   });
@@ -344,7 +417,9 @@ describe("an export", () => {
       release = resolve;
     });
     const isSlow = (engine: Engine): Engine =>
-      wrapped(engine, { people: () => Promise.reject(new OutOfTimeError("no answer from the dataset")) });
+      wrapped(engine, {
+        people: () => Promise.reject(new OutOfTimeError("no answer from the dataset")),
+      });
     const { page: here, service } = await serve({ wrapEngine: isSlow, sleep: () => asleep });
     const gate = gated();
     const { page: there } = await serve({ ledger: service.ledger, wrapEngine: gate.wrapEngine });
@@ -358,9 +433,17 @@ describe("an export", () => {
     await gate.arrival();
     await here.call(mine, "POST", `/exports/${id}/stop`);
     gate.open();
-    expect(await there.bought(theirs, id)).toMatchObject({ state: "stopped", rows: 1_000, why: "you stopped it" });
+    expect(await there.bought(theirs, id)).toMatchObject({
+      state: "stopped",
+      rows: 1_000,
+      why: "you stopped it",
+    });
     release();
-    expect(await here.bought(mine, id)).toMatchObject({ state: "stopped", rows: 1_000, credits: 1_000 });
+    expect(await here.bought(mine, id)).toMatchObject({
+      state: "stopped",
+      rows: 1_000,
+      credits: 1_000,
+    });
     expect(await liveBalance(service)).toBe(9_000);
     await there.call(theirs, "POST", `/exports/${id}/continue`);
     expect(await there.bought(theirs, id)).toMatchObject({ state: "ready", credits: 2_000 });
@@ -381,7 +464,9 @@ describe("an export", () => {
     });
     await there.call(theirs, "POST", `/exports/${id}/continue`);
     const told = async () => (await there.call(theirs, "GET", `/exports/${id}`)).json;
-    await expect.poll(told).toMatchObject({ state: "buying", why: "this page is being bought by another process" });
+    await expect
+      .poll(told)
+      .toMatchObject({ state: "buying", why: "this page is being bought by another process" });
     gate.open();
     expect(await there.bought(theirs, id)).toMatchObject({ state: "ready", credits: 1_000 });
     expect(await liveBalance(service)).toBe(9_000);
@@ -395,11 +480,16 @@ describe("an export", () => {
       (await from.call(of, "POST", "/quote", { filters, profiles })).json.quote_id;
     const clicks = async (filters: object, profiles: number) => {
       const quotes = await Promise.all(
-        [...Array(3)].flatMap(() => [quote(page, mine, filters, profiles), quote(there, theirs, filters, profiles)]),
+        [...Array(3)].flatMap(() => [
+          quote(page, mine, filters, profiles),
+          quote(there, theirs, filters, profiles),
+        ]),
       );
       const told = await Promise.all(
         quotes.map((quote_id, each) =>
-          (each % 2 === 0 ? page : there).call(each % 2 === 0 ? mine : theirs, "POST", "/exports", { quote_id }),
+          (each % 2 === 0 ? page : there).call(each % 2 === 0 ? mine : theirs, "POST", "/exports", {
+            quote_id,
+          }),
         ),
       );
       const bought = told.find(({ status }) => status === 200)?.json;
@@ -408,8 +498,13 @@ describe("an export", () => {
     };
     expect(await clicks({}, 2_000)).toEqual(["200 ", ...Array(5).fill("409 bought_since")]);
     expect(await liveBalance(service)).toBe(8_000);
-    await service.store.deduct("default", "live", parseCredits(7_000) as never, { note: "for the test" });
-    const [sales, all] = [await quote(page, mine, { department: "Sales" }, 1), await quote(there, theirs, {}, 1_000)];
+    await service.store.deduct("default", "live", parseCredits(7_000) as never, {
+      note: "for the test",
+    });
+    const [sales, all] = [
+      await quote(page, mine, { department: "Sales" }, 1),
+      await quote(there, theirs, {}, 1_000),
+    ];
     const both = await Promise.all([
       page.call(mine, "POST", "/exports", { quote_id: sales }),
       there.call(theirs, "POST", "/exports", { quote_id: all }),
@@ -418,8 +513,16 @@ describe("an export", () => {
   });
 
   const ends: readonly (readonly [string, (is: Ended) => Promise<unknown>, RegExp])[] = [
-    ["account is suspended", ({ service }) => service.store.suspendAccount("default", true), /account is suspended/],
-    ["session is signed out", ({ page, session }) => signOut(page, session), /session that buys is over/],
+    [
+      "account is suspended",
+      ({ service }) => service.store.suspendAccount("default", true),
+      /account is suspended/,
+    ],
+    [
+      "session is signed out",
+      ({ page, session }) => signOut(page, session),
+      /session that buys is over/,
+    ],
     [
       "session is ended by another process",
       async ({ service }) => {
@@ -472,7 +575,10 @@ describe("an export", () => {
     const goOn = () => page.call(next, "POST", `/exports/${id}/continue`);
     await cap(2_999);
     const refused = await goOn();
-    expect([refused.status, refused.json.error]).toEqual([402, expect.stringContaining("cap of this key")]);
+    expect([refused.status, refused.json.error]).toEqual([
+      402,
+      expect.stringContaining("cap of this key"),
+    ]);
     await cap(3_000);
     gate.close();
     expect((await goOn()).status).toBe(200);
@@ -498,7 +604,10 @@ describe("an export", () => {
     const next = await page.signIn({ key: rotated.key });
     const { json } = await page.call(next, "POST", "/quote", { filters: {}, profiles: 1_001 });
     const refused = await page.call(next, "POST", "/exports", { quote_id: json.quote_id });
-    expect([refused.status, refused.json.error]).toEqual([402, expect.stringContaining("cap of this key")]);
+    expect([refused.status, refused.json.error]).toEqual([
+      402,
+      expect.stringContaining("cap of this key"),
+    ]);
     gate.open();
     expect(await page.bought(session, id)).toMatchObject({ state: "ready", credits: 2_000 });
     expect(await buy(page, next, 1_000)).toMatchObject({ id: expect.any(String) });
@@ -516,13 +625,24 @@ describe("an export", () => {
       await made({ rotatedFrom: service.keyId }),
       await made({ maxCredits: parseCredits(9) }),
     ];
-    const [heir, other] = [await page.signIn({ key: heirKey }), await page.signIn({ key: otherKey })];
-    const quote = async (of: Session) => (await page.call(of, "POST", "/quote", { filters: {} })).json;
+    const [heir, other] = [
+      await page.signIn({ key: heirKey }),
+      await page.signIn({ key: otherKey }),
+    ];
+    const quote = async (of: Session) =>
+      (await page.call(of, "POST", "/quote", { filters: {} })).json;
     const before = await quote(heir);
-    expect([before.bought, (await quote(other)).bought]).toMatchObject([[{ id, state: "stopped", rows: 1_000 }], []]);
+    expect([before.bought, (await quote(other)).bought]).toMatchObject([
+      [{ id, state: "stopped", rows: 1_000 }],
+      [],
+    ]);
     await service.store.revokeKey(service.keyId);
     expect((await page.call(heir, "POST", `/exports/${id}/continue`)).status).toBe(200);
-    expect(await page.bought(heir, id)).toMatchObject({ state: "ready", rows: 2_000, credits: 2_000 });
+    expect(await page.bought(heir, id)).toMatchObject({
+      state: "ready",
+      rows: 2_000,
+      credits: 2_000,
+    });
     const file = async (key: string) =>
       await page.send("GET", `/exports/${id}.ndjson`, {
         headers: { authorization: `Bearer ${key}`, "sec-fetch-site": undefined },
@@ -530,7 +650,10 @@ describe("an export", () => {
     const text = await download(page, heir, id);
     expect(text.trim().split("\n")).toHaveLength(2_000);
     expect((await file(heirKey)).text).toBe(text);
-    for (const { status } of [await page.call(other, "GET", `/exports/${id}/ndjson`), await file(otherKey)])
+    for (const { status } of [
+      await page.call(other, "GET", `/exports/${id}/ndjson`),
+      await file(otherKey),
+    ])
       expect(status).toBe(404);
     const listed = async (of: Session) => (await page.call(of, "GET", "/exports")).json.exports;
     expect([await listed(heir), await listed(other)]).toMatchObject([[{ id }], []]);
@@ -569,9 +692,14 @@ describe("an export", () => {
     const session = await page.enter();
     gate.close();
     const { id } = await buy(page, session);
-    const { json: second } = await page.call(session, "POST", "/quote", { filters: {}, profiles: 1_000 });
+    const { json: second } = await page.call(session, "POST", "/quote", {
+      filters: {},
+      profiles: 1_000,
+    });
     await gate.arrival();
-    await service.store.deduct("default", "live", parseCredits(1_000) as never, { note: "a correction" });
+    await service.store.deduct("default", "live", parseCredits(1_000) as never, {
+      note: "a correction",
+    });
     gate.open();
     const stopped = await page.bought(session, id);
     expect(stopped).toMatchObject({ state: "stopped", rows: 1_000, credits: 1_000 });
@@ -597,7 +725,10 @@ describe("an export", () => {
       });
     const { page, service } = await serve({ wrapEngine });
     const session = await page.enter();
-    const { json: quote } = await page.call(session, "POST", "/quote", { filters: {}, profiles: 5 });
+    const { json: quote } = await page.call(session, "POST", "/quote", {
+      filters: {},
+      profiles: 5,
+    });
     dataset.version = "-next";
     const refused = await page.call(session, "POST", "/exports", { quote_id: quote.quote_id });
     expect([refused.status, refused.json.code]).toEqual([409, "dataset_moved"]);
@@ -630,10 +761,17 @@ describe("an export", () => {
     await gate.arrival();
     const { id } = (await page.call(session, "POST", "/exports", { quote_id: json.quote_id })).json;
     const now = async () => (await page.call(session, "GET", `/exports/${id}`)).json;
-    await expect.poll(now).toMatchObject({ state: "buying", rows: 0, why: expect.stringContaining("is busy") });
+    await expect
+      .poll(now)
+      .toMatchObject({ state: "buying", rows: 0, why: expect.stringContaining("is busy") });
     gate.open();
     expect((await other).status).toBe(200);
-    expect(await page.bought(session, id)).toMatchObject({ state: "ready", rows: 2_000, credits: 2_000, why: "" });
+    expect(await page.bought(session, id)).toMatchObject({
+      state: "ready",
+      rows: 2_000,
+      credits: 2_000,
+      why: "",
+    });
     // As long as the service asks for.
     expect(new Set(waits)).toEqual(new Set([1_000]));
     expect(await liveBalance(service)).toBe(7_999);
@@ -664,7 +802,11 @@ describe("an export", () => {
       await page.call(session, "POST", `/exports/${id}/stop`);
     };
     await page.call(session, "POST", `/exports/${id}/continue`);
-    expect(await page.bought(session, id)).toMatchObject({ state: "stopped", rows: 0, why: "you stopped it" });
+    expect(await page.bought(session, id)).toMatchObject({
+      state: "stopped",
+      rows: 0,
+      why: "you stopped it",
+    });
     expect(slow.asked).toBe(11);
     await page.call(session, "POST", `/exports/${id}/continue`);
     expect(await page.bought(session, id)).toMatchObject({ state: "ready", credits: 2_000 });

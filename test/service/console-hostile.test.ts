@@ -8,7 +8,8 @@ let service: TestService;
 let client: ConsoleClient;
 const clock = { now: Date.parse("2026-03-01T12:00:00Z") };
 const filters = { department: ["Sales"] };
-const balance = async (): Promise<bigint> => (await service.store.balance("default", "live")).balance;
+const balance = async (): Promise<bigint> =>
+  (await service.store.balance("default", "live")).balance;
 
 beforeAll(async () => {
   service = await startTestService({ people: 2_000, now: () => clock.now, console: {} });
@@ -20,7 +21,8 @@ beforeEach(() => {
 });
 
 const key = async (more: Record<string, unknown>): Promise<string> =>
-  (await createKey(service.store, { name: "bounded", mode: "live", now: () => clock.now, ...more })).key;
+  (await createKey(service.store, { name: "bounded", mode: "live", now: () => clock.now, ...more }))
+    .key;
 const quoteOf = async (session: Session, profiles: number): Promise<string> =>
   (await client.call(session, "POST", "/quote", { filters, profiles })).json.quote_id;
 
@@ -29,14 +31,22 @@ describe("a session of a key", () => {
     const before = await balance();
     const counts = await client.signIn({ key: await key({ scopes: ["account", "count"] }) });
     expect((await client.call(counts, "POST", "/count", { filters })).status).toBe(200);
-    expect((await client.call(counts, "POST", "/facets", { filters, key: "country" })).status).toBe(200);
+    expect((await client.call(counts, "POST", "/facets", { filters, key: "country" })).status).toBe(
+      200,
+    );
     for (const path of ["/quote", "/exports"]) {
       const refused = await client.call(counts, "POST", path, { filters, profiles: 3 });
-      expect([path, refused.status, refused.json.error]).toEqual([path, 403, expect.stringContaining("scopes")]);
+      expect([path, refused.status, refused.json.error]).toEqual([
+        path,
+        403,
+        expect.stringContaining("scopes"),
+      ]);
     }
     const enriches = await client.signIn({ key: await key({ scopes: ["account", "enrich"] }) });
     expect((await client.call(enriches, "POST", "/count", { filters })).status).toBe(403);
-    expect((await client.call(enriches, "POST", "/facets", { filters, key: "country" })).status).toBe(403);
+    expect(
+      (await client.call(enriches, "POST", "/facets", { filters, key: "country" })).status,
+    ).toBe(403);
     expect(await balance()).toBe(before);
   });
 
@@ -52,7 +62,9 @@ describe("a session of a key", () => {
 
   test("has no exports of its colleagues", async () => {
     const owner = await client.enter("owner");
-    const { json } = await client.call(owner, "POST", "/exports", { quote_id: await quoteOf(owner, 2) });
+    const { json } = await client.call(owner, "POST", "/exports", {
+      quote_id: await quoteOf(owner, 2),
+    });
     await client.bought(owner, json.id);
     const keyed = await client.signIn({ key: service.key });
     for (const [method, path, body] of [
@@ -72,7 +84,9 @@ describe("a session of a key", () => {
     const session = await client.signIn({ key: await key({ maxCredits: credits(5_000_000n) }) });
     const quote = (await client.call(session, "POST", "/quote", { filters, profiles: 6 })).json;
     expect(quote).toMatchObject({ allowed: false, bound_by: "key", balance: 5 });
-    expect((await client.call(session, "POST", "/exports", { quote_id: quote.quote_id })).status).toBe(402);
+    expect(
+      (await client.call(session, "POST", "/exports", { quote_id: quote.quote_id })).status,
+    ).toBe(402);
     expect(await balance()).toBe(before);
   });
 });
@@ -92,7 +106,11 @@ describe("an account that is suspended", () => {
       ["/keys", { name: "way out" }],
     ] as const) {
       const refused = await client.call(owner, "POST", path, body);
-      expect([path, refused.status, refused.json.error]).toEqual([path, 403, expect.stringContaining("suspended")]);
+      expect([path, refused.status, refused.json.error]).toEqual([
+        path,
+        403,
+        expect.stringContaining("suspended"),
+      ]);
     }
     expect((await client.call(owner, "GET", "/entries")).status).toBe(200);
     expect((await service.store.balance("frozen", "live")).balance).toBe(50_000_000n);
@@ -104,7 +122,9 @@ describe("another account", () => {
     await service.store.createAccount("other", "Other", {});
     await service.store.grant("other", "live", credits(50_000_000n), "for the test");
     const [mine, theirs] = [await client.enter("owner"), await client.enter("owner", "other")];
-    const { json } = await client.call(mine, "POST", "/exports", { quote_id: await quoteOf(mine, 2) });
+    const { json } = await client.call(mine, "POST", "/exports", {
+      quote_id: await quoteOf(mine, 2),
+    });
     await client.bought(mine, json.id);
     for (const [method, path, body] of [
       ["GET", `/exports/${json.id}`, undefined],
@@ -117,7 +137,9 @@ describe("another account", () => {
     for (const path of [`/entries?key=${service.keyId}`, "/entries?account=default", "/exports"]) {
       expect((await client.call(theirs, "GET", path)).text).not.toContain(json.id);
     }
-    expect((await client.call(theirs, "GET", `/entries?key=${service.keyId}`)).json.entries).toEqual([]);
+    expect(
+      (await client.call(theirs, "GET", `/entries?key=${service.keyId}`)).json.entries,
+    ).toEqual([]);
   });
 });
 
@@ -133,7 +155,13 @@ describe("seals", () => {
     const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     // Text of base64 has bits to spare at its end, and decoders pass over what is none of it.
     const twin = alphabet[alphabet.indexOf(last) ^ 1] ?? "";
-    for (const forged of [quote.slice(0, -1) + twin, `${quote}=`, `${quote}!`, ` ${quote}`, quote.replace(".", ".!")]) {
+    for (const forged of [
+      quote.slice(0, -1) + twin,
+      `${quote}=`,
+      `${quote}!`,
+      ` ${quote}`,
+      quote.replace(".", ".!"),
+    ]) {
       const refused = await client.call(session, "POST", "/exports", { quote_id: forged });
       expect([forged === quote, refused.json.code]).toEqual([false, "no_quote"]);
     }
@@ -172,10 +200,18 @@ describe("bad input", () => {
     await service.store.createAccount("crowded", "Crowded", {});
     const session = await client.enter("owner", "crowded");
     const { id } = (await client.call(session, "POST", "/keys", { name: "short-lived" })).json;
-    expect((await client.call(session, "DELETE", `/keys/${id}`, {})).json).toEqual({ revoked: true });
-    const init = { accountId: "crowded", name: "one of many", mode: "live", now: () => clock.now } as const;
+    expect((await client.call(session, "DELETE", `/keys/${id}`, {})).json).toEqual({
+      revoked: true,
+    });
+    const init = {
+      accountId: "crowded",
+      name: "one of many",
+      mode: "live",
+      now: () => clock.now,
+    } as const;
     const made: Promise<unknown>[] = [];
-    for (let left = 100; left > 0; left--) made.push(createKey(service.store, init).catch(() => undefined));
+    for (let left = 100; left > 0; left--)
+      made.push(createKey(service.store, init).catch(() => undefined));
     await Promise.all(made);
     const refused = await client.call(session, "POST", "/keys", { name: "one too many" });
     expect([refused.status, refused.json.error]).toEqual([409, expect.stringContaining("100")]);
@@ -184,7 +220,8 @@ describe("bad input", () => {
   test("bodies that are none, too long or of the prototype change nothing", async () => {
     const session = await client.enter();
     const headers = { cookie: session.cookie, "x-console-proof": session.proof };
-    const post = (path: string, body: string) => client.send("POST", `/console/api${path}`, { body, headers });
+    const post = (path: string, body: string) =>
+      client.send("POST", `/console/api${path}`, { body, headers });
     for (const body of [
       "",
       "{",
@@ -200,7 +237,9 @@ describe("bad input", () => {
     expect((await post("/count", '{"filters":{"__proto__":{"title":["x"]}}}')).status).toBe(422);
     expect((await post("/count", '{"filters":{"constructor":["x"]}}')).status).toBe(422);
     expect((await post("/facets", '{"filters":{},"key":"__proto__"}')).status).toBe(422);
-    expect((await post("/count", `{"filters":{"title":["${"x".repeat(3_000_000)}"]}}`)).status).toBe(413);
+    expect(
+      (await post("/count", `{"filters":{"title":["${"x".repeat(3_000_000)}"]}}`)).status,
+    ).toBe(413);
     expect(({} as Record<string, unknown>).title).toBeUndefined();
     for (const path of [
       "/entries?limit=-1",
@@ -225,7 +264,11 @@ describe("one envelope", () => {
       ["PUT", "/keys"],
     ] as const) {
       const { json, status } = await client.call(session, method, path);
-      expect([path, status, json]).toEqual([path, 404, { error: "the console has no such call", code: "no_route" }]);
+      expect([path, status, json]).toEqual([
+        path,
+        404,
+        { error: "the console has no such call", code: "no_route" },
+      ]);
     }
   });
 
@@ -239,18 +282,33 @@ describe("one envelope", () => {
     ] as const) {
       for (const path of ["/count", "/quote"]) {
         const headers = { cookie: session.cookie, "x-console-proof": session.proof };
-        const { json, status } = await client.send("POST", `/console/api${path}`, { body, headers });
+        const { json, status } = await client.send("POST", `/console/api${path}`, {
+          body,
+          headers,
+        });
         expect([body, path, status, json.error]).toEqual([body, path, 422, words]);
       }
     }
-    expect((await client.call(session, "POST", "/quote", { filters: {} })).json).toMatchObject({ profiles: 2_000 });
+    expect((await client.call(session, "POST", "/quote", { filters: {} })).json).toMatchObject({
+      profiles: 2_000,
+    });
   });
 });
 
 test("files that do not exist are not remembered", async () => {
   const { isRemembered } = await import("../../src/service/console/assets.ts");
-  for (const name of ["nothing-a.js", "index.html.br", "..", "index", "package.json", "%2e%2e%2findex.html"]) {
-    expect([name, (await client.send("GET", `/console/assets/${name}`)).status]).toEqual([name, 404]);
+  for (const name of [
+    "nothing-a.js",
+    "index.html.br",
+    "..",
+    "index",
+    "package.json",
+    "%2e%2e%2findex.html",
+  ]) {
+    expect([name, (await client.send("GET", `/console/assets/${name}`)).status]).toEqual([
+      name,
+      404,
+    ]);
   }
   expect(isRemembered("nothing-a.js")).toBe(false);
 });

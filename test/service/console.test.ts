@@ -14,7 +14,8 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-const send = (method: string, path: string, sent?: Sent): Promise<Answer> => client.send(method, path, sent);
+const send = (method: string, path: string, sent?: Sent): Promise<Answer> =>
+  client.send(method, path, sent);
 const link = (role?: "owner" | "viewer"): Promise<string> => client.link(role);
 const signIn = (body: unknown): Promise<Session> => client.signIn(body);
 const call = (session: Session, method: string, path: string, body?: unknown): Promise<Answer> =>
@@ -39,7 +40,9 @@ describe("signing in", () => {
 
   test("the cookie is out of reach of scripts and other sites", async () => {
     const answer = await send("POST", "/console/api/session", { body: { link: await link() } });
-    expect(String(answer.headers["set-cookie"])).toMatch(/; HttpOnly; SameSite=Strict; Path=\/console; Max-Age=43200$/);
+    expect(String(answer.headers["set-cookie"])).toMatch(
+      /; HttpOnly; SameSite=Strict; Path=\/console; Max-Age=43200$/,
+    );
   });
 
   test("ten failures a minute from one address; a good link or key from there is let in all the same", async () => {
@@ -51,9 +54,9 @@ describe("signing in", () => {
     const tries = await Promise.all(Array.from({ length: 12 }, (_, each) => fail(each)));
     // At the turn of a minute all twelve may pass.
     expect(tries.filter((status) => status === 401).length).toBeGreaterThanOrEqual(10);
-    expect(new Set([...tries, ...(await Promise.all([12, 13, 14, 15, 16, 17, 18, 19, 20].map(fail)))])).toEqual(
-      new Set([401, 429]),
-    );
+    expect(
+      new Set([...tries, ...(await Promise.all([12, 13, 14, 15, 16, 17, 18, 19, 20].map(fail)))]),
+    ).toEqual(new Set([401, 429]));
     await visitor.signIn({ link: await visitor.link() });
     await visitor.signIn({ key: own.key });
     expect(await fail(21)).toBe(429);
@@ -65,13 +68,20 @@ describe("signing in", () => {
     const { cookie, "x-console-proof": proof } = as(session);
     expect((await send("GET", "/console/api/me", { headers: as(session) })).status).toBe(200);
     expect((await send("GET", "/console/api/me", { headers: { cookie } })).status).toBe(401);
-    expect((await send("GET", "/console/api/me", { headers: { "x-console-proof": proof } })).status).toBe(401);
-    expect((await send("GET", "/console/api/me", { headers: { cookie, "x-console-proof": "other" } })).status).toBe(
-      401,
-    );
-    expect((await send("GET", "/console/api/me", { headers: { authorization: `Bearer ${service.key}` } })).status).toBe(
-      401,
-    );
+    expect(
+      (await send("GET", "/console/api/me", { headers: { "x-console-proof": proof } })).status,
+    ).toBe(401);
+    expect(
+      (await send("GET", "/console/api/me", { headers: { cookie, "x-console-proof": "other" } }))
+        .status,
+    ).toBe(401);
+    expect(
+      (
+        await send("GET", "/console/api/me", {
+          headers: { authorization: `Bearer ${service.key}` },
+        })
+      ).status,
+    ).toBe(401);
     expect((await send("GET", "/v1/account", { headers: as(session) })).status).toBe(401);
   });
 
@@ -116,7 +126,10 @@ describe("who may send", () => {
 
   test("a browser that sends no fetch metadata is known by its Origin", async () => {
     const headers = { "sec-fetch-site": undefined, origin: service.url };
-    expect((await send("POST", "/console/api/session", { body: { link: await link() }, headers })).status).toBe(200);
+    expect(
+      (await send("POST", "/console/api/session", { body: { link: await link() }, headers }))
+        .status,
+    ).toBe(200);
   });
 
   test("the page and all answers forbid whatever is not ours", async () => {
@@ -126,9 +139,13 @@ describe("who may send", () => {
     expect(csp).toContain("default-src 'none'");
     expect(csp).toContain("require-trusted-types-for 'script'; trusted-types 'none'");
     expect(page.text).not.toMatch(/<script(?![^>]*\bsrc=)|style=|https?:/);
-    expect((await send("GET", "/console/", { headers: { host: "evil.example" } })).status).toBe(421);
+    expect((await send("GET", "/console/", { headers: { host: "evil.example" } })).status).toBe(
+      421,
+    );
     const script = /assets\/(console-\w+\.js)/.exec(page.text)?.[1] ?? "";
-    const file = await send("GET", `/console/assets/${script}`, { headers: { "accept-encoding": "br" } });
+    const file = await send("GET", `/console/assets/${script}`, {
+      headers: { "accept-encoding": "br" },
+    });
     expect(file.headers["content-encoding"]).toBe("br");
     expect(file.headers["cache-control"]).toContain("immutable");
     expect((await send("GET", "/console/assets/..%2Findex.html")).status).toBe(404);
@@ -171,17 +188,21 @@ describe("roles", () => {
     expect((await call(owner, "GET", "/keys")).status).toBe(200);
     const key = await signIn({ key: service.key });
     expect((await call(key, "POST", "/keys", { name: "x" })).status).toBe(403);
-    expect((await call(key, "GET", "/keys")).json.keys.map(({ id }: { id: string }) => id)).toEqual([service.keyId]);
+    expect((await call(key, "GET", "/keys")).json.keys.map(({ id }: { id: string }) => id)).toEqual(
+      [service.keyId],
+    );
     expect((await call(key, "POST", "/count", { filters: {}, mode: "test" })).status).toBe(403);
   });
 });
 
 describe("buying", () => {
   const filters = { department: ["Sales"] };
-  const waitFor = (session: Session, id: string): Promise<Answer["json"]> => client.bought(session, id);
+  const waitFor = (session: Session, id: string): Promise<Answer["json"]> =>
+    client.bought(session, id);
   const download = (session: Session, id: string, format: string): Promise<Answer> =>
     call(session, "GET", `/exports/${id}/${format}`);
-  const balance = async (): Promise<bigint> => (await service.store.balance("default", "live")).balance;
+  const balance = async (): Promise<bigint> =>
+    (await service.store.balance("default", "live")).balance;
 
   test("a quote binds: what it says is charged, once, however often it is sent", async () => {
     const session = await signIn({ link: await link() });
@@ -211,12 +232,17 @@ describe("buying", () => {
     await waitFor(session, id);
     const before = await balance();
     const file = (key: string, name = `${id}.csv`) =>
-      send("GET", `/exports/${name}`, { headers: { authorization: `Bearer ${key}`, "sec-fetch-site": undefined } });
+      send("GET", `/exports/${name}`, {
+        headers: { authorization: `Bearer ${key}`, "sec-fetch-site": undefined },
+      });
     const csv = await file(service.key);
     expect([csv.status, csv.text]).toEqual([200, (await download(session, id, "csv")).text]);
-    expect((await file(service.key, `${id}.ndjson`)).text).toBe((await download(session, id, "ndjson")).text);
+    expect((await file(service.key, `${id}.ndjson`)).text).toBe(
+      (await download(session, id, "ndjson")).text,
+    );
     const of = async (more: Partial<KeyInit>) =>
-      (await createKey(service.store, { name: "k", mode: "live", now: () => clock.now, ...more })).key;
+      (await createKey(service.store, { name: "k", mode: "live", now: () => clock.now, ...more }))
+        .key;
     const capped = await of({ maxCredits: c(100) });
     const theirs = await signIn({ key: capped });
     const own = (await call(theirs, "POST", "/quote", { filters, profiles: 2 })).json.quote_id;
@@ -256,21 +282,34 @@ describe("buying", () => {
   });
 
   test("old, foreign and forged quotes buy nothing", async () => {
-    const [mine, other] = [await signIn({ link: await link() }), await signIn({ link: await link() })];
+    const [mine, other] = [
+      await signIn({ link: await link() }),
+      await signIn({ link: await link() }),
+    ];
     const before = await balance();
     const { quote_id: quote } = (await call(mine, "POST", "/quote", { filters, profiles: 3 })).json;
     expect((await call(other, "POST", "/exports", { quote_id: quote })).json.code).toBe("no_quote");
-    expect((await call(mine, "POST", "/exports", { quote_id: `${quote.slice(0, -2)}xx` })).json.code).toBe("no_quote");
-    expect((await call(mine, "POST", "/exports", { quote_id: quote.replace(/^./, "A") })).status).toBe(409);
+    expect(
+      (await call(mine, "POST", "/exports", { quote_id: `${quote.slice(0, -2)}xx` })).json.code,
+    ).toBe("no_quote");
+    expect(
+      (await call(mine, "POST", "/exports", { quote_id: quote.replace(/^./, "A") })).status,
+    ).toBe(409);
     clock.now += 10 * 60_000 + 1;
-    expect((await call(mine, "POST", "/exports", { quote_id: quote })).json.code).toBe("quote_expired");
+    expect((await call(mine, "POST", "/exports", { quote_id: quote })).json.code).toBe(
+      "quote_expired",
+    );
     expect(await balance()).toBe(before);
   });
 
   test("a download takes the whole session, and is gone after a day: never short", async () => {
     const session = await signIn({ link: await link() });
-    const { quote_id: quote } = (await call(session, "POST", "/quote", { filters, profiles: 3 })).json;
-    const { id } = await waitFor(session, (await call(session, "POST", "/exports", { quote_id: quote })).json.id);
+    const { quote_id: quote } = (await call(session, "POST", "/quote", { filters, profiles: 3 }))
+      .json;
+    const { id } = await waitFor(
+      session,
+      (await call(session, "POST", "/exports", { quote_id: quote })).json.id,
+    );
     const url = `/console/api/exports/${id}/csv`;
     expect((await send("GET", url)).status).toBe(401);
     expect((await send("GET", url, { headers: { cookie: session.cookie } })).status).toBe(401);
@@ -286,8 +325,13 @@ describe("buying", () => {
 
   test("wrong filters are told under their keys, in the contract's words", async () => {
     const session = await signIn({ link: await link() });
-    const answer = await call(session, "POST", "/count", { filters: { department: "Salse", connections_min: -1 } });
+    const answer = await call(session, "POST", "/count", {
+      filters: { department: "Salse", connections_min: -1 },
+    });
     expect(answer.status).toBe(422);
-    expect(answer.json.issues.map(({ key }: { key: string }) => key).sort()).toEqual(["connections_min", "department"]);
+    expect(answer.json.issues.map(({ key }: { key: string }) => key).sort()).toEqual([
+      "connections_min",
+      "department",
+    ]);
   });
 });

@@ -8,8 +8,14 @@ let service: TestService;
 let companies: string[];
 
 beforeAll(async () => {
-  service = await startTestService({ people: 2_000, plan: { perMinute: 100_000, perDay: 1_000_000 } });
-  const all = await service.engine.people({ exact: {}, prefix: {}, range: {} }, { offset: 0, limit: 2_000 });
+  service = await startTestService({
+    people: 2_000,
+    plan: { perMinute: 100_000, perDay: 1_000_000 },
+  });
+  const all = await service.engine.people(
+    { exact: {}, prefix: {}, range: {} },
+    { offset: 0, limit: 2_000 },
+  );
   const people = all.records.map((record) => JSON.parse(record.toString()) as Person);
   companies = [...new Set(people.flatMap(({ company_network_url: company }) => company ?? []))];
 });
@@ -26,7 +32,9 @@ test.each([{}, { department: "Sales" }, { country: ["france", "germany"], connec
     const each: number[] = [];
     for (const company of asked) {
       const body = { filters: { ...filters, company_network_url: company } };
-      each.push(((await service.call("/v1/person/count", { body })).json.result as { count: number }).count);
+      each.push(
+        ((await service.call("/v1/person/count", { body })).json.result as { count: number }).count,
+      );
     }
     expect(json).toMatchObject({ credits_used: 0, result: { counts: each } });
     expect(each.at(-1)).toBe(0);
@@ -48,20 +56,27 @@ test.each([
 });
 
 test("it takes one call of the minute for each hundred companies begun", async () => {
-  const left = async (body: object) => Number((await counts(body)).headers.get("x-ratelimit-remaining"));
+  const left = async (body: object) =>
+    Number((await counts(body)).headers.get("x-ratelimit-remaining"));
   const before = await left({ filters: {}, companies: ["acme"] });
   const many = Array.from({ length: 201 }, (_, at) => `c-${at}`);
   expect(await left({ filters: {}, companies: many })).toBe(before - 3);
 });
 
 test("counts of few people weigh on the account as they do one by one", async () => {
-  const other = await startTestService({ people: 200, plan: { perMinute: 10_000, perDay: 100_000, smallCounts: 5 } });
+  const other = await startTestService({
+    people: 200,
+    plan: { perMinute: 10_000, perDay: 100_000, smallCounts: 5 },
+  });
   try {
     const some = Array.from({ length: 101 }, (_, at) => `c-${at}`);
     const ask = (path: string, body: object) => other.call(path, { body });
     expect((await ask("/counts", { filters: {}, companies: some.slice(0, 100) })).status).toBe(200);
     const refused = await ask("/v1/person/count", { filters: { company_network_url: "c-100" } });
-    expect([refused.status, refused.headers.get("x-ratelimit-window")]).toEqual([429, "small-counts"]);
+    expect([refused.status, refused.headers.get("x-ratelimit-window")]).toEqual([
+      429,
+      "small-counts",
+    ]);
     // What it was told already it is told again.
     expect((await ask("/counts", { filters: {}, companies: some.slice(0, 100) })).status).toBe(200);
     expect((await ask("/counts", { filters: {}, companies: some })).status).toBe(429);

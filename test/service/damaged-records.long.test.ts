@@ -20,7 +20,10 @@ test("a record that is not what was written is never sold: a 500, nothing charge
   const engine = await openDataset(datasetDir);
   const service = await startTestService({ engine, log: { write: (text) => (log += text) } });
   const page = (number: number) =>
-    service.call("/v1/person/search", { method: "POST", body: { filters: {}, page: number, per_page: 32 } });
+    service.call("/v1/person/search", {
+      method: "POST",
+      body: { filters: {}, page: number, per_page: 32 },
+    });
   const before = await service.store.balance("default", "live");
   expect(await page(3)).toMatchObject({
     status: 500,

@@ -14,7 +14,8 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-const balance = async (): Promise<number> => (await service.call("/v1/account")).json.result.credits.remaining;
+const balance = async (): Promise<number> =>
+  (await service.call("/v1/account")).json.result.credits.remaining;
 
 describe("GET /v1/account", () => {
   test("tells account, key, plan, credits, limits, costs and dataset, free of charge", async () => {
@@ -25,12 +26,28 @@ describe("GET /v1/account", () => {
       detail: [],
       result: {
         account: { id: "default", name: "default" },
-        key: { id: service.keyId, name: "live", mode: "live", prefix: expect.stringMatching(/^hc_live_/) },
+        key: {
+          id: service.keyId,
+          name: "live",
+          mode: "live",
+          prefix: expect.stringMatching(/^hc_live_/),
+        },
         plan: { name: "standard" },
         credits: { remaining: 10_000, held: 0, used_today: 0 },
         rate_limits: { per_minute: 600, per_day: 100_000 },
-        costs: { account: 0, person_count: 0, person_search: 1, company_enrich: 1, company_employees: 1 },
-        limits: { per_page_max: 1_000, max_depth: null, count_cache_seconds: 300, idempotency_seconds: 86_400 },
+        costs: {
+          account: 0,
+          person_count: 0,
+          person_search: 1,
+          company_enrich: 1,
+          company_employees: 1,
+        },
+        limits: {
+          per_page_max: 1_000,
+          max_depth: null,
+          count_cache_seconds: 300,
+          idempotency_seconds: 86_400,
+        },
         dataset: { version: expect.any(String), people: 2_000, companies: 286 },
       },
       credits_used: 0,
@@ -82,9 +99,17 @@ describe("GET /v1/account", () => {
 describe("POST /v1/person/count", () => {
   test("counts, then answers from the cache; equal filters share an entry", async () => {
     const before = await balance();
-    const first = await service.call("/v1/person/count", { body: { filters: { department: ["Sales", "Legal"] } } });
-    const again = await service.call("/v1/person/count", { body: { filters: { department: ["legal", "SALES"] } } });
-    expect(first.json.result).toEqual({ count: expect.any(Number), cached: false, as_of: expect.any(String) });
+    const first = await service.call("/v1/person/count", {
+      body: { filters: { department: ["Sales", "Legal"] } },
+    });
+    const again = await service.call("/v1/person/count", {
+      body: { filters: { department: ["legal", "SALES"] } },
+    });
+    expect(first.json.result).toEqual({
+      count: expect.any(Number),
+      cached: false,
+      as_of: expect.any(String),
+    });
     expect(again.json.result).toEqual({ ...first.json.result, cached: true });
     expect(first.headers.get("x-dataset-version")).toBe(service.engine.info().version);
     expect(await balance()).toBe(before);
@@ -105,7 +130,9 @@ describe("POST /v1/person/search", () => {
     for (const perPage of [7, 100]) {
       const ids: string[] = [];
       for (let page = 1; ; page++) {
-        const answer = await service.call("/v1/person/search", { body: { filters, page, per_page: perPage } });
+        const answer = await service.call("/v1/person/search", {
+          body: { filters, page, per_page: perPage },
+        });
         expect(answer.status).toBe(200);
         expect(answer.json.credits_used).toBe(answer.json.result.length);
         expect(answer.headers.get("x-total-count")).toBe(String(count));
@@ -135,14 +162,18 @@ describe("POST /v1/person/search", () => {
     const byPage = await service.call("/v1/person/search", { body: { ...body, page: 2 } });
     expect(byCursor.json.result).toEqual(byPage.json.result);
     expect(byCursor.headers.get("x-page")).toBe("2");
-    const other = await service.call("/v1/person/search", { body: { filters: { department: "Legal" }, cursor } });
+    const other = await service.call("/v1/person/search", {
+      body: { filters: { department: "Legal" }, cursor },
+    });
     expect(other.status).toBe(422);
     expect(other.json.detail[0]).toContain("another search");
     // Another place under the checksum of this one is no cursor.
     const [place = "", sum] = String(cursor).split(".");
     const [version, segment, offset] = JSON.parse(Buffer.from(place, "base64url").toString());
     const moved = Buffer.from(JSON.stringify([version, segment, offset + 1])).toString("base64url");
-    const mutilated = await service.call("/v1/person/search", { body: { ...body, cursor: `${moved}.${sum}` } });
+    const mutilated = await service.call("/v1/person/search", {
+      body: { ...body, cursor: `${moved}.${sum}` },
+    });
     expect([mutilated.status, mutilated.json.credits_used]).toEqual([422, 0]);
     const both = await service.call("/v1/person/search", { body: { ...body, cursor, page: 2 } });
     expect(both.status).toBe(422);
@@ -156,15 +187,21 @@ describe("POST /v1/person/search", () => {
     expect(beyond.status).toBe(200);
     expect(beyond.json).toMatchObject({ result: [], credits_used: 0, credits_remaining: before });
     expect(beyond.headers.get("x-total-count")).toBe("2000");
-    const nobody = await service.call("/v1/person/search", { body: { filters: { name: "nobody at all" } } });
+    const nobody = await service.call("/v1/person/search", {
+      body: { filters: { name: "nobody at all" } },
+    });
     expect(nobody.json).toMatchObject({ result: [], credits_used: 0, credits_remaining: before });
   });
 
   test("charges what it returns and gives the rest of the hold back", async () => {
     const before = await balance();
-    const { json } = await service.call("/v1/person/search", { body: { filters: {}, per_page: 1_000, page: 2 } });
+    const { json } = await service.call("/v1/person/search", {
+      body: { filters: {}, per_page: 1_000, page: 2 },
+    });
     expect(json.result).toHaveLength(1_000);
-    const rest = await service.call("/v1/person/search", { body: { filters: {}, per_page: 600, page: 4 } });
+    const rest = await service.call("/v1/person/search", {
+      body: { filters: {}, per_page: 600, page: 4 },
+    });
     expect(rest.json.result).toHaveLength(200);
     expect(rest.json.credits_used).toBe(200);
     expect(rest.json.credits_remaining).toBe(before - 1_200);
@@ -173,15 +210,21 @@ describe("POST /v1/person/search", () => {
 
 describe("companies", () => {
   const aCompany = async () => {
-    const { json } = await service.call("/v1/person/search", { body: { filters: {}, per_page: 50 } });
-    const person = json.result.find((one: { company_domain: string | null }) => one.company_domain !== null);
+    const { json } = await service.call("/v1/person/search", {
+      body: { filters: {}, per_page: 50 },
+    });
+    const person = json.result.find(
+      (one: { company_domain: string | null }) => one.company_domain !== null,
+    );
     return person as { company_domain: string; company_network_url: string; company_name: string };
   };
 
   test("is found by domain, address, slug and id; one credit each", async () => {
     const { company_domain, company_network_url } = await aCompany();
     const before = await balance();
-    const byDomain = await service.call(`/v1/company/enrich?domain=${company_domain.toUpperCase()}`);
+    const byDomain = await service.call(
+      `/v1/company/enrich?domain=${company_domain.toUpperCase()}`,
+    );
     expect(byDomain.status).toBe(200);
     expect(Object.keys(byDomain.json.result)).toEqual([...COMPANY_FIELDS]);
     expect(byDomain.json).toMatchObject({ credits_used: 1, credits_remaining: before - 1 });
@@ -202,7 +245,12 @@ describe("companies", () => {
     for (const path of ["enrich", "employees"]) {
       const miss = await service.call(`/v1/company/${path}?domain=nobody-here.example`);
       expect(miss.status).toBe(404);
-      expect(miss.json).toMatchObject({ status: false, result: null, credits_used: 0, credits_remaining: before });
+      expect(miss.json).toMatchObject({
+        status: false,
+        result: null,
+        credits_used: 0,
+        credits_remaining: before,
+      });
       expect(miss.json.detail[0]).toContain("nobody-here.example");
     }
   });
@@ -211,7 +259,9 @@ describe("companies", () => {
     const { company_domain, company_network_url } = await aCompany();
     const filters = { company_network_url };
     const counted = await service.call("/v1/person/count", { body: { filters } });
-    const listed = await service.call(`/v1/company/employees?domain=${company_domain}&per_page=1000`);
+    const listed = await service.call(
+      `/v1/company/employees?domain=${company_domain}&per_page=1000`,
+    );
     expect(listed.status).toBe(200);
     expect(listed.json.result).toHaveLength(counted.json.result.count);
     expect(listed.json.credits_used).toBe(counted.json.result.count);
@@ -222,15 +272,23 @@ describe("companies", () => {
 describe("outside /v1", () => {
   test("/healthz, /openapi.json and /docs answer without a key", async () => {
     const health = await fetch(`${service.url}/healthz`);
-    expect(await health.json()).toEqual({ status: "ok", dataset_version: service.engine.info().version });
+    expect(await health.json()).toEqual({
+      status: "ok",
+      dataset_version: service.engine.info().version,
+    });
     for (const path of ["/readyz", "/livez"]) {
       expect(await (await fetch(`${service.url}${path}`)).json()).toMatchObject({ status: "ok" });
     }
     const front = await fetch(service.url, { headers: { accept: "text/html,*/*" } });
-    expect([front.status, front.headers.get("content-type")]).toEqual([200, "text/html; charset=utf-8"]);
+    expect([front.status, front.headers.get("content-type")]).toEqual([
+      200,
+      "text/html; charset=utf-8",
+    ]);
     expect(await front.text()).toMatch(/"\/console".*"\/docs"/s);
     expect((await fetch(service.url, { headers: { accept: "*/*" } })).status).toBe(404);
-    const document = (await (await fetch(`${service.url}/openapi.json`)).json()) as { openapi: string };
+    const document = (await (await fetch(`${service.url}/openapi.json`)).json()) as {
+      openapi: string;
+    };
     expect(document.openapi).toMatch(/^3\.0\./);
     const docs = await fetch(`${service.url}/docs`);
     expect(docs.headers.get("content-type")).toContain("text/html");
@@ -244,5 +302,6 @@ test("an unknown filter is named and the valid ones are listed", async () => {
   });
   expect(status).toBe(422);
   const detail = json.detail.join("\n");
-  for (const key of ["departement", "__proto__", "constructor", ...FILTER_KEYS]) expect(detail).toContain(key);
+  for (const key of ["departement", "__proto__", "constructor", ...FILTER_KEYS])
+    expect(detail).toContain(key);
 });

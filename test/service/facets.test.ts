@@ -23,7 +23,10 @@ const clientOf = ({ url }: TestService, apiKey: string): ServiceClient =>
 beforeAll(async () => {
   service = await startTestService({ people: 2_000, metricsPort: 0 });
   client = clientOf(service, service.key);
-  const all = await service.engine.people({ exact: {}, prefix: {}, range: {} }, { offset: 0, limit: 2_000 });
+  const all = await service.engine.people(
+    { exact: {}, prefix: {}, range: {} },
+    { offset: 0, limit: 2_000 },
+  );
   people = all.records.map((record) => JSON.parse(record.toString()) as Person);
 });
 afterAll(async () => {
@@ -46,10 +49,18 @@ describe("POST /facets", () => {
       for (const key of FACET_KEYS) {
         const facet = await client.facets(filters, key, { limit: 7 });
         const expected = naiveFacet(inside, { key, prefix: "", limit: 7, least: FACET_LEAST });
-        expect(facet, key).toMatchObject({ key, ...expected, least: FACET_LEAST, exact: true, reason: undefined });
+        expect(facet, key).toMatchObject({
+          key,
+          ...expected,
+          least: FACET_LEAST,
+          exact: true,
+          reason: undefined,
+        });
         const [first] = expected.values;
         if (first === undefined || key in filters) continue;
-        expect(await client.count({ ...filters, [key]: first.value }), key).toMatchObject({ count: first.count });
+        expect(await client.count({ ...filters, [key]: first.value }), key).toMatchObject({
+          count: first.count,
+        });
       }
     },
   );
@@ -75,7 +86,10 @@ describe("POST /facets", () => {
   test("it is free, counted by the limits, and told with version and time", async () => {
     const before = await service.call("/v1/account");
     const answer = await service.call("/facets", { body: { filters: {}, key: "city" } });
-    expect(answer.json).toMatchObject({ credits_used: 0, credits_remaining: before.json.credits_remaining });
+    expect(answer.json).toMatchObject({
+      credits_used: 0,
+      credits_remaining: before.json.credits_remaining,
+    });
     expect(answer.headers.get("x-dataset-version")).toBe(service.engine.info().version);
     expect(Number(answer.headers.get("x-ratelimit-remaining"))).toBe(
       Number(before.headers.get("x-ratelimit-remaining")) - 1,
@@ -85,21 +99,52 @@ describe("POST /facets", () => {
     const metrics = await (await fetch(service.metricsUrl ?? "")).text();
     expect(metrics).toMatch(/headcount_requests_total\{call="facets",status="200"\} \d+/);
     // A test key sees the people of test keys.
-    const test = await service.call("/facets", { body: { filters: {}, key: "country" }, key: service.testKey });
+    const test = await service.call("/facets", {
+      body: { filters: {}, key: "country" },
+      key: service.testKey,
+    });
     expect(test.json.result.count).not.toBe(2_000);
   });
 
   test.each<readonly [string, unknown, RegExp]>([
-    ["no key", { filters: {} }, /^key is required, a string; keys that have facets: country, state, .*, department$/],
-    ["an unknown key", { filters: {}, key: "industy" }, /^unknown key: industy; keys that have facets: /],
-    ["people's names", { filters: {}, key: "name" }, /^name has no facets; keys that have facets: /],
+    [
+      "no key",
+      { filters: {} },
+      /^key is required, a string; keys that have facets: country, state, .*, department$/,
+    ],
+    [
+      "an unknown key",
+      { filters: {}, key: "industy" },
+      /^unknown key: industy; keys that have facets: /,
+    ],
+    [
+      "people's names",
+      { filters: {}, key: "name" },
+      /^name has no facets; keys that have facets: /,
+    ],
     ["addresses", { filters: {}, key: "network_url" }, /^network_url has no facets/],
     ["a range", { filters: {}, key: "followers_min" }, /^followers_min has no facets/],
-    ["a limit of 0", { filters: {}, key: "city", limit: 0 }, /^limit must be between 1 and 1000, not 0$/],
-    ["a limit of text", { filters: {}, key: "city", limit: "5" }, /^limit must be an integer, not a string/],
+    [
+      "a limit of 0",
+      { filters: {}, key: "city", limit: 0 },
+      /^limit must be between 1 and 1000, not 0$/,
+    ],
+    [
+      "a limit of text",
+      { filters: {}, key: "city", limit: "5" },
+      /^limit must be an integer, not a string/,
+    ],
     ["a prefix that is none", { filters: {}, key: "city", prefix: 5 }, /^prefix must be a string$/],
-    ["a long prefix", { filters: {}, key: "city", prefix: "x".repeat(1_025) }, /^prefix takes at most 1024 characters/],
-    ["an unknown field", { filters: {}, key: "city", page: 2 }, /^unknown field: page; valid fields: filters, key/],
+    [
+      "a long prefix",
+      { filters: {}, key: "city", prefix: "x".repeat(1_025) },
+      /^prefix takes at most 1024 characters/,
+    ],
+    [
+      "an unknown field",
+      { filters: {}, key: "city", page: 2 },
+      /^unknown field: page; valid fields: filters, key/,
+    ],
     ["no filters", { key: "city" }, /^filters is required/],
     ["bad filters", { filters: { citty: "x" }, key: "city" }, /^unknown filter: citty/],
   ])("%s is a 422 that says so", async (_, body, detail) => {
@@ -114,10 +159,19 @@ describe("POST /facets", () => {
     const wrong = await service.call("/facets", { method: "GET" });
     expect([wrong.status, wrong.headers.get("allow")]).toEqual([405, "POST"]);
     const { hash, key, prefix } = makeApiKey("live");
-    const named = { id: "k_buyer", name: "buyer", mode: "live", accountId: "default", createdAt: Date.now() } as const;
+    const named = {
+      id: "k_buyer",
+      name: "buyer",
+      mode: "live",
+      accountId: "default",
+      createdAt: Date.now(),
+    } as const;
     await service.store.createKey({ ...named, hash, prefix, scopes: ["search"] });
     const refused = await service.call("/facets", { body: { filters: {}, key: "city" }, key });
-    expect([refused.status, refused.json.detail]).toEqual([403, ["this key may not call count; its scopes: search"]]);
+    expect([refused.status, refused.json.detail]).toEqual([
+      403,
+      ["this key may not call count; its scopes: search"],
+    ]);
   });
 
   test("what takes too long is answered without values, and says so", async () => {

@@ -12,7 +12,14 @@ import { tempDir } from "../support/client.ts";
 import { ConsoleClient } from "../support/console.ts";
 import { spentBy, user } from "../support/export.ts";
 import { faultProxy } from "../support/fault-proxy.ts";
-import { CANARY, CANARY_TEXTS, folderWithCanary, holding, type ServedFolder, serveFolder } from "../support/kept.ts";
+import {
+  CANARY,
+  CANARY_TEXTS,
+  folderWithCanary,
+  holding,
+  type ServedFolder,
+  serveFolder,
+} from "../support/kept.ts";
 import { headcount } from "../support/serve-command.ts";
 import type { TestService } from "../support/service.ts";
 import { type PostgresCluster, postgresBinaries, startCluster } from "../support/store-postgres.ts";
@@ -46,7 +53,12 @@ interface Answer {
   readonly json: any;
 }
 
-async function post(service: ServedFolder, path: string, body: unknown, order?: string): Promise<Answer> {
+async function post(
+  service: ServedFolder,
+  path: string,
+  body: unknown,
+  order?: string,
+): Promise<Answer> {
   const response = await fetch(service.url + path, {
     method: "POST",
     headers: {
@@ -58,7 +70,10 @@ async function post(service: ServedFolder, path: string, body: unknown, order?: 
   });
   const text = await response.text();
   const { headers, status } = response;
-  const [replayed, leftOut] = [headers.get("idempotent-replayed") === "true", headers.get("x-suppressed-count")];
+  const [replayed, leftOut] = [
+    headers.get("idempotent-replayed") === "true",
+    headers.get("x-suppressed-count"),
+  ];
   return { status, replayed, leftOut, text, json: JSON.parse(text) };
 }
 
@@ -78,8 +93,24 @@ const money = async ({ store }: ServedFolder) => ({
 
 /** An export of the console of which no page was bought. */
 const waiting = (id: string, filters: string) => ({
-  ...{ id, accountId: "default", mode: "live" as const, keyId: "console:test", filters, version: "v", profiles: 1 },
-  ...{ perPage: 1, price: credits(1n), createdAt: 1, state: "stopped" as const, why: "", pages: 0, rows: 0 },
+  ...{
+    id,
+    accountId: "default",
+    mode: "live" as const,
+    keyId: "console:test",
+    filters,
+    version: "v",
+    profiles: 1,
+  },
+  ...{
+    perPage: 1,
+    price: credits(1n),
+    createdAt: 1,
+    state: "stopped" as const,
+    why: "",
+    pages: 0,
+    rows: 0,
+  },
   ...{ credits: credits(0n), seenAt: 1, turn: 0 },
 });
 
@@ -90,7 +121,8 @@ const exportsOf = async ({ store }: ServedFolder): Promise<readonly string[]> =>
 async function history(dir: string): Promise<ServedFolder> {
   const service = await serve(dir);
   const plenty = parseCredits("1000000");
-  if (plenty !== undefined) await service.store.grant("default", "live", plenty, "for all that a test asks");
+  if (plenty !== undefined)
+    await service.store.grant("default", "live", plenty, "for all that a test asks");
   await service.store.setPlan("default", { perMinute: 1_000_000, perDay: 1_000_000 });
   for (const [order, filters] of [
     ["one", { network_url: CANARY.network_url }],
@@ -102,13 +134,20 @@ async function history(dir: string): Promise<ServedFolder> {
   const session = await page.enter("owner");
   const quote = (await page.call(session, "POST", "/quote", { filters: {}, profiles: 241 })).json;
   const { id } = (await page.call(session, "POST", "/exports", { quote_id: quote.quote_id })).json;
-  await expect.poll(async () => (await page.call(session, "GET", `/exports/${id}`)).json.state).toBe("ready");
+  await expect
+    .poll(async () => (await page.call(session, "GET", `/exports/${id}`)).json.state)
+    .toBe("ready");
   for (const [name, filters] of [
     ["mine", { network_url: CANARY.network_url }],
     ["by name", { name: CANARY.name.toUpperCase() }],
     ["others", {}],
   ] as const)
-    expect(await service.store.console.enterExport(waiting(name, JSON.stringify(filters)), () => undefined)).toBe(true);
+    expect(
+      await service.store.console.enterExport(
+        waiting(name, JSON.stringify(filters)),
+        () => undefined,
+      ),
+    ).toBe(true);
   return service;
 }
 
@@ -118,8 +157,12 @@ describe("headcount service forget", () => {
     const service = await history(dir);
     const page = new ConsoleClient(service as unknown as TestService, Date.now);
     const session = await page.enter("owner");
-    const [{ id } = { id: "" }] = await service.store.console.exports({ accountId: "default", mode: "live" });
-    const download = async (): Promise<string> => (await page.call(session, "GET", `/exports/${id}/ndjson`)).text;
+    const [{ id } = { id: "" }] = await service.store.console.exports({
+      accountId: "default",
+      mode: "live",
+    });
+    const download = async (): Promise<string> =>
+      (await page.call(session, "GET", `/exports/${id}/ndjson`)).text;
     expect(holding(dir, CANARY_TEXTS).length).toBeGreaterThan(12);
     expect(await download()).toContain(CANARY.id);
     const before = await money(service);
@@ -137,7 +180,10 @@ describe("headcount service forget", () => {
     const failed: unknown[] = [];
     const traffic = (async () => {
       for (let n = 0; going; n++) {
-        const answers = [await search(service, { department: "Sales" }), await search(service, {}, `t${n}`, 50)];
+        const answers = [
+          await search(service, { department: "Sales" }),
+          await search(service, {}, `t${n}`, 50),
+        ];
         failed.push(...answers.filter(({ status }) => status !== 200).map(({ text }) => text));
       }
     })();
@@ -151,7 +197,12 @@ describe("headcount service forget", () => {
     // The replies that were bought are there, without the person and for nothing.
     const after = await money(service);
     const replay = await search(service, { department: "Sales" }, "two");
-    expect([replay.status, replay.replayed, replay.leftOut, replay.json.credits_used]).toEqual([200, true, "1", 81]);
+    expect([replay.status, replay.replayed, replay.leftOut, replay.json.credits_used]).toEqual([
+      200,
+      true,
+      "1",
+      81,
+    ]);
     expect(replay.json.result).toHaveLength(80);
     const alone = await search(service, { network_url: CANARY.network_url }, "one");
     expect([alone.replayed, alone.json.result, alone.json.credits_used]).toEqual([true, [], 1]);
@@ -161,11 +212,17 @@ describe("headcount service forget", () => {
     expect(after.entries).toBeGreaterThan(before.entries);
     const file = (await download()).trim().split("\n");
     expect(file).toHaveLength(240);
-    expect([await count(service, {}), await count(service, { network_url: CANARY.network_url })]).toEqual([240, 0]);
+    expect([
+      await count(service, {}),
+      await count(service, { network_url: CANARY.network_url }),
+    ]).toEqual([240, 0]);
     expect(await exportsOf(service)).toEqual([id, "others"]);
     expect((await verify(dir)).out).toContain("ledger\tsound\ndataset\tsound\n");
     const [noted] = await service.store.audit({ limit: 1 });
-    expect(noted).toMatchObject({ action: "people.forget", detail: { records: 1, replies: 3, filters: 2 } });
+    expect(noted).toMatchObject({
+      action: "people.forget",
+      detail: { records: 1, replies: 3, filters: 2 },
+    });
     // Again: known to be gone. Somebody else: not known.
     expect((await forget(dir, CANARY.network_url, "--yes")).code).toBe(0);
     expect((await forget(dir, "nobody-at-all", "--yes")).code).toBe(6);
@@ -187,7 +244,12 @@ describe("headcount service forget", () => {
       step++;
       rmSync(dir, { recursive: true, force: true });
       cpSync(kept, dir, { recursive: true });
-      const env = { ...process.env, HEADCOUNT_FAILPOINT: String(step), XDG_CONFIG_HOME: dir, HOME: dir };
+      const env = {
+        ...process.env,
+        HEADCOUNT_FAILPOINT: String(step),
+        XDG_CONFIG_HOME: dir,
+        HOME: dir,
+      };
       const argv = [BIN, "service", "forget", CANARY.id, "--yes", "--data", dir];
       const killed = spawnSync(process.execPath, argv, { env });
       code = killed.status;
@@ -239,50 +301,55 @@ describe("headcount service suppress", () => {
   });
 });
 
-describe.skipIf(isLeftOut(postgresBinaries() !== undefined))("with the accounts on PostgreSQL", () => {
-  let cluster: PostgresCluster;
-  beforeAll(async () => {
-    cluster = await startCluster();
-  });
-  afterAll(() => cluster.remove());
+describe.skipIf(isLeftOut(postgresBinaries() !== undefined))(
+  "with the accounts on PostgreSQL",
+  () => {
+    let cluster: PostgresCluster;
+    beforeAll(async () => {
+      cluster = await startCluster();
+    });
+    afterAll(() => cluster.remove());
 
-  test("its tables have no byte of the person, and the replies are given again without", async () => {
-    const dir = await made();
-    const service = await serveFolder(dir, { store: cluster.url });
-    open.push(service);
-    const bought = await search(service, { department: "Sales" }, "two");
-    expect(bought.text).toContain(CANARY.id);
-    await search(service, { network_url: CANARY.network_url }, "one");
-    const before = await money(service);
-    const checkpoint = async () => {
-      const { default: pg } = await import("pg");
-      const client = new pg.Client({ connectionString: cluster.url });
-      await client.connect();
-      await client.query("CHECKPOINT");
-      await client.end();
-    };
-    await checkpoint();
-    const tables = join(cluster.folder, "data", "base");
-    expect(holding(tables, [CANARY.id])).not.toEqual([]);
-    const { code, err } = await forget(dir, CANARY.network_url, "--yes", "--store", cluster.url);
-    expect([code, err]).toEqual([0, ""]);
-    await checkpoint();
-    expect(holding(tables, CANARY_TEXTS)).toEqual([]);
-    expect(holding(dir, CANARY_TEXTS)).toEqual([]);
-    const replay = await search(service, { department: "Sales" }, "two");
-    expect([replay.replayed, replay.leftOut, replay.json.result.length]).toEqual([true, "1", 80]);
-    expect(await money(service)).toEqual(before);
-    const verified = await headcount("service", "verify", "--data", dir, "--store", cluster.url);
-    expect(verified.out).toContain("ledger\tsound\ndataset\tsound\n");
-  }, 120_000);
-});
+    test("its tables have no byte of the person, and the replies are given again without", async () => {
+      const dir = await made();
+      const service = await serveFolder(dir, { store: cluster.url });
+      open.push(service);
+      const bought = await search(service, { department: "Sales" }, "two");
+      expect(bought.text).toContain(CANARY.id);
+      await search(service, { network_url: CANARY.network_url }, "one");
+      const before = await money(service);
+      const checkpoint = async () => {
+        const { default: pg } = await import("pg");
+        const client = new pg.Client({ connectionString: cluster.url });
+        await client.connect();
+        await client.query("CHECKPOINT");
+        await client.end();
+      };
+      await checkpoint();
+      const tables = join(cluster.folder, "data", "base");
+      expect(holding(tables, [CANARY.id])).not.toEqual([]);
+      const { code, err } = await forget(dir, CANARY.network_url, "--yes", "--store", cluster.url);
+      expect([code, err]).toEqual([0, ""]);
+      await checkpoint();
+      expect(holding(tables, CANARY_TEXTS)).toEqual([]);
+      expect(holding(dir, CANARY_TEXTS)).toEqual([]);
+      const replay = await search(service, { department: "Sales" }, "two");
+      expect([replay.replayed, replay.leftOut, replay.json.result.length]).toEqual([true, "1", 80]);
+      expect(await money(service)).toEqual(before);
+      const verified = await headcount("service", "verify", "--data", dir, "--store", cluster.url);
+      expect(verified.out).toContain("ledger\tsound\ndataset\tsound\n");
+    }, 120_000);
+  },
+);
 
 test("what was rewritten is in the log of the ledger until it is wiped, and in nothing afterwards", async () => {
   const dir = await made();
   const service = await serve(dir);
   await search(service, { department: "Sales" }, "two");
   const ledger = () => holding(dir, CANARY_TEXTS).filter((found) => found.includes("ledger.db"));
-  await service.store.people.rewrite(({ reply }) => leaveOutSuppressed(reply, ({ id }) => id === CANARY.id));
+  await service.store.people.rewrite(({ reply }) =>
+    leaveOutSuppressed(reply, ({ id }) => id === CANARY.id),
+  );
   expect(ledger()).not.toEqual([]);
   expect(await service.store.people.wipe()).toBe(true);
   expect(ledger()).toEqual([]);
@@ -304,7 +371,8 @@ test("a lost reply that is fetched again without somebody neither ends the run n
       let listed = false;
       let tries = 0;
       proxy.decide = async ({ body, url }) => {
-        if (url !== "/v1/person/search" || (JSON.parse(body).page ?? 1) !== lost) return { kind: "none" };
+        if (url !== "/v1/person/search" || (JSON.parse(body).page ?? 1) !== lost)
+          return { kind: "none" };
         if (tries++ === 0) return { kind: "drop" };
         // Between the charge and the retry: the dataset is not built again yet.
         if (!listed && name !== undefined) await suppression.add([name], null);
@@ -312,7 +380,16 @@ test("a lost reply that is fetched again without somebody neither ends the run n
         return { kind: "none" };
       };
       const { balance } = await service.store.balance("default", "live");
-      const ran = await me.run(["search", "--department", "Sales", "--yes", "--per-page", "27", "--format", "ndjson"]);
+      const ran = await me.run([
+        "search",
+        "--department",
+        "Sales",
+        "--yes",
+        "--per-page",
+        "27",
+        "--format",
+        "ndjson",
+      ]);
       expect(ran.stderr).not.toMatch(/price|moved|more than/);
       const ids = ran.stdout
         .trim()
@@ -320,8 +397,14 @@ test("a lost reply that is fetched again without somebody neither ends the run n
         .map((line) => (JSON.parse(line) as { id: string }).id);
       expect([lost, new Set(ids).size]).toEqual([lost, ids.length]);
       expect([ids.length, ran.code]).toEqual([80 + Number(ids.includes(CANARY.id)), 0]);
-      charged.push(Number(balance - (await service.store.balance("default", "live")).balance) / 1e6);
-      expect(await spentBy(me)).toMatchObject({ settled: charged.at(-1), uncertain: 0, foreign: 0 });
+      charged.push(
+        Number(balance - (await service.store.balance("default", "live")).balance) / 1e6,
+      );
+      expect(await spentBy(me)).toMatchObject({
+        settled: charged.at(-1),
+        uncertain: 0,
+        foreign: 0,
+      });
       if (name !== undefined) await suppression.remove([name], []);
     }
     expect(Math.max(...charged)).toBe(81);
@@ -364,7 +447,8 @@ test("whatever is bought, asked again, forgotten, suppressed, imported and resta
             expect([...gone].filter((one) => answer.text.includes(`"${one}"`))).toEqual([]);
             // Asked again it costs nothing, and says what it cost.
             if (charged.has(name)) expect(answer.json.credits_used).toBe(charged.get(name));
-            const paid = Number(before - (await service.store.balance("default", "live")).balance) / 1e6;
+            const paid =
+              Number(before - (await service.store.balance("default", "live")).balance) / 1e6;
             expect(paid).toBe(charged.has(name) ? 0 : answer.json.credits_used);
             charged.set(name, answer.json.credits_used);
           } else if (kind === "forget") {

@@ -84,7 +84,8 @@ function value(random: Random, depth: number): string {
   if (kind === 0) return random.pick(NUMBERS);
   if (kind === 1) return random.pick(["null", "true", "false"]);
   if (kind <= 3) return JSON.stringify(random.pick(TEXTS));
-  if (kind === 4) return `[${Array.from({ length: random.below(4) }, () => value(random, depth + 1)).join(",")}]`;
+  if (kind === 4)
+    return `[${Array.from({ length: random.below(4) }, () => value(random, depth + 1)).join(",")}]`;
   return object(random, depth + 1);
 }
 
@@ -93,7 +94,8 @@ const object = (random: Random, depth: number): string =>
 
 /** Mostly near a valid body, sometimes with bytes changed, cut, doubled or put in. */
 function body(random: Random): Buffer {
-  const extra = random.below(3) === 0 ? `,${JSON.stringify(random.pick(NAMES))}:${value(random, 1)}` : "";
+  const extra =
+    random.below(3) === 0 ? `,${JSON.stringify(random.pick(NAMES))}:${value(random, 1)}` : "";
   const text =
     random.below(5) === 0
       ? value(random, 0)
@@ -109,7 +111,12 @@ function mutate(bytes: Buffer, random: Random): Buffer {
     const kind = random.below(5);
     if (kind === 0) out[at] = random.below(256);
     else if (kind === 1) out = out.subarray(0, at);
-    else if (kind === 2) out = Buffer.concat([out.subarray(0, at), Buffer.from([random.below(256)]), out.subarray(at)]);
+    else if (kind === 2)
+      out = Buffer.concat([
+        out.subarray(0, at),
+        Buffer.from([random.below(256)]),
+        out.subarray(at),
+      ]);
     else if (kind === 3) out = Buffer.concat([out.subarray(0, at), out.subarray(to)]);
     else out = Buffer.concat([out.subarray(0, to), out.subarray(at)]);
   }
@@ -147,12 +154,16 @@ long(
       const name = `seed ${SEED}: ${payload.toString("latin1").slice(0, 400)}`;
       expect([200, 413, 415, 422], name).toContain(answer.statusCode);
       const headers = answer.headers as Record<string, string>;
-      const envelope = expectEnvelope({ status: answer.statusCode, headers, body: answer.body }, name);
+      const envelope = expectEnvelope(
+        { status: answer.statusCode, headers, body: answer.body },
+        name,
+      );
       if (url.endsWith("search") && answer.statusCode === 200)
         expect(envelope.credits_used, name).toBe((envelope.result as unknown[]).length);
       charged += BigInt(envelope.credits_used) * 1_000_000n;
     };
-    for (let done = 0; done < BODIES; done += 50) await Promise.all(Array.from({ length: 50 }, one));
+    for (let done = 0; done < BODIES; done += 50)
+      await Promise.all(Array.from({ length: 50 }, one));
     expect(before - (await service.store.balance("default", "live")).balance).toBe(charged);
     // The generator must reach what it is for.
     expect(seen[200]).toBeGreaterThan(BODIES / 50);
@@ -180,10 +191,12 @@ test(
         const name = `seed ${SEED}: ${JSON.stringify(bytes.toString("latin1"))}`;
         expect(answer.status, name).not.toBe(500);
         // A mutated path may name a page outside /v1; a HEAD has no body.
-        if (answer.headers["x-ratelimit-limit"] !== undefined && answer.body !== "") expectEnvelope(answer, name);
+        if (answer.headers["x-ratelimit-limit"] !== undefined && answer.body !== "")
+          expectEnvelope(answer, name);
       }
     };
-    for (let done = 0; done < MUTATIONS; done += 50) await Promise.all(Array.from({ length: 50 }, one));
+    for (let done = 0; done < MUTATIONS; done += 50)
+      await Promise.all(Array.from({ length: 50 }, one));
     expect(answered).toBeGreaterThan(MUTATIONS / 4);
     expect((await service.call("/v1/account")).status).toBe(200);
     expect(await service.store.verify()).toEqual([]);
@@ -193,7 +206,8 @@ test(
 
 test("the strict reader agrees with JSON.parse on everything that it accepts, and refuses nothing else than it says", () => {
   const random = generator(SEED + 2);
-  const OWN_RULES = /UTF-8|byte order mark|duplicate|NUL|surrogate|out of range|levels deep|keys|empty/;
+  const OWN_RULES =
+    /UTF-8|byte order mark|duplicate|NUL|surrogate|out of range|levels deep|keys|empty/;
   let [accepted, stricter] = [0, 0];
   for (let done = 0; done < 20_000; done++) {
     const bytes = body(random);

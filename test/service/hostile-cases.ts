@@ -1,4 +1,9 @@
-import { EXACT_KEYS, FILTER_KEYS, PREFIX_KEYS, RANGE_KEYS } from "../../src/shared/contract/vocabulary.ts";
+import {
+  EXACT_KEYS,
+  FILTER_KEYS,
+  PREFIX_KEYS,
+  RANGE_KEYS,
+} from "../../src/shared/contract/vocabulary.ts";
 
 /** One request that a stranger might send, and the status that it must get. */
 export interface HostileCase {
@@ -17,8 +22,21 @@ const SEARCH = "/v1/person/search";
 const COUNT = "/v1/person/count";
 const cases: HostileCase[] = [];
 
-function post(url: string, name: string, body: string | Buffer, status: number, says?: string): void {
-  cases.push({ name: `${name} (${url})`, method: "POST", url, body, status, ...(says === undefined ? {} : { says }) });
+function post(
+  url: string,
+  name: string,
+  body: string | Buffer,
+  status: number,
+  says?: string,
+): void {
+  cases.push({
+    name: `${name} (${url})`,
+    method: "POST",
+    url,
+    body,
+    status,
+    ...(says === undefined ? {} : { says }),
+  });
 }
 const both = (name: string, body: string | Buffer, status: number, says?: string): void => {
   post(COUNT, name, body, status, says);
@@ -64,9 +82,19 @@ both(
 );
 both("byte order mark", '\ufeff{"filters":{}}', 422, "byte order mark");
 both("UTF-16", Buffer.from('{"filters":{}}', "utf16le"), 422, "not valid JSON");
-both("invalid UTF-8 in a value", Buffer.from('{"filters":{"name":"\xff\xfe"}}', "latin1"), 422, "UTF-8");
+both(
+  "invalid UTF-8 in a value",
+  Buffer.from('{"filters":{"name":"\xff\xfe"}}', "latin1"),
+  422,
+  "UTF-8",
+);
 both("overlong UTF-8", Buffer.from('{"filters":{"name":"\xc0\xaf"}}', "latin1"), 422, "UTF-8");
-both("a surrogate in UTF-8", Buffer.from('{"filters":{"name":"\xed\xa0\x80"}}', "latin1"), 422, "UTF-8");
+both(
+  "a surrogate in UTF-8",
+  Buffer.from('{"filters":{"name":"\xed\xa0\x80"}}', "latin1"),
+  422,
+  "UTF-8",
+);
 both("cut UTF-8", Buffer.from('{"filters":{"name":"\xe2\x82', "latin1"), 422, "UTF-8");
 both("escaped NUL", '{"filters":{"name":"a\\u0000b"}}', 422, "NUL");
 both("escaped NUL in a key", '{"filters":{"na\\u0000me":"a"}}', 422, "NUL");
@@ -76,29 +104,67 @@ both("swapped surrogates", '{"filters":{"name":"\\ude00\\ud83d"}}', 422, "lone s
 both("a pair of surrogates", '{"filters":{"name":"\\ud83d\\ude00"}}', 200);
 both("duplicate filters", '{"filters":{},"filters":{"country":"fr"}}', 422, "duplicate key");
 both("duplicate filter key", '{"filters":{"country":"fr","country":"de"}}', 422, "duplicate key");
-both("duplicate key written with an escape", '{"filters":{"country":"fr","c\\u006funtry":"de"}}', 422, "duplicate key");
+both(
+  "duplicate key written with an escape",
+  '{"filters":{"country":"fr","c\\u006funtry":"de"}}',
+  422,
+  "duplicate key",
+);
 both("duplicate __proto__", '{"filters":{"__proto__":1,"__proto__":2}}', 422, "duplicate key");
-both("500,000 arrays deep", `{"filters":${"[".repeat(500_000)}${"]".repeat(500_000)}}`, 422, "levels deep");
-both("100,000 objects deep", `${'{"a":'.repeat(100_000)}1${"}".repeat(100_000)}`, 422, "levels deep");
+both(
+  "500,000 arrays deep",
+  `{"filters":${"[".repeat(500_000)}${"]".repeat(500_000)}}`,
+  422,
+  "levels deep",
+);
+both(
+  "100,000 objects deep",
+  `${'{"a":'.repeat(100_000)}1${"}".repeat(100_000)}`,
+  422,
+  "levels deep",
+);
 both("half a million open brackets", "[".repeat(500_000), 422, "levels deep");
 both("a million spaces", `{"filters":${" ".repeat(1_000_000)}{}}`, 200);
-both("a million digits", `{"filters":{"connections_min":${"1".repeat(1_000_000)}}}`, 422, "out of range");
+both(
+  "a million digits",
+  `{"filters":{"connections_min":${"1".repeat(1_000_000)}}}`,
+  422,
+  "out of range",
+);
 for (const [where, body] of Object.entries({
   "filters.connections_min: the number 9007199254740992":
     '{"filters":{"country":["fr","de"],"connections_min":9007199254740992}}',
-  "filters.country[2]: the number -9007199254740993": '{"filters":{"country":["a,b",{"c":[1,2]},-9007199254740993]}}',
+  "filters.country[2]: the number -9007199254740993":
+    '{"filters":{"country":["a,b",{"c":[1,2]},-9007199254740993]}}',
   "per_page: the number 1e400": '{"filters":{"name":"x"},"per_page":1e400}',
   "the number 9007199254740993": "9007199254740993",
 })) {
-  both(`a number out of range: ${where}`, body, 422, `${where} is out of range: the largest is 9007199254740991`);
+  both(
+    `a number out of range: ${where}`,
+    body,
+    422,
+    `${where} is out of range: the largest is 9007199254740991`,
+  );
 }
 both("a body of exactly 1 MiB", `{"filters":{}${" ".repeat(1_048_576 - 14)}}`, 200);
-both("a body of 1 MiB and a byte", `{"filters":{}${" ".repeat(1_048_577 - 14)}}`, 413, "1048576 bytes");
+both(
+  "a body of 1 MiB and a byte",
+  `{"filters":{}${" ".repeat(1_048_577 - 14)}}`,
+  413,
+  "1048576 bytes",
+);
 both("a body of 2 MiB", `{"filters":{"name":"${"x".repeat(2_097_152)}"}}`, 413);
 
 // The shape of the body.
 both("no filters", "{}", 422, "filters is required");
-for (const [name, value] of Object.entries({ null: null, string: "x", number: 1, array: [], true: true, list: [{}] })) {
+for (const [name, value] of Object.entries({
+  null: null,
+  string: "x",
+  number: 1,
+  array: [],
+  true: true,
+  list: [{}],
+})) {
   both(`filters is ${name}`, filters(value), 422, "filters must be an object");
 }
 for (const name of [
@@ -123,7 +189,12 @@ both(
   422,
   "more",
 );
-both("a field of 900,000 characters", `{"filters":{},"${"k".repeat(900_000)}":1}`, 422, "unknown field");
+both(
+  "a field of 900,000 characters",
+  `{"filters":{},"${"k".repeat(900_000)}":1}`,
+  422,
+  "unknown field",
+);
 
 both(
   "40,000 keys",
@@ -159,15 +230,30 @@ for (const key of [
     "valid filters: country",
   );
 }
-both("__proto__ with an escape", '{"filters":{"__pr\\u006fto__":{"admin":true}}}', 422, "__proto__");
-both("constructor.prototype", '{"filters":{"constructor":{"prototype":{"admin":true}}}}', 422, "constructor");
+both(
+  "__proto__ with an escape",
+  '{"filters":{"__pr\\u006fto__":{"admin":true}}}',
+  422,
+  "__proto__",
+);
+both(
+  "constructor.prototype",
+  '{"filters":{"constructor":{"prototype":{"admin":true}}}}',
+  422,
+  "constructor",
+);
 both(
   "900 unknown filters",
   `{"filters":{${Array.from({ length: 900 }, (_, at) => `"u${at}":1`).join(",")}}}`,
   422,
   "valid filters",
 );
-both("a filter name of 900,000 characters", `{"filters":{"${"k".repeat(900_000)}":1}}`, 422, "valid filters");
+both(
+  "a filter name of 900,000 characters",
+  `{"filters":{"${"k".repeat(900_000)}":1}}`,
+  422,
+  "valid filters",
+);
 
 // Values of text filters.
 for (const key of [...EXACT_KEYS, "department", "company_network_url"]) {
@@ -216,17 +302,50 @@ for (const key of RANGE_KEYS) {
   post(COUNT, `${key} is 1e2`, `{"filters":{"${key}":1e2}}`, 200);
   post(COUNT, `${key} is 2^53-1`, `{"filters":{"${key}":9007199254740991}}`, 200);
 }
-post(COUNT, "connections min above max", filters({ connections_min: 2, connections_max: 1 }), 422, "swap");
-post(COUNT, "followers min above max", filters({ followers_min: 9, followers_max: 0 }), 422, "swap");
+post(
+  COUNT,
+  "connections min above max",
+  filters({ connections_min: 2, connections_max: 1 }),
+  422,
+  "swap",
+);
+post(
+  COUNT,
+  "followers min above max",
+  filters({ followers_min: 9, followers_max: 0 }),
+  422,
+  "swap",
+);
 post(COUNT, "unknown department", filters({ department: "Saless" }), 422, 'did you mean "Sales"');
-post(COUNT, "one unknown department of two", filters({ department: ["Sales", "Wizardry"] }), 422, "Wizardry");
-post(COUNT, "1,001 values", filters({ name: Array.from({ length: 1_001 }, (_, at) => `n${at}`) }), 422, "at most 1000");
-post(COUNT, "1,000 values", filters({ name: Array.from({ length: 1_000 }, (_, at) => `n${at}`) }), 200);
+post(
+  COUNT,
+  "one unknown department of two",
+  filters({ department: ["Sales", "Wizardry"] }),
+  422,
+  "Wizardry",
+);
+post(
+  COUNT,
+  "1,001 values",
+  filters({ name: Array.from({ length: 1_001 }, (_, at) => `n${at}`) }),
+  422,
+  "at most 1000",
+);
+post(
+  COUNT,
+  "1,000 values",
+  filters({ name: Array.from({ length: 1_000 }, (_, at) => `n${at}`) }),
+  200,
+);
 post(COUNT, "a value of 1,025 characters", filters({ name: "x".repeat(1_025) }), 422, "1024");
 post(
   COUNT,
   "100 values for each of 13 keys",
-  filters(Object.fromEntries(EXACT_KEYS.map((key) => [key, Array.from({ length: 100 }, (_, at) => `v${at}`)]))),
+  filters(
+    Object.fromEntries(
+      EXACT_KEYS.map((key) => [key, Array.from({ length: 100 }, (_, at) => `v${at}`)]),
+    ),
+  ),
   200,
 );
 for (const key of FILTER_KEYS.filter(
@@ -302,10 +421,28 @@ for (const value of [
 ]) {
   post(SEARCH, `per_page ${value}`, `{"filters":{},"per_page":${value}}`, 422);
 }
-for (const value of ["0", "-1", "1.5", '"1"', '""', "null", "true", "[]", "{}", "9007199254740993", "1e400", "-0"]) {
+for (const value of [
+  "0",
+  "-1",
+  "1.5",
+  '"1"',
+  '""',
+  "null",
+  "true",
+  "[]",
+  "{}",
+  "9007199254740993",
+  "1e400",
+  "-0",
+]) {
   post(SEARCH, `page ${value}`, `{"filters":{},"page":${value}}`, 422);
 }
-post(SEARCH, "page 2^53-1 with the largest per_page", '{"filters":{},"page":9007199254740991,"per_page":1000}', 200);
+post(
+  SEARCH,
+  "page 2^53-1 with the largest per_page",
+  '{"filters":{},"page":9007199254740991,"per_page":1000}',
+  200,
+);
 for (const value of [
   '""',
   '"x"',
@@ -410,9 +547,26 @@ for (const path of ["/v1/company/enrich", "/v1/company/employees"]) {
   get("1,025 characters", `${path}?name=${"x".repeat(1_025)}`, 422, "1024");
   get("private address", `${path}?domain=169.254.169.254`, 404);
 }
-for (const value of ["0", "-1", "1.5", "x", "", "1e3", "0x10", "%201", "1001", "99999999999999999999", "NaN", "null"]) {
+for (const value of [
+  "0",
+  "-1",
+  "1.5",
+  "x",
+  "",
+  "1e3",
+  "0x10",
+  "%201",
+  "1001",
+  "99999999999999999999",
+  "NaN",
+  "null",
+]) {
   get(`per_page=${value}`, `/v1/company/employees?domain=a.example&per_page=${value}`, 422);
-  get(`page=${value}`, `/v1/company/employees?domain=a.example&page=${value}`, value === "1001" ? 404 : 422);
+  get(
+    `page=${value}`,
+    `/v1/company/employees?domain=a.example&page=${value}`,
+    value === "1001" ? 404 : 422,
+  );
 }
 get("cursor that is none", "/v1/company/employees?domain=a.example&cursor=x", 422, "cursor");
 get("page and cursor", "/v1/company/employees?domain=a.example&cursor=x&page=1", 422, "not both");
@@ -467,13 +621,20 @@ for (const [path, allowed] of [
   ["/facets", "POST"],
 ] as const) {
   for (const method of METHODS) {
-    if (method !== allowed) cases.push({ name: `${method} ${path}`, method, url: path, status: 405 });
+    if (method !== allowed)
+      cases.push({ name: `${method} ${path}`, method, url: path, status: 405 });
   }
 }
 
 // Keys and other headers.
 const auth = (name: string, authorization: string, status = 401): void => {
-  cases.push({ name: `key: ${name}`, method: "GET", url: "/v1/account", headers: { authorization }, status });
+  cases.push({
+    name: `key: ${name}`,
+    method: "GET",
+    url: "/v1/account",
+    headers: { authorization },
+    status,
+  });
 };
 auth("none", "");
 auth("empty bearer", "Bearer ");

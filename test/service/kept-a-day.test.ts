@@ -17,8 +17,14 @@ test("after 24 hours no byte of a stored reply is in ledger or log, and the file
     await store.people.wipe();
     const [before, canary] = [size(), "Zebulon Quuxington"];
     for (let n = 0; n < 40; n++) {
-      const holdId = await held(store, c(1), { idempotency: { key: `order-${n}`, requestHash: "h" } });
-      await store.settle({ holdId, amount: c(1), reply: answer(`${canary} ${"of the many ".repeat(4_000)}${n}`) });
+      const holdId = await held(store, c(1), {
+        idempotency: { key: `order-${n}`, requestHash: "h" },
+      });
+      await store.settle({
+        holdId,
+        amount: c(1),
+        reply: answer(`${canary} ${"of the many ".repeat(4_000)}${n}`),
+      });
     }
     expect(holding(folder, [canary])).not.toEqual([]);
     now += IDEMPOTENCY_TTL_MS - 1;

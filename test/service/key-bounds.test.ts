@@ -36,7 +36,11 @@ describe("a cap", () => {
     const key = await keyWith({ maxCredits: c(10) });
     expect((await search(key, 7)).json.credits_used).toBe(7);
     const refused = await search(key, 5);
-    expect([refused.status, refused.json.credits_used, refused.json.result]).toEqual([402, 0, null]);
+    expect([refused.status, refused.json.credits_used, refused.json.result]).toEqual([
+      402,
+      0,
+      null,
+    ]);
     expect(refused.json.detail).toEqual([
       "this call may cost 5 credits and this key has 3 left of its cap of 10 credits: lower per_page to 3 or take a key with a higher cap",
     ]);
@@ -44,7 +48,9 @@ describe("a cap", () => {
     expect((await search(key, 1)).json.detail).toEqual([
       "this call may cost 1 credit and this key has 0 left of its cap of 10 credits: take a key with a higher cap",
     ]);
-    expect((await service.call("/v1/person/count", { key, body: { filters: {} } })).status).toBe(200);
+    expect((await service.call("/v1/person/count", { key, body: { filters: {} } })).status).toBe(
+      200,
+    );
     expect((await search(service.key, 5)).status).toBe(200);
   });
 
@@ -57,7 +63,10 @@ describe("a cap", () => {
 });
 
 test("a reply that another key paid for goes to no key whose cap would not pay for it", async () => {
-  const same = { body: { filters: {}, per_page: 4 }, headers: { "idempotency-key": "of-the-account" } };
+  const same = {
+    body: { filters: {}, per_page: 4 },
+    headers: { "idempotency-key": "of-the-account" },
+  };
   const buy = (key: string) => service.call("/v1/person/search", { ...same, key });
   const capped = await keyWith({ maxCredits: c(6) });
   expect((await buy(service.key)).status).toBe(200);
@@ -69,8 +78,13 @@ test("a reply that another key paid for goes to no key whose cap would not pay f
   const rich = await keyWith({ maxCredits: c(4) });
   expect([(await buy(rich)).status, (await search(rich, 4)).status]).toEqual([200, 200]);
   const own = await keyWith({ maxCredits: c(2) });
-  const again = { body: { filters: {}, per_page: 2 }, headers: { "idempotency-key": "its-own" }, key: own };
-  for (const _ of [1, 2]) expect((await service.call("/v1/person/search", again)).json.credits_used).toBe(2);
+  const again = {
+    body: { filters: {}, per_page: 2 },
+    headers: { "idempotency-key": "its-own" },
+    key: own,
+  };
+  for (const _ of [1, 2])
+    expect((await service.call("/v1/person/search", again)).json.credits_used).toBe(2);
 });
 
 test("an expired key is a 401 that says when", async () => {
@@ -79,7 +93,9 @@ test("an expired key is a 401 that says when", async () => {
   time += 1_000;
   const refused = await service.call("/v1/account", { key });
   expect([refused.status, refused.json.credits_remaining]).toEqual([401, 0]);
-  expect(refused.json.detail[0]).toBe("the API key expired at 2026-05-05T12:00:01.000Z; ask its operator for another");
+  expect(refused.json.detail[0]).toBe(
+    "the API key expired at 2026-05-05T12:00:01.000Z; ask its operator for another",
+  );
   expect(refused.headers.get("www-authenticate")).toBe("Bearer");
 });
 

@@ -1,6 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { displayPrefix, hashOf, makeApiKey, parseApiKey, sameHash } from "../../src/service/money/keys.ts";
+import {
+  displayPrefix,
+  hashOf,
+  makeApiKey,
+  parseApiKey,
+  sameHash,
+} from "../../src/service/money/keys.ts";
 
 const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
@@ -22,13 +28,17 @@ describe("API keys", () => {
 
   it("round-trip for every secret", () => {
     fc.assert(
-      fc.property(fc.uint8Array({ minLength: 24, maxLength: 24 }), fc.constantFrom("live", "test"), (bytes, mode) => {
-        const made = makeApiKey(mode, Buffer.from(bytes).toString("hex"));
-        expect(parseApiKey(made.key)).toEqual({ mode, hash: made.hash });
-        // Known by then.
-        expect(parseApiKey(made.key)).toEqual({ mode, hash: made.hash });
-        expect(made.prefix).not.toContain(made.key.slice(13, -5));
-      }),
+      fc.property(
+        fc.uint8Array({ minLength: 24, maxLength: 24 }),
+        fc.constantFrom("live", "test"),
+        (bytes, mode) => {
+          const made = makeApiKey(mode, Buffer.from(bytes).toString("hex"));
+          expect(parseApiKey(made.key)).toEqual({ mode, hash: made.hash });
+          // Known by then.
+          expect(parseApiKey(made.key)).toEqual({ mode, hash: made.hash });
+          expect(made.prefix).not.toContain(made.key.slice(13, -5));
+        },
+      ),
     );
   });
 
@@ -39,7 +49,9 @@ describe("API keys", () => {
     for (let position = start; position < key.length; position += 1) {
       for (const character of BASE62) {
         if (character === key[position]) continue;
-        expect(parseApiKey(key.slice(0, position) + character + key.slice(position + 1))).toBeUndefined();
+        expect(
+          parseApiKey(key.slice(0, position) + character + key.slice(position + 1)),
+        ).toBeUndefined();
       }
       const [a, b] = [key[position], key[position + 1]];
       if (a === undefined || b === undefined || a === b) continue;

@@ -26,7 +26,13 @@ import { ACCOUNT, answer, c, fund, held, rewrite } from "../support/store.ts";
 
 const NOW = Date.UTC(2026, 10, 22, 8);
 const LATER = NOW + 3_600_000;
-const key = { name: "k", mode: "live" as const, prefix: "hc_live_", accountId: ACCOUNT, createdAt: NOW };
+const key = {
+  name: "k",
+  mode: "live" as const,
+  prefix: "hc_live_",
+  accountId: ACCOUNT,
+  createdAt: NOW,
+};
 
 async function life(store: Store): Promise<void> {
   await fund(store, 500, 50);
@@ -34,7 +40,10 @@ async function life(store: Store): Promise<void> {
   await store.createKey({ ...key, id: "k_2", hash: "2".repeat(64) });
   await store.revokeKey("k_2");
   for (const name of ["a", "b", "c"]) {
-    const holdId = await held(store, c(4), { keyId: "k_1", idempotency: { key: name, requestHash: "h" } });
+    const holdId = await held(store, c(4), {
+      keyId: "k_1",
+      idempotency: { key: name, requestHash: "h" },
+    });
     await store.settle({ holdId, amount: c(3), reply: answer(), sold: { price: c(1), rows: 3 } });
   }
   await store.release(await held(store, c(9)));
@@ -54,7 +63,8 @@ async function afterwards(store: Store): Promise<void> {
 function chainAnew(path: string): void {
   const database = new DatabaseSync(path);
   const all = (sql: string) => database.prepare(sql, { readBigInts: true }).all() as Row[];
-  const set = (sql: string, ...values: unknown[]) => database.prepare(sql).run(...(values as never[]));
+  const set = (sql: string, ...values: unknown[]) =>
+    database.prepare(sql).run(...(values as never[]));
   const triggers = all("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'");
   for (const { name } of triggers) database.exec(`DROP TRIGGER ${String(name)}`);
   for (const row of all(
@@ -74,7 +84,11 @@ function chainAnew(path: string): void {
     set("UPDATE entries SET chain = ? WHERE id = ?", link, row.id);
   }
   for (const [place, head] of heads)
-    set("UPDATE balances SET head = ? WHERE account_id = ? AND mode = ?", head, ...place.split(" "));
+    set(
+      "UPDATE balances SET head = ? WHERE account_id = ? AND mode = ?",
+      head,
+      ...place.split(" "),
+    );
   let head = "";
   for (const row of all(`SELECT id, ${AUDIT_COLUMNS.join(", ")} FROM audit ORDER BY id`)) {
     head = auditLink(head, valuesOf(row, AUDIT_COLUMNS));
@@ -131,7 +145,9 @@ describe("a ledger is held against a backup of it", () => {
     expect(missing.join("\n")).toMatch(
       /I18: entry 6 \(charge of 3, 2026-11-22T08:00:00.000Z\) of acme \(live\) is in the backup and is gone/,
     );
-    expect(missing.join("\n")).toMatch(/I18: row \d+ \(credits.add\) of the audit is in the backup and is gone/);
+    expect(missing.join("\n")).toMatch(
+      /I18: row \d+ \(credits.add\) of the audit is in the backup and is gone/,
+    );
   });
 
   const ANEW: readonly (readonly [what: string, sql: string, breach: RegExp])[] = [
@@ -165,14 +181,17 @@ describe("a ledger is held against a backup of it", () => {
     ],
   ];
 
-  test.each(ANEW)("a history that was written anew, sound in itself, with %s", async (_, sql, breach) => {
-    const dir = copied();
-    expect(await against(dir)).toEqual([]);
-    rewrite(join(dir, "ledger.db"), sql);
-    chainAnew(join(dir, "ledger.db"));
-    expect((await verifySqliteFile(join(dir, "ledger.db"))).breaches).toEqual([]);
-    expect((await against(dir)).join("\n")).toMatch(breach);
-  });
+  test.each(ANEW)(
+    "a history that was written anew, sound in itself, with %s",
+    async (_, sql, breach) => {
+      const dir = copied();
+      expect(await against(dir)).toEqual([]);
+      rewrite(join(dir, "ledger.db"), sql);
+      chainAnew(join(dir, "ledger.db"));
+      expect((await verifySqliteFile(join(dir, "ledger.db"))).breaches).toEqual([]);
+      expect((await against(dir)).join("\n")).toMatch(breach);
+    },
+  );
 
   test("a key that changed without an act, and a stored reply that is gone before its day is over", async () => {
     const dir = copied();
@@ -191,9 +210,14 @@ describe("a ledger is held against a backup of it", () => {
 
   test("a backup that is not sound, not what was written, or none", async () => {
     const hurt = copied();
-    rewrite(join(hurt, "ledger.db"), "UPDATE balances SET balance = balance + 1 WHERE mode = 'test'");
+    rewrite(
+      join(hurt, "ledger.db"),
+      "UPDATE balances SET balance = balance + 1 WHERE mode = 'test'",
+    );
     const found = await verifyAgainst({ dir: place, backup: hurt, now: () => LATER });
-    expect(found.join("\n")).toMatch(/^the backup is not sound itself: I1: balance of acme \(test\)/);
+    expect(found.join("\n")).toMatch(
+      /^the backup is not sound itself: I1: balance of acme \(test\)/,
+    );
     const folder = join(tempDir(), "backup");
     await backUp({ dir: place, ledger: path, to: folder, now: () => LATER });
     copyFileSync(join(backup, "ledger.db"), join(folder, "ledger.db"));
@@ -213,7 +237,10 @@ describe("a ledger is held against a backup of it", () => {
       0,
       expect.stringMatching(/^ledger\tsound\ndataset\tnone\nagainst\tsound\nhead\t/),
     ]);
-    expect(JSON.parse((await headcount(...sound, ...json)).out)).toMatchObject({ sound: true, against: [] });
+    expect(JSON.parse((await headcount(...sound, ...json)).out)).toMatchObject({
+      sound: true,
+      against: [],
+    });
     const plain = await headcount("service", "verify", "--data", place, "--json");
     expect(JSON.parse(plain.out)).toMatchObject({ sound: true, against: null });
     const dir = copied();
@@ -225,9 +252,19 @@ describe("a ledger is held against a backup of it", () => {
       expect.stringMatching(/^ledger\tsound\ndataset\tnone\nagainst\t1 found\n/),
     ]);
     expect(anew.err).toContain("I18: entry 1 (grant of 500");
-    const none = await headcount("service", "verify", "--data", place, "--against", join(place, "none"));
+    const none = await headcount(
+      "service",
+      "verify",
+      "--data",
+      place,
+      "--against",
+      join(place, "none"),
+    );
     expect([none.code, none.out]).toEqual([2, ""]);
     const odd = await headcount("service", "verify", "--data", place, "--against", "mysql://x");
-    expect([odd.code, odd.err]).toEqual([2, expect.stringContaining("--against takes a folder of service backup")]);
+    expect([odd.code, odd.err]).toEqual([
+      2,
+      expect.stringContaining("--against takes a folder of service backup"),
+    ]);
   });
 });

@@ -16,7 +16,13 @@ import { type PostgresCluster, postgresBinaries, startCluster } from "../support
 import { isLeftOut } from "../support/tools.ts";
 
 const NOW = Date.UTC(2026, 10, 22, 8);
-const key = { name: "k", mode: "live" as const, prefix: "hc_live_", accountId: ACCOUNT, createdAt: NOW };
+const key = {
+  name: "k",
+  mode: "live" as const,
+  prefix: "hc_live_",
+  accountId: ACCOUNT,
+  createdAt: NOW,
+};
 
 /** Something in every table, and something of every kind: charged, given back, in flight, refunded, capped, revoked, purged. */
 async function life(store: Store): Promise<void> {
@@ -36,11 +42,23 @@ async function life(store: Store): Promise<void> {
   await store.createAccount("quiet", "Quiet");
   await store.suspendAccount("quiet", true);
   const sold = { price: c(1), rows: 3 };
-  for (const idempotency of [undefined, { key: "a", requestHash: "h" }, { key: "b", requestHash: "i" }]) {
+  for (const idempotency of [
+    undefined,
+    { key: "a", requestHash: "h" },
+    { key: "b", requestHash: "i" },
+  ]) {
     const more = { keyId: "k_1", ...(idempotency === undefined ? {} : { idempotency }) };
-    await store.settle({ holdId: await held(store, c(4), more), amount: c(3), reply: answer(), sold });
+    await store.settle({
+      holdId: await held(store, c(4), more),
+      amount: c(3),
+      reply: answer(),
+      sold,
+    });
   }
-  const nothing = { holdId: await held(store, c(4), { idempotency: { key: "0", requestHash: "h" } }), amount: c(0) };
+  const nothing = {
+    holdId: await held(store, c(4), { idempotency: { key: "0", requestHash: "h" } }),
+    amount: c(0),
+  };
   await store.settle({ ...nothing, reply: answer("none") });
   await store.release(await held(store, c(9), { keyId: "k_3" }));
   await store.deduct(ACCOUNT, "live", c(5), { note: "a mistake", reference: "m-1" });
@@ -49,15 +67,53 @@ async function life(store: Store): Promise<void> {
   await store.recordCalls([{ keyId: "k_1", day: "2026-11-22", count: 12 }]);
   const { console: kept } = store;
   await kept.addLink(
-    { hash: "4".repeat(64), accountId: ACCOUNT, role: "owner", name: "ada", createdAt: NOW, expiresAt: NOW + 9 },
+    {
+      hash: "4".repeat(64),
+      accountId: ACCOUNT,
+      role: "owner",
+      name: "ada",
+      createdAt: NOW,
+      expiresAt: NOW + 9,
+    },
     "me",
   );
-  const session = { accountId: ACCOUNT, role: "viewer" as const, keyHash: null, createdAt: NOW, seenAt: NOW };
+  const session = {
+    accountId: ACCOUNT,
+    role: "viewer" as const,
+    keyHash: null,
+    createdAt: NOW,
+    seenAt: NOW,
+  };
   const times = { expiresAt: NOW + 9 };
-  await kept.addSession({ ...session, ...times, id: "s", hash: "5".repeat(64), proofHash: "6".repeat(64) });
-  const numbers = { profiles: 5, perPage: 5, price: c(1), pages: 1, rows: 5, credits: c(5), seenAt: NOW, turn: 0 };
-  const item = { id: "e", accountId: ACCOUNT, mode: "live" as const, keyId: "k_1", filters: "{}", version: "v" };
-  await kept.enterExport({ ...item, ...numbers, createdAt: NOW, state: "ready", why: "" }, () => undefined);
+  await kept.addSession({
+    ...session,
+    ...times,
+    id: "s",
+    hash: "5".repeat(64),
+    proofHash: "6".repeat(64),
+  });
+  const numbers = {
+    profiles: 5,
+    perPage: 5,
+    price: c(1),
+    pages: 1,
+    rows: 5,
+    credits: c(5),
+    seenAt: NOW,
+    turn: 0,
+  };
+  const item = {
+    id: "e",
+    accountId: ACCOUNT,
+    mode: "live" as const,
+    keyId: "k_1",
+    filters: "{}",
+    version: "v",
+  };
+  await kept.enterExport(
+    { ...item, ...numbers, createdAt: NOW, state: "ready", why: "" },
+    () => undefined,
+  );
   await kept.served("http://127.0.0.1:8787");
   await held(store, c(2), { keyId: "k_1", idempotency: { key: "c", requestHash: "h" } });
   expect(await store.verify()).toEqual([]);
@@ -117,7 +173,8 @@ test("every flipped bit of a ledger's file that changes what it says is found an
       (error: unknown) => [String(error)],
     );
     if (breaches.length > 0) found += 1;
-    else if (dump(flipped) !== before) unseen.push(`byte ${bit >> 3} of ${whole.length}, bit ${bit & 7}`);
+    else if (dump(flipped) !== before)
+      unseen.push(`byte ${bit >> 3} of ${whole.length}, bit ${bit & 7}`);
   }
   expect(unseen).toEqual([]);
   expect(found).toBeGreaterThan(0);
@@ -176,7 +233,9 @@ long(
     await life(store);
     const folder = tempDir();
     const ends = ["", "-wal", "-shm"];
-    const kept = ends.map((end) => [`ledger.db${end}`, readFileSync(join(place, `ledger.db${end}`))] as const);
+    const kept = ends.map(
+      (end) => [`ledger.db${end}`, readFileSync(join(place, `ledger.db${end}`))] as const,
+    );
     await store.close();
     const path = join(folder, "ledger.db");
     const put = (): void => {
@@ -195,7 +254,9 @@ long(
       // Twice: to look is not to forget how far the log went.
       for (let look = 0; look < 2; look += 1) {
         const { breaches } = await verifySqliteFile(path);
-        expect(breaches.join("\n"), `byte ${bit >> 3}`).toMatch(/ledger\.db-wal is damaged at frame \d+ of \d+/);
+        expect(breaches.join("\n"), `byte ${bit >> 3}`).toMatch(
+          /ledger\.db-wal is damaged at frame \d+ of \d+/,
+        );
       }
     }
   },
@@ -230,7 +291,11 @@ const REWRITTEN: readonly (readonly [what: string, sql: string, breach: RegExp])
     "UPDATE keys SET revoked_at = NULL",
     /I17: the key k_2 is not what the audit last made of it/,
   ],
-  ["another secret", "UPDATE keys SET hash = replace(hash, '1', '7') WHERE id = 'k_1'", /I17: the key k_1 is not/],
+  [
+    "another secret",
+    "UPDATE keys SET hash = replace(hash, '1', '7') WHERE id = 'k_1'",
+    /I17: the key k_1 is not/,
+  ],
   ["a higher cap", "UPDATE budgets SET cap = cap + 1", /I17: the cap k_1 is not/],
   [
     "a lower price",
@@ -247,11 +312,27 @@ const REWRITTEN: readonly (readonly [what: string, sql: string, breach: RegExp])
     "INSERT INTO keys SELECT 'k_9', account_id, name, mode, prefix, replace(hash, '1', '9'), created_at, NULL, NULL, NULL, NULL FROM keys WHERE id = 'k_1'",
     /I17: the key k_9/,
   ],
-  ["a session with another role", "UPDATE console_sessions SET role = 'owner'", /I17: the session \S+ is not/],
-  ["a session that ends later", "UPDATE console_sessions SET expires_at = expires_at + 1", /I17: the session \S+ is/],
+  [
+    "a session with another role",
+    "UPDATE console_sessions SET role = 'owner'",
+    /I17: the session \S+ is not/,
+  ],
+  [
+    "a session that ends later",
+    "UPDATE console_sessions SET expires_at = expires_at + 1",
+    /I17: the session \S+ is/,
+  ],
   ["a cap that is gone", "DELETE FROM budgets", /I17: the cap k_1 is gone/],
-  ["an act that is gone", "DELETE FROM audit WHERE id = (SELECT MAX(id) FROM audit)", /I17: the audit does not end/],
-  ["an act in the middle that is gone", "DELETE FROM audit WHERE action = 'keys.revoke'", /I17: row \d+ of the audit/],
+  [
+    "an act that is gone",
+    "DELETE FROM audit WHERE id = (SELECT MAX(id) FROM audit)",
+    /I17: the audit does not end/,
+  ],
+  [
+    "an act in the middle that is gone",
+    "DELETE FROM audit WHERE action = 'keys.revoke'",
+    /I17: row \d+ of the audit/,
+  ],
   [
     "another reply, digested anew",
     `UPDATE idempotency SET status = 200, headers = '{}', body = 'another', digest = '${REPLY}' WHERE key = 'a'`,
@@ -285,7 +366,9 @@ test("a ledger whose replies are purged after their day goes on, and its head mo
   const { head } = await verifySqliteFile(path);
   now += IDEMPOTENCY_TTL_MS;
   await store.recover(0);
-  await expect.poll(() => count(path, "SELECT COUNT(*) AS n FROM idempotency WHERE status IS NOT NULL")).toBe(0);
+  await expect
+    .poll(() => count(path, "SELECT COUNT(*) AS n FROM idempotency WHERE status IS NOT NULL"))
+    .toBe(0);
   expect(await store.verify()).toEqual([]);
   expect((await verifySqliteFile(path)).head).toBe(head);
   await store.grant(ACCOUNT, "test", c(1), "more");
@@ -306,57 +389,73 @@ describe.skipIf(isLeftOut(postgresBinaries() !== undefined))("on PostgreSQL", ()
   let cluster: PostgresCluster | undefined;
   afterAll(() => cluster?.remove());
 
-  long("the chain is one and the same, with servers and operators at once, and tells what was rewritten", async () => {
-    cluster = await startCluster();
-    const { url } = cluster;
-    const stores = await Promise.all([1, 2].map(() => openPostgresStore({ url, now: () => NOW })));
-    const [one, two] = stores as [Store, Store];
-    await life(one);
-    for (const id of ["x", "y"]) {
-      await one.createAccount(id, id);
-      await one.grant(id, "live", c(200), "first");
-    }
-    await Promise.all(
-      Array.from({ length: 30 }, async (_, n) => {
-        const store = n % 2 === 0 ? one : two;
-        const accountId = ["x", "y", ACCOUNT][n % 3] as string;
-        const holdId = await held(store, c(2), { accountId, idempotency: { key: `p${n}`, requestHash: "h" } });
-        await store.settle({ holdId, amount: c(n % 3), reply: answer() });
-        await store.grant(accountId, "live", c(1), "more");
-        if (n % 5 === 0) await store.setPlan(accountId, { perDay: 1000 + n });
-      }),
-    );
-    expect(await two.verify()).toEqual([]);
-    const client = new pg.Client({ connectionString: url });
-    await client.connect();
-    await client.query("SET search_path = headcount");
-    for (const sql of [
-      "UPDATE entries SET note = 'x'",
-      "DELETE FROM entries",
-      "TRUNCATE entries CASCADE",
-      "INSERT INTO entries OVERRIDING SYSTEM VALUE SELECT * FROM entries ON CONFLICT (id) DO UPDATE SET note = 'x'",
-      "DELETE FROM audit",
-      "DELETE FROM holds",
-    ]) {
-      await expect(client.query(sql), sql).rejects.toThrow(/never (changed|deleted)/);
-    }
-    for (const [sql, breach] of [
-      [
-        "UPDATE entries SET note = 'x' WHERE kind = 'grant' AND account_id = 'x'",
-        /I17: entry \d+ \(grant\) of x \(live\)/,
-      ],
-      ["UPDATE holds SET owner = 'x' WHERE state = 'voided'", /I14: hold \S+ is not what was written/],
-      ["UPDATE keys SET revoked_at = NULL", /I17: the key k_2 is not what the audit last made of it/],
-      ["UPDATE plans SET per_day = 5 WHERE account_id = 'y'", /I17: the plan y is not/],
-    ] as const) {
-      await client.query("BEGIN; SET LOCAL session_replication_role = replica");
-      await client.query(sql);
-      await client.query("COMMIT");
-      expect((await one.verify()).join("\n"), sql).toMatch(breach);
-    }
-    await client.query("ALTER TABLE entries DISABLE TRIGGER entries_append_only");
-    expect((await one.verify()).join("\n")).toMatch(/schema: the trigger entries_append_only is gone or switched off/);
-    await client.end();
-    await Promise.all(stores.map((store) => store.close()));
-  });
+  long(
+    "the chain is one and the same, with servers and operators at once, and tells what was rewritten",
+    async () => {
+      cluster = await startCluster();
+      const { url } = cluster;
+      const stores = await Promise.all(
+        [1, 2].map(() => openPostgresStore({ url, now: () => NOW })),
+      );
+      const [one, two] = stores as [Store, Store];
+      await life(one);
+      for (const id of ["x", "y"]) {
+        await one.createAccount(id, id);
+        await one.grant(id, "live", c(200), "first");
+      }
+      await Promise.all(
+        Array.from({ length: 30 }, async (_, n) => {
+          const store = n % 2 === 0 ? one : two;
+          const accountId = ["x", "y", ACCOUNT][n % 3] as string;
+          const holdId = await held(store, c(2), {
+            accountId,
+            idempotency: { key: `p${n}`, requestHash: "h" },
+          });
+          await store.settle({ holdId, amount: c(n % 3), reply: answer() });
+          await store.grant(accountId, "live", c(1), "more");
+          if (n % 5 === 0) await store.setPlan(accountId, { perDay: 1000 + n });
+        }),
+      );
+      expect(await two.verify()).toEqual([]);
+      const client = new pg.Client({ connectionString: url });
+      await client.connect();
+      await client.query("SET search_path = headcount");
+      for (const sql of [
+        "UPDATE entries SET note = 'x'",
+        "DELETE FROM entries",
+        "TRUNCATE entries CASCADE",
+        "INSERT INTO entries OVERRIDING SYSTEM VALUE SELECT * FROM entries ON CONFLICT (id) DO UPDATE SET note = 'x'",
+        "DELETE FROM audit",
+        "DELETE FROM holds",
+      ]) {
+        await expect(client.query(sql), sql).rejects.toThrow(/never (changed|deleted)/);
+      }
+      for (const [sql, breach] of [
+        [
+          "UPDATE entries SET note = 'x' WHERE kind = 'grant' AND account_id = 'x'",
+          /I17: entry \d+ \(grant\) of x \(live\)/,
+        ],
+        [
+          "UPDATE holds SET owner = 'x' WHERE state = 'voided'",
+          /I14: hold \S+ is not what was written/,
+        ],
+        [
+          "UPDATE keys SET revoked_at = NULL",
+          /I17: the key k_2 is not what the audit last made of it/,
+        ],
+        ["UPDATE plans SET per_day = 5 WHERE account_id = 'y'", /I17: the plan y is not/],
+      ] as const) {
+        await client.query("BEGIN; SET LOCAL session_replication_role = replica");
+        await client.query(sql);
+        await client.query("COMMIT");
+        expect((await one.verify()).join("\n"), sql).toMatch(breach);
+      }
+      await client.query("ALTER TABLE entries DISABLE TRIGGER entries_append_only");
+      expect((await one.verify()).join("\n")).toMatch(
+        /schema: the trigger entries_append_only is gone or switched off/,
+      );
+      await client.end();
+      await Promise.all(stores.map((store) => store.close()));
+    },
+  );
 });

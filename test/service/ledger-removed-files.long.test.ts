@@ -46,11 +46,15 @@ describe("files of a ledger that are removed under a running process", () => {
     for (let round = 0; round < 2; round += 1) {
       elsewhere(path, WRITE);
       await expect(store.hold(holdRequest(c(1)))).rejects.toThrow(/-shm was removed or replaced/);
-      await expect(store.grant(ACCOUNT, "live", c(1), "more")).rejects.toThrow(StoreUnavailableError);
+      await expect(store.grant(ACCOUNT, "live", c(1), "more")).rejects.toThrow(
+        StoreUnavailableError,
+      );
     }
     await store.close();
     expect(elsewhere(path, READ)).toBe("ok 97000000\n");
-    expect(elsewhere(path, `console.log(db.prepare("SELECT COUNT(*) AS n FROM other").get().n)`)).toBe("600\n");
+    expect(
+      elsewhere(path, `console.log(db.prepare("SELECT COUNT(*) AS n FROM other").get().n)`),
+    ).toBe("600\n");
   });
 
   test.each([["-shm"], ["-wal"], ["-wal", "-shm"]])(
@@ -58,7 +62,9 @@ describe("files of a ledger that are removed under a running process", () => {
     async (...ends) => {
       const { path, store } = await charged();
       for (const end of ends) rmSync(path + end);
-      const refused = new RegExp(`${path} is open in another process, and ${path}${ends[0]} was removed under it`);
+      const refused = new RegExp(
+        `${path} is open in another process, and ${path}${ends[0]} was removed under it`,
+      );
       await expect(open(path, 60)).rejects.toThrow(refused);
       await expect(snapshotLedger(path, join(tempDir(), "copy.db"))).rejects.toThrow(refused);
       for (const end of ends) expect(existsSync(path + end)).toBe(false);
@@ -72,7 +78,9 @@ describe("files of a ledger that are removed under a running process", () => {
     const { path, store } = await charged();
     renameSync(path, `${path}.gone`);
     await expect(open(path)).rejects.toThrow(`${path} is gone and its log ${path}-wal is there`);
-    await expect(snapshotLedger(path, join(tempDir(), "copy.db"))).rejects.toThrow(`${path} is gone`);
+    await expect(snapshotLedger(path, join(tempDir(), "copy.db"))).rejects.toThrow(
+      `${path} is gone`,
+    );
     expect(existsSync(path)).toBe(false);
     renameSync(`${path}.gone`, path);
     expect((await store.balance(ACCOUNT, "live")).balance).toBe(c(97));
@@ -95,7 +103,9 @@ describe("files of a ledger that are removed under a running process", () => {
         if (state === "empty") writeFileSync(place, "");
         const told = `${place} is ${state} and its ${what} ${place}${end} is there: put the ledger back`;
         await expect(open(place)).rejects.toThrow(told);
-        await expect(openSqliteStore({ path: place, now: Date.now, create: false })).rejects.toThrow(told);
+        await expect(
+          openSqliteStore({ path: place, now: Date.now, create: false }),
+        ).rejects.toThrow(told);
         await expect(snapshotLedger(place, join(tempDir(), "copy.db"))).rejects.toThrow(told);
         expect((await verifySqliteFile(place)).breaches).toEqual([expect.stringContaining(told)]);
       }

@@ -23,7 +23,11 @@ import {
   recordKey,
   type Writes,
 } from "../../src/service/ledger/facts.ts";
-import { type HoldRequest, IDEMPOTENCY_TTL_MS, type StoredReply } from "../../src/service/ledger/ledger.ts";
+import {
+  type HoldRequest,
+  IDEMPOTENCY_TTL_MS,
+  type StoredReply,
+} from "../../src/service/ledger/ledger.ts";
 import { decide } from "../../src/service/ledger/rules.ts";
 import { type Credits, credits } from "../../src/shared/contract/money.ts";
 import { ACCOUNT, answer, c, holdRequest } from "../support/store.ts";
@@ -75,16 +79,24 @@ function facts(
   } = {},
 ): Facts {
   const [cap, spent, kept] = (more.budget ?? []).map(c);
-  const budget = cap === undefined ? undefined : ({ origin: "key-0", cap, spent, held: kept } as Capped);
+  const budget =
+    cap === undefined ? undefined : ({ origin: "key-0", cap, spent, held: kept } as Capped);
   return {
     now: NOW,
     money: new Map([[placeKey(place), money(balance, held)]]),
     holds: new Map((more.holds ?? []).map((each) => [each.id, each])),
     records: new Map(more.record === undefined ? [] : [[KEY, more.record]]),
     operations: new Map(more.done === undefined ? [] : [more.done]),
-    keys: new Map([["key-1", { origin: "key-0", revokedAt: null, expiresAt: null, suspendedAt: null, ...more.key }]]),
+    keys: new Map([
+      [
+        "key-1",
+        { origin: "key-0", revokedAt: null, expiresAt: null, suspendedAt: null, ...more.key },
+      ],
+    ]),
     sessions: new Map(
-      more.session && [["s", { revokedAt: null, expiresAt: NOW + 1, suspendedAt: null, ...more.session }]],
+      more.session && [
+        ["s", { revokedAt: null, expiresAt: NOW + 1, suspendedAt: null, ...more.session }],
+      ],
     ),
     budgets: new Map(budget === undefined ? [] : [["key-0", budget]]),
     refunded: new Map(more.refunded === undefined ? [] : [["1", c(more.refunded)]]),
@@ -92,7 +104,10 @@ function facts(
   };
 }
 
-const hold = (amount: number, more = {}): MoneyRequest => ({ kind: "hold", request: holdRequest(c(amount), more) });
+const hold = (amount: number, more = {}): MoneyRequest => ({
+  kind: "hold",
+  request: holdRequest(c(amount), more),
+});
 const settle = (holdId: string, amount: number, reply = answer()): MoneyRequest => ({
   kind: "settle",
   settlement: { holdId, amount: c(amount), reply },
@@ -109,16 +124,33 @@ const adjust = (entry: "grant" | "correction", amount: number): MoneyRequest => 
 const grant = (amount: number): MoneyRequest => adjust("grant", amount);
 const correct = (amount: number): MoneyRequest => adjust("correction", amount);
 const refund = (holdId: string, amount?: number, operation = "g"): MoneyRequest => ({
-  ...{ kind: "refund", holdId, operation, amount: amount === undefined ? undefined : c(amount), note: "", actor: "me" },
+  ...{
+    kind: "refund",
+    holdId,
+    operation,
+    amount: amount === undefined ? undefined : c(amount),
+    note: "",
+    actor: "me",
+  },
 });
-const granted = (amount: number): MoneyOperation => ({ kind: "grant", amount: c(amount), refundOf: null });
-const refunded = (amount: number): MoneyOperation => ({ kind: "refund", amount: c(amount), refundOf: "1" });
+const granted = (amount: number): MoneyOperation => ({
+  kind: "grant",
+  amount: c(amount),
+  refundOf: null,
+});
+const refunded = (amount: number): MoneyOperation => ({
+  kind: "refund",
+  amount: c(amount),
+  refundOf: "1",
+});
 const broken = (): never => {
   throw new Error("no answer");
 };
 
 function one(known: Facts, request: MoneyRequest, earlier?: unknown) {
-  const { outcomes, writes } = decide(known, [{ request, ...(earlier === undefined ? {} : { earlier }) }]);
+  const { outcomes, writes } = decide(known, [
+    { request, ...(earlier === undefined ? {} : { earlier }) },
+  ]);
   const [outcome] = outcomes;
   if (outcome === undefined) throw new Error("no outcome");
   return { outcome, writes };
@@ -131,16 +163,36 @@ describe("one request", () => {
   const sold = pending("1", 6, { state: "posted", posted: c(6) });
   const expired = { reply: stored, createdAt: NOW - IDEMPOTENCY_TTL_MS };
   const most = { ...grant(0), amount: c(9_000_000_000) } as MoneyRequest;
-  const cases: readonly (readonly [what: string, facts: Facts, request: MoneyRequest, outcome: unknown])[] = [
-    ["a hold of all that is free", facts(10, 3), hold(7), { kind: "held", holdId: "7", balance: c(10), held: c(10) }],
-    ["a hold of more than is free", facts(10, 3), hold(8), { kind: "insufficient", balance: c(10), held: c(3) }],
+  const cases: readonly (readonly [
+    what: string,
+    facts: Facts,
+    request: MoneyRequest,
+    outcome: unknown,
+  ])[] = [
+    [
+      "a hold of all that is free",
+      facts(10, 3),
+      hold(7),
+      { kind: "held", holdId: "7", balance: c(10), held: c(10) },
+    ],
+    [
+      "a hold of more than is free",
+      facts(10, 3),
+      hold(8),
+      { kind: "insufficient", balance: c(10), held: c(3) },
+    ],
     [
       "a replay needs no balance",
       facts(0, 0, { record: record({ reply: stored }) }),
       hold(5, { idempotency }),
       { kind: "replay", reply: stored, charged: c(0) },
     ],
-    ["a call in flight", facts(9, 1, { record: record() }), hold(5, { idempotency }), { kind: "in_flight" }],
+    [
+      "a call in flight",
+      facts(9, 1, { record: record() }),
+      hold(5, { idempotency }),
+      { kind: "in_flight" },
+    ],
     [
       "another request under the key",
       facts(9, 1, { record: record({ requestHash: "x" }) }),
@@ -177,7 +229,12 @@ describe("one request", () => {
       settle("1", 2),
       { reply: answer()(c(7)), balance: c(7) },
     ],
-    ["more than was held", facts(9, 5, { holds: [pending("1", 5)] }), settle("1", 6), OverchargeError],
+    [
+      "more than was held",
+      facts(9, 5, { holds: [pending("1", 5)] }),
+      settle("1", 6),
+      OverchargeError,
+    ],
     ["below zero", facts(9, 5, { holds: [pending("1", 5)] }), settle("1", -1), RangeError],
     ["a hold that never was", facts(9, 5), settle("1", 1), HoldResolvedError],
     [
@@ -217,15 +274,37 @@ describe("one request", () => {
     ],
     [
       "a release after a doubt, where a retry can have the reply",
-      facts(9, 0, { holds: [pending("1", 5, { state: "posted", posted: c(2), idempotencyKey: "k" })] }),
+      facts(9, 0, {
+        holds: [pending("1", 5, { state: "posted", posted: c(2), idempotencyKey: "k" })],
+      }),
       release("1", true),
       c(9),
     ],
     ["a grant", facts(9, 5), grant(3), { balance: c(12), held: c(5), repeated: false }],
-    ["the same grant again", facts(9, 5, { done: ["g", granted(3)] }), grant(3), { ...nine, repeated: true }],
-    ["another grant under its reference", facts(9, 5, { done: ["g", granted(3)] }), grant(4), StoreConflictError],
-    ["a correction under its reference", facts(9, 5, { done: ["g", granted(3)] }), correct(3), StoreConflictError],
-    ["a correction of all that is free", facts(9, 5), correct(4), { balance: c(5), held: c(5), repeated: false }],
+    [
+      "the same grant again",
+      facts(9, 5, { done: ["g", granted(3)] }),
+      grant(3),
+      { ...nine, repeated: true },
+    ],
+    [
+      "another grant under its reference",
+      facts(9, 5, { done: ["g", granted(3)] }),
+      grant(4),
+      StoreConflictError,
+    ],
+    [
+      "a correction under its reference",
+      facts(9, 5, { done: ["g", granted(3)] }),
+      correct(3),
+      StoreConflictError,
+    ],
+    [
+      "a correction of all that is free",
+      facts(9, 5),
+      correct(4),
+      { balance: c(5), held: c(5), repeated: false },
+    ],
     ["a correction of what is held", facts(9, 5), correct(5), RangeError],
     [
       "a refund of a part",
@@ -239,8 +318,18 @@ describe("one request", () => {
       refund("1"),
       { balance: c(13), held: c(5), repeated: false },
     ],
-    ["a refund of more than the rest", facts(9, 5, { holds: [sold], refunded: 2 }), refund("1", 5), RangeError],
-    ["a refund of what is not charged", facts(9, 5, { holds: [pending("1", 5)] }), refund("1"), RangeError],
+    [
+      "a refund of more than the rest",
+      facts(9, 5, { holds: [sold], refunded: 2 }),
+      refund("1", 5),
+      RangeError,
+    ],
+    [
+      "a refund of what is not charged",
+      facts(9, 5, { holds: [pending("1", 5)] }),
+      refund("1"),
+      RangeError,
+    ],
     [
       "the same refund again",
       facts(9, 5, { holds: [sold], refunded: 2, done: ["g", refunded(2)] }),
@@ -273,7 +362,10 @@ describe("one request", () => {
     ],
     [
       "a replay of what another key paid for, within the cap",
-      facts(9, 0, { record: record({ reply: stored, origin: "key-9", charged: c(2) }), budget: [5, 3, 0] }),
+      facts(9, 0, {
+        record: record({ reply: stored, origin: "key-9", charged: c(2) }),
+        budget: [5, 3, 0],
+      }),
       hold(2, { idempotency }),
       { kind: "replay", reply: stored, charged: c(2) },
     ],
@@ -317,7 +409,12 @@ describe("one request", () => {
       hold(1),
       { kind: "held", holdId: "7", balance: c(9), held: c(1) },
     ],
-    ["a key that expired", facts(9, 0, { key: { expiresAt: NOW } }), hold(1), { kind: "key_ended", why: "expired" }],
+    [
+      "a key that expired",
+      facts(9, 0, { key: { expiresAt: NOW } }),
+      hold(1),
+      { kind: "key_ended", why: "expired" },
+    ],
     [
       "a key that was revoked",
       facts(9, 0, { key: { revokedAt: 1, expiresAt: 1 } }),
@@ -371,7 +468,10 @@ describe("one request", () => {
     [
       "rows whose price is another than the charge",
       facts(9, 5, { holds: [pending("1", 5)] }),
-      { kind: "settle", settlement: { holdId: "1", amount: c(5), reply: answer(), sold: { price: c(1), rows: 4 } } },
+      {
+        kind: "settle",
+        settlement: { holdId: "1", amount: c(5), reply: answer(), sold: { price: c(1), rows: 4 } },
+      },
       LedgerInvariantError,
     ],
     ["an unknown account", facts(9, 5), hold(1, { accountId: "nobody" }), UnknownAccountError],
@@ -419,11 +519,16 @@ describe("one request", () => {
 
   test("what is free is told where more is to be removed", () => {
     const { outcome } = one(facts(9, 5), correct(6));
-    expect(String(told(outcome))).toContain("6 credits cannot be removed: 4 are free of a balance of 9");
+    expect(String(told(outcome))).toContain(
+      "6 credits cannot be removed: 4 are free of a balance of 9",
+    );
   });
 
   test("a reply that cannot be built changes nothing", () => {
-    const { outcome, writes } = one(facts(9, 5, { holds: [pending("1", 5)] }), settle("1", 5, broken));
+    const { outcome, writes } = one(
+      facts(9, 5, { holds: [pending("1", 5)] }),
+      settle("1", 5, broken),
+    );
     expect(String(told(outcome))).toBe("Error: no answer");
     expect(Object.values(writes).flat()).toEqual([]);
   });
@@ -432,7 +537,10 @@ describe("one request", () => {
     const posted = pending("1", 5, { state: "posted", posted: c(5) });
     for (const [known, request] of [
       [facts(4, 0, { holds: [posted] }), settle("1", 5)],
-      [facts(9, 5, { holds: [pending("made-1", 5)] }), { ...hold(5), holdId: "made-1" } as MoneyRequest],
+      [
+        facts(9, 5, { holds: [pending("made-1", 5)] }),
+        { ...hold(5), holdId: "made-1" } as MoneyRequest,
+      ],
       [facts(9, 0, { done: ["g", granted(5)] }), grant(5)],
     ] as const) {
       const { outcome, writes } = one(known, request, "what it would have said");
@@ -460,7 +568,8 @@ describe("one request", () => {
 
 describe("any group", () => {
   let operations = 0;
-  const named = (asked: MoneyRequest): MoneyRequest => ({ ...asked, operation: `op-${operations++}` }) as MoneyRequest;
+  const named = (asked: MoneyRequest): MoneyRequest =>
+    ({ ...asked, operation: `op-${operations++}` }) as MoneyRequest;
   const request: fc.Arbitrary<MoneyRequest> = fc.oneof(
     fc
       .record({
@@ -472,7 +581,11 @@ describe("any group", () => {
         hold(amount, key === undefined ? {} : { idempotency: { key, requestHash: hash } }),
       ),
     fc
-      .record({ id: fc.constantFrom("1", "2", "3", "9"), amount: fc.integer({ min: -1, max: 7 }), bad: fc.boolean() })
+      .record({
+        id: fc.constantFrom("1", "2", "3", "9"),
+        amount: fc.integer({ min: -1, max: 7 }),
+        bad: fc.boolean(),
+      })
       .map(({ amount, bad, id }) => settle(id, amount, bad ? broken : answer())),
     fc
       .record({ id: fc.constantFrom("1", "2", "3", "9"), refund: fc.boolean() })
@@ -480,7 +593,10 @@ describe("any group", () => {
     fc.integer({ min: 1, max: 9 }).map((amount) => named(grant(amount))),
     fc.integer({ min: 1, max: 9 }).map((amount) => named(correct(amount))),
     fc
-      .record({ id: fc.constantFrom("1", "3"), amount: fc.option(fc.integer({ min: 1, max: 7 }), { nil: undefined }) })
+      .record({
+        id: fc.constantFrom("1", "3"),
+        amount: fc.option(fc.integer({ min: 1, max: 7 }), { nil: undefined }),
+      })
       .map(({ amount, id }) => named(refund(id, amount))),
   );
   const known = (): Facts =>
@@ -515,12 +631,16 @@ describe("any group", () => {
           all.set(id, amount);
         const resolved = writes.resolved.map(({ id }) => id);
         expect(new Set(resolved).size).toBe(resolved.length);
-        const open = ["1", "2", ...writes.holds.map(({ id }) => id)].filter((id) => !resolved.includes(id));
+        const open = ["1", "2", ...writes.holds.map(({ id }) => id)].filter(
+          (id) => !resolved.includes(id),
+        );
         expect(held).toBe(open.reduce((sum, id) => sum + (all.get(id) ?? 0n), 0n));
         expect(held <= balance && held >= 0n).toBe(true);
         // The cap is of what was charged less what came back, and of what is held.
         const budget = writes.budgets[0] ?? { cap: c(25), spent: c(6), held: c(9) };
-        const moved = writes.entries.filter(({ used }) => used !== null).reduce((sum, { amount }) => sum - amount, 0n);
+        const moved = writes.entries
+          .filter(({ used }) => used !== null)
+          .reduce((sum, { amount }) => sum - amount, 0n);
         expect([budget.spent, budget.held]).toEqual([c(6) + moved, held]);
         expect(budget.spent + budget.held <= budget.cap && budget.spent >= 0n).toBe(true);
         let running = 20_000_000n;
@@ -541,7 +661,11 @@ describe("a group of two accounts, two calls and shared references", () => {
     fc
       .record({
         amount: fc.nat(4),
-        whose: fc.constantFrom({ ...ACME, keyId: "key-1" }, { ...ACME, keyId: "key-2" }, { ...OTHER, keyId: "key-3" }),
+        whose: fc.constantFrom(
+          { ...ACME, keyId: "key-1" },
+          { ...ACME, keyId: "key-2" },
+          { ...OTHER, keyId: "key-3" },
+        ),
         call: calls,
         key: fc.option(fc.constantFrom("k", "l"), { nil: undefined, freq: 6 }),
         requestHash: fc.constantFrom("h", "h", "i"),
@@ -556,14 +680,19 @@ describe("a group of two accounts, two calls and shared references", () => {
     fc
       .record({ id: fc.constantFrom("1", "2", "7", "8"), amount: fc.nat(5) })
       .map(({ amount, id }) => settle(id, amount)),
-    fc.record({ id: fc.constantFrom("1", "3", "7", "8"), back: fc.boolean() }).map(({ back, id }) => release(id, back)),
+    fc
+      .record({ id: fc.constantFrom("1", "3", "7", "8"), back: fc.boolean() })
+      .map(({ back, id }) => release(id, back)),
     fc
       .record({
         whose: fc.constantFrom(ACME, OTHER),
         amount: fc.constantFrom(1, 5),
         operation: fc.constantFrom("g", "x"),
       })
-      .map(({ amount, operation, whose }) => ({ ...grant(amount), place: whose, operation }) as MoneyRequest),
+      .map(
+        ({ amount, operation, whose }) =>
+          ({ ...grant(amount), place: whose, operation }) as MoneyRequest,
+      ),
     fc
       .record({
         id: fc.constantFrom("1", "3", "7"),
@@ -603,7 +732,9 @@ describe("a group of two accounts, two calls and shared references", () => {
     const asking = requests.flatMap((each) => (each.kind === "hold" ? [each.request] : []));
     const wanted = [...asking, ...model.records.map(({ of }) => of)].flatMap((of) => {
       const known = model.records.find((each) => isSame(each.of, of));
-      return known === undefined ? [] : [[recordKey(of, of.call, of.idempotency?.key ?? ""), known.record] as const];
+      return known === undefined
+        ? []
+        : [[recordKey(of, of.call, of.idempotency?.key ?? ""), known.record] as const];
     });
     return {
       now: NOW,
@@ -611,7 +742,12 @@ describe("a group of two accounts, two calls and shared references", () => {
       holds: new Map(model.holds.map((each) => [each.id, each])),
       records: new Map(wanted),
       operations: model.operations,
-      keys: new Map(["key-1", "key-2", "key-3"].map((id) => [id, { ...free, origin: id === "key-1" ? "key-0" : id }])),
+      keys: new Map(
+        ["key-1", "key-2", "key-3"].map((id) => [
+          id,
+          { ...free, origin: id === "key-1" ? "key-0" : id },
+        ]),
+      ),
       sessions: new Map([["s", free]]),
       budgets: new Map(model.budgets.map((each) => [each.origin, each])),
       refunded: model.refunded,
@@ -621,9 +757,18 @@ describe("a group of two accounts, two calls and shared references", () => {
 
   function advanced(model: Model, writes: Writes): Model {
     const posted = new Map(writes.resolved.map((each) => [each.id, each]));
-    const made = writes.holds.map(({ id, request: { accountId, amount, call, idempotency: by, keyId, mode } }) => ({
-      ...pending(id, 0, { accountId, mode, keyId, call, amount, idempotencyKey: by?.key ?? null }),
-    }));
+    const made = writes.holds.map(
+      ({ id, request: { accountId, amount, call, idempotency: by, keyId, mode } }) => ({
+        ...pending(id, 0, {
+          accountId,
+          mode,
+          keyId,
+          call,
+          amount,
+          idempotencyKey: by?.key ?? null,
+        }),
+      }),
+    );
     const holds = [...model.holds, ...made].map((each) => ({ ...each, ...posted.get(each.id) }));
     const originOf = (keyId: string) => (keyId === "key-1" ? "key-0" : keyId);
     const added = writes.records.map(({ id, request }) => {
@@ -639,7 +784,10 @@ describe("a group of two accounts, two calls and shared references", () => {
       .map(({ of, record: each }) => {
         const reply = writes.replies.find(({ holdId }) => holdId === each.holdId)?.reply;
         const charged = holds.find(({ id }) => id === each.holdId)?.posted ?? c(0);
-        return { of, record: reply === undefined ? each : { ...each, reply, charged, createdAt: NOW } };
+        return {
+          of,
+          record: reply === undefined ? each : { ...each, reply, charged, createdAt: NOW },
+        };
       });
     const operations = new Map(model.operations);
     const refunds = new Map(model.refunded);
@@ -648,15 +796,20 @@ describe("a group of two accounts, two calls and shared references", () => {
       if (refundOf !== null) refunds.set(refundOf, credits((refunds.get(refundOf) ?? 0n) + amount));
     }
     return {
-      money: model.money.map((each) => writes.money.find((now) => placeKey(now) === placeKey(each)) ?? each),
+      money: model.money.map(
+        (each) => writes.money.find((now) => placeKey(now) === placeKey(each)) ?? each,
+      ),
       holds,
       records,
       operations,
-      budgets: model.budgets.map((each) => writes.budgets.find(({ origin }) => origin === each.origin) ?? each),
+      budgets: model.budgets.map(
+        (each) => writes.budgets.find(({ origin }) => origin === each.origin) ?? each,
+      ),
       refunded: refunds,
     };
   }
-  const said = (outcomes: readonly Outcome[]) => outcomes.map((each) => (each.ok ? each.value : String(each.error)));
+  const said = (outcomes: readonly Outcome[]) =>
+    outcomes.map((each) => (each.ok ? each.value : String(each.error)));
 
   test("says, enters and leaves what its requests would alone, one after the other", () => {
     const seen = new Set<string>();
@@ -680,13 +833,23 @@ describe("a group of two accounts, two calls and shared references", () => {
         expect(advanced(begin, together.writes)).toEqual(model);
         for (const each of alone) {
           if (typeof each === "string") seen.add(each.replaceAll(/\d+/g, "N").slice(0, 60));
-          else if (typeof each === "object") seen.add((each as { readonly kind?: string }).kind ?? "done");
+          else if (typeof each === "object")
+            seen.add((each as { readonly kind?: string }).kind ?? "done");
         }
       }),
       { numRuns: 1_500 },
     );
     // What is never drawn is not compared.
-    for (const kind of ["held", "insufficient", "over_cap", "replay", "in_flight", "mismatch", "key_ended", "done"]) {
+    for (const kind of [
+      "held",
+      "insufficient",
+      "over_cap",
+      "replay",
+      "in_flight",
+      "mismatch",
+      "key_ended",
+      "done",
+    ]) {
       expect([...seen]).toContain(kind);
     }
     expect([...seen].some((each) => each.includes("cannot be refunded"))).toBe(true);
@@ -704,14 +867,27 @@ describe("a group of two accounts, two calls and shared references", () => {
 
   test("gives no account or call the stored reply of another", () => {
     const first = ask({ idempotency: { key: "l", requestHash: "h" } });
-    const other = { ...first, request: { ...(first as { request: HoldRequest }).request, ...OTHER } } as MoneyRequest;
+    const other = {
+      ...first,
+      request: { ...(first as { request: HoldRequest }).request, ...OTHER },
+    } as MoneyRequest;
     const call = ask({ idempotency: { key: "l", requestHash: "h" }, call: "company_enrich" });
     const { outcomes } = outcomesOf([first, settle("7", 1), other, call, first]);
-    expect(outcomes).toMatchObject([{ kind: "held" }, {}, { kind: "held" }, { kind: "held" }, { kind: "replay" }]);
+    expect(outcomes).toMatchObject([
+      { kind: "held" },
+      {},
+      { kind: "held" },
+      { kind: "held" },
+      { kind: "replay" },
+    ]);
   });
 
   test("gives back no more than was charged, and grants once under one reference", () => {
-    const { outcomes, writes } = outcomesOf([settle("1", 5), refund("1", 4, "x"), refund("1", 4, "y")]);
+    const { outcomes, writes } = outcomesOf([
+      settle("1", 5),
+      refund("1", 4, "x"),
+      refund("1", 4, "y"),
+    ]);
     expect(outcomes[2]).toContain("4 credits cannot be refunded");
     expect(writes.entries.map(({ amount }) => amount)).toEqual([c(-5), c(4)]);
     const twice = outcomesOf([grant(3), grant(3)]);

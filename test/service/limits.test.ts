@@ -6,7 +6,12 @@ import type { DayCount } from "../../src/service/ledger/ledger.ts";
 import { makeApiKey } from "../../src/service/money/keys.ts";
 import { long } from "../support/long.ts";
 import { watchResponses } from "../support/openapi.ts";
-import { onResponse, startTestService, type TestService, type TestServiceOptions } from "../support/service.ts";
+import {
+  onResponse,
+  startTestService,
+  type TestService,
+  type TestServiceOptions,
+} from "../support/service.ts";
 
 watchResponses(onResponse);
 
@@ -56,49 +61,71 @@ const account = async (service: TestService) => {
 };
 
 describe("minute and day", () => {
-  long("the window that binds first is told; a refused call consumes nothing; the next window is fresh", async () => {
-    const time = clocks();
-    const service = await start({ plan: { perMinute: 3, perDay: 5 }, now: time.now, monotonic: time.monotonic });
-    const minuteEnd = Date.UTC(2026, 2, 1, 10, 1) / 1_000;
-    const dayEnd = Date.UTC(2026, 2, 2) / 1_000;
-    expect(await account(service)).toEqual({
-      status: 200,
-      detail: undefined,
-      limit: 3,
-      remaining: 2,
-      reset: minuteEnd,
-      window: "minute",
-      retryAfter: null,
-    });
-    await account(service);
-    expect(await account(service)).toMatchObject({ status: 200, remaining: 0, window: "minute" });
-    for (let again = 0; again < 5; again++) {
+  long(
+    "the window that binds first is told; a refused call consumes nothing; the next window is fresh",
+    async () => {
+      const time = clocks();
+      const service = await start({
+        plan: { perMinute: 3, perDay: 5 },
+        now: time.now,
+        monotonic: time.monotonic,
+      });
+      const minuteEnd = Date.UTC(2026, 2, 1, 10, 1) / 1_000;
+      const dayEnd = Date.UTC(2026, 2, 2) / 1_000;
       expect(await account(service)).toEqual({
-        status: 429,
-        detail: "rate limit of 3 calls a minute exceeded; retry in 50 s",
+        status: 200,
+        detail: undefined,
         limit: 3,
-        remaining: 0,
+        remaining: 2,
         reset: minuteEnd,
         window: "minute",
-        retryAfter: "50",
+        retryAfter: null,
       });
-    }
-    time.pass(50_000);
-    expect(await account(service)).toMatchObject({ status: 200, limit: 5, remaining: 1, reset: dayEnd, window: "day" });
-    expect(await account(service)).toMatchObject({ status: 200, remaining: 0, window: "day" });
-    expect(await account(service)).toMatchObject({
-      status: 429,
-      window: "day",
-      reset: dayEnd,
-      retryAfter: String(dayEnd - minuteEnd),
-    });
-    time.pass((dayEnd - minuteEnd) * 1_000);
-    expect(await account(service)).toMatchObject({ status: 200, limit: 3, remaining: 2, window: "minute" });
-  });
+      await account(service);
+      expect(await account(service)).toMatchObject({ status: 200, remaining: 0, window: "minute" });
+      for (let again = 0; again < 5; again++) {
+        expect(await account(service)).toEqual({
+          status: 429,
+          detail: "rate limit of 3 calls a minute exceeded; retry in 50 s",
+          limit: 3,
+          remaining: 0,
+          reset: minuteEnd,
+          window: "minute",
+          retryAfter: "50",
+        });
+      }
+      time.pass(50_000);
+      expect(await account(service)).toMatchObject({
+        status: 200,
+        limit: 5,
+        remaining: 1,
+        reset: dayEnd,
+        window: "day",
+      });
+      expect(await account(service)).toMatchObject({ status: 200, remaining: 0, window: "day" });
+      expect(await account(service)).toMatchObject({
+        status: 429,
+        window: "day",
+        reset: dayEnd,
+        retryAfter: String(dayEnd - minuteEnd),
+      });
+      time.pass((dayEnd - minuteEnd) * 1_000);
+      expect(await account(service)).toMatchObject({
+        status: 200,
+        limit: 3,
+        remaining: 2,
+        window: "minute",
+      });
+    },
+  );
 
   test("a fraction of a second before the end Retry-After is still 1", async () => {
     const time = clocks(Date.UTC(2026, 2, 1, 10, 0, 59, 999));
-    const service = await start({ plan: { perMinute: 1 }, now: time.now, monotonic: time.monotonic });
+    const service = await start({
+      plan: { perMinute: 1 },
+      now: time.now,
+      monotonic: time.monotonic,
+    });
     await account(service);
     expect(await account(service)).toMatchObject({ status: 429, retryAfter: "1" });
   });
@@ -111,15 +138,23 @@ describe("minute and day", () => {
     await service.call("/v1/account", { method: "DELETE" });
     expect(await account(service)).toMatchObject({ status: 200, remaining: 0 });
     expect((await service.call("/v1/nope")).status).toBe(429);
-    expect((await service.call("/v1/account", { key: service.testKey })).headers.get("x-ratelimit-remaining")).toBe(
-      "4",
-    );
+    expect(
+      (await service.call("/v1/account", { key: service.testKey })).headers.get(
+        "x-ratelimit-remaining",
+      ),
+    ).toBe("4");
   });
 
   test("of many calls at once exactly the limit gets through", async () => {
     const time = clocks();
-    const service = await start({ plan: { perMinute: 20 }, now: time.now, monotonic: time.monotonic });
-    const statuses = await Promise.all(Array.from({ length: 60 }, async () => (await account(service)).status));
+    const service = await start({
+      plan: { perMinute: 20 },
+      now: time.now,
+      monotonic: time.monotonic,
+    });
+    const statuses = await Promise.all(
+      Array.from({ length: 60 }, async () => (await account(service)).status),
+    );
     expect(statuses.filter((status) => status === 200)).toHaveLength(20);
     expect(statuses.filter((status) => status === 429)).toHaveLength(40);
   });
@@ -144,16 +179,25 @@ describe("without a key", () => {
     const service = await start(clock);
     const guess = () => service.call("/v1/account", { key: makeApiKey("live").key });
     for (let left = ANONYMOUS_PER_MINUTE - 1; left >= 0; left--) {
-      const { headers, json, status } = await (left % 2 === 0 ? guess() : service.call("/v1/account", { key: null }));
+      const { headers, json, status } = await (left % 2 === 0
+        ? guess()
+        : service.call("/v1/account", { key: null }));
       expect([status, json.credits_remaining]).toEqual([401, 0]);
       expect(headers.get("www-authenticate")).toBe("Bearer");
       expect(headers.get("x-ratelimit-remaining")).toBe(String(left));
     }
     const { headers, json, status } = await guess();
-    expect([status, headers.get("x-ratelimit-remaining"), headers.get("www-authenticate")]).toEqual([429, "0", null]);
+    expect([status, headers.get("x-ratelimit-remaining"), headers.get("www-authenticate")]).toEqual(
+      [429, "0", null],
+    );
     const wait = Number(headers.get("retry-after"));
     expect(wait).toBe(Number(headers.get("x-ratelimit-reset")) - Math.floor(clock.now() / 1_000));
-    expect(json).toMatchObject({ status: false, result: null, credits_used: 0, credits_remaining: 0 });
+    expect(json).toMatchObject({
+      status: false,
+      result: null,
+      credits_used: 0,
+      credits_remaining: 0,
+    });
     expect(json.detail).toEqual([
       `the API key is not valid or was revoked; more than ${ANONYMOUS_PER_MINUTE} calls a minute without a valid key came from this address, retry in ${wait} s`,
     ]);
@@ -167,7 +211,8 @@ describe("without a key", () => {
   test("a site of IPv6 is one address, and many addresses take no more room", () => {
     const store = { recordCalls: async () => undefined, callsOfDay: async () => [] };
     const limiter = new RateLimiter({ ...clocks(), store });
-    const left = (address: string): number => limiter.takeAnonymous(networkOf({ remoteAddress: address })).remaining;
+    const left = (address: string): number =>
+      limiter.takeAnonymous(networkOf({ remoteAddress: address })).remaining;
     expect(left("2001:db8:1:2::7")).toBe(ANONYMOUS_PER_MINUTE - 1);
     expect(left("2001:db8:1:2:a:b:c:d")).toBe(ANONYMOUS_PER_MINUTE - 2);
     expect(left("2001:db8:1:3::7")).toBe(ANONYMOUS_PER_MINUTE - 1);
@@ -216,7 +261,8 @@ describe("restarts", () => {
       recordCalls: async (counts: readonly DayCount[]) => {
         for (const { count, keyId } of counts) totals.set(keyId, (totals.get(keyId) ?? 0) + count);
       },
-      callsOfDay: async (day: string) => [...totals].map(([keyId, count]) => ({ keyId, day, count })),
+      callsOfDay: async (day: string) =>
+        [...totals].map(([keyId, count]) => ({ keyId, day, count })),
     };
     const time = clocks();
     const plan = { perMinute: 10, perDay: 1_000 };
@@ -299,42 +345,55 @@ describe("clock jumps (I11, I12)", () => {
       { weight: 6, arbitrary: fc.constant({ kind: "call" as const, ms: 0 }) },
       {
         weight: 2,
-        arbitrary: fc.record({ kind: fc.constant("pass" as const), ms: fc.integer({ min: 0, max: 40_000 }) }),
+        arbitrary: fc.record({
+          kind: fc.constant("pass" as const),
+          ms: fc.integer({ min: 0, max: 40_000 }),
+        }),
       },
       {
         weight: 1,
-        arbitrary: fc.record({ kind: fc.constant("set" as const), ms: fc.integer({ min: -DAY, max: DAY }) }),
+        arbitrary: fc.record({
+          kind: fc.constant("set" as const),
+          ms: fc.integer({ min: -DAY, max: DAY }),
+        }),
       },
     );
     fc.assert(
-      fc.property(fc.array(step, { maxLength: 120 }), fc.integer({ min: 1, max: 5 }), (steps, perMinute) => {
-        const time = clocks();
-        const limiter = new RateLimiter({ ...time, store: nothing });
-        const inWindow = new Map<string, number>();
-        let last: { reset: number; remaining: number; window: string } | undefined;
-        for (const { kind, ms } of steps) {
-          if (kind === "pass") time.pass(ms);
-          else if (kind === "set") time.set(ms);
-          else {
-            const state = limiter.take("k", { perMinute, perDay: 30 });
-            const real = START + time.monotonic() - 5_000;
-            for (const [window, ms, most] of [["minute", 60_000, perMinute] as const, ["day", DAY, 30] as const]) {
-              const id = `${window} ${Math.floor(real / ms)}`;
-              if (state.allowed) inWindow.set(id, (inWindow.get(id) ?? 0) + 1);
-              expect(inWindow.get(id) ?? 0).toBeLessThanOrEqual(most);
-              // On the wall clock of now, as far ahead as the window really ends.
-              const ahead = (Math.floor(real / ms) + 1) * ms - real;
-              const off = Math.abs(state.reset * 1_000 - time.now() - ahead);
-              if (state.window === window) expect(off).toBeLessThanOrEqual(1_000);
+      fc.property(
+        fc.array(step, { maxLength: 120 }),
+        fc.integer({ min: 1, max: 5 }),
+        (steps, perMinute) => {
+          const time = clocks();
+          const limiter = new RateLimiter({ ...time, store: nothing });
+          const inWindow = new Map<string, number>();
+          let last: { reset: number; remaining: number; window: string } | undefined;
+          for (const { kind, ms } of steps) {
+            if (kind === "pass") time.pass(ms);
+            else if (kind === "set") time.set(ms);
+            else {
+              const state = limiter.take("k", { perMinute, perDay: 30 });
+              const real = START + time.monotonic() - 5_000;
+              for (const [window, ms, most] of [
+                ["minute", 60_000, perMinute] as const,
+                ["day", DAY, 30] as const,
+              ]) {
+                const id = `${window} ${Math.floor(real / ms)}`;
+                if (state.allowed) inWindow.set(id, (inWindow.get(id) ?? 0) + 1);
+                expect(inWindow.get(id) ?? 0).toBeLessThanOrEqual(most);
+                // On the wall clock of now, as far ahead as the window really ends.
+                const ahead = (Math.floor(real / ms) + 1) * ms - real;
+                const off = Math.abs(state.reset * 1_000 - time.now() - ahead);
+                if (state.window === window) expect(off).toBeLessThanOrEqual(1_000);
+              }
+              expect(state.remaining).toBeGreaterThanOrEqual(0);
+              expect(state.retryAfter).toBeGreaterThanOrEqual(1);
+              if (last?.reset === state.reset && last.window === state.window)
+                expect(state.remaining).toBeLessThanOrEqual(last.remaining);
+              last = state;
             }
-            expect(state.remaining).toBeGreaterThanOrEqual(0);
-            expect(state.retryAfter).toBeGreaterThanOrEqual(1);
-            if (last?.reset === state.reset && last.window === state.window)
-              expect(state.remaining).toBeLessThanOrEqual(last.remaining);
-            last = state;
           }
-        }
-      }),
+        },
+      ),
       { numRuns: 300 },
     );
   });

@@ -6,7 +6,12 @@ import { DeadlineError, VanishedError } from "../../src/service/problem.ts";
 import { wrapped } from "../support/dataset.ts";
 import { long } from "../support/long.ts";
 import { watchResponses } from "../support/openapi.ts";
-import { onResponse, startTestService, type TestService, type TestServiceOptions } from "../support/service.ts";
+import {
+  onResponse,
+  startTestService,
+  type TestService,
+  type TestServiceOptions,
+} from "../support/service.ts";
 
 watchResponses(onResponse);
 
@@ -43,7 +48,8 @@ function gates() {
 const settled = () => new Promise(setImmediate);
 
 const TIMES = { turn: 60_000, work: 60_000 };
-const values = (count: number, from = 0) => Array.from({ length: count }, (_, n) => `value ${from + n}`);
+const values = (count: number, from = 0) =>
+  Array.from({ length: count }, (_, n) => `value ${from + n}`);
 
 describe("turns", () => {
   test("go round over the keys, however much one of them asks for", async () => {
@@ -63,12 +69,12 @@ describe("turns", () => {
       { dataset: 4, all: { paid: 4, free: 2, large: 1 }, ofKey: { free: 1, paid: 3, large: 1 } },
       TIMES,
     );
-    const asked = (["free a1", "free a2", "free b1", "free c1", "paid a1", "paid a2", "paid b1"] as const).map(
-      (name) => {
-        const [kind, who = ""] = name.split(" ") as ["free" | "paid", string];
-        return turns.run(kind, who.slice(0, 1), work(name));
-      },
-    );
+    const asked = (
+      ["free a1", "free a2", "free b1", "free c1", "paid a1", "paid a2", "paid b1"] as const
+    ).map((name) => {
+      const [kind, who = ""] = name.split(" ") as ["free" | "paid", string];
+      return turns.run(kind, who.slice(0, 1), work(name));
+    });
     await settled();
     expect(begun).toEqual(["free a1", "free b1", "paid a1", "paid a2"]);
     for (let n = 0; n < 3; n += 1) await next();
@@ -156,40 +162,64 @@ function gated() {
 }
 
 describe("neighbours", () => {
-  long("a key that asks for heavy counts at once hinders neither the searches nor the counts of others", async () => {
-    const { begun, next, wrapEngine } = gated();
-    const service = await start({ wrapEngine });
-    const other = await createKey(service.store, { name: "other", mode: "live", accountId: "default", now: Date.now });
-    const count = (title: string, key = service.key) =>
-      service.call("/v1/person/count", { body: { filters: { title } }, key });
-    const heavy = values(8).map((title) => count(title));
-    const search = await service.call("/v1/person/search", { body: { filters: {}, per_page: 1 }, key: other.key });
-    expect(search.status).toBe(200);
-    expect((await service.call("/v1/person/count", { body: { filters: {} }, key: other.key })).status).toBe(200);
-    const lone = count("of the other", other.key);
-    while (begun.length < 3) await settled();
-    expect(begun.toSorted()).toEqual(["of the other", "value 0", "value 1"]);
-    const ended = Promise.all([...heavy, lone]);
-    let done = false;
-    void ended.then(() => (done = true));
-    while (!done) {
-      await next();
-      await settled();
-    }
-    expect((await ended).map(({ status }) => status)).toEqual(Array.from({ length: 9 }, () => 200));
-  });
+  long(
+    "a key that asks for heavy counts at once hinders neither the searches nor the counts of others",
+    async () => {
+      const { begun, next, wrapEngine } = gated();
+      const service = await start({ wrapEngine });
+      const other = await createKey(service.store, {
+        name: "other",
+        mode: "live",
+        accountId: "default",
+        now: Date.now,
+      });
+      const count = (title: string, key = service.key) =>
+        service.call("/v1/person/count", { body: { filters: { title } }, key });
+      const heavy = values(8).map((title) => count(title));
+      const search = await service.call("/v1/person/search", {
+        body: { filters: {}, per_page: 1 },
+        key: other.key,
+      });
+      expect(search.status).toBe(200);
+      expect(
+        (await service.call("/v1/person/count", { body: { filters: {} }, key: other.key })).status,
+      ).toBe(200);
+      const lone = count("of the other", other.key);
+      while (begun.length < 3) await settled();
+      expect(begun.toSorted()).toEqual(["of the other", "value 0", "value 1"]);
+      const ended = Promise.all([...heavy, lone]);
+      let done = false;
+      void ended.then(() => (done = true));
+      while (!done) {
+        await next();
+        await settled();
+      }
+      expect((await ended).map(({ status }) => status)).toEqual(
+        Array.from({ length: 9 }, () => 200),
+      );
+    },
+  );
 
   test("of the large bodies of a key one is read at a time, and small ones pass it", async () => {
     const { begun, next, wrapEngine } = gated();
     const service = await start({ wrapEngine });
-    const other = await createKey(service.store, { name: "other", mode: "live", accountId: "default", now: Date.now });
+    const other = await createKey(service.store, {
+      name: "other",
+      mode: "live",
+      accountId: "default",
+      now: Date.now,
+    });
     const large = (from: number, key = service.key) =>
       service.call("/v1/person/count", { body: { filters: { title: values(900, from) } }, key });
     const asked = [large(0), large(1_000), large(2_000), large(3_000, other.key)];
     while (begun.length < 2) await settled();
     const small = service.call("/v1/person/count", { body: { filters: { title: "small" } } });
     while (begun.length < 3) await settled();
-    expect(begun.map((title) => title.split(",", 1)[0])).toEqual(["value 0", "value 3000", "small"]);
+    expect(begun.map((title) => title.split(",", 1)[0])).toEqual([
+      "value 0",
+      "value 3000",
+      "small",
+    ]);
     await next();
     expect((await asked[0])?.status).toBe(200);
     while (begun.length < 4) await settled();
@@ -223,13 +253,18 @@ describe("neighbours", () => {
     ]) {
       expect(refused).toMatchObject({ status: 503, json: { status: false, credits_used: 0 } });
       expect(refused.headers.get("retry-after")).toBe("1");
-      expect(refused.json.detail[0]).toMatch(/^the service is busy: .* nothing was charged, retry in 1 s$/);
+      expect(refused.json.detail[0]).toMatch(
+        /^the service is busy: .* nothing was charged, retry in 1 s$/,
+      );
     }
     expect(await service.store.balance("default", "live")).toEqual(before);
     expect((await service.call("/v1/account")).status).toBe(200);
     await next();
     expect((await heavy).status).toBe(200);
-    expect(await service.call("/v1/person/search", search)).toMatchObject({ status: 200, json: { credits_used: 2 } });
+    expect(await service.call("/v1/person/search", search)).toMatchObject({
+      status: 200,
+      json: { credits_used: 2 },
+    });
   });
 });
 
@@ -251,21 +286,31 @@ describe("what a free call weighs", () => {
     // Known: a look at what is kept.
     expect(await count({ title: values(101) })).toBe(983);
     // Addresses are looked up one by one in an index.
-    expect(await count({ network_url: values(1_000).map((value) => value.replace(" ", "-")) })).toBe(982);
-    expect(await remaining(service, "/facets", { filters: { title: values(150) }, key: "industry" })).toBe(980);
-    const search = (filters: unknown) => remaining(service, "/v1/person/search", { filters, per_page: 1 });
+    expect(
+      await count({ network_url: values(1_000).map((value) => value.replace(" ", "-")) }),
+    ).toBe(982);
+    expect(
+      await remaining(service, "/facets", { filters: { title: values(150) }, key: "industry" }),
+    ).toBe(980);
+    const search = (filters: unknown) =>
+      remaining(service, "/v1/person/search", { filters, per_page: 1 });
     // Who finds somebody pays for it; who finds nobody had it counted.
     expect(await search({ country: [...values(499), "germany"] })).toBe(979);
     expect(await search({ title: values(500) })).toBe(974);
-    expect((await service.call("/v1/person/count", { body: { filters: { planet: values(500) } } })).status).toBe(422);
+    expect(
+      (await service.call("/v1/person/count", { body: { filters: { planet: values(500) } } }))
+        .status,
+    ).toBe(422);
     expect(await count({})).toBe(972);
   });
 
   test("never refuses a call that the window still has room for, and is told to the next", async () => {
     const service = await start({ plan: { perMinute: 3 } });
-    expect(await remaining(service, "/v1/person/count", { filters: { title: values(900), city: values(900) } })).toBe(
-      0,
-    );
+    expect(
+      await remaining(service, "/v1/person/count", {
+        filters: { title: values(900), city: values(900) },
+      }),
+    ).toBe(0);
     const refused = await service.call("/v1/account");
     expect([refused.status, refused.headers.get("x-ratelimit-remaining")]).toEqual([429, "0"]);
     expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);

@@ -27,15 +27,20 @@ describe("the reference's own text", () => {
       expect(html).toContain(`<code>${path}</code>`);
       for (const operation of Object.values(item)) {
         const section = html.slice(html.indexOf(`id="${operation.operationId}"`));
-        for (const status of Object.keys(operation.responses)) expect(section).toContain(`<td>${status}</td>`);
+        for (const status of Object.keys(operation.responses))
+          expect(section).toContain(`<td>${status}</td>`);
       }
     }
-    for (const { name } of Object.values(components.parameters)) expect(html).toContain(`<td><code>${name}</code>`);
-    for (const name of Object.keys(components.headers)) expect(html).toContain(`<td><code>${name}</code></td>`);
-    for (const name of Object.keys(components.responses)) expect(html).toContain(`id="error-${name}"`);
+    for (const { name } of Object.values(components.parameters))
+      expect(html).toContain(`<td><code>${name}</code>`);
+    for (const name of Object.keys(components.headers))
+      expect(html).toContain(`<td><code>${name}</code></td>`);
+    for (const name of Object.keys(components.responses))
+      expect(html).toContain(`id="error-${name}"`);
     for (const [name, schema] of Object.entries(components.schemas)) {
       expect(html).toContain(`id="schema-${name}"`);
-      for (const field of Object.keys(schema.properties ?? {})) expect(html).toContain(`<code>${field}</code>`);
+      for (const field of Object.keys(schema.properties ?? {}))
+        expect(html).toContain(`<code>${field}</code>`);
     }
   });
 
@@ -52,10 +57,14 @@ describe("the reference's own text", () => {
     const own = new Set([...files.map(({ path }) => path), "/openapi.json"]);
     expect(html).not.toMatch(/<(script|iframe|object|embed|base)\b/i);
     expect(html).not.toMatch(/\s(style|on[a-z]+|srcset)=/i);
-    const loads = [...attributes(html, "href"), ...attributes(html, "src")].filter((link) => !link.startsWith("#"));
+    const loads = [...attributes(html, "href"), ...attributes(html, "src")].filter(
+      (link) => !link.startsWith("#"),
+    );
     // Beside `/docs`, whatever stands before it behind a proxy.
     expect(loads.filter((link) => !own.has(`/${link}`))).toEqual([]);
-    for (const { body, path } of files.filter((file) => !/\.(json|txt)$/.test(file.path)).slice(1)) {
+    for (const { body, path } of files
+      .filter((file) => !/\.(json|txt)$/.test(file.path))
+      .slice(1)) {
       expect([path, body.replace(/xmlns="[^"]*"/g, "")]).not.toEqual([
         path,
         expect.stringMatching(/url\(|@import|https?:/i),
@@ -64,7 +73,12 @@ describe("the reference's own text", () => {
   });
 
   test("escapes what it shows", () => {
-    const code = ["a <i> `<b>` **<u>** [<a>](#x)", "| <s> |\n|---|\n| <q> |", '## <s> {#"<b>}', "```\n</code><u>\n```"];
+    const code = [
+      "a <i> `<b>` **<u>** [<a>](#x)",
+      "| <s> |\n|---|\n| <q> |",
+      '## <s> {#"<b>}',
+      "```\n</code><u>\n```",
+    ];
     expect(markdown(code.join("\n\n"))).not.toMatch(/<[abisuq]>|<\/code><u|"<b>/);
     expect(markdown("| a \\| b |\n|---|\n| c |")).toContain("<th>a | b</th>");
   });
@@ -78,7 +92,8 @@ const chromium = ["chromium", "chromium-browser", "google-chrome"].find((name) =
     return false;
   }
 });
-if (isLeftOut(chromium !== undefined)) console.warn("no Chromium here: the reference is not opened in a browser");
+if (isLeftOut(chromium !== undefined))
+  console.warn("no Chromium here: the reference is not opened in a browser");
 
 interface NetLog {
   readonly constants: { readonly logEventTypes: Readonly<Record<string, number>> };
@@ -96,14 +111,28 @@ async function requestsOf(url: string): Promise<readonly string[]> {
   const folder = mkdtempSync(join(tmpdir(), "headcount-chromium-"));
   const log = join(folder, "net.json");
   try {
-    const flags = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"];
+    const flags = [
+      "--headless",
+      "--no-sandbox",
+      "--disable-gpu",
+      "--no-first-run",
+      "--disable-background-networking",
+    ];
     const quiet = [
       "--disable-component-update",
       "--disable-sync",
       "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
     ];
-    const own = [`--user-data-dir=${join(folder, "profile")}`, `--log-net-log=${log}`, "--dump-dom", url];
-    await run(chromium ?? "chromium", [...flags, ...quiet, ...own], { timeout: 50_000, maxBuffer: 64 * 1024 * 1024 });
+    const own = [
+      `--user-data-dir=${join(folder, "profile")}`,
+      `--log-net-log=${log}`,
+      "--dump-dom",
+      url,
+    ];
+    await run(chromium ?? "chromium", [...flags, ...quiet, ...own], {
+      timeout: 50_000,
+      maxBuffer: 64 * 1024 * 1024,
+    });
     const { constants, events } = JSON.parse(readFileSync(log, "utf8")) as NetLog;
     const start = constants.logEventTypes.URL_REQUEST_START_JOB;
     return events
@@ -134,7 +163,9 @@ describe.skipIf(isLeftOut(chromium !== undefined))("in a browser", () => {
     });
     await new Promise<void>((listening) => foreign.listen(0, "127.0.0.1", listening));
     try {
-      const asked = await requestsOf(`http://127.0.0.1:${(foreign.address() as AddressInfo).port}/`);
+      const asked = await requestsOf(
+        `http://127.0.0.1:${(foreign.address() as AddressInfo).port}/`,
+      );
       expect(asked).toContain("http://fonts.example/x.png");
     } finally {
       foreign.closeAllConnections();

@@ -6,15 +6,31 @@ import { ensureSample } from "../../src/dataset/build/sample.ts";
 import { openDataset } from "../../src/dataset/embedded/open.ts";
 import { openTestDataset } from "../../src/service/admin/data-folder.ts";
 import { API_ROUTES } from "../../src/service/http/calls.ts";
-import { COMPANY, COMPANY_FIELDS, MAX_BODY_BYTES, PERSON, PERSON_FIELDS } from "../../src/shared/contract/records.ts";
+import {
+  COMPANY,
+  COMPANY_FIELDS,
+  MAX_BODY_BYTES,
+  PERSON,
+  PERSON_FIELDS,
+} from "../../src/shared/contract/records.ts";
 import { FILTER_KEYS } from "../../src/shared/contract/vocabulary.ts";
 import { exampleOf } from "../../src/shared/openapi/convert.ts";
 import { openApiDocument, openApiText } from "../../src/shared/openapi/document.ts";
 import { API_SCHEMAS } from "../../src/shared/schema/api.ts";
 import { wrapped } from "../support/dataset.ts";
 import { long } from "../support/long.ts";
-import { documentedAnswers, responseProblems, unseenAnswers, validateResponse } from "../support/openapi.ts";
-import { type CallInit, startTestService, type TestService, temporaryFolder } from "../support/service.ts";
+import {
+  documentedAnswers,
+  responseProblems,
+  unseenAnswers,
+  validateResponse,
+} from "../support/openapi.ts";
+import {
+  type CallInit,
+  startTestService,
+  type TestService,
+  temporaryFolder,
+} from "../support/service.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 
@@ -24,8 +40,14 @@ describe("the document", () => {
   });
 
   test("describes the routes of the service, no more and no fewer", () => {
-    const documented = Object.entries(openApiDocument().paths).map(([path, item]) => [path, Object.keys(item)]);
-    const served = Object.entries(API_ROUTES).map(([path, { method }]) => [path, [method.toLowerCase()]]);
+    const documented = Object.entries(openApiDocument().paths).map(([path, item]) => [
+      path,
+      Object.keys(item),
+    ]);
+    const served = Object.entries(API_ROUTES).map(([path, { method }]) => [
+      path,
+      [method.toLowerCase()],
+    ]);
     expect(documented).toEqual(served);
   });
 
@@ -36,7 +58,8 @@ describe("the document", () => {
     expect(names("Person")).toEqual([...PERSON_FIELDS]);
     expect(names("Company")).toEqual([...COMPANY_FIELDS]);
     for (const [name, schema] of Object.entries(schemas)) {
-      if (schema.type === "object") expect([name, schema.additionalProperties]).toEqual([name, false]);
+      if (schema.type === "object")
+        expect([name, schema.additionalProperties]).toEqual([name, false]);
     }
   });
 
@@ -50,7 +73,8 @@ describe("the document", () => {
       if (/\/examples?$/.test(path)) return;
       const { anyOf, enum: values } = value as { anyOf?: unknown[]; enum?: unknown[] };
       if ("default" in value) found.push(`${path}: default`);
-      if (values?.some((item) => typeof item !== "string")) found.push(`${path}: enum of ${JSON.stringify(values)}`);
+      if (values?.some((item) => typeof item !== "string"))
+        found.push(`${path}: enum of ${JSON.stringify(values)}`);
       if (anyOf !== undefined && !/^\/components\/schemas\/\w+$/.test(path))
         found.push(`${path}: anyOf without a name`);
       for (const [key, inner] of Object.entries(value)) walk(inner, `${path}/${key}`);
@@ -67,7 +91,9 @@ describe("the document", () => {
         const named = parameters.map((entry) =>
           "$ref" in entry ? components.parameters[entry.$ref.split("/").at(-1) ?? ""] : entry,
         );
-        const sent = named.filter((parameter) => parameter?.example !== undefined).map((parameter) => parameter?.name);
+        const sent = named
+          .filter((parameter) => parameter?.example !== undefined)
+          .map((parameter) => parameter?.name);
         expect(["", "domain", "domain,per_page"]).toContain(sent.join());
       }
     }
@@ -81,7 +107,9 @@ describe("the document", () => {
     const engine = await openDataset(datasetDir);
     try {
       const company = await engine.company({ by: "domain", value: COMPANY.domain[0] });
-      expect(JSON.parse(company?.record.toString() ?? "null")).toEqual(exampleOf(API_SCHEMAS.Company));
+      expect(JSON.parse(company?.record.toString() ?? "null")).toEqual(
+        exampleOf(API_SCHEMAS.Company),
+      );
       const exact = { network_url: [PERSON.network_url[0]] };
       const people = await engine.people({ exact, prefix: {}, range: {} }, { offset: 0, limit: 2 });
       expect(people.records.map((record) => JSON.parse(record.toString()) as unknown)).toEqual([
@@ -102,7 +130,13 @@ describe("the document", () => {
         const entry = operation.responses["200"];
         if (entry === undefined || "$ref" in entry) throw new Error("200 is described in place");
         for (const { value } of Object.values(entry.content["application/json"]?.examples ?? {})) {
-          const problems = responseProblems({ method, path, status: 200, headers: {}, body: value });
+          const problems = responseProblems({
+            method,
+            path,
+            status: 200,
+            headers: {},
+            body: value,
+          });
           expect(problems.filter((problem) => !/header|content type/.test(problem))).toEqual([]);
           looked++;
         }
@@ -120,15 +154,24 @@ describe("the check itself", () => {
   afterAll(() => service.close());
 
   async function page() {
-    const { headers, json, status } = await service.call("/v1/person/search", { body: { filters: {}, per_page: 2 } });
-    return { method: "POST", path: "/v1/person/search", status, headers: Object.fromEntries(headers), body: json };
+    const { headers, json, status } = await service.call("/v1/person/search", {
+      body: { filters: {}, per_page: 2 },
+    });
+    return {
+      method: "POST",
+      path: "/v1/person/search",
+      status,
+      headers: Object.fromEntries(headers),
+      body: json,
+    };
   }
 
   test("passes what the service sends and sees each kind of deviation", async () => {
     const answer = await page();
     expect(responseProblems(answer)).toEqual([]);
     const [person, second] = answer.body.result as Record<string, unknown>[];
-    const withResult = (result: unknown) => responseProblems({ ...answer, body: { ...answer.body, result } });
+    const withResult = (result: unknown) =>
+      responseProblems({ ...answer, body: { ...answer.body, result } });
     expect(withResult([{ ...person, salary: 1 }, second])).not.toEqual([]);
     const { title: _, ...untitled } = person ?? {};
     expect(withResult([untitled, second])).not.toEqual([]);
@@ -138,7 +181,9 @@ describe("the check itself", () => {
     expect(withResult([{ ...person, department: null }])).not.toEqual([]);
     expect(withResult([{ ...person, title: null }])).toEqual([]);
     expect(withResult(null)).not.toEqual([]);
-    expect(responseProblems({ ...answer, body: { ...answer.body, status: false } })).not.toEqual([]);
+    expect(responseProblems({ ...answer, body: { ...answer.body, status: false } })).not.toEqual(
+      [],
+    );
     expect(responseProblems({ ...answer, body: { ...answer.body, took_ms: 1 } })).not.toEqual([]);
     expect(responseProblems({ ...answer, body: "<html>" })).not.toEqual([]);
     expect(responseProblems({ ...answer, status: 201 })).not.toEqual([]);
@@ -147,10 +192,15 @@ describe("the check itself", () => {
       expect([name, responseProblems({ ...answer, headers })]).not.toEqual([name, []]);
       expect(gone).toBeDefined();
     }
-    expect(responseProblems({ ...answer, headers: { ...answer.headers, "x-ratelimit-remaining": "-1" } })).not.toEqual(
-      [],
-    );
-    expect(responseProblems({ ...answer, headers: { ...answer.headers, "x-internal": "1" } })).not.toEqual([]);
+    expect(
+      responseProblems({
+        ...answer,
+        headers: { ...answer.headers, "x-ratelimit-remaining": "-1" },
+      }),
+    ).not.toEqual([]);
+    expect(
+      responseProblems({ ...answer, headers: { ...answer.headers, "x-internal": "1" } }),
+    ).not.toEqual([]);
     expect(() => validateResponse({ ...answer, status: 418 })).toThrow("does not list this status");
   });
 });
@@ -171,7 +221,9 @@ describe("the document's examples", () => {
         sent++;
       }
     }
-    expect(sent).toBeGreaterThanOrEqual(Object.values(openApiDocument().paths).filter(({ post }) => post).length);
+    expect(sent).toBeGreaterThanOrEqual(
+      Object.values(openApiDocument().paths).filter(({ post }) => post).length,
+    );
   });
 
   const search = "/v1/person/search";
@@ -181,40 +233,65 @@ describe("the document's examples", () => {
     ["NotFound", "miss", "/v1/company/enrich?domain=nobody.example", {}],
     ["MethodNotAllowed", "wrong_method", "/v1/account", { method: "DELETE" }],
     ["PayloadTooLarge", "too_large", search, { body: " ".repeat(MAX_BODY_BYTES + 1) }],
-    ["UnsupportedMediaType", "not_json", search, { body: "x", headers: { "content-type": "text/plain" } }],
-    ["UnprocessableFilters", "unknown_filter", search, { body: { filters: { departement: "Sales" } } }],
-    ["UnprocessableFilters", "unknown_department", search, { body: { filters: { department: "Saless" } } }],
+    [
+      "UnsupportedMediaType",
+      "not_json",
+      search,
+      { body: "x", headers: { "content-type": "text/plain" } },
+    ],
+    [
+      "UnprocessableFilters",
+      "unknown_filter",
+      search,
+      { body: { filters: { departement: "Sales" } } },
+    ],
+    [
+      "UnprocessableFilters",
+      "unknown_department",
+      search,
+      { body: { filters: { department: "Saless" } } },
+    ],
     ["UnprocessableFilters", "per_page", search, { body: { filters: {}, per_page: 5_000 } }],
     ["UnprocessableFilters", "no_filters", search, { body: {} }],
     ["UnprocessableQuery", "none", "/v1/company/enrich", {}],
     ["UnprocessableQuery", "unknown_parameter", "/v1/company/enrich?url=x", {}],
     ["UnknownParameter", "unknown_parameter", "/v1/account?verbose=1", {}],
   ];
-  test.each(errors)("of %s (%s) is what the service says", async (response, example, path, init) => {
-    const content = openApiDocument().components.responses[response]?.content["application/json"];
-    const said = content?.examples[example]?.value as { readonly detail: readonly string[] } | undefined;
-    const { json } = await service.call(path, init);
-    expect(json.detail).toEqual(said?.detail);
-  });
+  test.each(errors)(
+    "of %s (%s) is what the service says",
+    async (response, example, path, init) => {
+      const content = openApiDocument().components.responses[response]?.content["application/json"];
+      const said = content?.examples[example]?.value as
+        | { readonly detail: readonly string[] }
+        | undefined;
+      const { json } = await service.call(path, init);
+      expect(json.detail).toEqual(said?.detail);
+    },
+  );
 });
 
 /** Sends bytes as they are and returns the head and body of the answer. */
 function rawCall(port: number, bytes: string) {
-  return new Promise<{ status: number; headers: Record<string, string>; body: string }>((done, fail) => {
-    const socket = connect(port, "127.0.0.1", () => socket.write(bytes));
-    let text = "";
-    socket.setEncoding("utf8").on("data", (chunk: string) => {
-      text += chunk;
-    });
-    socket.on("error", fail).on("close", () => {
-      const [head = "", body = ""] = text.split("\r\n\r\n");
-      const [first = "", ...lines] = head.split("\r\n");
-      const headers = Object.fromEntries(
-        lines.map((line) => [line.slice(0, line.indexOf(":")), line.slice(line.indexOf(":") + 1).trim()]),
-      );
-      done({ status: Number(first.split(" ")[1]), headers, body });
-    });
-  });
+  return new Promise<{ status: number; headers: Record<string, string>; body: string }>(
+    (done, fail) => {
+      const socket = connect(port, "127.0.0.1", () => socket.write(bytes));
+      let text = "";
+      socket.setEncoding("utf8").on("data", (chunk: string) => {
+        text += chunk;
+      });
+      socket.on("error", fail).on("close", () => {
+        const [head = "", body = ""] = text.split("\r\n\r\n");
+        const [first = "", ...lines] = head.split("\r\n");
+        const headers = Object.fromEntries(
+          lines.map((line) => [
+            line.slice(0, line.indexOf(":")),
+            line.slice(line.indexOf(":") + 1).trim(),
+          ]),
+        );
+        done({ status: Number(first.split(" ")[1]), headers, body });
+      });
+    },
+  );
 }
 
 const NOBODY = "?domain=nobody.example";
@@ -222,12 +299,36 @@ const NOBODY = "?domain=nobody.example";
 /** Calls that every operation is asked with, beside those that only some can be. */
 const CALLS = [
   { method: "GET", path: "/v1/account", query: "", bodies: [], paid: false },
-  { method: "POST", path: "/v1/person/count", query: "", bodies: [{ filters: { department: "Sales" } }], paid: false },
-  { method: "POST", path: "/v1/person/search", query: "", bodies: [{ filters: {}, per_page: 5 }], paid: true },
+  {
+    method: "POST",
+    path: "/v1/person/count",
+    query: "",
+    bodies: [{ filters: { department: "Sales" } }],
+    paid: false,
+  },
+  {
+    method: "POST",
+    path: "/v1/person/search",
+    query: "",
+    bodies: [{ filters: {}, per_page: 5 }],
+    paid: true,
+  },
   { method: "GET", path: "/v1/company/enrich", query: NOBODY, bodies: [], paid: true },
   { method: "GET", path: "/v1/company/employees", query: NOBODY, bodies: [], paid: true },
-  { method: "POST", path: "/facets", query: "", bodies: [{ filters: {}, key: "industry" }], paid: false },
-  { method: "POST", path: "/counts", query: "", bodies: [{ filters: {}, companies: ["acme"] }], paid: false },
+  {
+    method: "POST",
+    path: "/facets",
+    query: "",
+    bodies: [{ filters: {}, key: "industry" }],
+    paid: false,
+  },
+  {
+    method: "POST",
+    path: "/counts",
+    query: "",
+    bodies: [{ filters: {}, companies: ["acme"] }],
+    paid: false,
+  },
   { method: "POST", path: "/sketch", query: "", bodies: [{ filters: {}, cells: 20 }], paid: false },
   {
     ...{ method: "POST", path: "/people", query: "", paid: true },
@@ -248,7 +349,11 @@ describe("every status of every path", () => {
     });
     const poor = await startTestService({ people: 500, credits: 0 });
     // Its clock stands still, so that the one call of the minute is used up for good.
-    const exhausted = await startTestService({ people: 500, plan: { perMinute: 1 }, monotonic: () => 0 });
+    const exhausted = await startTestService({
+      people: 500,
+      plan: { perMinute: 1 },
+      monotonic: () => 0,
+    });
     await exhausted.call("/v1/account");
     const suspended = await startTestService({ people: 500 });
     await suspended.store.suspendAccount("default", true);
@@ -264,23 +369,43 @@ describe("every status of every path", () => {
           employees: async (...given) => gate.then(() => engine.employees(...given)),
         }),
     });
-    const hasty = await startTestService({ people: 500, timeouts: { headers: 100, request: 100, check: 20 } });
+    const hasty = await startTestService({
+      people: 500,
+      timeouts: { headers: 100, request: 100, check: 20 },
+    });
     // Nobody's turn comes.
-    const busy = await startTestService({ people: 500, turns: { dataset: 0 }, timeouts: { turn: 5 } });
+    const busy = await startTestService({
+      people: 500,
+      turns: { dataset: 0 },
+      timeouts: { turn: 5 },
+    });
     const all = [service, faulty, poor, exhausted, suspended, held, hasty, busy];
     const problems: string[] = [];
 
-    async function call(at: TestService, path: string, method: string, init: object = {}): Promise<TestAnswer> {
+    async function call(
+      at: TestService,
+      path: string,
+      method: string,
+      init: object = {},
+    ): Promise<TestAnswer> {
       const answer = await at.call(path, { method, ...init });
       const { json, status, text } = answer;
       problems.push(
-        ...responseProblems({ method, path, status, headers: Object.fromEntries(answer.headers), body: text }),
+        ...responseProblems({
+          method,
+          path,
+          status,
+          headers: Object.fromEntries(answer.headers),
+          body: text,
+        }),
       );
       return { status, json };
     }
 
     try {
-      const found = await call(service, "/v1/person/search", "POST", { body: { filters: {}, per_page: 50 } });
+      const found = await call(service, "/v1/person/search", "POST", {
+        body: { filters: {}, per_page: 50 },
+      });
       const domain = (found.json.result as { company_domain: string | null }[]).find(
         (row) => row.company_domain !== null,
       )?.company_domain;
@@ -312,7 +437,10 @@ describe("every status of every path", () => {
         }
         if (method === "POST") {
           await call(service, path, method, { body: " ".repeat(MAX_BODY_BYTES + 1) });
-          await call(service, path, method, { body: "filters", headers: { "content-type": "text/plain" } });
+          await call(service, path, method, {
+            body: "filters",
+            headers: { "content-type": "text/plain" },
+          });
           await call(service, path, method, { body: { filters: { departement: "Sales" } } });
         }
         const head = `${method} ${path} HTTP/1.1\r\nConnection: close\r\n`;

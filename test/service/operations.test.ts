@@ -111,7 +111,12 @@ describe("keys", () => {
     await service.close();
     const folder = join(ledger, "..");
     const files = readdirSync(folder).map((name) => readFileSync(join(folder, name), "latin1"));
-    for (const text of [...log.written, metrics, ...files, readFileSync("/proc/self/cmdline", "latin1")]) {
+    for (const text of [
+      ...log.written,
+      metrics,
+      ...files,
+      readFileSync("/proc/self/cmdline", "latin1"),
+    ]) {
       expect(text.includes(secret)).toBe(false);
     }
     expect(files.join("").length).toBeGreaterThan(1_000);
@@ -125,36 +130,55 @@ describe("test keys", () => {
     const { json } = await service.call("/v1/account", { key });
     expect(json.result.dataset).toMatchObject({ version: "test-1", people: TEST_PEOPLE });
     expect(json.result.key.mode).toBe("test");
-    const found = await service.call("/v1/person/search", { body: { filters: {}, per_page: 20 }, key });
+    const found = await service.call("/v1/person/search", {
+      body: { filters: {}, per_page: 20 },
+      key,
+    });
     expect(found.json).toMatchObject({ credits_used: 20, credits_remaining: 9_980 });
     expect((await service.call("/v1/account")).json.credits_remaining).toBe(10_000);
     const counted = await service.call("/v1/person/count", { body: { filters: {} }, key });
     expect(counted.json.result.count).toBe(TEST_PEOPLE);
-    expect((await service.call("/v1/person/count", { body: { filters: {} } })).json.result.count).toBe(300);
+    expect(
+      (await service.call("/v1/person/count", { body: { filters: {} } })).json.result.count,
+    ).toBe(300);
   });
 
   test("magic values force every answer, after the checks and without a charge; live keys know no magic", async () => {
     const slept: number[] = [];
     const service = await start({ sleep: async (ms) => void slept.push(ms) });
     const { testKey: key } = service;
-    const search = (name: string) => service.call("/v1/person/search", { body: { filters: { name } }, key });
-    const count = (name: string) => service.call("/v1/person/count", { body: { filters: { name: ["a", name] } }, key });
+    const search = (name: string) =>
+      service.call("/v1/person/search", { body: { filters: { name } }, key });
+    const count = (name: string) =>
+      service.call("/v1/person/count", { body: { filters: { name: ["a", name] } }, key });
     const statuses = async (calls: Promise<{ readonly status: number }>[]) =>
       (await Promise.all(calls)).map(({ status }) => status);
     const names = ["magic-402", "MAGIC-404", "magic-429", "magic-500", "magic-slow"];
     expect(await statuses(names.map(search))).toEqual([402, 200, 429, 500, 200]);
     expect(await statuses(names.map(count))).toEqual([200, 200, 429, 500, 200]);
     for (const path of ["enrich", "employees"]) {
-      const calls = names.map((name) => service.call(`/v1/company/${path}?domain=${name}.example`, { key }));
+      const calls = names.map((name) =>
+        service.call(`/v1/company/${path}?domain=${name}.example`, { key }),
+      );
       expect(await statuses(calls)).toEqual([402, 404, 429, 500, 404]);
-      expect((await service.call(`/v1/company/${path}?company_network_url=magic-500`, { key })).status).toBe(500);
+      expect(
+        (await service.call(`/v1/company/${path}?company_network_url=magic-500`, { key })).status,
+      ).toBe(500);
     }
     expect(slept).toEqual([MAGIC_SLOW_MS, MAGIC_SLOW_MS, MAGIC_SLOW_MS, MAGIC_SLOW_MS]);
     expect((await search("magic-429")).headers.get("retry-after")).toBe("1");
     expect(
-      (await service.call("/v1/person/search", { body: { filters: { name: "magic-500", nope: 1 } }, key })).status,
+      (
+        await service.call("/v1/person/search", {
+          body: { filters: { name: "magic-500", nope: 1 } },
+          key,
+        })
+      ).status,
     ).toBe(422);
-    expect((await service.call("/v1/person/search", { body: { filters: { name: "magic-500" } } })).status).toBe(200);
+    expect(
+      (await service.call("/v1/person/search", { body: { filters: { name: "magic-500" } } }))
+        .status,
+    ).toBe(200);
     expect((await service.call("/v1/account", { key })).json.result.credits).toMatchObject({
       remaining: 10_000,
       held: 0,
@@ -164,7 +188,10 @@ describe("test keys", () => {
   test("magic-drop charges and loses the reply; the same Idempotency-Key brings the stored one", async () => {
     const service = await start();
     const { testKey: key } = service;
-    const found = await service.call("/v1/person/search", { body: { filters: {}, per_page: 1 }, key });
+    const found = await service.call("/v1/person/search", {
+      body: { filters: {}, per_page: 1 },
+      key,
+    });
     const [{ name }] = found.json.result as [{ name: string }];
     const headers = { "idempotency-key": "lost" };
     const body = { filters: { name: ["magic-drop", name] }, per_page: 5 };
@@ -195,7 +222,8 @@ describe("test keys", () => {
       const second = await Promise.race(both);
       expect([second.status, second.headers.get("retry-after")]).toEqual([409, "1"]);
       // However long it takes, a third is told the same.
-      for (let round = 0; round < 20; round++) expect((await service.call(path, init)).status).toBe(409);
+      for (let round = 0; round < 20; round++)
+        expect((await service.call(path, init)).status).toBe(409);
       expect((await service.store.balance("default", "test")).held).toBeGreaterThan(0n);
       wake();
       const answers = await Promise.all(both);
@@ -216,10 +244,14 @@ describe("another dataset version", () => {
           { datasetDir, now: Date.now, sleep: (ms) => new Promise((wake) => setTimeout(wake, ms)) },
         );
       await build(200, 1);
-      const engine = await ReloadingEngine.open(datasetDir, { now: () => performance.now(), everyMs: 0 });
+      const engine = await ReloadingEngine.open(datasetDir, {
+        now: () => performance.now(),
+        everyMs: 0,
+      });
       const service = await start({ engine });
       const body = { filters: {}, per_page: 10 };
-      const count = async () => (await service.call("/v1/person/count", { body: { filters: {} } })).json.result;
+      const count = async () =>
+        (await service.call("/v1/person/count", { body: { filters: {} } })).json.result;
       expect(await count()).toMatchObject({ count: 200, cached: false });
       expect(await count()).toMatchObject({ count: 200, cached: true });
       const first = await service.call("/v1/person/search", { body });
@@ -242,7 +274,10 @@ describe("another dataset version", () => {
       });
       expect(staleWithKey.status).toBe(422);
       const replay = await service.call("/v1/person/search", second);
-      expect([replay.text, replay.headers.get("idempotent-replayed")]).toEqual([bought.text, "true"]);
+      expect([replay.text, replay.headers.get("idempotent-replayed")]).toEqual([
+        bought.text,
+        "true",
+      ]);
       const now = await service.call("/v1/person/search", { body });
       expect(now.headers.get("x-dataset-version")).not.toBe(first.headers.get("x-dataset-version"));
       expect(now.headers.get("x-total-count")).toBe("350");
@@ -254,41 +289,53 @@ describe("another dataset version", () => {
 });
 
 describe("an old cursor", () => {
-  const folder = async (people: number, seed: number, datasetDir = join(temporaryFolder(), "dataset")) => {
+  const folder = async (
+    people: number,
+    seed: number,
+    datasetDir = join(temporaryFolder(), "dataset"),
+  ) => {
     const sleep = (ms: number) => new Promise<void>((wake) => setTimeout(wake, ms));
     await generateDataset({ people, seed }, { datasetDir, now: Date.now, sleep });
     return datasetDir;
   };
 
   // The dataset is replaced, and the very next call is the one with the cursor: it is this call that opens the new version.
-  long.each(["search", "employees"])("of %s brings no row of a new dataset and costs nothing", async (call) => {
-    const datasetDir = await folder(200, 1);
-    const engine = await ReloadingEngine.open(datasetDir, { now: () => performance.now(), everyMs: 0 });
-    const service = await start({ engine });
-    const ask = (cursor?: string | null) => {
-      const query = `/v1/company/employees?domain=acme.example&per_page=2${cursor ? `&cursor=${cursor}` : ""}`;
-      const body = { filters: {}, per_page: 2, ...(cursor ? { cursor } : {}) };
-      return call === "search" ? service.call("/v1/person/search", { body }) : service.call(query);
-    };
-    const first = await ask();
-    expect([first.status, first.json.result.length]).toEqual([200, 2]);
-    const cursor = first.headers.get("x-next-cursor");
-    expect(cursor).not.toBeNull();
-    await folder(300, 2, datasetDir);
-    const { headers, json, status } = await ask(cursor);
-    expect([status, json.detail]).toEqual([
-      422,
-      ["cursor belongs to an earlier version of the dataset; begin again at page 1"],
-    ]);
-    expect(headers.get("x-dataset-version")).toBeNull();
-    expect(json.credits_used).toBe(0);
-    expect(json.credits_remaining).toBe(10_000 - 2);
-    const now = await ask();
-    expect(now.headers.get("x-dataset-version")).not.toBe(first.headers.get("x-dataset-version"));
-    expect((await service.store.balance("default", "live")).held).toBe(0n);
-    await service.close();
-    await engine.close();
-  });
+  long.each(["search", "employees"])(
+    "of %s brings no row of a new dataset and costs nothing",
+    async (call) => {
+      const datasetDir = await folder(200, 1);
+      const engine = await ReloadingEngine.open(datasetDir, {
+        now: () => performance.now(),
+        everyMs: 0,
+      });
+      const service = await start({ engine });
+      const ask = (cursor?: string | null) => {
+        const query = `/v1/company/employees?domain=acme.example&per_page=2${cursor ? `&cursor=${cursor}` : ""}`;
+        const body = { filters: {}, per_page: 2, ...(cursor ? { cursor } : {}) };
+        return call === "search"
+          ? service.call("/v1/person/search", { body })
+          : service.call(query);
+      };
+      const first = await ask();
+      expect([first.status, first.json.result.length]).toEqual([200, 2]);
+      const cursor = first.headers.get("x-next-cursor");
+      expect(cursor).not.toBeNull();
+      await folder(300, 2, datasetDir);
+      const { headers, json, status } = await ask(cursor);
+      expect([status, json.detail]).toEqual([
+        422,
+        ["cursor belongs to an earlier version of the dataset; begin again at page 1"],
+      ]);
+      expect(headers.get("x-dataset-version")).toBeNull();
+      expect(json.credits_used).toBe(0);
+      expect(json.credits_remaining).toBe(10_000 - 2);
+      const now = await ask();
+      expect(now.headers.get("x-dataset-version")).not.toBe(first.headers.get("x-dataset-version"));
+      expect((await service.store.balance("default", "live")).held).toBe(0n);
+      await service.close();
+      await engine.close();
+    },
+  );
 });
 
 describe("the count cache", () => {
@@ -313,7 +360,8 @@ describe("the count cache", () => {
         }),
     });
     const count = async () =>
-      (await service.call("/v1/person/count", { body: { filters: { department: "Sales" } } })).json.result;
+      (await service.call("/v1/person/count", { body: { filters: { department: "Sales" } } })).json
+        .result;
     const together = [count(), count(), count()];
     while (counted === 0) await new Promise((wake) => setTimeout(wake, 5));
     await new Promise((wake) => setTimeout(wake, 50));
@@ -346,7 +394,13 @@ describe("logs and metrics", () => {
       .map((line) => JSON.parse(line) as Record<string, unknown>)
       .filter((entry) => "status" in entry);
     expect(
-      entries.map(({ credits, key_id, method, route, status }) => [method, route, status, credits, key_id]),
+      entries.map(({ credits, key_id, method, route, status }) => [
+        method,
+        route,
+        status,
+        credits,
+        key_id,
+      ]),
     ).toEqual([
       ["POST", "/v1/person/search", 200, "0", service.keyId],
       ["GET", "/v1/company/enrich", 404, "0", service.keyId],
@@ -433,7 +487,10 @@ describe("draining", () => {
     await expect(call).rejects.toThrow();
     const store = await openSqliteStore({ path: service.ledger, now: Date.now });
     await store.recover(0);
-    expect(await store.balance("default", "live")).toMatchObject({ balance: 10_000_000_000n, held: 0n });
+    expect(await store.balance("default", "live")).toMatchObject({
+      balance: 10_000_000_000n,
+      held: 0n,
+    });
     await store.close();
   });
 });
@@ -449,9 +506,13 @@ describe("the process", () => {
         { people: 100, seed: 3 },
         { datasetDir, now: Date.now, sleep: (ms) => new Promise((wake) => setTimeout(wake, ms)) },
       );
-      const child = spawn(process.execPath, [bin, "serve", "--port", "0", "--json", "--data", data], {
-        stdio: ["ignore", "pipe", "pipe"],
-      });
+      const child = spawn(
+        process.execPath,
+        [bin, "serve", "--port", "0", "--json", "--data", data],
+        {
+          stdio: ["ignore", "pipe", "pipe"],
+        },
+      );
       let out = "";
       let err = "";
       child.stderr.on("data", (chunk) => {
@@ -465,7 +526,9 @@ describe("the process", () => {
         child.on("exit", () => reject(new Error(err)));
       });
       const { key, url } = JSON.parse(first) as { key: string; url: string };
-      const answer = await fetch(`${url}/v1/account`, { headers: { authorization: `Bearer ${key}` } });
+      const answer = await fetch(`${url}/v1/account`, {
+        headers: { authorization: `Bearer ${key}` },
+      });
       expect(answer.status).toBe(200);
       expect(readFileSync(`/proc/${child.pid}/cmdline`, "latin1")).not.toContain(key.slice(8));
       const exit = new Promise<number | null>((resolve) => child.on("exit", resolve));
@@ -480,17 +543,26 @@ describe("the process", () => {
     const data = temporaryFolder();
     const bin = join(import.meta.dirname, "../../bin/headcount.js");
     const sleep = (ms: number) => new Promise<void>((wake) => setTimeout(wake, ms));
-    await generateDataset({ people: 100, seed: 3 }, { datasetDir: join(data, "dataset"), now: Date.now, sleep });
-    const child = spawn(process.execPath, [bin, "serve", "--port", "0", "--json", "--log", "--data", data], {
-      stdio: ["ignore", "pipe", "pipe"],
-    });
+    await generateDataset(
+      { people: 100, seed: 3 },
+      { datasetDir: join(data, "dataset"), now: Date.now, sleep },
+    );
+    const child = spawn(
+      process.execPath,
+      [bin, "serve", "--port", "0", "--json", "--log", "--data", data],
+      {
+        stdio: ["ignore", "pipe", "pipe"],
+      },
+    );
     const exit = new Promise<number | null>((resolve) => child.on("exit", resolve));
     const [first] = (await once(child.stdout, "data")) as [Buffer];
     const { url } = JSON.parse(first.toString()) as { url: string };
     // Nobody listens to stderr: lines for more than any buffer of the system are written to it.
     const headers = { "x-request-id": "x".repeat(128) };
     for (let sent = 0; sent < 4_000; sent += 50) {
-      await Promise.all(Array.from({ length: 50 }, async () => (await fetch(`${url}/livez`, { headers })).text()));
+      await Promise.all(
+        Array.from({ length: 50 }, async () => (await fetch(`${url}/livez`, { headers })).text()),
+      );
     }
     child.kill("SIGTERM");
     expect(await Promise.race([exit, sleep(20_000)])).toBe(0);

@@ -17,7 +17,10 @@ afterEach(async () => {
 const PLAN = { perMinute: 1_000_000, perDay: 10_000_000 };
 
 /** Services on one ledger, as processes that share a data folder. */
-async function services(count: number, credits: number): Promise<readonly [TestService, ...TestService[]]> {
+async function services(
+  count: number,
+  credits: number,
+): Promise<readonly [TestService, ...TestService[]]> {
   const first = await startTestService({ people: PEOPLE, credits, plan: PLAN });
   running.push(first);
   const others: TestService[] = [];
@@ -59,7 +62,9 @@ long(
         `${name}: ${statuses.join(" ")}`,
       ).toBe(load);
       expect(statuses.filter((status) => status === 200).length, name).toBe(Math.min(load, fits));
-      expect(statuses.filter((status) => status === 402).length, name).toBe(load - Math.min(load, fits));
+      expect(statuses.filter((status) => status === 402).length, name).toBe(
+        load - Math.min(load, fits),
+      );
       const used = answers.reduce((sum, { json }) => sum + json.credits_used, 0);
       const { balance, held } = await first.store.balance("default", "live");
       expect([balance, held], name).toEqual([BigInt(credits - used) * 1_000_000n, 0n]);
@@ -76,7 +81,10 @@ long("1,000 calls at once for one credit: one is answered", async () => {
   const calls = cases(200, 1_000);
   const answers = await Promise.all(
     Array.from({ length: calls }, (_, at) =>
-      (at % 2 === 0 ? first : second).call("/v1/person/search", { body: { filters: {}, per_page: 1 }, key: first.key }),
+      (at % 2 === 0 ? first : second).call("/v1/person/search", {
+        body: { filters: {}, per_page: 1 },
+        key: first.key,
+      }),
     ),
   );
   expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);

@@ -48,30 +48,62 @@ const MALFORMED: readonly (readonly [string, number, () => string])[] = [
     () => post("Transfer-Encoding: chunked\r\n", `200000\r\n${" ".repeat(0x200000)}\r\n0\r\n\r\n`),
   ],
   ["Content-Length of 1 TB", 413, () => post("Content-Length: 1000000000000\r\n", FILTERS)],
-  ["Transfer-Encoding not ending in chunked", 400, () => post("Transfer-Encoding: chunked, identity\r\n", FILTERS)],
+  [
+    "Transfer-Encoding not ending in chunked",
+    400,
+    () => post("Transfer-Encoding: chunked, identity\r\n", FILTERS),
+  ],
   [
     "Transfer-Encoding twice",
     400,
-    () => post("Transfer-Encoding: identity\r\nTransfer-Encoding: chunked\r\nContent-Length: 3\r\n", "0\r\n\r\n"),
+    () =>
+      post(
+        "Transfer-Encoding: identity\r\nTransfer-Encoding: chunked\r\nContent-Length: 3\r\n",
+        "0\r\n\r\n",
+      ),
   ],
   ["blank before the colon", 400, () => post("Content-Length : 14\r\n", FILTERS)],
-  ["chunk size that is none", 400, () => post("Transfer-Encoding: chunked\r\n", "zz\r\nabc\r\n0\r\n\r\n")],
-  ["chunk longer than told", 400, () => post("Transfer-Encoding: chunked\r\n", "1\r\nabcdef\r\n0\r\n\r\n")],
+  [
+    "chunk size that is none",
+    400,
+    () => post("Transfer-Encoding: chunked\r\n", "zz\r\nabc\r\n0\r\n\r\n"),
+  ],
+  [
+    "chunk longer than told",
+    400,
+    () => post("Transfer-Encoding: chunked\r\n", "1\r\nabcdef\r\n0\r\n\r\n"),
+  ],
   ["chunk with bare LF", 400, () => post("Transfer-Encoding: chunked\r\n", "3\nabc\n0\n\n")],
   ["bare LF as line end", 400, () => `GET /v1/account HTTP/1.1\n${KEY}\n`],
   ["bare CR in a header", 400, () => `GET /v1/account HTTP/1.1\r\n${KEY}X: a\rb\r\n\r\n`],
   ["NUL in a header", 400, () => `GET /v1/account HTTP/1.1\r\n${KEY}X: a\u0000b\r\n\r\n`],
-  ["control character in a header", 400, () => `GET /v1/account HTTP/1.1\r\n${KEY}X: a\u0001b\r\n\r\n`],
+  [
+    "control character in a header",
+    400,
+    () => `GET /v1/account HTTP/1.1\r\n${KEY}X: a\u0001b\r\n\r\n`,
+  ],
   ["header name with a blank", 400, () => `GET /v1/account HTTP/1.1\r\n${KEY}X Y: a\r\n\r\n`],
   ["header without a colon", 400, () => `GET /v1/account HTTP/1.1\r\n${KEY}nonsense\r\n\r\n`],
   ["header without a name", 400, () => `GET /v1/account HTTP/1.1\r\n${KEY}: a\r\n\r\n`],
   ["folded header", 400, () => `GET /v1/account HTTP/1.1\r\n${KEY}X: a\r\n b\r\n\r\n`],
   ["first header folded", 400, () => `GET /v1/account HTTP/1.1\r\n X: a\r\n${KEY}\r\n`],
-  ["headers of 20 KB", 431, () => `GET /v1/account HTTP/1.1\r\n${KEY}X: ${"a".repeat(20_480)}\r\n\r\n`],
+  [
+    "headers of 20 KB",
+    431,
+    () => `GET /v1/account HTTP/1.1\r\n${KEY}X: ${"a".repeat(20_480)}\r\n\r\n`,
+  ],
   ["a path of 20 KB", 431, () => `GET /v1/${"a".repeat(20_480)} HTTP/1.1\r\n${KEY}\r\n`],
-  ["no Host", 400, () => `GET /v1/account HTTP/1.1\r\nAuthorization: Bearer ${service.key}\r\n\r\n`],
+  [
+    "no Host",
+    400,
+    () => `GET /v1/account HTTP/1.1\r\nAuthorization: Bearer ${service.key}\r\n\r\n`,
+  ],
   ["two Hosts", 400, () => `GET /v1/account HTTP/1.1\r\nHost: a\r\n${KEY}\r\n`],
-  ["two keys", 401, () => `GET /v1/account HTTP/1.1\r\n${KEY}Authorization: Bearer ${service.key}\r\n\r\n`],
+  [
+    "two keys",
+    401,
+    () => `GET /v1/account HTTP/1.1\r\n${KEY}Authorization: Bearer ${service.key}\r\n\r\n`,
+  ],
   ["unknown method", 400, () => `FETCH /v1/account HTTP/1.1\r\n${KEY}\r\n`],
   ["method in lower case", 400, () => `get /v1/account HTTP/1.1\r\n${KEY}\r\n`],
   ["a method that others know", 405, () => `PROPFIND /v1/account HTTP/1.1\r\n${KEY}\r\n`],
@@ -90,7 +122,11 @@ const MALFORMED: readonly (readonly [string, number, () => string])[] = [
   ["broken percent-encoding, no key", 401, () => "GET /v1/%zz HTTP/1.1\r\nHost: x\r\n\r\n"],
   ["asterisk", 404, () => `OPTIONS * HTTP/1.1\r\n${KEY}\r\n`],
   ["absolute form", 200, () => `GET http://elsewhere.example/v1/account HTTP/1.1\r\n${KEY}\r\n`],
-  ["HTTP/1.0 without Host", 200, () => `GET /v1/account HTTP/1.0\r\nAuthorization: Bearer ${service.key}\r\n\r\n`],
+  [
+    "HTTP/1.0 without Host",
+    200,
+    () => `GET /v1/account HTTP/1.0\r\nAuthorization: Bearer ${service.key}\r\n\r\n`,
+  ],
   [
     "upgrade to a web socket",
     200,
@@ -98,11 +134,16 @@ const MALFORMED: readonly (readonly [string, number, () => string])[] = [
   ],
   ["unknown expectation", 200, () => `GET /v1/account HTTP/1.1\r\n${KEY}Expect: miracles\r\n\r\n`],
   ["100-continue", 200, () => post("Expect: 100-continue\r\nContent-Length: 14\r\n", FILTERS)],
-  ["chunked body", 200, () => post("Transfer-Encoding: chunked\r\n", `e\r\n${FILTERS}\r\n0\r\n\r\n`)],
+  [
+    "chunked body",
+    200,
+    () => post("Transfer-Encoding: chunked\r\n", `e\r\n${FILTERS}\r\n0\r\n\r\n`),
+  ],
   [
     "chunked body with a trailer",
     200,
-    () => post("Transfer-Encoding: chunked\r\n", `e\r\n${FILTERS}\r\n0\r\nAuthorization: x\r\n\r\n`),
+    () =>
+      post("Transfer-Encoding: chunked\r\n", `e\r\n${FILTERS}\r\n0\r\nAuthorization: x\r\n\r\n`),
   ],
   ["lines before the request", 200, () => `\r\n\r\nGET /v1/account HTTP/1.1\r\n${KEY}\r\n`],
   ["a body on a GET", 200, () => `GET /v1/account HTTP/1.1\r\n${KEY}Content-Length: 3\r\n\r\nabc`],
@@ -120,7 +161,10 @@ describe("bytes on the wire", () => {
 
   test("what follows a refused request on the same connection is not answered", async () => {
     const smuggled = `GET /v1/account HTTP/1.1\r\n${KEY}\r\n`;
-    const bytes = post("Content-Length: 6\r\nTransfer-Encoding: chunked\r\n", `0\r\n\r\n${smuggled}`);
+    const bytes = post(
+      "Content-Length: 6\r\nTransfer-Encoding: chunked\r\n",
+      `0\r\n\r\n${smuggled}`,
+    );
     const { answers, closed } = await exchange(service.port, [bytes]);
     expect(answers.map(({ status }) => status)).toEqual([400]);
     expect(closed).toBe(true);
@@ -224,21 +268,28 @@ describe("slow sockets are cut", () => {
     });
   });
 
-  long("a connection without a request is closed, a second after what its last answer said", async () => {
-    const other = await startTestService({ people: 500, timeouts: { idle: 2_000 } });
-    const head = `Host: x\r\nAuthorization: Bearer ${other.key}\r\n`;
-    const ask = (more = "") => `GET /v1/account HTTP/1.1\r\n${head}${more}\r\n`;
-    const kept = await exchange(other.port, [ask(), ask()]);
-    expect(kept.closed).toBe(true);
-    expect(kept.answers.map(({ headers, status }) => [status, headers.connection, headers["keep-alive"]])).toEqual(
-      Array(2).fill([200, "keep-alive", "timeout=1, max=10000"]),
-    );
-    const ended = await exchange(other.port, [ask("Connection: close\r\n")]);
-    expect(ended.answers.map(({ headers }) => [headers.connection, headers["keep-alive"]])).toEqual([
-      ["close", undefined],
-    ]);
-    await other.close();
-  });
+  long(
+    "a connection without a request is closed, a second after what its last answer said",
+    async () => {
+      const other = await startTestService({ people: 500, timeouts: { idle: 2_000 } });
+      const head = `Host: x\r\nAuthorization: Bearer ${other.key}\r\n`;
+      const ask = (more = "") => `GET /v1/account HTTP/1.1\r\n${head}${more}\r\n`;
+      const kept = await exchange(other.port, [ask(), ask()]);
+      expect(kept.closed).toBe(true);
+      expect(
+        kept.answers.map(({ headers, status }) => [
+          status,
+          headers.connection,
+          headers["keep-alive"],
+        ]),
+      ).toEqual(Array(2).fill([200, "keep-alive", "timeout=1, max=10000"]));
+      const ended = await exchange(other.port, [ask("Connection: close\r\n")]);
+      expect(
+        ended.answers.map(({ headers }) => [headers.connection, headers["keep-alive"]]),
+      ).toEqual([["close", undefined]]);
+      await other.close();
+    },
+  );
 
   test("a head that never ends: 408 in the envelope, and closed", async () => {
     const parts = [..."GET /v1/account HTTP/1.1\r\nHost: x\r\nX: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"];
@@ -260,7 +311,9 @@ describe("slow sockets are cut", () => {
 
   const SLOW = cases(200, 1_000);
   test(`${SLOW} of them at once do not keep others from being served`, async () => {
-    const slow = Array.from({ length: SLOW }, () => exchange(service.port, ["GET /v1/acc"], { deadlineMs: 10_000 }));
+    const slow = Array.from({ length: SLOW }, () =>
+      exchange(service.port, ["GET /v1/acc"], { deadlineMs: 10_000 }),
+    );
     await new Promise((resolve) => setTimeout(resolve, 50));
     expect((await service.call("/v1/account")).status).toBe(200);
     const ends = await Promise.all(slow);
@@ -279,8 +332,14 @@ describe("slow sockets are cut", () => {
   test("a connection that closes in the middle of a body charges nothing and hurts nobody", async () => {
     const before = (await service.store.balance("default", "live")).balance;
     for (let at = 1; at < 40; at += 3) {
-      const whole = post("Content-Length: 14\r\n", FILTERS).replace("person/count", "person/search");
-      await exchange(service.port, [whole.slice(0, whole.length - at)], { end: true, deadlineMs: 2_000 });
+      const whole = post("Content-Length: 14\r\n", FILTERS).replace(
+        "person/count",
+        "person/search",
+      );
+      await exchange(service.port, [whole.slice(0, whole.length - at)], {
+        end: true,
+        deadlineMs: 2_000,
+      });
     }
     expect((await service.store.balance("default", "live")).balance).toBe(before);
     expect((await service.call("/v1/account")).status).toBe(200);

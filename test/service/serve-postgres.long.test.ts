@@ -15,7 +15,17 @@ describe.skipIf(isLeftOut(postgresBinaries() !== undefined))("serve --store post
   test("two services over one account base: money, keys and replies are one, and the password is in no output", async () => {
     const dataset = await generatedDataset(300);
     const store = ["--store", cluster.url];
-    const serve = () => ["serve", "--port", "0", "--json", "--data", folder(), "--dataset", dataset, ...store];
+    const serve = () => [
+      "serve",
+      "--port",
+      "0",
+      "--json",
+      "--data",
+      folder(),
+      "--dataset",
+      dataset,
+      ...store,
+    ];
     const first = await serving(serve(), async (line) => {
       const one = JSON.parse(line) as { url: string; key: string };
       const second = await serving(serve(), async (other) => {
@@ -42,11 +52,29 @@ describe.skipIf(isLeftOut(postgresBinaries() !== undefined))("serve --store post
         );
         expect(answers.filter(({ status }) => status === 200)).toHaveLength(33);
         expect(answers.filter(({ status }) => status === 402)).toHaveLength(12);
-        const listed = await headcount("service", "keys", "list", "--json", "--data", folder(), ...store);
+        const listed = await headcount(
+          "service",
+          "keys",
+          "list",
+          "--json",
+          "--data",
+          folder(),
+          ...store,
+        );
         const [key] = JSON.parse(listed.out) as { id: string }[];
-        expect((await headcount("service", "credits", "add", "5", "--data", folder(), ...store)).code).toBe(0);
+        expect(
+          (await headcount("service", "credits", "add", "5", "--data", folder(), ...store)).code,
+        ).toBe(0);
         expect((await search(two.url, 5)).status).toBe(200);
-        const revoked = await headcount("service", "keys", "revoke", key?.id ?? "", "--data", folder(), ...store);
+        const revoked = await headcount(
+          "service",
+          "keys",
+          "revoke",
+          key?.id ?? "",
+          "--data",
+          folder(),
+          ...store,
+        );
         expect(revoked.code).toBe(0);
       });
       expect(second.code, second.err).toBe(0);
@@ -60,18 +88,36 @@ describe.skipIf(isLeftOut(postgresBinaries() !== undefined))("serve --store post
   });
 
   test("a database that hangs: calls get their 500 after the patience of 5 s, /healthz says so at once, and all is well afterwards", async () => {
-    const argv = ["serve", "--port", "0", "--json", "--data", folder(), "--dataset", await generatedDataset(300)];
+    const argv = [
+      "serve",
+      "--port",
+      "0",
+      "--json",
+      "--data",
+      folder(),
+      "--dataset",
+      await generatedDataset(300),
+    ];
     const { code, err } = await serving([...argv, "--store", cluster.url], async (line) => {
       const { url } = JSON.parse(line) as { url: string };
       const { createKey } = await import("../../src/service/admin/keys.ts");
       const { DEFAULT_ACCOUNT } = await import("../../src/service/admin/keys.ts");
       const { openPostgresStore } = await import("../../src/service/ledger/postgres.ts");
       const store = await openPostgresStore({ url: cluster.url, now: Date.now });
-      const { key } = await createKey(store, { accountId: DEFAULT_ACCOUNT, name: "x", mode: "live", now: Date.now });
+      const { key } = await createKey(store, {
+        accountId: DEFAULT_ACCOUNT,
+        name: "x",
+        mode: "live",
+        now: Date.now,
+      });
       await store.grant(DEFAULT_ACCOUNT, "live", credits(100_000_000n), "for this test");
       const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
       const search = () =>
-        fetch(`${url}/v1/person/search`, { method: "POST", headers, body: '{"filters":{},"per_page":2}' });
+        fetch(`${url}/v1/person/search`, {
+          method: "POST",
+          headers,
+          body: '{"filters":{},"per_page":2}',
+        });
       expect((await search()).status).toBe(200);
       const before = await store.balance(DEFAULT_ACCOUNT, "live");
       cluster.hang();
@@ -85,7 +131,9 @@ describe.skipIf(isLeftOut(postgresBinaries() !== undefined))("serve --store post
       // What was away a moment ago is given half a second; a busy machine takes longer to come back.
       await expect.poll(async () => (await search()).status, { timeout: 20_000 }).toBe(200);
       expect((await fetch(`${url}/healthz`)).status).toBe(200);
-      expect((await store.balance(DEFAULT_ACCOUNT, "live")).balance).toBe(before.balance - 2_000_000n);
+      expect((await store.balance(DEFAULT_ACCOUNT, "live")).balance).toBe(
+        before.balance - 2_000_000n,
+      );
       expect(await store.verify()).toEqual([]);
       await store.close();
     });
@@ -99,8 +147,18 @@ describe.skipIf(isLeftOut(postgresBinaries() !== undefined))("serve --store post
     await client.query("CREATE DATABASE empty");
     const empty = cluster.url.replace(/postgres$/, "empty");
     for (const argv of [["credits"], ["keys", "create"], ["verify"]]) {
-      const { code, err } = await headcount("service", ...argv, "--data", folder(), "--store", empty);
-      expect([code, err]).toEqual([2, expect.stringContaining("there are no accounts in the schema headcount")]);
+      const { code, err } = await headcount(
+        "service",
+        ...argv,
+        "--data",
+        folder(),
+        "--store",
+        empty,
+      );
+      expect([code, err]).toEqual([
+        2,
+        expect.stringContaining("there are no accounts in the schema headcount"),
+      ]);
       // Typed without the address it would begin others in the folder.
       expect(err).toContain(` --store '${empty.replace(/\/\/[^@]*@/, "//***@")}'`);
     }

@@ -2,7 +2,12 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createKey } from "../../src/service/admin/keys.ts";
 import { digestsOf } from "../../src/shared/contract/person-digest.ts";
 import type { Person } from "../../src/shared/contract/records.ts";
-import { type Difference, differenceIn, hexOf, SketchCells } from "../../src/shared/contract/sketch.ts";
+import {
+  type Difference,
+  differenceIn,
+  hexOf,
+  SketchCells,
+} from "../../src/shared/contract/sketch.ts";
 import type { Filters } from "../../src/shared/contract/vocabulary.ts";
 import { wrapped } from "../support/dataset.ts";
 import { type CallInit, startTestService, type TestService } from "../support/service.ts";
@@ -27,11 +32,17 @@ async function peopleOf({ engine }: TestService, exact: Filters): Promise<Person
   return records.map((record) => JSON.parse(record.toString()) as Person);
 }
 
-const sketch = (body: object, init: CallInit = {}, of = service) => of.call("/sketch", { body, ...init });
+const sketch = (body: object, init: CallInit = {}, of = service) =>
+  of.call("/sketch", { body, ...init });
 const people = (body: object, init: CallInit = {}) => service.call("/people", { body, ...init });
 
 /** What a client does with its own people. */
-async function differenceTo(own: readonly string[], filters: Filters, cells: number, init: CallInit = {}) {
+async function differenceTo(
+  own: readonly string[],
+  filters: Filters,
+  cells: number,
+  init: CallInit = {},
+) {
   const { json, status } = await sketch({ filters, cells }, init);
   expect(status).toBe(200);
   const { key, count } = json.result as { key: string; count: number };
@@ -45,7 +56,10 @@ function hexesOf(key: string, ids: readonly string[]): string[] {
   return ids.map((_, at) => hexOf(high[at] ?? 0, low[at] ?? 0)).sort();
 }
 
-const sorted = ({ fewer, more }: Difference) => ({ fewer: [...fewer].sort(), more: [...more].sort() });
+const sorted = ({ fewer, more }: Difference) => ({
+  fewer: [...fewer].sort(),
+  more: [...more].sort(),
+});
 
 test.each([
   [0, 0, 16],
@@ -112,9 +126,16 @@ describe("people by digest", () => {
     const digests = (found?.more ?? []).slice(0, 5);
     expect(digests).toHaveLength(5);
     const other = await createKey(service.store, { name: "other", mode: "live", now: Date.now });
-    const elsewhere = [await people({ filters: {}, digests }), await people({ filters, digests }, { key: other.key })];
+    const elsewhere = [
+      await people({ filters: {}, digests }),
+      await people({ filters, digests }, { key: other.key }),
+    ];
     for (const { headers, json } of elsewhere) {
-      expect([json.result, json.credits_used, headers.get("x-suppressed-count")]).toEqual([[], 0, "5"]);
+      expect([json.result, json.credits_used, headers.get("x-suppressed-count")]).toEqual([
+        [],
+        0,
+        "5",
+      ]);
     }
     const { found: seen } = await differenceTo([], filters, 600, { key: other.key });
     expect((seen?.more ?? []).filter((digest) => digests.includes(digest))).toEqual([]);
@@ -126,7 +147,9 @@ describe("people by digest", () => {
     const next = await createKey(service.store, {
       ...{ name: "next", mode: "live", now: Date.now, rotatedFrom: service.keyId },
     });
-    expect((await people({ filters, digests }, { key: next.key })).json).toMatchObject({ credits_used: 2 });
+    expect((await people({ filters, digests }, { key: next.key })).json).toMatchObject({
+      credits_used: 2,
+    });
   });
 });
 
@@ -147,7 +170,8 @@ test.each([
 });
 
 test("it takes a call of the minute for each thousand cells begun", async () => {
-  const left = async (body: object) => Number((await sketch(body)).headers.get("x-ratelimit-remaining"));
+  const left = async (body: object) =>
+    Number((await sketch(body)).headers.get("x-ratelimit-remaining"));
   const before = await left({ filters: {}, cells: 1 });
   expect(await left({ filters: {}, cells: 2_001 })).toBe(before - 3);
 });
@@ -161,8 +185,11 @@ test("who was suppressed since the dataset was built is in no sketch, and the pl
       wrapped(engine, {
         people: async (filters, slice) => {
           const page = await engine.people(filters, slice);
-          const isHidden = (record: Buffer): boolean => record.toString().includes(`"id":"${hidden}"`);
-          const leftOut = [...page.records.keys()].filter((at) => isHidden(page.records[at] ?? Buffer.of()));
+          const isHidden = (record: Buffer): boolean =>
+            record.toString().includes(`"id":"${hidden}"`);
+          const leftOut = [...page.records.keys()].filter((at) =>
+            isHidden(page.records[at] ?? Buffer.of()),
+          );
           return { ...page, records: page.records.filter((record) => !isHidden(record)), leftOut };
         },
       }),
@@ -171,7 +198,9 @@ test("who was suppressed since the dataset was built is in no sketch, and the pl
     const { json } = await sketch({ filters: {}, cells: 64 }, {}, without);
     const { count, key } = json.result as { count: number; key: string };
     expect(count).toBe(PEOPLE - 1);
-    const [digest = "", gone = ""] = [all[7]?.id ?? "", hidden ?? ""].flatMap((id) => hexesOf(key, [id]));
+    const [digest = "", gone = ""] = [all[7]?.id ?? "", hidden ?? ""].flatMap((id) =>
+      hexesOf(key, [id]),
+    );
     const sold = await without.call("/people", { body: { filters: {}, digests: [gone, digest] } });
     expect((sold.json.result as Person[]).map(({ id }) => id)).toEqual([all[7]?.id]);
   } finally {
@@ -187,9 +216,14 @@ describe("where the plan bounds small counts", () => {
   afterAll(() => bounded.close());
 
   test("few people are not sketched, and sketches of ever other segments end with the day's small counts", async () => {
-    const [lone] = all.filter(({ title }) => all.filter((other) => other.title === title).length === 1);
+    const [lone] = all.filter(
+      ({ title }) => all.filter((other) => other.title === title).length === 1,
+    );
     const few = await sketch({ filters: { title: lone?.title } }, {}, bounded);
-    expect([few.status, String(few.json.detail)]).toEqual([422, expect.stringContaining("fewer than 5 people")]);
+    expect([few.status, String(few.json.detail)]).toEqual([
+      422,
+      expect.stringContaining("fewer than 5 people"),
+    ]);
     // The attack: segments that differ by one person, whose digests differ by hers.
     const statuses: number[] = [];
     for (let most = 0; most < 12; most++) {
@@ -210,7 +244,9 @@ describe("where the plan bounds small counts", () => {
       const statuses: number[] = [];
       for (let n = 0; n < 15; n++) {
         const filters = { name: [...names.slice(0, 6), names[20 + n]] };
-        statuses.push((await sketch({ filters, cells: 32 }, { key: keys[n % 3] ?? "" }, padded)).status);
+        statuses.push(
+          (await sketch({ filters, cells: 32 }, { key: keys[n % 3] ?? "" }, padded)).status,
+        );
       }
       expect(statuses).toEqual([...Array<number>(10).fill(200), ...Array<number>(5).fill(422)]);
     } finally {

@@ -47,7 +47,11 @@ export function conformance(name: string, makeBackend: () => Promise<Backend>): 
     afterEach(async () => {
       // I1-I3 and I7 after every single test.
       expect(
-        await store.verify().catch((error: unknown) => (error instanceof StoreUnavailableError ? [] : [String(error)])),
+        await store
+          .verify()
+          .catch((error: unknown) =>
+            error instanceof StoreUnavailableError ? [] : [String(error)],
+          ),
       ).toEqual([]);
       await backend.cleanUp();
     });
@@ -65,13 +69,21 @@ export function conformance(name: string, makeBackend: () => Promise<Backend>): 
         const id = outcome.kind === "held" ? outcome.holdId : "";
         const settled = await store.settle({ holdId: id, amount: c(7), reply: answer("seven") });
         expect(settled.balance).toBe(c(93));
-        expect(settled.reply).toEqual({ status: 200, headers: { "x-a": "é" }, body: `seven ${c(93)}` });
+        expect(settled.reply).toEqual({
+          status: 200,
+          headers: { "x-a": "é" },
+          body: `seven ${c(93)}`,
+        });
         expect(await balanceOf()).toEqual([c(93), 0n]);
       });
 
       it("refuses what the balance less other holds does not cover, and leaves no trace", async () => {
         await held(store, c(80));
-        expect(await store.hold(holdRequest(c(21)))).toEqual({ kind: "insufficient", balance: c(100), held: c(80) });
+        expect(await store.hold(holdRequest(c(21)))).toEqual({
+          kind: "insufficient",
+          balance: c(100),
+          held: c(80),
+        });
         expect(await store.hold(holdRequest(c(20)))).toMatchObject({ kind: "held", held: c(100) });
       });
 
@@ -87,7 +99,9 @@ export function conformance(name: string, makeBackend: () => Promise<Backend>): 
         const id = await held(store, c(5), { idempotency: { key: "k", requestHash: "h" } });
         await store.settle({ holdId: id, amount: c(0), reply: answer("none") });
         expect(await balanceOf()).toEqual([c(100), 0n]);
-        const again = await store.hold(holdRequest(c(5), { idempotency: { key: "k", requestHash: "h" } }));
+        const again = await store.hold(
+          holdRequest(c(5), { idempotency: { key: "k", requestHash: "h" } }),
+        );
         expect(again.kind).toBe("replay");
       });
 
@@ -101,15 +115,15 @@ export function conformance(name: string, makeBackend: () => Promise<Backend>): 
       it("resolves a hold exactly once", async () => {
         const posted = await held(store, c(10));
         await store.settle({ holdId: posted, amount: c(10), reply: answer() });
-        await expect(store.settle({ holdId: posted, amount: c(1), reply: answer() })).rejects.toThrow(
-          HoldResolvedError,
-        );
+        await expect(
+          store.settle({ holdId: posted, amount: c(1), reply: answer() }),
+        ).rejects.toThrow(HoldResolvedError);
         expect(await store.release(posted)).toBe(c(90));
         const voided = await held(store, c(10));
         await store.release(voided);
-        await expect(store.settle({ holdId: voided, amount: c(1), reply: answer() })).rejects.toThrow(
-          HoldResolvedError,
-        );
+        await expect(
+          store.settle({ holdId: voided, amount: c(1), reply: answer() }),
+        ).rejects.toThrow(HoldResolvedError);
         expect(await balanceOf()).toEqual([c(90), 0n]);
       });
 
@@ -120,7 +134,9 @@ export function conformance(name: string, makeBackend: () => Promise<Backend>): 
           store.settle({ holdId: id, amount: c(9), reply: answer() }),
           store.release(id),
         ]);
-        const charged = results.slice(0, 2).filter((result) => result.status === "fulfilled").length;
+        const charged = results
+          .slice(0, 2)
+          .filter((result) => result.status === "fulfilled").length;
         const [balance] = await balanceOf();
         expect(charged).toBeLessThanOrEqual(1);
         expect([c(100), c(91), c(90)]).toContain(balance);
@@ -129,14 +145,18 @@ export function conformance(name: string, makeBackend: () => Promise<Backend>): 
 
       it("refuses a charge above the hold, below zero, or on a hold that never was", async () => {
         const id = await held(store, c(10));
-        await expect(store.settle({ holdId: id, amount: c(11), reply: answer() })).rejects.toThrow(OverchargeError);
-        await expect(store.settle({ holdId: id, amount: c(-1), reply: answer() })).rejects.toThrow(RangeError);
-        await expect(store.settle({ holdId: "999999", amount: c(1), reply: answer() })).rejects.toThrow(
-          HoldResolvedError,
+        await expect(store.settle({ holdId: id, amount: c(11), reply: answer() })).rejects.toThrow(
+          OverchargeError,
         );
-        await expect(store.settle({ holdId: "'; --", amount: c(1), reply: answer() })).rejects.toThrow(
-          HoldResolvedError,
+        await expect(store.settle({ holdId: id, amount: c(-1), reply: answer() })).rejects.toThrow(
+          RangeError,
         );
+        await expect(
+          store.settle({ holdId: "999999", amount: c(1), reply: answer() }),
+        ).rejects.toThrow(HoldResolvedError);
+        await expect(
+          store.settle({ holdId: "'; --", amount: c(1), reply: answer() }),
+        ).rejects.toThrow(HoldResolvedError);
         expect(await balanceOf()).toEqual([c(100), c(10)]);
         await expect(store.hold(holdRequest(c(-1)))).rejects.toThrow(RangeError);
       });
@@ -146,7 +166,9 @@ export function conformance(name: string, makeBackend: () => Promise<Backend>): 
         const broken = (): never => {
           throw new Error("no answer");
         };
-        await expect(store.settle({ holdId: id, amount: c(10), reply: broken })).rejects.toThrow("no answer");
+        await expect(store.settle({ holdId: id, amount: c(10), reply: broken })).rejects.toThrow(
+          "no answer",
+        );
         expect(await balanceOf()).toEqual([c(100), c(10)]);
         await store.release(id);
         expect(await balanceOf()).toEqual([c(100), 0n]);
@@ -155,14 +177,18 @@ export function conformance(name: string, makeBackend: () => Promise<Backend>): 
       it("fails one request of a group and none of its neighbours", async () => {
         const ids = await Promise.all(Array.from({ length: 20 }, () => held(store, c(1))));
         const results = await Promise.allSettled(
-          ids.map((holdId, n) => store.settle({ holdId, amount: n % 5 === 0 ? c(2) : c(1), reply: answer() })),
+          ids.map((holdId, n) =>
+            store.settle({ holdId, amount: n % 5 === 0 ? c(2) : c(1), reply: answer() }),
+          ),
         );
         expect(results.filter((result) => result.status === "rejected")).toHaveLength(4);
         expect(await balanceOf()).toEqual([c(84), c(4)]);
       });
 
       it("never grants more than the balance to many at once", async () => {
-        const outcomes = await Promise.all(Array.from({ length: 200 }, () => store.hold(holdRequest(c(3)))));
+        const outcomes = await Promise.all(
+          Array.from({ length: 200 }, () => store.hold(holdRequest(c(3)))),
+        );
         expect(outcomes.filter((outcome) => outcome.kind === "held")).toHaveLength(33);
         expect(await balanceOf()).toEqual([c(100), c(99)]);
       });
@@ -175,7 +201,9 @@ export function conformance(name: string, makeBackend: () => Promise<Backend>): 
       });
 
       it("says so when the account is unknown", async () => {
-        await expect(store.hold(holdRequest(c(1), { accountId: "nobody" }))).rejects.toThrow(UnknownAccountError);
+        await expect(store.hold(holdRequest(c(1), { accountId: "nobody" }))).rejects.toThrow(
+          UnknownAccountError,
+        );
         await expect(store.balance("nobody", "live")).rejects.toThrow(UnknownAccountError);
         await expect(store.grant("nobody", "live", c(1), "")).rejects.toThrow(UnknownAccountError);
         expect(await store.account("nobody")).toBeUndefined();
@@ -193,9 +221,15 @@ export function conformance(name: string, makeBackend: () => Promise<Backend>): 
 
       it("keeps balances that a float could not", async () => {
         await store.grant(ACCOUNT, "live", credits(8_999_999_000_000_001n - 100_000_000n), "a lot");
-        await store.settle({ holdId: await held(store, credits(1n)), amount: credits(1n), reply: answer() });
+        await store.settle({
+          holdId: await held(store, credits(1n)),
+          amount: credits(1n),
+          reply: answer(),
+        });
         expect(await balanceOf()).toEqual([credits(8_999_999_000_000_000n), 0n]);
-        await expect(store.grant(ACCOUNT, "live", c(1_000_000_000), "too much")).rejects.toThrow(/cannot exceed/);
+        await expect(store.grant(ACCOUNT, "live", c(1_000_000_000), "too much")).rejects.toThrow(
+          /cannot exceed/,
+        );
       });
     });
 
@@ -209,9 +243,17 @@ export function conformance(name: string, makeBackend: () => Promise<Backend>): 
           const body = `{"a":"ü\u2028\\u0000 \u{1f600}${"x".repeat(20_000)}"}`;
           const headers = { "x-request-id": "r-1", "x-total-count": "12" };
           const given = form === "as a text" ? body : Buffer.from(body);
-          await store.settle({ holdId: id, amount: c(7), reply: () => ({ status: 200, headers, body: given }) });
+          await store.settle({
+            holdId: id,
+            amount: c(7),
+            reply: () => ({ status: 200, headers, body: given }),
+          });
           const again = await store.hold(holdRequest(c(25), { idempotency }));
-          expect(again).toEqual({ kind: "replay", reply: { status: 200, headers, body }, charged: c(7) });
+          expect(again).toEqual({
+            kind: "replay",
+            reply: { status: 200, headers, body },
+            charged: c(7),
+          });
           expect(await balanceOf()).toEqual([c(93), 0n]);
           expect(await store.verify()).toEqual([]);
         },
@@ -232,11 +274,17 @@ export function conformance(name: string, makeBackend: () => Promise<Backend>): 
           await store.console.addSession({ ...whose, id, hash, proofHash });
         }
         const told = async (session: string) => {
-          const outcome = await store.hold(holdRequest(c(1), { keyId: `console:${session}`, session }));
+          const outcome = await store.hold(
+            holdRequest(c(1), { keyId: `console:${session}`, session }),
+          );
           if (outcome.kind === "held") await store.release(outcome.holdId);
           return outcome.kind === "key_ended" ? outcome.why : outcome.kind;
         };
-        expect([await told("a"), await told("b"), await told("c")]).toEqual(["held", "held", "signed_out"]);
+        expect([await told("a"), await told("b"), await told("c")]).toEqual([
+          "held",
+          "held",
+          "signed_out",
+        ]);
         await store.console.endSession("a", "test");
         expect([await told("a"), await told("b")]).toEqual(["signed_out", "held"]);
         await store.suspendAccount(ACCOUNT, true);
@@ -247,7 +295,11 @@ export function conformance(name: string, makeBackend: () => Promise<Backend>): 
       });
 
       it("replays with an empty balance", async () => {
-        await store.settle({ holdId: await held(store, c(100), { idempotency }), amount: c(100), reply: answer() });
+        await store.settle({
+          holdId: await held(store, c(100), { idempotency }),
+          amount: c(100),
+          reply: answer(),
+        });
         expect((await store.hold(holdRequest(c(100), { idempotency }))).kind).toBe("replay");
         expect((await store.hold(holdRequest(c(1)))).kind).toBe("insufficient");
       });
@@ -255,10 +307,16 @@ export function conformance(name: string, makeBackend: () => Promise<Backend>): 
       it("tells a call in flight and another request apart", async () => {
         const id = await held(store, c(25), { idempotency });
         const other = { key: "k-1", requestHash: "hash-2" };
-        expect(await store.hold(holdRequest(c(25), { idempotency }))).toEqual({ kind: "in_flight" });
-        expect(await store.hold(holdRequest(c(25), { idempotency: other }))).toEqual({ kind: "mismatch" });
+        expect(await store.hold(holdRequest(c(25), { idempotency }))).toEqual({
+          kind: "in_flight",
+        });
+        expect(await store.hold(holdRequest(c(25), { idempotency: other }))).toEqual({
+          kind: "mismatch",
+        });
         await store.settle({ holdId: id, amount: c(1), reply: answer() });
-        expect(await store.hold(holdRequest(c(25), { idempotency: other }))).toEqual({ kind: "mismatch" });
+        expect(await store.hold(holdRequest(c(25), { idempotency: other }))).toEqual({
+          kind: "mismatch",
+        });
         expect(await balanceOf()).toEqual([c(99), 0n]);
       });
 
@@ -284,14 +342,28 @@ export function conformance(name: string, makeBackend: () => Promise<Backend>): 
       it("is scoped to account, mode and call", async () => {
         await store.createAccount("other", "Other");
         await store.grant("other", "live", c(10), "first");
-        await store.settle({ holdId: await held(store, c(1), { idempotency }), amount: c(1), reply: answer() });
-        for (const scope of [{ accountId: "other" }, { mode: "test" as const }, { call: "company_enrich" as const }]) {
-          expect((await store.hold(holdRequest(c(1), { idempotency, ...scope }))).kind).toBe("held");
+        await store.settle({
+          holdId: await held(store, c(1), { idempotency }),
+          amount: c(1),
+          reply: answer(),
+        });
+        for (const scope of [
+          { accountId: "other" },
+          { mode: "test" as const },
+          { call: "company_enrich" as const },
+        ]) {
+          expect((await store.hold(holdRequest(c(1), { idempotency, ...scope }))).kind).toBe(
+            "held",
+          );
         }
       });
 
       it("keeps a record for 24 hours", async () => {
-        await store.settle({ holdId: await held(store, c(1), { idempotency }), amount: c(1), reply: answer() });
+        await store.settle({
+          holdId: await held(store, c(1), { idempotency }),
+          amount: c(1),
+          reply: answer(),
+        });
         time += 24 * HOUR - 1;
         expect((await store.hold(holdRequest(c(1), { idempotency }))).kind).toBe("replay");
         time += 1;
@@ -299,7 +371,11 @@ export function conformance(name: string, makeBackend: () => Promise<Backend>): 
       });
 
       it("keeps a record also when the clock is set back", async () => {
-        await store.settle({ holdId: await held(store, c(1), { idempotency }), amount: c(1), reply: answer() });
+        await store.settle({
+          holdId: await held(store, c(1), { idempotency }),
+          amount: c(1),
+          reply: answer(),
+        });
         time -= 30 * HOUR;
         expect((await store.hold(holdRequest(c(1), { idempotency }))).kind).toBe("replay");
       });
@@ -309,7 +385,15 @@ export function conformance(name: string, makeBackend: () => Promise<Backend>): 
       const make = async (id: string, mode: "live" | "test" = "live"): Promise<string> => {
         const key = makeApiKey(mode);
         const { hash, prefix } = key;
-        await store.createKey({ id, name: id, mode, prefix, hash, accountId: ACCOUNT, createdAt: START });
+        await store.createKey({
+          id,
+          name: id,
+          mode,
+          prefix,
+          hash,
+          accountId: ACCOUNT,
+          createdAt: START,
+        });
         return hash;
       };
 
@@ -322,7 +406,9 @@ export function conformance(name: string, makeBackend: () => Promise<Backend>): 
           accountName: "Acme",
           revokedAt: null,
         });
-        expect(await store.findKey(hash.replace(/^./, (digit) => (digit === "0" ? "1" : "0")))).toBeUndefined();
+        expect(
+          await store.findKey(hash.replace(/^./, (digit) => (digit === "0" ? "1" : "0"))),
+        ).toBeUndefined();
         expect(await store.findKey("")).toBeUndefined();
         expect(await store.findKey("' OR 1=1 --")).toBeUndefined();
       });
@@ -344,14 +430,26 @@ export function conformance(name: string, makeBackend: () => Promise<Backend>): 
 
       it("has a hundred live keys an account at most, and makes no more in a day; a rotation is no key too many", async () => {
         const key = (n: number) => ({
-          ...{ id: `k${n}`, name: "", mode: "live" as const, prefix: "p", accountId: ACCOUNT, createdAt: time },
+          ...{
+            id: `k${n}`,
+            name: "",
+            mode: "live" as const,
+            prefix: "p",
+            accountId: ACCOUNT,
+            createdAt: time,
+          },
           hash: String(n).padStart(64, "0"),
         });
         for (let n = 0; n < 99; n++) await store.createKey(key(n));
-        const both = await Promise.allSettled([store.createKey(key(99)), store.createKey(key(100))]);
+        const both = await Promise.allSettled([
+          store.createKey(key(99)),
+          store.createKey(key(100)),
+        ]);
         expect(both.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
         await store.revokeKey("k0");
-        await expect(store.createKey(key(101))).rejects.toThrow("100 keys of the account were made in 24 hours");
+        await expect(store.createKey(key(101))).rejects.toThrow(
+          "100 keys of the account were made in 24 hours",
+        );
         time += 25 * HOUR;
         await store.createKey(key(102));
         await expect(store.createKey(key(103))).rejects.toThrow("the account has 100 live keys");
@@ -371,10 +469,12 @@ export function conformance(name: string, makeBackend: () => Promise<Backend>): 
           createdAt: START,
         };
         await expect(store.createKey(key)).rejects.toThrow(StoreConflictError);
-        await expect(store.createKey({ ...key, id: "one", hash: "0".repeat(64) })).rejects.toThrow(StoreConflictError);
-        await expect(store.createKey({ ...key, hash: "1".repeat(64), accountId: "nobody" })).rejects.toThrow(
-          UnknownAccountError,
+        await expect(store.createKey({ ...key, id: "one", hash: "0".repeat(64) })).rejects.toThrow(
+          StoreConflictError,
         );
+        await expect(
+          store.createKey({ ...key, hash: "1".repeat(64), accountId: "nobody" }),
+        ).rejects.toThrow(UnknownAccountError);
       });
     });
 
@@ -398,7 +498,9 @@ export function conformance(name: string, makeBackend: () => Promise<Backend>): 
           { costs: { person_search: c(-1) } },
           { costs: { company_enrich: c(1_000_001) } },
         ]) {
-          await expect(async () => store.setPlan(ACCOUNT, { ...plan, ...bad })).rejects.toThrow(RangeError);
+          await expect(async () => store.setPlan(ACCOUNT, { ...plan, ...bad })).rejects.toThrow(
+            RangeError,
+          );
         }
       });
 
@@ -421,13 +523,18 @@ export function conformance(name: string, makeBackend: () => Promise<Backend>): 
             { keyId: "a", day: "2026-05-06", count: 9 },
           ]),
         ]);
-        const counts = [...(await store.callsOfDay(day))].sort((x, y) => x.keyId.localeCompare(y.keyId));
+        const counts = [...(await store.callsOfDay(day))].sort((x, y) =>
+          x.keyId.localeCompare(y.keyId),
+        );
         expect(counts).toEqual([
           { keyId: "a", day, count: 5 },
           { keyId: "b", day, count: 1 },
         ]);
         // Counts of few people lie beside them, by their account.
-        await Promise.all([store.recordCalls([{ keyId: "live a", day, count: 2 }]), store.recordCalls([])]);
+        await Promise.all([
+          store.recordCalls([{ keyId: "live a", day, count: 2 }]),
+          store.recordCalls([]),
+        ]);
         await store.recordCalls([{ keyId: "live a", day, count: 5 }]);
         expect((await store.callsOfDay(day)).filter(({ keyId }) => keyId === "live a")).toEqual([
           { keyId: "live a", day, count: 7 },
@@ -454,17 +561,28 @@ export function conformance(name: string, makeBackend: () => Promise<Backend>): 
           ...more,
         });
       };
-      const hold = (amount: number, keyId: string, by = store) => by.hold(holdRequest(c(amount), { keyId }));
+      const hold = (amount: number, keyId: string, by = store) =>
+        by.hold(holdRequest(c(amount), { keyId }));
       const buy = async (amount: number, keyId: string, charge = amount): Promise<void> => {
         const holdId = await held(store, c(amount), { keyId });
-        await store.settle({ holdId, amount: c(charge), reply: answer(), sold: { price: c(1), rows: charge } });
+        await store.settle({
+          holdId,
+          amount: c(charge),
+          reply: answer(),
+          sold: { price: c(1), rows: charge },
+        });
       };
       const budgetOf = async (id: string) => (await store.key(id))?.budget;
 
       it("never lets spent and held pass the cap, and gives back what was not used", async () => {
         await make("k", { maxCredits: c(10) });
         const first = await held(store, c(8), { keyId: "k" });
-        expect(await hold(3, "k")).toEqual({ kind: "over_cap", cap: c(10), spent: c(0), held: c(8) });
+        expect(await hold(3, "k")).toEqual({
+          kind: "over_cap",
+          cap: c(10),
+          spent: c(0),
+          held: c(8),
+        });
         await store.settle({ holdId: first, amount: c(5), reply: answer() });
         expect(await budgetOf("k")).toEqual({ cap: c(10), spent: c(5), held: c(0) });
         const second = await held(store, c(5), { keyId: "k" });
@@ -493,7 +611,9 @@ export function conformance(name: string, makeBackend: () => Promise<Backend>): 
           amount: c(5),
           reply: answer(),
         });
-        expect((await store.hold(holdRequest(c(5), { keyId: "k", idempotency }))).kind).toBe("replay");
+        expect((await store.hold(holdRequest(c(5), { keyId: "k", idempotency }))).kind).toBe(
+          "replay",
+        );
         expect((await hold(1, "k")).kind).toBe("over_cap");
       });
 
@@ -501,7 +621,9 @@ export function conformance(name: string, makeBackend: () => Promise<Backend>): 
         await make("k");
         await buy(10, "k", 7);
         await held(store, c(5), { keyId: "k" });
-        await expect(store.updateKey("k", { maxCredits: c(11) })).rejects.toThrow(/cannot be below 12/);
+        await expect(store.updateKey("k", { maxCredits: c(11) })).rejects.toThrow(
+          /cannot be below 12/,
+        );
         expect(await budgetOf("k")).toBeNull();
         const { budget } = await store.updateKey("k", { maxCredits: c(15) });
         expect(budget).toEqual({ cap: c(15), spent: c(7), held: c(5) });
@@ -518,7 +640,9 @@ export function conformance(name: string, makeBackend: () => Promise<Backend>): 
         await buy(5, "c");
         expect((await hold(2, "a")).kind).toBe("over_cap");
         expect((await hold(1, "b")).kind).toBe("held");
-        expect((await store.listKeys(ACCOUNT)).map(({ id, origin, spent }) => [id, origin, spent])).toEqual([
+        expect(
+          (await store.listKeys(ACCOUNT)).map(({ id, origin, spent }) => [id, origin, spent]),
+        ).toEqual([
           ["a", "a", c(4)],
           ["b", "a", c(0)],
           ["c", "a", c(5)],
@@ -560,7 +684,10 @@ export function conformance(name: string, makeBackend: () => Promise<Backend>): 
         time -= 3_000;
         await store.recordCalls([{ keyId: "k", day: "2026-05-05", count: 1 }]);
         expect((await store.key("k"))?.lastUsedAt).toBe(START + 7_000);
-        expect(await store.updateKey("k", { scopes: null, name: "new" })).toMatchObject({ scopes: null, name: "new" });
+        expect(await store.updateKey("k", { scopes: null, name: "new" })).toMatchObject({
+          scopes: null,
+          name: "new",
+        });
         expect(await store.key("none")).toBeUndefined();
       });
     });
@@ -568,9 +695,15 @@ export function conformance(name: string, makeBackend: () => Promise<Backend>): 
     describe("entries, usage and audit", () => {
       const buy = async (rows: number, more: Partial<HoldRequest> = {}): Promise<void> => {
         const holdId = await held(store, c(rows + 1), more);
-        await store.settle({ holdId, amount: c(rows), reply: answer(), sold: { price: c(1), rows } });
+        await store.settle({
+          holdId,
+          amount: c(rows),
+          reply: answer(),
+          sold: { price: c(1), rows },
+        });
       };
-      const entries = (more: Partial<EntryQuery> = {}) => store.entries({ accountId: ACCOUNT, limit: 100, ...more });
+      const entries = (more: Partial<EntryQuery> = {}) =>
+        store.entries({ accountId: ACCOUNT, limit: 100, ...more });
 
       it("lists what moved, the newest first, with actor, price and rows", async () => {
         await buy(7, { keyId: "k", requestId: "r-1" });
@@ -587,7 +720,9 @@ export function conformance(name: string, makeBackend: () => Promise<Backend>): 
           },
           ...{ call: "person_search", price: c(1), rows: 7, refundOf: null, reference: null },
         });
-        expect(rest).toMatchObject([{ kind: "grant", amount: c(100), actor: "service", keyId: null, rows: null }]);
+        expect(rest).toMatchObject([
+          { kind: "grant", amount: c(100), actor: "service", keyId: null, rows: null },
+        ]);
       });
 
       it("pages by id, so that what comes meanwhile moves nothing", async () => {
@@ -608,8 +743,12 @@ export function conformance(name: string, makeBackend: () => Promise<Backend>): 
         time += HOUR;
         await buy(3, { keyId: "b", call: "company_employees" });
         expect((await entries({ keyId: "a" })).map(({ amount }) => amount)).toEqual([c(-2)]);
-        expect((await entries({ call: "company_employees" })).map(({ amount }) => amount)).toEqual([c(-3)]);
-        expect((await entries({ since: START + HOUR })).map(({ amount }) => amount)).toEqual([c(-3)]);
+        expect((await entries({ call: "company_employees" })).map(({ amount }) => amount)).toEqual([
+          c(-3),
+        ]);
+        expect((await entries({ since: START + HOUR })).map(({ amount }) => amount)).toEqual([
+          c(-3),
+        ]);
         expect(await entries({ until: START })).toEqual([]);
       });
 
@@ -620,7 +759,8 @@ export function conformance(name: string, makeBackend: () => Promise<Backend>): 
         await buy(3, { keyId: "b" });
         const charge = (await entries({ keyId: "a", call: "person_search" }))[0];
         await store.refund(charge?.id ?? 0n, c(1), { note: "wrong" });
-        const usage = (by: UsageGroup[], more = {}) => store.usage({ accountId: ACCOUNT, mode: "live", by, ...more });
+        const usage = (by: UsageGroup[], more = {}) =>
+          store.usage({ accountId: ACCOUNT, mode: "live", by, ...more });
         expect(await usage(["day"])).toMatchObject([
           { day: "2026-05-05", calls: 2, rows: 7, charged: c(7), refunded: c(0) },
           { day: "2026-05-06", calls: 1, rows: 3, charged: c(3), refunded: c(1) },
@@ -632,7 +772,9 @@ export function conformance(name: string, makeBackend: () => Promise<Backend>): 
         expect(await usage(["day", "call"], { since: "2026-05-06" })).toMatchObject([
           { day: "2026-05-06", call: "person_search", charged: c(3), refunded: c(1) },
         ]);
-        expect(await usage([])).toMatchObject([{ day: null, keyId: null, call: null, calls: 3, charged: c(10) }]);
+        expect(await usage([])).toMatchObject([
+          { day: null, keyId: null, call: null, calls: 3, charged: c(10) },
+        ]);
         expect((await store.balance(ACCOUNT, "live")).usedToday).toBe(c(3));
       });
 
@@ -653,10 +795,16 @@ export function conformance(name: string, makeBackend: () => Promise<Backend>): 
         await buy(9, { keyId: "k" });
         const [charge] = await entries({ kind: "charge" });
         const id = charge?.id ?? 0n;
-        expect(await store.refund(id, c(4), { note: "a bad page", by: "cli:eva" })).toMatchObject({ balance: c(95) });
-        await expect(store.refund(id, c(6), { note: "" })).rejects.toThrow(/5 of 9 credits are left/);
+        expect(await store.refund(id, c(4), { note: "a bad page", by: "cli:eva" })).toMatchObject({
+          balance: c(95),
+        });
+        await expect(store.refund(id, c(6), { note: "" })).rejects.toThrow(
+          /5 of 9 credits are left/,
+        );
         expect((await store.key("k"))?.budget?.spent).toBe(c(5));
-        expect(await store.refund(id, undefined, { note: "all of it" })).toMatchObject({ balance: c(100) });
+        expect(await store.refund(id, undefined, { note: "all of it" })).toMatchObject({
+          balance: c(100),
+        });
         await expect(store.refund(id, undefined, { note: "" })).rejects.toThrow(RangeError);
         const [last, first] = await entries({ kind: "refund" });
         expect([last, first]).toMatchObject([
@@ -664,7 +812,9 @@ export function conformance(name: string, makeBackend: () => Promise<Backend>): 
           { amount: c(4), refundOf: id, actor: "cli:eva" },
         ]);
         const grantId = (await entries({ kind: "grant" }))[0]?.id ?? 0n;
-        await expect(store.refund(grantId, undefined, { note: "" })).rejects.toThrow(/is no charge/);
+        await expect(store.refund(grantId, undefined, { note: "" })).rejects.toThrow(
+          /is no charge/,
+        );
       });
 
       it("adds and takes away once for each reference, whatever store is asked", async () => {
@@ -677,13 +827,25 @@ export function conformance(name: string, makeBackend: () => Promise<Backend>): 
         ]);
         expect(both.map(({ repeated }) => repeated).filter(Boolean)).toHaveLength(2);
         expect(await balanceOf()).toEqual([c(105), 0n]);
-        await expect(store.grant(ACCOUNT, "live", c(6), invoice)).rejects.toThrow(StoreConflictError);
-        await expect(store.deduct(ACCOUNT, "live", c(5), invoice)).rejects.toThrow(StoreConflictError);
-        expect(await store.grant(ACCOUNT, "test", c(5), invoice)).toMatchObject({ repeated: false });
-        expect(await store.deduct(ACCOUNT, "live", c(30), { note: "too much" })).toMatchObject({ balance: c(75) });
+        await expect(store.grant(ACCOUNT, "live", c(6), invoice)).rejects.toThrow(
+          StoreConflictError,
+        );
+        await expect(store.deduct(ACCOUNT, "live", c(5), invoice)).rejects.toThrow(
+          StoreConflictError,
+        );
+        expect(await store.grant(ACCOUNT, "test", c(5), invoice)).toMatchObject({
+          repeated: false,
+        });
+        expect(await store.deduct(ACCOUNT, "live", c(30), { note: "too much" })).toMatchObject({
+          balance: c(75),
+        });
         await held(store, c(70));
-        await expect(store.deduct(ACCOUNT, "live", c(6), { note: "" })).rejects.toThrow(/5 are free/);
-        expect((await entries({ mode: "live" })).map(({ kind, reference }) => [kind, reference])).toEqual([
+        await expect(store.deduct(ACCOUNT, "live", c(6), { note: "" })).rejects.toThrow(
+          /5 are free/,
+        );
+        expect(
+          (await entries({ mode: "live" })).map(({ kind, reference }) => [kind, reference]),
+        ).toEqual([
           ["correction", null],
           ["grant", "invoice 7"],
           ["grant", null],
@@ -716,19 +878,38 @@ export function conformance(name: string, makeBackend: () => Promise<Backend>): 
           ["keys.create", "cli:eva", START, "k"],
         ]);
         expect(rows[1]?.detail).toEqual({ perMinute: 9, costs: { person_search: "2" } });
-        expect(rows[4]?.detail).toEqual({ mode: "live", name: "nightly", max_credits: "9", scopes: ["count"] });
-        expect(JSON.stringify(rows, (_, value) => (typeof value === "bigint" ? String(value) : value))).not.toContain(
-          hash,
-        );
-        const older = await store.audit({ accountId: ACCOUNT, before: rows[4]?.id ?? 0n, limit: 100 });
-        expect(older.map(({ action }) => action)).toEqual(["credits.add", "credits.add", "accounts.create"]);
+        expect(rows[4]?.detail).toEqual({
+          mode: "live",
+          name: "nightly",
+          max_credits: "9",
+          scopes: ["count"],
+        });
+        expect(
+          JSON.stringify(rows, (_, value) => (typeof value === "bigint" ? String(value) : value)),
+        ).not.toContain(hash);
+        const older = await store.audit({
+          accountId: ACCOUNT,
+          before: rows[4]?.id ?? 0n,
+          limit: 100,
+        });
+        expect(older.map(({ action }) => action)).toEqual([
+          "credits.add",
+          "credits.add",
+          "accounts.create",
+        ]);
       });
 
       it("lists accounts with their money and keys", async () => {
         await store.createAccount("other", "Other");
         await held(store, c(3));
         expect(await store.listAccounts()).toMatchObject([
-          { id: ACCOUNT, live: { balance: c(100), held: c(3) }, test: { balance: c(50) }, keys: 0, suspendedAt: null },
+          {
+            id: ACCOUNT,
+            live: { balance: c(100), held: c(3) },
+            test: { balance: c(50) },
+            keys: 0,
+            suspendedAt: null,
+          },
           { id: "other", name: "Other", live: { balance: c(0) }, plan: STANDARD_PLAN },
         ]);
       });
@@ -771,7 +952,11 @@ export function conformance(name: string, makeBackend: () => Promise<Backend>): 
         const id = await held(store, c(5), { idempotency });
         expect((await other.hold(holdRequest(c(5), { idempotency }))).kind).toBe("in_flight");
         const { reply } = await store.settle({ holdId: id, amount: c(5), reply: answer() });
-        expect(await other.hold(holdRequest(c(5), { idempotency }))).toEqual({ kind: "replay", reply, charged: c(5) });
+        expect(await other.hold(holdRequest(c(5), { idempotency }))).toEqual({
+          kind: "replay",
+          reply,
+          charged: c(5),
+        });
       });
 
       it("never void the holds of one that lives", async () => {
@@ -788,13 +973,15 @@ export function conformance(name: string, makeBackend: () => Promise<Backend>): 
         const item = exportItem({ id: "e1", createdAt: time });
         const origin = item.keyId;
         const any = () => undefined;
-        expect([await store.console.enterExport(item, any), await other.console.enterExport(item, any)]).toEqual([
-          true,
-          false,
-        ]);
+        expect([
+          await store.console.enterExport(item, any),
+          await other.console.enterExport(item, any),
+        ]).toEqual([true, false]);
         const first = { ...item, pages: 1, rows: 1_000, credits: c(1_000) };
         expect(await store.console.advanceExport(first)).toBe(true);
-        expect(await other.console.stopExport({ ...item, accountId: "nobody" }, "you stopped it")).toBe(false);
+        expect(
+          await other.console.stopExport({ ...item, accountId: "nobody" }, "you stopped it"),
+        ).toBe(false);
         expect(await other.console.stopExport(item, "you stopped it")).toBe(true);
         expect(await other.console.stopExport(item, "once more")).toBe(false);
         const second = { ...first, pages: 2, rows: 2_000, credits: c(2_000) };
@@ -808,7 +995,9 @@ export function conformance(name: string, makeBackend: () => Promise<Backend>): 
         });
         expect(await other.console.export("nobody", "e1")).toBeUndefined();
         const next = { ...second, price: c(2), turn: 1 };
-        expect(await Promise.all([store, other].map((one) => one.console.enterExport(next, any)))).toContain(false);
+        expect(
+          await Promise.all([store, other].map((one) => one.console.enterExport(next, any))),
+        ).toContain(false);
         expect(await other.console.export(ACCOUNT, "e1")).toEqual({ ...next, origin });
         // Whoever bought in the turn before has no say any more; what it bought counts.
         expect(await store.console.stopExport(item, "the price rose", 0)).toBe(false);
@@ -817,7 +1006,11 @@ export function conformance(name: string, makeBackend: () => Promise<Backend>): 
         expect(await other.console.exports(item, "buying")).toEqual([{ ...next, origin }]);
         const third = { ...next, pages: 3, rows: 3_000, credits: c(4_000) };
         expect(await store.console.advanceExport({ ...third, turn: 0 })).toBe(false);
-        expect(await store.console.export(ACCOUNT, "e1")).toEqual({ ...third, origin, state: "ready" });
+        expect(await store.console.export(ACCOUNT, "e1")).toEqual({
+          ...third,
+          origin,
+          state: "ready",
+        });
         expect(await store.console.enterExport({ ...third, turn: 2 }, any)).toBe(false);
         expect(await other.console.exports(item, "buying")).toEqual([]);
       });
@@ -832,7 +1025,9 @@ export function conformance(name: string, makeBackend: () => Promise<Backend>): 
         }
         const seen: string[] = [];
         const last = exportItem({ id: "last", createdAt: time + 1_000 });
-        await store.console.enterExport(last, ({ exports }) => seen.push(...exports.map(({ id }) => id)));
+        await store.console.enterExport(last, ({ exports }) =>
+          seen.push(...exports.map(({ id }) => id)),
+        );
         expect(seen).toHaveLength(200);
         expect(seen.slice(0, 2)).toEqual(["first", "later-200"]);
       });
@@ -841,12 +1036,17 @@ export function conformance(name: string, makeBackend: () => Promise<Backend>): 
         const other = await backend.another(now);
         const seen: number[] = [];
         const add = (one: Store, each: number) =>
-          one.console.enterExport(exportItem({ id: `x${each}`, createdAt: time }), ({ balance, exports, held }) => {
-            expect([balance, held]).toEqual([c(100), 0n]);
-            seen.push(exports.length);
-            if (exports.length > 0) throw new Error("sold before");
-          });
-        const told = await Promise.allSettled([...Array(8)].map((_, each) => add(each % 2 ? store : other, each)));
+          one.console.enterExport(
+            exportItem({ id: `x${each}`, createdAt: time }),
+            ({ balance, exports, held }) => {
+              expect([balance, held]).toEqual([c(100), 0n]);
+              seen.push(exports.length);
+              if (exports.length > 0) throw new Error("sold before");
+            },
+          );
+        const told = await Promise.allSettled(
+          [...Array(8)].map((_, each) => add(each % 2 ? store : other, each)),
+        );
         expect(told.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
         expect(seen.filter((many) => many === 0).length).toBeGreaterThanOrEqual(1);
         expect(await store.console.exports({ accountId: ACCOUNT, mode: "live" })).toHaveLength(1);
@@ -855,7 +1055,9 @@ export function conformance(name: string, makeBackend: () => Promise<Backend>): 
       it("race for the same money without overdrawing it", async () => {
         const other = await backend.another(now);
         const outcomes = await Promise.all(
-          Array.from({ length: 120 }, (_, n) => (n % 2 === 0 ? store : other).hold(holdRequest(c(3)))),
+          Array.from({ length: 120 }, (_, n) =>
+            (n % 2 === 0 ? store : other).hold(holdRequest(c(3))),
+          ),
         );
         expect(outcomes.filter((outcome) => outcome.kind === "held")).toHaveLength(33);
       });

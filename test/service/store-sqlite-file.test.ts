@@ -57,7 +57,8 @@ describe("the ledger's file", () => {
     try {
       const store = await open();
       await fund(store, 10);
-      for (const file of [path, `${path}-wal`, `${path}-shm`]) expect(statSync(file).mode & 0o777).toBe(0o600);
+      for (const file of [path, `${path}-wal`, `${path}-shm`])
+        expect(statSync(file).mode & 0o777).toBe(0o600);
     } finally {
       process.umask(before);
     }
@@ -116,8 +117,11 @@ describe("the ledger's file", () => {
 
   it("is not entrusted to a SQLite that can corrupt it", () => {
     const version = (text: string) =>
-      ({ prepare: () => ({ get: () => ({ version: text }) }) }) as unknown as Parameters<typeof checkSqliteVersion>[0];
-    for (const good of ["3.51.3", "3.53.0", "4.0.0"]) expect(() => checkSqliteVersion(version(good))).not.toThrow();
+      ({ prepare: () => ({ get: () => ({ version: text }) }) }) as unknown as Parameters<
+        typeof checkSqliteVersion
+      >[0];
+    for (const good of ["3.51.3", "3.53.0", "4.0.0"])
+      expect(() => checkSqliteVersion(version(good))).not.toThrow();
     for (const bad of ["3.51.2", "3.45.1", "2.99.9"])
       expect(() => checkSqliteVersion(version(bad))).toThrow(/3\.51\.3/);
   });
@@ -135,7 +139,9 @@ describe("the ledger's file", () => {
     await fund(store, 10);
     const id = await held(store, c(5));
     renameSync(path, `${path}.gone`);
-    await expect(store.settle({ holdId: id, amount: c(5), reply: answer() })).rejects.toThrow(/removed or replaced/);
+    await expect(store.settle({ holdId: id, amount: c(5), reply: answer() })).rejects.toThrow(
+      /removed or replaced/,
+    );
     writeFileSync(path, "");
     await expect(store.hold(holdRequest(c(1)))).rejects.toThrow(StoreUnavailableError);
     rmSync(path);
@@ -152,7 +158,9 @@ describe("the ledger's file", () => {
       await store.settle({ holdId: await held(store, c(1)), amount: c(1), reply: answer() });
       renameSync(path + end, `${path}.gone`);
       const pattern = new RegExp(`${end} was removed or replaced`);
-      await expect(store.settle({ holdId: id, amount: c(5), reply: answer() })).rejects.toThrow(pattern);
+      await expect(store.settle({ holdId: id, amount: c(5), reply: answer() })).rejects.toThrow(
+        pattern,
+      );
       await expect(store.balance(ACCOUNT, "live")).rejects.toThrow(pattern);
       await expect(store.findKey("0".repeat(64))).rejects.toThrow(pattern);
       renameSync(`${path}.gone`, path + end);
@@ -166,7 +174,9 @@ describe("the ledger's file", () => {
     await fund(store, 10);
     const database = new DatabaseSync(path);
     database.exec("PRAGMA user_version = 70");
-    await expect(store.hold(holdRequest(c(1)))).rejects.toThrow(/schema 70 now.*Restart the service/);
+    await expect(store.hold(holdRequest(c(1)))).rejects.toThrow(
+      /schema 70 now.*Restart the service/,
+    );
     await expect(store.createAccount(ACCOUNT, "again")).rejects.toThrow(StoreUnavailableError);
     expect(database.prepare("PRAGMA user_version").get()).toEqual({ user_version: 70 });
     database.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`);
@@ -181,7 +191,15 @@ describe("the ledger's file", () => {
     await fund(one, 10);
     for (let n = 0; n < 100; n += 1) {
       const { hash, prefix } = makeApiKey("live");
-      const key = { id: `k${n}`, name: "n", mode: "live" as const, prefix, hash, accountId: ACCOUNT, createdAt: 1 };
+      const key = {
+        id: `k${n}`,
+        name: "n",
+        mode: "live" as const,
+        prefix,
+        hash,
+        accountId: ACCOUNT,
+        createdAt: 1,
+      };
       await one.createKey(key);
       expect(await two.findKey(hash)).toBeDefined();
       await one.revokeKey(key.id);
@@ -193,7 +211,15 @@ describe("the ledger's file", () => {
     const store = await open();
     await fund(store, 10);
     const { key, hash, prefix } = makeApiKey("live");
-    await store.createKey({ id: "k", name: "n", mode: "live", prefix, hash, accountId: ACCOUNT, createdAt: 1 });
+    await store.createKey({
+      id: "k",
+      name: "n",
+      mode: "live",
+      prefix,
+      hash,
+      accountId: ACCOUNT,
+      createdAt: 1,
+    });
     const secret = key.slice("hc_live_".length, -4);
     for (const file of [path, `${path}-wal`]) {
       expect(existsSync(file)).toBe(true);
@@ -208,7 +234,15 @@ describe("the ledger's file", () => {
     await store.settle({ holdId: await held(store, c(4)), amount: c(3), reply: answer() });
     const pending = await held(store, c(1));
     const { hash, prefix } = makeApiKey("live");
-    await store.createKey({ id: "k", name: "n", mode: "live", prefix, hash, accountId: ACCOUNT, createdAt: 1 });
+    await store.createKey({
+      id: "k",
+      name: "n",
+      mode: "live",
+      prefix,
+      hash,
+      accountId: ACCOUNT,
+      createdAt: 1,
+    });
     await store.revokeKey("k");
     const database = new DatabaseSync(path);
     for (const [sql, rule] of [
@@ -237,7 +271,10 @@ describe("the ledger's file", () => {
       [`UPDATE holds SET key_id = 'x' WHERE id = ${pending}`, /resolves once/],
       ["UPDATE balances SET held = balance + 1", /CHECK/],
       ["UPDATE balances SET balance = -1", /CHECK/],
-      [`UPDATE holds SET state = 'posted', posted = amount + 1, resolved_at = 1 WHERE id = ${pending}`, /CHECK/],
+      [
+        `UPDATE holds SET state = 'posted', posted = amount + 1, resolved_at = 1 WHERE id = ${pending}`,
+        /CHECK/,
+      ],
       ["UPDATE balances SET balance = 0.5", /REAL/],
     ] as const) {
       expect(() => database.exec(sql), sql).toThrow(rule);
@@ -249,25 +286,49 @@ describe("the ledger's file", () => {
 
 describe("verify", () => {
   const cases: readonly (readonly [what: string, sql: string, breach: RegExp])[] = [
-    ["money from nowhere", "UPDATE balances SET balance = balance + 1", /I1: balance of acme \(live\)/],
+    [
+      "money from nowhere",
+      "UPDATE balances SET balance = balance + 1",
+      /I1: balance of acme \(live\)/,
+    ],
     ["a lost entry", "DELETE FROM entries WHERE kind = 'grant'", /I1: balance of acme/],
     ["a changed entry", "UPDATE entries SET amount = amount + 1 WHERE id = 1", /I1: entry 1 says/],
-    ["an entry without an account", "DELETE FROM balances WHERE mode = 'live'", /I1: entry .* which has no balance/],
-    ["more held than there is", "UPDATE balances SET held = balance + 1", /I2: acme \(live\) holds/],
+    [
+      "an entry without an account",
+      "DELETE FROM balances WHERE mode = 'live'",
+      /I1: entry .* which has no balance/,
+    ],
+    [
+      "more held than there is",
+      "UPDATE balances SET held = balance + 1",
+      /I2: acme \(live\) holds/,
+    ],
     ["a forgotten hold", "UPDATE balances SET held = 0", /I2: acme \(live\) has 0 held/],
     [
       "a hold posted above its amount",
       "UPDATE holds SET posted = amount + 1 WHERE state = 'posted'",
       /I3: hold .* reserved/,
     ],
-    ["a resolved hold that is pending again", "UPDATE holds SET state = 'pending' WHERE state = 'posted'", /I3: hold/],
-    ["a hold resolved without a time", "UPDATE holds SET resolved_at = NULL", /no time of resolution/],
+    [
+      "a resolved hold that is pending again",
+      "UPDATE holds SET state = 'pending' WHERE state = 'posted'",
+      /I3: hold/,
+    ],
+    [
+      "a hold resolved without a time",
+      "UPDATE holds SET resolved_at = NULL",
+      /no time of resolution/,
+    ],
     [
       "a charge that no hold explains",
       "UPDATE entries SET hold_id = 999 WHERE kind = 'charge'",
       /I3: entry .* without a posted hold/,
     ],
-    ["a posted hold without a charge", "DELETE FROM entries WHERE kind = 'charge'", /I3: hold .* was posted with/],
+    [
+      "a posted hold without a charge",
+      "DELETE FROM entries WHERE kind = 'charge'",
+      /I3: hold .* was posted with/,
+    ],
     [
       "a stored reply without a charge",
       "UPDATE idempotency SET hold_id = 999 WHERE status IS NOT NULL",
@@ -278,7 +339,11 @@ describe("verify", () => {
       "UPDATE idempotency SET hold_id = 998 WHERE status IS NULL",
       /I7: a call in flight/,
     ],
-    ["a hold whose record was lost", "DELETE FROM idempotency WHERE status IS NULL", /I7: pending hold/],
+    [
+      "a hold whose record was lost",
+      "DELETE FROM idempotency WHERE status IS NULL",
+      /I7: pending hold/,
+    ],
     ["a wrong sum of the day", "UPDATE usage SET charged = charged + 1", /usage: acme/],
     [
       "a reply with one byte changed",
@@ -295,7 +360,11 @@ describe("verify", () => {
       "UPDATE plans SET costs = replace(costs, '1000000', '1000001')",
       /I17: the plan acme is not what the audit/,
     ],
-    ["a limit that nobody set", "UPDATE plans SET per_day = 7", /I17: the plan acme is not what the audit/],
+    [
+      "a limit that nobody set",
+      "UPDATE plans SET per_day = 7",
+      /I17: the plan acme is not what the audit/,
+    ],
     [
       "credits that nobody added",
       `INSERT INTO entries (account_id, mode, kind, amount, balance_after, note, day, created_at, chain)
@@ -303,7 +372,11 @@ describe("verify", () => {
       UPDATE balances SET balance = balance + 1000000 WHERE mode = 'live'`,
       /I17: entry \d+ \(grant\)/,
     ],
-    ["a grant with another note", "UPDATE entries SET note = 'paid' WHERE kind = 'grant'", /I17: entry 1 \(grant\)/],
+    [
+      "a grant with another note",
+      "UPDATE entries SET note = 'paid' WHERE kind = 'grant'",
+      /I17: entry 1 \(grant\)/,
+    ],
     [
       "a reply under another key",
       "UPDATE idempotency SET key = 'x' WHERE status IS NOT NULL",
@@ -335,15 +408,31 @@ describe("verify", () => {
       "UPDATE entries SET price = price + 1 WHERE kind = 'charge'",
       /I3: entry \d+ sold 3 rows/,
     ],
-    ["a charge of another key", "UPDATE entries SET actor = 'x' WHERE kind = 'charge'", /I3: entry \d+ .* another key/],
-    ["a grant by somebody else", "UPDATE entries SET actor = 'x' WHERE kind = 'grant'", /I17: entry 1 \(grant\)/],
+    [
+      "a charge of another key",
+      "UPDATE entries SET actor = 'x' WHERE kind = 'charge'",
+      /I3: entry \d+ .* another key/,
+    ],
+    [
+      "a grant by somebody else",
+      "UPDATE entries SET actor = 'x' WHERE kind = 'grant'",
+      /I17: entry 1 \(grant\)/,
+    ],
     [
       "a cap that was passed",
       "UPDATE budgets SET cap = 7",
       /I16: the key key-1 spent 3000000 and holds 5000000, above/,
     ],
-    ["a key that spent more than is said", "UPDATE budgets SET spent = 0", /I16: .* has 0 spent, .* sum to 3000000/],
-    ["a key that holds less than is said", "UPDATE budgets SET held = 9", /I16: .* has 9 held, .* sum to 5000000/],
+    [
+      "a key that spent more than is said",
+      "UPDATE budgets SET spent = 0",
+      /I16: .* has 0 spent, .* sum to 3000000/,
+    ],
+    [
+      "a key that holds less than is said",
+      "UPDATE budgets SET held = 9",
+      /I16: .* has 9 held, .* sum to 5000000/,
+    ],
     [
       "more refunded than was charged",
       `INSERT INTO entries (account_id, mode, kind, amount, balance_after, refund_of, note, day, created_at, chain)
@@ -356,7 +445,14 @@ describe("verify", () => {
     const store = await open();
     await fund(store, 100);
     const first = { key: "a", requestHash: "h" };
-    const key = { id: "key-1", name: "k", mode: "live" as const, prefix: "p", hash: "1".repeat(64), createdAt: 1 };
+    const key = {
+      id: "key-1",
+      name: "k",
+      mode: "live" as const,
+      prefix: "p",
+      hash: "1".repeat(64),
+      createdAt: 1,
+    };
     await store.createKey({ ...key, accountId: ACCOUNT, maxCredits: c(9) });
     const sold = { price: c(1), rows: 3 };
     await store.settle({
@@ -399,7 +495,9 @@ describe("a reply that was damaged", () => {
       await store.settle({ holdId: await held(store, c(1), each), amount: c(1), reply: answer() });
     tamper("UPDATE idempotency SET body = 'free' WHERE key = 'a'");
     broken = true;
-    const [damaged, whole] = await Promise.allSettled(keys.map((each) => store.hold(holdRequest(c(1), each))));
+    const [damaged, whole] = await Promise.allSettled(
+      keys.map((each) => store.hold(holdRequest(c(1), each))),
+    );
     expect(damaged).toMatchObject({ status: "rejected", reason: { name: "LedgerInvariantError" } });
     expect(whole).toMatchObject({ status: "fulfilled", value: { kind: "replay" } });
   });
@@ -415,7 +513,12 @@ describe("changes of one group", () => {
       store.createAccount("other", "Other"),
       store.grant(ACCOUNT, "live", c(2), "after"),
     ]);
-    expect(results.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled", "fulfilled"]);
+    expect(results.map(({ status }) => status)).toEqual([
+      "fulfilled",
+      "rejected",
+      "fulfilled",
+      "fulfilled",
+    ]);
     expect((await store.balance(ACCOUNT, "live")).balance).toBe(c(103));
     expect(await store.account("other")).toBeDefined();
   });
@@ -428,7 +531,9 @@ describe("a ledger that another process holds", () => {
     const id = await held(store, c(5));
     const other = new DatabaseSync(path);
     other.exec("BEGIN IMMEDIATE");
-    await expect(store.settle({ holdId: id, amount: c(5), reply: answer() })).rejects.toThrow(StoreUnavailableError);
+    await expect(store.settle({ holdId: id, amount: c(5), reply: answer() })).rejects.toThrow(
+      StoreUnavailableError,
+    );
     await expect(store.hold(holdRequest(c(1)))).rejects.toThrow(/locked by another process/);
     // Reads go on.
     expect((await store.balance(ACCOUNT, "live")).balance).toBe(c(10));
@@ -463,7 +568,11 @@ describe("who lives", () => {
     const child = spawn("sleep", ["60"]);
     const pid = child.pid ?? 0;
     const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
-    const identity = { ...self, pid, started: stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? "" };
+    const identity = {
+      ...self,
+      pid,
+      started: stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? "",
+    };
     process.kill(pid, "SIGSTOP");
     expect(isAlive(identity, self, 10 * SILENCE_MS, true)).toBe(true);
     process.kill(pid, "SIGKILL");
@@ -539,7 +648,9 @@ describe("the heartbeat", () => {
     other.exec("COMMIT");
     other.close();
     await eventually(async () => (await store.balance(ACCOUNT, "live")).held === c(0));
-    expect((await store.hold(holdRequest(c(1), { idempotency: { key: "k", requestHash: "h" } }))).kind).toBe("held");
+    expect(
+      (await store.hold(holdRequest(c(1), { idempotency: { key: "k", requestHash: "h" } }))).kind,
+    ).toBe("held");
   });
 
   it("says that the process lives, and removes what nobody needs any more", async () => {
@@ -548,11 +659,17 @@ describe("the heartbeat", () => {
     await fund(store, 100);
     await store.recordCalls([{ keyId: "k", day: "2026-05-05", count: 1 }]);
     const idempotency = { key: "old", requestHash: "h" };
-    await store.settle({ holdId: await held(store, c(1), { idempotency }), amount: c(1), reply: answer() });
+    await store.settle({
+      holdId: await held(store, c(1), { idempotency }),
+      amount: c(1),
+      reply: answer(),
+    });
     time += 5 * 86_400_000;
     await eventually(async () => read("SELECT * FROM idempotency").length === 0);
     await eventually(async () => (await store.callsOfDay("2026-05-05")).length === 0);
-    expect(read<{ heartbeat_at: number }>("SELECT heartbeat_at FROM instances")).toEqual([{ heartbeat_at: time }]);
+    expect(read<{ heartbeat_at: number }>("SELECT heartbeat_at FROM instances")).toEqual([
+      { heartbeat_at: time },
+    ]);
     expect(await store.verify()).toEqual([]);
     await store.close();
     expect(read("SELECT * FROM instances")).toEqual([]);
@@ -569,7 +686,11 @@ describe("what is kept no longer", () => {
       await Promise.all(
         Array.from({ length: 50 }, async (_, k) => {
           const idempotency = { key: `k-${n + k}`, requestHash: "h" };
-          return first.settle({ holdId: await held(first, c(1), { idempotency }), amount: c(1), reply });
+          return first.settle({
+            holdId: await held(first, c(1), { idempotency }),
+            amount: c(1),
+            reply,
+          });
         }),
       );
     }
@@ -579,11 +700,14 @@ describe("what is kept no longer", () => {
     const store = await open({ now: () => time, heartbeatMs: 20 });
     await store.recover(0);
     for (let n = 0; statSync(path).size > before / 4; n += 1) {
-      if (n === 500) throw new Error(`${before} bytes were ${statSync(path).size} bytes in the end`);
+      if (n === 500)
+        throw new Error(`${before} bytes were ${statSync(path).size} bytes in the end`);
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
     const seen = () =>
-      [path, `${path}-wal`].some((file) => readFileSync(file, "latin1").includes("marker-of-a-profile"));
+      [path, `${path}-wal`].some((file) =>
+        readFileSync(file, "latin1").includes("marker-of-a-profile"),
+      );
     expect(seen()).toBe(false);
     // Also what this very process has written, whose log nobody has folded back yet.
     const idempotency = { key: "late", requestHash: "h" };
@@ -599,30 +723,41 @@ describe("what is kept no longer", () => {
 });
 
 describe("the clock of a running process", () => {
-  long("follows intervals, not the wall: jumps expire nothing, double nothing and lose nothing", async () => {
-    let wall = Date.UTC(2026, 4, 5, 12);
-    let elapsed = 0;
-    const store = await open({ now: () => wall + elapsed, monotonic: () => elapsed });
-    await fund(store, 1000);
-    const pending = await held(store, c(1));
-    const idempotency = { key: "k", requestHash: "h" };
-    await store.settle({ holdId: await held(store, c(1), { idempotency }), amount: c(1), reply: answer() });
-    let seed = 12345;
-    for (let jump = 0; jump < 200; jump += 1) {
-      seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31;
-      wall += (seed % (2 * 86_400_000)) - 86_400_000;
-      elapsed += 60_000;
-      expect((await store.hold(holdRequest(c(1), { idempotency }))).kind).toBe("replay");
-      expect(await store.recover(0)).toBe(0);
-      const id = await held(store, c(2));
-      await store.settle({ holdId: id, amount: c(1), reply: answer() });
-    }
-    expect(await store.balance(ACCOUNT, "live")).toEqual({ balance: c(799), held: c(1), usedToday: c(201) });
-    elapsed += 24 * 3_600_000;
-    expect((await store.hold(holdRequest(c(1), { idempotency }))).kind).toBe("held");
-    await store.settle({ holdId: pending, amount: c(1), reply: answer() });
-    expect(await store.verify()).toEqual([]);
-  });
+  long(
+    "follows intervals, not the wall: jumps expire nothing, double nothing and lose nothing",
+    async () => {
+      let wall = Date.UTC(2026, 4, 5, 12);
+      let elapsed = 0;
+      const store = await open({ now: () => wall + elapsed, monotonic: () => elapsed });
+      await fund(store, 1000);
+      const pending = await held(store, c(1));
+      const idempotency = { key: "k", requestHash: "h" };
+      await store.settle({
+        holdId: await held(store, c(1), { idempotency }),
+        amount: c(1),
+        reply: answer(),
+      });
+      let seed = 12345;
+      for (let jump = 0; jump < 200; jump += 1) {
+        seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31;
+        wall += (seed % (2 * 86_400_000)) - 86_400_000;
+        elapsed += 60_000;
+        expect((await store.hold(holdRequest(c(1), { idempotency }))).kind).toBe("replay");
+        expect(await store.recover(0)).toBe(0);
+        const id = await held(store, c(2));
+        await store.settle({ holdId: id, amount: c(1), reply: answer() });
+      }
+      expect(await store.balance(ACCOUNT, "live")).toEqual({
+        balance: c(799),
+        held: c(1),
+        usedToday: c(201),
+      });
+      elapsed += 24 * 3_600_000;
+      expect((await store.hold(holdRequest(c(1), { idempotency }))).kind).toBe("held");
+      await store.settle({ holdId: pending, amount: c(1), reply: answer() });
+      expect(await store.verify()).toEqual([]);
+    },
+  );
 
   it("never runs back", () => {
     let wall = 1000;
@@ -660,7 +795,10 @@ describe("what a ledger remembers of its reads", () => {
     broken = true;
     for (const [sql, told] of [
       ["UPDATE plans SET per_minute = 7", { key: "k", perMinute: 7, balance: c(10) }],
-      ["UPDATE balances SET balance = 3000000 WHERE mode = 'live'", { key: "k", perMinute: 7, balance: c(3) }],
+      [
+        "UPDATE balances SET balance = 3000000 WHERE mode = 'live'",
+        { key: "k", perMinute: 7, balance: c(3) },
+      ],
       ["UPDATE keys SET revoked_at = 1", { key: undefined, perMinute: 7, balance: c(3) }],
     ] as const) {
       // A call that comes after it comes in a later turn of the event loop.

@@ -43,7 +43,9 @@ const WRITER = `
 test("SQLite as WebAssembly takes up the log that a killed native one left", async () => {
   const path = join(tempDir("headcount-log-"), "ledger.db");
   const cwd = resolve(import.meta.dirname, "../..");
-  expect(spawnSync(process.execPath, ["-e", WRITER, path], { cwd })).toMatchObject({ signal: "SIGKILL" });
+  expect(spawnSync(process.execPath, ["-e", WRITER, path], { cwd })).toMatchObject({
+    signal: "SIGKILL",
+  });
   expect(existsSync(`${path}-wal`)).toBe(true);
   const { DatabaseSync } = await import("@photostructure/sqlite");
   const [one, another] = [new DatabaseSync(path), new DatabaseSync(path)];

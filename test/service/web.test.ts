@@ -8,7 +8,12 @@ import { wrapped } from "../support/dataset.ts";
 import { long } from "../support/long.ts";
 import { watchResponses } from "../support/openapi.ts";
 import { exchange } from "../support/raw-http.ts";
-import { onResponse, startTestService, type TestService, type TestServiceOptions } from "../support/service.ts";
+import {
+  onResponse,
+  startTestService,
+  type TestService,
+  type TestServiceOptions,
+} from "../support/service.ts";
 
 // The service as browsers, proxies, link checkers and scrapers meet it.
 
@@ -63,8 +68,15 @@ describe("public pages", () => {
   test.each(PAGES)("%s answers HEAD as GET, and OPTIONS", async (path) => {
     const whole = await fetch(service.url + path);
     const length = (await whole.arrayBuffer()).byteLength;
-    const head = await fetch(service.url + path, { method: "HEAD", headers: { "accept-encoding": "identity" } });
-    expect([whole.status, head.status, Number(head.headers.get("content-length"))]).toEqual([200, 200, length]);
+    const head = await fetch(service.url + path, {
+      method: "HEAD",
+      headers: { "accept-encoding": "identity" },
+    });
+    expect([whole.status, head.status, Number(head.headers.get("content-length"))]).toEqual([
+      200,
+      200,
+      length,
+    ]);
     expect(head.headers.get("content-type")).toBe(whole.headers.get("content-type"));
     const options = await fetch(service.url + path, { method: "OPTIONS" });
     expect([options.status, options.headers.get("allow")]).toEqual([204, "GET, HEAD, OPTIONS"]);
@@ -96,11 +108,15 @@ describe("public pages", () => {
     expect(page).toContain("curl -s https://api.example:8443/v1/account");
     expect(page).not.toMatch(/8787|HEADCOUNT_BASE_URL/);
     expect(await text("/docs", '"><script>alert(1)</script>')).not.toContain("<script>");
-    expect(await text("/docs", `127.0.0.1:${service.port}`)).toContain(`base address <code>${service.url}</code>`);
+    expect(await text("/docs", `127.0.0.1:${service.port}`)).toContain(
+      `base address <code>${service.url}</code>`,
+    );
     const collection = JSON.parse(await text("/docs/collection.json", "api.example")) as {
       variable: { key: string; value: string }[];
     };
-    expect(collection.variable[0]).toEqual(expect.objectContaining({ key: "baseUrl", value: "http://api.example" }));
+    expect(collection.variable[0]).toEqual(
+      expect.objectContaining({ key: "baseUrl", value: "http://api.example" }),
+    );
   });
 
   test("are named where somebody asks for anything else", async () => {
@@ -113,7 +129,10 @@ describe("public pages", () => {
 describe("large answers", () => {
   const body = JSON.stringify({ filters: {}, per_page: 200 });
   const page = async (encoding: string) => {
-    const answer = await service.call("/v1/person/search", { body, headers: { "accept-encoding": encoding } });
+    const answer = await service.call("/v1/person/search", {
+      body,
+      headers: { "accept-encoding": encoding },
+    });
     return { answer, sent: Number(answer.headers.get("content-length")) };
   };
 
@@ -137,7 +156,9 @@ describe("large answers", () => {
     expect(small.headers["content-encoding"]).toBeUndefined();
     const document = (await plain(`${service.url}/openapi.json`)).bytes;
     const [br, gz] = await Promise.all(
-      ["br", "gzip"].map((encoding) => plain(`${service.url}/openapi.json`, { "accept-encoding": encoding })),
+      ["br", "gzip"].map((encoding) =>
+        plain(`${service.url}/openapi.json`, { "accept-encoding": encoding }),
+      ),
     );
     expect(brotliDecompressSync(br?.bytes ?? "")).toEqual(document);
     expect(gunzipSync(gz?.bytes ?? "")).toEqual(document);
@@ -146,14 +167,18 @@ describe("large answers", () => {
 
 describe("pages of other origins", () => {
   test("may read the document, and nothing else", async () => {
-    const document = await fetch(`${service.url}/openapi.json`, { headers: { origin: "https://tool.example" } });
+    const document = await fetch(`${service.url}/openapi.json`, {
+      headers: { origin: "https://tool.example" },
+    });
     expect(document.headers.get("access-control-allow-origin")).toBe("*");
     const preflight = await fetch(`${service.url}/v1/person/count`, {
       method: "OPTIONS",
       headers: { origin: "https://tool.example", "access-control-request-method": "POST" },
     });
     expect(preflight.status).toBe(401);
-    const answer = await service.call("/v1/account", { headers: { origin: "https://tool.example" } });
+    const answer = await service.call("/v1/account", {
+      headers: { origin: "https://tool.example" },
+    });
     expect(answer.headers.get("access-control-allow-origin")).toBeNull();
   });
 });
@@ -175,7 +200,9 @@ describe("bodies", () => {
   });
 
   test("with a number as text are told that it is a string", async () => {
-    const { json } = await service.call("/v1/person/search", { body: { filters: {}, per_page: "10" } });
+    const { json } = await service.call("/v1/person/search", {
+      body: { filters: {}, per_page: "10" },
+    });
     expect(json.detail).toEqual(['per_page must be an integer, not a string ("10")']);
     const { json: query } = await service.call("/v1/company/employees?domain=acme.example&page=x");
     expect(query.detail).toEqual(['page must be an integer, not "x"']);
@@ -186,9 +213,13 @@ test("a second Authorization is seen behind any number of headers", async () => 
   const filler = "a:\r\n".repeat(2_100);
   const key = `Authorization: Bearer ${service.key}\r\n`;
   const ask = async (head: string) => {
-    const { answers } = await exchange(service.port, [`GET /v1/account HTTP/1.1\r\nHost: x\r\n${head}\r\n`], {
-      answers: 1,
-    });
+    const { answers } = await exchange(
+      service.port,
+      [`GET /v1/account HTTP/1.1\r\nHost: x\r\n${head}\r\n`],
+      {
+        answers: 1,
+      },
+    );
     return answers[0]?.status;
   };
   expect(await ask(key + filler)).toBe(200);
@@ -205,7 +236,11 @@ describe("connections", () => {
       [large, 413],
     ] as const) {
       const { answers, closed } = await exchange(service.port, [bytes]);
-      expect([answers[0]?.status, answers[0]?.headers.connection, closed]).toEqual([status, "close", true]);
+      expect([answers[0]?.status, answers[0]?.headers.connection, closed]).toEqual([
+        status,
+        "close",
+        true,
+      ]);
     }
     const { answers } = await exchange(
       service.port,
@@ -261,23 +296,26 @@ describe("connections", () => {
   });
 
   // Only Linux has the whole of 127.0.0.0/8 without being told.
-  test.runIf(process.platform === "linux")("no address crowds out another that holds fewer", async () => {
-    const small = await start({ maxConnections: 4 });
-    const ours = await open(small.port, "127.0.0.2");
-    expect(await ask(ours)).toBe("200");
-    const theirs: Socket[] = [];
-    for (let n = 0; n < 8; n += 1) {
-      const socket = await open(small.port);
-      expect(await ask(socket)).toBe("200");
-      theirs.push(socket);
-    }
-    // The longest idle of all was ours.
-    expect(await ask(ours)).toBe("200");
-    const second = await open(small.port, "127.0.0.2");
-    expect([await ask(second), await ask(ours)]).toEqual(["200", "200"]);
-    expect(theirs.filter((socket) => !socket.closed)).toHaveLength(2);
-    for (const socket of [ours, second, ...theirs]) socket.destroy();
-  });
+  test.runIf(process.platform === "linux")(
+    "no address crowds out another that holds fewer",
+    async () => {
+      const small = await start({ maxConnections: 4 });
+      const ours = await open(small.port, "127.0.0.2");
+      expect(await ask(ours)).toBe("200");
+      const theirs: Socket[] = [];
+      for (let n = 0; n < 8; n += 1) {
+        const socket = await open(small.port);
+        expect(await ask(socket)).toBe("200");
+        theirs.push(socket);
+      }
+      // The longest idle of all was ours.
+      expect(await ask(ours)).toBe("200");
+      const second = await open(small.port, "127.0.0.2");
+      expect([await ask(second), await ask(ours)]).toEqual(["200", "200"]);
+      expect(theirs.filter((socket) => !socket.closed)).toHaveLength(2);
+      for (const socket of [ours, second, ...theirs]) socket.destroy();
+    },
+  );
 });
 
 describe("metrics", () => {
@@ -290,7 +328,9 @@ describe("metrics", () => {
     expect((await plain(url, { host: "rebound.example" })).status).toBe(421);
     const told = await start({ metricsPort: 0, metricsHost: "0.0.0.0" });
     const port = new URL(told.metricsUrl ?? "").port;
-    expect((await plain(`http://127.0.0.1:${port}/metrics`, { host: "scraper.example" })).status).toBe(200);
+    expect(
+      (await plain(`http://127.0.0.1:${port}/metrics`, { host: "scraper.example" })).status,
+    ).toBe(200);
   });
 });
 
@@ -304,13 +344,15 @@ test("a ledger that is lost and back is an event of the log, once each, and the 
       new Proxy(store, {
         get: (target, name) => {
           const value = Reflect.get(target, name) as unknown;
-          if (name === "hold" && away) return () => Promise.reject(new StoreUnavailableError("the disk is full"));
+          if (name === "hold" && away)
+            return () => Promise.reject(new StoreUnavailableError("the disk is full"));
           return typeof value === "function" ? value.bind(target) : value;
         },
       }),
   });
   const search = () => told.call("/v1/person/search", { body: { filters: {}, per_page: 1 } });
-  const events = () => written.flatMap((line) => (/ledger (lost|back)/.exec(line)?.[0] ? [JSON.parse(line).msg] : []));
+  const events = () =>
+    written.flatMap((line) => (/ledger (lost|back)/.exec(line)?.[0] ? [JSON.parse(line).msg] : []));
   expect((await search()).status).toBe(200);
   away = true;
   for (let time = 0; time < 3; time++) expect((await search()).status).toBe(500);
@@ -329,7 +371,9 @@ describe("a call whose client is gone", () => {
   const lines = () => {
     const written: string[] = [];
     const entries = () =>
-      written.map((line) => JSON.parse(line) as Record<string, unknown>).filter((entry) => "status" in entry);
+      written
+        .map((line) => JSON.parse(line) as Record<string, unknown>)
+        .filter((entry) => "status" in entry);
     return { entries, write: (text: string) => written.push(text) };
   };
 
@@ -344,10 +388,17 @@ describe("a call whose client is gone", () => {
           return payload;
         }),
     });
-    await expect(lossy.call("/v1/person/search", { body: { filters: {}, per_page: 3 } })).rejects.toThrow();
+    await expect(
+      lossy.call("/v1/person/search", { body: { filters: {}, per_page: 3 } }),
+    ).rejects.toThrow();
     while (log.entries().length < 1) await new Promise((wake) => setTimeout(wake, 5));
     expect(log.entries()).toEqual([
-      expect.objectContaining({ route: "/v1/person/search", status: 499, credits: "3", key_id: lossy.keyId }),
+      expect.objectContaining({
+        route: "/v1/person/search",
+        status: 499,
+        credits: "3",
+        key_id: lossy.keyId,
+      }),
     ]);
     const text = (await plain(lossy.metricsUrl ?? "")).bytes.toString();
     expect(text).toContain('headcount_requests_total{call="search",status="499"} 1');
@@ -386,7 +437,9 @@ describe("a call whose client is gone", () => {
     await new Promise((wake) => setTimeout(wake, 50));
     release();
     while (log.entries().length < 1) await new Promise((wake) => setTimeout(wake, 5));
-    expect(log.entries()).toEqual([expect.objectContaining({ status: 499, credits: "0", key_id: slow.keyId })]);
+    expect(log.entries()).toEqual([
+      expect.objectContaining({ status: 499, credits: "0", key_id: slow.keyId }),
+    ]);
     // A body that is never sent whole.
     const half = connect(slow.port, "127.0.0.1");
     half.write(
@@ -395,7 +448,11 @@ describe("a call whose client is gone", () => {
     await new Promise((wake) => setTimeout(wake, 100));
     half.destroy();
     while (log.entries().length < 2) await new Promise((wake) => setTimeout(wake, 5));
-    expect(log.entries()[1]).toMatchObject({ route: "/v1/person/count", status: 499, key_id: slow.keyId });
+    expect(log.entries()[1]).toMatchObject({
+      route: "/v1/person/count",
+      status: 499,
+      key_id: slow.keyId,
+    });
   });
 
   test("before its body was read is a line too, and is not charged", async () => {
@@ -414,7 +471,12 @@ describe("a call whose client is gone", () => {
     socket.destroy();
     while (log.entries().length < 1) await new Promise((wake) => setTimeout(wake, 5));
     expect(log.entries()).toEqual([
-      expect.objectContaining({ route: "/v1/person/search", status: 499, credits: "0", key_id: late.keyId }),
+      expect.objectContaining({
+        route: "/v1/person/search",
+        status: 499,
+        credits: "0",
+        key_id: late.keyId,
+      }),
     ]);
   });
 });

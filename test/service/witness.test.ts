@@ -8,7 +8,18 @@ import { folder, headcount, serving } from "../support/serve-command.ts";
 const DATASET = smallDatasetFolder();
 
 async function serve(data: string, ...more: readonly string[]) {
-  const line = ["serve", "--data", data, "--dataset", await DATASET, "--port", "0", "--console", "off", ...more];
+  const line = [
+    "serve",
+    "--data",
+    data,
+    "--dataset",
+    await DATASET,
+    "--port",
+    "0",
+    "--console",
+    "off",
+    ...more,
+  ];
   return serving(line, async () => undefined);
 }
 
@@ -27,7 +38,8 @@ long("an old copy of the ledger that is put back is not served, unless that is s
   expect((await headcount("service", "credits", "add", "5", "--data", data)).code).toBe(0);
   // A ledger that went on is no older one.
   expect((await serve(data)).code).toBe(0);
-  for (const suffix of ["-wal", "-shm", "-seal", ".seal"]) rmSync(`${ledger}${suffix}`, { force: true });
+  for (const suffix of ["-wal", "-shm", "-seal", ".seal"])
+    rmSync(`${ledger}${suffix}`, { force: true });
   copyFileSync(`${data}.old`, ledger);
   const refused = await serve(data, "--json");
   expect([refused.code, JSON.parse(refused.err.trim()).error.code]).toEqual([2, "ledger_older"]);
@@ -73,10 +85,14 @@ test("verify finds an old copy beside the head that was signed last, in the fold
   await serve(data);
   const verify = () => headcount("service", "verify", "--data", data);
   expect((await verify()).code).toBe(0);
-  for (const suffix of ["-wal", "-shm", "-seal"]) rmSync(join(data, `ledger.db${suffix}`), { force: true });
+  for (const suffix of ["-wal", "-shm", "-seal"])
+    rmSync(join(data, `ledger.db${suffix}`), { force: true });
   copyFileSync(`${data}.old`, join(data, "ledger.db"));
   const { code, err } = await verify();
-  expect([code, err]).toEqual([1, expect.stringContaining("is older than the one that was served until")]);
+  expect([code, err]).toEqual([
+    1,
+    expect.stringContaining("is older than the one that was served until"),
+  ]);
 });
 
 test("verify holds the head against the one that was told last", async () => {

@@ -30,7 +30,8 @@ export class Checks {
 
   /** At the end of a command. */
   ended({ before, code, stderr, typed, user }: Ended): void {
-    const say: Say = (what) => `${user.name}: headcount ${typed.argv.join(" ")}: ${what}\nexit ${code}: ${stderr}`;
+    const say: Say = (what) =>
+      `${user.name}: headcount ${typed.argv.join(" ")}: ${what}\nexit ${code}: ${stderr}`;
     must([0, 2, 3, 4, 5, 6, 7, 8, 9, 130].includes(code), say("an exit code that nobody promised"));
     const { kind, who } = typed;
     if (code === 0 && who !== undefined) {
@@ -49,12 +50,22 @@ export class Checks {
   }
 
   /** A command changes no file but its own, and none where it fails; `forget` takes one person out. */
-  #filesOf(user: Person, { argv, file = "", kind, who = "" }: Typed, { files }: Before, code: number, say: Say): void {
+  #filesOf(
+    user: Person,
+    { argv, file = "", kind, who = "" }: Typed,
+    { files }: Before,
+    code: number,
+    say: Say,
+  ): void {
     const now = user.written();
-    const changed = [...new Set([...files.keys(), ...now.keys()])].filter((name) => files.get(name) !== now.get(name));
+    const changed = [...new Set([...files.keys(), ...now.keys()])].filter(
+      (name) => files.get(name) !== now.get(name),
+    );
     if (kind === "forget") {
       for (const name of changed) {
-        const [left, is] = [files, now].map((of) => idsOf(of.get(name) ?? "").filter((id) => !user.avoided.has(id)));
+        const [left, is] = [files, now].map((of) =>
+          idsOf(of.get(name) ?? "").filter((id) => !user.avoided.has(id)),
+        );
         must(`${left}` === `${is}`, say(`${name} lost another one than ${who}`));
       }
       for (const [name, csv] of now) {
@@ -63,7 +74,12 @@ export class Checks {
       return;
     }
     must(code === 0 || changed.length === 0, say(`${changed} are others although it failed`));
-    const own = kind === "refresh" ? [file, ...besides(file)] : kind === "resume" ? changed.slice(0, 1) : [file];
+    const own =
+      kind === "refresh"
+        ? [file, ...besides(file)]
+        : kind === "resume"
+          ? changed.slice(0, 1)
+          : [file];
     const others = changed.filter((name) => !own.includes(name));
     must(others.length === 0, say(`${others} are not its files: ${argv}`));
   }
@@ -75,8 +91,14 @@ export class Checks {
       const charged = user.charged(run);
       const paid = before.runs.get(run)?.charged ?? 0;
       const agreed = Number(stateOf(run).session?.cap ?? 0);
-      must(charged <= Math.max(agreed, paid), say(`${charged} were charged for ${run}, and ${agreed} agreed to`));
-      must(charged === paid || cap === null || charged <= cap, say(`${charged} were charged for ${run}`));
+      must(
+        charged <= Math.max(agreed, paid),
+        say(`${charged} were charged for ${run}, and ${agreed} agreed to`),
+      );
+      must(
+        charged === paid || cap === null || charged <= cap,
+        say(`${charged} were charged for ${run}`),
+      );
     }
   }
 
@@ -98,7 +120,8 @@ export class Checks {
     const { argv, groups, kind, limit, owned } = typed;
     const [version = "", ...others] = versions;
     const members = this.#play.datasets.members(version, groups);
-    const looks = kind === "refresh" || (kind === "search" && (limit ?? members.size) >= members.size);
+    const looks =
+      kind === "refresh" || (kind === "search" && (limit ?? members.size) >= members.size);
     if (!looks || argv.includes("--again") || argv.includes("--buy-changed")) return;
     if (others.length > 0 || !before.isIdle) return;
     // Unasked nobody gets a record of another dataset instead of one of today.
@@ -121,7 +144,8 @@ export class Checks {
   ): void {
     const { datasets, mishaps } = this.#play;
     const isAnew = now !== "resume" && argv.includes("--again");
-    if (mishaps !== before.mishaps || isAnew || owned !== null || !/search|employees/.test(kind)) return;
+    if (mishaps !== before.mishaps || isAnew || owned !== null || !/search|employees/.test(kind))
+      return;
     const going =
       now === "resume"
         ? [...before.runs].filter(([path]) => path === run)
@@ -132,11 +156,17 @@ export class Checks {
     const all = datasets.members(datasets.version, groups).size;
     const most = Math.min(all, (now === "resume" ? (limit ?? going[0]?.[1].limit) : wanted) ?? all);
     const held = groups.map((group) => {
-      const runs = [...before.runs.values()].filter((stage) => stage.isDone || going.some(([, one]) => one === stage));
-      return Math.max(0, ...runs.map(({ pieces }) => pieces.get(`${datasets.version} ${group}`) ?? 0));
+      const runs = [...before.runs.values()].filter(
+        (stage) => stage.isDone || going.some(([, one]) => one === stage),
+      );
+      return Math.max(
+        0,
+        ...runs.map(({ pieces }) => pieces.get(`${datasets.version} ${group}`) ?? 0),
+      );
     });
     const rest = Math.max(0, most - held.reduce((sum, rows) => sum + rows, 0));
-    const total = (of: Iterable<number>): number => [...of].reduce((sum, credits) => sum + credits, 0);
+    const total = (of: Iterable<number>): number =>
+      [...of].reduce((sum, credits) => sum + credits, 0);
     const paid =
       total(user.runs().map((path) => user.charged(path))) -
       total([...before.runs.values()].map(({ charged }) => charged));
@@ -145,7 +175,11 @@ export class Checks {
 
   #finished(
     user: Person,
-    { asked, before, run }: { readonly asked: Asked; readonly before: Before; readonly run: string | undefined },
+    {
+      asked,
+      before,
+      run,
+    }: { readonly asked: Asked; readonly before: Before; readonly run: string | undefined },
     say: Say,
     stderr: string,
   ): void {
@@ -160,8 +194,11 @@ export class Checks {
       must(delivered.has(id), say(`${id} is in the file and was never delivered`));
       must(!user.avoided.has(id), say(`${id} is in the file and was to be left out`));
     }
-    const shown = (of: Iterable<string>): Set<string> => new Set([...of].filter((id) => !user.avoided.has(id)));
-    const segments = [...versions].map((version) => shown(this.#play.datasets.members(version, groups)));
+    const shown = (of: Iterable<string>): Set<string> =>
+      new Set([...of].filter((id) => !user.avoided.has(id)));
+    const segments = [...versions].map((version) =>
+      shown(this.#play.datasets.members(version, groups)),
+    );
     const isWhole = segments.some((members) => isEqual(members, new Set(ids)));
     if (kind === "refresh") {
       must(isWhole, say("the list is not the segment"));
@@ -169,14 +206,22 @@ export class Checks {
     } else {
       if (run === undefined) throw new Error(say("no run"));
       this.#told(user, run, ids, before, say, stderr);
-      if (typed.owned !== null) this.#owning(user, asked, ids, { before, run }, { segments, isWhole }, say);
+      if (typed.owned !== null)
+        this.#owning(user, asked, ids, { before, run }, { segments, isWhole }, say);
       else this.#bought(user, { asked, before, run }, ids, say, stderr);
     }
     if (kind === "search" || kind === "refresh") user.lists.set(file, typed);
   }
 
   /** The last line says what it cost, and how many are in the file. */
-  #told(user: Person, run: string, ids: readonly string[], before: Before, say: Say, stderr: string): void {
+  #told(
+    user: Person,
+    run: string,
+    ids: readonly string[],
+    before: Before,
+    say: Say,
+    stderr: string,
+  ): void {
     const said =
       /Exported ([\d,]+)(?: of [^;\n]*?)? (new )?profiles?.* for ([\d,]+) credits?(?: \(([\d,]+) of them now\))?/;
     const [line, rows = "", isNew, total = "", now = total] = said.exec(stderr) ?? [];
@@ -187,7 +232,10 @@ export class Checks {
     must(number(total) === settled, say(`the journal says ${settled}`));
     must(settled <= charged, say(`${charged} were charged`));
     if (this.#isBlurred(user, run)) return;
-    must(charged <= settled + uncertain, say(`${charged} were charged, and ${uncertain} may have been`));
+    must(
+      charged <= settled + uncertain,
+      say(`${charged} were charged, and ${uncertain} may have been`),
+    );
     const paid = charged - (before.runs.get(run)?.charged ?? 0);
     must(paid <= number(now) + uncertain, say(`${paid} were charged now`));
   }
@@ -195,7 +243,11 @@ export class Checks {
   /** A search without a bound has the segment; one with a bound has as many of its first people as that allows. */
   #bought(
     user: Person,
-    { asked, before, run }: { readonly asked: Asked; readonly before: Before; readonly run: string },
+    {
+      asked,
+      before,
+      run,
+    }: { readonly asked: Asked; readonly before: Before; readonly run: string },
     ids: readonly string[],
     say: Say,
     stderr: string,
@@ -204,7 +256,11 @@ export class Checks {
     const { guard, dataset_version: version, target } = planOf(run) ?? {};
     const { limit, maxCredits } = stateOf(run).session ?? {};
     const members = [...this.#play.datasets.members(version ?? "", groups)];
-    const wanted = Math.min(members.length, limit ?? members.length, kind === "sample" ? (rows ?? 0) : members.length);
+    const wanted = Math.min(
+      members.length,
+      limit ?? members.length,
+      kind === "sample" ? (rows ?? 0) : members.length,
+    );
     const most = Math.max(wanted, before.runs.get(run)?.rows ?? 0);
     // What a lost reply may have cost counts against the cap, and is said.
     const isUnsure = maxCredits != null && /may have been charged/.test(stderr);
@@ -214,7 +270,8 @@ export class Checks {
     const isAvoided = (id: string): boolean => user.avoided.has(id);
     const isOrdered = kind === "search" || (kind === "employees" && groups.length === 1);
     const fits = (count: number): boolean => {
-      if (!isOrdered) return ids.length <= count && ids.length >= count - members.filter(isAvoided).length;
+      if (!isOrdered)
+        return ids.length <= count && ids.length >= count - members.filter(isAvoided).length;
       return isEqual(new Set(members.slice(0, count).filter((id) => !isAvoided(id))), new Set(ids));
     };
     // Those who are new were bought, and those who are owned are beside them: under a bound both may be fewer.
@@ -231,13 +288,17 @@ export class Checks {
     { owned, typed }: Asked,
     ids: readonly string[],
     { before, run }: { readonly before: Before; readonly run: string },
-    { isWhole, segments }: { readonly isWhole: boolean; readonly segments: readonly ReadonlySet<string>[] },
+    {
+      isWhole,
+      segments,
+    }: { readonly isWhole: boolean; readonly segments: readonly ReadonlySet<string>[] },
     say: Say,
   ): void {
     const isNew = (id: string): boolean => !owned.has(id) || user.forgotten.has(id);
     const { maxCredits, limit } = stateOf(run).session ?? {};
     const cap = maxCredits == null ? null : Number(maxCredits);
-    if (typed.owned === "new-only") for (const id of ids) must(isNew(id), say(`${id} was owned before`));
+    if (typed.owned === "new-only")
+      for (const id of ids) must(isNew(id), say(`${id} was owned before`));
     const bound = Math.min(cap ?? Number.POSITIVE_INFINITY, limit ?? Number.POSITIVE_INFINITY);
     const most = Math.max(bound, before.runs.get(run)?.rows ?? 0);
     // Where the dataset moved the same command begins a run anew, and owns by then whom other runs brought since it was first given.
@@ -292,11 +353,19 @@ export class Checks {
     const { granted, people, store } = this.#play;
     const breaches = await store.verify();
     must(breaches.length === 0, `the ledger is not sound: ${breaches.join("; ")}`);
-    const entries = await store.entries({ accountId: "default", mode: "live", kind: "charge", limit: 1_000 });
+    const entries = await store.entries({
+      accountId: "default",
+      mode: "live",
+      kind: "charge",
+      limit: 1_000,
+    });
     const charged = Number(entries.reduce((sum, { amount }) => sum - amount, 0n)) / 1e6;
     const { balance, held } = await store.money("default", "live");
     must(held === 0n, `${held} are held and nobody is at work`);
-    must(Number(balance) / 1e6 === granted - charged, `${balance} left of ${granted}, charged ${charged}`);
+    must(
+      Number(balance) / 1e6 === granted - charged,
+      `${balance} left of ${granted}, charged ${charged}`,
+    );
     let [settled, unsure] = [0, 0];
     for (const person of people) {
       this.#soldOnce(person);
@@ -325,10 +394,16 @@ export class Checks {
   #untold(): number {
     const { people } = this.#play;
     let credits = 0;
-    for (const { sold, units } of people.map((person) => ({ sold: person.sold, units: person.units() }))) {
+    for (const { sold, units } of people.map((person) => ({
+      sold: person.sold,
+      units: person.units(),
+    }))) {
       for (const { intent, settled } of units) {
         if (!this.#isUntold(intent.key, sold)) continue;
-        const cost = sold.reduce((sum, one) => sum + (one.key === intent.key && !one.replayed ? one.credits : 0), 0);
+        const cost = sold.reduce(
+          (sum, one) => sum + (one.key === intent.key && !one.replayed ? one.credits : 0),
+          0,
+        );
         credits += Math.max(0, cost - Number(settled?.used ?? 0));
       }
     }
@@ -343,7 +418,9 @@ export class Checks {
   }
 
   #isBlurred(user: Person, run: string): boolean {
-    return [...stateOf(run).units.values()].some(({ intent }) => this.#isUntold(intent.key, user.sold));
+    return [...stateOf(run).units.values()].some(({ intent }) =>
+      this.#isUntold(intent.key, user.sold),
+    );
   }
 
   /** Once for a key; and nobody twice by one run, as long as it is one dataset. */
@@ -362,7 +439,11 @@ export class Checks {
     for (const path of person.runs()) {
       const { spent, units } = stateOf(path);
       // A page whose reply is lost for good is bought again; another dataset has another order.
-      if (this.#isBlurred(person, path) || this.#play.reloads > 0 || spent.some(({ kind }) => kind === "uncertain"))
+      if (
+        this.#isBlurred(person, path) ||
+        this.#play.reloads > 0 ||
+        spent.some(({ kind }) => kind === "uncertain")
+      )
         continue;
       const ids = [...units.values()].flatMap((unit) => fresh.get(unit.intent.key)?.ids ?? []);
       const twice = ids.filter((id, at) => ids.indexOf(id) !== at);
@@ -376,11 +457,14 @@ export class Checks {
       const { name, open } = person;
       const words = open?.typed.argv.join(" ");
       const { cap, limit } = open?.typed ?? {};
-      const isBounded = cap != null || (limit != null && open?.typed.argv.includes("--require-complete") === true);
+      const isBounded =
+        cap != null || (limit != null && open?.typed.argv.includes("--require-complete") === true);
       // Whoever begins to go on with the run of a list refreshes it after that.
       const isOpen = person.runs().some((run) => {
         const { isOpen: goes, output } = person.stage(run);
-        return goes && open?.typed.kind === "refresh" && output === person.path(open.typed.file ?? "");
+        return (
+          goes && open?.typed.kind === "refresh" && output === person.path(open.typed.file ?? "")
+        );
       });
       must(open === undefined || isBounded || isOpen, `${name} never got: headcount ${words}`);
     }

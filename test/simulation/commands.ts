@@ -14,7 +14,8 @@ const FREE: Omit<Typed, "argv"> = {
 
 type Of<Kind extends Command["kind"]> = Extract<Command, { readonly kind: Kind }>;
 
-const option = (name: string, value: string | number | null): string[] => (value === null ? [] : [name, String(value)]);
+const option = (name: string, value: string | number | null): string[] =>
+  value === null ? [] : [name, String(value)];
 const flag = (name: string, isSet: boolean): string[] => (isSet ? [name] : []);
 
 /** What somebody types. @returns undefined where there is nothing yet that it could be about */
@@ -26,7 +27,15 @@ export function typed(person: Person, command: Command, { segments }: Datasets):
       const file = `list-${++person.files}.csv`;
       const { cap, rows, segment } = command;
       const groups = segments.slice(segment, segment + 1);
-      const words = ["search", "--department", groups[0] ?? "", "--sample", String(rows), "--seed", "7"];
+      const words = [
+        "search",
+        "--department",
+        groups[0] ?? "",
+        "--sample",
+        String(rows),
+        "--seed",
+        "7",
+      ];
       const argv = [...words, "--yes", "-o", file, ...option("--max-credits", cap)];
       return { ...FREE, argv, kind: "sample", file, groups, cap, limit: rows };
     }
@@ -51,14 +60,28 @@ export function typed(person: Person, command: Command, { segments }: Datasets):
   }
 }
 
-function search(person: Person, command: Of<"search">, segments: Datasets["segments"]): Typed | undefined {
+function search(
+  person: Person,
+  command: Of<"search">,
+  segments: Datasets["segments"],
+): Typed | undefined {
   const { again, cap, concurrency, limit, owned, perPage, requireComplete, segment } = command;
-  const before = [...person.asked.values()].findLast(({ typed: { kind } }) => kind === "search")?.typed.groups;
+  const before = [...person.asked.values()].findLast(({ typed: { kind } }) => kind === "search")
+    ?.typed.groups;
   const groups = segment === null ? before : segments.slice(segment, segment + 1);
   if (groups === undefined) return undefined;
   const file = `list-${++person.files}.csv`;
   const argv = [
-    ...["search", "--department", groups[0] ?? "", "--per-page", String(perPage), "--yes", "-o", file],
+    ...[
+      "search",
+      "--department",
+      groups[0] ?? "",
+      "--per-page",
+      String(perPage),
+      "--yes",
+      "-o",
+      file,
+    ],
     ...option("--concurrency", concurrency),
     ...option("--max-credits", cap),
     ...option("--limit", limit),
@@ -69,9 +92,16 @@ function search(person: Person, command: Of<"search">, segments: Datasets["segme
   return { argv, kind: "search", file, groups, cap, limit, owned };
 }
 
-function employees(person: Person, { again, cap, companies, limit, more, perPage }: Of<"employees">): Typed {
-  const before = [...person.asked.values()].findLast(({ typed: { kind } }) => kind === "employees")?.typed.groups;
-  const named = companies.length > 0 ? companies.map((company) => `c${company}`) : [...(before ?? []), `c${more}`];
+function employees(
+  person: Person,
+  { again, cap, companies, limit, more, perPage }: Of<"employees">,
+): Typed {
+  const before = [...person.asked.values()].findLast(({ typed: { kind } }) => kind === "employees")
+    ?.typed.groups;
+  const named =
+    companies.length > 0
+      ? companies.map((company) => `c${company}`)
+      : [...(before ?? []), `c${more}`];
   const groups = [...new Set(named)];
   const file = `list-${++person.files}.csv`;
   const argv = [
@@ -97,7 +127,10 @@ function resume(person: Person, { cap, limit, nth }: Of<"resume">): Typed | unde
   return { ...FREE, kind: "resume", argv, run, cap, limit };
 }
 
-function refresh(person: Person, { again, buyChanged, cap, nth, verify }: Of<"refresh">): Typed | undefined {
+function refresh(
+  person: Person,
+  { again, buyChanged, cap, nth, verify }: Of<"refresh">,
+): Typed | undefined {
   const files = [...person.lists.keys()];
   const file = files[nth % Math.max(1, files.length)];
   const list = file === undefined ? undefined : person.lists.get(file);

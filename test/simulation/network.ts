@@ -169,7 +169,11 @@ export class Line {
         reply.on("data", (chunk: Buffer) => parts.push(chunk));
         reply.on("error", () => done(undefined));
         reply.on("end", () =>
-          done({ status: reply.statusCode ?? 0, headers: reply.headers, body: Buffer.concat(parts) }),
+          done({
+            status: reply.statusCode ?? 0,
+            headers: reply.headers,
+            body: Buffer.concat(parts),
+          }),
         );
       },
     );
@@ -205,7 +209,11 @@ class Call {
   answer({ body, headers, status }: Answer): void {
     this.#over();
     const { "transfer-encoding": _, ...others } = headers;
-    this.#outgoing.writeHead(status, { ...others, connection: "close", "content-length": String(body.length) });
+    this.#outgoing.writeHead(status, {
+      ...others,
+      connection: "close",
+      "content-length": String(body.length),
+    });
     this.#outgoing.end(body);
   }
 
@@ -213,7 +221,9 @@ class Call {
   cut({ body, headers, status }: Answer): void {
     this.#over();
     this.#outgoing.writeHead(status, { ...headers, "content-length": String(body.length) });
-    this.#outgoing.write(body.subarray(0, Math.floor(body.length / 2)), () => this.#outgoing.destroy());
+    this.#outgoing.write(body.subarray(0, Math.floor(body.length / 2)), () =>
+      this.#outgoing.destroy(),
+    );
   }
 }
 
@@ -235,7 +245,17 @@ function soldBy(
 ): Sold | undefined {
   const key = incoming.headers["idempotency-key"];
   if (status !== 200 || typeof key !== "string") return undefined;
-  const { credits_used, result } = JSON.parse(body.toString("utf8")) as { credits_used: number; result: unknown };
+  const { credits_used, result } = JSON.parse(body.toString("utf8")) as {
+    credits_used: number;
+    result: unknown;
+  };
   const ids = [...JSON.stringify(result).matchAll(/"id":"(p\d+)"/g)].map((match) => match[1] ?? "");
-  return { user, key, replayed: headers["idempotent-replayed"] === "true", ids, credits: credits_used, at };
+  return {
+    user,
+    key,
+    replayed: headers["idempotent-replayed"] === "true",
+    ids,
+    credits: credits_used,
+    at,
+  };
 }

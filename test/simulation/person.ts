@@ -73,7 +73,9 @@ export class Person {
   readonly asked = new Map<string, Asked>();
   /** The last one that did not end well. */
   open: Asked | undefined;
-  running: { readonly test: TestContext; readonly typed: Typed; readonly before: Before } | undefined;
+  running:
+    | { readonly test: TestContext; readonly typed: Typed; readonly before: Before }
+    | undefined;
   readonly sold: Sold[] = [];
   /** Whom nothing shows any more: suppressed, or forgotten. */
   readonly avoided = new Set<string>();
@@ -101,7 +103,8 @@ export class Person {
     const folder = join(this.dir, "state", "runs");
     if (!existsSync(folder)) return [];
     // Those of one second have names in any order.
-    for (const name of readdirSync(folder).sort()) if (!name.startsWith(".")) this.#runs.add(join(folder, name));
+    for (const name of readdirSync(folder).sort())
+      if (!name.startsWith(".")) this.#runs.add(join(folder, name));
     return [...this.#runs].filter((path) => existsSync(join(path, "journal.ndjson")));
   }
 
@@ -132,7 +135,9 @@ export class Person {
 
   /** The run that wrote a file. */
   runOf(file: string): string | undefined {
-    return this.runs().findLast((run) => planOf(run)?.output === this.path(file) && stateOf(run).done !== undefined);
+    return this.runs().findLast(
+      (run) => planOf(run)?.output === this.path(file) && stateOf(run).done !== undefined,
+    );
   }
 
   /** A purchase begins, and not one that goes on. */
@@ -173,7 +178,10 @@ export class Person {
       once.set(key, Math.max(once.get(key) ?? 0, credits));
       if (!replayed) fresh.set(key, (fresh.get(key) ?? 0) + credits);
     }
-    return [...once].reduce((sum, [key, credits]) => sum + Math.max(credits, fresh.get(key) ?? 0), 0);
+    return [...once].reduce(
+      (sum, [key, credits]) => sum + Math.max(credits, fresh.get(key) ?? 0),
+      0,
+    );
   }
 
   stage(run: string): Stage {
@@ -182,12 +190,19 @@ export class Person {
     const pieces = new Map<string, number>();
     const pages = [...units.values()].sort((one, other) => one.intent.offset - other.intent.offset);
     for (const { intent, settled: reply } of pages) {
-      const piece = plan === undefined || reply === undefined ? undefined : pieceOf(plan, intent.target);
-      if (piece === undefined || reply === undefined || intent.offset > (pieces.get(piece) ?? 0)) continue;
+      const piece =
+        plan === undefined || reply === undefined ? undefined : pieceOf(plan, intent.target);
+      if (piece === undefined || reply === undefined || intent.offset > (pieces.get(piece) ?? 0))
+        continue;
       pieces.set(piece, Math.max(pieces.get(piece) ?? 0, intent.offset + reply.rows));
     }
     return {
-      ...{ rows, settled: Number(settled) / 1e6, uncertain: Number(uncertain) / 1e6, charged: this.charged(run) },
+      ...{
+        rows,
+        settled: Number(settled) / 1e6,
+        uncertain: Number(uncertain) / 1e6,
+        charged: this.charged(run),
+      },
       isDone: done !== undefined,
       isOpen: (done ?? ended) === undefined,
       isPending: pages.some((unit) => unit.settled === undefined && !unit.voided),
@@ -201,10 +216,13 @@ export class Person {
 /** What is sold row by row from its first one on: a department, or a company. @returns undefined for what is drawn or divided */
 function pieceOf({ dataset_version, draw, parts, target }: Plan, at: number): string | undefined {
   if (target.kind === "employees") return `${dataset_version} ${target.companies[at]?.value}`;
-  const isPlain = target.kind === "search" && target.owned === undefined && target.list === undefined;
-  if (!isPlain || draw !== undefined || parts !== undefined || target.sample !== undefined) return undefined;
+  const isPlain =
+    target.kind === "search" && target.owned === undefined && target.list === undefined;
+  if (!isPlain || draw !== undefined || parts !== undefined || target.sample !== undefined)
+    return undefined;
   return `${dataset_version} ${target.filters.department}`;
 }
 
 /** `list-1.csv` has `list-1.added.csv` beside it, and so on. */
-export const besides = (file: string): string[] => BESIDE.map((what) => file.replace(/\.csv$/, `.${what}.csv`));
+export const besides = (file: string): string[] =>
+  BESIDE.map((what) => file.replace(/\.csv$/, `.${what}.csv`));

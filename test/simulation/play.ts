@@ -99,13 +99,22 @@ export class Play {
     await this.store.setPlan("default", PLAN);
     await this.#grant(story.credits);
     for (const person of people) {
-      person.line.begin({ scheduler, url: () => this.#life.url, sold: (sold) => person.sold.push(sold) });
+      person.line.begin({
+        scheduler,
+        url: () => this.#life.url,
+        sold: (sold) => person.sold.push(sold),
+      });
       await this.#newKey(person);
     }
   }
 
   async #live(): Promise<void> {
-    this.#life = await Life.start(this.#folder, this.#lives.length, this.datasets.engine, this.scheduler);
+    this.#life = await Life.start(
+      this.#folder,
+      this.#lives.length,
+      this.datasets.engine,
+      this.scheduler,
+    );
     this.#lives.push(this.#life);
   }
 
@@ -121,7 +130,12 @@ export class Play {
     const own = { id: made.id, name: person.name, prefix, hash, createdAt: this.scheduler.time };
     await this.store.createKey({ ...own, accountId: "default", mode: "live" });
     person.key = made;
-    if (this.story.shared && ada !== undefined && bob !== undefined && (person === ada || person === bob)) {
+    if (
+      this.story.shared &&
+      ada !== undefined &&
+      bob !== undefined &&
+      (person === ada || person === bob)
+    ) {
       ada.key = made;
       bob.key = made;
     }
@@ -170,7 +184,8 @@ export class Play {
     if (what === "reload") {
       await datasets.reload();
       this.reloads++;
-      for (const { asked } of people) for (const { versions } of asked.values()) versions.add(datasets.version);
+      for (const { asked } of people)
+        for (const { versions } of asked.values()) versions.add(datasets.version);
     }
     if (what === "crash") await this.#crash();
   }
@@ -184,7 +199,12 @@ export class Play {
     await this.#live();
   }
 
-  async #run({ commands, fullDiskAt, mishaps, mixed }: Extract<Step, { readonly kind: "run" }>): Promise<void> {
+  async #run({
+    commands,
+    fullDiskAt,
+    mishaps,
+    mixed,
+  }: Extract<Step, { readonly kind: "run" }>): Promise<void> {
     const { people, scheduler } = this;
     const turns = seeded(this.story.random);
     let isFirst = true;
@@ -208,7 +228,8 @@ export class Play {
       else await this.#next(mixed ? Math.floor(turns() * 6) : 0);
       await this.checks.quick();
     }
-    for (const person of this.#clouded) for (const { intent } of person.units()) this.blurred.add(intent.key);
+    for (const person of this.#clouded)
+      for (const { intent } of person.units()) this.blurred.add(intent.key);
     this.#clouded.clear();
   }
 
@@ -227,7 +248,8 @@ export class Play {
   async #happens({ what, whom }: Mishap): Promise<boolean> {
     const { people, scheduler } = this;
     const tokens = scheduler.inOrder();
-    const one = <Thing>(of: readonly Thing[]): Thing | undefined => of[whom % Math.max(1, of.length)];
+    const one = <Thing>(of: readonly Thing[]): Thing | undefined =>
+      of[whom % Math.max(1, of.length)];
     if (what === "overtake") {
       if (tokens.length < 2) return false;
       await this.#next(1 + (whom % (tokens.length - 1)));
@@ -302,7 +324,10 @@ export class Play {
         ...(fullDiskAt === null ? {} : { HEADCOUNT_FAILPOINT: `${fullDiskAt}:ENOSPC` }),
       },
     });
-    const before = person.before(this.mishaps - (fullDiskAt === null ? 0 : 1), this.datasets.version);
+    const before = person.before(
+      this.mishaps - (fullDiskAt === null ? 0 : 1),
+      this.datasets.version,
+    );
     const running = { test, typed, before };
     person.running = running;
     await scheduler.move(() => {

@@ -54,10 +54,14 @@ export class Scheduler {
 
   /** Lets one go on, or does a fault to it, and waits until all of what follows has come to a stop. */
   async release(token: Token, fault?: string): Promise<void> {
-    this.say(`${token.actor} ${token.kind} ${token.detail}${fault === undefined ? "" : `: ${fault}`}`);
+    this.say(
+      `${token.actor} ${token.kind} ${token.detail}${fault === undefined ? "" : `: ${fault}`}`,
+    );
     this.leave(token);
     this.moving = token.actor;
-    await this.move(fault === undefined ? () => token.go() : (token.faults[fault] ?? (() => token.go())));
+    await this.move(
+      fault === undefined ? () => token.go() : (token.faults[fault] ?? (() => token.go())),
+    );
   }
 
   /** @throws what was wrong */
@@ -65,11 +69,16 @@ export class Scheduler {
     work();
     const until = Date.now() + PATIENCE_MS;
     for (let quiet = 0, turns = 0; quiet < QUIET_TURNS; turns++) {
-      await new Promise<void>((resolve) => (turns < 100 ? setImmediate(resolve) : setTimeout(resolve, 1)));
-      const isQuiet = this.atService.size === 0 && !process.getActiveResourcesInfo().some((one) => REQUEST.test(one));
+      await new Promise<void>((resolve) =>
+        turns < 100 ? setImmediate(resolve) : setTimeout(resolve, 1),
+      );
+      const isQuiet =
+        this.atService.size === 0 &&
+        !process.getActiveResourcesInfo().some((one) => REQUEST.test(one));
       quiet = isQuiet && !this.isBusy() ? quiet + 1 : 0;
       if (this.failure !== undefined) throw this.failure;
-      if (Date.now() > until) throw new Error(`nothing comes of it:\n${this.transcript.slice(-10).join("\n")}`);
+      if (Date.now() > until)
+        throw new Error(`nothing comes of it:\n${this.transcript.slice(-10).join("\n")}`);
     }
   }
 }

@@ -31,16 +31,33 @@ export class Life {
   /** A ledger in which nobody is yet: the steps that make one take a fifth of a story. @returns its folder */
   static async emptyLedger(): Promise<string> {
     const folder = tempDir("headcount-sim-ledger-");
-    const store = await openSqliteStore({ path: join(folder, "ledger.db"), now: () => 0, synchronous: "NORMAL" });
+    const store = await openSqliteStore({
+      path: join(folder, "ledger.db"),
+      now: () => 0,
+      synchronous: "NORMAL",
+    });
     await store.close();
     return folder;
   }
 
   /** @param folder of the ledger. @param nth of the lives of this seed: each is a process of its own to those after it */
-  static async start(folder: string, nth: number, engine: Engine, scheduler: Scheduler): Promise<Life> {
+  static async start(
+    folder: string,
+    nth: number,
+    engine: Engine,
+    scheduler: Scheduler,
+  ): Promise<Life> {
     const now = (): number => scheduler.time;
-    const opening = { path: join(folder, "ledger.db"), now, monotonic: now, groupWaitMs: 0, heartbeatMs: 86_400_000 };
-    const store = await asProcess(NOBODY + nth, () => openSqliteStore({ ...opening, synchronous: "NORMAL" }));
+    const opening = {
+      path: join(folder, "ledger.db"),
+      now,
+      monotonic: now,
+      groupWaitMs: 0,
+      heartbeatMs: 86_400_000,
+    };
+    const store = await asProcess(NOBODY + nth, () =>
+      openSqliteStore({ ...opening, synchronous: "NORMAL" }),
+    );
     let life: Life | undefined;
     const stop = (what: string): Promise<void> => life?.stop(scheduler, what) ?? Promise.resolve();
     const service = await startService({
@@ -81,7 +98,9 @@ export class Life {
 
   #hang(): Promise<never> {
     const dead = new Error("the process is dead");
-    return this.#closed ? Promise.reject(dead) : new Promise((_, reject) => this.#free.push(() => reject(dead)));
+    return this.#closed
+      ? Promise.reject(dead)
+      : new Promise((_, reject) => this.#free.push(() => reject(dead)));
   }
 
   /** What a dead process leaves: its files as they are, without what is in memory. @returns the folder */

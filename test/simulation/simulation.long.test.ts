@@ -39,7 +39,9 @@ async function played(told: Story): Promise<readonly string[]> {
   try {
     await play.play();
   } catch (error) {
-    throw new Error(`${(error as Error).message}\n  ${play.scheduler.transcript.join("\n  ")}`, { cause: error });
+    throw new Error(`${(error as Error).message}\n  ${play.scheduler.transcript.join("\n  ")}`, {
+      cause: error,
+    });
   }
   return play.scheduler.transcript;
 }
@@ -65,9 +67,13 @@ test(
       // Whatever was found before the limit is told; no end in time is a failure too.
       const limit = { interruptAfterTimeLimit: until - Date.now(), markInterruptAsFailure: true };
       const details = await fc.check(plays, { seed, numRuns, ...replay, ...limit });
-      const failure = details.failed ? `${fc.defaultReportMessage(details)}\n${causeOf(details.errorInstance)}` : "";
+      const failure = details.failed
+        ? `${fc.defaultReportMessage(details)}\n${causeOf(details.errorInstance)}`
+        : "";
       if (details.failed) failures.push(failure);
-      tell(`seed ${seed}: ${SEEDS - left} of ${SEEDS}, ${failures.length} failed\n${failure}`.trim());
+      tell(
+        `seed ${seed}: ${SEEDS - left} of ${SEEDS}, ${failures.length} failed\n${failure}`.trim(),
+      );
       if (details.interrupted || PATH !== undefined) break;
     }
     expect(failures.join("\n\n")).toBe("");
@@ -75,7 +81,8 @@ test(
   LIMIT_MS + 200_000,
 );
 
-const causeOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+const causeOf = (error: unknown): string =>
+  error instanceof Error ? error.message : String(error);
 
 test("the same seed is the same story", async () => {
   for (const told of fc.sample(story, { seed: SEED + 1, numRuns: 4 })) {

@@ -20,7 +20,12 @@ export type Command =
       readonly again: boolean;
       readonly requireComplete: boolean;
     }
-  | { readonly kind: "sample"; readonly segment: number; readonly rows: number; readonly cap: number | null }
+  | {
+      readonly kind: "sample";
+      readonly segment: number;
+      readonly rows: number;
+      readonly cap: number | null;
+    }
   | {
       readonly kind: "employees";
       /** Companies of the world; none: those of the order before, and one more. */
@@ -62,8 +67,28 @@ export interface Mishap {
 }
 
 export const MISHAPS = [
-  ...(["lost", "cut", "reset", "error 500", "error 503", "error 429", "line breaks", "the dataset fails"] as const),
-  ...(["kill", "interrupt", "crash", "overtake", "revoke", "grant", "deduct", "cap", "reload", "hours"] as const),
+  ...([
+    "lost",
+    "cut",
+    "reset",
+    "error 500",
+    "error 503",
+    "error 429",
+    "line breaks",
+    "the dataset fails",
+  ] as const),
+  ...([
+    "kill",
+    "interrupt",
+    "crash",
+    "overtake",
+    "revoke",
+    "grant",
+    "deduct",
+    "cap",
+    "reload",
+    "hours",
+  ] as const),
 ] as const;
 
 export type Step =
@@ -146,7 +171,10 @@ const command: fc.Arbitrary<Command> = fc.oneof(
   },
   {
     weight: 5,
-    arbitrary: fc.record({ kind: fc.constantFrom("suppress" as const, "forget" as const), nth: fc.nat(400) }),
+    arbitrary: fc.record({
+      kind: fc.constantFrom("suppress" as const, "forget" as const),
+      nth: fc.nat(400),
+    }),
   },
 );
 const mishap: fc.Arbitrary<Mishap> = fc.record({
@@ -182,11 +210,18 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
   {
     weight: 1,
-    arbitrary: fc.record({ kind: fc.constant("cap" as const), nth, room: fc.option(fc.integer({ min: 0, max: 60 })) }),
+    arbitrary: fc.record({
+      kind: fc.constant("cap" as const),
+      nth,
+      room: fc.option(fc.integer({ min: 0, max: 60 })),
+    }),
   },
   {
     weight: 1,
-    arbitrary: fc.record({ kind: fc.constant("hours" as const), hours: fc.constantFrom(1, 12, 23, 25, 49) }),
+    arbitrary: fc.record({
+      kind: fc.constant("hours" as const),
+      hours: fc.constantFrom(1, 12, 23, 25, 49),
+    }),
   },
 );
 

@@ -44,10 +44,16 @@ class End extends Duplex {
 }
 
 const servers = new Map<number, Server>();
-const connect = Reflect.get(Agent.prototype, "createConnection") as (...values: unknown[]) => Duplex;
+const connect = Reflect.get(Agent.prototype, "createConnection") as (
+  ...values: unknown[]
+) => Duplex;
 
 /** A connection of the system takes threads and the kernel, whose order no seed decides: these ports are reached within the process. */
-function reach(this: Agent, options: { readonly port?: number | string }, ...more: unknown[]): Duplex {
+function reach(
+  this: Agent,
+  options: { readonly port?: number | string },
+  ...more: unknown[]
+): Duplex {
   const server = servers.get(Number(options.port));
   if (server === undefined) return connect.call(this, options, ...more);
   const [near, far] = End.pair();

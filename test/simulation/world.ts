@@ -37,7 +37,9 @@ export class Datasets {
     this.#members = parts.members;
     this.#first = parts.first;
     this.#clock = parts.clock;
-    const groups = [...(parts.members.get(parts.first) ?? [])].sort((a, b) => b[1].size - a[1].size);
+    const groups = [...(parts.members.get(parts.first) ?? [])].sort(
+      (a, b) => b[1].size - a[1].size,
+    );
     this.segments = groups.flatMap(([name]) => (COMPANY.test(name) ? [] : [name])).slice(0, 6);
   }
 
@@ -50,13 +52,22 @@ export class Datasets {
     for (const week of [0, 1]) {
       if (week === 1) {
         world.drift({ job: 0.05 });
-        for (const [at, id] of [...world.people.keys()].entries()) if (at % 25 === 3) world.people.delete(id);
+        for (const [at, id] of [...world.people.keys()].entries())
+          if (at % 25 === 3) world.people.delete(id);
         for (let born = 0; born < 10; born++) world.add();
       }
       const people = [...world.people.values()];
-      await writeFile(join(folder, "people.ndjson"), people.map((person) => `${lineOf(person)}\n`).join(""));
+      await writeFile(
+        join(folder, "people.ndjson"),
+        people.map((person) => `${lineOf(person)}\n`).join(""),
+      );
       await importDataset(
-        { people: ["people.ndjson"], companies: [], cwd: folder, rejects: join(folder, "rejects.ndjson") },
+        {
+          people: ["people.ndjson"],
+          companies: [],
+          cwd: folder,
+          rejects: join(folder, "rejects.ndjson"),
+        },
         { datasetDir, now: () => START - 1_000_000 + week * 1_000, sleep, resources: SMALL },
       );
       const version = (await readPointer(datasetDir))?.version ?? "";
@@ -100,7 +111,10 @@ function lineOf(person: WorldPerson): string {
 
 async function groupsOf(datasetDir: string): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
   const engine = await ReloadingEngine.open(datasetDir, { now: () => 0 });
-  const { records } = await engine.people({ exact: {}, prefix: {}, range: {} }, { offset: 0, limit: 2 * PEOPLE });
+  const { records } = await engine.people(
+    { exact: {}, prefix: {}, range: {} },
+    { offset: 0, limit: 2 * PEOPLE },
+  );
   await engine.close();
   const groups = new Map<string, Set<string>>();
   for (const record of records) {

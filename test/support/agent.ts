@@ -41,7 +41,11 @@ export interface AgentOptions {
 }
 
 /** Starts the built program as an agent's client does, and talks to it by the protocol's own library. */
-export async function startAgent(of: User, argv: readonly string[], options: AgentOptions = {}): Promise<Agent> {
+export async function startAgent(
+  of: User,
+  argv: readonly string[],
+  options: AgentOptions = {},
+): Promise<Agent> {
   const { era = "modern", answer, env = {} } = options;
   const transport = new StdioClientTransport({
     command: process.execPath,
@@ -78,7 +82,9 @@ export async function startAgent(of: User, argv: readonly string[], options: Age
     stderr: () => stderr,
     call: async (name, given = {}) => {
       const result = await client.callTool({ name, arguments: { ...given } });
-      const text = (result.content as { type: string; text?: string }[]).map((each) => each.text ?? "").join("\n");
+      const text = (result.content as { type: string; text?: string }[])
+        .map((each) => each.text ?? "")
+        .join("\n");
       return {
         failed: result.isError === true,
         text,
@@ -142,7 +148,9 @@ export function rawAgent(
       "io.modelcontextprotocol/clientCapabilities": capabilities,
     };
     const reply = new Promise<Reply>((done) => waiting.set(id, done));
-    child.stdin?.write(`${JSON.stringify({ jsonrpc: "2.0", id, method, params: { ...params, _meta } })}\n`);
+    child.stdin?.write(
+      `${JSON.stringify({ jsonrpc: "2.0", id, method, params: { ...params, _meta } })}\n`,
+    );
     return reply;
   };
   return {
@@ -158,8 +166,10 @@ export function rawAgent(
 
 /** The sentences of a reply's result, or its error. */
 export const textOf = ({ result, error }: Reply): string =>
-  error?.message ?? ((result?.content ?? []) as { text?: string }[]).map((each) => each.text ?? "").join("\n");
+  error?.message ??
+  ((result?.content ?? []) as { text?: string }[]).map((each) => each.text ?? "").join("\n");
 
 /** The id in a reply of `quote`. */
 export const quoteOf = ({ result }: Reply): string =>
-  (result as { readonly structuredContent: { readonly quote_id: string } }).structuredContent.quote_id;
+  (result as { readonly structuredContent: { readonly quote_id: string } }).structuredContent
+    .quote_id;

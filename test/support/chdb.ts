@@ -20,9 +20,15 @@ export const hasChdb = chdb !== undefined;
 export async function startChdb(): Promise<ClickHouseServers> {
   if (chdb === undefined) throw new Error("chdb is not installed");
   const folder = await tempFolder("headcount-chdb-");
-  const client = createClient({ connection: chdb.createChdbConnection({ path: join(folder, "data") }) } as never);
+  const client = createClient({
+    connection: chdb.createChdbConnection({ path: join(folder, "data") }),
+  } as never);
   takesFiles(client, folder);
-  return { clients: [client], topology: { database: "default", replicated: false }, dialect: MODERN };
+  return {
+    clients: [client],
+    topology: { database: "default", replicated: false },
+    dialect: MODERN,
+  };
 }
 
 /** Its client makes JavaScript text of what is sent, which Parquet is not; a server takes the bytes from its socket. */

@@ -5,7 +5,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort } from "./free-port.ts";
 
-const SERVER = ["/usr/sbin/clickhouse-server", "/usr/bin/clickhouse-server"].find((path) => existsSync(path));
+const SERVER = ["/usr/sbin/clickhouse-server", "/usr/bin/clickhouse-server"].find((path) =>
+  existsSync(path),
+);
 
 /** Whether Debian's clickhouse-server is installed. */
 export const hasClickHouseServer = SERVER !== undefined;
@@ -41,8 +43,12 @@ export async function startCluster(shardCount: number, replicas = 1): Promise<Cl
   for (let index = 0; index < shardCount * replicas; index++) {
     ports.push({ http: await freePort(), tcp: await freePort(), interserver: await freePort() });
   }
-  const remote = ports.map(({ tcp }) => `<replica><host>127.0.0.1</host><port>${tcp}</port></replica>`);
-  const all = Array.from({ length: shardCount }, (_, index) => remote.slice(index * replicas, (index + 1) * replicas));
+  const remote = ports.map(
+    ({ tcp }) => `<replica><host>127.0.0.1</host><port>${tcp}</port></replica>`,
+  );
+  const all = Array.from({ length: shardCount }, (_, index) =>
+    remote.slice(index * replicas, (index + 1) * replicas),
+  );
   const config = all.map((own) => `<shard>${own.join("")}</shard>`).join("");
   const shards: ClusterServer[] = [];
   for (const [index, port] of ports.entries()) {
@@ -143,15 +149,18 @@ function server(folder: string, port: Ports, remote: string) {
   let child: ChildProcess | undefined;
   return {
     start: async () => {
-      if (SERVER === undefined) throw new Error("clickhouse-server is not installed (Debian: clickhouse-server)");
+      if (SERVER === undefined)
+        throw new Error("clickhouse-server is not installed (Debian: clickhouse-server)");
       const program = SERVER;
-      const run = () => spawn(program, [`--config-file=${config}`], { cwd: folder, stdio: "ignore" });
+      const run = () =>
+        spawn(program, [`--config-file=${config}`], { cwd: folder, stdio: "ignore" });
       child = run();
       let again = 0;
       for (let attempt = 0; ; attempt++) {
         if (child.exitCode !== null) {
           // A connection of somebody else may have its port for a moment.
-          if (again++ === 3) throw new Error(`clickhouse-server ended with ${child.exitCode}; see ${folder}`);
+          if (again++ === 3)
+            throw new Error(`clickhouse-server ended with ${child.exitCode}; see ${folder}`);
           await new Promise((resolve) => setTimeout(resolve, 1_000));
           child = run();
         }

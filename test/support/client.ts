@@ -41,7 +41,9 @@ export interface TestContextOptions {
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly stdin?: string | Buffer | Readable;
   /** Which streams are terminals; `true` for all three. */
-  readonly tty?: boolean | { readonly stdin?: boolean; readonly stdout?: boolean; readonly stderr?: boolean };
+  readonly tty?:
+    | boolean
+    | { readonly stdin?: boolean; readonly stdout?: boolean; readonly stderr?: boolean };
   readonly columns?: number;
   /** The answers to prompts and confirmations, in order; a question beyond them fails the test. */
   readonly answers?: readonly string[];
@@ -81,7 +83,10 @@ function dataHome(): string {
   return sharedDataHome;
 }
 
-function capture(isTTY: boolean, columns: number | undefined): { stream: OutputStream; bytes: () => Buffer } {
+function capture(
+  isTTY: boolean,
+  columns: number | undefined,
+): { stream: OutputStream; bytes: () => Buffer } {
   const chunks: Buffer[] = [];
   const stream = new Writable({
     write(chunk: Buffer, _encoding, done) {
@@ -103,7 +108,9 @@ function capture(isTTY: boolean, columns: number | undefined): { stream: OutputS
 export function testContext(options: TestContextOptions = {}): TestContext {
   const dir = tempDir();
   const tty =
-    typeof options.tty === "object" ? options.tty : { stdin: options.tty, stdout: options.tty, stderr: options.tty };
+    typeof options.tty === "object"
+      ? options.tty
+      : { stdin: options.tty, stdout: options.tty, stderr: options.tty };
   const stdout = capture(tty.stdout === true, options.columns);
   const stderr = capture(tty.stderr === true, options.columns);
   const stdin: InputStream =
@@ -200,7 +207,12 @@ export async function rawServer(
       body += chunk;
     });
     request.on("end", () => {
-      const entry = { method: request.method ?? "", url: request.url ?? "", headers: request.headers, body };
+      const entry = {
+        method: request.method ?? "",
+        url: request.url ?? "",
+        headers: request.headers,
+        body,
+      };
       seen.push(entry);
       answer(entry, response, seen.length);
     });
@@ -231,7 +243,15 @@ export function answerEnvelope(
   }: { used?: number; remaining?: number; headers?: Record<string, string> } = {},
 ): void {
   response.writeHead(200, { "content-type": "application/json", ...headers });
-  response.end(JSON.stringify({ status: true, detail: [], result, credits_used: used, credits_remaining: remaining }));
+  response.end(
+    JSON.stringify({
+      status: true,
+      detail: [],
+      result,
+      credits_used: used,
+      credits_remaining: remaining,
+    }),
+  );
 }
 
 /** Answers with an error envelope. */
@@ -241,6 +261,18 @@ export function answerError(
   detail: readonly string[],
   headers: Record<string, string> = {},
 ): void {
-  response.writeHead(status, { "content-type": "application/json", "x-request-id": "req-1", ...headers });
-  response.end(JSON.stringify({ status: false, detail, result: null, credits_used: 0, credits_remaining: 100 }));
+  response.writeHead(status, {
+    "content-type": "application/json",
+    "x-request-id": "req-1",
+    ...headers,
+  });
+  response.end(
+    JSON.stringify({
+      status: false,
+      detail,
+      result: null,
+      credits_used: 0,
+      credits_remaining: 100,
+    }),
+  );
 }

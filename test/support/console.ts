@@ -25,7 +25,10 @@ export interface Session {
 
 type Role = "owner" | "viewer";
 
-export const as = ({ cookie, proof }: Session): Record<string, string> => ({ cookie, "x-console-proof": proof });
+export const as = ({ cookie, proof }: Session): Record<string, string> => ({
+  cookie,
+  "x-console-proof": proof,
+});
 
 /** A browser's page of the console, as the service sees it. */
 export class ConsoleClient {
@@ -40,7 +43,8 @@ export class ConsoleClient {
   /** As a page of this origin sends it, with whatever a test wants otherwise. */
   send(method: string, path: string, { body, headers }: Sent = {}): Promise<Answer> {
     const url = new URL(this.#service.url);
-    const bytes = body === undefined ? undefined : typeof body === "string" ? body : JSON.stringify(body);
+    const bytes =
+      body === undefined ? undefined : typeof body === "string" ? body : JSON.stringify(body);
     const given: Record<string, string | undefined> = {
       "sec-fetch-site": "same-origin",
       ...(method === "GET" ? {} : { "content-type": "application/json" }),
@@ -51,22 +55,25 @@ export class ConsoleClient {
       Object.entries(given).filter((entry): entry is [string, string] => entry[1] !== undefined),
     );
     return new Promise((resolve, reject) => {
-      const call = request({ host: url.hostname, port: url.port, method, path, headers: sent }, (response) => {
-        let text = "";
-        response.setEncoding("utf8");
-        response.on("data", (data: string) => {
-          text += data;
-        });
-        response.on("end", () => {
-          const isJson = String(response.headers["content-type"]).startsWith("application/json");
-          resolve({
-            status: response.statusCode ?? 0,
-            json: isJson ? JSON.parse(text) : undefined,
-            text,
-            headers: response.headers,
+      const call = request(
+        { host: url.hostname, port: url.port, method, path, headers: sent },
+        (response) => {
+          let text = "";
+          response.setEncoding("utf8");
+          response.on("data", (data: string) => {
+            text += data;
           });
-        });
-      });
+          response.on("end", () => {
+            const isJson = String(response.headers["content-type"]).startsWith("application/json");
+            resolve({
+              status: response.statusCode ?? 0,
+              json: isJson ? JSON.parse(text) : undefined,
+              text,
+              headers: response.headers,
+            });
+          });
+        },
+      );
       call.on("error", reject);
       call.end(bytes);
     });
@@ -89,7 +96,10 @@ export class ConsoleClient {
   }
 
   call(session: Session, method: string, path: string, body?: unknown): Promise<Answer> {
-    return this.send(method, `/console/api${path}`, { ...(body === undefined ? {} : { body }), headers: as(session) });
+    return this.send(method, `/console/api${path}`, {
+      ...(body === undefined ? {} : { body }),
+      headers: as(session),
+    });
   }
 
   /** An export once it is no longer being bought. */

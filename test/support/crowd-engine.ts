@@ -16,14 +16,22 @@ function holds(human: Human, condition: Condition): boolean {
   switch (condition.kind) {
     case "in":
       // A department is exact; all else is in normal form.
-      return condition.values.includes(String(value)) || condition.values.includes(normalForm(String(value)));
+      return (
+        condition.values.includes(String(value)) ||
+        condition.values.includes(normalForm(String(value)))
+      );
     case "prefix":
       return normalForm(String(value)).startsWith(condition.from);
     case "range":
-      return Number(value) >= (condition.min ?? 0) && Number(value) <= (condition.max ?? Number.MAX_SAFE_INTEGER);
+      return (
+        Number(value) >= (condition.min ?? 0) &&
+        Number(value) <= (condition.max ?? Number.MAX_SAFE_INTEGER)
+      );
     case "address": {
       const own = canonicalAddress(String(value)) ?? "";
-      return condition.values.some(({ address, slug }) => (address ?? slug) === (address ? own : slugOf(own)));
+      return condition.values.some(
+        ({ address, slug }) => (address ?? slug) === (address ? own : slugOf(own)),
+      );
     }
   }
 }
@@ -47,7 +55,9 @@ export function crowdEngine(people: readonly Human[]): CrowdEngine {
     async people(filters, { offset, limit }) {
       engine.before();
       const found = matching(filters);
-      const records = found.slice(offset, offset + limit).map((human) => Buffer.from(JSON.stringify(human)));
+      const records = found
+        .slice(offset, offset + limit)
+        .map((human) => Buffer.from(JSON.stringify(human)));
       return { records, total: found.length };
     },
     company: async () => undefined,

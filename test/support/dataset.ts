@@ -9,11 +9,13 @@ import { onceARun } from "./once-a-run.ts";
 /** For tests: one thread and little memory, because many test files run side by side. */
 export const SMALL = { threads: 1, memoryBytes: 512 * 2 ** 20 };
 
-export const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+export const sleep = (ms: number): Promise<void> =>
+  new Promise((resolve) => setTimeout(resolve, ms));
 
 const made = new Map<string, Promise<string>>();
 /** A new folder that goes with the file of tests. */
-export const tempFolder = (prefix = "headcount-test-"): Promise<string> => mkdtemp(join(tmpdir(), prefix));
+export const tempFolder = (prefix = "headcount-test-"): Promise<string> =>
+  mkdtemp(join(tmpdir(), prefix));
 
 /** The folder (with CURRENT) of a generated dataset; of this process. */
 export function smallDatasetFolder(people = 2_000, seed = 1): Promise<string> {
@@ -21,7 +23,10 @@ export function smallDatasetFolder(people = 2_000, seed = 1): Promise<string> {
   let folder = made.get(key);
   if (!folder) {
     folder = onceARun(`people-${people}-seed-${seed}`, (datasetDir) =>
-      generateDataset({ people, seed }, { datasetDir, now: () => 1_767_225_600_000, sleep, resources: SMALL }),
+      generateDataset(
+        { people, seed },
+        { datasetDir, now: () => 1_767_225_600_000, sleep, resources: SMALL },
+      ),
     );
     made.set(key, folder);
   }

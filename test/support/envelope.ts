@@ -20,7 +20,13 @@ export function expectEnvelope(answer: AnyAnswer, name: string): Envelope {
   const { body, headers, status } = answer;
   expect(headers["content-type"], name).toBe("application/json; charset=utf-8");
   const envelope = JSON.parse(body) as Envelope;
-  expect(Object.keys(envelope), name).toEqual(["status", "detail", "result", "credits_used", "credits_remaining"]);
+  expect(Object.keys(envelope), name).toEqual([
+    "status",
+    "detail",
+    "result",
+    "credits_used",
+    "credits_remaining",
+  ]);
   expect(envelope.status, name).toBe(status === 200);
   expect(Array.isArray(envelope.detail), name).toBe(true);
   for (const line of envelope.detail) {

@@ -1,7 +1,11 @@
 import { checkFilters } from "../../src/shared/contract/filters.ts";
 import { canonicalAddress, normalForm, slugOf } from "../../src/shared/contract/normalise.ts";
 import type { Person } from "../../src/shared/contract/records.ts";
-import { type CanonicalFilters, DEPARTMENTS, type Department } from "../../src/shared/contract/vocabulary.ts";
+import {
+  type CanonicalFilters,
+  DEPARTMENTS,
+  type Department,
+} from "../../src/shared/contract/vocabulary.ts";
 
 /** Numbers in [0, 1), the same for the same seed (mulberry32). */
 export function seededRandom(seed: number): () => number {
@@ -84,9 +88,12 @@ const pick = <Item>(random: () => number, items: readonly Item[]): Item => {
 /** People with hostile values, every field missing now and then. Ids are unique; the array is in no order. */
 export function hostilePeople(count: number, seed: number): Person[] {
   const random = seededRandom(seed);
-  const text = (missing: number): string | null => (random() < missing ? null : pick(random, HOSTILE));
+  const text = (missing: number): string | null =>
+    random() < missing ? null : pick(random, HOSTILE);
   const number = (): number | null =>
-    random() < 0.15 ? null : pick(random, [0, 1, 2, 499, 500, 500, 500, 501, 9_007_199_254_740_991, 1_000]);
+    random() < 0.15
+      ? null
+      : pick(random, [0, 1, 2, 499, 500, 500, 500, 501, 9_007_199_254_740_991, 1_000]);
   return Array.from({ length: count }, (_, index): Person => {
     const company = random() < 0.2 ? null : Math.floor(random() * 12);
     const slug = company === null ? null : company < 3 ? `bare-${company}` : `co-${company}`;
@@ -94,7 +101,9 @@ export function hostilePeople(count: number, seed: number): Person[] {
     return {
       id: `${pick(random, ["a", "B", "é", "~"])}${index}`,
       network_url:
-        random() < 0.1 ? null : `${pick(random, ["network.example/in/", "other.example/"])}who-${index >> 1}`,
+        random() < 0.1
+          ? null
+          : `${pick(random, ["network.example/in/", "other.example/"])}who-${index >> 1}`,
       name: text(0.1) ?? `Person ${index}`,
       first_name: text(0.1) ?? "First",
       last_name: text(0.1) ?? "Last",
@@ -134,7 +143,8 @@ const addressOf = remembered(canonicalAddress);
 
 /** Whether a person matches, by the words of the contract (2.2) and nothing clever. */
 export function matches(person: Person, filters: CanonicalFilters): boolean {
-  const normal = (value: string | null): string | null => (value === null ? null : normalOf(value) || null);
+  const normal = (value: string | null): string | null =>
+    value === null ? null : normalOf(value) || null;
   for (const [key, values] of Object.entries(filters.exact)) {
     const value = person[key as keyof Person] as string | null;
     if (key === "network_url") {
@@ -153,11 +163,14 @@ export function matches(person: Person, filters: CanonicalFilters): boolean {
     const max = filters.range[`${field}_max`];
     const own = person[field];
     if ((min !== undefined || max !== undefined) && own === null) return false;
-    if (own !== null && ((min !== undefined && own < min) || (max !== undefined && own > max))) return false;
+    if (own !== null && ((min !== undefined && own < min) || (max !== undefined && own > max)))
+      return false;
   }
   const company = filters.company_network_url;
   if (company !== undefined && !sameAddress(person.company_network_url, company)) return false;
-  return filters.department === undefined || filters.department.includes(person.department as Department);
+  return (
+    filters.department === undefined || filters.department.includes(person.department as Department)
+  );
 }
 
 function sameAddress(value: string | null, wanted: string): boolean {
@@ -166,7 +179,8 @@ function sameAddress(value: string | null, wanted: string): boolean {
   return own === wanted || (!wanted.includes("/") && slugOf(own) === wanted);
 }
 
-const byCodePoints = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b));
+const byCodePoints = (a: string, b: string): number =>
+  Buffer.compare(Buffer.from(a), Buffer.from(b));
 
 /** The public order: country, department, seniority, industry, title in normal form, missing values last, then id. */
 export function publicOrder(people: readonly Person[]): Person[] {
@@ -217,7 +231,8 @@ export function randomFilters(people: readonly Person[], random: () => number): 
     const filters: Record<string, unknown> = {};
     const person = pick(random, people);
     const keys = 1 + Math.floor(random() * random() * 5);
-    for (let index = 0; index < keys; index++) addFilter(filters, pick(random, [person, pick(random, people)]), random);
+    for (let index = 0; index < keys; index++)
+      addFilter(filters, pick(random, [person, pick(random, people)]), random);
     const check = checkFilters(filters);
     if (check.ok) return check.canonical;
   }
@@ -228,22 +243,39 @@ function addFilter(filters: Record<string, unknown>, person: Person, random: () 
   if (choice < 0.4) {
     const key = pick(random, TEXT_KEYS);
     const value = (): string =>
-      disguise(random() < 0.85 ? (person[key] ?? pick(random, HOSTILE)) : pick(random, HOSTILE), random);
-    filters[key] = random() < 0.5 ? value() : Array.from({ length: 1 + Math.floor(random() * 30) }, () => value());
+      disguise(
+        random() < 0.85 ? (person[key] ?? pick(random, HOSTILE)) : pick(random, HOSTILE),
+        random,
+      );
+    filters[key] =
+      random() < 0.5
+        ? value()
+        : Array.from({ length: 1 + Math.floor(random() * 30) }, () => value());
     if (random() < 0.3)
-      filters[key] = [...[filters[key]].flat(), ...Array.from({ length: 4 }, () => pick(random, HOSTILE))];
+      filters[key] = [
+        ...[filters[key]].flat(),
+        ...Array.from({ length: 4 }, () => pick(random, HOSTILE)),
+      ];
   } else if (choice < 0.6) {
     const field = pick(random, PREFIX_FIELDS);
     const points = [...(random() < 0.8 ? (person[field] ?? "x") : pick(random, HOSTILE))];
-    filters[`${field}_prefix`] = disguise(points.slice(0, 1 + Math.floor(random() * points.length)).join(""), random);
+    filters[`${field}_prefix`] = disguise(
+      points.slice(0, 1 + Math.floor(random() * points.length)).join(""),
+      random,
+    );
   } else if (choice < 0.75) {
     const field = pick(random, ["connections", "followers"] as const);
     const own = person[field] ?? 500;
     if (random() < 0.7) filters[`${field}_min`] = Math.max(0, own + pick(random, [0, 0, -1, 1]));
     if (random() < 0.7)
-      filters[`${field}_max`] = Math.min(Number.MAX_SAFE_INTEGER, Math.max(0, own + pick(random, [0, 0, -1, 1])));
+      filters[`${field}_max`] = Math.min(
+        Number.MAX_SAFE_INTEGER,
+        Math.max(0, own + pick(random, [0, 0, -1, 1])),
+      );
   } else if (choice < 0.85) {
-    const list = Array.from({ length: 1 + Math.floor(random() * 4) }, () => pick(random, DEPARTMENTS));
+    const list = Array.from({ length: 1 + Math.floor(random() * 4) }, () =>
+      pick(random, DEPARTMENTS),
+    );
     filters.department = random() < 0.5 ? disguise(person.department, random) : list;
   } else {
     const key = random() < 0.5 ? "network_url" : "company_network_url";
@@ -255,7 +287,8 @@ function addFilter(filters: Record<string, unknown>, person: Person, random: () 
       `HTTP://${address.toUpperCase()}`,
       "nobody",
     ]);
-    filters[key] = key === "network_url" && random() < 0.3 ? [value, "who-1", "other.example/who-2"] : value;
+    filters[key] =
+      key === "network_url" && random() < 0.3 ? [value, "who-1", "other.example/who-2"] : value;
   }
 }
 

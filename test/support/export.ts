@@ -4,7 +4,13 @@ import { join, resolve } from "node:path";
 import { parse } from "csv-parse/sync";
 import { main } from "../../src/cli/main.ts";
 import { readSpend } from "../../src/engine/runs/spend.ts";
-import { type FakeClock, type TestContext, type TestContextOptions, tempDir, testContext } from "./client.ts";
+import {
+  type FakeClock,
+  type TestContext,
+  type TestContextOptions,
+  tempDir,
+  testContext,
+} from "./client.ts";
 import type { TestService } from "./service.ts";
 
 /** A number in [0, 1) from a seed: the same sequence every time. */
@@ -60,7 +66,13 @@ export function user(url: string, key: string, more: Readonly<Record<string, str
     read: (name) => readFileSync(join(dir, name), "utf8"),
     async run(argv, options = {}) {
       const { before, ...rest } = options;
-      const test = testContext({ cwd: dir, random: () => 0.01, ...rest, argv, env: { ...env, ...rest.env } });
+      const test = testContext({
+        cwd: dir,
+        random: () => 0.01,
+        ...rest,
+        argv,
+        env: { ...env, ...rest.env },
+      });
       before?.(test);
       // The option's variable is read from the process, which all tests share.
       const code = await main([...argv, "--base-url", url], test.context);
@@ -118,12 +130,15 @@ export function spawnUser(
       stderr += chunk.toString();
     });
     child.on("error", reject);
-    child.on("close", (code, signal) => done({ code: code ?? (signal === "SIGKILL" ? 137 : 143), stdout, stderr }));
+    child.on("close", (code, signal) =>
+      done({ code: code ?? (signal === "SIGKILL" ? 137 : 143), stdout, stderr }),
+    );
   });
 }
 
 /** The records of a CSV text, by a reader that is not ours. */
-export const readCsv = (text: string): Record<string, string>[] => parse(text, { columns: true, bom: true });
+export const readCsv = (text: string): Record<string, string>[] =>
+  parse(text, { columns: true, bom: true });
 
 /** Live credits that the service has charged so far. */
 export async function charged(service: TestService, granted: number): Promise<number> {

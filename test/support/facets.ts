@@ -5,7 +5,10 @@ import type { Person } from "../../src/shared/contract/records.ts";
 import { FACET_KEYS, type FacetKey } from "../../src/shared/contract/vocabulary.ts";
 
 /** The facet of some people, by the words of docs/contract.md and nothing clever. */
-export function naiveFacet(people: readonly Person[], { key, least, limit, prefix }: FacetQuestion): Facet {
+export function naiveFacet(
+  people: readonly Person[],
+  { key, least, limit, prefix }: FacetQuestion,
+): Facet {
   const values = people.map((person) => {
     const own = person[key];
     return own === null || key === "department" ? own : normalForm(own) || null;

@@ -116,7 +116,9 @@ export async function faultProxy(options: FaultProxyOptions): Promise<FaultProxy
       case "html":
         if (fault.charged) await forward(request);
         outgoing.writeHead(fault.status, { "content-type": "text/html" });
-        return void outgoing.end("<html><title>Gateway</title><body>Please try later</body></html>");
+        return void outgoing.end(
+          "<html><title>Gateway</title><body>Please try later</body></html>",
+        );
       case "duplicate":
         await forward(request);
         return pass(await forward(request), outgoing);
@@ -125,14 +127,22 @@ export async function faultProxy(options: FaultProxyOptions): Promise<FaultProxy
         return void outgoing.destroy();
       case "cut": {
         const answer = await forward(request);
-        outgoing.writeHead(answer.status, { ...answer.headers, "content-length": String(answer.body.length) });
+        outgoing.writeHead(answer.status, {
+          ...answer.headers,
+          "content-length": String(answer.body.length),
+        });
         const part = answer.body.subarray(0, Math.min(fault.bytes, answer.body.length - 1));
-        await new Promise<void>((resolve) => outgoing.write(part.length === 0 ? " " : part, () => resolve()));
+        await new Promise<void>((resolve) =>
+          outgoing.write(part.length === 0 ? " " : part, () => resolve()),
+        );
         return void outgoing.destroy();
       }
       case "drip": {
         const answer = await forward(request);
-        outgoing.writeHead(answer.status, { ...answer.headers, "content-length": String(answer.body.length) });
+        outgoing.writeHead(answer.status, {
+          ...answer.headers,
+          "content-length": String(answer.body.length),
+        });
         const slow = Math.min(fault.bytes, answer.body.length);
         for (let at = 0; at < slow && !outgoing.destroyed; at++) {
           outgoing.write(answer.body.subarray(at, at + 1));
@@ -151,19 +161,30 @@ export async function faultProxy(options: FaultProxyOptions): Promise<FaultProxy
   }
 
   function forward(request: ProxiedRequest): Promise<Answer> {
-    const headers: Record<string, string | string[] | undefined> = { ...request.headers, connection: "close" };
+    const headers: Record<string, string | string[] | undefined> = {
+      ...request.headers,
+      connection: "close",
+    };
     delete headers.host;
     if (options.foreign === true) delete headers["idempotency-key"];
     return new Promise((resolve, reject) => {
-      const call = httpRequest(options.target + request.url, { method: request.method, headers }, (response) => {
-        const chunks: Buffer[] = [];
-        response.on("data", (chunk: Buffer) => chunks.push(chunk));
-        response.on("error", reject);
-        response.on("end", () => {
-          const answer = { status: response.statusCode ?? 0, headers: response.headers, body: Buffer.concat(chunks) };
-          resolve(options.foreign === true ? asForeign(answer) : answer);
-        });
-      });
+      const call = httpRequest(
+        options.target + request.url,
+        { method: request.method, headers },
+        (response) => {
+          const chunks: Buffer[] = [];
+          response.on("data", (chunk: Buffer) => chunks.push(chunk));
+          response.on("error", reject);
+          response.on("end", () => {
+            const answer = {
+              status: response.statusCode ?? 0,
+              headers: response.headers,
+              body: Buffer.concat(chunks),
+            };
+            resolve(options.foreign === true ? asForeign(answer) : answer);
+          });
+        },
+      );
       call.on("error", reject);
       call.end(request.body);
     });
@@ -194,12 +215,22 @@ function pass(answer: Answer, outgoing: ServerResponse): void {
 /** Without our own extensions: nothing tells that the service honours keys or which dataset it serves. */
 function asForeign(answer: Answer): Answer {
   const headers = { ...answer.headers };
-  for (const name of ["x-dataset-version", "idempotent-replayed", "x-total-count", "x-next-cursor", "link"])
+  for (const name of [
+    "x-dataset-version",
+    "idempotent-replayed",
+    "x-total-count",
+    "x-next-cursor",
+    "link",
+  ])
     delete headers[name];
   const text = answer.body.toString("utf8");
   if (!text.includes('"dataset"')) return { ...answer, headers };
   const envelope = JSON.parse(text) as { result?: Record<string, unknown> };
   if (envelope.result?.dataset !== undefined) delete envelope.result.dataset;
   const body = Buffer.from(JSON.stringify(envelope));
-  return { status: answer.status, headers: { ...headers, "content-length": String(body.length) }, body };
+  return {
+    status: answer.status,
+    headers: { ...headers, "content-length": String(body.length) },
+    body,
+  };
 }

@@ -1,6 +1,10 @@
 import { onTestFinished } from "vitest";
 import { type Ran, readCsv, type User, user } from "./export.ts";
-import { type ForeignOptions, type ForeignService, startForeignService } from "./foreign-service.ts";
+import {
+  type ForeignOptions,
+  type ForeignService,
+  startForeignService,
+} from "./foreign-service.ts";
 
 export interface ForeignScene {
   readonly service: ForeignService;

@@ -151,7 +151,9 @@ const FILTERS = new Set(
   ),
 );
 
-export async function startForeignService(change: Partial<ForeignOptions> = {}): Promise<ForeignService> {
+export async function startForeignService(
+  change: Partial<ForeignOptions> = {},
+): Promise<ForeignService> {
   const options: ForeignOptions = {
     people: 260,
     companies: undefined,
@@ -212,7 +214,14 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
   let calls = 0;
   let sold = 0;
   const window = { minute: 0, calls: 0 };
-  const seen: { path: string; status: number; size: number; key: string | undefined; at: number; done: number }[] = [];
+  const seen: {
+    path: string;
+    status: number;
+    size: number;
+    key: string | undefined;
+    at: number;
+    done: number;
+  }[] = [];
   const stored = new Map<string, string>();
 
   const person = (at: number): Record<string, unknown> => ({
@@ -227,10 +236,13 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
     skills: ["a", `b;${at}`],
     ...(at % 4 === 0 ? { nickname: `P${at}` } : {}),
   });
-  const peopleOf = (domain: string | null): number => options.companies?.[domain ?? ""] ?? options.people;
+  const peopleOf = (domain: string | null): number =>
+    options.companies?.[domain ?? ""] ?? options.people;
   /** Where the people of a company begin among all ids. */
   const firstOf = (domain: string | null): number =>
-    options.companies === undefined ? 0 : 10_000 * (1 + Object.keys(options.companies).indexOf(domain ?? ""));
+    options.companies === undefined
+      ? 0
+      : 10_000 * (1 + Object.keys(options.companies).indexOf(domain ?? ""));
   /** Whose people a search or count is about, where filters name a company. */
   const accountOf = (body: Record<string, unknown>): number | undefined => {
     const company = (body.filters as Record<string, unknown> | undefined)?.company_network_url;
@@ -238,7 +250,8 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
     const at = Number(String(company).split("/account-").at(-1)?.replace("account-", ""));
     return Number.isSafeInteger(at) && at < options.accounts ? at : Number.POSITIVE_INFINITY;
   };
-  const staffOf = (at: number): number => Math.max(0, Math.ceil((options.people - at) / options.accounts));
+  const staffOf = (at: number): number =>
+    Math.max(0, Math.ceil((options.people - at) / options.accounts));
   const rowAt = (index: number): Record<string, unknown> =>
     options.duplicateEvery > 0 && index % options.duplicateEvery === options.duplicateEvery - 1
       ? person(index - 1)
@@ -250,7 +263,11 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
     body: unknown,
     headers: Record<string, string> = {},
   ): undefined {
-    response.writeHead(status, { "content-type": "application/json", ...versionHeader(), ...headers });
+    response.writeHead(status, {
+      "content-type": "application/json",
+      ...versionHeader(),
+      ...headers,
+    });
     response.end(JSON.stringify(body));
   }
   const versionHeader = (): Record<string, string> =>
@@ -275,7 +292,10 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
   /** A refusal that takes credits all the same. */
   const dearRefusal = (detail: string, cost: number): unknown => {
     left -= Math.round(cost * 1_000);
-    const { credits_used, credits_remaining, ...plain } = refusal(detail) as Record<string, unknown>;
+    const { credits_used, credits_remaining, ...plain } = refusal(detail) as Record<
+      string,
+      unknown
+    >;
     if (options.faultTells === "nothing") return plain;
     return { ...plain, credits_used: options.faultTells === "used" ? cost : 0, ...toldLeft() };
   };
@@ -286,16 +306,29 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
     if (options.delayMs > 0) await new Promise((done) => setTimeout(done, options.delayMs));
     const url = new URL(request.url ?? "/", "http://foreign");
     const idempotencyKey = request.headers["idempotency-key"] as string | undefined;
-    const entry = { path: url.pathname, status: 0, size: 0, key: idempotencyKey, at: performance.now(), done: 0 };
+    const entry = {
+      path: url.pathname,
+      status: 0,
+      size: 0,
+      key: idempotencyKey,
+      at: performance.now(),
+      done: 0,
+    };
     seen.push(entry);
     response.on("close", () => {
       entry.status = response.statusCode;
       entry.done = performance.now();
     });
     if (options.hangs.includes(url.pathname)) return;
-    if (request.headers.authorization !== `Bearer ${key}`) return answer(response, 401, refusal("Unauthenticated."));
-    const body = chunks.length === 0 ? {} : (JSON.parse(Buffer.concat(chunks).toString()) as Record<string, unknown>);
-    const unknown = Object.keys((body.filters ?? {}) as object).filter((name) => !FILTERS.has(name));
+    if (request.headers.authorization !== `Bearer ${key}`)
+      return answer(response, 401, refusal("Unauthenticated."));
+    const body =
+      chunks.length === 0
+        ? {}
+        : (JSON.parse(Buffer.concat(chunks).toString()) as Record<string, unknown>);
+    const unknown = Object.keys((body.filters ?? {}) as object).filter(
+      (name) => !FILTERS.has(name),
+    );
     if (unknown.length > 0) {
       return answer(
         response,
@@ -311,14 +344,18 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
       return answer(response, 429, refusal("Slow down."), { "retry-after": `${rest}` });
     }
     const company = (body.filters as Record<string, unknown> | undefined)?.company_network_url;
-    if (Array.isArray(company)) return answer(response, 422, refusal("company_network_url must be a string"));
+    if (Array.isArray(company))
+      return answer(response, 422, refusal("company_network_url must be a string"));
     if (url.pathname === "/v1/account") {
       const { price } = options;
       const costs = {
         path: { "person/search": price, enrich: price, "company.employees": price },
         snake: { person_search: price, company_enrich: price, company_employees: price },
         camel: { personSearch: price, companyEnrich: price, companyEmployees: price },
-        list: ["person_search", "company_enrich", "company_employees"].map((call) => ({ call, credits: price })),
+        list: ["person_search", "company_enrich", "company_employees"].map((call) => ({
+          call,
+          credits: price,
+        })),
       }[options.costNames];
       return answer(
         response,
@@ -354,11 +391,16 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
       );
     }
     const isEnrich = url.pathname === "/v1/company/enrich";
-    if (!isEnrich && url.pathname !== "/v1/person/search" && url.pathname !== "/v1/company/employees") {
+    if (
+      !isEnrich &&
+      url.pathname !== "/v1/person/search" &&
+      url.pathname !== "/v1/company/employees"
+    ) {
       return answer(response, 404, refusal("Not found."));
     }
     if (options.refusesKey && idempotencyKey !== undefined) {
-      if (typeof options.refusesKey === "string") return answer(response, 422, refusal(options.refusesKey));
+      if (typeof options.refusesKey === "string")
+        return answer(response, 422, refusal(options.refusesKey));
       return answer(response, 400, refusal("Unknown header: Idempotency-Key."));
     }
     return sell(isEnrich, url, body, idempotencyKey, response, entry);
@@ -396,9 +438,14 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
       );
       return;
     }
-    if (mishap?.startsWith("null-") === true) return answer(response, Number(mishap.slice(5)), envelope(null));
+    if (mishap?.startsWith("null-") === true)
+      return answer(response, Number(mishap.slice(5)), envelope(null));
     if (mishap?.endsWith("-charged") === true)
-      return answer(response, Number.parseInt(mishap, 10), dearRefusal("Oops.", options.faultCosts));
+      return answer(
+        response,
+        Number.parseInt(mishap, 10),
+        dearRefusal("Oops.", options.faultCosts),
+      );
     if (mishap === "500") return answer(response, 500, { message: "Server Error" });
     if (mishap === "429-date") {
       return answer(response, 429, refusal("Slow down."), {
@@ -412,7 +459,8 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
         "x-ratelimit-reset": String(Date.now() + 300),
       });
     }
-    const replay = options.idempotent && idempotencyKey !== undefined ? stored.get(idempotencyKey) : undefined;
+    const replay =
+      options.idempotent && idempotencyKey !== undefined ? stored.get(idempotencyKey) : undefined;
     let text = replay;
     if (text === undefined) {
       const perPage = options.fixedPage ?? Math.min(asked, options.maxPerPage);
@@ -429,7 +477,8 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
               : (Number(wanted("page") ?? options.firstPage) - options.firstPage) * perPage;
       const account = accountOf(body);
       const people = account === undefined ? peopleOf(query.get("domain")) : staffOf(account);
-      const size = mishap === "empty" ? 0 : isEnrich ? 1 : Math.max(0, Math.min(perPage, people - offset));
+      const size =
+        mishap === "empty" ? 0 : isEnrich ? 1 : Math.max(0, Math.min(perPage, people - offset));
       const indexOf = (at: number): number =>
         account === undefined ? firstOf(query.get("domain")) + at : account + options.accounts * at;
       const rows = Array.from({ length: size }, (_, at) => rowAt(indexOf(offset + at)));
@@ -439,7 +488,15 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
       const more = offset + size < people;
       const told = {
         ...(options.paging === "cursor"
-          ? { [options.nextUnder]: options.numbers ? (more ? offset + size : 0) : more ? `c${offset + size}` : null }
+          ? {
+              [options.nextUnder]: options.numbers
+                ? more
+                  ? offset + size
+                  : 0
+                : more
+                  ? `c${offset + size}`
+                  : null,
+            }
           : {}),
         ...(options.total === "result" ? { total: people } : {}),
         ...(options.total === "own-length" ? { total: rows.length } : {}),
@@ -459,7 +516,10 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
         tags: ["x", "y"],
       };
       const shaped = options.shape?.(isEnrich ? [company] : rows);
-      const whole = envelope(shaped ?? (isEnrich ? { company } : page), cost) as Record<string, unknown>;
+      const whole = envelope(shaped ?? (isEnrich ? { company } : page), cost) as Record<
+        string,
+        unknown
+      >;
       if (options.usedIs === "missing") delete whole.credits_used;
       else if (options.usedIs !== undefined) whole.credits_used = options.usedIs;
       text = JSON.stringify(whole);
@@ -472,7 +532,9 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
     const whole = text;
     const send = (): void => {
       const totals: Record<string, string> =
-        options.total === "header" ? { "x-total-count": `${options.totalIs ?? peopleOf(query.get("domain"))}` } : {};
+        options.total === "header"
+          ? { "x-total-count": `${options.totalIs ?? peopleOf(query.get("domain"))}` }
+          : {};
       const bytes = Buffer.from(whole, options.encoding);
       const length = bytes.length;
       response.writeHead(200, {
@@ -491,12 +553,26 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
   }
 
   /** The words with which a page of this size, or a way of paging, is refused. */
-  function refusedSize(asked: number, body: Record<string, unknown>, query: URLSearchParams): string | undefined {
+  function refusedSize(
+    asked: number,
+    body: Record<string, unknown>,
+    query: URLSearchParams,
+  ): string | undefined {
     const { maxPerPage: most, minPerPage: least, sizes, clamp, strict, paging } = options;
-    const known = new Set(["filters", "per_page", paging, "domain", "company_network_url", "name", "id"]);
+    const known = new Set([
+      "filters",
+      "per_page",
+      paging,
+      "domain",
+      "company_network_url",
+      "name",
+      "id",
+    ]);
     const unknown = [...Object.keys(body), ...query.keys()].filter((name) => !known.has(name));
-    if (strict && unknown.length > 0) return `unknown field: ${unknown[0]}; valid fields: filters, per_page, ${paging}`;
-    const isGood = asked >= least && (asked <= most || clamp) && (sizes === undefined || sizes.includes(asked));
+    if (strict && unknown.length > 0)
+      return `unknown field: ${unknown[0]}; valid fields: filters, per_page, ${paging}`;
+    const isGood =
+      asked >= least && (asked <= most || clamp) && (sizes === undefined || sizes.includes(asked));
     if (isGood) return undefined;
     if (sizes !== undefined) return `per_page must be one of ${sizes.join(", ")}`;
     switch (options.refusal) {

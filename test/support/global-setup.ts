@@ -9,8 +9,13 @@ const ROOT = resolve(import.meta.dirname, "../..");
 /** The time of the newest file below a folder, in epoch milliseconds. */
 function newest(folder: string): number {
   if (!existsSync(folder)) return 0;
-  const entries = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
-  return Math.max(0, ...entries.map((entry) => statSync(join(entry.parentPath, entry.name)).mtimeMs));
+  const entries = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) =>
+    entry.isFile(),
+  );
+  return Math.max(
+    0,
+    ...entries.map((entry) => statSync(join(entry.parentPath, entry.name)).mtimeMs),
+  );
 }
 
 /** End-to-end tests run the built program: build it once where it is older than its source. */
@@ -19,7 +24,10 @@ function build(): void {
   const tsc = join(ROOT, "node_modules/typescript/bin/tsc");
   // tsc writes what it can; type errors are what `npm run typecheck` is for, and must not hide every other test's result.
   spawnSync(process.execPath, [tsc, "-p", "tsconfig.build.json"], { cwd: ROOT, stdio: "inherit" });
-  const bundled = spawnSync(process.execPath, ["packaging/bundle.mjs"], { cwd: ROOT, stdio: "inherit" });
+  const bundled = spawnSync(process.execPath, ["packaging/bundle.mjs"], {
+    cwd: ROOT,
+    stdio: "inherit",
+  });
   if (bundled.status !== 0) throw new Error("the bundle could not be made");
 }
 
@@ -52,7 +60,12 @@ export default function setup({ vitest }: TestProject): () => void {
     // A few files beside somebody else's run are not blamed for what that leaves.
     if (left.length === 0 || vitest.state.getFiles().length < 100) return;
     process.exitCode = 1;
-    const shown = [...left.slice(0, 20), ...(left.length > 20 ? [`and ${left.length - 20} more`] : [])];
-    console.error(`Error: left behind by the tests, or by another run beside them:\n${shown.join("\n")}`);
+    const shown = [
+      ...left.slice(0, 20),
+      ...(left.length > 20 ? [`and ${left.length - 20} more`] : []),
+    ];
+    console.error(
+      `Error: left behind by the tests, or by another run beside them:\n${shown.join("\n")}`,
+    );
   };
 }

@@ -41,9 +41,19 @@ export async function folderWithCanary(dir: string, more: readonly string[] = []
   const file = `${dir}-people.ndjson`;
   writeFileSync(
     file,
-    [...FILLER.slice(0, 100), CANARY, ...FILLER.slice(100)].map((one) => JSON.stringify(one)).join("\n"),
+    [...FILLER.slice(0, 100), CANARY, ...FILLER.slice(100)]
+      .map((one) => JSON.stringify(one))
+      .join("\n"),
   );
-  const { code, err } = await headcount("service", "import", "--people", file, "--data", dir, ...more);
+  const { code, err } = await headcount(
+    "service",
+    "import",
+    "--people",
+    file,
+    "--data",
+    dir,
+    ...more,
+  );
   if (code !== 0) throw new Error(err);
 }
 
@@ -88,13 +98,22 @@ export interface ServedFolder extends RunningService {
 /** A service over a data folder, as `headcount serve` runs it. `close` closes both. */
 export async function serveFolder(
   dir: string,
-  options: { readonly now?: () => number; readonly monotonic?: () => number; readonly store?: string } = {},
+  options: {
+    readonly now?: () => number;
+    readonly monotonic?: () => number;
+    readonly store?: string;
+  } = {},
 ): Promise<ServedFolder> {
   const folder = await openDataFolder(dir, options);
   const now = options.now ?? Date.now;
   const { id, key } = await createKey(folder.store, { name: "canary", mode: "live", now });
   const { store: _, ...clocks } = options;
-  const service = await startService({ ...folder, ...clocks, console: {}, timeouts: { facet: 60_000 } });
+  const service = await startService({
+    ...folder,
+    ...clocks,
+    console: {},
+    timeouts: { facet: 60_000 },
+  });
   return {
     ...service,
     folder,

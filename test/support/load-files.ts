@@ -2,7 +2,11 @@ import { readFileSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect } from "vitest";
-import { type ImportInput, type ImportReport, importDataset } from "../../src/dataset/build/import.ts";
+import {
+  type ImportInput,
+  type ImportReport,
+  importDataset,
+} from "../../src/dataset/build/import.ts";
 import type { ClickHouseServers } from "../../src/dataset/clickhouse/connect.ts";
 import { loadIntoClickHouse } from "../../src/dataset/clickhouse/load/import.ts";
 import { openDataset } from "../../src/dataset/embedded/open.ts";
@@ -10,7 +14,12 @@ import { RecordStore } from "../../src/dataset/embedded/record-store.ts";
 import type { Engine } from "../../src/dataset/engine.ts";
 import { currentVersion } from "../../src/dataset/layout.ts";
 import { canonicalAddress, normalForm } from "../../src/shared/contract/normalise.ts";
-import { COMPANY_FIELDS, type Company, PERSON_FIELDS, type Person } from "../../src/shared/contract/records.ts";
+import {
+  COMPANY_FIELDS,
+  type Company,
+  PERSON_FIELDS,
+  type Person,
+} from "../../src/shared/contract/records.ts";
 import { SMALL, sleep, smallDataset, smallDatasetFolder, tempFolder } from "./dataset.ts";
 import { hostilePeople } from "./exactness.ts";
 
@@ -31,11 +40,15 @@ const cell = (value: unknown): string => {
 };
 
 const csv = (fields: readonly string[], rows: readonly object[]): string =>
-  [fields, ...rows.map((row) => fields.map((field) => (row as Record<string, unknown>)[field] ?? null))]
+  [
+    fields,
+    ...rows.map((row) => fields.map((field) => (row as Record<string, unknown>)[field] ?? null)),
+  ]
     .map((row) => row.map(cell).join(","))
     .join("\n");
 
-const ndjson = (rows: readonly object[]): string => rows.map((row) => `${JSON.stringify(row)}\n`).join("");
+const ndjson = (rows: readonly object[]): string =>
+  rows.map((row) => `${JSON.stringify(row)}\n`).join("");
 
 /** Rows that are refused, or lose values: within a file and across files. */
 const odd = (people: readonly Person[]): object[] => [
@@ -49,8 +62,20 @@ const odd = (people: readonly Person[]): object[] => [
   { id: "odd-5", name: "Bare", company_network_url: "acme", updated_at: "yesterday" },
   { id: "odd-6", name: "Whole", company_network_url: "elsewhere.example/c/bare-1" },
   // Forms of which nothing is left, texts that JSON writes with escapes, letters of which databases make other lower ones.
-  { id: "odd-8", name: "\u00a0\u3000", headline: "\ufeff", company_name: "\u2003", city: "\u00a0x\u2003 y" },
-  { id: "odd-9", name: 'Say "hi"\u0001', title: "\u212aelvin İSTANBUL Straße", headline: "ΑΣ ß ς \u0345", city: "a:" },
+  {
+    id: "odd-8",
+    name: "\u00a0\u3000",
+    headline: "\ufeff",
+    company_name: "\u2003",
+    city: "\u00a0x\u2003 y",
+  },
+  {
+    id: "odd-9",
+    name: 'Say "hi"\u0001',
+    title: "\u212aelvin İSTANBUL Straße",
+    headline: "ΑΣ ß ς \u0345",
+    city: "a:",
+  },
   {
     id: "odd-10",
     name: "Blank",
@@ -73,13 +98,23 @@ const odd = (people: readonly Person[]): object[] => [
 ];
 
 /** Files of generated and hostile people, of every format, and what the embedded engine makes of them. */
-export async function loadFiles(people: number, seed: number, withCompanies: boolean): Promise<LoadFiles> {
+export async function loadFiles(
+  people: number,
+  seed: number,
+  withCompanies: boolean,
+): Promise<LoadFiles> {
   const folder = await tempFolder("headcount-load-");
   const generated = await smallDataset(people, seed);
-  const page = await generated.people({ exact: {}, prefix: {}, range: {} }, { offset: 0, limit: people });
+  const page = await generated.people(
+    { exact: {}, prefix: {}, range: {} },
+    { offset: 0, limit: people },
+  );
   await generated.close();
   const made = page.records.map((record) => JSON.parse(record.toString()) as Person);
-  const hostile = hostilePeople(people / 5, seed).map((person) => ({ ...person, id: `h${person.id}` }));
+  const hostile = hostilePeople(people / 5, seed).map((person) => ({
+    ...person,
+    id: `h${person.id}`,
+  }));
   const half = Math.floor(people / 2);
   const files = {
     "a.csv": csv(PERSON_FIELDS, made.slice(0, half)),
@@ -101,7 +136,11 @@ export async function loadFiles(people: number, seed: number, withCompanies: boo
   ];
   await writeFile(join(folder, "companies.csv"), csv(COMPANY_FIELDS, known));
   const input: ImportInput = {
-    ...{ people: Object.keys(files), companies: withCompanies ? ["companies.csv"] : [], cwd: folder },
+    ...{
+      people: Object.keys(files),
+      companies: withCompanies ? ["companies.csv"] : [],
+      cwd: folder,
+    },
     rejects: join(folder, "rejects.ndjson"),
   };
   const datasetDir = join(folder, "embedded");
@@ -141,7 +180,10 @@ export async function sameWhole(engine: Engine, { embedded, everyone }: LoadFile
   const { people, companies } = embedded.info();
   expect(engine.info()).toMatchObject({ people, companies });
   const slice = { offset: 0, limit: people };
-  const [found, wanted] = [await engine.people(EVERYBODY, slice), await embedded.people(EVERYBODY, slice)];
+  const [found, wanted] = [
+    await engine.people(EVERYBODY, slice),
+    await embedded.people(EVERYBODY, slice),
+  ];
   for (const [index, record] of wanted.records.entries())
     expect(String(found.records[index]), `row ${index}`).toBe(String(record));
   for (const person of everyone.filter(({ id }) => id.startsWith("odd-"))) {
@@ -149,7 +191,9 @@ export async function sameWhole(engine: Engine, { embedded, everyone }: LoadFile
       const form = normalForm(person[key] ?? "");
       if (form === "") continue;
       const filters = { ...EVERYBODY, exact: { [key]: [form] } };
-      expect(await engine.count(filters), `${key} ${form.slice(0, 100)}`).toBe(await embedded.count(filters));
+      expect(await engine.count(filters), `${key} ${form.slice(0, 100)}`).toBe(
+        await embedded.count(filters),
+      );
     }
   }
   expect(found.total).toBe(wanted.total);
@@ -158,14 +202,19 @@ export async function sameWhole(engine: Engine, { embedded, everyone }: LoadFile
     .flatMap(({ company_domain, company_name, company_network_url }) => [
       { by: "domain", value: company_domain ?? "" } as const,
       { by: "name", value: normalForm(company_name ?? "") } as const,
-      { by: "company_network_url", value: canonicalAddress(company_network_url ?? "") ?? "" } as const,
+      {
+        by: "company_network_url",
+        value: canonicalAddress(company_network_url ?? "") ?? "",
+      } as const,
     ]);
   for (const lookup of new Map(lookups.map((one) => [JSON.stringify(one), one])).values()) {
     const company = await embedded.company(lookup);
     expect((await engine.company(lookup))?.record, JSON.stringify(lookup)).toEqual(company?.record);
     if (company === undefined) continue;
     const few = { offset: 0, limit: 20 };
-    expect(await engine.employees(company.id, few)).toEqual(await embedded.employees(company.id, few));
+    expect(await engine.employees(company.id, few)).toEqual(
+      await embedded.employees(company.id, few),
+    );
   }
   expect(await engine.verify()).toEqual([]);
 }

@@ -9,7 +9,10 @@ export const RUN_FOLDER = process.env.HEADCOUNT_TEST_FOLDER ?? tmpdir();
  * A folder that takes a second to make and is the same for every file of tests: the first file of a run makes it, and each has a
  * copy of its own. Two that make it at once make it twice.
  */
-export async function onceARun(name: string, make: (folder: string) => Promise<unknown>): Promise<string> {
+export async function onceARun(
+  name: string,
+  make: (folder: string) => Promise<unknown>,
+): Promise<string> {
   const shared = join(RUN_FOLDER, name);
   const own = join(mkdtempSync(join(tmpdir(), "headcount-data-")), "dataset");
   if (!existsSync(shared)) {

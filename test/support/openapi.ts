@@ -23,11 +23,15 @@ interface BodyValidator {
   validateResponse(
     status: number,
     body: unknown,
-  ): { readonly errors: readonly { readonly message: string; readonly path?: string }[] } | undefined;
+  ):
+    | { readonly errors: readonly { readonly message: string; readonly path?: string }[] }
+    | undefined;
 }
 type ValidatorClass = new (options: object) => BodyValidator;
 
-const loaded = createRequire(import.meta.url)("openapi-response-validator") as { default: ValidatorClass };
+const loaded = createRequire(import.meta.url)("openapi-response-validator") as {
+  default: ValidatorClass;
+};
 const document = openApiDocument();
 
 const named = <T>(value: T | Ref, table: Readonly<Record<string, T>>): T => {
@@ -46,7 +50,10 @@ interface Route {
 
 function route(path: string, method: string, operation: Operation): Route {
   const responses = Object.fromEntries(
-    Object.entries(operation.responses).map(([status, entry]) => [status, named(entry, document.components.responses)]),
+    Object.entries(operation.responses).map(([status, entry]) => [
+      status,
+      named(entry, document.components.responses),
+    ]),
   );
   const bodies = new loaded.default({
     responses: Object.fromEntries(
@@ -73,15 +80,27 @@ export const documentedAnswers: readonly string[] = ROUTES.flatMap(({ method, pa
 
 const seen = new Set<string>();
 /** The (path, status) of the document that no answer was checked against yet. */
-export const unseenAnswers = (): readonly string[] => documentedAnswers.filter((answer) => !seen.has(answer));
+export const unseenAnswers = (): readonly string[] =>
+  documentedAnswers.filter((answer) => !seen.has(answer));
 
 /** Headers that any answer may carry beside the documented ones. */
 const PLAIN =
   /^(content-(type|length)|date|connection|keep-alive|cache-control|x-content-type-options|accept-encoding|transfer-encoding|content-encoding|vary|idempotent-replayed)$/;
 
-function headerProblem(name: string, header: Header, value: string | undefined): string | undefined {
+function headerProblem(
+  name: string,
+  header: Header,
+  value: string | undefined,
+): string | undefined {
   if (value === undefined) return header.required ? `header ${name} is missing` : undefined;
-  const { enum: values, maximum, minimum, minLength, maxLength, type }: OpenApiSchema = header.schema;
+  const {
+    enum: values,
+    maximum,
+    minimum,
+    minLength,
+    maxLength,
+    type,
+  }: OpenApiSchema = header.schema;
   const number = type === "integer" ? Number(value) : 0;
   const wrong =
     (type === "integer" && !/^\d+$/.test(value)) ||
@@ -93,18 +112,26 @@ function headerProblem(name: string, header: Header, value: string | undefined):
   return wrong ? `header ${name} is not as documented: ${JSON.stringify(value)}` : undefined;
 }
 
-function headerProblems(response: ApiResponse, headers: ReadonlyMap<string, string>): readonly string[] {
+function headerProblems(
+  response: ApiResponse,
+  headers: ReadonlyMap<string, string>,
+): readonly string[] {
   const documented = new Map(
-    Object.entries(response.headers).map(([name, header]) => [name.toLowerCase(), { name, header }]),
+    Object.entries(response.headers).map(([name, header]) => [
+      name.toLowerCase(),
+      { name, header },
+    ]),
   );
   const problems = [...documented].map(([key, { header, name }]) =>
     headerProblem(name, named(header, document.components.headers), headers.get(key)),
   );
   for (const name of headers.keys()) {
-    if (!documented.has(name) && !PLAIN.test(name)) problems.push(`header ${name} is not documented here`);
+    if (!documented.has(name) && !PLAIN.test(name))
+      problems.push(`header ${name} is not documented here`);
   }
   const type = headers.get("content-type");
-  if (!/^application\/json\b/.test(type ?? "")) problems.push(`the content type is ${type}, not application/json`);
+  if (!/^application\/json\b/.test(type ?? ""))
+    problems.push(`the content type is ${type}, not application/json`);
   return problems.filter((problem) => problem !== undefined);
 }
 
@@ -134,7 +161,8 @@ export function responseProblems(answer: ValidatedAnswer): readonly string[] {
   if (found === undefined) throw new Error("the document has no path");
   const where = `${answer.method} ${path} ${answer.status}`;
   const isUnknown = onPath.length === 0;
-  if (isUnknown && ![400, 401, 404, 408, 429, 431, 500].includes(answer.status)) return [`${where}: no such path`];
+  if (isUnknown && ![400, 401, 404, 408, 429, 431, 500].includes(answer.status))
+    return [`${where}: no such path`];
   // Of a path that is no route only the 404 stands nowhere in the document: it is an error like any other.
   const key = isUnknown && answer.status === 404 ? "400" : String(answer.status);
   const response = found.responses[key];
@@ -165,7 +193,8 @@ export function watchResponses(hooks: ((answer: ObservedAnswer) => void)[]): voi
   const problems = new Set<string>();
   hooks.push(({ body, headers, method, status, url }) => {
     if (!/^\/v1(\/|\?|$)/.test(url)) return;
-    for (const problem of responseProblems({ method, path: url, status, headers, body })) problems.add(problem);
+    for (const problem of responseProblems({ method, path: url, status, headers, body }))
+      problems.add(problem);
   });
   afterAll(() => expect([...problems].slice(0, 20)).toEqual([]));
 }

@@ -64,7 +64,10 @@ export const personKey = ({ id, network_url, name }: Human): string => id ?? net
 
 const plain = (text: unknown): string => String(text).trim().replace(/\s+/g, " ").toLowerCase();
 
-function fits(human: Human, [key, wanted]: readonly [string, ReadonlySet<string> | number | string]): boolean {
+function fits(
+  human: Human,
+  [key, wanted]: readonly [string, ReadonlySet<string> | number | string],
+): boolean {
   const field = key.replace(/_(prefix|min|max)$/, "") as keyof Human;
   const value = human[field];
   if (value === null || value === undefined) return false;
@@ -75,14 +78,18 @@ function fits(human: Human, [key, wanted]: readonly [string, ReadonlySet<string>
 }
 
 function conditionsOf(filters: Readonly<Record<string, unknown>>) {
-  return Object.entries(filters).map(([key, value]): [string, ReadonlySet<string> | number | string] => {
-    if (/_(min|max)$/.test(key)) return [key, Number(value)];
-    if (key.endsWith("_prefix")) return [key, plain(value)];
-    return [key, new Set([value].flat().map(plain))];
-  });
+  return Object.entries(filters).map(
+    ([key, value]): [string, ReadonlySet<string> | number | string] => {
+      if (/_(min|max)$/.test(key)) return [key, Number(value)];
+      if (key.endsWith("_prefix")) return [key, plain(value)];
+      return [key, new Set([value].flat().map(plain))];
+    },
+  );
 }
 
-export async function startPeopleService(change: Partial<PeopleOptions> = {}): Promise<PeopleService> {
+export async function startPeopleService(
+  change: Partial<PeopleOptions> = {},
+): Promise<PeopleService> {
   const options: PeopleOptions = {
     people: [],
     maxValues: 1_000,
@@ -113,9 +120,16 @@ export async function startPeopleService(change: Partial<PeopleOptions> = {}): P
   const left = (): number => 1_000_000 - rows * options.price;
   const matching = (filters: Readonly<Record<string, unknown>>): Human[] => {
     const conditions = conditionsOf(filters);
-    return options.people.filter((human) => conditions.every((condition) => fits(human, condition)));
+    return options.people.filter((human) =>
+      conditions.every((condition) => fits(human, condition)),
+    );
   };
-  const body = (status: boolean, result: unknown, used: number, detail: readonly string[]): string =>
+  const body = (
+    status: boolean,
+    result: unknown,
+    used: number,
+    detail: readonly string[],
+  ): string =>
     JSON.stringify({ status, detail, result, credits_used: used, credits_remaining: left() });
 
   function count(filters: Record<string, unknown>): number {
@@ -135,7 +149,8 @@ export async function startPeopleService(change: Partial<PeopleOptions> = {}): P
       response.writeHead(status, { "content-type": "application/json", ...version });
       response.end(text);
     };
-    if (request.headers.authorization !== `Bearer ${key}`) return answer(401, body(false, null, 0, ["no"]));
+    if (request.headers.authorization !== `Bearer ${key}`)
+      return answer(401, body(false, null, 0, ["no"]));
     const path = new URL(request.url ?? "/", "http://people").pathname;
     if (path === "/v1/account") {
       const { price, tellsPrice, perMinute, maxDepth } = options;
@@ -143,10 +158,16 @@ export async function startPeopleService(change: Partial<PeopleOptions> = {}): P
         ...{ max_per_page: options.maxPerPage, idempotency_seconds: 86_400 },
         ...(maxDepth === undefined ? {} : { max_depth: maxDepth }),
       };
-      const plan = perMinute === undefined ? {} : { plan: { name: "p", rate_limit: { rpm: perMinute } } };
+      const plan =
+        perMinute === undefined ? {} : { plan: { name: "p", rate_limit: { rpm: perMinute } } };
       return answer(
         200,
-        body(true, { balance: left(), costs: tellsPrice ? { person_search: price } : {}, limits, ...plan }, 0, []),
+        body(
+          true,
+          { balance: left(), costs: tellsPrice ? { person_search: price } : {}, limits, ...plan },
+          0,
+          [],
+        ),
       );
     }
     calls += 1;
@@ -161,9 +182,13 @@ export async function startPeopleService(change: Partial<PeopleOptions> = {}): P
     asked.push({ path, filters });
     for (const [name, value] of Object.entries(filters)) {
       if (!Array.isArray(value) || value.length <= options.maxValues) continue;
-      return answer(422, body(false, null, 0, [`${name} takes at most ${options.maxValues} values`]));
+      return answer(
+        422,
+        body(false, null, 0, [`${name} takes at most ${options.maxValues} values`]),
+      );
     }
-    if (path === "/v1/person/count") return answer(200, body(true, { count: count(filters) }, 0, []));
+    if (path === "/v1/person/count")
+      return answer(200, body(true, { count: count(filters) }, 0, []));
     if (path !== "/v1/person/search") return answer(404, body(false, null, 0, ["no such call"]));
     const perPage = options.fixedPage ?? sent.per_page ?? 10;
     if (perPage > options.maxPerPage) {
@@ -247,13 +272,21 @@ export class Crowd {
     return {
       id: `h${n}`,
       network_url:
-        this.#random() < this.#addressless ? null : `https://www.people.example/in/${name.replaceAll(" ", "-")}-${n}`,
+        this.#random() < this.#addressless
+          ? null
+          : `https://www.people.example/in/${name.replaceAll(" ", "-")}-${n}`,
       name,
-      title: this.#maybe(`${this.#pick(LEVELS)} ${this.#pick(["rep", "counsel", "lead", "clerk", "chief"])}`, 0.05),
+      title: this.#maybe(
+        `${this.#pick(LEVELS)} ${this.#pick(["rep", "counsel", "lead", "clerk", "chief"])}`,
+        0.05,
+      ),
       department: this.#pick(DEPARTMENTS),
       seniority_level: this.#maybe(this.#pick(LEVELS), 0.05),
       country: this.#maybe(this.#pick(COUNTRIES), 0.02),
-      company_network_url: this.#maybe(`people.example/company/c${Math.floor(40 * this.#random() ** 2)}`, 0.1),
+      company_network_url: this.#maybe(
+        `people.example/company/c${Math.floor(40 * this.#random() ** 2)}`,
+        0.1,
+      ),
       connections: this.#maybe(Math.floor(500 * this.#random()), 0.1),
       ...more,
     };
@@ -271,6 +304,9 @@ export class Crowd {
       const { title, department, seniority_level, company_network_url } = this.born();
       return { ...human, title, department, seniority_level, company_network_url };
     });
-    return [...later, ...Array.from({ length: Math.round(people.length * churn.born) }, () => this.born())];
+    return [
+      ...later,
+      ...Array.from({ length: Math.round(people.length * churn.born) }, () => this.born()),
+    ];
   }
 }

@@ -45,13 +45,15 @@ export function exchange(
     socket.on("data", (chunk) => {
       chunks.push(chunk);
       if (options.answers === undefined) return;
-      if (parseAnswers(Buffer.concat(chunks).toString("utf8")).length >= options.answers) finish(false);
+      if (parseAnswers(Buffer.concat(chunks).toString("utf8")).length >= options.answers)
+        finish(false);
     });
     socket.on("error", () => undefined);
     socket.on("close", () => finish(true));
     socket.on("connect", async () => {
       for (const [at, part] of parts.entries()) {
-        if (at > 0 && options.pauseMs !== undefined) await new Promise((wake) => setTimeout(wake, options.pauseMs));
+        if (at > 0 && options.pauseMs !== undefined)
+          await new Promise((wake) => setTimeout(wake, options.pauseMs));
         if (socket.destroyed) return;
         socket.write(typeof part === "string" ? Buffer.from(part, "latin1") : part);
       }
@@ -70,12 +72,15 @@ export function parseAnswers(text: string): RawAnswer[] {
     const [first = "", ...lines] = rest.subarray(0, end).toString("utf8").split("\r\n");
     const headers: Record<string, string> = {};
     for (const line of lines)
-      headers[line.slice(0, line.indexOf(":")).toLowerCase()] = line.slice(line.indexOf(":") + 1).trim();
+      headers[line.slice(0, line.indexOf(":")).toLowerCase()] = line
+        .slice(line.indexOf(":") + 1)
+        .trim();
     const status = Number(first.split(" ")[1]);
     const from = end + 4;
     const length = status === 100 ? 0 : Number(headers["content-length"] ?? 0);
     if (rest.length < from + length) return answers;
-    if (status !== 100) answers.push({ status, headers, body: rest.subarray(from, from + length).toString("utf8") });
+    if (status !== 100)
+      answers.push({ status, headers, body: rest.subarray(from, from + length).toString("utf8") });
     rest = rest.subarray(from + length);
   }
 }

@@ -27,7 +27,10 @@ export async function foundedFolder(): Promise<string> {
 }
 
 /** Runs `serve` until `visit` is done, then interrupts it. */
-export async function serving(argv: string[], visit: (line: string) => Promise<void>): Promise<Outcome> {
+export async function serving(
+  argv: string[],
+  visit: (line: string) => Promise<void>,
+): Promise<Outcome> {
   const { context, interrupt, stderr, stdout } = testContext({ argv });
   const ended = main(argv, context);
   let over = false;

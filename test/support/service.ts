@@ -28,7 +28,8 @@ export const onResponse: ((answer: ObservedAnswer) => void)[] = [];
 
 export const SEED = 7;
 
-export interface TestServiceOptions extends Omit<ServiceOptions, "engine" | "store" | "testEngine"> {
+export interface TestServiceOptions
+  extends Omit<ServiceOptions, "engine" | "store" | "testEngine"> {
   /** People of the generated dataset; default 2,000. Companies: about one for seven. */
   readonly people?: number;
   /** Live credits of the account; default 10,000. A decimal text for fractions. */
@@ -166,7 +167,8 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
           const headers = reply.getHeaders() as Record<string, string>;
           const { url = "" } = raw;
           const body = unpacked(headers["content-encoding"], payload as string | Buffer);
-          for (const check of onResponse) check({ method, url, status: reply.statusCode, headers, body });
+          for (const check of onResponse)
+            check({ method, url, status: reply.statusCode, headers, body });
         }
         return payload;
       });
@@ -190,10 +192,17 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
       const response = await fetch(service.url + path, {
         method: init.method ?? (hasBody ? "POST" : "GET"),
         headers,
-        ...(hasBody ? { body: typeof init.body === "string" ? init.body : JSON.stringify(init.body) } : {}),
+        ...(hasBody
+          ? { body: typeof init.body === "string" ? init.body : JSON.stringify(init.body) }
+          : {}),
       });
       const text = await response.text();
-      return { status: response.status, headers: response.headers, text, json: text === "" ? null : JSON.parse(text) };
+      return {
+        status: response.status,
+        headers: response.headers,
+        text,
+        json: text === "" ? null : JSON.parse(text),
+      };
     },
     close() {
       closed ??= (async () => {

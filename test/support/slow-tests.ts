@@ -12,7 +12,9 @@ export default class SlowTests implements Reporter {
       }),
     );
     if (slow.length === 0) return;
-    const lines = slow.sort((a, b) => b.ms - a.ms).map(({ ms, name }) => `  ${(ms / 1_000).toFixed(1)} s  ${name}`);
+    const lines = slow
+      .sort((a, b) => b.ms - a.ms)
+      .map(({ ms, name }) => `  ${(ms / 1_000).toFixed(1)} s  ${name}`);
     console.log(
       `\nover ${MOST_MS / 1_000} s, so for the long form (test/support/long.ts), if not the machine was busy:`,
     );

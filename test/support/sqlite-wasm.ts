@@ -15,7 +15,9 @@ const { WebAssembly } = globalThis as unknown as {
 /** SQLite as the published program holds it, where the native package is missing. */
 export async function sqliteWasm(check: (path: string) => void = () => undefined) {
   const file = resolve("wa-sqlite/dist/wa-sqlite.mjs");
-  const { default: make } = (await import(pathToFileURL(file).href)) as { default: (options: object) => void };
+  const { default: make } = (await import(pathToFileURL(file).href)) as {
+    default: (options: object) => void;
+  };
   const code = new WebAssembly.Module(readFileSync(file.replace(/mjs$/, "wasm")));
   const sqlite = {
     instantiateWasm(imports: object, receive: (instance: object) => void) {

@@ -11,7 +11,9 @@ const ROOT = "/usr/lib/postgresql";
 /** The folder with initdb and postgres, of the newest version that is installed. */
 export function postgresBinaries(): string | undefined {
   if (!existsSync(ROOT)) return undefined;
-  const versions = readdirSync(ROOT).filter((name) => existsSync(join(ROOT, name, "bin", "initdb")));
+  const versions = readdirSync(ROOT).filter((name) =>
+    existsSync(join(ROOT, name, "bin", "initdb")),
+  );
   const [newest] = versions.sort((a, b) => Number(b) - Number(a));
   return newest === undefined ? undefined : join(ROOT, newest, "bin");
 }
@@ -23,7 +25,8 @@ function serverUser(): { uid?: number; gid?: number } {
     .split("\n")
     .find((each) => each.startsWith("postgres:"));
   const [, , uid, gid] = line?.split(":") ?? [];
-  if (uid === undefined || gid === undefined) throw new Error("there is no user postgres to run the server as");
+  if (uid === undefined || gid === undefined)
+    throw new Error("there is no user postgres to run the server as");
   return { uid: Number(uid), gid: Number(gid) };
 }
 
@@ -57,7 +60,15 @@ export async function startCluster(): Promise<PostgresCluster> {
   const password = "only-for-this-test";
   writeFileSync(join(folder, "password"), password, { mode: 0o644 });
   const options = { ...user, cwd: folder, env: { PATH: process.env.PATH ?? "", LC_ALL: "C" } };
-  const initdb = ["-D", data, "-U", "headcount", "-A", "scram-sha-256", `--pwfile=${join(folder, "password")}`];
+  const initdb = [
+    "-D",
+    data,
+    "-U",
+    "headcount",
+    "-A",
+    "scram-sha-256",
+    `--pwfile=${join(folder, "password")}`,
+  ];
   await run(join(bin, "initdb"), [...initdb, "--no-sync", "-E", "UTF8"], options);
   const port = await freePort();
   writeFileSync(
@@ -66,17 +77,25 @@ export async function startCluster(): Promise<PostgresCluster> {
   );
   const control = async (...args: string[]): Promise<void> => {
     // Output goes to a file: a server that inherits a pipe would keep it open.
-    const child = spawn(join(bin, "pg_ctl"), ["-D", data, "-w", "-l", join(folder, "log"), ...args], {
-      ...options,
-      stdio: "ignore",
-    });
+    const child = spawn(
+      join(bin, "pg_ctl"),
+      ["-D", data, "-w", "-l", join(folder, "log"), ...args],
+      {
+        ...options,
+        stdio: "ignore",
+      },
+    );
     const code = await new Promise<number | null>((resolve, reject) => {
       child.on("error", reject);
       child.on("exit", resolve);
     });
-    if (code !== 0) throw new Error(`pg_ctl ${args.join(" ")} failed: ${readFileSync(join(folder, "log"), "utf8")}`);
+    if (code !== 0)
+      throw new Error(
+        `pg_ctl ${args.join(" ")} failed: ${readFileSync(join(folder, "log"), "utf8")}`,
+      );
   };
-  const pid = (): number => Number(readFileSync(join(data, "postmaster.pid"), "utf8").split("\n")[0]);
+  const pid = (): number =>
+    Number(readFileSync(join(data, "postmaster.pid"), "utf8").split("\n")[0]);
   const children = (): number[] => {
     const postmaster = pid();
     return readdirSync("/proc")
@@ -84,7 +103,9 @@ export async function startCluster(): Promise<PostgresCluster> {
       .flatMap((name) => {
         try {
           const stat = readFileSync(`/proc/${name}/stat`, "latin1");
-          return Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]) === postmaster ? [Number(name)] : [];
+          return Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]) === postmaster
+            ? [Number(name)]
+            : [];
         } catch {
           // It has ended meanwhile.
           return [];

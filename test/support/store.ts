@@ -3,7 +3,12 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
-import type { HoldRequest, HoldSettlement, Store, StoredReply } from "../../src/service/ledger/ledger.ts";
+import type {
+  HoldRequest,
+  HoldSettlement,
+  Store,
+  StoredReply,
+} from "../../src/service/ledger/ledger.ts";
 import type { ConsoleExport } from "../../src/service/ledger/records.ts";
 import { openSqliteStore, type SqliteStoreOptions } from "../../src/service/ledger/sqlite.ts";
 import { type Credits, credits } from "../../src/shared/contract/money.ts";
@@ -72,7 +77,11 @@ export const answer =
   (balance): StoredReply => ({ status: 200, headers: { "x-a": "é" }, body: `${text} ${balance}` });
 
 /** Holds and returns the hold's id. */
-export async function held(store: Store, amount: Credits, more: Partial<HoldRequest> = {}): Promise<string> {
+export async function held(
+  store: Store,
+  amount: Credits,
+  more: Partial<HoldRequest> = {},
+): Promise<string> {
   const outcome = await store.hold(holdRequest(amount, more));
   if (outcome.kind !== "held") throw new Error(`expected a hold, got ${outcome.kind}`);
   return outcome.holdId;
@@ -82,7 +91,9 @@ export async function held(store: Store, amount: Credits, more: Partial<HoldRequ
 export function rewrite(path: string, sql: string): void {
   const database = new DatabaseSync(path);
   database.exec("PRAGMA foreign_keys = OFF; PRAGMA ignore_check_constraints = ON");
-  const triggers = database.prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'").all() as {
+  const triggers = database
+    .prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'")
+    .all() as {
     name: string;
     sql: string;
   }[];
@@ -94,7 +105,23 @@ export function rewrite(path: string, sql: string): void {
 
 /** An export of the console that is just begun. */
 export const exportItem = (more: Pick<ConsoleExport, "id" | "createdAt">): ConsoleExport => ({
-  ...{ accountId: ACCOUNT, mode: "live", keyId: "console:1", filters: "{}", version: "v1", profiles: 3_000 },
-  ...{ perPage: 1_000, price: c(1), state: "buying", why: "", pages: 0, rows: 0, credits: c(0), turn: 0 },
+  ...{
+    accountId: ACCOUNT,
+    mode: "live",
+    keyId: "console:1",
+    filters: "{}",
+    version: "v1",
+    profiles: 3_000,
+  },
+  ...{
+    perPage: 1_000,
+    price: c(1),
+    state: "buying",
+    why: "",
+    pages: 0,
+    rows: 0,
+    credits: c(0),
+    turn: 0,
+  },
   ...{ seenAt: more.createdAt, ...more },
 });

@@ -24,23 +24,30 @@ export interface TerminalResult {
 const quoted = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`;
 
 /** Runs the built program on a real pseudo-terminal (util-linux `script`) of this width, in a folder and HOME of its own. */
-export async function runInTerminal(argv: readonly string[], options: TerminalRun = {}): Promise<TerminalResult> {
+export async function runInTerminal(
+  argv: readonly string[],
+  options: TerminalRun = {},
+): Promise<TerminalResult> {
   const dir = tempDir("headcount-terminal-");
   const command = [process.execPath, BIN, ...argv].map(quoted).join(" ");
-  const child = spawn("script", ["-qefc", `stty cols ${options.columns ?? 80} rows 24; exec ${command}`, "/dev/null"], {
-    cwd: dir,
-    stdio: ["pipe", "pipe", "inherit"],
-    env: {
-      PATH: process.env.PATH,
-      HOME: dir,
-      TERM: "xterm-256color",
-      LANG: "C.UTF-8",
-      HEADCOUNT_CONFIG_DIR: `${dir}/config`,
-      HEADCOUNT_STATE_DIR: `${dir}/state`,
-      DBUS_SESSION_BUS_ADDRESS: "unix:path=/nonexistent/headcount-test-bus",
-      ...options.env,
+  const child = spawn(
+    "script",
+    ["-qefc", `stty cols ${options.columns ?? 80} rows 24; exec ${command}`, "/dev/null"],
+    {
+      cwd: dir,
+      stdio: ["pipe", "pipe", "inherit"],
+      env: {
+        PATH: process.env.PATH,
+        HOME: dir,
+        TERM: "xterm-256color",
+        LANG: "C.UTF-8",
+        HEADCOUNT_CONFIG_DIR: `${dir}/config`,
+        HEADCOUNT_STATE_DIR: `${dir}/state`,
+        DBUS_SESSION_BUS_ADDRESS: "unix:path=/nonexistent/headcount-test-bus",
+        ...options.env,
+      },
     },
-  });
+  );
   const typed = [...(options.type ?? [])];
   let screen = "";
   let seen = 0;
@@ -58,6 +65,7 @@ export async function runInTerminal(argv: readonly string[], options: TerminalRu
   const code = await new Promise<number | null>((done) => child.once("close", done));
   clearTimeout(deadline);
   if (code === null) throw new Error(`killed at the deadline; the screen was:\n${screen}`);
-  if (typed.length > 0) throw new Error(`never shown: ${typed[0]?.[0]}; the screen was:\n${screen}`);
+  if (typed.length > 0)
+    throw new Error(`never shown: ${typed[0]?.[0]}; the screen was:\n${screen}`);
   return { code, screen: screen.replaceAll("\r\n", "\n"), dir };
 }

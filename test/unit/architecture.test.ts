@@ -41,7 +41,9 @@ interface Import {
   readonly kind: "static" | "dynamic" | "type";
 }
 
-const files = readdirSync(SRC, { recursive: true, encoding: "utf8" }).filter((name) => /\.tsx?$/.test(name));
+const files = readdirSync(SRC, { recursive: true, encoding: "utf8" }).filter((name) =>
+  /\.tsx?$/.test(name),
+);
 const text = (file: string): string =>
   readFileSync(join(SRC, file), "utf8")
     .replace(/\/\*[\s\S]*?\*\//g, "")
@@ -54,11 +56,14 @@ function importsOf(file: string): Import[] {
     if (!specifier.startsWith(".")) return;
     found.push({ file, target: relative(SRC, resolve(dirname(join(SRC, file)), specifier)), kind });
   };
-  for (const match of source.matchAll(/\b(?:import|export)\s+(type\s)?[^;"'()]*?from\s*"([^"]+)"/g)) {
+  for (const match of source.matchAll(
+    /\b(?:import|export)\s+(type\s)?[^;"'()]*?from\s*"([^"]+)"/g,
+  )) {
     add(match[2] ?? "", match[1] === undefined ? "static" : "type");
   }
   for (const match of source.matchAll(/\bimport\s*"([^"]+)"/g)) add(match[1] ?? "", "static");
-  for (const match of source.matchAll(/\bimport\(\s*"([^"]+)"\s*\)/g)) add(match[1] ?? "", "dynamic");
+  for (const match of source.matchAll(/\bimport\(\s*"([^"]+)"\s*\)/g))
+    add(match[1] ?? "", "dynamic");
   return found;
 }
 
@@ -67,7 +72,9 @@ const storeyOf = (file: string): string => file.slice(0, file.indexOf("/"));
 
 describe("who may import whom", () => {
   test("every relative import names a file that exists", () => {
-    expect(imports.filter(({ target }) => !files.includes(target) && !existsSync(join(SRC, target)))).toEqual([]);
+    expect(
+      imports.filter(({ target }) => !files.includes(target) && !existsSync(join(SRC, target))),
+    ).toEqual([]);
     expect(imports.length).toBeGreaterThan(100);
   });
 
@@ -76,8 +83,13 @@ describe("who may import whom", () => {
       const { file, kind, target } = each;
       const from = storeyOf(file);
       const to = storeyOf(target);
-      if (from === to || (ALLOWED[from] ?? []).includes(to) || isAnswerOfConsole(each)) return false;
-      return !((to === "service" || to === "dataset") && MAY_LOAD_SERVICE.test(file) && kind !== "static");
+      if (from === to || (ALLOWED[from] ?? []).includes(to) || isAnswerOfConsole(each))
+        return false;
+      return !(
+        (to === "service" || to === "dataset") &&
+        MAY_LOAD_SERVICE.test(file) &&
+        kind !== "static"
+      );
     });
     const counts: Record<string, number> = {};
     for (const { file, target } of breaches) {

@@ -1,6 +1,15 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { growthExponent, median, ratioOf, spread, summarise, verdict, within, worst } from "../../bench/arithmetic.mjs";
+import {
+  growthExponent,
+  median,
+  ratioOf,
+  spread,
+  summarise,
+  verdict,
+  within,
+  worst,
+} from "../../bench/arithmetic.mjs";
 
 describe("the arithmetic of the bench", () => {
   it("takes the middle of an odd number and the mean of the two in the middle of an even one", () => {

@@ -17,7 +17,14 @@ import {
   terminalTable,
 } from "../../bench/results.mjs";
 
-const MACHINE = { cpu: "A CPU", cores: 2, memory_gib: 24, system: "Debian", node: "v20.20.2", commit: "abc1234" };
+const MACHINE = {
+  cpu: "A CPU",
+  cores: 2,
+  memory_gib: 24,
+  system: "Debian",
+  node: "v20.20.2",
+  commit: "abc1234",
+};
 const row = (id: string, over: Partial<Row> = {}): Row => ({
   id,
   work: "work",
@@ -29,7 +36,11 @@ const row = (id: string, over: Partial<Row> = {}): Row => ({
   form: "quick",
   ...over,
 });
-const results = (rows: readonly Row[], series: Results["series"] = {}, date = "2026-11-21"): Results => ({
+const results = (
+  rows: readonly Row[],
+  series: Results["series"] = {},
+  date = "2026-11-21",
+): Results => ({
   date,
   machine: MACHINE,
   rows,
@@ -44,7 +55,9 @@ describe("the results of the bench", () => {
   afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
   it("replaces the rows of what ran again and keeps the others, in the order of the figures", () => {
-    const earlier = results([row("S1"), row("E1"), row("L1", { part: "old" })], { ledger: [{ size: 1 }] });
+    const earlier = results([row("S1"), row("E1"), row("L1", { part: "old" })], {
+      ledger: [{ size: 1 }],
+    });
     const again = results([row("L1", { part: "new" }), row("C1")], { runs: [{ size: 2 }] });
     const merged = mergeResults(earlier, again, ["S1", "E1", "C1", "L1"]);
     expect(merged.rows.map(({ id, part }) => [id, part])).toEqual([
@@ -72,7 +85,11 @@ describe("the results of the bench", () => {
 
   it("tells a row that was not measured, and why, without inventing a figure", () => {
     const reason = "needs jq: apt-get install jq";
-    const { measured: _, unit: __, ...bare } = row("E3", { part: "bash", verdict: "not measured", remark: reason });
+    const {
+      measured: _,
+      unit: __,
+      ...bare
+    } = row("E3", { part: "bash", verdict: "not measured", remark: reason });
     const text = markdown(results([bare]));
     expect(text).toContain("| E3 bash | work | node -e 0 | <= 1.15x | - | not measured |");
     expect(text).toContain(`- **E3 bash**: ${reason}`);
@@ -90,13 +107,23 @@ describe("several runs on one day", () => {
   const COVERS = { startup: ["S1"], export: ["E1", "export"], growth: ["ledger"] };
   const DATE = "2026-11-21";
   /** One call of the bench: what it measures, and where it put it. */
-  function bench(families: readonly string[], value: number, over: { form?: string; whole?: boolean } = {}): string {
+  function bench(
+    families: readonly string[],
+    value: number,
+    over: { form?: string; whole?: boolean } = {},
+  ): string {
     const { form = "full", whole = false } = over;
     const opened = openResults({ date: DATE, form, families, whole, covers: COVERS }, folder);
     let all = opened.results;
     for (const family of families) {
-      const rows = family === "growth" ? [] : [row(family === "startup" ? "S1" : "E1", { measured: value, form })];
-      const series = family === "startup" ? {} : { [family === "growth" ? "ledger" : "export"]: [{ size: value }] };
+      const rows =
+        family === "growth"
+          ? []
+          : [row(family === "startup" ? "S1" : "E1", { measured: value, form })];
+      const series =
+        family === "startup"
+          ? {}
+          : { [family === "growth" ? "ledger" : "export"]: [{ size: value }] };
       const run = { ...results(rows, series, DATE), form, seconds: { [family]: value } };
       all = mergeResults(all, run, ["S1", "E1"]);
       saveResults(all, folder, opened.name);
@@ -153,8 +180,17 @@ describe("several runs on one day", () => {
 });
 
 describe("the comparison of two results", () => {
-  const older = results([row("S1"), row("S3", { measured: 3.6, verdict: "misses" }), row("E1"), row("L1")]);
-  const newer = results([row("S1", { measured: 1.21, verdict: "misses" }), row("S3", { measured: 1.8 }), row("E1")]);
+  const older = results([
+    row("S1"),
+    row("S3", { measured: 3.6, verdict: "misses" }),
+    row("E1"),
+    row("L1"),
+  ]);
+  const newer = results([
+    row("S1", { measured: 1.21, verdict: "misses" }),
+    row("S3", { measured: 1.8 }),
+    row("E1"),
+  ]);
 
   it("tells each figure in both, and which verdicts differ", () => {
     const { rows, differing } = compareResults(older, newer);
@@ -176,7 +212,9 @@ describe("the comparison of two results", () => {
       expect(namedResults("newest", folder).rows).toHaveLength(3);
       expect(namedResults("2026-11-21", folder).rows).toHaveLength(4);
       expect(namedResults(join(folder, "2026-11-21-2.json"), folder).rows).toHaveLength(3);
-      expect(() => namedResults("2020-01-01", folder)).toThrow(/there are: 2026-11-21, 2026-11-21-2/);
+      expect(() => namedResults("2020-01-01", folder)).toThrow(
+        /there are: 2026-11-21, 2026-11-21-2/,
+      );
     } finally {
       rmSync(folder, { recursive: true, force: true });
     }
@@ -197,13 +235,18 @@ describe("the figures in the README", () => {
     expect(block).toContain("Measured on 2026-11-21");
     expect(block).toContain("A CPU, 2 cores");
     expect(block).toMatch(/\| S1 \| .* \| <= 1\.15x \| 1\.1–1\.3x \| misses \|/);
-    expect(block).toMatch(/\| L2 \| .* \| <= 400 us; <= 0 answers \| 316 us; 0 answers \| meets \|/);
+    expect(block).toMatch(
+      /\| L2 \| .* \| <= 400 us; <= 0 answers \| 316 us; 0 answers \| meets \|/,
+    );
   });
 
   it("tell what was not measured since from an earlier day, and say which", () => {
     const later = { ...results([row("S1")]), date: "2026-11-23" };
     const older = {
-      ...results([row("S1", { measured: 9 }), row("L2", { target: "<= 400 us", unit: "us", measured: 316 })]),
+      ...results([
+        row("S1", { measured: 9 }),
+        row("L2", { target: "<= 400 us", unit: "us", measured: 316 }),
+      ]),
     };
     const told = figuresBlock(later, [older]);
     expect(told).toMatch(/\| S1 \| [^(]* \| <= 1\.15x \| 1\.1x \| meets \|/);

@@ -10,17 +10,31 @@ import { type Credits, credits, ZERO } from "../../src/shared/contract/money.ts"
 const ONE = 1_000_000n;
 const of = (amount: number): Credits => credits(BigInt(amount) * ONE);
 
-type Change = Partial<Pick<BudgetOptions, "balance" | "cap" | "maxCredits" | "maxRows" | "now" | "priceKnown">>;
+type Change = Partial<
+  Pick<BudgetOptions, "balance" | "cap" | "maxCredits" | "maxRows" | "now" | "priceKnown">
+>;
 
 function scene(change: Change = {}): { readonly budget: Budget; readonly flight: Flight } {
   const flight = new Flight();
   const spent = { ...emptyState(), rows: 30, settled: of(30), uncertain: of(10) };
-  const options = { now: () => 0, since: 0, price: of(1), priceKnown: true, maxCredits: of(100), cap: of(100) };
-  const budget = new Budget({ ...options, maxRows: undefined, balance: of(500), ...change }, spent, flight);
+  const options = {
+    now: () => 0,
+    since: 0,
+    price: of(1),
+    priceKnown: true,
+    maxCredits: of(100),
+    cap: of(100),
+  };
+  const budget = new Budget(
+    { ...options, maxRows: undefined, balance: of(500), ...change },
+    spent,
+    flight,
+  );
   return { budget, flight };
 }
 
-const unit = (n: number) => newUnit({ t: "intent", n, target: 0, offset: n, perPage: 10, key: "k", hold: "10", at: 0 });
+const unit = (n: number) =>
+  newUnit({ t: "intent", n, target: 0, offset: n, perPage: 10, key: "k", hold: "10", at: 0 });
 
 test("what waits from an earlier session and what is in flight is held off the cap", () => {
   const { budget, flight } = scene();
@@ -92,18 +106,30 @@ test("a balance covers what is asked for beside what is in flight, to the credit
 
 test("a hold fits where the cap holds should all that is unproven be charged, a dearer miss too", () => {
   const { budget } = scene();
-  expect([budget.fits(of(60)), budget.fits(of(61)), budget.fitsUnproven(of(61))]).toEqual([true, false, true]);
+  expect([budget.fits(of(60)), budget.fits(of(61)), budget.fitsUnproven(of(61))]).toEqual([
+    true,
+    false,
+    true,
+  ]);
   budget.takeOff(ZERO, of(5));
   expect([budget.fitsUnproven(of(55)), budget.fitsUnproven(of(56))]).toEqual([true, false]);
   budget.missCost = of(56);
-  expect([budget.mostOf(of(1)), budget.mostOf(of(57)), budget.fitsUnproven(of(1))]).toEqual([of(56), of(57), false]);
+  expect([budget.mostOf(of(1)), budget.mostOf(of(57)), budget.fitsUnproven(of(1))]).toEqual([
+    of(56),
+    of(57),
+    false,
+  ]);
 });
 
 test("a charge is taken off, and what else is gone is told where the call was alone and the balance was told", () => {
   const { budget, flight } = scene();
   const alone = flight.add(unit(1), true);
   const fall = budget.charge(alone, { used: of(3), balance: of(495), most: of(1) });
-  expect([fall, budget.balance, budget.sure]).toEqual([{ gone: of(2), most: of(1) }, of(495), true]);
+  expect([fall, budget.balance, budget.sure]).toEqual([
+    { gone: of(2), most: of(1) },
+    of(495),
+    true,
+  ]);
   expect(budget.charge(alone, { used: of(3), balance: undefined, most: ZERO })).toBeUndefined();
   expect([budget.balance, budget.sure, budget.isExact(alone)]).toEqual([of(492), false, true]);
   const beside = { ...alone, alone: false };
@@ -151,11 +177,15 @@ test("an error shows that nothing was charged by a balance that did not fall, of
       envelope: true,
       creditsRemaining: left === undefined ? undefined : of(left),
     });
-  expect([500, 501, 499].map((left) => budget.showsFree(alone, error(left)))).toEqual([true, true, false]);
-  expect([budget.showsFree(alone, error()), budget.showsFree({ ...alone, alone: false }, error(500))]).toEqual([
-    false,
+  expect([500, 501, 499].map((left) => budget.showsFree(alone, error(left)))).toEqual([
+    true,
+    true,
     false,
   ]);
+  expect([
+    budget.showsFree(alone, error()),
+    budget.showsFree({ ...alone, alone: false }, error(500)),
+  ]).toEqual([false, false]);
   budget.setBalance(undefined, false);
   expect(budget.showsFree(alone, error(1))).toBe(true);
 });
@@ -163,13 +193,28 @@ test("an error shows that nothing was charged by a balance that did not fall, of
 test("the end of a balance is told as one, and what another bound says in the service's own words", () => {
   const { budget } = scene({ balance: of(500) });
   const refusal = (left: Credits | undefined, ...detail: string[]) =>
-    new ServiceError({ status: 402, detail, envelope: true, requestId: "r1", creditsRemaining: left });
+    new ServiceError({
+      status: 402,
+      detail,
+      envelope: true,
+      requestId: "r1",
+      creditsRemaining: left,
+    });
   const own = budget.usedUp(refusal(of(1), "this key has 0 left of its cap"));
-  expect(own).toMatchObject({ code: "insufficient_credits", exitCode: 4, status: 402, requestId: "r1" });
-  expect(own.message).toBe("not enough credits (402): this key has 0 left of its cap; 30 rows are bought and kept");
+  expect(own).toMatchObject({
+    code: "insufficient_credits",
+    exitCode: 4,
+    status: 402,
+    requestId: "r1",
+  });
+  expect(own.message).toBe(
+    "not enough credits (402): this key has 0 left of its cap; 30 rows are bought and kept",
+  );
   expect(budget.usedUp(refusal(undefined, "no")).message).toContain("(402): no;");
   const less = "not enough credits for another profile at 1: the balance is";
-  expect(budget.usedUp(refusal(credits(ONE - 1n), "no")).message).toContain(`${less} 0.999999; 30 rows`);
+  expect(budget.usedUp(refusal(credits(ONE - 1n), "no")).message).toContain(
+    `${less} 0.999999; 30 rows`,
+  );
   expect(budget.usedUp(refusal(of(2))).message).toContain(`${less} 2;`);
   budget.setBalance(undefined, false);
   expect(budget.usedUp(undefined).message).toContain(`${less} used up;`);

@@ -15,7 +15,13 @@ type Respond = Parameters<typeof rawServer>[0];
 async function facetsFrom(respond: Respond): Promise<FacetView | undefined> {
   const server = await rawServer(respond);
   const baseUrl = `${server.url}/prefix/v1`;
-  const client = createClient({ baseUrl, apiKey: "svc_live_x", dialect: DEFAULT_DIALECT, now: Date.now, env: {} });
+  const client = createClient({
+    baseUrl,
+    apiKey: "svc_live_x",
+    dialect: DEFAULT_DIALECT,
+    now: Date.now,
+    env: {},
+  });
   open.push(server, client);
   const facet = await client.facets({ department: "Sales" }, "city", { prefix: "pa", limit: 5 });
   const [request] = server.seen;
@@ -43,7 +49,16 @@ const GOOD = {
 
 test("values, what is left and what is missing are read", async () => {
   expect(await facetsFrom((_, response) => answerEnvelope(response, GOOD))).toMatchObject({
-    ...{ key: "city", values: GOOD.values, count: 10, others: 3, missing: 1, distinct: 1, least: 3, exact: true },
+    ...{
+      key: "city",
+      values: GOOD.values,
+      count: 10,
+      others: 3,
+      missing: 1,
+      distinct: 1,
+      least: 3,
+      exact: true,
+    },
     ...{ reason: undefined, asOf: "2026-01-01T00:00:00.000Z" },
   });
 });
@@ -56,18 +71,31 @@ test.each<readonly [string, unknown]>([
   ["a number", 5],
   ["rows", [{ id: "1" }]],
 ])("%s is no facet", async (_, result) => {
-  expect(await facetsFrom((_request, response) => answerEnvelope(response, result))).toBeUndefined();
+  expect(
+    await facetsFrom((_request, response) => answerEnvelope(response, result)),
+  ).toBeUndefined();
 });
 
 test.each([404, 405, 501])("a %i of a service that has none", async (status) => {
-  expect(await facetsFrom((_, response) => answerError(response, status, ["no such route"]))).toBeUndefined();
+  expect(
+    await facetsFrom((_, response) => answerError(response, status, ["no such route"])),
+  ).toBeUndefined();
 });
 
-test.each([200, 301, 400, 403, 404])("the %i of a website or a gateway that knows no such path", async (status) => {
-  const page: Respond = (_, response) => response.writeHead(status, { "content-type": "text/html" }).end("<html>");
-  expect(await facetsFrom(page)).toBeUndefined();
-});
+test.each([200, 301, 400, 403, 404])(
+  "the %i of a website or a gateway that knows no such path",
+  async (status) => {
+    const page: Respond = (_, response) =>
+      response.writeHead(status, { "content-type": "text/html" }).end("<html>");
+    expect(await facetsFrom(page)).toBeUndefined();
+  },
+);
 
-test.each([401, 402, 422, 429, 500])("a %i is an error and not a service without facets", async (status) => {
-  await expect(facetsFrom((_, response) => answerError(response, status, ["no"]))).rejects.toThrow(ServiceError);
-});
+test.each([401, 402, 422, 429, 500])(
+  "a %i is an error and not a service without facets",
+  async (status) => {
+    await expect(
+      facetsFrom((_, response) => answerError(response, status, ["no"])),
+    ).rejects.toThrow(ServiceError);
+  },
+);

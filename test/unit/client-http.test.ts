@@ -10,12 +10,22 @@ import { afterEach, describe, expect, test } from "vitest";
 import { DEFAULT_DIALECT, type Dialect } from "../../src/engine/client/dialect.ts";
 import { type Unwrapped, unwrap, unwrapPage } from "../../src/engine/client/envelope.ts";
 import { LostReplyError, ServiceError } from "../../src/engine/client/errors.ts";
-import { type ClientOptions, createClient, type RequestLog } from "../../src/engine/client/http-client.ts";
+import {
+  type ClientOptions,
+  createClient,
+  type RequestLog,
+} from "../../src/engine/client/http-client.ts";
 import { isTransient } from "../../src/engine/client/retry.ts";
 import { type ServiceClient, untoldCosts } from "../../src/engine/client/types.ts";
 import { CliError } from "../../src/shared/errors.ts";
 import { Page } from "../../src/shared/rows/page.ts";
-import { answerEnvelope, answerError, type RawServer, rawServer, tempDir } from "../support/client.ts";
+import {
+  answerEnvelope,
+  answerError,
+  type RawServer,
+  rawServer,
+  tempDir,
+} from "../support/client.ts";
 import { long } from "../support/long.ts";
 import { isLeftOut } from "../support/tools.ts";
 
@@ -32,7 +42,14 @@ async function serve(...args: Parameters<typeof rawServer>): Promise<RawServer> 
 }
 
 function clientFor(baseUrl: string, more: Partial<ClientOptions> = {}): ServiceClient {
-  const client = createClient({ baseUrl, apiKey: KEY, dialect: DEFAULT_DIALECT, now: Date.now, env: {}, ...more });
+  const client = createClient({
+    baseUrl,
+    apiKey: KEY,
+    dialect: DEFAULT_DIALECT,
+    now: Date.now,
+    env: {},
+    ...more,
+  });
   open.push(client);
   return client;
 }
@@ -55,11 +72,14 @@ const lost = async (call: Promise<unknown>): Promise<LostReplyError> => {
   return error as LostReplyError;
 };
 const paid = { idempotencyKey: "key-1" };
-const PLAIN = '{"status":true,"detail":[],"result":[{"id":"1"}],"credits_used":1,"credits_remaining":9}';
+const PLAIN =
+  '{"status":true,"detail":[],"result":[{"id":"1"}],"credits_used":1,"credits_remaining":9}';
 
 describe("what is sent", () => {
   test("a search carries key, idempotency key and page in the body, under the path of the base URL", async () => {
-    const server = await serve((_, response) => answerEnvelope(response, [{ id: "1" }], { used: 1 }));
+    const server = await serve((_, response) =>
+      answerEnvelope(response, [{ id: "1" }], { used: 1 }),
+    );
     const client = clientFor(`${server.url}/prefix/v1/`);
     await client.searchPage({ department: "Sales" }, { offset: 50, perPage: 25 }, paid);
     const [request] = server.seen;
@@ -70,7 +90,11 @@ describe("what is sent", () => {
       "idempotency-key": "key-1",
     });
     expect(request?.headers["accept-encoding"]).toBeUndefined();
-    expect(JSON.parse(request?.body ?? "")).toEqual({ filters: { department: "Sales" }, per_page: 25, page: 3 });
+    expect(JSON.parse(request?.body ?? "")).toEqual({
+      filters: { department: "Sales" },
+      per_page: 25,
+      page: 3,
+    });
   });
 
   test.each<[Dialect, object, object]>([
@@ -99,17 +123,27 @@ describe("what is sent", () => {
 
   test("a page that begins nowhere is refused before it is sent", async () => {
     const server = await serve((_, response) => answerEnvelope(response, []));
-    expect(() => clientFor(server.url).searchPage({}, { offset: 10, perPage: 25 }, paid)).toThrow(RangeError);
+    expect(() => clientFor(server.url).searchPage({}, { offset: 10, perPage: 25 }, paid)).toThrow(
+      RangeError,
+    );
     expect(server.seen).toEqual([]);
   });
 
   test("employees and enrich ask by query, with the value encoded", async () => {
     const server = await serve((_, response) => answerEnvelope(response, []));
     const client = clientFor(server.url);
-    await client.employeesPage({ by: "name", value: "A&B Söhne" }, { offset: 10, perPage: 10 }, paid);
+    await client.employeesPage(
+      { by: "name", value: "A&B Söhne" },
+      { offset: 10, perPage: 10 },
+      paid,
+    );
     await client.enrich({ by: "domain", value: "example.com" }, paid);
     const urls = server.seen.map(({ url }) => new URL(url, server.url));
-    expect(Object.fromEntries(urls[0]?.searchParams ?? [])).toEqual({ name: "A&B Söhne", per_page: "10", page: "2" });
+    expect(Object.fromEntries(urls[0]?.searchParams ?? [])).toEqual({
+      name: "A&B Söhne",
+      per_page: "10",
+      page: "2",
+    });
     expect(urls[1]?.pathname).toBe("/v1/company/enrich");
     expect(Object.fromEntries(urls[1]?.searchParams ?? [])).toEqual({ domain: "example.com" });
   });
@@ -120,9 +154,19 @@ describe("what is sent", () => {
     );
     const entries: RequestLog[] = [];
     const client = clientFor(server.url, { log: (entry) => entries.push(entry) });
-    await client.employeesPage({ by: "domain", value: "secret.example" }, { offset: 0, perPage: 10 }, paid);
+    await client.employeesPage(
+      { by: "domain", value: "secret.example" },
+      { offset: 0, perPage: 10 },
+      paid,
+    );
     expect(entries).toMatchObject([
-      { method: "GET", path: "/v1/company/employees", outcome: 200, creditsUsed: "0.25 credits", requestId: "r-7" },
+      {
+        method: "GET",
+        path: "/v1/company/employees",
+        outcome: 200,
+        creditsUsed: "0.25 credits",
+        requestId: "r-7",
+      },
     ]);
     expect(JSON.stringify(entries)).not.toMatch(/svc_live|secret/);
   });
@@ -141,11 +185,14 @@ describe("what is read", () => {
     expect((await clientFor(server.url).count({})).count).toBe(count);
   });
 
-  test.each([[{ hits: 5 }], [-1], [1.5], ["many"], [null]])("a count that is none: %j", async (result) => {
-    const server = await serve((_, response) => answerEnvelope(response, result));
-    const error = await service(clientFor(server.url).count({}));
-    expect(error).toMatchObject({ status: 200, envelope: false });
-  });
+  test.each([[{ hits: 5 }], [-1], [1.5], ["many"], [null]])(
+    "a count that is none: %j",
+    async (result) => {
+      const server = await serve((_, response) => answerEnvelope(response, result));
+      const error = await service(clientFor(server.url).count({}));
+      expect(error).toMatchObject({ status: 200, envelope: false });
+    },
+  );
 
   test("our own account, and one that says everything otherwise", async () => {
     const shapes: unknown[] = [
@@ -155,8 +202,19 @@ describe("what is read", () => {
         plan: { name: "standard" },
         credits: { remaining: 99.75, held: 1, used_today: 2 },
         rate_limits: { per_minute: 600, per_day: 100_000 },
-        costs: { account: 0, person_count: 0, person_search: 0.25, company_enrich: 2, company_employees: 1 },
-        limits: { per_page_max: 1000, max_depth: null, count_cache_seconds: 300, idempotency_seconds: 86_400 },
+        costs: {
+          account: 0,
+          person_count: 0,
+          person_search: 0.25,
+          company_enrich: 2,
+          company_employees: 1,
+        },
+        limits: {
+          per_page_max: 1000,
+          max_depth: null,
+          count_cache_seconds: 300,
+          idempotency_seconds: 86_400,
+        },
         dataset: { version: "v1", people: 50_000, companies: 7_000 },
       },
       {
@@ -214,7 +272,11 @@ describe("what is read", () => {
     );
     const page = await clientFor(server.url).searchPage({}, { offset: 0, perPage: 2 }, paid);
     expect(page).toMatchObject({ total: 1234, nextCursor: "n", replayed: true });
-    expect(page.meta).toMatchObject({ creditsUsed: 500_000n, creditsRemaining: 99_500_000n, datasetVersion: "d1" });
+    expect(page.meta).toMatchObject({
+      creditsUsed: 500_000n,
+      creditsRemaining: 99_500_000n,
+      datasetVersion: "d1",
+    });
     expect(page.meta.deprecation).toContain("31 Oct 2026");
     expect(Page.read(page.body, "person").rows()).toEqual(rows);
   });
@@ -223,7 +285,11 @@ describe("what is read", () => {
     "a page that holds its rows under %s",
     async (name) => {
       const server = await serve((_, response) =>
-        answerEnvelope(response, { [name]: [{ id: "1" }], total: 9, next_cursor: "c" }, { used: 1 }),
+        answerEnvelope(
+          response,
+          { [name]: [{ id: "1" }], total: 9, next_cursor: "c" },
+          { used: 1 },
+        ),
       );
       const page = await clientFor(server.url).searchPage({}, { offset: 0, perPage: 1 }, paid);
       expect(page).toMatchObject({ total: 9, nextCursor: "c" });
@@ -246,15 +312,27 @@ describe("what is read", () => {
     const client = clientFor(server.url);
     for (let index = 0; index < 2; index++) {
       const page = await client.searchPage({}, { offset: 0, perPage: 1 }, paid);
-      expect(page.meta).toMatchObject({ creditsUsed: 1_000_000n, creditsRemaining: 9_000_000n, notices: ["soon: v2"] });
+      expect(page.meta).toMatchObject({
+        creditsUsed: 1_000_000n,
+        creditsRemaining: 9_000_000n,
+        notices: ["soon: v2"],
+      });
     }
   });
 
   test("what a page's ends say is what its whole JSON says, however it is written", () => {
-    const tricky = fc.constantFrom('],"credits_used":9,"credits_remaining":8}', '"result":[', '\\"}', "\u2028", "]}");
+    const tricky = fc.constantFrom(
+      '],"credits_used":9,"credits_remaining":8}',
+      '"result":[',
+      '\\"}',
+      "\u2028",
+      "]}",
+    );
     const envelope = fc.record({
       indent: fc.constantFrom(0, 1, 2, "\t", "python"),
-      rows: fc.array(fc.record({ id: fc.string(), text: fc.oneof(tricky, fc.string()), more: fc.jsonValue() })),
+      rows: fc.array(
+        fc.record({ id: fc.string(), text: fc.oneof(tricky, fc.string()), more: fc.jsonValue() }),
+      ),
       used: fc.integer({ min: 0, max: 4_000_000 }),
       // Above 1e9 with a fraction a JSON number is not exact: the ends, read as text, then tell more than the whole JSON does.
       remaining: fc.integer({ min: 0, max: 3_900_000_000 }),
@@ -274,7 +352,12 @@ describe("what is read", () => {
       fc.property(envelope, ({ indent, rows, used, remaining, status, detail, extra, late }) => {
         const costs = { credits_used: used / 4, credits_remaining: remaining / 4 };
         const more = extra === undefined ? {} : { meta: extra };
-        const whole = { status, detail, result: rows, ...(late ? { ...costs, ...more } : { ...more, ...costs }) };
+        const whole = {
+          status,
+          detail,
+          result: rows,
+          ...(late ? { ...costs, ...more } : { ...more, ...costs }),
+        };
         const text =
           indent === "python"
             ? JSON.stringify(whole, undefined, 1).replace(/\n */g, " ")
@@ -284,13 +367,21 @@ describe("what is read", () => {
       }),
       { numRuns: 1_000 },
     );
-    const pretty = { status: true, detail: [], result: [{}], credits_used: 1, credits_remaining: 2 };
+    const pretty = {
+      status: true,
+      detail: [],
+      result: [{}],
+      credits_used: 1,
+      credits_remaining: 2,
+    };
     const body = Buffer.from(JSON.stringify(pretty, undefined, 4));
     expect(unwrapPage({ status: 200, headers: {}, body }, 0).result).toBeUndefined();
   });
 
   test("a page that does not say what it cost leaves that to whoever keeps the books", async () => {
-    const server = await serve((_, response) => response.end('{"status":true,"result":[{"id":1},{"id":2}]}'));
+    const server = await serve((_, response) =>
+      response.end('{"status":true,"result":[{"id":1},{"id":2}]}'),
+    );
     const { meta } = await clientFor(server.url).searchPage({}, { offset: 0, perPage: 2 }, paid);
     expect(meta.creditsUsed).toBeUndefined();
   });
@@ -314,11 +405,14 @@ describe("what is read", () => {
     const client = clientFor(server.url);
     const page = await client.searchPage({}, { offset: 0, perPage: 1 }, paid);
     expect(page.body.toString()).toBe(envelope);
-    expect(await lost(client.searchPage({}, { offset: 0, perPage: 1 }, paid))).toMatchObject({ wasSent: true });
+    expect(await lost(client.searchPage({}, { offset: 0, perPage: 1 }, paid))).toMatchObject({
+      wasSent: true,
+    });
   });
 
   test("deflate without its header, and a byte order mark, packed and bare", async () => {
-    const text = '\ufeff{"status":true,"detail":[],"result":{"count":7},"credits_used":0,"credits_remaining":9}';
+    const text =
+      '\ufeff{"status":true,"detail":[],"result":{"count":7},"credits_used":0,"credits_remaining":9}';
     const server = await serve((_, response, count) => {
       const packed = [deflateRawSync(text), deflateSync(text), Buffer.from(text)][count - 1];
       if (count < 3) response.setHeader("content-encoding", "deflate");
@@ -335,7 +429,10 @@ describe("what is read", () => {
       response.end(bomb);
     });
     const error = await lost(clientFor(server.url).account());
-    expect(error).toMatchObject({ code: "REPLY_TOO_LARGE", message: "the reply is larger than 8 MiB when unpacked" });
+    expect(error).toMatchObject({
+      code: "REPLY_TOO_LARGE",
+      message: "the reply is larger than 8 MiB when unpacked",
+    });
     expect(isTransient(error)).toBe(false);
   });
 
@@ -345,15 +442,23 @@ describe("what is read", () => {
       response.statusCode = 422;
       response.end(`{"status":false,"detail":[${deep}],"result":null}`);
     });
-    expect((await service(clientFor(server.url).account())).detail).toEqual(["(nested too deep to be shown)"]);
+    expect((await service(clientFor(server.url).account())).detail).toEqual([
+      "(nested too deep to be shown)",
+    ]);
   });
 
   test.each<[string, unknown]>([
     ["camelCase", { personSearch: 3, companyEnrich: 2, companyEmployees: 0.5 }],
     ["dashes", { "person-search": 3, "company-enrich": 2, "company-employees": 0.5 }],
-    ["paths", { "/v1/person/search": 3, "POST /v1/company/enrich": 2, "v1/company/employees": 0.5 }],
+    [
+      "paths",
+      { "/v1/person/search": 3, "POST /v1/company/enrich": 2, "v1/company/employees": 0.5 },
+    ],
     ["dots", { "person.search": 3, "company.enrich": 2, "company.employees": 0.5 }],
-    ["nesting", { person: { count: 0, search: 3 }, company: { enrich: { credits: 2 }, employees: 0.5 } }],
+    [
+      "nesting",
+      { person: { count: 0, search: 3 }, company: { enrich: { credits: 2 }, employees: 0.5 } },
+    ],
     [
       "a list",
       [
@@ -373,7 +478,12 @@ describe("what is read", () => {
   });
 
   test("a price that is none of these is not known", async () => {
-    const costs = { personSearch: -1, researchPerson: 9, enrich: "free", list: [{ call: "employees" }] };
+    const costs = {
+      personSearch: -1,
+      researchPerson: 9,
+      enrich: "free",
+      list: [{ call: "employees" }],
+    };
     const server = await serve((_, response) => answerEnvelope(response, { costs }));
     const account = await clientFor(server.url).account();
     expect(untoldCosts(account)).toEqual(["person_search", "company_enrich", "company_employees"]);
@@ -381,20 +491,23 @@ describe("what is read", () => {
 });
 
 describe("answers that are no success", () => {
-  test.each([401, 402, 403, 404, 409, 413, 415, 422, 429, 500, 503])("status %i", async (status) => {
-    const server = await serve((_, response) =>
-      answerError(response, status, ["why", "and more"], { "retry-after": "7" }),
-    );
-    const error = await service(clientFor(server.url).account());
-    expect(error).toMatchObject({
-      status,
-      detail: ["why", "and more"],
-      envelope: true,
-      requestId: "req-1",
-      retryAfterMs: 7_000,
-    });
-    expect(error.creditsRemaining).toBe(status === 401 ? undefined : 100_000_000n);
-  });
+  test.each([401, 402, 403, 404, 409, 413, 415, 422, 429, 500, 503])(
+    "status %i",
+    async (status) => {
+      const server = await serve((_, response) =>
+        answerError(response, status, ["why", "and more"], { "retry-after": "7" }),
+      );
+      const error = await service(clientFor(server.url).account());
+      expect(error).toMatchObject({
+        status,
+        detail: ["why", "and more"],
+        envelope: true,
+        requestId: "req-1",
+        retryAfterMs: 7_000,
+      });
+      expect(error.creditsRemaining).toBe(status === 401 ? undefined : 100_000_000n);
+    },
+  );
 
   test("a 200 whose envelope says false", async () => {
     const server = await serve((_, response) =>
@@ -423,10 +536,16 @@ describe("answers that are no success", () => {
     }
   });
 
-  test.each(["", "null", "[]", '"text"', "{}", '{"message":"gateway"}'])("a 200 with the body %j", async (body) => {
-    const server = await serve((_, response) => response.end(body));
-    expect(await service(clientFor(server.url).account())).toMatchObject({ status: 200, envelope: false });
-  });
+  test.each(["", "null", "[]", '"text"', "{}", '{"message":"gateway"}'])(
+    "a 200 with the body %j",
+    async (body) => {
+      const server = await serve((_, response) => response.end(body));
+      expect(await service(clientFor(server.url).account())).toMatchObject({
+        status: 200,
+        envelope: false,
+      });
+    },
+  );
 
   test.each([301, 302, 307, 308])("a %i is refused and followed nowhere", async (status) => {
     const other = await serve((_, response) => answerEnvelope(response, {}));
@@ -442,26 +561,39 @@ describe("answers that are no success", () => {
   });
 });
 
-test.each(["x-request-id", "x-dataset-version", "deprecation", "sunset", "content-type", "x-next-cursor", "location"])(
-  "a key that comes back in the header %s is left out before anything is read",
-  async (name) => {
-    const told = { [name]: `sent: Bearer ${KEY}` };
-    for (const status of [200, 302, 500]) {
-      const server = await serve((_, response) => response.writeHead(status, told).end(status === 200 ? PLAIN : "no"));
-      const log: RequestLog[] = [];
-      const client = clientFor(server.url, { log: (entry) => log.push(entry) });
-      const seen = [await client.searchPage({}, { offset: 0, perPage: 1 }, paid).catch((error: object) => error), log];
-      expect(inspect(seen, { depth: 9 })).not.toContain(KEY);
-      expect(seen[0]).toMatchObject(status === 200 ? { meta: { status } } : { status });
-    }
-  },
-);
+test.each([
+  "x-request-id",
+  "x-dataset-version",
+  "deprecation",
+  "sunset",
+  "content-type",
+  "x-next-cursor",
+  "location",
+])("a key that comes back in the header %s is left out before anything is read", async (name) => {
+  const told = { [name]: `sent: Bearer ${KEY}` };
+  for (const status of [200, 302, 500]) {
+    const server = await serve((_, response) =>
+      response.writeHead(status, told).end(status === 200 ? PLAIN : "no"),
+    );
+    const log: RequestLog[] = [];
+    const client = clientFor(server.url, { log: (entry) => log.push(entry) });
+    const seen = [
+      await client.searchPage({}, { offset: 0, perPage: 1 }, paid).catch((error: object) => error),
+      log,
+    ];
+    expect(inspect(seen, { depth: 9 })).not.toContain(KEY);
+    expect(seen[0]).toMatchObject(status === 200 ? { meta: { status } } : { status });
+  }
+});
 
 describe("no whole answer", () => {
   test("nobody listens: not sent", async () => {
     const server = await rawServer(() => undefined);
     await server.close();
-    expect(await lost(clientFor(server.url).account())).toMatchObject({ wasSent: false, code: "ECONNREFUSED" });
+    expect(await lost(clientFor(server.url).account())).toMatchObject({
+      wasSent: false,
+      code: "ECONNREFUSED",
+    });
   });
 
   test("an unknown host: not sent", async () => {
@@ -499,13 +631,18 @@ describe("no whole answer", () => {
       ];
       execFileSync("openssl", made, { stdio: "ignore" });
       let requests = 0;
-      const server = createTlsServer({ key: readFileSync(key), cert: readFileSync(cert) }, (_, response) => {
-        requests++;
-        response.end();
-      });
+      const server = createTlsServer(
+        { key: readFileSync(key), cert: readFileSync(cert) },
+        (_, response) => {
+          requests++;
+          response.end();
+        },
+      );
       await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
       open.push({ close: async () => void server.close() });
-      const error = await lost(clientFor(`https://127.0.0.1:${(server.address() as AddressInfo).port}`).account());
+      const error = await lost(
+        clientFor(`https://127.0.0.1:${(server.address() as AddressInfo).port}`).account(),
+      );
       expect(error).toMatchObject({ wasSent: false, code: "DEPTH_ZERO_SELF_SIGNED_CERT" });
       expect(error.message).toContain("NODE_EXTRA_CA_CERTS");
       expect(isTransient(error)).toBe(false);
@@ -533,13 +670,21 @@ describe("no whole answer", () => {
   test.each<[string, (socket: Socket) => void]>([
     ["closed without a word", (socket) => socket.end()],
     ["reset", (socket) => socket.resetAndDestroy()],
-    ["cut in the body", (socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n{"status":tr')],
-    ["cut in a chunk", (socket) => socket.end("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n40\r\n{")],
+    [
+      "cut in the body",
+      (socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n{"status":tr'),
+    ],
+    [
+      "cut in a chunk",
+      (socket) => socket.end("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n40\r\n{"),
+    ],
     ["no HTTP at all", (socket) => socket.end("SSH-2.0-OpenSSH_9.2\r\n")],
     [
       "cut JSON without a length",
       (socket) =>
-        socket.end('HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n{"status":true,"res'),
+        socket.end(
+          'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n{"status":true,"res',
+        ),
     ],
     [
       "a body longer than said",
@@ -550,7 +695,9 @@ describe("no whole answer", () => {
     ],
   ])("%s: sent, so it may have been charged", async (_, answer) => {
     const url = await tcp(answer);
-    expect(await lost(clientFor(url).searchPage({}, { offset: 0, perPage: 1 }, paid))).toMatchObject({ wasSent: true });
+    expect(
+      await lost(clientFor(url).searchPage({}, { offset: 0, perPage: 1 }, paid)),
+    ).toMatchObject({ wasSent: true });
   });
 
   test("no headers, and a body that stops: both end by themselves", async () => {
@@ -560,7 +707,9 @@ describe("no whole answer", () => {
       wasSent: true,
       code: "HEADERS_TIMEOUT",
     });
-    const stalled = await tcp((socket) => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n{"status"'));
+    const stalled = await tcp((socket) =>
+      socket.write('HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n{"status"'),
+    );
     expect(await lost(clientFor(stalled, { timeouts }).account())).toMatchObject({
       wasSent: true,
       code: "BODY_TIMEOUT",
@@ -574,8 +723,14 @@ describe("no whole answer", () => {
       lost(clientFor(silent, { timeouts }).account()),
       lost(clientFor(silent, { timeouts }).searchPage({}, { offset: 0, perPage: 1 }, paid)),
     ]);
-    expect(free).toMatchObject({ code: "HEADERS_TIMEOUT", message: expect.stringContaining("no answer within 0.2 s") });
-    expect(bought).toMatchObject({ wasSent: true, message: expect.stringContaining("no answer within 0.9 s") });
+    expect(free).toMatchObject({
+      code: "HEADERS_TIMEOUT",
+      message: expect.stringContaining("no answer within 0.2 s"),
+    });
+    expect(bought).toMatchObject({
+      wasSent: true,
+      message: expect.stringContaining("no answer within 0.9 s"),
+    });
   });
 
   long("a body that trickles in for ever", async () => {
@@ -586,7 +741,10 @@ describe("no whole answer", () => {
     });
     let time = 0;
     const now = (): number => (time += 1_000);
-    expect(await lost(clientFor(url, { now }).account())).toMatchObject({ wasSent: true, code: "REPLY_TOO_SLOW" });
+    expect(await lost(clientFor(url, { now }).account())).toMatchObject({
+      wasSent: true,
+      code: "REPLY_TOO_SLOW",
+    });
   });
 
   test("cancelled while it is connecting: it is not sent afterwards either", async () => {
@@ -647,10 +805,13 @@ describe("where a key may go", () => {
     expect(error.message).not.toContain("secret");
   });
 
-  test.each(["http://127.8.9.10:1", "http://127.1:1", "http://0x7f000001:1", "http://[::1]:1", "http://localhost:1"])(
-    "over plain HTTP to this machine: %s",
-    (baseUrl) => {
-      expect(clientFor(baseUrl).baseUrl).toMatch(/^http:/);
-    },
-  );
+  test.each([
+    "http://127.8.9.10:1",
+    "http://127.1:1",
+    "http://0x7f000001:1",
+    "http://[::1]:1",
+    "http://localhost:1",
+  ])("over plain HTTP to this machine: %s", (baseUrl) => {
+    expect(clientFor(baseUrl).baseUrl).toMatch(/^http:/);
+  });
 });

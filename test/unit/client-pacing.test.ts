@@ -20,7 +20,12 @@ function service(clock: FakeClock, limit: number) {
       }
       if (used >= limit) refused++;
       else used++;
-      pacer.observe({ limit, remaining: Math.max(0, limit - used), resetAt: windowStart + MINUTE, window: "minute" });
+      pacer.observe({
+        limit,
+        remaining: Math.max(0, limit - used),
+        resetAt: windowStart + MINUTE,
+        window: "minute",
+      });
     },
     refused: () => refused,
   };
@@ -32,7 +37,8 @@ describe("the bucket", () => {
     for (const stateDir of [tempDir(), undefined]) {
       const pacer = new Pacer({ ...BASE, stateDir, now: clock.now });
       pacer.observe({ limit: 0, remaining: 0, resetAt: clock.now() + 2_000, window: undefined });
-      for (const wait of Array.from({ length: 4 }, () => pacer.take())) expect(wait).toBeLessThanOrEqual(2_000);
+      for (const wait of Array.from({ length: 4 }, () => pacer.take()))
+        expect(wait).toBeLessThanOrEqual(2_000);
       clock.advance(2_001);
       expect(Array.from({ length: 4 }, () => pacer.take())).toEqual([0, 0, 0, 0]);
     }
@@ -42,7 +48,9 @@ describe("the bucket", () => {
     const stateDir = tempDir();
     const pacer = new Pacer({ ...BASE, stateDir, now: fakeClock().now });
     pacer.observe(undefined);
-    expect(Array.from({ length: 100 }, () => pacer.take())).toEqual(Array.from({ length: 100 }, () => 0));
+    expect(Array.from({ length: 100 }, () => pacer.take())).toEqual(
+      Array.from({ length: 100 }, () => 0),
+    );
     expect(readdirSync(stateDir)).toEqual([]);
   });
 
@@ -66,7 +74,10 @@ describe("the bucket", () => {
     const clock = fakeClock();
     const api = service(clock, 60);
     const stateDir = tempDir();
-    const pacers = Array.from({ length: 3 }, () => new Pacer({ ...BASE, stateDir, now: clock.now }));
+    const pacers = Array.from(
+      { length: 3 },
+      () => new Pacer({ ...BASE, stateDir, now: clock.now }),
+    );
     // What all know of the service is what its first answer told.
     pacers.slice(0, 1).forEach((pacer) => void api.call(pacer));
     const due = pacers.map((pacer) => clock.now() + pacer.take());
@@ -111,7 +122,12 @@ describe("the bucket", () => {
     const pacer = new Pacer({ ...BASE, stateDir: tempDir(), now: clock.now });
     const resetAt = clock.now() + 5 * 3_600_000;
     pacer.observe({ limit: 1_000, remaining: 2, resetAt, window: "day" });
-    expect([pacer.take(), pacer.take(), pacer.take(), pacer.take()]).toEqual([0, 0, 5 * 3_600_000, 5 * 3_600_000]);
+    expect([pacer.take(), pacer.take(), pacer.take(), pacer.take()]).toEqual([
+      0,
+      0,
+      5 * 3_600_000,
+      5 * 3_600_000,
+    ]);
     clock.advance(5 * 3_600_000);
     expect(pacer.take()).toBe(0);
   });
@@ -120,7 +136,12 @@ describe("the bucket", () => {
     const clock = fakeClock();
     const stateDir = tempDir();
     const pacer = new Pacer({ ...BASE, stateDir, now: clock.now });
-    pacer.observe({ limit: 600, remaining: 0, resetAt: clock.now() + 20 * 3_600_000, window: "day" });
+    pacer.observe({
+      limit: 600,
+      remaining: 0,
+      resetAt: clock.now() + 20 * 3_600_000,
+      window: "day",
+    });
     const other = new Pacer({ ...BASE, stateDir, now: clock.now });
     expect(other.take()).toBe(20 * 3_600_000);
     other.observe({ limit: 600, remaining: 599, resetAt: clock.now() + MINUTE, window: "minute" });
@@ -130,7 +151,12 @@ describe("the bucket", () => {
   test("an unnamed window is a day where its reset is hours away", () => {
     const clock = fakeClock();
     const pacer = new Pacer({ ...BASE, stateDir: undefined, now: clock.now });
-    pacer.observe({ limit: 1_000, remaining: 0, resetAt: clock.now() + 3_600_000, window: undefined });
+    pacer.observe({
+      limit: 1_000,
+      remaining: 0,
+      resetAt: clock.now() + 3_600_000,
+      window: undefined,
+    });
     expect(pacer.take()).toBe(3_600_000);
   });
 });
@@ -155,7 +181,10 @@ describe("the shared file", () => {
   test("tells neither address nor key, and is private", () => {
     const clock = fakeClock();
     const stateDir = tempDir();
-    new Pacer({ ...BASE, stateDir, now: clock.now }).observe({ ...observed, resetAt: clock.now() + MINUTE });
+    new Pacer({ ...BASE, stateDir, now: clock.now }).observe({
+      ...observed,
+      resetAt: clock.now() + MINUTE,
+    });
     const [name = ""] = readdirSync(join(stateDir, "pacing"));
     const file = join(stateDir, "pacing", name);
     expect(name).toMatch(/^[0-9a-f]{32}\.json$/);
@@ -173,15 +202,18 @@ describe("the shared file", () => {
     expect(new Pacer({ ...BASE, stateDir, now: clock.now }).take()).toBe(MINUTE);
   });
 
-  test.each(["{", "[]", '{"minute":{"limit":"x"}}', "null"])("torn or strange is read as empty: %s", (text) => {
-    const clock = fakeClock();
-    const stateDir = tempDir();
-    const pacer = new Pacer({ ...BASE, stateDir, now: clock.now });
-    pacer.observe({ ...observed, resetAt: clock.now() + MINUTE });
-    const [name = ""] = readdirSync(join(stateDir, "pacing"));
-    writeFileSync(join(stateDir, "pacing", name), text);
-    expect(new Pacer({ ...BASE, stateDir, now: clock.now }).take()).toBe(0);
-  });
+  test.each(["{", "[]", '{"minute":{"limit":"x"}}', "null"])(
+    "torn or strange is read as empty: %s",
+    (text) => {
+      const clock = fakeClock();
+      const stateDir = tempDir();
+      const pacer = new Pacer({ ...BASE, stateDir, now: clock.now });
+      pacer.observe({ ...observed, resetAt: clock.now() + MINUTE });
+      const [name = ""] = readdirSync(join(stateDir, "pacing"));
+      writeFileSync(join(stateDir, "pacing", name), text);
+      expect(new Pacer({ ...BASE, stateDir, now: clock.now }).take()).toBe(0);
+    },
+  );
 
   test("a folder that cannot be made costs the sharing alone", () => {
     const clock = fakeClock();

@@ -40,14 +40,24 @@ describe("which proxy", () => {
     expect(proxyFor(API, env)?.href).toBe(round ? undefined : "http://p:1/");
   });
 
-  test.each(["http://localhost:1", "http://127.5.0.1:1", "http://[::1]:1"])("never for %s", (origin) => {
-    expect(proxyFor(new URL(origin), { HTTP_PROXY: "http://p:1", HTTPS_PROXY: "http://p:1" })).toBeUndefined();
-  });
+  test.each(["http://localhost:1", "http://127.5.0.1:1", "http://[::1]:1"])(
+    "never for %s",
+    (origin) => {
+      expect(
+        proxyFor(new URL(origin), { HTTP_PROXY: "http://p:1", HTTPS_PROXY: "http://p:1" }),
+      ).toBeUndefined();
+    },
+  );
 
-  test.each(["p:3128", "socks5://p:1", "http://", "://"])("a bad one is named, without its password: %s", (value) => {
-    expect(() => proxyFor(API, { HTTPS_PROXY: value })).toThrow(/HTTPS_PROXY is no http or https URL/);
-    expect(() => proxyFor(API, { HTTPS_PROXY: "ftp://u:secret@p" })).toThrow(/^(?!.*secret)/);
-  });
+  test.each(["p:3128", "socks5://p:1", "http://", "://"])(
+    "a bad one is named, without its password: %s",
+    (value) => {
+      expect(() => proxyFor(API, { HTTPS_PROXY: value })).toThrow(
+        /HTTPS_PROXY is no http or https URL/,
+      );
+      expect(() => proxyFor(API, { HTTPS_PROXY: "ftp://u:secret@p" })).toThrow(/^(?!.*secret)/);
+    },
+  );
 
   test.each([
     "puser:PROXYSECRET@127.0.0.1:1",
@@ -103,7 +113,13 @@ test("a request goes through the proxy as a tunnel; NO_PROXY and this machine go
   const HTTPS_PROXY = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
   const service = await rawServer((_, response) => answerEnvelope(response, {}));
   const call = (baseUrl: string, env: Record<string, string>) => {
-    const client = createClient({ baseUrl, apiKey: "x_live_12345678", dialect: DEFAULT_DIALECT, now: Date.now, env });
+    const client = createClient({
+      baseUrl,
+      apiKey: "x_live_12345678",
+      dialect: DEFAULT_DIALECT,
+      now: Date.now,
+      env,
+    });
     return client.account().finally(() => client.close());
   };
   try {
@@ -112,7 +128,9 @@ test("a request goes through the proxy as a tunnel; NO_PROXY and this machine go
       wasSent: false,
     });
     expect(asked).toEqual(["api.invalid:443"]);
-    await expect(call("https://api.invalid", { HTTPS_PROXY, NO_PROXY: ".invalid" })).rejects.toThrow();
+    await expect(
+      call("https://api.invalid", { HTTPS_PROXY, NO_PROXY: ".invalid" }),
+    ).rejects.toThrow();
     await call(service.url, { HTTPS_PROXY, HTTP_PROXY: HTTPS_PROXY });
     expect(asked).toHaveLength(1);
     expect(service.seen).toHaveLength(1);

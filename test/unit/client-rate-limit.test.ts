@@ -26,9 +26,12 @@ describe("Retry-After", () => {
     expect(retryAfterOf({ "retry-after-ms": "250", "retry-after": "1" }, NOW)).toBe(250);
   });
 
-  test.each(["", "soon", "-5", "NaN", "9999999999999999", "99999999999"])("nonsense counts as none: %j", (value) => {
-    expect(retryAfterOf({ "retry-after": value }, NOW)).toBeUndefined();
-  });
+  test.each(["", "soon", "-5", "NaN", "9999999999999999", "99999999999"])(
+    "nonsense counts as none: %j",
+    (value) => {
+      expect(retryAfterOf({ "retry-after": value }, NOW)).toBeUndefined();
+    },
+  );
 
   test("where our clock is hours off, the service's own is what a date is measured against", () => {
     const hours = 48 * 3_600_000;
@@ -57,7 +60,12 @@ describe("X-RateLimit-*", () => {
     [undefined, 60_000],
     ["nonsense", 60_000],
   ])("reset as %s", (reset, ahead) => {
-    expect(limits(reset)).toEqual({ limit: 60, remaining: 12, resetAt: NOW + ahead, window: undefined });
+    expect(limits(reset)).toEqual({
+      limit: 60,
+      remaining: 12,
+      resetAt: NOW + ahead,
+      window: undefined,
+    });
   });
 
   test("the window where it is named; other spellings; missing ones", () => {
@@ -76,13 +84,24 @@ describe("X-RateLimit-*", () => {
     [new Date(Date.UTC(9999, 0, 1)).toUTCString(), "a date in 9999"],
     [String((NOW + 30 * 86_400_000) / 1000), "a month"],
   ])("a reset that cannot be true is not believed: %s (%s)", (reset) => {
-    expect(limits(reset)).toEqual({ limit: 60, remaining: 12, resetAt: NOW + 60_000, window: undefined });
-    expect(limits(reset, { "x-ratelimit-window": "day" })).toMatchObject({ resetAt: NOW + 60_000, window: "day" });
+    expect(limits(reset)).toEqual({
+      limit: 60,
+      remaining: 12,
+      resetAt: NOW + 60_000,
+      window: undefined,
+    });
+    expect(limits(reset, { "x-ratelimit-window": "day" })).toMatchObject({
+      resetAt: NOW + 60_000,
+      window: "day",
+    });
   });
 
   test("a minute window is never longer than a minute, however far off our clock is", () => {
     const off = 600_000;
-    const limit = limits(String((NOW + off + 30_000) / 1000), { "x-ratelimit-window": "minute", date: httpDate(off) });
+    const limit = limits(String((NOW + off + 30_000) / 1000), {
+      "x-ratelimit-window": "minute",
+      date: httpDate(off),
+    });
     expect(limit?.resetAt).toBe(NOW + 30_000);
   });
 });

@@ -3,12 +3,20 @@ import { LostReplyError, ServiceError, WaitTooLongError } from "../../src/engine
 import { type CallOptions, callAttempts, retryCall } from "../../src/engine/client/retry.ts";
 import { fakeClock } from "../support/client.ts";
 
-const refused = (status: number, more: Partial<ConstructorParameters<typeof ServiceError>[0]> = {}): ServiceError =>
-  new ServiceError({ status, detail: ["x"], envelope: true, ...more });
+const refused = (
+  status: number,
+  more: Partial<ConstructorParameters<typeof ServiceError>[0]> = {},
+): ServiceError => new ServiceError({ status, detail: ["x"], envelope: true, ...more });
 
 function harness(more: Partial<CallOptions> = {}) {
   const clock = fakeClock();
-  const options: CallOptions = { now: clock.now, sleep: clock.sleep, random: () => 0.5, maxWaitMs: 60_000, ...more };
+  const options: CallOptions = {
+    now: clock.now,
+    sleep: clock.sleep,
+    random: () => 0.5,
+    maxWaitMs: 60_000,
+    ...more,
+  };
   return { clock, options };
 }
 
@@ -77,7 +85,12 @@ describe("free calls", () => {
 
   test("wait as long as a rate limit says, by Retry-After, else by the reset", async () => {
     const { clock, options } = harness({ random: () => 0 });
-    const rateLimit = { limit: 60, remaining: 0, resetAt: clock.now() + 12_000 + 7_000, window: "minute" as const };
+    const rateLimit = {
+      limit: 60,
+      remaining: 0,
+      resetAt: clock.now() + 12_000 + 7_000,
+      window: "minute" as const,
+    };
     const { call } = failing([refused(429, { retryAfterMs: 7_000 }), refused(429, { rateLimit })]);
     await retryCall(call, options);
     expect(clock.sleeps).toEqual([7_000, 12_000]);
@@ -85,7 +98,9 @@ describe("free calls", () => {
 
   test("do not hammer where a service says Retry-After: 0", () => {
     const { options } = harness({ random: () => 0 });
-    expect(callAttempts(options).after(refused(429, { retryAfterMs: 0 }))?.ms).toBeGreaterThanOrEqual(100);
+    expect(
+      callAttempts(options).after(refused(429, { retryAfterMs: 0 }))?.ms,
+    ).toBeGreaterThanOrEqual(100);
   });
 
   test("stop where the wait is longer than allowed, saying until when", async () => {
@@ -93,14 +108,21 @@ describe("free calls", () => {
     const { call } = failing([refused(429, { retryAfterMs: 61_000, requestId: "r" })]);
     const error = await retryCall(call, options).catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(WaitTooLongError);
-    expect(error).toMatchObject({ waitMs: 61_000, maxWaitMs: 60_000, resetAt: clock.now() + 61_000, requestId: "r" });
+    expect(error).toMatchObject({
+      waitMs: 61_000,
+      maxWaitMs: 60_000,
+      resetAt: clock.now() + 61_000,
+      requestId: "r",
+    });
     expect(clock.sleeps).toEqual([]);
   });
 
   test("stop where many short waits have become too long, and are not made ever faster", async () => {
     const { clock, options } = harness();
     const start = clock.now();
-    const { call, calls } = failing(Array.from({ length: 5_000 }, () => refused(429, { retryAfterMs: 10 })));
+    const { call, calls } = failing(
+      Array.from({ length: 5_000 }, () => refused(429, { retryAfterMs: 10 })),
+    );
     const error = await retryCall(call, options).catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(WaitTooLongError);
     const waited = clock.now() - start;
@@ -121,7 +143,9 @@ describe("free calls", () => {
 
   test("a service that is down and names a time is not waited for beyond the bound either", async () => {
     const { clock, options } = harness({ random: () => 0 });
-    const { call } = failing(Array.from({ length: 9 }, () => refused(503, { retryAfterMs: 25_000 })));
+    const { call } = failing(
+      Array.from({ length: 9 }, () => refused(503, { retryAfterMs: 25_000 })),
+    );
     await expect(retryCall(call, options)).rejects.toMatchObject({ status: 503 });
     expect(clock.sleeps).toEqual([25_000, 25_000]);
   });
@@ -178,7 +202,9 @@ describe("the attempts at one paid call, by whoever keeps the books", () => {
     attempts.after(new LostReplyError("x", "ECONNRESET", true));
     clock.advance(100_000);
     for (let limited = 0; limited < 5; limited++)
-      expect(attempts.after(refused(429, { retryAfterMs: 1 }))).toMatchObject({ reason: "rate_limit" });
+      expect(attempts.after(refused(429, { retryAfterMs: 1 }))).toMatchObject({
+        reason: "rate_limit",
+      });
     expect(attempts.after(refused(500))).toMatchObject({ reason: "retry", attempt: 2 });
     expect(attempts.after(refused(500))).toBeUndefined();
   });

@@ -8,7 +8,13 @@ import { LostReplyError } from "../../src/engine/client/errors.ts";
 import { isTransient } from "../../src/engine/client/retry.ts";
 import { openTransport } from "../../src/engine/client/transport.ts";
 import { dispatcherWire } from "../../src/engine/client/tunnel.ts";
-import { exchange, type RawReply, type RawRequest, TIMEOUTS, type Timeouts } from "../../src/engine/client/wire.ts";
+import {
+  exchange,
+  type RawReply,
+  type RawRequest,
+  TIMEOUTS,
+  type Timeouts,
+} from "../../src/engine/client/wire.ts";
 import { rawServer } from "../support/client.ts";
 import { long } from "../support/long.ts";
 
@@ -37,7 +43,8 @@ async function peer(answer: (socket: Socket, received: string) => void): Promise
     socket.on("data", (chunk) => {
       const before = received[index] ?? "";
       received[index] = before + chunk.toString("latin1");
-      if (wholeRequests(received[index] ?? "") > wholeRequests(before)) answer(socket, received[index] ?? "");
+      if (wholeRequests(received[index] ?? "") > wholeRequests(before))
+        answer(socket, received[index] ?? "");
     });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -64,13 +71,21 @@ function wholeRequests(text: string): number {
 
 type Outcome =
   | { readonly status: number; readonly headers: unknown; readonly body: string }
-  | { readonly code: string; readonly sent: boolean; readonly message: string; readonly transient: boolean };
+  | {
+      readonly code: string;
+      readonly sent: boolean;
+      readonly message: string;
+      readonly transient: boolean;
+    };
 
 async function outcomeOf(call: Promise<RawReply>): Promise<Outcome> {
   try {
     const { status, headers, body } = await call;
     // White space around a value means nothing: whoever reads one trims it (`header`).
-    const trimmed = Object.entries(headers).map(([name, value]) => [name, [value].flat().map((each) => each?.trim())]);
+    const trimmed = Object.entries(headers).map(([name, value]) => [
+      name,
+      [value].flat().map((each) => each?.trim()),
+    ]);
     return { status, headers: trimmed, body: body.toString("latin1") };
   } catch (error) {
     if (!(error instanceof LostReplyError)) throw error;
@@ -79,7 +94,11 @@ async function outcomeOf(call: Promise<RawReply>): Promise<Outcome> {
   }
 }
 
-const GET: RawRequest = { method: "GET", path: "/v1/account?x=%20", headers: { accept: "application/json" } };
+const GET: RawRequest = {
+  method: "GET",
+  path: "/v1/account?x=%20",
+  headers: { accept: "application/json" },
+};
 const POST: RawRequest = {
   method: "POST",
   path: "/v1/person/count",
@@ -97,12 +116,16 @@ interface Options {
 const SETTINGS = { pipelining: 1, connect: { timeout: 0 }, headersTimeout: 0, bodyTimeout: 0 };
 
 /** The same calls over each wire, one after the other. */
-async function bothOutcomes(url: URL, { request = GET, timeouts, now = Date.now, calls = 1 }: Options = {}) {
+async function bothOutcomes(
+  url: URL,
+  { request = GET, timeouts, now = Date.now, calls = 1 }: Options = {},
+) {
   const outcomes: Outcome[][] = [];
   const options = { name: url.origin, timeouts: { ...TIMEOUTS, ...timeouts }, now };
   for (const wire of [await directWire(url), dispatcherWire(url, new Pool(url.origin, SETTINGS))]) {
     const got: Outcome[] = [];
-    for (let call = 0; call < calls; call++) got.push(await outcomeOf(exchange(wire, request, options)));
+    for (let call = 0; call < calls; call++)
+      got.push(await outcomeOf(exchange(wire, request, options)));
     await wire.close();
     outcomes.push(got);
   }
@@ -117,7 +140,11 @@ const named = (outcome: Outcome): unknown =>
     : outcome;
 
 // Its code depends on whether reading or writing failed first.
-const NO_TLS = { sent: false, transient: false, message: expect.stringContaining("no TLS connection") };
+const NO_TLS = {
+  sent: false,
+  transient: false,
+  message: expect.stringContaining("no TLS connection"),
+};
 
 const reply = (head: string, body = ""): string => `HTTP/1.1 ${head}\r\n\r\n${body}`;
 
@@ -126,7 +153,10 @@ describe("both wires tell the same", () => {
     ["a length", reply("200 OK\r\ncontent-length: 2", "{}")],
     [
       "chunks with a trailer",
-      reply("200 OK\r\ntransfer-encoding: chunked", "2\r\n{}\r\n3;x=y\r\nabc\r\n0\r\nx-t: 1\r\n\r\n"),
+      reply(
+        "200 OK\r\ntransfer-encoding: chunked",
+        "2\r\n{}\r\n3;x=y\r\nabc\r\n0\r\nx-t: 1\r\n\r\n",
+      ),
     ],
     ["until the end of the connection", reply("200 OK\r\nconnection: close", "{}")],
     ["HTTP/1.0", "HTTP/1.0 200 OK\r\nx: y\r\n\r\n{}"],
@@ -142,7 +172,10 @@ describe("both wires tell the same", () => {
         "429 T\r\nRETRY-After: 3\r\nretry-after: 9\r\nX-A: 1\r\nx-a: 2\r\nx-a: 3\r\nset-cookie: a\r\nage: 1\r\nage: 2\r\nx-l: \xe9\r\n__proto__: z\r\nx-empty:\r\ncontent-length: 0",
       ),
     ],
-    ["compressed bytes as they came", reply("200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 3", "\x1f\x8b\x08")],
+    [
+      "compressed bytes as they came",
+      reply("200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 3", "\x1f\x8b\x08"),
+    ],
     ["less than its length", reply("200 OK\r\ncontent-length: 9", "{}")],
     ["an end in a chunk", reply("200 OK\r\ntransfer-encoding: chunked", "40\r\n{")],
     ["an end between chunks", reply("200 OK\r\ntransfer-encoding: chunked", "1\r\n{\r\n")],
@@ -152,7 +185,10 @@ describe("both wires tell the same", () => {
     ["another protocol", "SSH-2.0-OpenSSH_9.2\r\n"],
     ["a length that is no number", reply("200 OK\r\ncontent-length: 2x", "{}")],
     ["two lengths", reply("200 OK\r\ncontent-length: 2\r\ncontent-length: 3", "{}")],
-    ["length and chunks", reply("200 OK\r\ncontent-length: 2\r\ntransfer-encoding: chunked", "0\r\n\r\n")],
+    [
+      "length and chunks",
+      reply("200 OK\r\ncontent-length: 2\r\ntransfer-encoding: chunked", "0\r\n\r\n"),
+    ],
     ["a chunk size that is none", reply("200 OK\r\ntransfer-encoding: chunked", "zz\r\n{}\r\n")],
     [
       "headers without end",
@@ -187,7 +223,9 @@ describe("both wires tell the same", () => {
     expect(headers.http).toEqual(headers.undici);
     expect(headers.http[0]).toMatchObject({ sent: true, code: "HEADERS_TIMEOUT" });
 
-    const stalled = await peer((socket) => socket.write(reply("200 OK\r\ncontent-length: 500", "{")));
+    const stalled = await peer((socket) =>
+      socket.write(reply("200 OK\r\ncontent-length: 500", "{")),
+    );
     const idle = await bothOutcomes(stalled.url, { timeouts });
     expect(idle.http).toEqual(idle.undici);
     expect(idle.http[0]).toMatchObject({ sent: true, code: "BODY_TIMEOUT" });
@@ -208,7 +246,10 @@ describe("both wires tell the same", () => {
     const { url } = await peer((socket) => {
       if (answered++ % 2 === 0) socket.write(reply("200 OK\r\ncontent-length: 0"));
     });
-    const { http, undici } = await bothOutcomes(url, { calls: 2, timeouts: { headers: 300, connect: 5_000 } });
+    const { http, undici } = await bothOutcomes(url, {
+      calls: 2,
+      timeouts: { headers: 300, connect: 5_000 },
+    });
     expect(http).toEqual(undici);
     expect(http[1]).toMatchObject({ sent: true, code: "HEADERS_TIMEOUT" });
   });
@@ -258,13 +299,17 @@ describe("both wires tell the same", () => {
     server.on("tlsClientError", () => undefined);
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     open.push({ close: () => server.close() });
-    const { http, undici } = await bothOutcomes(new URL(`https://127.0.0.1:${(server.address() as AddressInfo).port}`));
+    const { http, undici } = await bothOutcomes(
+      new URL(`https://127.0.0.1:${(server.address() as AddressInfo).port}`),
+    );
     for (const outcome of [...http, ...undici]) expect(outcome).toMatchObject(NO_TLS);
   });
 
   test("of a path that cannot be sent: nothing goes out", async () => {
     const { url, received } = await peer((socket) => socket.end());
-    const { http, undici } = await bothOutcomes(url, { request: { ...GET, path: "/v1/a b\u0007" } });
+    const { http, undici } = await bothOutcomes(url, {
+      request: { ...GET, path: "/v1/a b\u0007" },
+    });
     expect(http[0]).toMatchObject({ code: "UNSENDABLE", sent: false, transient: false });
     expect(undici[0]).toMatchObject({ code: "UNSENDABLE", sent: false, transient: false });
     expect(received.join("")).toBe("");
@@ -272,7 +317,16 @@ describe("both wires tell the same", () => {
 
   test("whatever the answer, wherever it is cut and however it is split", async () => {
     const header = fc.tuple(
-      fc.constantFrom("x-a", "X-A", "retry-after", "content-type", "x-ratelimit-reset", "date", "age", "vary"),
+      fc.constantFrom(
+        "x-a",
+        "X-A",
+        "retry-after",
+        "content-type",
+        "x-ratelimit-reset",
+        "date",
+        "age",
+        "vary",
+      ),
       fc.stringMatching(/^[ -~]{0,12}$/),
     );
     const body = fc.stringMatching(/^[ -~]{0,60}$/);
@@ -284,7 +338,11 @@ describe("both wires tell the same", () => {
         framing: fc.constantFrom("length", "chunked", "close", "short", "long"),
       })
       .map(({ status, headers, body: text, framing }) => {
-        const lengths = { length: text.length, short: text.length + 3, long: Math.max(0, text.length - 3) };
+        const lengths = {
+          length: text.length,
+          short: text.length + 3,
+          long: Math.max(0, text.length - 3),
+        };
         const how =
           framing === "chunked"
             ? "transfer-encoding: chunked"
@@ -292,10 +350,19 @@ describe("both wires tell the same", () => {
               ? "connection: close"
               : `content-length: ${lengths[framing]}`;
         const payload =
-          framing === "chunked" ? `${text === "" ? "" : `${text.length.toString(16)}\r\n${text}\r\n`}0\r\n\r\n` : text;
-        return reply([status, how, ...headers.map(([name, value]) => `${name}: ${value}`)].join("\r\n"), payload);
+          framing === "chunked"
+            ? `${text === "" ? "" : `${text.length.toString(16)}\r\n${text}\r\n`}0\r\n\r\n`
+            : text;
+        return reply(
+          [status, how, ...headers.map(([name, value]) => `${name}: ${value}`)].join("\r\n"),
+          payload,
+        );
       });
-    const script = fc.record({ answer, cut: fc.option(fc.double({ min: 0, max: 1, noNaN: true })), split: fc.nat(40) });
+    const script = fc.record({
+      answer,
+      cut: fc.option(fc.double({ min: 0, max: 1, noNaN: true })),
+      split: fc.nat(40),
+    });
     let bytes: Buffer[] = [];
     const { url } = await peer((socket) => {
       // Small writes one after the other, so that the client reads them in pieces.
@@ -315,8 +382,12 @@ describe("both wires tell the same", () => {
         bytes = [kept.subarray(0, at), kept.subarray(at)].filter((part) => part.length > 0);
         const { http, undici } = await bothOutcomes(url);
         // More than was announced: undici may overlook it, node:http never does.
-        const strict = /content-length: /.test(whole) && "code" in (http[0] ?? {}) && "status" in (undici[0] ?? {});
-        if (strict) expect(http[0]).toMatchObject({ code: "BROKEN_HTTP", sent: true, transient: true });
+        const strict =
+          /content-length: /.test(whole) &&
+          "code" in (http[0] ?? {}) &&
+          "status" in (undici[0] ?? {});
+        if (strict)
+          expect(http[0]).toMatchObject({ code: "BROKEN_HTTP", sent: true, transient: true });
         else expect(http.map(named)).toEqual(undici.map(named));
       }),
       { numRuns: 300 },
@@ -329,7 +400,9 @@ describe("what goes out", () => {
     ["GET", GET],
     ["POST", POST],
   ])("a %s is the same request with the same headers", async (_, request) => {
-    const { url, received } = await peer((socket) => socket.end(reply("200 OK\r\ncontent-length: 0")));
+    const { url, received } = await peer((socket) =>
+      socket.end(reply("200 OK\r\ncontent-length: 0")),
+    );
     await bothOutcomes(url, { request });
     expect(received).toHaveLength(2);
     const [http, undici] = received.map((text) => {
@@ -348,7 +421,9 @@ describe("what goes out", () => {
     const again = await bothOutcomes(kept.url, { calls: 3 });
     expect(again.http).toEqual(again.undici);
     expect(kept.received.map(wholeRequests)).toContain(3);
-    const closed = await peer((socket) => socket.end(reply("200 OK\r\nconnection: close\r\ncontent-length: 0")));
+    const closed = await peer((socket) =>
+      socket.end(reply("200 OK\r\nconnection: close\r\ncontent-length: 0")),
+    );
     const anew = await bothOutcomes(closed.url, { calls: 3 });
     expect(anew.http).toEqual(anew.undici);
     expect(closed.received).toHaveLength(6);
@@ -364,10 +439,13 @@ describe("what goes out", () => {
         });
         controller.abort("enough");
       });
-      const wire = through === "undici" ? dispatcherWire(url, new Pool(url.origin)) : await directWire(url);
+      const wire =
+        through === "undici" ? dispatcherWire(url, new Pool(url.origin)) : await directWire(url);
       open.push(wire);
       const options = { name: url.origin, timeouts: TIMEOUTS, now: Date.now };
-      const outcome = await outcomeOf(exchange(wire, { ...GET, signal: controller.signal }, options));
+      const outcome = await outcomeOf(
+        exchange(wire, { ...GET, signal: controller.signal }, options),
+      );
       expect(outcome).toMatchObject({ code: "ABORTED", sent: true });
       await expect.poll(() => closed).toBe(true);
     }
@@ -376,7 +454,9 @@ describe("what goes out", () => {
 
 test("a body in one buffer, whatever pieces it came in", async () => {
   const text = "0123456789".repeat(30_000);
-  const { url } = await peer((socket) => socket.end(reply(`200 OK\r\ncontent-length: ${text.length}`, text)));
+  const { url } = await peer((socket) =>
+    socket.end(reply(`200 OK\r\ncontent-length: ${text.length}`, text)),
+  );
   const transport = openTransport({ origin: url, env: {}, now: Date.now });
   open.push(transport);
   const { body } = await transport.send(GET);

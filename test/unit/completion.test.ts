@@ -3,7 +3,12 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { Readable } from "node:stream";
 import { describe, expect, test } from "vitest";
-import { allCommands, generatedFiles, manPages, programTree } from "../../src/cli/completion/tree.ts";
+import {
+  allCommands,
+  generatedFiles,
+  manPages,
+  programTree,
+} from "../../src/cli/completion/tree.ts";
 import { main } from "../../src/cli/main.ts";
 import { buildProgram } from "../../src/cli/program.ts";
 import { EXIT_CODES, TOPICS } from "../../src/cli/topics.ts";
@@ -12,40 +17,60 @@ import { testContext } from "../support/client.ts";
 import { isLeftOut } from "../support/tools.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
-const has = (program: string): boolean => spawnSync(program, ["--version"], { stdio: "ignore" }).error === undefined;
+const has = (program: string): boolean =>
+  spawnSync(program, ["--version"], { stdio: "ignore" }).error === undefined;
 /** Tests of a program are left out where it is not installed, but never in CI. */
 const lacks = (program: string): boolean => isLeftOut(has(program));
 
 describe("generated files", () => {
   test("are what the program makes (npm run build && npm run completions)", async () => {
-    for (const [path, text] of generatedFiles(await buildProgram(testContext({}).context, [], "all"))) {
+    for (const [path, text] of generatedFiles(
+      await buildProgram(testContext({}).context, [], "all"),
+    )) {
       const kept = readFileSync(join(ROOT, path), "utf8");
-      expect(kept === text ? path : `${path} is stale: npm run build && npm run completions`).toBe(path);
+      expect(kept === text ? path : `${path} is stale: npm run build && npm run completions`).toBe(
+        path,
+      );
     }
   });
 
-  test.skipIf(lacks("groff"))("the man pages are clean roff, and have every command, exit code and topic", async () => {
-    const program = await buildProgram(testContext({}).context, [], "all");
-    const pages = manPages(program).map(([path]) => path);
-    expect(readdirSync(join(ROOT, "docs/man")).map((name) => `docs/man/${name}`)).toEqual(pages.toSorted());
-    const { man } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as { man: readonly string[] };
-    expect(man).toEqual(pages.toSorted());
-    const printed = pages.map((page) => {
-      const { stderr, stdout } = spawnSync("groff", ["-ww", "-man", "-Tascii", "-P-c", "-rLL=200n", join(ROOT, page)], {
-        encoding: "utf8",
+  test.skipIf(lacks("groff"))(
+    "the man pages are clean roff, and have every command, exit code and topic",
+    async () => {
+      const program = await buildProgram(testContext({}).context, [], "all");
+      const pages = manPages(program).map(([path]) => path);
+      expect(readdirSync(join(ROOT, "docs/man")).map((name) => `docs/man/${name}`)).toEqual(
+        pages.toSorted(),
+      );
+      const { man } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as {
+        man: readonly string[];
+      };
+      expect(man).toEqual(pages.toSorted());
+      const printed = pages.map((page) => {
+        const { stderr, stdout } = spawnSync(
+          "groff",
+          ["-ww", "-man", "-Tascii", "-P-c", "-rLL=200n", join(ROOT, page)],
+          {
+            encoding: "utf8",
+          },
+        );
+        expect([page, stderr]).toEqual([page, ""]);
+        return stdout.replace(/.\u0008/g, "");
       });
-      expect([page, stderr]).toEqual([page, ""]);
-      return stdout.replace(/.\u0008/g, "");
-    });
-    const text = printed.join("");
-    // The first page is short: it names the others.
-    expect(readFileSync(join(ROOT, "docs/man/headcount.1"), "utf8").split("\n").length).toBeLessThan(300);
-    for (const { path } of allCommands(programTree(program))) {
-      if (path.length > 0 && path[0] !== "help") expect(text).toContain(`headcount ${path.join(" ")}`);
-    }
-    for (const { meaning } of EXIT_CODES) expect(text.replace(/\s+/g, " ")).toContain(meaning);
-    for (const heading of ["FILTERS", "EXIT CODES", "ENVIRONMENT"]) expect(text).toContain(heading);
-  });
+      const text = printed.join("");
+      // The first page is short: it names the others.
+      expect(
+        readFileSync(join(ROOT, "docs/man/headcount.1"), "utf8").split("\n").length,
+      ).toBeLessThan(300);
+      for (const { path } of allCommands(programTree(program))) {
+        if (path.length > 0 && path[0] !== "help")
+          expect(text).toContain(`headcount ${path.join(" ")}`);
+      }
+      for (const { meaning } of EXIT_CODES) expect(text.replace(/\s+/g, " ")).toContain(meaning);
+      for (const heading of ["FILTERS", "EXIT CODES", "ENVIRONMENT"])
+        expect(text).toContain(heading);
+    },
+  );
 
   test.each([
     ["bash", "headcount.bash"],
@@ -68,9 +93,11 @@ describe("generated files", () => {
     expect(flag("--title")?.value?.values).toEqual({ kind: "listed", values: ["title"] });
     expect(flag("--title-prefix")?.value?.values).toEqual({ kind: "text" });
     expect(flag("--json")?.value).toBeUndefined();
-    for (const key of FILTER_KEYS) expect(flag(`--${key.replaceAll("_", "-")}`)?.value).toBeDefined();
+    for (const key of FILTER_KEYS)
+      expect(flag(`--${key.replaceAll("_", "-")}`)?.value).toBeDefined();
     const help = tree.commands.find(({ path }) => path[0] === "help")?.arguments[0]?.values;
-    for (const { name } of TOPICS) expect(help).toMatchObject({ values: expect.arrayContaining([name, "count"]) });
+    for (const { name } of TOPICS)
+      expect(help).toMatchObject({ values: expect.arrayContaining([name, "count"]) });
   });
 });
 
@@ -96,7 +123,10 @@ describe("headcount completion", () => {
 });
 
 /** What the program says may stand at the end of a line. */
-async function offered(tested: ReturnType<typeof testContext>, ...words: readonly string[]): Promise<string> {
+async function offered(
+  tested: ReturnType<typeof testContext>,
+  ...words: readonly string[]
+): Promise<string> {
   const context = {
     ...tested.context,
     stdin: Object.assign(Readable.from([`${words.join("\n")}\n`]), { isTTY: false }),
@@ -119,7 +149,10 @@ describe("headcount completion --words", () => {
       const names = flags.flatMap((flag) => flag.names);
       expect([path, await values(...path, "-")]).toEqual([path, expect.arrayContaining(names)]);
       if (commands.length === 0) continue;
-      expect([path, await values(...path, "")]).toEqual([path, commands.map((child) => child.path.at(-1))]);
+      expect([path, await values(...path, "")]).toEqual([
+        path,
+        commands.map((child) => child.path.at(-1)),
+      ]);
     }
   });
 
@@ -145,7 +178,10 @@ describe("headcount completion --words", () => {
     const tested = testContext({});
     const folder = join(tested.dir, "config");
     mkdirSync(folder, { recursive: true });
-    writeFileSync(join(folder, "config.json"), '{"connections":{"work":{"baseUrl":"https://api.example:8443"}}}');
+    writeFileSync(
+      join(folder, "config.json"),
+      '{"connections":{"work":{"baseUrl":"https://api.example:8443"}}}',
+    );
     const said = "words\t\nsample\tbuilt in, synthetic people\nwork\thttps://api.example:8443\n";
     expect(await offered(tested, "-c", "")).toBe(said);
   });
@@ -163,8 +199,14 @@ describe("headcount completion --words", () => {
   });
 
   test("says nothing and ends well where there is nothing to read", async () => {
-    const env = { HOME: undefined, HEADCOUNT_CONFIG_DIR: undefined, HEADCOUNT_STATE_DIR: undefined };
-    expect(await offered(testContext({ env }), "-c", "")).toBe("words\t\nsample\tbuilt in, synthetic people\n");
+    const env = {
+      HOME: undefined,
+      HEADCOUNT_CONFIG_DIR: undefined,
+      HEADCOUNT_STATE_DIR: undefined,
+    };
+    expect(await offered(testContext({ env }), "-c", "")).toBe(
+      "words\t\nsample\tbuilt in, synthetic people\n",
+    );
     expect(await offered(testContext({ env }), "resume", "")).toBe("words\t\n");
   });
 

@@ -1,4 +1,12 @@
-import { chmodSync, existsSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import {
@@ -8,7 +16,12 @@ import {
   readConfig,
   updateConfig,
 } from "../../src/engine/connections/config.ts";
-import { keyFile, readKeyFile, removeFromKeyFile, writeKeyFile } from "../../src/engine/connections/key-file.ts";
+import {
+  keyFile,
+  readKeyFile,
+  removeFromKeyFile,
+  writeKeyFile,
+} from "../../src/engine/connections/key-file.ts";
 import { findFolder, stateDir } from "../../src/engine/connections/paths.ts";
 import {
   type ConnectionChoice,
@@ -46,9 +59,15 @@ describe("folders", () => {
   });
 
   test("state and data, and what is said where there is no home", async () => {
-    expect(findFolder("state", { env: { HOME: "/h" }, platform: "linux" })).toBe("/h/.local/state/headcount");
-    expect(findFolder("data", { env: { HOME: "/h" }, platform: "linux" })).toBe("/h/.local/share/headcount");
-    expect(findFolder("state", { env: { LOCALAPPDATA: "C:\\L" }, platform: "win32" })).toBe("C:\\L\\headcount\\state");
+    expect(findFolder("state", { env: { HOME: "/h" }, platform: "linux" })).toBe(
+      "/h/.local/state/headcount",
+    );
+    expect(findFolder("data", { env: { HOME: "/h" }, platform: "linux" })).toBe(
+      "/h/.local/share/headcount",
+    );
+    expect(findFolder("state", { env: { LOCALAPPDATA: "C:\\L" }, platform: "win32" })).toBe(
+      "C:\\L\\headcount\\state",
+    );
     const error = await caught(() => stateDir({ env: {}, platform: "linux" }));
     expect(error).toMatchObject({ exitCode: 2, code: "no_home" });
     expect(error.hint).toContain("HEADCOUNT_STATE_DIR");
@@ -111,9 +130,15 @@ describe("the config file", () => {
     expect(checkName(name)).toBe(name);
   });
 
-  test.each(["", "Work", "a b", "a.b", "-a", "__proto__", "ä", "a/b", "x".repeat(65)])("%j is none", async (name) => {
-    expect(await caught(() => checkName(name))).toMatchObject({ exitCode: 2, code: "bad_connection_name" });
-  });
+  test.each(["", "Work", "a b", "a.b", "-a", "__proto__", "ä", "a/b", "x".repeat(65)])(
+    "%j is none",
+    async (name) => {
+      expect(await caught(() => checkName(name))).toMatchObject({
+        exitCode: 2,
+        code: "bad_connection_name",
+      });
+    },
+  );
 });
 
 describe("the credentials file", () => {
@@ -134,16 +159,19 @@ describe("the credentials file", () => {
     expect(existsSync(keyFile(dir))).toBe(false);
   });
 
-  test.each([0o640, 0o604, 0o660, 0o644])("is refused where others may read it: mode %o", async (mode) => {
-    const dir = tempDir();
-    writeKeyFile(dir, "work", KEY, "linux");
-    chmodSync(keyFile(dir), mode);
-    const error = await caught(() => readKeyFile(dir, "work", "linux"));
-    expect(error).toMatchObject({ exitCode: 3, code: "credentials_file" });
-    expect(error.hint).toContain("chmod 600");
-    expect(await caught(() => writeKeyFile(dir, "work", KEY, "linux"))).toBeInstanceOf(CliError);
-    expect(readKeyFile(dir, "work", "win32")).toBe(KEY);
-  });
+  test.each([0o640, 0o604, 0o660, 0o644])(
+    "is refused where others may read it: mode %o",
+    async (mode) => {
+      const dir = tempDir();
+      writeKeyFile(dir, "work", KEY, "linux");
+      chmodSync(keyFile(dir), mode);
+      const error = await caught(() => readKeyFile(dir, "work", "linux"));
+      expect(error).toMatchObject({ exitCode: 3, code: "credentials_file" });
+      expect(error.hint).toContain("chmod 600");
+      expect(await caught(() => writeKeyFile(dir, "work", KEY, "linux"))).toBeInstanceOf(CliError);
+      expect(readKeyFile(dir, "work", "win32")).toBe(KEY);
+    },
+  );
 
   test("a broken one never shows what is in it", async () => {
     const dir = tempDir();
@@ -174,7 +202,14 @@ describe("keys", () => {
 
   test("are one word of visible characters, and are never shown when they are not", async () => {
     expect(checkKey(` ${KEY}\r\n`, "stdin")).toBe(KEY);
-    for (const bad of ["", "short", `${KEY} ${KEY}`, `${KEY}\nX-Evil: 1`, `${KEY}ä`, `${KEY}\u0000`]) {
+    for (const bad of [
+      "",
+      "short",
+      `${KEY} ${KEY}`,
+      `${KEY}\nX-Evil: 1`,
+      `${KEY}ä`,
+      `${KEY}\u0000`,
+    ]) {
       const error = await caught(() => checkKey(bad, "stdin"));
       expect(error.exitCode).toBe(3);
       expect(error.message).not.toContain("0123456789");
@@ -210,8 +245,14 @@ describe("which service and key", () => {
 
   test("the environment's key comes before a stored one", async () => {
     const env = { HEADCOUNT_CONFIG_DIR: configured(), HEADCOUNT_API_KEY: ` ${KEY}-env\n` };
-    expect(await resolve({}, env)).toMatchObject({ name: "a", apiKey: `${KEY}-env`, keySource: "environment" });
-    expect(await resolve({ connection: "bare" }, env)).toMatchObject({ baseUrl: "https://bare.example.com" });
+    expect(await resolve({}, env)).toMatchObject({
+      name: "a",
+      apiKey: `${KEY}-env`,
+      keySource: "environment",
+    });
+    expect(await resolve({ connection: "bare" }, env)).toMatchObject({
+      baseUrl: "https://bare.example.com",
+    });
   });
 
   test("address and key from the environment need no config, and a broken one is not in the way", async () => {
@@ -224,7 +265,9 @@ describe("which service and key", () => {
         baseUrl: URL_A,
       });
     }
-    expect(await resolve({ baseUrl: URL_A }, { ...env, HEADCOUNT_CONFIG_DIR: configured() })).toMatchObject({
+    expect(
+      await resolve({ baseUrl: URL_A }, { ...env, HEADCOUNT_CONFIG_DIR: configured() }),
+    ).toMatchObject({
       dialect: { paging: "offset" },
     });
   });
@@ -236,9 +279,15 @@ describe("which service and key", () => {
     const elsewhere = { ...env, HEADCOUNT_BASE_URL: "https://b.example.com" };
     const refused = await caught(() => resolve({}, elsewhere));
     expect(refused).toMatchObject({ exitCode: 3, code: "key_for_another_address" });
-    expect(refused.message).toContain(`stored for ${URL_A} and is not sent to https://b.example.com`);
-    expect(await resolve({}, { ...elsewhere, HEADCOUNT_API_KEY: KEY })).toMatchObject({ keySource: "environment" });
-    expect((await resolve({}, { ...env, HEADCOUNT_BASE_URL: `${URL_A}/other` })).baseUrl).toBe(`${URL_A}/other`);
+    expect(refused.message).toContain(
+      `stored for ${URL_A} and is not sent to https://b.example.com`,
+    );
+    expect(await resolve({}, { ...elsewhere, HEADCOUNT_API_KEY: KEY })).toMatchObject({
+      keySource: "environment",
+    });
+    expect((await resolve({}, { ...env, HEADCOUNT_BASE_URL: `${URL_A}/other` })).baseUrl).toBe(
+      `${URL_A}/other`,
+    );
   });
 
   test("how a service pages: the command line, else the environment, else the connection", async () => {
@@ -247,7 +296,9 @@ describe("which service and key", () => {
     const said = { ...env, HEADCOUNT_PAGING: "page0" };
     expect((await resolve({}, said)).dialect).toMatchObject({ paging: "page", firstPage: 0 });
     expect((await resolve({ paging: "cursor" }, said)).dialect).toMatchObject({ paging: "cursor" });
-    expect(await caught(() => resolve({}, { ...env, HEADCOUNT_PAGING: "pages" }))).toMatchObject({ exitCode: 2 });
+    expect(await caught(() => resolve({}, { ...env, HEADCOUNT_PAGING: "pages" }))).toMatchObject({
+      exitCode: 2,
+    });
   });
 
   test('"environment" is what the variables make up, whatever the config says', async () => {
@@ -259,7 +310,9 @@ describe("which service and key", () => {
     const expected = { name: "environment", baseUrl: "https://e.example.com", apiKey: KEY };
     expect(await resolve({ connection: "environment" }, env)).toMatchObject(expected);
     const { HEADCOUNT_API_KEY: _, ...keyless } = env;
-    expect(await caught(() => resolve({ connection: "environment" }, keyless))).toMatchObject({ code: "no_key" });
+    expect(await caught(() => resolve({ connection: "environment" }, keyless))).toMatchObject({
+      code: "no_key",
+    });
   });
 
   test("what may be shown of a key never is the key", () => {
@@ -270,9 +323,24 @@ describe("which service and key", () => {
 
   test.each<[string, ConnectionChoice, Record<string, string>, object]>([
     ["nothing at all", {}, {}, { exitCode: 3, code: "no_key" }],
-    ["a connection without a key", { connection: "bare" }, { CONFIG: "yes" }, { exitCode: 3, code: "no_key" }],
-    ["an unknown connection", { connection: "nope" }, { CONFIG: "yes" }, { exitCode: 2, code: "unknown_connection" }],
-    ["a key without an address", {}, { HEADCOUNT_API_KEY: KEY }, { exitCode: 2, code: "no_base_url" }],
+    [
+      "a connection without a key",
+      { connection: "bare" },
+      { CONFIG: "yes" },
+      { exitCode: 3, code: "no_key" },
+    ],
+    [
+      "an unknown connection",
+      { connection: "nope" },
+      { CONFIG: "yes" },
+      { exitCode: 2, code: "unknown_connection" },
+    ],
+    [
+      "a key without an address",
+      {},
+      { HEADCOUNT_API_KEY: KEY },
+      { exitCode: 2, code: "no_base_url" },
+    ],
     [
       "a key over plain http",
       { baseUrl: "http://a.example.com" },
@@ -286,7 +354,9 @@ describe("which service and key", () => {
       { exitCode: 3, code: "bad_key" },
     ],
   ])("%s", async (_, selection, { CONFIG, ...env }, expected) => {
-    const error = await caught(() => resolve(selection, CONFIG ? { HEADCOUNT_CONFIG_DIR: configured() } : env));
+    const error = await caught(() =>
+      resolve(selection, CONFIG ? { HEADCOUNT_CONFIG_DIR: configured() } : env),
+    );
     expect(error).toMatchObject(expected);
     if (error.code === "no_key") {
       expect(error.hint).toMatch(/headcount login.*HEADCOUNT_API_KEY.*-c sample/);

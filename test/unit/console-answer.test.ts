@@ -27,7 +27,10 @@ const events: fc.Arbitrary<Event> = fc.oneof(
   { weight: 6, arbitrary: fc.record({ kind: reply, nth }) },
   {
     weight: 2,
-    arbitrary: fc.record({ kind: fc.constant("wait" as const), ms: fc.constantFrom(50, 500, 3_000, 60_000) }),
+    arbitrary: fc.record({
+      kind: fc.constant("wait" as const),
+      ms: fc.constantFrom(50, 500, 3_000, 60_000),
+    }),
   },
   { weight: 1, arbitrary: fc.constant({ kind: "leave" as const }) },
 );
@@ -46,7 +49,8 @@ afterAll(() => {
 });
 
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-const refusal = (status: number, retryMs?: number): Error => Object.assign(new Error("refused"), { status, retryMs });
+const refusal = (status: number, retryMs?: number): Error =>
+  Object.assign(new Error("refused"), { status, retryMs });
 const LIMITED = refusal(429, 2_000);
 
 async function play(story: readonly Event[]): Promise<void> {
@@ -91,7 +95,8 @@ test("whatever comes in whatever order, what is shown belongs to the segment on 
 test("a limit ends by itself: the same question is asked again when the service said, and once", async () => {
   const open: Asked[] = [];
   const told: Finding<string>[] = [];
-  const ask = (of: string): Promise<string> => new Promise((resolve, reject) => open.push({ of, resolve, reject }));
+  const ask = (of: string): Promise<string> =>
+    new Promise((resolve, reject) => open.push({ of, resolve, reject }));
   const inquiry = segmentInquiry<string>(ask, (answer) => told.push(answer));
   inquiry.ask("Sales");
   open[0]?.reject(LIMITED);

@@ -1,7 +1,16 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { canonicalJson, checkFilters, type FilterCheck } from "../../src/shared/contract/filters.ts";
-import { canonicalAddress, canonicalDomain, normalForm, slugOf } from "../../src/shared/contract/normalise.ts";
+import {
+  canonicalJson,
+  checkFilters,
+  type FilterCheck,
+} from "../../src/shared/contract/filters.ts";
+import {
+  canonicalAddress,
+  canonicalDomain,
+  normalForm,
+  slugOf,
+} from "../../src/shared/contract/normalise.ts";
 import { DEPARTMENTS, FILTER_KEYS } from "../../src/shared/contract/vocabulary.ts";
 
 const canonicalOf = (check: FilterCheck): string => {
@@ -24,21 +33,43 @@ describe("filters", () => {
   });
 
   test("filters that mean the same have one canonical form", () => {
-    const a = checkFilters({ department: ["sales", "LEGAL"], country: "  United   STATES ", connections_min: 5 });
-    const b = checkFilters({ connections_min: 5, country: ["united states"], department: ["Legal", "Sales", "sales"] });
+    const a = checkFilters({
+      department: ["sales", "LEGAL"],
+      country: "  United   STATES ",
+      connections_min: 5,
+    });
+    const b = checkFilters({
+      connections_min: 5,
+      country: ["united states"],
+      department: ["Legal", "Sales", "sales"],
+    });
     expect(canonicalOf(a)).toBe(canonicalOf(b));
-    expect(canonicalOf(a)).toBe('{"country":["united states"],"connections_min":5,"department":["Legal","Sales"]}');
+    expect(canonicalOf(a)).toBe(
+      '{"country":["united states"],"connections_min":5,"department":["Legal","Sales"]}',
+    );
   });
 
   test.each<[string, unknown, string]>([
-    ["an unknown key", { departmnt: "Sales" }, "unknown_key: unknown filter: departmnt (did you mean department?)"],
+    [
+      "an unknown key",
+      { departmnt: "Sales" },
+      "unknown_key: unknown filter: departmnt (did you mean department?)",
+    ],
     ["__proto__", JSON.parse('{"__proto__": 1}'), "unknown_key: unknown filter: __proto__"],
     ["constructor", { constructor: "x" }, "unknown_key: unknown filter: constructor"],
     ["an empty string", { country: "" }, "empty: country must not be empty; leave the key out"],
     ["white space", { country: " \u3000" }, "empty: country must not be empty; leave the key out"],
     ["an empty array", { title: [] }, "empty: title must not be an empty array; leave the key out"],
-    ["a number for text", { title: 5 }, "wrong_type: title must be a string or an array of strings, not a number"],
-    ["null", { title: null }, "wrong_type: title must be a string or an array of strings, not null"],
+    [
+      "a number for text",
+      { title: 5 },
+      "wrong_type: title must be a string or an array of strings, not a number",
+    ],
+    [
+      "null",
+      { title: null },
+      "wrong_type: title must be a string or an array of strings, not null",
+    ],
     [
       "an object in an array",
       { title: ["a", {}] },
@@ -49,17 +80,41 @@ describe("filters", () => {
       { title_prefix: ["a"] },
       "wrong_type: title_prefix takes one string, not an array; send one request for each",
     ],
-    ["text for a range", { connections_min: "5" }, "wrong_type: connections_min must be an integer, not a string"],
-    ["a fraction", { connections_min: 1.5 }, "wrong_type: connections_min must be an integer, not 1.5"],
-    ["a negative bound", { followers_max: -1 }, "out_of_range: followers_max must not be negative: -1"],
-    ["an unsafe integer", { followers_max: 2 ** 53 }, "out_of_range: followers_max must be at most 9007199254740991"],
+    [
+      "text for a range",
+      { connections_min: "5" },
+      "wrong_type: connections_min must be an integer, not a string",
+    ],
+    [
+      "a fraction",
+      { connections_min: 1.5 },
+      "wrong_type: connections_min must be an integer, not 1.5",
+    ],
+    [
+      "a negative bound",
+      { followers_max: -1 },
+      "out_of_range: followers_max must not be negative: -1",
+    ],
+    [
+      "an unsafe integer",
+      { followers_max: 2 ** 53 },
+      "out_of_range: followers_max must be at most 9007199254740991",
+    ],
     [
       "min above max",
       { followers_min: 9, followers_max: 3 },
       "min_above_max: followers_min 9 is above followers_max 3; swap them",
     ],
-    ["NUL", { title: "a\0b" }, "bad_value: title must not contain NUL characters or lone surrogates"],
-    ["a lone surrogate", { title: "a\ud800" }, "bad_value: title must not contain NUL characters or lone surrogates"],
+    [
+      "NUL",
+      { title: "a\0b" },
+      "bad_value: title must not contain NUL characters or lone surrogates",
+    ],
+    [
+      "a lone surrogate",
+      { title: "a\ud800" },
+      "bad_value: title must not contain NUL characters or lone surrogates",
+    ],
     [
       "a script address",
       { company_network_url: "javascript:alert(1)" },
@@ -80,7 +135,9 @@ describe("filters", () => {
   });
 
   test("60,000 unknown keys are not all echoed", () => {
-    const input = Object.fromEntries(Array.from({ length: 60_000 }, (_, index) => [`k${index}${"x".repeat(100)}`, 1]));
+    const input = Object.fromEntries(
+      Array.from({ length: 60_000 }, (_, index) => [`k${index}${"x".repeat(100)}`, 1]),
+    );
     const issues = issuesOf(input);
     expect(issues).toHaveLength(20);
     expect(issues.join("").length).toBeLessThan(4_000);

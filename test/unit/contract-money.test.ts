@@ -49,12 +49,15 @@ describe("credits are fixed point", () => {
 
   test("what is written is what is read, as text and as JSON number", () => {
     fc.assert(
-      fc.property(fc.bigInt({ min: -999_999_999_000_000n, max: 999_999_999_000_000n }), (micros) => {
-        const amount = credits(micros);
-        expect(parseCredits(formatCredits(amount))).toBe(micros);
-        expect(parseCredits(creditsToNumber(amount))).toBe(micros);
-        expect(parseCredits(JSON.parse(formatCredits(amount)) as number)).toBe(micros);
-      }),
+      fc.property(
+        fc.bigInt({ min: -999_999_999_000_000n, max: 999_999_999_000_000n }),
+        (micros) => {
+          const amount = credits(micros);
+          expect(parseCredits(formatCredits(amount))).toBe(micros);
+          expect(parseCredits(creditsToNumber(amount))).toBe(micros);
+          expect(parseCredits(JSON.parse(formatCredits(amount)) as number)).toBe(micros);
+        },
+      ),
     );
   });
 
@@ -92,11 +95,15 @@ describe("credits are fixed point", () => {
 
   test("affordable rows never cost more than the amount", () => {
     fc.assert(
-      fc.property(fc.bigInt({ min: 0n, max: 10n ** 12n }), fc.bigInt({ min: 1n, max: 10n ** 7n }), (amount, unit) => {
-        const rows = affordableRows(credits(amount), credits(unit));
-        expect(priceOf(rows, credits(unit)) <= amount).toBe(true);
-        expect(priceOf(rows + 1, credits(unit)) > amount).toBe(true);
-      }),
+      fc.property(
+        fc.bigInt({ min: 0n, max: 10n ** 12n }),
+        fc.bigInt({ min: 1n, max: 10n ** 7n }),
+        (amount, unit) => {
+          const rows = affordableRows(credits(amount), credits(unit));
+          expect(priceOf(rows, credits(unit)) <= amount).toBe(true);
+          expect(priceOf(rows + 1, credits(unit)) > amount).toBe(true);
+        },
+      ),
     );
     expect(affordableRows(credits(5n), credits(0n))).toBe(Number.POSITIVE_INFINITY);
     // A cap that was lowered below what is spent: no row, and no row less than none.
@@ -104,7 +111,9 @@ describe("credits are fixed point", () => {
   });
 
   test("one credit, and others", () => {
-    const texts = [1_000_000n, 2_000_000n, 250_000n, 0n].map((amount) => creditsText(credits(amount)));
+    const texts = [1_000_000n, 2_000_000n, 250_000n, 0n].map((amount) =>
+      creditsText(credits(amount)),
+    );
     expect(texts).toEqual(["1 credit", "2 credits", "0.25 credits", "0 credits"]);
   });
 

@@ -13,16 +13,20 @@ import {
   withoutPassword,
 } from "../../src/shared/contract/text.ts";
 
-const HARMFUL = "\u0000\u001b\u007f\u0085\u009b\u061c\u200b\u200e\u200f\u202a\u202e\u2060\u2066\u206f\ufeff\ud800";
+const HARMFUL =
+  "\u0000\u001b\u007f\u0085\u009b\u061c\u200b\u200e\u200f\u202a\u202e\u2060\u2066\u206f\ufeff\ud800";
 
 describe("text from outside", () => {
   test("nothing harmful is left, and it stays on one line", () => {
     fc.assert(
-      fc.property(fc.array(fc.constantFrom(...HARMFUL, "a", "é", "\n", "\u2028", "\u200d")), (letters) => {
-        const text = letters.join("");
-        for (const made of [harmless(text), harmlessLine(text), echo(text)])
-          expect(made).toMatch(/^(?:[ aé\ufffd]|\u200d)*$/u);
-      }),
+      fc.property(
+        fc.array(fc.constantFrom(...HARMFUL, "a", "é", "\n", "\u2028", "\u200d")),
+        (letters) => {
+          const text = letters.join("");
+          for (const made of [harmless(text), harmlessLine(text), echo(text)])
+            expect(made).toMatch(/^(?:[ aé\ufffd]|\u200d)*$/u);
+        },
+      ),
     );
     expect(harmless("a\r\n\tb\u2029c")).toBe("a b c");
     expect(harmless("نمی\u200cخواهم")).toBe("نمی\u200cخواهم");
@@ -30,12 +34,16 @@ describe("text from outside", () => {
 
   test("JSON stays the same value", () => {
     fc.assert(
-      fc.property(fc.jsonValue(), fc.string({ unit: fc.constantFrom(...HARMFUL.slice(1, -1), "x") }), (value, text) => {
-        const document = { value, text };
-        const made = harmlessJson(JSON.stringify(document, undefined, 2));
-        expect(JSON.parse(made)).toEqual(JSON.parse(JSON.stringify(document)));
-        expect(harmlessJson(made)).toBe(made);
-      }),
+      fc.property(
+        fc.jsonValue(),
+        fc.string({ unit: fc.constantFrom(...HARMFUL.slice(1, -1), "x") }),
+        (value, text) => {
+          const document = { value, text };
+          const made = harmlessJson(JSON.stringify(document, undefined, 2));
+          expect(JSON.parse(made)).toEqual(JSON.parse(JSON.stringify(document)));
+          expect(harmlessJson(made)).toBe(made);
+        },
+      ),
     );
     expect(harmlessJson('"\u009b\u202e"')).toBe('"\\u009b\\u202e"');
   });
@@ -60,27 +68,45 @@ test("numbers with separators", () => {
   expect([0, 999, 1_000, 1_234_567, 12_345n, "1234.5678", -1_234].map(grouped)).toEqual(
     ["0", "999", "1,000", "1,234,567", "12,345", "1,234.5678", "-1,234"], // the same in every locale
   );
-  expect([counted(1, "profile"), counted(2, "profile"), counted(1_000, "person", "people")]).toEqual([
-    "1 profile",
-    "2 profiles",
-    "1,000 people",
-  ]);
+  expect([
+    counted(1, "profile"),
+    counted(2, "profile"),
+    counted(1_000, "person", "people"),
+  ]).toEqual(["1 profile", "2 profiles", "1,000 people"]);
 });
 
 test("whole numbers, and nothing that is nearly one", () => {
   expect(["7", " 7 ", 7, "0007"].map((value) => whole(value))).toEqual([7, 7, 7, 7]);
-  for (const value of ["", "-1", "1.0", "1e3", "0x1", "9007199254740993", 1.5, -1, Number.NaN, null, [], "１"])
+  for (const value of [
+    "",
+    "-1",
+    "1.0",
+    "1e3",
+    "0x1",
+    "9007199254740993",
+    1.5,
+    -1,
+    Number.NaN,
+    null,
+    [],
+    "１",
+  ])
     expect(whole(value), JSON.stringify(value)).toBeUndefined();
   expect([whole("5", 6), whole("5", 0, 4), whole("5", 5, 5)]).toEqual([undefined, undefined, 5]);
 });
 
 test("spans of time", () => {
-  expect(["2m", "12h", "30d", "8w"].map(spanMs)).toEqual([120_000, 43_200_000, 2_592_000_000, 4_838_400_000]);
-  for (const text of ["", "30", "d", "30 d", "30s", "-1d", "1.5h", "123456d"]) expect(spanMs(text)).toBeUndefined();
+  expect(["2m", "12h", "30d", "8w"].map(spanMs)).toEqual([
+    120_000, 43_200_000, 2_592_000_000, 4_838_400_000,
+  ]);
+  for (const text of ["", "30", "d", "30 d", "30s", "-1d", "1.5h", "123456d"])
+    expect(spanMs(text)).toBeUndefined();
 });
 
 test("what was likely meant", () => {
   expect(nearest("Salse", ["Sales", "Legal"])).toBe("Sales");
-  expect(nearest("engineering", ["Engineering and Technical", "Legal"])).toBe("Engineering and Technical");
+  expect(nearest("engineering", ["Engineering and Technical", "Legal"])).toBe(
+    "Engineering and Technical",
+  );
   expect(nearest("x".repeat(1e6), ["Sales"])).toBeUndefined();
 });

@@ -29,14 +29,19 @@ describe("what the pages name", () => {
       .map((name) => read(join("src", name)))
       .join("\n");
     const steps = read("docs/purchase.md").split("## Safeguards")[0] ?? "";
-    const named = [...steps.matchAll(/`([A-Za-z]+(?:\.[a-z][A-Za-z]+)?)`/g)].map(([, name]) => name ?? "");
+    const named = [...steps.matchAll(/`([A-Za-z]+(?:\.[a-z][A-Za-z]+)?)`/g)].map(
+      ([, name]) => name ?? "",
+    );
     expect(named.length).toBeGreaterThan(20);
-    const known = (name: string): boolean => name.split(".").every((part) => new RegExp(`\\b${part}\\b`).test(code));
+    const known = (name: string): boolean =>
+      name.split(".").every((part) => new RegExp(`\\b${part}\\b`).test(code));
     expect(named.filter((name) => !known(name))).toEqual([]);
   });
 
   test.each(pages)("%s links to files that are there", (page) => {
-    const links = [...read(page).matchAll(/\]\((?!https?:|#|mailto:)([^)#\s]+)/g)].map(([, target]) => target ?? "");
+    const links = [...read(page).matchAll(/\]\((?!https?:|#|mailto:)([^)#\s]+)/g)].map(
+      ([, target]) => target ?? "",
+    );
     expect(links.filter((target) => !existsSync(join(ROOT, dirname(page), target)))).toEqual([]);
   });
 
@@ -52,7 +57,9 @@ describe("what the pages name", () => {
         .trim()
         .replace(/\s/g, "-");
     const has = (target: string, anchor: string): boolean =>
-      [...read(target).matchAll(/^#+ (.*)$/gm)].some(([, heading = ""]) => slug(heading) === anchor);
+      [...read(target).matchAll(/^#+ (.*)$/gm)].some(
+        ([, heading = ""]) => slug(heading) === anchor,
+      );
     const links = [...read(page).matchAll(/\]\((?!https?:|mailto:)([^)#\s]*)#([^)\s]+)\)/g)];
     const wrong = links.filter(([, file = "", anchor = ""]) => {
       const target = file === "" ? page : join(dirname(page), file);
@@ -62,14 +69,18 @@ describe("what the pages name", () => {
   });
 
   test("comments cite pages of this repository, by headings that they have", () => {
-    const sources = readdirSync(join(ROOT, "src"), { recursive: true, encoding: "utf8" }).filter((name) =>
-      name.endsWith(".ts"),
+    const sources = readdirSync(join(ROOT, "src"), { recursive: true, encoding: "utf8" }).filter(
+      (name) => name.endsWith(".ts"),
     );
     const wrong: string[] = [];
     for (const file of sources) {
       const text = read(join("src", file));
       for (const [, page = ""] of text.matchAll(/\b((?:docs\/)?[a-z-]+\.md)\b/g)) {
-        if (page.startsWith("docs/") ? !existsSync(join(ROOT, page)) : !/^(README|CHANGELOG|CONTRIBUTING)/i.test(page))
+        if (
+          page.startsWith("docs/")
+            ? !existsSync(join(ROOT, page))
+            : !/^(README|CHANGELOG|CONTRIBUTING)/i.test(page)
+        )
           wrong.push(`${file}: ${page}`);
       }
       for (const [, heading = ""] of text.matchAll(/docs\/contract\.md, ([A-Z][a-z]+)/g)) {

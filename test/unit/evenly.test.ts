@@ -28,7 +28,8 @@ function worldOf(seed: number): World {
 function* choices(counts: readonly number[]): Generator<number[]> {
   const [first, ...others] = counts;
   if (first === undefined) return yield [];
-  for (const rest of choices(others)) for (let some = 0; some <= first; some++) yield [some, ...rest];
+  for (const rest of choices(others))
+    for (let some = 0; some <= first; some++) yield [some, ...rest];
 }
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((all, each) => all + each, 0);
@@ -51,9 +52,12 @@ const compare = (a: readonly number[], b: readonly number[]): number => {
 function best(world: World): number[] {
   const { counts, most, rows } = world;
   const allowed = [...choices(counts)].filter(
-    (choice) => sum(choice) <= rows && atEach(choice, world).every((people) => people <= (most ?? people)),
+    (choice) =>
+      sum(choice) <= rows && atEach(choice, world).every((people) => people <= (most ?? people)),
   );
-  return allowed.reduce((top, each) => (compare(worth(each, world), worth(top, world)) > 0 ? each : top));
+  return allowed.reduce((top, each) =>
+    compare(worth(each, world), worth(top, world)) > 0 ? each : top,
+  );
 }
 
 test("1,000 small worlds: the picks are the best that there are, and quote and bounds are theirs", () => {

@@ -1,8 +1,21 @@
 import { spawn, spawnSync } from "node:child_process";
-import { mkdirSync, readdirSync, readFileSync, unlinkSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  unlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { describe, expect, test } from "vitest";
-import { acquireLock, isLocked, type LockHolder, type LockOptions, readHolder } from "../../src/engine/runs/lock.ts";
+import {
+  acquireLock,
+  isLocked,
+  type LockHolder,
+  type LockOptions,
+  readHolder,
+} from "../../src/engine/runs/lock.ts";
 import { thisProcess } from "../../src/shared/process.ts";
 import { tempDir } from "../support/client.ts";
 import { long } from "../support/long.ts";
@@ -57,7 +70,9 @@ test("a lock of a process that is gone is taken over, and so is one whose proces
 test("where a process cannot say when it began, as on macOS, ps tells whether it only got the holder's number", async () => {
   const at = new Date().toISOString();
   expect(await taken(await holder({ started: "", pid: process.pid, at }))).toBe(false);
-  expect(await taken(await holder({ started: "", pid: process.pid, at: "2020-01-15T12:00:00Z" }))).toBe(true);
+  expect(
+    await taken(await holder({ started: "", pid: process.pid, at: "2020-01-15T12:00:00Z" })),
+  ).toBe(true);
 });
 
 /** What processes left beside a lock, or are about to write: 16 digits that name each. */
@@ -66,7 +81,8 @@ const LIVING = "1111111111111111";
 
 test("whoever was killed while it waited leaves nothing behind: the next holder clears its sign and half-written files, and no living one's", async () => {
   const path = lockFile();
-  const listen = (sign: string): string => `require("node:net").createServer().listen(${JSON.stringify(sign)})`;
+  const listen = (sign: string): string =>
+    `require("node:net").createServer().listen(${JSON.stringify(sign)})`;
   const dead = spawnSync(process.execPath, [
     "-e",
     `${listen(`${path}.${DEAD}.s`)}.on("listening", () => process.kill(process.pid, 9))`,
@@ -86,7 +102,11 @@ test("whoever was killed while it waited leaves nothing behind: the next holder 
   writeFileSync(`${path}.eeeeeeeeeeeeeeee`, await holder({ started: "1" }));
   writeFileSync(`${path}.ffffffffffffffff.t`, await holder({ started: "1" }));
   await (await acquireLock(path, options())).release();
-  expect(readdirSync(dirname(path)).sort()).toEqual([`lock.${LIVING}`, `lock.${LIVING}.s`, "lock.2222222222222222"]);
+  expect(readdirSync(dirname(path)).sort()).toEqual([
+    `lock.${LIVING}`,
+    `lock.${LIVING}.s`,
+    "lock.2222222222222222",
+  ]);
   living.kill("SIGKILL");
 });
 
@@ -105,7 +125,9 @@ test("a turn of one who was killed over a stale lock stays until the lock is gon
     if (++looked === 20) stop.abort();
     stop.signal.throwIfAborted();
   };
-  await expect(acquireLock(path, options({ wait: true, sleep }))).rejects.toMatchObject({ name: "AbortError" });
+  await expect(acquireLock(path, options({ wait: true, sleep }))).rejects.toMatchObject({
+    name: "AbortError",
+  });
   expect(readdirSync(dirname(path))).toEqual(before);
   writeFileSync(turns[2], await holder({ started: "1", token: LIVING }));
   await (await acquireLock(path, options())).release();
@@ -141,7 +163,9 @@ test("of another PID namespace the kernel tells by the holder's socket, and wher
   });
   const sign = readdirSync(dirname(path)).find((name) => name.endsWith(".s")) ?? "";
   unlinkSync(join(dirname(path), sign));
-  await expect(acquireLock(path, options())).rejects.toMatchObject({ hint: expect.stringContaining("remove") });
+  await expect(acquireLock(path, options())).rejects.toMatchObject({
+    hint: expect.stringContaining("remove"),
+  });
   await lock.release();
 });
 
@@ -189,7 +213,9 @@ describe.skipIf(isLeftOut(canUnshare))("processes in PID namespaces of their own
   async function hold(path: string, ...unshare: readonly string[]) {
     const node = [process.execPath, "--input-type=module", "-e", HOLD, path];
     const child = spawn("unshare", [...unshare, ...node], { stdio: ["ignore", "pipe", "inherit"] });
-    const said = await new Promise<string>((resolve) => child.stdout.once("data", (data) => resolve(String(data))));
+    const said = await new Promise<string>((resolve) =>
+      child.stdout.once("data", (data) => resolve(String(data))),
+    );
     return {
       said,
       async end(): Promise<void> {
@@ -203,24 +229,32 @@ describe.skipIf(isLeftOut(canUnshare))("processes in PID namespaces of their own
 
   test.each([
     ["", ""],
-    [" whose path is too long for a socket's name", "a folder with a name as long as some are/".repeat(4)],
-  ])("a living holder is not taken for a dead one, and a dead one's lock is taken over%s", async (_, folders) => {
-    const folder = join(tempDir(), folders);
-    mkdirSync(folder, { recursive: true });
-    const path = join(folder, "lock");
-    const first = await hold(path, ...UNSHARE);
-    expect(first.said).toContain("held by 1");
-    const second = await hold(path, ...UNSHARE);
-    expect(second.said).toContain("9 another run is at work on people.csv: process 1 in another container");
-    await expect(acquireLock(path, options())).rejects.toMatchObject({ exitCode: 9 });
-    await first.end();
-    // The same number in another namespace is another process: only the kernel can tell.
-    const third = await hold(path, ...UNSHARE);
-    expect(third.said).toContain("held by 1");
-    await third.end();
-    await (await acquireLock(path, options())).release();
-    expect(readdirSync(dirname(path))).toEqual([]);
-  });
+    [
+      " whose path is too long for a socket's name",
+      "a folder with a name as long as some are/".repeat(4),
+    ],
+  ])(
+    "a living holder is not taken for a dead one, and a dead one's lock is taken over%s",
+    async (_, folders) => {
+      const folder = join(tempDir(), folders);
+      mkdirSync(folder, { recursive: true });
+      const path = join(folder, "lock");
+      const first = await hold(path, ...UNSHARE);
+      expect(first.said).toContain("held by 1");
+      const second = await hold(path, ...UNSHARE);
+      expect(second.said).toContain(
+        "9 another run is at work on people.csv: process 1 in another container",
+      );
+      await expect(acquireLock(path, options())).rejects.toMatchObject({ exitCode: 9 });
+      await first.end();
+      // The same number in another namespace is another process: only the kernel can tell.
+      const third = await hold(path, ...UNSHARE);
+      expect(third.said).toContain("held by 1");
+      await third.end();
+      await (await acquireLock(path, options())).release();
+      expect(readdirSync(dirname(path))).toEqual([]);
+    },
+  );
 
   test("without /proc nobody is taken for dead", async () => {
     const path = lockFile();
@@ -229,7 +263,9 @@ describe.skipIf(isLeftOut(canUnshare))("processes in PID namespaces of their own
     await first.end();
     const second = await hold(path, "-m", "sh", "-c", 'mount -t tmpfs none /proc; exec "$@"', "sh");
     expect(second.said).toContain("9 another run is at work on people.csv");
-    await expect(acquireLock(path, options())).rejects.toMatchObject({ hint: expect.stringContaining("remove") });
+    await expect(acquireLock(path, options())).rejects.toMatchObject({
+      hint: expect.stringContaining("remove"),
+    });
   });
 
   test("a /proc of another namespace shows other processes, and nobody is taken for dead by it", async () => {
@@ -239,7 +275,14 @@ describe.skipIf(isLeftOut(canUnshare))("processes in PID namespaces of their own
     const script = `${HOLD}\nconst second = await import("node:child_process");
       const args = ["--input-type=module", "-e", ${JSON.stringify(HOLD)}, process.argv[1]];
       console.log(second.spawnSync(process.execPath, args, { timeout: 5_000 }).stdout.toString());`;
-    const child = spawn("unshare", [...blind, process.execPath, "--input-type=module", "-e", script, path]);
+    const child = spawn("unshare", [
+      ...blind,
+      process.execPath,
+      "--input-type=module",
+      "-e",
+      script,
+      path,
+    ]);
     let said = "";
     for await (const data of child.stdout) {
       said += String(data);

@@ -41,7 +41,8 @@ const messagesOf = (input: unknown): string[] => {
   const check = checkFilters(input);
   return check.ok ? [] : check.issues.map(({ message }) => message);
 };
-const everyList = (values: readonly string[]) => Object.fromEntries(EXACT_KEYS.map((key) => [key, values]));
+const everyList = (values: readonly string[]) =>
+  Object.fromEntries(EXACT_KEYS.map((key) => [key, values]));
 
 describe("the work of a check is bounded", () => {
   test("in the characters of the normal form, where one can become eighteen", () => {
@@ -64,10 +65,14 @@ describe("the work of a check is bounded", () => {
   });
 
   test("in suggestions: for the first twenty, by their first 64 characters", () => {
-    const many = Object.fromEntries(Array.from({ length: 40_000 }, (_, index) => [`countri${index}`, 1]));
+    const many = Object.fromEntries(
+      Array.from({ length: 40_000 }, (_, index) => [`countri${index}`, 1]),
+    );
     expect(messagesOf({ ["x".repeat(1_000_000)]: 1, ...many })).toHaveLength(20);
     expect(
-      messagesOf({ department: Array.from({ length: 1_000 }, (_, index) => `${"Sale".repeat(200)}${index}`) }),
+      messagesOf({
+        department: Array.from({ length: 1_000 }, (_, index) => `${"Sale".repeat(200)}${index}`),
+      }),
     ).toHaveLength(20);
     expect(compared.calls).toBeLessThanOrEqual(20 * FILTER_KEYS.length + 20 * 20);
     expect(compared.longest).toBeLessThanOrEqual(64);

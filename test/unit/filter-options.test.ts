@@ -15,14 +15,19 @@ import { CliError } from "../../src/shared/errors.ts";
 import { type TestContextOptions, testContext } from "../support/client.ts";
 
 function parse(...argv: string[]): FilterOptions {
-  const command = addFilterOptions(new Command("count").exitOverride().configureOutput({ writeErr: () => undefined }));
+  const command = addFilterOptions(
+    new Command("count").exitOverride().configureOutput({ writeErr: () => undefined }),
+  );
   return command.parse(argv, { from: "user" }).opts<FilterOptions>();
 }
 
 const read = async (argv: string[], options: TestContextOptions = {}) =>
   (await readFilters(testContext(options).context, parse(...argv))).filters;
 
-async function refusal(argv: string[], context: Context = testContext().context): Promise<CliError> {
+async function refusal(
+  argv: string[],
+  context: Context = testContext().context,
+): Promise<CliError> {
   try {
     await readFilters(context, parse(...argv));
   } catch (error) {
@@ -43,7 +48,9 @@ describe("flags", () => {
     for (const key of FILTER_KEYS) {
       const range = /_(min|max)$/.test(key);
       const value = range ? "7" : key === "department" ? "Sales" : "x, y";
-      const filters = await read([`--${key.replaceAll("_", "-")}`, value]).catch((error: CliError) => error.message);
+      const filters = await read([`--${key.replaceAll("_", "-")}`, value]).catch(
+        (error: CliError) => error.message,
+      );
       if (key.endsWith("network_url")) expect(filters).toContain("is not a profile address");
       else expect(filters).toEqual({ [key]: range ? 7 : value });
     }
@@ -103,11 +110,15 @@ describe("files", () => {
       "bare.json": '{"country":["fr","de"],"connections_min":5}',
       "wrapped.json": '\ufeff {"filters":{"country":"fr"}} ',
     });
-    expect((await readFilters(context, parse("-f", "bare.json", "--country", "es"))).filters).toEqual({
+    expect(
+      (await readFilters(context, parse("-f", "bare.json", "--country", "es"))).filters,
+    ).toEqual({
       country: "es",
       connections_min: 5,
     });
-    expect((await readFilters(context, parse("-f", "wrapped.json"))).filters).toEqual({ country: "fr" });
+    expect((await readFilters(context, parse("-f", "wrapped.json"))).filters).toEqual({
+      country: "fr",
+    });
     expect(await read(["-f", "-"], { stdin: '{"country":"fr"}' })).toEqual({ country: "fr" });
     const pipe = join(context.cwd, "pipe");
     execFileSync("mkfifo", [pipe]);
@@ -152,12 +163,17 @@ describe("files", () => {
 
   test("several files are several segments, and too many for a command that takes one", async () => {
     const context = inFolder({ "a.json": '{"city":"a"}', "b.json": '{"city":"b"}' });
-    const sets = await readFilterSets(context, parse("-f", "a.json", "-f", "b.json", "--title", "x"));
+    const sets = await readFilterSets(
+      context,
+      parse("-f", "a.json", "-f", "b.json", "--title", "x"),
+    );
     expect(sets.map(({ name, filters }) => [name, filters])).toEqual([
       ["a.json", { city: "a", title: "x" }],
       ["b.json", { city: "b", title: "x" }],
     ]);
-    expect((await refusal(["-f", "a.json", "-f", "b.json"], context)).message).toContain("more than one -f or -s");
+    expect((await refusal(["-f", "a.json", "-f", "b.json"], context)).message).toContain(
+      "more than one -f or -s",
+    );
     await expect(readFilterSets(context, parse("-f", "-", "-f", "-"))).rejects.toThrow("twice");
   });
 });

@@ -7,7 +7,8 @@ import { type Credits, parseCredits, ZERO } from "../../src/shared/contract/mone
 import type { Filters } from "../../src/shared/contract/vocabulary.ts";
 
 const START = Date.UTC(2026, 0, 15, 12);
-const addresses = (count: number) => Array.from({ length: count }, (_, at) => ownedAddress(`people.example/in/p${at}`));
+const addresses = (count: number) =>
+  Array.from({ length: count }, (_, at) => ownedAddress(`people.example/in/p${at}`));
 
 interface Reply {
   readonly rateLimit?: RateLimit;
@@ -37,7 +38,11 @@ function counting(
         }
         asked.push({ filters, at });
         const { rateLimit, version, used } = reply(asked.length, at);
-        const meta = { datasetVersion: version, rateLimit, creditsUsed: used ?? ZERO } as CountView["meta"];
+        const meta = {
+          datasetVersion: version,
+          rateLimit,
+          creditsUsed: used ?? ZERO,
+        } as CountView["meta"];
         return { count: listed, cached: false, asOf: undefined, meta };
       },
     },
@@ -57,9 +62,12 @@ function minutes(limit: number) {
   let window = START;
   let used = 0;
   return (_: number, at: number): Reply => {
-    if (at >= window + 60_000) [window, used] = [window + Math.floor((at - window) / 60_000) * 60_000, 0];
+    if (at >= window + 60_000)
+      [window, used] = [window + Math.floor((at - window) / 60_000) * 60_000, 0];
     used++;
-    return { rateLimit: { limit, remaining: limit - used, resetAt: window + 60_000, window: "minute" } };
+    return {
+      rateLimit: { limit, remaining: limit - used, resetAt: window + 60_000, window: "minute" },
+    };
   };
 }
 
@@ -70,7 +78,8 @@ test("at most four fifths of a minute's calls, one after the other or at once", 
     if (atOnce) await Promise.all(Array.from({ length: 200 }, ask));
     else for (let call = 0; call < 200; call++) await ask();
     const each = new Map<number, number>();
-    for (const { at } of asked) each.set(Math.floor(at / 60_000), (each.get(Math.floor(at / 60_000)) ?? 0) + 1);
+    for (const { at } of asked)
+      each.set(Math.floor(at / 60_000), (each.get(Math.floor(at / 60_000)) ?? 0) + 1);
     expect(Math.max(...each.values())).toBeLessThanOrEqual(48);
     expect([...each.values()].slice(0, -1).every((calls) => calls >= 44)).toBe(true);
   }
@@ -135,13 +144,21 @@ test.each([1_000, 100, 50, 7])("how many values a list may have is learned: %d",
 
 test("long addresses go in shorter lists", async () => {
   const { counts, asked } = counting(() => ({}));
-  const long = Array.from({ length: 400 }, (_, at) => ownedAddress(`people.example/in/${"x".repeat(500)}${at}`));
+  const long = Array.from({ length: 400 }, (_, at) =>
+    ownedAddress(`people.example/in/${"x".repeat(500)}${at}`),
+  );
   expect(await counts.countAt({}, long)).toBe(400);
-  expect(asked.every(({ filters }) => [filters.network_url].flat().join("").length <= 100_000)).toBe(true);
+  expect(
+    asked.every(({ filters }) => [filters.network_url].flat().join("").length <= 100_000),
+  ).toBe(true);
 });
 
 test("a refusal that is not about the list is told as it is", async () => {
-  const error = new ServiceError({ status: 422, detail: ["unknown filter: network_url"], envelope: true });
+  const error = new ServiceError({
+    status: 422,
+    detail: ["unknown filter: network_url"],
+    envelope: true,
+  });
   const { counts } = counting(() => {
     throw error;
   });

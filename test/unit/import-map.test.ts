@@ -5,7 +5,9 @@ test("a map is read field to column, for people and companies or for people alon
   const people = { title: "Job Title", name: "Full Name" };
   const map = { people, companies: { domain: "Web" } };
   expect(parseMap(JSON.stringify(map), "m")).toEqual({ ...map, values: {} });
-  expect(parseMap(JSON.stringify({ title: "Job Title" }), "m").people).toEqual({ title: "Job Title" });
+  expect(parseMap(JSON.stringify({ title: "Job Title" }), "m").people).toEqual({
+    title: "Job Title",
+  });
   const swapped = { name: "title", title: "name" };
   expect(parseMap(JSON.stringify(swapped), "m").people).toEqual(swapped);
 });
@@ -28,9 +30,15 @@ test("values and the style of numbers are read beside the columns, and checked",
   });
   for (const [map, message] of [
     [{ people: {}, numbers: "fr" }, 'm: "numbers" must be "en" or "de", not "fr"'],
-    [{ people: {}, values: { department: { Eng: "Enginering" } } }, 'm: "Enginering" is none of the 20 departments'],
+    [
+      { people: {}, values: { department: { Eng: "Enginering" } } },
+      'm: "Enginering" is none of the 20 departments',
+    ],
     [{ people: {}, values: { dept: {} } }, 'm: "dept" is no field of people or companies'],
-    [{ people: {}, values: { title: { a: 1 } } }, 'm: "a" of title must become a text or null, not 1'],
+    [
+      { people: {}, values: { title: { a: 1 } } },
+      'm: "a" of title must become a text or null, not 1',
+    ],
     [{ people: {}, values: [] }, 'm: "values" must be an object of field: {value: value}'],
   ] as const) {
     expect(() => parseMap(JSON.stringify(map), "m")).toThrow(message);
@@ -46,5 +54,7 @@ test("a column of the company is never proposed for who a person is, nor the oth
     name: "Full Name",
     company_name: "Organization",
   });
-  expect(proposedMap("companies", {}, ["Contact Name", "Company", "Person ID"])).toEqual({ name: "Company" });
+  expect(proposedMap("companies", {}, ["Contact Name", "Company", "Person ID"])).toEqual({
+    name: "Company",
+  });
 });

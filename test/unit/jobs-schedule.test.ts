@@ -3,7 +3,8 @@ import { lastTime, nextTime, scheduleProblem } from "../../src/app/jobs/schedule
 
 describe("schedules", () => {
   // Local times, because a schedule is in the zone of the machine.
-  const at = (...fields: [number, number, number, number, number]): number => new Date(...fields).getTime();
+  const at = (...fields: [number, number, number, number, number]): number =>
+    new Date(...fields).getTime();
   test.each([
     ["0 6 * * 1", at(2026, 0, 5, 6, 0)],
     ["30 5 1 * *", at(2026, 1, 1, 5, 30)],

@@ -42,7 +42,9 @@ describe("what a search is to buy", () => {
       const meta = { datasetVersion: `v${calls++}` } as ReplyMeta;
       return { count: 5, cached: false, asOf: undefined, meta };
     };
-    await expect(countJoined(targetOf([{ country: "a" }, { title: "b" }]), { count })).rejects.toMatchObject({
+    await expect(
+      countJoined(targetOf([{ country: "a" }, { title: "b" }]), { count }),
+    ).rejects.toMatchObject({
       code: "dataset_moved",
       exitCode: 8,
     });

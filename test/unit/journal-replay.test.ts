@@ -22,9 +22,24 @@ import { parseCredits } from "../../src/shared/contract/money.ts";
 // What a journal says is folded by one function, in the running program and after a crash.
 
 const intent = (n: number): JournalRecord => ({
-  ...{ t: "intent", n, target: 0, offset: 10 * (n - 1), perPage: 10, key: `k${n}`, hold: "10", at: n },
+  ...{
+    t: "intent",
+    n,
+    target: 0,
+    offset: 10 * (n - 1),
+    perPage: 10,
+    key: `k${n}`,
+    hold: "10",
+    at: n,
+  },
 });
-const lost = (n: number, amount: string): JournalRecord => ({ t: "uncertain", n, amount, why: "lost", at: n });
+const lost = (n: number, amount: string): JournalRecord => ({
+  t: "uncertain",
+  n,
+  amount,
+  why: "lost",
+  at: n,
+});
 const settled = (n: number, used: string, replayed = false): JournalRecord => ({
   ...{ t: "settled", n, rows: 10, used, at: n, ...(replayed ? { replayed } : {}) },
 });
@@ -46,7 +61,13 @@ describe("a journal", () => {
     expect(sumsOf(state, null)).toMatchObject({ settled: "10", uncertain: "0" });
     expect(state.units.get(1)?.uncertain).toBe(0n);
     // Of several the least that covers it: the others may have been charged as well.
-    const several = fold(intent(1), lost(1, "12"), lost(1, "3"), lost(1, "10"), settled(1, "10", true));
+    const several = fold(
+      intent(1),
+      lost(1, "12"),
+      lost(1, "3"),
+      lost(1, "10"),
+      settled(1, "10", true),
+    );
     expect(sumsOf(several, null)).toMatchObject({ settled: "10", uncertain: "15" });
     // None covers it: the most is what it was.
     const less = fold(intent(1), lost(1, "2"), lost(1, "4"), settled(1, "10", true));
@@ -66,14 +87,24 @@ describe("a journal", () => {
   });
 
   test("numbers go on behind the highest, whatever order they stand in", () => {
-    const state = fold(intent(4), intent(2), { ...(settled(2, "10") as SettledRecord), remaining: "90" });
+    const state = fold(intent(4), intent(2), {
+      ...(settled(2, "10") as SettledRecord),
+      remaining: "90",
+    });
     expect(state.nextN).toBe(5);
     // Requests from there on went out after the reply.
     expect(state.told).toEqual([{ balance: parseCredits("90"), before: 5 }]);
   });
 
   test("what was owned before and what was not found costs nothing, and is told apart", () => {
-    const owned: JournalRecord = { t: "settled", n: 1, rows: 10, used: "10", owned: "another run", at: 1 };
+    const owned: JournalRecord = {
+      t: "settled",
+      n: 1,
+      rows: 10,
+      used: "10",
+      owned: "another run",
+      at: 1,
+    };
     const miss: JournalRecord = { t: "settled", n: 2, rows: 0, used: "0", miss: true, at: 2 };
     const state = fold(intent(1), owned, intent(2), miss);
     expect(state).toMatchObject({ rows: 10, owned: 10, misses: 1, spent: [] });
@@ -82,7 +113,14 @@ describe("a journal", () => {
 
   test("rows that stand behind all others are in the file, and none of those that were wanted", () => {
     const beside: JournalRecord = { ...intent(2), target: BESIDE } as JournalRecord;
-    const free: JournalRecord = { t: "settled", n: 2, rows: 4, used: "0", owned: "another run", at: 2 };
+    const free: JournalRecord = {
+      t: "settled",
+      n: 2,
+      rows: 4,
+      used: "0",
+      owned: "another run",
+      at: 2,
+    };
     const state = fold(intent(1), settled(1, "10"), beside, free);
     expect(state).toMatchObject({ rows: 10, beside: 4 });
     expect(sumsOf(state, 25)).toMatchObject({ rows: 14, expected: 29 });
@@ -111,10 +149,24 @@ describe("a journal", () => {
 
   test("a session after the end opens the run anew, keeps its job, and counts in each budget once", () => {
     const session = (more: object): JournalRecord =>
-      ({ ...{ t: "session", maxCredits: null, limit: null, rows: 30, at: 5 }, ...more }) as JournalRecord;
+      ({
+        ...{ t: "session", maxCredits: null, limit: null, rows: 30, at: 5 },
+        ...more,
+      }) as JournalRecord;
     const ended: JournalRecord = { t: "ended", how: "closed", why: "enough", at: 6 };
-    const state = fold(session({ job: "j", budget: "a" }), ended, { t: "done", at: 7 }, session({ budget: "a" }));
-    expect(state).toMatchObject({ job: "j", budgets: ["a"], done: undefined, ended: undefined, lastAt: 5 });
+    const state = fold(
+      session({ job: "j", budget: "a" }),
+      ended,
+      { t: "done", at: 7 },
+      session({ budget: "a" }),
+    );
+    expect(state).toMatchObject({
+      job: "j",
+      budgets: ["a"],
+      done: undefined,
+      ended: undefined,
+      lastAt: 5,
+    });
     expect(sumsOf(state, 30)).toMatchObject({ expected: 30, job: "j", budgets: ["a"] });
     expect(fold(session({ budget: "a" }), session({ job: "k", budget: "b" }))).toMatchObject({
       ...{ job: "k", budgets: ["a", "b"] },
@@ -128,7 +180,11 @@ describe("a journal", () => {
 
   test("spending is told by the day it was charged on, in UTC, with its first and last moment", () => {
     const day = 86_400_000;
-    const spent = (at: number, kind: "settled" | "uncertain" | "refunded" | "foreign", text: string) => ({
+    const spent = (
+      at: number,
+      kind: "settled" | "uncertain" | "refunded" | "foreign",
+      text: string,
+    ) => ({
       ...{ at, kind, rows: kind === "settled" ? 10 : 0, amount: creditsOf(text) },
     });
     const all = [

@@ -22,7 +22,12 @@ const FREE: Limits = {
   proving: false,
 };
 const TURNING = {
-  sizes: { least: 1, behind: Number.POSITIVE_INFINITY, accepted: new Set<number>(), refused: new Set<number>() },
+  sizes: {
+    least: 1,
+    behind: Number.POSITIVE_INFINITY,
+    accepted: new Set<number>(),
+    refused: new Set<number>(),
+  },
   turns: "yes",
 } as const;
 
@@ -79,7 +84,11 @@ function buyAll(world: World): { readonly got: number[][]; readonly asks: Ask[] 
     const count = Math.max(0, Math.min(landed.perPage, clamp, total - landed.offset));
     for (let row = 0; row < count; row++) got[landed.target]?.push(landed.offset + row);
     const more = landed.offset + count < total;
-    const record = { rows: count, ...(tellsTotal ? { total } : {}), ...(more ? { next: "cursor" } : {}) };
+    const record = {
+      rows: count,
+      ...(tellsTotal ? { total } : {}),
+      ...(more ? { next: "cursor" } : {}),
+    };
     remaining.learn(landed, record as SettledRecord);
     settledOnce = true;
   }
@@ -106,7 +115,8 @@ describe("what remains", () => {
         expect(got.map((rows) => rows.sort((a, b) => a - b))).toEqual(
           one.rows.map((count) => Array.from({ length: count }, (_, row) => row)),
         );
-        if (one.paging === "page") expect(asks.filter(({ offset, perPage }) => offset % perPage !== 0)).toEqual([]);
+        if (one.paging === "page")
+          expect(asks.filter(({ offset, perPage }) => offset % perPage !== 0)).toEqual([]);
       }),
     );
   });
@@ -121,7 +131,9 @@ describe("what remains", () => {
       concurrency: 1,
       seed: 0,
     } as const;
-    expect(buyAll({ ...world, rows: [0, 0, 3, 0, 7] }).got.map((rows) => rows.length)).toEqual([0, 0, 3, 0, 7]);
+    expect(buyAll({ ...world, rows: [0, 0, 3, 0, 7] }).got.map((rows) => rows.length)).toEqual([
+      0, 0, 3, 0, 7,
+    ]);
   });
 
   test("of a service that silently gives smaller pages, too", () => {
@@ -130,13 +142,23 @@ describe("what remains", () => {
         paging: fc.constantFrom<Dialect["paging"]>("page", "offset", "cursor"),
         rows: fc.tuple(fc.integer({ min: 1, max: 400 })),
       },
-      ...{ perPage: fc.integer({ min: 1, max: 60 }), clamp: fc.integer({ min: 1, max: 40 }), tellsTotal: fc.boolean() },
-      ...{ counted: fc.constant(true), concurrency: fc.integer({ min: 1, max: 6 }), seed: fc.nat() },
+      ...{
+        perPage: fc.integer({ min: 1, max: 60 }),
+        clamp: fc.integer({ min: 1, max: 40 }),
+        tellsTotal: fc.boolean(),
+      },
+      ...{
+        counted: fc.constant(true),
+        concurrency: fc.integer({ min: 1, max: 6 }),
+        seed: fc.nat(),
+      },
     });
     fc.assert(
       fc.property(clamped, (one) => {
         const { got } = buyAll(one);
-        expect(got[0]?.sort((a, b) => a - b)).toEqual(Array.from({ length: one.rows[0] }, (_, row) => row));
+        expect(got[0]?.sort((a, b) => a - b)).toEqual(
+          Array.from({ length: one.rows[0] }, (_, row) => row),
+        );
       }),
     );
   });
@@ -152,7 +174,13 @@ describe("the next page", () => {
   });
   const limits = FREE;
   const LEAST = { least: 50, behind: 100, accepted: new Set([100]), refused: new Set([25]) };
-  const OWN = { least: 1, behind: 100, own: 25, accepted: new Set([25]), refused: new Set<number>() };
+  const OWN = {
+    least: 1,
+    behind: 100,
+    own: 25,
+    accepted: new Set([25]),
+    refused: new Set<number>(),
+  };
   const moving = { ...limits, moving: true };
   const staked = { ...state({ ...one, from: 875, left: 37 }), sizes: OWN };
   const choosy = (accepted: number[]): State => ({
@@ -162,10 +190,30 @@ describe("the next page", () => {
 
   test.each<[string, State, Limits, unknown]>([
     ["a whole page", state(one), limits, { target: 0, offset: 0, perPage: 100 }],
-    ["no more than is left", state({ ...one, left: 7 }), limits, { target: 0, offset: 0, perPage: 7 }],
-    ["no more than is allowed", state(one), { ...limits, rows: 30 }, { target: 0, offset: 0, perPage: 30 }],
-    ["no more than the balance covers", state(one), { ...limits, covered: 3 }, { target: 0, offset: 0, perPage: 3 }],
-    ["a size that divides the offset", state({ ...one, from: 250, left: 40 }), limits, { perPage: 25, offset: 250 }],
+    [
+      "no more than is left",
+      state({ ...one, left: 7 }),
+      limits,
+      { target: 0, offset: 0, perPage: 7 },
+    ],
+    [
+      "no more than is allowed",
+      state(one),
+      { ...limits, rows: 30 },
+      { target: 0, offset: 0, perPage: 30 },
+    ],
+    [
+      "no more than the balance covers",
+      state(one),
+      { ...limits, covered: 3 },
+      { target: 0, offset: 0, perPage: 3 },
+    ],
+    [
+      "a size that divides the offset",
+      state({ ...one, from: 250, left: 40 }),
+      limits,
+      { perPage: 25, offset: 250 },
+    ],
     [
       "a cursor",
       { ...state({ ...one, from: 7, cursor: "c" }), paging: "cursor" },
@@ -185,8 +233,18 @@ describe("the next page", () => {
       "wait",
     ],
     ["a cursor that nothing told", state({ ...one, from: 7, cursor: null }), limits, "end"],
-    ["one page after the other", state({ ...one, sequential: true }), { ...moving, busy: new Set([0]) }, "wait"],
-    ["the second page", { ...state({ ...one, from: 100 }), turns: "unknown" }, limits, { offset: 100 }],
+    [
+      "one page after the other",
+      state({ ...one, sequential: true }),
+      { ...moving, busy: new Set([0]) },
+      "wait",
+    ],
+    [
+      "the second page",
+      { ...state({ ...one, from: 100 }), turns: "unknown" },
+      limits,
+      { offset: 100 },
+    ],
     [
       "no third page beside it",
       { ...state({ ...one, from: 200 }), turns: "unknown" },
@@ -200,16 +258,36 @@ describe("the next page", () => {
       "wait",
     ],
     ["nothing more where a page came again", { ...state(one), turns: "no" }, limits, "end"],
-    ["a drawn page as it was drawn", state({ ...one, left: 3, page: 5 }), limits, { offset: 0, perPage: 5, most: 3 }],
-    ["no part of a drawn page", state({ ...one, left: 3, page: 5 }), { ...limits, rows: 2 }, "indivisible"],
-    ["nor where the balance is short", state({ ...one, left: 3, page: 5 }), { ...limits, covered: 2 }, "indivisible"],
+    [
+      "a drawn page as it was drawn",
+      state({ ...one, left: 3, page: 5 }),
+      limits,
+      { offset: 0, perPage: 5, most: 3 },
+    ],
+    [
+      "no part of a drawn page",
+      state({ ...one, left: 3, page: 5 }),
+      { ...limits, rows: 2 },
+      "indivisible",
+    ],
+    [
+      "nor where the balance is short",
+      state({ ...one, left: 3, page: 5 }),
+      { ...limits, covered: 2 },
+      "indivisible",
+    ],
     [
       "no second drawn page beside the first",
       { ...state({ ...one, left: 1, page: 1 }), turns: "unknown" },
       moving,
       "wait",
     ],
-    ["one row where nobody told the price", state(one), { ...limits, priced: false }, { perPage: 1 }],
+    [
+      "one row where nobody told the price",
+      state(one),
+      { ...limits, priced: false },
+      { perPage: 1 },
+    ],
     ["nothing beside that row", state(one), { ...moving, priced: false }, "wait"],
     [
       "a whole page for the end of a target",
@@ -236,7 +314,12 @@ describe("the next page", () => {
       { target: 3, perPage: 100 },
     ],
     ["the last row of a balance", state(one), { ...limits, covered: 1 }, { perPage: 1 }],
-    ["what is asked for alone once nothing is in flight", state({ ...one, alone: true }), moving, "wait"],
+    [
+      "what is asked for alone once nothing is in flight",
+      state({ ...one, alone: true }),
+      moving,
+      "wait",
+    ],
     [
       "a first page while a second one is proved",
       { ...state(one), turns: "unknown" },
@@ -261,8 +344,18 @@ describe("the next page", () => {
       { ...limits, covered: 3 },
       { most: 3 },
     ],
-    ["nothing that may cost a whole page", staked, { ...limits, rows: 12, whole: 24 }, "indivisible"],
-    ["a page that is staked, where a cap has room", staked, { ...limits, rows: 12, whole: 25 }, { perPage: 7 }],
+    [
+      "nothing that may cost a whole page",
+      staked,
+      { ...limits, rows: 12, whole: 24 },
+      "indivisible",
+    ],
+    [
+      "a page that is staked, where a cap has room",
+      staked,
+      { ...limits, rows: 12, whole: 25 },
+      { perPage: 7 },
+    ],
     [
       "a smaller page where one came",
       { ...staked, sizes: { ...OWN, proven: true } },
@@ -276,7 +369,12 @@ describe("the next page", () => {
       { perPage: 100 },
     ],
     ["a size that came, before a larger one", choosy([20, 100]), limits, { perPage: 20 }],
-    ["a size that was not refused, for the end of a target", choosy([]), limits, { perPage: 31, most: 30 }],
+    [
+      "a size that was not refused, for the end of a target",
+      choosy([]),
+      limits,
+      { perPage: 31, most: 30 },
+    ],
   ])("%s", (_, given, within, expected) => {
     const next = nextPage(given, within);
     if (typeof expected === "string") expect(next).toBe(expected);
@@ -286,7 +384,11 @@ describe("the next page", () => {
   test("is never larger than any limit, never empty, and the same for the same state", () => {
     const amount = fc.integer({ min: 0, max: 500 });
     const any = fc.record({
-      ...{ from: amount, left: fc.integer({ min: 1, max: 500 }), perPage: fc.integer({ min: 1, max: 100 }) },
+      ...{
+        from: amount,
+        left: fc.integer({ min: 1, max: 500 }),
+        perPage: fc.integer({ min: 1, max: 100 }),
+      },
       ...{ rows: amount, covered: fc.option(amount, { nil: undefined }), moving: fc.boolean() },
       paging: fc.constantFrom<Dialect["paging"]>("page", "offset"),
     });

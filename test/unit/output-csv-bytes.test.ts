@@ -17,10 +17,13 @@ const INVALID = "\ue123";
 function reply(rows: readonly string[], separator: string): Buffer {
   const text = `{"status":true,"result":[${rows.join(separator)}],"credits_used":0}`;
   const parts = text.split(INVALID).map((part) => Buffer.from(part));
-  return Buffer.concat(parts.flatMap((part, index) => (index === 0 ? [part] : [Buffer.of(0xff), part])));
+  return Buffer.concat(
+    parts.flatMap((part, index) => (index === 0 ? [part] : [Buffer.of(0xff), part])),
+  );
 }
 
-const copied = (rows: readonly string[], separator = ","): Page => Page.read(reply(rows, separator), "person");
+const copied = (rows: readonly string[], separator = ","): Page =>
+  Page.read(reply(rows, separator), "person");
 const parsed = (rows: readonly string[], separator = ","): Page =>
   Page.read(reply(["{}", ...rows], separator), "person").select(rows.map((_, index) => index + 1));
 
@@ -31,7 +34,10 @@ function outcome(
 ): unknown {
   const view = createView({ kind: "person", format: "csv", ...options }, extra);
   try {
-    const bytes = Buffer.concat([...pages().map((page) => Buffer.from(view.page(page))), Buffer.from(view.end())]);
+    const bytes = Buffer.concat([
+      ...pages().map((page) => Buffer.from(view.page(page))),
+      Buffer.from(view.end()),
+    ]);
     return { text: bytes.toString("latin1"), unseen: [...view.unseen].sort() };
   } catch (error) {
     if (error instanceof SyntaxError || /no valid JSON/.test(String(error))) return "no JSON";
@@ -39,14 +45,31 @@ function outcome(
   }
 }
 
-const KEYS = ["id", "name", "title", "connections", "a", "a.b", "2", "__proto__", "ключ", "x,y", "=f", 'q"', "extra"];
+const KEYS = [
+  "id",
+  "name",
+  "title",
+  "connections",
+  "a",
+  "a.b",
+  "2",
+  "__proto__",
+  "ключ",
+  "x,y",
+  "=f",
+  'q"',
+  "extra",
+];
 
 /** A JSON string in which some code units are escapes, though they need not be: none of 0, all of 11. */
 const spelled = (text: string, escapes: number): string =>
   `"${[...text]
     .map((character, at) =>
       ((at + 1) * 7) % 11 < escapes && character !== INVALID
-        ? character.replace(/./gs, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)
+        ? character.replace(
+            /./gs,
+            (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
+          )
         : JSON.stringify(character).slice(1, -1),
     )
     .join("")}"`;
@@ -116,10 +139,26 @@ const bare = fc.constantFrom(
     "1e-7",
     "1e400",
   ],
-  ...["123456789012345", "-123456789012345", "1234567890123456", "9007199254740993", "-12345678901234567890"],
+  ...[
+    "123456789012345",
+    "-123456789012345",
+    "1234567890123456",
+    "9007199254740993",
+    "-12345678901234567890",
+  ],
 );
 const nested = fc.constantFrom(
-  ...["[]", "{}", "[1,null,true]", '["a","b, c"]', '["=1"]', '[{"y":1}]', '{"b":1}', '{"b":{"c":"=2"}}', '{"":null}'],
+  ...[
+    "[]",
+    "{}",
+    "[1,null,true]",
+    '["a","b, c"]',
+    '["=1"]',
+    '[{"y":1}]',
+    '{"b":1}',
+    '{"b":{"c":"=2"}}',
+    '{"":null}',
+  ],
   ...["[9007199254740993]", '["x\\u0000"]', '{"b":[9007199254740993, 1]}', "[[],[1e20]]"],
 );
 const value = fc.oneof(
@@ -135,7 +174,10 @@ const member = (key: string, text: string, space: string): string =>
 /** How a row departs from the first one's keys. */
 const departure = fc.oneof(
   { weight: 8, arbitrary: fc.constant("none" as const) },
-  { weight: 1, arbitrary: fc.constantFrom("less", "more", "turned", "twice", "spelled", "other", "spaced") },
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom("less", "more", "turned", "twice", "spelled", "other", "spaced"),
+  },
 );
 
 const pageOf = (values: fc.Arbitrary<string>) =>
@@ -144,10 +186,13 @@ const pageOf = (values: fc.Arbitrary<string>) =>
       keys: fc.uniqueArray(fc.constantFrom(...KEYS), { minLength: 1, maxLength: 9 }),
       space: fc.constantFrom("", "", "", " ", "\n\t"),
       separator: fc.constantFrom(",", ",", " ,\n"),
-      rows: fc.array(fc.tuple(departure, fc.array(values, { minLength: 10, maxLength: 10 }), fc.nat(8)), {
-        minLength: 1,
-        maxLength: 6,
-      }),
+      rows: fc.array(
+        fc.tuple(departure, fc.array(values, { minLength: 10, maxLength: 10 }), fc.nat(8)),
+        {
+          minLength: 1,
+          maxLength: 6,
+        },
+      ),
     })
     .map(({ keys, space, separator, rows }) => ({
       separator,
@@ -161,9 +206,12 @@ const pageOf = (values: fc.Arbitrary<string>) =>
         if (how === "turned") members.reverse();
         if (how === "twice") members.push(member(keys[at] ?? "", values[9] ?? "1", own));
         if (how === "spelled") {
-          members[at] = `"\\u${(keys[at] ?? "").charCodeAt(0).toString(16).padStart(4, "0")}${JSON.stringify(keys[at])
-            .slice(2)
-            .replace(/^"(?=")/, "")}:1`;
+          members[at] =
+            `"\\u${(keys[at] ?? "").charCodeAt(0).toString(16).padStart(4, "0")}${JSON.stringify(
+              keys[at],
+            )
+              .slice(2)
+              .replace(/^"(?=")/, "")}:1`;
         }
         return `{${members.join(",")}}`;
       }),
@@ -200,7 +248,10 @@ const style = fc.record({
   excel: fc.boolean(),
   extra: fc.boolean(),
   fields: fc.option(
-    fc.uniqueArray(fc.constantFrom(...KEYS, "a.b.c", "nothing", "no.thing"), { minLength: 1, maxLength: 8 }),
+    fc.uniqueArray(fc.constantFrom(...KEYS, "a.b.c", "nothing", "no.thing"), {
+      minLength: 1,
+      maxLength: 8,
+    }),
     {
       nil: undefined,
     },
@@ -213,8 +264,13 @@ describe("rows copied from a page's bytes", () => {
   long("are byte for byte what the parsed rows give", () => {
     fc.assert(
       fc.property(fc.array(page, { minLength: 1, maxLength: 3 }), style, (pages, options) => {
-        const fast = outcome(() => pages.map(({ rows, separator }) => copied(rows, separator)), options);
-        expect(fast).toEqual(outcome(() => pages.map(({ rows, separator }) => parsed(rows, separator)), options));
+        const fast = outcome(
+          () => pages.map(({ rows, separator }) => copied(rows, separator)),
+          options,
+        );
+        expect(fast).toEqual(
+          outcome(() => pages.map(({ rows, separator }) => parsed(rows, separator)), options),
+        );
       }),
       { numRuns: 3_000 },
     );
@@ -232,7 +288,9 @@ describe("rows copied from a page's bytes", () => {
             expect(fast.identity(index, keys)).toBe(slow.identity(index, keys));
           }
         }
-        expect(await collectColumns([fast], "person")).toEqual(await collectColumns([slow], "person"));
+        expect(await collectColumns([fast], "person")).toEqual(
+          await collectColumns([slow], "person"),
+        );
         expect(fast.rows()).toEqual(slow.rows());
       }),
       { numRuns: 2_000 },
@@ -258,14 +316,20 @@ describe("rows copied from a page's bytes", () => {
             how === "nothing"
               ? text
               : text.slice(0, at) +
-                (how === "double" ? `${text[at] ?? ""}${text[at] ?? ""}` : how === "change" ? character : "") +
+                (how === "double"
+                  ? `${text[at] ?? ""}${text[at] ?? ""}`
+                  : how === "change"
+                    ? character
+                    : "") +
                 text.slice(at + 1);
           const both = [head, ...(rest === "" ? [] : [rest])];
           const behind = (): Page => {
             const whole = Page.read(reply(["{}", ...both], separator), "person");
             return whole.select(Array.from({ length: whole.length - 1 }, (_, index) => index + 1));
           };
-          expect(outcome(() => [copied(both, separator)], {})).toEqual(outcome(() => [behind()], {}));
+          expect(outcome(() => [copied(both, separator)], {})).toEqual(
+            outcome(() => [behind()], {}),
+          );
         },
       ),
       { numRuns: 3_000 },
@@ -282,7 +346,11 @@ describe("rows copied from a page's bytes", () => {
       open: index % 2 === 0,
     }));
     const text = JSON.stringify(people, undefined, 2);
-    const view = createView({ kind: "person", format: "csv", fields: ["open", "name", "nothing", "connections"] });
+    const view = createView({
+      kind: "person",
+      format: "csv",
+      fields: ["open", "name", "nothing", "connections"],
+    });
     const parse = vi.spyOn(JSON, "parse");
     const whole = Page.read(Buffer.from(text), "person");
     expect(whole.identity(49)).toBe("p49");
@@ -309,9 +377,10 @@ describe("rows copied from a page's bytes", () => {
         .split("\n")[2];
       expect(line).toBe(`b,${last === "null" ? "" : String(JSON.parse(last))}`);
       for (let length = 1; length < list.length; length++) {
-        expect(() => Page.read(Buffer.from(list.slice(0, length)), "person"), list.slice(0, length)).toThrow(
-          /no valid JSON/,
-        );
+        expect(
+          () => Page.read(Buffer.from(list.slice(0, length)), "person"),
+          list.slice(0, length),
+        ).toThrow(/no valid JSON/);
       }
     }
   });
@@ -320,7 +389,9 @@ describe("rows copied from a page's bytes", () => {
     const view = createView({ kind: "person", format: "csv" });
     const first = view.page(copied(['{"id":"a"}']));
     expect(first.toString()).toBe("id\na\n");
-    const long = copied(Array.from({ length: 3_000 }, (_, index) => `{"id":"${"x".repeat(index % 90)}${index}"}`));
+    const long = copied(
+      Array.from({ length: 3_000 }, (_, index) => `{"id":"${"x".repeat(index % 90)}${index}"}`),
+    );
     const lines = view.page(long).toString().split("\n");
     expect(lines).toHaveLength(3_001);
     expect(lines[2_999]).toBe(`${"x".repeat(2_999 % 90)}2999`);

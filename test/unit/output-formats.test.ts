@@ -9,7 +9,12 @@ import fc from "fast-check";
 import { afterAll, describe, expect, test } from "vitest";
 import { besideName } from "../../src/app/own/refresh/keep.ts";
 import { Distinct } from "../../src/engine/output/distinct.ts";
-import { chooseForm, type Format, formName, type Rendering } from "../../src/engine/output/formats.ts";
+import {
+  chooseForm,
+  type Format,
+  formName,
+  type Rendering,
+} from "../../src/engine/output/formats.ts";
 import { parquet } from "../../src/engine/output/whole/parquet.ts";
 import { surveyColumns, type WholeOptions } from "../../src/engine/output/whole/survey.ts";
 import { PERSON_FIELDS } from "../../src/shared/contract/records.ts";
@@ -23,7 +28,10 @@ import { createView } from "../support/views.ts";
 const folder = mkdtempSync(join(tmpdir(), "headcount-views-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-async function writeParquet({ file, ...options }: WholeOptions & { readonly file: string }): Promise<string[]> {
+async function writeParquet({
+  file,
+  ...options
+}: WholeOptions & { readonly file: string }): Promise<string[]> {
   const survey = await surveyColumns(options);
   const rows = { ...survey, pages: options.pages, onCut: () => undefined };
   await writeFile(file, Readable.from(parquet.bytes(rows, `${file}.scratch`)));
@@ -32,17 +40,27 @@ async function writeParquet({ file, ...options }: WholeOptions & { readonly file
 
 /** A reply as a service sends it, from the JSON text of its result. */
 const reply = (result: string): Buffer =>
-  Buffer.from(`{"status":true,"detail":[],"result":${result},"credits_used":2,"credits_remaining":8}`);
-const page = (...rows: readonly unknown[]): Page => Page.read(reply(JSON.stringify(rows)), "person");
+  Buffer.from(
+    `{"status":true,"detail":[],"result":${result},"credits_used":2,"credits_remaining":8}`,
+  );
+const page = (...rows: readonly unknown[]): Page =>
+  Page.read(reply(JSON.stringify(rows)), "person");
 const raw = (result: string): Page => Page.read(reply(result), "person");
 
 interface Options extends Partial<Rendering> {
   readonly extra?: boolean;
 }
 
-function render(format: Format, pages: readonly Page[], { extra, ...options }: Options = {}): string {
+function render(
+  format: Format,
+  pages: readonly Page[],
+  { extra, ...options }: Options = {},
+): string {
   const view = createView({ kind: "person", ...options, format }, extra);
-  return Buffer.concat([...pages.map((one) => Buffer.from(view.page(one))), Buffer.from(view.end())]).toString();
+  return Buffer.concat([
+    ...pages.map((one) => Buffer.from(view.page(one))),
+    Buffer.from(view.end()),
+  ]).toString();
 }
 
 function usage(run: () => unknown): CliError {
@@ -74,14 +92,18 @@ describe("pages", () => {
     expect(raw("[]").ndjson().toString()).toBe("");
     expect(Page.read(Buffer.from(`\ufeff [ ${row} ] `), "person").length).toBe(1);
     // Of a repeated key the last counts, as in JSON.parse.
-    expect(Page.read(Buffer.from(`{"result":[{"id":"x"}],"result":[${row}]}`), "person").text(0)).toBe(row);
+    expect(
+      Page.read(Buffer.from(`{"result":[{"id":"x"}],"result":[${row}]}`), "person").text(0),
+    ).toBe(row);
   });
 
   test("of several lists the rows are the one of people, whatever its name", () => {
     const person = '{"id":"a","first_name":null,"title":"x"}';
     const facets = '[{"id":"sales","title":"Sales","department":"Sales","count":3}]';
-    const jobs = '[{"id":9,"title":"CTO","department":"IT","company_name":"Acme","seniority":"x","country":"france"}]';
-    const companies = '[{"id":"c","name":"Acme","domain":"acme.example","network_url":"https://x"}]';
+    const jobs =
+      '[{"id":9,"title":"CTO","department":"IT","company_name":"Acme","seniority":"x","country":"france"}]';
+    const companies =
+      '[{"id":"c","name":"Acme","domain":"acme.example","network_url":"https://x"}]';
     for (const result of [
       `{"folk":[${person}],"facets":${facets}}`,
       `{"facets":${facets},"openings":${jobs},"hits":[${person}],"orgs":${companies},"warnings":[]}`,
@@ -100,7 +122,8 @@ describe("pages", () => {
 
   test("people beside an empty list are the rows only where the reply was charged for", () => {
     const result = '{"folk":[],"similar":[{"id":"a","first_name":"A","title":"x"}]}';
-    const free = (end: string) => Buffer.from(`{"status":true,"detail":[],"result":${result}${end}}`);
+    const free = (end: string) =>
+      Buffer.from(`{"status":true,"detail":[],"result":${result}${end}}`);
     expect(raw(result).length).toBe(1);
     for (const end of ["", ',"credits_used":0', ',"credits_used":null']) {
       expect(() => Page.read(free(end), "person"), end).toThrow("2 lists");
@@ -128,7 +151,8 @@ describe("pages", () => {
   });
 
   test("a company is found bare or wrapped; a miss that is a success is no company", () => {
-    const company = (result: string): string => Page.read(reply(result), "company").ndjson().toString();
+    const company = (result: string): string =>
+      Page.read(reply(result), "company").ndjson().toString();
     const row = '{"id":"c","company":"x"}';
     for (const result of [
       row,
@@ -173,7 +197,9 @@ describe("pages", () => {
     );
     expect(new Distinct("person", 2).take(colleagues).length).toBe(2);
     // Nothing of the row that says more is dropped where nobody asked for less.
-    expect(render("ndjson", [raw('[{"profile":{"id":"p1"},"score":1}]')])).toBe('{"profile":{"id":"p1"},"score":1}\n');
+    expect(render("ndjson", [raw('[{"profile":{"id":"p1"},"score":1}]')])).toBe(
+      '{"profile":{"id":"p1"},"score":1}\n',
+    );
   });
 
   test("what is no reply is an error, never rows", () => {
@@ -187,7 +213,9 @@ describe("pages", () => {
     ]) {
       expect(() => Page.read(Buffer.from(body), "person").rows(), body).toThrow();
     }
-    expect(() => Page.read(Buffer.from('{"result":[{"id":"a\nb"}]}'), "person")).toThrow(/no valid JSON/);
+    expect(() => Page.read(Buffer.from('{"result":[{"id":"a\nb"}]}'), "person")).toThrow(
+      /no valid JSON/,
+    );
   });
 
   test("a selection keeps the order and the bytes", () => {
@@ -199,8 +227,11 @@ describe("pages", () => {
   });
 
   test("the identity is the id, else the profile address, parsed or not", () => {
-    const rows = raw('[{"id":"p1"},{"x":1,"id":7},{"id":"a\\"b"},{"network_url":"x.com/a"},{"id":null},{"id":""}]');
-    const identities = (): (string | undefined)[] => Array.from({ length: 6 }, (_, index) => rows.identity(index));
+    const rows = raw(
+      '[{"id":"p1"},{"x":1,"id":7},{"id":"a\\"b"},{"network_url":"x.com/a"},{"id":null},{"id":""}]',
+    );
+    const identities = (): (string | undefined)[] =>
+      Array.from({ length: 6 }, (_, index) => rows.identity(index));
     const expected = ["p1", "7", 'a"b', "x.com/a", undefined, undefined];
     expect(identities()).toEqual(expected);
     rows.rows();
@@ -208,7 +239,8 @@ describe("pages", () => {
   });
 
   test("long numbers: integers keep every digit, fractions stay fractions", () => {
-    const text = '[{"a":12345678901234567890,"b":0.00000100000233193386,"c":1234567890123456.5,"d":-9007199254740993}]';
+    const text =
+      '[{"a":12345678901234567890,"b":0.00000100000233193386,"c":1234567890123456.5,"d":-9007199254740993}]';
     const [row] = raw(text).rows();
     expect(row).toEqual({
       a: 12345678901234567890n,
@@ -217,7 +249,9 @@ describe("pages", () => {
       d: -9007199254740993n,
     });
     const hostile = '[{"n":12345678901234567890,"s":"\\uE000-5","t":"\ue001x","u":"\\ue002"}]';
-    expect(raw(hostile).rows()).toEqual([{ n: 12345678901234567890n, s: "\ue000-5", t: "\ue001x", u: "\ue002" }]);
+    expect(raw(hostile).rows()).toEqual([
+      { n: 12345678901234567890n, s: "\ue000-5", t: "\ue001x", u: "\ue002" },
+    ]);
     expect(render("json", [raw(hostile)], { fields: ["s", "n"] })).toBe(
       '[\n{"s":"\ue000-5","n":12345678901234567890}\n]\n',
     );
@@ -238,14 +272,19 @@ describe("pages", () => {
     ]) {
       const expected = JSON.parse(text) as object;
       const [row] = raw(`[${text.slice(0, -1)},${long}}]`).rows();
-      expect(Object.entries(row ?? {})).toEqual([...Object.entries(expected), ["n", 12345678901234567890n]]);
+      expect(Object.entries(row ?? {})).toEqual([
+        ...Object.entries(expected),
+        ["n", 12345678901234567890n],
+      ]);
       expect(Object.getPrototypeOf(row)).toBe(Object.prototype);
     }
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 4 }), (value) => {
         const text = JSON.stringify(value);
         fc.pre(!/\d{16}/.test(text));
-        expect(raw(`[{"v":${text},${long}}]`).rows()).toEqual([{ v: JSON.parse(text), n: 12345678901234567890n }]);
+        expect(raw(`[{"v":${text},${long}}]`).rows()).toEqual([
+          { v: JSON.parse(text), n: 12345678901234567890n },
+        ]);
         expect(render("ndjson", [raw(`[{"v":${text},${long}}]`)], { fields: ["v", "n"] })).toBe(
           `{"v":${text},${long}}\n`,
         );
@@ -264,11 +303,17 @@ describe("pages", () => {
 
   test("any JSON but null, which is no row, comes out of a page as it went in", () => {
     fc.assert(
-      fc.property(fc.array(fc.jsonValue({ maxDepth: 4 }), { maxLength: 6 }), fc.nat(3), (rows, indent) => {
-        const text = JSON.stringify(rows, undefined, indent);
-        const lines = raw(text).ndjson().toString().split("\n").slice(0, -1);
-        expect(lines).toEqual(rows.filter((row) => row !== null).map((row) => JSON.stringify(row)));
-      }),
+      fc.property(
+        fc.array(fc.jsonValue({ maxDepth: 4 }), { maxLength: 6 }),
+        fc.nat(3),
+        (rows, indent) => {
+          const text = JSON.stringify(rows, undefined, indent);
+          const lines = raw(text).ndjson().toString().split("\n").slice(0, -1);
+          expect(lines).toEqual(
+            rows.filter((row) => row !== null).map((row) => JSON.stringify(row)),
+          );
+        },
+      ),
       { numRuns: 300 },
     );
   });
@@ -277,8 +322,13 @@ describe("pages", () => {
 test("a hundred thousand rows are told apart by id, also when more come than were expected", () => {
   const distinct = new Distinct("person", 10);
   const rows = (from: number, step: number): Page =>
-    page(...Array.from({ length: 10_000 }, (_, index) => ({ id: `p${((from + index) * step).toString(16)}` })));
-  for (let from = 0; from < 100_000; from += 10_000) expect(distinct.take(rows(from, 1)).length).toBe(10_000);
+    page(
+      ...Array.from({ length: 10_000 }, (_, index) => ({
+        id: `p${((from + index) * step).toString(16)}`,
+      })),
+    );
+  for (let from = 0; from < 100_000; from += 10_000)
+    expect(distinct.take(rows(from, 1)).length).toBe(10_000);
   expect(distinct.take(rows(0, 7)).length).toBe(0);
   expect(distinct).toMatchObject({ distinct: 100_000, duplicates: 10_000, repeatedPages: 1 });
 });
@@ -309,7 +359,9 @@ describe("ndjson and json", () => {
       '{"a.b":[1],"id":12345678901234567890,"name":null}\n',
     );
     expect(render("json", [rows], { fields: ["n"] })).toBe('[\n{"n":1}\n]\n');
-    expect(render("ndjson", [page({ "a.b": 1, a: { b: 2 } })], { fields: ["a.b"] })).toBe('{"a.b":1}\n');
+    expect(render("ndjson", [page({ "a.b": 1, a: { b: 2 } })], { fields: ["a.b"] })).toBe(
+      '{"a.b":1}\n',
+    );
     expect(render("ndjson", [page({ id: 1 })], { fields: ["__proto__", "toString"] })).toBe(
       '{"__proto__":null,"toString":null}\n',
     );
@@ -318,13 +370,26 @@ describe("ndjson and json", () => {
 
 describe("csv", () => {
   test("published fields come first, others by name, nested as a.b, lists joined", () => {
-    const row = { zeta: 1, name: "Ada", alpha: true, id: "p1", a: { c: null, b: [1, "x", { y: 1 }] }, empty: [] };
-    expect(render("csv", [page(row)])).toBe('id,name,a.b,a.c,alpha,empty,zeta\np1,Ada,"1; x; {""y"":1}",,true,,1\n');
+    const row = {
+      zeta: 1,
+      name: "Ada",
+      alpha: true,
+      id: "p1",
+      a: { c: null, b: [1, "x", { y: 1 }] },
+      empty: [],
+    };
+    expect(render("csv", [page(row)])).toBe(
+      'id,name,a.b,a.c,alpha,empty,zeta\np1,Ada,"1; x; {""y"":1}",,true,,1\n',
+    );
   });
 
   test("numbers stay numbers, null is empty, big integers keep every digit", () => {
-    const rows = raw('[{"id":12345678901234567890,"n":-5,"f":0.25,"z":null,"t":"-5","b":false,"e":""}]');
-    expect(render("csv", [rows])).toBe("id,b,e,f,n,t,z\n12345678901234567890,false,,0.25,-5,'-5,\n");
+    const rows = raw(
+      '[{"id":12345678901234567890,"n":-5,"f":0.25,"z":null,"t":"-5","b":false,"e":""}]',
+    );
+    expect(render("csv", [rows])).toBe(
+      "id,b,e,f,n,t,z\n12345678901234567890,false,,0.25,-5,'-5,\n",
+    );
   });
 
   test("LF without, BOM and CRLF with --csv excel", () => {
@@ -362,10 +427,14 @@ describe("csv", () => {
     ];
     const harmless = ["a=b", "1-2", "'=1", "x@y.com", "—", "0", "", "#REF", "é=1", '"=1'];
     for (const text of formulas) {
-      expect(parse(render("csv", [page({ id: text })])), JSON.stringify(text)).toEqual([["id"], [`'${text}`]]);
+      expect(parse(render("csv", [page({ id: text })])), JSON.stringify(text)).toEqual([
+        ["id"],
+        [`'${text}`],
+      ]);
       expect(parse(render("csv", [page({ id: text })], { raw: true }))).toEqual([["id"], [text]]);
     }
-    for (const text of harmless) expect(parse(render("csv", [page({ id: text })]))).toEqual([["id"], [text]]);
+    for (const text of harmless)
+      expect(parse(render("csv", [page({ id: text })]))).toEqual([["id"], [text]]);
     expect(render("csv", [page({ "=cmd": 1 })])).toBe("'=cmd\n1\n");
     expect(render("csv", [page({ id: ["=1", "b"] })])).toBe("id\n'=1; b\n");
   });
@@ -400,11 +469,16 @@ describe("csv", () => {
   });
 
   test("to a pipe the last column holds what the first page did not have", () => {
-    const pages = [page({ id: "a", n: { x: 1 } }), raw('[{"id":"b","n":{"x":2,"y":12345678901234567890},"z":"=1"}]')];
+    const pages = [
+      page({ id: "a", n: { x: 1 } }),
+      raw('[{"id":"b","n":{"x":2,"y":12345678901234567890},"z":"=1"}]'),
+    ];
     expect(render("csv", pages, { extra: true })).toBe(
       'id,n.x,extra\na,1,\nb,2,"{""n.y"":12345678901234567890,""z"":""=1""}"\n',
     );
-    expect(render("csv", [page({ id: "a", extra: 1 })], { extra: true })).toBe("id,extra,extra_\na,1,\n");
+    expect(render("csv", [page({ id: "a", extra: 1 })], { extra: true })).toBe(
+      "id,extra,extra_\na,1,\n",
+    );
     expect(render("csv", pages, { extra: true, fields: ["id"] })).toBe("id\na\nb\n");
   });
 
@@ -442,12 +516,18 @@ describe("csv", () => {
       ),
     );
     fc.assert(
-      fc.property(fc.array(fc.tuple(text, text), { minLength: 1, maxLength: 8 }), fc.boolean(), (pairs, excel) => {
-        const rows = pairs.map(([a, b]) => ({ id: a, name: b }));
-        const out = Buffer.from(render("csv", [page(...rows)], { raw: true, excel }));
-        const back = parse(out, { bom: excel });
-        expect(back.slice(1)).toEqual(pairs.map(([a, b]) => [a.toWellFormed(), b.toWellFormed()]));
-      }),
+      fc.property(
+        fc.array(fc.tuple(text, text), { minLength: 1, maxLength: 8 }),
+        fc.boolean(),
+        (pairs, excel) => {
+          const rows = pairs.map(([a, b]) => ({ id: a, name: b }));
+          const out = Buffer.from(render("csv", [page(...rows)], { raw: true, excel }));
+          const back = parse(out, { bom: excel });
+          expect(back.slice(1)).toEqual(
+            pairs.map(([a, b]) => [a.toWellFormed(), b.toWellFormed()]),
+          );
+        },
+      ),
       { numRuns: 200 },
     );
   });
@@ -455,34 +535,52 @@ describe("csv", () => {
   test("pages are quoted as csv-stringify quotes", () => {
     const cell = fc.oneof(
       fc.string({ unit: "binary", maxLength: 12 }),
-      fc.constantFrom('a "quoted" word', "a, b", "=1", " =1,", "line\nbreak", "\r", "", "'", "\ufeffx"),
+      fc.constantFrom(
+        'a "quoted" word',
+        "a, b",
+        "=1",
+        " =1,",
+        "line\nbreak",
+        "\r",
+        "",
+        "'",
+        "\ufeffx",
+      ),
       fc.double({ noNaN: true, noDefaultInfinity: true }).map((value) => value + 0),
       fc.integer(),
       fc.boolean(),
       fc.constant(null),
     );
     fc.assert(
-      fc.property(fc.array(fc.tuple(cell, cell, cell), { minLength: 1, maxLength: 6 }), fc.boolean(), (rows, excel) => {
-        const columns = ["id", "name", "title"];
-        const text = stringify([columns, ...rows] as Cell[][], {
-          bom: excel,
-          record_delimiter: excel ? "windows" : "unix",
-          // Also the line break that is not this document's own: readers disagree on which of them ends a row.
-          quote_record_delimiter: true,
-          cast: { boolean: String },
-        });
-        const expected = Buffer.from(text).toString();
-        expect(Buffer.from(csvDocument(columns, rows, { excel, raw: true })).toString()).toBe(expected);
-        // Plain records take the short way, records in another order the long one.
-        for (const order of [columns, [...columns].reverse()]) {
-          const records = rows.map((row) =>
-            Object.fromEntries(order.map((name) => [name, row[columns.indexOf(name)]])),
+      fc.property(
+        fc.array(fc.tuple(cell, cell, cell), { minLength: 1, maxLength: 6 }),
+        fc.boolean(),
+        (rows, excel) => {
+          const columns = ["id", "name", "title"];
+          const text = stringify([columns, ...rows] as Cell[][], {
+            bom: excel,
+            record_delimiter: excel ? "windows" : "unix",
+            // Also the line break that is not this document's own: readers disagree on which of them ends a row.
+            quote_record_delimiter: true,
+            cast: { boolean: String },
+          });
+          const expected = Buffer.from(text).toString();
+          expect(Buffer.from(csvDocument(columns, rows, { excel, raw: true })).toString()).toBe(
+            expected,
           );
-          for (const fields of [undefined, columns]) {
-            expect(render("csv", [page(...records)], { excel, raw: true, ...(fields && { fields }) })).toBe(expected);
+          // Plain records take the short way, records in another order the long one.
+          for (const order of [columns, [...columns].reverse()]) {
+            const records = rows.map((row) =>
+              Object.fromEntries(order.map((name) => [name, row[columns.indexOf(name)]])),
+            );
+            for (const fields of [undefined, columns]) {
+              expect(
+                render("csv", [page(...records)], { excel, raw: true, ...(fields && { fields }) }),
+              ).toBe(expected);
+            }
           }
-        }
-      }),
+        },
+      ),
       { numRuns: 200 },
     );
   });
@@ -536,7 +634,9 @@ describe("parquet", () => {
     const { DuckDBInstance } = await import("@duckdb/node-api");
     const connection = await (await DuckDBInstance.create()).connect();
     const source = `'${file.replaceAll("'", "''")}'`;
-    const types = (await connection.runAndReadAll(`DESCRIBE SELECT * FROM ${source}`)).getRowsJson();
+    const types = (
+      await connection.runAndReadAll(`DESCRIBE SELECT * FROM ${source}`)
+    ).getRowsJson();
     expect(Object.fromEntries(types.map(([name, type]) => [name, type]))).toEqual({
       id: "VARCHAR",
       name: "VARCHAR",
@@ -554,8 +654,24 @@ describe("parquet", () => {
     });
     const rows = (await connection.runAndReadAll(`SELECT * FROM ${source}`)).getRowObjectsJson();
     expect(rows).toMatchObject([
-      { id: "a", connections: "5", big: "1", half: 1, mixed: "1", ok: true, specialties: ["a", "b"], "x.y": 1.5 },
-      { id: "b", big: "9007199254740993", half: 0.5, mixed: "=x", name: "\ufffd", connections: null },
+      {
+        id: "a",
+        connections: "5",
+        big: "1",
+        half: 1,
+        mixed: "1",
+        ok: true,
+        specialties: ["a", "b"],
+        "x.y": 1.5,
+      },
+      {
+        id: "b",
+        big: "9007199254740993",
+        half: 0.5,
+        mixed: "=x",
+        name: "\ufffd",
+        connections: null,
+      },
     ]);
     expect(rows[0]).toMatchObject({ born: "2000-02-29", list: '[{"a":1},"b"]' });
     expect(rows[1]?.updated_at).toBe("2025-12-31 23:00:00.123456+00");
@@ -564,10 +680,16 @@ describe("parquet", () => {
 
   test("an empty run has the published columns; pinned columns are kept in order", async () => {
     const empty = join(folder, "empty.parquet");
-    expect(await writeParquet({ pages: () => [], kind: "person", file: empty })).toEqual([...PERSON_FIELDS]);
+    expect(await writeParquet({ pages: () => [], kind: "person", file: empty })).toEqual([
+      ...PERSON_FIELDS,
+    ]);
     const some = join(folder, "some.parquet");
-    const pages = () => [page(...Array.from({ length: 5000 }, (_, index) => ({ id: `p${index}`, n: index })))];
-    expect(await writeParquet({ pages, kind: "person", file: some, columns: ["n", "id"] })).toEqual(["n", "id"]);
+    const pages = () => [
+      page(...Array.from({ length: 5000 }, (_, index) => ({ id: `p${index}`, n: index }))),
+    ];
+    expect(await writeParquet({ pages, kind: "person", file: some, columns: ["n", "id"] })).toEqual(
+      ["n", "id"],
+    );
     const { DuckDBInstance } = await import("@duckdb/node-api");
     const connection = await (await DuckDBInstance.create()).connect();
     const order = await connection.runAndReadAll(
@@ -593,7 +715,11 @@ describe("choices", () => {
   });
 
   test("the format follows the name, the ending, then the stream", () => {
-    const cases: readonly (readonly [named: string | undefined, file: string | undefined, form: string])[] = [
+    const cases: readonly (readonly [
+      named: string | undefined,
+      file: string | undefined,
+      form: string,
+    ])[] = [
       [undefined, undefined, "ndjson"],
       [undefined, "a.CSV", "csv"],
       [undefined, "b.c/x.jsonl", "ndjson"],
@@ -609,7 +735,8 @@ describe("choices", () => {
       ["Json", "mail.txt.gz", "json.gz"],
       ["csv.gz", undefined, "csv.gz"],
     ];
-    for (const [named, file, form] of cases) expect(formName(chooseForm(named, file, false))).toBe(form);
+    for (const [named, file, form] of cases)
+      expect(formName(chooseForm(named, file, false))).toBe(form);
     expect(chooseForm(undefined, undefined, true).format).toBe("table");
     for (const [named, file, said, hint] of [
       [undefined, "a.gz", "does not tell the format", "--format csv"],

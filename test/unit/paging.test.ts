@@ -1,6 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { below, joined, pageSize, type Range, requestsFor, without } from "../../src/engine/purchase/paging.ts";
+import {
+  below,
+  joined,
+  pageSize,
+  type Range,
+  requestsFor,
+  without,
+} from "../../src/engine/purchase/paging.ts";
 
 describe("landing on a cap", () => {
   test("1,007 rows in pages of 100 are ten pages, then 5, 1 and 1", () => {
@@ -15,15 +22,20 @@ describe("landing on a cap", () => {
 
   test("every page begins at a multiple of its size and no row is bought beyond the end", () => {
     fc.assert(
-      fc.property(fc.integer({ min: 1, max: 20_000 }), fc.integer({ min: 1, max: 1_000 }), (rows, perPage) => {
-        let requests = 0;
-        for (let offset = 0; offset < rows; requests++) {
-          const size = pageSize("page", offset, rows - offset, perPage);
-          if (offset % size !== 0 || size < 1 || size > Math.min(perPage, rows - offset)) return false;
-          offset += size;
-        }
-        return requestsFor("page", rows, perPage) === requests;
-      }),
+      fc.property(
+        fc.integer({ min: 1, max: 20_000 }),
+        fc.integer({ min: 1, max: 1_000 }),
+        (rows, perPage) => {
+          let requests = 0;
+          for (let offset = 0; offset < rows; requests++) {
+            const size = pageSize("page", offset, rows - offset, perPage);
+            if (offset % size !== 0 || size < 1 || size > Math.min(perPage, rows - offset))
+              return false;
+            offset += size;
+          }
+          return requestsFor("page", rows, perPage) === requests;
+        },
+      ),
     );
   });
 
@@ -52,7 +64,9 @@ test("ranges: what is taken and given back is what is left", () => {
       }
       ranges = below(ranges, end);
       for (const row of rows) if (row >= end) rows.delete(row);
-      const left = ranges.flatMap(({ from, to }) => Array.from({ length: to - from }, (_, at) => from + at));
+      const left = ranges.flatMap(({ from, to }) =>
+        Array.from({ length: to - from }, (_, at) => from + at),
+      );
       expect(left).toEqual([...rows].sort((a, b) => a - b));
     }),
   );

@@ -26,7 +26,8 @@ async function parsed<Request, Result>(
     request = asked;
     return {} as Result;
   });
-  for (const command of program.commands) command.exitOverride().configureOutput({ writeErr: () => undefined });
+  for (const command of program.commands)
+    command.exitOverride().configureOutput({ writeErr: () => undefined });
   await program.parseAsync(argv, { from: "user" });
   if (request === undefined) throw new Error("the command was not run");
   return request;
@@ -39,9 +40,21 @@ describe("parsing alone: no key, no service, no run", () => {
       segment: { filters: { department: "sales" } },
     });
     expect(
-      await parsed(count.register, "count", "--by", "country=France", "--by=country=france", "--by=country=spain"),
-    ).toMatchObject({ kind: "parts", by: { spec: { key: "country" }, values: ["france", "spain"] } });
-    await expect(parsed(count.register, "count", "--by", "followers_min")).rejects.toThrow("it is a range");
+      await parsed(
+        count.register,
+        "count",
+        "--by",
+        "country=France",
+        "--by=country=france",
+        "--by=country=spain",
+      ),
+    ).toMatchObject({
+      kind: "parts",
+      by: { spec: { key: "country" }, values: ["france", "spain"] },
+    });
+    await expect(parsed(count.register, "count", "--by", "followers_min")).rejects.toThrow(
+      "it is a range",
+    );
   });
 
   test("what is bought, from where and in which form", async () => {
@@ -50,23 +63,31 @@ describe("parsing alone: no key, no service, no run", () => {
       purchase.order.format,
       purchase.show !== undefined,
     ];
-    expect(bought(await parsed(search.register, "search", "--country", "france", "-o", "p.csv"))).toEqual([
-      "search",
-      "csv",
-      false,
+    expect(
+      bought(await parsed(search.register, "search", "--country", "france", "-o", "p.csv")),
+    ).toEqual(["search", "csv", false]);
+    expect(
+      bought(await parsed(employees.register, "employees", "acme", "--per-company", "3")),
+    ).toEqual(["employees", "ndjson", false]);
+    expect(bought(await parsed(enrich.register, "enrich", "acme.com"))).toEqual([
+      "enrich",
+      "ndjson",
+      true,
     ]);
-    expect(bought(await parsed(employees.register, "employees", "acme", "--per-company", "3"))).toEqual([
-      "employees",
+    expect(bought(await parsed(enrich.register, "enrich", "acme.com", "b.com"))).toEqual([
+      "enrich",
       "ndjson",
       false,
     ]);
-    expect(bought(await parsed(enrich.register, "enrich", "acme.com"))).toEqual(["enrich", "ndjson", true]);
-    expect(bought(await parsed(enrich.register, "enrich", "acme.com", "b.com"))).toEqual(["enrich", "ndjson", false]);
-    await expect(parsed(search.register, "search", "-o", "p.csv")).rejects.toMatchObject({ code: "unfiltered" });
-    await expect(parsed(search.register, "search", "--country", "x", "--csv", "excel", "--json")).rejects.toThrow(
-      "CSV",
-    );
-    await expect(parsed(employees.register, "employees", "acme", "--per-company", "0")).rejects.toMatchObject({
+    await expect(parsed(search.register, "search", "-o", "p.csv")).rejects.toMatchObject({
+      code: "unfiltered",
+    });
+    await expect(
+      parsed(search.register, "search", "--country", "x", "--csv", "excel", "--json"),
+    ).rejects.toThrow("CSV");
+    await expect(
+      parsed(employees.register, "employees", "acme", "--per-company", "0"),
+    ).rejects.toMatchObject({
       exitCode: 2,
     });
   });

@@ -19,7 +19,9 @@ describe("promises", () => {
       lines.push([path, ...args].join(" "));
       for (const option of command.options) {
         if (!option.hidden)
-          lines.push(`  ${option.flags}${option.envVar === undefined ? "" : ` (env ${option.envVar})`}`);
+          lines.push(
+            `  ${option.flags}${option.envVar === undefined ? "" : ` (env ${option.envVar})`}`,
+          );
       }
       for (const child of command.commands) walk(child, `${path} ${child.name()}`);
     };
@@ -67,7 +69,13 @@ describe("promises", () => {
       "resumable",
       "next",
     ]);
-    expect(error).toMatchObject({ exit_code: exitCode, status: null, request_id: null, resumable: false, next: null });
+    expect(error).toMatchObject({
+      exit_code: exitCode,
+      status: null,
+      request_id: null,
+      resumable: false,
+      next: null,
+    });
     expect(error.message).not.toBe("");
   });
 

@@ -1,6 +1,11 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { consentedCap, makeQuote, type QuoteInput, rowsToBuy } from "../../src/engine/purchase/quote.ts";
+import {
+  consentedCap,
+  makeQuote,
+  type QuoteInput,
+  rowsToBuy,
+} from "../../src/engine/purchase/quote.ts";
 import { credits, priceOf } from "../../src/shared/contract/money.ts";
 
 const input = (change: Partial<QuoteInput>): QuoteInput => ({
@@ -26,25 +31,41 @@ test.each([
   ["what was agreed to, where a cap is higher", 100, 500, 100],
 ])("a run is held to %s", (_, matches, cap, expected) => {
   const maxCredits = cap === undefined ? undefined : whole(cap);
-  expect(consentedCap(makeQuote(input({ matches, maxCredits })), undefined, maxCredits)).toBe(whole(expected));
+  expect(consentedCap(makeQuote(input({ matches, maxCredits })), undefined, maxCredits)).toBe(
+    whole(expected),
+  );
 });
 
 test("a quote never costs more than limit, cap and matches allow, whatever was spent before", () => {
   const amount = fc.nat(500);
   const some = fc.option(amount, { nil: undefined });
   fc.assert(
-    fc.property(amount, some, some, amount, amount, fc.integer({ min: 1, max: 4_000_000 }), (...drawn) => {
-      const [matches, limit, cap, rows, uncertain, price] = drawn;
-      const spent = { rows, settled: priceOf(rows, credits(BigInt(price))), uncertain: whole(uncertain) };
-      const maxCredits = cap === undefined ? undefined : whole(cap);
-      const quote = makeQuote(input({ matches, limit, maxCredits, price: credits(BigInt(price)), spent }));
-      expect(quote.rows).toBeLessThanOrEqual(Math.max(matches, 0));
-      if (limit !== undefined) expect(quote.rows).toBeLessThanOrEqual(limit);
-      if (maxCredits !== undefined && quote.credits > 0n) {
-        expect(spent.settled + spent.uncertain + quote.credits).toBeLessThanOrEqual(maxCredits);
-      }
-      expect(quote.credits).toBe(priceOf(Math.max(0, quote.rows - rows), quote.unitPrice));
-    }),
+    fc.property(
+      amount,
+      some,
+      some,
+      amount,
+      amount,
+      fc.integer({ min: 1, max: 4_000_000 }),
+      (...drawn) => {
+        const [matches, limit, cap, rows, uncertain, price] = drawn;
+        const spent = {
+          rows,
+          settled: priceOf(rows, credits(BigInt(price))),
+          uncertain: whole(uncertain),
+        };
+        const maxCredits = cap === undefined ? undefined : whole(cap);
+        const quote = makeQuote(
+          input({ matches, limit, maxCredits, price: credits(BigInt(price)), spent }),
+        );
+        expect(quote.rows).toBeLessThanOrEqual(Math.max(matches, 0));
+        if (limit !== undefined) expect(quote.rows).toBeLessThanOrEqual(limit);
+        if (maxCredits !== undefined && quote.credits > 0n) {
+          expect(spent.settled + spent.uncertain + quote.credits).toBeLessThanOrEqual(maxCredits);
+        }
+        expect(quote.credits).toBe(priceOf(Math.max(0, quote.rows - rows), quote.unitPrice));
+      },
+    ),
   );
 });
 

@@ -31,27 +31,40 @@ describe("remaining", () => {
   test("a miss ends its target", () => {
     const remaining = asked(targets(undefined), 0);
     remaining.learn(at(0), { rows: 0, miss: true });
-    expect({ left: remaining.somethingLeft, ...remaining.missing }).toMatchObject({ left: false, rows: 0, untold: [] });
+    expect({ left: remaining.somethingLeft, ...remaining.missing }).toMatchObject({
+      left: false,
+      rows: 0,
+      untold: [],
+    });
   });
 
   test("a short first page where more were counted makes the pages smaller, and the rest is asked for", () => {
     const remaining = asked(targets(30), 0);
     remaining.learn(at(0), { rows: 4 });
-    expect({ left: left(remaining), perPage: remaining.perPage }).toEqual({ left: [[4, 26]], perPage: 4 });
+    expect({ left: left(remaining), perPage: remaining.perPage }).toEqual({
+      left: [[4, 26]],
+      perPage: 4,
+    });
   });
 
   test("a short later page is an end with page numbers, and what lacks is missing", () => {
     const remaining = asked(targets(30), 0, 10);
     remaining.learn(at(0), { rows: 10 });
     remaining.learn(at(10), { rows: 4 });
-    expect({ left: left(remaining), missing: remaining.missing.rows }).toEqual({ left: [], missing: 16 });
+    expect({ left: left(remaining), missing: remaining.missing.rows }).toEqual({
+      left: [],
+      missing: 16,
+    });
   });
 
   test("an empty page before rows that were counted is no end; two are", () => {
     const gap = asked(targets(50), 0, 10);
     gap.learn(at(0), { rows: 10 });
     gap.learn(at(10), { rows: 0 });
-    expect({ left: left(gap), missing: gap.missing.rows }).toEqual({ left: [[20, 30]], missing: 10 });
+    expect({ left: left(gap), missing: gap.missing.rows }).toEqual({
+      left: [[20, 30]],
+      missing: 10,
+    });
     gap.take(at(20));
     gap.learn(at(20), { rows: 10 });
     gap.take(at(30));
@@ -59,7 +72,10 @@ describe("remaining", () => {
     expect(left(gap)).toEqual([[40, 10]]);
     gap.take(at(40));
     gap.learn(at(40), { rows: 0 });
-    expect({ left: gap.somethingLeft, missing: gap.missing.rows }).toEqual({ left: false, missing: 30 });
+    expect({ left: gap.somethingLeft, missing: gap.missing.rows }).toEqual({
+      left: false,
+      missing: 30,
+    });
   });
 
   test("a total beyond what was counted is newer, and is not missing", () => {

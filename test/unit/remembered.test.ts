@@ -15,7 +15,10 @@ describe("what a ledger remembers until somebody commits", () => {
   test("is read once, also by two who ask at the same time, and again after a commit", async () => {
     const values = cache(10, async () => generation);
     reads = 0;
-    expect(await Promise.all([values.get("k", read("a")), values.get("k", read("b"))])).toEqual(["a", "a"]);
+    expect(await Promise.all([values.get("k", read("a")), values.get("k", read("b"))])).toEqual([
+      "a",
+      "a",
+    ]);
     expect(reads).toBe(1);
     generation += 1;
     expect(await values.get("k", read("c"))).toBe("c");
@@ -24,7 +27,9 @@ describe("what a ledger remembers until somebody commits", () => {
   test("is never that something is not there, nor that it could not be read", async () => {
     const values = cache();
     expect(await values.get("k", read(undefined))).toBeUndefined();
-    await expect(values.get("k", () => Promise.reject(new Error("locked")))).rejects.toThrow("locked");
+    await expect(values.get("k", () => Promise.reject(new Error("locked")))).rejects.toThrow(
+      "locked",
+    );
     expect(await values.get("k", read("there now"))).toBe("there now");
   });
 
@@ -40,19 +45,31 @@ describe("what a ledger remembers until somebody commits", () => {
 
   test("is bounded: what finds no room is read each time", async () => {
     const values = cache(1);
-    expect([await values.get("k", read("a")), await values.get("l", read("b"))]).toEqual(["a", "b"]);
-    expect([await values.get("k", read("c")), await values.get("l", read("d"))]).toEqual(["a", "d"]);
+    expect([await values.get("k", read("a")), await values.get("l", read("b"))]).toEqual([
+      "a",
+      "b",
+    ]);
+    expect([await values.get("k", read("c")), await values.get("l", read("d"))]).toEqual([
+      "a",
+      "d",
+    ]);
   });
 });
 
 test("a count that was read before means the same, and one of other bytes does not", () => {
-  const canonical = (name: string) => readCount(Buffer.from(JSON.stringify({ filters: { name } }))).canonical;
+  const canonical = (name: string) =>
+    readCount(Buffer.from(JSON.stringify({ filters: { name } }))).canonical;
   // The second has the bytes of the first where they are taken for Latin-1.
   const texts = ["Zoë", Buffer.from("Zoë").toString("latin1")];
   const first = texts.map(canonical);
   expect(new Set(first).size).toBe(2);
   expect(texts.map(canonical)).toEqual(first);
-  for (const bytes of ['{"filters":{"nme":"x"}}', '{"filters":{},"filters":{}}', '{"filters":{"name":"\xff"}}']) {
-    for (let time = 0; time < 2; time++) expect(() => readCount(Buffer.from(bytes, "latin1"))).toThrow();
+  for (const bytes of [
+    '{"filters":{"nme":"x"}}',
+    '{"filters":{},"filters":{}}',
+    '{"filters":{"name":"\xff"}}',
+  ]) {
+    for (let time = 0; time < 2; time++)
+      expect(() => readCount(Buffer.from(bytes, "latin1"))).toThrow();
   }
 });

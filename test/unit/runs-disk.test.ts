@@ -1,4 +1,11 @@
-import { lstatSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  lstatSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { Disk, type DiskStep, patiently } from "../../src/engine/runs/disk.ts";
@@ -19,7 +26,10 @@ test("a file is replaced whole, for its owner alone, and writes through nothing 
   const linked = join(folder, "link.json");
   symlinkSync(victim, linked);
   await new Disk().replaceFile(linked, "new", "receipt");
-  expect([readFileSync(victim, "utf8"), lstatSync(linked).isSymbolicLink()]).toEqual(["mine", false]);
+  expect([readFileSync(victim, "utf8"), lstatSync(linked).isSymbolicLink()]).toEqual([
+    "mine",
+    false,
+  ]);
 });
 
 test("where the disk is full the old file stays, and nothing beside it", async () => {
@@ -41,9 +51,16 @@ test("where the disk is full the old file stays, and nothing beside it", async (
 test("a quota that is used up is said in words, although libuv has none for it", () => {
   const words = "Unknown system error -122: Unknown system error -122, fsync";
   const failure = systemFailure(
-    Object.assign(new Error(words), { code: "Unknown system error -122", errno: -122, syscall: "fsync" }),
+    Object.assign(new Error(words), {
+      code: "Unknown system error -122",
+      errno: -122,
+      syscall: "fsync",
+    }),
   );
-  expect(failure).toMatchObject({ exitCode: 5, message: "the disk quota is used up: EDQUOT, fsync" });
+  expect(failure).toMatchObject({
+    exitCode: 5,
+    message: "the disk quota is used up: EDQUOT, fsync",
+  });
 });
 
 test("on Windows a file that somebody reads is replaced a moment later, and given up after that", async () => {

@@ -17,6 +17,10 @@ test("a log that nobody reads is bounded, and what it lacks is said once somebod
   stream.writableLength = 0;
   log.event("read again");
   const [lost, next] = lines.slice(before).map((line) => JSON.parse(line));
-  expect(lost).toMatchObject({ level: 40, lines: 3_000 - before, msg: "log lines dropped: nobody read them" });
+  expect(lost).toMatchObject({
+    level: 40,
+    lines: 3_000 - before,
+    msg: "log lines dropped: nobody read them",
+  });
   expect(next).toMatchObject({ msg: "read again" });
 });

@@ -60,18 +60,18 @@ describe("colour", () => {
 describe("numbers", () => {
   test("grouped, counted, shares, spans and times", () => {
     expect([0, 999, 1000, 1234567].map(grouped)).toEqual(["0", "999", "1,000", "1,234,567"]);
-    expect([counted(1, "profile"), counted(0, "profile"), counted(1200, "company", "companies")]).toEqual([
-      "1 profile",
-      "0 profiles",
-      "1,200 companies",
-    ]);
-    expect([percent(0, 10), percent(1, 3), percent(1, 1e6), percent(5, 0), percent(10, 10)]).toEqual([
-      "0.0%",
-      "33.3%",
-      "<0.1%",
-      "",
-      "100.0%",
-    ]);
+    expect([
+      counted(1, "profile"),
+      counted(0, "profile"),
+      counted(1200, "company", "companies"),
+    ]).toEqual(["1 profile", "0 profiles", "1,200 companies"]);
+    expect([
+      percent(0, 10),
+      percent(1, 3),
+      percent(1, 1e6),
+      percent(5, 0),
+      percent(10, 10),
+    ]).toEqual(["0.0%", "33.3%", "<0.1%", "", "100.0%"]);
     expect([0, 400, 12_300, 60_000, 200_000, 7_500_000, 273_600_000].map(duration)).toEqual([
       "0.0 s",
       "0.4 s",
@@ -93,13 +93,20 @@ describe("numbers", () => {
       "████",
       "",
     ]);
-    expect([0, 0.001, 0.5, 1].map((share) => bar(share, 4, false))).toEqual(["", "#", "##", "####"]);
+    expect([0, 0.001, 0.5, 1].map((share) => bar(share, 4, false))).toEqual([
+      "",
+      "#",
+      "##",
+      "####",
+    ]);
   });
 });
 
 describe("width", () => {
   test("wide characters take two columns, combining marks none", () => {
-    expect([widthOf("abc"), widthOf("日本"), widthOf("👩‍💻"), widthOf("e\u0301")]).toEqual([3, 4, 2, 1]);
+    expect([widthOf("abc"), widthOf("日本"), widthOf("👩‍💻"), widthOf("e\u0301")]).toEqual([
+      3, 4, 2, 1,
+    ]);
   });
 
   test("texts are cut by columns at whole characters", () => {
@@ -124,7 +131,11 @@ describe("width", () => {
 });
 
 describe("tables", () => {
-  const columns = [{ title: "name" }, { title: "people", align: "right" as const, fixed: true }, { title: "city" }];
+  const columns = [
+    { title: "name" },
+    { title: "people", align: "right" as const, fixed: true },
+    { title: "city" },
+  ];
 
   test("no borders, two spaces between cells, nothing at the end of a line", () => {
     const table = renderTable(
@@ -145,7 +156,13 @@ describe("tables", () => {
   });
 
   test("a narrow terminal cuts the widest texts and never the numbers", () => {
-    const rows = [["A very long name indeed, much too long", "1,234,567", "Llanfairpwllgwyngyllgogerychwyrndrobwll"]];
+    const rows = [
+      [
+        "A very long name indeed, much too long",
+        "1,234,567",
+        "Llanfairpwllgwyngyllgogerychwyrndrobwll",
+      ],
+    ];
     const table = renderTable(columns, rows, { width: 40, style: plain });
     for (const line of table.split("\n")) expect(widthOf(line)).toBeLessThanOrEqual(40);
     expect(table).toContain("1,234,567");
@@ -153,7 +170,10 @@ describe("tables", () => {
   });
 
   test("what data brings cannot move the cursor, break a line or turn the text around", () => {
-    const table = renderTable([{ title: "a" }], [["\u001b[2J\u202egnp.exe\nnext\u0007"]], { width: 80, style: plain });
+    const table = renderTable([{ title: "a" }], [["\u001b[2J\u202egnp.exe\nnext\u0007"]], {
+      width: 80,
+      style: plain,
+    });
     expect(table).toBe("a\n\ufffd[2J\ufffdgnp.exe next\ufffd\n");
   });
 
@@ -166,7 +186,9 @@ describe("tables", () => {
     const table = createRowsTable(["name", "title"], 2, { width: 30, style: plain });
     expect(table([])).toBe("");
     expect(table([["Ada", "Engineer"]])).toBe("name  title\nAda   Engineer\n");
-    expect(table([["Bartholomew", "Engineer of Analytical En"]])).toBe("Bar…  Engineer of Analytical…\n");
+    expect(table([["Bartholomew", "Engineer of Analytical En"]])).toBe(
+      "Bar…  Engineer of Analytical…\n",
+    );
   });
 
   test("rows fill the width: more columns where they fit whole and have something to show, numbers to the right", () => {
@@ -175,7 +197,8 @@ describe("tables", () => {
       ["Ada", "1205", "London", "", "y".repeat(30), "a"],
       ["Bob", "7", "", "", "", ""],
     ];
-    const at = (width: number): string => createRowsTable(columns, 2, { width, style: plain })(rows);
+    const at = (width: number): string =>
+      createRowsTable(columns, 2, { width, style: plain })(rows);
     expect(at(14)).toBe("name  people\nAda     1205\nBob        7\n");
     expect(at(24)).toBe("name  people  city    x\nAda     1205  London  a\nBob        7\n");
     expect(at(60).split("\n")[1]).toBe(`Ada     1205  London  ${"y".repeat(30)}  a`);
@@ -187,9 +210,9 @@ describe("tables", () => {
     const table = createRowsTable(columns, columns.length, { width: 30, style: plain });
     const card = [0, 1, 2, 4, 5].map((index) => `field_${index}  value ${index}\n`).join("");
     expect(table([row, row]) + table([row])).toBe(`${card}\n${card}\n${card}`);
-    expect(createRowsTable(columns, columns.length, { width: 46, style: plain })([row])).not.toContain(
-      "field_0  value",
-    );
+    expect(
+      createRowsTable(columns, columns.length, { width: 46, style: plain })([row]),
+    ).not.toContain("field_0  value");
   });
 
   test("cards leave out what is empty and wrap what is long", () => {
@@ -223,7 +246,13 @@ test("control and bidi characters are made harmless, JSON keeps its value", () =
 });
 
 describe("progress", () => {
-  const options = (stream: Sink, now: () => number) => ({ stream, enabled: true, now, style: plain, unit: "profile" });
+  const options = (stream: Sink, now: () => number) => ({
+    stream,
+    enabled: true,
+    now,
+    style: plain,
+    unit: "profile",
+  });
 
   test("off a terminal: a line for every 10%, none twice and none at once, with speed and time left", () => {
     let time = 0;
@@ -282,7 +311,9 @@ describe("progress", () => {
         options(new Sink(true), () => 2000),
         width,
       );
-    expect(at(140)).toBe("███▎░░░░░░ 32%  1,700 of 5,292 profiles, 425 of 1,323 credits, 850 profiles/s, 4 s left");
+    expect(at(140)).toBe(
+      "███▎░░░░░░ 32%  1,700 of 5,292 profiles, 425 of 1,323 credits, 850 profiles/s, 4 s left",
+    );
     expect(at(77)).toBe("███▎░░░░░░ 32%  1,700 of 5,292 profiles, 850 profiles/s, 4 s left");
     expect(at(57)).toBe("███▎░░░░░░ 32%  1,700 of 5,292 profiles, 4 s left");
     expect(at(40)).toBe("32%  1,700 of 5,292 profiles, 4 s left");
@@ -318,7 +349,9 @@ describe("the printer", () => {
     expect((await print(true, (printer) => printer.rows(columns, rows))).stdout).toBe(
       "name  people  why\na b   12,345  because\n",
     );
-    expect((await print(false, (printer) => printer.rows(columns, rows))).stdout).toBe("a b\t12345\tx1\n");
+    expect((await print(false, (printer) => printer.rows(columns, rows))).stdout).toBe(
+      "a b\t12345\tx1\n",
+    );
   });
 
   test("JSON and CSV do nothing to a terminal and lose no byte in a pipe", async () => {
@@ -399,7 +432,9 @@ describe("prompts", () => {
     const answer = promptOn(keyboard, screen, "Name:");
     keyboard.write("ab\u007fc\u0015xy\r");
     expect(await answer).toBe("xy");
-    expect(stripVTControlCharacters(screen.text).replaceAll("\r", "")).toMatch(/^Name: ab.*Name: xy\n$/);
+    expect(stripVTControlCharacters(screen.text).replaceAll("\r", "")).toMatch(
+      /^Name: ab.*Name: xy\n$/,
+    );
   });
 
   test("a hidden answer is never shown; keys edit it, paste marks are no part of it; the echo comes back", async () => {
@@ -426,7 +461,9 @@ describe("prompts", () => {
     const waiting = confirmOn(new Keyboard(), new Sink(), "Buy?", controller.signal);
     controller.abort(new Error("SIGTERM"));
     await expect(waiting).rejects.toThrow("SIGTERM");
-    await expect(confirmOn(new Keyboard(), new Sink(), "Buy?", controller.signal)).rejects.toThrow("SIGTERM");
+    await expect(confirmOn(new Keyboard(), new Sink(), "Buy?", controller.signal)).rejects.toThrow(
+      "SIGTERM",
+    );
 
     const broken = new Keyboard();
     const failing = promptOn(broken, new Sink(), "key", { hidden: true });

@@ -17,13 +17,17 @@ describe("help topics", () => {
   });
 
   test("lines fit a terminal of 82 columns", () => {
-    const long = TOPICS.flatMap(({ name }) => (topicText(name) ?? "").split("\n")).filter((line) => line.length > 82);
+    const long = TOPICS.flatMap(({ name }) => (topicText(name) ?? "").split("\n")).filter(
+      (line) => line.length > 82,
+    );
     expect(long).toEqual([]);
   });
 
   test("exit-codes names every code once, in order", () => {
     expect(EXIT_CODES.map(({ code }) => code)).toEqual(Object.values(EXIT));
-    const shown = [...(topicText("exit-codes") ?? "").matchAll(/^ +(\d+) {2}\S/gm)].map((match) => Number(match[1]));
+    const shown = [...(topicText("exit-codes") ?? "").matchAll(/^ +(\d+) {2}\S/gm)].map((match) =>
+      Number(match[1]),
+    );
     expect(shown).toEqual(Object.values(EXIT));
   });
 
@@ -38,12 +42,19 @@ describe("help topics", () => {
     const { readdirSync, readFileSync } = await import("node:fs");
     const { join } = await import("node:path");
     const root = join(import.meta.dirname, "../../src");
-    const files = readdirSync(root, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".ts"));
+    const files = readdirSync(root, { recursive: true, encoding: "utf8" }).filter((file) =>
+      file.endsWith(".ts"),
+    );
     const read = new Set(
-      files.flatMap((file) => readFileSync(join(root, file), "utf8").match(/\bHEADCOUNT_[A-Z_]+[A-Z]\b/g) ?? []),
+      files.flatMap(
+        (file) => readFileSync(join(root, file), "utf8").match(/\bHEADCOUNT_[A-Z_]+[A-Z]\b/g) ?? [],
+      ),
     );
     // The failpoint is for tests of crash safety alone.
-    const documented = new Set(["HEADCOUNT_FAILPOINT", ...ENVIRONMENT.flatMap(({ name }) => name.split(", "))]);
+    const documented = new Set([
+      "HEADCOUNT_FAILPOINT",
+      ...ENVIRONMENT.flatMap(({ name }) => name.split(", ")),
+    ]);
     expect([...read].filter((name) => !documented.has(name))).toEqual([]);
   });
 
@@ -90,7 +101,10 @@ test("no help has a line of more than 80 columns; what is broken is still one co
   const pages: string[] = [];
   const { context } = testContext();
   const program = await buildProgram(
-    { ...context, stdout: { write: (text: string) => void pages.push(text), columns: 80 } as never },
+    {
+      ...context,
+      stdout: { write: (text: string) => void pages.push(text), columns: 80 } as never,
+    },
     [],
     "all",
   );

@@ -40,7 +40,9 @@ function canAsk(ctx: ServerContext, server: Server): boolean {
   const envelope: Readonly<Record<string, unknown>> | undefined = ctx.mcpReq.envelope;
   const capabilities = envelope?.[CAPABILITIES] as ClientCapabilities | undefined;
   const elicitation = (capabilities ?? server.getClientCapabilities())?.elicitation;
-  return elicitation !== undefined && (elicitation.form !== undefined || elicitation.url === undefined);
+  return (
+    elicitation !== undefined && (elicitation.form !== undefined || elicitation.url === undefined)
+  );
 }
 
 export interface ConsentAsking {
@@ -65,7 +67,10 @@ export const questionOf = ({ ctx }: ConsentAsking): ConsentQuestion | undefined 
  * @returns undefined where it is given: the quote may be taken; else the question
  * @throws CliError where it is refused. A declined quote is dead.
  */
-export async function consentTo(offer: HeldQuote, asking: ConsentAsking): Promise<InputRequiredResult | undefined> {
+export async function consentTo(
+  offer: HeldQuote,
+  asking: ConsentAsking,
+): Promise<InputRequiredResult | undefined> {
   const { ctx, world, server, sdk } = asking;
   const question = questionOf(asking);
   const answers = ctx.mcpReq.inputResponses;
@@ -88,17 +93,35 @@ export async function consentTo(offer: HeldQuote, asking: ConsentAsking): Promis
     return ask(offer, asking);
   }
   if (question.quote !== offer.id || !world.quotes.answers(offer.id, question.question))
-    throw refusal("this is no answer to a question that is open", "leave requestState out to be asked", "no_question");
+    throw refusal(
+      "this is no answer to a question that is open",
+      "leave requestState out to be asked",
+      "no_question",
+    );
   const answer = sdk.inputResponse(answers, SPEND);
-  if (answer.kind === "elicit" && answer.action === "accept" && answer.content?.[SPEND] === true) return undefined;
+  if (answer.kind === "elicit" && answer.action === "accept" && answer.content?.[SPEND] === true)
+    return undefined;
   world.quotes.drop(offer.id);
-  throw refusal("declined", "the quote is void: ask for another only if the person wants one", "declined");
+  throw refusal(
+    "declined",
+    "the quote is void: ask for another only if the person wants one",
+    "declined",
+  );
 }
 
 /** Nobody is asked for what the budget would refuse. Requests of an unfinished run are in it already. */
-async function requireRoom({ command, continues, isTest, quote }: HeldQuote, world: AgentWorld): Promise<void> {
+async function requireRoom(
+  { command, continues, isTest, quote }: HeldQuote,
+  world: AgentWorld,
+): Promise<void> {
   const use = await useOf(world, isTest);
-  if (use === undefined || world.budget === undefined || continues !== undefined || quote.credits <= use.left) return;
+  if (
+    use === undefined ||
+    world.budget === undefined ||
+    continues !== undefined ||
+    quote.credits <= use.left
+  )
+    return;
   const { cap, name, per } = world.budget;
   const [cost, rest] = [costText(quote), formatCreditsGrouped(use.left)];
   throw refusal(
@@ -108,13 +131,20 @@ async function requireRoom({ command, continues, isTest, quote }: HeldQuote, wor
   );
 }
 
-async function ask(offer: HeldQuote, { sdk, codec, ctx, world }: ConsentAsking): Promise<InputRequiredResult> {
+async function ask(
+  offer: HeldQuote,
+  { sdk, codec, ctx, world }: ConsentAsking,
+): Promise<InputRequiredResult> {
   const { quote, target } = offer;
   const most = leastOrMost(quote, target);
   const spend = `Spend ${most}${costText(quote)}`;
   const rows = rowsToBuy(quote);
-  const what = target.kind === "enrich" ? counted(rows, "company", "companies") : `${most}${counted(rows, "profile")}`;
-  const again = paidAgain(quote) === 0 ? "" : ` Up to ${grouped(paidAgain(quote))} of them are owned already.`;
+  const what =
+    target.kind === "enrich"
+      ? counted(rows, "company", "companies")
+      : `${most}${counted(rows, "profile")}`;
+  const again =
+    paidAgain(quote) === 0 ? "" : ` Up to ${grouped(paidAgain(quote))} of them are owned already.`;
   const rest = formatCreditsGrouped(await leftOf(world, offer.isTest));
   const state = { quote: offer.id, question: world.quotes.ask(offer.id) };
   return sdk.inputRequired({
@@ -123,7 +153,14 @@ async function ask(offer: HeldQuote, { sdk, codec, ctx, world }: ConsentAsking):
         message: `${spend} on ${what}: ${harmlessLine(spokenTarget(target), 300)}?${again} The budget "${world.budget?.name}" has ${rest} left.`,
         requestedSchema: {
           type: "object",
-          properties: { [SPEND]: { type: "boolean", title: spend, description: "Yes buys it now.", default: false } },
+          properties: {
+            [SPEND]: {
+              type: "boolean",
+              title: spend,
+              description: "Yes buys it now.",
+              default: false,
+            },
+          },
           required: [SPEND],
         },
       }),

@@ -15,7 +15,10 @@ const digest = (text: string): Buffer => createHash("sha256").update(text).diges
 function tokenFrom(word: string | undefined): string {
   if (word === undefined || word === "") return randomBytes(24).toString("base64url");
   if (/^[\x21-\x7e]{16,}$/.test(word)) return word;
-  throw usageError("HEADCOUNT_MCP_TOKEN is one word of 16 visible characters or more", "leave it out to have one made");
+  throw usageError(
+    "HEADCOUNT_MCP_TOKEN is one word of 16 visible characters or more",
+    "leave it out to have one made",
+  );
 }
 
 /** Serves on the loopback of this machine, to whoever has the token, and to no page of a browser. */
@@ -30,7 +33,9 @@ export async function openHttp(
   const secret = digest(`Bearer ${token}`);
   const answer = async (incoming: IncomingMessage, signal: AbortSignal): Promise<Response> => {
     const request = await requestOf(incoming, signal);
-    const refused = sdk.hostHeaderValidationResponse(request, hosts) ?? sdk.originValidationResponse(request, origins);
+    const refused =
+      sdk.hostHeaderValidationResponse(request, hosts) ??
+      sdk.originValidationResponse(request, origins);
     if (refused !== undefined) return refused;
     if (new URL(request.url).pathname !== PATH) return new Response(null, { status: 404 });
     if (!timingSafeEqual(digest(request.headers.get("authorization") ?? ""), secret))
@@ -41,13 +46,18 @@ export async function openHttp(
     const closing = new AbortController();
     outgoing.once("close", () => closing.abort());
     void answer(incoming, closing.signal)
-      .catch((error: unknown) => new Response(null, { status: error instanceof RangeError ? 413 : 400 }))
+      .catch(
+        (error: unknown) => new Response(null, { status: error instanceof RangeError ? 413 : 400 }),
+      )
       .then((response) => send(response, outgoing))
       .catch(() => outgoing.destroy());
   });
   server.listen(port, "127.0.0.1");
   await once(server, "listening").catch((error: Error) => {
-    throw usageError(`port ${port} cannot be used: ${error.message}`, "choose another, or 0 for any");
+    throw usageError(
+      `port ${port} cannot be used: ${error.message}`,
+      "choose another, or 0 for any",
+    );
   });
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}${PATH}`;
   const close = async (): Promise<void> => {

@@ -24,15 +24,27 @@ const HANDED_ON = [
   "XDG_DATA_HOME",
 ] as const;
 
-export function launchOf(args: readonly string[], { env, cwd }: Pick<Context, "cwd" | "env">): Launch {
+export function launchOf(
+  args: readonly string[],
+  { env, cwd }: Pick<Context, "cwd" | "env">,
+): Launch {
   const places = HANDED_ON.flatMap((name) => {
     const value = env[name];
     // An address with a password or a query is a secret too.
-    if (value === undefined || value === "" || (name === "HEADCOUNT_BASE_URL" && /[@?#]/.test(value))) return [];
+    if (
+      value === undefined ||
+      value === "" ||
+      (name === "HEADCOUNT_BASE_URL" && /[@?#]/.test(value))
+    )
+      return [];
     return [[name, /_(DIR|HOME)$/.test(name) ? resolve(cwd, value) : value] as const];
   });
   const words = [fileURLToPath(new URL("bin/headcount.js", packageRoot())), ...args];
-  return { command: execPath, args: words, ...(places.length === 0 ? {} : { env: Object.fromEntries(places) }) };
+  return {
+    command: execPath,
+    args: words,
+    ...(places.length === 0 ? {} : { env: Object.fromEntries(places) }),
+  };
 }
 
 interface ClientForm {
@@ -78,8 +90,15 @@ const FORMS = {
     // Its -e takes words until the next flag.
     line: adds("claude mcp add", "-e", ["--scope", "user", "headcount"]),
   },
-  "claude-desktop": { file: inConfig("Claude/claude_desktop_config.json"), config: under("mcpServers") },
-  codex: { file: "~/.codex/config.toml", config: toml, line: adds("codex mcp add headcount", "--env") },
+  "claude-desktop": {
+    file: inConfig("Claude/claude_desktop_config.json"),
+    config: under("mcpServers"),
+  },
+  codex: {
+    file: "~/.codex/config.toml",
+    config: toml,
+    line: adds("codex mcp add headcount", "--env"),
+  },
   cursor: { file: "~/.cursor/mcp.json", config: under("mcpServers") },
   gemini: { file: "~/.gemini/settings.json", config: under("mcpServers") },
   jetbrains: {
@@ -119,4 +138,5 @@ export function entryFor(client: Client, start: Launch, platform: NodeJS.Platfor
 }
 
 /** How an agent that has a shell uses headcount: the SKILL.md of the package. */
-export const skillText = (): string => readFileSync(new URL("skills/headcount/SKILL.md", packageRoot()), "utf8");
+export const skillText = (): string =>
+  readFileSync(new URL("skills/headcount/SKILL.md", packageRoot()), "utf8");

@@ -44,7 +44,10 @@ export async function accountTool(world: AgentWorld) {
   });
 }
 
-export async function countTool({ filters: input, by, top = 10 }: Input<"count_people">, world: AgentWorld) {
+export async function countTool(
+  { filters: input, by, top = 10 }: Input<"count_people">,
+  world: AgentWorld,
+) {
   const { interrupted: signal } = world.context;
   const { canonical, filters } = filtersOfTool(input);
   if (by !== undefined && !isFacetKey(by))
@@ -63,12 +66,18 @@ export async function countTool({ filters: input, by, top = 10 }: Input<"count_p
       as_of: asOf ?? null,
       cached: cached ?? null,
       unit_cost: creditsOrNull(costs.person_search),
-      max_cost: costs.person_search === undefined ? null : creditsToNumber(priceOf(count, costs.person_search)),
+      max_cost:
+        costs.person_search === undefined
+          ? null
+          : creditsToNumber(priceOf(count, costs.person_search)),
       owned: owned === null ? null : Math.min(owned, count),
       ...(hints.length === 0 ? {} : { hints }),
     };
     if (by === undefined) return whole;
-    const facet = await client.facets(filters, by as (typeof FACET_KEYS)[number], { limit: top, signal });
+    const facet = await client.facets(filters, by as (typeof FACET_KEYS)[number], {
+      limit: top,
+      signal,
+    });
     if (facet === undefined || !facet.exact) {
       throw failed.service(
         `the service did not list the values of ${by}`,
@@ -76,7 +85,10 @@ export async function countTool({ filters: input, by, top = 10 }: Input<"count_p
         "no_values",
       );
     }
-    const parts = facet.values.map(({ value, count: people }) => ({ value: harmlessLine(value), count: people }));
+    const parts = facet.values.map(({ value, count: people }) => ({
+      value: harmlessLine(value),
+      count: people,
+    }));
     return { ...whole, parts, others: facet.others ?? null, missing: facet.missing ?? null };
   });
 }
@@ -88,7 +100,10 @@ async function ownedOf(
   world: AgentWorld,
 ): Promise<number | null> {
   try {
-    const opened = await openLibrary(shelfAt(stateDir(world.context), serviceId, mode), openRuns(world.context));
+    const opened = await openLibrary(
+      shelfAt(stateDir(world.context), serviceId, mode),
+      openRuns(world.context),
+    );
     if (opened === undefined) return 0;
     try {
       return opened.library.count(canonical);
@@ -113,9 +128,11 @@ export async function describeTool({ key, prefix }: Input<"describe_filters">, w
     );
   if (spec === undefined && prefix !== undefined)
     throw usageError("prefix goes with a key", "say whose values are to begin with it");
-  const keys = (spec === undefined ? FILTER_SPECS : [spec]).map(({ key: name, match, list, description }) => ({
-    ...{ key: name, match, list, description },
-  }));
+  const keys = (spec === undefined ? FILTER_SPECS : [spec]).map(
+    ({ key: name, match, list, description }) => ({
+      ...{ key: name, match, list, description },
+    }),
+  );
   const [only] = keys;
   if (spec === undefined || only === undefined) return { keys };
   const isKnown = knownValues(spec.key).length > 0;
@@ -125,7 +142,11 @@ export async function describeTool({ key, prefix }: Input<"describe_filters">, w
   const name = spec.key;
   if (!isFacetKey(name)) return { keys };
   return await withService(world, async ({ client }) => {
-    const facet = await client.facets({}, name, { limit: VALUES_MOST, prefix, signal: world.context.interrupted });
+    const facet = await client.facets({}, name, {
+      limit: VALUES_MOST,
+      prefix,
+      signal: world.context.interrupted,
+    });
     if (facet === undefined || !facet.exact) return { keys };
     const values = facet.values.map(({ value, count }) => ({ value: harmlessLine(value), count }));
     return { keys: [{ ...only, values }] };
@@ -143,7 +164,10 @@ const runDocument = (run: RunSummary) => ({
 });
 
 /** Runs of this user, the newest first: `next` is where the following call goes on. */
-export async function runsTool({ state, limit = RUNS_MOST, after }: Input<"runs">, world: AgentWorld) {
+export async function runsTool(
+  { state, limit = RUNS_MOST, after }: Input<"runs">,
+  world: AgentWorld,
+) {
   const store = openRuns(world.context);
   const ids = await store.ids();
   const from = after === undefined ? 0 : ids.indexOf(await store.resolve(after)) + 1;

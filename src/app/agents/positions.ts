@@ -16,7 +16,10 @@ export interface Position {
 /** Which rows of a run are distinct and meet a filter: found once, for whoever reads on. */
 export function rowPositions() {
   const cache = new Map<string, readonly Position[]>();
-  return async (run: RunReader, where: CanonicalFilters | undefined): Promise<readonly Position[]> => {
+  return async (
+    run: RunReader,
+    where: CanonicalFilters | undefined,
+  ): Promise<readonly Position[]> => {
     const key = `${run.id} ${run.state.rows} ${run.suppression.digest} ${where === undefined ? "" : canonicalJson(where)}`;
     const places = cache.get(key) ?? (await placesOf(run, where));
     cache.set(key, places);
@@ -28,7 +31,10 @@ export function rowPositions() {
   };
 }
 
-async function placesOf(run: RunReader, where: CanonicalFilters | undefined): Promise<readonly Position[]> {
+async function placesOf(
+  run: RunReader,
+  where: CanonicalFilters | undefined,
+): Promise<readonly Position[]> {
   const kind = kindOf(run);
   const conditions = where === undefined ? [] : conditionsOf(where);
   const distinct = new Distinct(kind, run.state.rows, run.suppression);

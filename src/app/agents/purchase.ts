@@ -49,9 +49,11 @@ export async function heldQuoteFor(
     const { account, continues, order, quote: offered } = quotation;
     const questions = questionsTo(session.client, context.interrupted, ARGUMENTS);
     const matches = offered.share?.total ?? offered.matches ?? Number.POSITIVE_INFINITY;
-    const { hints } = target.kind === "search" ? await hintsFor(target.filters, matches, questions) : { hints: [] };
+    const { hints } =
+      target.kind === "search" ? await hintsFor(target.filters, matches, questions) : { hints: [] };
     // What an earlier run holds counts within a cap, though it is not paid for.
-    const most = offered.reuse === undefined ? offered.total : priceOf(offered.rows, offered.unitPrice);
+    const most =
+      offered.reuse === undefined ? offered.total : priceOf(offered.rows, offered.unitPrice);
     const bounds = { limit, credits: most, again: fresh };
     return world.quotes.keep({
       ...{ target: order.target, quote: offered, continues, hints, said },
@@ -59,7 +61,9 @@ export async function heldQuoteFor(
       command: personsCommand(order.target, session.connectionName, world.connecting, bounds),
       buy: (within, start, call) =>
         withService(call, (buying) =>
-          buy({ ...quotation, order: { ...order, ...within } }, worldOf(buying, call.context), { start }),
+          buy({ ...quotation, order: { ...order, ...within } }, worldOf(buying, call.context), {
+            start,
+          }),
         ),
     });
   }).catch((error: unknown) => {
@@ -70,7 +74,10 @@ export async function heldQuoteFor(
 
 export async function quoteTool(input: Input<"quote">, world: AgentWorld) {
   const { profiles: limit, again } = input;
-  const offer = await heldQuoteFor({ target: targetOf(input), limit, fresh: again === true }, world);
+  const offer = await heldQuoteFor(
+    { target: targetOf(input), limit, fresh: again === true },
+    world,
+  );
   const { quote: offered, isTest, target } = offer;
   const rest = world.budget === undefined ? undefined : await leftOf(world, isTest);
   const why = whyNot(offer, rest);
@@ -97,14 +104,24 @@ export async function quoteTool(input: Input<"quote">, world: AgentWorld) {
 
 function noticeOf({ quote: offered, target, said }: HeldQuote): string | undefined {
   const [twice, uncounted] = [paidTwiceText(offered, target), uncountedText(offered, target)];
-  const others = [...said, offered.assumed, twice && `paid twice: ${twice}`, uncounted && `uncounted: ${uncounted}`];
-  return [paidAgainText(offered, target, "new_only"), ...others].filter((each) => each).join("; ") || undefined;
+  const others = [
+    ...said,
+    offered.assumed,
+    twice && `paid twice: ${twice}`,
+    uncounted && `uncounted: ${uncounted}`,
+  ];
+  return (
+    [paidAgainText(offered, target, "new_only"), ...others].filter((each) => each).join("; ") ||
+    undefined
+  );
 }
 
 function whyNot({ quote: offered }: HeldQuote, rest: Credits | undefined): string | undefined {
-  if (rest === undefined) return "nothing can be bought here: the server was started without --max-credits";
+  if (rest === undefined)
+    return "nothing can be bought here: the server was started without --max-credits";
   const cost = costText(offered);
-  if (offered.credits > rest) return `it costs ${cost}, and the budget has ${formatCreditsGrouped(rest)} left`;
+  if (offered.credits > rest)
+    return `it costs ${cost}, and the budget has ${formatCreditsGrouped(rest)} left`;
   const beyond = beyondFunds(offered);
   return beyond && `it costs ${cost}, and ${beyond.said}`;
 }
@@ -112,30 +129,47 @@ function whyNot({ quote: offered }: HeldQuote, rest: Credits | undefined): strin
 /** Buys what a quote says, in its turn of the budget. What was paid is in a run by then. @throws CliError */
 export async function buyQuoted(offer: HeldQuote, world: AgentWorld) {
   const { budget, context } = world;
-  if (budget === undefined) throw usageError("nothing can be bought: no --max-credits was given at the start");
+  if (budget === undefined)
+    throw usageError("nothing can be bought: no --max-credits was given at the start");
   const { name, per } = budget;
   const turn = {
-    ...{ folder: join(stateDir(context), "budgets"), name: `${name}.lock`, what: `the budget "${name}"` },
+    ...{
+      folder: join(stateDir(context), "budgets"),
+      name: `${name}.lock`,
+      what: `the budget "${name}"`,
+    },
     onWait: () => undefined,
     continues: ({ run }: { readonly run: string }) => run === offer.continues,
-    refusal: { period: `the budget "${name}" (${per})`, hint: `a person may buy it: ${offer.command}` },
+    refusal: {
+      period: `the budget "${name}" (${per})`,
+      hint: `a person may buy it: ${offer.command}`,
+    },
   };
-  return await withinBudget(budgetOf(budget, world, offer.isTest), turn, context, async (budgetLeft) => {
-    let begun: string | undefined;
-    const start = ({ run }: { readonly run: string }): void => {
-      begun = run;
-    };
-    try {
-      const { receipt, run } = await offer.buy({ budget: name, budgetLeft }, start, world);
-      return { receipt, run, budget_left: creditsToNumber(await leftOf(world, offer.isTest)) };
-    } catch (error) {
-      throw begun === undefined ? error : await withWhatIsKept(error, begun, world);
-    }
-  });
+  return await withinBudget(
+    budgetOf(budget, world, offer.isTest),
+    turn,
+    context,
+    async (budgetLeft) => {
+      let begun: string | undefined;
+      const start = ({ run }: { readonly run: string }): void => {
+        begun = run;
+      };
+      try {
+        const { receipt, run } = await offer.buy({ budget: name, budgetLeft }, start, world);
+        return { receipt, run, budget_left: creditsToNumber(await leftOf(world, offer.isTest)) };
+      } catch (error) {
+        throw begun === undefined ? error : await withWhatIsKept(error, begun, world);
+      }
+    },
+  );
 }
 
 /** A failure with what was paid before it: that is kept, and counts in the budget. */
-async function withWhatIsKept(error: unknown, run: string, { context }: AgentWorld): Promise<unknown> {
+async function withWhatIsKept(
+  error: unknown,
+  run: string,
+  { context }: AgentWorld,
+): Promise<unknown> {
   const summary = await openRuns(context)
     .summary(run)
     .catch(() => undefined);

@@ -7,20 +7,26 @@ export const RUNS_MOST = 20;
 const EXPORT_FORMATS = ["csv", "tsv", "ndjson", "json", "xlsx", "parquet"] as const;
 
 const word = s.more(s.text, { minLength: 1 });
-const upTo = (maximum: number, minimum = 1) => s.optionalProperty(s.more(s.wholeNumberShape, { minimum, maximum }));
+const upTo = (maximum: number, minimum = 1) =>
+  s.optionalProperty(s.more(s.wholeNumberShape, { minimum, maximum }));
 const words = (maxItems: number) => s.optionalProperty(s.list(word, { minItems: 1, maxItems }));
 const some = s.optionalProperty(s.more(s.wholeNumberShape, { minimum: 1 }));
 const open = s.raw<Readonly<Record<string, unknown>>>({ type: "object" });
 
 /** A segment: told whole where a client reads what a tool takes, any object where it is checked. */
-const like = s.raw<Readonly<Record<string, unknown>>>({ type: "object", description: "as in quote" });
+const like = s.raw<Readonly<Record<string, unknown>>>({
+  type: "object",
+  description: "as in quote",
+});
 
 const inputs = (filters: typeof open) => ({
   account: s.object({}),
   buy: s.object({ quote_id: word }),
   count_people: s.object({ filters, by: s.optionalProperty(word), top: upTo(25) }),
   describe_filters: s.object({ key: s.optionalProperty(word), prefix: s.optionalProperty(word) }),
-  enrich_company: s.object(s.each(s.optionalProperty(word), "domain", "company_network_url", "name", "id")),
+  enrich_company: s.object(
+    s.each(s.optionalProperty(word), "domain", "company_network_url", "name", "id"),
+  ),
   export_run: s.object({
     run: word,
     format: s.one(...EXPORT_FORMATS),
@@ -32,7 +38,9 @@ const inputs = (filters: typeof open) => ({
     filters: s.optionalProperty(filters),
     companies: words(1_000),
     ...s.each(some, "profiles", "per_company"),
-    titles: s.optionalProperty(s.said(s.list(word, { minItems: 1, maxItems: 20 }), "the best first")),
+    titles: s.optionalProperty(
+      s.said(s.list(word, { minItems: 1, maxItems: 20 }), "the best first"),
+    ),
     new_only: s.optionalProperty(s.said(s.flag, "of people: only who is not yours")),
     again: s.optionalProperty(s.said(s.flag, "buy anew what is yours too")),
   }),
@@ -44,7 +52,9 @@ const inputs = (filters: typeof open) => ({
     limit: upTo(ROWS_MOST),
   }),
   runs: s.object({
-    state: s.optionalProperty(s.one("finished", "running", "unfinished", "closed", "stale", "over", "damaged")),
+    state: s.optionalProperty(
+      s.one("finished", "running", "unfinished", "closed", "stale", "over", "damaged"),
+    ),
     limit: upTo(RUNS_MOST),
     after: s.optionalProperty(word),
   }),
@@ -132,7 +142,9 @@ const outputs = {
   runs: s.object({ runs: s.list(run), next: s.optionalProperty(s.text) }),
 } as const;
 
-export const toolSchema = (name: ToolName): Readonly<Record<"input" | "checked" | "output", s.JsonSchema>> => ({
+export const toolSchema = (
+  name: ToolName,
+): Readonly<Record<"input" | "checked" | "output", s.JsonSchema>> => ({
   input: { ...inputs(s.raw(briefFiltersSchema()))[name] },
   checked: { ...inputs(open)[name] },
   output: { ...outputs[name] },

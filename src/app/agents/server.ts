@@ -40,7 +40,13 @@ export function serverFactory(
   sdk: typeof import("@modelcontextprotocol/server"),
   { AjvJsonSchemaValidator }: Validators,
   world: AgentWorld,
-  { work, tools }: { readonly work: ReturnType<typeof atWork>; readonly tools: readonly (readonly [ToolName, Tool])[] },
+  {
+    work,
+    tools,
+  }: {
+    readonly work: ReturnType<typeof atWork>;
+    readonly tools: readonly (readonly [ToolName, Tool])[];
+  },
 ): McpServerFactory {
   const codec = questionCodec(sdk);
   const validator = new AjvJsonSchemaValidator();
@@ -54,7 +60,8 @@ export function serverFactory(
         requestState: { verify: codec.verify },
       },
     );
-    for (const [name, tool] of tools) addTool(name, tool, { sdk, server, codec, world, work, validator });
+    for (const [name, tool] of tools)
+      addTool(name, tool, { sdk, server, codec, world, work, validator });
     return server;
   };
 }
@@ -65,11 +72,24 @@ interface Parts extends Pick<ConsentAsking, "sdk" | "codec" | "world"> {
   readonly validator: InstanceType<Validators["AjvJsonSchemaValidator"]>;
 }
 
-function addTool(name: ToolName, tool: Tool, { sdk, server, codec, world, work, validator }: Parts): void {
+function addTool(
+  name: ToolName,
+  tool: Tool,
+  { sdk, server, codec, world, work, validator }: Parts,
+): void {
   const { input, checked, output } = toolSchema(name);
-  const call = async (input: unknown, ctx: ServerContext): Promise<CallToolResult | InputRequiredResult> => {
+  const call = async (
+    input: unknown,
+    ctx: ServerContext,
+  ): Promise<CallToolResult | InputRequiredResult> => {
     try {
-      const asking = { sdk, codec, server: server.server, ctx, world: worldOfCall(world, ctx.mcpReq.signal) };
+      const asking = {
+        sdk,
+        codec,
+        server: server.server,
+        ctx,
+        world: worldOfCall(world, ctx.mcpReq.signal),
+      };
       const result = await work.watch(tool.call((input ?? {}) as never, asking.world, asking));
       return isAnswer(result) ? resultOf(result) : result;
     } catch (error) {
@@ -94,7 +114,11 @@ function addTool(name: ToolName, tool: Tool, { sdk, server, codec, world, work, 
       }),
       // What was bought is told whatever it looks like: the tests check the shape.
       outputSchema: sdk.fromJsonSchema(output as JsonSchemaType, {
-        getValidator: () => (data) => ({ valid: true, data: data as never, errorMessage: undefined }),
+        getValidator: () => (data) => ({
+          valid: true,
+          data: data as never,
+          errorMessage: undefined,
+        }),
       }),
       annotations: {
         readOnlyHint: tool.spends !== true && tool.writes !== true,
@@ -114,7 +138,8 @@ function argumentProblem(input: unknown, schema: JsonSchema): string | undefined
   for (const [name, value] of Object.entries(input)) {
     const property = Object.hasOwn(properties, name) ? properties[name] : undefined;
     if (property === undefined) {
-      const valid = names.length === 0 ? "the tool takes none" : `valid arguments: ${names.join(", ")}`;
+      const valid =
+        names.length === 0 ? "the tool takes none" : `valid arguments: ${names.join(", ")}`;
       return `unknown argument: ${echo(name)}${aside(nearest(name, names))}; ${valid}`;
     }
     const choices = property.enum as readonly string[] | undefined;
@@ -125,10 +150,18 @@ function argumentProblem(input: unknown, schema: JsonSchema): string | undefined
   return undefined;
 }
 
-const isAnswer = (result: ToolAnswer | InputRequiredResult): result is ToolAnswer => "structured" in result;
+const isAnswer = (result: ToolAnswer | InputRequiredResult): result is ToolAnswer =>
+  "structured" in result;
 
 /** A failure as sentences: what, why, what helps, the command that goes on. Never a stack trace. */
-const refused = ({ message, details, hint: advice, exitCode, next, resumable }: CliError): CallToolResult => {
+const refused = ({
+  message,
+  details,
+  hint: advice,
+  exitCode,
+  next,
+  resumable,
+}: CliError): CallToolResult => {
   const hint = inToolsWords(advice);
   const lines = [exitCode === 1 ? "this is a bug in headcount" : message, ...details];
   if (hint !== undefined) lines.push(`hint: ${hint}`);

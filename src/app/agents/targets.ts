@@ -16,7 +16,9 @@ import type { Input } from "./schemas.ts";
 export function filtersOfTool(input: unknown) {
   const checked = checkFilters(input ?? {});
   if (checked.ok) return checked;
-  throw invalidFilter(checked.issues).with({ hint: "describe_filters tells the keys and what they take" });
+  throw invalidFilter(checked.issues).with({
+    hint: "describe_filters tells the keys and what they take",
+  });
 }
 
 const wrong = (message: string, hint: string): CliError => usageError(message, hint);
@@ -32,24 +34,38 @@ export function targetOf({
   titles,
 }: Input<"quote">): Target {
   const isFresh = fresh === true;
-  if (isFresh && kind === "enrich") throw wrong('new_only is about people, not the kind "enrich"', "leave it out");
+  if (isFresh && kind === "enrich")
+    throw wrong('new_only is about people, not the kind "enrich"', "leave it out");
   if (kind === "people") {
     if (companies.length > 0 || each !== undefined || titles !== undefined)
-      throw wrong('companies, per_company and titles go with other kinds than "people"', 'give filters for "people"');
+      throw wrong(
+        'companies, per_company and titles go with other kinds than "people"',
+        'give filters for "people"',
+      );
     const segment = filtersOfTool(filters);
     if (isUnfiltered(segment.canonical))
-      throw wrong("no filter is given, so this would be the whole dataset", "give at least one filter");
+      throw wrong(
+        "no filter is given, so this would be the whole dataset",
+        "give at least one filter",
+      );
     const target = searchTarget([segment], []);
     return isFresh ? { ...target, owned: "without" } : target;
   }
   if ((filters ?? titles) !== undefined && kind === "enrich")
-    throw wrong('filters go with the kinds "people" and "employees", not "enrich"', "give companies");
-  if (companies.length === 0) throw wrong("no company is given", "give companies: domains, profile addresses or slugs");
+    throw wrong(
+      'filters go with the kinds "people" and "employees", not "enrich"',
+      "give companies",
+    );
+  if (companies.length === 0)
+    throw wrong("no company is given", "give companies: domains, profile addresses or slugs");
   const queries = new Map<string, CompanyQuery>();
   for (const text of companies) {
     const query = queryOf(text);
     if (query === undefined)
-      throw wrong(`"${echo(text)}" names no company`, "give a domain (acme.com), a profile address or its slug");
+      throw wrong(
+        `"${echo(text)}" names no company`,
+        "give a domain (acme.com), a profile address or its slug",
+      );
     queries.set(companyKey(query), query);
   }
   const chosen = [...queries.values()];
@@ -67,15 +83,23 @@ export function targetOf({
       newOnly: fresh,
     });
   if (each !== undefined || profiles !== undefined)
-    throw wrong('profiles and per_company are about people, not the kind "enrich"', "leave them out");
+    throw wrong(
+      'profiles and per_company are about people, not the kind "enrich"',
+      "leave them out",
+    );
   return { kind, companies: chosen };
 }
 
 /** A look-up names its company in exactly one way. @throws CliError exit 2 */
-export function companyOf(words: Partial<Readonly<Record<CompanyQuery["by"], string>>>): CompanyQuery {
+export function companyOf(
+  words: Partial<Readonly<Record<CompanyQuery["by"], string>>>,
+): CompanyQuery {
   const [first, second] = Object.entries(words).filter(([, value]) => value !== undefined);
   if (first === undefined || second !== undefined)
-    throw wrong("a company is named in exactly one way", "give domain, company_network_url, name or id");
+    throw wrong(
+      "a company is named in exactly one way",
+      "give domain, company_network_url, name or id",
+    );
   const [by, value] = first as [CompanyQuery["by"], string];
   return { by, value };
 }
@@ -85,7 +109,11 @@ export function personsCommand(
   target: Target,
   connection: string,
   { baseUrl, paging }: Pick<Connecting, "baseUrl" | "paging">,
-  bounds: { readonly limit: number | undefined; readonly credits: Credits; readonly again?: boolean | undefined },
+  bounds: {
+    readonly limit: number | undefined;
+    readonly credits: Credits;
+    readonly again?: boolean | undefined;
+  },
 ): string {
   const own = connection === "environment" ? undefined : connection;
   const service = optionWords({ "-c": own, "--base-url": baseUrl, "--paging": paging });
@@ -106,9 +134,12 @@ export function personsCommand(
   if (target.kind === "search") return command(["search", ...filterWords(target.filters)]);
   const { companies, kind } = target;
   const [first] = companies;
-  const by = kind === "enrich" && companies.length === 1 && (first?.by === "name" || first?.by === "id");
+  const by =
+    kind === "enrich" && companies.length === 1 && (first?.by === "name" || first?.by === "id");
   const each =
-    target.kind === "employees" && target.perCompany !== null ? ["--per-company", `${target.perCompany}`] : [];
+    target.kind === "employees" && target.perCompany !== null
+      ? ["--per-company", `${target.perCompany}`]
+      : [];
   const names = ["--", ...companies.map(({ value }) => value)];
   return command([kind, ...each, ...(by ? ["--by", first?.by ?? ""] : [])], names);
 }

@@ -38,7 +38,10 @@ export const inToolsWords = (hint: string | undefined): string | undefined =>
   hint
     ?.replace("headcount runs lists", "the tool runs lists")
     .replace("--by name looks", "the argument name looks")
-    .replace(/^headcount search buys without counts.*/, "the tool quote needs no count where profiles are given");
+    .replace(
+      /^headcount search buys without counts.*/,
+      "the tool quote needs no count where profiles are given",
+    );
 
 export const budgetText = ({ budget }: AgentWorld): string =>
   budget === undefined

@@ -17,22 +17,41 @@ const hintLines = ({ hints = [] }: { readonly hints?: readonly string[] }): stri
 
 type EnrichTarget = Target & { readonly kind: "enrich" };
 
-async function enrichQuote(target: EnrichTarget, world: AgentWorld, asking: ConsentAsking): Promise<HeldQuote> {
+async function enrichQuote(
+  target: EnrichTarget,
+  world: AgentWorld,
+  asking: ConsentAsking,
+): Promise<HeldQuote> {
   const question = questionOf(asking);
   if (question === undefined) return await heldQuoteFor({ target }, world);
   const offer = world.quotes.find(question.quote);
   const keys = ({ companies }: EnrichTarget): string => companies.map(companyKey).join();
   if (offer.target.kind === "enrich" && keys(offer.target) === keys(target)) return offer;
-  throw usageError("the answer is about another company; nothing was spent", "leave requestState out to be asked");
+  throw usageError(
+    "the answer is about another company; nothing was spent",
+    "leave requestState out to be asked",
+  );
 }
 
-async function enriched(offer: HeldQuote, world: AgentWorld): Promise<ToolAnswer<"enrich_company">> {
+async function enriched(
+  offer: HeldQuote,
+  world: AgentWorld,
+): Promise<ToolAnswer<"enrich_company">> {
   const before = await leftOf(world, offer.isTest);
   try {
     const { receipt, run, budget_left } = await buyQuoted(offer, world);
-    const { rows } = await readRowsTool({ run, fields: [...publishedFields("company")], limit: 1 }, world);
+    const { rows } = await readRowsTool(
+      { run, fields: [...publishedFields("company")], limit: 1 },
+      world,
+    );
     return {
-      structured: { found: true, company: rows[0] ?? {}, run, credits: receipt.credits, budget_left },
+      structured: {
+        found: true,
+        company: rows[0] ?? {},
+        run,
+        credits: receipt.credits,
+        budget_left,
+      },
       sentence: `Found, for ${counted(receipt.credits, "credit")}; its values are ${THIRD_PARTY}.`,
     };
   } catch (error) {
@@ -56,7 +75,9 @@ const TOOLS: { readonly [Name in ToolName]: Tool<Name> } = {
       const structured = await accountTool(world);
       const { balance, budget } = structured;
       const left =
-        balance === null ? "The balance is not told" : `${counted(balance, "credit is", "credits are")} left`;
+        balance === null
+          ? "The balance is not told"
+          : `${counted(balance, "credit is", "credits are")} left`;
       const rest =
         budget === null
           ? "nothing can be bought here: no budget was given"
@@ -74,7 +95,10 @@ const TOOLS: { readonly [Name in ToolName]: Tool<Name> } = {
       if (question !== undefined) return question;
       const { receipt, run, budget_left } = await buyQuoted(world.quotes.take(id), world);
       const { complete, credits, distinct: profiles, misses, uncertain_credits } = receipt;
-      const unsure = uncertain_credits > 0 ? `, and ${grouped(uncertain_credits)} more may have been charged` : "";
+      const unsure =
+        uncertain_credits > 0
+          ? `, and ${grouped(uncertain_credits)} more may have been charged`
+          : "";
       const what = `Run ${run} holds ${counted(profiles, "row")} for ${counted(credits, "credit")}${unsure}`;
       const others = misses === 0 ? "" : `, ${counted(misses, "company", "companies")} not found`;
       return {
@@ -92,13 +116,17 @@ const TOOLS: { readonly [Name in ToolName]: Tool<Name> } = {
       const people = counted(structured.count, "person matches", "people match");
       const owned = structured.owned ? `, ${grouped(structured.owned)} of them owned already` : "";
       const { max_cost: all } = structured;
-      const cost = all === null ? "the account does not tell the price" : `all would cost ${counted(all, "credit")}`;
+      const cost =
+        all === null
+          ? "the account does not tell the price"
+          : `all would cost ${counted(all, "credit")}`;
       return { structured, sentence: `${people}${owned}; ${cost}.${hintLines(structured)}` };
     },
   },
   describe_filters: {
     title: "Filters and their values",
-    description: "The filter keys and how they match; with key, values that people have of it (prefix narrows). Free.",
+    description:
+      "The filter keys and how they match; with key, values that people have of it (prefix narrows). Free.",
     call: async (input, world) => {
       const structured = await describeTool(input, world);
       const [only, ...more] = structured.keys;
@@ -112,17 +140,27 @@ const TOOLS: { readonly [Name in ToolName]: Tool<Name> } = {
       "Look one company up by domain, company_network_url, name or id. A match COSTS CREDITS (a miss is free); a person is asked first.",
     spends: true,
     call: async (input, world, asking) => {
-      const offer = await enrichQuote({ kind: "enrich", companies: [companyOf(input)] }, world, asking);
-      return (await consentTo(offer, asking)) ?? (await enriched(world.quotes.take(offer.id), world));
+      const offer = await enrichQuote(
+        { kind: "enrich", companies: [companyOf(input)] },
+        world,
+        asking,
+      );
+      return (
+        (await consentTo(offer, asking)) ?? (await enriched(world.quotes.take(offer.id), world))
+      );
     },
   },
   export_run: {
     title: "Write a run to a file",
-    description: "Write a run as a file into the folder a person gave. Never replaces a file. Free.",
+    description:
+      "Write a run as a file into the folder a person gave. Never replaces a file. Free.",
     writes: true,
     call: async (input, world) => {
       const structured = await exportTool(input, world);
-      return { structured, sentence: `Wrote ${counted(structured.rows, "row")} to ${structured.path}.` };
+      return {
+        structured,
+        sentence: `Wrote ${counted(structured.rows, "row")} to ${structured.path}.`,
+      };
     },
   },
   quote: {
@@ -134,7 +172,9 @@ const TOOLS: { readonly [Name in ToolName]: Tool<Name> } = {
       const { credits, notice, profiles, why_not: why, yours } = structured;
       const price = `${most}${counted(profiles, "row")} for ${counted(credits, "credit")}`;
       const rows = profiles === 0 && credits === 0 ? "nothing to buy" : price;
-      const owned = notice ?? (yours ? `${grouped(yours)} ${yours === 1 ? "is" : "are"} yours already` : undefined);
+      const owned =
+        notice ??
+        (yours ? `${grouped(yours)} ${yours === 1 ? "is" : "are"} yours already` : undefined);
       const what = owned === undefined ? rows : `${owned}; ${rows}`;
       const said = why === undefined ? what : `${what}; not to be bought here: ${why}`;
       return { structured, sentence: `${said}.${hintLines(structured)}` };
@@ -150,7 +190,10 @@ const TOOLS: { readonly [Name in ToolName]: Tool<Name> } = {
       const more = next === undefined ? "" : ` offset ${next} goes on.`;
       const whole = `Long values of ${cut.join(", ")} are cut: headcount runs export ${run} has them whole.`;
       const what = `${counted(rows.length, "row")} of ${grouped(total)} of run ${run}`;
-      return { structured, sentence: `${what}; ${THIRD_PARTY}.${more}${cut.length === 0 ? "" : ` ${whole}`}` };
+      return {
+        structured,
+        sentence: `${what}; ${THIRD_PARTY}.${more}${cut.length === 0 ? "" : ` ${whole}`}`,
+      };
     },
   },
   runs: {
@@ -166,5 +209,6 @@ const TOOLS: { readonly [Name in ToolName]: Tool<Name> } = {
 
 export const toolsOf = ({ budget, out }: AgentWorld) =>
   (Object.entries(TOOLS) as [ToolName, Tool][]).filter(
-    ([, { spends, writes }]) => !((spends && budget === undefined) || (writes && out === undefined)),
+    ([, { spends, writes }]) =>
+      !((spends && budget === undefined) || (writes && out === undefined)),
   );

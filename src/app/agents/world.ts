@@ -40,7 +40,10 @@ export interface AgentWorld {
 /** The world of one call: it ends with the server, and with the call. */
 export function worldOfCall(world: AgentWorld, signal: AbortSignal): AgentWorld {
   const interrupted = AbortSignal.any([world.context.interrupted, signal]);
-  return { ...world, context: Object.create(world.context, { interrupted: { value: interrupted } }) as Context };
+  return {
+    ...world,
+    context: Object.create(world.context, { interrupted: { value: interrupted } }) as Context,
+  };
 }
 
 export const withService = <T>(
@@ -57,7 +60,11 @@ export async function runNamed(name: string, { context }: AgentWorld): Promise<R
 const DAY_MS = 86_400_000;
 
 /** The budget of a key's mode: simulated credits of a test key and real ones never add up. */
-export function budgetOf({ cap, name, per }: NamedBudget, world: AgentWorld, isTest: boolean): PurchaseBudget {
+export function budgetOf(
+  { cap, name, per }: NamedBudget,
+  world: AgentWorld,
+  isTest: boolean,
+): PurchaseBudget {
   const now = world.context.now();
   const since = { day: now - (now % DAY_MS), session: world.startedAt, total: 0 }[per];
   const counts = ({ budgets, key_mode }: RunSpend): boolean =>
@@ -112,7 +119,11 @@ export interface HeldQuote {
 }
 
 const noQuote = (id: string, why: string) =>
-  usageError(`quote ${id} ${why}; nothing was spent`, "ask for a new one with the tool quote", "quote_gone");
+  usageError(
+    `quote ${id} ${why}; nothing was spent`,
+    "ask for a new one with the tool quote",
+    "quote_gone",
+  );
 
 /** Quotes of this process: each good for ten minutes and one use, declined ones for none. */
 export function quoteBook(now: () => number) {
@@ -135,7 +146,8 @@ export function quoteBook(now: () => number) {
   /** @throws CliError exit 2 where it is not known, used, declined or too old */
   function find(id: string): HeldQuote {
     const quote = quotes.get(id);
-    if (quote === undefined) throw noQuote(id.slice(0, 40), "is not known here: it was used, declined, or never given");
+    if (quote === undefined)
+      throw noQuote(id.slice(0, 40), "is not known here: it was used, declined, or never given");
     if (now() < quote.expiresAt) return quote;
     quotes.delete(id);
     throw noQuote(id, "is older than ten minutes");

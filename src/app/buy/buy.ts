@@ -31,7 +31,10 @@ export async function quote(draft: Order, world: World, events: Events = {}): Pr
     const priced = await quoteExport(order.target, optionsOf(order), deps);
     await tellWhy(order, peopleIn(priced.quote), world, events);
     // Where no company has an address that is known, nobody was counted.
-    const quote = withLookUps(nobody === true ? { ...priced.quote, matches: null } : priced.quote, lookUps);
+    const quote = withLookUps(
+      nobody === true ? { ...priced.quote, matches: null } : priced.quote,
+      lookUps,
+    );
     return { ...priced, quote, order: { ...order, target: priced.target }, madeAt: world.now() };
   });
 }
@@ -59,7 +62,11 @@ async function addressed(order: Order, world: World, events: Events, buys: boole
   const target: LookUps = { kind: "enrich", companies: others, lookUp: true };
   const { wait = false, concurrency = 4, job, budget } = order;
   const lookUp: Order = { target, wait, concurrency, job, budget, maxCredits, budgetLeft };
-  const { quote: lookUps, account, continues } = await quote({ ...lookUp, maxCredits: undefined }, world);
+  const {
+    quote: lookUps,
+    account,
+    continues,
+  } = await quote({ ...lookUp, maxCredits: undefined }, world);
   const before = await spentOn(target, account, world);
   const cost = credits(before + lookUps.credits);
   if (maxCredits !== undefined && maxCredits <= cost && lookUps.credits > 0n) {
@@ -70,20 +77,29 @@ async function addressed(order: Order, world: World, events: Events, buys: boole
   if (buys && isOpen) {
     await buy(lookUp, world, events).catch((error: unknown) => {
       if (!(error instanceof CliError)) throw error;
-      throw error.with({ hint: "the same command goes on with the look-ups, then with the people", next: undefined });
+      throw error.with({
+        hint: "the same command goes on with the look-ups, then with the people",
+        next: undefined,
+      });
     });
   }
   const queries = await withAddresses(companies, target, account, world);
   const rest =
-    buys || !isOpen ? queries.filter(({ address }) => address === undefined).map(({ value }) => echo(value)) : [];
+    buys || !isOpen
+      ? queries.filter(({ address }) => address === undefined).map(({ value }) => echo(value))
+      : [];
   if (rest.length > 0) {
     const none = counted(rest.length, "company has", "companies have");
-    (events.warning ?? events.notice)?.(`notice: ${none} no profile address that is known, left out: ${someOf(rest)}`);
+    (events.warning ?? events.notice)?.(
+      `notice: ${none} no profile address that is known, left out: ${someOf(rest)}`,
+    );
   }
   const { staffOf } = await import("./staff.ts");
   const spent = buys ? await spentOn(target, account, world) : cost;
   if (buys && spent > before)
-    (events.warning ?? events.notice)?.(`notice: look-ups of companies cost ${creditsText(credits(spent - before))}`);
+    (events.warning ?? events.notice)?.(
+      `notice: look-ups of companies cost ${creditsText(credits(spent - before))}`,
+    );
   return {
     order: {
       ...order,
@@ -111,7 +127,10 @@ function withLookUps(quoted: Quote, lookUps: Quote | undefined): Quote {
   };
 }
 
-function agreedTo({ order, quote: agreed, offer, madeAt }: Quotation, { now }: World): Partial<ExportOptions> {
+function agreedTo(
+  { order, quote: agreed, offer, madeAt }: Quotation,
+  { now }: World,
+): Partial<ExportOptions> {
   // What is agreed to is the cap: one beside it would not count what an earlier run holds.
   const bound = { agreed, maxCredits: order.maxCredits };
   return now() - madeAt < YOUNG_MS ? { ...bound, offer } : bound;
@@ -121,7 +140,12 @@ function agreedTo({ order, quote: agreed, offer, madeAt }: Quotation, { now }: W
  * Goes on with a run: target, output, format and fields are its own, and so are bounds where none are given.
  * Asks only where more would be spent than was agreed to for it. @throws CliError
  */
-export async function resume(id: string, terms: Omit<Order, "target">, world: World, events: Events = {}) {
+export async function resume(
+  id: string,
+  terms: Omit<Order, "target">,
+  world: World,
+  events: Events = {},
+) {
   const { target } = await new RunStore(world.stateDir, world.disk).readPlan(id);
   const order = { ...terms, target };
   return await purchase(order, world, events, (deps) => resumeExport(id, optionsOf(order), deps));
@@ -173,7 +197,8 @@ const peopleIn = ({ matches, share }: Quote): number | null => share?.total ?? m
 
 /** One company that nobody is found at: as where the service is asked for it by name. @throws CliError exit 6 */
 function requirePlace({ target, accounts }: Order): void {
-  const { companies: [company, ...others] = [], staffing: { segment, ladder, keep } = {} } = accounts ?? {};
+  const { companies: [company, ...others] = [], staffing: { segment, ladder, keep } = {} } =
+    accounts ?? {};
   if (company === undefined || others.length > 0 || keep !== undefined) return;
   if ((segment ?? ladder) === undefined || unlooked(target) > 0)
     throw failed.not_found(`nobody was found at "${echo(company.value)}", and nobody was bought`);
@@ -195,13 +220,19 @@ async function tellWhy(
   const { tellHints } = await import("../count/hints.ts");
   const { filters, staff, union: each = [filters] } = target;
   const union = staff === undefined ? each : [filters];
-  const count = ((matches === 0 && union.length > 1) || staff !== undefined ? undefined : matches) ?? undefined;
+  const count =
+    ((matches === 0 && union.length > 1) || staff !== undefined ? undefined : matches) ?? undefined;
   const segments = union.map((each) => ({ filters: each, count }));
   await tellHints(segments, { strict, session: seller, say: hint }, interrupted);
 }
 
 /** A failure with what helps: why nobody matches where an empty file was refused, a company whose name is near. */
-async function explained(thrown: unknown, order: Order, world: World, events: Events): Promise<unknown> {
+async function explained(
+  thrown: unknown,
+  order: Order,
+  world: World,
+  events: Events,
+): Promise<unknown> {
   const error = world.mapError(thrown);
   if (!(error instanceof CliError)) return error;
   if (error.code === "too_few_rows") await tellWhy(order, undefined, world, events);
@@ -211,7 +242,10 @@ async function explained(thrown: unknown, order: Order, world: World, events: Ev
   if (company === undefined) return error;
   const { nearCompany } = await import("../count/hints.ts");
   const near = await nearCompany(company, world.seller, world.interrupted);
-  const spelling = company.by === "name" ? "a name has to be the service's own; a domain or slug is surer" : error.hint;
+  const spelling =
+    company.by === "name"
+      ? "a name has to be the service's own; a domain or slug is surer"
+      : error.hint;
   return error.with({ hint: near ?? spelling });
 }
 
@@ -235,7 +269,8 @@ async function withAddresses(
     const body = bodies.get(company);
     const page = body === undefined ? Page.empty : Page.read(body, "company");
     const why = page.length === 0 ? undefined : otherThan(company, page.row(0));
-    const address = why === undefined && page.length > 0 ? page.identity(0, ["company_network_url"]) : undefined;
+    const address =
+      why === undefined && page.length > 0 ? page.identity(0, ["company_network_url"]) : undefined;
     return address === undefined
       ? { ...company, why: why ?? "no profile address of it is known" }
       : { ...company, address };
@@ -243,11 +278,16 @@ async function withAddresses(
 }
 
 /** What the look-ups cost this account so far, in all sessions. A cap of the people counts it. */
-function spentOn(target: LookUps, account: AccountView, { stateDir, disk, seller }: World): Promise<Credits> {
+function spentOn(
+  target: LookUps,
+  account: AccountView,
+  { stateDir, disk, seller }: World,
+): Promise<Credits> {
   const { base_url: service, account_id: payer } = runIdentityOf(target, null, account, seller);
   const wanted = targetText(target);
   return spentBy(
     new RunStore(stateDir, disk).folder,
-    (plan) => plan.base_url === service && plan.account_id === payer && targetText(plan.target) === wanted,
+    (plan) =>
+      plan.base_url === service && plan.account_id === payer && targetText(plan.target) === wanted,
   );
 }

@@ -49,7 +49,10 @@ export const columnName = (text: string): string =>
     .replace(/[\s-]+/g, "_");
 
 /** The column as it was named, in any spelling; without a name the best of those that name companies. */
-export function chooseColumn(names: readonly string[], wanted: string | undefined): string | undefined {
+export function chooseColumn(
+  names: readonly string[],
+  wanted: string | undefined,
+): string | undefined {
   if (wanted !== undefined && names.includes(wanted)) return wanted;
   for (const usual of wanted === undefined ? COLUMNS : [columnName(wanted)]) {
     const match = names.find((name) => columnName(name) === usual);

@@ -5,7 +5,15 @@ import { companyKey, type Keep } from "../../engine/runs/plan.ts";
 import { canonicalDomain } from "../../shared/contract/normalise.ts";
 import { echo } from "../../shared/contract/text.ts";
 import { type CliError, usageError } from "../../shared/errors.ts";
-import { chooseColumn, columnName, HEADINGS, isWord, jsonLines, parseCsv, queryOf } from "./companies.ts";
+import {
+  chooseColumn,
+  columnName,
+  HEADINGS,
+  isWord,
+  jsonLines,
+  parseCsv,
+  queryOf,
+} from "./companies.ts";
 
 export const DEFAULT_PREFIX = "hc_";
 const PREFIX = /^[\p{L}_][\p{L}\p{N}_ .-]{0,39}$/u;
@@ -53,7 +61,8 @@ export async function readKept(
   let leftOut = 0;
   const rows = table.rows.map((row): JoinRow => {
     const cell = readCell(row.text, by);
-    if (typeof cell === "string") return { body: row.body, company: undefined, match: "no company", why: cell };
+    if (typeof cell === "string")
+      return { body: row.body, company: undefined, match: "no company", why: cell };
     if (Array.isArray(cell)) {
       const why = `names ${cell.length} companies: ${cell.slice(0, 5).map(echo).join(", ")}`;
       return { body: row.body, company: undefined, match: "ambiguous", why };
@@ -61,7 +70,12 @@ export async function readKept(
     const query = cell as CompanyQuery;
     if (isLeftOut(query)) {
       leftOut++;
-      return { body: row.body, company: undefined, match: "suppressed", why: "it is on the suppression list" };
+      return {
+        body: row.body,
+        company: undefined,
+        match: "suppressed",
+        why: "it is on the suppression list",
+      };
     }
     const key = companyKey(query);
     const company = indexes.get(key) ?? companies.push(query) - 1;
@@ -76,7 +90,10 @@ export async function readKept(
     );
   }
   if (companies.length === 0) {
-    throw usageError(`no row of ${name} names a company`, "choose another column with --column NAME");
+    throw usageError(
+      `no row of ${name} names a company`,
+      "choose another column with --column NAME",
+    );
   }
   const sha256 = createHash("sha256").update(text).digest("hex");
   return {
@@ -88,7 +105,20 @@ export async function readKept(
 }
 
 /** What people write where there is nothing to write. */
-const NOTHING = new Set(["n/a", "na", "none", "null", "nil", "unknown", "tbd", "-", "--", ".", "?", "#n/a"]);
+const NOTHING = new Set([
+  "n/a",
+  "na",
+  "none",
+  "null",
+  "nil",
+  "unknown",
+  "tbd",
+  "-",
+  "--",
+  ".",
+  "?",
+  "#n/a",
+]);
 
 /** The company of a cell; in words why it names none; several texts where it names several. */
 function readCell(text: string, by: Keep["by"]): CompanyQuery | string | readonly string[] {
@@ -99,7 +129,9 @@ function readCell(text: string, by: Keep["by"]): CompanyQuery | string | readonl
   const parts = value.split(/[\s,;|]+/).filter((part) => part !== "");
   const hosts = parts.filter((part) => canonicalDomain(part) !== undefined);
   if (parts.length > 1 && hosts.length === parts.length) {
-    const queries = new Map(parts.flatMap((part) => queryOf(part) ?? []).map((query) => [companyKey(query), query]));
+    const queries = new Map(
+      parts.flatMap((part) => queryOf(part) ?? []).map((query) => [companyKey(query), query]),
+    );
     const [only] = queries.values();
     return queries.size === 1 && only !== undefined ? only : parts;
   }
@@ -108,17 +140,26 @@ function readCell(text: string, by: Keep["by"]): CompanyQuery | string | readonl
 }
 
 /** @throws CliError exit 2 where no column names companies */
-export const tableOf = async (text: string, name: string, column: string | null | undefined): Promise<Table> =>
-  /^\s*\{/.test(text) ? ofNdjson(text, name, column ?? null) : await ofCsv(text, name, column ?? null);
+export const tableOf = async (
+  text: string,
+  name: string,
+  column: string | null | undefined,
+): Promise<Table> =>
+  /^\s*\{/.test(text)
+    ? ofNdjson(text, name, column ?? null)
+    : await ofCsv(text, name, column ?? null);
 
 async function ofCsv(text: string, name: string, column: string | null): Promise<Table> {
   const parsed = await parseCsv(text);
   const [first] = parsed;
-  if (first === undefined) throw usageError(`${name} is empty`, "a table has a line with the names of its columns");
-  const plain = column === null && first.cells.length === 1 && !HEADINGS.has(columnName(first.cells[0] ?? ""));
+  if (first === undefined)
+    throw usageError(`${name} is empty`, "a table has a line with the names of its columns");
+  const plain =
+    column === null && first.cells.length === 1 && !HEADINGS.has(columnName(first.cells[0] ?? ""));
   const header = plain ? ["company"] : first.cells.map((cell) => cell.trim());
   const data = plain ? parsed : parsed.slice(1);
-  const match = plain || header.length === 1 ? header[0] : chooseColumn(header, column ?? undefined);
+  const match =
+    plain || header.length === 1 ? header[0] : chooseColumn(header, column ?? undefined);
   if (match === undefined || (column !== null && chooseColumn(header, column) === undefined)) {
     throw noColumn(name, column, header);
   }

@@ -33,9 +33,13 @@ export function outputView(
       `${called("format")} is about files, and ${called("output")} names a table`,
       "leave one of them out",
     );
-  const form: Form = engine === undefined ? chooseForm(format, output, isTerminal) : { format: engine };
+  const form: Form =
+    engine === undefined ? chooseForm(format, output, isTerminal) : { format: engine };
   if (csv !== undefined && form.format !== "csv" && form.format !== "tsv")
-    throw usageError(`${called("csv")} ${csv} is about CSV, not ${form.format}`, `add ${called("format")} csv`);
+    throw usageError(
+      `${called("csv")} ${csv} is about CSV, not ${form.format}`,
+      `add ${called("format")} csv`,
+    );
   const columns = fields === undefined ? undefined : parseFields(fields);
   return { output, ...form, fields: columns, excel: csv === "excel", raw: csv === "raw" };
 }
@@ -50,7 +54,10 @@ export function narrowed(
   const [fresh, beside] = [called("new_only"), called("with_owned")];
   const one = newOnly ? fresh : beside;
   if (newOnly && withOwned)
-    throw usageError(`${fresh} and ${beside} exclude each other`, `${beside} buys only new people too`);
+    throw usageError(
+      `${fresh} and ${beside} exclude each other`,
+      `${beside} buys only new people too`,
+    );
   if (target.union !== undefined || target.except !== undefined) {
     throw usageError(
       `${one} takes one segment`,
@@ -58,6 +65,9 @@ export function narrowed(
     );
   }
   if (target.sample !== undefined)
-    throw usageError(`${one} and a sample exclude each other`, "a sample is drawn from all of a segment");
+    throw usageError(
+      `${one} and a sample exclude each other`,
+      "a sample is drawn from all of a segment",
+    );
   return { ...target, owned: newOnly ? "without" : "with" };
 }

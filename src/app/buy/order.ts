@@ -15,7 +15,9 @@ import type { Staffing } from "./staff.ts";
 export interface Order extends Partial<Omit<ExportOptions, "agreed">> {
   readonly target: Target;
   /** Whose people are bought: with the addresses of all of them these make the target. */
-  readonly accounts?: { readonly companies: readonly Prospect[]; readonly staffing: Staffing } | undefined;
+  readonly accounts?:
+    | { readonly companies: readonly Prospect[]; readonly staffing: Staffing }
+    | undefined;
   /** What rows go to where `output` names no file: nowhere by default, they are in the run. */
   readonly rows?: Writable | undefined;
   /** Draws `format: "table"`. */
@@ -62,7 +64,15 @@ const DEFAULTS = {
   wait: false,
 } as const satisfies ExportOptions;
 
-export function optionsOf({ target, rows, table, maxCalls, strict, accounts, ...options }: Order): ExportOptions {
+export function optionsOf({
+  target,
+  rows,
+  table,
+  maxCalls,
+  strict,
+  accounts,
+  ...options
+}: Order): ExportOptions {
   return { ...DEFAULTS, ...options };
 }
 
@@ -72,5 +82,14 @@ export function worldOf(seller: Session, context: Context): World {
   const { now, sleep, random, interrupted } = context;
   const disk = new Disk(failpoint(context.env));
   const explain = (error: unknown): unknown => mapError(error, seller.site);
-  return { now, sleep, random, interrupted, seller, disk, stateDir: stateDir(context), mapError: explain };
+  return {
+    now,
+    sleep,
+    random,
+    interrupted,
+    seller,
+    disk,
+    stateDir: stateDir(context),
+    mapError: explain,
+  };
 }

@@ -30,30 +30,49 @@ export interface Priced {
 }
 
 /** Prices an export by free calls alone. @throws CliError where it could not be bought */
-export async function quoteExport(target: Target, draft: ExportOptions, deps: ExportDeps): Promise<Priced> {
+export async function quoteExport(
+  target: Target,
+  draft: ExportOptions,
+  deps: ExportDeps,
+): Promise<Priced> {
   const options = await withPlaces(draft);
   const inquiry = await inquire(target, options, deps);
   const open = await stillOpen(inquiry, false);
   if (open === undefined) await requireFree(options);
   const base = open === undefined ? inquiry : { ...inquiry, target: open.target };
   const { quote, offer, run, ...result } = await survey(base, open?.id);
-  return { quote, account: inquiry.account, offer, target: result.inquiry.target, continues: run?.id };
+  return {
+    quote,
+    account: inquiry.account,
+    offer,
+    target: result.inquiry.target,
+    continues: run?.id,
+  };
 }
 
 /** Buys an export, or continues what the same command left unfinished. What was paid is kept. @throws CliError */
-export async function buyExport(target: Target, draft: ExportOptions, deps: ExportDeps): Promise<Finished> {
+export async function buyExport(
+  target: Target,
+  draft: ExportOptions,
+  deps: ExportDeps,
+): Promise<Finished> {
   const options = await withPlaces(draft);
-  return await withRunLock(options, isNarrowed(target) ? options.wait : undefined, deps, async () => {
-    const inquiry = await inquire(target, options, deps);
-    const open = await stillOpen(inquiry, true);
-    const bought = open && (await continueRun(await openRun(open.id, inquiry), inquiry, false));
-    if (bought !== undefined) return bought;
-    await requireFree(options);
-    const result = await survey(inquiry, undefined);
-    await agree(result, inquiry.target);
-    const { run, quote } = await begin(result);
-    return await fulfil(run, quote, inquiry);
-  });
+  return await withRunLock(
+    options,
+    isNarrowed(target) ? options.wait : undefined,
+    deps,
+    async () => {
+      const inquiry = await inquire(target, options, deps);
+      const open = await stillOpen(inquiry, true);
+      const bought = open && (await continueRun(await openRun(open.id, inquiry), inquiry, false));
+      if (bought !== undefined) return bought;
+      await requireFree(options);
+      const result = await survey(inquiry, undefined);
+      await agree(result, inquiry.target);
+      const { run, quote } = await begin(result);
+      return await fulfil(run, quote, inquiry);
+    },
+  );
 }
 
 /**
@@ -61,8 +80,16 @@ export async function buyExport(target: Target, draft: ExportOptions, deps: Expo
  * @returns undefined where it is let go of, as the same search pays for fewer if it begins anew
  */
 export async function continueRun(run: Run, trade: Trade, isNamed: true): Promise<Finished>;
-export async function continueRun(run: Run, trade: Trade, isNamed: false): Promise<Finished | undefined>;
-export async function continueRun(run: Run, trade: Trade, isNamed: boolean): Promise<Finished | undefined> {
+export async function continueRun(
+  run: Run,
+  trade: Trade,
+  isNamed: false,
+): Promise<Finished | undefined>;
+export async function continueRun(
+  run: Run,
+  trade: Trade,
+  isNamed: boolean,
+): Promise<Finished | undefined> {
   const { agreeToRest } = await import("../../engine/purchase/continue.ts");
   const agreed = await agreeToRest(run, trade, isNamed);
   if (agreed !== undefined) return await fulfil(run, ...agreed);
@@ -74,20 +101,29 @@ export async function continueRun(run: Run, trade: Trade, isNamed: boolean): Pro
 }
 
 /** Output, format and fields are the run's own. @throws CliError exit 5 where service or dataset are not */
-export async function resumeExport(id: string, draft: ExportOptions, deps: ExportDeps): Promise<Finished> {
+export async function resumeExport(
+  id: string,
+  draft: ExportOptions,
+  deps: ExportDeps,
+): Promise<Finished> {
   const store = new RunStore(deps.stateDir, deps.disk);
   const plan = await store.readPlan(id);
   const options = await withPlaces(savedOptions(plan, draft));
-  return await withRunLock(options, isNarrowed(plan.target) ? options.wait : undefined, deps, async () => {
-    await checkSink(options, kindOf({ plan }), deps.disk);
-    const account = await accountOf(deps);
-    const trade = { store, account, options, deps };
-    const moved = await checkSame(plan, account, deps);
-    const run = await openRun(id, trade);
-    if (moved === undefined) return await continueRun(run, trade, true);
-    await endStale(run, moved, trade);
-    throw staleRun(id, moved, "incomplete", beginsAnew(plan));
-  });
+  return await withRunLock(
+    options,
+    isNarrowed(plan.target) ? options.wait : undefined,
+    deps,
+    async () => {
+      await checkSink(options, kindOf({ plan }), deps.disk);
+      const account = await accountOf(deps);
+      const trade = { store, account, options, deps };
+      const moved = await checkSame(plan, account, deps);
+      const run = await openRun(id, trade);
+      if (moved === undefined) return await continueRun(run, trade, true);
+      await endStale(run, moved, trade);
+      throw staleRun(id, moved, "incomplete", beginsAnew(plan));
+    },
+  );
 }
 
 function savedOptions({ view, guard, ...plan }: Plan, draft: ExportOptions): ExportOptions {

@@ -25,20 +25,33 @@ export interface Staffing {
  * The people of companies; with a segment or titles those of them who match: as many segments of one company each, of
  * those whose address is known. @throws CliError exit 2
  */
-export function staffOf(companies: readonly Prospect[], { most, segment, ladder, keep, newOnly }: Staffing): Target {
+export function staffOf(
+  companies: readonly Prospect[],
+  { most, segment, ladder, keep, newOnly }: Staffing,
+): Target {
   if ((segment ?? ladder ?? keep ?? newOnly) === undefined) {
     // Their people tell which companies they are.
     const [byAddress, others] = [true, false].map((is) =>
       companies.filter(({ by }) => (by === "company_network_url") === is),
     );
-    return { kind: "employees", companies: [...(others ?? []), ...(byAddress ?? [])], perCompany: most };
+    return {
+      kind: "employees",
+      companies: [...(others ?? []), ...(byAddress ?? [])],
+      perCompany: most,
+    };
   }
   const { canonical, filters } = segment ?? checkedFilters({});
   if (filters.company_network_url !== undefined) {
-    throw usageError("companies are named twice: as such, and by the filter company_network_url", "leave one out");
+    throw usageError(
+      "companies are named twice: as such, and by the filter company_network_url",
+      "leave one out",
+    );
   }
   if (ladder !== undefined && filters.title !== undefined) {
-    throw usageError("titles are named twice: by the filter title, and by the ladder", "leave one out");
+    throw usageError(
+      "titles are named twice: by the filter title, and by the ladder",
+      "leave one out",
+    );
   }
   const rungs = ladder ?? [undefined];
   if (companies.length * rungs.length > MOST_COUNTS) {
@@ -55,17 +68,30 @@ export function staffOf(companies: readonly Prospect[], { most, segment, ladder,
   const unknown = companies.length - addresses.length;
   const each = new Map(addresses.map((address) => [slugIn(address), address]));
   const union = [...each.values()].flatMap((address) =>
-    rungs.map((title) => checkedFilters({ ...filters, ...titled(title), company_network_url: address }).filters),
+    rungs.map(
+      (title) =>
+        checkedFilters({ ...filters, ...titled(title), company_network_url: address }).filters,
+    ),
   );
   const [one, ...more] = union;
   // All of one company is a segment as any other, and its new people have a certificate.
-  if (newOnly === true && unknown === 0 && (most ?? keep ?? more[0] ?? null) === null && one !== undefined) {
+  if (
+    newOnly === true &&
+    unknown === 0 &&
+    (most ?? keep ?? more[0] ?? null) === null &&
+    one !== undefined
+  ) {
     return { ...searchTarget([checkedFilters(one)], []), owned: "without" };
   }
   const slugs = [...each.keys()];
   const titles = ladder === undefined ? "" : ` by ${JSON.stringify(ladder)}`;
   const where = `${canonicalJson(canonical)}${titles} at ${JSON.stringify(slugs)}`;
-  const staff = { most, unknown, ...(ladder && { ladder }), ...(keep && { keep, prospects: companies }) };
+  const staff = {
+    most,
+    unknown,
+    ...(ladder && { ladder }),
+    ...(keep && { keep, prospects: companies }),
+  };
   const owned = newOnly && { owned: "without" as const };
   return { kind: "search", filters, canonical: where, union, staff, ...owned };
 }
@@ -73,7 +99,9 @@ export function staffOf(companies: readonly Prospect[], { most, segment, ladder,
 /** `cro; vp sales; head of sales`, each once. @throws CliError exit 2 where it names nothing */
 export function ladderOf(text: string): readonly string[] {
   const rungs = new Map(
-    text.split(";").flatMap((each) => (each.trim() === "" ? [] : [[normalForm(each), each.trim()]])),
+    text
+      .split(";")
+      .flatMap((each) => (each.trim() === "" ? [] : [[normalForm(each), each.trim()]])),
   );
   if (rungs.size > 0) return [...rungs.values()];
   throw usageError(

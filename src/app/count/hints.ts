@@ -54,7 +54,11 @@ export async function tellHints(
     // What was counted or bought stands, whatever becomes of a free count that would say why.
     const people = count ?? (await questions.count(filters).catch(() => undefined));
     const of = name === undefined ? "" : `${name}: `;
-    const { hints, unmatched, unchecked } = await hintsFor(filters, people ?? Number.POSITIVE_INFINITY, questions);
+    const { hints, unmatched, unchecked } = await hintsFor(
+      filters,
+      people ?? Number.POSITIVE_INFINITY,
+      questions,
+    );
     for (const hint of hints) say?.(`hint: ${of}${hint}`);
     if (people === 0) problems.push(`${of}nobody matches`);
     else if (unmatched.length > 0) problems.push(`${of}nobody matches ${unmatched.join(", ")}`);
@@ -62,6 +66,10 @@ export async function tellHints(
   }
   const [first, ...others] = problems;
   if (!strict || first === undefined) return;
-  const failure = failed.incomplete(`${first} (--strict)`, "correct it, or leave --strict out", "unmatched_value");
+  const failure = failed.incomplete(
+    `${first} (--strict)`,
+    "correct it, or leave --strict out",
+    "unmatched_value",
+  );
   throw failure.with({ details: others });
 }

@@ -30,18 +30,23 @@ export const valuesIn = async (
   context: Context,
   wanted: ValuesRequest,
 ): Promise<KnownValues | undefined> =>
-  (await listedValues(session, wanted, context.interrupted)) ?? (await ownedValues(session, context, wanted));
+  (await listedValues(session, wanted, context.interrupted)) ??
+  (await ownedValues(session, context, wanted));
 
 async function listedValues(
   session: Session,
   { spec: { key }, filters, limit, prefix }: ValuesRequest,
   signal: AbortSignal,
 ): Promise<KnownValues | undefined> {
-  const facet = isFacetKey(key) ? await session.client.facets(filters, key, { limit, prefix, signal }) : undefined;
+  const facet = isFacetKey(key)
+    ? await session.client.facets(filters, key, { limit, prefix, signal })
+    : undefined;
   if (facet === undefined) return undefined;
   const { values, count: whole, others, missing, exact, reason } = facet;
   if (exact) return { from: "service", values, whole, others, missing };
-  session.notice(`the service did not list the values of ${key}${reason === undefined ? "" : `: ${reason}`}`);
+  session.notice(
+    `the service did not list the values of ${key}${reason === undefined ? "" : `: ${reason}`}`,
+  );
   return undefined;
 }
 
@@ -53,7 +58,10 @@ export async function ownedValues(
 ): Promise<KnownValues | undefined> {
   const checked = checkFilters(filters);
   if (!checked.ok || (spec.match !== "exact" && spec.match !== "department")) return undefined;
-  const opened = await openLibrary(shelfAt(stateDir(context), serviceId, keyMode), openRuns(context));
+  const opened = await openLibrary(
+    shelfAt(stateDir(context), serviceId, keyMode),
+    openRuns(context),
+  );
   if (opened === undefined) return undefined;
   try {
     const values = opened.library.valuesOf(spec, checked.canonical);

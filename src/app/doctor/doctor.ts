@@ -46,7 +46,12 @@ const checksOf =
 
 const [machine, key, service] = [checksOf("machine"), checksOf("key"), checksOf("service")];
 
-function failed(check: typeof machine, name: string, error: unknown, status: Check["status"] = "fail"): Check {
+function failed(
+  check: typeof machine,
+  name: string,
+  error: unknown,
+  status: Check["status"] = "fail",
+): Check {
   if (!(error instanceof CliError)) throw error;
   const fix = error.hint?.replace(/ ?headcount doctor.*/, "") || undefined;
   return check(name, status, [error.message, ...error.details].join("; "), fix);
@@ -84,7 +89,8 @@ function optionalCheck(): Check {
 function stateCheck(context: Context): Check {
   const state = findFolder("state", context);
   const fix = "set HEADCOUNT_STATE_DIR to a folder that may be written";
-  if (state === undefined) return machine("State folder", "warn", "none: no home is set; exports need one", fix);
+  if (state === undefined)
+    return machine("State folder", "warn", "none: no home is set; exports need one", fix);
   let folder = state;
   while (!existsSync(folder) && dirname(folder) !== folder) folder = dirname(folder);
   try {
@@ -93,7 +99,12 @@ function stateCheck(context: Context): Check {
   } catch {
     // Said below.
   }
-  return machine("State folder", "fail", `${state} cannot be written: nothing that is bought could be kept`, fix);
+  return machine(
+    "State folder",
+    "fail",
+    `${state} cannot be written: nothing that is bought could be kept`,
+    fix,
+  );
 }
 
 function configCheck(context: Context, options: DoctorOptions): Check {
@@ -106,7 +117,11 @@ function configCheck(context: Context, options: DoctorOptions): Check {
     const config = readConfig(dir);
     const names = Object.keys(config.connections);
     const count = names.length === 0 ? "no connections" : `connections: ${names.join(", ")}`;
-    return machine("Config", "ok", `${configFile(dir)}; ${count}; used: ${originOf(context, options, config)}`);
+    return machine(
+      "Config",
+      "ok",
+      `${configFile(dir)}; ${count}; used: ${originOf(context, options, config)}`,
+    );
   } catch (error) {
     return failed(machine, "Config", error);
   }
@@ -115,8 +130,10 @@ function configCheck(context: Context, options: DoctorOptions): Check {
 function originOf(context: Context, options: DoctorOptions, config: Config): string {
   const { env } = context;
   const { connection, baseUrl } = selectionOf(options, context);
-  const from = (value: string, variable: string, flag: string): string => (value === env[variable] ? variable : flag);
-  if (connection !== undefined) return `${connection} (${from(connection, "HEADCOUNT_CONNECTION", "-c")})`;
+  const from = (value: string, variable: string, flag: string): string =>
+    value === env[variable] ? variable : flag;
+  if (connection !== undefined)
+    return `${connection} (${from(connection, "HEADCOUNT_CONNECTION", "-c")})`;
   if (baseUrl !== undefined && env.HEADCOUNT_API_KEY) {
     return `${shownAddress(baseUrl)} (${from(baseUrl, "HEADCOUNT_BASE_URL", "--base-url")}), without a connection`;
   }
@@ -141,7 +158,11 @@ async function proxyCheck({ env }: Context): Promise<Check> {
     const proxy = proxyFor(new URL("https://api.example.com"), env);
     if (proxy === undefined) return machine("Proxy", "ok", "none set");
     const noProxy = env.no_proxy || env.NO_PROXY;
-    return machine("Proxy", "ok", `${shownAddress(proxy.href)}${noProxy ? `, not for ${noProxy}` : ""}`);
+    return machine(
+      "Proxy",
+      "ok",
+      `${shownAddress(proxy.href)}${noProxy ? `, not for ${noProxy}` : ""}`,
+    );
   } catch (error) {
     return failed(machine, "Proxy", error);
   }
@@ -150,8 +171,13 @@ async function proxyCheck({ env }: Context): Promise<Check> {
 type Add = (check: Check) => void;
 
 /** The key, the way to the service, and how the service speaks. Free calls alone. */
-export async function checkService(context: Context, options: DoctorOptions, add: Add): Promise<void> {
-  if (selectionOf(options, context).connection === SAMPLE) return checkSample(context, options, add);
+export async function checkService(
+  context: Context,
+  options: DoctorOptions,
+  add: Add,
+): Promise<void> {
+  if (selectionOf(options, context).connection === SAMPLE)
+    return checkSample(context, options, add);
   let target: Destination;
   try {
     target = await resolveTarget(options, context);
@@ -161,7 +187,13 @@ export async function checkService(context: Context, options: DoctorOptions, add
     return;
   }
   const kind = keyModeOf(target.apiKey) ?? "unknown kind of";
-  add(key("Key", "ok", `${kind} key ${keyPrefix(target.apiKey)} from ${KEY_PLACES[target.keySource]}`));
+  add(
+    key(
+      "Key",
+      "ok",
+      `${kind} key ${keyPrefix(target.apiKey)} from ${KEY_PLACES[target.keySource]}`,
+    ),
+  );
   await probe(target, context, add);
 }
 
@@ -174,7 +206,11 @@ async function checkSample(context: Context, { quiet }: DoctorOptions, add: Add)
   const { url: baseUrl, key: apiKey, dir } = sample;
   add(key("Key", "ok", `the sample's own, in ${dir}`));
   try {
-    await probe({ name: SAMPLE, baseUrl, apiKey, dialect: DEFAULT_DIALECT, keySource: "sample" }, context, add);
+    await probe(
+      { name: SAMPLE, baseUrl, apiKey, dialect: DEFAULT_DIALECT, keySource: "sample" },
+      context,
+      add,
+    );
   } finally {
     await sample.close();
   }
@@ -210,7 +246,12 @@ function clockCheck({ skewMs }: ProbeReport): Check {
   const seconds = Math.round(skewMs / 1000);
   if (Math.abs(seconds) <= 5) return service("Clock", "ok", "within 5 s of the service's");
   const message = `this machine's clock is ${Math.abs(seconds)} s ${seconds > 0 ? "behind" : "ahead of"} the service's`;
-  return service("Clock", "warn", message, "set it by NTP; waits for rate limits are reckoned with it");
+  return service(
+    "Clock",
+    "warn",
+    message,
+    "set it by NTP; waits for rate limits are reckoned with it",
+  );
 }
 
 function accountCheck({ account, balanceFell: fell, rateLimitHeaders }: ProbeReport): Check {
@@ -223,7 +264,10 @@ function accountCheck({ account, balanceFell: fell, rateLimitHeaders }: ProbeRep
     perMinute === undefined ? undefined : `${counted(perMinute, "call")} a minute`,
   ].filter((part) => part !== undefined);
   const unknown = untold === "" ? "" : `; no price for ${untold}: a purchase assumes 1`;
-  const less = fell === ZERO ? "" : `; ${creditsText(fell)} less after these free calls, by them or another purchase`;
+  const less =
+    fell === ZERO
+      ? ""
+      : `; ${creditsText(fell)} less after these free calls, by them or another purchase`;
   const odd = `${unknown}${rateLimitHeaders ? "" : "; no rate-limit headers"}${less}`;
   return service("Account", odd === "" ? "ok" : "warn", `${parts.join(", ")}${odd}`);
 }
@@ -233,8 +277,17 @@ function dialectChecks(report: ProbeReport, name: string, dialect: Dialect): Che
   const count = uncounted
     ? failed(service, "Count", uncounted, "warn")
     : countShape === undefined
-      ? service("Count", "fail", "the answer to a count holds no count", "is this the API? see --base-url")
-      : service("Count", "ok", countShape === "bare number" ? "a bare number" : `under "${countShape}"`);
+      ? service(
+          "Count",
+          "fail",
+          "the answer to a count holds no count",
+          "is this the API? see --base-url",
+        )
+      : service(
+          "Count",
+          "ok",
+          countShape === "bare number" ? "a bare number" : `under "${countShape}"`,
+        );
   if (charged !== undefined) {
     const fix = "compare headcount account with before; tell the service's operator";
     return [count, service("Paging", "fail", charged, fix)];
@@ -268,14 +321,20 @@ function pagingCheck(report: ProbeReport, name: string, used: Dialect): Check {
   const why = refusesUnknownFilters
     ? ""
     : `: the service does not ${uncounted ? "count people" : "refuse unknown filters"}, so no search could be tried for free`;
-  const half = paging === "page" ? "by page; whether the first is 0 or 1 was not told" : `not told${why}`;
+  const half =
+    paging === "page" ? "by page; whether the first is 0 or 1 was not told" : `not told${why}`;
   const fix = `${how}${using === "offset" ? "page" : "offset"} (or page0, cursor) where that is wrong`;
   return service("Paging", "warn", `${half}; ${WORDS[using]}, is used`, fix);
 }
 
-async function saveDialect(name: string, report: ProbeReport, context: Context): Promise<Check | undefined> {
+async function saveDialect(
+  name: string,
+  report: ProbeReport,
+  context: Context,
+): Promise<Check | undefined> {
   const dir = findFolder("config", context);
-  const before = dir === undefined || name === SAMPLE ? undefined : findConnection(readConfig(dir), name);
+  const before =
+    dir === undefined || name === SAMPLE ? undefined : findConnection(readConfig(dir), name);
   if (dir === undefined || before === undefined || report.charged !== undefined) return undefined;
   const perPageMax = report.perPageMax ?? before.dialect?.perPageMax;
   const dialect: Dialect = {

@@ -4,7 +4,13 @@ import { creditsOf } from "../../engine/runs/journal.ts";
 import { withLock } from "../../engine/runs/lock.ts";
 import { netOf, type RunSpend, readSpend } from "../../engine/runs/spend.ts";
 import type { Context } from "../../shared/context.ts";
-import { type Credits, credits, creditsLess, creditsText, formatCreditsGrouped } from "../../shared/contract/money.ts";
+import {
+  type Credits,
+  credits,
+  creditsLess,
+  creditsText,
+  formatCreditsGrouped,
+} from "../../shared/contract/money.ts";
 import { makeFolder } from "../../shared/folder.ts";
 
 /** What several purchases may spend together, counted in the journals of the runs. */
@@ -32,7 +38,8 @@ export async function budgetUse(
   const { runs } = await readSpend(join(stateDir(context), "runs"), since);
   const mine = runs.filter(counts);
   let spent = netOf(mine);
-  for (const run of mine) if (!(await continues(run))) spent = credits(spent + creditsOf(run.pending));
+  for (const run of mine)
+    if (!(await continues(run))) spent = credits(spent + creditsOf(run.pending));
   return { spent, left: creditsLess(cap, spent) };
 }
 
@@ -91,13 +98,20 @@ const tillOf = ({ base_url, key_mode }: RunSpend): Till => ({
 });
 
 /** What all jobs of this user may spend at one service in this calendar month (UTC). */
-export const monthlyBudget = (cap: Credits, { serviceId, keyMode }: Till, now: number): PurchaseBudget => ({
+export const monthlyBudget = (
+  cap: Credits,
+  { serviceId, keyMode }: Till,
+  now: number,
+): PurchaseBudget => ({
   cap,
   since: monthStart(now),
-  counts: (run) => run.job !== null && run.base_url === serviceId && tillOf(run).keyMode === keyMode,
+  counts: (run) =>
+    run.job !== null && run.base_url === serviceId && tillOf(run).keyMode === keyMode,
 });
 
-export async function spentByJobs(context: Context): Promise<readonly (Till & { readonly spent: Credits })[]> {
+export async function spentByJobs(
+  context: Context,
+): Promise<readonly (Till & { readonly spent: Credits })[]> {
   const { runs } = await readSpend(join(stateDir(context), "runs"), monthStart(context.now()));
   const ofJobs = runs.filter(({ job, days }) => job !== null && days.length > 0);
   const tills = new Map(ofJobs.map((run) => [JSON.stringify(tillOf(run)), tillOf(run)]));

@@ -50,7 +50,9 @@ export interface JobsFile {
 
 const MOST_BYTES = 1 << 20;
 
-interface Shared extends Pick<JobsFile, "folder" | "budget">, Pick<Job, "log" | "notify" | "notifyFailure"> {
+interface Shared
+  extends Pick<JobsFile, "folder" | "budget">,
+    Pick<Job, "log" | "notify" | "notifyFailure"> {
   readonly plainOf: (node: DocumentMember["value"]) => unknown;
 }
 
@@ -61,7 +63,9 @@ interface Shared extends Pick<JobsFile, "folder" | "budget">, Pick<Job, "log" | 
 export async function readJobs(context: Context, word: string | undefined): Promise<JobsFile> {
   const path = resolve(context.cwd, word ?? join(configDir(context), "jobs.jsonc"));
   const text = await readInput(context, path, "jobs", MOST_BYTES).catch((error: CliError) => {
-    throw word === undefined ? error.with({ hint: "headcount help jobs shows one; --file FILE names another" }) : error;
+    throw word === undefined
+      ? error.with({ hint: "headcount help jobs shows one; --file FILE names another" })
+      : error;
   });
   const name = word ?? path;
   const { body, plainOf } = await readDocument(text, name);
@@ -71,12 +75,23 @@ export async function readJobs(context: Context, word: string | undefined): Prom
   const members = documentMembers(body, "the file", problems, [...Object.keys(FILE_KEYS), "jobs"]);
   const all = members.find(({ key }) => key === "jobs");
   const own = members.filter((member) => member !== all);
-  const { budget, log, notify, notify_failure: notifyFailure } = valuesOf(own, FILE_KEYS, plainOf, problems);
+  const {
+    budget,
+    log,
+    notify,
+    notify_failure: notifyFailure,
+  } = valuesOf(own, FILE_KEYS, plainOf, problems);
   const folder = dirname(path);
   if (all === undefined) problems.push({ ...textPlaceOf(body), message: 'the file has no "jobs"' });
   else if (!isObjectNode(all.value))
-    problems.push({ ...textPlaceOf(all.value), message: '"jobs" is an object: a name for each job' });
-  const entries = all !== undefined && isObjectNode(all.value) ? documentMembers(all.value, '"jobs"', problems) : [];
+    problems.push({
+      ...textPlaceOf(all.value),
+      message: '"jobs" is an object: a name for each job',
+    });
+  const entries =
+    all !== undefined && isObjectNode(all.value)
+      ? documentMembers(all.value, '"jobs"', problems)
+      : [];
   if (problems.length > 0) throw refusal(name, problems);
   const logFile = log === undefined ? undefined : resolve(folder, log);
   const shared: Shared = { folder, plainOf, log: logFile, notify, notifyFailure, budget };
@@ -86,7 +101,8 @@ export async function readJobs(context: Context, word: string | undefined): Prom
     const faults: DocumentProblem[] = [];
     const job = await readJob(member, shared, faults);
     const other = job.output === undefined ? undefined : outputs.get(job.output);
-    if (other !== undefined) faults.push({ ...member.at, message: `it writes the same output as ${other}` });
+    if (other !== undefined)
+      faults.push({ ...member.at, message: `it writes the same output as ${other}` });
     else if (job.output !== undefined) outputs.set(job.output, job.name);
     jobs.push({ ...job, problem: faults.length === 0 ? undefined : refusal(name, faults) });
   }
@@ -103,13 +119,18 @@ async function readJob(
     problems.push({ ...at, message });
   }
   if (!isObjectNode(node)) problems.push({ ...textPlaceOf(node), message: "a job is an object" });
-  const members = isObjectNode(node) ? documentMembers(node, "a job", problems, Object.keys(KEYS)) : [];
+  const members = isObjectNode(node)
+    ? documentMembers(node, "a job", problems, Object.keys(KEYS))
+    : [];
   const places = new Map(members.map((member) => [member.key, textPlaceOf(member.value)]));
-  const add = (key: KeyName, message: string): void => void problems.push({ ...(places.get(key) ?? at), message });
+  const add = (key: KeyName, message: string): void =>
+    void problems.push({ ...(places.get(key) ?? at), message });
   const values = valuesOf(members, KEYS, shared.plainOf, problems);
   // A refresh writes the list that it reads, unless it is told otherwise.
   const written = values.output ?? values.list;
-  const output = attempt(() => (written === undefined ? undefined : resolveOutput(written, shared.folder)));
+  const output = attempt(() =>
+    written === undefined ? undefined : resolveOutput(written, shared.folder),
+  );
   if (output instanceof Error) add("output", output.message);
   const table = typeof output === "string" && engineOf(output) !== undefined;
   const command = values.command ?? (table ? "search" : "refresh");
@@ -155,13 +176,20 @@ function requireWhole(
   add: (key: KeyName, message: string) => void,
 ): void {
   if ((output ?? list) === undefined) add("output", 'it has no "output": the file to write');
-  if (table && command === "refresh") add("output", 'a refresh keeps a file; "command": "search" fills a table');
+  if (table && command === "refresh")
+    add("output", 'a refresh keeps a file; "command": "search" fills a table');
   // The consent of a job is its cap: nobody is there to be asked.
   if (cap === undefined) {
-    add("max_credits", 'it has no "max_credits": the most that it may spend each time, and the consent to it');
+    add(
+      "max_credits",
+      'it has no "max_credits": the most that it may spend each time, and the consent to it',
+    );
   } else if (budget !== undefined && cap > budget) {
     const most = formatCredits(budget);
-    add("max_credits", `"max_credits" ${formatCredits(cap)} is more than the whole budget of ${most} a month`);
+    add(
+      "max_credits",
+      `"max_credits" ${formatCredits(cap)} is more than the whole budget of ${most} a month`,
+    );
   }
   const nobody = Array.isArray(filters) || filters === undefined ? filters : Object.keys(filters);
   if ((nobody ?? []).length > 0 || segment !== undefined || list !== undefined) return;
@@ -184,26 +212,37 @@ function valuesOf<Of extends Keys>(
     const value = plainOf(member.value);
     const got = readValue(keys, member.key, value);
     if (typeof got === "string") problems.push({ ...textPlaceOf(member.value), message: got });
-    else if (member.key !== "filters" || areFilters(member, value, problems)) values[member.key] = got.value;
+    else if (member.key !== "filters" || areFilters(member, value, problems))
+      values[member.key] = got.value;
   }
   return values as KeyValues<Of>;
 }
 
 /** Whether filters that stand in the job itself are some; else each place that is wrong is told. */
-function areFilters({ value: node }: DocumentMember, value: unknown, problems: DocumentProblem[]): boolean {
+function areFilters(
+  { value: node }: DocumentMember,
+  value: unknown,
+  problems: DocumentProblem[],
+): boolean {
   if (!isObjectNode(node)) return true;
   const before = problems.length;
   const members = documentMembers(node, '"filters"', problems, FILTER_KEYS);
   if (problems.length > before) return false;
   const checked = checkFilters(value);
   for (const { key, message } of checked.ok ? [] : checked.issues) {
-    problems.push({ ...textPlaceOf(members.find((one) => one.key === key)?.value ?? node), message });
+    problems.push({
+      ...textPlaceOf(members.find((one) => one.key === key)?.value ?? node),
+      message,
+    });
   }
   return checked.ok;
 }
 
 /** The jobs of these names, in the order of the file. @throws CliError exit 2 for a name that none has */
-export async function jobsNamed({ jobs, path }: JobsFile, names: readonly string[]): Promise<readonly Job[]> {
+export async function jobsNamed(
+  { jobs, path }: JobsFile,
+  names: readonly string[],
+): Promise<readonly Job[]> {
   const own = jobs.map(({ name }) => name);
   const unknown = names.find((name) => !own.includes(name));
   if (unknown !== undefined) {
@@ -236,14 +275,17 @@ async function readDocument(text: string, name: string) {
     return { body: parse(text, { mode: "jsonc", allowTrailingCommas: true }).body, plainOf };
   } catch (error) {
     const { message, line = 1, column = 1 } = error as Error & Partial<TextPlace>;
-    const why = text.trim() === "" ? "it is empty" : harmlessLine(message.replace(/ ?\(\d+:\d+\)$/, ""));
+    const why =
+      text.trim() === "" ? "it is empty" : harmlessLine(message.replace(/ ?\(\d+:\d+\)$/, ""));
     throw refusal(name, [{ line, column, message: why }]);
   }
 }
 
 /** Problems of a file as the one error that is reported. */
 function refusal(name: string, problems: readonly DocumentProblem[]): CliError {
-  const [first = "", ...details] = problems.map(({ line, column, message }) => `${name}:${line}:${column}: ${message}`);
+  const [first = "", ...details] = problems.map(
+    ({ line, column, message }) => `${name}:${line}:${column}: ${message}`,
+  );
   return usageError(
     first,
     "headcount schema jobs-file has every key; headcount help jobs an example",
@@ -269,7 +311,8 @@ function documentMembers(
   for (const member of node.members) {
     const key = member.name.type === "String" ? member.name.value : member.name.name;
     const at = textPlaceOf(member.name);
-    if (members.has(key)) problems.push({ ...at, message: `"${echo(key)}" stands twice in ${what}` });
+    if (members.has(key))
+      problems.push({ ...at, message: `"${echo(key)}" stands twice in ${what}` });
     else if (keys !== undefined && !keys.includes(key)) {
       const meant = aside(nearest(key.replaceAll("-", "_"), keys), '"');
       problems.push({ ...at, message: `${what} has no key "${echo(key)}"${meant}` });

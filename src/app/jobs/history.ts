@@ -25,8 +25,10 @@ export const keyOf = ({ path }: { readonly path: string }, name: string): string
   `${name}@${createHash("sha256").update(path).digest("hex").slice(0, 8)}`;
 
 export const jobsFolder = (context: Context): string => join(stateDir(context), "jobs");
-export const lockOf = (context: Context, key: string): string => join(jobsFolder(context), key, "lock");
-export const historyFile = (context: Context, key: string): string => join(jobsFolder(context), key, "history.ndjson");
+export const lockOf = (context: Context, key: string): string =>
+  join(jobsFolder(context), key, "lock");
+export const historyFile = (context: Context, key: string): string =>
+  join(jobsFolder(context), key, "history.ndjson");
 
 export async function makeJobFolder(context: Context, key: string): Promise<void> {
   makeFolder(join(jobsFolder(context), key));
@@ -41,7 +43,11 @@ export async function openJobLog(path: string) {
     return await open(path, "a+", FILE_MODE);
   } catch (error) {
     const { message } = error as Error;
-    throw usageError(`the log cannot be written: ${message}`, '"log" takes a file in a folder that exists', "log_file");
+    throw usageError(
+      `the log cannot be written: ${message}`,
+      '"log" takes a file in a folder that exists',
+      "log_file",
+    );
   }
 }
 
@@ -62,7 +68,8 @@ export async function appendLine(path: string, line: string): Promise<void> {
 export async function historyOf(context: Context, key: string) {
   const outcomes = await readTail(historyFile(context, key));
   const lock = lockOf(context, key);
-  const process = existsSync(lock) && (await isLocked(lock)) ? ("running" as const) : ("killed" as const);
+  const process =
+    existsSync(lock) && (await isLocked(lock)) ? ("running" as const) : ("killed" as const);
   return {
     last: outcomes.at(-1),
     done: outcomes.findLast(({ status }) => status === "done"),
@@ -89,14 +96,20 @@ async function readTail(path: string): Promise<readonly RunOutcome[]> {
 function outcomeOf(line: string): RunOutcome[] {
   try {
     const value = JSON.parse(line) as Partial<RunOutcome>;
-    return typeof value.status === "string" && typeof value.started === "string" ? [value as RunOutcome] : [];
+    return typeof value.status === "string" && typeof value.started === "string"
+      ? [value as RunOutcome]
+      : [];
   } catch {
     return [];
   }
 }
 
 /** Whether a time of its schedule has come since it was last done, or it never was. */
-export async function isDue(schedule: string | undefined, { done }: History, now: number): Promise<boolean> {
+export async function isDue(
+  schedule: string | undefined,
+  { done }: History,
+  now: number,
+): Promise<boolean> {
   if (schedule === undefined) return false;
   if (done === undefined) return true;
   const last = await lastTime(schedule, now);

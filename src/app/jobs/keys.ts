@@ -17,7 +17,9 @@ const TEXT = s.more(s.text, { pattern: "\\S" });
 const SCALAR = s.raw({ type: ["string", "number"] });
 
 const asText = (value: unknown): string | undefined =>
-  (typeof value === "string" && value.trim() !== "") || typeof value === "number" ? String(value) : undefined;
+  (typeof value === "string" && value.trim() !== "") || typeof value === "number"
+    ? String(value)
+    : undefined;
 const asTexts = (value: unknown): readonly string[] | undefined => {
   const texts = [value].flat().map(asText);
   return texts.length > 0 && texts.every((one) => one !== undefined) ? texts : undefined;
@@ -77,7 +79,11 @@ const filters: Kind<Readonly<Record<string, unknown>> | readonly string[]> = {
       ? (value as Readonly<Record<string, unknown>>)
       : asTexts(value),
 };
-const format: Kind<string> = { is: "a format", schema: s.some(s.raw({ enum: FORMATS }), TEXT), read: asText };
+const format: Kind<string> = {
+  is: "a format",
+  schema: s.some(s.raw({ enum: FORMATS }), TEXT),
+  read: asText,
+};
 
 /** What a job does; the first where it says nothing and writes a file. */
 const JOB_COMMANDS = ["refresh", "search"] as const;
@@ -95,19 +101,31 @@ const key = <T>(takes: Kind<T>, says: string, of?: JobCommand): Key<T> =>
 
 /** Every key of a job, once: reading, typing, the schema and the nearest word come from here. */
 export const KEYS = {
-  command: key(choice(JOB_COMMANDS), "refresh keeps a list (the default of a file), search buys a segment each time"),
-  schedule: key(word, "five fields as in a crontab (minute hour day month weekday) in the machine's zone, or @daily"),
+  command: key(
+    choice(JOB_COMMANDS),
+    "refresh keeps a list (the default of a file), search buys a segment each time",
+  ),
+  schedule: key(
+    word,
+    "five fields as in a crontab (minute hour day month weekday) in the machine's zone, or @daily",
+  ),
   filters: key(filters, "who is wanted"),
   segment: key(words, "saved segments"),
   except: key(words, "leave out who is in these saved segments or filter files", "search"),
   list: key(word, "the file or run whose list is kept, where it is not the output", "refresh"),
-  output: key(word, "the file, or the table of a search: duckdb:FILE#TABLE, postgres://HOST/DB#TABLE"),
+  output: key(
+    word,
+    "the file, or the table of a search: duckdb:FILE#TABLE, postgres://HOST/DB#TABLE",
+  ),
   max_credits: key(credits, "spend at most this each time: the consent to it"),
   format: key(format, "default: by the file's ending"),
   fields: key(word, "only these fields, in this order: a,b,c"),
   csv: key(choice(CSV_STYLES), "excel: byte order mark and CRLF; raw: no guard against formulas"),
   overwrite: key(flag, "replace a file also where this job did not write it"),
-  min_rows: key(number(0, 1e12), "exit 5 and leave the file as it is where fewer rows come; 0: none may replace some"),
+  min_rows: key(
+    number(0, 1e12),
+    "exit 5 and leave the file as it is where fewer rows come; 0: none may replace some",
+  ),
   max_shrink: key(share, "exit 5 and leave the file as it is where it would lose more"),
   limit: key(number(1, 1e12), "buy at most so many profiles", "search"),
   per_page: key(number(1, 100_000), "rows a request"),
@@ -120,19 +138,31 @@ export const KEYS = {
     "search",
   ),
   receipt: key(word, "write the receipt (counts, credits, SHA-256) as JSON", "search"),
-  sample: key(number(1, 1_000_000), "buy so many people by chance instead of the first ones", "search"),
+  sample: key(
+    number(1, 1_000_000),
+    "buy so many people by chance instead of the first ones",
+    "search",
+  ),
   seed: key(number(0, Number.MAX_SAFE_INTEGER), "draw a sample again", "search"),
   new_only: key(flag, "buy only whom you do not own", "search"),
   with_owned: key(flag, "the same, and write those you own beside them", "search"),
   all: key(flag, "buy without any filter: the whole dataset, up to limit or max_credits", "search"),
-  verify_fields: key(word, "find who no longer has these values, by free counts: title,company", "refresh"),
+  verify_fields: key(
+    word,
+    "find who no longer has these values, by free counts: title,company",
+    "refresh",
+  ),
   buy_changed: key(flag, "buy those again whose verified fields changed", "refresh"),
   max_calls: key(number(1, 1e9), "make at most so many free calls"),
   wait: key(flag, "wait for another command at the same file instead of ending with exit 9"),
   log: key(word, "a file that gets one JSON line a run"),
   notify: key(word, "shell command for a failure or a changed file"),
   notify_failure: key(word, "shell command for a failure alone"),
-  hand_to: key(word, "shell command that gets who was added, removed and changed, a JSON line each", "refresh"),
+  hand_to: key(
+    word,
+    "shell command that gets who was added, removed and changed, a JSON line each",
+    "refresh",
+  ),
   connection: key(word, 'which connection to use; "sample" is built in'),
   base_url: key(word, "overrides the connection's address"),
   paging: key(choice(PAGINGS), "how the service pages, where it is not known"),
@@ -151,11 +181,17 @@ export const FILE_KEYS = {
 
 export type Keys = Readonly<Record<string, Key<unknown>>>;
 
-export type KeyValues<Of extends Keys> = { readonly [Name in keyof Of]?: Of[Name] extends Key<infer T> ? T : never };
+export type KeyValues<Of extends Keys> = {
+  readonly [Name in keyof Of]?: Of[Name] extends Key<infer T> ? T : never;
+};
 export type JobValues = KeyValues<typeof KEYS>;
 
 /** @returns what is read, or in words why it is none */
-export function readValue(keys: Keys, name: string, value: unknown): { readonly value: unknown } | string {
+export function readValue(
+  keys: Keys,
+  name: string,
+  value: unknown,
+): { readonly value: unknown } | string {
   const { is, read } = keys[name]?.takes ?? { is: "unknown", read: () => undefined };
   const got = read(value);
   return got === undefined ? `"${name}" is ${is}` : { value: got };
@@ -168,7 +204,10 @@ export const JOB_NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
 export function jobsSchema(): s.JsonSchema {
   const properties = (keys: Keys) =>
     Object.fromEntries(
-      Object.entries(keys).map(([name, { says, takes }]) => [name, { description: says, ...takes.schema }]),
+      Object.entries(keys).map(([name, { says, takes }]) => [
+        name,
+        { description: says, ...takes.schema },
+      ]),
     );
   const job = { ...s.object(properties(KEYS)), required: ["max_credits"] };
   return {

@@ -15,7 +15,10 @@ import type { Job } from "./file.ts";
 import { type JobCommand, KEYS, type Keys } from "./keys.ts";
 
 /** The segments that a job names: files and saved ones are read when it runs. @throws CliError exit 2 */
-async function segmentsOf({ filters, segment, except }: Job["values"], context: Context): Promise<SegmentSet> {
+async function segmentsOf(
+  { filters, segment, except }: Job["values"],
+  context: Context,
+): Promise<SegmentSet> {
   const isInline = !Array.isArray(filters);
   const files = isInline ? [] : (filters as readonly string[]);
   return segmentSet(context, { filters: files, segment, except }, isInline ? { ...filters } : {});
@@ -54,15 +57,30 @@ export async function searchOf(job: Job, context: Context): Promise<Order> {
   const { values } = job;
   const { segments, except } = await segmentsOf(values, context);
   const { sample, seed = null, limit, per_page: perPage, receipt } = values;
-  if (segments.some(({ canonical }) => isUnfiltered(canonical)) && values.all !== true && sample === undefined)
-    throw usageError("no filter is given, so this would buy the whole dataset", '"all": true agrees to that');
+  if (
+    segments.some(({ canonical }) => isUnfiltered(canonical)) &&
+    values.all !== true &&
+    sample === undefined
+  )
+    throw usageError(
+      "no filter is given, so this would buy the whole dataset",
+      '"all": true agrees to that',
+    );
   if (sample !== undefined && limit !== undefined)
-    throw usageError('"limit" is the first so many, "sample" so many by chance', "leave one of them out");
+    throw usageError(
+      '"limit" is the first so many, "sample" so many by chance',
+      "leave one of them out",
+    );
   const segment = searchTarget(segments, except);
-  const drawn = sample === undefined ? {} : { sample: { rows: sample, seed, together: perPage ?? null } };
+  const drawn =
+    sample === undefined ? {} : { sample: { rows: sample, seed, together: perPage ?? null } };
   return {
     ...rowsOf(job),
-    target: narrowed({ ...segment, ...drawn }, { newOnly: values.new_only, withOwned: values.with_owned }, called),
+    target: narrowed(
+      { ...segment, ...drawn },
+      { newOnly: values.new_only, withOwned: values.with_owned },
+      called,
+    ),
     ...outputGuard({ ...values, minRows: values.min_rows, maxShrink: values.max_shrink }),
     limit,
     perPage,
@@ -91,7 +109,10 @@ export async function refreshOf(job: Job, context: Context): Promise<RefreshOrde
   }
   const verify = values.verify_fields === undefined ? [] : readVerified(values.verify_fields);
   if (values.buy_changed === true && verify.length === 0)
-    throw usageError('"buy_changed" goes with "verify_fields"', 'for example "verify_fields": "title,company"');
+    throw usageError(
+      '"buy_changed" goes with "verify_fields"',
+      'for example "verify_fields": "title,company"',
+    );
   const view = rowsOf(job);
   if (view.format === "table") {
     throw usageError(

@@ -30,7 +30,11 @@ interface Telling {
 }
 
 /** Does a job and tells how it went. @returns the failure too, which is the caller's to report */
-export async function tellOutcome({ job, rowsBefore, isMine }: Telling, context: Context, work: () => Promise<Ended>) {
+export async function tellOutcome(
+  { job, rowsBefore, isMine }: Telling,
+  context: Context,
+  work: () => Promise<Ended>,
+) {
   const { command, name, output, log } = job;
   const started = context.now();
   const before = output === undefined ? undefined : await sha256Of(output).catch(() => undefined);
@@ -89,11 +93,17 @@ async function spentSince(since: number, isMine: Telling["isMine"], context: Con
 }
 
 /** Log and notice come last: what fails here is said, and changes nothing of what was bought and written. */
-async function tell(outcome: RunOutcome, { log, notify, notifyFailure }: Job, context: Context): Promise<void> {
+async function tell(
+  outcome: RunOutcome,
+  { log, notify, notifyFailure }: Job,
+  context: Context,
+): Promise<void> {
   const line = `${JSON.stringify(outcome)}\n`;
   const warn = (text: string): void => void context.stderr.write(`warning: ${text}\n`);
   if (log !== undefined) {
-    await appendLine(log, line).catch((error: Error) => warn(`no line was added to ${log}: ${error.message}`));
+    await appendLine(log, line).catch((error: Error) =>
+      warn(`no line was added to ${log}: ${error.message}`),
+    );
   }
   const failed = outcome.status === "failed" && outcome.exit_code !== EXIT.interrupted;
   const commands = {
@@ -108,7 +118,12 @@ async function tell(outcome: RunOutcome, { log, notify, notifyFailure }: Job, co
 
 const NOTIFY_MS = 60_000;
 
-const SECRETS = new Set(["HEADCOUNT_API_KEY", "HEADCOUNT_MCP_TOKEN", "HEADCOUNT_CLICKHOUSE_PASSWORD", "PGPASSWORD"]);
+const SECRETS = new Set([
+  "HEADCOUNT_API_KEY",
+  "HEADCOUNT_MCP_TOKEN",
+  "HEADCOUNT_CLICKHOUSE_PASSWORD",
+  "PGPASSWORD",
+]);
 
 /**
  * Runs a shell command with a text on its stdin and without secrets; what it prints goes to stderr.
@@ -120,7 +135,9 @@ export function notified(
   context: Pick<Context, "env" | "cwd" | "stderr" | "platform">,
   most = NOTIFY_MS,
 ): Promise<string | undefined> {
-  const env = Object.fromEntries(Object.entries(context.env).filter(([name]) => !SECRETS.has(name)));
+  const env = Object.fromEntries(
+    Object.entries(context.env).filter(([name]) => !SECRETS.has(name)),
+  );
   const group = context.platform !== "win32";
   return new Promise((done) => {
     // A group of its own: what the shell started ends with it.
@@ -145,10 +162,13 @@ export function notified(
       clearTimeout(timer);
       done(late ? `took longer than ${most / 1000} s and was ended` : problem);
     };
-    for (const stream of [child.stdout, child.stderr]) stream.on("data", (data: Buffer) => context.stderr.write(data));
+    for (const stream of [child.stdout, child.stderr])
+      stream.on("data", (data: Buffer) => context.stderr.write(data));
     // It need not read.
     child.stdin.on("error", () => undefined).end(text);
     child.on("error", (error) => end(`could not be run: ${error.message}`));
-    child.on("close", (code, signal) => end(code === 0 ? undefined : `ended with ${signal ?? code}`));
+    child.on("close", (code, signal) =>
+      end(code === 0 ? undefined : `ended with ${signal ?? code}`),
+    );
   });
 }

@@ -18,7 +18,15 @@ import type { Refreshing, RefreshOrder, RefreshPlan, RefreshReceipt } from "../o
 import { type Connecting, inSession, type Session, type SessionEvents } from "../session.ts";
 import { monthlyBudget, withinBudget } from "./budget.ts";
 import type { Job, JobsFile } from "./file.ts";
-import { appendOutcome, type History, historyOf, jobsFolder, keyOf, lockOf, makeJobFolder } from "./history.ts";
+import {
+  appendOutcome,
+  type History,
+  historyOf,
+  jobsFolder,
+  keyOf,
+  lockOf,
+  makeJobFolder,
+} from "./history.ts";
 import { inKeys, raisedKeys, refreshOf, searchOf } from "./order.ts";
 import { type Ended, notified, tellOutcome } from "./outcome.ts";
 
@@ -33,11 +41,23 @@ export interface JobTerms extends Connecting {
 }
 
 export type JobOutcome =
-  | { readonly kind: "search"; readonly order: Order; readonly purchase: Awaited<ReturnType<typeof buy>> }
-  | { readonly kind: "refresh"; readonly receipt: RefreshReceipt; readonly failure: CliError | undefined };
+  | {
+      readonly kind: "search";
+      readonly order: Order;
+      readonly purchase: Awaited<ReturnType<typeof buy>>;
+    }
+  | {
+      readonly kind: "refresh";
+      readonly receipt: RefreshReceipt;
+      readonly failure: CliError | undefined;
+    };
 
 export type Quoted =
-  | { readonly kind: "search"; readonly order: Order; readonly quote: Awaited<ReturnType<typeof quote>>["quote"] }
+  | {
+      readonly kind: "search";
+      readonly order: Order;
+      readonly quote: Awaited<ReturnType<typeof quote>>["quote"];
+    }
   | { readonly kind: "refresh"; readonly order: RefreshOrder; readonly plan: RefreshPlan };
 
 interface Work {
@@ -61,7 +81,9 @@ function contextOf({ name }: Job, { folder }: JobsFile, context: Context): Conte
   return Object.create(context, {
     cwd: { value: folder },
     stdout: { value: stream(() => undefined) },
-    stderr: { value: stream((text) => void context.stderr.write(text.replace(/^(?=.)/gm, `${name}: `))) },
+    stderr: {
+      value: stream((text) => void context.stderr.write(text.replace(/^(?=.)/gm, `${name}: `))),
+    },
   }) as Context;
 }
 
@@ -90,13 +112,18 @@ export async function runJob(job: Job, file: JobsFile, terms: JobTerms, outside:
         const failure = inItsWords(failureOf(error), job);
         const next = `headcount jobs run ${shellWord(job.name)} --file ${shellWord(file.path)}`;
         const isCommand = failure.hint?.includes(failure.next ?? "\n") === true;
-        const hint = isCommand ? `${next} goes on where it stopped, within its max_credits` : failure.hint;
+        const hint = isCommand
+          ? `${next} goes on where it stopped, within its max_credits`
+          : failure.hint;
         // What holds it up is what the job itself says: the same job again would buy nothing.
         const keys = raisedKeys(failure, job.command);
-        if (keys === "") throw failure.resumable ? failure.with({ next, hint, resumable: true }) : failure;
+        if (keys === "")
+          throw failure.resumable ? failure.with({ next, hint, resumable: true }) : failure;
         const cap = credits(failure.raise?.maxCredits ?? ZERO);
         const budget =
-          cap > (file.budget ?? cap) ? ` and a "budget" of at least ${formatCredits(cap)} a month in the file` : "";
+          cap > (file.budget ?? cap)
+            ? ` and a "budget" of at least ${formatCredits(cap)} a month in the file`
+            : "";
         const raised = `with ${keys} in the job${budget}, ${next} goes on where it stopped`;
         throw failure.with({ next: undefined, hint: raised });
       } finally {
@@ -110,10 +137,21 @@ export async function runJob(job: Job, file: JobsFile, terms: JobTerms, outside:
 }
 
 /** What a job would do and cost, by free calls. @throws CliError as the job itself would before it buys */
-export async function quoteJob(job: Job, file: JobsFile, terms: JobTerms, outside: Context): Promise<Quoted> {
+export async function quoteJob(
+  job: Job,
+  file: JobsFile,
+  terms: JobTerms,
+  outside: Context,
+): Promise<Quoted> {
   if (job.problem !== undefined) throw job.problem;
   const context = contextOf(job, file, outside);
-  const work: Work = { job, file, terms, context, history: await historyOf(outside, keyOf(file, job.name)) };
+  const work: Work = {
+    job,
+    file,
+    terms,
+    context,
+    history: await historyOf(outside, keyOf(file, job.name)),
+  };
   return await atService(work, async (session): Promise<Quoted> => {
     if (job.command === "refresh") {
       const order = await refreshOrder(work);
@@ -124,7 +162,11 @@ export async function quoteJob(job: Job, file: JobsFile, terms: JobTerms, outsid
       };
     }
     const order = await searchOrder(work);
-    return { kind: "search", order, quote: (await quote(order, worldOf(session, context), eventsOf(context))).quote };
+    return {
+      kind: "search",
+      order,
+      quote: (await quote(order, worldOf(session, context), eventsOf(context))).quote,
+    };
   }).catch((error: unknown) => {
     throw inItsWords(failureOf(error), job);
   });
@@ -143,10 +185,15 @@ async function purchase(work: Work, session: Session): Promise<JobOutcome> {
       if (command !== undefined) failure = await handOn(lines, command, context);
     };
     const receipt = await underBudget(work, session, (budgetLeft) =>
-      lists.refresh({ ...order, output: order.output ?? "", terms: { ...terms, budgetLeft } }, session, context, {
-        ...events,
-        moved,
-      }),
+      lists.refresh(
+        { ...order, output: order.output ?? "", terms: { ...terms, budgetLeft } },
+        session,
+        context,
+        {
+          ...events,
+          moved,
+        },
+      ),
     );
     return { kind: "refresh", receipt, failure };
   }
@@ -158,7 +205,11 @@ async function purchase(work: Work, session: Session): Promise<JobOutcome> {
 }
 
 /** @returns how it failed (exit 1): what moved is in the list's history by then, and not handed on again */
-async function handOn(lines: string, command: string, context: Context): Promise<CliError | undefined> {
+async function handOn(
+  lines: string,
+  command: string,
+  context: Context,
+): Promise<CliError | undefined> {
   const problem = await notified(command, lines, context, HAND_ON_MS);
   if (problem === undefined) return undefined;
   return failed.internal(
@@ -185,7 +236,10 @@ const eventsOf = ({ stderr }: Context) => ({
   warning: (text: string): void => void stderr.write(`${text}\n`),
 });
 
-async function atService<T>({ job, terms, context }: Work, work: (session: Session) => Promise<T>): Promise<T> {
+async function atService<T>(
+  { job, terms, context }: Work,
+  work: (session: Session) => Promise<T>,
+): Promise<T> {
   const { connection, base_url, paging, max_wait } = job.values;
   const own = { connection, baseUrl: base_url, paging, maxWait: max_wait };
   const said = Object.fromEntries(Object.entries(own).filter(([, value]) => value !== undefined));
@@ -202,8 +256,12 @@ async function mayReplace({ job, context, history }: Work): Promise<boolean> {
   const mine = history.wrote?.output === output ? history.wrote : undefined;
   // A refresh knows the lists that are kept of its segment, whoever kept them.
   if (mine === undefined && job.command === "refresh") return false;
-  const { runs } = await readSpend(join(stateDir(context), "runs"), Date.parse(mine?.finished ?? ""));
-  const since = mine === undefined ? [] : runs.filter((run) => run.days.length > 0 && run.job !== job.name);
+  const { runs } = await readSpend(
+    join(stateDir(context), "runs"),
+    Date.parse(mine?.finished ?? ""),
+  );
+  const since =
+    mine === undefined ? [] : runs.filter((run) => run.days.length > 0 && run.job !== job.name);
   for (const run of since) if (await wrote(run.run, output, context)) throw foreign(output, run);
   if (mine === undefined) throw foreign(output, undefined);
   return true;
@@ -212,7 +270,10 @@ async function mayReplace({ job, context, history }: Work): Promise<boolean> {
 const WORD = '"overwrite": true in the job lets it be replaced; another "output" keeps both';
 
 const foreign = (output: string, run: RunSpend | undefined): CliError => {
-  const who = run === undefined ? "this job did not write it" : `run ${run.run} wrote it, ${run.job ?? "by hand"}`;
+  const who =
+    run === undefined
+      ? "this job did not write it"
+      : `run ${run.run} wrote it, ${run.job ?? "by hand"}`;
   return usageError(`${output} exists, and ${who}; nothing was spent`, WORD, "file_exists");
 };
 
@@ -240,8 +301,11 @@ async function wrote(run: string, output: string, context: Context): Promise<boo
   return (await openRuns(context).open(run)).state.done !== undefined;
 }
 
-const isOf = async ({ name, output = "" }: Job, run: RunSpend, context: Context): Promise<boolean> =>
-  run.job === name && (await writes(run.run, output, context)) !== false;
+const isOf = async (
+  { name, output = "" }: Job,
+  run: RunSpend,
+  context: Context,
+): Promise<boolean> => run.job === name && (await writes(run.run, output, context)) !== false;
 
 async function lockJob(name: string, key: string, context: Context): Promise<Lock> {
   const { now, sleep, interrupted: signal } = context;
@@ -249,7 +313,8 @@ async function lockJob(name: string, key: string, context: Context): Promise<Loc
     return await acquireLock(lockOf(context, key), { now, sleep, signal, what: `job ${name}` });
   } catch (error) {
     const failure = failureOf(error);
-    if (failure.exitCode !== EXIT.locked || failure.hint?.startsWith("wait") !== true) throw failure;
+    if (failure.exitCode !== EXIT.locked || failure.hint?.startsWith("wait") !== true)
+      throw failure;
     throw failure.with({ hint: "headcount jobs status shows how it goes; nothing was bought" });
   }
 }
@@ -262,10 +327,12 @@ async function underBudget<T>(
 ): Promise<T> {
   const cap = file.budget;
   if (cap === undefined) return await work(undefined);
-  const keyMode = session.keyMode ?? (await session.client.account(context.interrupted)).keyMode ?? "live";
+  const keyMode =
+    session.keyMode ?? (await session.client.account(context.interrupted)).keyMode ?? "live";
   const turn = {
     ...{ folder: jobsFolder(context), name: ".budget.lock", what: "the budget of the jobs" },
-    onWait: () => void context.stderr.write("waiting for another job: a budget is counted one job at a time\n"),
+    onWait: () =>
+      void context.stderr.write("waiting for another job: a budget is counted one job at a time\n"),
     continues: (run: RunSpend) => isOf(job, run, context),
     refusal: {
       period: `${new Date(context.now()).toISOString().slice(0, 7)} (UTC)`,

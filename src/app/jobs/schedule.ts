@@ -24,4 +24,6 @@ export const nextTime = async (schedule: string, after: number): Promise<number 
 
 /** The last time that has come. Epoch milliseconds. */
 export const lastTime = async (schedule: string, now: number): Promise<number | undefined> =>
-  (await times(schedule)).previousRuns(1, new Date(Math.floor(now / 1_000) * 1_000 + 1_000))[0]?.getTime();
+  (await times(schedule))
+    .previousRuns(1, new Date(Math.floor(now / 1_000) * 1_000 + 1_000))[0]
+    ?.getTime();

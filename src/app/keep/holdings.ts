@@ -33,9 +33,15 @@ const NO_FILE = { items: 1, bytes: null, oldest: null, newest: null } as const;
 
 async function filesAt(path: string): Promise<Files & { readonly bytes: number }> {
   const info = await stat(path).catch(() => undefined);
-  const entries = info?.isDirectory() === true ? await readdir(path, { recursive: true, withFileTypes: true }) : [];
-  const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
-  const all = info?.isDirectory() === true ? files.map((file) => stat(file).catch(() => undefined)) : [info];
+  const entries =
+    info?.isDirectory() === true
+      ? await readdir(path, { recursive: true, withFileTypes: true })
+      : [];
+  const files = entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name));
+  const all =
+    info?.isDirectory() === true ? files.map((file) => stat(file).catch(() => undefined)) : [info];
   const infos = (await Promise.all(all)).filter((one) => one !== undefined);
   const times = infos.map(({ mtimeMs }) => mtimeMs);
   return {
@@ -46,7 +52,11 @@ async function filesAt(path: string): Promise<Files & { readonly bytes: number }
   };
 }
 
-const filesKept = async (what: string, path: string, more: Partial<Holding> = {}): Promise<Holding> => ({
+const filesKept = async (
+  what: string,
+  path: string,
+  more: Partial<Holding> = {},
+): Promise<Holding> => ({
   ...{ ...NOBODY, ...(await filesAt(path)), what, path },
   ...more,
 });
@@ -60,19 +70,26 @@ export async function holdingsHere(context: Context): Promise<readonly Holding[]
   const store = openRuns(context);
   const runs = await store.list();
   const { libraries, lists } = await librariesIn(state, store);
-  const holdings = [...(await runsKept(runs, state)), ...libraries, ...(await written(runs, lists, context))];
+  const holdings = [
+    ...(await runsKept(runs, state)),
+    ...libraries,
+    ...(await written(runs, lists, context)),
+  ];
   const marks = await marksOn(store, state);
   const list = join(state, "suppression");
   if (marks > 0) holdings.push(await filesKept("suppression list", list, { items: marks }));
   const names = new Set(["runs", "library", "suppression", REGISTER]);
   for (const name of (await below(state)).filter((one) => !names.has(one)))
     holdings.push(await filesKept(name.replace(/\.\w+$/, ""), join(state, name)));
-  for (const { path, what } of (await usersFiles(context)).filter((file) => file.what !== "segment"))
+  for (const { path, what } of (await usersFiles(context)).filter(
+    (file) => file.what !== "segment",
+  ))
     holdings.push(await filesKept(what, path));
   holdings.push(...(await configured(context)));
   // Of services.
   const data = findFolder("data", context);
-  for (const name of await below(data)) holdings.push(await filesKept("data folder", join(data ?? "", name)));
+  for (const name of await below(data))
+    holdings.push(await filesKept("data folder", join(data ?? "", name)));
   return holdings.filter(({ items, what }) => items > 0 || what === OWN);
 }
 
@@ -95,7 +112,16 @@ async function librariesIn(state: string, store: RunStore) {
     try {
       const { firstAt: oldest, lastAt: newest, purchases: rows } = totalsOf(library.database);
       const { bytes } = await filesAt(path);
-      libraries.push({ what: "library", path, items: 1, people: library.size, rows, bytes, oldest, newest });
+      libraries.push({
+        what: "library",
+        path,
+        items: 1,
+        people: library.size,
+        rows,
+        bytes,
+        oldest,
+        newest,
+      });
       lists.push(...library.lists.outputs());
     } finally {
       library.close();
@@ -104,15 +130,23 @@ async function librariesIn(state: string, store: RunStore) {
   return { libraries, lists };
 }
 
-async function written(runs: readonly RunSummary[], lists: readonly string[], context: Context): Promise<Holding[]> {
+async function written(
+  runs: readonly RunSummary[],
+  lists: readonly string[],
+  context: Context,
+): Promise<Holding[]> {
   const holdings: Holding[] = [];
   const rowsOfRun = new Map(runs.map(({ plan, rows }) => [plan.id, rows] as const));
   const entries = await registerOf(context).entries();
-  for (const { by, path, what } of entries.filter((entry) => entry.what !== "log" && entry.what !== "jobs")) {
+  for (const { by, path, what } of entries.filter(
+    (entry) => entry.what !== "log" && entry.what !== "jobs",
+  )) {
     const rows = what === "output" ? (rowsOfRun.get(by) ?? null) : null;
     const isList = lists.includes(path);
-    if (engineOf(path) !== undefined) holdings.push({ ...NO_FILE, what: "table", path, people: null, rows });
-    else if (existsSync(path)) holdings.push(await filesKept(isList ? "list" : what, path, isList ? {} : { rows }));
+    if (engineOf(path) !== undefined)
+      holdings.push({ ...NO_FILE, what: "table", path, people: null, rows });
+    else if (existsSync(path))
+      holdings.push(await filesKept(isList ? "list" : what, path, isList ? {} : { rows }));
     else holdings.push({ ...NO_FILE, what: "moved or removed", path, people: null, rows });
   }
   return holdings;

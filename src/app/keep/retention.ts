@@ -18,5 +18,7 @@ export async function runsOlderThan(
 ): Promise<readonly RunSummary[]> {
   const [now, ms] = [context.now(), spanMs(span) ?? Number.POSITIVE_INFINITY];
   const runs = await store.list();
-  return runs.filter((run) => run.status !== "running" && now - run.lastAt >= ms && (isOver(run) || force));
+  return runs.filter(
+    (run) => run.status !== "running" && now - run.lastAt >= ms && (isOver(run) || force),
+  );
 }

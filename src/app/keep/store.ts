@@ -7,7 +7,8 @@ import { Disk } from "../../engine/runs/disk.ts";
 import { RunStore } from "../../engine/runs/run-store.ts";
 import type { Context } from "../../shared/context.ts";
 
-export const registerOf = (context: Context, disk = new Disk()) => registerIn(stateDir(context), disk, context.now);
+export const registerOf = (context: Context, disk = new Disk()) =>
+  registerIn(stateDir(context), disk, context.now);
 
 export const openRuns = (context: Context): RunStore => new RunStore(stateDir(context), new Disk());
 

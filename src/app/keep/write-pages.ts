@@ -32,11 +32,19 @@ export async function writePages(
   pages: Pages,
   { output: target, stream, rendering, guard, name }: PagesOutput,
   context: Context,
-): Promise<{ readonly rows: number; readonly file: Written | undefined; readonly notices: readonly string[] }> {
+): Promise<{
+  readonly rows: number;
+  readonly file: Written | undefined;
+  readonly notices: readonly string[];
+}> {
   const { pid, interrupted } = context;
   const path = await placeOf(target);
   if (path !== undefined && !guard.overwrite && (await exists(path))) {
-    throw usageError(`${target} exists`, "add --overwrite, or choose another name with -o", "file_exists");
+    throw usageError(
+      `${target} exists`,
+      "add --overwrite, or choose another name with -o",
+      "file_exists",
+    );
   }
   const disk = new Disk();
   const { kind, format, fields } = rendering;
@@ -78,7 +86,11 @@ export async function renderingOf(
   if (fields === undefined) fields = drawn?.isWhole === true ? await columns() : undefined;
   else {
     const published = new Set(publishedFields(kind));
-    checkFields(fields, kind, fields.every((field) => published.has(field)) ? published : new Set(await columns()));
+    checkFields(
+      fields,
+      kind,
+      fields.every((field) => published.has(field)) ? published : new Set(await columns()),
+    );
   }
   return { ...view, kind, fields, table: await drawn?.draw() };
 }

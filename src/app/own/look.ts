@@ -49,12 +49,22 @@ export interface Looking {
 export async function lookInto(
   { filters, canonical }: CheckedFilters,
   identities: readonly string[],
-  { counts, account, library, beside = () => [], isTried = false, isMeasured = false, byFilters = false }: Looking,
+  {
+    counts,
+    account,
+    library,
+    beside = () => [],
+    isTried = false,
+    isMeasured = false,
+    byFilters = false,
+  }: Looking,
 ): Promise<Sight> {
   const version = (): string | undefined => counts.datasetVersion ?? account.datasetVersion;
   const now = version();
   const membersOf = (some: readonly string[]): SegmentMember[] =>
-    library === undefined ? [] : ownedBy(library.database, some).map((person) => memberOf(person, now));
+    library === undefined
+      ? []
+      : ownedBy(library.database, some).map((person) => memberOf(person, now));
   // Only our own service names its dataset, and gives sketches.
   const bySketch =
     now === undefined || library === undefined || byFilters
@@ -67,7 +77,8 @@ export async function lookInto(
         });
   if (bySketch === undefined && isTried) await requireSound(filters, counts);
   // Most sketches need nobody's record.
-  let members = bySketch === undefined ? [...membersOf(identities), ...membersOf(beside())] : undefined;
+  let members =
+    bySketch === undefined ? [...membersOf(identities), ...membersOf(beside())] : undefined;
   const sight = bySketch ?? (await lookFor(filters, members ?? [], counts));
   const likeness =
     members !== undefined && isMeasured
@@ -84,7 +95,10 @@ export async function lookInto(
   };
 }
 
-function memberOf({ identity, address, name, values, version }: OwnedPerson, now: string | undefined): SegmentMember {
+function memberOf(
+  { identity, address, name, values, version }: OwnedPerson,
+  now: string | undefined,
+): SegmentMember {
   const isCurrent = version !== null && version === now;
   const profile = address === undefined ? undefined : ownedAddress(address);
   return { identity, address: profile, name, values, isNamed: isCurrent, isKnown: isCurrent };
@@ -95,10 +109,13 @@ export const freeCounts = (
   { perMinute }: AccountView,
   maxCalls: number,
   onCall?: (calls: number) => void,
-): FreeCounts => new FreeCounts({ client: seller.client, maxCalls, now, sleep, signal, perMinute, onCall });
+): FreeCounts =>
+  new FreeCounts({ client: seller.client, maxCalls, now, sleep, signal, perMinute, onCall });
 
-export const countingTime = (calls: number, ...of: Parameters<typeof perMinuteOf>): number | undefined =>
-  limitedMs(calls, perMinuteOf(...of), SHARE_OF_MINUTE);
+export const countingTime = (
+  calls: number,
+  ...of: Parameters<typeof perMinuteOf>
+): number | undefined => limitedMs(calls, perMinuteOf(...of), SHARE_OF_MINUTE);
 
 export const spoken = ({ ms }: { readonly ms: number | undefined }): string =>
   ms ? `, ${duration(ms)} at the rate limit` : "";
@@ -133,5 +150,8 @@ function forgottenIn(
   if (library === undefined) return { people: 0, leftOut: false };
   const certain = version === undefined ? 0 : forgottenOf(library, canonical, version);
   const leftOut = certain > 0 && others === certain;
-  return { people: leftOut ? certain : Math.min(others, forgottenOf(library, canonical, null)), leftOut };
+  return {
+    people: leftOut ? certain : Math.min(others, forgottenOf(library, canonical, null)),
+    leftOut,
+  };
 }

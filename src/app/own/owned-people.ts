@@ -1,6 +1,11 @@
 import type { AccountView } from "../../engine/client/types.ts";
 import { type Library, pagewise } from "../../engine/library/library.ts";
-import { boughtBefore, identitiesIn, newestRecords, type Who } from "../../engine/library/members.ts";
+import {
+  boughtBefore,
+  identitiesIn,
+  newestRecords,
+  type Who,
+} from "../../engine/library/members.ts";
 import { openLibrary, shelfAt } from "../../engine/library/take-in.ts";
 import { identityOf } from "../../engine/output/distinct.ts";
 import type { ExportDeps } from "../../engine/purchase/order.ts";
@@ -49,12 +54,18 @@ export class OwnedPeople {
 
   /** Rows of a page of a run with somebody who was owned before it. */
   rowsBefore(...[run, page]: Parameters<Ownership["before"]>): ReadonlySet<number> {
-    const identities = Array.from({ length: page.length }, (_, row) => identityOf(page, row, "person"));
+    const identities = Array.from({ length: page.length }, (_, row) =>
+      identityOf(page, row, "person"),
+    );
     const people = identities.filter((identity) => identity !== undefined);
     if (this.library === undefined) return new Set();
     const at = Date.parse(run.plan.created_at);
     const owned = boughtBefore(this.library.database, people, { run: run.id, at });
-    return new Set(identities.flatMap((identity, row) => (identity !== undefined && owned.has(identity) ? [row] : [])));
+    return new Set(
+      identities.flatMap((identity, row) =>
+        identity !== undefined && owned.has(identity) ? [row] : [],
+      ),
+    );
   }
 
   /** Newest records of those whom a run did not bring. */

@@ -3,7 +3,12 @@ import { costOf, costWithin } from "../../engine/planning/cost.ts";
 import { partsOf } from "../../engine/planning/descent.ts";
 import { findNew } from "../../engine/planning/new-people.ts";
 import { identitiesThere, tellApart } from "../../engine/planning/presence.ts";
-import { type Cost, ownedAddress, requireSound, UnsoundCountsError } from "../../engine/planning/question.ts";
+import {
+  type Cost,
+  ownedAddress,
+  requireSound,
+  UnsoundCountsError,
+} from "../../engine/planning/question.ts";
 import type { FreeCounts } from "../../engine/purchase/free-counts.ts";
 import type { ExportDeps } from "../../engine/purchase/order.ts";
 import type { NewParts, OwnedShare, Ownership } from "../../engine/purchase/ownership.ts";
@@ -16,7 +21,15 @@ import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { CliError, usageError } from "../../shared/errors.ts";
 import { checkedFilters } from "../../shared/filters.ts";
 import { CALLS_PER_CREDIT } from "./bounds.ts";
-import { countingTime, freeCounts, type Looking, lookInto, type Sight, soundly, spoken } from "./look.ts";
+import {
+  countingTime,
+  freeCounts,
+  type Looking,
+  lookInto,
+  type Sight,
+  soundly,
+  spoken,
+} from "./look.ts";
 import type { OwnedPeople } from "./owned-people.ts";
 
 export interface LookBounds {
@@ -73,8 +86,10 @@ export class OwnedSegment implements Ownership {
   ): Promise<OwnedShare | undefined> {
     const { unread } = this.#people;
     if (narrowed) requireRead(unread);
-    for (const { run, why } of unread) this.#deps.onWarning(`warning: run ${run} is not counted: ${why}`);
-    if (this.#whole.staff !== undefined) return this.#lookAtEach(parts ?? [], each ?? [], this.#whole.staff.most);
+    for (const { run, why } of unread)
+      this.#deps.onWarning(`warning: run ${run} is not counted: ${why}`);
+    if (this.#whole.staff !== undefined)
+      return this.#lookAtEach(parts ?? [], each ?? [], this.#whole.staff.most);
     const counts = freeCounts(this.#deps, this.#people.account, this.#bounds.maxCalls);
     if (!narrowed) return this.#glance(total, counts);
     return sound(async () => {
@@ -95,12 +110,25 @@ export class OwnedSegment implements Ownership {
   }
 
   /** Of each company, and title, its new people alone: nobody who is owned is bought with them. */
-  async #lookAtEach(parts: readonly Filters[], counts: readonly number[], most: number | null): Promise<OwnedShare> {
-    const fresh: { readonly filters: Filters; readonly count: number; readonly share: OwnedShare | undefined }[] = [];
+  async #lookAtEach(
+    parts: readonly Filters[],
+    counts: readonly number[],
+    most: number | null,
+  ): Promise<OwnedShare> {
+    const fresh: {
+      readonly filters: Filters;
+      readonly count: number;
+      readonly share: OwnedShare | undefined;
+    }[] = [];
     let [made, calls] = [0, 0];
     for (const [index, filters] of parts.entries()) {
       const maxCalls = this.#bounds.maxCalls - made - calls;
-      const part = new OwnedSegment({ filters }, { ...this.#bounds, maxCalls }, this.#people, this.#deps);
+      const part = new OwnedSegment(
+        { filters },
+        { ...this.#bounds, maxCalls },
+        this.#people,
+        this.#deps,
+      );
       // Bought beside each other, as filters of one run.
       part.#how = { byFilters: true };
       const total = counts[index] ?? 0;
@@ -115,7 +143,13 @@ export class OwnedSegment implements Ownership {
     const total = rowsOf(counts);
     const owned = total - rowsOf(rest);
     return {
-      ...{ total, owned, exact: true, calls: made, durationMs: countingTime(calls, this.#people.account, this.#deps) },
+      ...{
+        total,
+        owned,
+        exact: true,
+        calls: made,
+        durationMs: countingTime(calls, this.#people.account, this.#deps),
+      },
       estimate: { callsPerCredit: this.#perCredit, calls, rows, parts: 1 },
       divide: async () => {
         const parts: NewParts[] = [];
@@ -133,7 +167,10 @@ export class OwnedSegment implements Ownership {
 
   async #tooManyCalls(sight: Sight, beside: number): Promise<CliError> {
     const { total, others } = sight;
-    const [least, usual] = [(await costOf(sight, 1)).calls + beside, await costOf(sight, CALLS_PER_CREDIT)];
+    const [least, usual] = [
+      (await costOf(sight, 1)).calls + beside,
+      await costOf(sight, CALLS_PER_CREDIT),
+    ];
     const time = spoken({ ms: countingTime(least, this.#people.account, this.#deps) });
     return usageError(
       `${grouped(others)} of ${counted(total, "person", "people")} ${others === 1 ? "is" : "are"} new, and finding them takes about ${counted(least, "free call")}${time}, more than the ${grouped(this.#bounds.maxCalls)} allowed; nothing was spent`,
@@ -147,13 +184,20 @@ export class OwnedSegment implements Ownership {
     const { beside = [], records = 0 } = this.#whole;
     // Of several companies no single count tells.
     const calls = beside.length > 0 ? 0 : callsToLook(records, counts);
-    const believed = { total, owned: Math.min(total, records), calls, estimate: undefined, durationMs: 0 };
+    const believed = {
+      total,
+      owned: Math.min(total, records),
+      calls,
+      estimate: undefined,
+      durationMs: 0,
+    };
     if (calls === 0 || calls > QUOTE_CALLS) return { ...believed, exact: false };
     try {
       const sight = await this.#lookInto(this.#matching(), { counts });
       const estimate = await costWithin(sight, this.#perCredit, this.#bounds.maxCalls);
       const share = this.#shareOf(sight, estimate, counts);
-      if (estimate === undefined || share.durationMs || !isDividedUnasked(sight, estimate)) return share;
+      if (estimate === undefined || share.durationMs || !isDividedUnasked(sight, estimate))
+        return share;
       if (sight.sketch === undefined) await requireSound(this.#segment.filters, counts);
       const divide = (maxRows: number) => {
         this.#warn(sight);
@@ -167,22 +211,35 @@ export class OwnedSegment implements Ownership {
     }
   }
 
-  #shareOf({ total, present: owned }: Sight, estimate: Cost | undefined, { calls }: FreeCounts): OwnedShare {
+  #shareOf(
+    { total, present: owned }: Sight,
+    estimate: Cost | undefined,
+    { calls }: FreeCounts,
+  ): OwnedShare {
     const durationMs = countingTime(estimate?.calls ?? 0, this.#people.account, this.#deps);
     return { total, owned, exact: true, calls, estimate, durationMs };
   }
 
-  async #divide(sight: Sight, estimate: Cost, maxRows: number, counts: FreeCounts): Promise<NewParts> {
+  async #divide(
+    sight: Sight,
+    estimate: Cost,
+    maxRows: number,
+    counts: FreeCounts,
+  ): Promise<NewParts> {
     const { total, others, segment, sketch } = sight;
     if (others === 0) return { parts: [], counts: [] };
-    if (segment.network_url !== undefined && sketch === undefined) return this.#listedParts(sight, counts);
+    if (segment.network_url !== undefined && sketch === undefined)
+      return this.#listedParts(sight, counts);
     // Where less than all of it may be bought, the first rows could be those that are owned.
-    const callsPerCredit = maxRows >= total ? estimate.callsPerCredit : estimate.callsPerCredit || this.#perCredit;
+    const callsPerCredit =
+      maxRows >= total ? estimate.callsPerCredit : estimate.callsPerCredit || this.#perCredit;
     const isLong = callsPerCredit > 0 && sketch === undefined;
     const { onNotice } = this.#deps;
     const people = counted(others, "new person", "new people");
     if (isLong) onNotice(`looking for ${people}: about ${counted(estimate.calls, "free count")}`);
-    const { owned } = isLong ? await tellApart(sight, counts) : { owned: sketch === undefined ? sight.members : [] };
+    const { owned } = isLong
+      ? await tellApart(sight, counts)
+      : { owned: sketch === undefined ? sight.members : [] };
     const allowed = {
       callsPerCredit,
       maxCalls: this.#bounds.maxCalls - callsToLook(owned.length + others, counts),
@@ -201,14 +258,17 @@ export class OwnedSegment implements Ownership {
 
   async #listedParts({ total, members }: Sight, counts: FreeCounts): Promise<NewParts> {
     const { filters } = this.#segment;
-    const owned = new Set(members.flatMap(({ address: own }) => (own === undefined ? [] : [own, slugOf(own)])));
+    const owned = new Set(
+      members.flatMap(({ address: own }) => (own === undefined ? [] : [own, slugOf(own)])),
+    );
     const rest = [filters.network_url ?? []]
       .flat()
       .map(String)
       .filter((address) => !owned.has(canonicalAddress(address) ?? ""));
     if (rest.length === 0) return { parts: [], counts: [] };
     const count = await counts.countAt(filters, rest.map(ownedAddress));
-    if (count > total) throw new UnsoundCountsError(`${count} of ${total} people are at some of the addresses`);
+    if (count > total)
+      throw new UnsoundCountsError(`${count} of ${total} people are at some of the addresses`);
     return { parts: [{ ...filters, network_url: rest }], counts: [count] };
   }
 
@@ -241,9 +301,12 @@ export class OwnedSegment implements Ownership {
       const all = this.#people.count(EVERYBODY);
       // Of a segment that names addresses nobody else is in it.
       if (this.#segment.filters.network_url !== undefined) return [];
-      if (all <= matching.length || callsToLook(all, counts) > this.#bounds.maxCalls * LOOK_SHARE) return [];
+      if (all <= matching.length || callsToLook(all, counts) > this.#bounds.maxCalls * LOOK_SHARE)
+        return [];
       const matches = new Set(matching);
-      return this.#people.identities({ matching: EVERYBODY }).filter((identity) => !matches.has(identity));
+      return this.#people
+        .identities({ matching: EVERYBODY })
+        .filter((identity) => !matches.has(identity));
     };
     return this.#lookInto(matching, { counts, beside, isTried, isMeasured: isTried, ...this.#how });
   }
@@ -262,7 +325,9 @@ export class OwnedSegment implements Ownership {
     const { people, leftOut } = forgotten;
     if (leftOut) {
       const whom = counted(people, "person", "people");
-      onWarning(`${whom} of the segment, whom you forgot, ${people === 1 ? "is" : "are"} not bought`);
+      onWarning(
+        `${whom} of the segment, whom you forgot, ${people === 1 ? "is" : "are"} not bought`,
+      );
     } else if (people > 0) {
       const some = `up to ${grouped(people)} of the ${grouped(others)} new`;
       onWarning(`${some} are people whom you forgot: paid for, and in no file`);
@@ -285,7 +350,8 @@ const isDividedUnasked = (sight: Sight, { rows, calls, callsPerCredit }: Cost) =
 
 const rowsOf = (counts: readonly number[]): number => counts.reduce((sum, count) => sum + count, 0);
 
-const callsToLook = (people: number, { listSize }: FreeCounts): number => 1 + Math.ceil(people / listSize);
+const callsToLook = (people: number, { listSize }: FreeCounts): number =>
+  1 + Math.ceil(people / listSize);
 
 const sound = <T>(work: () => Promise<T>): Promise<T> =>
   soundly(

@@ -8,10 +8,12 @@ import type { LookBounds, Whole } from "./owned-segment.ts";
 
 /** What a target is the people of, whole; undefined where no filter says it. */
 function wholeOf(target: Target): Whole | undefined {
-  if (target.kind === "search" && target.staff !== undefined) return isNarrowed(target) ? target : undefined;
+  if (target.kind === "search" && target.staff !== undefined)
+    return isNarrowed(target) ? target : undefined;
   if (target.kind === "search") return (target.union ?? target.except) ? undefined : target;
   const { kind, companies } = target;
-  if (kind === "enrich" || companies.some(({ by }) => by !== "company_network_url")) return undefined;
+  if (kind === "enrich" || companies.some(({ by }) => by !== "company_network_url"))
+    return undefined;
   const [filters, ...beside] = companies.map(({ value }) => ({ company_network_url: value }));
   return filters === undefined ? undefined : { filters, beside };
 }
@@ -23,7 +25,14 @@ const recordsOf = ({ filters, beside = [] }: Whole, people: OwnedPeople): number
 /** Of a segment that is bought as it is, and of which no record tells that somebody is owned. */
 const nobodyIn = (people: OwnedPeople): Ownership => ({
   look: async (total) => {
-    return { total, owned: 0, exact: people.library === undefined, calls: 0, estimate: undefined, durationMs: 0 };
+    return {
+      total,
+      owned: 0,
+      exact: people.library === undefined,
+      calls: 0,
+      estimate: undefined,
+      durationMs: 0,
+    };
   },
   before: (...of) => people.rowsBefore(...of),
   certify: async () => undefined,

@@ -26,7 +26,9 @@ function jsonRecords(text: string, file: string): JsonRecord[] {
     ? [parsed(text, `${file}`)].flat()
     : text
         .split("\n")
-        .flatMap((line, index) => (line.trim() === "" ? [] : [parsed(line, `${file}, line ${index + 1}`)]));
+        .flatMap((line, index) =>
+          line.trim() === "" ? [] : [parsed(line, `${file}, line ${index + 1}`)],
+        );
   return values.map((value, index) => {
     if (isNested(value)) return value;
     throw usageError(`${file}: record ${index + 1} is no JSON object`);
@@ -37,7 +39,10 @@ function parsed(text: string, where: string): ReturnType<typeof parseExact> {
   try {
     return parseExact(text);
   } catch (error) {
-    throw usageError(`${where}: ${(error as Error).message}`, "one JSON object a line, or one list of them");
+    throw usageError(
+      `${where}: ${(error as Error).message}`,
+      "one JSON object a line, or one list of them",
+    );
   }
 }
 
@@ -53,6 +58,7 @@ async function csvRecords(text: string, file: string): Promise<JsonRecord[]> {
 /** Numbers again numbers, and without the apostrophe that keeps a spreadsheet from running a cell. */
 function fieldOf(name: string, cell: string): string | number | null {
   if (cell === "") return null;
-  const number = NUMBER_COLUMNS.includes(name) && /^\d+$/.test(cell) ? whole(Number(cell)) : undefined;
+  const number =
+    NUMBER_COLUMNS.includes(name) && /^\d+$/.test(cell) ? whole(Number(cell)) : undefined;
   return number ?? cell.replace(/^'(?=[=+\-@\t\r\n])/, "");
 }

@@ -7,7 +7,10 @@ import { type CliError, usageError } from "../../shared/errors.ts";
 import { inputName, readInput } from "../../shared/input.ts";
 
 /** In order of their names. @throws CliError exit 2 for a pattern without a match */
-export async function filterFiles(context: Context, words: readonly string[]): Promise<readonly string[]> {
+export async function filterFiles(
+  context: Context,
+  words: readonly string[],
+): Promise<readonly string[]> {
   const files: string[] = [];
   for (const word of words) {
     // A file may be called that.
@@ -37,7 +40,9 @@ export async function listedValues(
   const values: string[] = [];
   for (const value of words) {
     const isFile = /^@[^@]/s.test(value);
-    values.push(...(isFile ? await linesOf(context, flag, value.slice(1)) : [value.replace(/^@@/, "@")]));
+    values.push(
+      ...(isFile ? await linesOf(context, flag, value.slice(1)) : [value.replace(/^@@/, "@")]),
+    );
   }
   return values;
 }
@@ -85,17 +90,26 @@ async function withoutTrailing(text: string): Promise<string> {
   for (const { type, range } of tokenize(text, { mode: "jsonc", ranges: true })) {
     const [from, to] = range ?? [0, 0];
     const isComment = type === "LineComment" || type === "BlockComment";
-    const span = isComment ? ([from, to] as const) : type === "RBrace" || type === "RBracket" ? comma : undefined;
-    if (span !== undefined) plain = plain.slice(0, span[0]) + blank(plain.slice(...span)) + plain.slice(span[1]);
+    const span = isComment
+      ? ([from, to] as const)
+      : type === "RBrace" || type === "RBracket"
+        ? comma
+        : undefined;
+    if (span !== undefined)
+      plain = plain.slice(0, span[0]) + blank(plain.slice(...span)) + plain.slice(span[1]);
     if (!isComment) comma = type === "Comma" ? [from, to] : undefined;
   }
   return plain;
 }
 
 /** Keys and values that nobody has checked. @param file `-` for stdin @throws CliError exit 2 */
-export async function readFilterFile(context: Context, file: string): Promise<Readonly<Record<string, unknown>>> {
+export async function readFilterFile(
+  context: Context,
+  file: string,
+): Promise<Readonly<Record<string, unknown>>> {
   const name = inputName(file);
-  const refuse = (message: string, hint?: string): CliError => usageError(message, hint, "invalid_filters_file");
+  const refuse = (message: string, hint?: string): CliError =>
+    usageError(message, hint, "invalid_filters_file");
   const text = await readInput(context, file, "filters", MAX_BODY_BYTES);
   // What the service would refuse, such as a key that is there twice, is no segment to count and buy.
   const { parseStrictJson } = await import("../../shared/contract/strict-json.ts");
@@ -104,9 +118,12 @@ export async function readFilterFile(context: Context, file: string): Promise<Re
   const strict = plain === undefined ? first : parseStrictJson(Buffer.from(plain));
   if (!strict.ok) {
     const broken = strict.message.includes("not valid JSON");
-    const why = text.trim() === "" ? "it is empty" : broken ? await syntaxError(plain ?? text) : undefined;
+    const why =
+      text.trim() === "" ? "it is empty" : broken ? await syntaxError(plain ?? text) : undefined;
     throw refuse(
-      why === undefined ? strict.message.replaceAll("the body", name) : `${name} is not JSON: ${why}`,
+      why === undefined
+        ? strict.message.replaceAll("the body", name)
+        : `${name} is not JSON: ${why}`,
       'a filter file looks like {"country": "france", "department": ["Sales", "Marketing"]}',
     );
   }
@@ -117,7 +134,9 @@ export async function readFilterFile(context: Context, file: string): Promise<Re
   const [other] = Object.keys(others);
   if (other !== undefined) {
     // Dropping it in silence could turn a narrow purchase into a wide one.
-    throw refuse(`${name} has "${echo(other)}" beside "filters"; move it into "filters" or take it out`);
+    throw refuse(
+      `${name} has "${echo(other)}" beside "filters"; move it into "filters" or take it out`,
+    );
   }
   if (!isObject(inner)) throw refuse(`"filters" in ${name} must be a JSON object`);
   return inner;

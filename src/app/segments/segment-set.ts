@@ -32,11 +32,18 @@ export async function filterSets(
 }
 
 /** Values change nothing in the segments of --except. */
-export async function segmentSet(context: Context, names: NamedSegment, values: Values): Promise<SegmentSet> {
+export async function segmentSet(
+  context: Context,
+  names: NamedSegment,
+  values: Values,
+): Promise<SegmentSet> {
   const words = names.except ?? [];
   const isFile = (word: string): boolean => /[/\\]|\.json$/i.test(word);
   const except = { saved: words.filter((word) => !isFile(word)), files: words.filter(isFile) };
-  return { segments: await filterSets(context, names, values), except: await read(context, except, {}) };
+  return {
+    segments: await filterSets(context, names, values),
+    except: await read(context, except, {}),
+  };
 }
 
 async function read(

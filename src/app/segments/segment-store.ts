@@ -33,13 +33,17 @@ export async function savedSegments(context: Context): Promise<readonly SavedSeg
     const name = NAMED.exec(each)?.[1];
     const file = join(folderIn(config), each);
     const info = name === undefined ? undefined : await stat(file).catch(() => undefined);
-    if (name !== undefined && info?.isFile() === true) saved.push({ name, file, savedAt: info.mtimeMs });
+    if (name !== undefined && info?.isFile() === true)
+      saved.push({ name, file, savedAt: info.mtimeMs });
   }
   return saved;
 }
 
 /** What words after -s name, `*` for any letters. @throws CliError exit 2 where there is none */
-export async function namedSegments(context: Context, words: readonly string[]): Promise<readonly SavedSegment[]> {
+export async function namedSegments(
+  context: Context,
+  words: readonly string[],
+): Promise<readonly SavedSegment[]> {
   const saved = await savedSegments(context);
   const matches = words.flatMap((word) => {
     const glob = word.includes("*") ? word : checkSegmentName(word);
@@ -55,8 +59,14 @@ function noSuch(name: string, saved: readonly SavedSegment[]) {
   const names = saved.map((segment) => segment.name);
   const example = `headcount segment save ${name.replaceAll("*", "x")} --department Legal`;
   const others =
-    names.length === 0 ? `none is saved yet; for example: ${example}` : "headcount segment list shows them";
-  return usageError(`there is no segment "${echo(name)}"`, didYouMean(name, names) ?? others, "unknown_segment");
+    names.length === 0
+      ? `none is saved yet; for example: ${example}`
+      : "headcount segment list shows them";
+  return usageError(
+    `there is no segment "${echo(name)}"`,
+    didYouMean(name, names) ?? others,
+    "unknown_segment",
+  );
 }
 
 /** Whole or not at all. @throws CliError exit 2 where another is there and may not be replaced */
@@ -88,7 +98,10 @@ export async function saveSegment(
 }
 
 /** @throws CliError exit 2 where one of them is not there: then none goes */
-export async function removeSegments(context: Context, names: readonly string[]): Promise<readonly SavedSegment[]> {
+export async function removeSegments(
+  context: Context,
+  names: readonly string[],
+): Promise<readonly SavedSegment[]> {
   const segments = await namedSegments(context, names);
   await Promise.all(segments.map(({ file }) => rm(file, { force: true })));
   return segments;

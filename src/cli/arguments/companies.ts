@@ -26,7 +26,8 @@ export const addCompanyOptions = (command: Command): Command =>
 
 export const MAX_INPUT_BYTES = 64 * 1024 * 1024;
 
-const HOW = "give a domain (acme.com), a profile address or its slug; --by name or --by id for those";
+const HOW =
+  "give a domain (acme.com), a profile address or its slug; --by name or --by id for those";
 const TOLD = 5;
 /** Endings of files that name companies: taken for a domain such a name would find nobody. */
 const LIST = /\.(csv|tsv|txt|ndjson|jsonl)$/i;
@@ -41,11 +42,13 @@ export async function readCompanies(
   flags: CompanyFlags,
 ): Promise<readonly CompanyQuery[]> {
   const { input } = flags;
-  if (input === undefined && flags.column !== undefined) throw usageError("--column goes with --input FILE");
+  if (input === undefined && flags.column !== undefined)
+    throw usageError("--column goes with --input FILE");
   const companies = new Map<string, CompanyQuery>();
   const add = (text: string): boolean => {
     const query = queryOf(text, flags.by);
-    if (query !== undefined && !companies.has(companyKey(query))) companies.set(companyKey(query), query);
+    if (query !== undefined && !companies.has(companyKey(query)))
+      companies.set(companyKey(query), query);
     return query !== undefined;
   };
   const file = names.find((name) => LIST.test(name) && existsSync(resolve(context.cwd, name)));
@@ -62,14 +65,20 @@ export async function readCompanies(
     const name = inputName(input);
     const { rows, json } = await tableOf(text, name, flags.column);
     const lines = rows.filter(({ text: value }) => !add(value) && (json || value.trim() !== ""));
-    const notes = lines.map(({ line, text: value }) => `${name} line ${line}: "${echo(value)}" names no company`);
+    const notes = lines.map(
+      ({ line, text: value }) => `${name} line ${line}: "${echo(value)}" names no company`,
+    );
     const [first] = notes;
     if (first !== undefined && companies.size === 0) throw usageError(first, HOW);
     for (const each of notes.slice(0, TOLD)) context.stderr.write(`warning: ${each}: left out\n`);
-    if (notes.length > TOLD) context.stderr.write(`warning: so do ${notes.length - TOLD} more lines: left out\n`);
+    if (notes.length > TOLD)
+      context.stderr.write(`warning: so do ${notes.length - TOLD} more lines: left out\n`);
   }
   if (companies.size === 0) {
-    throw usageError("no company is given", "name it by domain, profile address or slug, or give --input FILE");
+    throw usageError(
+      "no company is given",
+      "name it by domain, profile address or slug, or give --input FILE",
+    );
   }
   return [...companies.values()];
 }

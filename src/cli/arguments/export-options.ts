@@ -22,9 +22,19 @@ export interface ViewFlags extends GlobalOptions {
 
 export type GuardFlags = Partial<Pick<Guard, "overwrite" | "minRows" | "maxShrink">>;
 
-type BuyingFlags = "maxCredits" | "limit" | "perPage" | "onNewDataset" | "requireComplete" | "receipt" | "wait";
+type BuyingFlags =
+  | "maxCredits"
+  | "limit"
+  | "perPage"
+  | "onNewDataset"
+  | "requireComplete"
+  | "receipt"
+  | "wait";
 
-export interface ExportFlags extends ViewFlags, GuardFlags, Partial<Pick<ExportOptions, BuyingFlags>> {
+export interface ExportFlags
+  extends ViewFlags,
+    GuardFlags,
+    Partial<Pick<ExportOptions, BuyingFlags>> {
   readonly concurrency: number;
   readonly yes?: boolean;
   readonly dryRun?: boolean;
@@ -48,7 +58,11 @@ function share(text: string): number {
 export const addGuardOptions = (command: Command): Command =>
   command
     .option("--overwrite", "replace an existing file, once the new one is whole")
-    .number("--min-rows <n>", "exit 5 and keep the file where fewer rows come; 0: none may replace some", [0, 1e12])
+    .number(
+      "--min-rows <n>",
+      "exit 5 and keep the file where fewer rows come; 0: none may replace some",
+      [0, 1e12],
+    )
     .option("--max-shrink <n%>", "exit 5 and keep the file where it would lose more", share);
 
 /** @param rows what `--limit` bounds: `buy at most so many rows` */
@@ -104,7 +118,8 @@ export const addExportOptions = (command: Command, kind: RecordKind): Command =>
     .option("--receipt <file>", "write the receipt (counts, credits, SHA-256) as JSON");
 
 /** An option, as an error calls it. */
-export const called: Called = (name) => (name === "output" ? "-o" : `--${name.replaceAll("_", "-")}`);
+export const called: Called = (name) =>
+  name === "output" ? "-o" : `--${name.replaceAll("_", "-")}`;
 
 /** How the flags want rows written. `fields` are split and not yet checked. @throws CliError exit 2 */
 export function readView(context: Context, { csv, fields, format, json, output: to }: ViewFlags) {

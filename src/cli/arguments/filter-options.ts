@@ -27,9 +27,11 @@ export interface FilterOptions extends NamedSegment {
 }
 
 /** A filter key in any of the ways people write it: `title_prefix`, `Title-Prefix`, `--title-prefix`. */
-export const keyName = (text: string): string => text.trim().replace(/^--/, "").replaceAll("-", "_").toLowerCase();
+export const keyName = (text: string): string =>
+  text.trim().replace(/^--/, "").replaceAll("-", "_").toLowerCase();
 
-const camelCase = (key: string): string => key.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+const camelCase = (key: string): string =>
+  key.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
 
 export function addFilterOptions(command: Command): Command {
   for (const { key, match, description } of FILTER_SPECS) {
@@ -64,7 +66,10 @@ export const addExceptOption = (command: Command): Command =>
  * The filters of a command that takes one segment; flags replace values of the file. @throws CliError (exit 2) with
  * every issue, before any request
  */
-export async function readFilters(context: Context, options: FilterOptions): Promise<CheckedFilters> {
+export async function readFilters(
+  context: Context,
+  options: FilterOptions,
+): Promise<CheckedFilters> {
   const [only, second] = await readFilterSets(context, options);
   if (only === undefined || second !== undefined) {
     throw usageError(
@@ -76,13 +81,21 @@ export async function readFilters(context: Context, options: FilterOptions): Pro
 }
 
 /** The segments that a command line names: saved ones, then those of files; one that is only flags where none is. */
-export const readFilterSets = async (context: Context, options: FilterOptions): Promise<readonly NamedFilters[]> =>
+export const readFilterSets = async (
+  context: Context,
+  options: FilterOptions,
+): Promise<readonly NamedFilters[]> =>
   filterSets(context, options, await flagValues(context, options));
 
-export const readSegmentSet = async (context: Context, options: FilterOptions): Promise<SegmentSet> =>
-  segmentSet(context, options, await flagValues(context, options));
+export const readSegmentSet = async (
+  context: Context,
+  options: FilterOptions,
+): Promise<SegmentSet> => segmentSet(context, options, await flagValues(context, options));
 
-async function flagValues(context: Context, options: FilterOptions): Promise<Record<string, unknown>> {
+async function flagValues(
+  context: Context,
+  options: FilterOptions,
+): Promise<Record<string, unknown>> {
   const values: Record<string, unknown> = {};
   for (const { key, match } of FILTER_SPECS) {
     const words = options[camelCase(key)] as readonly string[] | undefined;
@@ -125,7 +138,9 @@ export function valuesWithin(
   for (const [normal, value] of distinct) {
     checkedFilters({ [key]: value }, "--by: ");
     if (inside === undefined || inside.has(normal)) continue;
-    throw usageError(`--by ${key}=${value} is outside the segment: its filters have ${key} ${[...inside].join(", ")}`);
+    throw usageError(
+      `--by ${key}=${value} is outside the segment: its filters have ${key} ${[...inside].join(", ")}`,
+    );
   }
   return values && [...distinct.values()];
 }
@@ -133,5 +148,9 @@ export function valuesWithin(
 function integer(flag: string, text: string): number {
   const value = whole(text);
   if (value !== undefined) return value;
-  throw usageError(`${flag} takes a whole number of 0 or more, not "${echo(text)}"`, undefined, "invalid_filter");
+  throw usageError(
+    `${flag} takes a whole number of 0 or more, not "${echo(text)}"`,
+    undefined,
+    "invalid_filter",
+  );
 }

@@ -33,9 +33,15 @@ export const addTableOptions = (command: Command): Command =>
  * The table whose rows are kept, with what is bought beside them: `--input`, or the one file that is named instead.
  * @returns undefined without `--keep-input`
  */
-export async function readTable(context: Context, names: readonly string[], flags: TableFlags, kind: RecordKind) {
+export async function readTable(
+  context: Context,
+  names: readonly string[],
+  flags: TableFlags,
+  kind: RecordKind,
+) {
   if (flags.keepInput !== true) {
-    if (flags.prefix !== undefined) throw usageError("--prefix goes with --keep-input", "add --keep-input");
+    if (flags.prefix !== undefined)
+      throw usageError("--prefix goes with --keep-input", "add --keep-input");
     return undefined;
   }
   const [input, ...others] = flags.input === undefined ? names : [flags.input, ...names];
@@ -47,16 +53,26 @@ export async function readTable(context: Context, names: readonly string[], flag
     );
   }
   const text = await readInput(context, input, "companies", MAX_INPUT_BYTES);
-  const how = { column: flags.column ?? null, by: flags.by ?? null, prefix: flags.prefix ?? DEFAULT_PREFIX } as const;
+  const how = {
+    column: flags.column ?? null,
+    by: flags.by ?? null,
+    prefix: flags.prefix ?? DEFAULT_PREFIX,
+  } as const;
   const list = await openRuns(context).suppression();
   const isLeftOut = (company: CompanyQuery): boolean => isSuppressedCompany(company, list);
   const { companies, keep, join, leftOut } = await readKept(text, inputName(input), how, isLeftOut);
   const toPipe = flags.output === undefined && context.stdout.isTTY !== true && flags.json !== true;
   const implied = toPipe ? (join.json ? "ndjson" : "csv") : undefined;
   const format = flags.format ?? implied;
-  const view = { ...readExportOptions(context, format === undefined ? flags : { ...flags, format }, kind), join };
+  const view = {
+    ...readExportOptions(context, format === undefined ? flags : { ...flags, format }, kind),
+    join,
+  };
   if (!JOINED.includes(view.format)) {
-    throw usageError(`--keep-input writes ${JOINED.join(", ")}, not ${view.format}`, "add --format csv");
+    throw usageError(
+      `--keep-input writes ${JOINED.join(", ")}, not ${view.format}`,
+      "add --format csv",
+    );
   }
   await requireApart(input, view, context);
   const note = `notice: ${counted(leftOut, "row")} with a company on the suppression list: neither asked for nor paid`;
@@ -71,7 +87,11 @@ async function requireApart(
 ): Promise<void> {
   const real = async (path: string): Promise<string> => realpath(path).catch(() => path);
   const own = await real(resolve(context.cwd, input));
-  for (const [option, path] of Object.entries({ "-o": output, "--receipt": receipt, "--misses": misses })) {
+  for (const [option, path] of Object.entries({
+    "-o": output,
+    "--receipt": receipt,
+    "--misses": misses,
+  })) {
     if (input === "-" || path === undefined || (await real(path)) !== own) continue;
     throw usageError(
       `${option} names the table that is read: it stays as it is`,

@@ -18,8 +18,13 @@ export function settingsOf<Name extends string>(
       continue;
     }
     const near =
-      name === undefined ? didYouMean(label, names, (each) => `${each}=${echo(value) || "VALUE"}`) : undefined;
-    throw usageError(`${what} takes NAME=VALUE, not "${echo(word)}"`, near ?? `NAME is one of ${names.join(", ")}`);
+      name === undefined
+        ? didYouMean(label, names, (each) => `${each}=${echo(value) || "VALUE"}`)
+        : undefined;
+    throw usageError(
+      `${what} takes NAME=VALUE, not "${echo(word)}"`,
+      near ?? `NAME is one of ${names.join(", ")}`,
+    );
   }
   return settings;
 }
@@ -35,7 +40,11 @@ export function creditsGiven(what: string, text: string): Credits {
 }
 
 /** Words with commas between, in the order of `words`. @throws CliError exit 2 for one that is none of them */
-export function wordsGiven<Word extends string>(what: string, text: string, words: readonly Word[]): readonly Word[] {
+export function wordsGiven<Word extends string>(
+  what: string,
+  text: string,
+  words: readonly Word[],
+): readonly Word[] {
   const list = text.split(",").map((word) => word.trim());
   const unknown = list.find((word) => !words.includes(word as Word));
   if (unknown === undefined) return words.filter((word) => list.includes(word));

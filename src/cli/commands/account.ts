@@ -1,7 +1,12 @@
 import type { Session } from "../../app/session.ts";
 import { type AccountView, costsOf, type KeyView, untoldCosts } from "../../engine/client/types.ts";
 import type { Context } from "../../shared/context.ts";
-import { type Credits, creditsOrNull, creditsText, formatCreditsGrouped } from "../../shared/contract/money.ts";
+import {
+  type Credits,
+  creditsOrNull,
+  creditsText,
+  formatCreditsGrouped,
+} from "../../shared/contract/money.ts";
 import { grouped } from "../../shared/contract/text.ts";
 import { timeText } from "../../shared/numbers.ts";
 import type { Command, GlobalOptions } from "../options.ts";
@@ -33,7 +38,9 @@ async function runAccount({ options, printer, context }: Desk<GlobalOptions>): P
     else if (printer.terminal) await printer.card(cardOf(account, key, session));
     else printer.leaves(accountDocument(account, key, session));
     for (const call of untoldCosts(account)) {
-      session.notice(`warning: the account does not say what ${call} costs; a purchase assumes 1 credit`);
+      session.notice(
+        `warning: the account does not say what ${call} costs; a purchase assumes 1 credit`,
+      );
     }
   });
 }
@@ -104,14 +111,21 @@ function boundsOf(key: KeyView | undefined): readonly Entry[] {
   ];
 }
 
-function cardOf(account: AccountView, key: KeyView | undefined, session: Session): readonly Entry[] {
-  const number = (value: number | undefined): string | undefined => (value === undefined ? undefined : grouped(value));
+function cardOf(
+  account: AccountView,
+  key: KeyView | undefined,
+  session: Session,
+): readonly Entry[] {
+  const number = (value: number | undefined): string | undefined =>
+    value === undefined ? undefined : grouped(value);
   const money = (value: Credits | undefined): string | undefined =>
     value === undefined ? undefined : formatCreditsGrouped(value);
-  const list = (...parts: readonly (string | false | undefined)[]): string => parts.filter(Boolean).join(", ");
+  const list = (...parts: readonly (string | false | undefined)[]): string =>
+    parts.filter(Boolean).join(", ");
   const price = (value: Credits | undefined): string => money(value) ?? "not told";
   const { balance, costs, people, companies, perMinute, perDay } = account;
-  const held = account.held !== undefined && account.held > 0n ? ` (${money(account.held)} held)` : "";
+  const held =
+    account.held !== undefined && account.held > 0n ? ` (${money(account.held)} held)` : "";
   return [
     ["account", account.accountName ?? account.accountId],
     ["connection", `${session.connectionName} (${session.site.baseUrl})`],

@@ -44,14 +44,19 @@ export function register(program: Command, context: Context): void {
 
 async function printScript(shell: Shell | undefined, context: Context): Promise<void> {
   if (shell === undefined) {
-    throw usageError(`name the shell: ${Object.keys(FILES).join(", ")}`, "for example: headcount completion bash");
+    throw usageError(
+      `name the shell: ${Object.keys(FILES).join(", ")}`,
+      "for example: headcount completion bash",
+    );
   }
   const file = new URL(`completions/${FILES[shell]}`, packageRoot());
   try {
     context.stdout.write(await readFile(file, "utf8"));
   } catch (cause) {
     const why = `the completion script is missing from the installation: ${(cause as Error).message}`;
-    throw failed.filesystem(why, "install headcount again", "missing_file", cause).with({ exitCode: EXIT.bug });
+    throw failed
+      .filesystem(why, "install headcount again", "missing_file", cause)
+      .with({ exitCode: EXIT.bug });
   }
 }
 
@@ -62,19 +67,38 @@ async function printScript(shell: Shell | undefined, context: Context): Promise<
  */
 async function answer(context: Context): Promise<void> {
   const words = (await text(context.stdin)).split("\n").slice(0, -1);
-  const tree = JSON.parse(await readFile(new URL("completions/tree.json", packageRoot()), "utf8")) as CommandSpec;
+  const tree = JSON.parse(
+    await readFile(new URL("completions/tree.json", packageRoot()), "utf8"),
+  ) as CommandSpec;
   const offer = offerAt(tree, words);
   // What cannot be read in time offers nothing: a tab key is no place for an error.
   const late = context.sleep(DEADLINE_MS).then((): readonly Word[] => []);
-  const values = await Promise.race([valuesOf(offer, context).catch((): readonly Word[] => []), late]);
+  const values = await Promise.race([
+    valuesOf(offer, context).catch((): readonly Word[] => []),
+    late,
+  ]);
   const { kind } = offer.values;
-  const type = kind === "file" ? "files" : kind === "directory" ? "directories" : kind === "commas" ? "list" : "words";
-  const fitting = values.filter(([value]) => value.toLowerCase().startsWith(offer.typed.toLowerCase()));
-  const lines = fitting.map(([value, about]) => `${value}\t${about.replace(/[\u0000-\u001f\u007f-\u009f]/g, " ")}\n`);
+  const type =
+    kind === "file"
+      ? "files"
+      : kind === "directory"
+        ? "directories"
+        : kind === "commas"
+          ? "list"
+          : "words";
+  const fitting = values.filter(([value]) =>
+    value.toLowerCase().startsWith(offer.typed.toLowerCase()),
+  );
+  const lines = fitting.map(
+    ([value, about]) => `${value}\t${about.replace(/[\u0000-\u001f\u007f-\u009f]/g, " ")}\n`,
+  );
   context.stdout.write(`${type}\t${offer.head}\n${lines.join("")}`);
 }
 
-async function valuesOf({ file, typed, values }: Candidates, context: Context): Promise<readonly Word[]> {
+async function valuesOf(
+  { file, typed, values }: Candidates,
+  context: Context,
+): Promise<readonly Word[]> {
   switch (values.kind) {
     case "words":
       return values.words;
@@ -96,7 +120,11 @@ async function valuesOf({ file, typed, values }: Candidates, context: Context): 
   }
 }
 
-async function peopleValues(key: string, prefix: string, context: Context): Promise<readonly Word[]> {
+async function peopleValues(
+  key: string,
+  prefix: string,
+  context: Context,
+): Promise<readonly Word[]> {
   const { readConfig, findConnection } = await import("../../engine/connections/config.ts");
   const { findFolder } = await import("../../engine/connections/paths.ts");
   const { withSession } = await import("../session.ts");
@@ -107,13 +135,21 @@ async function peopleValues(key: string, prefix: string, context: Context): Prom
   const wanted = { spec, filters: {}, limit: MAX_VALUES, ...(prefix === "" ? {} : { prefix }) };
   const config = readConfig(findFolder("config", context));
   const connection = context.env.HEADCOUNT_CONNECTION ?? config.default;
-  const isLocked = !context.env.HEADCOUNT_API_KEY && findConnection(config, connection ?? "")?.keyStore === "keychain";
-  const silent = { ...context, stderr: new Writable({ write: (_chunk, _encoding, done) => done() }) };
+  const isLocked =
+    !context.env.HEADCOUNT_API_KEY &&
+    findConnection(config, connection ?? "")?.keyStore === "keychain";
+  const silent = {
+    ...context,
+    stderr: new Writable({ write: (_chunk, _encoding, done) => done() }),
+  };
   const owned = async () => {
     const { serviceId, mode } = (await import("./owned/shelf.ts")).shelfOf({ maxWait: 0 }, context);
     return ownedValues({ serviceId, keyMode: mode }, context, wanted);
   };
-  const ask = () => withSession(silent, { maxWait: 0, quiet: true }, (session) => valuesIn(session, silent, wanted));
+  const ask = () =>
+    withSession(silent, { maxWait: 0, quiet: true }, (session) =>
+      valuesIn(session, silent, wanted),
+    );
   const facet = isLocked ? await owned() : await ask().catch(owned);
   return (facet?.values ?? []).map(({ value, count }) => [value, `${count}`]);
 }
@@ -130,7 +166,9 @@ async function segments(context: Context): Promise<readonly Word[]> {
   const { savedSegments } = await import("../../app/segments/segment-store.ts");
   const { spokenFilters } = await import("../../engine/runs/plan.ts");
   const lines = (await savedSegments(context)).map(async ({ name, file }) => {
-    const text = await readFile(file, "utf8").then((read) => spokenFilters(JSON.parse(read) as never));
+    const text = await readFile(file, "utf8").then((read) =>
+      spokenFilters(JSON.parse(read) as never),
+    );
     return [[name, text.slice(0, 80)] as const];
   });
   return (await Promise.all(lines.map((each) => each.catch(() => [])))).flat();
@@ -139,7 +177,10 @@ async function segments(context: Context): Promise<readonly Word[]> {
 async function jobs(file: string, context: Context): Promise<readonly Word[]> {
   const { readJobs } = await import("../../app/jobs/file.ts");
   const jobsFile = await readJobs(context, file === "" ? undefined : file);
-  return jobsFile.jobs.map(({ name, schedule, output }) => [name, [schedule, output].filter(Boolean).join(", ")]);
+  return jobsFile.jobs.map(({ name, schedule, output }) => [
+    name,
+    [schedule, output].filter(Boolean).join(", "),
+  ]);
 }
 
 async function runs(context: Context): Promise<readonly Word[]> {
@@ -156,7 +197,9 @@ async function runs(context: Context): Promise<readonly Word[]> {
 async function runText(file: string): Promise<string> {
   try {
     const { targetText } = await import("../../engine/runs/plan.ts");
-    return targetText((JSON.parse(await readFile(file, "utf8")) as { readonly target: never }).target).slice(0, 80);
+    return targetText(
+      (JSON.parse(await readFile(file, "utf8")) as { readonly target: never }).target,
+    ).slice(0, 80);
   } catch {
     return "";
   }

@@ -1,4 +1,9 @@
-import { DEFAULT_DIALECT, type Dialect, pagingName, pagingOf } from "../../engine/client/dialect.ts";
+import {
+  DEFAULT_DIALECT,
+  type Dialect,
+  pagingName,
+  pagingOf,
+} from "../../engine/client/dialect.ts";
 import {
   type Connection,
   existingConnection,
@@ -29,7 +34,8 @@ export function register(program: Command, context: Context): void {
   $ headcount connections set work per-page-max=50 paging=auto
   $ headcount connections remove work               forget address and key
   $ headcount connections --json`);
-  const nameWord = (): Argument => offering(new Argument("<name>", "name of the connection"), { kind: "connections" });
+  const nameWord = (): Argument =>
+    offering(new Argument("<name>", "name of the connection"), { kind: "connections" });
   connections
     .command("list", { isDefault: true })
     .description("list connections and where their keys live (no key is read or shown)")
@@ -52,7 +58,12 @@ export function register(program: Command, context: Context): void {
     .does(atDesk(context, remove));
 }
 
-const KEY_PLACES = { keychain: "keychain", file: "credentials file", none: "none", built_in: "built in" } as const;
+const KEY_PLACES = {
+  keychain: "keychain",
+  file: "credentials file",
+  none: "none",
+  built_in: "built in",
+} as const;
 
 type Row = Documents["connections list"]["connections"][number];
 
@@ -68,7 +79,9 @@ const rowOf = (name: string, isDefault: boolean, own?: Connection): Row => ({
 
 async function list({ options, printer, context }: Desk<GlobalOptions>): Promise<void> {
   const config = readConfig(findFolder("config", context));
-  const own = Object.entries(config.connections).map(([name, each]) => rowOf(name, config.default === name, each));
+  const own = Object.entries(config.connections).map(([name, each]) =>
+    rowOf(name, config.default === name, each),
+  );
   const rows = [...own, rowOf(SAMPLE, false)];
   const { HEADCOUNT_API_KEY, HEADCOUNT_BASE_URL, HEADCOUNT_CONNECTION } = context.env;
   const environment = {
@@ -86,7 +99,8 @@ async function list({ options, printer, context }: Desk<GlobalOptions>): Promise
     ],
     rows.map((row) => [row.name, row.base_url, row.key_store, row.default ? "default" : ""]),
   );
-  if (environment.HEADCOUNT_API_KEY) printer.note("HEADCOUNT_API_KEY is set: it is used in place of every stored key");
+  if (environment.HEADCOUNT_API_KEY)
+    printer.note("HEADCOUNT_API_KEY is set: it is used in place of every stored key");
   if (environment.HEADCOUNT_BASE_URL !== null)
     printer.note("HEADCOUNT_BASE_URL is set: it is used in place of every connection's address");
   if (environment.HEADCOUNT_CONNECTION !== null) {
@@ -95,7 +109,10 @@ async function list({ options, printer, context }: Desk<GlobalOptions>): Promise
   }
 }
 
-async function use({ options, printer, context }: Desk<GlobalOptions>, name: string): Promise<void> {
+async function use(
+  { options, printer, context }: Desk<GlobalOptions>,
+  name: string,
+): Promise<void> {
   if (name === SAMPLE) {
     throw usageError(
       '"sample" is for trying things out and is always named',
@@ -113,9 +130,13 @@ async function use({ options, printer, context }: Desk<GlobalOptions>, name: str
 
 /** `NAME=VALUE` words as changes of a dialect; `auto` takes what was known back. @throws CliError exit 2 */
 function dialectBy(words: readonly string[]): (before: Dialect | undefined) => Dialect | undefined {
-  const { paging: how, "per-page-max": most } = settingsOf("connections set", words, ["paging", "per-page-max"]);
+  const { paging: how, "per-page-max": most } = settingsOf("connections set", words, [
+    "paging",
+    "per-page-max",
+  ]);
   const paging = how === undefined || how === "auto" ? how : pagingOf(how);
-  const perPageMax = most === undefined || most === "auto" ? most : wholeNumber("per-page-max", 1, 100_000)(most);
+  const perPageMax =
+    most === undefined || most === "auto" ? most : wholeNumber("per-page-max", 1, 100_000)(most);
   return (before) => {
     const { perPageMax: current, ...rest } = before ?? DEFAULT_DIALECT;
     const largest = perPageMax === "auto" ? undefined : (perPageMax ?? current);
@@ -133,39 +154,76 @@ async function set(
   name: string,
   words: readonly string[],
 ): Promise<void> {
-  if (name === SAMPLE) throw usageError('"sample" is built in; nothing of it is to be set', "headcount connections");
+  if (name === SAMPLE)
+    throw usageError('"sample" is built in; nothing of it is to be set', "headcount connections");
   const change = dialectBy(words);
-  const { connections } = await updateConnection(configDir(context), name, ({ dialect: before, ...rest }) => {
-    const dialect = change(before);
-    return { ...rest, ...(dialect === undefined ? {} : { dialect }) };
-  });
+  const { connections } = await updateConnection(
+    configDir(context),
+    name,
+    ({ dialect: before, ...rest }) => {
+      const dialect = change(before);
+      return { ...rest, ...(dialect === undefined ? {} : { dialect }) };
+    },
+  );
   const dialect = connections[name]?.dialect;
   const paging = dialect === undefined ? null : pagingName(dialect);
   if (options.json)
-    return printer.document<"connections set">({ connection: name, paging, per_page_max: dialect?.perPageMax ?? null });
-  const largest = dialect?.perPageMax === undefined ? "" : `, at most ${counted(dialect.perPageMax, "profile")} a page`;
-  printer.note(`"${name}" pages by ${paging ?? "page"}${largest}; headcount doctor -c ${name} checks it`);
+    return printer.document<"connections set">({
+      connection: name,
+      paging,
+      per_page_max: dialect?.perPageMax ?? null,
+    });
+  const largest =
+    dialect?.perPageMax === undefined
+      ? ""
+      : `, at most ${counted(dialect.perPageMax, "profile")} a page`;
+  printer.note(
+    `"${name}" pages by ${paging ?? "page"}${largest}; headcount doctor -c ${name} checks it`,
+  );
 }
 
-async function remove({ options, printer, context }: Desk<GlobalOptions>, name: string): Promise<void> {
+async function remove(
+  { options, printer, context }: Desk<GlobalOptions>,
+  name: string,
+): Promise<void> {
   if (name === SAMPLE)
-    throw usageError('"sample" is built in and cannot be removed', "headcount connections", "reserved_name");
+    throw usageError(
+      '"sample" is built in and cannot be removed',
+      "headcount connections",
+      "reserved_name",
+    );
   const dir = configDir(context);
-  const keyRemoved = await removeStoredKey(name, existingConnection(readConfig(dir), name), dir, context);
+  const keyRemoved = await removeStoredKey(
+    name,
+    existingConnection(readConfig(dir), name),
+    dir,
+    context,
+  );
   let wasDefault = false;
-  await updateConfig(dir, ({ default: before, connections: { [name]: _, ...connections }, ...rest }) => {
-    wasDefault = before === name;
-    return { ...rest, ...(before === undefined || wasDefault ? {} : { default: before }), connections };
-  });
-  if (options.json) return printer.document<"connections remove">({ removed: name, key_removed: keyRemoved });
+  await updateConfig(
+    dir,
+    ({ default: before, connections: { [name]: _, ...connections }, ...rest }) => {
+      wasDefault = before === name;
+      return {
+        ...rest,
+        ...(before === undefined || wasDefault ? {} : { default: before }),
+        connections,
+      };
+    },
+  );
+  if (options.json)
+    return printer.document<"connections remove">({ removed: name, key_removed: keyRemoved });
   printer.note(`Removed the connection "${name}"${keyRemoved ? " and its key" : ""}`);
-  if (wasDefault) printer.note("No connection is used by default now: headcount connections use NAME");
+  if (wasDefault)
+    printer.note("No connection is used by default now: headcount connections use NAME");
 }
 
 export function registerLogout(program: Command, context: Context): void {
   program
     .command("logout")
-    .description("Remove a connection's key from where login put it. The connection's address stays.")
+    .description(
+      "Remove a connection's key from where login put it. The connection's address stays.",
+    )
     .argument("[name]", "name of the connection (default: the one in use)")
     .examples(`
   $ headcount logout                                the key of the default connection
@@ -182,15 +240,22 @@ async function logout(
 ): Promise<void> {
   const dir = configDir(context);
   const config = readConfig(dir);
-  const name = nameGiven ?? (options.connection || context.env.HEADCOUNT_CONNECTION || config.default);
-  if (name === undefined) throw usageError("there is no connection to log out of", "headcount connections lists them");
-  if (name === SAMPLE) throw usageError('"sample" is built in and has no key of yours', "headcount connections");
+  const name =
+    nameGiven ?? (options.connection || context.env.HEADCOUNT_CONNECTION || config.default);
+  if (name === undefined)
+    throw usageError("there is no connection to log out of", "headcount connections lists them");
+  if (name === SAMPLE)
+    throw usageError('"sample" is built in and has no key of yours', "headcount connections");
   const removed = await removeStoredKey(name, existingConnection(config, name), dir, context);
   await updateConnection(dir, name, ({ keyStore: _, ...rest }) => rest);
   if (options.json) printer.document<"logout">({ connection: name, removed });
   else if (!removed) printer.note(`"${name}" had no key stored`);
-  else printer.note(`Removed the key of "${name}"; it goes on working until it is revoked at the service`);
-  if (context.env.HEADCOUNT_API_KEY?.trim()) printer.note("notice: HEADCOUNT_API_KEY is set and goes on being used");
+  else
+    printer.note(
+      `Removed the key of "${name}"; it goes on working until it is revoked at the service`,
+    );
+  if (context.env.HEADCOUNT_API_KEY?.trim())
+    printer.note("notice: HEADCOUNT_API_KEY is set and goes on being used");
 }
 
 /**

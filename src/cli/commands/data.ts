@@ -8,7 +8,14 @@ import { usageError } from "../../shared/errors.ts";
 import { bytesText } from "../../shared/numbers.ts";
 import { settingsOf } from "../arguments/settings.ts";
 import type { Command, GlobalOptions } from "../options.ts";
-import { type ColumnOf, countColumn, documentsOf, iso, printList, timeColumn } from "../terminal/list.ts";
+import {
+  type ColumnOf,
+  countColumn,
+  documentsOf,
+  iso,
+  printList,
+  timeColumn,
+} from "../terminal/list.ts";
 import { atDesk, type Desk } from "../terminal/printer.ts";
 
 export function register(program: Command, context: Context): void {
@@ -38,11 +45,17 @@ See also: headcount forget, headcount suppress`);
     .does(atDesk(context, set));
 }
 
-async function set({ printer, context }: Desk<GlobalOptions>, settings: readonly string[]): Promise<void> {
+async function set(
+  { printer, context }: Desk<GlobalOptions>,
+  settings: readonly string[],
+): Promise<void> {
   const { runs = "" } = settingsOf("data set", settings, ["runs"]);
   const span = spanMs(runs);
   if (runs !== "forever" && span === undefined)
-    throw usageError(`runs are kept for 90d, 12h, 8w or forever, not "${echo(runs)}"`, "for example runs=90d");
+    throw usageError(
+      `runs are kept for 90d, 12h, 8w or forever, not "${echo(runs)}"`,
+      "for example runs=90d",
+    );
   if (span === 0) {
     throw usageError(
       `"runs=${echo(runs)}" would keep no run at all`,
@@ -64,11 +77,14 @@ async function set({ printer, context }: Desk<GlobalOptions>, settings: readonly
 async function show({ printer, context }: Desk<GlobalOptions>): Promise<void> {
   const rows = await holdingsHere(context);
   const policy = keptRuns(context) ?? null;
-  if (printer.json) return printer.document({ retention: { runs: policy }, kept: documentsOf(KEPT_COLUMNS, rows) });
+  if (printer.json)
+    return printer.document({ retention: { runs: policy }, kept: documentsOf(KEPT_COLUMNS, rows) });
   await printList(KEPT_COLUMNS, rows, printer, "nothing is kept yet");
   const runs = rows.find(({ what }) => what === "runs")?.items ?? 0;
   const said =
-    policy === null ? "are kept until somebody removes them (headcount data set runs=90d)" : `are kept for ${policy}`;
+    policy === null
+      ? "are kept until somebody removes them (headcount data set runs=90d)"
+      : `are kept for ${policy}`;
   if (printer.terminal) printer.note(`${counted(runs, "run")} ${said}`);
 }
 

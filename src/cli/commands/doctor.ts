@@ -40,7 +40,12 @@ async function run({ options, printer, context }: Desk<GlobalOptions>): Promise<
   if (first === undefined) return;
   const more = failed.length > 1 ? ` (and ${failed.length - 1} more)` : "";
   const message = `${first.name}: ${first.message}${more}`;
-  throw new CliError({ code: "doctor_failed", category: CATEGORIES[first.area], message, hint: first.fix });
+  throw new CliError({
+    code: "doctor_failed",
+    category: CATEGORIES[first.area],
+    message,
+    hint: first.fix,
+  });
 }
 
 const MARKS = { ok: ["✓", "ok"], warn: ["!", "!"], fail: ["✗", "FAIL"], skip: ["-", "-"] } as const;
@@ -57,5 +62,7 @@ function printCheck({ name, status, message, fix }: Check, printer: Printer): vo
   const lines = [message, ...(fix === undefined || status === "ok" ? [] : [fix])];
   const [first = "", ...more] = lines.flatMap((line) => wrap(line, printer.width - indent));
   const head = `${printer.style[PAINT[status]](mark)}${" ".repeat(indent - 15 - mark.length)}${name.padEnd(15)}`;
-  printer.text(`${[`${head}${first}`, ...more.map((line) => " ".repeat(indent) + line)].join("\n")}\n`);
+  printer.text(
+    `${[`${head}${first}`, ...more.map((line) => " ".repeat(indent) + line)].join("\n")}\n`,
+  );
 }

@@ -56,8 +56,18 @@ async function parse(
       "leave --misses out: the summary says at how many companies nobody matches",
     );
   }
-  const staffing = { most: flags.perCompany ?? null, segment, ladder, keep: table?.keep, newOnly: flags.newOnly };
+  const staffing = {
+    most: flags.perCompany ?? null,
+    segment,
+    ladder,
+    keep: table?.keep,
+    newOnly: flags.newOnly,
+  };
   const target = staffOf(companies, staffing);
   const accounts = target.kind === "search" ? { companies, staffing } : undefined;
-  return { order: { ...view, target, accounts, maxCalls: flags.maxCalls }, flags, notice: table?.notice };
+  return {
+    order: { ...view, target, accounts, maxCalls: flags.maxCalls },
+    flags,
+    notice: table?.notice,
+  };
 }

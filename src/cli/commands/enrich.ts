@@ -32,7 +32,11 @@ export function register(program: Command, context: Context, run: typeof buy = b
     );
 }
 
-async function parse(names: readonly string[], flags: TableFlags, context: Context): Promise<ParsedPurchase> {
+async function parse(
+  names: readonly string[],
+  flags: TableFlags,
+  context: Context,
+): Promise<ParsedPurchase> {
   const table = await readTable(context, names, flags, "company");
   if (table !== undefined) {
     const { companies, keep, view, notice } = table;

@@ -27,7 +27,10 @@ export function register(program: Command, context: Context): void {
       kind: "list",
       values: FILTER_KEYS,
     })
-    .option("--prefix <text>", "values of the key that begin with this, in any case, with their people")
+    .option(
+      "--prefix <text>",
+      "values of the key that begin with this, in any case, with their people",
+    )
     .number("--top <n>", "so many values, the most frequent first (20)", [1, 1_000])
     .examples(`
   $ headcount filters                               every key, with an example
@@ -44,7 +47,10 @@ async function runFilters(desk: Desk<FiltersOptions>, key: string | undefined): 
   const { options, printer } = desk;
   if (options.prefix !== undefined || options.top !== undefined) {
     if (key === undefined)
-      throw usageError("--prefix and --top are about one key", "for example headcount filters country --prefix uni");
+      throw usageError(
+        "--prefix and --top are about one key",
+        "for example headcount filters country --prefix uni",
+      );
     return printValues(parseKey(key), desk);
   }
   if (key === undefined) await printAll(FILTER_SPECS.map(describe), printer);
@@ -56,7 +62,11 @@ function parseKey(text: string): FilterKeySpec {
   const spec = filterSpec(name);
   if (spec !== undefined) return spec;
   const hint = didYouMean(name, FILTER_KEYS) ?? "headcount filters lists the keys";
-  throw usageError(`unknown filter: "${text}"; valid filters: ${FILTER_KEYS.join(", ")}`, hint, "unknown_filter");
+  throw usageError(
+    `unknown filter: "${text}"; valid filters: ${FILTER_KEYS.join(", ")}`,
+    hint,
+    "unknown_filter",
+  );
 }
 
 /** `values`: the only departments there are, or the usual seniority levels; else empty. */
@@ -75,7 +85,10 @@ type Entry = ReturnType<typeof describe>;
 const TOP = 20;
 
 /** From the service, else from who is owned. @throws CliError exit 2 where neither tells any */
-async function printValues(spec: FilterKeySpec, { options, printer, context }: Desk<FiltersOptions>): Promise<void> {
+async function printValues(
+  spec: FilterKeySpec,
+  { options, printer, context }: Desk<FiltersOptions>,
+): Promise<void> {
   const { prefix, top = TOP } = options;
   const { withSession } = await import("../session.ts");
   const { valuesIn } = await import("../../app/count/values.ts");
@@ -92,17 +105,30 @@ async function printValues(spec: FilterKeySpec, { options, printer, context }: D
     }
     const { values, from, others = null, missing = null } = facet;
     if (printer.json)
-      printer.document<"filters">({ key: spec.key, prefix: prefix ?? null, from, values, others, missing });
+      printer.document<"filters">({
+        key: spec.key,
+        prefix: prefix ?? null,
+        from,
+        values,
+        others,
+        missing,
+      });
     else {
       const people = (count: TsvValue): string => grouped(Number(count));
       await printer.rows(
         [
           { title: spec.key.replaceAll("_", " ") },
-          { title: from === "owned" ? "owned" : "people", align: "right", fixed: true, show: people },
+          {
+            title: from === "owned" ? "owned" : "people",
+            align: "right",
+            fixed: true,
+            show: people,
+          },
         ],
         values.map(({ value, count }) => [value, count]),
       );
-      if (from === "owned") printer.note("the service lists no values: these are among who you own");
+      if (from === "owned")
+        printer.note("the service lists no values: these are among who you own");
     }
     if (values.length > 0 || prefix === undefined) return;
     const all = await valuesIn(session, context, { spec, filters: {}, limit: 1_000 });
@@ -127,9 +153,16 @@ async function printAll(entries: readonly Entry[], printer: Printer): Promise<vo
       { title: "example", only: "terminal" },
       { title: "description", only: "pipe" },
     ],
-    entries.map(({ key, match, value, example, description }) => [key, match, value, example, description]),
+    entries.map(({ key, match, value, example, description }) => [
+      key,
+      match,
+      value,
+      example,
+      description,
+    ]),
   );
-  if (printer.terminal) printer.note("\nAs flags: --title-prefix for title_prefix. More: headcount help filters");
+  if (printer.terminal)
+    printer.note("\nAs flags: --title-prefix for title_prefix. More: headcount help filters");
 }
 
 async function printOne(entry: Entry, printer: Printer): Promise<void> {

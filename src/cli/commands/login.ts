@@ -77,7 +77,11 @@ function refuseKeyArgument(words: readonly (string | undefined)[], options: Logi
   if (excess.length > 0) throw usageError("login takes one name", "headcount help login");
 }
 
-async function run(nameGiven: string | undefined, options: LoginOptions, context: Context): Promise<void> {
+async function run(
+  nameGiven: string | undefined,
+  options: LoginOptions,
+  context: Context,
+): Promise<void> {
   if (context.env.HEADCOUNT_API_KEY?.trim()) {
     throw usageError(
       "HEADCOUNT_API_KEY is set: it is used in place of every stored key, so a login would change nothing",
@@ -93,7 +97,11 @@ async function run(nameGiven: string | undefined, options: LoginOptions, context
   const own = selected === SAMPLE && address ? undefined : selected;
   const name = checkName(nameGiven ?? own ?? "default");
   if (name === SAMPLE) {
-    throw usageError('"sample" is built in and needs no login', "headcount -c sample account", "reserved_name");
+    throw usageError(
+      '"sample" is built in and needs no login',
+      "headcount -c sample account",
+      "reserved_name",
+    );
   }
   if (name === FROM_ENVIRONMENT) {
     throw usageError(
@@ -114,9 +122,17 @@ async function run(nameGiven: string | undefined, options: LoginOptions, context
   const keyStore = options.insecureStorage ? ("file" as const) : ("keychain" as const);
   await storeKey(key, { name, baseUrl, keyStore, before, dir }, context);
   const next = await updateConfig(dir, (now) => {
-    const dialect = findConnection(now, name)?.baseUrl === baseUrl ? findConnection(now, name)?.dialect : undefined;
+    const dialect =
+      findConnection(now, name)?.baseUrl === baseUrl
+        ? findConnection(now, name)?.dialect
+        : undefined;
     const { accountId } = account;
-    const connection = { baseUrl, keyStore, ...(accountId && { accountId }), ...(dialect && { dialect }) };
+    const connection = {
+      baseUrl,
+      keyStore,
+      ...(accountId && { accountId }),
+      ...(dialect && { dialect }),
+    };
     return withConnection({ ...now, default: now.default ?? name }, name, connection);
   });
   const print = new Printer(context, options);
@@ -154,7 +170,11 @@ async function baseUrlFor(
   if (url) return baseUrlText(parseBaseUrl(url));
   if (before !== undefined && (options.keyStdin || !canPrompt(context))) return before.baseUrl;
   if (!canPrompt(context) || options.keyStdin) {
-    throw usageError("the service's address is missing", "give it with --base-url https://...", "no_base_url");
+    throw usageError(
+      "the service's address is missing",
+      "give it with --base-url https://...",
+      "no_base_url",
+    );
   }
   const usual = before === undefined ? "" : ` [${before.baseUrl}]`;
   const answer = (await context.prompt(`Base URL${usual}: `)).trim();
@@ -174,14 +194,21 @@ async function readKey(options: LoginOptions, context: Context): Promise<string>
   for await (const chunk of context.stdin) {
     text += String(chunk);
     if (text.length > 4_096)
-      throw usageError("what came on stdin is too long for a key", "pipe the key in and nothing else");
+      throw usageError(
+        "what came on stdin is too long for a key",
+        "pipe the key in and nothing else",
+      );
   }
   return text;
 }
 
 /** A free call: a key that does not work is not stored. */
 async function checkWithService(
-  { apiKey, baseUrl, name }: { readonly apiKey: string; readonly baseUrl: string; readonly name: string },
+  {
+    apiKey,
+    baseUrl,
+    name,
+  }: { readonly apiKey: string; readonly baseUrl: string; readonly name: string },
   options: LoginOptions,
   context: Context,
 ): Promise<AccountView> {
@@ -189,7 +216,15 @@ async function checkWithService(
   const maxWaitMs = options.maxWait * 1000;
   const timeouts = { free: patienceOf(maxWaitMs) };
   const log = requestLog(options, context);
-  const client = createClient({ baseUrl, apiKey, dialect: DEFAULT_DIALECT, now, env, log, timeouts });
+  const client = createClient({
+    baseUrl,
+    apiKey,
+    dialect: DEFAULT_DIALECT,
+    now,
+    env,
+    log,
+    timeouts,
+  });
   try {
     const settings = { now, sleep, random, maxWaitMs, attempts: 3, signal };
     return await retryCall((inner) => client.account(inner), settings);
@@ -199,9 +234,13 @@ async function checkWithService(
     const { message, status } = mapped;
     throw mapped.with({
       message: `${message}; the key was not stored`,
-      ...(status === 401 && { hint: "check that the whole key was pasted and that it is for this address" }),
+      ...(status === 401 && {
+        hint: "check that the whole key was pasted and that it is for this address",
+      }),
       // Doctor knows stored connections only.
-      ...(mapped.category === "network" && { hint: `check that ${baseUrl} is right and up, then log in again` }),
+      ...(mapped.category === "network" && {
+        hint: `check that ${baseUrl} is right and up, then log in again`,
+      }),
     });
   } finally {
     await client.close();
@@ -221,9 +260,13 @@ async function storeKey(
   { baseUrl, before, dir, keyStore, name }: KeyPlace,
   context: Context,
 ): Promise<void> {
-  const { keyFile, removeFromKeyFile, writeKeyFile } = await import("../../engine/connections/key-file.ts");
+  const { keyFile, removeFromKeyFile, writeKeyFile } = await import(
+    "../../engine/connections/key-file.ts"
+  );
   if (keyStore === "file") {
-    context.stderr.write(`warning: the key is about to be written unencrypted to ${keyFile(dir)} (${FOR_WHOM})\n`);
+    context.stderr.write(
+      `warning: the key is about to be written unencrypted to ${keyFile(dir)} (${FOR_WHOM})\n`,
+    );
     writeKeyFile(dir, name, key, context.platform);
     return;
   }
@@ -241,5 +284,7 @@ function printSummary(
   const funds = balance === undefined ? "" : `, balance ${creditsText(balance)}`;
   print.note(`Connected to ${baseUrl}${who === undefined ? "" : ` as ${harmless(who)}`}${funds}`);
   const where = keyStore === "file" ? `a credentials file (${FOR_WHOM})` : "the system's keychain";
-  print.note(`Connection "${name}"${login.default ? " (used by default)" : ""}; its key is in ${where}`);
+  print.note(
+    `Connection "${name}"${login.default ? " (used by default)" : ""}; its key is in ${where}`,
+  );
 }

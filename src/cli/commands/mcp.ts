@@ -2,7 +2,13 @@ import { stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import { CLIENTS, type Client, entryFor, launchOf, skillText } from "../../app/agents/install.ts";
 import { rowPositions } from "../../app/agents/positions.ts";
-import { type AgentWorld, type NamedBudget, PERIODS, type Period, quoteBook } from "../../app/agents/world.ts";
+import {
+  type AgentWorld,
+  type NamedBudget,
+  PERIODS,
+  type Period,
+  quoteBook,
+} from "../../app/agents/world.ts";
 import type { Context } from "../../shared/context.ts";
 import { optionWords } from "../../shared/contract/command-line.ts";
 import { type Credits, formatCredits, ZERO } from "../../shared/contract/money.ts";
@@ -27,7 +33,10 @@ const SKILL = "skill";
 
 const name = (text: string): string => {
   if (/^[a-z0-9][a-z0-9._-]{0,63}$/i.test(text)) return text;
-  throw usageError(`--budget takes a name, not "${echo(text)}"`, "letters, digits, dots, hyphens and underscores");
+  throw usageError(
+    `--budget takes a name, not "${echo(text)}"`,
+    "letters, digits, dots, hyphens and underscores",
+  );
 };
 
 const askOver = (text: string): Credits => creditsGiven("--ask-over", text);
@@ -57,7 +66,9 @@ const addCapOptions = (command: Command): Command =>
     )
     .option("--budget <name>", "the budget's name: one name is one budget (mcp)", name)
     .option("--ask-over <n>", "ask nobody for up to so many credits (0)", askOver)
-    .offers("-o, --output <dir>", "let it write runs as files into this folder", { kind: "directory" });
+    .offers("-o, --output <dir>", "let it write runs as files into this folder", {
+      kind: "directory",
+    });
 
 export function register(parent: Command, context: Context): void {
   const command = parent
@@ -94,7 +105,10 @@ See docs/mcp.md for the tools, the cap, and how to make a key that cannot spend 
     .does(atDesk(context, install));
 }
 
-function install({ options, printer, context }: Desk<McpOptions>, client: Client | typeof SKILL): void {
+function install(
+  { options, printer, context }: Desk<McpOptions>,
+  client: Client | typeof SKILL,
+): void {
   budgetFrom(options);
   if (client === SKILL) return void context.stdout.write(skillText());
   const { cwd, env, platform } = context;
@@ -115,15 +129,22 @@ function install({ options, printer, context }: Desk<McpOptions>, client: Client
   ];
   const { entry, file, line } = entryFor(client, launchOf(args, context), platform);
   context.stdout.write(entry);
-  printer.note(`goes into ${file}, beside what is there${line === undefined ? "" : `; or: ${line}`}`);
+  printer.note(
+    `goes into ${file}, beside what is there${line === undefined ? "" : `; or: ${line}`}`,
+  );
   if (connection === undefined && env.HEADCOUNT_API_KEY !== undefined)
-    printer.note("notice: the client does not see HEADCOUNT_API_KEY of this shell: headcount login keeps a key for it");
+    printer.note(
+      "notice: the client does not see HEADCOUNT_API_KEY of this shell: headcount login keeps a key for it",
+    );
 }
 
 /** @throws CliError exit 2 where options say something about a cap that is not there */
 function budgetFrom({ maxCredits, budget, askOver: over }: McpOptions): NamedBudget | undefined {
-  if (maxCredits !== undefined) return { name: budget ?? "mcp", cap: maxCredits.credits, per: maxCredits.per ?? "day" };
-  const flag = Object.entries({ "--budget": budget, "--ask-over": over }).find(([, value]) => value !== undefined);
+  if (maxCredits !== undefined)
+    return { name: budget ?? "mcp", cap: maxCredits.credits, per: maxCredits.per ?? "day" };
+  const flag = Object.entries({ "--budget": budget, "--ask-over": over }).find(
+    ([, value]) => value !== undefined,
+  );
   if (flag === undefined) return undefined;
   throw usageError(
     `${flag[0]} is about buying, and without --max-credits nothing can be bought`,
@@ -147,11 +168,17 @@ async function serve(options: McpOptions, context: Context): Promise<void> {
     import("@modelcontextprotocol/server/validators/ajv"),
   ]);
   const without = "use headcount's other commands";
-  const [sdk, stdio, validators] = await optional("@modelcontextprotocol/server", "headcount mcp", loading, without);
+  const [sdk, stdio, validators] = await optional(
+    "@modelcontextprotocol/server",
+    "headcount mcp",
+    loading,
+    without,
+  );
   const { atWork, serverFactory } = await import("../../app/agents/server.ts");
   const { toolsOf } = await import("../../app/agents/tools.ts");
   const closing = new AbortController();
-  const stop = (): void => closing.abort(Object.assign(new Error("closed"), { name: "AbortError", code: "SIGTERM" }));
+  const stop = (): void =>
+    closing.abort(Object.assign(new Error("closed"), { name: "AbortError", code: "SIGTERM" }));
   context.interrupted.addEventListener("abort", stop, { once: true });
   if (context.interrupted.aborted) stop();
   const inner = Object.create(context, { interrupted: { value: closing.signal } }) as Context;
@@ -167,13 +194,17 @@ async function serve(options: McpOptions, context: Context): Promise<void> {
   const work = atWork();
   const factory = serverFactory(sdk, validators, world, { work, tools: toolsOf(world) });
   const ended = new Promise<void>((done) => {
-    if (options.port === undefined) for (const over of ["end", "close"]) context.stdin.once(over, done);
+    if (options.port === undefined)
+      for (const over of ["end", "close"]) context.stdin.once(over, done);
     closing.signal.addEventListener("abort", () => done(), { once: true });
     if (closing.signal.aborted) done();
   });
   if (options.port !== undefined) {
     const { openHttp } = await import("../../app/agents/http.ts");
-    const door = await openHttp(sdk, factory, { port: options.port, token: context.env.HEADCOUNT_MCP_TOKEN });
+    const door = await openHttp(sdk, factory, {
+      port: options.port,
+      token: context.env.HEADCOUNT_MCP_TOKEN,
+    });
     context.stdout.write(`${JSON.stringify({ url: door.url, token: door.token })}\n`);
     await ended;
     await work.ended();

@@ -42,14 +42,24 @@ export function register(program: Command, context: Context): void {
       "Bring a list of people up to date: who is gone and who is new is found by free counts, and only parts with somebody new are bought. Writes the list, and beside it who was added, removed and changed.",
     );
   addFilterOptions(command);
-  addGuardOptions(addViewOptions(command, PERSON_FIELDS, "write the list there (default: to the file that is named)"))
+  addGuardOptions(
+    addViewOptions(
+      command,
+      PERSON_FIELDS,
+      "write the list there (default: to the file that is named)",
+    ),
+  )
     .option("--max-credits <n>", "spend at most this (decimals allowed)", creditAmount)
     .number("--max-calls <n>", "make at most so many free calls", [1, 1e9], MAX_CALLS)
     .option("--again", "buy the whole segment again, and pay again for whom you own")
-    .offers("--verify-fields <a,b,c>", "find who no longer has these values, by free counts (company: its address)", {
-      kind: "commas",
-      values: VERIFIABLE,
-    })
+    .offers(
+      "--verify-fields <a,b,c>",
+      "find who no longer has these values, by free counts (company: its address)",
+      {
+        kind: "commas",
+        values: VERIFIABLE,
+      },
+    )
     .option("--buy-changed", "buy those again whose verified fields changed")
     .number("--per-page <n>", "rows a request", [1, 100_000])
     .option("-y, --yes", "buy without asking")
@@ -85,13 +95,24 @@ async function bringUpToDate(order: RefreshOrder, desk: Desk<RefreshFlags>): Pro
   });
 }
 
-async function eventsOf(order: RefreshOrder, session: Session, desk: Desk<RefreshFlags>): Promise<RefreshEvents> {
+async function eventsOf(
+  order: RefreshOrder,
+  session: Session,
+  desk: Desk<RefreshFlags>,
+): Promise<RefreshEvents> {
   const { context, options: flags, printer } = desk;
   const { openProgress } = await import("../terminal/progress.ts");
   const { stderr, now } = context;
   const enabled = !printer.quiet && stderr.isTTY === true;
   const { noteStyle: style, unicode } = printer;
-  const progress = openProgress({ stream: stderr, enabled, now, style, unicode, unit: "free call" });
+  const progress = openProgress({
+    stream: stderr,
+    enabled,
+    now,
+    style,
+    unicode,
+    unit: "free call",
+  });
   session.pauses.show = enabled ? progress.wait : undefined;
   return {
     agree: (plan) => agreeToRefresh(plan, order, desk),
@@ -124,15 +145,25 @@ async function parse(
     );
   }
   if (flags.buyChanged === true && flags.maxCredits === undefined) {
-    throw usageError("--buy-changed needs --max-credits: how many have changed is not known beforehand");
+    throw usageError(
+      "--buy-changed needs --max-credits: how many have changed is not known beforehand",
+    );
   }
   // The list is written to where it was read from, unless another name is given.
   const path = flags.output ?? (word === undefined || !/\.\w+$/.test(word) ? undefined : word);
   if (path === undefined && flags.dryRun !== true) {
-    throw usageError("refresh writes files", "name the list with -o, for example -o people.csv", "no_output");
+    throw usageError(
+      "refresh writes files",
+      "name the list with -o, for example -o people.csv",
+      "no_output",
+    );
   }
   if (path === "-") {
-    throw usageError("refresh writes four files, which stdout cannot hold", "for example -o people.csv", "no_output");
+    throw usageError(
+      "refresh writes four files, which stdout cannot hold",
+      "for example -o people.csv",
+      "no_output",
+    );
   }
   if (path !== undefined && engineOf(path) !== undefined) {
     throw usageError(
@@ -143,10 +174,19 @@ async function parse(
   const quoting = { ...flags, format: flags.format ?? "csv" };
   const view = readView(context, path === undefined ? quoting : { ...flags, output: path });
   if (view.format === "table") {
-    throw usageError("a list is kept as rows (csv, ndjson, json, xlsx, parquet and so on), not as a table");
+    throw usageError(
+      "a list is kept as rows (csv, ndjson, json, xlsx, parquet and so on), not as a table",
+    );
   }
   if (view.fields !== undefined) checkFields(view.fields, "person");
   const { maxCredits, maxCalls, again, buyChanged, perPage, wait, csv } = flags;
   const bounds = { maxCredits, maxCalls, again, buyChanged, perPage, wait, csv };
-  return { word, segment, output: view.output, view, verify, terms: { ...outputGuard(flags), ...bounds } };
+  return {
+    word,
+    segment,
+    output: view.output,
+    view,
+    verify,
+    terms: { ...outputGuard(flags), ...bounds },
+  };
 }

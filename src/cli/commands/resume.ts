@@ -9,7 +9,11 @@ import type { RunStore } from "../../engine/runs/run-store.ts";
 import type { Context } from "../../shared/context.ts";
 import { counted, shellWord, someOf } from "../../shared/contract/text.ts";
 import { CliError, failed, usageError } from "../../shared/errors.ts";
-import { addBuyingOptions, type ExportFlags, readBuyingOptions } from "../arguments/export-options.ts";
+import {
+  addBuyingOptions,
+  type ExportFlags,
+  readBuyingOptions,
+} from "../arguments/export-options.ts";
 import type { Command } from "../options.ts";
 import { buy } from "../purchase/buy.ts";
 import type { ParsedPurchase } from "../purchase/purchase.ts";
@@ -34,7 +38,10 @@ Where several runs are unfinished, name one: headcount runs lists them.`)
         if (!(error instanceof CliError) || error.code !== "no_base_url") throw error;
         const { base_url: address } = await openRuns(context).readPlan(purchase.run ?? "");
         const command = `headcount resume ${purchase.run} --base-url ${shellWord(address)}`;
-        throw error.with({ hint: `${command} goes on at the address that it was bought from`, next: command });
+        throw error.with({
+          hint: `${command} goes on at the address that it was bought from`,
+          next: command,
+        });
       });
     });
 }
@@ -51,7 +58,8 @@ async function parse(
     const closed = runs.find(isResumable);
     const isMore = (options.limit ?? options.maxCredits) !== undefined;
     const last = closed ?? (isMore ? runs.find(({ status }) => status === "finished") : undefined);
-    const which = last === closed ? "one whose reader closed the pipe" : "the last one that is finished";
+    const which =
+      last === closed ? "one whose reader closed the pipe" : "the last one that is finished";
     const but = last === undefined ? "" : `; ${resumeOf(last.plan)} goes on with ${which}`;
     context.stderr.write(`Nothing to resume: no run is unfinished${but}\n`);
     return undefined;
@@ -64,12 +72,17 @@ async function parse(
       "run_of_list",
     );
   }
-  const { keep } = (target.kind === "search" ? target.staff : target.kind === "enrich" && target) || {};
+  const { keep } =
+    (target.kind === "search" ? target.staff : target.kind === "enrich" && target) || {};
   // Who was left out when it began is asked for by no later session either.
-  const keys = new Set((target.kind === "search" ? (target.staff?.prospects ?? []) : target.companies).map(companyKey));
+  const keys = new Set(
+    (target.kind === "search" ? (target.staff?.prospects ?? []) : target.companies).map(companyKey),
+  );
   const isLeftOut = (company: CompanyQuery): boolean => !keys.has(companyKey(company));
   const join =
-    keep === undefined ? undefined : (await readKept(await keptInput(store, id), "the table", keep, isLeftOut)).join;
+    keep === undefined
+      ? undefined
+      : (await readKept(await keptInput(store, id), "the table", keep, isLeftOut)).join;
   // "environment" is what a connection is called that variables alone make up.
   const connection = options.connection ?? (saved === "environment" ? undefined : saved);
   const begun = pagingName({ paging: plan.paging, firstPage: plan.first_page });
@@ -110,5 +123,8 @@ function theUnfinished(runs: readonly RunSummary[]): string | undefined {
     ({ id, rows, plan: { output, target } }) =>
       `${id} (${counted(rows, "row")}, ${output ?? "stdout"}, ${spokenTarget(target)})`,
   );
-  throw usageError(`${open.length} runs are unfinished: ${someOf(each)}`, `name one: ${resumeOf(first.plan)}`);
+  throw usageError(
+    `${open.length} runs are unfinished: ${someOf(each)}`,
+    `name one: ${resumeOf(first.plan)}`,
+  );
 }

@@ -12,7 +12,11 @@ const FILES = {
   "jobs-file": async () => (await import("../../app/jobs/keys.ts")).jobsSchema(),
 } as const;
 
-const WORDS = [...new Set([...DESCRIBED.keys(), "errors", ...Object.keys(FILES)].flatMap((path) => path.split(" ")))];
+const WORDS = [
+  ...new Set(
+    [...DESCRIBED.keys(), "errors", ...Object.keys(FILES)].flatMap((path) => path.split(" ")),
+  ),
+];
 
 export function register(program: Command, context: Context): void {
   program
@@ -20,7 +24,10 @@ export function register(program: Command, context: Context): void {
     .description(
       "Print the JSON Schema (2020-12) of what a command prints with --json, of the errors of all of them, or of the files of filters and of jobs that you write. Without a command: which have one.",
     )
-    .takes("[command...]", "words of a command, errors, filter-file or jobs-file", { kind: "list", values: WORDS })
+    .takes("[command...]", "words of a command, errors, filter-file or jobs-file", {
+      kind: "list",
+      values: WORDS,
+    })
     .examples(`
   $ headcount schema                                commands that print JSON
   $ headcount schema count
@@ -31,7 +38,10 @@ export function register(program: Command, context: Context): void {
     .does(atDesk(context, printSchema));
 }
 
-async function printSchema({ printer }: Desk<GlobalOptions>, words: readonly string[]): Promise<void> {
+async function printSchema(
+  { printer }: Desk<GlobalOptions>,
+  words: readonly string[],
+): Promise<void> {
   if (words.length === 0) return printAll(printer);
   const phrase = words.join(" ");
   const file = FILES[phrase as keyof typeof FILES];
@@ -41,7 +51,8 @@ async function printSchema({ printer }: Desk<GlobalOptions>, words: readonly str
   if (!schema) {
     const names = [...DESCRIBED.keys(), "errors", ...Object.keys(FILES)];
     const hint =
-      didYouMean(phrase, names, (name) => `headcount schema ${name}`) ?? "headcount schema lists those that do";
+      didYouMean(phrase, names, (name) => `headcount schema ${name}`) ??
+      "headcount schema lists those that do";
     throw usageError(`"${echo(phrase)}" is no command that prints JSON`, hint, "unknown_command");
   }
   printer.document<"schema">(schema);

@@ -10,7 +10,12 @@ import {
   readExportOptions,
   sameCommand,
 } from "../arguments/export-options.ts";
-import { addExceptOption, addFilterOptions, type FilterOptions, readSegmentSet } from "../arguments/filter-options.ts";
+import {
+  addExceptOption,
+  addFilterOptions,
+  type FilterOptions,
+  readSegmentSet,
+} from "../arguments/filter-options.ts";
 import {
   addNewOnlyOptions,
   addSamplingOptions,
@@ -22,7 +27,10 @@ import type { Command } from "../options.ts";
 import { buy } from "../purchase/buy.ts";
 import type { ParsedPurchase } from "../purchase/purchase.ts";
 
-export interface SearchOptions extends ExportFlags, NewOnlyFlags, Omit<SamplingFlags, "limit" | "perPage"> {
+export interface SearchOptions
+  extends ExportFlags,
+    NewOnlyFlags,
+    Omit<SamplingFlags, "limit" | "perPage"> {
   readonly all?: boolean;
   readonly strict?: boolean;
 }
@@ -37,7 +45,10 @@ export function register(program: Command, context: Context, run: typeof buy = b
   addNewOnlyOptions(addSamplingOptions(addExportOptions(command, "person")))
     .option("--with-owned", "as --new-only, and write those you own beside them at 0 credits")
     .option("--all", "buy without any filter: the whole dataset, up to --limit or --max-credits")
-    .option("--strict", "buy nothing where nobody matches one of several values of a filter (exit 5)")
+    .option(
+      "--strict",
+      "buy nothing where nobody matches one of several values of a filter (exit 5)",
+    )
     .examples(`
   $ headcount -c sample search --department Sales --seniority-level vp --dry-run
   $ headcount -c sample search --department Legal --limit 20 --yes -o legal.csv --overwrite
@@ -51,10 +62,15 @@ export function register(program: Command, context: Context, run: typeof buy = b
   $ headcount -c sample search -f fr.json --except legal.json --dry-run
 
 Of several segments (-s, -f) everybody is bought once.`)
-    .does(async (flags: SearchOptions & FilterOptions) => run(await parse(flags, context), context));
+    .does(async (flags: SearchOptions & FilterOptions) =>
+      run(await parse(flags, context), context),
+    );
 }
 
-async function parse(flags: SearchOptions & FilterOptions, context: Context): Promise<ParsedPurchase> {
+async function parse(
+  flags: SearchOptions & FilterOptions,
+  context: Context,
+): Promise<ParsedPurchase> {
   const { segments, except } = await readSegmentSet(context, flags);
   const sample = readSampling(flags);
   const everybody = segments.some(({ canonical }) => isUnfiltered(canonical));
@@ -68,5 +84,8 @@ async function parse(flags: SearchOptions & FilterOptions, context: Context): Pr
   const options = readExportOptions(context, flags, "person");
   const segment = searchTarget(segments, except);
   const target = narrowed(sample === undefined ? segment : { ...segment, sample }, flags, called);
-  return { order: { ...options, target, maxCalls: flags.maxCalls, strict: flags.strict === true }, flags };
+  return {
+    order: { ...options, target, maxCalls: flags.maxCalls, strict: flags.strict === true },
+    flags,
+  };
 }

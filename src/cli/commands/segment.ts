@@ -10,7 +10,12 @@ import type { Context } from "../../shared/context.ts";
 import { isUnfiltered } from "../../shared/contract/filters.ts";
 import { usageError } from "../../shared/errors.ts";
 import { timeText } from "../../shared/numbers.ts";
-import { addFilterOptions, type FilterOptions, readFilterSets, readFilters } from "../arguments/filter-options.ts";
+import {
+  addFilterOptions,
+  type FilterOptions,
+  readFilterSets,
+  readFilters,
+} from "../arguments/filter-options.ts";
 import { Argument, type Command, type GlobalOptions, offering } from "../options.ts";
 import { atDesk, type Desk } from "../terminal/printer.ts";
 
@@ -31,8 +36,13 @@ export function register(program: Command, context: Context): void {
 
 See also: headcount help filters`);
   const nameWord = (label: string): Argument =>
-    offering(new Argument(label, "name of the segment (or a pattern: 'eu-*')"), { kind: "segments" });
-  segment.command("list", { isDefault: true }).description("list the saved segments").does(atDesk(context, list));
+    offering(new Argument(label, "name of the segment (or a pattern: 'eu-*')"), {
+      kind: "segments",
+    });
+  segment
+    .command("list", { isDefault: true })
+    .description("list the saved segments")
+    .does(atDesk(context, list));
   addFilterOptions(
     segment
       .command("save")
@@ -52,11 +62,17 @@ See also: headcount help filters`);
     .does(atDesk(context, remove));
 }
 
-async function save({ options, printer, context }: Desk<SaveOptions & FilterOptions>, name: string): Promise<void> {
+async function save(
+  { options, printer, context }: Desk<SaveOptions & FilterOptions>,
+  name: string,
+): Promise<void> {
   checkSegmentName(name);
   const { filters, canonical } = await readFilters(context, options);
   if (isUnfiltered(canonical)) {
-    throw usageError("a segment without any filter would be everybody", "give a filter (headcount filters lists them)");
+    throw usageError(
+      "a segment without any filter would be everybody",
+      "give a filter (headcount filters lists them)",
+    );
   }
   const saved = await saveSegment(context, name, filters, options.overwrite === true);
   if (printer.json) printer.document<"segment save">({ name, file: saved.file, filters });
@@ -64,10 +80,14 @@ async function save({ options, printer, context }: Desk<SaveOptions & FilterOpti
 }
 
 async function list({ printer, context }: Desk<GlobalOptions>): Promise<void> {
-  const rows = await Promise.all((await savedSegments(context)).map((segment) => described(segment, context)));
+  const rows = await Promise.all(
+    (await savedSegments(context)).map((segment) => described(segment, context)),
+  );
   if (printer.json) return printer.document<"segment list">({ segments: rows });
   if (rows.length === 0 && printer.terminal) {
-    return printer.note("no segment is saved yet; for example: headcount segment save legal --department Legal");
+    return printer.note(
+      "no segment is saved yet; for example: headcount segment save legal --department Legal",
+    );
   }
   await printer.rows(
     [
@@ -98,8 +118,12 @@ async function show({ printer, context }: Desk<GlobalOptions>, name: string): Pr
   printer.document<"segment show">(filters);
 }
 
-async function remove({ printer, context }: Desk<GlobalOptions>, names: readonly string[]): Promise<void> {
+async function remove(
+  { printer, context }: Desk<GlobalOptions>,
+  names: readonly string[],
+): Promise<void> {
   const removed = await removeSegments(context, names);
-  if (printer.json) printer.document<"segment remove">({ removed: removed.map(({ name }) => name) });
+  if (printer.json)
+    printer.document<"segment remove">({ removed: removed.map(({ name }) => name) });
   printer.note(`removed ${removed.map(({ name }) => name).join(", ")}`);
 }

@@ -8,7 +8,14 @@ import { withoutPassword } from "../../shared/contract/text.ts";
 import { type CliError, failed, usageError } from "../../shared/errors.ts";
 import { type Command, publicOrigin, wholeNumber } from "../options.ts";
 import { Printer } from "../terminal/printer.ts";
-import { addFolderOptions, type FolderOptions, folderOf, placeFlags, serviceError, storeOf } from "./service/folder.ts";
+import {
+  addFolderOptions,
+  type FolderOptions,
+  folderOf,
+  placeFlags,
+  serviceError,
+  storeOf,
+} from "./service/folder.ts";
 
 interface ServeOptions extends FolderOptions {
   readonly host: string;
@@ -36,20 +43,42 @@ export function register(program: Command, context: Context): void {
       "127.0.0.1",
     )
     .option("--port <n>", "0 picks a free one", "8787")
-    .option("--tls-cert <file>", "serve HTTPS with this certificate and its chain (PEM); renewed files are taken over")
+    .option(
+      "--tls-cert <file>",
+      "serve HTTPS with this certificate and its chain (PEM); renewed files are taken over",
+    )
     .option("--tls-key <file>", "the key of --tls-cert (PEM, without a passphrase)")
-    .option("--dataset <place>", "a dataset elsewhere: a folder or clickhouse://... (default: in the data folder)")
-    .number("--max-depth <n>", "the deepest row of a search that is given (default: no bound)", [1, 1e12])
-    .option("--metrics <port>", "serve Prometheus metrics on this port of loopback, or at ADDRESS:PORT")
-    .option("--public-url <url>", "address that browsers reach the service by, where a proxy stands in front")
+    .option(
+      "--dataset <place>",
+      "a dataset elsewhere: a folder or clickhouse://... (default: in the data folder)",
+    )
+    .number(
+      "--max-depth <n>",
+      "the deepest row of a search that is given (default: no bound)",
+      [1, 1e12],
+    )
+    .option(
+      "--metrics <port>",
+      "serve Prometheus metrics on this port of loopback, or at ADDRESS:PORT",
+    )
+    .option(
+      "--public-url <url>",
+      "address that browsers reach the service by, where a proxy stands in front",
+    )
     .oneOf(
       "--console <how>",
       "leave the console out; print a link to it also into a pipe; serve it without TLS beyond loopback",
       ["off", "link", "insecure"],
     )
     .option("--log", "one JSON line per request on stderr: no key, filter value or record")
-    .option("--witness <file>", "where the ledger's last signed head is kept (default: head.json in the data folder)")
-    .option("--force", "serve a ledger that is older than the last signed head: it was restored on purpose")
+    .option(
+      "--witness <file>",
+      "where the ledger's last signed head is kept (default: head.json in the data folder)",
+    )
+    .option(
+      "--force",
+      "serve a ledger that is older than the last signed head: it was restored on purpose",
+    )
     .examples(`
   $ headcount serve
   $ headcount serve --port 0 --json                       {"url":"http://127.0.0.1:40123","key":"hc_live_..."}
@@ -69,10 +98,16 @@ interface Voice {
 function voiceOf(options: ServeOptions, context: Context): Voice {
   const printer = new Printer(context, options);
   const line = (level: number) => (msg: string) =>
-    void context.stderr.write(`${JSON.stringify({ level, time: new Date(context.now()).toISOString(), msg })}\n`);
+    void context.stderr.write(
+      `${JSON.stringify({ level, time: new Date(context.now()).toISOString(), msg })}\n`,
+    );
   const text = (text: string): void => printer.text(text);
   if (options.log) return { text, note: line(30), warn: line(40) };
-  return { text, note: (text) => printer.note(text), warn: (text) => printer.say(`warning: ${text}`) };
+  return {
+    text,
+    note: (text) => printer.note(text),
+    warn: (text) => printer.say(`warning: ${text}`),
+  };
 }
 
 async function run(options: ServeOptions, context: Context): Promise<void> {
@@ -96,11 +131,18 @@ async function run(options: ServeOptions, context: Context): Promise<void> {
       signal: context.interrupted,
       onSample: () => note("Making the sample dataset of 50,000 people (once, a few seconds) ..."),
       onReload: (version) => note(`Serving dataset ${version} now.`),
-      onReloadError: (error) => warn(`a new dataset cannot be opened, the old one goes on: ${error.message}`),
+      onReloadError: (error) =>
+        warn(`a new dataset cannot be opened, the old one goes on: ${error.message}`),
     });
     // Ctrl-C while the sample was made: nobody is waiting for an address any more.
     context.interrupted.throwIfAborted();
-    service = await startService({ ...settings, ...folder, host: options.host, port, now: context.now });
+    service = await startService({
+      ...settings,
+      ...folder,
+      host: options.host,
+      port,
+      now: context.now,
+    });
     signLast = await keep(folder.store);
     const first = await createFirstKey(folder.store, context.now);
     try {
@@ -129,11 +171,17 @@ async function run(options: ServeOptions, context: Context): Promise<void> {
 }
 
 /** What signs the head of the ledger. @throws CliError where the ledger is older than what was signed last */
-async function witness(dir: string, store: string | undefined, options: ServeOptions, context: Context) {
+async function witness(
+  dir: string,
+  store: string | undefined,
+  options: ServeOptions,
+  context: Context,
+) {
   const { join, resolve } = await import("node:path");
   const { ledgerFile } = await import("../../service/admin/data-folder.ts");
   const { assertNotOlder, keepWitness, WITNESS } = await import("../../service/admin/witness.ts");
-  const file = options.witness === undefined ? join(dir, WITNESS) : resolve(context.cwd, options.witness);
+  const file =
+    options.witness === undefined ? join(dir, WITNESS) : resolve(context.cwd, options.witness);
   if (options.force !== true) {
     await assertNotOlder(ledgerFile(dir, store), file).catch((error: Error) => {
       if (error.name !== "OlderLedgerError") throw error;
@@ -159,13 +207,19 @@ async function datasetOf({ dataset }: ServeOptions, context: Context) {
     return { dataset, ...(password === undefined ? {} : { clickHousePassword: password }) };
   }
   if (dataset === "" || /^[a-z][a-z0-9+.-]*:\/\//i.test(dataset)) {
-    throw usageError(`--dataset takes a folder or clickhouse://..., not "${withoutPassword(dataset)}"`);
+    throw usageError(
+      `--dataset takes a folder or clickhouse://..., not "${withoutPassword(dataset)}"`,
+    );
   }
   const { resolve } = await import("node:path");
   return { dataset: resolve(context.cwd, dataset) };
 }
 
-async function readSettings(options: ServeOptions, context: Context, voice: Voice): Promise<Partial<ServiceOptions>> {
+async function readSettings(
+  options: ServeOptions,
+  context: Context,
+  voice: Voice,
+): Promise<Partial<ServiceOptions>> {
   const metrics = options.metrics === undefined ? undefined : metricsAt(options.metrics);
   return {
     sleep: (ms) => context.sleep(ms),
@@ -177,10 +231,15 @@ async function readSettings(options: ServeOptions, context: Context, voice: Voic
   };
 }
 
-async function tlsSetting(options: ServeOptions, context: Context, voice: Voice): Promise<Pick<ServiceOptions, "tls">> {
+async function tlsSetting(
+  options: ServeOptions,
+  context: Context,
+  voice: Voice,
+): Promise<Pick<ServiceOptions, "tls">> {
   const { tlsCert, tlsKey } = options;
   if (tlsCert === undefined && tlsKey === undefined) return {};
-  if (!tlsCert || !tlsKey) throw usageError("--tls-cert and --tls-key go together: each takes a file");
+  if (!tlsCert || !tlsKey)
+    throw usageError("--tls-cert and --tls-key go together: each takes a file");
   const { resolve } = await import("node:path");
   const tls = { cert: resolve(context.cwd, tlsCert), key: resolve(context.cwd, tlsKey) };
   const { readTls } = await import("../../service/http/tls.ts");
@@ -202,7 +261,10 @@ function consoleSetting(options: ServeOptions, voice: Voice): Pick<ServiceOption
   const { publicUrl } = options;
   if (publicUrl !== undefined) publicOrigin(publicUrl);
   if (options.console === "off") return {};
-  const isSafe = isLoopback(options.host) || options.tlsCert !== undefined || publicUrl?.startsWith("https:") === true;
+  const isSafe =
+    isLoopback(options.host) ||
+    options.tlsCert !== undefined ||
+    publicUrl?.startsWith("https:") === true;
   if (!isSafe && options.console !== "insecure") {
     voice.warn(
       "no console: without TLS its sessions could be read on the way; give --tls-cert and --tls-key, or --public-url https://...",
@@ -224,12 +286,18 @@ async function consoleLink(
   if (context.stdout.isTTY !== true && options.console !== "link") return undefined;
   const { makeLink } = await import("../../service/console/sessions.ts");
   const { DEFAULT_ACCOUNT } = await import("../../service/admin/keys.ts");
-  const link = { accountId: DEFAULT_ACCOUNT, role: "owner", name: "", createdAt: context.now() } as const;
+  const link = {
+    accountId: DEFAULT_ACCOUNT,
+    role: "owner",
+    name: "",
+    createdAt: context.now(),
+  } as const;
   const token = await makeLink(store, link, "serve");
   return `${service.consoleUrl}/enter#t=${token}`;
 }
 
-const isLoopback = (host: string): boolean => host === "localhost" || host === "::1" || /^127\./.test(host);
+const isLoopback = (host: string): boolean =>
+  host === "localhost" || host === "::1" || /^127\./.test(host);
 
 function announce(
   service: RunningService,
@@ -243,7 +311,11 @@ function announce(
   }
   if (options.json) {
     const { url } = service;
-    const answer = { url, ...(key === undefined ? {} : { key }), ...(link === undefined ? {} : { console: link }) };
+    const answer = {
+      url,
+      ...(key === undefined ? {} : { key }),
+      ...(link === undefined ? {} : { console: link }),
+    };
     text(`${JSON.stringify(answer)}\n`);
     return;
   }
@@ -251,7 +323,9 @@ function announce(
   if (service.metricsUrl !== undefined) note(`Metrics ${service.metricsUrl}`);
   if (link !== undefined) text(`Console ${link} (signs in once, within ten minutes)\n`);
   else if (service.consoleUrl !== undefined) {
-    note(`Console ${service.consoleUrl}; a link to sign in: headcount service link${placeFlags(options)}`);
+    note(
+      `Console ${service.consoleUrl}; a link to sign in: headcount service link${placeFlags(options)}`,
+    );
   }
   if (key !== undefined) text(`Key ${key} (shown this once)\n`);
   else note(`Another key: headcount service keys create${placeFlags(options)}`);

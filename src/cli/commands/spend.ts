@@ -5,7 +5,13 @@ import type { Context } from "../../shared/context.ts";
 import { type Credits, credits, ZERO } from "../../shared/contract/money.ts";
 import { spanMs } from "../../shared/contract/text.ts";
 import { type Command, type GlobalOptions, sinceMs } from "../options.ts";
-import { type ColumnOf, countColumn, creditsColumn, documentsOf, printList } from "../terminal/list.ts";
+import {
+  type ColumnOf,
+  countColumn,
+  creditsColumn,
+  documentsOf,
+  printList,
+} from "../terminal/list.ts";
 import { atDesk, type Desk } from "../terminal/printer.ts";
 
 const GROUPINGS = ["day", "run", "connection", "job"] as const;
@@ -20,10 +26,21 @@ interface SpendOptions extends GlobalOptions {
 export function register(program: Command, context: Context): void {
   program
     .command("spend")
-    .description("Show what exports on this machine spent: added up from its runs, removed ones too; offline and free.")
-    .option("--since <when>", "how far back: 12h, 30d, 8w, a date such as 2026-01-31, or all", "30d")
+    .description(
+      "Show what exports on this machine spent: added up from its runs, removed ones too; offline and free.",
+    )
+    .option(
+      "--since <when>",
+      "how far back: 12h, 30d, 8w, a date such as 2026-01-31, or all",
+      "30d",
+    )
     .oneOf("--by <what>", "one line for each", GROUPINGS, "day")
-    .oneOf("--mode <mode>", "live credits, or the simulated ones of test keys", ["live", "test"], "live")
+    .oneOf(
+      "--mode <mode>",
+      "live credits, or the simulated ones of test keys",
+      ["live", "test"],
+      "live",
+    )
     .examples(`
   $ headcount spend                                  30 days, a line a day (UTC)
   $ headcount -c sample spend --by run --since all   of one connection
@@ -47,14 +64,22 @@ interface Group {
   readonly sums: Sums;
 }
 
-const noSums = (): Sums => ({ settled: ZERO, uncertain: ZERO, refunded: ZERO, foreign: ZERO, rows: 0 });
+const noSums = (): Sums => ({
+  settled: ZERO,
+  uncertain: ZERO,
+  refunded: ZERO,
+  foreign: ZERO,
+  rows: 0,
+});
 
 async function spend({ options, printer, context }: Desk<SpendOptions>): Promise<void> {
   const since = sinceMs(options.since, context.now());
   const { runs, damaged } = await readSpend(openRuns(context).folder, since);
   const { groups, total } = fold(runs, options);
   for (const id of damaged) {
-    printer.say(`warning: run ${id} is damaged: what it spent counts only as far as it can be read`);
+    printer.say(
+      `warning: run ${id} is damaged: what it spent counts only as far as it can be read`,
+    );
   }
   // A connection has a name, and an address: "environment" is what all of those are called that variables make up.
   const keys = options.by === "connection" ? ["connection", "service"] : [options.by];
@@ -89,11 +114,17 @@ const SUMS: readonly ColumnOf<Group>[] = [
   ...AMOUNTS.map((name) => {
     const column = creditsColumn<Group>(name, name, ({ sums }) => sums[name]);
     const isBlank = ({ sums }: Group): boolean => sums[name] === ZERO && name !== "settled";
-    return { ...column, show: (group: Group) => (isBlank(group) ? "" : (column.show?.(group) ?? "")) };
+    return {
+      ...column,
+      show: (group: Group) => (isBlank(group) ? "" : (column.show?.(group) ?? "")),
+    };
   }),
 ];
 
-function fold(runs: readonly RunSpend[], options: SpendOptions): { groups: readonly Group[]; total: Group } {
+function fold(
+  runs: readonly RunSpend[],
+  options: SpendOptions,
+): { groups: readonly Group[]; total: Group } {
   const total = { of: ["total"], sums: noSums() };
   const groups = new Map<string, Group>();
   for (const run of runs) {
@@ -109,7 +140,10 @@ function fold(runs: readonly RunSpend[], options: SpendOptions): { groups: reado
       }
     }
   }
-  return { groups: [...groups].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, group]) => group), total };
+  return {
+    groups: [...groups].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, group]) => group),
+    total,
+  };
 }
 
 function keyOf(run: RunSpend, { from }: DaySpend, by: Grouping): readonly string[] {

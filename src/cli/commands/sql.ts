@@ -14,7 +14,9 @@ export function register(program: Command, context: Context): void {
   addShelfOption(
     program
       .command("sql [query]")
-      .description("Ask everybody you own with one SQL query (SQLite's), read-only: offline, at 0 credits.")
+      .description(
+        "Ask everybody you own with one SQL query (SQLite's), read-only: offline, at 0 credits.",
+      )
       .option("-f, --file <file>", "read the query from a file, or from stdin (-)"),
   )
     .examples(`
@@ -32,13 +34,18 @@ removed, changed, calls, credits, run. list_people: list, id, since and until (r
           'for example headcount sql "select count(*) from people"',
         );
       }
-      const statement = text ?? (await readInput(context, options.file ?? "-", "sql", MAX_QUERY_BYTES));
+      const statement =
+        text ?? (await readInput(context, options.file ?? "-", "sql", MAX_QUERY_BYTES));
       await atLibrary(context, query)(options, statement);
     });
 }
 
-async function query({ context, library, printer }: LibraryDesk<SqlOptions>, text: string): Promise<void> {
-  if (library === undefined) throw usageError("there is nobody to ask about", "headcount search buys people");
+async function query(
+  { context, library, printer }: LibraryDesk<SqlOptions>,
+  text: string,
+): Promise<void> {
+  if (library === undefined)
+    throw usageError("there is nobody to ask about", "headcount search buys people");
   const { columns, rows } = await askViews(library, text, context.interrupted);
   if (printer.json) {
     const documents = rows.map((row) =>

@@ -23,7 +23,8 @@ export function offerAt(tree: CommandSpec, words: readonly string[]): Candidates
   let pending: FlagSpec["value"];
   let [isLiteral, position, file] = [false, 0, ""];
   const flags = (): readonly FlagSpec[] => [...command.flags, ...tree.flags];
-  const flagOf = (name: string): FlagSpec | undefined => flags().find(({ names }) => names.includes(name));
+  const flagOf = (name: string): FlagSpec | undefined =>
+    flags().find(({ names }) => names.includes(name));
   for (const [index, word] of before.entries()) {
     if (pending !== undefined && !(pending.many && word.startsWith("-"))) {
       if (before[index - 1] === "--file") file = word;
@@ -31,7 +32,8 @@ export function offerAt(tree: CommandSpec, words: readonly string[]): Candidates
       if (!pending.many) pending = undefined;
       continue;
     }
-    const child = position === 0 ? command.commands.find(({ path }) => path.at(-1) === word) : undefined;
+    const child =
+      position === 0 ? command.commands.find(({ path }) => path.at(-1) === word) : undefined;
     if (isLiteral) position++;
     else if (word.startsWith("-")) {
       [isLiteral, pending] = [word === "--", flagOf(word)?.value];
@@ -41,20 +43,31 @@ export function offerAt(tree: CommandSpec, words: readonly string[]): Candidates
   }
   const [, name = "", rest = ""] = /^(--[^=]+)=(.*)$/s.exec(isLiteral ? "" : current) ?? [];
   if (pending === undefined && name !== "") {
-    return within({ values: flagOf(name)?.value?.values ?? { kind: "text" }, head: `${name}=`, typed: rest, file });
+    return within({
+      values: flagOf(name)?.value?.values ?? { kind: "text" },
+      head: `${name}=`,
+      typed: rest,
+      file,
+    });
   }
   const offer = { head: "", typed: current, file };
   const isFlag = current.startsWith("-") && !isLiteral;
-  if (pending !== undefined && !(pending.many && isFlag)) return within({ ...offer, values: pending.values });
+  if (pending !== undefined && !(pending.many && isFlag))
+    return within({ ...offer, values: pending.values });
   if (isFlag) {
-    const words = new Map(flags().flatMap(({ description, names }) => names.map((flag) => [flag, description])));
+    const words = new Map(
+      flags().flatMap(({ description, names }) => names.map((flag) => [flag, description])),
+    );
     return { ...offer, values: { kind: "words", words: [...words] } };
   }
   if (position === 0 && command.commands.length > 0) {
-    const children = command.commands.map(({ path, summary }): Word => [path.at(-1) ?? "", summary]);
+    const children = command.commands.map(
+      ({ path, summary }): Word => [path.at(-1) ?? "", summary],
+    );
     return { ...offer, values: { kind: "words", words: children } };
   }
-  const argument = command.arguments[position] ?? command.arguments.filter(({ many }) => many).at(-1);
+  const argument =
+    command.arguments[position] ?? command.arguments.filter(({ many }) => many).at(-1);
   return within({ ...offer, values: argument?.values ?? { kind: "text" } });
 }
 

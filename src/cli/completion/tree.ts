@@ -8,7 +8,11 @@ export interface FlagSpec {
   readonly names: readonly string[];
   readonly long: string;
   readonly description: string;
-  readonly value?: { readonly label: string; readonly values: OfferedValues; readonly many: boolean };
+  readonly value?: {
+    readonly label: string;
+    readonly values: OfferedValues;
+    readonly many: boolean;
+  };
 }
 
 export interface CommandSpec {
@@ -20,7 +24,10 @@ export interface CommandSpec {
 }
 
 /** Names that only the program knows, by the placeholder of an argument. */
-const KNOWN: Readonly<Record<string, OfferedValues>> = { run: { kind: "runs" }, name: { kind: "connections" } };
+const KNOWN: Readonly<Record<string, OfferedValues>> = {
+  run: { kind: "runs" },
+  name: { kind: "connections" },
+};
 
 /** By the placeholder: `<file>`, `<dir>`, `<map.json>`. */
 function byLabel(label: string): OfferedValues {
@@ -35,12 +42,19 @@ function flagSpec(option: Option): FlagSpec {
   const spec = { names, long, description: option.description };
   if (!option.required && !option.optional) return spec;
   const label = /[<[]([^>\].]+(?:\.[a-z]+)?)(?:\.\.\.)?[>\]]/.exec(option.flags)?.[1] ?? "value";
-  return { ...spec, value: { label, values: offersOf(option) ?? byLabel(label), many: option.variadic } };
+  return {
+    ...spec,
+    value: { label, values: offersOf(option) ?? byLabel(label), many: option.variadic },
+  };
 }
 
 function argumentSpec(argument: Argument) {
   const label = argument.name();
-  return { label, many: argument.variadic, values: offersOf(argument) ?? KNOWN[label] ?? byLabel(label) };
+  return {
+    label,
+    many: argument.variadic,
+    values: offersOf(argument) ?? KNOWN[label] ?? byLabel(label),
+  };
 }
 
 function commandSpec(command: Command, path: readonly string[]): CommandSpec {
@@ -55,12 +69,21 @@ function commandSpec(command: Command, path: readonly string[]): CommandSpec {
 
 export function programTree(program: Command): CommandSpec {
   const tree = commandSpec(program, []);
-  const topics = [...tree.commands.map(({ path }) => path.join(" ")), ...TOPICS.map(({ name }) => name)];
+  const topics = [
+    ...tree.commands.map(({ path }) => path.join(" ")),
+    ...TOPICS.map(({ name }) => name),
+  ];
   const help: CommandSpec = {
     path: ["help"],
     summary: "help for a command or a topic",
     flags: [],
-    arguments: [{ label: "command or topic", many: false, values: { kind: "list", values: [...new Set(topics)] } }],
+    arguments: [
+      {
+        label: "command or topic",
+        many: false,
+        values: { kind: "list", values: [...new Set(topics)] },
+      },
+    ],
     commands: [],
   };
   return { ...tree, commands: [...tree.commands, help] };
@@ -73,7 +96,10 @@ export const allCommands = (command: CommandSpec): readonly CommandSpec[] => [
 
 /** What `npm run completions` writes: the tree that `completion --words` reads, so that a tab loads no command. */
 export const generatedFiles = (program: Command): ReadonlyMap<string, string> =>
-  new Map([["completions/tree.json", `${JSON.stringify(programTree(program))}\n`], ...manPages(program)]);
+  new Map([
+    ["completions/tree.json", `${JSON.stringify(programTree(program))}\n`],
+    ...manPages(program),
+  ]);
 
 /** Text as roff: backslashes, leading dots and quotes, and hyphens that must stay ASCII. */
 const roff = (text: string): string =>
@@ -87,7 +113,11 @@ const asPrinted = (text: string): string => `.nf\n${roff(text.trim())}\n.fi`;
 function helpOf(command: Command): string {
   let text = "";
   const before = command.configureOutput();
-  command.configureOutput({ ...before, writeOut: (part) => (text += part), getOutHelpWidth: () => 78 });
+  command.configureOutput({
+    ...before,
+    writeOut: (part) => (text += part),
+    getOutHelpWidth: () => 78,
+  });
   command.outputHelp();
   command.configureOutput(before);
   return asPrinted(text);
@@ -100,9 +130,17 @@ const childrenOf = (command: Command): readonly Command[] =>
     .filter((child) => child.name() !== "help");
 
 const within = (command: Command): readonly string[] =>
-  childrenOf(command).flatMap((child) => [`.SH "headcount ${pathOf(child)}"`, helpOf(child), ...within(child)]);
+  childrenOf(command).flatMap((child) => [
+    `.SH "headcount ${pathOf(child)}"`,
+    helpOf(child),
+    ...within(child),
+  ]);
 
-function page(name: string, command: Command, more: readonly string[]): readonly [path: string, text: string] {
+function page(
+  name: string,
+  command: Command,
+  more: readonly string[],
+): readonly [path: string, text: string] {
   const lines = [
     '.\\" Generated from the program by `npm run completions`; do not edit.',
     `.TH ${name.toUpperCase()} 1 "" "headcount" "User Commands"`,

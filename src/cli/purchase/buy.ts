@@ -23,7 +23,11 @@ export async function buy(purchase: ParsedPurchase, context: Context): Promise<v
   const { flags, run, show } = purchase;
   const printer = new Printer(context, flags);
   if (purchase.order.output === undefined && flags.dryRun !== true && isClosed(context.stdout)) {
-    throw usageError("stdout is closed, and the rows go there; nothing was spent", "-o FILE keeps them", "no_stdout");
+    throw usageError(
+      "stdout is closed, and the rows go there; nothing was spent",
+      "-o FILE keeps them",
+      "no_stdout",
+    );
   }
   await withSession(context, flags, async (session) => {
     const shown = show === undefined ? undefined : captured();
@@ -43,7 +47,10 @@ export async function buy(purchase: ParsedPurchase, context: Context): Promise<v
         else await printer.card(quoteEntries(quoted.quote, target, true), 2);
         return await written(context.stdout);
       }
-      const result = run === undefined ? await buyOrder(order, world, events) : await resume(run, order, world, events);
+      const result =
+        run === undefined
+          ? await buyOrder(order, world, events)
+          : await resume(run, order, world, events);
       stop();
       if (shown !== undefined) await show?.(shown.text(), printer);
       // Before anything is called exported.
@@ -79,7 +86,12 @@ function captured(): { readonly stream: Writable; readonly text: () => string } 
   return { stream: new Writable({ write }), text: () => Buffer.concat(chunks).toString() };
 }
 
-async function watch(purchase: ParsedPurchase, session: Session, printer: Printer, context: Context) {
+async function watch(
+  purchase: ParsedPurchase,
+  session: Session,
+  printer: Printer,
+  context: Context,
+) {
   const { order, show } = purchase;
   const { now, stderr } = context;
   const { one: unit, many: units } = wordingOf(order.target);
@@ -90,21 +102,37 @@ async function watch(purchase: ParsedPurchase, session: Session, printer: Printe
   let progress: ProgressLine | undefined;
   let plan = { rows: 0, cap: "" };
   const events: Events = {
-    agree: (quoted, resuming, target) => askConsent({ quote: quoted, resuming, target }, purchase, printer, context),
+    agree: (quoted, resuming, target) =>
+      askConsent({ quote: quoted, resuming, target }, purchase, printer, context),
     hint: printer.quiet ? undefined : (text) => printer.note(text),
     notice: (text) => (progress === undefined ? session.notice(text) : progress.note(text)),
     warning: (text) => (progress === undefined ? printer.say(text) : progress.note(text)),
     start: ({ kept: startedWith, rows, cap }) => {
       plan = { rows, cap: formatCreditsGrouped(cap) };
       const { noteStyle: style, unicode } = printer;
-      progress = openProgress?.({ stream: stderr, enabled: true, now, style, unit, units, unicode, startedWith });
+      progress = openProgress?.({
+        stream: stderr,
+        enabled: true,
+        now,
+        style,
+        unit,
+        units,
+        unicode,
+        startedWith,
+      });
     },
     progress: ({ rows: done, settled, uncertain, wait }) => {
       const unsure = uncertain > 0n ? `, ${formatCreditsGrouped(uncertain)} uncertain` : "";
-      const same = formatCreditsGrouped(settled) === grouped(done) && plan.cap === grouped(plan.rows);
-      const detail = same ? unsure.slice(2) : `${formatCreditsGrouped(settled)} of ${plan.cap} credits${unsure}`;
+      const same =
+        formatCreditsGrouped(settled) === grouped(done) && plan.cap === grouped(plan.rows);
+      const detail = same
+        ? unsure.slice(2)
+        : `${formatCreditsGrouped(settled)} of ${plan.cap} credits${unsure}`;
       progress?.update({ done, total: plan.rows, detail });
-      progress?.wait(wait?.until, `${wait?.why}: ${wait?.reason === "retry" ? "trying again in" : "waiting"}`);
+      progress?.wait(
+        wait?.until,
+        `${wait?.why}: ${wait?.reason === "retry" ? "trying again in" : "waiting"}`,
+      );
     },
   };
   return { events, stop: () => progress?.stop() };

@@ -14,7 +14,11 @@ import { quoteEntries, wordingOf } from "./quote-card.ts";
 
 /** Consent to a quote: `--yes`, the cap where nobody can be asked, a small look-up, or a person's `y`. */
 export async function askConsent(
-  { quote, resuming, target }: { readonly quote: Quote; readonly resuming: boolean; readonly target: Target },
+  {
+    quote,
+    resuming,
+    target,
+  }: { readonly quote: Quote; readonly resuming: boolean; readonly target: Target },
   { flags, small }: ParsedPurchase,
   printer: Printer,
   context: Context,
@@ -38,9 +42,13 @@ export async function askConsent(
     );
   }
   await printer.noteCard(quoteEntries(quote, target, false));
-  const agreed = await context.confirm(`${resuming ? "Go on and export" : "Export"} ${what}? [y/N]`).catch((error) => {
-    const failure = failureOf(error);
-    throw failure.exitCode === EXIT.interrupted ? failure.with({ message: `${failure.message}; ${spent}` }) : error;
-  });
+  const agreed = await context
+    .confirm(`${resuming ? "Go on and export" : "Export"} ${what}? [y/N]`)
+    .catch((error) => {
+      const failure = failureOf(error);
+      throw failure.exitCode === EXIT.interrupted
+        ? failure.with({ message: `${failure.message}; ${spent}` })
+        : error;
+    });
   if (!agreed) throw declined(`declined; ${spent}`);
 }

@@ -28,28 +28,55 @@ export function quoteEntries(quote: Quote, target: Target, whole: boolean): Entr
   const count = matches === null ? "not known beforehand" : grouped(matches);
   const bound = STOPPED_AT[quote.bound];
   const fewest = quote.pageRows === undefined ? "at least " : "";
-  const wait = quote.durationMs ? `${fewest || "about "}${duration(quote.durationMs)} at` : "no wait for";
+  const wait = quote.durationMs
+    ? `${fewest || "about "}${duration(quote.durationMs)} at`
+    : "no wait for";
   return [
     target.kind === "search"
       ? ["matches", count]
       : [many, target.kind === "enrich" || matches === null ? count : `${most}${count}`],
     ...ownedEntries(quote, target),
-    [target.kind === "enrich" ? "companies owned" : "kept already", quote.kept === 0 ? undefined : grouped(quote.kept)],
-    ["to buy", `${most}${grouped(rowsToBuy(quote))}${bound === undefined ? "" : ` (${bound})`}${againText(quote)}`],
+    [
+      target.kind === "enrich" ? "companies owned" : "kept already",
+      quote.kept === 0 ? undefined : grouped(quote.kept),
+    ],
+    [
+      "to buy",
+      `${most}${grouped(rowsToBuy(quote))}${bound === undefined ? "" : ` (${bound})`}${againText(quote)}`,
+    ],
     ["uncounted", uncountedText(quote, target)],
     ["paid again", whole ? whoIsPaidAgain(quote, target) : undefined],
     ["kept in a run", whole ? quote.reuse?.text : undefined],
     ["drawn", quote.sample === undefined ? undefined : drawnText(quote.sample)],
-    ["in parts", quote.depth === undefined ? undefined : `of at most ${grouped(quote.depth)}, found by free counts`],
-    ["price", `${creditsText(quote.unitPrice)} a ${one}${quote.assumed === undefined ? "" : ", assumed"}`],
+    [
+      "in parts",
+      quote.depth === undefined
+        ? undefined
+        : `of at most ${grouped(quote.depth)}, found by free counts`,
+    ],
+    [
+      "price",
+      `${creditsText(quote.unitPrice)} a ${one}${quote.assumed === undefined ? "" : ", assumed"}`,
+    ],
     ["paid twice", paidTwiceText(quote, target)],
     ["look-ups", lookUpsText(quote)],
     ["cost", `${most}${costText(quote)}`],
     ["balance", quote.balance === undefined ? "not told" : creditsText(quote.balance)],
     ["after", afterText(quote)],
-    ["cap of the key", quote.capLeft === undefined ? undefined : `${creditsText(quote.capLeft)} left`],
-    ["requests", whole || quote.sample !== undefined ? `${fewest}${grouped(quote.requests)}` : undefined],
-    ["time", quote.durationMs || (whole && !fewest && quote.durationMs === 0) ? `${wait} the rate limit` : undefined],
+    [
+      "cap of the key",
+      quote.capLeft === undefined ? undefined : `${creditsText(quote.capLeft)} left`,
+    ],
+    [
+      "requests",
+      whole || quote.sample !== undefined ? `${fewest}${grouped(quote.requests)}` : undefined,
+    ],
+    [
+      "time",
+      quote.durationMs || (whole && !fewest && quote.durationMs === 0)
+        ? `${wait} the rate limit`
+        : undefined,
+    ],
   ];
 }
 
@@ -83,7 +110,8 @@ function ownedEntries(quote: Quote, target: Target): Entries {
   const checked = calls === 0 ? "" : ` (${counted(calls, "free count")})`;
   if (!exact) {
     const rough = calls === 0 ? grouped(owned) : `about ${grouped(owned)}`;
-    const how = calls === 0 || quote.sample !== undefined ? "" : `; --new-only counts them${checked}`;
+    const how =
+      calls === 0 || quote.sample !== undefined ? "" : `; --new-only counts them${checked}`;
     return [["people owned", `${rough} by your records${how}`]];
   }
   const lines: [string, string | undefined][] = [["people owned", `${grouped(owned)}${checked}`]];
@@ -93,13 +121,18 @@ function ownedEntries(quote: Quote, target: Target): Entries {
   const isWhole = estimate.callsPerCredit === 0 && estimate.rows > 0;
   if (isNewOnly(quote)) {
     lines.push(["new", grouped(total - owned)]);
-    const how = isWhole ? "costs more than buying all of it" : `${finding}, at ${estimate.callsPerCredit} a credit`;
+    const how = isWhole
+      ? "costs more than buying all of it"
+      : `${finding}, at ${estimate.callsPerCredit} a credit`;
     lines.push(["finding them", estimate.rows === 0 ? undefined : how]);
     const otherwise = isNarrowed(target) ? "with --again, without --new-only" : "with --again";
     lines.push(["all of it", `${creditsText(priceOf(total, unitPrice))} ${otherwise}`]);
     return lines;
   }
-  const only = estimate.rows === 0 ? "nobody is new" : `${newPriceText(quote, share)} with --new-only, ${finding}`;
+  const only =
+    estimate.rows === 0
+      ? "nobody is new"
+      : `${newPriceText(quote, share)} with --new-only, ${finding}`;
   lines.push(["only the new", isWhole ? "finding them costs more than buying all of it" : only]);
   return lines;
 }

@@ -39,7 +39,11 @@ function entriesOf(plan: RefreshPlan, { terms, verify }: RefreshOrder): [string,
   ];
 }
 
-export async function printPlan(plan: RefreshPlan, order: RefreshOrder, printer: Printer): Promise<void> {
+export async function printPlan(
+  plan: RefreshPlan,
+  order: RefreshOrder,
+  printer: Printer,
+): Promise<void> {
   if (printer.json) printer.document<"refresh">(planJson(plan, order));
   else await printer.card(entriesOf(plan, order), 2);
 }
@@ -52,7 +56,9 @@ export function planJson(plan: RefreshPlan, { terms }: RefreshOrder) {
     new: plan.others,
     forgotten: plan.forgotten,
     unit_cost: plan.assumed === undefined ? creditsToNumber(plan.unitPrice) : null,
-    credits_at_most: creditsToNumber(plan.rows === 0 && terms.buyChanged !== true ? priceOf(0, plan.most) : plan.most),
+    credits_at_most: creditsToNumber(
+      plan.rows === 0 && terms.buyChanged !== true ? priceOf(0, plan.most) : plan.most,
+    ),
     rebuy_credits: creditsToNumber(plan.again),
     free_calls: plan.calls,
     rate_limited_seconds: inSeconds(plan.ms),
@@ -73,7 +79,9 @@ export async function agreeToRefresh(
   const what = `${who} for at most ${mostText(plan)}`;
   await askFor(what, plan.most, order, context, async () => {
     await printer.noteCard(entriesOf(plan, order));
-    printer.note("It counts beginnings of names and values within this segment to find them, and buys what it finds.");
+    printer.note(
+      "It counts beginnings of names and values within this segment to find them, and buys what it finds.",
+    );
   });
 }
 
@@ -99,9 +107,16 @@ export async function askFor(
 }
 
 /** What a person does not see in the files, and pays for. */
-function unseenText({ bought_again: again, bought_suppressed: bought, forgotten, suppressed }: RefreshReceipt): string {
+function unseenText({
+  bought_again: again,
+  bought_suppressed: bought,
+  forgotten,
+  suppressed,
+}: RefreshReceipt): string {
   const parts = [
-    again === 0 ? "" : `${grouped(again)} of those bought ${again === 1 ? "was" : "were"} yours already`,
+    again === 0
+      ? ""
+      : `${grouped(again)} of those bought ${again === 1 ? "was" : "were"} yours already`,
     forgotten === 0 ? "" : `${grouped(forgotten)} whom you forgot: not bought`,
     suppressed === 0
       ? ""

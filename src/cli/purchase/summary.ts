@@ -5,14 +5,24 @@ import type { Quote } from "../../engine/purchase/quote.ts";
 import type { Receipt } from "../../engine/purchase/receipt.ts";
 import { creditsOf } from "../../engine/runs/journal.ts";
 import { resumeOf, type Target } from "../../engine/runs/plan.ts";
-import { affordableRows, credits, creditsText, formatCreditsGrouped, minCredits } from "../../shared/contract/money.ts";
+import {
+  affordableRows,
+  credits,
+  creditsText,
+  formatCreditsGrouped,
+  minCredits,
+} from "../../shared/contract/money.ts";
 import { counted, grouped, someOf } from "../../shared/contract/text.ts";
 import type { Printer } from "../terminal/printer.ts";
 import type { ParsedPurchase } from "./purchase.ts";
 import { wordingOf } from "./quote-card.ts";
 
 /** What is said at the end: the summary on stderr, and with `--json` the receipt on stdout. */
-export function printSummary(bought: Bought, { order, flags, words = String }: ParsedPurchase, printer: Printer): void {
+export function printSummary(
+  bought: Bought,
+  { order, flags, words = String }: ParsedPurchase,
+  printer: Printer,
+): void {
   const { receipt, balance, quote } = bought;
   const { target } = order;
   const { one, many } = wordingOf(target);
@@ -35,7 +45,10 @@ export function printSummary(bought: Bought, { order, flags, words = String }: P
   const seed = quote.sample === undefined ? "" : ` by chance (--seed ${quote.sample.seed})`;
   const paid = creditsOf(receipt.credits);
   const spent = credits(paid + creditsOf(receipt.uncertain_credits));
-  const fresh = minCredits(credits(paid - quote.settled), credits(spent - quote.total + quote.credits));
+  const fresh = minCredits(
+    credits(paid - quote.settled),
+    credits(spent - quote.total + quote.credits),
+  );
   const now = fresh >= paid ? "" : ` (${formatCreditsGrouped(fresh)} of them now)`;
   printer.say(`Exported ${what}${seed} for ${creditsText(paid)}${now}${where}${credit}`);
   const again = receipt.paid_again ?? 0;
@@ -55,9 +68,11 @@ export function printSummary(bought: Bought, { order, flags, words = String }: P
   }
   const answers = receipt.received + receipt.misses;
   const rest = whole === undefined || whole <= answers ? undefined : whole - answers;
-  const stopped = receipt.complete || receipt.received === 0 ? undefined : STOPPED_AT[receipt.bound];
+  const stopped =
+    receipt.complete || receipt.received === 0 ? undefined : STOPPED_AT[receipt.bound];
   if (stopped !== undefined && (target.kind !== "enrich" || rest !== undefined)) {
-    const isThere = typeof receipt.output?.sha256 === "string" && !order.overwrite && order.job === undefined;
+    const isThere =
+      typeof receipt.output?.sha256 === "string" && !order.overwrite && order.job === undefined;
     const isHeld = receipt.reused >= receipt.received;
     const goesOn =
       receipt.new_only !== null
@@ -65,18 +80,31 @@ export function printSummary(bought: Bought, { order, flags, words = String }: P
         : isHeld && receipt.bound === "limit" && quote.apart === undefined
           ? `the same command with a higher ${stopped}${isThere ? " and --overwrite" : ""} goes on`
           : goingOn(bought, order, rest);
-    const what = isHeld && spent === 0n && receipt.bound === "cap" ? "nothing was bought" : `stopped at ${stopped}`;
+    const what =
+      isHeld && spent === 0n && receipt.bound === "cap"
+        ? "nothing was bought"
+        : `stopped at ${stopped}`;
     printer[order.job === undefined ? "note" : "say"](words(`notice: ${what}; ${goesOn}`));
   }
   printNotices(bought, order, printer);
 }
 
-function printNotices({ receipt, misses, run }: Bought, { format, fields, target }: Order, printer: Printer): void {
+function printNotices(
+  { receipt, misses, run }: Bought,
+  { format, fields, target }: Order,
+  printer: Printer,
+): void {
   const { one, many } = wordingOf(target);
-  for (const text of beyondAnswers(creditsOf(receipt.foreign_credits))) printer.note(`notice: ${text}`);
+  for (const text of beyondAnswers(creditsOf(receipt.foreign_credits)))
+    printer.note(`notice: ${text}`);
   if (receipt.reused > 0 && receipt.new_only === null) {
-    const note = receipt.forgotten === undefined ? "" : `, ${grouped(receipt.forgotten)} of them forgotten since`;
-    printer.note(`notice: ${counted(receipt.reused, one, many)} bought before${note}, and not paid for again`);
+    const note =
+      receipt.forgotten === undefined
+        ? ""
+        : `, ${grouped(receipt.forgotten)} of them forgotten since`;
+    printer.note(
+      `notice: ${counted(receipt.reused, one, many)} bought before${note}, and not paid for again`,
+    );
   }
   if (receipt.withheld > 0) {
     printer.note(
@@ -92,7 +120,10 @@ function printNotices({ receipt, misses, run }: Bought, { format, fields, target
     const { duplicates } = receipt;
     const isKept = target.kind === "enrich" && target.keep !== undefined;
     const [what, how] = isKept
-      ? [counted(duplicates, "company", "companies"), "named in more than one way, and paid for each time"]
+      ? [
+          counted(duplicates, "company", "companies"),
+          "named in more than one way, and paid for each time",
+        ]
       : [`${counted(duplicates, "row")} came twice and`, "written once"];
     printer.note(`notice: ${what} ${duplicates === 1 ? "is" : "are"} ${how}`);
   }
@@ -107,21 +138,31 @@ function printNotices({ receipt, misses, run }: Bought, { format, fields, target
 }
 
 /** What buys the rest, or as much of it as the balance pays for; of an unknown rest as many rows again. */
-function goingOn({ receipt, quote }: Bought, { target, output }: Order, rest: number | undefined): string {
+function goingOn(
+  { receipt, quote }: Bought,
+  { target, output }: Order,
+  rest: number | undefined,
+): string {
   const { balance, received, unit_cost: unit } = receipt;
   const answers = received + receipt.misses;
   const wanted = rest ?? received;
-  const more = balance === null ? wanted : Math.min(wanted, affordableRows(creditsOf(balance), creditsOf(unit)));
+  const more =
+    balance === null
+      ? wanted
+      : Math.min(wanted, affordableRows(creditsOf(balance), creditsOf(unit)));
   const { rowsUncapped: most = answers + more } = quote;
   const raise = raiseFor(receipt, quote, more, answers + more > most ? answers + more : undefined);
   const { run: id, connection } = receipt;
   const command = resumeOf({ id, connection, target, output: output ?? null }, raise);
   if (raise.withOwned) return `${command} writes all, and pays for nobody again`;
   if (rest === undefined)
-    return more === 0 ? "the balance pays for no more" : `there may be more: ${command} buys up to ${grouped(more)}`;
+    return more === 0
+      ? "the balance pays for no more"
+      : `there may be more: ${command} buys up to ${grouped(more)}`;
   const others = `the other ${grouped(rest)}`;
   if (more === 0) return `the balance pays for none of ${others}`;
-  if (more < rest) return `${command} buys ${grouped(more)} of ${others}, which is what the balance pays for`;
+  if (more < rest)
+    return `${command} buys ${grouped(more)} of ${others}, which is what the balance pays for`;
   return `${command} ${target.kind === "search" ? `buys ${others}` : "goes on with the rest"}`;
 }
 

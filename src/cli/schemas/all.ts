@@ -1,6 +1,12 @@
 import { EXIT } from "../../shared/errors.ts";
 import * as s from "../../shared/schema/build.ts";
-import { quoteShape, rateLimited, receipt, refreshed, writtenShape } from "../../shared/schema/purchase.ts";
+import {
+  quoteShape,
+  rateLimited,
+  receipt,
+  refreshed,
+  writtenShape,
+} from "../../shared/schema/purchase.ts";
 import { company, filters, person, segments } from "../../shared/schema/rows.ts";
 import { KEEPING } from "./keeping.ts";
 import { SERVING } from "./serving.ts";
@@ -27,21 +33,33 @@ const count = s.some(
       count: s.wholeNumberShape,
       by: s.text,
       parts: s.said(s.list(part), "the largest first"),
-      unexplained: s.said(s.integer, "of the whole, what the parts do not hold; negative where they overlap"),
+      unexplained: s.said(
+        s.integer,
+        "of the whole, what the parts do not hold; negative where they overlap",
+      ),
       others: s.said(s.maybe(s.wholeNumberShape), "people of values that are not among the parts"),
       missing: s.said(s.maybe(s.wholeNumberShape), "people with no value"),
       filters,
     }),
   ),
-  s.titled("several segments", s.list(s.object({ segment: s.text, count: s.wholeNumberShape, filters, ...priced }))),
+  s.titled(
+    "several segments",
+    s.list(s.object({ segment: s.text, count: s.wholeNumberShape, filters, ...priced })),
+  ),
   s.titled("--owned", s.object({ count: s.wholeNumberShape, owned: s.always(true), filters })),
-  s.titled("--owned, several segments", s.list(s.object({ segment: s.text, count: s.wholeNumberShape, filters }))),
+  s.titled(
+    "--owned, several segments",
+    s.list(s.object({ segment: s.text, count: s.wholeNumberShape, filters })),
+  ),
 );
 
 const account = s.object({
   connection: s.text,
   base_url: s.text,
-  told: s.said(s.flag, "whether the service tells a key about itself; where not, what is null is not known"),
+  told: s.said(
+    s.flag,
+    "whether the service tells a key about itself; where not, what is null is not known",
+  ),
   account: s.object({ id: s.maybe(s.text), name: s.maybe(s.text) }),
   key: s.object({
     ...s.each(s.maybe(s.text), "id", "name", "prefix"),
@@ -57,9 +75,17 @@ const account = s.object({
     held: s.maybe(s.creditsShape),
     used_today: s.maybe(s.creditsShape),
   }),
-  rate_limits: s.object({ per_minute: s.maybe(s.wholeNumberShape), per_day: s.maybe(s.wholeNumberShape) }),
-  costs: s.object(s.each(s.maybe(s.creditsShape), "person_search", "company_enrich", "company_employees")),
-  limits: s.object({ per_page_max: s.maybe(s.wholeNumberShape), max_depth: s.maybe(s.wholeNumberShape) }),
+  rate_limits: s.object({
+    per_minute: s.maybe(s.wholeNumberShape),
+    per_day: s.maybe(s.wholeNumberShape),
+  }),
+  costs: s.object(
+    s.each(s.maybe(s.creditsShape), "person_search", "company_enrich", "company_employees"),
+  ),
+  limits: s.object({
+    per_page_max: s.maybe(s.wholeNumberShape),
+    max_depth: s.maybe(s.wholeNumberShape),
+  }),
   dataset: s.object({
     version: s.maybe(s.text),
     people: s.maybe(s.wholeNumberShape),
@@ -70,7 +96,10 @@ const account = s.object({
 const key = s.object({
   ...s.each(s.text, "key", "flag", "match", "value", "field", "description"),
   example: s.some(s.text, s.integer),
-  values: s.said(s.list(s.text), "the only departments there are, or the usual seniority levels; else empty"),
+  values: s.said(
+    s.list(s.text),
+    "the only departments there are, or the usual seniority levels; else empty",
+  ),
 });
 
 const filterKeys = s.some(
@@ -135,10 +164,19 @@ const LOOKING = {
     default: s.flag,
   }),
   logout: s.object({ connection: s.text, removed: s.flag }),
-  schema: s.some(s.titled("without a command", s.list(s.text)), s.titled("a JSON Schema (2020-12)", s.aSchema)),
+  schema: s.some(
+    s.titled("without a command", s.list(s.text)),
+    s.titled("a JSON Schema (2020-12)", s.aSchema),
+  ),
   "segment list": s.object({
     segments: s.list(
-      s.object({ name: s.text, file: s.text, saved_at: s.time, filters: s.maybe(filters), problem: s.maybe(s.text) }),
+      s.object({
+        name: s.text,
+        file: s.text,
+        saved_at: s.time,
+        filters: s.maybe(filters),
+        problem: s.maybe(s.text),
+      }),
     ),
   }),
   "segment remove": s.object({ removed: s.list(s.text) }),
@@ -146,7 +184,10 @@ const LOOKING = {
   "segment show": filters,
 };
 
-const purchase = <Row extends s.Schema, More extends s.Schema[]>(row: Row, ...more: readonly [...More]) =>
+const purchase = <Row extends s.Schema, More extends s.Schema[]>(
+  row: Row,
+  ...more: readonly [...More]
+) =>
   s.some(
     s.titled("rows, where they go to stdout", s.list(row)),
     ...more,

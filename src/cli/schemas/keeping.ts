@@ -54,7 +54,11 @@ const owned = s.object({
 
 const jobs = {
   "jobs check": s.list(
-    s.object({ job: s.text, finding: s.one("invalid", "failed", "killed", "overdue"), message: s.text }),
+    s.object({
+      job: s.text,
+      finding: s.one("invalid", "failed", "killed", "overdue"),
+      message: s.text,
+    }),
   ),
   "jobs run": s.some(
     s.titled("a line of the log for each", s.list(outcome)),
@@ -63,7 +67,10 @@ const jobs = {
       s.list(
         s.object({
           job: s.text,
-          quote: s.said(s.maybe(s.anything), "as `headcount schema search` or `refresh` describes it"),
+          quote: s.said(
+            s.maybe(s.anything),
+            "as `headcount schema search` or `refresh` describes it",
+          ),
           error: s.maybe(s.object({ code: s.text, message: s.text, hint: s.maybe(s.text) })),
         }),
       ),
@@ -73,7 +80,9 @@ const jobs = {
     file: s.text,
     month: s.text,
     budget: s.maybe(s.creditsShape),
-    services: s.list(s.object({ service: s.text, key_mode: s.one("live", "test"), spent: s.creditsShape })),
+    services: s.list(
+      s.object({ service: s.text, key_mode: s.one("live", "test"), spent: s.creditsShape }),
+    ),
     jobs: s.list(
       s.object({
         job: s.text,
@@ -97,10 +106,18 @@ export const suppression = {
   }),
   checked: s.object({
     checked: s.list(
-      s.object({ who: s.text, suppressed: s.flag, kind: s.maybe(s.text), at: s.maybe(s.time), note: s.maybe(s.text) }),
+      s.object({
+        who: s.text,
+        suppressed: s.flag,
+        kind: s.maybe(s.text),
+        at: s.maybe(s.time),
+        note: s.maybe(s.text),
+      }),
     ),
   }),
-  listed: s.object({ entries: s.list(s.object({ mark: s.text, kind: s.text, at: s.text, note: s.maybe(s.text) })) }),
+  listed: s.object({
+    entries: s.list(s.object({ mark: s.text, kind: s.text, at: s.text, note: s.maybe(s.text) })),
+  }),
   removed: s.object({ removed: s.wholeNumberShape, entries: s.wholeNumberShape }),
 };
 
@@ -121,15 +138,23 @@ const kept = s.list(
   s.object({
     what: s.text,
     items: s.wholeNumberShape,
-    people: s.said(s.maybe(s.wholeNumberShape), "different ones; null where it holds none, or nobody knows"),
-    rows: s.said(s.maybe(s.wholeNumberShape), "paid for, in the file or not; perhaps a person more than once"),
+    people: s.said(
+      s.maybe(s.wholeNumberShape),
+      "different ones; null where it holds none, or nobody knows",
+    ),
+    rows: s.said(
+      s.maybe(s.wholeNumberShape),
+      "paid for, in the file or not; perhaps a person more than once",
+    ),
     bytes: s.maybe(s.wholeNumberShape),
     oldest: s.maybe(s.time),
     newest: s.maybe(s.time),
     path: s.text,
   }),
 );
-const retention = s.object({ runs: s.said(s.maybe(s.text), "a span such as 90d; null: until somebody removes them") });
+const retention = s.object({
+  runs: s.said(s.maybe(s.text), "a span such as 90d; null: until somebody removes them"),
+});
 
 export const KEEPING = {
   ...jobs,
@@ -140,8 +165,15 @@ export const KEEPING = {
   "suppress remove": suppression.removed,
   "data set": s.object({ retention }),
   "data show": s.object({ retention, kept }),
-  forget: s.some(s.object({ forgot: traces }), s.titled("--dry-run", s.object({ would_forget: traces }))),
-  "owned import": s.object({ files: s.wholeNumberShape, rows: s.wholeNumberShape, new: s.wholeNumberShape }),
+  forget: s.some(
+    s.object({ forgot: traces }),
+    s.titled("--dry-run", s.object({ would_forget: traces })),
+  ),
+  "owned import": s.object({
+    files: s.wholeNumberShape,
+    rows: s.wholeNumberShape,
+    new: s.wholeNumberShape,
+  }),
   "owned rebuild": s.object({ people: s.wholeNumberShape, rows_paid: s.wholeNumberShape }),
   "owned show": s.some(owned, s.titled("several of one name", s.list(owned))),
   "owned status": s.object({

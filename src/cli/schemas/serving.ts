@@ -2,7 +2,13 @@ import * as s from "../../shared/schema/build.ts";
 import { suppression } from "./keeping.ts";
 
 const mode = s.one("live", "test");
-const priced = s.one("account", "person_count", "person_search", "company_enrich", "company_employees");
+const priced = s.one(
+  "account",
+  "person_count",
+  "person_search",
+  "company_enrich",
+  "company_employees",
+);
 
 const copied = {
   made_at: s.time,
@@ -25,7 +31,13 @@ const key = s.object({
   rotated_from: s.maybe(s.text),
 });
 
-const balance = { account: s.text, mode, balance: s.creditsShape, held: s.creditsShape, used_today: s.creditsShape };
+const balance = {
+  account: s.text,
+  mode,
+  balance: s.creditsShape,
+  held: s.creditsShape,
+  used_today: s.creditsShape,
+};
 const adjusted = s.object({
   ...balance,
   repeated: s.said(s.flag, "whether the reference was used before, and nothing done"),
@@ -35,9 +47,19 @@ const plan = s.object({
   name: s.text,
   per_minute: s.wholeNumberShape,
   per_day: s.wholeNumberShape,
-  small_counts: s.said(s.maybe(s.wholeNumberShape), "counts of fewer people are bounded; null: none are"),
+  small_counts: s.said(
+    s.maybe(s.wholeNumberShape),
+    "counts of fewer people are bounded; null: none are",
+  ),
   costs: s.object(
-    s.each(s.creditsShape, "account", "person_count", "person_search", "company_enrich", "company_employees"),
+    s.each(
+      s.creditsShape,
+      "account",
+      "person_count",
+      "person_search",
+      "company_enrich",
+      "company_employees",
+    ),
   ),
 });
 
@@ -69,7 +91,10 @@ const inputFile = s.object({
 const rejected = s.object({
   file: s.text,
   reason: s.text,
-  column: s.said(s.maybe(s.text), "the column of the file that is to blame; null: the row as a whole"),
+  column: s.said(
+    s.maybe(s.text),
+    "the column of the file that is to blame; null: the row as a whole",
+  ),
   value: s.said(s.maybe(s.text), "what is in it, at most 200 characters"),
   detail: s.text,
   line: s.optionalProperty(s.wholeNumberShape),
@@ -93,7 +118,10 @@ const imported = s.object({
   }),
   cleared: s.said(
     s.map(
-      s.object({ values: s.wholeNumberShape, examples: s.list(s.object({ value: s.text, rows: s.wholeNumberShape })) }),
+      s.object({
+        values: s.wholeNumberShape,
+        examples: s.list(s.object({ value: s.text, rows: s.wholeNumberShape })),
+      }),
     ),
     "unusable values that were left out, by table and field",
   ),
@@ -119,7 +147,14 @@ const forgotten = s.object({
   ),
 });
 
-const session = s.object({ id: s.text, account: s.text, role: s.text, made: s.time, seen: s.time, expires: s.time });
+const session = s.object({
+  id: s.text,
+  account: s.text,
+  role: s.text,
+  made: s.time,
+  seen: s.time,
+  expires: s.time,
+});
 const account = s.object({
   id: s.text,
   name: s.text,
@@ -131,7 +166,10 @@ const account = s.object({
   suspended_at: s.maybe(s.time),
 });
 const state = s.object({ id: s.text, state: s.one("active", "suspended") });
-const breaches = s.said(s.maybe(s.list(s.text)), "what was found wrong; null where there is none to look at");
+const breaches = s.said(
+  s.maybe(s.list(s.text)),
+  "what was found wrong; null where there is none to look at",
+);
 
 export const SERVING = {
   "service suppress add": suppression.added,
@@ -164,7 +202,11 @@ export const SERVING = {
   "service credits show": s.object(balance),
   "service entries": s.list(entry),
   "service dataset list": s.list(
-    s.object({ ...version, serves: s.said(s.flag, "whether it is the one that is served"), bytes: s.wholeNumberShape }),
+    s.object({
+      ...version,
+      serves: s.said(s.flag, "whether it is the one that is served"),
+      bytes: s.wholeNumberShape,
+    }),
   ),
   "service dataset rollback": s.object({
     ...version,
@@ -183,7 +225,12 @@ export const SERVING = {
   "service keys create": s.object({ id: s.text, key: s.said(s.text, "shown this once") }),
   "service keys list": s.list(key),
   "service keys revoke": s.object({ id: s.text, revoked: s.always(true) }),
-  "service keys rotate": s.object({ id: s.text, key: s.text, rotated_from: s.text, old_expires_at: s.time }),
+  "service keys rotate": s.object({
+    id: s.text,
+    key: s.text,
+    rotated_from: s.text,
+    old_expires_at: s.time,
+  }),
   "service keys set": s.list(key),
   "service link": s.object({ link: s.text, account: s.text, role: s.one("owner", "viewer") }),
   "service plan set": plan,

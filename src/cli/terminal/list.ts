@@ -28,8 +28,14 @@ export async function printList<Row>(
   if (rows.length === 0) return printer.note(none);
   const shown = columns.filter(({ title }) => title !== undefined);
   await printer.table(
-    shown.map(({ align = "left" as const, long, title = "" }) => ({ title, fixed: long !== true, align })),
-    rows.map((row) => shown.map(({ show, value }) => harmless(show?.(row) ?? String(value(row) ?? "")))),
+    shown.map(({ align = "left" as const, long, title = "" }) => ({
+      title,
+      fixed: long !== true,
+      align,
+    })),
+    rows.map((row) =>
+      shown.map(({ show, value }) => harmless(show?.(row) ?? String(value(row) ?? ""))),
+    ),
   );
 }
 
@@ -45,7 +51,10 @@ export async function printPages<Row>(
   const streams = !printer.json && !printer.terminal;
   const rows: Row[] = [];
   let last: Row | undefined;
-  for (let rest = limit ?? (printer.terminal && !printer.json ? SCREENFUL : Number.POSITIVE_INFINITY); ; ) {
+  for (
+    let rest = limit ?? (printer.terminal && !printer.json ? SCREENFUL : Number.POSITIVE_INFINITY);
+    ;
+  ) {
     const size = Math.min(PAGE, rest);
     const page = await next(size, last);
     if (streams) {
@@ -66,26 +75,47 @@ const csvOf = <Row>(columns: readonly ColumnOf<Row>[], rows: readonly Row[]): st
     rows.map((row) => columns.map(({ value }) => cleaned(value(row)))),
   );
 
-export const documentsOf = <Row>(columns: readonly ColumnOf<Row>[], rows: readonly Row[]): Record<string, unknown>[] =>
-  rows.map((row) => Object.fromEntries(columns.map(({ json, name, value }) => [name, (json ?? value)(row)])));
+export const documentsOf = <Row>(
+  columns: readonly ColumnOf<Row>[],
+  rows: readonly Row[],
+): Record<string, unknown>[] =>
+  rows.map((row) =>
+    Object.fromEntries(columns.map(({ json, name, value }) => [name, (json ?? value)(row)])),
+  );
 
 const cleaned = (value: Json): Json => (typeof value === "string" ? harmless(value) : value);
 
-export const iso = (at: number | null): string | null => (at === null ? null : new Date(at).toISOString());
+export const iso = (at: number | null): string | null =>
+  at === null ? null : new Date(at).toISOString();
 
-export const creditsColumn = <Row>(name: string, title: string, of: (row: Row) => Credits | null): ColumnOf<Row> => ({
-  ...{ name, title, align: "right", value: (row) => creditsOrNull(of(row)), show: (row) => money(of(row)) },
+export const creditsColumn = <Row>(
+  name: string,
+  title: string,
+  of: (row: Row) => Credits | null,
+): ColumnOf<Row> => ({
+  ...{
+    name,
+    title,
+    align: "right",
+    value: (row) => creditsOrNull(of(row)),
+    show: (row) => money(of(row)),
+  },
 });
 export const countColumn = <Row>(name: string, of: (row: Row) => number | null): ColumnOf<Row> => ({
   ...{ name, title: name, align: "right", value: of, show: (row) => count(of(row)) },
 });
-export const timeColumn = <Row>(name: string, title: string, of: (row: Row) => number | null): ColumnOf<Row> => ({
+export const timeColumn = <Row>(
+  name: string,
+  title: string,
+  of: (row: Row) => number | null,
+): ColumnOf<Row> => ({
   ...{ name, title, value: (row) => iso(of(row)), show: (row) => minute(of(row)) },
 });
 
 const minute = (at: number | null): string =>
   at === null ? "" : new Date(at).toISOString().slice(0, 16).replace("T", " ");
 
-const money = (value: Credits | null): string => (value === null ? "" : formatCreditsGrouped(value));
+const money = (value: Credits | null): string =>
+  value === null ? "" : formatCreditsGrouped(value);
 
 const count = (value: number | null): string => (value === null ? "" : grouped(value));

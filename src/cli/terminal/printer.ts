@@ -74,8 +74,14 @@ export class Printer {
   }
 
   /** One line in a pipe, indented and harmless on a terminal. Without a path tests alone hold it against its schema. */
-  document<Path extends keyof Documents = never>(value: [Path] extends [never] ? object : Documents[Path]): void {
-    this.text(this.terminal ? `${harmlessJson(JSON.stringify(value, undefined, 2))}\n` : `${JSON.stringify(value)}\n`);
+  document<Path extends keyof Documents = never>(
+    value: [Path] extends [never] ? object : Documents[Path],
+  ): void {
+    this.text(
+      this.terminal
+        ? `${harmlessJson(JSON.stringify(value, undefined, 2))}\n`
+        : `${JSON.stringify(value)}\n`,
+    );
   }
 
   /** Into a pipe byte by byte as they are, onto a terminal without what would act on it. */
@@ -85,7 +91,8 @@ export class Printer {
     const clean = /json$/.test(format) ? harmlessJson : harmlessLines;
     const decoder = new StringDecoder("utf8");
     return new Writable({
-      write: (chunk: Buffer, _encoding, done) => void stdout.write(clean(decoder.write(chunk)), done),
+      write: (chunk: Buffer, _encoding, done) =>
+        void stdout.write(clean(decoder.write(chunk)), done),
     });
   }
 
@@ -141,7 +148,9 @@ export class Printer {
   leaves(value: unknown, name = ""): void {
     if (typeof value !== "object" || value === null)
       this.lines([[name, value === null ? null : harmless(String(value))]]);
-    else for (const [key, inner] of Object.entries(value)) this.leaves(inner, name === "" ? key : `${name}.${key}`);
+    else
+      for (const [key, inner] of Object.entries(value))
+        this.leaves(inner, name === "" ? key : `${name}.${key}`);
   }
 
   async rowsTable() {

@@ -69,9 +69,13 @@ export function progressLine(
       ? counted(done, options.unit, units)
       : `${grouped(done)} of ${counted(total, options.unit, units)}`;
   const detail = harmless(state.detail ?? "");
-  const speed = hasSpeed ? `${perSecond < 10 ? perSecond.toFixed(1) : grouped(Math.round(perSecond))} ${units}/s` : "";
+  const speed = hasSpeed
+    ? `${perSecond < 10 ? perSecond.toFixed(1) : grouped(Math.round(perSecond))} ${units}/s`
+    : "";
   const rest =
-    hasSpeed && total !== undefined && total > done ? `${duration(((total - done) * 1000) / perSecond)} left` : "";
+    hasSpeed && total !== undefined && total > done
+      ? `${duration(((total - done) * 1000) / perSecond)} left`
+      : "";
   const share = total === undefined || total <= 0 ? undefined : Math.min(done, total) / total;
   const percent = share === undefined ? "" : `${Math.floor(share * 100)}%  `;
   const unicode = options.unicode ?? true;
@@ -109,7 +113,8 @@ function milestones(options: ProgressOptions): ProgressLine {
       write(progressLine(state, startedAt, options));
     },
     wait(until, reason) {
-      if (until === undefined || until === toldUntil || until - options.now() < LONG_WAIT_MS) return;
+      if (until === undefined || until === toldUntil || until - options.now() < LONG_WAIT_MS)
+        return;
       toldUntil = until;
       write(`${harmless(reason ?? "waiting")} ${duration(until - options.now())}`);
     },
@@ -120,7 +125,8 @@ function milestones(options: ProgressOptions): ProgressLine {
 /** A terminal of no size says 0 columns, where ora would take back lines for ever. */
 const sized = (stream: ProgressOptions["stream"]): NodeJS.WriteStream =>
   new Proxy(stream as NodeJS.WriteStream, {
-    get: (terminal, name) => (name === "columns" ? widthOfStream(terminal) : Reflect.get(terminal, name)),
+    get: (terminal, name) =>
+      name === "columns" ? widthOfStream(terminal) : Reflect.get(terminal, name),
   });
 
 function spinner(options: ProgressOptions): ProgressLine {
@@ -138,8 +144,13 @@ function spinner(options: ProgressOptions): ProgressLine {
     const rest = Math.max(0, waiting.until - now());
     const wait = truncate(`${waiting.reason} ${duration(Math.ceil(rest / 1000) * 1000)}`, room);
     const before = room - widthOf(wait) - 2;
-    const far = state.total === undefined && state.done === 0 ? "" : progressLine(state, startedAt, options, before);
-    return before < 8 || far === "" ? options.style.warning(wait) : `${options.style.warning(wait)}  ${far}`;
+    const far =
+      state.total === undefined && state.done === 0
+        ? ""
+        : progressLine(state, startedAt, options, before);
+    return before < 8 || far === ""
+      ? options.style.warning(wait)
+      : `${options.style.warning(wait)}  ${far}`;
   };
   const redraw = (): void => {
     if (drawn !== undefined) drawn.text = text();

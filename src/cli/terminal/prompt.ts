@@ -29,7 +29,13 @@ export async function promptOn(
   const terminal = input.isTTY === true && input.setRawMode !== undefined;
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
   // Raw before the question is shown: no key typed at once is echoed, and Ctrl-C is a key.
-  const reader = createInterface({ input, output: hidden ? nowhere : output, prompt, terminal, historySize: 0 });
+  const reader = createInterface({
+    input,
+    output: hidden ? nowhere : output,
+    prompt,
+    terminal,
+    historySize: 0,
+  });
   return await new Promise<string>((resolve, reject) => {
     const settle = (finish: () => void, lineEnded = false): void => {
       signal?.removeEventListener("abort", onAbort);

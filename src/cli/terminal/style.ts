@@ -29,7 +29,8 @@ export function hasUnicode(env: Environment, platform: NodeJS.Platform): boolean
 const NARROWEST = 20;
 const FALLBACK_WIDTH = 80;
 
-export const widthOfStream = (stream: Stream): number => Math.max(NARROWEST, stream.columns || FALLBACK_WIDTH);
+export const widthOfStream = (stream: Stream): number =>
+  Math.max(NARROWEST, stream.columns || FALLBACK_WIDTH);
 
 export type Style = ReturnType<typeof styleFor>;
 

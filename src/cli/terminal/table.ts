@@ -19,7 +19,11 @@ export interface TableOptions {
   readonly style: Style;
 }
 
-function columnWidths(columns: readonly TextColumn[], rows: readonly (readonly string[])[], width: number): number[] {
+function columnWidths(
+  columns: readonly TextColumn[],
+  rows: readonly (readonly string[])[],
+  width: number,
+): number[] {
   const widths = columns.map((column, index) =>
     Math.max(widthOf(column.title), ...rows.map((row) => widthOf(row[index] ?? ""))),
   );
@@ -45,7 +49,9 @@ const BORDERS = ["top", "bottom", "left", "right"].flatMap((side) => [
   `${side}-right`,
 ]);
 /** Lines without borders, so that `grep` works on them: nothing between the cells but two spaces. */
-const NO_LINES = Object.fromEntries([...BORDERS, "mid", "mid-mid", "middle"].map((name) => [name, ""]));
+const NO_LINES = Object.fromEntries(
+  [...BORDERS, "mid", "mid-mid", "middle"].map((name) => [name, ""]),
+);
 
 /** Cells that fit their widths already, laid out beside each other; a cell may have several lines. */
 function layOut(
@@ -61,7 +67,8 @@ function layOut(
     colAligns: [...aligned],
   });
   // The gap belongs to the cell, so that right-aligned numbers keep it on their right.
-  const gap = (index: number): string => (index !== last && aligned[index] === "right" ? " ".repeat(GAP) : "");
+  const gap = (index: number): string =>
+    index !== last && aligned[index] === "right" ? " ".repeat(GAP) : "";
   table.push(...cells.map((row) => row.map((text, index) => `${text}${gap(index)}`)));
   return table.toString().split("\n");
 }
@@ -76,16 +83,21 @@ function draw(
   const lines = layOut(
     // Cut here: cli-table3 would cut between the halves of a surrogate pair.
     cells.map((row) =>
-      columns.map(({ paint = (text) => text }, index) => paint(truncate(row[index] ?? "", widths[index] ?? 1))),
+      columns.map(({ paint = (text) => text }, index) =>
+        paint(truncate(row[index] ?? "", widths[index] ?? 1)),
+      ),
     ),
     widths,
     columns.map(({ align = "left" }) => align),
   );
   const shown = lines.map((line) => isolateRightToLeft(line.trimEnd()));
-  return shown.map((line, index) => `${header && index === 0 ? style.strong(line) : line}\n`).join("");
+  return shown
+    .map((line, index) => `${header && index === 0 ? style.strong(line) : line}\n`)
+    .join("");
 }
 
-const harmlessCells = (rows: readonly (readonly string[])[]): string[][] => rows.map((row) => row.map(harmless));
+const harmlessCells = (rows: readonly (readonly string[])[]): string[][] =>
+  rows.map((row) => row.map(harmless));
 
 export function renderTable(
   columns: readonly TextColumn[],
@@ -93,7 +105,10 @@ export function renderTable(
   options: TableOptions,
 ): string {
   const safe = harmlessCells(rows);
-  return draw(columns, safe, columnWidths(columns, safe, options.width), { style: options.style, header: true });
+  return draw(columns, safe, columnWidths(columns, safe, options.width), {
+    style: options.style,
+    header: true,
+  });
 }
 
 const NUMBER = /^-?\d[\d.,]*$/;
@@ -120,7 +135,11 @@ function fitting(
 }
 
 /** What is left of the width belongs to the last column: later pages may need it. */
-function toTheEdge(widths: readonly number[], columns: readonly TextColumn[], width: number): number[] {
+function toTheEdge(
+  widths: readonly number[],
+  columns: readonly TextColumn[],
+  width: number,
+): number[] {
   const spare = width - widths.reduce((sum, one) => sum + one + GAP, -GAP);
   const last = columns.at(-1)?.align === "right" ? -1 : widths.length - 1;
   return widths.map((own, index) => (index === last ? own + Math.max(0, spare) : own));
@@ -149,7 +168,10 @@ export function createRowsTable(
     const header = layout === undefined;
     const shown = layout?.shown ?? fitting(titles, safe, always, options.width);
     const rows = safe.map((row) => shown.map(({ index }) => row[index] ?? ""));
-    layout ??= { shown, widths: toTheEdge(columnWidths(shown, rows, options.width), shown, options.width) };
+    layout ??= {
+      shown,
+      widths: toTheEdge(columnWidths(shown, rows, options.width), shown, options.width),
+    };
     return draw(shown, rows, layout.widths, { style: options.style, header });
   };
 }

@@ -30,7 +30,8 @@ const RIGHT_TO_LEFT =
   /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}](?: ?[^ \u001b])*/gu;
 
 /** Isolates right-to-left text in a line that is laid out: a terminal reorders within the cell alone. */
-export const isolateRightToLeft = (line: string): string => line.replace(RIGHT_TO_LEFT, "\u2068$&\u2069");
+export const isolateRightToLeft = (line: string): string =>
+  line.replace(RIGHT_TO_LEFT, "\u2068$&\u2069");
 
 /** A text in lines of at most `width` columns, broken at spaces where there are any. */
 export function wrap(text: string, width: number): string[] {

@@ -14,8 +14,14 @@ export function BuyDrawer({ onClose }: { readonly onClose: () => void }) {
   const text = first.value.trim();
   const isNumber = text === "" || /^[1-9]\d{0,14}$/.test(text);
   const wanted = { filters: chosenFilters.value, mode: mode.value };
-  const question = isNumber ? JSON.stringify(text === "" ? wanted : { ...wanted, profiles: Number(text) }) : undefined;
-  const { ask, error, value: now } = useInquiry<QuoteAnswer>("/quote", question, text === "" ? 0 : 200);
+  const question = isNumber
+    ? JSON.stringify(text === "" ? wanted : { ...wanted, profiles: Number(text) })
+    : undefined;
+  const {
+    ask,
+    error,
+    value: now,
+  } = useInquiry<QuoteAnswer>("/quote", question, text === "" ? 0 : 200);
   useEffect(() => {
     problem.value = "";
   }, [question]);
@@ -38,17 +44,29 @@ export function BuyDrawer({ onClose }: { readonly onClose: () => void }) {
       isBusy.value = false;
     }
   };
-  const wrong = isNumber ? problem.value || (error === undefined ? "" : reasonOf(error)) : NOT_WHOLE;
+  const wrong = isNumber
+    ? problem.value || (error === undefined ? "" : reasonOf(error))
+    : NOT_WHOLE;
   const all = count.value === undefined ? "all" : `all ${figure(count.value.count)}`;
-  const offer = now && `Buy ${amount(now.profiles, "profile")} for ${amount(now.credits, "credit")}`;
+  const offer =
+    now && `Buy ${amount(now.profiles, "profile")} for ${amount(now.credits, "credit")}`;
   return (
     <Dialog title="Buy" onClose={onClose}>
       <p class="soft">{inWords(chosenFilters.value)}</p>
       <Text label="How many" placeholder={all} inputMode="numeric" text={first} />
-      {now === undefined ? <p class="soft">{wrong === "" ? "…" : ""}</p> : <QuoteFacts quote={now} />}
+      {now === undefined ? (
+        <p class="soft">{wrong === "" ? "…" : ""}</p>
+      ) : (
+        <QuoteFacts quote={now} />
+      )}
       <Alert text={wrong} />
       <DialogButtons onClose={onClose}>
-        <Button look="main" disabled={now?.allowed !== true || isBusy.value} act={() => buy()} text={offer ?? "Buy"} />
+        <Button
+          look="main"
+          disabled={now?.allowed !== true || isBusy.value}
+          act={() => buy()}
+          text={offer ?? "Buy"}
+        />
       </DialogButtons>
     </Dialog>
   );
@@ -61,7 +79,10 @@ const QuoteFacts = ({ quote: now }: { readonly quote: QuoteAnswer }) => (
         ["Matches", figure(now.count)],
         ["To buy", amount(now.profiles, "profile")],
         ["Credits", figure(now.credits)],
-        [now.bound_by === "key" ? "Left of the key's cap" : "Balance after", figure(now.balance_after)],
+        [
+          now.bound_by === "key" ? "Left of the key's cap" : "Balance after",
+          figure(now.balance_after),
+        ],
         ["Requests", figure(now.requests)],
         ["Price holds until", new Date(now.expires).toLocaleTimeString()],
       ]}
@@ -79,16 +100,20 @@ const QuoteFacts = ({ quote: now }: { readonly quote: QuoteAnswer }) => (
 
 /** People who were paid for already: they are downloaded again for nothing, and bought again at the whole price. */
 function BoughtBefore({ quote: { bought, profiles } }: { readonly quote: QuoteAnswer }) {
-  const reach = (item: ExportAnswer): number => (item.state === "buying" ? item.profiles : item.rows);
+  const reach = (item: ExportAnswer): number =>
+    item.state === "buying" ? item.profiles : item.rows;
   const [best] = [...bought].sort((one, other) => reach(other) - reach(one));
   if (best === undefined) return null;
   const mine = Math.min(reach(best), profiles);
   return (
     <p class="problem">
-      {mine === profiles ? `All ${amount(mine, "profile")}` : `${figure(mine)} of these ${figure(profiles)}`}{" "}
-      {best.state === "buying" ? "are being bought since" : "were bought on"} {new Date(best.made).toLocaleString()} and
-      cost nothing again under <a href={fragmentOf({ ...place.value, page: "exports" })}>Exports</a>. Buy charges for
-      all of them anew.
+      {mine === profiles
+        ? `All ${amount(mine, "profile")}`
+        : `${figure(mine)} of these ${figure(profiles)}`}{" "}
+      {best.state === "buying" ? "are being bought since" : "were bought on"}{" "}
+      {new Date(best.made).toLocaleString()} and cost nothing again under{" "}
+      <a href={fragmentOf({ ...place.value, page: "exports" })}>Exports</a>. Buy charges for all of
+      them anew.
     </p>
   );
 }

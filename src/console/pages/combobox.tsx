@@ -23,7 +23,8 @@ export function Combobox({ filterKey, problem }: FieldProps) {
   const chosen = filterValues(chosenFilters.value, filterKey);
   const options = useSuggestions(filterKey, text.value, isOpen.value);
   const set = (values: readonly string[]): void => {
-    if (values.length !== chosen.length) setFilters(withValues(chosenFilters.value, filterKey, values));
+    if (values.length !== chosen.length)
+      setFilters(withValues(chosenFilters.value, filterKey, values));
     input.current?.focus();
   };
   const choose = (value: string): void => {
@@ -38,8 +39,10 @@ export function Combobox({ filterKey, problem }: FieldProps) {
     const { key } = event;
     const [at, { length }] = [active.value, options];
     if (key === "Backspace" && text.value === "") set(chosen.slice(0, -1));
-    if (key === "ArrowDown") [isOpen.value, active.value] = [true, length === 0 ? -1 : (at + 1) % length];
-    else if (key === "ArrowUp") [isOpen.value, active.value] = [true, length === 0 ? -1 : (at <= 0 ? length : at) - 1];
+    if (key === "ArrowDown")
+      [isOpen.value, active.value] = [true, length === 0 ? -1 : (at + 1) % length];
+    else if (key === "ArrowUp")
+      [isOpen.value, active.value] = [true, length === 0 ? -1 : (at <= 0 ? length : at) - 1];
     else if (key === "Enter") choose(options[at]?.value ?? text.value);
     else if (key === "Escape") isOpen.value = false;
     else return;
@@ -106,7 +109,13 @@ interface OptionsProps {
 }
 
 const Options = ({ active, choose, hidden, id, name, options }: OptionsProps) => (
-  <div id={`${id}-list`} role="listbox" aria-label={`${name}: suggestions`} hidden={hidden} class="options">
+  <div
+    id={`${id}-list`}
+    role="listbox"
+    aria-label={`${name}: suggestions`}
+    hidden={hidden}
+    class="options"
+  >
     {options.map(({ count, value }, index) => (
       // biome-ignore lint/a11y/useKeyWithClickEvents: the input's keys choose; an option never has the focus
       <div
@@ -125,7 +134,13 @@ const Options = ({ active, choose, hidden, id, name, options }: OptionsProps) =>
   </div>
 );
 
-export const FieldProblem = ({ id, text }: { readonly id: string; readonly text: string | undefined }) =>
+export const FieldProblem = ({
+  id,
+  text,
+}: {
+  readonly id: string;
+  readonly text: string | undefined;
+}) =>
   text === undefined ? null : (
     <p id={id} class="problem">
       {text}
@@ -135,7 +150,13 @@ export const FieldProblem = ({ id, text }: { readonly id: string; readonly text:
 function useSuggestions(key: FilterKey, text: string, isOpen: boolean): Suggestions {
   const prefix = text.trim();
   const filters = withValues(chosenFilters.value, key, []);
-  const question = { filters, mode: mode.value, key, ...(prefix === "" ? {} : { prefix }), limit: OPTIONS };
+  const question = {
+    filters,
+    mode: mode.value,
+    key,
+    ...(prefix === "" ? {} : { prefix }),
+    limit: OPTIONS,
+  };
   const of = isOpen && isFacetKey(key) ? JSON.stringify(question) : undefined;
   const { value: facets } = useInquiry<FacetResult>("/facets", of, prefix === "" ? 0 : PAUSE_MS);
   // What was suggested stays until something else is.
@@ -145,5 +166,7 @@ function useSuggestions(key: FilterKey, text: string, isOpen: boolean): Suggesti
     .filter((value) => value.toLowerCase().startsWith(prefix.toLowerCase()))
     .map((value) => ({ value }));
   const chosen = filterValues(chosenFilters.value, key);
-  return (last.current.length > 0 ? last.current : vocabulary).filter(({ value }) => !chosen.includes(value));
+  return (last.current.length > 0 ? last.current : vocabulary).filter(
+    ({ value }) => !chosen.includes(value),
+  );
 }

@@ -12,7 +12,9 @@ const TEXTS = {
   "Filter file": () => JSON.stringify(chosenFilters.value, null, 2),
   Link: () => new URL(fragmentOf(place.value), location.href).href,
 };
-const FORMS = (Object.keys(TEXTS) as readonly (keyof typeof TEXTS)[]).map((each) => [each, each] as const);
+const FORMS = (Object.keys(TEXTS) as readonly (keyof typeof TEXTS)[]).map(
+  (each) => [each, each] as const,
+);
 
 export function Copy() {
   const tab = useSignal<keyof typeof TEXTS>("Command");

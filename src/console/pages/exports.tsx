@@ -1,7 +1,14 @@
 import { useEffect } from "preact/hooks";
 import type { ExportAnswer } from "../../service/console/segment.ts";
 import { api, fileAt } from "../api.ts";
-import { amount, exportCommand, figure, inWords, refreshCommand, searchCommand } from "../segment.ts";
+import {
+  amount,
+  exportCommand,
+  figure,
+  inWords,
+  refreshCommand,
+  searchCommand,
+} from "../segment.ts";
 import { fail, may, me, mode, refreshMe } from "../state.ts";
 import { Button, Head, Shown, saveFile, useLoaded } from "./parts.tsx";
 
@@ -9,23 +16,29 @@ const POLL_MS = 2_000;
 
 /** What was bought here. It goes on without this tab, and can be fetched again at no cost while it is kept. */
 export function ExportsPage() {
-  const { answer, load } = useLoaded<{ exports: readonly ExportAnswer[] }>(`/exports?mode=${mode.value}`, POLL_MS);
+  const { answer, load } = useLoaded<{ exports: readonly ExportAnswer[] }>(
+    `/exports?mode=${mode.value}`,
+    POLL_MS,
+  );
   const items = answer?.exports ?? [];
   const buying = items.filter(({ state }) => state === "buying").length;
   useEffect(refreshMe, [buying]);
-  const act: Act = (id, what, body) => void api("POST", `/exports/${id}/${what}`, body).catch(fail).finally(load);
+  const act: Act = (id, what, body) =>
+    void api("POST", `/exports/${id}/${what}`, body).catch(fail).finally(load);
   return (
     <>
       <h1>Exports</h1>
       <p class="soft">
-        Closing this page does not stop a purchase. What was paid for is kept for 24 hours: a download that broke is
-        begun again for nothing.
+        Closing this page does not stop a purchase. What was paid for is kept for 24 hours: a
+        download that broke is begun again for nothing.
       </p>
       <p class="hidden" role="status">
         {stateInWords(items)}
       </p>
       {answer === undefined ? <p class="soft">…</p> : null}
-      {answer?.exports.length === 0 ? <p>Nothing was bought here yet. Choose a segment and press Buy.</p> : null}
+      {answer?.exports.length === 0 ? (
+        <p>Nothing was bought here yet. Choose a segment and press Buy.</p>
+      ) : null}
       {items.map((item) => (
         <ExportCard key={item.id} item={item} act={act} />
       ))}
@@ -47,14 +60,29 @@ const STATES = { buying: "Buying", ready: "Ready", stopped: "Stopped" };
 type Act = (id: string, what: "continue" | "stop", body?: { readonly credits: number }) => void;
 
 function ExportCard({ act, item }: { readonly act: Act; readonly item: ExportAnswer }) {
-  const { credits, credits_left, filters, id, kept, price, price_agreed, profiles, rows, state, why } = item;
+  const {
+    credits,
+    credits_left,
+    filters,
+    id,
+    kept,
+    price,
+    price_agreed,
+    profiles,
+    rows,
+    state,
+    why,
+  } = item;
   const isShort = state === "stopped";
   const isThere = kept && rows > 0 && state !== "buying";
   const rest = `${amount(profiles - rows, "profile")} more for ${amount(credits_left, "credit")}`;
   const goOn = (): void => act(id, "continue", { credits: credits_left });
   return (
     <section class="card" aria-label={`Export ${id}`} data-state={state}>
-      <Head title={<h2>{inWords(filters)}</h2>} beside={<span class={`badge ${state}`}>{STATES[state]}</span>} />
+      <Head
+        title={<h2>{inWords(filters)}</h2>}
+        beside={<span class={`badge ${state}`}>{STATES[state]}</span>}
+      />
       <progress max={profiles} value={rows} aria-label="Profiles bought" />
       <p>
         {figure(rows)} of {amount(profiles, "profile")} for {amount(credits, "credit")}
@@ -66,15 +94,18 @@ function ExportCard({ act, item }: { readonly act: Act; readonly item: ExportAns
       </p>
       {kept && isShort && price !== price_agreed ? (
         <p>
-          A profile costs {amount(price, "credit")} now, and {figure(price_agreed)} when it was agreed to: Continue
-          agrees to what the rest costs now.
+          A profile costs {amount(price, "credit")} now, and {figure(price_agreed)} when it was
+          agreed to: Continue agrees to what the rest costs now.
         </p>
       ) : null}
       {may.value.buy ? (
         <div class="line">
           {isThere ? (
             <>
-              <Button act={() => save(item, "csv")} text={`Download CSV${isShort ? ` (first ${figure(rows)})` : ""}`} />
+              <Button
+                act={() => save(item, "csv")}
+                text={`Download CSV${isShort ? ` (first ${figure(rows)})` : ""}`}
+              />
               <Button look="quiet" act={() => save(item, "ndjson")} text="NDJSON" />
             </>
           ) : null}
@@ -86,11 +117,15 @@ function ExportCard({ act, item }: { readonly act: Act; readonly item: ExportAns
         <summary>As a command</summary>
         {isThere ? (
           <>
-            <p class="soft">The same rows for nothing, with a key of this account that has no cap:</p>
+            <p class="soft">
+              The same rows for nothing, with a key of this account that has no cap:
+            </p>
             <Shown>{exportCommand(id, me.value?.origin ?? location.origin)}</Shown>
           </>
         ) : null}
-        <p class="soft">All of them bought anew{isShort && kept ? "; Continue buys the rest alone" : ""}:</p>
+        <p class="soft">
+          All of them bought anew{isShort && kept ? "; Continue buys the rest alone" : ""}:
+        </p>
         <Shown>{searchCommand(filters, Math.ceil(item.credits_anew), profiles)}</Shown>
         {Object.keys(filters).length === 0 ? null : (
           <>

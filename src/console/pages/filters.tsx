@@ -15,7 +15,10 @@ export function FilterForm() {
       {FOLDS.map(({ keys, name }, index) => {
         const used = keys.filter((key) => chosenFilters.value[key] !== undefined).length;
         return (
-          <details key={name} open={index < (matchMedia("(max-width: 900px)").matches ? 1 : 2) || used > 0}>
+          <details
+            key={name}
+            open={index < (matchMedia("(max-width: 900px)").matches ? 1 : 2) || used > 0}
+          >
             <summary>
               {name}
               {used === 0 ? null : <span class="badge">{used} set</span>}
@@ -26,7 +29,12 @@ export function FilterForm() {
           </details>
         );
       })}
-      <Button look="quiet" disabled={set === 0} act={() => setFilters({})} text="Clear all filters" />
+      <Button
+        look="quiet"
+        disabled={set === 0}
+        act={() => setFilters({})}
+        text="Clear all filters"
+      />
     </SubmitForm>
   );
 }
@@ -37,7 +45,13 @@ function Field({ filterKey }: { readonly filterKey: FilterKey }) {
   return <TextField filterKey={filterKey} problem={problem} />;
 }
 
-function TextField({ filterKey, problem }: { readonly filterKey: FilterKey; readonly problem: string | undefined }) {
+function TextField({
+  filterKey,
+  problem,
+}: {
+  readonly filterKey: FilterKey;
+  readonly problem: string | undefined;
+}) {
   const id = useId();
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   /** What is typed and no filter yet: an answer that comes meanwhile must not take letters away. */
@@ -55,7 +69,10 @@ function TextField({ filterKey, problem }: { readonly filterKey: FilterKey; read
     timer.current = setTimeout(() => {
       timer.current = undefined;
       draft.value = undefined;
-      setFilters(withValues(chosenFilters.value, filterKey, text.trim() === "" ? [] : [text]), true);
+      setFilters(
+        withValues(chosenFilters.value, filterKey, text.trim() === "" ? [] : [text]),
+        true,
+      );
     }, PAUSE_MS);
   };
   const isWrong = isNumber && draft.value !== undefined && !isWholeNumber(draft.value);

@@ -25,7 +25,8 @@ const DAY_MS = 86_400_000;
 const MOST_DAYS = 36_500;
 const MODES = (["live", "test"] as const).map((mode) => [mode, mode] as const);
 const SCOPES = ["count", "search", "enrich", "employees"] as const;
-const day = (text: string | null): string => (text === null ? "never" : new Date(text).toLocaleDateString());
+const day = (text: string | null): string =>
+  text === null ? "never" : new Date(text).toLocaleDateString();
 
 const stateOf = ({ expires, mode, revoked }: Key): string => {
   if (revoked !== null) return "revoked";
@@ -56,7 +57,9 @@ export function KeysPage() {
           </p>
           <p>
             {amount(key.credits, "credit")} spent
-            {key.cap === null ? ", no cap" : `, ${figure(key.cap_left ?? 0)} of its cap of ${figure(key.cap)} left`}
+            {key.cap === null
+              ? ", no cap"
+              : `, ${figure(key.cap_left ?? 0)} of its cap of ${figure(key.cap)} left`}
           </p>
           {key.revoked === null && may.value.own ? (
             <Button look="danger" act={() => (revoking.value = key)} text="Revoke…" />
@@ -69,19 +72,27 @@ export function KeysPage() {
 }
 
 function NewKey({ onMade }: { readonly onMade: () => void }) {
-  const [name, mode, cap, days] = [useSignal(""), useSignal<"live" | "test">("live"), useSignal(""), useSignal("")];
+  const [name, mode, cap, days] = [
+    useSignal(""),
+    useSignal<"live" | "test">("live"),
+    useSignal(""),
+    useSignal(""),
+  ];
   const scopes = useSignal<readonly string[]>([]);
   const { act, problem } = useWork(onMade);
   const id = useId();
   const make = async (): Promise<void> => {
     if (!isWholeNumber(days.value) || days.value === "0" || Number(days.value) > MOST_DAYS)
       throw new Error(`days: a whole number from 1 to ${MOST_DAYS}; empty for no end`);
-    if (!isWholeNumber(cap.value)) throw new Error("at most credits: a whole number; empty for no cap");
+    if (!isWholeNumber(cap.value))
+      throw new Error("at most credits: a whole number; empty for no cap");
     const { key } = await api<{ key: string }>("POST", "/keys", {
       name: name.value,
       mode: mode.value,
       ...(cap.value === "" ? {} : { max_credits: Number(cap.value) }),
-      ...(days.value === "" ? {} : { expires_at: new Date(Date.now() + Number(days.value) * DAY_MS).toISOString() }),
+      ...(days.value === ""
+        ? {}
+        : { expires_at: new Date(Date.now() + Number(days.value) * DAY_MS).toISOString() }),
       ...(scopes.value.length === 0 ? {} : { scopes: scopes.value }),
     });
     [name.value, newKey.value] = ["", key];
@@ -129,7 +140,10 @@ export function NewKeyOnce({ text }: { readonly text: string }) {
       <h2>This is shown once</h2>
       <Shown testId="new-key">{text}</Shown>
       <div class="head">
-        <Button act={() => navigator.clipboard?.writeText(text).catch(() => undefined)} text="Copy" />
+        <Button
+          act={() => navigator.clipboard?.writeText(text).catch(() => undefined)}
+          text="Copy"
+        />
         <Button look="main" act={() => (newKey.value = undefined)} text="I have kept it" />
       </div>
     </section>

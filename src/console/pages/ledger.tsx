@@ -5,7 +5,16 @@ import { isFormula } from "../../shared/contract/text.ts";
 import { api } from "../api.ts";
 import { figure } from "../segment.ts";
 import { fail, mode } from "../state.ts";
-import { Absent, Button, Card, Choice, saveFile, Table, type TableColumn, useLoaded } from "./parts.tsx";
+import {
+  Absent,
+  Button,
+  Card,
+  Choice,
+  saveFile,
+  Table,
+  type TableColumn,
+  useLoaded,
+} from "./parts.tsx";
 
 type Entry = EntriesAnswer["entries"][number];
 
@@ -96,10 +105,14 @@ async function saveCsv(chosen: Chosen): Promise<void> {
   let after: string | null = null;
   do {
     const page: EntriesAnswer = await entriesOf(chosen, after, 200);
-    for (const entry of page.entries) lines.push(COLUMNS.map((column) => cell(entry[column])).join(","));
+    for (const entry of page.entries)
+      lines.push(COLUMNS.map((column) => cell(entry[column])).join(","));
     after = page.next;
   } while (after !== null);
-  saveFile(new Blob([`${lines.join("\r\n")}\r\n`], { type: "text/csv" }), `ledger-${chosen.mode}.csv`);
+  saveFile(
+    new Blob([`${lines.join("\r\n")}\r\n`], { type: "text/csv" }),
+    `ledger-${chosen.mode}.csv`,
+  );
 }
 
 /** A cell of CSV. A note that begins like a formula is text to a spreadsheet too. */

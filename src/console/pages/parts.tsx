@@ -50,8 +50,13 @@ export function useWork(done: () => void = () => undefined) {
 }
 
 /** Where rows would be: that there are none is said only where they were asked for and none came. */
-export const Absent = ({ isAsked, isThere }: { readonly isAsked: boolean; readonly isThere: boolean }) =>
-  isThere ? null : <p class="soft">{isAsked ? "Nothing yet." : "Not loaded."}</p>;
+export const Absent = ({
+  isAsked,
+  isThere,
+}: {
+  readonly isAsked: boolean;
+  readonly isThere: boolean;
+}) => (isThere ? null : <p class="soft">{isAsked ? "Nothing yet." : "Not loaded."}</p>);
 
 interface CardProps {
   readonly id: string;
@@ -70,7 +75,13 @@ export function Card({ beside, children, id, title }: CardProps) {
   );
 }
 
-export const Head = ({ beside, title }: { readonly title: ComponentChildren; readonly beside: ComponentChildren }) => (
+export const Head = ({
+  beside,
+  title,
+}: {
+  readonly title: ComponentChildren;
+  readonly beside: ComponentChildren;
+}) => (
   <div class="head">
     {title}
     {beside}
@@ -104,14 +115,26 @@ export function SubmitForm({ act, ...rest }: FormProps) {
   return <form onSubmit={submit} {...rest} />;
 }
 
-const Scroll = ({ children, name }: { readonly children: ComponentChildren; readonly name: string }) => (
+const Scroll = ({
+  children,
+  name,
+}: {
+  readonly children: ComponentChildren;
+  readonly name: string;
+}) => (
   // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls has to be reached by keyboard
   <section class="scroll" aria-label={name} tabIndex={0}>
     {children}
   </section>
 );
 
-export const Shown = ({ children, testId }: { readonly children: string; readonly testId?: string }) => (
+export const Shown = ({
+  children,
+  testId,
+}: {
+  readonly children: string;
+  readonly testId?: string;
+}) => (
   // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls has to be reached by keyboard
   <pre tabIndex={0} data-testid={testId}>
     {children}
@@ -119,7 +142,11 @@ export const Shown = ({ children, testId }: { readonly children: string; readonl
 );
 
 /** What stands over a column, what of a row stands in it, and how it looks: `n` is a number, `row` names the row. */
-export type TableColumn<Row> = readonly [name: string, cell: (row: Row) => ComponentChildren, look?: string];
+export type TableColumn<Row> = readonly [
+  name: string,
+  cell: (row: Row) => ComponentChildren,
+  look?: string,
+];
 
 interface TableProps<Row> {
   readonly name: string;
@@ -167,7 +194,8 @@ export const Alert = ({ text }: { readonly text: string }) => (
   </p>
 );
 
-interface TextProps extends Pick<PartialInputHTMLAttributes<HTMLInputElement>, "inputMode" | "maxLength"> {
+interface TextProps
+  extends Pick<PartialInputHTMLAttributes<HTMLInputElement>, "inputMode" | "maxLength"> {
   readonly text: Signal<string>;
   readonly type?: "text" | "password";
   readonly required?: boolean;
@@ -180,8 +208,17 @@ interface TextProps extends Pick<PartialInputHTMLAttributes<HTMLInputElement>, "
 export const isWholeNumber = (text: string): boolean => /^\s*(\d{1,15}\s*)?$/.test(text);
 
 export function Text({ label, text, type = "text", ...rest }: TextProps) {
-  const onInput = (event: { readonly currentTarget: HTMLInputElement }) => (text.value = event.currentTarget.value);
-  const input = <input {...rest} type={type as "text"} autocomplete="off" value={text.value} onInput={onInput} />;
+  const onInput = (event: { readonly currentTarget: HTMLInputElement }) =>
+    (text.value = event.currentTarget.value);
+  const input = (
+    <input
+      {...rest}
+      type={type as "text"}
+      autocomplete="off"
+      value={text.value}
+      onInput={onInput}
+    />
+  );
   if (label === undefined) return input;
   return (
     // biome-ignore lint/a11y/noLabelWithoutControl: the input is in it
@@ -201,7 +238,10 @@ interface ChoiceProps<Word extends string> {
 export const Choice = <Word extends string>({ chosen, name, options }: ChoiceProps<Word>) => (
   <label>
     {name}{" "}
-    <select value={chosen.value} onChange={(event) => (chosen.value = event.currentTarget.value as Word)}>
+    <select
+      value={chosen.value}
+      onChange={(event) => (chosen.value = event.currentTarget.value as Word)}
+    >
       {[...options].map(([each, text]) => (
         <option key={each} value={each}>
           {text}

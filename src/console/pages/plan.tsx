@@ -6,7 +6,8 @@ export function PlanPage() {
   const now = me.value;
   if (now === undefined) return null;
   const { dataset, limits, plan } = now;
-  const small = plan.small_counts === null ? "none" : `of fewer than ${figure(plan.small_counts)} people`;
+  const small =
+    plan.small_counts === null ? "none" : `of fewer than ${figure(plan.small_counts)} people`;
   return (
     <>
       <h1>Plan</h1>
@@ -18,13 +19,18 @@ export function PlanPage() {
             ["Calls a day", figure(plan.per_day)],
             ["Counts that are bounded", small],
             ...Object.entries(plan.costs).map(
-              ([call, cost]) => [`Credits: ${call.replaceAll("_", " ")}`, cost === 0 ? "free" : figure(cost)] as const,
+              ([call, cost]) =>
+                [
+                  `Credits: ${call.replaceAll("_", " ")}`,
+                  cost === 0 ? "free" : figure(cost),
+                ] as const,
             ),
             ["Profiles a page, at most", figure(limits.per_page_max)],
             ["Deepest row", limits.max_depth === null ? "no bound" : figure(limits.max_depth)],
             ["Counts are remembered, seconds", figure(limits.count_cache_seconds)],
             ...Object.entries({ ...dataset }).map(
-              ([key, value]) => [`Dataset: ${key}`, typeof value === "number" ? figure(value) : value] as const,
+              ([key, value]) =>
+                [`Dataset: ${key}`, typeof value === "number" ? figure(value) : value] as const,
             ),
           ]}
         />

@@ -1,13 +1,28 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
-import { type FreeAnswers, hintsFor, questionsTo, type Speech } from "../../shared/contract/hints.ts";
+import {
+  type FreeAnswers,
+  hintsFor,
+  questionsTo,
+  type Speech,
+} from "../../shared/contract/hints.ts";
 import { FACET_KEYS, type FilterKey } from "../../shared/contract/vocabulary.ts";
 import type { FacetResult } from "../../shared/schema/api.ts";
 import { answerTo, type Finding } from "../answer.ts";
 import { api, reasonOf } from "../api.ts";
 import { amount, figure, filterValues, inWords, labelOf, withValues } from "../segment.ts";
-import { chosenFilters, count, counting, may, mode, segment, setFilters, uncounted, useInquiry } from "../state.ts";
+import {
+  chosenFilters,
+  count,
+  counting,
+  may,
+  mode,
+  segment,
+  setFilters,
+  uncounted,
+  useInquiry,
+} from "../state.ts";
 import { BuyDrawer } from "./buy.tsx";
 import { Copy } from "./copy.tsx";
 import { FilterForm } from "./filters.tsx";
@@ -25,7 +40,9 @@ export function SegmentPage() {
         <Breakdown />
         <Copy />
       </div>
-      {buying.value === segment.value ? <BuyDrawer onClose={() => (buying.value = undefined)} /> : null}
+      {buying.value === segment.value ? (
+        <BuyDrawer onClose={() => (buying.value = undefined)} />
+      ) : null}
     </div>
   );
 }
@@ -90,15 +107,20 @@ function Nobody({ of }: { readonly of: string }) {
   const finding = useSignal<Finding<readonly string[]>>({ of });
   useEffect(() => {
     const turn = new AbortController();
-    void hintsFor(chosenFilters.value, 0, questionsTo(FREE, turn.signal, PAGE)).then(({ hints }) => {
-      if (!turn.signal.aborted) finding.value = { of, value: hints };
-    });
+    void hintsFor(chosenFilters.value, 0, questionsTo(FREE, turn.signal, PAGE)).then(
+      ({ hints }) => {
+        if (!turn.signal.aborted) finding.value = { of, value: hints };
+      },
+    );
     return () => turn.abort();
   }, [of]);
   const hints = answerTo(of, finding.value).value ?? [];
   return (
     <div role="status">
-      <p>Nobody matches. {hints.length > 0 ? "" : "Take a filter away: suggestions show how many each value has."}</p>
+      <p>
+        Nobody matches.{" "}
+        {hints.length > 0 ? "" : "Take a filter away: suggestions show how many each value has."}
+      </p>
       {hints.map((hint) => (
         <p key={hint}>{hint}</p>
       ))}
@@ -116,7 +138,11 @@ function Void({ again, why }: { readonly why: string; readonly again: number | u
   return (
     <p class="problem" role="alert">
       Not counted: {why}
-      {again === undefined ? "" : seconds === 0 ? "; asking again …" : `; asking again in ${seconds} s`}
+      {again === undefined
+        ? ""
+        : seconds === 0
+          ? "; asking again …"
+          : `; asking again in ${seconds} s`}
     </p>
   );
 }
@@ -129,7 +155,9 @@ const BREAKDOWN_KEYS: readonly FilterKey[] = [
   "country",
   "seniority_level",
   "industry",
-  ...FACET_KEYS.filter((key) => !["department", "country", "seniority_level", "industry"].includes(key)),
+  ...FACET_KEYS.filter(
+    (key) => !["department", "country", "seniority_level", "industry"].includes(key),
+  ),
 ];
 const BREAKDOWNS = BREAKDOWN_KEYS.map((each) => [each, labelOf(each)] as const);
 
@@ -140,14 +168,21 @@ function Breakdown() {
   const question = JSON.stringify({ filters, mode: mode.value, key: key.value, limit: BARS });
   const { again, error, value: facets } = useInquiry<FacetResult>("/facets", question);
   const toggle = (value: string): void => {
-    const next = chosen.includes(value) ? chosen.filter((each) => each !== value) : [...chosen, value];
+    const next = chosen.includes(value)
+      ? chosen.filter((each) => each !== value)
+      : [...chosen, value];
     setFilters(withValues(chosenFilters.value, key.value, next));
   };
   return (
-    <Card id="breakdown" title="Breakdown" beside={<Choice name="by" chosen={key} options={BREAKDOWNS} />}>
+    <Card
+      id="breakdown"
+      title="Breakdown"
+      beside={<Choice name="by" chosen={key} options={BREAKDOWNS} />}
+    >
       {chosen.length > 0 ? (
         <p class="soft">
-          The filter on {labelOf(key.value).toLowerCase()} is left out here: these are all values there could be.
+          The filter on {labelOf(key.value).toLowerCase()} is left out here: these are all values
+          there could be.
         </p>
       ) : null}
       {error !== undefined ? (

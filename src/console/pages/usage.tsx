@@ -18,7 +18,11 @@ export function Usage() {
   const { answer } = useLoaded<UsageAnswer>(path);
   const charged = (answer?.rows ?? []).filter(({ credits }) => credits > 0);
   const days = [...Map.groupBy(charged, ({ day }) => day)]
-    .map(([day, rows]) => ({ day, rows: rows.sort((a, b) => b.credits - a.credits), credits: sumOf(rows, "credits") }))
+    .map(([day, rows]) => ({
+      day,
+      rows: rows.sort((a, b) => b.credits - a.credits),
+      credits: sumOf(rows, "credits"),
+    }))
     .reverse();
   const most = Math.max(...days.map(({ credits }) => credits));
   const refunded = sumOf(answer?.rows ?? [], "refunded");
@@ -38,11 +42,16 @@ export function Usage() {
         columns={[
           ["Day (UTC)", ({ day }) => day, "row"],
           ["Credits", ({ credits }) => figure(credits), "n"],
-          ["Of the most", ({ credits }) => <progress max={most} value={credits} aria-hidden="true" />],
+          [
+            "Of the most",
+            ({ credits }) => <progress max={most} value={credits} aria-hidden="true" />,
+          ],
           [`By ${by.value}`, ({ rows }) => rows.map(partOf).join(" · ")],
         ]}
       />
-      {refunded > 0 ? <p class="soft">{amount(refunded, "credit")} of these were given back since.</p> : null}
+      {refunded > 0 ? (
+        <p class="soft">{amount(refunded, "credit")} of these were given back since.</p>
+      ) : null}
     </Card>
   );
 }

@@ -45,7 +45,10 @@ export interface BuildSource extends VersionSource {
 const INTERRUPT_EVERY_MS = 50;
 
 /** Builds a version beside the current one and publishes it. @returns undefined where none is to be made */
-export const buildDataset = (source: BuildSource, options: BuildOptions): Promise<DatasetMeta | undefined> =>
+export const buildDataset = (
+  source: BuildSource,
+  options: BuildOptions,
+): Promise<DatasetMeta | undefined> =>
   buildVersion(source, options, (draft) => writeVersion(source, draft, options));
 
 /** @param write fills the folder of a draft; undefined where it is to be none */
@@ -92,7 +95,8 @@ async function writeVersion(
   const writer = new RecordWriter(draft, resources.threads);
   stop.signal.addEventListener("abort", () => void writer.stop(), { once: true });
   try {
-    if ((await source.bytes(connection)) > resources.memoryBytes) await stageInFile(scratch, connection, beside);
+    if ((await source.bytes(connection)) > resources.memoryBytes)
+      await stageInFile(scratch, connection, beside);
     await addNormalForms(connection, beside);
     options.onProgress?.({ phase: "read", done: 0, total: 0 });
     const name = await source.stage(connection, scratch);
@@ -107,7 +111,14 @@ async function writeVersion(
     const tell = (phase: BuildProgress["phase"]) => (done: number) =>
       options.onProgress?.({ phase, done, total: people });
     const columns = await ColumnWriter.create(join(draft, FILES.columns), people);
-    const writing: PeopleDraft = { connection, writer, columns, people, scratch, signal: stop.signal };
+    const writing: PeopleDraft = {
+      connection,
+      writer,
+      columns,
+      people,
+      scratch,
+      signal: stop.signal,
+    };
     await writePeople(writing, { beside, stop, tell, linked, peopleARound: options.peopleARound });
     tell("lookups")(people);
     await writer.finish();
@@ -135,7 +146,10 @@ async function writeVersion(
  * Tables in memory are written out anew each time that they make room; those of a file once, packed, which costs more
  * than it saves where all fits.
  */
-async function stageInFile(scratch: string, ...connections: readonly DuckDBConnection[]): Promise<void> {
+async function stageInFile(
+  scratch: string,
+  ...connections: readonly DuckDBConnection[]
+): Promise<void> {
   const path = literal(join(scratch, "stage.duckdb"));
   const [first] = connections;
   await first?.run(`ATTACH ${path} AS stage (RECOVERY_MODE no_wal_writes)`);
@@ -208,7 +222,10 @@ async function writePeople(
 }
 
 /** Waits for works beside each other. Where one fails the others are stopped, and none is at work when this throws. */
-async function together(stop: AbortController, ...works: readonly Promise<unknown>[]): Promise<void> {
+async function together(
+  stop: AbortController,
+  ...works: readonly Promise<unknown>[]
+): Promise<void> {
   const failures: unknown[] = [];
   const failed = (error: unknown): void => {
     failures.push(error);
@@ -219,7 +236,10 @@ async function together(stop: AbortController, ...works: readonly Promise<unknow
 }
 
 /** A statement that has not begun yet is not interrupted, so this goes on until it is stopped. */
-export function interruptedBy(connections: readonly DuckDBConnection[], signal: AbortSignal): { stop(): void } {
+export function interruptedBy(
+  connections: readonly DuckDBConnection[],
+  signal: AbortSignal,
+): { stop(): void } {
   let timer: NodeJS.Timeout | undefined;
   const interrupt = (): void => {
     for (const connection of connections) connection.interrupt();
@@ -252,11 +272,17 @@ async function orderPeople(writing: PeopleDraft): Promise<void> {
   await connection.run(`CREATE TABLE positions AS
     SELECT * EXCLUDE (id), (row_number() OVER (ORDER BY ${order}) - 1)::UINTEGER AS rid
     FROM (SELECT place, id, ${codes.join(", ")} FROM staged_people ${joined(keys)})`);
-  await write(writing, keys, `SELECT rid, ${keys.map(({ column }) => `${column}_code`).join(", ")} FROM positions`);
+  await write(
+    writing,
+    keys,
+    `SELECT rid, ${keys.map(({ column }) => `${column}_code`).join(", ")} FROM positions`,
+  );
 }
 
 async function writeCodes(writing: PeopleDraft): Promise<void> {
-  const others = FILTER_COLUMNS.filter((column) => !isPlaced(column) && !SORT_KEYS.some((key) => key === column));
+  const others = FILTER_COLUMNS.filter(
+    (column) => !isPlaced(column) && !SORT_KEYS.some((key) => key === column),
+  );
   for (let from = 0; from < others.length; from += COLUMNS_A_PASS) {
     const codings = await codesOf(writing, others.slice(from, from + COLUMNS_A_PASS));
     const codes = codings.map(({ code }) => code).join(", ");
@@ -273,11 +299,20 @@ interface Coding {
 }
 
 const joined = (codings: readonly Coding[]): string =>
-  codings.map(({ column: name }) => `LEFT JOIN codes_${name} ON codes_${name}.value = staged_people.${name}`).join(" ");
+  codings
+    .map(
+      ({ column: name }) =>
+        `LEFT JOIN codes_${name} ON codes_${name}.value = staged_people.${name}`,
+    )
+    .join(" ");
 
-const isAsIs = (column: string): boolean => NUMBER_COLUMNS.includes(column) || column === "department";
+const isAsIs = (column: string): boolean =>
+  NUMBER_COLUMNS.includes(column) || column === "department";
 
-async function codesOf(writing: PeopleDraft, columns: readonly string[]): Promise<readonly Coding[]> {
+async function codesOf(
+  writing: PeopleDraft,
+  columns: readonly string[],
+): Promise<readonly Coding[]> {
   const { connection } = writing;
   const codings: Coding[] = [];
   for (const column of columns) {
@@ -295,13 +330,21 @@ async function codesOf(writing: PeopleDraft, columns: readonly string[]): Promis
     const sorted = `SELECT form ${forms} ORDER BY code`;
     const values = isNumber
       ? await numbersOf(writing, sorted, size)
-      : { size, bytes, each: (take: (lines: Buffer) => Promise<number>) => eachPiece(writing, sorted, take) };
+      : {
+          size,
+          bytes,
+          each: (take: (lines: Buffer) => Promise<number>) => eachPiece(writing, sorted, take),
+        };
     codings.push({ column, values, code: `coalesce(codes_${column}.code, ${size}::UINTEGER)` });
   }
   return codings;
 }
 
-async function numbersOf({ connection }: PeopleDraft, query: string, size: number): Promise<Float64Array> {
+async function numbersOf(
+  { connection }: PeopleDraft,
+  query: string,
+  size: number,
+): Promise<Float64Array> {
   const numbers = new Float64Array(size);
   let at = 0;
   for await (const chunk of await connection.stream(`SELECT form::DOUBLE FROM (${query})`)) {
@@ -312,7 +355,11 @@ async function numbersOf({ connection }: PeopleDraft, query: string, size: numbe
   return numbers;
 }
 
-async function write(writing: PeopleDraft, codings: readonly Coding[], query: string): Promise<void> {
+async function write(
+  writing: PeopleDraft,
+  codings: readonly Coding[],
+  query: string,
+): Promise<void> {
   const { columns, connection, people, signal } = writing;
   const all = codings.map(({ values }) => codesFor(sizeOf(values), people));
   for await (const chunk of await connection.stream(query)) {
@@ -336,6 +383,7 @@ function itemsOf<Items extends Uint32Array | Float64Array>(
   kind: new (length: number) => Items,
 ): Items {
   const vector = chunk.getColumnVector(column);
-  if (!("items" in vector && vector.items instanceof kind)) throw new Error(`DuckDB gave other than ${kind.name}`);
+  if (!("items" in vector && vector.items instanceof kind))
+    throw new Error(`DuckDB gave other than ${kind.name}`);
   return vector.items;
 }

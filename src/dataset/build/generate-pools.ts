@@ -33,7 +33,10 @@ function namesOf(culture: string): NameWords {
 }
 
 const pickWord = (choice: readonly string[], ...numbers: readonly number[]): string => {
-  const x = numbers.reduce((hash, number) => mix32((hash + Math.imul(number + 1, 2654435769 | 0)) >>> 0), 7);
+  const x = numbers.reduce(
+    (hash, number) => mix32((hash + Math.imul(number + 1, 2654435769 | 0)) >>> 0),
+    7,
+  );
   return choice[x % choice.length] ?? "";
 };
 
@@ -56,7 +59,8 @@ const slugText = (text: string): string =>
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, "");
 
-const zipfWeights = (count: number): number[] => Array.from({ length: count }, (_, rank) => 1 / (rank + 1));
+const zipfWeights = (count: number): number[] =>
+  Array.from({ length: count }, (_, rank) => 1 / (rank + 1));
 
 /** For each slot the number of the value that owns it: in proportion to the weights, at least one slot each. */
 function slotsFor(weights: readonly number[], slots: number): Uint32Array {
@@ -90,7 +94,8 @@ function makePlaces(): readonly MadePlace[] {
     const names = namesOf(culture);
     const heads = wordsOf(names.places);
     const tails = names.placeTails.split(/(?<=\S) (?=\S| )/);
-    const wanted = 4 + Math.round(((countryWeights[rank] ?? 0) / sum) * (PLACES - 4 * COUNTRIES.length));
+    const wanted =
+      4 + Math.round(((countryWeights[rank] ?? 0) / sum) * (PLACES - 4 * COUNTRIES.length));
     const states = new Map<string, string[]>();
     for (const entry of (REAL_PLACES.get(country) ?? "").split("|")) {
       const [state, cities] = entry.split("=");
@@ -135,7 +140,8 @@ export function makePools() {
   const places = makePlaces();
   const industryOwners = slotsFor(zipfWeights(words.industries.length), INDUSTRY_SLOTS);
   const heads = words.companyHeads.map(spelled);
-  const at = (choice: readonly string[], slot: number): string => choice[slot % choice.length] ?? "";
+  const at = (choice: readonly string[], slot: number): string =>
+    choice[slot % choice.length] ?? "";
   return {
     places,
     placeOwners: slotsFor(
@@ -154,7 +160,10 @@ export function makePools() {
       type: at(words.companyTypes, slot),
     })),
     companyNames: heads.flatMap(({ ascii, display }) =>
-      words.companyTails.map((tail) => ({ name: `${display} ${tail}`, slug: `${ascii}-${tail.toLowerCase()}` })),
+      words.companyTails.map((tail) => ({
+        name: `${display} ${tail}`,
+        slug: `${ascii}-${tail.toLowerCase()}`,
+      })),
     ),
   };
 }
@@ -163,7 +172,9 @@ function namePool(kind: "first" | "last") {
   const slots = kind === "first" ? FIRST_SLOTS : LAST_SLOTS;
   return CULTURES.flatMap((name) => {
     const pool = namesOf(name);
-    const words = wordsOf(pool[kind].replaceAll("Van der Merwe", "Van_der_Merwe").replaceAll("De Luca", "De_Luca"));
+    const words = wordsOf(
+      pool[kind].replaceAll("Van der Merwe", "Van_der_Merwe").replaceAll("De Luca", "De_Luca"),
+    );
     const names = words.map((word) => spelled(word.replaceAll("_", " ").replaceAll("Lo ", "Lo")));
     const heads = wordsOf(pool.heads);
     const tails = wordsOf(pool.tails);
@@ -190,7 +201,13 @@ function titlePool() {
           const spread = (words.departmentWeights[index] ?? 1) / areaCount / length;
           weights.push(((chief ? 500 : weight) * spread * 2) / (rank + 1.5));
           const title = pattern.replace("%", role).replace("#", area).replace("@", department);
-          return { department, area, seniority: chief ? "C-Suite" : label, level: chief ? "c-suite" : level, title };
+          return {
+            department,
+            area,
+            seniority: chief ? "C-Suite" : label,
+            level: chief ? "c-suite" : level,
+            title,
+          };
         }),
       ),
     ),

@@ -109,7 +109,11 @@ export class Population {
 
   #company(number: number): MadeCompany {
     const { companyNames, industries, tails, words } = this.#pools;
-    const [a, b, c] = [101, 102, 103].map((salt) => this.#pick(number, salt)) as [number, number, number];
+    const [a, b, c] = [101, 102, 103].map((salt) => this.#pick(number, salt)) as [
+      number,
+      number,
+      number,
+    ];
     // 2029 is prime and no divisor of the number of names, so that neighbours do not share the first word.
     const slot = (number * 2029 + 1) % companyNames.length;
     const { name, slug } = this.#companyName(number, slot);
@@ -160,17 +164,21 @@ export class Population {
       ...[number, number, number, number],
       ...[number, number, number],
     ];
-    const employer = a % 100 < 8 ? undefined : this.#employer(highProduct(highProduct(b, b), this.#companies));
+    const employer =
+      a % 100 < 8 ? undefined : this.#employer(highProduct(highProduct(b, b), this.#companies));
     const origin = this.#placeOf(d >>> 14);
-    const near = employer !== undefined && (a >>> 7) % 100 < 55 ? employer.place : this.#placeOf(c >>> 14);
+    const near =
+      employer !== undefined && (a >>> 7) % 100 < 55 ? employer.place : this.#placeOf(c >>> 14);
     const place = c % 100 === 0 ? undefined : near;
-    const isOrigin = place === undefined || d % 100 < 15 || (place.country === "United States" && d % 100 < 35);
+    const isOrigin =
+      place === undefined || d % 100 < 15 || (place.country === "United States" && d % 100 < 35);
     const culture = isOrigin ? origin.culture : place.culture;
     const first = firstNames[culture * FIRST_SLOTS + (e >>> 24)];
     const last = lastNames[culture * LAST_SLOTS + (e & (LAST_SLOTS - 1))];
     const [given = "", family = ""] = [first?.display, last?.display];
     const role = f % 33 === 0 ? undefined : titles[f >>> 16];
-    const initial = (e >>> 12) % 8 === 0 ? ` ${String.fromCharCode(65 + ((e >>> 15) % 26))}. ` : " ";
+    const initial =
+      (e >>> 12) % 8 === 0 ? ` ${String.fromCharCode(65 + ((e >>> 15) % 26))}. ` : " ";
     const company = employer?.record;
     const missing = c % 29;
     return {
@@ -193,8 +201,10 @@ export class Population {
       state: missing === 1 ? null : (place?.state ?? null),
       city: missing === 1 || missing === 2 ? null : (place?.city ?? null),
       location: (missing === 1 || missing === 2 ? place?.country : place?.location) ?? null,
-      connections: b % 25 < 3 ? null : b % 25 < 6 ? 500 : (tails[d & (TAIL_SLOTS - 1)]?.connections ?? null),
-      followers: (b >>> 6) % 7 === 0 ? null : (tails[(a >>> 18) & (TAIL_SLOTS - 1)]?.followers ?? null),
+      connections:
+        b % 25 < 3 ? null : b % 25 < 6 ? 500 : (tails[d & (TAIL_SLOTS - 1)]?.connections ?? null),
+      followers:
+        (b >>> 6) % 7 === 0 ? null : (tails[(a >>> 18) & (TAIL_SLOTS - 1)]?.followers ?? null),
       company_name: company?.name ?? null,
       company_domain: company?.domain ?? null,
       company_network_url: company?.company_network_url ?? null,

@@ -28,9 +28,12 @@ export async function findFiles(
     else {
       // The folder that the name is relative to is no pattern.
       const pattern = isAbsolute(name) ? name : join(literalPath(cwd), name);
-      const reader = await connection.runAndReadAll("SELECT file FROM glob(?) ORDER BY file", [pattern]);
+      const reader = await connection.runAndReadAll("SELECT file FROM glob(?) ORDER BY file", [
+        pattern,
+      ]);
       const paths = reader.getRowsJS().map((row) => String(row[0]));
-      if (paths.length === 0) throw new InputError(`no file matches ${name}`, "quote the pattern, or check the folder");
+      if (paths.length === 0)
+        throw new InputError(`no file matches ${name}`, "quote the pattern, or check the folder");
       for (const match of paths) files.push(await inputFile(match, match));
     }
   }
@@ -45,15 +48,20 @@ export async function findFiles(
 async function inputFile(name: string, path: string): Promise<InputFile> {
   const refuse = (error: unknown): never => {
     const code = error instanceof Error && "code" in error ? String(error.code) : "";
-    if (code === "ENOENT" || code === "ENOTDIR") throw new InputError(`${name} does not exist`, "check the path");
+    if (code === "ENOENT" || code === "ENOTDIR")
+      throw new InputError(`${name} does not exist`, "check the path");
     const hint = code === "EACCES" ? "whoever runs this needs to be allowed to read it" : undefined;
     throw new InputError(`${name} cannot be read: ${code || String(error)}`, hint);
   };
   const info = await stat(path).catch(refuse);
   if (info.isDirectory())
-    throw new InputError(`${name} is a folder, not a file`, `for all files in it: "${name}/*.parquet"`);
+    throw new InputError(
+      `${name} is a folder, not a file`,
+      `for all files in it: "${name}/*.parquet"`,
+    );
   const format = formatOf(name);
-  if (!info.isFile()) throw new InputError(`${name} is not a regular file`, "write the rows to a file first");
+  if (!info.isFile())
+    throw new InputError(`${name} is not a regular file`, "write the rows to a file first");
   if (info.size === 0) throw new InputError(`${name} is empty`);
   await access(path, constants.R_OK).catch(refuse);
   return { name, path, format, bytes: info.size };
@@ -81,7 +89,8 @@ export function stagedFileBytes(files: readonly InputFile[]): number {
   return files.reduce((sum, file) => sum + bytesOf(file), 0);
 }
 
-const literalPath = (path: string): string => path.replace(/[*?[]/g, (character) => `[${character}]`);
+const literalPath = (path: string): string =>
+  path.replace(/[*?[]/g, (character) => `[${character}]`);
 
 export const parquetSql = (file: InputFile): string =>
   `read_parquet(${literal(literalPath(file.path))}, file_row_number = true)`;
@@ -105,12 +114,19 @@ export async function parquetColumns(connection: DuckDBConnection, file: InputFi
 /**
  * DuckDB (1.5.6) reads decimals of more than 38 digits as DOUBLE, and wrongly where they are no multiple of 8 bytes.
  */
-async function wideDecimals(connection: DuckDBConnection, file: InputFile): Promise<Map<string, string>> {
+async function wideDecimals(
+  connection: DuckDBConnection,
+  file: InputFile,
+): Promise<Map<string, string>> {
   const reader = await connection.runAndReadAll(
     `SELECT name, precision, scale FROM parquet_schema(${literal(literalPath(file.path))})
      WHERE precision > 38 AND type = 'FIXED_LEN_BYTE_ARRAY' AND type_length::INTEGER % 8 <> 0`,
   );
-  return new Map(reader.getRowsJS().map(([name, digits, scale]) => [String(name), `DECIMAL(${digits},${scale})`]));
+  return new Map(
+    reader
+      .getRowsJS()
+      .map(([name, digits, scale]) => [String(name), `DECIMAL(${digits},${scale})`]),
+  );
 }
 
 export const isMisread = (type: string): boolean => Number(/^DECIMAL\((\d+),/.exec(type)?.[1]) > 38;
@@ -118,7 +134,10 @@ export const isMisread = (type: string): boolean => Number(/^DECIMAL\((\d+),/.ex
 export const unreadableInput = (file: InputFile, error: unknown): InputError =>
   error instanceof InputError
     ? error
-    : new InputError(`${file.name} cannot be read as ${file.format}: ${firstLine(error)}`, "the dataset is unchanged");
+    : new InputError(
+        `${file.name} cannot be read as ${file.format}: ${firstLine(error)}`,
+        "the dataset is unchanged",
+      );
 
 export const isNestedType = (type: string): boolean => /\[\d*\]$|^STRUCT|^MAP|^UNION/.test(type);
 
@@ -129,7 +148,8 @@ export function fieldSql(column: string, type: string, isNumber = false): string
   if (isNestedType(type)) return `to_json(${name})::VARCHAR`;
   // Spark and Hive write text as bytes without saying that it is UTF-8.
   if (type === "BLOB") return `TRY(decode(${name}))`;
-  if (/^(DOUBLE|FLOAT|DECIMAL)/.test(type)) return typedNumberSql(`${name}::DOUBLE`, `${name}::VARCHAR`, isNumber);
+  if (/^(DOUBLE|FLOAT|DECIMAL)/.test(type))
+    return typedNumberSql(`${name}::DOUBLE`, `${name}::VARCHAR`, isNumber);
   return `${name}::VARCHAR`;
 }
 

@@ -42,8 +42,14 @@ export const INTEGERS: Readonly<Record<ImportKind, readonly string[]>> = {
   people: ["connections", "followers"],
   companies: ["employee_count", "founded_year", "followers"],
 };
-export const ADDRESSES: Readonly<Record<ImportKind, Readonly<Record<string, "address_form" | "domain_form">>>> = {
-  people: { network_url: "address_form", company_network_url: "address_form", company_domain: "domain_form" },
+export const ADDRESSES: Readonly<
+  Record<ImportKind, Readonly<Record<string, "address_form" | "domain_form">>>
+> = {
+  people: {
+    network_url: "address_form",
+    company_network_url: "address_form",
+    company_domain: "domain_form",
+  },
   companies: { company_network_url: "address_form", domain: "domain_form" },
 };
 
@@ -64,13 +70,21 @@ export function parseMap(text: string, source: string): ImportMap {
     value = JSON.parse(text);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    throw new InputError(`${source} is not JSON: ${reason}`, 'a map looks like {"people": {"title": "Job Title"}}');
+    throw new InputError(
+      `${source} is not JSON: ${reason}`,
+      'a map looks like {"people": {"title": "Job Title"}}',
+    );
   }
   if (!isObject(value))
-    throw new InputError(`${source} must hold a JSON object`, 'for example {"people": {"title": "Job Title"}}');
+    throw new InputError(
+      `${source} must hold a JSON object`,
+      'for example {"people": {"title": "Job Title"}}',
+    );
   const { values, numbers, ...parts } = value;
   const further = { values: parseValues(values ?? {}, source), ...parseNumbers(numbers, source) };
-  const nested = Object.keys(parts).some((key) => (key === "people" || key === "companies") && isObject(parts[key]));
+  const nested = Object.keys(parts).some(
+    (key) => (key === "people" || key === "companies") && isObject(parts[key]),
+  );
   if (!nested) return { people: parseColumns("people", parts, source), companies: {}, ...further };
   for (const key of Object.keys(parts)) {
     if (key !== "people" && key !== "companies") {
@@ -98,17 +112,22 @@ function parseNumbers(value: unknown, source: string): Pick<ImportMap, "numbers"
 
 function parseValues(value: unknown, source: string): ImportMap["values"] {
   const form = '{"values": {"department": {"Engineering": "Engineering and Technical"}}}';
-  if (!isObject(value)) throw new InputError(`${source}: "values" must be an object of field: {value: value}`, form);
+  if (!isObject(value))
+    throw new InputError(`${source}: "values" must be an object of field: {value: value}`, form);
   const all = [...mappedFields("people"), ...mappedFields("companies")];
   for (const [field, values] of Object.entries(value)) {
     if (!all.includes(field)) throw unknownField(source, field, "people or companies", all);
-    if (!isObject(values)) throw new InputError(`${source}: the values of "${field}" must be an object`, form);
+    if (!isObject(values))
+      throw new InputError(`${source}: the values of "${field}" must be an object`, form);
     for (const [from, to] of Object.entries(values)) {
       if (to !== null && typeof to !== "string") {
-        throw new InputError(`${source}: "${from}" of ${field} must become a text or null, not ${JSON.stringify(to)}`);
+        throw new InputError(
+          `${source}: "${from}" of ${field} must become a text or null, not ${JSON.stringify(to)}`,
+        );
       }
       if (field === "department" && to !== null && departmentOf(to) === undefined) {
-        const hint = didYouMean(to, DEPARTMENTS, asText) ?? `departments: ${DEPARTMENTS.join(", ")}`;
+        const hint =
+          didYouMean(to, DEPARTMENTS, asText) ?? `departments: ${DEPARTMENTS.join(", ")}`;
         throw new InputError(`${source}: "${to}" is none of the 20 departments`, hint);
       }
     }
@@ -116,13 +135,19 @@ function parseValues(value: unknown, source: string): ImportMap["values"] {
   return value as ImportMap["values"];
 }
 
-function unknownField(source: string, field: string, kind: string, fields: readonly string[]): InputError {
+function unknownField(
+  source: string,
+  field: string,
+  kind: string,
+  fields: readonly string[],
+): InputError {
   const hint = didYouMean(field, fields, asText) ?? `fields: ${[...new Set(fields)].join(", ")}`;
   return new InputError(`${source}: "${field}" is no field of ${kind}`, hint);
 }
 
 function parseColumns(kind: ImportKind, value: unknown, source: string): ColumnMap {
-  if (!isObject(value)) throw new InputError(`${source}: "${kind}" must be an object of field: column`);
+  if (!isObject(value))
+    throw new InputError(`${source}: "${kind}" must be an object of field: column`);
   const fields = mappedFields(kind);
   const columns: Record<string, string | null> = {};
   for (const [field, column] of Object.entries(value)) {
@@ -215,8 +240,13 @@ export function findColumns(
 /** Columns of other names for fields that no column is named for: what a map may say. */
 export function proposedMap(kind: ImportKind, map: ColumnMap, names: readonly string[]): ColumnMap {
   const byPlainName = new Map(names.map((column) => [plainName(column), column]));
-  const fields = mappedFields(kind).filter((field) => map[field] === undefined && !byPlainName.has(field));
-  const columns = new Set([...Object.values(map), ...mappedFields(kind).map((field) => byPlainName.get(field))]);
+  const fields = mappedFields(kind).filter(
+    (field) => map[field] === undefined && !byPlainName.has(field),
+  );
+  const columns = new Set([
+    ...Object.values(map),
+    ...mappedFields(kind).map((field) => byPlainName.get(field)),
+  ]);
   const proposed: Record<string, string> = {};
   for (const field of fields) {
     const others = otherNamesOf(kind, field).map((name) => byPlainName.get(name));

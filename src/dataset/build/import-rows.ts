@@ -24,7 +24,8 @@ export function parquetRows(
   columns: MappedColumns,
   types: ReadonlyMap<string, string>,
 ) {
-  const undecodable: { readonly field: string; readonly when: string; readonly words: string }[] = [];
+  const undecodable: { readonly field: string; readonly when: string; readonly words: string }[] =
+    [];
   const values = mappedFields(kind).map((field) => {
     const column = columns.get(field);
     if (column === undefined) return `NULL::VARCHAR AS ${field}`;
@@ -44,7 +45,11 @@ export function parquetRows(
     const value = fieldSql(column, type, INTEGERS[kind].includes(field));
     if (type === "BLOB") {
       const words = literal(`column "${column}" holds bytes that are not UTF-8`);
-      undecodable.push({ field, when: `${identifier(column)} IS NOT NULL AND ${value} IS NULL`, words });
+      undecodable.push({
+        field,
+        when: `${identifier(column)} IS NOT NULL AND ${value} IS NULL`,
+        words,
+      });
       return `coalesce(${value}, ${identifier(column)}::VARCHAR) AS ${field}`;
     }
     return `${value} AS ${field}`;
@@ -73,9 +78,13 @@ const plainText = (column: string, hasEscapes: boolean): string =>
     : column;
 
 /** Words that stand for "nothing" in CSV. "Null" and "NA" are names of people and of a country. */
-const NOTHING = ["\\N", "NULL", "null", "N/A", "n/a", "#N/A", "NaN", "nan", "-"].map(literal).join(", ");
+const NOTHING = ["\\N", "NULL", "null", "N/A", "n/a", "#N/A", "NaN", "nan", "-"]
+  .map(literal)
+  .join(", ");
 /** Those of a number, a date or an address, in lower case. */
-const NO_VALUE = ["\\n", "null", "na", "n/a", "#n/a", "nan", "none", "nil", "-", "--"].map(literal).join(", ");
+const NO_VALUE = ["\\n", "null", "na", "n/a", "#n/a", "nan", "none", "nil", "-", "--"]
+  .map(literal)
+  .join(", ");
 
 interface PlainFile {
   readonly path: string;
@@ -95,7 +104,10 @@ export function csvRows(kind: ImportKind, { path, columns, hasEscapes }: PlainFi
     NULL::VARCHAR AS wrong_field, ${plainText("text", hasEscapes)} AS text, line FROM ${plainSql(path, present)}`;
 }
 
-export function ndjsonRows(kind: ImportKind, { path, columns, header, hasEscapes }: PlainFile): string {
+export function ndjsonRows(
+  kind: ImportKind,
+  { path, columns, header, hasEscapes }: PlainFile,
+): string {
   const present = mappedFields(kind).filter((field) => columns.has(field));
   const item = (field: string): string => `v[${present.indexOf(field) + 1}]`;
   const columnOf = (field: string): string => columns.get(field) ?? "";
@@ -111,14 +123,20 @@ export function ndjsonRows(kind: ImportKind, { path, columns, header, hasEscapes
     const number = typedNumberSql(`(${text})::DOUBLE`, `(${text})`, true);
     return `CASE WHEN json_type(${item(field)}) = 'DOUBLE' THEN ${number} ELSE ${text} END AS ${field}`;
   });
-  const texts = present.filter((field) => field !== "specialties" && !lenientFields(kind).includes(field));
+  const texts = present.filter(
+    (field) => field !== "specialties" && !lenientFields(kind).includes(field),
+  );
   const notText = (then: (field: string) => string): string =>
     firstOf(
-      texts.map((field) => `WHEN json_type(${item(field)}) IN ('OBJECT', 'ARRAY', 'BOOLEAN') THEN ${then(field)}`),
+      texts.map(
+        (field) =>
+          `WHEN json_type(${item(field)}) IN ('OBJECT', 'ARRAY', 'BOOLEAN') THEN ${then(field)}`,
+      ),
     );
   const wrong = notText((field) => `'${field}'`);
   const words = notText(
-    (field) => `concat(${literal(columnOf(field))}, ' holds an ', lower(json_type(${item(field)})))`,
+    (field) =>
+      `concat(${literal(columnOf(field))}, ' holds an ', lower(json_type(${item(field)})))`,
   );
   return `SELECT ${values.join(", ")},
       CASE WHEN detail IS NOT NULL OR v IS NULL THEN 'broken_line' WHEN ${wrong} IS NOT NULL THEN 'not_text' END AS problem,
@@ -142,9 +160,12 @@ const trimmed = (field: string): string =>
 
 function mapped(field: string, values: ImportMap["values"]): string {
   const cases = Object.entries(values[field] ?? {}).map(
-    ([from, to]) => `WHEN ${literal(normalForm(from))} THEN ${to === null || to === "" ? "NULL" : literal(to)}`,
+    ([from, to]) =>
+      `WHEN ${literal(normalForm(from))} THEN ${to === null || to === "" ? "NULL" : literal(to)}`,
   );
-  return cases.length === 0 ? field : `CASE normal_form(${field}) ${cases.join(" ")} ELSE ${field} END`;
+  return cases.length === 0
+    ? field
+    : `CASE normal_form(${field}) ${cases.join(" ")} ELSE ${field} END`;
 }
 
 /** The words for nothing have at most four letters. */
@@ -156,7 +177,8 @@ export function checkedSql(kind: ImportKind, source: string, file: number, map: 
   const fields = mappedFields(kind);
   const lenient = lenientFields(kind);
   const usable = usableSql(kind, map.numbers);
-  const each = (of: (field: string) => string): string => fields.map((field) => `${of(field)} AS ${field}`).join(", ");
+  const each = (of: (field: string) => string): string =>
+    fields.map((field) => `${of(field)} AS ${field}`).join(", ");
   const line = "problem, detail, wrong_field, text, line";
   let rows = `SELECT ${each(trimmed)}, ${line} FROM (${source})`;
   if (Object.keys(map.values).length > 0)
@@ -190,10 +212,13 @@ const rowKey = (kind: ImportKind, id = "coalesce(id, chr(30))"): string => {
     .map((field) => `coalesce(${field}, chr(30))`);
   return `'row ' || concat(${[id, ...others].join(", chr(31), ")})`;
 };
-const madeId = (kind: ImportKind, key: string): string => `'${kind === "people" ? "p" : "c"}' || left(md5(${key}), 20)`;
+const madeId = (kind: ImportKind, key: string): string =>
+  `'${kind === "people" ? "p" : "c"}' || left(md5(${key}), 20)`;
 
 export function blamedSql(kind: ImportKind): string {
-  const cases = madeFrom(kind).map((field) => `WHEN id = ${madeId(kind, keyOf(field))} THEN '${field}'`);
+  const cases = madeFrom(kind).map(
+    (field) => `WHEN id = ${madeId(kind, keyOf(field))} THEN '${field}'`,
+  );
   return `CASE WHEN reason <> 'duplicate_id' THEN wrong_field ${cases.join(" ")}
     WHEN id = ${madeId(kind, rowKey(kind, "chr(30)"))} THEN NULL ELSE 'id' END`;
 }

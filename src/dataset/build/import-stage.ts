@@ -66,7 +66,11 @@ export interface FilePlan {
 }
 
 /** Reads files into `raw_<kind>` (text as it came, one row a line) and marks in `reason` what is refused. */
-export async function stageTable(staging: Staging, kind: ImportKind, names: readonly string[]): Promise<TableReport> {
+export async function stageTable(
+  staging: Staging,
+  kind: ImportKind,
+  names: readonly string[],
+): Promise<TableReport> {
   const { connection, options } = staging;
   await createRaw(connection, kind);
   const plans = await planFiles(staging, kind, names);
@@ -74,7 +78,8 @@ export async function stageTable(staging: Staging, kind: ImportKind, names: read
   const reports: FileReport[] = [];
   let bytes = 0;
   for (const [index, plan] of plans.entries()) {
-    const onBytes = (done: number): void => options.onProgress?.({ phase: "read", done: bytes + done, total });
+    const onBytes = (done: number): void =>
+      options.onProgress?.({ phase: "read", done: bytes + done, total });
     reports.push(await stageFile(staging, plan, { kind, index, onBytes }));
     bytes += plan.file.bytes;
     onBytes(0);
@@ -95,7 +100,11 @@ export async function createRaw(connection: DuckDBConnection, kind: ImportKind):
 }
 
 /** All headers before the first row: a wrong column is told at once. @throws InputError */
-export async function planFiles(staging: Staging, kind: ImportKind, names: readonly string[]): Promise<FilePlan[]> {
+export async function planFiles(
+  staging: Staging,
+  kind: ImportKind,
+  names: readonly string[],
+): Promise<FilePlan[]> {
   const plans: FilePlan[] = [];
   for (const file of await findFiles(staging.connection, names, staging.cwd)) {
     plans.push(await planFile(staging, kind, file));
@@ -113,7 +122,9 @@ export async function stageFile(staging: Staging, plan: FilePlan, turn: Turn): P
   const { kind } = turn;
   const before = await rawRows(staging.connection, kind);
   try {
-    const repaired = await (plan.text ? stageText(staging, plan, plan.text, turn) : stageParquet(staging, plan, turn));
+    const repaired = await (plan.text
+      ? stageText(staging, plan, plan.text, turn)
+      : stageParquet(staging, plan, turn));
     return fileReport(plan, (await rawRows(staging.connection, kind)) - before, repaired);
   } catch (error) {
     staging.options.signal?.throwIfAborted();
@@ -124,17 +135,28 @@ export async function stageFile(staging: Staging, plan: FilePlan, turn: Turn): P
 const rawRows = async (connection: DuckDBConnection, kind: ImportKind): Promise<number> =>
   toNumber(await scalar(connection, `SELECT count(*) FROM raw_${kind}`));
 
-export async function refusedOf(staging: Staging, kind: ImportKind, plans: readonly FilePlan[], rows: number) {
+export async function refusedOf(
+  staging: Staging,
+  kind: ImportKind,
+  plans: readonly FilePlan[],
+  rows: number,
+) {
   const counted = await staging.connection.runAndReadAll(
     `SELECT reason, count(*) FROM raw_${kind} WHERE reason IS NOT NULL GROUP BY 1 ORDER BY 1`,
   );
-  const reasons = Object.fromEntries(counted.getRowsJS().map(([reason, count]) => [String(reason), toNumber(count)]));
+  const reasons = Object.fromEntries(
+    counted.getRowsJS().map(([reason, count]) => [String(reason), toNumber(count)]),
+  );
   const examples = await writeRefused(staging, kind, plans);
   const refused = Object.values(reasons).reduce((sum, count) => sum + count, 0);
   return { rows, taken: rows - refused, refused, reasons, examples };
 }
 
-function fileReport({ file, proposed, text }: FilePlan, rows: number, repaired: number): FileReport {
+function fileReport(
+  { file, proposed, text }: FilePlan,
+  rows: number,
+  repaired: number,
+): FileReport {
   return {
     file: file.name,
     format: file.format,
@@ -190,7 +212,12 @@ function stageText(
   return readTextRows(text, places, { signal: options.signal, onBytes }, async (rows) => {
     const { hasEscapes } = rows;
     await rows.flush(path);
-    const source = (text.dialect ? csvRows : ndjsonRows)(kind, { path, columns, header: text.header, hasEscapes });
+    const source = (text.dialect ? csvRows : ndjsonRows)(kind, {
+      path,
+      columns,
+      header: text.header,
+      hasEscapes,
+    });
     await connection.run(`INSERT INTO raw_${kind} ${checkedSql(kind, source, index, map)}`);
     await rm(path);
   });
@@ -222,14 +249,20 @@ async function writeRefused(
       const plan = plans[Number(index)];
       const place: RejectPlace = {
         file: plan?.file.name ?? "",
-        ...(plan?.file.format === "parquet" ? { row_number: Number(line) } : { line: Number(line) }),
+        ...(plan?.file.format === "parquet"
+          ? { row_number: Number(line) }
+          : { line: Number(line) }),
         reason: String(reason) as Reason,
         column: plan?.columns.get(String(field)) ?? null,
         value: typeof value === "string" ? value : null,
-        detail: reason === "duplicate_id" ? twinWords(String(id), String(detail), plans) : String(detail),
+        detail:
+          reason === "duplicate_id" ? twinWords(String(id), String(detail), plans) : String(detail),
       };
       if (examples.length < MOST_EXAMPLES) examples.push(place);
-      await rejects.write({ ...place, row: typeof text === "string" ? text : withoutNulls(String(row)) });
+      await rejects.write({
+        ...place,
+        row: typeof text === "string" ? text : withoutNulls(String(row)),
+      });
     }
   }
   return examples;
@@ -241,4 +274,8 @@ function twinWords(id: string, place: string, plans: readonly FilePlan[]): strin
 }
 
 const withoutNulls = (json: string): unknown =>
-  Object.fromEntries(Object.entries(JSON.parse(json) as Record<string, unknown>).filter(([, value]) => value !== null));
+  Object.fromEntries(
+    Object.entries(JSON.parse(json) as Record<string, unknown>).filter(
+      ([, value]) => value !== null,
+    ),
+  );

@@ -23,7 +23,10 @@ const listSql = (values: readonly string[]): string => `[${values.map(literal).j
 const position = `list_position(${listSql(DEPARTMENTS.map(normalForm))}, normal_form(department))`;
 const departmentSql = `coalesce(list_extract(${listSql(DEPARTMENTS)}, ${position}), 'Other')`;
 
-export async function departmentReport(connection: DuckDBConnection, most = 10): Promise<DepartmentReport> {
+export async function departmentReport(
+  connection: DuckDBConnection,
+  most = 10,
+): Promise<DepartmentReport> {
   const reader = await connection.runAndReadAll(`SELECT department, people,
       sum(people) FILTER (WHERE department IS NOT NULL) OVER (), sum(people) FILTER (WHERE department IS NULL) OVER ()
     FROM (SELECT department, count(*) AS people FROM raw_people WHERE reason IS NULL GROUP BY 1)
@@ -34,7 +37,10 @@ export async function departmentReport(connection: DuckDBConnection, most = 10):
   return {
     unknown: toNumber(unknown),
     missing: toNumber(missing),
-    examples: examples.map(([value, people]) => ({ value: String(value), people: toNumber(people) })),
+    examples: examples.map(([value, people]) => ({
+      value: String(value),
+      people: toNumber(people),
+    })),
   };
 }
 
@@ -43,7 +49,8 @@ const TIME = "[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]+)?)?";
 /** An offset of at most 18 hours, or a name. */
 const ZONE = " ?([+-](0[0-9]|1[0-8])(:?[0-5][0-9])?|[A-Za-z][A-Za-z0-9/_+-]*)";
 /** Of `YYYY-MM-DDThh:mm:ssZ` what ISO 8601 can say with four digits of the year, 0001 to 9999. */
-const fourDigits = (time: string): string => `CASE WHEN strlen(${time}) = 20 AND ${time} >= '0001' THEN ${time} END`;
+const fourDigits = (time: string): string =>
+  `CASE WHEN strlen(${time}) = 20 AND ${time} >= '0001' THEN ${time} END`;
 
 /**
  * A date, a timestamp or an epoch. Never cast to a type with a zone: DuckDB (1.5.6) takes the zone of the row before.
@@ -61,11 +68,13 @@ const timestampSql = `CASE WHEN regexp_full_match(updated_at, '${DAY}T([01][0-9]
 function wholeSql(field: string, numbers: NumberStyle | undefined): string {
   const digits = (pattern: string, digit: string): string =>
     `WHEN regexp_full_match(${field}, '[+]?${pattern}') THEN regexp_replace(${digit}, '[^0-9]', '', 'g')`;
-  const group = (separator: string, times: string): string => `[0-9]{1,3}(${separator}[0-9]{3})${times}`;
+  const group = (separator: string, times: string): string =>
+    `[0-9]{1,3}(${separator}[0-9]{3})${times}`;
   const before = (mark: string): string => `split_part(${field}, '${mark}', 1)`;
   const shapes = [digits("[0-9]+", field), digits(group("[ \u00a0\u202f''\u2019]", "+"), field)];
   if (numbers === "en") shapes.push(digits(`([0-9]+|${group(",", "+")})([.]0+)?`, before(".")));
-  else if (numbers === "de") shapes.push(digits(`([0-9]+|${group("[.]", "+")})(,0+)?`, before(",")));
+  else if (numbers === "de")
+    shapes.push(digits(`([0-9]+|${group("[.]", "+")})(,0+)?`, before(",")));
   else {
     shapes.push(digits(group(",", "{2,}"), field), digits(group("[.]", "{2,}"), field));
     for (const mark of [".", ","]) {
@@ -77,7 +86,10 @@ function wholeSql(field: string, numbers: NumberStyle | undefined): string {
   return `CASE WHEN regexp_full_match(${field}, '[0-9]{1,15}') THEN ${field}::BIGINT WHEN ${number} <= 9007199254740991 THEN ${number} END`;
 }
 
-export function usableSql(kind: ImportKind, numbers: NumberStyle | undefined): Readonly<Record<string, string>> {
+export function usableSql(
+  kind: ImportKind,
+  numbers: NumberStyle | undefined,
+): Readonly<Record<string, string>> {
   const usable: Record<string, string> = { updated_at: timestampSql };
   for (const [field, form] of Object.entries(ADDRESSES[kind])) usable[field] = `${form}(${field})`;
   for (const field of INTEGERS[kind]) usable[field] = wholeSql(field, numbers);
@@ -122,7 +134,9 @@ const REFUSALS = ["reason", "detail", "wrong_field", "text", "file", "line"];
 /** `staged_people`, a view of the raw people that are taken, and `staged_companies`. */
 export async function typedTables(connection: DuckDBConnection): Promise<void> {
   await connection.run("DELETE FROM raw_people WHERE reason IS NOT NULL");
-  const asWritten = lenientFields("people").filter((field) => ADDRESSES.people[field] !== "address_form");
+  const asWritten = lenientFields("people").filter(
+    (field) => ADDRESSES.people[field] !== "address_form",
+  );
   for (const column of [...REFUSALS, ...asWritten])
     await connection.run(`ALTER TABLE raw_people DROP COLUMN ${column}`);
   const forms = [
@@ -166,7 +180,8 @@ export function typedSql(kind: ImportKind, more: readonly string[] = []): string
 
 /** One company for each address that people name, else each domain, else each name. @returns how many */
 export async function deriveCompanies(connection: DuckDBConnection): Promise<number> {
-  const first = (field: string): string => `arg_min(${field}, place) FILTER (WHERE ${field} IS NOT NULL) AS ${field}`;
+  const first = (field: string): string =>
+    `arg_min(${field}, place) FILTER (WHERE ${field} IS NOT NULL) AS ${field}`;
   const tiers: readonly { key: string; prefix: string; where: string }[] = [
     { key: "address", prefix: "address ", where: "address IS NOT NULL" },
     {
@@ -187,7 +202,10 @@ export async function deriveCompanies(connection: DuckDBConnection): Promise<num
       CASE WHEN company_address IS NULL AND company_domain IS NULL THEN normal_form(company_name) END AS plain FROM staged_people
     WHERE coalesce(company_network_url, company_domain, company_name) IS NOT NULL`);
   // A bare slug stands for the whole address where somebody gives that.
-  const bare = await scalar(connection, "SELECT count(*) FROM employers WHERE NOT contains(address, '/')");
+  const bare = await scalar(
+    connection,
+    "SELECT count(*) FROM employers WHERE NOT contains(address, '/')",
+  );
   if (toNumber(bare) > 0) {
     await connection.run(`UPDATE employers SET address = whole.address, company_network_url = NULL FROM (
       SELECT slug_of(address) AS slug, min(address) AS address FROM employers WHERE contains(address, '/') GROUP BY 1) AS whole

@@ -45,11 +45,17 @@ export class TooManyRefusedError extends Error {
 }
 
 /** The old dataset stays until the new one is whole. @throws InputError, TooManyRefusedError */
-export async function importDataset(input: ImportInput, options: BuildOptions): Promise<ImportReport> {
+export async function importDataset(
+  input: ImportInput,
+  options: BuildOptions,
+): Promise<ImportReport> {
   const map = input.map === undefined ? NO_MAP : await readMap(input.map, input.cwd);
   const version = newVersion(options.now());
   let report: ImportReport | undefined;
-  const stage = async (connection: DuckDBConnection, scratch: string): Promise<string | undefined> => {
+  const stage = async (
+    connection: DuckDBConnection,
+    scratch: string,
+  ): Promise<string | undefined> => {
     report = await stageFiles({ connection, scratch, map, input, options }, version);
     return input.dryRun ? undefined : someOf(filesOf(input).map((name) => basename(name)));
   };
@@ -75,14 +81,30 @@ export async function readMap(name: string, cwd: string): Promise<ImportMap> {
   return parseMap(text, name);
 }
 
-type Stage = Pick<Staging, "connection" | "scratch" | "map" | "options"> & { readonly input: ImportInput };
+type Stage = Pick<Staging, "connection" | "scratch" | "map" | "options"> & {
+  readonly input: ImportInput;
+};
 
-async function stageFiles({ connection, input, map, options, scratch }: Stage, version: string): Promise<ImportReport> {
+async function stageFiles(
+  { connection, input, map, options, scratch }: Stage,
+  version: string,
+): Promise<ImportReport> {
   const path = resolve(input.cwd, input.rejects);
   const files = await findFiles(connection, filesOf(input), input.cwd);
-  const read = [...files.map((file) => file.path), ...(input.map === undefined ? [] : [resolve(input.cwd, input.map)])];
+  const read = [
+    ...files.map((file) => file.path),
+    ...(input.map === undefined ? [] : [resolve(input.cwd, input.map)]),
+  ];
   const rejects = await rejectFileAt(path, options.datasetDir, read);
-  const staging: Staging = { connection, map, scratch, cwd: input.cwd, text: input, rejects, options };
+  const staging: Staging = {
+    connection,
+    map,
+    scratch,
+    cwd: input.cwd,
+    text: input,
+    rejects,
+    options,
+  };
   try {
     const people = await stageTable(staging, "people", input.people);
     const companies = await stageTable(staging, "companies", input.companies);
@@ -117,15 +139,20 @@ export async function checkRefused(
   const refused = people.refused + companies.refused;
   const rows = people.rows + companies.rows;
   const { maxRefused } = input;
-  const most = maxRefused && ("rows" in maxRefused ? maxRefused.rows : Math.floor(maxRefused.share * rows));
+  const most =
+    maxRefused && ("rows" in maxRefused ? maxRefused.rows : Math.floor(maxRefused.share * rows));
   if (people.taken > 0 && (most === undefined || refused <= most)) return;
   const reasons = [people, companies].flatMap((table) => Object.entries(table.reasons));
   const why = reasons.map(([reason, count]) => `${reason} ${grouped(count)}`).join(", ");
   const place = await rejects.finish();
-  const hint = place === null ? undefined : `the rows and reasons are in ${place}; the dataset is unchanged`;
+  const hint =
+    place === null ? undefined : `the rows and reasons are in ${place}; the dataset is unchanged`;
   if (people.rows === 0) throw new InputError(`no rows in ${input.people.join(", ")}`);
   if (people.taken === 0)
-    throw new InputError(`none of ${counted(people.rows, "row")} of people can be taken: ${why}`, hint);
+    throw new InputError(
+      `none of ${counted(people.rows, "row")} of people can be taken: ${why}`,
+      hint,
+    );
   throw new TooManyRefusedError(
     `${grouped(refused)} of ${grouped(rows)} rows are refused, ${grouped(most ?? 0)} may be: ${why}; ${hint}`,
   );

@@ -28,7 +28,9 @@ export async function eachPiece(
   take: (lines: Buffer<ArrayBuffer>, isLast: boolean) => Promise<number>,
 ): Promise<void> {
   const path = join(scratch, `lines-${randomBytes(6).toString("hex")}`);
-  await connection.run(`COPY (${query}) TO ${literal(path)} (FORMAT csv, HEADER false, QUOTE '', ESCAPE '')`);
+  await connection.run(
+    `COPY (${query}) TO ${literal(path)} (FORMAT csv, HEADER false, QUOTE '', ESCAPE '')`,
+  );
   const file = await open(path);
   try {
     const { size } = await file.stat();

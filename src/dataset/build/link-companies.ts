@@ -18,7 +18,9 @@ export const LINK_KEY = `CASE WHEN company_address IS NOT NULL THEN 'address ' |
 /** `company_of`: the company of each link key; `linked_people`: what a record lacks of its company. */
 // By address, slug, domain, a name that only one has; the first by id wins. One join a statement, for memory's sake.
 export async function linkCompanies(connection: DuckDBConnection): Promise<void> {
-  await connection.run(`CREATE TABLE link_keys AS SELECT DISTINCT ${LINK_KEY} AS link_key FROM staged_people`);
+  await connection.run(
+    `CREATE TABLE link_keys AS SELECT DISTINCT ${LINK_KEY} AS link_key FROM staged_people`,
+  );
   await connection.run("CREATE TABLE links (link_key VARCHAR, seq UINTEGER)");
   const byAddress =
     "SELECT 'address ' || address AS key, min(seq) AS seq FROM keyed_companies WHERE address IS NOT NULL";

@@ -50,7 +50,9 @@ export async function addNormalForms(
   };
   for (const each of [connection, ...others]) {
     for (const [name, cases] of Object.entries(macros)) {
-      await each.run(`CREATE OR REPLACE TEMP MACRO ${name}(x) AS CASE WHEN x IS NULL THEN NULL ${cases} END`);
+      await each.run(
+        `CREATE OR REPLACE TEMP MACRO ${name}(x) AS CASE WHEN x IS NULL THEN NULL ${cases} END`,
+      );
     }
   }
 }

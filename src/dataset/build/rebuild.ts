@@ -14,7 +14,10 @@ export async function rebuildDataset(options: BuildOptions) {
   const { datasetDir } = options;
   if ((await readPointer(datasetDir)) === undefined) return undefined;
   let removed = 0;
-  const stage = async (connection: DuckDBConnection, scratch: string): Promise<string | undefined> => {
+  const stage = async (
+    connection: DuckDBConnection,
+    scratch: string,
+  ): Promise<string | undefined> => {
     const { folder, meta } = await currentVersion(datasetDir);
     const suppression = await readHiddenPeople(options.suppression ?? suppressionDir(datasetDir));
     const store = new RecordStore(folder);
@@ -26,14 +29,23 @@ export async function rebuildDataset(options: BuildOptions) {
         await noteLeftOut(datasetDir, meta.version, suppression);
         return undefined;
       }
-      await loadRecords({ connection, scratch }, "staged_companies", COMPANY_FIELDS, store.companies());
+      await loadRecords(
+        { connection, scratch },
+        "staged_companies",
+        COMPANY_FIELDS,
+        store.companies(),
+      );
       return meta.source;
     } finally {
       await store.close();
     }
   };
-  const bytes = async (): Promise<number> => stagedBytes((await currentVersion(datasetDir)).meta.people);
-  const meta = await buildDataset({ version: newVersion(options.now()), stage, bytes }, { ...options, keep: 0 });
+  const bytes = async (): Promise<number> =>
+    stagedBytes((await currentVersion(datasetDir)).meta.people);
+  const meta = await buildDataset(
+    { version: newVersion(options.now()), stage, bytes },
+    { ...options, keep: 0 },
+  );
   if (meta === undefined) await dropPrevious(options);
   return meta && { meta, removed };
 }

@@ -9,7 +9,12 @@ import { literal } from "../duckdb.ts";
 import type { RecordStore } from "../embedded/record-store.ts";
 import { PERSON_FORMS } from "./normal-sql.ts";
 
-const WHOLE_NUMBERS: readonly string[] = ["connections", "followers", "employee_count", "founded_year"];
+const WHOLE_NUMBERS: readonly string[] = [
+  "connections",
+  "followers",
+  "employee_count",
+  "founded_year",
+];
 const ROWS_AT_ONCE = 1_000;
 /** Records that lie in a file of their own for a moment: so much disk is needed beside the table, some 100 MB. */
 const ROWS_A_FILE = 200_000;
@@ -55,10 +60,13 @@ export async function loadRecords(
   records: AsyncGenerator<string>,
 ): Promise<number> {
   const columns = fields.map((field) => {
-    const type = field === "specialties" ? "VARCHAR[]" : WHOLE_NUMBERS.includes(field) ? "BIGINT" : "VARCHAR";
+    const type =
+      field === "specialties" ? "VARCHAR[]" : WHOLE_NUMBERS.includes(field) ? "BIGINT" : "VARCHAR";
     return { field, type };
   });
-  await connection.run(`CREATE TABLE ${table} (${columns.map(({ field, type }) => `${field} ${type}`).join(", ")})`);
+  await connection.run(
+    `CREATE TABLE ${table} (${columns.map(({ field, type }) => `${field} ${type}`).join(", ")})`,
+  );
   const types = columns.map(({ field, type }) => `${field}: '${type}'`).join(", ");
   const path = join(scratch, "records");
   let rows = 0;

@@ -28,8 +28,14 @@ export async function rejectFileAt(path: string, datasetDir: string, inputs: rea
   const target = await stat(path).catch(() => undefined);
   for (const input of inputs) {
     const source = await stat(input).catch(() => undefined);
-    if (input === path || (target && source && source.ino === target.ino && source.dev === target.dev)) {
-      throw new InputError(`${input} is where refused rows go, and is read`, "give it another name, and import that");
+    if (
+      input === path ||
+      (target && source && source.ino === target.ino && source.dev === target.dev)
+    ) {
+      throw new InputError(
+        `${input} is where refused rows go, and is read`,
+        "give it another name, and import that",
+      );
     }
   }
   const draft = join(datasetDir, `${newDraftName()}.ndjson`);

@@ -16,15 +16,27 @@ const SAMPLE_SEED = 20_260_101;
 export const SAMPLE_VERSION = "sample-1";
 
 /** Where there is none; of several processes one builds, the others wait. @returns whether this call made it */
-export const ensureSample = (datasetDir: string, options: Partial<BuildOptions> = {}): Promise<boolean> =>
+export const ensureSample = (
+  datasetDir: string,
+  options: Partial<BuildOptions> = {},
+): Promise<boolean> =>
   ensureGenerated(
-    { name: `sample of ${SAMPLE_PEOPLE} people`, version: SAMPLE_VERSION, people: SAMPLE_PEOPLE, seed: SAMPLE_SEED },
+    {
+      name: `sample of ${SAMPLE_PEOPLE} people`,
+      version: SAMPLE_VERSION,
+      people: SAMPLE_PEOPLE,
+      seed: SAMPLE_SEED,
+    },
     { ...options, datasetDir },
   );
 
 /** Few enough for memory, and made without DuckDB. @returns as {@link ensureSample} */
 export async function ensureGenerated(
-  { name, version, ...generate }: GenerateOptions & { readonly name: string; readonly version: string },
+  {
+    name,
+    version,
+    ...generate
+  }: GenerateOptions & { readonly name: string; readonly version: string },
   build: Partial<BuildOptions> & Pick<BuildOptions, "datasetDir">,
 ): Promise<boolean> {
   const options = { now: Date.now, sleep: wait, ...build };
@@ -38,7 +50,14 @@ export async function ensureGenerated(
     const companies = [...population.companies()];
     const people = await writeSmall(draft, visible(population.people(), hidden), companies);
     const created_at = new Date(options.now()).toISOString();
-    return { format: DATASET_FORMAT, version, people, companies: companies.length, created_at, source: name };
+    return {
+      format: DATASET_FORMAT,
+      version,
+      people,
+      companies: companies.length,
+      created_at,
+      source: name,
+    };
   });
   return result !== undefined;
 }
@@ -51,7 +70,10 @@ function* visible(people: Iterable<Person>, hidden: Suppression): Generator<Pers
 }
 
 /** Replaces the dataset of a folder by a synthetic one. @throws RangeError where people or seed are out of bounds */
-export async function generateDataset(generate: GenerateOptions, options: BuildOptions): Promise<DatasetMeta> {
+export async function generateDataset(
+  generate: GenerateOptions,
+  options: BuildOptions,
+): Promise<DatasetMeta> {
   const { people, seed } = generate;
   if (!Number.isInteger(people) || people < 1 || people > 4_000_000_000) {
     throw new RangeError(`people must be a whole number from 1 to 4,000,000,000, not ${people}`);

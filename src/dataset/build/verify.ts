@@ -11,7 +11,11 @@ import type { DatasetMeta } from "../layout.ts";
 const SAMPLE = 1_000;
 
 /** Sizes, order, columns, indexes, and records by sample. @returns a sentence for each breach */
-export async function verifyFiles(columns: StoredColumns, store: RecordStore, meta: DatasetMeta): Promise<string[]> {
+export async function verifyFiles(
+  columns: StoredColumns,
+  store: RecordStore,
+  meta: DatasetMeta,
+): Promise<string[]> {
   const breaches: string[] = [];
   const expect = (what: string, count: number, wanted: number): void => {
     if (count !== wanted) breaches.push(`${what}: ${count}, expected ${wanted}`);
@@ -26,7 +30,8 @@ export async function verifyFiles(columns: StoredColumns, store: RecordStore, me
   for (const column of PLACED_COLUMNS) {
     const order = columns.placed[column];
     expect(`people in the order of ${column}`, order.size, store.rows(`by_${column}`));
-    if (!isOrder(order, meta.people)) breaches.push(`${column}: the places of people are no order of them`);
+    if (!isOrder(order, meta.people))
+      breaches.push(`${column}: the places of people are no order of them`);
   }
   const damaged = store.check();
   breaches.push(...damaged);
@@ -36,7 +41,11 @@ export async function verifyFiles(columns: StoredColumns, store: RecordStore, me
     const twice = `entries of ${index} for people that it has twice or that there are not`;
     expect(twice, store.astray(index, meta.people), 0);
   }
-  expect(`of ${SAMPLE} records those unlike their columns`, await unlike(columns, store, meta.people), 0);
+  expect(
+    `of ${SAMPLE} records those unlike their columns`,
+    await unlike(columns, store, meta.people),
+    0,
+  );
   return breaches;
 }
 
@@ -46,7 +55,8 @@ function wrongIn({ before, coded, dictionary }: StoredColumn, people: number): s
   if (!isRising(dictionary) || dictionary.size !== size) wrong.push("values are out of order");
   const counted = countsOf(coded);
   const other = counted.findIndex((n, code) => n !== (before[code + 1] ?? 0) - (before[code] ?? 0));
-  if (other >= 0 || before[size + 1] !== people) wrong.push("numbers of people are not those of the codes");
+  if (other >= 0 || before[size + 1] !== people)
+    wrong.push("numbers of people are not those of the codes");
   if (!areEdges(coded, people)) wrong.push("codes of people are not what is known of them");
   return wrong;
 }
@@ -97,7 +107,10 @@ function outOfOrder({ byName }: StoredColumns, people: number): number {
 
 async function unlike(columns: StoredColumns, store: RecordStore, people: number): Promise<number> {
   const step = Math.max(1, Math.floor(people / SAMPLE));
-  const rids = Uint32Array.from({ length: Math.min(SAMPLE, Math.ceil(people / step)) }, (_, index) => index * step);
+  const rids = Uint32Array.from(
+    { length: Math.min(SAMPLE, Math.ceil(people / step)) },
+    (_, index) => index * step,
+  );
   const records = (await store.people(rids)).map(
     (record) => JSON.parse(String(record)) as Readonly<Record<string, unknown>>,
   );
@@ -118,15 +131,24 @@ async function unlike(columns: StoredColumns, store: RecordStore, people: number
       if (!(await isOwn())) wrong.add(rid);
     }
   }
-  for (const [index, field] of [["address", "network_url"] as const, ["employer", "company_network_url"] as const]) {
-    const addresses = records.map(({ [field]: url }) => (typeof url === "string" ? canonicalAddress(url) : undefined));
+  for (const [index, field] of [
+    ["address", "network_url"] as const,
+    ["employer", "company_network_url"] as const,
+  ]) {
+    const addresses = records.map(({ [field]: url }) =>
+      typeof url === "string" ? canonicalAddress(url) : undefined,
+    );
     for (const address of new Set(addresses)) {
       if (address === undefined) continue;
       const matches = new Set<number>();
-      for await (const piece of store.find(index, addressKeys([{ slug: slugOf(address), address }]))) {
+      for await (const piece of store.find(
+        index,
+        addressKeys([{ slug: slugOf(address), address }]),
+      )) {
         for (const rid of piece) matches.add(rid);
       }
-      for (const [at, rid] of rids.entries()) if (addresses[at] === address && !matches.has(rid)) wrong.add(rid);
+      for (const [at, rid] of rids.entries())
+        if (addresses[at] === address && !matches.has(rid)) wrong.add(rid);
     }
   }
   return wrong.size;

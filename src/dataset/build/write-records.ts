@@ -37,11 +37,19 @@ const PERSON_KEYS: Readonly<Record<RowIndex, readonly [key: string, table: strin
 export async function writeCompanies(writing: PeopleDraft): Promise<void> {
   const { writer } = writing;
   writer.packAgainst("companies", await samplesOf(writing, "doc", "keyed_companies", "seq"));
-  await eachPiece(writing, "SELECT doc FROM keyed_companies ORDER BY seq", async (lines, isLast) => {
-    return (await writer.addRecords("companies", lines, isLast)).size;
-  });
+  await eachPiece(
+    writing,
+    "SELECT doc FROM keyed_companies ORDER BY seq",
+    async (lines, isLast) => {
+      return (await writer.addRecords("companies", lines, isLast)).size;
+    },
+  );
   for (const [index, key] of Object.entries(COMPANY_KEYS)) {
-    await writeKeys(writing, index as KeyIndex, `SELECT ${key} AS key, seq AS rid FROM keyed_companies`);
+    await writeKeys(
+      writing,
+      index as KeyIndex,
+      `SELECT ${key} AS key, seq AS rid FROM keyed_companies`,
+    );
   }
 }
 
@@ -73,11 +81,15 @@ export async function writeRecords(
   if (rows !== people) throw new Error(`${rows} of ${people} records are written`);
 }
 
-export async function writePeopleKeys(writing: PeopleDraft, indexes: readonly RowIndex[]): Promise<void> {
+export async function writePeopleKeys(
+  writing: PeopleDraft,
+  indexes: readonly RowIndex[],
+): Promise<void> {
   const { columns, people, writer } = writing;
   for (const index of indexes) {
     const [key, table] = PERSON_KEYS[index];
-    if (index === "headline") writer.packAgainst(index, await samplesOf(writing, key, table, "place"));
+    if (index === "headline")
+      writer.packAgainst(index, await samplesOf(writing, key, table, "place"));
     const order = new Uint32Array(isPlaced(index) ? people : 0);
     let next = 0;
     const keys = `SELECT key, rid FROM (SELECT ${key} AS key, place FROM ${table}) JOIN positions USING (place)`;
@@ -89,8 +101,16 @@ export async function writePeopleKeys(writing: PeopleDraft, indexes: readonly Ro
   }
 }
 
-async function samplesOf({ connection }: PeopleDraft, text: string, table: string, number: string): Promise<string[]> {
-  const step = Math.max(1, Math.floor(toNumber(await scalar(connection, `SELECT count(*) FROM ${table}`)) / SAMPLES));
+async function samplesOf(
+  { connection }: PeopleDraft,
+  text: string,
+  table: string,
+  number: string,
+): Promise<string[]> {
+  const step = Math.max(
+    1,
+    Math.floor(toNumber(await scalar(connection, `SELECT count(*) FROM ${table}`)) / SAMPLES),
+  );
   const reader = await connection.runAndReadAll(
     `SELECT ${text} FROM ${table} WHERE ${number} % ${step} = 0 ORDER BY ${number}`,
   );

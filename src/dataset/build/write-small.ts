@@ -1,9 +1,20 @@
 import { join } from "node:path";
 import { FILTER_COLUMNS, NUMBER_COLUMNS } from "../../shared/contract/conditions.ts";
 import { normalForm, slugOf } from "../../shared/contract/normalise.ts";
-import { COMPANY_FIELDS, type Company, PERSON_FIELDS, type Person } from "../../shared/contract/records.ts";
+import {
+  COMPANY_FIELDS,
+  type Company,
+  PERSON_FIELDS,
+  type Person,
+} from "../../shared/contract/records.ts";
 import { isPlaced, type KeyIndex, ROW_INDEXES, type RowIndex, SORT_KEYS } from "../columns.ts";
-import { type ColumnValues, ColumnWriter, codesFor, sizeOf, textLines } from "../embedded/column-writer.ts";
+import {
+  type ColumnValues,
+  ColumnWriter,
+  codesFor,
+  sizeOf,
+  textLines,
+} from "../embedded/column-writer.ts";
 import { RecordWriter } from "../embedded/record-writer.ts";
 import { packer } from "../embedded/records.ts";
 import { FILES } from "../layout.ts";
@@ -55,7 +66,9 @@ function addressKey(text: string | null): string | undefined {
   return [slug, address.slice(0, address.length - slug.length)].join("/");
 }
 
-const COMPANY_KEYS: Readonly<Record<Exclude<KeyIndex, RowIndex>, (company: Company) => string | undefined>> = {
+const COMPANY_KEYS: Readonly<
+  Record<Exclude<KeyIndex, RowIndex>, (company: Company) => string | undefined>
+> = {
   company_id: ({ id }) => id,
   company_domain: ({ domain }) => domain ?? undefined,
   company_name: ({ name }) => formOf(name),
@@ -85,7 +98,9 @@ class SmallPeople {
     employer: [],
   };
   readonly #columns = new Map(
-    [...SORT_KEYS, ...FILTER_COLUMNS].filter((name) => !isPlaced(name)).map((name) => [name, new Column()]),
+    [...SORT_KEYS, ...FILTER_COLUMNS]
+      .filter((name) => !isPlaced(name))
+      .map((name) => [name, new Column()]),
   );
 
   constructor(people: Iterable<Person>, companies: readonly Company[]) {
@@ -120,7 +135,8 @@ class SmallPeople {
     order.sort((a, b) => (ranks[a] ?? 0) - (ranks[b] ?? 0) || (idOf(a) < idOf(b) ? -1 : 1));
     for (const { codes, name, people, values } of codings) {
       const own = codesFor(sizeOf(values), order.length);
-      for (const [position, place] of order.entries()) own[position] = codes[people[place] ?? 0] ?? 0;
+      for (const [position, place] of order.entries())
+        own[position] = codes[people[place] ?? 0] ?? 0;
       await columns.add(name, values, own);
     }
     return order;
@@ -132,7 +148,11 @@ const samplesOf = <Row>(rows: readonly Row[]): Row[] =>
 const withoutEnd = (line: Buffer): string => line.toString("utf8", 0, line.length - 1);
 
 /** @returns how many people there are */
-export async function writeSmall(draft: string, all: Iterable<Person>, theirs: readonly Company[]): Promise<number> {
+export async function writeSmall(
+  draft: string,
+  all: Iterable<Person>,
+  theirs: readonly Company[],
+): Promise<number> {
   const companies = theirs.toSorted((a, b) => (a.id < b.id ? -1 : 1));
   const people = new SmallPeople(all, companies);
   const writer = new RecordWriter(draft, 1);
@@ -144,12 +164,18 @@ export async function writeSmall(draft: string, all: Iterable<Person>, theirs: r
     await writer.addRecords("companies", Buffer.concat(documents), true);
     const order = await people.writeColumns(columns);
     writer.packAgainst("people", samplesOf(people.records).map(withoutEnd));
-    const records = Buffer.concat(Array.from(order, (place) => people.records[place] ?? Buffer.alloc(0)));
+    const records = Buffer.concat(
+      Array.from(order, (place) => people.records[place] ?? Buffer.alloc(0)),
+    );
     writer.packAgainst("headline", samplesOf(people.keys.headline.map((key) => key ?? "")));
     const writeKeys = async (): Promise<void> => {
       for (const index of ROW_INDEXES) {
         const keys = people.keys[index];
-        const { rids } = await writer.addKeys(index, keyLines(Array.from(order, (place) => keys[place])), true);
+        const { rids } = await writer.addKeys(
+          index,
+          keyLines(Array.from(order, (place) => keys[place])),
+          true,
+        );
         if (isPlaced(index)) await columns.addOrder(index, Uint32Array.from(rids));
       }
       for (const [index, keyOf] of Object.entries(COMPANY_KEYS)) {

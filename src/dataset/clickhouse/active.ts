@@ -49,8 +49,18 @@ export async function activeDataset(
   const [stored = 0, companies = 0, step = 0] = active.slice(1).map(Number);
   const those = `FROM ${database}.headcount_left_out WHERE version = '${version}' AND step = ${step}`;
   const leftOut = Number((await first(`SELECT uniqExact(rid) ${those}`))?.[0] ?? 0);
-  const info = { version: leftOut === 0 ? version : `${version}_${leftOut}`, people: stored - leftOut, companies };
-  return { info, version, stored, step, shown: leftOut === 0 ? "" : `rid GLOBAL NOT IN (SELECT rid ${those})` };
+  const info = {
+    version: leftOut === 0 ? version : `${version}_${leftOut}`,
+    people: stored - leftOut,
+    companies,
+  };
+  return {
+    info,
+    version,
+    stored,
+    step,
+    shown: leftOut === 0 ? "" : `rid GLOBAL NOT IN (SELECT rid ${those})`,
+  };
 }
 
 /** Of the cluster, undefined where that names the server by an address which is not its own. */
@@ -61,7 +71,11 @@ export async function shardOf(
 ): Promise<number | undefined> {
   if (cluster === undefined) return 0;
   const query = `SELECT shard_num FROM system.clusters WHERE cluster = '${cluster}' AND is_local`;
-  const answer = await client.query({ query, format: "JSONCompact", ...(abort_signal && { abort_signal }) });
+  const answer = await client.query({
+    query,
+    format: "JSONCompact",
+    ...(abort_signal && { abort_signal }),
+  });
   const [row] = (await answer.json<readonly unknown[]>()).data;
   return row && Number(row[0]);
 }

@@ -5,13 +5,16 @@ const FORM =
 
 /** The password may come from the environment, where no process list shows it. @throws InputError with the form */
 export function parseClickHouseAddress(text: string, password = "") {
-  const match = /^clickhouse:\/\/(?:([^:@/]*)(?::([^@/]*))?@)?([^/?]+)(?:\/([^?]*))?(?:\?(.*))?$/.exec(text);
+  const match =
+    /^clickhouse:\/\/(?:([^:@/]*)(?::([^@/]*))?@)?([^/?]+)(?:\/([^?]*))?(?:\?(.*))?$/.exec(text);
   if (match === null) throw new InputError(`not a ClickHouse address; the form is ${FORM}`);
   const [, user, inline, hosts = "", database, query = ""] = match;
   const options = new URLSearchParams(query);
   for (const key of options.keys()) {
     if (!["cluster", "replicated", "tls"].includes(key))
-      throw new InputError(`unknown option "${key}" in the ClickHouse address; the form is ${FORM}`);
+      throw new InputError(
+        `unknown option "${key}" in the ClickHouse address; the form is ${FORM}`,
+      );
   }
   const scheme = options.get("tls") === "true" ? "https" : "http";
   const urls = hosts.split(",").map((host) => {
@@ -25,7 +28,8 @@ export function parseClickHouseAddress(text: string, password = "") {
     ...(cluster === undefined ? {} : { cluster }),
   };
   for (const [what, name] of Object.entries(names)) {
-    if (!/^[A-Za-z_]\w{0,63}$/.test(name)) throw new InputError(`the ${what} must be a plain name, not "${name}"`);
+    if (!/^[A-Za-z_]\w{0,63}$/.test(name))
+      throw new InputError(`the ${what} must be a plain name, not "${name}"`);
   }
   return {
     /** HTTP addresses, one for each server; queries go to the first that answers, tables are made on all. */

@@ -37,14 +37,19 @@ export async function connectClickHouse(
     });
   const all = parsed.urls.map((url) => ({ url, client: clientOf(url), watcher: clientOf(url) }));
   const pings = all.map(async (one) => {
-    const ping = await one.watcher.ping({ abort_signal: AbortSignal.timeout(PING_MS), select: false });
+    const ping = await one.watcher.ping({
+      abort_signal: AbortSignal.timeout(PING_MS),
+      select: false,
+    });
     if (!ping.success) throw new DatasetUnavailableError(`${one.url}: ${ping.error.message}`);
     return one;
   });
   try {
     const first = await Promise.any(pings);
     const version = await first.client.query({ query: "SELECT version()", format: "JSONCompact" });
-    const [major = "0"] = String((await version.json<readonly unknown[]>()).data[0]?.[0]).split(".");
+    const [major = "0"] = String((await version.json<readonly unknown[]>()).data[0]?.[0]).split(
+      ".",
+    );
     const { database, cluster, replicated } = parsed;
     const others = all.filter((one) => one !== first);
     return {
@@ -56,7 +61,8 @@ export async function connectClickHouse(
       dialect: Number(major) < 21 ? LITERAL_TEST : MODERN,
     };
   } catch (error) {
-    for (const { client, watcher } of all) await closeAll({ clients: [client], watchers: [watcher] });
+    for (const { client, watcher } of all)
+      await closeAll({ clients: [client], watchers: [watcher] });
     if (!(error instanceof AggregateError)) throw error;
     const reasons = error.errors.map((one: Error) => one.message).join("; ");
     throw new DatasetUnavailableError(`no ClickHouse server answers: ${reasons}`);

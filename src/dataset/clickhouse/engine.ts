@@ -80,7 +80,10 @@ export class ClickHouseEngine implements Engine {
   }
 
   /** Who opened the servers closes them. @throws DatasetUnavailableError, NoDatasetError where they hold no dataset */
-  static async open(servers: ClickHouseServers, options: ClickHouseEngineOptions = {}): Promise<ClickHouseEngine> {
+  static async open(
+    servers: ClickHouseServers,
+    options: ClickHouseEngineOptions = {},
+  ): Promise<ClickHouseEngine> {
     const { pool = new ServerPool(servers), segmentCacheBytes = SEGMENT_BYTES } = options;
     const active = await pool.look();
     if (active === undefined) throw new NoDatasetError("this ClickHouse holds no dataset yet");
@@ -142,7 +145,10 @@ export class ClickHouseEngine implements Engine {
     if (company === undefined) return { records: [], total: 0 };
     const address = String(company[1]);
     if (address !== "") return this.people(ofCompany(address), slice);
-    const where = { sql: " WHERE company = {company:Int64}", params: { company: Number(company[0]) } };
+    const where = {
+      sql: " WHERE company = {company:Int64}",
+      params: { company: Number(company[0]) },
+    };
     return this.#page(`company:${companyId}`, and(where, this.#active.shown), slice);
   }
 
@@ -154,14 +160,20 @@ export class ClickHouseEngine implements Engine {
     const [row = []] = await this.#rows({ sql: people, params: {} }, VERIFY_MS);
     const [count = 0, rids = 0, last = 0] = row.map(Number);
     if (count !== this.#active.info.people)
-      breaches.push(`${count} people are stored, ${this.#active.info.people} were imported and not left out since`);
+      breaches.push(
+        `${count} people are stored, ${this.#active.info.people} were imported and not left out since`,
+      );
     if (rids !== count) breaches.push(`${count - rids} row numbers are not distinct`);
     const twins = await this.#twins();
     if (twins > 0) breaches.push(`${twins} ids are not distinct`);
     // Those who are left out leave holes, and the last one may be one.
     const isPast = this.#active.shown === "" ? last !== count - 1 : last >= this.#active.stored;
-    if (count > 0 && isPast) breaches.push(`row numbers end at ${last}, not at ${this.#active.stored - 1}`);
-    const [companies] = await this.#rows({ sql: `SELECT count() FROM ${this.#companies}`, params: {} });
+    if (count > 0 && isPast)
+      breaches.push(`row numbers end at ${last}, not at ${this.#active.stored - 1}`);
+    const [companies] = await this.#rows({
+      sql: `SELECT count() FROM ${this.#companies}`,
+      params: {},
+    });
     const stored = Number(companies?.[0]);
     if (stored !== this.#active.info.companies) {
       breaches.push(`${stored} companies are stored, ${this.#active.info.companies} were imported`);
@@ -172,7 +184,10 @@ export class ClickHouseEngine implements Engine {
   /** Ids that more than one person has. All rows of an id are on one shard, so that each shard looks at its own. */
   async #twins(): Promise<number> {
     const sql = `SELECT id FROM ${this.#people} GROUP BY id HAVING count() > 1 LIMIT 1000`;
-    const own = { distributed_group_by_no_merge: "1", max_bytes_before_external_group_by: SPILL_BYTES } as const;
+    const own = {
+      distributed_group_by_no_merge: "1",
+      max_bytes_before_external_group_by: SPILL_BYTES,
+    } as const;
     return (await this.#rows({ sql, params: {} }, VERIFY_MS, own)).length;
   }
 
@@ -196,7 +211,10 @@ export class ClickHouseEngine implements Engine {
     });
   }
 
-  #ask(query: Statement, settings: Partial<QueryParams> = { clickhouse_settings: { ...EXACT } }): Promise<Rows> {
+  #ask(
+    query: Statement,
+    settings: Partial<QueryParams> = { clickhouse_settings: { ...EXACT } },
+  ): Promise<Rows> {
     const { abort_signal } = settings;
     return this.#pool.ask(this.#active.info.version, async (client, loss) => {
       const answer = await client.query({
@@ -210,27 +228,33 @@ export class ClickHouseEngine implements Engine {
   }
 
   async #count(where: Statement): Promise<number> {
-    const [row] = await this.#rows({ sql: `SELECT count() FROM ${this.#people}${where.sql}`, params: where.params });
+    const [row] = await this.#rows({
+      sql: `SELECT count() FROM ${this.#people}${where.sql}`,
+      params: where.params,
+    });
     return Number(row?.[0]);
   }
 
   async #page(key: string, where: Statement, slice: Slice): Promise<RecordPage> {
     const { rids, total } = await this.#positions(key, where, slice);
     const expected = Math.max(0, Math.min(slice.limit, total - slice.offset));
-    if (rids.length !== expected) throw new Error(`ClickHouse returned ${rids.length} of ${expected} rows`);
+    if (rids.length !== expected)
+      throw new Error(`ClickHouse returned ${rids.length} of ${expected} rows`);
     return { records: await this.#records(rids), total };
   }
 
   async #positions(key: string, where: Statement, slice: Slice) {
     const segment = this.#segments.get(key);
-    if (segment !== undefined) return { rids: [...segment.slice(slice.offset, slice.limit)], total: segment.count };
+    if (segment !== undefined)
+      return { rids: [...segment.slice(slice.offset, slice.limit)], total: segment.count };
     const cursor = this.#cursors.get(key);
     const total = cursor?.total ?? (await this.#count(where));
     if (total <= slice.offset) return { rids: [], total };
     // One segment may take a quarter of what there is for all.
     if (slice.offset > 0 && total * Float64Array.BYTES_PER_ELEMENT <= this.#segmentBytes / 4) {
       const all = Float64Array.from(await this.#rids(where, "ORDER BY rid", {}));
-      if (all.length !== total) throw new Error(`ClickHouse counted ${total} rows and then listed ${all.length}`);
+      if (all.length !== total)
+        throw new Error(`ClickHouse counted ${total} rows and then listed ${all.length}`);
       const segment = listSegment(all);
       this.#segments.set(key, segment);
       return { rids: [...segment.slice(slice.offset, slice.limit)], total };
@@ -249,21 +273,38 @@ export class ClickHouseEngine implements Engine {
   }
 
   /** Looks where the next rows should be, were the segment spread evenly, then in four times as much. */
-  async #ridsAfter(where: Statement, after: number, wanted: number, total: number): Promise<readonly number[]> {
+  async #ridsAfter(
+    where: Statement,
+    after: number,
+    wanted: number,
+    total: number,
+  ): Promise<readonly number[]> {
     const people = this.#active.stored;
     const rids: number[] = [];
     let span = Math.ceil((2 * wanted * people) / total);
     for (let from = after; rids.length < wanted && from < people; from += span, span *= 4) {
       const within = "rid > {from:Int64} AND rid <= {to:Int64} ORDER BY rid LIMIT {limit:UInt32}";
       const conditions = and(where, within);
-      rids.push(...(await this.#rids(conditions, "", { from, to: from + span, limit: wanted - rids.length })));
+      rids.push(
+        ...(await this.#rids(conditions, "", {
+          from,
+          to: from + span,
+          limit: wanted - rids.length,
+        })),
+      );
     }
     return rids;
   }
 
-  async #rids(where: Statement, end: string, params: Statement["params"]): Promise<readonly number[]> {
+  async #rids(
+    where: Statement,
+    end: string,
+    params: Statement["params"],
+  ): Promise<readonly number[]> {
     const sql = `SELECT rid FROM ${this.#people}${where.sql} ${end}`;
-    return (await this.#rows({ sql, params: { ...where.params, ...params } })).map(([rid]) => Number(rid));
+    return (await this.#rows({ sql, params: { ...where.params, ...params } })).map(([rid]) =>
+      Number(rid),
+    );
   }
 
   async #records(rids: readonly number[]): Promise<readonly Buffer[]> {
@@ -275,7 +316,8 @@ export class ClickHouseEngine implements Engine {
     const byRid = new Map(rows.map(([rid, record]) => [Number(rid), Buffer.from(String(record))]));
     return rids.map((rid) => {
       const record = byRid.get(rid);
-      if (record === undefined) throw new Error(`ClickHouse lists the row ${rid} but does not return it`);
+      if (record === undefined)
+        throw new Error(`ClickHouse lists the row ${rid} but does not return it`);
       return record;
     });
   }
@@ -306,13 +348,19 @@ function whereOf(filters: CanonicalFilters): Statement {
 
 /** The rows of a query of which a condition holds too. @param condition "" is always true */
 const and = ({ sql, params }: Statement, condition: string): Statement =>
-  condition === "" ? { sql, params } : { sql: `${sql === "" ? " WHERE" : `${sql} AND`} ${condition}`, params };
+  condition === ""
+    ? { sql, params }
+    : { sql: `${sql === "" ? " WHERE" : `${sql} AND`} ${condition}`, params };
 
 export const openClickHouse = (address: string, password = ""): Promise<Engine> =>
   opened(address, password, (servers) => ClickHouseEngine.open(servers));
 
 /** An engine that goes over to the next dataset version, or one without somebody, at the first call a second later. */
-export function followClickHouse(address: string, password: string, options: ReloadOptions): Promise<Engine> {
+export function followClickHouse(
+  address: string,
+  password: string,
+  options: ReloadOptions,
+): Promise<Engine> {
   return opened(address, password, (servers) => {
     const pool = new ServerPool(servers);
     const version = async (): Promise<string> => {

@@ -18,7 +18,11 @@ export class ServedPeople {
   readonly #servers: LoadServers;
   readonly #sleep: (ms: number) => Promise<void>;
 
-  constructor(servers: ClickHouseServers, sleep: (ms: number) => Promise<void>, signal?: AbortSignal) {
+  constructor(
+    servers: ClickHouseServers,
+    sleep: (ms: number) => Promise<void>,
+    signal?: AbortSignal,
+  ) {
     this.#servers = new LoadServers(servers, "left_out", signal);
     this.#sleep = sleep;
   }
@@ -27,9 +31,16 @@ export class ServedPeople {
   static async open(
     address: string,
     password: string,
-    { sleep, signal }: { readonly sleep: (ms: number) => Promise<void>; readonly signal?: AbortSignal },
+    {
+      sleep,
+      signal,
+    }: { readonly sleep: (ms: number) => Promise<void>; readonly signal?: AbortSignal },
   ): Promise<ServedPeople> {
-    return new ServedPeople(await connectClickHouse(address, password, STATEMENT_MS), sleep, signal);
+    return new ServedPeople(
+      await connectClickHouse(address, password, STATEMENT_MS),
+      sleep,
+      signal,
+    );
   }
 
   /** Records under one of the names, left out already or not. @throws NoDatasetError where nothing is stored */
@@ -40,7 +51,9 @@ export class ServedPeople {
   /**
    * @returns how many were not left out before, and the version then. @throws NoDatasetError, DatasetUnavailableError
    */
-  async leaveOut(names: readonly SuppressedName[]): Promise<{ readonly removed: number; readonly version: string }> {
+  async leaveOut(
+    names: readonly SuppressedName[],
+  ): Promise<{ readonly removed: number; readonly version: string }> {
     const servers = this.#servers;
     await servers.onAll([leftOutTable(servers.connected.topology)]);
     for (;;) {
@@ -56,7 +69,10 @@ export class ServedPeople {
       await servers.point({ version, activated: step, people, companies: info.companies });
       if ((await this.#latest()).version !== version) continue;
       await this.#sleep(NOTICED_MS);
-      return { removed: all.size - before.size, version: all.size === 0 ? version : `${version}_${all.size}` };
+      return {
+        removed: all.size - before.size,
+        version: all.size === 0 ? version : `${version}_${all.size}`,
+      };
     }
   }
 
@@ -65,10 +81,14 @@ export class ServedPeople {
     const servers = this.#servers;
     const { version } = await this.#latest();
     const rids = [...(await this.#find(version, names)).keys()];
-    if (rids.length > 0) await servers.remove(tablesOf(version).people, `rid IN (${rids.join(", ")})`);
-    const served = await servers.rows(`SELECT DISTINCT version FROM ${servers.pathOf("headcount_datasets")}`);
+    if (rids.length > 0)
+      await servers.remove(tablesOf(version).people, `rid IN (${rids.join(", ")})`);
+    const served = await servers.rows(
+      `SELECT DISTINCT version FROM ${servers.pathOf("headcount_datasets")}`,
+    );
     for (const [name] of served) {
-      if (String(name) !== version) await servers.onAll(dropTables(String(name), servers.connected.topology));
+      if (String(name) !== version)
+        await servers.onAll(dropTables(String(name), servers.connected.topology));
     }
   }
 
@@ -78,16 +98,26 @@ export class ServedPeople {
 
   /** The pointer that was written last on any server: one that was cut off has told only some. */
   async #latest(): Promise<Active> {
-    const all = await this.#servers.onEach((client) => activeDataset(client, this.#servers.connected.topology));
+    const all = await this.#servers.onEach((client) =>
+      activeDataset(client, this.#servers.connected.topology),
+    );
     const [latest] = all.flatMap((active) => active ?? []).sort((a, b) => b.step - a.step);
     if (latest === undefined) throw new NoDatasetError("this ClickHouse holds no dataset yet");
     return latest;
   }
 
-  async #find(version: string, names: readonly SuppressedName[]): Promise<ReadonlyMap<number, string>> {
+  async #find(
+    version: string,
+    names: readonly SuppressedName[],
+  ): Promise<ReadonlyMap<number, string>> {
     const records = new Map<number, string>();
     const key = randomBytes(32);
-    const entries = names.map((name) => ({ marks: marksOf(key, name), kind: name.kind, at: "", note: null }));
+    const entries = names.map((name) => ({
+      marks: marksOf(key, name),
+      kind: name.kind,
+      at: "",
+      note: null,
+    }));
     const list = new Suppression(key, entries);
     for (let at = 0; at < names.length; at += NAMES_AT_ONCE) {
       const some = names.slice(at, at + NAMES_AT_ONCE);
@@ -102,7 +132,9 @@ export class ServedPeople {
         ...(params.slugs.length > 0 ? ["network_slug IN {slugs:Array(String)}"] : []),
         // No column has it. What is escaped or not plain ASCII may be the same domain, and is looked at here.
         ...domains.map((_, index) => `positionCaseInsensitive(record, {d${index}:String}) > 0`),
-        ...(domains.length > 0 ? [`match(record, '(?i)"company_domain":"[^"]*([^"!-~]|%|xn--)')`] : []),
+        ...(domains.length > 0
+          ? [`match(record, '(?i)"company_domain":"[^"]*([^"!-~]|%|xn--)')`]
+          : []),
       ];
       const people = this.#servers.pathOf(tablesOf(version).people);
       const sql = `SELECT rid, record FROM ${people} WHERE ${conditions.join(" OR ")}`;
@@ -113,7 +145,11 @@ export class ServedPeople {
           network_url: address,
           company_domain: domain,
         } = JSON.parse(record) as Record<string, string | null>;
-        const who = { id: id ?? undefined, address: address ?? undefined, domain: domain ?? undefined };
+        const who = {
+          id: id ?? undefined,
+          address: address ?? undefined,
+          domain: domain ?? undefined,
+        };
         if (list.hides(who)) records.set(Number(rid), record);
       }
     }
@@ -121,7 +157,9 @@ export class ServedPeople {
   }
 
   async #step(version: string, step: number): Promise<Set<number>> {
-    return new Set((await this.#servers.onEach((client) => this.#rids(version, step, client))).flat());
+    return new Set(
+      (await this.#servers.onEach((client) => this.#rids(version, step, client))).flat(),
+    );
   }
 
   async #rids(version: string, step: number, client: ClickHouseClient): Promise<readonly number[]> {

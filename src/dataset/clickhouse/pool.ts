@@ -56,7 +56,12 @@ export class ServerPool {
   constructor({ clients, watchers = clients, urls = [], topology }: ClickHouseServers) {
     this.#topology = topology;
     this.#servers = clients.map((client, index) => ({
-      ...{ client, watcher: watchers[index] ?? client, name: urls[index] ?? "the server", shard: undefined },
+      ...{
+        client,
+        watcher: watchers[index] ?? client,
+        name: urls[index] ?? "the server",
+        shard: undefined,
+      },
       ...{ isLost: true, versions: new Set<string>(), looking: undefined },
     }));
   }
@@ -79,7 +84,9 @@ export class ServerPool {
     if (states.length === 0) {
       // It may be this machine that is slow: nothing is learnt of servers.
       for (const server of alive) server.isLost = false;
-      throw unavailable(results.map((one) => (one.status === "rejected" ? one.reason.message : "")));
+      throw unavailable(
+        results.map((one) => (one.status === "rejected" ? one.reason.message : "")),
+      );
     }
     const [last] = states.sort((a, b) => (b?.step ?? 0) - (a?.step ?? 0));
     const step = last?.step ?? 0;
@@ -101,7 +108,9 @@ export class ServerPool {
         return active;
       } catch (error) {
         server.isLost = true;
-        throw new LostServerError(`${name}: ${limit.aborted ? "no answer" : (error as Error).message}`);
+        throw new LostServerError(
+          `${name}: ${limit.aborted ? "no answer" : (error as Error).message}`,
+        );
       }
     };
     server.looking ??= look().finally(() => {
@@ -140,7 +149,8 @@ export class ServerPool {
   #next(version: string, tries: readonly Server[]): Server | undefined {
     const alive = this.#servers.filter(({ isLost }) => !isLost);
     const losses = this.#servers.filter((server) => server.isLost && server.shard !== undefined);
-    if (losses.some(({ shard }) => !alive.some((server) => server.shard === shard))) return undefined;
+    if (losses.some(({ shard }) => !alive.some((server) => server.shard === shard)))
+      return undefined;
     const able = alive.filter((server) => server.versions.has(version) && !tries.includes(server));
     const best = able.filter((server) => losses.some(({ shard }) => shard === server.shard));
     const those = best.length > 0 ? best : able;
@@ -153,7 +163,8 @@ export class ServerPool {
     const loss = async (): Promise<string | undefined> => {
       await this.look().catch(() => undefined);
       const other = this.#servers.find(
-        (one) => one.isLost && !before.includes(one) && (one === server || one.shard !== server.shard),
+        (one) =>
+          one.isLost && !before.includes(one) && (one === server || one.shard !== server.shard),
       );
       return other && `${other.name} does not answer`;
     };

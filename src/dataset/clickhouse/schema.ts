@@ -31,7 +31,11 @@ const HIGH = [
 ];
 
 /** The embedded engine's sort key, so that leading keys prune. Missing text is ''. */
-export function createTables(version: string, topology: Topology, dialect: ServerDialect): readonly string[] {
+export function createTables(
+  version: string,
+  topology: Topology,
+  dialect: ServerDialect,
+): readonly string[] {
   const tables = tablesOf(version);
   const low = dialect.isModern ? "LowCardinality(String)" : "String";
   const record = dialect.isModern ? "record String CODEC(ZSTD(3))" : "record String";
@@ -59,13 +63,18 @@ export function createTables(version: string, topology: Topology, dialect: Serve
     people.push("PROJECTION by_name (SELECT name, rid ORDER BY name, rid)");
     people.push("PROJECTION by_headline (SELECT headline, rid ORDER BY headline, rid)");
     people.push("PROJECTION by_company (SELECT company, rid ORDER BY company, rid)");
-    people.push("PROJECTION by_slug (SELECT network_slug, network_address, rid ORDER BY network_slug, rid)");
+    people.push(
+      "PROJECTION by_slug (SELECT network_slug, network_address, rid ORDER BY network_slug, rid)",
+    );
     for (const key of ["name", "address", "slug", "id"]) {
       companies.push(`PROJECTION by_${key} (SELECT * ORDER BY ${key})`);
     }
   }
   return [
-    ...table(tables.people, topology, { columns: people, order: `(${[...SORT_KEYS, "id"].join(", ")})` }),
+    ...table(tables.people, topology, {
+      columns: people,
+      order: `(${[...SORT_KEYS, "id"].join(", ")})`,
+    }),
     ...table(tables.companies, topology, { columns: companies, order: "(domain, id)" }),
   ];
 }
@@ -97,7 +106,9 @@ export function table(
 ): string[] {
   const local = topology.cluster === undefined ? name : `${name}_local`;
   const path = `/clickhouse/tables/{shard}/${topology.database}/${local}`;
-  const engine = topology.replicated ? `ReplicatedMergeTree('${path}', '{replica}')` : "MergeTree()";
+  const engine = topology.replicated
+    ? `ReplicatedMergeTree('${path}', '{replica}')`
+    : "MergeTree()";
   const parts = partitionBy === undefined ? "" : ` PARTITION BY ${partitionBy}`;
   const statements = [
     `CREATE TABLE ${topology.database}.${local} (${columns.join(", ")}) ENGINE = ${engine}${parts} ORDER BY ${order}${settings === undefined ? "" : ` SETTINGS ${settings}`}`,

@@ -68,7 +68,13 @@ export async function readColumns(path: string, people: number): Promise<StoredC
     const load = async (span: ByteSpan): Promise<ArrayBuffer> =>
       (await loaded(file, span)) ?? Promise.reject(damaged(path));
     const words = async (span: ByteSpan): Promise<Uint32Array> => new Uint32Array(await load(span));
-    const coded = async ({ codes, least, most, size, width }: CodesHeader): Promise<CodedColumn> => {
+    const coded = async ({
+      codes,
+      least,
+      most,
+      size,
+      width,
+    }: CodesHeader): Promise<CodedColumn> => {
       const all = { codes: await load(codes), least: await load(least), most: await load(most) };
       const Kind = KINDS[width];
       return new CodedColumn({
@@ -103,7 +109,10 @@ async function headerOf(file: FileHandle): Promise<ColumnFileHeader | undefined>
   return isWhole ? (JSON.parse(bytes.toString()) as ColumnFileHeader) : undefined;
 }
 
-async function loaded(file: FileHandle, { at, bytes, crc }: ByteSpan): Promise<ArrayBuffer | undefined> {
+async function loaded(
+  file: FileHandle,
+  { at, bytes, crc }: ByteSpan,
+): Promise<ArrayBuffer | undefined> {
   const memory = new ArrayBuffer(bytes);
   const whole = new Uint8Array(memory);
   let sum = 0;
@@ -117,4 +126,6 @@ async function loaded(file: FileHandle, { at, bytes, crc }: ByteSpan): Promise<A
 }
 
 const damaged = (path: string): DatasetDamagedError =>
-  new DatasetDamagedError(`${path} is damaged; restore the dataset from a backup, or import or generate it again`);
+  new DatasetDamagedError(
+    `${path} is damaged; restore the dataset from a backup, or import or generate it again`,
+  );

@@ -32,7 +32,8 @@ export function textLines(texts: readonly string[]): TextLines {
 /** The different values of a column: numbers are in rising order too. */
 export type ColumnValues = TextLines | Float64Array;
 
-export const sizeOf = (values: ColumnValues): number => (values instanceof Float64Array ? values.length : values.size);
+export const sizeOf = (values: ColumnValues): number =>
+  values instanceof Float64Array ? values.length : values.size;
 
 const LINE_FEED = 10;
 
@@ -60,10 +61,13 @@ export class ColumnWriter {
       if (code > size) throw new Error(`a person has value ${code} of ${column}, of ${size}`);
       before[code + 1] = (before[code + 1] ?? 0) + 1;
     }
-    for (let code = 1; code < before.length; code++) before[code] = (before[code] ?? 0) + (before[code - 1] ?? 0);
+    for (let code = 1; code < before.length; code++)
+      before[code] = (before[code] ?? 0) + (before[code - 1] ?? 0);
     this.#columns[column] = {
       ...(await this.#coded(codes, size)),
-      ...(values instanceof Float64Array ? { numbers: await this.#put(values) } : await this.#texts(values)),
+      ...(values instanceof Float64Array
+        ? { numbers: await this.#put(values) }
+        : await this.#texts(values)),
       before: await this.#put(before),
     };
   }
@@ -83,13 +87,23 @@ export class ColumnWriter {
       [least[chunk], most[chunk]] = edgesOf(codes, chunk);
     }
     const width = codes.BYTES_PER_ELEMENT as 1 | 2 | 4;
-    return { size, width, codes: await this.#put(codes), least: await this.#put(least), most: await this.#put(most) };
+    return {
+      size,
+      width,
+      codes: await this.#put(codes),
+      least: await this.#put(least),
+      most: await this.#put(most),
+    };
   }
 
   async finish(): Promise<void> {
     const { headline, name } = this.#orders;
     if (!name || !headline) throw new Error("an order of the people is missing");
-    const header: ColumnFileHeader = { people: this.#people, columns: this.#columns, placed: { name, headline } };
+    const header: ColumnFileHeader = {
+      people: this.#people,
+      columns: this.#columns,
+      placed: { name, headline },
+    };
     const bytes = Buffer.from(JSON.stringify(header));
     const tail = Buffer.alloc(COLUMNS_TAIL);
     tail.writeUInt32LE(crc32(bytes), 0);
@@ -126,7 +140,8 @@ export class ColumnWriter {
       total += to;
       return start;
     });
-    if (texts !== size || total !== bytes) throw new Error(`${texts} texts of ${total} bytes, not ${size} of ${bytes}`);
+    if (texts !== size || total !== bytes)
+      throw new Error(`${texts} texts of ${total} bytes, not ${size} of ${bytes}`);
     return { starts: await this.#put(starts), texts: { at, bytes, crc } };
   }
 
@@ -146,7 +161,12 @@ export class ColumnWriter {
 
   async #write(bytes: Uint8Array, at: number): Promise<void> {
     for (let length = 0; length < bytes.length; ) {
-      const { bytesWritten } = await this.#file.write(bytes, length, bytes.length - length, at + length);
+      const { bytesWritten } = await this.#file.write(
+        bytes,
+        length,
+        bytes.length - length,
+        at + length,
+      );
       length += bytesWritten;
     }
   }

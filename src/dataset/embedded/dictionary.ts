@@ -42,7 +42,10 @@ export function textDictionary(starts: Uint32Array, bytes: Buffer): Dictionary {
     ranges(condition) {
       if (condition.kind === "prefix") {
         const { from, before } = condition;
-        return range(place(Buffer.from(from)), before === undefined ? size : place(Buffer.from(before)));
+        return range(
+          place(Buffer.from(from)),
+          before === undefined ? size : place(Buffer.from(before)),
+        );
       }
       if (condition.kind !== "in") return [];
       const codes = new Set<number>();

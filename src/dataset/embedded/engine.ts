@@ -15,7 +15,12 @@ import {
   type Slice,
 } from "../engine.ts";
 import { DatasetDamagedError, type DatasetMeta, FILES, markInUse, readMeta } from "../layout.ts";
-import { type SegmentCache, type SegmentPositions, segmentCache, wholeDataset } from "../segment.ts";
+import {
+  type SegmentCache,
+  type SegmentPositions,
+  segmentCache,
+  wholeDataset,
+} from "../segment.ts";
 import { readColumns, type StoredColumns } from "./column-file.ts";
 import { RecordStore } from "./record-store.ts";
 import { PeopleSelection } from "./selection.ts";
@@ -54,7 +59,10 @@ export class EmbeddedEngine implements Engine {
     this.#segments = segmentCache(options.segmentBytes ?? SEGMENT_BYTES);
     this.#selection = new PeopleSelection(
       { people: meta.people, columns, store },
-      { limitMs: options.limitMs ?? LIMIT_MS, monotonic: options.monotonic ?? (() => performance.now()) },
+      {
+        limitMs: options.limitMs ?? LIMIT_MS,
+        monotonic: options.monotonic ?? (() => performance.now()),
+      },
     );
   }
 
@@ -64,12 +72,18 @@ export class EmbeddedEngine implements Engine {
     try {
       const meta = await readMeta(folder);
       const columns = await readColumns(join(folder, FILES.columns), meta.people);
-      const store = new RecordStore(folder, { slowMs: options.slowReadMs, monotonic: options.monotonic });
+      const store = new RecordStore(folder, {
+        slowMs: options.slowReadMs,
+        monotonic: options.monotonic,
+      });
       return new EmbeddedEngine({ meta, store, mark, columns }, options);
     } catch (error) {
       mark.release();
-      if (!(error instanceof Error) || error instanceof DatasetDamagedError || "code" in error) throw error;
-      throw new DatasetDamagedError(`the dataset in ${folder} cannot be opened: ${error.message}`, { cause: error });
+      if (!(error instanceof Error) || error instanceof DatasetDamagedError || "code" in error)
+        throw error;
+      throw new DatasetDamagedError(`the dataset in ${folder} cannot be opened: ${error.message}`, {
+        cause: error,
+      });
     }
   }
 
@@ -97,7 +111,10 @@ export class EmbeddedEngine implements Engine {
   async #people(filters: CanonicalFilters, slice: Slice): Promise<RecordPage> {
     const key = canonicalJson(filters);
     if (key === "{}") return this.#page(wholeDataset(this.#parts.meta.people), slice);
-    return this.#page(await this.#segment(key, () => this.#selection.segment(conditionsOf(filters))), slice);
+    return this.#page(
+      await this.#segment(key, () => this.#selection.segment(conditionsOf(filters))),
+      slice,
+    );
   }
 
   company(lookup: CompanyLookup): Promise<FoundCompany | undefined> {
@@ -113,7 +130,9 @@ export class EmbeddedEngine implements Engine {
       if (!company) return { records: [], total: 0 };
       if (company.address !== undefined) return this.#people(ofCompany(company.address), slice);
       return this.#page(
-        await this.#segment(`employer ${company.seq}`, () => this.#selection.ofEmployer(company.seq)),
+        await this.#segment(`employer ${company.seq}`, () =>
+          this.#selection.ofEmployer(company.seq),
+        ),
         slice,
       );
     });
@@ -125,7 +144,9 @@ export class EmbeddedEngine implements Engine {
         const { columns, meta, store } = this.#parts;
         return await verifyFiles(columns, store, meta);
       } catch (error) {
-        return [`the files cannot be read to their end: ${error instanceof Error ? error.message : String(error)}`];
+        return [
+          `the files cannot be read to their end: ${error instanceof Error ? error.message : String(error)}`,
+        ];
       }
     });
   }

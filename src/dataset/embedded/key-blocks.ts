@@ -13,7 +13,8 @@ export const KEYS_A_BLOCK = 64;
 export const isPacked = (index: KeyIndex): index is "headline" => index === "headline";
 
 /** A line for {@link keyBlocks}, in SQL: the position, how many bytes the key has, and the key. */
-export const keyLineSql = (key: string, rid: string): string => `concat(${rid}, ' ', strlen(${key}), ' ', ${key})`;
+export const keyLineSql = (key: string, rid: string): string =>
+  `concat(${rid}, ' ', strlen(${key}), ' ', ${key})`;
 
 export type KeyBlocks = ReturnType<typeof keyBlocks>;
 
@@ -29,7 +30,8 @@ export function keyBlocks(index: KeyIndex, lines: Buffer, isLast: boolean) {
   let size = 0;
   const number = (): number => {
     let value = 0;
-    for (let byte = lines[at++] ?? SPACE; byte !== SPACE; byte = lines[at++] ?? SPACE) value = value * 10 + byte - ZERO;
+    for (let byte = lines[at++] ?? SPACE; byte !== SPACE; byte = lines[at++] ?? SPACE)
+      value = value * 10 + byte - ZERO;
     return value;
   };
   while (at < lines.length) {
@@ -49,7 +51,11 @@ export function keyBlocks(index: KeyIndex, lines: Buffer, isLast: boolean) {
       let start = 0;
       while (start < most && lines[at + start] === lines[before + start]) start++;
       let end = 0;
-      while (end < most - start && lines[at + length - 1 - end] === lines[before + beforeLength - 1 - end]) end++;
+      while (
+        end < most - start &&
+        lines[at + length - 1 - end] === lines[before + beforeLength - 1 - end]
+      )
+        end++;
       writer.number(start);
       writer.number(end);
       writer.number(length - start - end);
@@ -107,7 +113,8 @@ class ByteWriter {
   head(at: number, rids: readonly number[], bytes: number): void {
     this.bytes[at] = rids.length;
     if (bytes === 0) return;
-    for (const [index, rid] of rids.entries()) this.bytes.writeUInt32LE(rid, at + 1 + bytes * index);
+    for (const [index, rid] of rids.entries())
+      this.bytes.writeUInt32LE(rid, at + 1 + bytes * index);
     if (rids.length === KEYS_A_BLOCK) return;
     const keys = at + 1 + bytes * KEYS_A_BLOCK;
     this.bytes.copy(this.bytes, at + 1 + bytes * rids.length, keys, this.length);
@@ -150,7 +157,8 @@ export function spanIn(index: KeyIndex, block: Buffer, key: Buffer) {
     const end = number();
     const between = number();
     const whole = start + between + end;
-    if (whole > scratch.length) scratch = Buffer.concat([scratch.subarray(0, length), Buffer.alloc(2 * whole)]);
+    if (whole > scratch.length)
+      scratch = Buffer.concat([scratch.subarray(0, length), Buffer.alloc(2 * whole)]);
     if (end > 0) scratch.copyWithin(start + between, length - end, length);
     for (let place = 0; place < between; place++) scratch[start + place] = block[at + place] ?? 0;
     at += between;
@@ -162,7 +170,8 @@ export function spanIn(index: KeyIndex, block: Buffer, key: Buffer) {
     if (start < matched) return { below, upTo: entry, size };
     while (matched < length && matched < key.length && scratch[matched] === key[matched]) matched++;
     if (matched === key.length && length > matched) return { below, upTo: entry, size };
-    if (matched < length && (scratch[matched] ?? 0) > (key[matched] ?? 0)) return { below, upTo: entry, size };
+    if (matched < length && (scratch[matched] ?? 0) > (key[matched] ?? 0))
+      return { below, upTo: entry, size };
     if (matched < key.length) below = entry + 1;
   }
   return { below, upTo: size, size };

@@ -5,7 +5,10 @@ import { currentPointer, readPointer } from "../layout.ts";
 import { EmbeddedEngine, type EmbeddedEngineOptions } from "./engine.ts";
 
 /** A folder (a path or `file:` URL), read-only; stays on its version. @throws NoDatasetError */
-export async function openDataset(dataset: string | URL, options: EmbeddedEngineOptions = {}): Promise<Engine> {
+export async function openDataset(
+  dataset: string | URL,
+  options: EmbeddedEngineOptions = {},
+): Promise<Engine> {
   const datasetDir = typeof dataset === "string" ? dataset : fileURLToPath(dataset);
   let failure: unknown;
   // An import may replace and remove the version between our reading its name and our opening it.

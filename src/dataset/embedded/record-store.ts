@@ -27,7 +27,11 @@ const NOTHING = { below: 0, upTo: 0, size: 0 };
 
 type KeyRange = Pick<Extract<Condition, { kind: "prefix" }>, "from" | "before">;
 type Table = "people" | "companies";
-const TABLES = ["people", "companies", ...KEY_INDEXES.map((index) => `by_${index}` as const)] as const;
+const TABLES = [
+  "people",
+  "companies",
+  ...KEY_INDEXES.map((index) => `by_${index}` as const),
+] as const;
 
 const entriesOf = (table: (typeof TABLES)[number], data: Buffer): number =>
   table === "people" || table === "companies" ? blockOf(data).starts.length - 1 : (data[0] ?? 0);
@@ -53,10 +57,17 @@ export class RecordStore {
     this.#path = join(folder, FILES.records);
     this.#rows = new RowReader(this.#path, options);
     const { db } = this.#rows;
-    const dictionaries: { name: string; data: unknown }[] = db.prepare("SELECT name, data FROM dictionaries").all();
-    const sizes: { name: string; entries: number }[] = db.prepare("SELECT name, entries FROM sizes").all();
+    const dictionaries: { name: string; data: unknown }[] = db
+      .prepare("SELECT name, data FROM dictionaries")
+      .all();
+    const sizes: { name: string; entries: number }[] = db
+      .prepare("SELECT name, entries FROM sizes")
+      .all();
     this.#dictionaries = new Map(
-      dictionaries.map(({ name, data }) => [name, opened(data, 0, `${this.#path}: the dictionary of ${name}`)]),
+      dictionaries.map(({ name, data }) => [
+        name,
+        opened(data, 0, `${this.#path}: the dictionary of ${name}`),
+      ]),
     );
     this.#sizes = new Map(sizes.map(({ name, entries }) => [name, Number(entries)]));
   }
@@ -84,12 +95,16 @@ export class RecordStore {
     return Array.from(rids, (rid) => {
       const block = blocks.get(Math.floor(rid / RECORDS_A_BLOCK));
       const place = rid % RECORDS_A_BLOCK;
-      if (!block || place + 1 >= block.starts.length) throw new Error(`the row store has no record ${rid} of ${table}`);
+      if (!block || place + 1 >= block.starts.length)
+        throw new Error(`the row store has no record ${rid} of ${table}`);
       return { block, place };
     });
   }
 
-  async #blocks(table: string, numbers: readonly number[]): Promise<(readonly [block: number, data: Buffer])[]> {
+  async #blocks(
+    table: string,
+    numbers: readonly number[],
+  ): Promise<(readonly [block: number, data: Buffer])[]> {
     if (numbers.length === 0) return [];
     const sql = `SELECT t.block AS block, t.data AS data FROM json_each(?) AS wanted JOIN ${table} AS t ON t.block = wanted.value`;
     const rows = await this.#rows.all(sql, `[${numbers.join(",")}]`);
@@ -106,17 +121,23 @@ export class RecordStore {
   }
 
   async company(lookup: CompanyLookup): Promise<StoredCompany | undefined> {
-    if (lookup.by !== "company_network_url") return this.#companyAt(`company_${lookup.by}`, [lookup.value]);
+    if (lookup.by !== "company_network_url")
+      return this.#companyAt(`company_${lookup.by}`, [lookup.value]);
     const slug = slugOf(lookup.value);
-    if (slug === lookup.value) return this.#companyAt("company_address", addressKeys([{ slug, address: undefined }]));
-    const whole = await this.#companyAt("company_address", addressKeys([{ slug, address: lookup.value }]));
+    if (slug === lookup.value)
+      return this.#companyAt("company_address", addressKeys([{ slug, address: undefined }]));
+    const whole = await this.#companyAt(
+      "company_address",
+      addressKeys([{ slug, address: lookup.value }]),
+    );
     // A company of which only the slug is known may be this one.
     return whole ?? this.#companyAt("company_address", [`${slug}/`]);
   }
 
   async #companyAt(index: ListedIndex, keys: KeyList): Promise<StoredCompany | undefined> {
     let seq = Number.POSITIVE_INFINITY;
-    for await (const piece of this.find(index, keys)) for (const rid of piece) seq = Math.min(seq, rid);
+    for await (const piece of this.find(index, keys))
+      for (const rid of piece) seq = Math.min(seq, rid);
     if (seq === Number.POSITIVE_INFINITY) return undefined;
     const stored = await this.#records("companies", Uint32Array.of(seq));
     const [record] = COMPANIES.json(stored);
@@ -147,18 +168,29 @@ export class RecordStore {
   async *find(index: ListedIndex, keys: KeyList): AsyncGenerator<readonly number[]> {
     for (let start = 0; start < keys.length; start += KEYS_AT_ONCE) {
       const few: number[] = [];
-      for (const { before, block, from } of await this.#spans(index, keys.slice(start, start + KEYS_AT_ONCE))) {
-        if (block) few.push(...ridsOf(block, from % KEYS_A_BLOCK, ((before - 1) % KEYS_A_BLOCK) + 1));
+      for (const { before, block, from } of await this.#spans(
+        index,
+        keys.slice(start, start + KEYS_AT_ONCE),
+      )) {
+        if (block)
+          few.push(...ridsOf(block, from % KEYS_A_BLOCK, ((before - 1) % KEYS_A_BLOCK) + 1));
         else if (from < before) yield* this.#entries(index, from, before);
       }
       yield few;
     }
   }
 
-  async *#entries(index: ListedIndex, from: number, before: number): AsyncGenerator<readonly number[]> {
+  async *#entries(
+    index: ListedIndex,
+    from: number,
+    before: number,
+  ): AsyncGenerator<readonly number[]> {
     const end = Math.ceil(before / KEYS_A_BLOCK);
     for (let start = Math.floor(from / KEYS_A_BLOCK); start < end; start += BLOCKS_AT_ONCE) {
-      const numbers = Array.from({ length: Math.min(BLOCKS_AT_ONCE, end - start) }, (_, number) => start + number);
+      const numbers = Array.from(
+        { length: Math.min(BLOCKS_AT_ONCE, end - start) },
+        (_, number) => start + number,
+      );
       const blocks = await this.#blocks(`by_${index}`, numbers);
       yield blocks.flatMap(([block, data]) => {
         const first = block * KEYS_A_BLOCK;
@@ -168,7 +200,10 @@ export class RecordStore {
   }
 
   /** Which entries, counted from 0 in the order of the index, have each key: from the first to before the second. */
-  async spans(index: PlacedColumn, keys: readonly string[]): Promise<(readonly [number, number])[]> {
+  async spans(
+    index: PlacedColumn,
+    keys: readonly string[],
+  ): Promise<(readonly [number, number])[]> {
     const spans: (readonly [number, number])[] = [];
     for (let start = 0; start < keys.length; start += KEYS_AT_ONCE) {
       const some = await this.#spans(index, keys.slice(start, start + KEYS_AT_ONCE));
@@ -178,7 +213,10 @@ export class RecordStore {
   }
 
   /** Which entries, counted from 0 in the order of the index, lie in a range: from the first to before the second. */
-  async places(index: PlacedColumn, { from, before }: KeyRange): Promise<readonly [number, number]> {
+  async places(
+    index: PlacedColumn,
+    { from, before }: KeyRange,
+  ): Promise<readonly [number, number]> {
     // By code points: SQLite compares the bytes of UTF-8.
     const keys = before === undefined ? [from] : [from, before];
     const [start = 0, end = this.rows(`by_${index}`)] = await this.#countsBelow(index, "<", keys);
@@ -191,14 +229,29 @@ export class RecordStore {
     const leading = await this.#leading(index, "<", keys);
     const spans = wanted.map((one, place) => {
       const { block, number } = leading[place] ?? NO_BLOCK;
-      const { below, size, upTo: last } = block ? spanIn(index, block, Buffer.from(keys[place] ?? "")) : NOTHING;
-      const upTo = block && typeof one !== "string" ? spanIn(index, block, Buffer.from(one.before)).below : last;
+      const {
+        below,
+        size,
+        upTo: last,
+      } = block ? spanIn(index, block, Buffer.from(keys[place] ?? "")) : NOTHING;
+      const upTo =
+        block && typeof one !== "string"
+          ? spanIn(index, block, Buffer.from(one.before)).below
+          : last;
       const first = number * KEYS_A_BLOCK;
       const isWhole = upTo < size;
-      return { one, isWhole, from: first + below, before: first + upTo, block: isWhole && upTo > below ? block : null };
+      return {
+        one,
+        isWhole,
+        from: first + below,
+        before: first + upTo,
+        block: isWhole && upTo > below ? block : null,
+      };
     });
     for (const below of ["<", "<="] as const) {
-      const long = spans.filter(({ isWhole, one }) => !isWhole && (typeof one === "string") === (below === "<="));
+      const long = spans.filter(
+        ({ isWhole, one }) => !isWhole && (typeof one === "string") === (below === "<="),
+      );
       const ends = long.map(({ one }) => (typeof one === "string" ? one : one.before));
       for (const [place, before] of (await this.#countsBelow(index, below, ends)).entries()) {
         const span = long[place];
@@ -209,7 +262,11 @@ export class RecordStore {
   }
 
   /** Of each key in turn. */
-  async #leading(index: KeyIndex, below: "<" | "<=", keys: readonly string[]): Promise<readonly LeadingBlock[]> {
+  async #leading(
+    index: KeyIndex,
+    below: "<" | "<=",
+    keys: readonly string[],
+  ): Promise<readonly LeadingBlock[]> {
     const rows = await this.#rows.all(
       `SELECT t.block AS block, t.data AS data FROM json_each(?) AS wanted LEFT JOIN by_${index} AS t ON t.block =
         coalesce((SELECT block FROM first_by_${index} WHERE key ${below} wanted.value ORDER BY key DESC, block DESC LIMIT 1), 0)`,
@@ -221,7 +278,11 @@ export class RecordStore {
     });
   }
 
-  async #countsBelow(index: KeyIndex, below: "<" | "<=", keys: readonly string[]): Promise<readonly number[]> {
+  async #countsBelow(
+    index: KeyIndex,
+    below: "<" | "<=",
+    keys: readonly string[],
+  ): Promise<readonly number[]> {
     if (keys.length === 0) return [];
     const leading = await this.#leading(index, below, keys);
     return leading.map(({ block, number }, place) => {
@@ -260,7 +321,10 @@ export class RecordStore {
           entries += entriesOf(table, this.#open(table, block, data));
         } catch (error) {
           const first = block * RECORDS_A_BLOCK;
-          const whom = table === "people" ? `: people ${first} to ${first + RECORDS_A_BLOCK - 1} in public order` : "";
+          const whom =
+            table === "people"
+              ? `: people ${first} to ${first + RECORDS_A_BLOCK - 1} in public order`
+              : "";
           problems.push(`${error instanceof Error ? error.message : String(error)}${whom}`);
         }
       }
@@ -273,7 +337,9 @@ export class RecordStore {
 
   *#sealed(table: string): Generator<readonly [block: number, data: unknown]> {
     // Not iterate(): it reads freed memory where its statement is collected as garbage in between.
-    const some = this.#rows.db.prepare(`SELECT block, data FROM ${table} WHERE block >= ? ORDER BY block LIMIT 256`);
+    const some = this.#rows.db.prepare(
+      `SELECT block, data FROM ${table} WHERE block >= ? ORDER BY block LIMIT 256`,
+    );
     for (let rows = some.all(0); rows.length > 0; rows = some.all(Number(rows.at(-1).block) + 1)) {
       for (const { block, data } of rows) yield [Number(block), data];
     }

@@ -1,6 +1,10 @@
 import { join } from "node:path";
 import { deflateRawSync, type ZlibOptions } from "node:zlib";
-import { DatabaseSync, type DatabaseSyncInstance, type StatementSyncInstance } from "@photostructure/sqlite";
+import {
+  DatabaseSync,
+  type DatabaseSyncInstance,
+  type StatementSyncInstance,
+} from "@photostructure/sqlite";
 import { KEY_INDEXES, type KeyIndex } from "../columns.ts";
 import { FILES } from "../layout.ts";
 import { threadOf } from "../thread.ts";
@@ -20,7 +24,11 @@ const SEPARATOR_BYTE = RECORD_SEPARATOR.charCodeAt(0);
 export class RecordWriter {
   readonly #db: DatabaseSyncInstance;
   readonly #inserts: Readonly<Record<string, StatementSyncInstance>>;
-  readonly #dictionaries: Record<Packed, Buffer> = { people: NONE, companies: NONE, headline: NONE };
+  readonly #dictionaries: Record<Packed, Buffer> = {
+    people: NONE,
+    companies: NONE,
+    headline: NONE,
+  };
   readonly #blocks = new Map<string, number>();
   readonly #entries = new Map<string, number>();
   readonly #packer: BlockPacker;
@@ -42,10 +50,17 @@ export class RecordWriter {
 
   #table(name: string): [string, StatementSyncInstance][] {
     this.#db.exec(`CREATE TABLE ${name} (block INTEGER PRIMARY KEY, data BLOB NOT NULL)`);
-    const inserts: [string, StatementSyncInstance][] = [[name, this.#db.prepare(`INSERT INTO ${name} VALUES (?, ?)`)]];
+    const inserts: [string, StatementSyncInstance][] = [
+      [name, this.#db.prepare(`INSERT INTO ${name} VALUES (?, ?)`)],
+    ];
     if (!name.startsWith("by_")) return inserts;
-    this.#db.exec(`CREATE TABLE first_${name} (key TEXT, block INTEGER, PRIMARY KEY (key, block)) WITHOUT ROWID`);
-    return [...inserts, [`first_${name}`, this.#db.prepare(`INSERT INTO first_${name} VALUES (?, ?)`)]];
+    this.#db.exec(
+      `CREATE TABLE first_${name} (key TEXT, block INTEGER, PRIMARY KEY (key, block)) WITHOUT ROWID`,
+    );
+    return [
+      ...inserts,
+      [`first_${name}`, this.#db.prepare(`INSERT INTO first_${name} VALUES (?, ?)`)],
+    ];
   }
 
   /** @param lines stored records, a line feed behind each; spoiled @param isLast else what fills no block is left */
@@ -69,11 +84,16 @@ export class RecordWriter {
     return { count, size: start };
   }
 
-  async addKeys(index: KeyIndex, lines: Buffer, isLast: boolean): Promise<Pick<KeyBlocks, "rids" | "size">> {
+  async addKeys(
+    index: KeyIndex,
+    lines: Buffer,
+    isLast: boolean,
+  ): Promise<Pick<KeyBlocks, "rids" | "size">> {
     const table = `by_${index}`;
     const { firsts, rids, size, ...blocks } = keyBlocks(index, lines, isLast);
     const from = this.#blocks.get(table) ?? 0;
-    for (const [at, first] of firsts.entries()) this.#inserts[`first_${table}`]?.run(first, from + at);
+    for (const [at, first] of firsts.entries())
+      this.#inserts[`first_${table}`]?.run(first, from + at);
     this.#count(table, rids.length);
     await this.#write(table, blocks, isPacked(index) ? this.#dictionaries[index] : undefined);
     return { rids, size };
@@ -85,7 +105,9 @@ export class RecordWriter {
 
   async #write(table: string, blocks: Pieces, dictionary: Buffer | undefined): Promise<void> {
     if (dictionary === undefined) this.#insert(table, blocks);
-    else for await (const packed of this.#packer.pack(blocks, packing(dictionary))) this.#insert(table, packed);
+    else
+      for await (const packed of this.#packer.pack(blocks, packing(dictionary)))
+        this.#insert(table, packed);
   }
 
   #insert(table: string, { bytes, ends }: Pieces): void {
@@ -102,7 +124,8 @@ export class RecordWriter {
   async finish(): Promise<void> {
     await this.#packer.close();
     const dictionary = this.#db.prepare("INSERT INTO dictionaries VALUES (?, ?)");
-    for (const [name, data] of Object.entries(this.#dictionaries)) dictionary.run(name, sealed(data, 0));
+    for (const [name, data] of Object.entries(this.#dictionaries))
+      dictionary.run(name, sealed(data, 0));
     const size = this.#db.prepare("INSERT INTO sizes VALUES (?, ?)");
     for (const table of TABLES) size.run(table, this.#entries.get(table) ?? 0);
     this.#db.exec("COMMIT");

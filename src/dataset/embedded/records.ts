@@ -10,10 +10,11 @@ const SEPARATORS = 0x1f1f1f1f;
 const HIGHEST = 0x80808080;
 
 /** What is most often the other values of a record put together: then nothing is stored. */
-const DERIVED: Readonly<Record<string, { readonly from: readonly string[]; readonly by: string }>> = {
-  name: { from: ["first_name", "last_name"], by: " " },
-  location: { from: ["city", "state", "country"], by: ", " },
-};
+const DERIVED: Readonly<Record<string, { readonly from: readonly string[]; readonly by: string }>> =
+  {
+    name: { from: ["first_name", "last_name"], by: " " },
+    location: { from: ["city", "state", "country"], by: ", " },
+  };
 
 const derivationOf = (field: string, fields: readonly string[]) => {
   const derived = DERIVED[field];
@@ -22,7 +23,8 @@ const derivationOf = (field: string, fields: readonly string[]) => {
 
 const WORD = 4;
 
-const viewOf = ({ buffer, byteLength, byteOffset }: Buffer): DataView => new DataView(buffer, byteOffset, byteLength);
+const viewOf = ({ buffer, byteLength, byteOffset }: Buffer): DataView =>
+  new DataView(buffer, byteOffset, byteLength);
 
 export interface Block {
   readonly bytes: DataView;
@@ -36,7 +38,11 @@ export function blockOf(data: Buffer): Block {
   for (let at = data.indexOf(END); at >= 0; at = data.indexOf(END, at + 1)) starts.push(at + 1);
   const last = data.subarray(starts.at(-1));
   starts.push(data.length + 1);
-  return { bytes: viewOf(data), last: viewOf(Buffer.concat([last, Buffer.alloc(WORD, END)])), starts };
+  return {
+    bytes: viewOf(data),
+    last: viewOf(Buffer.concat([last, Buffer.alloc(WORD, END)])),
+    starts,
+  };
 }
 
 export interface Stored {
@@ -72,7 +78,9 @@ class RecordForm {
   constructor(fields: readonly string[]) {
     this.#fields = fields.length;
     this.#places = new Map(fields.map((field, place) => [field, place]));
-    const openings = fields.map((field, index) => Buffer.from(`${index === 0 ? "{" : ","}${JSON.stringify(field)}:`));
+    const openings = fields.map((field, index) =>
+      Buffer.from(`${index === 0 ? "{" : ","}${JSON.stringify(field)}:`),
+    );
     const words = openings.map(({ length }) => Math.ceil(length / WORD));
     this.#row = (2 + Math.max(...words)) * WORD;
     const table = Buffer.alloc(this.#row * openings.length);
@@ -85,7 +93,12 @@ class RecordForm {
     this.#around = openings.reduce((sum, { length }) => sum + length, 1);
     this.#derived = fields.map((field) => {
       const derived = derivationOf(field, fields);
-      return derived && { from: derived.from.map((part) => fields.indexOf(part)), by: viewOf(Buffer.from(derived.by)) };
+      return (
+        derived && {
+          from: derived.from.map((part) => fields.indexOf(part)),
+          by: viewOf(Buffer.from(derived.by)),
+        }
+      );
     });
     this.#begins = new Int32Array(fields.length);
     this.#ends = new Int32Array(fields.length);
@@ -103,7 +116,9 @@ class RecordForm {
     const [begins, ends] = [this.#begins.slice(), this.#ends.slice()];
     return (field) => {
       const place = this.#places.get(field);
-      return place === undefined ? null : (JSON.parse(json.toString("utf8", begins[place], ends[place])) as unknown);
+      return place === undefined
+        ? null
+        : (JSON.parse(json.toString("utf8", begins[place], ends[place])) as unknown);
     };
   }
 
@@ -163,7 +178,13 @@ class RecordForm {
     return at + 1;
   }
 
-  #derive({ by, from: parts }: Derivation, field: number, bytes: DataView, from: number, start: number): number {
+  #derive(
+    { by, from: parts }: Derivation,
+    field: number,
+    bytes: DataView,
+    from: number,
+    start: number,
+  ): number {
     let at = start + (this.#begins[field] ?? 0);
     let next = field + 1;
     let ahead = from;
@@ -172,7 +193,12 @@ class RecordForm {
       if (index > 0) at = copied(by, 0, by.byteLength, at);
       const part = parts[index] ?? 0;
       if (part < field)
-        at = copied(desk, start + (this.#begins[part] ?? 0) + 1, start + (this.#ends[part] ?? 0) - 1, at);
+        at = copied(
+          desk,
+          start + (this.#begins[part] ?? 0) + 1,
+          start + (this.#ends[part] ?? 0) - 1,
+          at,
+        );
       else {
         for (; next < part; next++) ahead = endOf(bytes, ahead) + 1;
         at = copied(bytes, ahead + 1, endOf(bytes, ahead) - 1, at);
@@ -195,7 +221,8 @@ function endOf(bytes: DataView, from: number): number {
   return at;
 }
 
-const damaged = (values: number): Error => new Error(`a stored record does not have ${values} values`);
+const damaged = (values: number): Error =>
+  new Error(`a stored record does not have ${values} values`);
 
 export const PEOPLE = new RecordForm(PERSON_FIELDS);
 export const COMPANIES = new RecordForm(COMPANY_FIELDS);
@@ -212,14 +239,21 @@ export function packedSql(fields: readonly string[]): string {
 }
 
 /** The same of one record. */
-export function packer(fields: readonly string[]): (record: Readonly<Record<string, unknown>>) => string {
+export function packer(
+  fields: readonly string[],
+): (record: Readonly<Record<string, unknown>>) => string {
   const values = fields.map((field) => {
     const { by = "", from } = derivationOf(field, fields) ?? {};
     return (record: Readonly<Record<string, unknown>>): string => {
       const value = record[field];
       const isDerived =
-        from?.every((part) => record[part] !== null) && value === from.map((part) => record[part]).join(by);
-      return isDerived ? "" : typeof value === "number" ? String(value) : JSON.stringify(value ?? null);
+        from?.every((part) => record[part] !== null) &&
+        value === from.map((part) => record[part]).join(by);
+      return isDerived
+        ? ""
+        : typeof value === "number"
+          ? String(value)
+          : JSON.stringify(value ?? null);
     };
   });
   const separator = String.fromCharCode(SEPARATOR);

@@ -24,7 +24,8 @@ const folderPlace = (datasetDir: string, options: EmbeddedEngineOptions): Datase
   stamp: async () => fileStamp(join(datasetDir, "CURRENT")),
   async version() {
     const pointer = await readPointer(datasetDir);
-    if (!pointer) throw new Error(`${datasetDir} has lost its dataset; the one that is open goes on`);
+    if (!pointer)
+      throw new Error(`${datasetDir} has lost its dataset; the one that is open goes on`);
     return pointer.version;
   },
   open: () => openDataset(datasetDir, options),
@@ -75,7 +76,8 @@ export class ReloadingEngine implements Engine {
   readonly facet: Engine["facet"] = async (...args) => (await this.#latest()).facet(...args);
   readonly people: Engine["people"] = async (...args) => (await this.#latest()).people(...args);
   readonly company: Engine["company"] = async (...args) => (await this.#latest()).company(...args);
-  readonly employees: Engine["employees"] = async (...args) => (await this.#latest()).employees(...args);
+  readonly employees: Engine["employees"] = async (...args) =>
+    (await this.#latest()).employees(...args);
   readonly verify: Engine["verify"] = async () => (await this.#latest()).verify();
 
   async #latest(): Promise<Engine> {
@@ -94,7 +96,8 @@ export class ReloadingEngine implements Engine {
   #look(): Promise<void> {
     if (this.#looking) return this.#looking;
     const now = this.#options.now();
-    if (this.#closed || now - this.#lookedAt < (this.#options.everyMs ?? 1_000)) return Promise.resolve();
+    if (this.#closed || now - this.#lookedAt < (this.#options.everyMs ?? 1_000))
+      return Promise.resolve();
     this.#lookedAt = now;
     this.#looking = this.#follow()
       .catch((error: unknown) => this.#options.onError?.(error))

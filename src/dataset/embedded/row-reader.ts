@@ -1,5 +1,9 @@
 import { platform, resourceUsage } from "node:process";
-import { DatabaseSync, type DatabaseSyncInstance, type StatementSyncInstance } from "@photostructure/sqlite";
+import {
+  DatabaseSync,
+  type DatabaseSyncInstance,
+  type StatementSyncInstance,
+} from "@photostructure/sqlite";
 import { nativePath } from "../../shared/packages.ts";
 import { threadOf } from "../thread.ts";
 
@@ -48,7 +52,9 @@ export class RowReader {
   readonly #slowMs: number;
   readonly #now: () => number;
   readonly #diskReads: (() => number) | undefined;
-  readonly #thread: ReturnType<typeof threadOf<{ sql: string; values: Values }, { rows: readonly Row[]; ms: number }>>;
+  readonly #thread: ReturnType<
+    typeof threadOf<{ sql: string; values: Values }, { rows: readonly Row[]; ms: number }>
+  >;
   #away = 0;
   #returnAfter = QUICK_BEFORE_RETURN;
   #quickHere = 0;
@@ -82,7 +88,8 @@ export class RowReader {
       this.#statements.set(sql, statement);
     }
     const rows: readonly Row[] = statement.all(...values);
-    const isFromDisk = (): boolean => !this.#diskReads || this.#slowMs === 0 || this.#diskReads() > diskBefore;
+    const isFromDisk = (): boolean =>
+      !this.#diskReads || this.#slowMs === 0 || this.#diskReads() > diskBefore;
     if (this.#now() - began > this.#slowMs && isFromDisk()) {
       this.#away = this.#returnAfter;
       this.#returnAfter = Math.min(2 * this.#returnAfter, MOST_BEFORE_RETURN);

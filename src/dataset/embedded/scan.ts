@@ -106,7 +106,12 @@ export class CodedColumn {
   readonly #postings: Postings[] = [];
   #missed = 0;
 
-  constructor({ codes, least, most, size }: Pick<CodedColumn, "codes" | "size" | "least" | "most">) {
+  constructor({
+    codes,
+    least,
+    most,
+    size,
+  }: Pick<CodedColumn, "codes" | "size" | "least" | "most">) {
     this.codes = codes;
     this.size = size;
     this.least = least;
@@ -138,16 +143,24 @@ export interface CodeTest {
 const PEOPLE_A_RANGE = 64;
 
 /** @param passing how many of all `people` have such a code */
-export function testOf(column: CodedColumn, ranges: readonly (readonly [number, number])[], passing: number): CodeTest {
+export function testOf(
+  column: CodedColumn,
+  ranges: readonly (readonly [number, number])[],
+  passing: number,
+): CodeTest {
   const mask = ranges.length > 1 ? new Uint32Array((column.size >>> 5) + 1) : undefined;
   for (const [from, to] of ranges) {
-    for (let code = from; mask && code < to; code++) mask[code >>> 5] = (mask[code >>> 5] ?? 0) | (1 << (code & 31));
+    for (let code = from; mask && code < to; code++)
+      mask[code >>> 5] = (mask[code >>> 5] ?? 0) | (1 << (code & 31));
   }
   const cost = passing / column.codes.length + (ranges.length * PEOPLE_A_RANGE) / PEOPLE_A_CHUNK;
   return { column, ranges: Uint32Array.from(ranges.flat()), mask, isListed: cost < 1 };
 }
 
-function wantedOf({ column: { least, most }, ranges }: CodeTest, chunk: number): "none" | "some" | "all" {
+function wantedOf(
+  { column: { least, most }, ranges }: CodeTest,
+  chunk: number,
+): "none" | "some" | "all" {
   const low = least[chunk] ?? 0;
   const high = most[chunk] ?? 0;
   let from = 0;
@@ -162,7 +175,12 @@ function wantedOf({ column: { least, most }, ranges }: CodeTest, chunk: number):
 }
 
 /** Puts who of them passes behind those that are in the room. @returns how many are there then */
-function sift(test: CodeTest, first: number, { before, from, places }: Piece, room: number): number {
+function sift(
+  test: CodeTest,
+  first: number,
+  { before, from, places }: Piece,
+  room: number,
+): number {
   const { codes } = test.column;
   const { mask, ranges } = test;
   let length = room;
@@ -193,7 +211,12 @@ function sift(test: CodeTest, first: number, { before, from, places }: Piece, ro
  * @param tests the one that the fewest pass first
  * @param some who alone is looked at
  */
-export function passing(tests: readonly CodeTest[], people: number, chunk: number, some?: Uint16Array): Uint16Array {
+export function passing(
+  tests: readonly CodeTest[],
+  people: number,
+  chunk: number,
+  some?: Uint16Array,
+): Uint16Array {
   const first = chunk * PEOPLE_A_CHUNK;
   const open: CodeTest[] = [];
   for (const test of tests) {
@@ -204,11 +227,13 @@ export function passing(tests: readonly CodeTest[], people: number, chunk: numbe
   const all = some ?? EVERYBODY.subarray(0, people - first);
   const [fewest] = open;
   if (!fewest) return all;
-  const postings = some === undefined && fewest.isListed ? fewest.column.postings(chunk) : undefined;
+  const postings =
+    some === undefined && fewest.isListed ? fewest.column.postings(chunk) : undefined;
   const pieces = postings?.pieces(fewest.ranges) ?? [{ places: all, from: 0, before: all.length }];
   const [next = fewest, ...others] = postings ? open.slice(1) : open;
   let length = 0;
   for (const piece of pieces) length = sift(next, first, piece, length);
-  for (const test of others) length = sift(test, first, { places: ROOM, from: 0, before: length }, 0);
+  for (const test of others)
+    length = sift(test, first, { places: ROOM, from: 0, before: length }, 0);
   return ROOM.subarray(0, length);
 }

@@ -72,11 +72,18 @@ export class PeopleSelection {
     return segment;
   }
 
-  async facet(conditions: readonly Condition[], question: FacetQuestion, limitMs: number): Promise<Facet> {
+  async facet(
+    conditions: readonly Condition[],
+    question: FacetQuestion,
+    limitMs: number,
+  ): Promise<Facet> {
     const { before, coded, dictionary } = this.#column(question.key);
     const size = dictionary.size + 1;
     if (conditions.length === 0) {
-      const everybody = Uint32Array.from({ length: size }, (_, code) => (before[code + 1] ?? 0) - (before[code] ?? 0));
+      const everybody = Uint32Array.from(
+        { length: size },
+        (_, code) => (before[code + 1] ?? 0) - (before[code] ?? 0),
+      );
       return facetOf(everybody, dictionary, question);
     }
     const sums = new Uint32Array(size);
@@ -99,7 +106,9 @@ export class PeopleSelection {
     const records: Buffer[] = [];
     for (let start = 0; start < rids.length; start += RECORDS_AT_ONCE) {
       await this.#turn();
-      records.push(...(await this.#tables.store.people(rids.subarray(start, start + RECORDS_AT_ONCE))));
+      records.push(
+        ...(await this.#tables.store.people(rids.subarray(start, start + RECORDS_AT_ONCE))),
+      );
     }
     return records;
   }
@@ -127,13 +136,22 @@ export class PeopleSelection {
     if (isPlaced(name) && condition.kind !== "range") {
       const { store, columns } = this.#tables;
       const ranges = joined(
-        condition.kind === "in" ? await store.spans(name, condition.values) : [await store.places(name, condition)],
+        condition.kind === "in"
+          ? await store.spans(name, condition.values)
+          : [await store.places(name, condition)],
       );
-      return { column: columns.placed[name], ranges, people: ranges.reduce((sum, [from, to]) => sum + to - from, 0) };
+      return {
+        column: columns.placed[name],
+        ranges,
+        people: ranges.reduce((sum, [from, to]) => sum + to - from, 0),
+      };
     }
     const { before, coded, dictionary } = this.#column(name);
     const ranges = joined(dictionary.ranges(condition));
-    const people = ranges.reduce((sum, [from, to]) => sum + (before[to] ?? 0) - (before[from] ?? 0), 0);
+    const people = ranges.reduce(
+      (sum, [from, to]) => sum + (before[to] ?? 0) - (before[from] ?? 0),
+      0,
+    );
     return { column: coded, ranges, people };
   }
 
@@ -172,7 +190,8 @@ export class PeopleSelection {
         some = new Uint16Array(among.subarray(start, at));
       }
       await this.#turn();
-      if (monotonic() - began >= limitMs) throw new OutOfTimeError(`no answer from the dataset within ${limitMs} ms`);
+      if (monotonic() - began >= limitMs)
+        throw new OutOfTimeError(`no answer from the dataset within ${limitMs} ms`);
       take(chunk, passing(tests, people, chunk, some));
     }
   }

@@ -11,7 +11,10 @@ export interface ReadingOptions {
 }
 
 /** A file unpacked, however many members it has. @throws InputError where it is cut off or damaged */
-export async function* bytesOf(file: InputFile, options: ReadingOptions = {}): AsyncGenerator<Buffer> {
+export async function* bytesOf(
+  file: InputFile,
+  options: ReadingOptions = {},
+): AsyncGenerator<Buffer> {
   const { signal, onBytes } = options;
   const source = createReadStream(file.path, { highWaterMark: CHUNK, ...(signal && { signal }) });
   let bytes = 0;
@@ -30,17 +33,25 @@ export async function* bytesOf(file: InputFile, options: ReadingOptions = {}): A
   } catch (error) {
     const isDamage = error instanceof Error && "code" in error && /^Z_/.test(String(error.code));
     if (!isDamage) throw error;
-    throw new InputError(`${file.name} is cut off or damaged`, "fetch or pack it again; the dataset is unchanged");
+    throw new InputError(
+      `${file.name} is cut off or damaged`,
+      "fetch or pack it again; the dataset is unchanged",
+    );
   } finally {
     source.destroy();
   }
 }
 
 /** UTF-8 without a byte-order mark. @param encoding a label of the WHATWG Encoding Standard */
-export async function* utf8Of(file: InputFile, encoding: string, options: ReadingOptions = {}): AsyncGenerator<Buffer> {
+export async function* utf8Of(
+  file: InputFile,
+  encoding: string,
+  options: ReadingOptions = {},
+): AsyncGenerator<Buffer> {
   if (encoding !== "utf-8") {
     const decoder = new TextDecoder(encoding);
-    for await (const chunk of bytesOf(file, options)) yield Buffer.from(decoder.decode(chunk, { stream: true }));
+    for await (const chunk of bytesOf(file, options))
+      yield Buffer.from(decoder.decode(chunk, { stream: true }));
     yield Buffer.from(decoder.decode());
     return;
   }

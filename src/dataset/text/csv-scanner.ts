@@ -146,7 +146,8 @@ export class CsvScanner {
 
   #isBlank(): boolean {
     if (this.cells !== 1 || this.forms[0] !== CELL.plain) return false;
-    for (let at = this.start; at < this.end; at++) if (this.data[at] !== SPACE && this.data[at] !== TAB) return false;
+    for (let at = this.start; at < this.end; at++)
+      if (this.data[at] !== SPACE && this.data[at] !== TAB) return false;
     return true;
   }
 
@@ -159,11 +160,14 @@ export class CsvScanner {
       const quote = this.#lines > 1 ? `with a quote that spans ${this.#lines} lines ` : "";
       return `${quote}${counted(cells, "cell")} where the header has ${columns}`;
     }
-    if (this.#lines > 1 && columns > 2 && this.#isRowsByItself()) return "a quoted cell swallows lines that are rows";
+    if (this.#lines > 1 && columns > 2 && this.#isRowsByItself())
+      return "a quoted cell swallows lines that are rows";
     if (!this.#doubtful) return undefined;
     for (let index = 0; index < cells; index++) {
-      const quote = this.forms[index] === CELL.plain ? this.data.indexOf(QUOTE, this.starts[index]) : -1;
-      if (quote >= 0 && quote < (this.ends[index] ?? 0)) return "a quote within a cell, after a line with a broken one";
+      const quote =
+        this.forms[index] === CELL.plain ? this.data.indexOf(QUOTE, this.starts[index]) : -1;
+      if (quote >= 0 && quote < (this.ends[index] ?? 0))
+        return "a quote within a cell, after a line with a broken one";
     }
     return undefined;
   }
@@ -200,7 +204,8 @@ export class CsvScanner {
   }
 
   #lineEnd(from: number): number {
-    for (let at = from; at < this.data.length; at++) if (this.data[at] === LF || this.data[at] === CR) return at;
+    for (let at = from; at < this.data.length; at++)
+      if (this.data[at] === LF || this.data[at] === CR) return at;
     return -1;
   }
 

@@ -14,9 +14,16 @@ const LOOKED_AT = 1_000;
 const TITLE_LINES = 10;
 
 /** @param pieces the beginning of the file, then whole lines from later on */
-export function dialectOf(pieces: readonly Buffer[], isKnown: (name: string) => boolean, skip?: number): CsvDialect {
+export function dialectOf(
+  pieces: readonly Buffer[],
+  isKnown: (name: string) => boolean,
+  skip?: number,
+): CsvDialect {
   const [head = Buffer.alloc(0), ...later] = pieces;
-  const said = skip === undefined ? /^"?sep=([^\r\n"])"?\r?\n/i.exec(head.toString("latin1", 0, 20))?.[1] : undefined;
+  const said =
+    skip === undefined
+      ? /^"?sep=([^\r\n"])"?\r?\n/i.exec(head.toString("latin1", 0, 20))?.[1]
+      : undefined;
   const skipped = skip ?? (said === undefined ? 0 : 1);
   const body = afterLines(head, skipped);
   const candidates = (said === undefined ? DELIMITERS : [said]).map((delimiter) => {
@@ -63,7 +70,9 @@ function csvRecords(piece: Buffer, delimiter: string): string[][] {
   const scanner = new CsvScanner(delimiter);
   const take = (): boolean => {
     if (scanner.problem === undefined) {
-      records.push(Array.from({ length: scanner.cells }, (_, index) => cellText(scanner, index).trim()));
+      records.push(
+        Array.from({ length: scanner.cells }, (_, index) => cellText(scanner, index).trim()),
+      );
     }
     return records.length < LOOKED_AT;
   };
@@ -80,7 +89,10 @@ function mostCommon(sizes: readonly number[]): { size: number; share: number } {
 }
 
 /** How many records before the header are a title: one cell with text, no known name, and a header further on. */
-function titleLines(records: readonly (readonly string[])[], isKnown: (name: string) => boolean): number {
+function titleLines(
+  records: readonly (readonly string[])[],
+  isKnown: (name: string) => boolean,
+): number {
   const isTitle = (cells: readonly string[]): boolean => {
     const filled = cells.filter((cell) => cell !== "");
     return filled.length <= 1 && !filled.some((cell) => isKnown(cell));

@@ -9,7 +9,11 @@ const PIECE = 64 * 1024;
 const MOST_PIECES = 16;
 
 /** Reads all of a file to tell its encoding, unless that is given, and takes samples on the way. */
-export async function lookAt(file: InputFile, encoding: string | undefined, options: ReadingOptions) {
+export async function lookAt(
+  file: InputFile,
+  encoding: string | undefined,
+  options: ReadingOptions,
+) {
   const judge = encodingJudge();
   let head = Buffer.alloc(0);
   let later: Buffer[] = [];
@@ -31,7 +35,9 @@ export async function lookAt(file: InputFile, encoding: string | undefined, opti
   refuseBinary(file.name, head);
   const label = encoding ?? markOf(head) ?? judge.verdict();
   const decoded = (bytes: Buffer): Buffer =>
-    label === "utf-8" ? withoutByteOrderMark(bytes) : Buffer.from(new TextDecoder(label).decode(bytes));
+    label === "utf-8"
+      ? withoutByteOrderMark(bytes)
+      : Buffer.from(new TextDecoder(label).decode(bytes));
   // Rows that were added last may have other keys.
   if (head.length === HEAD) later.push(Buffer.from(end.subarray(-PIECE)));
   const wholeLines = later.map(decoded).map((bytes) => bytes.subarray(bytes.indexOf("\n") + 1));
@@ -39,7 +45,11 @@ export async function lookAt(file: InputFile, encoding: string | undefined, opti
   return { encoding: label, pieces: pieces.filter((piece) => piece.length > 0) };
 }
 
-const KINDS: readonly (readonly [beginning: string, kind: string, hint: (name: string) => string])[] = [
+const KINDS: readonly (readonly [
+  beginning: string,
+  kind: string,
+  hint: (name: string) => string,
+])[] = [
   ["\x1f\x8b", "gzip", (name) => `rename it to ${name}.gz`],
   ["\x28\xb5\x2f\xfd", "zstd", (name) => `unpack it: zstd -d ${name}`],
   ["PAR1", "Parquet", (name) => `rename it to ${name.replace(/\.\w+$/, "")}.parquet`],
@@ -104,15 +114,19 @@ function encodingJudge() {
   };
 }
 
-const isLetter = (byte: number): boolean => (byte >= 0x41 && byte <= 0x5a) || (byte >= 0x61 && byte <= 0x7a);
+const isLetter = (byte: number): boolean =>
+  (byte >= 0x41 && byte <= 0x5a) || (byte >= 0x61 && byte <= 0x7a);
 /** Quotes, dashes, the euro sign and the like, which stand anywhere. */
-const SIGNS = new Set([0x80, 0x85, 0x91, 0x92, 0x93, 0x94, 0x95, 0x96, 0x97, 0x99, 0xa0, 0xab, 0xb0, 0xb7, 0xbb]);
+const SIGNS = new Set([
+  0x80, 0x85, 0x91, 0x92, 0x93, 0x94, 0x95, 0x96, 0x97, 0x99, 0xa0, 0xab, 0xb0, 0xb7, 0xbb,
+]);
 
 /** Accented letters beside plain ones, as in Western names; Cyrillic in another code page has none of these. */
 function readsAsWindows1252(line: Buffer): boolean {
   return line.every((byte, at) => {
     if (byte < 0x80 || SIGNS.has(byte)) return true;
-    const isAccented = (byte >= 0xc0 && byte !== 0xd7 && byte !== 0xf7) || [0x8a, 0x8e, 0x9a, 0x9e].includes(byte);
+    const isAccented =
+      (byte >= 0xc0 && byte !== 0xd7 && byte !== 0xf7) || [0x8a, 0x8e, 0x9a, 0x9e].includes(byte);
     return isAccented && (isLetter(line[at - 1] ?? 0) || isLetter(line[at + 1] ?? 0));
   });
 }

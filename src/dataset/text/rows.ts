@@ -88,7 +88,9 @@ export async function readTextRows(
 }
 
 /** The same bytes in chunks of a megabyte, and which is the last: what unpackers give may be tiny. */
-async function* inChunks(source: AsyncIterable<Buffer>): AsyncGenerator<{ bytes: Buffer; last: boolean }> {
+async function* inChunks(
+  source: AsyncIterable<Buffer>,
+): AsyncGenerator<{ bytes: Buffer; last: boolean }> {
   let parts: Buffer[] = [];
   let size = 0;
   for await (const part of source) {
@@ -102,7 +104,11 @@ async function* inChunks(source: AsyncIterable<Buffer>): AsyncGenerator<{ bytes:
   yield { bytes: Buffer.concat(parts), last: true };
 }
 
-function csvReader({ delimiter, header, skippedLines }: CsvDialect, places: readonly number[], rows: PlainRows) {
+function csvReader(
+  { delimiter, header, skippedLines }: CsvDialect,
+  places: readonly number[],
+  rows: PlainRows,
+) {
   const scanner = new CsvScanner(delimiter, header.length, skippedLines + 1);
   let skip = skippedLines;
   /** Files that were put together have it more than once. */
@@ -118,7 +124,8 @@ function csvReader({ delimiter, header, skippedLines }: CsvDialect, places: read
     }
     if (withoutByteOrderMark(record).equals(first)) scanner.problem ??= "the header again";
     // Where all of what the scanner has is UTF-8 records need not be looked at one by one.
-    if (judged !== data) isValid = isUtf8(data.subarray(0, data.lastIndexOf(0x0a) + 1 || data.length));
+    if (judged !== data)
+      isValid = isUtf8(data.subarray(0, data.lastIndexOf(0x0a) + 1 || data.length));
     judged = data;
     rows.addRecord(scanner, places, isValid);
     return true;
@@ -165,15 +172,22 @@ class LineReader {
     this.#line++;
     const line = bytes.at(-1) === 0x0d ? bytes.subarray(0, -1) : bytes;
     if (line.length === 0) return;
-    const problem = line.length > LONGEST ? "longer than 2 MB" : isUtf8(line) ? undefined : "not UTF-8";
-    this.#rows.addLine(this.#line, problem === undefined ? this.#withoutLoneSurrogates(line) : line, problem);
+    const problem =
+      line.length > LONGEST ? "longer than 2 MB" : isUtf8(line) ? undefined : "not UTF-8";
+    this.#rows.addLine(
+      this.#line,
+      problem === undefined ? this.#withoutLoneSurrogates(line) : line,
+      problem,
+    );
   }
 
   /** JSON may name half of a character, which no text can hold. */
   #withoutLoneSurrogates(line: Buffer): Buffer {
     if (!line.includes("\\ud") && !line.includes("\\uD")) return line;
     const text = line.toString();
-    const repaired = text.replace(ESCAPES, (unit) => (isSurrogate(unit) && unit.length === 6 ? "\\ufffd" : unit));
+    const repaired = text.replace(ESCAPES, (unit) =>
+      isSurrogate(unit) && unit.length === 6 ? "\\ufffd" : unit,
+    );
     if (repaired === text) return line;
     this.repaired++;
     return Buffer.from(repaired);
@@ -198,12 +212,18 @@ class PlainRows {
 
   addRecord(scanner: CsvScanner, places: readonly number[], isValid: boolean): void {
     const { data, start, end } = scanner;
-    const problem = scanner.problem ?? (isValid || isUtf8(data.subarray(start, end)) ? undefined : "not UTF-8");
+    const problem =
+      scanner.problem ?? (isValid || isUtf8(data.subarray(start, end)) ? undefined : "not UTF-8");
     this.#begin(scanner.line, problem, data.subarray(start, end));
     for (const place of places) {
       this.#out[this.bytes++] = SEPARATOR;
       if (problem === undefined) {
-        this.#copy(data, scanner.starts[place] ?? 0, scanner.ends[place] ?? 0, scanner.forms[place] === CELL.doubled);
+        this.#copy(
+          data,
+          scanner.starts[place] ?? 0,
+          scanner.ends[place] ?? 0,
+          scanner.forms[place] === CELL.doubled,
+        );
       }
     }
     this.#out[this.bytes++] = 0x0a;

@@ -22,26 +22,53 @@ function at(from: unknown, parts: readonly string[]): unknown {
 }
 
 const text = (value: unknown): string | undefined =>
-  typeof value === "string" && value !== "" ? value : typeof value === "number" ? String(value) : undefined;
+  typeof value === "string" && value !== ""
+    ? value
+    : typeof value === "number"
+      ? String(value)
+      : undefined;
 
 const COSTS = ["costs", "plan.costs", "pricing", "prices", "credit_costs"] as const;
-const LIMITS = [...["rate_limits", "rate_limit", "limits"].flatMap((name) => [name, `plan.${name}`]), "plan"];
+const LIMITS = [
+  ...["rate_limits", "rate_limit", "limits"].flatMap((name) => [name, `plan.${name}`]),
+  "plan",
+];
 
 const under = (groups: readonly string[], names: readonly string[]): string[] =>
   groups.flatMap((group) => names.map((name) => `${group}.${name}`));
 
 /** However a call's name is written: `personSearch`, `/v1/person/search` and `person.search` are one. */
-const plain = (name: string): string => name.toLowerCase().replace(/\b(?:get|post|v1)\b|[^a-z]/g, "");
+const plain = (name: string): string =>
+  name.toLowerCase().replace(/\b(?:get|post|v1)\b|[^a-z]/g, "");
 
-const PRICE_NAMES = ["credits", "cost", "price", "amount", "value", "per_profile", "perProfile", "unit"] as const;
-const CALL_NAMES = ["call", "name", "endpoint", "path", "operation", "action", "key", "type"] as const;
+const PRICE_NAMES = [
+  "credits",
+  "cost",
+  "price",
+  "amount",
+  "value",
+  "per_profile",
+  "perProfile",
+  "unit",
+] as const;
+const CALL_NAMES = [
+  "call",
+  "name",
+  "endpoint",
+  "path",
+  "operation",
+  "action",
+  "key",
+  "type",
+] as const;
 
 /** Prices of calls by plain names: an object, nested or not, or a list of objects that name the call. */
 function pricesOf(from: Fields): ReadonlyMap<string, Credits> {
   const prices = new Map<string, Credits>();
   const add = (name: string, value: unknown): void => {
     const price = parseCredits(isObject(value) ? find(value, PRICE_NAMES) : value);
-    if (price !== undefined && price >= 0n && !prices.has(plain(name))) prices.set(plain(name), price);
+    if (price !== undefined && price >= 0n && !prices.has(plain(name)))
+      prices.set(plain(name), price);
     else if (price === undefined && isObject(value))
       for (const [inner, each] of Object.entries(value)) add(`${name}.${inner}`, each);
   };
@@ -49,7 +76,8 @@ function pricesOf(from: Fields): ReadonlyMap<string, Credits> {
     const costs = find(from, [group]);
     if (isObject(costs)) for (const [name, value] of Object.entries(costs)) add(name, value);
     else if (Array.isArray(costs))
-      for (const value of costs) if (isObject(value)) add(String(find(value, CALL_NAMES) ?? ""), value);
+      for (const value of costs)
+        if (isObject(value)) add(String(find(value, CALL_NAMES) ?? ""), value);
   }
   return prices;
 }
@@ -91,10 +119,22 @@ export function accountView(result: unknown, meta: ReplyMeta) {
     held: parseCredits(find(from, ["credits.held", "credits.reserved", "credits_held", "held"])),
     usedToday: parseCredits(find(from, ["credits.used_today", "credits_used_today", "used_today"])),
     perMinute: whole(
-      find(from, under(LIMITS, ["per_minute", "requests_per_minute", "rate_limit_per_minute", "minute", "rpm"])),
+      find(
+        from,
+        under(LIMITS, [
+          "per_minute",
+          "requests_per_minute",
+          "rate_limit_per_minute",
+          "minute",
+          "rpm",
+        ]),
+      ),
     ),
     perDay: whole(
-      find(from, under(LIMITS, ["per_day", "requests_per_day", "rate_limit_per_day", "day", "daily", "rpd"])),
+      find(
+        from,
+        under(LIMITS, ["per_day", "requests_per_day", "rate_limit_per_day", "day", "daily", "rpd"]),
+      ),
     ),
     costs: {
       person_search: cost("person_search", "search", "profile"),
@@ -102,8 +142,12 @@ export function accountView(result: unknown, meta: ReplyMeta) {
       company_employees: cost("company_employees", "employees"),
     },
     perPageMax:
-      whole(find(from, ["limits.per_page_max", "limits.max_per_page", "per_page_max", "max_per_page"])) || undefined,
-    maxDepth: whole(find(from, ["limits.max_depth", "limits.max_results", "max_depth", "max_results"])) || undefined,
+      whole(
+        find(from, ["limits.per_page_max", "limits.max_per_page", "per_page_max", "max_per_page"]),
+      ) || undefined,
+    maxDepth:
+      whole(find(from, ["limits.max_depth", "limits.max_results", "max_depth", "max_results"])) ||
+      undefined,
     idempotencyMs: 1_000 * (whole(find(from, ["limits.idempotency_seconds"])) ?? 0) || undefined,
     datasetVersion: text(find(from, ["dataset.version", "dataset_version"])) ?? meta.datasetVersion,
     people: whole(find(from, ["dataset.people", "dataset.profiles"])),
@@ -141,7 +185,8 @@ export type CountsView = NonNullable<ReturnType<typeof countsView>>;
 
 /** One whole number for each of so many companies (docs/contract-keys.md, Counts); undefined for any other answer. */
 export function countsView(result: unknown, companies: number, meta: ReplyMeta) {
-  const list: readonly unknown[] = isObject(result) && Array.isArray(result.counts) ? result.counts : [];
+  const list: readonly unknown[] =
+    isObject(result) && Array.isArray(result.counts) ? result.counts : [];
   const counts = list.flatMap((count) => whole(count) ?? []);
   return counts.length === companies && list.length === companies ? { counts, meta } : undefined;
 }
@@ -158,8 +203,11 @@ export async function sketchView(
   const people = whole(count);
   const { SketchCells } = await import("../../shared/contract/sketch.ts");
   const part = typeof cells === "string" ? SketchCells.read(cells, range.from) : undefined;
-  if (people === undefined || from !== range.from || part?.to !== range.from + range.cells) return undefined;
-  return typeof key === "string" && /^[0-9a-f]{32}$/.test(key) ? { count: people, key, cells: part, meta } : undefined;
+  if (people === undefined || from !== range.from || part?.to !== range.from + range.cells)
+    return undefined;
+  return typeof key === "string" && /^[0-9a-f]{32}$/.test(key)
+    ? { count: people, key, cells: part, meta }
+    : undefined;
 }
 
 export type FacetView = NonNullable<ReturnType<typeof facetView>>;
@@ -169,18 +217,31 @@ export type FacetView = NonNullable<ReturnType<typeof facetView>>;
  * `others`.
  */
 export function facetView(result: unknown, key: FacetKey, meta: ReplyMeta) {
-  if (!isObject(result) || result.key !== key || typeof result.exact !== "boolean" || !Array.isArray(result.values)) {
+  if (
+    !isObject(result) ||
+    result.key !== key ||
+    typeof result.exact !== "boolean" ||
+    !Array.isArray(result.values)
+  ) {
     return undefined;
   }
   const values: FacetValue[] = [];
   for (const entry of result.values as unknown[]) {
     const count = isObject(entry) ? whole(entry.count) : undefined;
-    if (!isObject(entry) || typeof entry.value !== "string" || count === undefined) return undefined;
+    if (!isObject(entry) || typeof entry.value !== "string" || count === undefined)
+      return undefined;
     values.push({ value: entry.value, count });
   }
-  const [count, others, missing] = [whole(result.count), whole(result.others), whole(result.missing)];
+  const [count, others, missing] = [
+    whole(result.count),
+    whole(result.others),
+    whole(result.missing),
+  ];
   const sum = values.reduce((total, value) => total + value.count, (others ?? 0) + (missing ?? 0));
-  if (result.exact && (count === undefined || others === undefined || missing === undefined || sum !== count)) {
+  if (
+    result.exact &&
+    (count === undefined || others === undefined || missing === undefined || sum !== count)
+  ) {
     return undefined;
   }
   const distinct = whole(result.distinct);
@@ -196,14 +257,18 @@ export function facetView(result: unknown, key: FacetKey, meta: ReplyMeta) {
 export function countShape(result: unknown): string | undefined {
   if (whole(result) !== undefined) return "bare number";
   const paths = COUNT_NAMES.flatMap((name) => [name, `${name}.value`]);
-  return isObject(result) ? paths.find((path) => whole(find(result, [path])) !== undefined) : undefined;
+  return isObject(result)
+    ? paths.find((path) => whole(find(result, [path])) !== undefined)
+    : undefined;
 }
 
 const fieldsOf = (value: unknown): Fields => (isObject(value) ? value : {});
 
-const line = (value: unknown): string | null => (typeof value === "string" ? harmlessLine(value) : null);
+const line = (value: unknown): string | null =>
+  typeof value === "string" ? harmlessLine(value) : null;
 
-const amountOf = (value: unknown): Credits | undefined => (typeof value === "number" ? parseCredits(value) : undefined);
+const amountOf = (value: unknown): Credits | undefined =>
+  typeof value === "number" ? parseCredits(value) : undefined;
 
 export type KeyView = NonNullable<ReturnType<typeof keyView>>;
 

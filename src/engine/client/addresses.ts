@@ -2,7 +2,9 @@ import { echo, shownAddress } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
 
 export const isLoopbackHost = (hostname: string): boolean =>
-  hostname === "localhost" || hostname === "[::1]" || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(hostname);
+  hostname === "localhost" ||
+  hostname === "[::1]" ||
+  /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(hostname);
 
 /** The address of a service: https, or http to this machine; a path is put before `/v1`. @throws CliError (exit 2) */
 export function parseBaseUrl(text: string): URL {

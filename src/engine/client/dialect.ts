@@ -27,7 +27,10 @@ export function pagingOf(text: string): Pick<Dialect, "paging" | "firstPage"> {
   const paging = PAGINGS.find((name) => name === text.toLowerCase());
   if (paging !== undefined)
     return { paging: paging === "page0" ? "page" : paging, firstPage: paging === "page0" ? 0 : 1 };
-  throw usageError(`paging is one of ${PAGINGS.join(", ")}, not "${echo(text)}"`, "headcount doctor finds it out");
+  throw usageError(
+    `paging is one of ${PAGINGS.join(", ")}, not "${echo(text)}"`,
+    "headcount doctor finds it out",
+  );
 }
 
 export const pagingName = ({ paging, firstPage }: Pick<Dialect, "paging" | "firstPage">): Paging =>

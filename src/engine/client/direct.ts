@@ -33,11 +33,15 @@ export function directWire(origin: URL): Wire {
           else socket.once(secure ? "secureConnect" : "connect", () => receiver.sending());
         });
         request.on("response", (reply) => read(reply, receiver, fail));
-        request.on("upgrade", () => fail(Object.assign(new Error("bad upgrade"), { code: "CLOSED" })));
+        request.on("upgrade", () =>
+          fail(Object.assign(new Error("bad upgrade"), { code: "CLOSED" })),
+        );
         request.on("error", fail);
         request.end(body);
       } catch (error) {
-        queueMicrotask(() => receiver.failed(error instanceof Error ? error : new Error(String(error)), "UNSENDABLE"));
+        queueMicrotask(() =>
+          receiver.failed(error instanceof Error ? error : new Error(String(error)), "UNSENDABLE"),
+        );
       }
       return () => void request?.destroy();
     },
@@ -55,7 +59,8 @@ function read(reply: IncomingMessage, receiver: Receiver, fail: (error: Error) =
 function codeOf(error: NodeJS.ErrnoException): string | undefined {
   const { code = "" } = error;
   // The other side ended; a reset by the system has the call that met it.
-  if ((code === "ECONNRESET" && !("syscall" in error)) || code === "HPE_INVALID_EOF_STATE") return "CLOSED";
+  if ((code === "ECONNRESET" && !("syscall" in error)) || code === "HPE_INVALID_EOF_STATE")
+    return "CLOSED";
   if (code === "HPE_HEADER_OVERFLOW") return "HEADERS_TOO_LONG";
   return code.startsWith("HPE_") ? "BROKEN_HTTP" : undefined;
 }
@@ -67,7 +72,8 @@ function headersOf(raw: readonly string[]): ReplyHeaders {
     const name = (raw[index] ?? "").toLowerCase();
     const value = raw[index + 1] ?? "";
     const before = headers[name];
-    headers[name] = before === undefined ? value : Array.isArray(before) ? [...before, value] : [before, value];
+    headers[name] =
+      before === undefined ? value : Array.isArray(before) ? [...before, value] : [before, value];
   }
   return headers;
 }

@@ -24,7 +24,11 @@ function firstLine(body: Buffer): string {
 }
 
 function detailOf(value: unknown): string[] {
-  const items = Array.isArray(value) ? (value as unknown[]) : value === undefined || value === null ? [] : [value];
+  const items = Array.isArray(value)
+    ? (value as unknown[])
+    : value === undefined || value === null
+      ? []
+      : [value];
   return items
     .slice(0, 50)
     .map((item) => harmlessLine(typeof item === "string" ? item : jsonOf(item), 2_000))
@@ -73,10 +77,16 @@ export function unwrap(reply: RawReply, now: number): Unwrapped {
     parsed = JSON.parse(body.toString("utf8"));
   } catch (error) {
     const json =
-      /\bjson\b/i.test(header(reply.headers, "content-type") ?? "") || /^\s*[{[]/.test(body.toString("utf8", 0, 64));
+      /\bjson\b/i.test(header(reply.headers, "content-type") ?? "") ||
+      /^\s*[{[]/.test(body.toString("utf8", 0, 64));
     if (json && status >= 200 && status < 300) {
       const why = "the answer is not whole: its JSON ends too soon or is broken";
-      throw new LostReplyError(body.length === 0 ? `the answer ${status} is empty` : why, "BROKEN_JSON", true, error);
+      throw new LostReplyError(
+        body.length === 0 ? `the answer ${status} is empty` : why,
+        "BROKEN_JSON",
+        true,
+        error,
+      );
     }
     throw errorOf(reply, now, undefined);
   }
@@ -111,7 +121,11 @@ export function unwrapPage(reply: RawReply, now: number): Unwrapped {
   if (reply.status === 200 && HEAD.test(body.toString("latin1", 0, 128))) {
     const tail = TAIL.exec(body.toString("latin1", Math.max(0, body.length - 192)));
     if (tail) {
-      const fields: Fields = { used: parseCredits(tail[1]), remaining: parseCredits(tail[2]), notices: [] };
+      const fields: Fields = {
+        used: parseCredits(tail[1]),
+        remaining: parseCredits(tail[2]),
+        notices: [],
+      };
       return { result: undefined, meta: metaOf(reply, fields, now) };
     }
   }
@@ -134,15 +148,23 @@ function refuseRedirect(reply: RawReply): void {
   const to = target === undefined ? "" : ` to ${harmlessLine(shownAddress(target), 120)}`;
   throw new ServiceError({
     status: reply.status,
-    detail: [`redirect${to}: not followed, so that the key goes nowhere else; give the final address as base URL`],
+    detail: [
+      `redirect${to}: not followed, so that the key goes nowhere else; give the final address as base URL`,
+    ],
     requestId: requestIdOf(reply),
     envelope: false,
   });
 }
 
-function errorOf(reply: RawReply, now: number, envelope: Readonly<Record<string, unknown>> | undefined): ServiceError {
+function errorOf(
+  reply: RawReply,
+  now: number,
+  envelope: Readonly<Record<string, unknown>> | undefined,
+): ServiceError {
   const detail =
-    envelope === undefined ? [] : detailOf(envelope.detail ?? envelope.message ?? envelope.error ?? envelope.title);
+    envelope === undefined
+      ? []
+      : detailOf(envelope.detail ?? envelope.message ?? envelope.error ?? envelope.title);
   if (detail.length === 0) {
     const line = envelope === undefined ? firstLine(reply.body) : "";
     const type = harmlessLine(header(reply.headers, "content-type") ?? "no content type", 60);

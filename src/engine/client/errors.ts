@@ -37,17 +37,26 @@ export class ServiceError extends Error {
 
   constructor(
     init: Pick<ServiceError, "status" | "detail" | "envelope"> &
-      Partial<Pick<ServiceError, "requestId" | "retryAfterMs" | "rateLimit" | "creditsUsed" | "creditsRemaining">>,
+      Partial<
+        Pick<
+          ServiceError,
+          "requestId" | "retryAfterMs" | "rateLimit" | "creditsUsed" | "creditsRemaining"
+        >
+      >,
   ) {
     super(`the service answered ${init.status}: ${init.detail.join("; ")}`);
     Object.assign(this, init);
   }
 }
 
-export const isWithoutRoute = ({ status }: { readonly status: number }): boolean => [404, 405, 501].includes(status);
+export const isWithoutRoute = ({ status }: { readonly status: number }): boolean =>
+  [404, 405, 501].includes(status);
 
 /** Where other calls of the address are answered: no error of the address, and nothing to try again. */
-export const withoutCounts = ({ status, requestId }: Pick<CliErrorInit, "status" | "requestId">): CliError =>
+export const withoutCounts = ({
+  status,
+  requestId,
+}: Pick<CliErrorInit, "status" | "requestId">): CliError =>
   new CliError({
     ...{ code: "uncounted", category: "service", status, requestId },
     message: `the service does not count people: POST /v1/person/count is answered ${status}`,
@@ -77,9 +86,12 @@ export class WaitTooLongError extends Error {
   declare readonly requestId: string | undefined;
 
   constructor(
-    init: Pick<WaitTooLongError, "waitMs" | "waitedMs" | "maxWaitMs" | "resetAt" | "requestId"> & ErrorOptions,
+    init: Pick<WaitTooLongError, "waitMs" | "waitedMs" | "maxWaitMs" | "resetAt" | "requestId"> &
+      ErrorOptions,
   ) {
-    super(`the rate limit makes this a wait of ${Math.ceil(init.waitMs / 1000)} s`, { cause: init.cause });
+    super(`the rate limit makes this a wait of ${Math.ceil(init.waitMs / 1000)} s`, {
+      cause: init.cause,
+    });
     const { cause: _, ...facts } = init;
     Object.assign(this, facts);
   }

@@ -1,7 +1,14 @@
 import { type Credits, creditsText } from "../../shared/contract/money.ts";
 import { isObject, whole } from "../../shared/contract/text.ts";
 import type { FacetKey, Filters } from "../../shared/contract/vocabulary.ts";
-import { accountView, countsView, countView, facetView, keyView, sketchView } from "./account-view.ts";
+import {
+  accountView,
+  countsView,
+  countView,
+  facetView,
+  keyView,
+  sketchView,
+} from "./account-view.ts";
 import type { CompanyQuery, Dialect, ServiceLimits } from "./dialect.ts";
 import { type Unwrapped, unwrap, unwrapPage, unwrapRows } from "./envelope.ts";
 import { isWithoutRoute, LostReplyError, ServiceError, withoutCounts } from "./errors.ts";
@@ -58,7 +65,10 @@ class HttpClient implements ServiceClient {
   }
 
   async account(signal?: AbortSignal): Promise<AccountView> {
-    const { result, meta } = await this.#call({ method: "GET", path: "/v1/account", signal }, unwrap);
+    const { result, meta } = await this.#call(
+      { method: "GET", path: "/v1/account", signal },
+      unwrap,
+    );
     this.#isAnswered = true;
     const view = accountView(result, meta);
     return { ...view, maxDepth: view.maxDepth ?? this.dialect.maxDepth };
@@ -69,7 +79,12 @@ class HttpClient implements ServiceClient {
   }
 
   async count(filters: Filters, signal?: AbortSignal): Promise<CountView> {
-    const call: ServiceCall = { method: "POST", path: "/v1/person/count", body: { filters }, signal };
+    const call: ServiceCall = {
+      method: "POST",
+      path: "/v1/person/count",
+      body: { filters },
+      signal,
+    };
     const { result, meta } = await this.#call(call, unwrap).catch(async (error: unknown) => {
       if (!(error instanceof ServiceError && isWithoutRoute(error))) throw error;
       // Whether the address is the API's, another call tells.
@@ -79,20 +94,42 @@ class HttpClient implements ServiceClient {
     return countView(result, meta) ?? lacking(meta, "the answer to a count holds no count");
   }
 
-  async facets(filters: Filters, key: FacetKey, options: FacetOptions = {}): Promise<FacetView | undefined> {
+  async facets(
+    filters: Filters,
+    key: FacetKey,
+    options: FacetOptions = {},
+  ): Promise<FacetView | undefined> {
     const { signal, ...fields } = options;
     const read = (result: unknown, meta: ReplyMeta) => facetView(result, key, meta);
-    return await this.#ours({ method: "POST", path: "/facets", body: { filters, key, ...fields }, signal }, read);
+    return await this.#ours(
+      { method: "POST", path: "/facets", body: { filters, key, ...fields }, signal },
+      read,
+    );
   }
 
-  counts(filters: Filters, companies: readonly string[], signal?: AbortSignal): Promise<CountsView | undefined> {
+  counts(
+    filters: Filters,
+    companies: readonly string[],
+    signal?: AbortSignal,
+  ): Promise<CountsView | undefined> {
     const read = (result: unknown, meta: ReplyMeta) => countsView(result, companies.length, meta);
-    return this.#ours({ method: "POST", path: "/counts", body: { filters, companies }, signal }, read);
+    return this.#ours(
+      { method: "POST", path: "/counts", body: { filters, companies }, signal },
+      read,
+    );
   }
 
-  sketch(filters: Filters, from: number, cells: number, signal?: AbortSignal): Promise<SketchView | undefined> {
+  sketch(
+    filters: Filters,
+    from: number,
+    cells: number,
+    signal?: AbortSignal,
+  ): Promise<SketchView | undefined> {
     const read = (result: unknown, meta: ReplyMeta) => sketchView(result, { from, cells }, meta);
-    return this.#ours({ method: "POST", path: "/sketch", body: { filters, from, cells }, signal }, read);
+    return this.#ours(
+      { method: "POST", path: "/sketch", body: { filters, from, cells }, signal },
+      read,
+    );
   }
 
   /** A call that only our service has: undefined elsewhere. */
@@ -109,18 +146,34 @@ class HttpClient implements ServiceClient {
     }
   }
 
-  searchPage(filters: Filters, position: PagePosition, options: PaidCallOptions): Promise<PageReply> {
+  searchPage(
+    filters: Filters,
+    position: PagePosition,
+    options: PaidCallOptions,
+  ): Promise<PageReply> {
     const body = { filters, per_page: position.perPage, ...paging(position, this.dialect) };
     return this.#page({ method: "POST", path: "/v1/person/search", body, ...options });
   }
 
-  peopleByDigest(filters: Filters, digests: readonly string[], options: PaidCallOptions): Promise<PageReply> {
+  peopleByDigest(
+    filters: Filters,
+    digests: readonly string[],
+    options: PaidCallOptions,
+  ): Promise<PageReply> {
     return this.#page({ method: "POST", path: "/people", body: { filters, digests }, ...options });
   }
 
-  employeesPage(company: CompanyQuery, position: PagePosition, options: PaidCallOptions): Promise<PageReply> {
-    const query = new URLSearchParams({ [company.by]: company.value, per_page: String(position.perPage) });
-    for (const [name, value] of Object.entries(paging(position, this.dialect))) query.set(name, String(value));
+  employeesPage(
+    company: CompanyQuery,
+    position: PagePosition,
+    options: PaidCallOptions,
+  ): Promise<PageReply> {
+    const query = new URLSearchParams({
+      [company.by]: company.value,
+      per_page: String(position.perPage),
+    });
+    for (const [name, value] of Object.entries(paging(position, this.dialect)))
+      query.set(name, String(value));
     return this.#page({ method: "GET", path: "/v1/company/employees", query, ...options });
   }
 
@@ -160,7 +213,10 @@ class HttpClient implements ServiceClient {
     };
   }
 
-  async #call(call: ServiceCall, read: typeof unwrap): Promise<Unwrapped & { readonly reply: RawReply }> {
+  async #call(
+    call: ServiceCall,
+    read: typeof unwrap,
+  ): Promise<Unwrapped & { readonly reply: RawReply }> {
     const { now } = this.#options;
     const startedAt = now();
     const log = (outcome: number | string, used?: Credits, requestId?: string): void =>
@@ -189,11 +245,15 @@ function lacking({ status, requestId }: ReplyMeta, what: string): never {
   throw new ServiceError({ status, detail: [what], requestId, envelope: false });
 }
 
-function paging(position: PagePosition, dialect: Dialect): Readonly<Record<string, string | number>> {
+function paging(
+  position: PagePosition,
+  dialect: Dialect,
+): Readonly<Record<string, string | number>> {
   const { offset, perPage, cursor } = position;
   if (dialect.paging === "cursor") return cursor === undefined ? {} : { cursor };
   if (dialect.paging === "offset") return { offset };
-  if (offset % perPage !== 0) throw new RangeError(`no page of ${perPage} rows begins at row ${offset}`);
+  if (offset % perPage !== 0)
+    throw new RangeError(`no page of ${perPage} rows begins at row ${offset}`);
   return { page: offset / perPage + (dialect.firstPage ?? 1) };
 }
 

@@ -68,9 +68,15 @@ export class Pacer {
         return;
       }
       const room = minute === undefined ? 1 : roomOf(minute);
-      const calls = Math.max(1, Math.min(room, day === undefined ? room : Math.floor(day.remaining / 8)));
+      const calls = Math.max(
+        1,
+        Math.min(room, day === undefined ? room : Math.floor(day.remaining / 8)),
+      );
       this.#lease = calls - 1;
-      this.#leasedUntil = Math.min(at + LEASE_MS, (minute?.resetAt ?? Number.POSITIVE_INFINITY) - GUARD_MS);
+      this.#leasedUntil = Math.min(
+        at + LEASE_MS,
+        (minute?.resetAt ?? Number.POSITIVE_INFINITY) - GUARD_MS,
+      );
       if (day !== undefined) day.remaining -= calls;
       if (minute !== undefined) waitMs = spend(minute, calls, at);
     });
@@ -84,9 +90,17 @@ export class Pacer {
     const own = this.#state[window];
     const plenty = limit.remaining > limit.limit * FREE_SHARE * 2;
     // The headers tell the window that binds first: with calls left in this minute there are some left today.
-    const healsDay = window === "minute" && limit.remaining > 0 && (this.#state.day?.remaining ?? 1) <= 0;
+    const healsDay =
+      window === "minute" && limit.remaining > 0 && (this.#state.day?.remaining ?? 1) <= 0;
     if (window === "minute") this.#minuteLimit = limit.limit;
-    if (!healsDay && own !== undefined && sameWindow(own, limit) && plenty && at - this.#writtenAt < LEASE_MS) return;
+    if (
+      !healsDay &&
+      own !== undefined &&
+      sameWindow(own, limit) &&
+      plenty &&
+      at - this.#writtenAt < LEASE_MS
+    )
+      return;
     const spare = plenty ? 0 : this.#lease;
     this.#lease -= spare;
     const learn = (shared: Shared): void => {
@@ -94,7 +108,9 @@ export class Pacer {
       if (healsDay) delete shared.day;
       const before = shared[window];
       const same = before !== undefined && sameWindow(before, limit);
-      const remaining = same ? Math.min(before.remaining + spare, limit.remaining) : limit.remaining;
+      const remaining = same
+        ? Math.min(before.remaining + spare, limit.remaining)
+        : limit.remaining;
       const nextAt = same ? before.nextAt : at;
       shared[window] = { limit: limit.limit, remaining, resetAt: limit.resetAt, nextAt };
     };
@@ -114,7 +130,8 @@ export class Pacer {
   }
 }
 
-const sameWindow = (bucket: Bucket, limit: RateLimit): boolean => Math.abs(bucket.resetAt - limit.resetAt) <= 2_000;
+const sameWindow = (bucket: Bucket, limit: RateLimit): boolean =>
+  Math.abs(bucket.resetAt - limit.resetAt) <= 2_000;
 
 function roomOf(bucket: Bucket): number {
   const above = bucket.remaining - Math.ceil(bucket.limit * FREE_SHARE);
@@ -123,7 +140,8 @@ function roomOf(bucket: Bucket): number {
 }
 
 function refill(shared: Shared, at: number): void {
-  if (shared.minute !== undefined && at >= shared.minute.resetAt && shared.minute.limit <= 0) delete shared.minute;
+  if (shared.minute !== undefined && at >= shared.minute.resetAt && shared.minute.limit <= 0)
+    delete shared.minute;
   if (shared.minute !== undefined && at >= shared.minute.resetAt) {
     const windows = Math.floor((at - shared.minute.resetAt) / MINUTE) + 1;
     const resetAt = shared.minute.resetAt + windows * MINUTE;
@@ -155,7 +173,9 @@ function spend(bucket: Bucket, calls: number, at: number): number {
 
 /** A name for a service and key that tells neither. */
 export function keyFingerprint(baseUrl: string, apiKey: string): string {
-  const { createHash } = createRequire(import.meta.url)("node:crypto") as typeof import("node:crypto");
+  const { createHash } = createRequire(import.meta.url)(
+    "node:crypto",
+  ) as typeof import("node:crypto");
   return createHash("sha256").update(`${baseUrl}\n${apiKey}`).digest("hex").slice(0, 32);
 }
 
@@ -195,8 +215,11 @@ function readShared(path: string): Shared | undefined {
   try {
     const { minute, day } = JSON.parse(readFileSync(path, "utf8")) as Shared;
     const whole = (bucket: Bucket | undefined): boolean =>
-      bucket === undefined || [bucket.limit, bucket.remaining, bucket.resetAt, bucket.nextAt].every(Number.isFinite);
-    return whole(minute) && whole(day) ? { ...(minute && { minute }), ...(day && { day }) } : undefined;
+      bucket === undefined ||
+      [bucket.limit, bucket.remaining, bucket.resetAt, bucket.nextAt].every(Number.isFinite);
+    return whole(minute) && whole(day)
+      ? { ...(minute && { minute }), ...(day && { day }) }
+      : undefined;
   } catch {
     return undefined;
   }

@@ -25,7 +25,9 @@ export interface ProbeReport extends PagingReport {
 }
 
 const holdsRows = (result: unknown): boolean =>
-  Array.isArray(result) ? result.length > 0 : Object.values(result ?? {}).some((v) => Array.isArray(v) && v.length > 0);
+  Array.isArray(result)
+    ? result.length > 0
+    : Object.values(result ?? {}).some((v) => Array.isArray(v) && v.length > 0);
 
 function answered({ result, meta }: ReturnType<typeof unwrap>): Answer {
   const charged = meta.creditsUsed === undefined ? holdsRows(result) : meta.creditsUsed > 0n;
@@ -34,16 +36,20 @@ function answered({ result, meta }: ReturnType<typeof unwrap>): Answer {
 }
 
 function refusedWith(error: unknown): Answer {
-  if (error instanceof LostReplyError && !/ABORTED|TIMEOUT/.test(error.code)) return { kind: "nothing", text: "" };
+  if (error instanceof LostReplyError && !/ABORTED|TIMEOUT/.test(error.code))
+    return { kind: "nothing", text: "" };
   if (!(error instanceof ServiceError)) throw error;
   const text = error.detail.join("; ");
-  if ((error.creditsUsed ?? 0n) > 0n) return { kind: "charged", text: error.requestId ?? "without id" };
+  if ((error.creditsUsed ?? 0n) > 0n)
+    return { kind: "charged", text: error.requestId ?? "without id" };
   if (error.status === 422 || error.status === 400) return { kind: "refused", text };
   return { kind: error.status === 404 && error.envelope ? "miss" : "nothing", text };
 }
 
 /** By free calls alone. @throws ServiceError or LostReplyError where `account` or `count` fails */
-export async function probeService(options: Access & Pick<ServiceCall, "signal">): Promise<ProbeReport> {
+export async function probeService(
+  options: Access & Pick<ServiceCall, "signal">,
+): Promise<ProbeReport> {
   const { now, signal } = options;
   const calls = openCalls({ ...options, timeouts: { free: patienceOf(0) } });
   const send = (method: ServiceCall["method"], path: string, body?: unknown) =>
@@ -69,7 +75,8 @@ export async function probeService(options: Access & Pick<ServiceCall, "signal">
     const counted = isWithoutRoute(all) ? undefined : unwrap(all, now());
     const people = counted && countView(counted.result, counted.meta)?.count;
     const unknown = { filters: { headcount_doctor_probe: "no such filter" } };
-    const strict = counted !== undefined && (await ask("POST", "/v1/person/count", unknown)).kind === "refused";
+    const strict =
+      counted !== undefined && (await ask("POST", "/v1/person/count", unknown)).kind === "refused";
     const nobody = { name: "headcount doctor probe", connections_min: Number.MAX_SAFE_INTEGER };
     const isEmpty = async (): Promise<boolean> =>
       (people ?? 0) > 0 && (await ask("POST", "/v1/person/count", { filters: nobody })).count === 0;
@@ -117,7 +124,11 @@ type Fields = Readonly<Record<string, string | number>>;
 type Attempt = (fields: Fields) => Promise<Answer>;
 
 /** @param nobody filters of which the service has counted that they match nobody, though it has people */
-async function probePaging(ask: AskPage, refusesUnknown: boolean, nobody: object | undefined): Promise<PagingReport> {
+async function probePaging(
+  ask: AskPage,
+  refusesUnknown: boolean,
+  nobody: object | undefined,
+): Promise<PagingReport> {
   const report: PagingReport = {};
   const isWhole = (): boolean =>
     report.perPageMax !== undefined &&
@@ -132,7 +143,8 @@ async function probePaging(ask: AskPage, refusesUnknown: boolean, nobody: object
   const search = (filters: object, fields: object): Promise<Answer> =>
     ask("POST", "/v1/person/search", { filters, per_page: size, ...fields });
   const uncharged = (answer: Answer, what: string): Answer => {
-    if (answer.kind === "charged") throw new Charged(`${what} was charged for (request ${answer.text})`);
+    if (answer.kind === "charged")
+      throw new Charged(`${what} was charged for (request ${answer.text})`);
     return answer.kind === "taken" ? { ...answer, kind: "miss" } : answer;
   };
   const refused: Attempt = async (fields) => {
@@ -142,9 +154,15 @@ async function probePaging(ask: AskPage, refusesUnknown: boolean, nobody: object
   };
   // A company that nobody has is a free miss, whatever the rest of the query says (docs/contract.md, Employees).
   const employees: Attempt = async (fields) => {
-    const query = new URLSearchParams({ company_network_url: "headcount-doctor-probe", per_page: String(size) });
+    const query = new URLSearchParams({
+      company_network_url: "headcount-doctor-probe",
+      per_page: String(size),
+    });
     for (const [name, value] of Object.entries(fields)) query.set(name, String(value));
-    return uncharged(await ask("GET", `/v1/company/employees?${query}`), "a company that nobody has");
+    return uncharged(
+      await ask("GET", `/v1/company/employees?${query}`),
+      "a company that nobody has",
+    );
   };
   // Charged is what is returned (docs/contract.md, Search): of nobody, nothing.
   const empty: Attempt = async (fields) =>
@@ -154,7 +172,8 @@ async function probePaging(ask: AskPage, refusesUnknown: boolean, nobody: object
     for (const attempt of nobody === undefined ? [employees] : [employees, empty]) {
       if (isWhole()) break;
       let plain = await attempt({});
-      const refusal = plain.kind === "refused" ? sizeRefusal(plain.text, size, new Set()) : undefined;
+      const refusal =
+        plain.kind === "refused" ? sizeRefusal(plain.text, size, new Set()) : undefined;
       if (refusal !== undefined && "atLeast" in refusal) {
         size = refusal.atLeast;
         plain = await attempt({});
@@ -174,7 +193,9 @@ const VALID = /valid (?:fields|parameters|keys)\W+(.*)/i;
 async function fromWords(search: Attempt): Promise<PagingReport> {
   const words = async (fields: Fields): Promise<string> => {
     const { kind, text } = await search(fields);
-    return kind === "refused" ? text.replace(/unknown filter[^;]*/gi, "").replace(/valid filters[^;]*/gi, "") : "";
+    return kind === "refused"
+      ? text.replace(/unknown filter[^;]*/gi, "").replace(/valid filters[^;]*/gi, "")
+      : "";
   };
   const list = VALID.exec(await words({ headcount_doctor_probe: 1 }))?.[1];
   let paging = PARAMETERS.find((name) => list !== undefined && speaksOf(list, name));
@@ -202,7 +223,8 @@ async function fromOutcomes(attempt: Attempt): Promise<PagingReport> {
     list += VALID.exec(text)?.[1] ?? "";
   }
   const rest = PARAMETERS.filter((name) => others.has(name));
-  paging ??= PARAMETERS.find((name) => speaksOf(list, name)) ?? (rest.length === 1 ? rest[0] : undefined);
+  paging ??=
+    PARAMETERS.find((name) => speaksOf(list, name)) ?? (rest.length === 1 ? rest[0] : undefined);
   const large = await attempt({ per_page: FAR_TOO_LARGE });
   const perPageMax = large.kind === "refused" ? largestIn(large.text) : undefined;
   let firstPage: 0 | 1 | undefined;
@@ -216,5 +238,7 @@ async function fromOutcomes(attempt: Attempt): Promise<PagingReport> {
 
 function largestIn(text: string): number | undefined {
   const refusal = sizeRefusal(text, FAR_TOO_LARGE, new Set());
-  return refusal !== undefined && "atMost" in refusal && refusal.atMost < 1_000_000 ? refusal.atMost : undefined;
+  return refusal !== undefined && "atMost" in refusal && refusal.atMost < 1_000_000
+    ? refusal.atMost
+    : undefined;
 }

@@ -16,7 +16,12 @@ export function header(headers: ReplyHeaders, ...names: readonly string[]): stri
 }
 
 /** A header's delta, epoch (seconds or milliseconds) or date. `serverNow` is the service's clock. */
-function aheadMs(text: string, now: number, serverNow: number | undefined, maxAhead: number): number | undefined {
+function aheadMs(
+  text: string,
+  now: number,
+  serverNow: number | undefined,
+  maxAhead: number,
+): number | undefined {
   let absolute: number;
   const number = /^(\d{1,16}(?:\.\d+)?)\s*(ms|s)?$/.exec(text);
   if (number) {
@@ -32,7 +37,8 @@ function aheadMs(text: string, now: number, serverNow: number | undefined, maxAh
   }
   const plausible = (ahead: number): boolean => ahead >= -2_000 && ahead <= maxAhead;
   const ahead = absolute - now;
-  if (!plausible(ahead) && serverNow !== undefined && plausible(absolute - serverNow)) return absolute - serverNow;
+  if (!plausible(ahead) && serverNow !== undefined && plausible(absolute - serverNow))
+    return absolute - serverNow;
   return ahead;
 }
 
@@ -46,7 +52,8 @@ export function retryAfterOf(headers: ReplyHeaders, now: number): number | undef
   const milliseconds = header(headers, "retry-after-ms");
   if (milliseconds !== undefined && /^\d+(\.\d+)?$/.test(milliseconds)) return Number(milliseconds);
   const text = header(headers, "retry-after");
-  const ahead = text === undefined ? undefined : aheadMs(text, now, serverClock(headers), DAY + MINUTE);
+  const ahead =
+    text === undefined ? undefined : aheadMs(text, now, serverClock(headers), DAY + MINUTE);
   return ahead === undefined || ahead > LONGEST_WAIT ? undefined : Math.max(0, Math.ceil(ahead));
 }
 
@@ -63,7 +70,13 @@ export function rateLimitOf(headers: ReplyHeaders, now: number): RateLimit | und
   const window = word === "minute" || word === "day" ? word : undefined;
   const reset = header(headers, "x-ratelimit-reset", "x-rate-limit-reset", "ratelimit-reset");
   const maxAhead = window === "minute" ? MINUTE + 2_000 : DAY + MINUTE;
-  const ahead = reset === undefined ? undefined : aheadMs(reset, now, serverClock(headers), maxAhead);
+  const ahead =
+    reset === undefined ? undefined : aheadMs(reset, now, serverClock(headers), maxAhead);
   // A reset beyond a day cannot be true, and would stop the key's calls for as long.
-  return { limit, remaining, resetAt: now + (ahead === undefined || ahead > maxAhead ? MINUTE : ahead), window };
+  return {
+    limit,
+    remaining,
+    resetAt: now + (ahead === undefined || ahead > maxAhead ? MINUTE : ahead),
+    window,
+  };
 }

@@ -13,9 +13,11 @@ export function asLost(error: unknown): LostReplyError | undefined {
 export type SizeRefusal = { readonly atMost: number } | { readonly atLeast: number };
 
 const SIZE = /per[_ -]?page|page[_ -]?size|\bsize\b|\blimit\b/i;
-const AMOUNT = /less than|greater than|at most|at least|exceed|too (large|big|small|high|low)|max|min|between|one of/i;
+const AMOUNT =
+  /less than|greater than|at most|at least|exceed|too (large|big|small|high|low)|max|min|between|one of/i;
 
-const DEPTH = /depth|deep|reaches row|goes to row|beyond|page\s*[*x×]\s*(per_?page|size)|result window|only the first/i;
+const DEPTH =
+  /depth|deep|reaches row|goes to row|beyond|page\s*[*x×]\s*(per_?page|size)|result window|only the first/i;
 
 /** Where a page was refused: rows up to `reached` came before, some in pages of this size where that `wasGiven`. */
 interface Refused {
@@ -26,29 +28,45 @@ interface Refused {
 }
 
 /** How deep a segment goes, by the refusal of a page; undefined where it is about something else. */
-export function depthIn(text: string, { offset, perPage, reached, wasGiven }: Refused): number | undefined {
+export function depthIn(
+  text: string,
+  { offset, perPage, reached, wasGiven }: Refused,
+): number | undefined {
   const numbers = [...text.matchAll(/\d+/g)]
     .map(([digits]) => Number(digits))
     .filter((number) => number >= Math.max(1, reached) && number < offset + perPage);
   // Not about the size, which the service gave before.
-  const isDeep = wasGiven && offset > 0 && AMOUNT.test(text) && (numbers.length > 0 || /page|offset/i.test(text));
+  const isDeep =
+    wasGiven &&
+    offset > 0 &&
+    AMOUNT.test(text) &&
+    (numbers.length > 0 || /page|offset/i.test(text));
   if (!isDeep && !isTooDeep(text)) return undefined;
   return numbers.length > 0 ? Math.max(...numbers) : offset || undefined;
 }
 
 export const isTooDeep = (text: string): boolean => DEPTH.test(text);
 
-const UNKNOWN = /unknown|unexpected|unrecogni[sz]ed|additional|extra|not (allowed|permitted|supported)|unsupported/i;
+const UNKNOWN =
+  /unknown|unexpected|unrecogni[sz]ed|additional|extra|not (allowed|permitted|supported)|unsupported/i;
 
 /** The size of a page is another parameter. */
 export const speaksOf = (text: string, parameter: Dialect["paging"]): boolean =>
-  new RegExp(`\\b${parameter}\\b(?![_ -]?size)`, "i").test(text.replace(/per[_ -]?page|next[_ -]cursor/gi, ""));
+  new RegExp(`\\b${parameter}\\b(?![_ -]?size)`, "i").test(
+    text.replace(/per[_ -]?page|next[_ -]cursor/gi, ""),
+  );
 
 export const saysUnknown = (text: string): boolean => UNKNOWN.test(text);
 
 /** The size that a refused page asks for, by the numbers in its words. */
-export function sizeRefusal(text: string, perPage: number, accepted: ReadonlySet<number>): SizeRefusal | undefined {
-  const numbers = [...text.matchAll(/\d+/g)].map(([digits]) => Number(digits)).filter((number) => number >= 1);
+export function sizeRefusal(
+  text: string,
+  perPage: number,
+  accepted: ReadonlySet<number>,
+): SizeRefusal | undefined {
+  const numbers = [...text.matchAll(/\d+/g)]
+    .map(([digits]) => Number(digits))
+    .filter((number) => number >= 1);
   const smaller = numbers.filter((number) => number < perPage);
   const larger = numbers.filter((number) => number > perPage);
   if (!SIZE.test(text) && !AMOUNT.test(text)) return undefined;

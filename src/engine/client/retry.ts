@@ -37,7 +37,8 @@ const LEAST_PATIENCE_MS = 10_000;
 /** How long a free call is waited for that gets no answer. */
 export const patienceOf = (maxWaitMs: number): number => Math.max(maxWaitMs, LEAST_PATIENCE_MS);
 
-const NEVER = /^ABORTED$|CERT|TLS|SSL|EPROTO|SIGNATURE|UNSENDABLE|PROXY_REFUSED|REPLY_TOO_LARGE|BAD_ENCODING/;
+const NEVER =
+  /^ABORTED$|CERT|TLS|SSL|EPROTO|SIGNATURE|UNSENDABLE|PROXY_REFUSED|REPLY_TOO_LARGE|BAD_ENCODING/;
 
 /** Whether it is *safe* is another question: a paid call needs its key for that. */
 export function isTransient(error: unknown): error is ServiceError | LostReplyError {
@@ -53,7 +54,8 @@ export function isTransient(error: unknown): error is ServiceError | LostReplyEr
   );
 }
 
-const isNotYet = (error: unknown): boolean => error instanceof ServiceError && error.envelope && error.status < 300;
+const isNotYet = (error: unknown): boolean =>
+  error instanceof ServiceError && error.envelope && error.status < 300;
 
 export type CallAttempts = ReturnType<typeof callAttempts>;
 
@@ -67,19 +69,30 @@ export function callAttempts(options: RetryOptions) {
   /** Undefined: no other attempt makes sense. @throws WaitTooLongError, LostReplyError beyond `maxWaitMs` */
   function after(error: unknown, tookMs = 0): RetryWait | undefined {
     if (!isTransient(error)) return undefined;
-    return error instanceof ServiceError && error.status === 429 ? limit(error) : fault(error, tookMs);
+    return error instanceof ServiceError && error.status === 429
+      ? limit(error)
+      : fault(error, tookMs);
   }
 
   function limit(error: ServiceError): RetryWait {
     const { now, random, maxWaitMs } = options;
     const attempt = ++limited;
-    const delay = error.retryAfterMs ?? (error.rateLimit === undefined ? undefined : error.rateLimit.resetAt - now());
+    const delay =
+      error.retryAfterMs ??
+      (error.rateLimit === undefined ? undefined : error.rateLimit.resetAt - now());
     const least = Math.min(LEAST_MS * 2 ** Math.min(attempt - 1, 20), CAP_MS);
     const waitMs = Math.ceil(Math.max(delay ?? backoff(attempt, random), least));
     const waitedMs = limitedMs;
     if (waitedMs + waitMs > maxWaitMs) {
       const { requestId } = error;
-      throw new WaitTooLongError({ waitMs, waitedMs, maxWaitMs, resetAt: now() + waitMs, requestId, cause: error });
+      throw new WaitTooLongError({
+        waitMs,
+        waitedMs,
+        maxWaitMs,
+        resetAt: now() + waitMs,
+        requestId,
+        cause: error,
+      });
     }
     const ms = waitMs + Math.floor(random() * 250);
     limitedMs += ms;
@@ -95,7 +108,9 @@ export function callAttempts(options: RetryOptions) {
     const most = attempts ?? (unreachable ? UNREACHABLE_ATTEMPTS : ATTEMPTS);
     if (!isLater && attempt >= most) return undefined;
     const delay = isLost ? undefined : error.retryAfterMs;
-    const own = isLater ? Math.min(LEAST_MS * 2 ** Math.min(attempt, 20), CAP_MS) : backoff(attempt, random);
+    const own = isLater
+      ? Math.min(LEAST_MS * 2 ** Math.min(attempt, 20), CAP_MS)
+      : backoff(attempt, random);
     const ms = Math.max(delay ?? 0, own);
     faultMs += tookMs;
     const patience = isLater || delay !== undefined ? maxWaitMs : patienceOf(maxWaitMs);
@@ -115,7 +130,10 @@ const backoff = (attempt: number, random: () => number): number =>
   Math.ceil(random() * Math.min(CAP_MS, BASE_MS * 2 ** Math.min(attempt, 20)));
 
 /** For free calls only. */
-export async function retryCall<T>(call: (signal?: AbortSignal) => Promise<T>, options: CallOptions): Promise<T> {
+export async function retryCall<T>(
+  call: (signal?: AbortSignal) => Promise<T>,
+  options: CallOptions,
+): Promise<T> {
   const attempts = callAttempts(options);
   for (;;) {
     options.signal?.throwIfAborted();
@@ -140,7 +158,10 @@ export interface PacedOptions extends CallOptions {
 /** Free calls wait for their turn and are retried; paid ones stay single attempts, for whoever keeps the books. */
 export function paced(client: ServiceClient, options: PacedOptions): ServiceClient {
   const { pacer } = options;
-  async function watch<T extends { readonly meta: ReplyMeta } | undefined>(call: Promise<T>, free = false): Promise<T> {
+  async function watch<T extends { readonly meta: ReplyMeta } | undefined>(
+    call: Promise<T>,
+    free = false,
+  ): Promise<T> {
     try {
       const reply = await call;
       if (reply === undefined) return reply;
@@ -176,13 +197,17 @@ export function paced(client: ServiceClient, options: PacedOptions): ServiceClie
     account: (signal) => free((inner) => client.account(inner), signal),
     key: (signal) => free((inner) => client.key(inner), signal),
     count: (filters, signal) => free((inner) => client.count(filters, inner), signal),
-    counts: (filters, companies, signal) => free((inner) => client.counts(filters, companies, inner), signal),
+    counts: (filters, companies, signal) =>
+      free((inner) => client.counts(filters, companies, inner), signal),
     facets: (filters, key, { signal, ...fields } = {}) =>
       free((inner) => client.facets(filters, key, { ...fields, signal: inner }), signal),
-    sketch: (filters, from, cells, signal) => free((inner) => client.sketch(filters, from, cells, inner), signal),
-    peopleByDigest: (filters, digests, call) => watch(client.peopleByDigest(filters, digests, call)),
+    sketch: (filters, from, cells, signal) =>
+      free((inner) => client.sketch(filters, from, cells, inner), signal),
+    peopleByDigest: (filters, digests, call) =>
+      watch(client.peopleByDigest(filters, digests, call)),
     searchPage: (filters, position, call) => watch(client.searchPage(filters, position, call)),
-    employeesPage: (company, position, call) => watch(client.employeesPage(company, position, call)),
+    employeesPage: (company, position, call) =>
+      watch(client.employeesPage(company, position, call)),
     enrich: (company, call) => watch(client.enrich(company, call)),
     close: () => client.close(),
   };

@@ -2,12 +2,22 @@ import { echo, shownAddress } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
 import { baseUrlText, isLoopbackHost, parseBaseUrl } from "./addresses.ts";
 import { header } from "./rate-limit.ts";
-import { exchange, type RawReply, type RawRequest, TIMEOUTS, type Timeouts, type Wire } from "./wire.ts";
+import {
+  exchange,
+  type RawReply,
+  type RawRequest,
+  TIMEOUTS,
+  type Timeouts,
+  type Wire,
+} from "./wire.ts";
 
 type Env = Readonly<Record<string, string | undefined>>;
 
 // An empty variable counts as unset, in either case: `https_proxy=""` must not hide a HTTPS_PROXY.
-function variable(env: Env, name: string): { readonly name: string; readonly value: string } | undefined {
+function variable(
+  env: Env,
+  name: string,
+): { readonly name: string; readonly value: string } | undefined {
   for (const key of [name.toLowerCase(), name]) {
     const value = env[key]?.trim();
     if (value) return { name: key, value };
@@ -30,9 +40,13 @@ function goesRound(origin: URL, noProxy: string): boolean {
 export function proxyFor(origin: URL, env: Env): URL | undefined {
   if (isLoopbackHost(origin.hostname)) return undefined;
   const entry = variable(env, "HTTPS_PROXY") ?? variable(env, "HTTP_PROXY");
-  if (entry === undefined || goesRound(origin, variable(env, "NO_PROXY")?.value ?? "")) return undefined;
+  if (entry === undefined || goesRound(origin, variable(env, "NO_PROXY")?.value ?? ""))
+    return undefined;
   // "proxy:3128" parses as a URL of scheme "proxy".
-  const url = /^https?:\/\//i.test(entry.value) && URL.canParse(entry.value) ? new URL(entry.value) : undefined;
+  const url =
+    /^https?:\/\//i.test(entry.value) && URL.canParse(entry.value)
+      ? new URL(entry.value)
+      : undefined;
   if (url !== undefined && url.hostname !== "" && url.pathname === "/") return url;
   throw usageError(
     `the proxy in ${entry.name} is no http or https URL: "${echo(shownAddress(entry.value))}"`,
@@ -50,7 +64,12 @@ export interface TransportOptions {
 }
 
 /** `node:http` loads in a third of the time of undici, which is there for proxies. */
-export function openTransport({ origin, env, now, timeouts: { free, ...others } = {} }: TransportOptions) {
+export function openTransport({
+  origin,
+  env,
+  now,
+  timeouts: { free, ...others } = {},
+}: TransportOptions) {
   const proxy = proxyFor(origin, env);
   const name = `${origin.origin}${proxy === undefined ? "" : ` through the proxy ${proxy.host}`}`;
   const paid = { ...TIMEOUTS, ...others };
@@ -64,7 +83,11 @@ export function openTransport({ origin, env, now, timeouts: { free, ...others } 
   return {
     async send(request: RawRequest): Promise<RawReply> {
       wire ??= open();
-      return exchange(await wire, request, { name, timeouts: request.paid === true ? paid : unpaid, now });
+      return exchange(await wire, request, {
+        name,
+        timeouts: request.paid === true ? paid : unpaid,
+        now,
+      });
     },
     async close(): Promise<void> {
       await (await wire)?.close();
@@ -86,13 +109,22 @@ function inUtf8(body: Buffer, contentType = ""): Buffer {
 /** What is read of a reply is without the key, which a service or a proxy may send back. */
 async function readable(reply: RawReply, paid: boolean, apiKey: string): Promise<RawReply> {
   const packed = reply.body.length > 0 ? header(reply.headers, "content-encoding") : undefined;
-  const bytes = packed ? await (await import("./decompress.ts")).decompressed(reply, packed, paid) : reply.body;
+  const bytes = packed
+    ? await (await import("./decompress.ts")).decompressed(reply, packed, paid)
+    : reply.body;
   const plain = bytes.subarray(0, 3).toString() === "\ufeff" ? bytes.subarray(3) : bytes;
   const body = inUtf8(plain, header(reply.headers, "content-type"));
   const clean = (text: string): string => text.replaceAll(apiKey, "...");
-  const named = Object.entries(reply.headers).map(([name, value]) => [name, [value ?? []].flat().map(clean)]);
+  const named = Object.entries(reply.headers).map(([name, value]) => [
+    name,
+    [value ?? []].flat().map(clean),
+  ]);
   const headers = Object.fromEntries(named) as RawReply["headers"];
-  return { ...reply, headers, body: body.includes(apiKey) ? Buffer.from(clean(body.toString())) : body };
+  return {
+    ...reply,
+    headers,
+    body: body.includes(apiKey) ? Buffer.from(clean(body.toString())) : body,
+  };
 }
 
 export interface Access extends Omit<TransportOptions, "origin"> {
@@ -124,7 +156,14 @@ export function openCalls({ baseUrl, apiKey, ...options }: Access) {
   return {
     baseUrl: baseUrlText(origin),
     close,
-    async send({ method, path, query, body, idempotencyKey, signal }: ServiceCall): Promise<RawReply> {
+    async send({
+      method,
+      path,
+      query,
+      body,
+      idempotencyKey,
+      signal,
+    }: ServiceCall): Promise<RawReply> {
       const paid = idempotencyKey !== undefined;
       const reply = await send({
         ...{ method, signal, paid },

@@ -4,7 +4,10 @@ import type { Wire } from "./wire.ts";
 /** Tunnels: the proxy sees the origin's name and nothing else. */
 export function tunnelWire(origin: URL, proxy: URL): Wire {
   // Limits of time are the exchange's: it sees the proxy's silence too.
-  return dispatcherWire(origin, new ProxyAgent({ uri: proxy.href, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 }));
+  return dispatcherWire(
+    origin,
+    new ProxyAgent({ uri: proxy.href, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 }),
+  );
 }
 
 export function dispatcherWire(origin: URL, dispatcher: Dispatcher): Wire {
@@ -57,8 +60,14 @@ function namesOf(error: NodeJS.ErrnoException): readonly [Error, string | undefi
   const refused = /Proxy response \((\d+)\)/.exec(error.message)?.[1];
   if (refused !== undefined) {
     const why = refused === "407" ? "it wants another user name and password" : "it made no tunnel";
-    return [new Error(`the proxy answered ${refused}: ${why}`), refused < "500" ? "PROXY_REFUSED" : "PROXY_FAILED"];
+    return [
+      new Error(`the proxy answered ${refused}: ${why}`),
+      refused < "500" ? "PROXY_REFUSED" : "PROXY_FAILED",
+    ];
   }
   const { code = "" } = error;
-  return [error, /^HPE_|^HTTPParserError$/.test(`${code}${error.name}`) ? "BROKEN_HTTP" : CODES[code]];
+  return [
+    error,
+    /^HPE_|^HTTPParserError$/.test(`${code}${error.name}`) ? "BROKEN_HTTP" : CODES[code],
+  ];
 }

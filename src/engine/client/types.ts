@@ -1,10 +1,24 @@
 import { creditsOrNull } from "../../shared/contract/money.ts";
 import type { FacetKey, Filters } from "../../shared/contract/vocabulary.ts";
-import type { AccountView, CountsView, CountView, FacetView, KeyView, SketchView } from "./account-view.ts";
+import type {
+  AccountView,
+  CountsView,
+  CountView,
+  FacetView,
+  KeyView,
+  SketchView,
+} from "./account-view.ts";
 import type { CompanyQuery, Dialect, ServiceLimits } from "./dialect.ts";
 import type { ReplyMeta } from "./errors.ts";
 
-export type { AccountView, CountsView, CountView, FacetView, KeyView, SketchView } from "./account-view.ts";
+export type {
+  AccountView,
+  CountsView,
+  CountView,
+  FacetView,
+  KeyView,
+  SketchView,
+} from "./account-view.ts";
 export type { RateLimit, ReplyMeta } from "./errors.ts";
 
 export interface FacetOptions {
@@ -46,15 +60,36 @@ export interface ServiceClient {
   key(signal?: AbortSignal): Promise<KeyView | undefined>;
   count(filters: Filters, signal?: AbortSignal): Promise<CountView>;
   /** Of one company each, in their order; undefined where the service has no such call: it is not of the contract. */
-  counts(filters: Filters, companies: readonly string[], signal?: AbortSignal): Promise<CountsView | undefined>;
+  counts(
+    filters: Filters,
+    companies: readonly string[],
+    signal?: AbortSignal,
+  ): Promise<CountsView | undefined>;
   /** Undefined where the service has no facets: they are not of the contract. Free. */
   facets(filters: Filters, key: FacetKey, options?: FacetOptions): Promise<FacetView | undefined>;
   /** Undefined where the service has no sketches: they are not of the contract. Free. @param cells how many */
-  sketch(filters: Filters, from: number, cells: number, signal?: AbortSignal): Promise<SketchView | undefined>;
-  searchPage(filters: Filters, position: PagePosition, options: PaidCallOptions): Promise<PageReply>;
+  sketch(
+    filters: Filters,
+    from: number,
+    cells: number,
+    signal?: AbortSignal,
+  ): Promise<SketchView | undefined>;
+  searchPage(
+    filters: Filters,
+    position: PagePosition,
+    options: PaidCallOptions,
+  ): Promise<PageReply>;
   /** People by what was read out of a sketch of the same filters; how many are there no more is `withheld`. */
-  peopleByDigest(filters: Filters, digests: readonly string[], options: PaidCallOptions): Promise<PageReply>;
-  employeesPage(company: CompanyQuery, position: PagePosition, options: PaidCallOptions): Promise<PageReply>;
+  peopleByDigest(
+    filters: Filters,
+    digests: readonly string[],
+    options: PaidCallOptions,
+  ): Promise<PageReply>;
+  employeesPage(
+    company: CompanyQuery,
+    position: PagePosition,
+    options: PaidCallOptions,
+  ): Promise<PageReply>;
   enrich(company: CompanyQuery, options: PaidCallOptions): Promise<PageReply>;
   /** The dialect says so from now on. */
   learn(limits: ServiceLimits): void;

@@ -9,7 +9,12 @@ export interface Timeouts {
   readonly total: number;
 }
 
-export const TIMEOUTS: Timeouts = { connect: 10_000, headers: 60_000, bodyIdle: 60_000, total: 300_000 };
+export const TIMEOUTS: Timeouts = {
+  connect: 10_000,
+  headers: 60_000,
+  bodyIdle: 60_000,
+  total: 300_000,
+};
 
 /** A page of 1,000 records has a megabyte, a free answer a kilobyte. */
 const MAX_REPLY_BYTES = { paid: 128 * 1024 * 1024, free: 8 * 1024 * 1024 } as const;
@@ -54,7 +59,11 @@ export interface ExchangeOptions {
   readonly now: () => number;
 }
 
-export const exchange = (wire: Wire, request: RawRequest, options: ExchangeOptions): Promise<RawReply> =>
+export const exchange = (
+  wire: Wire,
+  request: RawRequest,
+  options: ExchangeOptions,
+): Promise<RawReply> =>
   new Promise((resolve, reject) => new Exchange(request, options, { resolve, reject }).begin(wire));
 
 interface Outcome {
@@ -113,21 +122,28 @@ class Exchange implements Receiver {
     const most = replyLimit(this.#request.paid, this.#head.status);
     if (this.#length > most) this.#giveUp("REPLY_TOO_LARGE", undefined, tooLarge(most));
     else if (now() - this.#startedAt > timeouts.total)
-      this.#giveUp("REPLY_TOO_SLOW", undefined, `the reply took longer than ${timeouts.total / 1000} s`);
+      this.#giveUp(
+        "REPLY_TOO_SLOW",
+        undefined,
+        `the reply took longer than ${timeouts.total / 1000} s`,
+      );
   }
 
   end(): void {
     if (!this.#settle()) return;
     const [only, ...more] = this.#chunks;
-    const body = only !== undefined && more.length === 0 ? only : Buffer.concat(this.#chunks, this.#length);
+    const body =
+      only !== undefined && more.length === 0 ? only : Buffer.concat(this.#chunks, this.#length);
     this.#outcome.resolve({ ...this.#head, body });
   }
 
   failed(error: Error, code?: string): void {
-    if (this.#settle()) this.#outcome.reject(lostReply(error, code, this.#isSent, this.#options.name));
+    if (this.#settle())
+      this.#outcome.reject(lostReply(error, code, this.#isSent, this.#options.name));
   }
 
-  readonly #onAbort = (): void => this.#giveUp("ABORTED", this.#request.signal?.reason, "the request was cancelled");
+  readonly #onAbort = (): void =>
+    this.#giveUp("ABORTED", this.#request.signal?.reason, "the request was cancelled");
 
   #settle(): boolean {
     if (this.#over) return false;
@@ -154,7 +170,8 @@ class Exchange implements Receiver {
 export const replyLimit = (paid: boolean | undefined, status: number): number =>
   paid === true && status < 400 ? MAX_REPLY_BYTES.paid : MAX_REPLY_BYTES.free;
 
-export const tooLarge = (most: number): string => `the reply is larger than ${most / 1024 / 1024} MiB`;
+export const tooLarge = (most: number): string =>
+  `the reply is larger than ${most / 1024 / 1024} MiB`;
 
 const EXPLANATIONS: Readonly<Record<string, string>> = {
   ECONNREFUSED: "nothing listens there (connection refused)",
@@ -173,17 +190,27 @@ const EXPLANATIONS: Readonly<Record<string, string>> = {
   BROKEN_HTTP: "the answer is no HTTP",
   HEADERS_TOO_LONG: "the answer's headers are too long",
   EPROTO: "no TLS connection could be made; does it speak https?",
-  DEPTH_ZERO_SELF_SIGNED_CERT: "its certificate is self-signed; trust it with NODE_EXTRA_CA_CERTS=FILE",
-  SELF_SIGNED_CERT_IN_CHAIN: "its certificate chain is self-signed; trust it with NODE_EXTRA_CA_CERTS=FILE",
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: "its certificate cannot be verified; trust its issuer with NODE_EXTRA_CA_CERTS=FILE",
+  DEPTH_ZERO_SELF_SIGNED_CERT:
+    "its certificate is self-signed; trust it with NODE_EXTRA_CA_CERTS=FILE",
+  SELF_SIGNED_CERT_IN_CHAIN:
+    "its certificate chain is self-signed; trust it with NODE_EXTRA_CA_CERTS=FILE",
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+    "its certificate cannot be verified; trust its issuer with NODE_EXTRA_CA_CERTS=FILE",
   CERT_HAS_EXPIRED: "its certificate has expired",
   ERR_TLS_CERT_ALTNAME_INVALID: "its certificate is for another host",
 };
 
-function lostReply(error: Error, own: string | undefined, wasSent: boolean, name: string): LostReplyError {
+function lostReply(
+  error: Error,
+  own: string | undefined,
+  wasSent: boolean,
+  name: string,
+): LostReplyError {
   // Several addresses were tried: the first one's failure stands for all.
-  const first = error instanceof AggregateError && error.errors[0] instanceof Error ? error.errors[0] : error;
+  const first =
+    error instanceof AggregateError && error.errors[0] instanceof Error ? error.errors[0] : error;
   const code = own ?? ("code" in first && typeof first.code === "string" ? first.code : first.name);
-  const why = EXPLANATIONS[code] ?? (code.startsWith("ERR_SSL_") ? EXPLANATIONS.EPROTO : first.message);
+  const why =
+    EXPLANATIONS[code] ?? (code.startsWith("ERR_SSL_") ? EXPLANATIONS.EPROTO : first.message);
   return new LostReplyError(`${name}: ${why}`, code, wasSent, error);
 }

@@ -54,7 +54,11 @@ export function readConfig(dir: string | undefined): Config {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === "ENOENT" || code === "ENOTDIR") return EMPTY;
-    throw unreadable(file, code === "EACCES" ? "may not be read" : `cannot be read (${code})`, error);
+    throw unreadable(
+      file,
+      code === "EACCES" ? "may not be read" : `cannot be read (${code})`,
+      error,
+    );
   }
   let parsed: unknown;
   try {
@@ -64,7 +68,9 @@ export function readConfig(dir: string | undefined): Config {
   }
   if (!isObject(parsed)) throw unreadable(file, "holds no JSON object");
   const connections: Record<string, Connection> = {};
-  for (const [name, value] of Object.entries(isObject(parsed.connections) ? parsed.connections : {})) {
+  for (const [name, value] of Object.entries(
+    isObject(parsed.connections) ? parsed.connections : {},
+  )) {
     if (isObject(value) && typeof value.baseUrl === "string" && /^[a-z0-9]/.test(name))
       connections[name] = connection(value);
   }
@@ -96,13 +102,21 @@ export function existingConnection(config: Config, name: string, dir?: string): 
 }
 
 /** What it holds by then, written whole, one process after the other. @throws CliError (exit 2) */
-export async function updateConfig(dir: string, change: (config: Config) => Config): Promise<Config> {
+export async function updateConfig(
+  dir: string,
+  change: (config: Config) => Config,
+): Promise<Config> {
   const { default: Conf } = await import("conf");
   try {
     makeFolder(dir);
     const written = locked(`${configFile(dir)}.lock`, LOCK_MS, () => {
       const next = change(readConfig(dir));
-      const settings = { cwd: dir, configName: "config", projectName: "headcount", configFileMode: 0o600 };
+      const settings = {
+        cwd: dir,
+        configName: "config",
+        projectName: "headcount",
+        configFileMode: 0o600,
+      };
       const store = new Conf<Record<string, unknown>>({
         ...settings,
         accessPropertiesByDotNotation: false,
@@ -135,8 +149,14 @@ export const withConnection = (config: Config, name: string, connection: Connect
   connections: { ...config.connections, [name]: connection },
 });
 
-export const updateConnection = (dir: string, name: string, change: (was: Connection) => Connection) =>
-  updateConfig(dir, (config) => withConnection(config, name, change(existingConnection(config, name))));
+export const updateConnection = (
+  dir: string,
+  name: string,
+  change: (was: Connection) => Connection,
+) =>
+  updateConfig(dir, (config) =>
+    withConnection(config, name, change(existingConnection(config, name))),
+  );
 
 function connection(value: Readonly<Record<string, unknown>>): Connection {
   const { keyStore, accountId } = value;

@@ -1,5 +1,13 @@
 import { randomBytes } from "node:crypto";
-import { closeSync, fstatSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  fstatSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { shellWord } from "../../shared/contract/text.ts";
 import { CliError, failed } from "../../shared/errors.ts";
@@ -10,12 +18,21 @@ import { LOCK_MS } from "./config.ts";
 export const keyFile = (dir: string): string => join(dir, "credentials.json");
 
 /** @throws CliError (exit 3) where others may read the file, or it cannot be understood */
-export function readKeyFile(dir: string, name: string, platform: NodeJS.Platform): string | undefined {
+export function readKeyFile(
+  dir: string,
+  name: string,
+  platform: NodeJS.Platform,
+): string | undefined {
   const keys = readAll(dir, platform);
   return Object.hasOwn(keys, name) ? keys[name] : undefined;
 }
 
-export function writeKeyFile(dir: string, name: string, key: string, platform: NodeJS.Platform): void {
+export function writeKeyFile(
+  dir: string,
+  name: string,
+  key: string,
+  platform: NodeJS.Platform,
+): void {
   change(dir, platform, (keys) => ({ ...keys, [name]: key }));
 }
 
@@ -37,7 +54,11 @@ function change(dir: string, platform: NodeJS.Platform, edit: (keys: Keys) => Ke
       const keys = edit(readAll(dir, platform));
       if (Object.keys(keys).length === 0) rmSync(file, { force: true });
       else {
-        writeFileSync(temporary, `${JSON.stringify(keys, undefined, 2)}\n`, { mode: 0o600, flag: "wx", flush: true });
+        writeFileSync(temporary, `${JSON.stringify(keys, undefined, 2)}\n`, {
+          mode: 0o600,
+          flag: "wx",
+          flush: true,
+        });
         renameSync(temporary, file);
       }
       return true;
@@ -79,12 +100,18 @@ function readAll(dir: string, platform: NodeJS.Platform): Keys {
       );
     }
     const parsed: unknown = JSON.parse(readFileSync(handle, "utf8"));
-    if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) throw new SyntaxError("no JSON object");
-    return Object.fromEntries(Object.entries(parsed).filter(([, value]) => typeof value === "string"));
+    if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed))
+      throw new SyntaxError("no JSON object");
+    return Object.fromEntries(
+      Object.entries(parsed).filter(([, value]) => typeof value === "string"),
+    );
   } catch (error) {
     if (error instanceof CliError) throw error;
     // The parser's message would quote the file, keys and all.
-    throw problem(`the credentials file ${file} is broken`, "remove it and run headcount login again");
+    throw problem(
+      `the credentials file ${file} is broken`,
+      "remove it and run headcount login again",
+    );
   } finally {
     closeSync(handle);
   }

@@ -13,8 +13,16 @@ const OWN_VARIABLE: Readonly<Record<Kind, string | undefined>> = {
   state: "HEADCOUNT_STATE_DIR",
   data: undefined,
 };
-const XDG_VARIABLE = { config: "XDG_CONFIG_HOME", state: "XDG_STATE_HOME", data: "XDG_DATA_HOME" } as const;
-const UNDER_HOME = { config: [".config"], state: [".local", "state"], data: [".local", "share"] } as const;
+const XDG_VARIABLE = {
+  config: "XDG_CONFIG_HOME",
+  state: "XDG_STATE_HOME",
+  data: "XDG_DATA_HOME",
+} as const;
+const UNDER_HOME = {
+  config: [".config"],
+  state: [".local", "state"],
+  data: [".local", "share"],
+} as const;
 const MAC = {
   config: ["Library", "Preferences"],
   state: ["Library", "Application Support"],
@@ -56,6 +64,7 @@ export const configDir = (surroundings: Surroundings): string => folder("config"
 /** HEADCOUNT_STATE_DIR, else the XDG state folder. @throws CliError where there is none */
 export const stateDir = (surroundings: Surroundings): string => folder("state", surroundings);
 export const dataDir = (surroundings: Surroundings): string => folder("data", surroundings);
-export const sampleDir = (surroundings: Surroundings): string => join(dataDir(surroundings), "sample");
+export const sampleDir = (surroundings: Surroundings): string =>
+  join(dataDir(surroundings), "sample");
 /** Its port is another one each time. */
 export const sampleId = (dir: string): string => `sample:${dir}`;

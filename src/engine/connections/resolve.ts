@@ -63,17 +63,25 @@ export function keyModeOf(key: string): "live" | "test" | undefined {
 /** Its kind and its first letters, as the service shows it. Of a short one nothing but its kind. */
 export function keyPrefix(key: string): string {
   const kind = /^[a-z0-9]+_(?:live|test)_/i.exec(key)?.[0] ?? "";
-  return key.length - kind.length < 16 ? `${kind}…` : `${key.slice(0, kind.length + 4)}…${key.slice(-4)}`;
+  return key.length - kind.length < 16
+    ? `${kind}…`
+    : `${key.slice(0, kind.length + 4)}…${key.slice(-4)}`;
 }
 
 /** Flags, then environment, then the config. @throws CliError exit 2, or exit 3 for what is wrong with the key */
-export async function resolveTarget(flags: ConnectionChoice, surroundings: Surroundings): Promise<Destination> {
+export async function resolveTarget(
+  flags: ConnectionChoice,
+  surroundings: Surroundings,
+): Promise<Destination> {
   const { connection, baseUrl: url, paging } = selectionOf(flags, surroundings);
   const dir = findFolder("config", surroundings);
   const apiKey = keyFromEnvironment(surroundings);
   const override = url === undefined ? undefined : baseUrlText(parseBaseUrl(url));
   const said = paging === undefined ? undefined : pagingOf(paging);
-  if (connection === FROM_ENVIRONMENT || (apiKey !== undefined && override !== undefined && connection === undefined)) {
+  if (
+    connection === FROM_ENVIRONMENT ||
+    (apiKey !== undefined && override !== undefined && connection === undefined)
+  ) {
     if (apiKey === undefined) throw noKey(undefined, "HEADCOUNT_API_KEY is not set");
     if (override === undefined) throw noAddress();
     const dialect = { ...dialectFor(dir, override), ...said };
@@ -82,7 +90,8 @@ export async function resolveTarget(flags: ConnectionChoice, surroundings: Surro
   const config = readConfig(dir);
   const name = connection ?? config.default;
   const entry = name === undefined ? undefined : existingConnection(config, name, dir);
-  if (name === undefined || entry === undefined) throw apiKey === undefined ? noKey(undefined) : noAddress();
+  if (name === undefined || entry === undefined)
+    throw apiKey === undefined ? noKey(undefined) : noAddress();
   const stored = baseUrlText(parseBaseUrl(entry.baseUrl));
   const baseUrl = override ?? stored;
   const dialect = { ...DEFAULT_DIALECT, ...entry.dialect, ...said };
@@ -115,7 +124,9 @@ async function storedKey(
 // What doctor found out holds for whoever talks to a service, also where the environment names it.
 function dialectFor(dir: string | undefined, baseUrl: string): Dialect {
   try {
-    const same = Object.values(readConfig(dir).connections).find((connection) => connection.baseUrl === baseUrl);
+    const same = Object.values(readConfig(dir).connections).find(
+      (connection) => connection.baseUrl === baseUrl,
+    );
     return same?.dialect ?? DEFAULT_DIALECT;
   } catch {
     return DEFAULT_DIALECT;
@@ -137,7 +148,8 @@ const noAddress = (): CliError =>
   );
 
 function noKey(name: string | undefined, why?: string): CliError {
-  const whose = name === undefined ? "there is no key to use" : `the connection "${name}" has no key`;
+  const whose =
+    name === undefined ? "there is no key to use" : `the connection "${name}" has no key`;
   return failed.auth(
     why === undefined ? whose : `${whose}: ${why}`,
     `run headcount login${name === undefined ? "" : ` ${name}`}, or set HEADCOUNT_API_KEY (with HEADCOUNT_BASE_URL), or try it without an account: add -c sample`,

@@ -6,7 +6,8 @@ import { driverPath } from "./sqlite.ts";
 
 /** SQLite's own memory, of which a sort can take all, is bound by {@link PRAGMAS} (docs/library.md). */
 const BOUNDS = { deadlineMs: 300_000, memoryMb: 2_048 };
-const PRAGMAS = "PRAGMA hard_heap_limit = 2147483648; PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY";
+const PRAGMAS =
+  "PRAGMA hard_heap_limit = 2147483648; PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY";
 
 const TEXT = `
 const { DatabaseSync } = require(workerData);
@@ -27,7 +28,10 @@ export async function askViews({ path }: Pick<Library, "path">, sql: string, sig
       "bad_query",
     );
   }
-  type Answer = { readonly columns: string[]; readonly rows: (string | number | bigint | null)[][] };
+  type Answer = {
+    readonly columns: string[];
+    readonly rows: (string | number | bigint | null)[][];
+  };
   const options = { what: "the query", text: TEXT, signal, ...BOUNDS, data: await driverPath() };
   try {
     return await answerOf<Answer>({ path, sql, before: `${PRAGMAS}; ${VIEWS}` }, options);
@@ -36,7 +40,9 @@ export async function askViews({ path }: Pick<Library, "path">, sql: string, sig
     const isLong = error instanceof Overrun;
     throw usageError(
       isLong ? error.message : `the query was refused: ${(error as Error).message}`,
-      isLong ? "ask for less of it, by where or limit" : "headcount help sql lists the views and their columns",
+      isLong
+        ? "ask for less of it, by where or limit"
+        : "headcount help sql lists the views and their columns",
       "bad_query",
     );
   }

@@ -34,7 +34,11 @@ export function forgetPeople(
 }
 
 /** How many different ones runs for a segment brought, at least. @param version null: of all runs */
-export function forgottenOf({ database }: Library, canonical: string, version: string | null): number {
+export function forgottenOf(
+  { database }: Library,
+  canonical: string,
+  version: string | null,
+): number {
   const target = `search ${canonical}`;
   // By any command that buys from it: also a sample, and for a list.
   const narrowed = `${target} `;
@@ -49,10 +53,16 @@ export function forgottenOf({ database }: Library, canonical: string, version: s
 /** What runs were bought by loses its names. A list of such people is no list any more. */
 function forgetTargets(database: DatabaseSyncInstance, names: (target: string) => boolean): void {
   const blank = database.prepare("UPDATE run SET target = 'forgotten' WHERE id = ?");
-  for (const { id, target } of allRows<{ id: string; target: string }>(database, "SELECT id, target FROM run"))
+  for (const { id, target } of allRows<{ id: string; target: string }>(
+    database,
+    "SELECT id, target FROM run",
+  ))
     if (names(target)) blank.run(id);
   type ListRow = { n: number; filters: string; canonical: string };
-  for (const { n, filters, canonical } of allRows<ListRow>(database, "SELECT n, filters, canonical FROM list")) {
+  for (const { n, filters, canonical } of allRows<ListRow>(
+    database,
+    "SELECT n, filters, canonical FROM list",
+  )) {
     if (!names(filters) && !names(canonical)) continue;
     for (const table of ["member", "changed", "refresh"])
       database.prepare(`DELETE FROM ${table} WHERE list = ?`).run(n);
@@ -62,7 +72,8 @@ function forgetTargets(database: DatabaseSyncInstance, names: (target: string) =
 
 /** The log beside the file and its free pages have what was deleted. @throws CliError exit 9 */
 function wipe({ database, path }: Pick<Library, "database" | "path">): void {
-  const isBusy = (): boolean => firstRow<{ busy: number }>(database, "PRAGMA wal_checkpoint(TRUNCATE)")?.busy !== 0;
+  const isBusy = (): boolean =>
+    firstRow<{ busy: number }>(database, "PRAGMA wal_checkpoint(TRUNCATE)")?.busy !== 0;
   if (!isBusy()) {
     database.exec("VACUUM");
     if (!isBusy()) return;

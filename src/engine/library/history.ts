@@ -1,4 +1,10 @@
-import { isNested, type JsonRecord, type JsonValue, parseExact, stringifyExact } from "../../shared/rows/values.ts";
+import {
+  isNested,
+  type JsonRecord,
+  type JsonValue,
+  parseExact,
+  stringifyExact,
+} from "../../shared/rows/values.ts";
 
 export interface PastPurchase {
   /** Epoch milliseconds. */
@@ -26,7 +32,8 @@ export function recordStatesOf(purchases: readonly PastPurchase[]) {
 /** In the order of the newer one's and then of those that are gone. */
 export function changedFields(older: JsonRecord, newer: JsonRecord): string[] {
   const names = new Set([...Object.keys(newer), ...Object.keys(older)]);
-  const text = (value: JsonValue | undefined): string => (value === undefined ? "" : stringifyExact(value));
+  const text = (value: JsonValue | undefined): string =>
+    value === undefined ? "" : stringifyExact(value);
   return [...names].filter((name) => text(older[name]) !== text(newer[name]));
 }
 

@@ -71,7 +71,9 @@ export class Library {
   static async open(path: string, suppression: Suppression = NOBODY_SUPPRESSED): Promise<Library> {
     const database = await openToWrite(path);
     inTransaction(database, () => {
-      const { user_version: version } = database.prepare("PRAGMA user_version").get() as { user_version: number };
+      const { user_version: version } = database.prepare("PRAGMA user_version").get() as {
+        user_version: number;
+      };
       if (version === 0) database.exec(`${SCHEMA}; PRAGMA user_version = ${FORMAT}`);
       else if (version !== FORMAT) {
         throw usageError(
@@ -98,7 +100,10 @@ export class Library {
   /** @param finishedAt epoch milliseconds: one that went on since has more */
   hasRun(id: string, finishedAt: number | undefined): boolean {
     if (finishedAt === undefined) return false;
-    return this.#first("SELECT 1 FROM run WHERE id = ? AND finished_at = ?", id, finishedAt) !== undefined;
+    return (
+      this.#first("SELECT 1 FROM run WHERE id = ? AND finished_at = ?", id, finishedAt) !==
+      undefined
+    );
   }
 
   /** All of them or none; one that is in already changes nothing. */
@@ -127,7 +132,9 @@ export class Library {
     const list = JSON.stringify(runs);
     this.#changing(() => {
       const brought = `purchase WHERE person > 0 AND run ${AMONG}`;
-      const people = this.#statement(`SELECT DISTINCT person FROM ${brought}`).all(list) as { person: number }[];
+      const people = this.#statement(`SELECT DISTINCT person FROM ${brought}`).all(list) as {
+        person: number;
+      }[];
       this.#run(`DELETE FROM ${brought}`, list);
       this.#run(`DELETE FROM page WHERE run ${AMONG}`, list);
       this.#run(`DELETE FROM run WHERE id ${AMONG}`, list);
@@ -154,7 +161,11 @@ export class Library {
     this.#run("DELETE FROM person WHERE n = ?", person);
     if (newest === undefined) return;
     const record = this.#recordOf(person, newest.record);
-    this.#put(person, { identity, record, at: newest.at, by: orderOf(newest) }, normalValues(fieldsOf(newest.record)));
+    this.#put(
+      person,
+      { identity, record, at: newest.at, by: orderOf(newest) },
+      normalValues(fieldsOf(newest.record)),
+    );
   }
 
   putRun({ id, command, target, datasetVersion, output, createdAt, finishedAt }: BoughtRun): void {
@@ -162,27 +173,49 @@ export class Library {
     this.#run("INSERT OR REPLACE INTO run VALUES (?, ?, ?, ?, ?, ?, ?)", ...values);
   }
 
-  #add({ run, unit, at }: PaidPage, { position, identity, values, price, record: text }: NewRow): void {
+  #add(
+    { run, unit, at }: PaidPage,
+    { position, identity, values, price, record: text }: NewRow,
+  ): void {
     const sql = "SELECT n, bought_at AS at, bought_by AS by FROM person WHERE identity = ?";
     const row = this.#first<{ n: number; at: number; by: string }>(sql, identity);
     const by = orderOf({ run, unit, position });
     const newNumber = "SELECT coalesce(max(n), 0) + 1 AS n FROM person";
     const person = row?.n ?? this.#first<{ n: number }>(newNumber)?.n ?? 1;
     const record = this.#recordOf(person, text);
-    this.#run("INSERT INTO purchase VALUES (?, ?, ?, ?, ?, ?, ?)", person, at, run, unit, position, price, record);
+    this.#run(
+      "INSERT INTO purchase VALUES (?, ?, ?, ?, ?, ?, ?)",
+      person,
+      at,
+      run,
+      unit,
+      position,
+      price,
+      record,
+    );
     if (row === undefined || at > row.at || (at === row.at && by > row.by))
       this.#put(person, { identity, record, at, by }, values);
   }
 
-  #put(person: number, row: { identity: string; record: number; at: number; by: string }, values: NewRow["values"]) {
+  #put(
+    person: number,
+    row: { identity: string; record: number; at: number; by: string },
+    values: NewRow["values"],
+  ) {
     this.#touched.add(person);
     this.#run(PUT, person, row.identity, row.record, row.at, row.by, ...values);
   }
 
   #recordOf(person: number, text: string): number {
-    const same = this.#first<{ r: number }>("SELECT r FROM record WHERE person = ? AND body = ?", person, text);
+    const same = this.#first<{ r: number }>(
+      "SELECT r FROM record WHERE person = ? AND body = ?",
+      person,
+      text,
+    );
     if (same !== undefined) return same.r;
-    return Number(this.#run("INSERT INTO record (person, body) VALUES (?, ?)", person, text).lastInsertRowid);
+    return Number(
+      this.#run("INSERT INTO record (person, body) VALUES (?, ?)", person, text).lastInsertRowid,
+    );
   }
 
   get size(): number {
@@ -208,7 +241,10 @@ export class Library {
     return identities.filter((identity) => !hidden.has(identity));
   }
 
-  valuesOf({ field }: FilterKeySpec, filters: CanonicalFilters): { value: string; count: number }[] {
+  valuesOf(
+    { field }: FilterKeySpec,
+    filters: CanonicalFilters,
+  ): { value: string; count: number }[] {
     const column = field.endsWith("network_url") ? `${field}_address` : field;
     if (!PERSON_COLUMNS.includes(column)) throw new RangeError(`no column ${column}`);
     const { text, values } = matching(filters);
@@ -224,15 +260,28 @@ export class Library {
     const whole = slug === null ? (address ?? null) : null;
     const sql = `SELECT n FROM shown WHERE identity IN (?, ?) OR network_url_address = ? OR network_url_slug = ? OR name = ?
       ORDER BY n LIMIT 20`;
-    const rows = this.#statement(sql).all(text, `@${whole ?? ""}`, whole, slug, normalForm(text)) as { n: number }[];
+    const rows = this.#statement(sql).all(
+      text,
+      `@${whole ?? ""}`,
+      whole,
+      slug,
+      normalForm(text),
+    ) as { n: number }[];
     return rows.map(({ n }) => n);
   }
 
   purchases(person: number): PastPurchase[] {
     const sql = `SELECT at, run, unit, position, price, body AS record FROM purchase JOIN record ON r = purchase.record
       WHERE purchase.person = ? ORDER BY at, run, unit, position`;
-    const rows = this.database.prepare(sql, { readBigInts: true }).all(person) as unknown as PastPurchase[];
-    return rows.map((row) => ({ ...row, at: Number(row.at), unit: Number(row.unit), position: Number(row.position) }));
+    const rows = this.database
+      .prepare(sql, { readBigInts: true })
+      .all(person) as unknown as PastPurchase[];
+    return rows.map((row) => ({
+      ...row,
+      at: Number(row.at),
+      unit: Number(row.unit),
+      position: Number(row.position),
+    }));
   }
 
   #first<Row>(sql: string, ...values: readonly (string | number)[]): Row | undefined {
@@ -253,7 +302,11 @@ export class Library {
 }
 
 /** Of one instant: the newest is the same one however they were taken in. */
-const orderOf = ({ run, unit, position }: Pick<PastPurchase, "run" | "unit" | "position">): string =>
+const orderOf = ({
+  run,
+  unit,
+  position,
+}: Pick<PastPurchase, "run" | "unit" | "position">): string =>
   `${run} ${String(unit).padStart(9, "0")} ${String(position).padStart(7, "0")}`;
 
 type Row = { readonly n: number; readonly body: string };
@@ -265,11 +318,16 @@ const PEOPLE = "SELECT n, body FROM person JOIN record ON r = person.record";
 function hideAll(database: DatabaseSyncInstance, suppression: Suppression): void {
   if (lookedFor(database) === suppression.digest) return;
   database.exec("DELETE FROM suppressed");
-  if (!suppression.isEmpty) hide(database, suppression, queryRows<Row>(database, `${PEOPLE} ORDER BY n`));
+  if (!suppression.isEmpty)
+    hide(database, suppression, queryRows<Row>(database, `${PEOPLE} ORDER BY n`));
   note(database, suppression.digest);
 }
 
-function hideAmong(database: DatabaseSyncInstance, suppression: Suppression, people: Iterable<number>): void {
+function hideAmong(
+  database: DatabaseSyncInstance,
+  suppression: Suppression,
+  people: Iterable<number>,
+): void {
   const last = lookedFor(database);
   if (last === "" && suppression.isEmpty) return;
   if (last !== suppression.digest) {
@@ -281,7 +339,11 @@ function hideAmong(database: DatabaseSyncInstance, suppression: Suppression, peo
   hide(database, suppression, queryRows<Row>(database, `${PEOPLE} WHERE n ${AMONG}`, list));
 }
 
-function hide(database: DatabaseSyncInstance, suppression: Suppression, people: Iterable<Row>): void {
+function hide(
+  database: DatabaseSyncInstance,
+  suppression: Suppression,
+  people: Iterable<Row>,
+): void {
   const hidden: number[] = [];
   for (const rows of pagewise(people)) {
     const page = recordPage(rows.map(({ body }) => body));
@@ -292,7 +354,8 @@ function hide(database: DatabaseSyncInstance, suppression: Suppression, people: 
 }
 
 const lookedFor = (database: DatabaseSyncInstance): string =>
-  firstRow<{ value: string }>(database, "SELECT value FROM meta WHERE key = 'suppression'")?.value ?? "";
+  firstRow<{ value: string }>(database, "SELECT value FROM meta WHERE key = 'suppression'")
+    ?.value ?? "";
 
 function note(database: DatabaseSyncInstance, digest: string): void {
   database.prepare("INSERT OR REPLACE INTO meta VALUES ('suppression', ?)").run(digest);
@@ -312,7 +375,8 @@ export function totalsOf(database?: DatabaseSyncInstance) {
     | Partial<Record<string, bigint | null>>
     | undefined;
   const count = (name: string): number => Number(sums?.[name] ?? 0n);
-  const time = (name: string): number | null => (typeof sums?.[name] === "bigint" ? count(name) : null);
+  const time = (name: string): number | null =>
+    typeof sums?.[name] === "bigint" ? count(name) : null;
   return {
     people: count("people"),
     suppressed: count("suppressed"),
@@ -330,7 +394,9 @@ const PAGE_ROWS = 1_000;
 
 /** So that every format is made from them as from bought ones. */
 export const recordPage = (records: readonly string[]): Page =>
-  records.length === 0 ? Page.empty : Page.read(Buffer.from(`{"result":[${records.join(",")}]}`), "person");
+  records.length === 0
+    ? Page.empty
+    : Page.read(Buffer.from(`{"result":[${records.join(",")}]}`), "person");
 
 export function* pagewise<Item>(items: Iterable<Item>): Generator<Item[]> {
   let group: Item[] = [];

@@ -48,7 +48,11 @@ export class Lists {
       output,
     );
     if (row === undefined) return undefined;
-    return { ...row, filters: JSON.parse(row.filters) as Filters, view: JSON.parse(row.view) as SavedView };
+    return {
+      ...row,
+      filters: JSON.parse(row.filters) as Filters,
+      view: JSON.parse(row.view) as SavedView,
+    };
   }
 
   outputs(): string[] {
@@ -86,11 +90,27 @@ export class Lists {
       const leave = `UPDATE member SET until = ? WHERE list = ? AND until IS NULL AND person ${AMONG}`;
       this.#run(leave, refresh, n, JSON.stringify(leaving));
       this.#join(n, result.added, refresh);
-      const change = "INSERT INTO changed (list, refresh, person, fields) SELECT ?, ?, value ->> 0, value -> 1";
+      const change =
+        "INSERT INTO changed (list, refresh, person, fields) SELECT ?, ?, value ->> 0, value -> 1";
       this.#run(`${change} FROM json_each(?)`, n, refresh, JSON.stringify([...result.changed]));
       const { at, datasetVersion, count, added, removed, changed, calls, credits, run } = result;
-      const facts = [at, datasetVersion, count, added.length, removed.length, changed.size, calls, credits, run];
-      this.#run("INSERT INTO refresh VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", n, refresh, ...facts);
+      const facts = [
+        at,
+        datasetVersion,
+        count,
+        added.length,
+        removed.length,
+        changed.size,
+        calls,
+        credits,
+        run,
+      ];
+      this.#run(
+        "INSERT INTO refresh VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        n,
+        refresh,
+        ...facts,
+      );
     });
   }
 

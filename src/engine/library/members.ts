@@ -45,7 +45,11 @@ export function ownedBy(database: DatabaseSyncInstance, who: Who): OwnedPerson[]
 /** Suppressed ones too. @param who everybody where it is not given */
 export function identitiesIn(database: DatabaseSyncInstance, who?: Who): string[] {
   const [where, ...values] = who === undefined ? [""] : whereOf(who);
-  const rows = allRows<{ identity: string }>(database, `SELECT identity FROM person${where} ORDER BY n`, ...values);
+  const rows = allRows<{ identity: string }>(
+    database,
+    `SELECT identity FROM person${where} ORDER BY n`,
+    ...values,
+  );
   return rows.map(({ identity }) => identity);
 }
 
@@ -54,14 +58,21 @@ function whereOf(who: Who): readonly [where: string, ...values: (string | number
     const { text, values } = matching(who.matching);
     return [text, ...values];
   }
-  if ("addresses" in who) return [` WHERE network_url_address ${AMONG}`, JSON.stringify(who.addresses)];
+  if ("addresses" in who)
+    return [` WHERE network_url_address ${AMONG}`, JSON.stringify(who.addresses)];
   if ("run" in who) return [" WHERE n IN (SELECT person FROM purchase WHERE run = ?)", who.run];
-  if ("list" in who) return [among("SELECT person FROM member WHERE list = ? AND until IS NULL"), who.list];
+  if ("list" in who)
+    return [among("SELECT person FROM member WHERE list = ? AND until IS NULL"), who.list];
   if (!("segment" in who)) return [among("SELECT value FROM json_each(?)"), JSON.stringify(who)];
   const target = `search ${who.segment}`;
   const lists = `${target} for `;
   const runs = "SELECT id FROM run WHERE target = ? OR substr(target, 1, ?) = ?";
-  return [` WHERE n IN (SELECT person FROM purchase WHERE run IN (${runs}))`, target, lists.length, lists];
+  return [
+    ` WHERE n IN (SELECT person FROM purchase WHERE run IN (${runs}))`,
+    target,
+    lists.length,
+    lists,
+  ];
 }
 
 /** By number first: they are read in the order in which they are stored. */
@@ -69,29 +80,52 @@ const among = (identities: string): string =>
   ` WHERE n IN (SELECT n FROM main.person WHERE identity IN (${identities}))`;
 
 /** As the service wrote it, by identity; nobody without a text. @param field of the record, no path */
-export function textsOf(database: DatabaseSyncInstance, identities: readonly string[], field: string) {
+export function textsOf(
+  database: DatabaseSyncInstance,
+  identities: readonly string[],
+  field: string,
+) {
   const sql = `SELECT identity, body ->> ? AS value FROM person JOIN record ON r = person.record
     WHERE identity ${AMONG} AND json_type(body, ?) = 'text'`;
   const path = `$.${field}`;
-  const rows = allRows<{ identity: string; value: string }>(database, sql, path, JSON.stringify(identities), path);
+  const rows = allRows<{ identity: string; value: string }>(
+    database,
+    sql,
+    path,
+    JSON.stringify(identities),
+    path,
+  );
   return new Map(rows.map(({ identity, value }) => [identity, value]));
 }
 
-export function* newestRecords(database: DatabaseSyncInstance, identities: readonly string[]): Generator<string> {
+export function* newestRecords(
+  database: DatabaseSyncInstance,
+  identities: readonly string[],
+): Generator<string> {
   const [where, ...values] = whereOf(identities);
   const sql = `SELECT body FROM shown AS person JOIN record ON r = person.record${where} ORDER BY n`;
   for (const { body } of queryRows<{ body: string }>(database, sql, ...values)) yield body;
 }
 
 /** Epoch milliseconds; with the fields that differ. */
-export function changedSince(database: DatabaseSyncInstance, identities: readonly string[], at: number) {
+export function changedSince(
+  database: DatabaseSyncInstance,
+  identities: readonly string[],
+  at: number,
+) {
   const sql = `SELECT identity, body AS now,
       (SELECT old.body FROM purchase JOIN record AS old ON old.r = purchase.record WHERE purchase.person = n AND at <= ?
        ORDER BY at DESC, run DESC, unit DESC, position DESC LIMIT 1) AS old
     FROM person JOIN record ON record.r = person.record WHERE bought_at > ? AND +identity ${AMONG}`;
   type Change = { identity: string; now: string; old: string | null };
   const changed = new Map<string, string[]>();
-  for (const { identity, now, old } of allRows<Change>(database, sql, at, at, JSON.stringify(identities))) {
+  for (const { identity, now, old } of allRows<Change>(
+    database,
+    sql,
+    at,
+    at,
+    JSON.stringify(identities),
+  )) {
     const fields = old === null || old === now ? [] : changedFields(fieldsOf(old), fieldsOf(now));
     if (fields.length > 0) changed.set(identity, fields);
   }
@@ -115,7 +149,10 @@ type Row = Readonly<Record<string, string | number | null>>;
 function personOf({ identity, version, own_address, ...values }: Row): OwnedPerson {
   return {
     identity: String(identity),
-    address: values.network_url_address === null ? undefined : textOf(own_address ?? values.network_url_address),
+    address:
+      values.network_url_address === null
+        ? undefined
+        : textOf(own_address ?? values.network_url_address),
     name: textOf(values.name),
     values,
     version: textOf(version) ?? null,

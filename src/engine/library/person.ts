@@ -1,4 +1,9 @@
-import { type Condition, FILTER_COLUMNS, NORMAL_COLUMNS, NUMBER_COLUMNS } from "../../shared/contract/conditions.ts";
+import {
+  type Condition,
+  FILTER_COLUMNS,
+  NORMAL_COLUMNS,
+  NUMBER_COLUMNS,
+} from "../../shared/contract/conditions.ts";
 import { departmentOf } from "../../shared/contract/filters.ts";
 import { canonicalAddress, normalForm, slugOf } from "../../shared/contract/normalise.ts";
 
@@ -35,7 +40,9 @@ export function meets(values: readonly Value[], conditions: readonly Condition[]
     const { column } = condition;
     if (condition.kind === "address") {
       const [slug, address] = [cell(`${column}_slug`), cell(`${column}_address`)];
-      return condition.values.some((one) => (one.address === undefined ? one.slug === slug : one.address === address));
+      return condition.values.some((one) =>
+        one.address === undefined ? one.slug === slug : one.address === address,
+      );
     }
     const value = cell(column);
     if (value === null) return false;
@@ -47,7 +54,11 @@ export function meets(values: readonly Value[], conditions: readonly Condition[]
 }
 
 const normalText = (value: unknown): string | null =>
-  typeof value === "string" ? normalForm(value) || null : typeof value === "number" ? String(value) : null;
+  typeof value === "string"
+    ? normalForm(value) || null
+    : typeof value === "number"
+      ? String(value)
+      : null;
 
 const addressOf = (value: unknown): string | undefined =>
   typeof value === "string" ? canonicalAddress(value) : undefined;

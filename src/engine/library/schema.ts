@@ -55,7 +55,8 @@ ${INDEXES.map((columns) => `CREATE INDEX person_by_${columns.join("_")} ON perso
 `;
 
 const CREDITS = "/ 1000000.0";
-const ISO = (column: string): string => `strftime('%Y-%m-%dT%H:%M:%fZ', ${column} / 1000.0, 'unixepoch')`;
+const ISO = (column: string): string =>
+  `strftime('%Y-%m-%dT%H:%M:%fZ', ${column} / 1000.0, 'unixepoch')`;
 
 const NOT_SUPPRESSED = "NOT IN (SELECT person FROM main.suppressed)";
 

@@ -52,8 +52,11 @@ export function inTransaction(database: DatabaseSyncInstance, work: () => void):
   }
 }
 
-export const allRows = <Row>(database: DatabaseSyncInstance, sql: string, ...values: readonly Value[]): Row[] =>
-  database.prepare(sql).all(...values) as Row[];
+export const allRows = <Row>(
+  database: DatabaseSyncInstance,
+  sql: string,
+  ...values: readonly Value[]
+): Row[] => database.prepare(sql).all(...values) as Row[];
 
 export const firstRow = <Row>(
   database: DatabaseSyncInstance,

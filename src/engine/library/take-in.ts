@@ -30,7 +30,8 @@ export async function openLibrary(shelf: Shelf, store: RunStore) {
       const plan = await store.readPlan(id);
       if (belongs(plan, shelf)) plans.set(id, plan);
     } catch (error) {
-      if ((error as { code?: string }).code !== "no_such_run") unread.push({ run: id, why: (error as Error).message });
+      if ((error as { code?: string }).code !== "no_such_run")
+        unread.push({ run: id, why: (error as Error).message });
     }
   }
   if (plans.size === 0 && !existsSync(shelf.path)) return undefined;
@@ -55,7 +56,10 @@ export async function openLibrary(shelf: Shelf, store: RunStore) {
 }
 
 /** Before only new people are bought. @throws CliError exit 5 where a run cannot be read: its people would be again */
-export function requireRead([unread]: readonly { readonly run: string; readonly why: string }[]): void {
+export function requireRead([unread]: readonly {
+  readonly run: string;
+  readonly why: string;
+}[]): void {
   if (unread === undefined) return;
   const { run, why } = unread;
   const next = `headcount runs export ${run} --force -o rest.ndjson`;
@@ -64,7 +68,10 @@ export function requireRead([unread]: readonly { readonly run: string; readonly 
   throw failed.incomplete(message, hint, "unread_run").with({ next });
 }
 
-export async function rebuildLibrary(shelf: Shelf, store: RunStore): ReturnType<typeof openLibrary> {
+export async function rebuildLibrary(
+  shelf: Shelf,
+  store: RunStore,
+): ReturnType<typeof openLibrary> {
   const opened = await openLibrary(shelf, store);
   if (opened === undefined) return undefined;
   opened.library.forgetRuns(await store.ids());
@@ -75,14 +82,23 @@ export async function rebuildLibrary(shelf: Shelf, store: RunStore): ReturnType<
 /** At no price; again, it changes nothing. @param at epoch milliseconds @returns how many people are new */
 export function importRecords(
   library: Library,
-  { name, at, records }: { readonly name: string; readonly at: number; readonly records: readonly JsonRecord[] },
+  {
+    name,
+    at,
+    records,
+  }: { readonly name: string; readonly at: number; readonly records: readonly JsonRecord[] },
 ): number {
   const before = library.size;
   const texts = records.map(stringifyExact);
   const body = `{"result":[${texts.join(",")}]}`;
   const run = `import-${createHash("sha256").update(body).digest("hex").slice(0, 12)}`;
   library.addPages([{ run, unit: 1, at, rows: rowsOf(recordPage(texts), 0n) }]);
-  const facts = { datasetVersion: null, output: null, createdAt: new Date(at).toISOString(), finishedAt: at };
+  const facts = {
+    datasetVersion: null,
+    output: null,
+    createdAt: new Date(at).toISOString(),
+    finishedAt: at,
+  };
   library.putRun({ id: run, command: "import", target: name, ...facts });
   return library.size - before;
 }
@@ -90,7 +106,11 @@ export function importRecords(
 export const identitiesOf = (records: readonly JsonRecord[]): string[] =>
   rowsOf(recordPage(records.map(stringifyExact)), 0n).map(({ identity }) => identity);
 
-export const shelfAt = (stateDir: string, serviceId: string, mode: Shelf["mode"] = "live"): Shelf => ({
+export const shelfAt = (
+  stateDir: string,
+  serviceId: string,
+  mode: Shelf["mode"] = "live",
+): Shelf => ({
   path: libraryPath(stateDir, serviceId, mode),
   serviceId,
   mode,
@@ -98,7 +118,9 @@ export const shelfAt = (stateDir: string, serviceId: string, mode: Shelf["mode"]
 
 /** Undefined where the run bought companies. */
 export const shelfOfPlan = (stateDir: string, plan: Plan): Shelf | undefined =>
-  kindOf({ plan }) === "person" ? shelfAt(stateDir, plan.base_url, plan.key_mode ?? "live") : undefined;
+  kindOf({ plan }) === "person"
+    ? shelfAt(stateDir, plan.base_url, plan.key_mode ?? "live")
+    : undefined;
 
 function belongs(plan: Plan, { serviceId, mode }: Shelf): boolean {
   const own = shelfOfPlan("", plan);
@@ -125,7 +147,9 @@ async function takeIn(library: Library, run: RunReader): Promise<number> {
     const used = creditsOf(settled.used);
     const paid = Math.max(settled.rows, page.length);
     const missing = settled.owned === undefined ? paid - page.length : 0;
-    const forgotten = Array.from({ length: missing }, (_, index) => share(used, paid, page.length + index));
+    const forgotten = Array.from({ length: missing }, (_, index) =>
+      share(used, paid, page.length + index),
+    );
     group.push({ run: run.id, unit: n, at: settled.at, rows: rowsOf(page, used, paid), forgotten });
     rows += page.length;
     if (rows >= GROUP_ROWS) put();
@@ -135,7 +159,15 @@ async function takeIn(library: Library, run: RunReader): Promise<number> {
   // Only where nothing more can come: an unfinished run is read again.
   const finishedAt = run.state.done === undefined ? null : run.state.lastAt;
   const datasetVersion = versionOf(run);
-  library.putRun({ id, command, target: targetText(run.plan.target), datasetVersion, output, createdAt, finishedAt });
+  library.putRun({
+    id,
+    command,
+    target: targetText(run.plan.target),
+    datasetVersion,
+    output,
+    createdAt,
+    finishedAt,
+  });
   return count;
 }
 
@@ -147,7 +179,9 @@ function rowsOf(page: Page, used: bigint, paid = page.length): NewRow[] {
   return Array.from({ length: page.length }, (_, position) => {
     const record = page.text(position);
     // A row that names nobody is known again where it comes again as it was.
-    const identity = identityOf(page, position, "person") ?? `#${createHash("sha256").update(record).digest("hex")}`;
+    const identity =
+      identityOf(page, position, "person") ??
+      `#${createHash("sha256").update(record).digest("hex")}`;
     const price = share(used, paid, position);
     return { position, identity, values: normalValues(page.row(position)), price, record };
   });

@@ -1,5 +1,9 @@
 import { canonicalAddress } from "../../shared/contract/normalise.ts";
-import { NOBODY_SUPPRESSED, type RecordNames, type Suppression } from "../../shared/contract/suppression.ts";
+import {
+  NOBODY_SUPPRESSED,
+  type RecordNames,
+  type Suppression,
+} from "../../shared/contract/suppression.ts";
 import { Page } from "../../shared/rows/page.ts";
 import type { RecordKind } from "../../shared/rows/values.ts";
 
@@ -134,7 +138,10 @@ export async function* distinctPages(run: PaidRows, unreadable?: unknown[]): Asy
   }
 }
 
-export function readPage(body: Buffer, kind: RecordKind): { readonly page?: Page; readonly problem?: unknown } {
+export function readPage(
+  body: Buffer,
+  kind: RecordKind,
+): { readonly page?: Page; readonly problem?: unknown } {
   try {
     return { page: Page.read(body, kind) };
   } catch (problem) {
@@ -150,7 +157,10 @@ const namedBy = (page: Page, index: number, kind: RecordKind): RecordNames =>
         address: page.identity(index, ["network_url"]),
         domain: page.identity(index, ["company_domain"]),
       }
-    : { address: page.identity(index, ["company_network_url"]), domain: page.identity(index, ["domain"]) };
+    : {
+        address: page.identity(index, ["company_network_url"]),
+        domain: page.identity(index, ["domain"]),
+      };
 
 export function suppressedIn(page: Page, kind: RecordKind, suppression: Suppression): number[] {
   if (suppression.isEmpty) return [];
@@ -161,5 +171,7 @@ export function suppressedIn(page: Page, kind: RecordKind, suppression: Suppress
 export function shown(page: Page, kind: RecordKind, suppression: Suppression): Page {
   const hidden = new Set(suppressedIn(page, kind, suppression));
   if (hidden.size === 0) return page;
-  return page.select(Array.from({ length: page.length }, (_, index) => index).filter((index) => !hidden.has(index)));
+  return page.select(
+    Array.from({ length: page.length }, (_, index) => index).filter((index) => !hidden.has(index)),
+  );
 }

@@ -73,7 +73,10 @@ const separated = (separator: "," | "\t"): Omit<PagedFormat, "endings"> => ({
   rows: async () => (await storedForms()).cellRows(separator),
 });
 
-const json = (view: "ndjsonView" | "jsonView", rows: "lineRows" | "jsonRows"): Omit<PagedFormat, "endings"> => ({
+const json = (
+  view: "ndjsonView" | "jsonView",
+  rows: "lineRows" | "jsonRows",
+): Omit<PagedFormat, "endings"> => ({
   view: async () => {
     const views = await import("../../shared/rows/json.ts");
     return ({ fields }) => views[view](fields);
@@ -125,10 +128,13 @@ export async function viewMaker(format: Format): Promise<MakeView> {
 
 export const isWhole = (format: Format): boolean => specOf(format)?.whole !== undefined;
 
-export const lateFormat = async (format: Format): Promise<WholeFormat | undefined> => specOf(format)?.whole?.();
+export const lateFormat = async (format: Format): Promise<WholeFormat | undefined> =>
+  specOf(format)?.whole?.();
 
 const storedRows = async (format: Format | undefined): Promise<StoredRows | undefined> =>
-  format === undefined ? undefined : ((await lateFormat(format)) ?? (await specOf(format)?.rows?.()));
+  format === undefined
+    ? undefined
+    : ((await lateFormat(format)) ?? (await specOf(format)?.rows?.()));
 
 const storedFile = (path: string, packing: Packing | undefined): StoredFile => ({
   path,
@@ -148,7 +154,10 @@ async function rowsIn(path: string): Promise<number | undefined> {
 }
 
 /** @throws where another program changed what the file is */
-export async function* plainTextOf(path: string, form: Form | undefined): AsyncGenerator<Uint8Array> {
+export async function* plainTextOf(
+  path: string,
+  form: Form | undefined,
+): AsyncGenerator<Uint8Array> {
   const rows = await storedRows(form?.format);
   yield* rows?.text?.(path) ?? unpacked(path, form?.packing);
 }
@@ -163,7 +172,12 @@ export interface RowChoice {
  * The bytes of a file without some rows, before they are packed, and how many are gone by the time that they end.
  * @param scratch see {@link StoredRows} @returns undefined for a form whose rows cannot be told apart
  */
-export async function rowsWithout(path: string, form: Form, choice: RowChoice, scratch: string | undefined) {
+export async function rowsWithout(
+  path: string,
+  form: Form,
+  choice: RowChoice,
+  scratch: string | undefined,
+) {
   let count = 0;
   const chosen: Chosen = (text, row) => {
     const goes = choice.mayBeIn(text) && choice.isRow(row());
@@ -171,7 +185,12 @@ export async function rowsWithout(path: string, form: Form, choice: RowChoice, s
     return goes;
   };
   const rows = await storedRows(form.format);
-  return rows && { bytes: rows.without(storedFile(path, form.packing), chosen, scratch), gone: () => count };
+  return (
+    rows && {
+      bytes: rows.without(storedFile(path, form.packing), chosen, scratch),
+      gone: () => count,
+    }
+  );
 }
 
 const formatOfEnding = (ending: string | undefined): Format | undefined =>
@@ -191,7 +210,10 @@ export const formName = ({ format, packing }: Form): string =>
   packing === undefined ? format : `${format}.${packing}`;
 
 /** Of a file's name, or the name of a form: `x.csv.gz` is CSV, packed. */
-function read(name: string): { readonly packing: Packing | undefined; readonly ending: string | undefined } {
+function read(name: string): {
+  readonly packing: Packing | undefined;
+  readonly ending: string | undefined;
+} {
   const { inner, packing } = packedName(name);
   return { packing, ending: /(?:^|\.)([^./\\]+)$/.exec(inner)?.[1]?.toLowerCase() };
 }
@@ -209,7 +231,11 @@ export const savedForm = (name: string): Form => {
 };
 
 /** As named, else by the file's ending, else NDJSON to a pipe and a table to a terminal. @throws CliError (exit 2) */
-export function chooseForm(word: string | undefined, file: string | undefined, terminal: boolean): Form {
+export function chooseForm(
+  word: string | undefined,
+  file: string | undefined,
+  terminal: boolean,
+): Form {
   const path = file === undefined ? undefined : read(file.replace(/^.*[/\\]/, ""));
   let form: Form;
   if (word !== undefined) {
@@ -240,12 +266,18 @@ export function chooseForm(word: string | undefined, file: string | undefined, t
 function checkForm({ format, packing }: Form, file: string | undefined, terminal: boolean): void {
   const name = format === "xlsx" ? "A spreadsheet (.xlsx)" : "Parquet";
   if (isWhole(format) && file === undefined) {
-    throw usageError(`${name} needs a file: it cannot be written to a pipe or a terminal`, `add -o people.${format}`);
+    throw usageError(
+      `${name} needs a file: it cannot be written to a pipe or a terminal`,
+      `add -o people.${format}`,
+    );
   }
   if (packing === undefined) return;
   const why = specOf(format)?.unpacked;
   if (why !== undefined) {
-    throw usageError(`there is no ${formName({ format, packing })}: ${why}`, `leave .${packing} out`);
+    throw usageError(
+      `there is no ${formName({ format, packing })}: ${why}`,
+      `leave .${packing} out`,
+    );
   }
   if (file === undefined && terminal) {
     throw usageError(
@@ -255,21 +287,36 @@ function checkForm({ format, packing }: Form, file: string | undefined, terminal
   }
 }
 
-const tooFew = (message: string, hint: string): CliError => failed.incomplete(message, hint, TOO_FEW);
+const tooFew = (message: string, hint: string): CliError =>
+  failed.incomplete(message, hint, TOO_FEW);
 
 /** Asked before anything is bought, and before a file (undefined: a stream) is replaced. @throws CliError exit 5 */
-export async function checkRows(rows: number, path: string | undefined, guard: Guard, said = ""): Promise<void> {
+export async function checkRows(
+  rows: number,
+  path: string | undefined,
+  guard: Guard,
+  said = "",
+): Promise<void> {
   const { allowEmpty, minRows, maxShrink } = guard;
   const came = counted(rows, "row");
   if (minRows !== undefined && rows < minRows) {
-    throw tooFew(`${came}: fewer than --min-rows ${minRows}${said}`, "a smaller --min-rows takes them");
+    throw tooFew(
+      `${came}: fewer than --min-rows ${minRows}${said}`,
+      "a smaller --min-rows takes them",
+    );
   }
   if (path === undefined || (rows === 0 ? allowEmpty : maxShrink === undefined)) return;
   const before = await rowsIn(path);
   if (before === 0) return;
-  const place = before === undefined ? "a file whose rows cannot be counted" : `the ${grouped(before)} in ${path}`;
+  const place =
+    before === undefined
+      ? "a file whose rows cannot be counted"
+      : `the ${grouped(before)} in ${path}`;
   if (rows === 0) {
-    throw tooFew(`0 rows would take the place of ${place}: it stays as it is${said}`, "--min-rows 0 replaces it");
+    throw tooFew(
+      `0 rows would take the place of ${place}: it stays as it is${said}`,
+      "--min-rows 0 replaces it",
+    );
   }
   if (before === undefined || rows < before * (1 - (maxShrink ?? 1))) {
     const percent = Math.round((maxShrink ?? 1) * 100);

@@ -1,9 +1,21 @@
-import { canonicalAddress, canonicalDomain, normalForm, slugIn, slugOf } from "../../shared/contract/normalise.ts";
+import {
+  canonicalAddress,
+  canonicalDomain,
+  normalForm,
+  slugIn,
+  slugOf,
+} from "../../shared/contract/normalise.ts";
 import { echo, grouped } from "../../shared/contract/text.ts";
 import { collectColumns, eachCell } from "../../shared/rows/columns.ts";
 import { guarded, guardOf } from "../../shared/rows/csv-text.ts";
 import { Page } from "../../shared/rows/page.ts";
-import { cellOf, fieldValue, type JsonRecord, type JsonValue, stringifyExact } from "../../shared/rows/values.ts";
+import {
+  cellOf,
+  fieldValue,
+  type JsonRecord,
+  type JsonValue,
+  stringifyExact,
+} from "../../shared/rows/values.ts";
 import { settledUnits, type Unit } from "../runs/journal.ts";
 import type { Prospect, Target } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
@@ -13,7 +25,15 @@ import { type Join, type JoinRow, MATCHES, type Match } from "./kept-rows.ts";
 
 type CompanyQuery = Exclude<Target, { kind: "search" }>["companies"][number];
 
-export const JOINED: readonly Format[] = ["csv", "tsv", "ndjson", "json", "xlsx", "parquet", "table"];
+export const JOINED: readonly Format[] = [
+  "csv",
+  "tsv",
+  "ndjson",
+  "json",
+  "xlsx",
+  "parquet",
+  "table",
+];
 
 interface Answer {
   readonly match: Match;
@@ -59,8 +79,11 @@ export class JoinOutput implements Output {
 
   async prepare(): Promise<Written | undefined> {
     const { rendering, join } = this.#view;
-    this.#settled = new Map(settledUnits(this.#run.state).map((unit) => [unit.intent.target, unit]));
-    const ours = rendering.fields ?? (await collectColumns(distinctPages(this.#run), kindOf(this.#run)));
+    this.#settled = new Map(
+      settledUnits(this.#run.state).map((unit) => [unit.intent.target, unit]),
+    );
+    const ours =
+      rendering.fields ?? (await collectColumns(distinctPages(this.#run), kindOf(this.#run)));
     const pages = (): AsyncGenerator<Page> => this.#pages(ours);
     const added = ["match", "why", ...ours].map((name) => join.prefix + name);
     // As JSON every token of the caller's stays as it was; elsewhere the columns are all known.
@@ -71,7 +94,8 @@ export class JoinOutput implements Output {
     this.#tally.clear();
     for (const row of join.rows) {
       const [answer] = this.#answers(row);
-      if (answer !== undefined) this.#tally.set(answer.match, (this.#tally.get(answer.match) ?? 0) + 1);
+      if (answer !== undefined)
+        this.#tally.set(answer.match, (this.#tally.get(answer.match) ?? 0) + 1);
     }
     return inner.prepare(pages);
   }
@@ -88,7 +112,9 @@ export class JoinOutput implements Output {
     const { rows } = this.#view.join;
     for (let at = 0; at < rows.length; at += GROUP) {
       const group = rows.slice(at, at + GROUP);
-      const texts = group.flatMap((row) => this.#answers(row).map((answer) => this.#joined(row.body, answer, ours)));
+      const texts = group.flatMap((row) =>
+        this.#answers(row).map((answer) => this.#joined(row.body, answer, ours)),
+      );
       yield Page.read(Buffer.from(`[${texts.join(",")}]`), kindOf(this.#run));
     }
   }
@@ -97,7 +123,8 @@ export class JoinOutput implements Output {
     const { join, rendering } = this.#view;
     const cells = record === undefined ? undefined : cellsOf(record);
     const values = ours.map((field): JsonValue => {
-      const value = record === undefined ? undefined : (cells?.get(field) ?? fieldValue(record, field));
+      const value =
+        record === undefined ? undefined : (cells?.get(field) ?? fieldValue(record, field));
       return value ?? null;
     });
     const pairs = [match, why, ...values].map((value, index) => {
@@ -123,7 +150,12 @@ export class JoinOutput implements Output {
     return prospect === undefined ? [row] : this.#peopleAt(prospect);
   }
 
-  #peopleAt({ by, value, address = by === "company_network_url" ? value : undefined, why = "" }: Prospect): Answer[] {
+  #peopleAt({
+    by,
+    value,
+    address = by === "company_network_url" ? value : undefined,
+    why = "",
+  }: Prospect): Answer[] {
     if (address === undefined) return [{ match: "not found", why }];
     const { target, parts = [] } = this.#run.plan;
     const theirs = parts.flatMap(({ company_network_url: of }, n) =>
@@ -133,12 +165,22 @@ export class JoinOutput implements Output {
       const isNew = target.kind === "search" && target.owned !== undefined;
       return [{ match: "nobody", why: isNew ? "nobody there is new" : "nobody there matches" }];
     }
-    const units = [...this.#run.state.units.values()].filter(({ intent }) => theirs.includes(intent.target));
+    const units = [...this.#run.state.units.values()].filter(({ intent }) =>
+      theirs.includes(intent.target),
+    );
     const answers = units.flatMap((unit): Answer[] => {
       if (unit.settled?.follows === undefined) return [];
-      const page = shown(Page.read(this.#run.readReply(unit), "person"), "person", this.#run.suppression);
+      const page = shown(
+        Page.read(this.#run.readReply(unit), "person"),
+        "person",
+        this.#run.suppression,
+      );
       const owned = unit.settled.owned === undefined ? "" : "owned already";
-      return Array.from({ length: page.length }, (_, n) => ({ match: "found", why: owned, record: page.row(n) }));
+      return Array.from({ length: page.length }, (_, n) => ({
+        match: "found",
+        why: owned,
+        record: page.row(n),
+      }));
     });
     if (answers.length > 0) return answers;
     const isHidden = units.some(({ settled }) => (settled?.rows ?? 0) > 0);
@@ -148,19 +190,28 @@ export class JoinOutput implements Output {
 
   #answer(row: JoinRow): Answer {
     const { target } = this.#run.plan;
-    const query = row.company === undefined || target.kind === "search" ? undefined : target.companies[row.company];
+    const query =
+      row.company === undefined || target.kind === "search"
+        ? undefined
+        : target.companies[row.company];
     if (query === undefined) return row;
     const unit = this.#settled.get(row.company ?? -1);
-    if (unit?.settled === undefined) return { match: "not asked", why: "the run ended before its turn" };
+    if (unit?.settled === undefined)
+      return { match: "not asked", why: "the run ended before its turn" };
     const { refused } = unit.settled;
     if (refused !== undefined) return { match: "not found", why: `refused: ${refused}` };
-    const page = unit.settled.follows === undefined ? Page.empty : Page.read(this.#run.readReply(unit), "company");
+    const page =
+      unit.settled.follows === undefined
+        ? Page.empty
+        : Page.read(this.#run.readReply(unit), "company");
     if (page.length === 0) return { match: "not found", why: "the service does not know it" };
     if (shown(page, "company", this.#run.suppression).length === 0)
       return { match: "suppressed", why: "it is on the suppression list" };
     const record = page.row(0);
     const other = otherThan(query, record);
-    return other === undefined ? { match: "found", why: "", record } : { match: "ambiguous", why: other, record };
+    return other === undefined
+      ? { match: "found", why: "", record }
+      : { match: "ambiguous", why: other, record };
   }
 }
 
@@ -176,7 +227,8 @@ export function otherThan({ by, value }: CompanyQuery, record: JsonRecord): stri
   if (typeof answer !== "string" && typeof answer !== "number") return undefined;
   const [asked, answered] = [value, String(answer)].map((text) => sameForm(by, text));
   if (asked === undefined || answered === undefined || asked === answered) return undefined;
-  const within = (inner: string, outer: string): boolean => by === "domain" && inner.endsWith(`.${outer}`);
+  const within = (inner: string, outer: string): boolean =>
+    by === "domain" && inner.endsWith(`.${outer}`);
   if (within(asked, answered) || within(answered, asked)) return undefined;
   return `asked for ${echo(value)}, and the service answers with ${echo(answer)}`;
 }

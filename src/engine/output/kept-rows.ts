@@ -1,4 +1,12 @@
-export const MATCHES = ["found", "nobody", "not found", "no company", "ambiguous", "not asked", "suppressed"] as const;
+export const MATCHES = [
+  "found",
+  "nobody",
+  "not found",
+  "no company",
+  "ambiguous",
+  "not asked",
+  "suppressed",
+] as const;
 export type Match = (typeof MATCHES)[number];
 
 export interface JoinRow {

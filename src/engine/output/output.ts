@@ -24,7 +24,12 @@ import { enterOutput, type OutputPlace } from "./register.ts";
 
 const WRITE_BYTES = 1 << 18;
 
-type FileTarget = Readonly<{ path: string; rendering: Rendering; guard: Guard; place: OutputPlace }>;
+type FileTarget = Readonly<{
+  path: string;
+  rendering: Rendering;
+  guard: Guard;
+  place: OutputPlace;
+}>;
 
 /** A file that appears whole. Where a later page brings another column it is written again from the run. */
 export class FileOutput implements Output {
@@ -48,7 +53,12 @@ export class FileOutput implements Output {
     this.#fieldCheck = askedFields(rendering.fields);
   }
 
-  static async open(path: string, rendering: Rendering, guard: Guard, place: OutputPlace): Promise<FileOutput> {
+  static async open(
+    path: string,
+    rendering: Rendering,
+    guard: Guard,
+    place: OutputPlace,
+  ): Promise<FileOutput> {
     await clearLeftovers(path);
     const output = new FileOutput({ path, rendering, guard, place });
     await output.#begin(rendering.fields);
@@ -65,7 +75,9 @@ export class FileOutput implements Output {
     this.#filled = 0;
     this.#packer = openPacker(this.#target.rendering.packing);
     const rendering = { ...this.#target.rendering, fields };
-    this.#view = isWhole(rendering.format) ? undefined : (await viewMaker(rendering.format))(rendering, false);
+    this.#view = isWhole(rendering.format)
+      ? undefined
+      : (await viewMaker(rendering.format))(rendering, false);
   }
 
   /** Collects small pages, so that each write, which another thread does, is worth handing over. */
@@ -98,7 +110,9 @@ export class FileOutput implements Output {
 
   get notices(): readonly string[] {
     const cut =
-      this.#cut === 0 ? [] : [`notice: ${counted(this.#cut, "text")} longer than a cell of a spreadsheet: cut`];
+      this.#cut === 0
+        ? []
+        : [`notice: ${counted(this.#cut, "text")} longer than a cell of a spreadsheet: cut`];
     return [...this.#fieldCheck.notices(), ...cut];
   }
 
@@ -128,7 +142,13 @@ export class FileOutput implements Output {
     await this.#file?.sync();
     await this.#close();
     this.#sha256 = this.#hash.digest("hex");
-    return { file: path, format: formName(rendering), bytes: this.#bytes, sha256: this.#sha256, added: null };
+    return {
+      file: path,
+      format: formName(rendering),
+      bytes: this.#bytes,
+      sha256: this.#sha256,
+      added: null,
+    };
   }
 
   async #close(): Promise<void> {
@@ -140,10 +160,14 @@ export class FileOutput implements Output {
   async publish(): Promise<void> {
     const { guard, path, place, rendering } = this.#target;
     const { disk } = place;
-    await enterOutput(path, { kind: rendering.kind, format: formName(rendering) }, place, [this.#sha256]);
+    await enterOutput(path, { kind: rendering.kind, format: formName(rendering) }, place, [
+      this.#sha256,
+    ]);
     await naming(
       path,
-      guard.overwrite ? disk.rename(this.#part, path, "output") : disk.place(this.#part, path, "output"),
+      guard.overwrite
+        ? disk.rename(this.#part, path, "output")
+        : disk.place(this.#part, path, "output"),
     );
   }
 
@@ -167,7 +191,12 @@ export interface StreamOptions {
 }
 
 /** A page counts as written when the reader took it. */
-export async function openStream({ stream, rendering, guard, interrupted }: StreamOptions): Promise<Output> {
+export async function openStream({
+  stream,
+  rendering,
+  guard,
+  interrupted,
+}: StreamOptions): Promise<Output> {
   const packer = openPacker(rendering.packing);
   const fieldCheck = askedFields(rendering.fields);
   const view = (await viewMaker(rendering.format))(rendering, true);

@@ -49,7 +49,10 @@ export function unpacked(path: string, packing: Packing | undefined): AsyncItera
 }
 
 /** `x.csv` and `gz` of `x.csv.gz`. */
-export function packedName(name: string): { readonly inner: string; readonly packing: Packing | undefined } {
+export function packedName(name: string): {
+  readonly inner: string;
+  readonly packing: Packing | undefined;
+} {
   const packing = PACKING_NAMES.find((each) => name.toLowerCase().endsWith(`.${each}`));
   return { inner: packing === undefined ? name : name.slice(0, -packing.length - 1), packing };
 }

@@ -17,12 +17,20 @@ export async function checkOutput(path: string): Promise<string> {
   const folder = dirname(path);
   const parent = await stat(folder).catch(() => undefined);
   if (parent === undefined)
-    throw usageError(`the folder ${folder} does not exist`, `mkdir -p ${shellWord(folder)}`, "no_folder");
+    throw usageError(
+      `the folder ${folder} does not exist`,
+      `mkdir -p ${shellWord(folder)}`,
+      "no_folder",
+    );
   if (!parent.isDirectory()) throw usageError(`${folder} is not a folder`, undefined, "no_folder");
   try {
     await access(folder, constants.W_OK | constants.X_OK);
   } catch {
-    throw usageError(`the folder ${folder} may not be written`, "choose another with -o", "not_writable");
+    throw usageError(
+      `the folder ${folder} may not be written`,
+      "choose another with -o",
+      "not_writable",
+    );
   }
   const stats = await lstat(path).catch(ifMissing(undefined));
   if (stats === undefined) return path;
@@ -37,19 +45,29 @@ export async function checkOutput(path: string): Promise<string> {
     const target = await realpath(path).catch(() => undefined);
     // A pipe behind /dev/stdout or /dev/fd/63 has no name of its own.
     if (target === undefined && (await exists(path))) throw notAFile(path);
-    if (target === undefined) throw usageError(`${path} is a symbolic link to nothing`, "remove it", "symlink");
+    if (target === undefined)
+      throw usageError(`${path} is a symbolic link to nothing`, "remove it", "symlink");
     return checkOutput(target);
   }
   if (stats.isDirectory())
-    throw usageError(`${path} is a folder, not a file`, `-o ${shellWord(join(path, "people.csv"))}`, "is_folder");
+    throw usageError(
+      `${path} is a folder, not a file`,
+      `-o ${shellWord(join(path, "people.csv"))}`,
+      "is_folder",
+    );
   if (!stats.isFile()) throw notAFile(path);
   return path;
 }
 
 const notAFile = (path: string): CliError =>
-  usageError(`${path} is no regular file`, "name a file; rows alone go to stdout, without -o", "not_a_file");
+  usageError(
+    `${path} is no regular file`,
+    "name a file; rows alone go to stdout, without -o",
+    "not_a_file",
+  );
 
-export const exists = async (path: string): Promise<boolean> => (await stat(path).catch(() => undefined)) !== undefined;
+export const exists = async (path: string): Promise<boolean> =>
+  (await stat(path).catch(() => undefined)) !== undefined;
 
 export async function sha256Of(path: string): Promise<string | undefined> {
   const hash = createHash("sha256");

@@ -26,6 +26,7 @@ export async function clearLeftovers(path: string): Promise<void> {
   const folder = dirname(path);
   for (const name of await readdir(folder).catch(() => [])) {
     const pid = name.startsWith(`.${basename(path)}.`) ? LEFT.exec(name)?.[1] : undefined;
-    if (pid !== undefined && isRunning({ pid: Number(pid), started: "" }) === false) await remove(join(folder, name));
+    if (pid !== undefined && isRunning({ pid: Number(pid), started: "" }) === false)
+      await remove(join(folder, name));
   }
 }

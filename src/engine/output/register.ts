@@ -43,8 +43,12 @@ export function registerIn(stateDir: string, disk: Disk, now: () => number) {
 
   async function entries(): Promise<readonly RegisterEntry[]> {
     const names = (await readdir(folder).catch(() => [])).filter((name) => name.endsWith(".json"));
-    const texts = await Promise.all(names.map((name) => readFile(join(folder, name), "utf8").catch(() => "")));
-    return texts.flatMap(entryIn).sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : a.path < b.path ? -1 : 1));
+    const texts = await Promise.all(
+      names.map((name) => readFile(join(folder, name), "utf8").catch(() => "")),
+    );
+    return texts
+      .flatMap(entryIn)
+      .sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : a.path < b.path ? -1 : 1));
   }
 
   const has = (path: string): boolean => existsSync(fileOf(path));
@@ -67,7 +71,11 @@ export const enterOutput = (
 ): Promise<void> => register.enter({ path, what: "output", by, sha256, ...rows });
 
 const isSame = (a: Writing, b: Writing): boolean =>
-  a.what === b.what && a.by === b.by && a.kind === b.kind && a.format === b.format && a.sha256[0] === b.sha256[0];
+  a.what === b.what &&
+  a.by === b.by &&
+  a.kind === b.kind &&
+  a.format === b.format &&
+  a.sha256[0] === b.sha256[0];
 
 export const REGISTER = "register";
 

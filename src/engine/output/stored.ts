@@ -70,7 +70,8 @@ function recordIn(text: string): JsonValue {
 
 async function countLines(file: StoredFile, quotes = false): Promise<number> {
   let lines = 0;
-  for await (const line of linesOf(file.bytes(), quotes)) if (line.some((byte) => byte !== 10 && byte !== 13)) lines++;
+  for await (const line of linesOf(file.bytes(), quotes))
+    if (line.some((byte) => byte !== 10 && byte !== 13)) lines++;
   return lines;
 }
 
@@ -114,7 +115,10 @@ async function* arrayWithout(file: StoredFile, chosen: Chosen): AsyncGenerator<U
   yield Buffer.from(before === "[\n" ? "[]\n" : "\n]\n");
 }
 
-const CELLS = { ",": /("(?:[^"]|"")*"|[^,\r\n]*)(,|\r?\n|$)/g, "\t": /("(?:[^"]|"")*"|[^\t\r\n]*)(\t|\r?\n|$)/g };
+const CELLS = {
+  ",": /("(?:[^"]|"")*"|[^,\r\n]*)(,|\r?\n|$)/g,
+  "\t": /("(?:[^"]|"")*"|[^\t\r\n]*)(\t|\r?\n|$)/g,
+};
 
 function cellsOf(record: string, separator: keyof typeof CELLS): string[] {
   const cells: string[] = [];
@@ -133,11 +137,14 @@ export const cellRows = (separator: keyof typeof CELLS): StoredRows => ({
       const text = line.toString();
       const header = names;
       names ??= cellsOf(text.replace(/^\ufeff/, ""), separator);
-      if (header === undefined || !chosen(text, () => rowOf(header, cellsOf(text, separator)))) yield line;
+      if (header === undefined || !chosen(text, () => rowOf(header, cellsOf(text, separator))))
+        yield line;
     }
   },
 });
 
 /** A cell that a spreadsheet could take for a formula has an apostrophe before it. */
 const rowOf = (names: readonly string[], cells: readonly string[]): JsonValue =>
-  Object.fromEntries(names.map((name, index) => [name, cells[index]?.replace(/^'(?=[=+\-@\t\r])/, "") ?? null]));
+  Object.fromEntries(
+    names.map((name, index) => [name, cells[index]?.replace(/^'(?=[=+\-@\t\r])/, "") ?? null]),
+  );

@@ -8,7 +8,9 @@ const COUNTS: readonly string[] = ["connections", "followers", "employee_count"]
 export function spokenValue(field: string, value: JsonValue | undefined): string {
   if (value === undefined || value === null) return "";
   const isCount = COUNTS.includes(field.slice(field.lastIndexOf(".") + 1));
-  return isCount && (typeof value === "number" || typeof value === "bigint") ? grouped(value) : String(cellOf(value));
+  return isCount && (typeof value === "number" || typeof value === "bigint")
+    ? grouped(value)
+    : String(cellOf(value));
 }
 
 /** Handed in by the command: `output/` knows no terminal. */
@@ -31,12 +33,19 @@ const MAIN_COLUMNS: Readonly<Record<RecordKind, readonly string[]>> = {
 const ALWAYS = 4;
 
 /** @param fields what was asked for; undefined: the main columns */
-export function tableView(kind: RecordKind, fields: readonly string[] | undefined, table: DrawTable): View {
+export function tableView(
+  kind: RecordKind,
+  fields: readonly string[] | undefined,
+  table: DrawTable,
+): View {
   const columns = fields ?? MAIN_COLUMNS[kind];
   const draw = table(columns, fields?.length ?? ALWAYS);
   return {
     unseen: new Set(),
-    page: (page) => draw(page.rows().map((row) => columns.map((name) => spokenValue(name, fieldValue(row, name))))),
+    page: (page) =>
+      draw(
+        page.rows().map((row) => columns.map((name) => spokenValue(name, fieldValue(row, name)))),
+      ),
     end: () => "",
   };
 }

@@ -13,13 +13,17 @@ import {
 /** Filters in normal form, lists as arrays: a set of people, each with at most one value of a field. */
 export type Segment = { readonly [key in FilterKey]?: string | number | readonly string[] };
 
-export const segmentOf = (canonical: CanonicalFilters): Segment => JSON.parse(canonicalJson(canonical)) as Segment;
+export const segmentOf = (canonical: CanonicalFilters): Segment =>
+  JSON.parse(canonicalJson(canonical)) as Segment;
 
-const sameText = (segment: Segment): string => JSON.stringify(FILTER_SPECS.map(({ key }) => segment[key] ?? null));
+const sameText = (segment: Segment): string =>
+  JSON.stringify(FILTER_SPECS.map(({ key }) => segment[key] ?? null));
 
-const texts = (value: Segment[FilterKey]): readonly string[] => (value === undefined ? [] : [value].flat().map(String));
+const texts = (value: Segment[FilterKey]): readonly string[] =>
+  value === undefined ? [] : [value].flat().map(String);
 
-const isAddress = ({ key }: FilterKeySpec): boolean => key === "network_url" || key === "company_network_url";
+const isAddress = ({ key }: FilterKeySpec): boolean =>
+  key === "network_url" || key === "company_network_url";
 
 const isLow = (key: FilterKey): boolean => key.endsWith("_min");
 
@@ -29,8 +33,13 @@ function sameAddress(a: string, b: string): string | undefined {
 }
 
 /** undefined: nobody can meet both. */
-function meetOne(spec: FilterKeySpec, a: Segment[FilterKey], b: Segment[FilterKey]): Segment[FilterKey] {
-  if (spec.match === "range") return isLow(spec.key) ? Math.max(Number(a), Number(b)) : Math.min(Number(a), Number(b));
+function meetOne(
+  spec: FilterKeySpec,
+  a: Segment[FilterKey],
+  b: Segment[FilterKey],
+): Segment[FilterKey] {
+  if (spec.match === "range")
+    return isLow(spec.key) ? Math.max(Number(a), Number(b)) : Math.min(Number(a), Number(b));
   if (spec.match === "prefix") {
     const [short = "", long = ""] = [String(a), String(b)].sort((x, y) => x.length - y.length);
     return long.startsWith(short) ? long : undefined;
@@ -58,7 +67,8 @@ function isEmpty(segment: Segment): boolean {
   return FILTER_SPECS.some(({ key, match, field }) => {
     const own = segment[key];
     if (own === undefined) return false;
-    if (match === "range") return isLow(key) && Number(segment[highOf(key)] ?? Number.POSITIVE_INFINITY) < Number(own);
+    if (match === "range")
+      return isLow(key) && Number(segment[highOf(key)] ?? Number.POSITIVE_INFINITY) < Number(own);
     const exact = match === "prefix" ? segment[field as FilterKey] : undefined;
     return exact !== undefined && !texts(exact).some((value) => beginsWith(value, String(own)));
   });
@@ -67,7 +77,8 @@ function isEmpty(segment: Segment): boolean {
 const highOf = (key: FilterKey): FilterKey => key.replace("_min", "_max") as FilterKey;
 const lowOf = (key: FilterKey): FilterKey => key.replace("_max", "_min") as FilterKey;
 
-const beginsWith = (value: string, prefix: string): boolean => normalForm(value).startsWith(normalForm(prefix));
+const beginsWith = (value: string, prefix: string): boolean =>
+  normalForm(value).startsWith(normalForm(prefix));
 
 function isWithin(a: Segment, b: Segment): boolean {
   const both = meet(a, b);
@@ -78,7 +89,9 @@ function isWithin(a: Segment, b: Segment): boolean {
 function joinOne(a: Segment, b: Segment): Segment | undefined {
   if (isWithin(a, b)) return b;
   if (isWithin(b, a)) return a;
-  const differing = FILTER_SPECS.filter(({ key }) => JSON.stringify(a[key]) !== JSON.stringify(b[key]));
+  const differing = FILTER_SPECS.filter(
+    ({ key }) => JSON.stringify(a[key]) !== JSON.stringify(b[key]),
+  );
   const [spec] = differing;
   if (spec === undefined || differing.length > 1 || !spec.list) return undefined;
   if (a[spec.key] === undefined || b[spec.key] === undefined) return undefined;
@@ -118,7 +131,8 @@ async function butNot(
   const listKey = (spec.match === "prefix" ? spec.field : key) as FilterKey;
   const listSpec = filterSpec(listKey);
   if (listSpec === undefined || !listSpec.list) return undefined;
-  const values = segment[listKey] === undefined ? await valuesOf(segment, listKey) : texts(segment[listKey]);
+  const values =
+    segment[listKey] === undefined ? await valuesOf(segment, listKey) : texts(segment[listKey]);
   if (values === undefined || values.length > MAX_VALUES_PER_KEY) return undefined;
   const wanted = texts(other[key]);
   // A slug may stand for an address, and a wider one than that.
@@ -132,7 +146,11 @@ async function butNot(
 }
 
 /** Who has no value of a key may be in none of the parts: counts tell. */
-async function minus(segment: Segment, other: Segment, valuesOf: ValuesOf): Promise<readonly Segment[] | undefined> {
+async function minus(
+  segment: Segment,
+  other: Segment,
+  valuesOf: ValuesOf,
+): Promise<readonly Segment[] | undefined> {
   const pieces: Segment[] = [];
   let rest: Segment | undefined = segment;
   for (const { key } of FILTER_SPECS) {
@@ -184,7 +202,11 @@ export class Sets {
   /** By what each two, three and so on have in common. */
   async people(segments: readonly Segment[]): Promise<number> {
     const all = joinedFilters(segments);
-    const within = async (common: Segment | undefined, from: number, sign: number): Promise<number> => {
+    const within = async (
+      common: Segment | undefined,
+      from: number,
+      sign: number,
+    ): Promise<number> => {
       let sum = 0;
       for (let at = from; at < all.length; at++) {
         const both = common === undefined ? all[at] : meet(common, all[at] ?? {});

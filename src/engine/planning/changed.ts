@@ -27,14 +27,21 @@ export async function findChanged<T>(
     const rest = people.filter((person) => !changed.has(person));
     const count = (lists: readonly (readonly T[])[]): Promise<readonly number[]> =>
       present(lists.map((list) => ({ values, people: list })));
-    const { leavers } = await findGone(await countChunks(rest, most.people, count), most.people, count);
+    const { leavers } = await findGone(
+      await countChunks(rest, most.people, count),
+      most.people,
+      count,
+    );
     for (const person of leavers) changed.add(person);
   }
   return [...changed];
 }
 
 export const testCalls = (pairs: readonly PersonValue<unknown>[], most: Most): number =>
-  questionsFor(pairs, most).reduce((sum, { people }) => sum + Math.ceil(people.length / most.people), 0);
+  questionsFor(pairs, most).reduce(
+    (sum, { people }) => sum + Math.ceil(people.length / most.people),
+    0,
+  );
 
 function questionsFor<T>(pairs: readonly PersonValue<T>[], most: Most): Question<T>[] {
   const single = [...groupsBy(pairs, ({ value }) => value)]
@@ -46,7 +53,10 @@ function questionsFor<T>(pairs: readonly PersonValue<T>[], most: Most): Question
   const sizes = shared.map(({ people }) => people.length);
   const { sets, each } = designFor(sizes, most);
   if (each === 1 && sets >= shared.length) return single;
-  const together = Array.from({ length: sets }, () => ({ values: [] as string[], people: [] as T[] }));
+  const together = Array.from({ length: sets }, () => ({
+    values: [] as string[],
+    people: [] as T[],
+  }));
   for (const [index, code] of codesFor(sizes, sets, each).entries()) {
     for (const set of code) {
       together[set]?.values.push(...(shared[index]?.values ?? []));
@@ -59,7 +69,10 @@ function questionsFor<T>(pairs: readonly PersonValue<T>[], most: Most): Question
 const MOST_EACH = 8;
 
 /** How many sets, and how many of them each value is in, for the fewest counts. */
-function designFor(sizes: readonly number[], most: Most): { readonly sets: number; readonly each: number } {
+function designFor(
+  sizes: readonly number[],
+  most: Most,
+): { readonly sets: number; readonly each: number } {
   const values = sizes.length;
   const people = sizes.reduce((sum, size) => sum + size, 0);
   let best = { sets: values, each: 1, calls: Math.max(values, Math.ceil(people / most.people)) };
@@ -97,7 +110,11 @@ function codesFor(sizes: readonly number[], sets: number, each: number): number[
 
 const keyOf = (code: readonly number[]): string => [...code].sort((a, b) => a - b).join();
 
-function firstUnused(order: readonly number[], each: number, used: ReadonlySet<string>): number[] | undefined {
+function firstUnused(
+  order: readonly number[],
+  each: number,
+  used: ReadonlySet<string>,
+): number[] | undefined {
   const search = (from: number, chosen: number[]): number[] | undefined => {
     if (chosen.length === each) return used.has(keyOf(chosen)) ? undefined : chosen;
     for (let at = from; at < order.length; at++) {

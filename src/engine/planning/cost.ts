@@ -5,7 +5,9 @@ import { type Likeness, newcomerOf } from "./likeness.ts";
 import { MOST_NAMED, type Presence } from "./presence.ts";
 import { type Cost, type Counts, type SegmentMember, UnsoundCountsError } from "./question.ts";
 
-export interface Look extends Likeness, Pick<Presence, "segment" | "total" | "others" | "chunks" | "calls" | "sketch"> {
+export interface Look
+  extends Likeness,
+    Pick<Presence, "segment" | "total" | "others" | "chunks" | "calls" | "sketch"> {
   readonly members: readonly SegmentMember[];
   readonly listSize: number;
   /** Whether nobody who is owned is bought with the new ones, whatever that takes. */
@@ -24,12 +26,14 @@ const SPARE = 2;
 export async function costOf(look: Look, callsPerCredit: number): Promise<Cost> {
   const { total, others, sketch, alike, alone = false } = look;
   // One sketch more proves it.
-  if (sketch !== undefined) return { callsPerCredit, calls: 1, rows: callsPerCredit === 0 ? total : others, parts: 1 };
+  if (sketch !== undefined)
+    return { callsPerCredit, calls: 1, rows: callsPerCredit === 0 ? total : others, parts: 1 };
   const kind = KINDS.find(({ from }) => callsPerCredit >= from);
   const each = Math.max(kind?.rows ?? Number.POSITIVE_INFINITY, 1.1 + alike);
   const rows = alone ? others : Math.min(total, Math.ceil(others * each) + SPARE);
   const certain = proofOf(look);
-  if (others === 0) return { callsPerCredit: 0, calls: halvingOf(look) + certain, rows: 0, parts: 0 };
+  if (others === 0)
+    return { callsPerCredit: 0, calls: halvingOf(look) + certain, rows: 0, parts: 0 };
   if (kind === undefined || rows === total) {
     return { callsPerCredit: 0, calls: halvingOf(look) + certain, rows: total, parts: 1 };
   }
@@ -39,8 +43,15 @@ export async function costOf(look: Look, callsPerCredit: number): Promise<Cost> 
 }
 
 /** At the most calls a credit that fits into so many; undefined where none does. */
-export async function costWithin(look: Look, callsPerCredit: number, maxCalls: number): Promise<Cost | undefined> {
-  for (const each of [callsPerCredit, ...KINDS.map(({ from }) => from).filter((from) => from < callsPerCredit)]) {
+export async function costWithin(
+  look: Look,
+  callsPerCredit: number,
+  maxCalls: number,
+): Promise<Cost | undefined> {
+  for (const each of [
+    callsPerCredit,
+    ...KINDS.map(({ from }) => from).filter((from) => from < callsPerCredit),
+  ]) {
     const cost = await costOf(look, each);
     if (cost.calls <= maxCalls) return cost;
   }
@@ -93,7 +104,11 @@ async function rehearse(look: Look, allowed: Allowed): Promise<Rehearsal> {
     parts += rehearsal.parts * scale;
   }
   const deeper = Math.max(1, depth(total, others) / depth(size, fresh));
-  return { calls: Math.ceil(calls * deeper) + names, rows: Math.ceil(rows * MORE_ROWS), parts: Math.ceil(parts) };
+  return {
+    calls: Math.ceil(calls * deeper) + names,
+    rows: Math.ceil(rows * MORE_ROWS),
+    parts: Math.ceil(parts),
+  };
 }
 
 const depth = (total: number, fresh: number): number => 1 + Math.log2(Math.max(1, total / fresh));
@@ -107,11 +122,15 @@ async function play(
   const owned = cast.slice(fresh);
   const newcomers = cast.slice(0, fresh).map((each, at): SegmentMember => {
     const like = at < Math.round(alike * fresh) ? owned[random(owned.length)] : undefined;
-    return like === undefined ? newcomerOf(each, traits, random) : { ...like, address: each.address };
+    return like === undefined
+      ? newcomerOf(each, traits, random)
+      : { ...like, address: each.address };
   });
   const now = owned.map((each): SegmentMember => {
     const isStill = each.isKnown || random(1_000) < 1_000 * still;
-    return isStill ? each : { ...each, values: { ...each.values, followers: Number(each.values.followers) + 1 } };
+    return isStill
+      ? each
+      : { ...each, values: { ...each.values, followers: Number(each.values.followers) + 1 } };
   });
   const counts = ownCounts([...newcomers, ...now], segment, listSize);
   const input = {
@@ -125,7 +144,10 @@ async function play(
   };
   try {
     const { leaves, unreached } = await descend(input, counts);
-    const parts = [...leaves, ...unreached.flatMap(({ within }) => within.map(({ rows: count }) => ({ count })))];
+    const parts = [
+      ...leaves,
+      ...unreached.flatMap(({ within }) => within.map(({ rows: count }) => ({ count }))),
+    ];
     const rows = parts.reduce((sum, { count }) => sum + count, 0);
     return { calls: counts.calls, rows, parts: parts.length };
   } catch (error) {
@@ -155,15 +177,18 @@ function ownCounts(people: readonly SegmentMember[], segment: Filters, listSize:
     async countAt(filters, addresses) {
       calls += Math.ceil(addresses.length / listSize);
       const list = new Set(addresses);
-      return matching(filters).filter(({ address }) => address !== undefined && list.has(address)).length;
+      return matching(filters).filter(({ address }) => address !== undefined && list.has(address))
+        .length;
     },
   };
 }
 
 function holding(key: string, wanted: unknown): (member: SegmentMember) => boolean {
   const field = key.replace(/_(prefix|min|max)$/, "");
-  const of = (member: SegmentMember): unknown => (field === "name" ? member.name : member.values[field]);
-  if (key.endsWith("_prefix")) return (member) => String(of(member) ?? "").startsWith(String(wanted));
+  const of = (member: SegmentMember): unknown =>
+    field === "name" ? member.name : member.values[field];
+  if (key.endsWith("_prefix"))
+    return (member) => String(of(member) ?? "").startsWith(String(wanted));
   if (key.endsWith("_min") || key.endsWith("_max")) {
     const sign = key.endsWith("_min") ? 1 : -1;
     return (member) => {

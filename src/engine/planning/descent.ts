@@ -26,7 +26,10 @@ export type Leaf = Readonly<Record<"count" | "fresh", number>> & {
 /** What leaves are bought as. */
 export function partsOf(leaves: readonly Leaf[]) {
   const digests = leaves.flatMap((leaf) => leaf.digests ?? []).join("");
-  const each = { parts: leaves.map(({ filters }) => filters), counts: leaves.map(({ count }) => count) };
+  const each = {
+    parts: leaves.map(({ filters }) => filters),
+    counts: leaves.map(({ count }) => count),
+  };
   return digests === "" ? each : { ...each, digests };
 }
 
@@ -36,7 +39,11 @@ export interface Descent {
   /** Those with the fewest owned people for each new one first. */
   readonly leaves: readonly Leaf[];
   /** New people in no leaf, why, and the smallest parts that hold them. */
-  readonly unreached: readonly { readonly where: string; readonly count: number; readonly within: Within }[];
+  readonly unreached: readonly {
+    readonly where: string;
+    readonly count: number;
+    readonly within: Within;
+  }[];
   /** People who may be in two leaves, at most. */
   readonly overlap: number;
   readonly beyond: number;
@@ -60,11 +67,16 @@ interface Division {
 }
 
 const wasteOf = ({ node, count }: Stuck): number => node.count - count;
-const sumOf = (leaves: readonly Stuck[]): number => leaves.reduce((sum, leaf) => sum + wasteOf(leaf), 0);
+const sumOf = (leaves: readonly Stuck[]): number =>
+  leaves.reduce((sum, leaf) => sum + wasteOf(leaf), 0);
 
 type Residue = Stuck & { readonly why: string };
 
-const NONE: Division = { parts: [], strays: Number.POSITIVE_INFINITY, why: "whom no filter tells from people you own" };
+const NONE: Division = {
+  parts: [],
+  strays: Number.POSITIVE_INFINITY,
+  why: "whom no filter tells from people you own",
+};
 
 /** Calls for each new person that go into those whom hardly anything tells apart, beyond what they are worth. */
 const SPARE_CALLS = 2;
@@ -107,9 +119,12 @@ class Search {
   async run(): Promise<Descent> {
     const { segment, total, owned } = this.#input;
     const placed = owned.filter(({ isKnown, isNamed }) => isKnown || isNamed);
-    const floating = owned.filter(({ isKnown, isNamed, address }) => !isKnown && !isNamed && address !== undefined);
+    const floating = owned.filter(
+      ({ isKnown, isNamed, address }) => !isKnown && !isNamed && address !== undefined,
+    );
     const root = { filters: segment, count: total, placed, floating, afloat: floating.length };
-    if (newIn(root) < 0) throw new UnsoundCountsError(`${ownedIn(root)} of ${total} people are owned`);
+    if (newIn(root) < 0)
+      throw new UnsoundCountsError(`${ownedIn(root)} of ${total} people are owned`);
     this.#spare = SPARE_CALLS * newIn(root);
     await this.#place(root, false);
     await this.#refine(this.#input.maxWaste);
@@ -123,7 +138,10 @@ class Search {
   /** @param strict whether only what is all new, or not to be divided, is a leaf */
   async #place(node: Node, strict: boolean): Promise<void> {
     const fresh = newIn(node);
-    if (fresh < 0) throw new UnsoundCountsError(`a part of ${node.count} people has ${ownedIn(node)} who are owned`);
+    if (fresh < 0)
+      throw new UnsoundCountsError(
+        `a part of ${node.count} people has ${ownedIn(node)} who are owned`,
+      );
     if (fresh === 0) return;
     const { maxRows, maxCalls } = this.#input;
     if (this.#fresh >= maxRows) {
@@ -133,8 +151,10 @@ class Search {
     const isKnown = node.afloat === 0 && node.placed.every((member) => member.isKnown);
     const stops = isKnown ? this.#byValue : this.#byName;
     const owned = ownedIn(node);
-    if (owned === 0 || (!strict && owned <= this.#mostOwned * fresh && stops(owned, fresh))) return this.#take(node);
-    if (this.#counts.calls >= maxCalls) return void this.#stuck.push({ node, count: fresh, why: OUT_OF_CALLS });
+    if (owned === 0 || (!strict && owned <= this.#mostOwned * fresh && stops(owned, fresh)))
+      return this.#take(node);
+    if (this.#counts.calls >= maxCalls)
+      return void this.#stuck.push({ node, count: fresh, why: OUT_OF_CALLS });
     for (const part of await this.#divided(node, isKnown)) await this.#place(part, strict);
   }
 
@@ -154,7 +174,8 @@ class Search {
       () => this.#steps(node, true),
     ];
     // Who has no address cannot be asked after: by values they would be bought again.
-    if (node.placed.some((member) => !member.isKnown && member.address === undefined)) ways.push(...ways.splice(1, 1));
+    if (node.placed.some((member) => !member.isKnown && member.address === undefined))
+      ways.push(...ways.splice(1, 1));
     // Where it is not known who is in it, names tell nothing.
     if (isKnown || node.afloat > 0) ways.unshift(() => this.#halves(node, LIKELY));
     let best: Division = NONE;
@@ -188,7 +209,11 @@ class Search {
         this.#overlap += ownedIn(cell);
       },
     });
-    const stuck = await find(loosened(node, "isKnown"), parts, Number.isFinite(strays) ? strays : newIn(node));
+    const stuck = await find(
+      loosened(node, "isKnown"),
+      parts,
+      Number.isFinite(strays) ? strays : newIn(node),
+    );
     this.#spare = Math.max(0, this.#spare - Math.max(0, this.#counts.calls - calls - worth));
     return stuck;
   }
@@ -214,7 +239,9 @@ class Search {
   /** The worst first, until no more is wasted than was agreed to. */
   async #refine(most: number): Promise<void> {
     while (this.#waste > most) {
-      const [worst] = this.#leaves.filter(({ isLast }) => !isLast).sort((a, b) => wasteOf(b) - wasteOf(a));
+      const [worst] = this.#leaves
+        .filter(({ isLast }) => !isLast)
+        .sort((a, b) => wasteOf(b) - wasteOf(a));
       if (worst === undefined || wasteOf(worst) === 0) return;
       this.#leaves.splice(this.#leaves.indexOf(worst), 1);
       this.#fresh -= worst.count;
@@ -225,7 +252,8 @@ class Search {
   /** Who is not told from others is bought with them where the waste allows it; other leaves make room. */
   async #settle(): Promise<void> {
     const { maxWaste, maxCalls } = this.#input;
-    const cheapest = (): Residue | undefined => this.#stuck.sort((a, b) => wasteOf(a) - wasteOf(b)).shift();
+    const cheapest = (): Residue | undefined =>
+      this.#stuck.sort((a, b) => wasteOf(a) - wasteOf(b)).shift();
     for (let next = cheapest(); next !== undefined; next = cheapest()) {
       const cost = wasteOf(next);
       const mayFit = sumOf(this.#leaves.filter(({ isLast }) => isLast)) + cost <= maxWaste;
@@ -242,12 +270,17 @@ class Search {
   async #twinsIn(whole: Node): Promise<Node | undefined> {
     const [one] = whole.placed;
     const { tries, hits } = this.#twins;
-    if (one === undefined || ownedIn(whole) > 1 || (!one.isKnown && one.address === undefined)) return undefined;
+    if (one === undefined || ownedIn(whole) > 1 || (!one.isKnown && one.address === undefined))
+      return undefined;
     if (tries >= 4 * (hits + 1)) return undefined;
     this.#twins.tries++;
     const node = loosened(whole, "isKnown");
     const { name_prefix: _, ...filters } = node.filters;
-    const twins = await piece(node, { filters: { ...valuesOf(one), ...filters }, holds: () => true }, this.#counts);
+    const twins = await piece(
+      node,
+      { filters: { ...valuesOf(one), ...filters }, holds: () => true },
+      this.#counts,
+    );
     if (newIn(twins) !== newIn(node)) return undefined;
     this.#twins.hits++;
     return twins;
@@ -265,16 +298,25 @@ class Search {
     for (const step of this.#stepsAfter(beginning, groups, rare)) {
       if (strays <= 0 || this.#counts.calls >= this.#input.maxCalls) break;
       const own = new Set(groups.get(step));
-      const filters = step === END ? { ...others, name: beginning } : { ...others, name_prefix: beginning + step };
+      const filters =
+        step === END
+          ? { ...others, name: beginning }
+          : { ...others, name_prefix: beginning + step };
       const part = await piece(node, { filters, holds: (member) => own.has(member) }, this.#counts);
       const fresh = newIn(part);
       if (fresh < 0 || fresh > strays)
-        throw new UnsoundCountsError(`names that begin with "${beginning}" are fewer than those that go on`);
+        throw new UnsoundCountsError(
+          `names that begin with "${beginning}" are fewer than those that go on`,
+        );
       if (fresh > 0) parts.push(part);
       strays -= fresh;
     }
     const so = beginning === "" ? "" : `"${beginning}" and `;
-    return { parts, strays, why: `whose names begin with ${so}a character that no owned name has there` };
+    return {
+      parts,
+      strays,
+      why: `whose names begin with ${so}a character that no owned name has there`,
+    };
   }
 
   /** @param least how likely all of the new people have one */
@@ -295,7 +337,11 @@ class Search {
       const missing = fresh - newIn(first) - newIn(second);
       if (missing < 0) throw new UnsoundCountsError(`parts of ${fresh} new people have more`);
       if (missing < best.strays)
-        best = { parts, strays: missing, why: `who have no ${key}, and are not told apart otherwise` };
+        best = {
+          parts,
+          strays: missing,
+          why: `who have no ${key}, and are not told apart otherwise`,
+        };
       if (missing === 0) break;
     }
     return best;
@@ -314,7 +360,8 @@ const rules = new Map<string, StopRule>();
 function stopRule(callsPerCredit: number, calls: number): StopRule {
   const key = `${callsPerCredit} ${calls}`;
   const rule =
-    rules.get(key) ?? (callsPerCredit <= 0 ? () => true : solved(calls / callsPerCredit, 1 / callsPerCredit));
+    rules.get(key) ??
+    (callsPerCredit <= 0 ? () => true : solved(calls / callsPerCredit, 1 / callsPerCredit));
   rules.set(key, rule);
   return rule;
 }
@@ -326,7 +373,10 @@ function solved(split: number, request: number): StopRule {
   let chances = [1];
   for (let fresh = 1; fresh <= NEW; fresh++) {
     const above = chances;
-    chances = Array.from({ length: fresh + 1 }, (_, at) => ((above[at - 1] ?? 0) + (above[at] ?? 0)) / 2);
+    chances = Array.from(
+      { length: fresh + 1 },
+      (_, at) => ((above[at - 1] ?? 0) + (above[at] ?? 0)) / 2,
+    );
     const row = new Float64Array(OWNED + 1).fill(request, 0, 1);
     cost.push(row);
     for (let owned = 1; owned <= OWNED; owned++) {
@@ -334,7 +384,8 @@ function solved(split: number, request: number): StopRule {
       let parted = split;
       for (const [count, chance] of chances.entries()) {
         if (left > 0 || count > 0)
-          parted += chance * ((cost[count]?.[left] ?? 0) + (cost[fresh - count]?.[owned - left] ?? 0));
+          parted +=
+            chance * ((cost[count]?.[left] ?? 0) + (cost[fresh - count]?.[owned - left] ?? 0));
       }
       if (left === 0) parted /= 1 - (chances[0] ?? 0);
       row[owned] = Math.min(owned + request, parted);

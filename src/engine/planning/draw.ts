@@ -47,7 +47,12 @@ export function draw(total: number, most: number, random: Dice): number[] {
 }
 
 /** Pages of a fixed size, so that rows at their edges have the same chance as all others. */
-export function drawPages(total: number, most: number, size: number, random: Dice): Omit<DrawnPage, "segment">[] {
+export function drawPages(
+  total: number,
+  most: number,
+  size: number,
+  random: Dice,
+): Omit<DrawnPage, "segment">[] {
   const pages = most >= total ? Math.ceil(total / size) : Math.floor(most / size);
   return draw(Math.ceil(total / size), pages, random).map((page) => {
     const offset = page * size;
@@ -55,7 +60,8 @@ export function drawPages(total: number, most: number, size: number, random: Dic
   });
 }
 
-export const rowsOf = (pages: readonly DrawnPage[]): number => pages.reduce((sum, { rows }) => sum + rows, 0);
+export const rowsOf = (pages: readonly DrawnPage[]): number =>
+  pages.reduce((sum, { rows }) => sum + rows, 0);
 
 export function rowsBegun(pages: readonly DrawnPage[], most: number) {
   let [rows, begun] = [0, 0];

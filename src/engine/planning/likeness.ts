@@ -17,7 +17,9 @@ interface Trait {
 type Make = (one: SegmentMember, random: Dice) => string | number | null | undefined;
 
 /** Shares: of the new people, who are like an owned one in all that filters tell; of the owned, who did not move. */
-export type Likeness = Readonly<Record<"alike" | "still", number>> & { readonly traits: readonly Trait[] };
+export type Likeness = Readonly<Record<"alike" | "still", number>> & {
+  readonly traits: readonly Trait[];
+};
 
 export const UNLIKE: Likeness = { alike: 0, still: 1, traits: [] };
 
@@ -48,14 +50,17 @@ async function traitsIn(
     const kinds: Trait["kinds"][number][] = [];
     let upTo = 0;
     for (const { filters, having, make } of kindsOf(key, own, counts.listSize)) {
-      const fresh = (await counts.count({ ...segment, ...filters })) - (having * present) / people.length;
+      const fresh =
+        (await counts.count({ ...segment, ...filters })) - (having * present) / people.length;
       // Who has none stays without.
       upTo += Math.max(0, fresh / others) * (having === 0 ? 1 : people.length / having);
       kinds.push({ upTo, make });
     }
     const unowned = knownValues(key as FilterKey).filter((value) => !own.includes(value));
-    const other: Make = (one, random) => one.values[key] && (unowned[random(Math.max(1, unowned.length))] ?? null);
-    if (kinds.length > 0) traits.push({ key, kinds: [...kinds, { upTo: Number.POSITIVE_INFINITY, make: other }] });
+    const other: Make = (one, random) =>
+      one.values[key] && (unowned[random(Math.max(1, unowned.length))] ?? null);
+    if (kinds.length > 0)
+      traits.push({ key, kinds: [...kinds, { upTo: Number.POSITIVE_INFINITY, make: other }] });
   }
   return traits;
 }
@@ -73,19 +78,33 @@ function kindsOf(
       ? []
       : [{ filters: { [key]: values }, having: own.length, make: asOwned }];
   }
-  const least = own.reduce<number>((low, number) => Math.min(low, Number(number)), Number.POSITIVE_INFINITY);
+  const least = own.reduce<number>(
+    (low, number) => Math.min(low, Number(number)),
+    Number.POSITIVE_INFINITY,
+  );
   const greatest = own.reduce<number>((high, number) => Math.max(high, Number(number)), 0);
-  const from = (min: number, max?: number): Filters => ({ [`${key}_min`]: min, ...(max && { [`${key}_max`]: max }) });
+  const from = (min: number, max?: number): Filters => ({
+    [`${key}_min`]: min,
+    ...(max && { [`${key}_max`]: max }),
+  });
   const below: Make = (_, random) => random(least);
   return [
     ...(least > 1 ? [{ filters: from(0, least - 1), having: 0, make: below }] : []),
-    { filters: from(greatest + 1), having: 0, make: (_, random) => greatest + 1 + random(greatest + 1) },
+    {
+      filters: from(greatest + 1),
+      having: 0,
+      make: (_, random) => greatest + 1 + random(greatest + 1),
+    },
     { filters: from(least, greatest), having: own.length, make: asOwned },
   ];
 }
 
 /** A newcomer made of somebody owned. */
-export function newcomerOf(one: SegmentMember, traits: Likeness["traits"], random: Dice): SegmentMember {
+export function newcomerOf(
+  one: SegmentMember,
+  traits: Likeness["traits"],
+  random: Dice,
+): SegmentMember {
   const values = { ...one.values };
   for (const { key, kinds } of traits) {
     const at = random(1_000) / 1_000;
@@ -109,23 +128,32 @@ async function copiesIn(
   most: number,
 ): Promise<Omit<Likeness, "traits">> {
   const hasFilter = Object.keys(segment).some((key) => /^(name|followers|network_url)/.test(key));
-  const numbers = people.flatMap(({ values: { followers } }) => (typeof followers === "number" ? [followers] : []));
+  const numbers = people.flatMap(({ values: { followers } }) =>
+    typeof followers === "number" ? [followers] : [],
+  );
   const median = numbers.sort((a, b) => a - b)[numbers.length >> 1];
   if (hasFilter || median === undefined) return UNLIKE;
   const names = [...groupsBy(people, ({ name = "" }) => name)];
   const lists = [true, false].flatMap((isFew) => {
-    const side = isFew ? { followers_min: 0, followers_max: median } : { followers_min: median + 1 };
+    const side = isFew
+      ? { followers_min: 0, followers_max: median }
+      : { followers_min: median + 1 };
     const isHere = ({ address, values: { followers } }: SegmentMember): boolean =>
       address !== undefined && typeof followers === "number" && followers <= median === isFew;
     // A name that people on both sides have tells nothing.
     const own = names.filter(([name, owners]) => name !== "" && owners.every(isHere));
-    return chunksOf(own, Math.min(counts.listSize, MOST_NAMED)).map((list, at) => ({ list, at, side }));
+    return chunksOf(own, Math.min(counts.listSize, MOST_NAMED)).map((list, at) => ({
+      list,
+      at,
+      side,
+    }));
   });
   lists.sort((a, b) => a.at - b.at);
   let [sample, all, alike] = [0, 0, 0];
   for (const { list, side } of lists.slice(0, Math.min(most, Math.floor(others / NEW_A_LIST)))) {
     const owned = addressesOf(list.flatMap(([, owners]) => owners));
-    const newIn = async (filters: Filters) => (await counts.count(filters)) - (await counts.countAt(filters, owned));
+    const newIn = async (filters: Filters) =>
+      (await counts.count(filters)) - (await counts.countAt(filters, owned));
     const filters = { ...segment, name: list.map(([name]) => name) };
     const fresh = await newIn(filters);
     sample += owned.length;
@@ -134,9 +162,12 @@ async function copiesIn(
   }
   if (alike <= 2 * Math.sqrt(all)) return UNLIKE;
   const moving = people.filter(({ isKnown, address }) => !isKnown && address !== undefined);
-  const some = moving.filter((_, at) => at % Math.ceil(moving.length / Math.min(MOST_STILL, 2 * others)) === 0);
+  const some = moving.filter(
+    (_, at) => at % Math.ceil(moving.length / Math.min(MOST_STILL, 2 * others)) === 0,
+  );
   let still = 0;
-  for (const one of some) still += await counts.countAt({ ...valuesOf(one), ...segment }, addressesOf([one]));
+  for (const one of some)
+    still += await counts.countAt({ ...valuesOf(one), ...segment }, addressesOf([one]));
   return {
     // Who is like somebody who left is told apart like anybody else.
     alike: Math.min(1, (alike * present) / (others * sample)),

@@ -6,7 +6,8 @@ export const END = "";
 const ANY = "\n";
 
 /** What most names go on with. */
-export const LETTERS = "aeinrlosthmdcukgbpyvzjfwxq-'.0123456789áéíóúäöüßñçèêàâôîëïåøæœłśżźćńęąőűšžčřďťňěůýğışđ";
+export const LETTERS =
+  "aeinrlosthmdcukgbpyvzjfwxq-'.0123456789áéíóúäöüßñçèêàâôîëïåøæœłśżźćńęąőűšžčřďťňěůýğışđ";
 
 const GENERAL = 4;
 
@@ -34,7 +35,8 @@ export function alphabetOf(names: Iterable<string>) {
   for (const letter of LETTERS) for (const step of [letter, ` ${letter}`]) count(ANY, step, 0);
 
   function learn(beginning: string, step: string): void {
-    for (const context of new Set([beginning.slice(-2), beginning.slice(-1)])) count(context, step, 1);
+    for (const context of new Set([beginning.slice(-2), beginning.slice(-1)]))
+      count(context, step, 1);
     if (step !== END) count(ANY, step, 1);
   }
 
@@ -44,7 +46,11 @@ export function alphabetOf(names: Iterable<string>) {
   }
 
   /** Most likely first. @param rare whether also what no owned name has after these two characters */
-  function steps(beginning: string, groups: ReadonlyMap<string, readonly unknown[]>, rare: boolean): string[] {
+  function steps(
+    beginning: string,
+    groups: ReadonlyMap<string, readonly unknown[]>,
+    rare: boolean,
+  ): string[] {
     const likely = [
       { context: beginning.slice(-2), share: 1 },
       { context: beginning.slice(-1), share: 0.2 },
@@ -52,11 +58,21 @@ export function alphabetOf(names: Iterable<string>) {
     ].map(({ context, share }) => {
       const after = contexts.get(context) ?? new Map<string, number>();
       const total = [...after.values()].reduce((sum, each) => sum + each, 0);
-      return { after, isRare: context === ANY, weight: (GENERAL * share) / Math.max(1, total) / 1.21 };
+      return {
+        after,
+        isRare: context === ANY,
+        weight: (GENERAL * share) / Math.max(1, total) / 1.21,
+      };
     });
     const score = (step: string): number =>
-      likely.reduce((sum, { after, weight }) => sum + weight * (after.get(step) ?? 0), groups.get(step)?.length ?? 0);
-    const candidates = [groups, ...likely.flatMap(({ after, isRare }) => (rare || !isRare ? [after] : []))];
+      likely.reduce(
+        (sum, { after, weight }) => sum + weight * (after.get(step) ?? 0),
+        groups.get(step)?.length ?? 0,
+      );
+    const candidates = [
+      groups,
+      ...likely.flatMap(({ after, isRare }) => (rare || !isRare ? [after] : [])),
+    ];
     return [...new Set(candidates.flatMap((steps) => [...steps.keys()]))]
       .filter((step) => beginning !== "" || (step !== END && !step.startsWith(" ")))
       .map((step) => [step, score(step)] as const)
@@ -71,7 +87,10 @@ export function alphabetOf(names: Iterable<string>) {
 /** Less likely steps cost more than dividing by values. */
 const LEAST = GENERAL / 400;
 
-export const bySteps = (members: readonly SegmentMember[], beginning: string): Map<string, SegmentMember[]> =>
+export const bySteps = (
+  members: readonly SegmentMember[],
+  beginning: string,
+): Map<string, SegmentMember[]> =>
   groupsBy(
     members.filter(({ name }) => name?.startsWith(beginning)),
     ({ name = "" }) => stepAfter(name, beginning),

@@ -2,7 +2,8 @@ import { type Descent, type DescentInput, descend } from "./descent.ts";
 import { namesHold, type Presence } from "./presence.ts";
 import type { Counts, SegmentMember } from "./question.ts";
 
-export interface Allowed extends Pick<DescentInput, "callsPerCredit" | "maxCalls" | "maxRows" | "maxWaste"> {
+export interface Allowed
+  extends Pick<DescentInput, "callsPerCredit" | "maxCalls" | "maxRows" | "maxWaste"> {
   /** Up to this share of the owned, and half of the waste, is bought again under another name. */
   readonly maxRenamed: number;
 }
@@ -33,7 +34,10 @@ export async function findNew(
   const most = maxRenamed === 0 ? 0 : Math.min(1 + maxRenamed * members.length, maxWaste / 2);
   const owned = await withNames(segment, members, most, counts);
   const again = members.length - owned.length;
-  const descent = await descend({ segment, total, owned, ...allowed, maxWaste: maxWaste - again }, counts);
+  const descent = await descend(
+    { segment, total, owned, ...allowed, maxWaste: maxWaste - again },
+    counts,
+  );
   return descent.leaves.reduce((sum, { count }) => sum + count, 0) >= total ? whole : descent;
 }
 
@@ -46,7 +50,10 @@ async function withNames(
   if (members.every(({ isKnown }) => isKnown)) return members;
   const names = await namesHold(segment, members, counts);
   // Who has no address was found by the name.
-  const all = members.map((one) => ({ ...one, isNamed: one.isKnown || one.address === undefined || names.has(one) }));
+  const all = members.map((one) => ({
+    ...one,
+    isNamed: one.isKnown || one.address === undefined || names.has(one),
+  }));
   const holders = all.filter((each) => each.isNamed);
   return all.length - holders.length <= most ? holders : all;
 }

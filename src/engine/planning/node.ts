@@ -34,10 +34,15 @@ export function loosened(node: Node, by: "isKnown" | "isNamed"): Node {
 
 export async function piece(node: Node, { filters, holds }: Piece, counts: Counts): Promise<Node> {
   const count = await counts.count(filters);
-  const afloat = node.afloat === 0 || count === 0 ? 0 : await counts.countAt(filters, addressesOf(node.floating));
+  const afloat =
+    node.afloat === 0 || count === 0
+      ? 0
+      : await counts.countAt(filters, addressesOf(node.floating));
   const part = partOf(node, { filters, holds }, count, afloat);
   if (count <= node.count && ownedIn(part) <= count) return part;
-  throw new UnsoundCountsError(`a part of ${node.count} people has ${count}, ${ownedIn(part)} of them owned`);
+  throw new UnsoundCountsError(
+    `a part of ${node.count} people has ${count}, ${ownedIn(part)} of them owned`,
+  );
 }
 
 /** What is left beside a piece, where nobody is in neither or both. */

@@ -41,15 +41,27 @@ export async function divide(
   };
 
   /** The second half is what the first one leaves, because the key covers the segment. */
-  const byList = async (whole: Part, { key, values }: CoveringList, after: readonly CoveringList[]): Promise<void> => {
-    const part = { ...whole, filters: { ...whole.filters, [key]: values.map(({ value }) => value) } };
+  const byList = async (
+    whole: Part,
+    { key, values }: CoveringList,
+    after: readonly CoveringList[],
+  ): Promise<void> => {
+    const part = {
+      ...whole,
+      filters: { ...whole.filters, [key]: values.map(({ value }) => value) },
+    };
     if (!wanted(part.from, part.from + part.count)) return;
     if (values.length === 1 || part.count <= wall) return place(part, after);
     const [left, right] = halves(values, part.count, wall);
     const size = await count({ ...part.filters, [key]: left.map(({ value }) => value) });
-    if (size > part.count) throw new UnsoundCountsError(`a part of ${part.count} people has ${size}`);
+    if (size > part.count)
+      throw new UnsoundCountsError(`a part of ${part.count} people has ${size}`);
     await byList({ ...part, count: size }, { key, values: left }, after);
-    await byList({ ...part, count: part.count - size, from: part.from + size }, { key, values: right }, after);
+    await byList(
+      { ...part, count: part.count - size, from: part.from + size },
+      { key, values: right },
+      after,
+    );
   };
 
   const byName = async ({ filters, count: people, from }: Part): Promise<void> => {
@@ -57,7 +69,8 @@ export async function divide(
     const prefix = typeof value === "string" ? value : "";
     const exact = { ...others, name: prefix };
     const whole = prefix === "" || filters.name !== undefined ? 0 : await count(exact);
-    if (whole > people) throw new UnsoundCountsError(`"${prefix}" is more often a whole name than a beginning`);
+    if (whole > people)
+      throw new UnsoundCountsError(`"${prefix}" is more often a whole name than a beginning`);
     if (whole > wall) unreached.push({ where: `who are all called "${prefix}"`, count: whole });
     else if (whole > 0) parts.push({ filters: exact, count: whole, from });
     let rest = people - whole;
@@ -74,7 +87,11 @@ export async function divide(
       rest -= size;
     }
     const beginning = prefix === "" ? "" : `"${prefix}" and `;
-    if (rest > 0) unreached.push({ where: `whose names begin with ${beginning}another character`, count: rest });
+    if (rest > 0)
+      unreached.push({
+        where: `whose names begin with ${beginning}another character`,
+        count: rest,
+      });
   };
 
   await place({ ...segment, from: 0 }, await coveringLists(segment, count));
@@ -107,7 +124,11 @@ async function coveringLists(
       if (size > 0) shares.push({ value, share: size / total });
     }
     // The sum of the values is the union of them, and both are everybody.
-    if (sum !== total || (await count({ ...segment, [key]: shares.map(({ value }) => value) })) !== total) continue;
+    if (
+      sum !== total ||
+      (await count({ ...segment, [key]: shares.map(({ value }) => value) })) !== total
+    )
+      continue;
     lists.push({ key, values: shares.sort((a, b) => b.share - a.share) });
   }
   return lists;

@@ -1,7 +1,13 @@
 import { canonicalAddress, isSlug, slugOf } from "../../shared/contract/normalise.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { groupsBy } from "../../shared/groups.ts";
-import { addressesOf, type Counts, type OwnedAddress, type SegmentMember, UnsoundCountsError } from "./question.ts";
+import {
+  addressesOf,
+  type Counts,
+  type OwnedAddress,
+  type SegmentMember,
+  UnsoundCountsError,
+} from "./question.ts";
 import { type Chunk, chunksOf, countChunks, findGone, type Present } from "./removed.ts";
 
 /** One address or one name stands for them: all are there, or nobody can say who. */
@@ -34,20 +40,30 @@ interface Item {
 }
 
 /** One free count for the segment, and one for each list of addresses. */
-export async function lookFor(segment: Filters, people: readonly SegmentMember[], counts: Counts): Promise<Presence> {
+export async function lookFor(
+  segment: Filters,
+  people: readonly SegmentMember[],
+  counts: Counts,
+): Promise<Presence> {
   const { calls } = counts;
   const total = await counts.count(segment);
   const items = byAddress(people);
-  const isSeveral = (item: Item): boolean => item.people.filter(({ identity }) => !identity.startsWith("@")).length > 1;
+  const isSeveral = (item: Item): boolean =>
+    item.people.filter(({ identity }) => !identity.startsWith("@")).length > 1;
   const single = items.filter((item) => !isSeveral(item));
   const present = presentIn(segment, counts);
   // The first list teaches how many the service takes.
   const size = counts.listSize;
   const begun = await countChunks(single.slice(0, size), size, present);
   const first = counts.listSize === size ? begun : [];
-  const chunks = [...first, ...(await countChunks(single.slice(first.length * size), counts.listSize, present))];
+  const chunks = [
+    ...first,
+    ...(await countChunks(single.slice(first.length * size), counts.listSize, present)),
+  ];
   const groups = await Promise.all(
-    items.filter(isSeveral).map(async ({ address, people }) => group(people, await counts.countAt(segment, [address]))),
+    items
+      .filter(isSeveral)
+      .map(async ({ address, people }) => group(people, await counts.countAt(segment, [address]))),
   );
   groups.push(...(await byName(segment, people, single, counts)));
   const owned = [...chunks, ...groups].reduce((sum, each) => sum + each.present, 0);
@@ -65,8 +81,12 @@ export async function tellApart({ segment, chunks, groups }: Presence, counts: C
   return { owned: [...members, ...whole.flatMap(({ people }) => people)] };
 }
 
-export const identitiesThere = async (presence: Presence, counts: Counts): Promise<readonly string[]> =>
-  presence.sketch?.members ?? (await tellApart(presence, counts)).owned.map(({ identity }) => identity);
+export const identitiesThere = async (
+  presence: Presence,
+  counts: Counts,
+): Promise<readonly string[]> =>
+  presence.sketch?.members ??
+  (await tellApart(presence, counts)).owned.map(({ identity }) => identity);
 
 export const MOST_NAMED = 400;
 
@@ -113,8 +133,8 @@ function byAddress(people: readonly SegmentMember[]): Item[] {
   const withAddress = people.filter(({ address }) => address !== undefined);
   // A bare slug is that of any host: it would be counted with each of them.
   const keyOf = (own: string): string => (bare.has(slugOf(own)) ? slugOf(own) : own);
-  return [...groupsBy(withAddress, (person) => keyOf(canonical(person))).values()].flatMap((owners) =>
-    addressesOf(owners.slice(0, 1)).map((address) => ({ address, people: owners })),
+  return [...groupsBy(withAddress, (person) => keyOf(canonical(person))).values()].flatMap(
+    (owners) => addressesOf(owners.slice(0, 1)).map((address) => ({ address, people: owners })),
   );
 }
 
@@ -135,17 +155,27 @@ async function byName(
   counts: Counts,
 ): Promise<Group[]> {
   const addresses = groupsBy(items, (item) => item.people[0]?.name);
-  const withName = people.filter(({ address, name }) => address === undefined && name !== undefined);
+  const withName = people.filter(
+    ({ address, name }) => address === undefined && name !== undefined,
+  );
   const all = [...groupsBy(withName, ({ name = "" }) => name)].map(([name, owners]): Namesakes => {
     return { name, owners, addresses: addresses.get(name)?.map(({ address }) => address) ?? [] };
   });
   // Two of one list are never in one list again: there are as many lists as one is long.
-  const size = Math.min(counts.listSize, MOST_NAMED, Math.max(1, Math.floor(Math.sqrt(all.length))));
+  const size = Math.min(
+    counts.listSize,
+    MOST_NAMED,
+    Math.max(1, Math.floor(Math.sqrt(all.length))),
+  );
   const groups: Group[] = [];
   const even = async (list: readonly Namesakes[]): Promise<readonly Namesakes[]> => {
-    const own = { ...segment, name: list.length === 1 ? (list[0]?.name ?? "") : list.map(({ name }) => name) };
+    const own = {
+      ...segment,
+      name: list.length === 1 ? (list[0]?.name ?? "") : list.map(({ name }) => name),
+    };
     const places = list.flatMap((each) => each.addresses);
-    const present = (await counts.count(own)) - (places.length === 0 ? 0 : await counts.countAt(own, places));
+    const present =
+      (await counts.count(own)) - (places.length === 0 ? 0 : await counts.countAt(own, places));
     const owners = list.flatMap((each) => each.owners);
     if (present === owners.length) return list;
     if (list.length === 1) groups.push(group(owners, present));
@@ -153,10 +183,13 @@ async function byName(
     const isMixed = Math.abs(present - owners.length) * 2 > list.length;
     return evenIn(chunksOf(list, isMixed ? 1 : Math.ceil(list.length / 2)));
   };
-  const evenIn = async (lists: readonly (readonly Namesakes[])[]) => (await Promise.all(lists.map(even))).flat();
+  const evenIn = async (lists: readonly (readonly Namesakes[])[]) =>
+    (await Promise.all(lists.map(even))).flat();
   const once = await evenIn(chunksOf(all, size));
   const across = Math.min(once.length, Math.max(size, Math.ceil(once.length / size)));
-  const lists = Array.from({ length: across }, (_, at) => once.filter((_one, index) => index % across === at));
+  const lists = Array.from({ length: across }, (_, at) =>
+    once.filter((_one, index) => index % across === at),
+  );
   const twice = (await evenIn(lists)).flatMap(({ owners }) => owners);
   return twice.length === 0 ? groups : [...groups, group(twice, twice.length)];
 }

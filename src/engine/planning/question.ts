@@ -20,7 +20,11 @@ export interface Counts {
 export const SHARE_OF_MINUTE = 0.8;
 
 /** In milliseconds at the rate limit: a minute for each window behind the first; undefined where no limit is known. */
-export function limitedMs(calls: number, perMinute: number | undefined, share = 1): number | undefined {
+export function limitedMs(
+  calls: number,
+  perMinute: number | undefined,
+  share = 1,
+): number | undefined {
   if (calls === 0) return 0;
   return perMinute ? Math.floor((calls - 1) / (perMinute * share)) * 60_000 : undefined;
 }
@@ -62,7 +66,9 @@ export async function requireSound(segment: Filters, counts: Counts): Promise<vo
       counts.count({ ...segment, [lowest]: at + 1 }),
     ]);
     if (below + above === all) continue;
-    throw new UnsoundCountsError(`of ${all} people with ${key}, ${below} have at most ${at} and ${above} more`);
+    throw new UnsoundCountsError(
+      `of ${all} people with ${key}, ${below} have at most ${at} and ${above} more`,
+    );
   }
 }
 

@@ -12,12 +12,21 @@ export type Present<T> = (lists: readonly (readonly T[])[]) => Promise<readonly 
 type Split<T> = Readonly<Record<"members" | "leavers", readonly T[]>>;
 
 export const chunksOf = <T>(items: readonly T[], most: number): T[][] =>
-  Array.from({ length: Math.ceil(items.length / most) }, (_, index) => items.slice(index * most, (index + 1) * most));
+  Array.from({ length: Math.ceil(items.length / most) }, (_, index) =>
+    items.slice(index * most, (index + 1) * most),
+  );
 
-export async function countChunks<T>(items: readonly T[], most: number, present: Present<T>): Promise<Chunk<T>[]> {
+export async function countChunks<T>(
+  items: readonly T[],
+  most: number,
+  present: Present<T>,
+): Promise<Chunk<T>[]> {
   const lists = chunksOf(items, most);
   const counts = await present(lists);
-  return lists.map((list, index) => ({ items: list, present: within(counts[index] ?? 0, list.length) }));
+  return lists.map((list, index) => ({
+    items: list,
+    present: within(counts[index] ?? 0, list.length),
+  }));
 }
 
 interface Node<T> {
@@ -26,22 +35,37 @@ interface Node<T> {
 }
 
 /** In about log2 of the lists' length rounds, and proved without all that. @throws UnsoundCountsError */
-export async function findGone<T>(chunks: readonly Chunk<T>[], most: number, present: Present<T>): Promise<Split<T>> {
+export async function findGone<T>(
+  chunks: readonly Chunk<T>[],
+  most: number,
+  present: Present<T>,
+): Promise<Split<T>> {
   const leavers = new Set<T>();
-  let nodes: Node<T>[] = chunks.map((chunk) => ({ items: chunk.items, absent: chunk.items.length - chunk.present }));
+  let nodes: Node<T>[] = chunks.map((chunk) => ({
+    items: chunk.items,
+    absent: chunk.items.length - chunk.present,
+  }));
   for (;;) {
-    for (const node of nodes) if (node.absent === node.items.length) for (const item of node.items) leavers.add(item);
+    for (const node of nodes)
+      if (node.absent === node.items.length) for (const item of node.items) leavers.add(item);
     nodes = nodes.filter((node) => node.absent > 0 && node.absent < node.items.length);
     if (nodes.length === 0) break;
     nodes = await halved(nodes, most, present);
   }
   const all = chunks.flatMap(({ items }) => items);
-  const split = { members: all.filter((item) => !leavers.has(item)), leavers: all.filter((item) => leavers.has(item)) };
+  const split = {
+    members: all.filter((item) => !leavers.has(item)),
+    leavers: all.filter((item) => leavers.has(item)),
+  };
   if (split.leavers.length > 0) await prove(split, most, present);
   return split;
 }
 
-async function halved<T>(nodes: readonly Node<T>[], most: number, present: Present<T>): Promise<Node<T>[]> {
+async function halved<T>(
+  nodes: readonly Node<T>[],
+  most: number,
+  present: Present<T>,
+): Promise<Node<T>[]> {
   const halves = nodes.map(({ items, absent }) => {
     const left = items.slice(0, items.length >> 1);
     const right = items.slice(items.length >> 1);
@@ -72,13 +96,19 @@ async function halved<T>(nodes: readonly Node<T>[], most: number, present: Prese
   });
 }
 
-async function prove<T>({ members, leavers }: Split<T>, most: number, present: Present<T>): Promise<void> {
+async function prove<T>(
+  { members, leavers }: Split<T>,
+  most: number,
+  present: Present<T>,
+): Promise<void> {
   const [inside, outside] = [chunksOf(members, most), chunksOf(leavers, most)];
   const counts = await present([...inside, ...outside]);
   for (const [index, list] of [...inside, ...outside].entries()) {
     const expected = index < inside.length ? list.length : 0;
     if (counts[index] === expected) continue;
-    throw new UnsoundCountsError(`${expected} of a list are there by one count, ${counts[index]} by another`);
+    throw new UnsoundCountsError(
+      `${expected} of a list are there by one count, ${counts[index]} by another`,
+    );
   }
 }
 
@@ -143,7 +173,8 @@ const bitsOf = (mask: number): number => {
 
 function oddSubsets(mask: number): number[] {
   const masks: number[] = [];
-  for (let subset = mask; subset !== 0; subset = (subset - 1) & mask) if (bitsOf(subset) % 2 === 1) masks.push(subset);
+  for (let subset = mask; subset !== 0; subset = (subset - 1) & mask)
+    if (bitsOf(subset) % 2 === 1) masks.push(subset);
   return masks;
 }
 
@@ -165,9 +196,14 @@ function packed(unknowns: readonly Unknown[], room: number): Weighings | undefin
     (a, b) => weightOf(b.unknown) * b.factor - weightOf(a.unknown) * a.factor,
   )) {
     const members = new Map(oddSubsets(subset).map((odd) => [odd, [] as number[]]));
-    for (let weighing = 1; weighing <= count; weighing++) members.get(weighing & subset)?.push(weighing);
+    for (let weighing = 1; weighing <= count; weighing++)
+      members.get(weighing & subset)?.push(weighing);
     const emptiest = [...members]
-      .map(([odd, list]) => ({ odd, list, fullest: list.reduce((most, at) => Math.max(most, load[at] ?? 0), 0) }))
+      .map(([odd, list]) => ({
+        odd,
+        list,
+        fullest: list.reduce((most, at) => Math.max(most, load[at] ?? 0), 0),
+      }))
       .sort((a, b) => a.fullest - b.fullest)
       .slice(0, factor);
     for (const { list, fullest } of emptiest) {
@@ -203,21 +239,27 @@ function layout(unknowns: readonly Unknown[]): Omit<Place, "chosen">[] {
   return standing;
 }
 
-function solve(unknowns: readonly Unknown[], places: readonly Place[], sums: readonly number[]): number[] | undefined {
+function solve(
+  unknowns: readonly Unknown[],
+  places: readonly Place[],
+  sums: readonly number[],
+): number[] | undefined {
   const rest = [0, ...sums];
   const values = new Array<number>(unknowns.length).fill(0);
   for (const [subset, group] of [...groupsBy(places, (place) => place.subset)].sort(
     ([a], [b]) => bitsOf(b) - bitsOf(a),
   )) {
     let digits = 0;
-    for (let at = subset; at !== 0; at = (at - 1) & subset) digits += (bitsOf(at) % 2 === 1 ? 1 : -1) * (rest[at] ?? 0);
+    for (let at = subset; at !== 0; at = (at - 1) & subset)
+      digits += (bitsOf(at) % 2 === 1 ? 1 : -1) * (rest[at] ?? 0);
     for (const { unknown, factor, chosen } of group.sort((a, b) => b.factor - a.factor)) {
       const value = Math.floor(digits / factor);
       if (value < 0 || value > (unknowns[unknown]?.most ?? 0)) return undefined;
       digits -= value * factor;
       values[unknown] = value;
       if (value === 0) continue;
-      for (let at = 1; at < rest.length; at++) if (chosen.has(at & subset)) rest[at] = (rest[at] ?? 0) - value;
+      for (let at = 1; at < rest.length; at++)
+        if (chosen.has(at & subset)) rest[at] = (rest[at] ?? 0) - value;
     }
     if (digits !== 0) return undefined;
   }

@@ -84,12 +84,22 @@ export async function lookBySketch(
   const moved = ownersOf(difference.more, others, digestsOf(key, others));
   const members = [...ids.filter((id) => !away.has(id)), ...moved.values()];
   const fresh = difference.more.filter((digest) => !moved.has(digest));
-  const sight = { segment, total, present: members.length, others: fresh.length, sketch: { fresh, members, leavers } };
+  const sight = {
+    segment,
+    total,
+    present: members.length,
+    others: fresh.length,
+    sketch: { fresh, members, leavers },
+  };
   return { ...sight, chunks: [], groups: [], unknown: [], calls: 1 };
 }
 
 /** Whose the digests are, by digest. */
-function ownersOf(digests: readonly string[], ids: readonly string[], { high, low }: Digests): Map<string, string> {
+function ownersOf(
+  digests: readonly string[],
+  ids: readonly string[],
+  { high, low }: Digests,
+): Map<string, string> {
   const wanted = new Set(digests);
   if (wanted.size === 0) return new Map();
   return new Map(

@@ -25,7 +25,11 @@ export function straysIn(deps: StraysDeps) {
   const cells: Node[] = [];
 
   /** @param parts have no new person in common @returns who was not found */
-  async function find(cell: Node, parts: readonly Node[], strays: number): Promise<readonly Stuck[]> {
+  async function find(
+    cell: Node,
+    parts: readonly Node[],
+    strays: number,
+  ): Promise<readonly Stuck[]> {
     if (strays === 0) return [];
     const { values, isCheap, room } = deps;
     const owned = ownedIn(cell);
@@ -56,7 +60,9 @@ export function straysIn(deps: StraysDeps) {
       if (inside === rest) return [...outcome, ...stuck];
       // Who is in a cell with others who are new may be told from them by another key.
       outcome.push(...stuck.filter(isApart));
-      rest -= stuck.filter((each) => !isApart(each)).reduce((left, { count }) => left - count, inside);
+      rest -= stuck
+        .filter((each) => !isApart(each))
+        .reduce((left, { count }) => left - count, inside);
     }
     if (rest === 0) return outcome;
     if (isAlone && rest === strays && owned <= room()) return take(cell);

@@ -16,7 +16,13 @@ export const LISTS = [
   "city",
 ] as const satisfies readonly FilterKey[];
 /** Most people have none of those that can be listed: for whom nothing else tells apart. */
-const RARE = ["seniority", "title", "location", "last_name", "first_name"] as const satisfies readonly FilterKey[];
+const RARE = [
+  "seniority",
+  "title",
+  "location",
+  "last_name",
+  "first_name",
+] as const satisfies readonly FilterKey[];
 
 export const LONGEST_LIST = 50;
 
@@ -55,16 +61,21 @@ export class Values {
       if (own !== undefined && !Array.isArray(own)) continue;
       const tally = timesOf(key, owned);
       const vocabulary = knownValues(key);
-      const often = (a: string, b: string): number => (tally.get(b) ?? 0) - (tally.get(a) ?? 0) || (a < b ? -1 : 1);
-      const values = [own ?? (vocabulary.length > 0 ? vocabulary : [...tally.keys()].sort(often))].flat();
+      const often = (a: string, b: string): number =>
+        (tally.get(b) ?? 0) - (tally.get(a) ?? 0) || (a < b ? -1 : 1);
+      const values = [
+        own ?? (vocabulary.length > 0 ? vocabulary : [...tally.keys()].sort(often)),
+      ].flat();
       const isLong = values.length > longest || RARE.some((rare) => rare === key);
       // As many new people have a value of none of the owned as owned ones are alone with theirs (Good and Turing).
-      const alone = vocabulary.length > 0 ? 0 : [...tally.values()].filter((times) => times === 1).length;
+      const alone =
+        vocabulary.length > 0 ? 0 : [...tally.values()].filter((times) => times === 1).length;
       const without = owned.length - [...tally.values()].reduce((sum, times) => sum + times, 0);
       const unseen = (alone + without) / Math.max(1, owned.length);
       if (values.length < 2) continue;
       if (!isLong) this.#lists.push({ key, values, unseen });
-      else if (own === undefined) this.#long.push({ key, values: values.slice(0, longest), unseen: 1 });
+      else if (own === undefined)
+        this.#long.push({ key, values: values.slice(0, longest), unseen: 1 });
     }
   }
 
@@ -91,9 +102,14 @@ export class Values {
     if (!all) return likely;
     const others = [
       ...RANGES.map((key) => middleCut(filters, key)),
-      ...[...this.#lists, ...this.#long].map(({ key, values }) => listCut(filters, key, values, members)),
+      ...[...this.#lists, ...this.#long].map(({ key, values }) =>
+        listCut(filters, key, values, members),
+      ),
     ].flatMap((cut) => (cut === undefined ? [] : [{ ...cut, covers: false, sure: 0 }]));
-    return [...likely, ...others.filter(({ key }) => usable(key) && likely.every((cut) => cut.key !== key))];
+    return [
+      ...likely,
+      ...others.filter(({ key }) => usable(key) && likely.every((cut) => cut.key !== key)),
+    ];
   }
 
   /** Somebody has several values of it. */
@@ -109,7 +125,9 @@ export class Values {
     const answer =
       min !== undefined || max !== undefined
         ? Promise.resolve(true)
-        : this.#counts.count({ ...this.#segment, [`${key}_min`]: 0 }).then((count) => count === this.#total);
+        : this.#counts
+            .count({ ...this.#segment, [`${key}_min`]: 0 })
+            .then((count) => count === this.#total);
     this.#covering.set(key, answer);
     return answer;
   }
@@ -124,7 +142,8 @@ export function valuesOf({ name, values }: SegmentMember): Filters {
   }
   for (const key of RANGES) {
     const value = values[key];
-    if (typeof value === "number") Object.assign(own, { [`${key}_min`]: value, [`${key}_max`]: value });
+    if (typeof value === "number")
+      Object.assign(own, { [`${key}_min`]: value, [`${key}_max`]: value });
   }
   return own;
 }
@@ -139,7 +158,11 @@ const spanOf = (filters: Filters, key: RangeKey) => ({
   to: Number(filters[`${key}_max`] ?? Number.POSITIVE_INFINITY),
 });
 
-function rangeCut(filters: Filters, key: RangeKey, members: readonly SegmentMember[]): Halves | undefined {
+function rangeCut(
+  filters: Filters,
+  key: RangeKey,
+  members: readonly SegmentMember[],
+): Halves | undefined {
   const { from, to } = spanOf(filters, key);
   const numbers = members
     .flatMap(({ values: { [key]: value } }) =>
@@ -154,19 +177,29 @@ function rangeCut(filters: Filters, key: RangeKey, members: readonly SegmentMemb
   const at = Math.max(below > above ? median - 1 : median, from);
   if (at >= to) return undefined;
   const half = numbers.filter((number) => number <= at).length / numbers.length;
-  return { ...cutAt(filters, key, at), balance: entropy(half), with: numbers.length / members.length };
+  return {
+    ...cutAt(filters, key, at),
+    balance: entropy(half),
+    with: numbers.length / members.length,
+  };
 }
 
 function middleCut(filters: Filters, key: RangeKey): Halves | undefined {
   const { from, to } = spanOf(filters, key);
   const at = Number.isFinite(to) ? Math.floor((from + to) / 2) : from < 256 ? 256 : from * 2;
-  return from >= to || at > LARGEST ? undefined : { ...cutAt(filters, key, at), balance: 1, with: 1 };
+  return from >= to || at > LARGEST
+    ? undefined
+    : { ...cutAt(filters, key, at), balance: 1, with: 1 };
 }
 
 /** Nobody has more followers. */
 const LARGEST = 2 ** 31;
 
-function cutAt(filters: Filters, key: RangeKey, at: number): Pick<Halves, "key" | "left" | "right"> {
+function cutAt(
+  filters: Filters,
+  key: RangeKey,
+  at: number,
+): Pick<Halves, "key" | "left" | "right"> {
   const { from, to } = spanOf(filters, key);
   const between =
     (least: number, most: number): Piece["holds"] =>
@@ -174,7 +207,10 @@ function cutAt(filters: Filters, key: RangeKey, at: number): Pick<Halves, "key" 
       typeof value === "number" && value >= least && value <= most;
   return {
     key,
-    left: { filters: { ...filters, [`${key}_min`]: from, [`${key}_max`]: at }, holds: between(from, at) },
+    left: {
+      filters: { ...filters, [`${key}_min`]: from, [`${key}_max`]: at },
+      holds: between(from, at),
+    },
     right: { filters: { ...filters, [`${key}_min`]: at + 1 }, holds: between(at + 1, to) },
   };
 }
@@ -210,7 +246,10 @@ function listCut(
   }
   const half = ({ values: some }: { readonly values: readonly string[] }): Piece => {
     const among = new Set(some);
-    return { filters: { ...filters, [key]: some }, holds: ({ values: own }) => among.has(String(own[key])) };
+    return {
+      filters: { ...filters, [key]: some },
+      holds: ({ values: own }) => among.has(String(own[key])),
+    };
   };
   const balance = entropy(left.people / (left.people + right.people));
   return { key, balance, with: 1, left: half(left), right: half(right) };

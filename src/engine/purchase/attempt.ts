@@ -1,4 +1,11 @@
-import { affordableRows, type Credits, credits, maxCredits, minCredits, ZERO } from "../../shared/contract/money.ts";
+import {
+  affordableRows,
+  type Credits,
+  credits,
+  maxCredits,
+  minCredits,
+  ZERO,
+} from "../../shared/contract/money.ts";
 import { grouped, whole } from "../../shared/contract/text.ts";
 import type { CliError } from "../../shared/errors.ts";
 import { LostReplyError, ServiceError } from "../client/errors.ts";
@@ -64,9 +71,11 @@ export class Attempts {
         await this.#parts.settlement.sendAgain(flown.unit);
         reply = await source.call(target, position, { idempotencyKey: key });
       } catch (error) {
-        if (this.#parts.flight.stopped && error === this.#parts.flight.halt.reason) return this.abandon(flown);
-        const again = await this.#mayTryAgain(flown, error, attempts, now() - turnAt).catch(async (failure: unknown) =>
-          Promise.reject(await this.#unlessCharged(flown, error, failure)),
+        if (this.#parts.flight.stopped && error === this.#parts.flight.halt.reason)
+          return this.abandon(flown);
+        const again = await this.#mayTryAgain(flown, error, attempts, now() - turnAt).catch(
+          async (failure: unknown) =>
+            Promise.reject(await this.#unlessCharged(flown, error, failure)),
         );
         if (!again) return;
         continue;
@@ -87,20 +96,28 @@ export class Attempts {
   }
 
   /** Waits where another attempt may help. @returns whether to; false: the unit is over. @throws the error otherwise */
-  async #mayTryAgain(flown: Flown, error: unknown, attempts: CallAttempts, tookMs: number): Promise<boolean> {
+  async #mayTryAgain(
+    flown: Flown,
+    error: unknown,
+    attempts: CallAttempts,
+    tookMs: number,
+  ): Promise<boolean> {
     const loss = asLost(error);
-    if (loss?.wasSent === true) this.#parts.flight.mark(flown, { sent: true, lost: flown.lost + 1 });
+    if (loss?.wasSent === true)
+      this.#parts.flight.mark(flown, { sent: true, lost: flown.lost + 1 });
     if (error instanceof ServiceError) await this.#bookRefusal(flown, error);
     if (loss === undefined && (await this.#refused(flown, error))) return false;
     const isDoubted = loss?.wasSent === true && !this.#isKnown(flown);
-    if (isDoubted && !(await this.#settleDoubt(flown, `a reply was lost (${loss.message})`))) return false;
+    if (isDoubted && !(await this.#settleDoubt(flown, `a reply was lost (${loss.message})`)))
+      return false;
     const wait = attempts.after(loss ?? error, tookMs);
     if (wait === undefined) throw error;
     const why = wait.reason === "rate_limit" ? "the rate limit" : wait.error.message;
     const isAgain = await this.#pause(wait.ms, wait.reason, why);
     const { budget } = this.#parts;
     // Answers that claim to be free may have used up the cap.
-    const isCapDoubted = loss === undefined && budget.balance !== undefined && !budget.fitsUnproven(ZERO);
+    const isCapDoubted =
+      loss === undefined && budget.balance !== undefined && !budget.fitsUnproven(ZERO);
     if (!isAgain) await this.abandon(flown);
     else if (isCapDoubted) return this.#settleDoubt(flown, UNTOLD, ZERO);
     return isAgain;
@@ -113,11 +130,18 @@ export class Attempts {
     const before = unit.uncertain;
     await this.#parts.settlement.refusal(flown, error);
     if (this.#isMiss(error)) return this.#learnMiss(flown, error, before);
-    const isFault = error.envelope && (status >= 500 || status < 300) && !this.#parts.settlement.trusts(flown, status);
+    const isFault =
+      error.envelope &&
+      (status >= 500 || status < 300) &&
+      !this.#parts.settlement.trusts(flown, status);
     const isDoubted = isFault && this.#parts.budget.unproven > 0n;
     // Whether it or the lost reply was charged under the key, the look before the next attempt tells.
-    if (isDoubted && this.#isPromised(flown)) this.#parts.flight.mark(flown, { lost: flown.lost + 1 });
-    const isSeen = isDoubted && !this.#isPromised(flown) && (await this.#look(flown, `the answer ${status}`, false));
+    if (isDoubted && this.#isPromised(flown))
+      this.#parts.flight.mark(flown, { lost: flown.lost + 1 });
+    const isSeen =
+      isDoubted &&
+      !this.#isPromised(flown) &&
+      (await this.#look(flown, `the answer ${status}`, false));
     const charged = credits(unit.uncertain - before);
     if (creditsUsed <= 0n && !(isFault && charged > 0n)) return;
     this.#parts.flight.mark(flown, { sent: true });
@@ -125,7 +149,11 @@ export class Attempts {
   }
 
   /** What the first miss cost is known before the next call. */
-  async #learnMiss(flown: Flown, { status, creditsUsed = ZERO }: ServiceError, before: Credits): Promise<void> {
+  async #learnMiss(
+    flown: Flown,
+    { status, creditsUsed = ZERO }: ServiceError,
+    before: Credits,
+  ): Promise<void> {
     const { budget } = this.#parts;
     const isDoubted = budget.unproven > 0n && budget.balance !== undefined;
     const isFirst = budget.missCost === undefined && isDoubted;
@@ -134,15 +162,18 @@ export class Attempts {
     // Another call may begin while the balance is looked at.
     const isTold = creditsUsed > 0n || (isFirst ? seen === "whole" : budget.isExact(flown));
     // What one look finds may be of several that came at once.
-    if (isTold || (seen && cost === 0n && !budget.doubtsMisses)) budget.missCost = budget.mostOf(cost);
+    if (isTold || (seen && cost === 0n && !budget.doubtsMisses))
+      budget.missCost = budget.mostOf(cost);
     budget.doubtsMisses = budget.missCost === undefined && (budget.doubtsMisses || cost > 0n);
   }
 
   /** What ends a run is free only where its own balance or the account's shows that. */
   async #unlessCharged(flown: Flown, answer: unknown, failure: unknown): Promise<unknown> {
     const { budget, flight, settlement } = this.#parts;
-    const isAnswer = answer instanceof ServiceError && answer.status !== 402 && asLost(answer) === undefined;
-    if (!isAnswer || this.#isPromised(flown) || settlement.trusts(flown, answer.status)) return failure;
+    const isAnswer =
+      answer instanceof ServiceError && answer.status !== 402 && asLost(answer) === undefined;
+    if (!isAnswer || this.#isPromised(flown) || settlement.trusts(flown, answer.status))
+      return failure;
     const before = flown.unit.uncertain;
     const isFree = budget.showsFree(flown, answer);
     const isSeen = isFree || (await this.#look(flown, `the answer ${answer.status}`, false, ZERO));
@@ -164,7 +195,9 @@ export class Attempts {
 
   #hasOutlived(flown: Flown): boolean {
     const { unit, sent } = flown;
-    return sent && this.#parts.settlement.honoursKeys && unit.uncertain === 0n && !this.#isKnown(flown);
+    return (
+      sent && this.#parts.settlement.honoursKeys && unit.uncertain === 0n && !this.#isKnown(flown)
+    );
   }
 
   #isMiss({ status, envelope }: ServiceError): boolean {
@@ -183,7 +216,8 @@ export class Attempts {
     const waitMs = pacer.take();
     // What is too long is left to the service: it may know better, and its refusal says until when.
     if (waitMs <= 0 || waitMs > maxWaitMs) return;
-    if (!(await this.#pause(waitMs, "rate_limit", "the rate limit"))) throw this.#parts.flight.halt.reason;
+    if (!(await this.#pause(waitMs, "rate_limit", "the rate limit")))
+      throw this.#parts.flight.halt.reason;
   }
 
   /** @returns false where the run was stopped meanwhile */
@@ -222,7 +256,8 @@ export class Attempts {
       await this.#parts.settlement.miss(flown, text);
       return true;
     }
-    if (this.#options.source.page !== undefined) throw this.#drawnRefused(unit, status === 413, text) ?? error;
+    if (this.#options.source.page !== undefined)
+      throw this.#drawnRefused(unit, status === 413, text) ?? error;
     const depth = status === 413 ? undefined : this.#depthIn(unit, text);
     if (depth !== undefined) {
       this.wall = { depth: Math.min(depth, this.wall?.depth ?? depth), detail: text };
@@ -233,7 +268,11 @@ export class Attempts {
     const other = otherPaging(text, this.#options.client.dialect);
     if (other !== undefined) throw other;
     // A first page that is too deep is too large.
-    return this.#resized(unit, status === 413 || isTooDeep(text) ? `page size: ${text}` : text, perPage);
+    return this.#resized(
+      unit,
+      status === 413 || isTooDeep(text) ? `page size: ${text}` : text,
+      perPage,
+    );
   }
 
   #depthIn({ intent: { target, offset, perPage } }: Unit, text: string): number | undefined {
@@ -246,7 +285,11 @@ export class Attempts {
   #drawnRefused({ intent }: Unit, tooLarge: boolean, text: string): CliError | undefined {
     const { perPage } = intent;
     if (!tooLarge && isTooDeep(text)) return drawnTooDeep(text);
-    const refusal = sizeRefusal(tooLarge ? `page size: ${text}` : text, perPage, this.#parts.remaining.sizes.accepted);
+    const refusal = sizeRefusal(
+      tooLarge ? `page size: ${text}` : text,
+      perPage,
+      this.#parts.remaining.sizes.accepted,
+    );
     const other = otherPaging(text, this.#options.client.dialect);
     return other ?? (refusal && drawnSize(perPage, refusal, text));
   }
@@ -260,7 +303,9 @@ export class Attempts {
       await this.#parts.settlement.lowerPerPage(refusal.atMost);
     } else {
       this.#parts.remaining.refuse(perPage, refusal.atLeast);
-      this.#options.onNotice?.(`the service gives no page as small as ${perPage}; going on with larger ones`);
+      this.#options.onNotice?.(
+        `the service gives no page as small as ${perPage}; going on with larger ones`,
+      );
     }
     await this.#parts.settlement.giveUp(unit, `no page of ${perPage} rows`);
     return true;
@@ -292,7 +337,9 @@ export class Attempts {
     this.#lowered = true;
     // Without an account the error's own balance is all there is.
     const { client } = this.#options;
-    const { balance, held = ZERO } = await client.account(flight.halt).catch((): Partial<AccountView> => ({}));
+    const { balance, held = ZERO } = await client
+      .account(flight.halt)
+      .catch((): Partial<AccountView> => ({}));
     const free = balance === undefined ? error.creditsRemaining : credits(balance - held);
     const rows = free === undefined ? 0 : affordableRows(free, budget.price);
     // A balance that does not cover the hold bears it out: others spent what is gone.
@@ -303,13 +350,17 @@ export class Attempts {
     if (isSecond || rows < remaining.sizes.least) throw budget.usedUp(error);
     budget.setBalance(free, false);
     if (rows < size) {
-      this.#options.onNotice?.(`the balance covers ${grouped(rows)} more; going on with smaller pages`);
+      this.#options.onNotice?.(
+        `the balance covers ${grouped(rows)} more; going on with smaller pages`,
+      );
       return;
     }
     // Not the balance, then: the cap of the key, most likely. A service that says what still fits is believed.
     const fits = whole(/\bper_page to (\d+)/.exec(error.detail.join(" "))?.[1], 1, size - 1);
     this.#parts.remaining.lowerPerPage(fits ?? Math.floor(size / 2));
-    this.#options.onNotice?.(`refused (402): ${error.detail[0] ?? "no reason"}; going on with smaller pages`);
+    this.#options.onNotice?.(
+      `refused (402): ${error.detail[0] ?? "no reason"}; going on with smaller pages`,
+    );
   }
 
   /** Whether a call that may have been charged is asked again: the cap needs room for another charge. */
@@ -326,7 +377,12 @@ export class Attempts {
    * What a call cost is not known: the free balance tells what is uncertain. @returns whether it was told; `whole`:
    * the call alone moved it
    */
-  async #look(flown: Flown, why: string, isLost: boolean, unknown = flown.hold): Promise<false | "told" | "whole"> {
+  async #look(
+    flown: Flown,
+    why: string,
+    isLost: boolean,
+    unknown = flown.hold,
+  ): Promise<false | "told" | "whole"> {
     const { flight, budget, settlement } = this.#parts;
     const { unit, hold, lost } = flown;
     const isPromised = this.#isPromised(flown);
@@ -335,7 +391,8 @@ export class Attempts {
       while (flight.mustWait(flown)) await flight.change();
       const after = await this.#balanceAfter(isPromised);
       const drop = budget.gone(after);
-      if (isPromised && drop !== undefined && (await this.#keepsPromise(flown, drop))) return "told";
+      if (isPromised && drop !== undefined && (await this.#keepsPromise(flown, drop)))
+        return "told";
       const charges = BigInt(isPromised ? lost : 1);
       const isWhole = !isLost && budget.isExact(flown);
       const fall = budget.look(after);
@@ -346,9 +403,13 @@ export class Attempts {
       // Where nobody told the price the hold is a guess.
       const most = budget.priceKnown && !isWhole ? maxCredits(hold, fall.most) : gone;
       // What is gone beyond it may be what others in doubt were charged: it is left for their own looks to find.
-      const theirs = maxCredits(ZERO, minCredits(credits(gone - most), credits(flight.held("doubt") - hold)));
+      const theirs = maxCredits(
+        ZERO,
+        minCredits(credits(gone - most), credits(flight.held("doubt") - hold)),
+      );
       if (after !== undefined) budget.setBalance(credits(after + theirs), budget.sure);
-      if (drop !== undefined) await settlement.explain(unit, { gone: credits(gone - theirs), most }, why);
+      if (drop !== undefined)
+        await settlement.explain(unit, { gone: credits(gone - theirs), most }, why);
       else if (unknown > 0n) await settlement.bookUncertain(unit, unknown, why);
       flight.mark(flown, { lost: 0, seen: ZERO, alone: after !== undefined });
       return drop !== undefined && (isWhole ? "whole" : "told");

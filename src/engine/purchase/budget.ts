@@ -92,7 +92,9 @@ export class Budget {
   room(): Credits {
     const { cap } = this.#options;
     const { settled, uncertain } = this.#spent;
-    return credits(cap - settled - uncertain - this.#keeping - this.#atRisk() - this.#flight.waiting.hold);
+    return credits(
+      cap - settled - uncertain - this.#keeping - this.#atRisk() - this.#flight.waiting.hold,
+    );
   }
 
   fits(hold: Credits): boolean {
@@ -106,7 +108,10 @@ export class Budget {
     if (room < this.mostOf(ZERO)) return 0;
     if (maxRows === undefined) return affordable;
     // A page that is being written counts whole: how many rows it has is known only once it was read.
-    return Math.min(affordable, maxRows - this.#spent.rows - this.#flight.rowsAsked - this.#flight.waiting.rows);
+    return Math.min(
+      affordable,
+      maxRows - this.#spent.rows - this.#flight.rowsAsked - this.#flight.waiting.rows,
+    );
   }
 
   wholeRoom(): number {
@@ -158,7 +163,12 @@ export class Budget {
   /** Whether this call alone moved the balance since it was told, and others had hardly time to. */
   isExact({ alone }: Flown): boolean {
     const { now } = this.#options;
-    return alone && this.balance !== undefined && this.#since !== undefined && now() - this.#since < FRESH_MS;
+    return (
+      alone &&
+      this.balance !== undefined &&
+      this.#since !== undefined &&
+      now() - this.#since < FRESH_MS
+    );
   }
 
   mostOf(hold: Credits): Credits {
@@ -167,7 +177,9 @@ export class Budget {
 
   /** What left the balance that no charge explains. */
   gone(balance: Credits | undefined): Credits | undefined {
-    return this.balance === undefined || balance === undefined ? undefined : credits(this.balance - balance);
+    return this.balance === undefined || balance === undefined
+      ? undefined
+      : credits(this.balance - balance);
   }
 
   /** The balance while nothing moves it: no answer that came before is in doubt any more. */
@@ -184,7 +196,14 @@ export class Budget {
     const why = soldOut(cause?.creditsRemaining ?? this.balance, this.price, cause);
     const { status, requestId } = cause ?? {};
     const message = `${why}; ${rows} bought and kept`;
-    return new CliError({ code: "insufficient_credits", category: "credits", message, status, requestId, cause });
+    return new CliError({
+      code: "insufficient_credits",
+      category: "credits",
+      message,
+      status,
+      requestId,
+      cause,
+    });
   }
 
   priceOf(rows: number): Credits {
@@ -197,9 +216,14 @@ export class Budget {
 }
 
 /** Where the balance would do, it is something else, such as the cap of the key: the service's words say it. */
-const soldOut = (balance: Credits | undefined, price: Credits, cause: ServiceError | undefined): string => {
+const soldOut = (
+  balance: Credits | undefined,
+  price: Credits,
+  cause: ServiceError | undefined,
+): string => {
   const [detail] = cause?.detail ?? [];
-  if (detail !== undefined && balance !== undefined && balance >= price) return `not enough credits (402): ${detail}`;
+  if (detail !== undefined && balance !== undefined && balance >= price)
+    return `not enough credits (402): ${detail}`;
   const rest = balance === undefined ? "used up" : formatCreditsGrouped(balance);
   return `not enough credits for another profile at ${formatCreditsGrouped(price)}: the balance is ${rest}`;
 };

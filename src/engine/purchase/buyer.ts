@@ -84,12 +84,16 @@ export class Buyer {
     const isTold = options.perPageTold || run.state.perPageMax !== undefined;
     const remaining = new Remaining(source, run.plan.paging, perPage, isTold);
     this.#repeats = new Repeats(source, (target, end) => remaining.cut(target, end));
-    const isNext = (unit: Unit): boolean => !flight.hasBefore(unit) && !remaining.hasBefore(unit.intent);
+    const isNext = (unit: Unit): boolean =>
+      !flight.hasBefore(unit) && !remaining.hasBefore(unit.intent);
     const read = (unit: Unit): Page => Page.read(run.readReply(unit), kindOf(run));
     const budget = new Budget(options, run.state, flight);
     const buffer = new ReorderBuffer({ isNext, read, commit, interrupted, flight });
     const parts = { flight, remaining, budget, buffer, repeats: this.#repeats };
-    const settlement = new Settlement({ ...options, onSettled: () => this.#progress(undefined) }, parts);
+    const settlement = new Settlement(
+      { ...options, onSettled: () => this.#progress(undefined) },
+      parts,
+    );
     const onWait = (wait: Progress["wait"]): void => this.#progress(wait);
     this.#options = options;
     this.#remaining = remaining;
@@ -108,7 +112,11 @@ export class Buyer {
     if (interrupted.aborted) onInterrupt();
     interrupted.addEventListener("abort", onInterrupt, { once: true });
     try {
-      await restore(run.state, { flight, budget: this.#budget, remaining: this.#remaining, settlement }, this.#options);
+      await restore(
+        run.state,
+        { flight, budget: this.#budget, remaining: this.#remaining, settlement },
+        this.#options,
+      );
       await this.#buffer.commitKept();
       this.#isLive = true;
       for (const [unit, page] of this.#buffer.heldUp()) this.#repeats.see(unit, page);
@@ -129,7 +137,13 @@ export class Buyer {
       this.#learnPageRows();
     } catch (error) {
       // Everything is bought and kept: no reason to fail for a number in the last line. A disk that fails is one.
-      if (!(error instanceof ServiceError || error instanceof LostReplyError || error instanceof WaitTooLongError)) {
+      if (
+        !(
+          error instanceof ServiceError ||
+          error instanceof LostReplyError ||
+          error instanceof WaitTooLongError
+        )
+      ) {
         flight.stop(error);
       }
     }
@@ -163,7 +177,8 @@ export class Buyer {
     const { interrupted, onNotice } = this.#options;
     const flying = this.#flight.count("flying", "doubt");
     const pages = flying === 1 ? "the page" : `${flying} pages`;
-    if (flying > 0) onNotice?.(`waiting for ${pages} in flight; the same signal again leaves at once`);
+    if (flying > 0)
+      onNotice?.(`waiting for ${pages} in flight; the same signal again leaves at once`);
     this.#flight.stop(interrupted.reason);
   }
 
@@ -261,7 +276,14 @@ export class Buyer {
     const { run, now } = this.#options;
     const { most, ...position } = ask;
     const hold = creditText(this.#budget.priceOf(most));
-    const unit = newUnit({ t: "intent", n: run.nextNumber(), ...position, key: randomUUID(), hold, at: now() });
+    const unit = newUnit({
+      t: "intent",
+      n: run.nextNumber(),
+      ...position,
+      key: randomUUID(),
+      hold,
+      at: now(),
+    });
     const flown = this.#flight.add(unit, false);
     this.#remaining.take(ask);
     try {
@@ -287,7 +309,8 @@ export class Buyer {
     const { balance, held } = await this.#options.client.account(this.#flight.halt);
     const free = balance === undefined ? undefined : credits(balance - (held ?? ZERO));
     this.#budget.setBalance(free, this.#budget.sure);
-    if (free !== undefined && affordableRows(free, this.#budget.price) < 1) throw this.#budget.usedUp(undefined);
+    if (free !== undefined && affordableRows(free, this.#budget.price) < 1)
+      throw this.#budget.usedUp(undefined);
   }
 
   #hasFreeSlot(): boolean {
@@ -328,14 +351,20 @@ export class Buyer {
   #isOutdated(flown: Flown): boolean {
     const { intent } = flown.unit;
     if (flown.sent) return false;
-    const isTooLarge = this.#options.source.page === undefined && intent.perPage > this.#remaining.perPage;
+    const isTooLarge =
+      this.#options.source.page === undefined && intent.perPage > this.#remaining.perPage;
     if (isTooLarge || this.#repeats.repeated || this.#remaining.isPastEnd(intent)) return true;
-    return !this.#budget.fits(ZERO) || !this.#budget.covers(flown) || this.#options.enough?.() === true;
+    return (
+      !this.#budget.fits(ZERO) || !this.#budget.covers(flown) || this.#options.enough?.() === true
+    );
   }
 
   async #dropReady(): Promise<void> {
-    const dropped = this.#ready.splice(0).flatMap(({ flown, saving }) => [saving, this.#attempts.abandon(flown)]);
-    for (const end of await Promise.allSettled(dropped)) if (end.status === "rejected") this.#flight.stop(end.reason);
+    const dropped = this.#ready
+      .splice(0)
+      .flatMap(({ flown, saving }) => [saving, this.#attempts.abandon(flown)]);
+    for (const end of await Promise.allSettled(dropped))
+      if (end.status === "rejected") this.#flight.stop(end.reason);
   }
 
   /** What could not be kept is not bought. @throws CliError where what is asked for might not fit on the disk */
@@ -355,7 +384,11 @@ export class Buyer {
 }
 
 /** Rebuilds what is bought, asked for and left from the journal of earlier sessions. */
-async function restore(state: RunState, parts: AttemptParts, { now, maxRows = Infinity }: BuyerOptions) {
+async function restore(
+  state: RunState,
+  parts: AttemptParts,
+  { now, maxRows = Infinity }: BuyerOptions,
+) {
   const { flight, budget, remaining, settlement } = parts;
   for (const unit of [...state.units.values()].sort(byPosition)) {
     if ((unit.voided && unit.settled === undefined) || remaining.isHole(unit)) continue;
@@ -375,9 +408,15 @@ async function restore(state: RunState, parts: AttemptParts, { now, maxRows = In
     const tooOld = hasOutlivedKey(unit, now());
     const isPromised = settlement.honoursKeys && !tooOld && state.rows < maxRows;
     if (charge > 0n && !isPromised) {
-      const kept = settlement.honoursKeys ? "no more rows are wanted" : "the service is not known to honour keys";
+      const kept = settlement.honoursKeys
+        ? "no more rows are wanted"
+        : "the service is not known to honour keys";
       const why = tooOld ? OUTLIVED : kept;
-      await settlement.bookUncertain(unit, charge, `the process ended before the reply came; ${why}`);
+      await settlement.bookUncertain(
+        unit,
+        charge,
+        `the process ended before the reply came; ${why}`,
+      );
     }
     // What is gone since, its reply explains; where that is charged again, others spent it or the key was forgotten.
     if (isPromised && isSeen && lost.length === 1) budget.takeOff(credits(-charge), ZERO);

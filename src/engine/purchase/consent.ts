@@ -1,6 +1,13 @@
 import { checkRows } from "../output/formats.ts";
 import type { Inquiry } from "./order.ts";
-import { overlapWarning, paidAgainText, type Quote, requireBalance, requireBudget, requireSame } from "./quote.ts";
+import {
+  overlapWarning,
+  paidAgainText,
+  type Quote,
+  requireBalance,
+  requireBudget,
+  requireSame,
+} from "./quote.ts";
 
 /**
  * Refuses what cannot be paid or written, says what is paid for again, and asks for consent. @throws CliError
@@ -9,12 +16,21 @@ import { overlapWarning, paidAgainText, type Quote, requireBalance, requireBudge
 export async function agreeTo(
   quote: Quote,
   { target, options, deps }: Pick<Inquiry, "target" | "options" | "deps">,
-  { rows, said, isWithin }: { readonly rows: number; readonly said: readonly string[]; readonly isWithin?: boolean },
+  {
+    rows,
+    said,
+    isWithin,
+  }: { readonly rows: number; readonly said: readonly string[]; readonly isWithin?: boolean },
 ): Promise<void> {
   if (options.agreed !== undefined) requireSame(options.agreed, quote);
   requireBalance(quote, target);
   requireBudget(quote, options);
-  await checkRows(rows, options.output, options, `; nothing ${isWithin === undefined ? "" : "more "}was spent`);
+  await checkRows(
+    rows,
+    options.output,
+    options,
+    `; nothing ${isWithin === undefined ? "" : "more "}was spent`,
+  );
   for (const line of said) deps.onNotice(line);
   const again = options.fresh ? undefined : paidAgainText(quote, target, "--new-only");
   if (again !== undefined) deps.onWarning(`notice: ${again}`);

@@ -20,7 +20,11 @@ import { drawnOf, paidAgainText, type Quote } from "./quote.ts";
  * Closes the run where it is refused. @param isNamed asked for by its id: its limit, cap and consent hold on
  * @returns undefined where others bought so many of the rest that the same search pays for fewer if it begins anew
  */
-export async function agreeToRest(run: Run, trade: Trade, isNamed: boolean): Promise<[Quote, Trade] | undefined> {
+export async function agreeToRest(
+  run: Run,
+  trade: Trade,
+  isNamed: boolean,
+): Promise<[Quote, Trade] | undefined> {
   const { plan, state } = run;
   const { target } = plan;
   const { store, account, deps } = trade;
@@ -31,8 +35,16 @@ export async function agreeToRest(run: Run, trade: Trade, isNamed: boolean): Pro
     // All of it was paid for, whoever was owned: so it goes on.
     const fresh = before?.again === true;
     const bounded = { ...trade.options, fresh, limit, maxCredits };
-    await takeOver(run, await ownedCompanies(store, plan, plan.dataset_version, trade.options, deps), deps.now);
-    await takeOver(run, (await heldElsewhere(run, { ...trade, options: bounded })).pages(), deps.now);
+    await takeOver(
+      run,
+      await ownedCompanies(store, plan, plan.dataset_version, trade.options, deps),
+      deps.now,
+    );
+    await takeOver(
+      run,
+      (await heldElsewhere(run, { ...trade, options: bounded })).pages(),
+      deps.now,
+    );
     const options = { ...bounded, overwrite: await mayReplace(run, trade) };
     const spent = spentOf(run, trade);
     const priced = (): Quote => ({
@@ -47,7 +59,8 @@ export async function agreeToRest(run: Run, trade: Trade, isNamed: boolean): Pro
     // Lost replies may have eaten into what was agreed to for the run.
     const isWithin = isNamed && quote.total <= creditsOf(state.session?.cap);
     // How many are owned beside them is found out at the end.
-    const rows = options.join?.rows.length ?? (withOwned(plan) ? Number.POSITIVE_INFINITY : quote.rows);
+    const rows =
+      options.join?.rows.length ?? (withOwned(plan) ? Number.POSITIVE_INFINITY : quote.rows);
     const apart = rowsApart(target, share, quote.kept);
     const seen = { ...quote, apart, share: share && { ...share, divide: undefined } };
     if (!isNamed && isBegunAnew(run, seen, { ...trade, options }, share)) return undefined;
@@ -55,9 +68,17 @@ export async function agreeToRest(run: Run, trade: Trade, isNamed: boolean): Pro
     if (isAll && apart !== undefined && isFewerApart(run, seen)) {
       const next = resumeOf(plan, { withOwned: true, maxCredits: priceOf(apart, quote.unitPrice) });
       const message = `${paidAgainText(seen, target, "--with-owned")}; nothing more was spent`;
-      throw usageError(message, `${next} writes all, and pays for nobody again`, "owned_meanwhile").with({ next });
+      throw usageError(
+        message,
+        `${next} writes all, and pays for nobody again`,
+        "owned_meanwhile",
+      ).with({ next });
     }
-    await agreeTo(seen, { target, options, deps }, { rows, said: [continuing(run, quote, isNamed)], isWithin });
+    await agreeTo(
+      seen,
+      { target, options, deps },
+      { rows, said: [continuing(run, quote, isNamed)], isWithin },
+    );
     return [(await widen(run, quote, trade)) ? priced() : seen, { ...trade, options }];
   } catch (error) {
     await run.close().catch(() => undefined);
@@ -71,7 +92,9 @@ async function mayReplace({ id, plan }: Run, { options, deps }: Trade): Promise<
   const { stateDir, disk, now } = deps;
   const sha256 = options.output === undefined ? undefined : await sha256Of(options.output);
   const entries = sha256 === undefined ? [] : await registerIn(stateDir, disk, now).entries();
-  const isOwn = entries.some((file) => file.path === options.output && file.by === id && file.sha256[0] === sha256);
+  const isOwn = entries.some(
+    (file) => file.path === options.output && file.by === id && file.sha256[0] === sha256,
+  );
   const own = [isOwn ? options.output : undefined, plan.receipt, plan.misses];
   await requireFree({ ...options, overwrite }, own);
   return overwrite || isOwn;
@@ -79,8 +102,10 @@ async function mayReplace({ id, plan }: Run, { options, deps }: Trade): Promise<
 
 function continuing({ id }: Run, { rows, kept, credits, bound }: Quote, isNamed: boolean): string {
   const rest = rows - kept;
-  const within = bound === "limit" ? ` within --limit ${rows}` : bound === "cap" ? " within --max-credits" : "";
-  const toBuy = rest > 0 ? `${grouped(rest)} to buy for ${creditsText(credits)}` : `nothing to buy${within}`;
+  const within =
+    bound === "limit" ? ` within --limit ${rows}` : bound === "cap" ? " within --max-credits" : "";
+  const toBuy =
+    rest > 0 ? `${grouped(rest)} to buy for ${creditsText(credits)}` : `nothing to buy${within}`;
   const stock = kept === 1 ? "1 row is" : `${grouped(kept)} rows are`;
   return `continuing run ${id}: ${stock} paid for and not bought again, ${toBuy}${isNamed ? "" : " (--again begins anew)"}`;
 }

@@ -6,10 +6,24 @@ import { naming } from "../output/publish.ts";
 import { registerIn } from "../output/register.ts";
 import { isForgiving } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
-import { companyNotFound, incomplete, newUnreached, notComplete, nothingLookedUp, PAGE_TWICE } from "./failures.ts";
+import {
+  companyNotFound,
+  incomplete,
+  newUnreached,
+  notComplete,
+  nothingLookedUp,
+  PAGE_TWICE,
+} from "./failures.ts";
 import type { ExportDeps, ExportOptions } from "./order.ts";
 import type { Quote } from "./quote.ts";
-import { buildReceipt, firstPageUntold, pagesTwice, type Receipt, type ReceiptInput, shortOf } from "./receipt.ts";
+import {
+  buildReceipt,
+  firstPageUntold,
+  pagesTwice,
+  type Receipt,
+  type ReceiptInput,
+  shortOf,
+} from "./receipt.ts";
 
 /** What was paid and written: the receipt, the quote it was bought by, the run that keeps it. */
 export interface Finished {
@@ -27,7 +41,10 @@ export interface Delivery extends Omit<ReceiptInput, "maxCredits" | "finishedAt"
 /** Writes receipt, misses and output. @throws CliError exit 5 where it fell short, 6 where its company is unknown */
 export async function deliver(
   { sink, ...purchase }: Delivery,
-  options: Pick<ExportOptions, "receipt" | "misses" | "requireComplete" | "overwrite" | "maxCredits">,
+  options: Pick<
+    ExportOptions,
+    "receipt" | "misses" | "requireComplete" | "overwrite" | "maxCredits"
+  >,
   /** Whether an earlier session of the run may have written the files beside the output. */
   continued: boolean,
   { disk, now, onNotice, stateDir }: Pick<ExportDeps, "disk" | "now" | "onNotice" | "stateDir">,
@@ -42,10 +59,17 @@ export async function deliver(
   const receipt = buildReceipt(input, shortfall);
   const mayReplace = options.overwrite || continued;
   const register = registerIn(stateDir, disk, now);
-  const beside = async (path: string | undefined, what: "receipt" | "misses", text: string): Promise<void> => {
+  const beside = async (
+    path: string | undefined,
+    what: "receipt" | "misses",
+    text: string,
+  ): Promise<void> => {
     if (path === undefined) return;
     await register.enter({ path, what, by: run.id, kind: null, format: null, sha256: [] });
-    await naming(path, disk.replaceFile(path, text, what === "receipt" ? "receipt copy" : what, mayReplace));
+    await naming(
+      path,
+      disk.replaceFile(path, text, what === "receipt" ? "receipt copy" : what, mayReplace),
+    );
   };
   const copyReceipt = (copy: Receipt): Promise<void> =>
     beside(options.receipt, "receipt", `${JSON.stringify(copy, null, 2)}\n`);
@@ -54,7 +78,8 @@ export async function deliver(
     const before = (await run.receipt()) as Receipt | undefined;
     await run.writeReceipt({ ...receipt, output: before?.output ?? null });
     await copyReceipt(receipt);
-    if (shortfall === null && outcome.missing.untold.length > 0) throw incomplete("incomplete", firstPageUntold(run));
+    if (shortfall === null && outcome.missing.untold.length > 0)
+      throw incomplete("incomplete", firstPageUntold(run));
     if (shortfall === null) throw notComplete(receipt, run, purchase.quote);
     const { others = [] } = narrowed ?? {};
     throw others.length > 0 && shortfall === narrowed?.shortfall
@@ -82,7 +107,9 @@ function missesOf({ plan: { target }, state }: Run): string[] {
 /** Why no company at all was looked up, in the service's words: then it is no matter of one of them. */
 function allRefused({ state }: Run): string | undefined {
   const reasons = [...state.units.values()].map(({ settled }) => settled?.refused);
-  return state.rows === 0 && reasons.every((reason) => reason !== undefined) ? reasons[0] : undefined;
+  return state.rows === 0 && reasons.every((reason) => reason !== undefined)
+    ? reasons[0]
+    : undefined;
 }
 
 function theOneMissed({ plan: { target }, state }: Run): CompanyQuery | undefined {

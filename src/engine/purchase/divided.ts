@@ -23,9 +23,14 @@ const MAX_COUNTS = 5_000;
  * the order of the whole, and counts by address prove which of its people came.
  * @returns false where filters do not tell that
  */
-export async function divideRest(run: Run, { depth }: Wall, deps: Asking & Clock): Promise<boolean> {
+export async function divideRest(
+  run: Run,
+  { depth }: Wall,
+  deps: Asking & Clock,
+): Promise<boolean> {
   const { target, draw, digests, spans } = run.plan;
-  if (target.kind !== "search" || (draw ?? digests ?? spans ?? target.staff) !== undefined) return false;
+  if (target.kind !== "search" || (draw ?? digests ?? spans ?? target.staff) !== undefined)
+    return false;
   const counts = new FreeCounts({
     ...deps,
     client: deps.seller.client,
@@ -37,13 +42,19 @@ export async function divideRest(run: Run, { depth }: Wall, deps: Asking & Clock
     if (division !== undefined) await run.append({ t: "divided", ...division, at: deps.now() });
     return division !== undefined;
   } catch (error) {
-    if (!(error instanceof CliError || error instanceof ServiceError) || deps.interrupted.aborted) throw error;
+    if (!(error instanceof CliError || error instanceof ServiceError) || deps.interrupted.aborted)
+      throw error;
     deps.onNotice(`what lies deeper is not divided: ${error.message}`);
     return false;
   }
 }
 
-async function restOf(run: Run, depth: number, counts: FreeCounts, deps: Asking): Promise<Divided | undefined> {
+async function restOf(
+  run: Run,
+  depth: number,
+  counts: FreeCounts,
+  deps: Asking,
+): Promise<Divided | undefined> {
   const { target, parts = target.kind === "search" ? [target.filters] : [], ...plan } = run.plan;
   const all = parts.map((filters) => ({ filters, count: 0, span: { from: 0, to: 0 } }));
   const unreached = [...(plan.unreached ?? [])];
@@ -55,11 +66,14 @@ async function restOf(run: Run, depth: number, counts: FreeCounts, deps: Asking)
     part.span.to = came.length;
     const behind = await dividedParts(part.filters, part.count, depth, deps);
     unreached.push(...behind.unreached);
-    const each = await Promise.all(behind.parts.map(({ filters }) => among(filters, part.filters, came, counts)));
+    const each = await Promise.all(
+      behind.parts.map(({ filters }) => among(filters, part.filters, came, counts)),
+    );
     const inParts = new Set(each.flatMap((rows) => rows ?? []));
     const others = came.filter((row) => !inParts.has(row));
     const isTold = behind.parts.map(({ filters }) => countOf(filters, others, counts));
-    if (each.includes(undefined) || (await Promise.all(isTold)).some((count) => count !== 0)) return undefined;
+    if (each.includes(undefined) || (await Promise.all(isTold)).some((count) => count !== 0))
+      return undefined;
     for (const [at, { filters, count }] of behind.parts.entries())
       all.push({ filters, count, span: { from: each[at]?.length ?? 0, to: count } });
   }
@@ -77,8 +91,15 @@ const rowsOf = (run: Run, target: number): JsonRecord[] =>
     .flatMap((unit) => Page.read(run.readReply(unit), "person").rows());
 
 /** Who is in a part, as a count by address proves; undefined where it does not. */
-async function among(part: Filters, whole: Filters, came: readonly JsonRecord[], counts: FreeCounts) {
-  const tests = Object.entries(part).filter(([key]) => whole[key as keyof Filters] !== part[key as keyof Filters]);
+async function among(
+  part: Filters,
+  whole: Filters,
+  came: readonly JsonRecord[],
+  counts: FreeCounts,
+) {
+  const tests = Object.entries(part).filter(
+    ([key]) => whole[key as keyof Filters] !== part[key as keyof Filters],
+  );
   const rows = came.filter((row) =>
     tests.every(([key, wanted]) => {
       const value = normalForm(String(row[key.replace("_prefix", "")] ?? ""));
@@ -91,8 +112,14 @@ async function among(part: Filters, whole: Filters, came: readonly JsonRecord[],
 }
 
 /** undefined: somebody has no address to be asked for by. */
-async function countOf(filters: Filters, rows: readonly JsonRecord[], counts: FreeCounts): Promise<number | undefined> {
-  const addresses = rows.flatMap(({ network_url: url }) => (typeof url === "string" ? [ownedAddress(url)] : []));
+async function countOf(
+  filters: Filters,
+  rows: readonly JsonRecord[],
+  counts: FreeCounts,
+): Promise<number | undefined> {
+  const addresses = rows.flatMap(({ network_url: url }) =>
+    typeof url === "string" ? [ownedAddress(url)] : [],
+  );
   if (addresses.length < rows.length) return undefined;
   return rows.length === 0 ? 0 : counts.countAt(filters, addresses);
 }
@@ -126,10 +153,17 @@ export async function divisionOf(
       ...(overlap === undefined || overlap === 0 ? {} : { overlap }),
     };
   }
-  return target.kind === "search" && wall !== undefined ? divided(target.filters, matches ?? 0, wall, deps) : {};
+  return target.kind === "search" && wall !== undefined
+    ? divided(target.filters, matches ?? 0, wall, deps)
+    : {};
 }
 
-async function divided(segment: Filters, total: number, wall: number, deps: Asking): Promise<Divided> {
+async function divided(
+  segment: Filters,
+  total: number,
+  wall: number,
+  deps: Asking,
+): Promise<Divided> {
   const { parts, unreached } = await dividedParts(segment, total, wall, deps);
   return {
     parts: parts.map(({ filters }) => filters),
@@ -166,6 +200,10 @@ export async function dividedParts(
     return division;
   } catch (error) {
     if (!(error instanceof UnsoundCountsError)) throw error;
-    throw unsoundRun(error, "nothing was spent", `--limit ${wall} buys what the service gives of the whole segment`);
+    throw unsoundRun(
+      error,
+      "nothing was spent",
+      `--limit ${wall} buys what the service gives of the whole segment`,
+    );
   }
 }

@@ -5,7 +5,14 @@ import { Distinct } from "../output/distinct.ts";
 import { pagesOf as drawnPages } from "../planning/draw.ts";
 import { errorCode } from "../runs/disk.ts";
 import { pendingUnits, settledUnits, type Unit } from "../runs/journal.ts";
-import { companyKey, isForgiving, type Plan, type RunIdentity, type Target, targetText } from "../runs/plan.ts";
+import {
+  companyKey,
+  isForgiving,
+  type Plan,
+  type RunIdentity,
+  type Target,
+  targetText,
+} from "../runs/plan.ts";
 import type { RunReader } from "../runs/reader.ts";
 import type { RunStore } from "../runs/run-store.ts";
 import type { ExportDeps, ExportOptions, Inquiry, Trade } from "./order.ts";
@@ -45,10 +52,12 @@ interface Stock {
   readonly placeOf: (target: number) => number | undefined;
 }
 
-const rowsIn = (stocks: Iterable<Stock>): number => [...stocks].reduce((sum, { rows }) => sum + rows, 0);
+const rowsIn = (stocks: Iterable<Stock>): number =>
+  [...stocks].reduce((sum, { rows }) => sum + rows, 0);
 
 const isListed = (target: Target): boolean =>
-  target.kind === "enrich" || (target.kind === "search" && (target.list ?? target.owned) !== undefined);
+  target.kind === "enrich" ||
+  (target.kind === "search" && (target.list ?? target.owned) !== undefined);
 
 export async function earlierRun(
   { store, identity, options, deps }: Pick<Inquiry, "store" | "identity" | "options" | "deps">,
@@ -73,8 +82,11 @@ export async function earlierRun(
   if (largest === undefined || rows === 0) return undefined;
   const { id, plan } = largest.run;
   const { forgotten = 0 } = ((await store.receipt(id)) ?? {}) as Partial<Receipt>;
-  const note = forgotten > 0 ? `, and ${grouped(forgotten)} of its ${grouped(stock)} forgotten since` : "";
-  const isSame = sample !== undefined || stocks.every(({ run }) => targetText(run.plan.target) === targetText(target));
+  const note =
+    forgotten > 0 ? `, and ${grouped(forgotten)} of its ${grouped(stock)} forgotten since` : "";
+  const isSame =
+    sample !== undefined ||
+    stocks.every(({ run }) => targetText(run.plan.target) === targetText(target));
   // The same under the same cap buys nothing; other companies beside those that are there are bought.
   const isWhole = stock >= (isSame ? capped : most);
   // More rows may lie behind a wall that those of the earlier run did not reach.
@@ -84,15 +96,20 @@ export async function earlierRun(
   // Where nobody names the dataset, or it is another one, other people may be there by now.
   if (datasetVersion === null || isMoved || isApart) {
     const line = `${when} bought ${grouped(stock)} ${stock === 1 ? "row" : "rows"} of the same${note}`;
-    const unnamed = "the service names no dataset, so nobody knows whether these are others, and all are paid for";
+    const unnamed =
+      "the service names no dataset, so nobody knows whether these are others, and all are paid for";
     const moved = `that was dataset ${plan.dataset_version}, and whoever is in the one of today too is paid for again`;
     const lacks = "what it lacks cannot be bought apart, and all are paid for";
     const why = datasetVersion === null ? unnamed : isMoved ? moved : lacks;
-    deps.onWarning(`notice: ${line}; ${why}. headcount runs export ${id} writes those of then for nothing`);
+    deps.onWarning(
+      `notice: ${line}; ${why}. headcount runs export ${id} writes those of then for nothing`,
+    );
     return undefined;
   }
   const these = rows === 1 ? "this row" : `these ${grouped(rows)} rows`;
-  const what = isWhole ? `${stock === rows ? "" : "all of "}${these} already` : `${counted(stock, "row")} of the same`;
+  const what = isWhole
+    ? `${stock === rows ? "" : "all of "}${these} already`
+    : `${counted(stock, "row")} of the same`;
   const others = new Set(stocks.map(({ run }) => run)).size - 1;
   const who = others === 0 ? when : `${when} with ${counted(others, "other")}`;
   const text = `${who} ${note === "" ? "holds" : "held"} ${what}${note}: not paid for again (--again pays for all)`;
@@ -108,23 +125,33 @@ export async function heldElsewhere(
   const { id, plan, state } = going;
   const had = new Map<number, number>();
   for (const { intent, settled } of settledUnits(state)) {
-    had.set(intent.target, Math.max(had.get(intent.target) ?? 0, intent.offset + (settled?.rows ?? 0)));
+    had.set(
+      intent.target,
+      Math.max(had.get(intent.target) ?? 0, intent.offset + (settled?.rows ?? 0)),
+    );
   }
   const isEven = [...had.values()].reduce((sum, rows) => sum + rows, 0) === state.rows;
   const most = (options.limit ?? Number.POSITIVE_INFINITY) - state.rows;
   const isOpen = most > 0 && isEven && pendingUnits(state).length === 0;
   const parts = JSON.stringify(divisionIn(plan));
   const fits = (run: RunReader): boolean =>
-    run.id !== id && goesOn(run, deps) && (plan.command !== "search" || JSON.stringify(divisionIn(run.plan)) === parts);
+    run.id !== id &&
+    goesOn(run, deps) &&
+    (plan.command !== "search" || JSON.stringify(divisionIn(run.plan)) === parts);
   const version = isOpen && !isListed(plan.target) ? plan.dataset_version : null;
   const stocks = version === null ? [] : await stocksOf(store, plan, version, { most, had, fits });
-  return { rows: Math.min(most, rowsIn(stocks)), pages: () => pagesOf(stocks, most, { had, run: going }) };
+  return {
+    rows: Math.min(most, rowsIn(stocks)),
+    pages: () => pagesOf(stocks, most, { had, run: going }),
+  };
 }
 
 /** Of which parts a run is: offsets are within them. */
 function divisionIn(plan: Plan): Omit<Divided, "matches"> {
   const keys = ["parts", "counts", "spans", "unreached", "overlap", "draw", "digests"] as const;
-  return Object.fromEntries(keys.flatMap((key) => (plan[key] === undefined ? [] : [[key, plan[key]]])));
+  return Object.fromEntries(
+    keys.flatMap((key) => (plan[key] === undefined ? [] : [[key, plan[key]]])),
+  );
 }
 
 /** Whether the rows that it lacks can be asked for beside those that it holds. */
@@ -142,7 +169,9 @@ async function* pagesOf(
   for (const { run, placeOf, ...stock } of stocks) {
     let rest = Math.min(all, stock.rows);
     all -= rest;
-    for await (const { unit, settled, body } of run.pages(({ intent }) => placeOf(intent.target) !== undefined)) {
+    for await (const { unit, settled, body } of run.pages(
+      ({ intent }) => placeOf(intent.target) !== undefined,
+    )) {
       if (rest <= 0) break;
       const { offset, perPage } = unit.intent;
       const target = placeOf(unit.intent.target) ?? 0;
@@ -152,16 +181,28 @@ async function* pagesOf(
       rest -= rows;
       const own = { target, offset: offset + from, run: run.id, rows };
       const range = { from, to: from + rows };
-      const some = rows < settled.rows ? await cut(body, settled.rows, range, going?.run, target) : body;
+      const some =
+        rows < settled.rows ? await cut(body, settled.rows, range, going?.run, target) : body;
       // A page that is cut is whole as it is: a short one would say that nobody follows.
       const isCut = from + rows < settled.rows;
-      yield { ...own, perPage: isCut ? rows : perPage - from, body: some, ...(isCut ? {} : { told: settled }) };
+      yield {
+        ...own,
+        perPage: isCut ? rows : perPage - from,
+        body: some,
+        ...(isCut ? {} : { told: settled }),
+      };
     }
   }
 }
 
 /** Of a page that lost somebody since nobody knows which rows are left: those that the run has tell themselves. */
-async function cut(body: Buffer, told: number, { from, to }: Range, run: RunReader | undefined, target: number) {
+async function cut(
+  body: Buffer,
+  told: number,
+  { from, to }: Range,
+  run: RunReader | undefined,
+  target: number,
+) {
   const page = Page.read(body, "person");
   const gone = told - page.length;
   const all = Array.from({ length: page.length }, (_, index) => index);
@@ -173,7 +214,10 @@ async function cut(body: Buffer, told: number, { from, to }: Range, run: RunRead
     }
     rest = people.take(rest);
   }
-  const texts = Array.from({ length: rest.length }, (_, index) => rest.text(index)).slice(0, to - from);
+  const texts = Array.from({ length: rest.length }, (_, index) => rest.text(index)).slice(
+    0,
+    to - from,
+  );
   return Buffer.from(`{"result":[${texts.join(",")}]}`);
 }
 
@@ -186,7 +230,13 @@ async function* runsOf(
 ): AsyncGenerator<RunReader> {
   for (const id of (await store.ids()).slice(0, LOOKS)) {
     const plan = await store.readPlan(id).catch(() => undefined);
-    if (plan === undefined || plan.base_url !== base_url || plan.key_mode !== key_mode || !isMeant(plan)) continue;
+    if (
+      plan === undefined ||
+      plan.base_url !== base_url ||
+      plan.key_mode !== key_mode ||
+      !isMeant(plan)
+    )
+      continue;
     try {
       yield await store.open(id);
     } catch (error) {
@@ -220,7 +270,9 @@ async function stocksOf(
   const ours = new Map(piecesOf(identity).map((key, at) => [key, at]));
   const isSame = (plan: Plan): boolean =>
     plan.account_id === account_id &&
-    (datasetVersion === undefined ? plan.dataset_version !== null : plan.dataset_version === datasetVersion) &&
+    (datasetVersion === undefined
+      ? plan.dataset_version !== null
+      : plan.dataset_version === datasetVersion) &&
     piecesOf(plan).some((key) => ours.has(key));
   const best = new Map<number, Stock>();
   for await (const run of runsOf(store, identity, isSame, damages)) {
@@ -234,13 +286,24 @@ async function stocksOf(
 }
 
 /** What is asked for: a search as it is, each company by itself, each page that a seed drew. */
-function piecesOf({ target, draw, parts = [] }: Pick<Plan, "target" | "draw" | "parts">): readonly string[] {
+function piecesOf({
+  target,
+  draw,
+  parts = [],
+}: Pick<Plan, "target" | "draw" | "parts">): readonly string[] {
   if (target.kind === "employees") return target.companies.map(companyKey);
   if (draw === undefined) return [targetText(target)];
-  return drawnPages(draw.pages, []).map(({ segment, ...page }) => JSON.stringify([draw.seed, parts[segment], page]));
+  return drawnPages(draw.pages, []).map(({ segment, ...page }) =>
+    JSON.stringify([draw.seed, parts[segment], page]),
+  );
 }
 
-function stocksIn(run: RunReader, target: Target, ours: ReadonlyMap<string, number>, had?: Had): Map<number, Stock> {
+function stocksIn(
+  run: RunReader,
+  target: Target,
+  ours: ReadonlyMap<string, number>,
+  had?: Had,
+): Map<number, Stock> {
   const isStaff = target.kind === "employees";
   const pieces = isStaff || run.plan.draw !== undefined ? piecesOf(run.plan) : undefined;
   const placed = (own: number) => (pieces === undefined ? own : ours.get(pieces[own] ?? ""));
@@ -259,9 +322,15 @@ function stocksIn(run: RunReader, target: Target, ours: ReadonlyMap<string, numb
 }
 
 /** Whether other runs have everybody of one that is not finished: nobody needs to pay for the rest of that one. */
-export async function isBoughtElsewhere({ id, dataset_version: version, matches, ...identity }: Plan, store: RunStore) {
+export async function isBoughtElsewhere(
+  { id, dataset_version: version, matches, ...identity }: Plan,
+  store: RunStore,
+) {
   if (version === null || matches === null || identity.target.kind === "enrich") return false;
-  const stocks = await stocksOf(store, identity, version, { most: matches, fits: (run) => run.id !== id });
+  const stocks = await stocksOf(store, identity, version, {
+    most: matches,
+    fits: (run) => run.id !== id,
+  });
   return rowsIn(stocks) >= matches;
 }
 
@@ -295,7 +364,9 @@ export async function ownedCompanies(
     const indexesOf = ({ intent }: Unit, page = Page.empty): number[] => {
       const own = companies.slice(intent.target, intent.target + 1).map(companyKey);
       const keys = [...own, ...(page.length === 1 ? keysOf(page) : [])];
-      return [...new Set(keys.flatMap((key) => wanted.get(key) ?? []))].filter((index) => !replies.has(index));
+      return [...new Set(keys.flatMap((key) => wanted.get(key) ?? []))].filter(
+        (index) => !replies.has(index),
+      );
     };
     // Whom this dataset does not have it will not have tomorrow; of one without a name nobody knows.
     for (const unit of datasetVersion === null ? [] : run.state.units.values()) {
@@ -307,7 +378,8 @@ export async function ownedCompanies(
       for await (const { unit, settled, body } of run.pages()) {
         if (settled.rows !== 1) continue;
         const page = Page.read(body, "company");
-        for (const index of page.length === 1 ? indexesOf(unit, page) : []) replies.set(index, { run: run.id, body });
+        for (const index of page.length === 1 ? indexesOf(unit, page) : [])
+          replies.set(index, { run: run.id, body });
       }
     } catch {
       // What was read before the damage is good.

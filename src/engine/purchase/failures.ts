@@ -1,7 +1,20 @@
 import { existsSync } from "node:fs";
-import { type Credits, credits, creditsText, formatCreditsGrouped, priceOf } from "../../shared/contract/money.ts";
+import {
+  type Credits,
+  credits,
+  creditsText,
+  formatCreditsGrouped,
+  priceOf,
+} from "../../shared/contract/money.ts";
 import { counted, echo, grouped } from "../../shared/contract/text.ts";
-import { CliError, type CliErrorInit, EXIT, failed, systemFailure, usageError } from "../../shared/errors.ts";
+import {
+  CliError,
+  type CliErrorInit,
+  EXIT,
+  failed,
+  systemFailure,
+  usageError,
+} from "../../shared/errors.ts";
 import type { Of } from "../../shared/schema/build.ts";
 import type { receipt } from "../../shared/schema/purchase.ts";
 import { type CompanyQuery, type Dialect, PAGINGS, pagingName } from "../client/dialect.ts";
@@ -18,17 +31,28 @@ type Receipt = Of<typeof receipt>;
 type Priced = { readonly apart?: number | undefined; readonly unitPrice: Credits };
 
 /** What buys so many rows more with the same run. @param limit where the one that bound it is to be raised */
-export function raiseFor(receipt: Receipt, { apart, unitPrice }: Priced, more: number, limit?: number) {
+export function raiseFor(
+  receipt: Receipt,
+  { apart, unitPrice }: Priced,
+  more: number,
+  limit?: number,
+) {
   if (apart !== undefined) return { withOwned: true, maxCredits: priceOf(apart, unitPrice) };
   const spent = creditsOf(receipt.credits) + creditsOf(receipt.uncertain_credits);
   return { limit, maxCredits: credits(spent + priceOf(more, creditsOf(receipt.unit_cost))) };
 }
 
-export const incomplete = (code: string, message: string, more: Partial<CliErrorInit> = {}): CliError =>
-  new CliError({ code, category: "incomplete", message, ...more });
+export const incomplete = (
+  code: string,
+  message: string,
+  more: Partial<CliErrorInit> = {},
+): CliError => new CliError({ code, category: "incomplete", message, ...more });
 
 export const unreadablePage = (problem: unknown, place: string): CliError =>
-  incomplete("unreadable_page", `a paid reply cannot be read: ${(problem as Error).message}; it is kept as ${place}`);
+  incomplete(
+    "unreadable_page",
+    `a paid reply cannot be read: ${(problem as Error).message}; it is kept as ${place}`,
+  );
 
 export const pageTooLong = (rows: number, perPage: number): CliError =>
   incomplete(
@@ -49,9 +73,15 @@ export const impossibleCharge = (used: Credits): CliError =>
   );
 
 /** @param isSeen whether the balance was told since; where it was not, all that the call held is in doubt */
-export const chargedForError = (cause: ServiceError, amount: Credits, isSeen: boolean): CliError => {
+export const chargedForError = (
+  cause: ServiceError,
+  amount: Credits,
+  isSeen: boolean,
+): CliError => {
   const own = cause.creditsUsed ?? 0n;
-  const evidence = [own > 0n ? "its own words" : [], isSeen && amount > own ? "the balance" : []].flat().join(" and ");
+  const evidence = [own > 0n ? "its own words" : [], isSeen && amount > own ? "the balance" : []]
+    .flat()
+    .join(" and ");
   // Others may have moved the balance meanwhile.
   const cost = `${amount > own ? "may have cost" : "cost"} ${creditsText(amount)}${evidence && ` by ${evidence}`}`;
   const message = `the service answered ${cause.status}: ${cause.detail[0] ?? "no detail"}; its answer ${cost}, though errors are free; they count against the cap, and it is not asked again`;
@@ -70,7 +100,9 @@ export const otherPaging = (detail: string, used: Dialect): CliError | undefined
   if (!speaksOf(detail, used.paging) || !saysUnknown(detail)) return undefined;
   const others = PAGINGS.filter((name) => name !== pagingName(used));
   // What it does know stands in many a refusal.
-  const known = (["offset", "cursor", "page"] as const).find((name) => name !== used.paging && speaksOf(detail, name));
+  const known = (["offset", "cursor", "page"] as const).find(
+    (name) => name !== used.paging && speaksOf(detail, name),
+  );
   const say = `--paging ${known ?? others.join(" or ")}, or HEADCOUNT_PAGING, says it`;
   return failed.service(
     `the service pages in another way than by ${used.paging}: ${detail}`,
@@ -85,20 +117,33 @@ export const datasetMoved = (from: string | null, to: string): CliError =>
     `the service changed its dataset from ${from} to ${to} while this run was at work; pages of both do not make one list`,
   );
 
-const writesStock = (run: string): string => `headcount runs export ${run} writes what it holds at 0 credits`;
+const writesStock = (run: string): string =>
+  `headcount runs export ${run} writes what it holds at 0 credits`;
 
 export const runMismatch = (run: string, differences: readonly string[], hint?: string): CliError =>
-  incomplete("run_mismatch", `run ${run} cannot be continued: ${differences.join("; ")}; nothing was spent`, {
-    hint: hint ?? `${writesStock(run)}; the same command with --again buys everything anew`,
-    next: `headcount runs export ${run}`,
-  });
+  incomplete(
+    "run_mismatch",
+    `run ${run} cannot be continued: ${differences.join("; ")}; nothing was spent`,
+    {
+      hint: hint ?? `${writesStock(run)}; the same command with --again buys everything anew`,
+      next: `headcount runs export ${run}`,
+    },
+  );
 
-export function requireGoing({ id, plan: { target }, state: { ended } }: RunReader, rest: Credits): void {
+export function requireGoing(
+  { id, plan: { target }, state: { ended } }: RunReader,
+  rest: Credits,
+): void {
   if (ended?.how !== "over" || rest === 0n) return;
   throw runMismatch(id, [ended.why], "list" in target ? writesStock(id) : undefined);
 }
 
-export const staleRun = (run: string, moved: string, category: "incomplete" | "declined", anew: string): CliError =>
+export const staleRun = (
+  run: string,
+  moved: string,
+  category: "incomplete" | "declined",
+  anew: string,
+): CliError =>
   runMismatch(run, [moved], `${writesStock(run)}; ${anew}`).with({
     ...{ code: "stale_run", category, exitCode: EXIT[category] },
   });
@@ -130,7 +175,9 @@ export function notComplete(receipt: Receipt, { rest, plan }: RunReader, quote: 
   const { received, count, bound } = receipt;
   const [more, unknown] = [rest ?? received, unlooked(plan.target)];
   const raise =
-    more === 0 ? undefined : raiseFor(receipt, quote, more, bound === "limit" ? received + more : undefined);
+    more === 0
+      ? undefined
+      : raiseFor(receipt, quote, more, bound === "limit" ? received + more : undefined);
   const rows = `${grouped(received)} of ${count === null ? "an unknown number of" : grouped(count)} rows were bought`;
   const where = `${counted(unknown, "company has", "companies have")} no profile address that is known, and nobody was looked for there`;
   const isBound = unknown === 0 || STOPPED_AT[bound] !== undefined;
@@ -182,7 +229,10 @@ export const diskFull = (path: string): CliError =>
     .with({ exitCode: EXIT.incomplete });
 
 /** A single look-up's 404: exit 6 (docs/contract.md, "Enrich"). */
-export function companyNotFound({ by, value }: CompanyQuery, { settled, uncertain }: RunState): CliError {
+export function companyNotFound(
+  { by, value }: CompanyQuery,
+  { settled, uncertain }: RunState,
+): CliError {
   const cost = `; ${creditsText(credits(settled + uncertain))} ${settled > 0n ? "charged" : "may have been charged"}, though a miss is free`;
   const message = `no company has the ${by === "company_network_url" ? "profile address" : by} "${echo(value)}"${settled + uncertain > 0n ? cost : ""}`;
   const hint =
@@ -218,28 +268,38 @@ const SPOILT = new Set([
   PAGE_TWICE,
 ]);
 
-const ENDS: Readonly<Record<string, EndedRecord["how"]>> = { dataset_moved: "stale", pipe_closed: "closed" };
+const ENDS: Readonly<Record<string, EndedRecord["how"]>> = {
+  dataset_moved: "stale",
+  pipe_closed: "closed",
+};
 
 export function endOf(failure: CliError, run: RunReader): EndedRecord["how"] | undefined {
   const { code, category, next } = failure;
   const { plan, state } = run;
   // A company that came empty and was charged: the others are bought all the same.
   const isEmpty = plan.target.kind === "enrich" && code === "price_moved";
-  const isWhole = code === "incomplete" && next === undefined && state.rows >= (run.wanted ?? Infinity);
+  const isWhole =
+    code === "incomplete" && next === undefined && state.rows >= (run.wanted ?? Infinity);
   const isOver = category === "not_found" || isWhole || (SPOILT.has(code) && !isEmpty);
   return isOver && pendingUnits(state).length === 0 ? "over" : ENDS[code];
 }
 
 /** What was charged beyond what was agreed to, and whether for more rows or for dearer ones; undefined: nothing. */
-export function aboveCap({ state: { session, settled, uncertain, rows } }: RunReader): string | undefined {
+export function aboveCap({
+  state: { session, settled, uncertain, rows },
+}: RunReader): string | undefined {
   const [spent, cap] = [settled + uncertain, creditsOf(session?.cap)];
   if (session === undefined || spent <= cap) return undefined;
   const above = formatCreditsGrouped(credits(spent - cap));
-  const why = rows > (session.rows ?? rows) ? `${counted(rows, "row")} came` : "the service took more than it told";
+  const why =
+    rows > (session.rows ?? rows)
+      ? `${counted(rows, "row")} came`
+      : "the service took more than it told";
   return `the charge is ${creditsText(credits(spent))}, ${above} more than the ${formatCreditsGrouped(cap)} that were agreed to: ${why}`;
 }
 
-const BEYOND = "more left the balance than the answers tell: others spent them, or the service takes more than it says";
+const BEYOND =
+  "more left the balance than the answers tell: others spent them, or the service takes more than it says";
 export const beyondAnswers = (foreign: Credits): string[] =>
   foreign > 0n ? [`${creditsText(foreign)} ${BEYOND}`] : [];
 
@@ -249,13 +309,16 @@ export function ending(error: unknown, run: RunReader, interrupted: boolean): un
   const { rows, settled, uncertain, foreign } = run.state;
   const pending = pendingUnits(run.state).length;
   const nothing = rows === 0 && pending === 0 && settled === 0n && uncertain === 0n;
-  const of = wanted !== null && rows > wanted ? "" : ` of ${wanted === null ? "?" : grouped(wanted)}`;
+  const of =
+    wanted !== null && rows > wanted ? "" : ` of ${wanted === null ? "?" : grouped(wanted)}`;
   const progress = `${grouped(rows)}${of} rows are paid for and kept in run ${run.id}`;
   const pages = pending === 1 ? "one page" : `${pending} pages`;
   const on = resumeOf(run.plan);
   const writes = `headcount runs export ${run.id}`;
   const onAgain =
-    run.state.ended?.how === "stale" ? "" : `; going on asks for ${pending === 1 ? "it" : "them"} under the same key`;
+    run.state.ended?.how === "stale"
+      ? ""
+      : `; going on asks for ${pending === 1 ? "it" : "them"} under the same key`;
   const flying = pending > 0 ? `${pages} in flight may be charged${onAgain}` : [];
   const open = [aboveCap(run) ?? [], flying, beyondAnswers(foreign)].flat();
   if (interrupted) {
@@ -266,7 +329,11 @@ export function ending(error: unknown, run: RunReader, interrupted: boolean): un
   if (error instanceof CliError && error.exitCode === EXIT.pipeClosed)
     return error.with({ details: [progress, ...open], next: on });
   // A disk that is full or gone: everything that was paid for before is kept, so it is no bug but a stop.
-  const stop = { exitCode: EXIT.incomplete, details: [`the run is in ${run.path}`], hint: undefined };
+  const stop = {
+    exitCode: EXIT.incomplete,
+    details: [`the run is in ${run.path}`],
+    hint: undefined,
+  };
   const failure = error instanceof CliError ? error : systemFailure(error)?.with(stop);
   if (failure === undefined || failure.code.startsWith("damaged")) return failure ?? error;
   const { code, details, hint, category } = failure;
@@ -282,7 +349,11 @@ export function ending(error: unknown, run: RunReader, interrupted: boolean): un
   const isMoved = how === "stale";
   const isOver = how === "over";
   const isLast = isMoved || isOver || HELD_BY_OUTPUT.has(code);
-  const anew = isMoved ? `; ${beginsAnew(run.plan)}` : isOver ? "" : `; ${failure.next ?? on} tries to go on`;
+  const anew = isMoved
+    ? `; ${beginsAnew(run.plan)}`
+    : isOver
+      ? ""
+      : `; ${failure.next ?? on} tries to go on`;
   return failure.with({
     // So it was with this call; of the run the lines below tell.
     message: failure.message.replace(/(?:; nothing was charged)+$/, ""),

@@ -135,7 +135,8 @@ export class Flight {
   /** Rows that may still come: those that were settled are counted in the run. */
   get rowsAsked(): number {
     let rows = 0;
-    for (const { unit } of this.#units.values()) rows += unit.settled === undefined ? unit.intent.perPage : 0;
+    for (const { unit } of this.#units.values())
+      rows += unit.settled === undefined ? unit.intent.perPage : 0;
     return rows;
   }
 
@@ -178,7 +179,10 @@ export class Flight {
   }
 
   get waiting(): { readonly hold: Credits; readonly rows: number } {
-    const rows = [...this.#pending, ...this.#shelved].reduce((sum, { intent }) => sum + intent.perPage, 0);
+    const rows = [...this.#pending, ...this.#shelved].reduce(
+      (sum, { intent }) => sum + intent.perPage,
+      0,
+    );
     const hold = this.#pending.reduce((sum, { intent }) => sum + creditsOf(intent.hold), 0n);
     // What is booked of one that is not asked for again is no risk beside that.
     return { hold: credits(hold + unbooked(this.#shelved)), rows };

@@ -1,5 +1,9 @@
 import { counted, grouped } from "../../shared/contract/text.ts";
-import { type Filters, MAX_CHARACTERS, MAX_VALUES_PER_KEY } from "../../shared/contract/vocabulary.ts";
+import {
+  type Filters,
+  MAX_CHARACTERS,
+  MAX_VALUES_PER_KEY,
+} from "../../shared/contract/vocabulary.ts";
 import { type CliError, failed, usageError } from "../../shared/errors.ts";
 import { ServiceError } from "../client/errors.ts";
 import type { CountView, RateLimit, ServiceClient, SketchView } from "../client/types.ts";
@@ -63,7 +67,8 @@ export class FreeCounts implements Counts {
     const { client } = this.#options;
     return {
       count: (filters) => this.#ask((signal) => client.count(filters, signal), others),
-      facets: (filters, key, terms) => this.#ask((signal) => client.facets(filters, key, { ...terms, signal }), others),
+      facets: (filters, key, terms) =>
+        this.#ask((signal) => client.facets(filters, key, { ...terms, signal }), others),
     };
   }
 
@@ -144,11 +149,16 @@ export class FreeCounts implements Counts {
       );
     }
     const full = (): Window | undefined =>
-      perMinute === undefined ? undefined : { limit: perMinute, remaining: perMinute, resetAt: now() + MINUTE };
+      perMinute === undefined
+        ? undefined
+        : { limit: perMinute, remaining: perMinute, resetAt: now() + MINUTE };
     this.#minute ??= full();
     if (this.#minute !== undefined && now() >= this.#minute.resetAt) this.#minute = full();
     const minute = this.#minute;
-    if (minute !== undefined && minute.remaining <= Math.ceil(minute.limit * (1 - SHARE_OF_MINUTE))) {
+    if (
+      minute !== undefined &&
+      minute.remaining <= Math.ceil(minute.limit * (1 - SHARE_OF_MINUTE))
+    ) {
       await sleep(Math.max(0, minute.resetAt - now()), signal);
       this.#minute = { limit: minute.limit, remaining: minute.limit, resetAt: now() + MINUTE };
     }
@@ -159,7 +169,11 @@ export class FreeCounts implements Counts {
 
   #read({ creditsUsed, datasetVersion, rateLimit }: CountView["meta"]): void {
     if (creditsUsed !== undefined && creditsUsed > 0n) {
-      throw usageError("counts cost credits at this service, so nothing is planned by them", undefined, "counts_cost");
+      throw usageError(
+        "counts cost credits at this service, so nothing is planned by them",
+        undefined,
+        "counts_cost",
+      );
     }
     if (datasetVersion !== undefined) {
       this.datasetVersion ??= datasetVersion;
@@ -199,11 +213,17 @@ const endOfDay = ({ limit, remaining, resetAt }: RateLimit): CliError =>
     "day_limit_near",
   );
 
-const ABOUT_LISTS = /at most|maximum|max\b|exceed|too (many|long|large|big)|less than|no more than|up to|fewer/i;
+const ABOUT_LISTS =
+  /at most|maximum|max\b|exceed|too (many|long|large|big)|less than|no more than|up to|fewer/i;
 
 /** How many values a service takes of one key, by its refusal; undefined where it refused something else. */
 function longestList(error: unknown, length: number): number | undefined {
-  if (!(error instanceof ServiceError) || ![400, 413, 414, 422].includes(error.status) || length < 2) return undefined;
+  if (
+    !(error instanceof ServiceError) ||
+    ![400, 413, 414, 422].includes(error.status) ||
+    length < 2
+  )
+    return undefined;
   const text = error.detail.join(" ");
   if (error.status === 422 || error.status === 400) if (!ABOUT_LISTS.test(text)) return undefined;
   const numbers = [...text.matchAll(/\d+/g)]

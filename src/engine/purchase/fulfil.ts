@@ -24,7 +24,10 @@ export async function fulfil(run: Run, quote: Quote, trade: Trade): Promise<Fini
   try {
     const isContinued = run.state.session !== undefined;
     const { target, draw } = run.plan;
-    const ownership = isNarrowed(target) || draw !== undefined ? await deps.ownership?.(account, target) : undefined;
+    const ownership =
+      isNarrowed(target) || draw !== undefined
+        ? await deps.ownership?.(account, target)
+        : undefined;
     const opened = await openOutput(run, options, deps);
     const owned = ownership && ownedOutput(opened, run, ownership);
     const sink = owned?.output ?? opened;
@@ -73,9 +76,11 @@ async function endSession(run: Run, error: unknown, { store, deps }: Trade): Pro
   if (error instanceof CliError) {
     const { code, message: why } = error;
     // Nothing is left to buy: the next such command begins anew, and is not held up by this one for ever.
-    if (ALL_BOUGHT.has(code) && run.state.rows > 0) await store.finish(run, deps.now(), why).catch(() => undefined);
+    if (ALL_BOUGHT.has(code) && run.state.rows > 0)
+      await store.finish(run, deps.now(), why).catch(() => undefined);
     const how = interrupted ? undefined : endOf(error, run);
-    if (how !== undefined) await store.end(run, { how, why, at: deps.now() }).catch(() => undefined);
+    if (how !== undefined)
+      await store.end(run, { how, why, at: deps.now() }).catch(() => undefined);
   }
   const ended = ending(interrupted ? error : deps.mapError(error), run, interrupted);
   if (ended instanceof CliError && ended.exitCode === EXIT.pipeClosed && ended.details.length > 0) {
@@ -132,27 +137,43 @@ async function buyPages(
     enough: () => {
       if (target.kind !== "search" || run.plan.overlap !== undefined) return false;
       // Another order within a part would sell again whoever came before it was divided.
-      return distinct.repeatedPages > 0 || (run.plan.spans !== undefined && distinct.duplicates > 0);
+      return (
+        distinct.repeatedPages > 0 || (run.plan.spans !== undefined && distinct.duplicates > 0)
+      );
     },
   });
   const outcome = await buyer.buy();
   const above = aboveCap(run);
   if (above !== undefined) deps.onWarning(`warning: ${above}`);
   const doubles = source.doubles?.() ?? "";
-  if (doubles !== "") onNotice(`notice: named more than once, and the rest of it bought once: ${doubles}`);
+  if (doubles !== "")
+    onNotice(`notice: named more than once, and the rest of it bought once: ${doubles}`);
   const { untold, rows } = outcome.missing;
-  const count = (filters: { readonly company_network_url: string }) => seller.client.count(filters, interrupted);
+  const count = (filters: { readonly company_network_url: string }) =>
+    seller.client.count(filters, interrupted);
   const first = outcome.ended === "all" ? await missingFirstPage(run, untold, addresses, count) : 0;
   const isOpen = first === undefined;
   if (isOpen && !options.requireComplete) deps.onWarning(`warning: ${firstPageUntold(run)}`);
   // The service did not leave out what it was not asked for again.
   const lacking = pendingUnits(run.state).length > 0 ? 0 : rows;
-  const missing = { ...outcome.missing, rows: lacking + (first ?? 0), untold: isOpen ? untold : [] };
-  return { ...outcome, missing, forgotten, doubled: target.kind === "search" ? distinct.duplicates : doubled };
+  const missing = {
+    ...outcome.missing,
+    rows: lacking + (first ?? 0),
+    untold: isOpen ? untold : [],
+  };
+  return {
+    ...outcome,
+    missing,
+    forgotten,
+    doubled: target.kind === "search" ? distinct.duplicates : doubled,
+  };
 }
 
 /** Pages that may bring more than is expected pass neither the cap nor what the budget has left. */
-function boundOf({ maxCredits, budgetLeft }: ExportOptions, { settled, uncertain }: Run["state"]): Credits | undefined {
+function boundOf(
+  { maxCredits, budgetLeft }: ExportOptions,
+  { settled, uncertain }: Run["state"],
+): Credits | undefined {
   if (budgetLeft === undefined) return maxCredits;
   const ofBudget = credits(budgetLeft + settled + uncertain);
   return minCredits(maxCredits ?? ofBudget, ofBudget);

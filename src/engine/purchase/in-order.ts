@@ -32,7 +32,10 @@ export class ReorderBuffer {
 
   add(unit: Unit, page: Page | undefined): void {
     let at = this.#waiting.length;
-    for (let before = this.#waiting[at - 1]; before !== undefined && byPosition(unit, before.unit) < 0; ) {
+    for (
+      let before = this.#waiting[at - 1];
+      before !== undefined && byPosition(unit, before.unit) < 0;
+    ) {
       before = this.#waiting[--at - 1];
     }
     this.#waiting.splice(at, 0, { unit, page });
@@ -49,7 +52,8 @@ export class ReorderBuffer {
 
   /** Hands on what earlier sessions bought, as far as nothing before it is missing, before anything more is bought. */
   async commitKept(): Promise<void> {
-    while (this.#first() !== undefined && !this.#options.flight.stopped) if (!(await this.#commitFirst())) return;
+    while (this.#first() !== undefined && !this.#options.flight.stopped)
+      if (!(await this.#commitFirst())) return;
   }
 
   /** Pages of earlier sessions behind one that is still missing. */
@@ -68,7 +72,11 @@ export class ReorderBuffer {
         continue;
       }
       // A page left out for good (a cap, a wall) holds up none behind it; after a failure they stay in the run.
-      if (this.#waiting.length === 0 || (this.#first() === undefined && this.#options.flight.stopped)) return;
+      if (
+        this.#waiting.length === 0 ||
+        (this.#first() === undefined && this.#options.flight.stopped)
+      )
+        return;
       if (!(await this.#commitFirst())) return;
     }
   }

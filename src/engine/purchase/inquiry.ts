@@ -14,7 +14,11 @@ import { withoutSuppressed } from "./unnamed.ts";
 import { accountOf } from "./world.ts";
 
 /** Whether it can be written, and who asks: before anything is counted. @throws CliError */
-export async function inquire(draft: Target, options: ExportOptions, deps: ExportDeps): Promise<Inquiry> {
+export async function inquire(
+  draft: Target,
+  options: ExportOptions,
+  deps: ExportDeps,
+): Promise<Inquiry> {
   await checkSink(options, kindOf({ plan: { command: draft.kind } }), deps.disk);
   const store = new RunStore(deps.stateDir, deps.disk);
   const target = withoutSuppressed(draft, await store.suppression(), deps.onNotice);
@@ -36,7 +40,8 @@ export async function stillOpen(
   const moved = open === undefined ? undefined : await checkSame(open, account, deps);
   if (open === undefined) return undefined;
   if (moved === undefined) return (await isBoughtElsewhere(open, store)) ? undefined : open;
-  if (options.onNewDataset === "fail") throw staleRun(open.id, moved, "declined", "--again begins anew");
+  if (options.onNewDataset === "fail")
+    throw staleRun(open.id, moved, "declined", "--again begins anew");
   if (!buys) return undefined;
   const run = await openRun(open.id, trade);
   const { rows } = run.state;
@@ -55,7 +60,11 @@ async function openOf(identity: RunIdentity, store: RunStore): Promise<Plan | un
   return store.findOpen({ ...identity, target: { ...target, owned: "with" } });
 }
 
-export async function endStale(run: Run, why: string, { store, account, deps }: Omit<Trade, "options">): Promise<void> {
+export async function endStale(
+  run: Run,
+  why: string,
+  { store, account, deps }: Omit<Trade, "options">,
+): Promise<void> {
   const booked = run.state.uncertain;
   try {
     await store.end(run, { how: "stale", why, at: deps.now() }, account.balance);
@@ -64,5 +73,7 @@ export async function endStale(run: Run, why: string, { store, account, deps }: 
   }
   const more = credits(run.state.uncertain - booked);
   if (more > 0n)
-    deps.onWarning(`warning: ${creditsText(more)} may have been charged for pages that run ${run.id} got no reply to`);
+    deps.onWarning(
+      `warning: ${creditsText(more)} may have been charged for pages that run ${run.id} got no reply to`,
+    );
 }

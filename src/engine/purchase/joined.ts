@@ -11,7 +11,13 @@ import {
 import { type CliError, failed, usageError } from "../../shared/errors.ts";
 import { checkedFilters } from "../../shared/filters.ts";
 import type { CountView, ServiceClient } from "../client/types.ts";
-import { InseparableError, joinedFilters, type Segment, Sets, segmentOf } from "../planning/algebra.ts";
+import {
+  InseparableError,
+  joinedFilters,
+  type Segment,
+  Sets,
+  segmentOf,
+} from "../planning/algebra.ts";
 import type { Target } from "../runs/plan.ts";
 
 const MAX_COUNTS = 2_000;
@@ -19,7 +25,10 @@ const MAX_COUNTS = 2_000;
 export type SearchTarget = Target & { readonly kind: "search" };
 
 /** What a search buys: one segment where the several can be one, else their union without those of `except`. */
-export function searchTarget(segments: readonly CheckedFilters[], except: readonly CheckedFilters[]): SearchTarget {
+export function searchTarget(
+  segments: readonly CheckedFilters[],
+  except: readonly CheckedFilters[],
+): SearchTarget {
   const spelled = spelling([...segments, ...except].map(({ filters }) => filters));
   const [union, without] = [segments, except].map((each) =>
     joinedFilters(each.map(({ canonical }) => segmentOf(canonical))),
@@ -38,7 +47,11 @@ export function searchTarget(segments: readonly CheckedFilters[], except: readon
 }
 
 const textOf = (segment: Segment): string =>
-  JSON.stringify(Object.fromEntries(FILTER_SPECS.flatMap(({ key }) => (key in segment ? [[key, segment[key]]] : []))));
+  JSON.stringify(
+    Object.fromEntries(
+      FILTER_SPECS.flatMap(({ key }) => (key in segment ? [[key, segment[key]]] : [])),
+    ),
+  );
 
 /** Gives values the spelling back that they came with: a service may tell upper case from lower case. */
 function spelling(sets: readonly Filters[]): (segment: Segment) => Filters {
@@ -51,12 +64,15 @@ function spelling(sets: readonly Filters[]): (segment: Segment) => Filters {
         if (typeof text === "string" && normal !== undefined && !raw.has(`${key} ${normal}`))
           raw.set(`${key} ${normal}`, text);
       }
-  const spelled = (key: string, value: string | number): string | number => raw.get(`${key} ${value}`) ?? value;
+  const spelled = (key: string, value: string | number): string | number =>
+    raw.get(`${key} ${value}`) ?? value;
   return (segment) =>
     Object.fromEntries(
       Object.entries(segment).map(([key, value]) => [
         key,
-        Array.isArray(value) ? value.map((one: string) => spelled(key, one)) : spelled(key, value as string | number),
+        Array.isArray(value)
+          ? value.map((one: string) => spelled(key, one))
+          : spelled(key, value as string | number),
       ]),
     ) as Filters;
 }
@@ -69,7 +85,11 @@ type ListOf = (filters: Filters, key: FilterKey) => Promise<readonly string[] | 
 /** Values of a key as a service lists them: of the segment, or where it keeps rare ones back of its whole dataset. */
 function valuesFrom(client: Pick<ServiceClient, "facets">, signal: AbortSignal): ListOf {
   const lists = new Map<FilterKey, Promise<readonly string[] | undefined>>();
-  const list = async (filters: Filters, key: FacetKey, whole: boolean): Promise<readonly string[] | undefined> => {
+  const list = async (
+    filters: Filters,
+    key: FacetKey,
+    whole: boolean,
+  ): Promise<readonly string[] | undefined> => {
     const facet = await client.facets(filters, key, { limit: FACET_VALUES_MAX, signal });
     if (facet === undefined || !facet.exact || (whole && facet.others !== 0)) return undefined;
     return facet.values.map(({ value }) => value);
@@ -88,7 +108,10 @@ export interface Counting {
   readonly values?: ListOf;
 }
 
-function look({ filters, union = [filters], except = [] }: SearchTarget, { count, values }: Counting) {
+function look(
+  { filters, union = [filters], except = [] }: SearchTarget,
+  { count, values }: Counting,
+) {
   const spelled = spelling([...union, ...except]);
   const versions = new Set<string | undefined>();
   let calls = 0;
@@ -103,7 +126,14 @@ function look({ filters, union = [filters], except = [] }: SearchTarget, { count
   );
   const segment = (each: Filters): Segment => segmentOf(checkedFilters(each).canonical);
   const version = (): string | undefined => [...versions][0];
-  return { sets, spelled, segments: union.map(segment), except: except.map(segment), calls: () => calls, version };
+  return {
+    sets,
+    spelled,
+    segments: union.map(segment),
+    except: except.map(segment),
+    calls: () => calls,
+    version,
+  };
 }
 
 export async function countJoined(target: SearchTarget, counting: Counting): Promise<number> {
@@ -115,7 +145,10 @@ export async function countJoined(target: SearchTarget, counting: Counting): Pro
 export async function joinedOffer(
   target: SearchTarget,
   client: ServiceClient,
-  { interrupted, onNotice }: { readonly interrupted: AbortSignal; readonly onNotice: (text: string) => void },
+  {
+    interrupted,
+    onNotice,
+  }: { readonly interrupted: AbortSignal; readonly onNotice: (text: string) => void },
 ) {
   const view = look(target, {
     count: (filters) => client.count(filters, interrupted),

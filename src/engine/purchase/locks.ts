@@ -12,7 +12,8 @@ export const lockOptions = (what: string, wait: boolean, deps: ExportDeps): Lock
   now: deps.now,
   sleep: deps.sleep,
   signal: deps.interrupted,
-  onWait: (holder) => deps.onNotice(`waiting for process ${holder?.pid ?? "?"}, which is at work on ${what}`),
+  onWait: (holder) =>
+    deps.onNotice(`waiting for process ${holder?.pid ?? "?"}, which is at work on ${what}`),
 });
 
 export const openRun = (
@@ -41,7 +42,8 @@ export async function withRunLock<T>(
   const outputLock = output === undefined ? undefined : await lockOutput(output, wait, deps);
   let newPeople: Lock | undefined;
   try {
-    if (waits !== undefined) newPeople = await lockOutput(`the new people of ${deps.seller.serviceId}`, waits, deps);
+    if (waits !== undefined)
+      newPeople = await lockOutput(`the new people of ${deps.seller.serviceId}`, waits, deps);
     return await work();
   } finally {
     await newPeople?.release();

@@ -51,13 +51,15 @@ export function nextPage(state: State, limits: Limits): Next {
     if (busy.has(target) && left < (state.sizes.own ?? 0)) continue;
     // A smaller page now, or a whole one once it is known what is in flight costs.
     // Where all pages may have one size a smaller one begins elsewhere.
-    const [room, most] = state.sizes.own === undefined ? [covered, rows] : [Math.min(covered, rows), left];
+    const [room, most] =
+      state.sizes.own === undefined ? [covered, rows] : [Math.min(covered, rows), left];
     if (room < Math.min(most, perPage, left) && moving) return "wait";
     if (covered < 1) return "broke";
     if (open.page !== undefined) {
       // Until two pages were seen to differ, the service may give the same one again and again.
       if (state.turns === "unknown" && moving) continue;
-      if (left <= rows && left <= covered) return { target, offset: from, perPage: open.page, most: left };
+      if (left <= rows && left <= covered)
+        return { target, offset: from, perPage: open.page, most: left };
       indivisible = true;
       continue;
     }
@@ -95,7 +97,10 @@ function sizeOf(
   const perPage = paging === "page" && from > 0 ? Math.min(room.perPage, behind) : room.perPage;
   const natural = pageSize(paging, from, allowed, perPage);
   const fits = (size: number): boolean =>
-    size >= least && size <= perPage && !refused.has(size) && (paging !== "page" || from % size === 0);
+    size >= least &&
+    size <= perPage &&
+    !refused.has(size) &&
+    (paging !== "page" || from % size === 0);
   if (fits(natural)) return natural;
   const fitting = [...accepted].filter(fits).sort((a, b) => a - b);
   const smaller = fitting.findLast((size) => size <= allowed);
@@ -103,6 +108,7 @@ function sizeOf(
   if (smaller !== undefined || left > allowed) return smaller;
   const larger = fitting.find((size) => size > allowed && size <= whole);
   if (larger !== undefined) return larger;
-  for (let size = allowed + 1; size <= Math.min(perPage, whole); size++) if (fits(size)) return size;
+  for (let size = allowed + 1; size <= Math.min(perPage, whole); size++)
+    if (fits(size)) return size;
   return undefined;
 }

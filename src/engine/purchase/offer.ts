@@ -1,4 +1,10 @@
-import { type Credits, credits, creditsLess, ONE_CREDIT, ZERO } from "../../shared/contract/money.ts";
+import {
+  type Credits,
+  credits,
+  creditsLess,
+  ONE_CREDIT,
+  ZERO,
+} from "../../shared/contract/money.ts";
 import { PER_PAGE_MAX } from "../../shared/contract/records.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
 import { COMPANIES_MAX, type Filters } from "../../shared/contract/vocabulary.ts";
@@ -7,7 +13,14 @@ import { groupsBy } from "../../shared/groups.ts";
 import { pagingName } from "../client/dialect.ts";
 import type { AccountView } from "../client/types.ts";
 import { hasOutlivedKey, KEY_LIFE_MS, lostCharges, pendingUnits } from "../runs/journal.ts";
-import { companiesIn, type Matches, type Plan, peopleAt, type RunIdentity, type Target } from "../runs/plan.ts";
+import {
+  companiesIn,
+  type Matches,
+  type Plan,
+  peopleAt,
+  type RunIdentity,
+  type Target,
+} from "../runs/plan.ts";
 import type { RunReader } from "../runs/reader.ts";
 import { runMismatch } from "./failures.ts";
 import { isSet, joinedOffer, movedBetween, type SearchTarget } from "./joined.ts";
@@ -25,7 +38,11 @@ const PAID_CALLS = {
 
 const MAX_COUNTS = 100;
 
-export async function offerOf(target: Target, account: AccountView, deps: ExportDeps): Promise<Offer> {
+export async function offerOf(
+  target: Target,
+  account: AccountView,
+  deps: ExportDeps,
+): Promise<Offer> {
   const offer = await countsOf(target, deps);
   return { ...offer, datasetVersion: offer.datasetVersion ?? account.datasetVersion ?? null };
 }
@@ -37,24 +54,34 @@ async function countsOf(target: Target, deps: ExportDeps): Promise<Counts> {
   if (target.kind !== "search") return await countCompanies(target, deps);
   if (target.staff !== undefined) return await countStaff(target, deps);
   if (isSet(target)) return await joinedOffer(target, seller.client, deps);
-  const view = await seller.client.count(target.filters, interrupted).catch((error) => notCounted(error, deps, target));
+  const view = await seller.client
+    .count(target.filters, interrupted)
+    .catch((error) => notCounted(error, deps, target));
   return { matches: view?.count ?? null, datasetVersion: view?.meta.datasetVersion };
 }
 
 /** People of each company, title by title until as many are there as are wanted of it. */
-async function countStaff({ staff, union = [], owned }: SearchTarget, deps: ExportDeps): Promise<Counts> {
+async function countStaff(
+  { staff, union = [], owned }: SearchTarget,
+  deps: ExportDeps,
+): Promise<Counts> {
   const most = staff?.most ?? Number.POSITIVE_INFINITY;
   const byPart = new Map<Filters, number>();
   const people = new Map<unknown, number>();
   const versions = new Set<string | undefined>();
   for (const rung of rungsOf(union)) {
     // How many of them are new is not known yet.
-    const open = rung.filter(({ company_network_url: at }) => owned !== undefined || (people.get(at) ?? 0) < most);
+    const open = rung.filter(
+      ({ company_network_url: at }) => owned !== undefined || (people.get(at) ?? 0) < most,
+    );
     for (const { filters, count, version } of await countEach(open, deps)) {
       if (versions.add(version).size > 1) throw movedBetween();
       if (count === 0) continue;
       byPart.set(filters, count);
-      people.set(filters.company_network_url, count + (people.get(filters.company_network_url) ?? 0));
+      people.set(
+        filters.company_network_url,
+        count + (people.get(filters.company_network_url) ?? 0),
+      );
     }
   }
   const parts = union.filter((filters) => byPart.has(filters));
@@ -74,13 +101,21 @@ const rungsOf = (union: readonly Filters[]): Iterable<readonly Filters[]> =>
   groupsBy(union, ({ company_network_url: _, ...filters }) => JSON.stringify(filters)).values();
 
 /** People of each segment of a rung, by one call for many where the service has it. */
-async function countEach(rung: readonly Filters[], { seller: { client }, interrupted }: ExportDeps) {
-  const parts: { readonly filters: Filters; readonly count: number; readonly version: string | undefined }[] = [];
+async function countEach(
+  rung: readonly Filters[],
+  { seller: { client }, interrupted }: ExportDeps,
+) {
+  const parts: {
+    readonly filters: Filters;
+    readonly count: number;
+    readonly version: string | undefined;
+  }[] = [];
   for (let at = 0; at < rung.length; at += COMPANIES_MAX) {
     const part = rung.slice(at, at + COMPANIES_MAX);
     const { company_network_url: _, ...others } = part[0] ?? {};
     const companies = part.map(({ company_network_url: company }) => String(company));
-    const once = part.length === 1 ? undefined : await client.counts(others, companies, interrupted);
+    const once =
+      part.length === 1 ? undefined : await client.counts(others, companies, interrupted);
     for (const [index, filters] of part.entries()) {
       const { count, meta } =
         once === undefined
@@ -92,26 +127,42 @@ async function countEach(rung: readonly Filters[], { seller: { client }, interru
   return parts;
 }
 
-async function countCompanies(target: Exclude<Target, { kind: "search" }>, deps: ExportDeps): Promise<Counts> {
+async function countCompanies(
+  target: Exclude<Target, { kind: "search" }>,
+  deps: ExportDeps,
+): Promise<Counts> {
   const { companies } = target;
   if (target.kind === "enrich") return { matches: companies.length };
   const segments = companies.map(({ value }) => ({ company_network_url: value }));
-  const isOpen = companies.length > MAX_COUNTS || companies.some(({ by }) => by !== "company_network_url");
-  const parts = isOpen ? undefined : await countEach(segments, deps).catch((error: unknown) => notCounted(error, deps));
-  if (parts === undefined) return { matches: target.perCompany === null ? null : target.perCompany * companies.length };
+  const isOpen =
+    companies.length > MAX_COUNTS || companies.some(({ by }) => by !== "company_network_url");
+  const parts = isOpen
+    ? undefined
+    : await countEach(segments, deps).catch((error: unknown) => notCounted(error, deps));
+  if (parts === undefined)
+    return { matches: target.perCompany === null ? null : target.perCompany * companies.length };
   const counts = parts.map(({ count }) => count);
   const matches = counts.reduce((sum, count) => sum + peopleAt(count, target), 0);
   const [datasetVersion, ...others] = new Set(parts.map(({ version }) => version));
   if (others.length > 0) throw movedBetween();
-  return { matches, uncounted: counts.filter((count) => count === 0).length, counts, datasetVersion };
+  return {
+    matches,
+    uncounted: counts.filter((count) => count === 0).length,
+    counts,
+    datasetVersion,
+  };
 }
 
 function notCounted(error: unknown, { onNotice }: ExportDeps, search?: SearchTarget): undefined {
   if (!(error instanceof CliError && error.code === "uncounted")) throw error;
   const { sample, owned } = search ?? {};
   if (sample !== undefined || owned !== undefined) {
-    const why = sample === undefined ? "who is new is found by counts" : "of an unknown number nobody is drawn";
-    const hint = "without that option the first rows are bought, as --limit N or --max-credits N says";
+    const why =
+      sample === undefined
+        ? "who is new is found by counts"
+        : "of an unknown number nobody is drawn";
+    const hint =
+      "without that option the first rows are bought, as --limit N or --max-credits N says";
     throw usageError(`the service does not count people, and ${why}`, hint, "uncounted");
   }
   onNotice("notice: the service does not count people: how many there are, only their pages tell");
@@ -121,8 +172,10 @@ function notCounted(error: unknown, { onNotice }: ExportDeps, search?: SearchTar
 export const WHOLE_PAGE = PER_PAGE_MAX;
 
 /** The largest page, as account or connection tell it; undefined where neither does. */
-export const perPageTold = (account: AccountView, { seller }: Pick<ExportDeps, "seller">): number | undefined =>
-  account.perPageMax ?? seller.client.dialect.perPageMax;
+export const perPageTold = (
+  account: AccountView,
+  { seller }: Pick<ExportDeps, "seller">,
+): number | undefined => account.perPageMax ?? seller.client.dialect.perPageMax;
 
 export const perPageOf = (
   { perPage }: Pick<ExportOptions, "perPage">,
@@ -138,11 +191,16 @@ type Spent = QuoteInput["spent"] & { readonly price?: Credits | undefined };
 const NOTHING: Spent = { rows: 0, settled: ZERO, uncertain: ZERO };
 
 /** Whether keys are kept long enough. A gateway that drops headers it does not know drops them, too. */
-export const keepsKeys = ({ idempotencyMs = 0 }: AccountView, datasetVersion: string | null): boolean =>
-  idempotencyMs > KEY_LIFE_MS && datasetVersion !== null;
+export const keepsKeys = (
+  { idempotencyMs = 0 }: AccountView,
+  datasetVersion: string | null,
+): boolean => idempotencyMs > KEY_LIFE_MS && datasetVersion !== null;
 
 /** With what pages that no reply came to may have cost, where nothing promises that they come again for it. */
-export function spentOf(run: RunReader | undefined, { account, deps }: Omit<Trade, "store">): Spent {
+export function spentOf(
+  run: RunReader | undefined,
+  { account, deps }: Omit<Trade, "store">,
+): Spent {
   if (run === undefined) return NOTHING;
   const { rows, owned, settled, uncertain, forgetsKeys } = run.state;
   const paid = BigInt(rows - owned);
@@ -168,7 +226,10 @@ export function quoteFor(
   target: Target,
   { matches, uncounted }: Matches,
   { account, options, deps }: Omit<Trade, "store">,
-  { spent = NOTHING, ...whole }: { readonly spent?: Spent } & Pick<QuoteInput, "drawn" | "parts" | "pieces"> = {},
+  {
+    spent = NOTHING,
+    ...whole
+  }: { readonly spent?: Spent } & Pick<QuoteInput, "drawn" | "parts" | "pieces"> = {},
 ): Quote {
   const price = rowPrice(target, account, spent.price);
   if (price.assumed !== undefined) deps.onNotice(`warning: ${price.assumed}`);
@@ -208,12 +269,17 @@ export const runIdentityOf = (
 });
 
 /** @returns how the dataset moved since, if it did. @throws CliError exit 5 where anything else is not the run's */
-export async function checkSame(plan: Plan, account: AccountView, deps: ExportDeps): Promise<string | undefined> {
+export async function checkSame(
+  plan: Plan,
+  account: AccountView,
+  deps: ExportDeps,
+): Promise<string | undefined> {
   const { client } = deps.seller;
   const now = runIdentityOf(plan.target, plan.output, account, deps.seller);
   const differences: string[] = [];
   const compare = (what: string, was: string | null, is: string | null): void => {
-    if (was !== null && is !== null && was !== is) differences.push(`${what} was ${was} and is ${is}`);
+    if (was !== null && is !== null && was !== is)
+      differences.push(`${what} was ${was} and is ${is}`);
   };
   compare("the service", plan.base_url, now.base_url);
   compare("the account", plan.account_id, now.account_id);
@@ -225,11 +291,14 @@ export async function checkSame(plan: Plan, account: AccountView, deps: ExportDe
     throw runMismatch(
       plan.id,
       differences,
-      count === 0 ? `--paging ${pages} goes on with it; the same command with --again buys everything anew` : undefined,
+      count === 0
+        ? `--paging ${pages} goes on with it; the same command with --again buys everything anew`
+        : undefined,
     );
   let version = account.datasetVersion ?? null;
   if (version === null && plan.dataset_version !== null && plan.target.kind === "search") {
-    version = (await client.count(plan.target.filters, deps.interrupted)).meta.datasetVersion ?? null;
+    version =
+      (await client.count(plan.target.filters, deps.interrupted)).meta.datasetVersion ?? null;
   }
   compare("the dataset version", plan.dataset_version, version);
   return differences[0];
@@ -240,22 +309,38 @@ export function newPeopleApart(inquiry: Inquiry, share: OwnedShare | undefined) 
   const target = partedFrom(inquiry.target, share, inquiry.options.limit);
   if (target === undefined) return undefined;
   const narrowed = { ...inquiry, target, identity: { ...inquiry.identity, target } };
-  const quote = quoteFor(target, { matches: mostRows(share) }, narrowed, { pieces: share?.estimate?.parts });
+  const quote = quoteFor(target, { matches: mostRows(share) }, narrowed, {
+    pieces: share?.estimate?.parts,
+  });
   return quote.bound === "matches" ? { inquiry: narrowed, quote } : undefined;
 }
 
 /** Whether its new people alone, with whoever is on pages without a reply, are fewer than a run of all has left. */
 export const isFewerApart = ({ state }: RunReader, quote: Quote): boolean =>
   quote.apart !== undefined &&
-  quote.apart + pendingUnits(state).reduce((sum, { intent }) => sum + intent.perPage, 0) < rowsToBuy(quote);
+  quote.apart + pendingUnits(state).reduce((sum, { intent }) => sum + intent.perPage, 0) <
+    rowsToBuy(quote);
 
 /** Whether the same search begun anew buys those alone, within what the cap leaves once the run is let go of. */
-export function isBegunAnew(run: RunReader, quote: Quote, trade: Trade, share: OwnedShare | undefined): boolean {
+export function isBegunAnew(
+  run: RunReader,
+  quote: Quote,
+  trade: Trade,
+  share: OwnedShare | undefined,
+): boolean {
   const { plan, state } = run;
   if (state.session?.again === true || !isFewerApart(run, quote)) return false;
   const cap = trade.options.maxCredits;
-  const lost = lostCharges(state, trade.account.balance).reduce((sum, { charge }) => sum + charge, 0n);
+  const lost = lostCharges(state, trade.account.balance).reduce(
+    (sum, { charge }) => sum + charge,
+    0n,
+  );
   const maxCredits = cap && creditsLess(cap, state.settled + state.uncertain + lost);
-  const inquiry = { ...trade, options: { ...trade.options, maxCredits }, target: plan.target, identity: plan };
+  const inquiry = {
+    ...trade,
+    options: { ...trade.options, maxCredits },
+    target: plan.target,
+    identity: plan,
+  };
   return newPeopleApart(inquiry, share) !== undefined;
 }

@@ -34,7 +34,10 @@ export interface ExportOptions extends Guard, AskedView {
 }
 
 /** @returns undefined for a target that is no single segment */
-export type OpenOwnership = (account: AccountView, target: Target) => Promise<Ownership | undefined>;
+export type OpenOwnership = (
+  account: AccountView,
+  target: Target,
+) => Promise<Ownership | undefined>;
 
 export interface ExportDeps extends World {
   readonly stdout: Writable;

@@ -10,10 +10,17 @@ import { type Plan, type Target, unlooked, unreachedGroups } from "../runs/plan.
 import type { Division } from "../runs/record.ts";
 import type { Run } from "../runs/run.ts";
 import type { ExportDeps, Trade } from "./order.ts";
-import { mostRows, type Narrowed, newPeopleIn, type OwnedPage, type Ownership } from "./ownership.ts";
+import {
+  mostRows,
+  type Narrowed,
+  newPeopleIn,
+  type OwnedPage,
+  type Ownership,
+} from "./ownership.ts";
 import type { Offer, Quote } from "./quote.ts";
 
-export const isNarrowed = (target: Target): boolean => target.kind === "search" && target.owned !== undefined;
+export const isNarrowed = (target: Target): boolean =>
+  target.kind === "search" && target.owned !== undefined;
 
 export const isNewOnly = ({ share }: Pick<Quote, "share">): boolean => share?.divide !== undefined;
 
@@ -21,7 +28,8 @@ export const isNewOnly = ({ share }: Pick<Quote, "share">): boolean => share?.di
 export const leastOrMost = (quote: Quote, { kind }: Target): "" | "at least " | "at most " =>
   quote.lookUps ? "at least " : kind === "search" && !isNewOnly(quote) ? "" : "at most ";
 
-const rowsOf = (counts: readonly number[] = []): number => counts.reduce((sum, count) => sum + count, 0);
+const rowsOf = (counts: readonly number[] = []): number =>
+  counts.reduce((sum, count) => sum + count, 0);
 
 /** The most rows that can be written: what is bought, and where they are wanted those that are owned. */
 export const rowsWritten = (target: Target, { rows, share }: Quote): number =>
@@ -30,10 +38,13 @@ export const rowsWritten = (target: Target, { rows, share }: Quote): number =>
 export async function partsToBuy(target: Target, offer: Offer, quote: Quote, deps: ExportDeps) {
   const { counts, matches } = offer;
   // Companies, and a segment that is asked for as it is, are divided no further.
-  const isWhole = target.kind !== "search" || (offer.parts ?? offer.digests ?? quote.depth) === undefined;
-  if (isWhole && !isNarrowed(target)) return counts === undefined ? { matches } : { matches, counts };
+  const isWhole =
+    target.kind !== "search" || (offer.parts ?? offer.digests ?? quote.depth) === undefined;
+  if (isWhole && !isNarrowed(target))
+    return counts === undefined ? { matches } : { matches, counts };
   const { divisionOf } = await import("./divided.ts");
-  if (!isNarrowed(target)) return { matches, ...(await divisionOf(target, offer, quote.depth, deps)) };
+  if (!isNarrowed(target))
+    return { matches, ...(await divisionOf(target, offer, quote.depth, deps)) };
   if (quote.share?.divide === undefined) throw new TypeError("nobody knows who is owned");
   const { unreached = [], beyond = 0, ...division } = await quote.share.divide(quote.rows);
   const parts = await divisionOf(target, { ...offer, ...division }, quote.depth, deps);
@@ -59,10 +70,15 @@ export async function widen(run: Run, quote: Quote, { account, deps }: Trade): P
   if ((digests === undefined) !== (more.digests === undefined)) return false;
   const people = new Set(`${digests}${more.digests}`.match(/.{16}/g));
   const came = (at: number): number =>
-    rowsOf([...units.values()].map(({ intent, settled }) => (intent.target === at ? (settled?.rows ?? 0) : 0)));
+    rowsOf(
+      [...units.values()].map(({ intent, settled }) =>
+        intent.target === at ? (settled?.rows ?? 0) : 0,
+      ),
+    );
   const cut = spans.map(({ from }, at) => ({ from, to: from + came(at) }));
   const { parts: others = [], counts: sizes = [], unreached = [] } = more;
-  const double = overlap + (more.overlap ?? 0) + Math.max(0, wanted.rows - (newPeopleIn(share) ?? 0));
+  const double =
+    overlap + (more.overlap ?? 0) + Math.max(0, wanted.rows - (newPeopleIn(share) ?? 0));
   const division: Division =
     digests === undefined
       ? {
@@ -85,7 +101,9 @@ export function ownedOutput(inner: Output, run: Run, ownership: Ownership) {
     const { target } = run.plan;
     const isFresh = target.kind === "search" && target.owned === "without";
     if (before.size === 0 || !isFresh) return { page, again: before.size };
-    const fresh = Array.from({ length: page.length }, (_, row) => row).filter((row) => !before.has(row));
+    const fresh = Array.from({ length: page.length }, (_, row) => row).filter(
+      (row) => !before.has(row),
+    );
     return { page: page.select(fresh), again: before.size };
   };
   const output: Output = {
@@ -108,7 +126,8 @@ export function ownedOutput(inner: Output, run: Run, ownership: Ownership) {
   return {
     rows,
     output,
-    paidAgain: (): number => (isNarrowed(run.plan.target) ? rows.again : Math.max(0, rows.again - run.state.owned)),
+    paidAgain: (): number =>
+      isNarrowed(run.plan.target) ? rows.again : Math.max(0, rows.again - run.state.owned),
     /** Puts those into the run who were owned before, where they are wanted too, and writes them behind all others. */
     async writeOwned(distinct: Distinct, now: () => number): Promise<void> {
       if (!withOwned(run.plan)) return;
@@ -165,21 +184,42 @@ export async function takeOver(
   pages: Iterable<OwnedPage> | AsyncIterable<OwnedPage>,
   now: () => number,
 ): Promise<void> {
-  const place = ({ target, offset }: Pick<IntentRecord, "target" | "offset">): string => `${target} ${offset}`;
-  const units = [...run.state.units.values()].filter(({ settled, voided }) => settled !== undefined || !voided);
+  const place = ({ target, offset }: Pick<IntentRecord, "target" | "offset">): string =>
+    `${target} ${offset}`;
+  const units = [...run.state.units.values()].filter(
+    ({ settled, voided }) => settled !== undefined || !voided,
+  );
   const places = new Set(units.map(({ intent }) => place(intent)));
   let group: OwnedPage[] = [];
   const put = async (): Promise<void> => {
     const numbered = group.map((page) => ({ page, n: run.nextNumber() }));
     group = [];
     const intents = numbered.map(({ page: { target, offset, perPage }, n }): IntentRecord => {
-      return { t: "intent", n, target, offset, perPage, key: randomUUID(), hold: "0", owned: true, at: now() };
+      return {
+        t: "intent",
+        n,
+        target,
+        offset,
+        perPage,
+        key: randomUUID(),
+        hold: "0",
+        owned: true,
+        at: now(),
+      };
     });
     if (intents.length > 0) await run.append(...intents);
     for (const { n, page } of numbered) {
       const { body, told: { next, total } = {}, ...own } = page;
-      const told = { ...(next === undefined ? {} : { next }), ...(total === undefined ? {} : { total }) };
-      const facts = { used: "0", owned: own.run, rows: own.rows, ...(body === undefined ? { miss: true } : told) };
+      const told = {
+        ...(next === undefined ? {} : { next }),
+        ...(total === undefined ? {} : { total }),
+      };
+      const facts = {
+        used: "0",
+        owned: own.run,
+        rows: own.rows,
+        ...(body === undefined ? { miss: true } : told),
+      };
       await run.settle({ t: "settled", n, ...facts, at: now() }, body);
     }
   };

@@ -36,7 +36,11 @@ export interface OwnedPage extends Pick<IntentRecord, "target" | "offset" | "per
 
 export interface Ownership {
   /** Before anything is agreed to. @param total people of the segment @param offer what was counted of each company */
-  look(total: number, narrowed: boolean, offer?: Partial<NewParts>): Promise<OwnedShare | undefined>;
+  look(
+    total: number,
+    narrowed: boolean,
+    offer?: Partial<NewParts>,
+  ): Promise<OwnedShare | undefined>;
   before(run: RunReader, page: Page): ReadonlySet<number>;
   /** After everything was bought: why not everybody of the segment is owned; undefined where everybody is. */
   certify(run: RunReader): Promise<string | undefined>;
@@ -61,11 +65,20 @@ const isPlain = (target: Target): target is Extract<Target, { kind: "search" }> 
 
 /** Its new people alone, those who are owned beside them: where all of it is asked for, and few counts part them. */
 export function partedFrom(target: Target, share: OwnedShare | undefined, limit = Infinity) {
-  return isPlain(target) && share?.divide && limit >= share.total ? { ...target, owned: "with" as const } : undefined;
+  return isPlain(target) && share?.divide && limit >= share.total
+    ? { ...target, owned: "with" as const }
+    : undefined;
 }
 
 /** The most rows of its new people alone, where the rest of all of it has more, and few counts part them. */
-export function rowsApart(target: Target, share: OwnedShare | undefined, kept: number): number | undefined {
-  const isParted = share?.divide !== undefined || (share?.exact === true && newPeopleIn(share) === 0);
-  return isPlain(target) && isParted && mostRows(share) + kept < share.total ? mostRows(share) : undefined;
+export function rowsApart(
+  target: Target,
+  share: OwnedShare | undefined,
+  kept: number,
+): number | undefined {
+  const isParted =
+    share?.divide !== undefined || (share?.exact === true && newPeopleIn(share) === 0);
+  return isPlain(target) && isParted && mostRows(share) + kept < share.total
+    ? mostRows(share)
+    : undefined;
 }

@@ -14,7 +14,12 @@ function largestDivisor(value: number, bound: number): number {
  * How many rows to ask for at an offset. A page by number begins at a multiple of its size: landing on a cap takes a
  * few smaller pages (1,007 rows: ten pages of 100, then 5, 1 and 1).
  */
-export function pageSize(paging: Dialect["paging"], offset: number, rest: number, perPage: number): number {
+export function pageSize(
+  paging: Dialect["paging"],
+  offset: number,
+  rest: number,
+  perPage: number,
+): number {
   const bound = Math.max(1, Math.min(rest, perPage));
   return paging === "page" && offset > 0 ? largestDivisor(offset, bound) : bound;
 }
@@ -62,7 +67,8 @@ export function evenly(
   { rows, most }: { readonly rows: number; readonly most: number | null },
 ): number[] {
   const people = new Map<unknown, number>();
-  for (const [index, count] of counts.entries()) people.set(of[index], (people.get(of[index]) ?? 0) + count);
+  for (const [index, count] of counts.entries())
+    people.set(of[index], (people.get(of[index]) ?? 0) + count);
   const wanted = new Map<unknown, number>();
   let rest = rows;
   for (let level = 1; rest > 0 && level <= (most ?? Number.POSITIVE_INFINITY); level++) {

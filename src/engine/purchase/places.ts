@@ -6,7 +6,10 @@ import type { ExportOptions } from "./order.ts";
 export async function withPlaces(options: ExportOptions): Promise<ExportOptions> {
   const output = await placeOf(options.output);
   const byPath = new Map<string, string>(output === undefined ? [] : [[output, "--output"]]);
-  for (const [option, path] of Object.entries({ "--receipt": options.receipt, "--misses": options.misses })) {
+  for (const [option, path] of Object.entries({
+    "--receipt": options.receipt,
+    "--misses": options.misses,
+  })) {
     if (path === undefined) continue;
     const real = await checkOutput(path);
     const other = byPath.get(real);

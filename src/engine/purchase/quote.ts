@@ -68,7 +68,9 @@ export interface Quote {
   readonly datasetVersion?: string | null;
   /** What looking companies up costs, which is within `credits` and `requests`: their people are counted after it. */
   readonly lookUps?: { readonly companies: number; readonly credits: Credits } | undefined;
-  readonly reuse?: { readonly run: string; readonly rows: number; readonly text: string } | undefined;
+  readonly reuse?:
+    | { readonly run: string; readonly rows: number; readonly text: string }
+    | undefined;
 }
 
 export type SampleQuote = Of<typeof sample>;
@@ -86,28 +88,49 @@ export interface QuoteInput extends Matches, Pick<Quote, "assumed"> {
   readonly perMinute: number | undefined;
   readonly paging: Plan["paging"];
   /** `lost`: pages that no reply came to. What they may have cost is uncertain, as it will be once the run goes on. */
-  readonly spent: Pick<RunState, "rows" | "settled" | "uncertain"> & { readonly lost?: readonly Unit[] };
-  readonly parts?: { readonly counts: readonly number[]; readonly of: readonly unknown[] } | undefined;
+  readonly spent: Pick<RunState, "rows" | "settled" | "uncertain"> & {
+    readonly lost?: readonly Unit[];
+  };
+  readonly parts?:
+    | { readonly counts: readonly number[]; readonly of: readonly unknown[] }
+    | undefined;
   /** Parts that will be found, about: nobody knows their sizes yet. */
   readonly pieces?: number | undefined;
   readonly drawn?: { readonly seed: number; readonly pages: readonly DrawnPage[] } | undefined;
 }
 
-export const drawnOf = ({ draw, counts = [] }: Pick<Plan, "draw" | "counts">): QuoteInput["drawn"] =>
+export const drawnOf = ({
+  draw,
+  counts = [],
+}: Pick<Plan, "draw" | "counts">): QuoteInput["drawn"] =>
   draw === undefined ? undefined : { seed: draw.seed, pages: pagesOf(draw.pages, counts) };
 
 export function makeQuote(input: QuoteInput): Quote {
-  const { target, matches, uncounted = 0, price, limit, maxCredits, maxDepth, spent, balance } = input;
+  const {
+    target,
+    matches,
+    uncounted = 0,
+    price,
+    limit,
+    maxCredits,
+    maxDepth,
+    spent,
+    balance,
+  } = input;
   const bounds: [Bound, number][] = [];
   const pages = input.drawn?.pages;
   if (pages !== undefined) bounds.push(["sample", rowsOf(pages)]);
-  else if (matches !== null) bounds.push([target.kind === "enrich" ? "companies" : "matches", matches + uncounted]);
+  else if (matches !== null)
+    bounds.push([target.kind === "enrich" ? "companies" : "matches", matches + uncounted]);
   if (limit !== undefined) bounds.push(["limit", limit]);
   const rowsUncapped = Math.min(...bounds.map(([, most]) => most));
   let lossless = rowsUncapped;
   if (maxCredits !== undefined) {
     bounds.push(["cap", spent.rows + rowsLeft(input, maxCredits, rowsUncapped - spent.rows)]);
-    lossless = Math.min(lossless, spent.rows + affordableRows(credits(maxCredits - spent.settled), price));
+    lossless = Math.min(
+      lossless,
+      spent.rows + affordableRows(credits(maxCredits - spent.settled), price),
+    );
   }
   const [least] = bounds.filter(([, most]) => Number.isFinite(most)).sort(([, a], [, b]) => a - b);
   if (least === undefined) {
@@ -118,7 +141,8 @@ export function makeQuote(input: QuoteInput): Quote {
     );
   }
   const [bound, allowed] = least;
-  const inPages = (most: number): number => (pages === undefined ? most : rowsBegun(pages, most).rows);
+  const inPages = (most: number): number =>
+    pages === undefined ? most : rowsBegun(pages, most).rows;
   const rows = inPages(allowed);
   const toBuy = rowsToBuy({ rows, kept: spent.rows });
   const cost = priceOf(toBuy, price);
@@ -142,7 +166,11 @@ export function makeQuote(input: QuoteInput): Quote {
     pageRows: input.pageRows,
     durationMs: limitedMs(requests, input.perMinute),
     depth:
-      target.kind === "search" && !target.staff && pages === undefined && maxDepth !== undefined && maxDepth < rows
+      target.kind === "search" &&
+      !target.staff &&
+      pages === undefined &&
+      maxDepth !== undefined &&
+      maxDepth < rows
         ? maxDepth
         : undefined,
     sample: input.drawn && {
@@ -153,17 +181,29 @@ export function makeQuote(input: QuoteInput): Quote {
 }
 
 /** What earlier sessions paid counts, as does what lost replies may have cost; no part of such a page is asked for. */
-function rowsLeft({ target, spent, price, paging }: QuoteInput, maxCredits: Credits, open: number): number {
+function rowsLeft(
+  { target, spent, price, paging }: QuoteInput,
+  maxCredits: Credits,
+  open: number,
+): number {
   const rest = credits(maxCredits - spent.settled - spent.uncertain);
   const shelved = (spent.lost ?? []).filter(({ intent }) => creditsOf(intent.hold) > rest);
-  const lost = shelved.reduce((sum, { intent }) => sum + affordableRows(creditsOf(intent.hold), price), 0);
-  const isOne = target.kind === "search" ? target.union === undefined : target.companies.length === 1;
+  const lost = shelved.reduce(
+    (sum, { intent }) => sum + affordableRows(creditsOf(intent.hold), price),
+    0,
+  );
+  const isOne =
+    target.kind === "search" ? target.union === undefined : target.companies.length === 1;
   const behind = paging === "cursor" && isOne && lost > 0 ? 0 : Math.max(0, open - lost);
   return Math.min(affordableRows(credits(rest - unbooked(shelved)), price), behind);
 }
 
 /** The cap that a run is held to, all told: what the user set, and never more than was quoted and agreed to. */
-export function consentedCap(quote: Quote, session: RunState["session"], cap = quote.total): Credits {
+export function consentedCap(
+  quote: Quote,
+  session: RunState["session"],
+  cap = quote.total,
+): Credits {
   // A lower cap takes nothing back of what an earlier one allowed.
   const within = minCredits(credits(quote.total - quote.credits), creditsOf(session?.cap));
   return minCredits(quote.total, maxOf(cap, within));
@@ -188,13 +228,19 @@ function requestCount(input: QuoteInput, rows: number): number {
 }
 
 /** Rows to buy of each part, or company, behind those that are kept. */
-function sizesOf({ target, spent }: QuoteInput, { counts, of }: NonNullable<QuoteInput["parts"]>, rows: number) {
+function sizesOf(
+  { target, spent }: QuoteInput,
+  { counts, of }: NonNullable<QuoteInput["parts"]>,
+  rows: number,
+) {
   if (target.kind === "search" && target.staff !== undefined) {
     return evenly(counts, of, { rows, most: target.staff.most });
   }
   let [kept, left] = [spent.rows, rows];
   const [least, most] =
-    target.kind === "employees" ? [1, target.perCompany ?? Number.MAX_VALUE] : [0, Number.MAX_VALUE];
+    target.kind === "employees"
+      ? [1, target.perCompany ?? Number.MAX_VALUE]
+      : [0, Number.MAX_VALUE];
   return counts.map((count) => {
     const own = Math.min(Math.max(count, least), most);
     const before = Math.min(kept, own);
@@ -207,7 +253,10 @@ function sizesOf({ target, spent }: QuoteInput, { counts, of }: NonNullable<Quot
 /** @throws CliError exit 4 where the cap still allows more than a budget has left, with something to buy */
 export function requireBudget(
   quote: Quote,
-  { maxCredits, budgetLeft }: { readonly maxCredits?: Credits | undefined; readonly budgetLeft?: Credits | undefined },
+  {
+    maxCredits,
+    budgetLeft,
+  }: { readonly maxCredits?: Credits | undefined; readonly budgetLeft?: Credits | undefined },
 ): void {
   if (budgetLeft === undefined || quote.credits === ZERO) return;
   const spent = quote.total - quote.credits;
@@ -232,7 +281,10 @@ export const costsAtMost = ({ assumed, credits: cost }: Quote, most: Credits): b
   cost <= (assumed === undefined ? most : ZERO);
 
 /** What rows of it cost in words, all of them by default, and whether anybody told so. */
-export const costText = ({ assumed, ...quote }: Pick<Quote, "assumed" | "credits">, cost = quote.credits): string =>
+export const costText = (
+  { assumed, ...quote }: Pick<Quote, "assumed" | "credits">,
+  cost = quote.credits,
+): string =>
   `${creditsText(cost)}${assumed === undefined ? "" : " (assumed: the account does not tell the price)"}`;
 
 /** What a quote is beyond, in words; undefined: it is within the balance and the cap of the key. */
@@ -240,7 +292,10 @@ export function beyondFunds({ balance, capLeft, credits: cost }: Quote) {
   const isCapped = capLeft !== undefined && (balance === undefined || capLeft < balance);
   const free = isCapped ? capLeft : balance;
   if (free === undefined || cost <= free) return undefined;
-  return { free, said: `${isCapped ? "the cap of the key leaves" : "the balance is"} ${formatCreditsGrouped(free)}` };
+  return {
+    free,
+    said: `${isCapped ? "the cap of the key leaves" : "the balance is"} ${formatCreditsGrouped(free)}`,
+  };
 }
 
 export function requireBalance(quote: Quote, target: Target): void {
@@ -249,8 +304,14 @@ export function requireBalance(quote: Quote, target: Target): void {
     const one = `one ${target.kind === "enrich" ? "company" : "profile"} costs ${costText(quote, unitPrice)},`;
     const [what, fits] =
       quote.sample === undefined
-        ? [one, `--max-credits ${formatCredits(unitPrice)} pays for one; headcount account shows the prices`]
-        : ["the first people of the sample are bought together, for", "--sample N of what the cap pays for fits"];
+        ? [
+            one,
+            `--max-credits ${formatCredits(unitPrice)} pays for one; headcount account shows the prices`,
+          ]
+        : [
+            "the first people of the sample are bought together, for",
+            "--sample N of what the cap pays for fits",
+          ];
     throw failed.credits(`${what} more than --max-credits; nothing was spent`, fits, "over_cap");
   }
   const beyond = beyondFunds(quote);
@@ -290,11 +351,14 @@ export function paidTwiceText({ overlap = 0 }: Quote, target: Target): string | 
 /** Rows beyond those that are counted; undefined where there are none. */
 export function uncountedText({ matches, rows }: Quote, { kind }: Target): string | undefined {
   const more = kind === "employees" && matches !== null ? rows - matches : 0;
-  return more > 0 ? `at most ${counted(more, "row")}, one of each company where nobody is counted` : undefined;
+  return more > 0
+    ? `at most ${counted(more, "row")}, one of each company where nobody is counted`
+    : undefined;
 }
 
 /** Rows that are still to be paid for. An unfinished run may hold more than is wanted now. */
-export const rowsToBuy = ({ rows, kept }: Pick<Quote, "rows" | "kept">): number => Math.max(0, rows - kept);
+export const rowsToBuy = ({ rows, kept }: Pick<Quote, "rows" | "kept">): number =>
+  Math.max(0, rows - kept);
 
 /** At most so many of the rows to buy are owned already; 0 where only new people are bought. */
 export function paidAgain(quote: Pick<Quote, "share" | "rows" | "kept">): number {
@@ -316,7 +380,9 @@ export function whoIsPaidAgain(quote: Quote, target: Target): string | undefined
     ? owned >= total
     : rows >= total && !(target.kind === "employees" && target.perCompany !== null);
   const about = isAll ? (exact ? "" : "about ") : isDrawn ? "about " : "up to ";
-  const many = isDrawn ? Math.min(again, Math.max(1, Math.round((toBuy * owned) / Math.max(1, total)))) : again;
+  const many = isDrawn
+    ? Math.min(again, Math.max(1, Math.round((toBuy * owned) / Math.max(1, total))))
+    : again;
   const source = exact ? "" : " by your records";
   return `${about}${grouped(many)} of the ${grouped(toBuy)} to buy ${many === 1 ? "is" : "are"} yours already${source}`;
 }
@@ -340,9 +406,12 @@ function wayAround(quote: Quote, share: OwnedShare, target: Target, option: stri
 }
 
 export function newPriceText(quote: Quote, { total, owned, estimate }: OwnedShare): string {
-  const price = (rows: number): Credits => priceOf(Math.min(rows, rowsToBuy(quote)), quote.unitPrice);
+  const price = (rows: number): Credits =>
+    priceOf(Math.min(rows, rowsToBuy(quote)), quote.unitPrice);
   const [least, most] = [price(total - owned), price(estimate?.rows ?? 0)];
-  return most > least ? `${formatCreditsGrouped(least)} to ${creditsText(most)}` : creditsText(least);
+  return most > least
+    ? `${formatCreditsGrouped(least)} to ${creditsText(most)}`
+    : creditsText(least);
 }
 
 type QuoteDocument = Of<typeof quoteShape>;
@@ -366,7 +435,9 @@ export const quoteJson = (quote: Quote, target: Target): QuoteDocument => ({
   sample: quote.sample ?? null,
   ...shareJson(quote),
   paid_again: quote.share === undefined ? null : paidAgain(quote),
-  look_ups: quote.lookUps ? { ...quote.lookUps, credits: creditsToNumber(quote.lookUps.credits) } : null,
+  look_ups: quote.lookUps
+    ? { ...quote.lookUps, credits: creditsToNumber(quote.lookUps.credits) }
+    : null,
   reuse: quote.reuse === undefined ? null : { run: quote.reuse.run, rows: quote.reuse.rows },
 });
 

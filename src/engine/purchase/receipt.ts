@@ -28,7 +28,8 @@ function boundOf({ run: { state }, quote, outcome, maxCredits }: ReceiptInput): 
   const { ended, price, missing } = outcome;
   if (missing.untold.length > 0) return "matches";
   if (price === quote.unitPrice || ended !== "limit") return quote.bound;
-  if (maxCredits !== undefined && state.settled + state.uncertain + price > maxCredits) return "cap";
+  if (maxCredits !== undefined && state.settled + state.uncertain + price > maxCredits)
+    return "cap";
   if (state.rows + state.misses < (quote.rowsUncapped ?? Number.POSITIVE_INFINITY)) return "agreed";
   return quote.bound === "cap" ? "limit" : quote.bound;
 }
@@ -102,7 +103,9 @@ const withheldOf = ({ state }: Run): number =>
 function filtersOf(target: Target): Receipt["filters"] {
   if (target.kind !== "search") return null;
   const { filters, union, except } = target;
-  return union === undefined && except === undefined ? filters : { union: union ?? [filters], except: except ?? [] };
+  return union === undefined && except === undefined
+    ? filters
+    : { union: union ?? [filters], except: except ?? [] };
 }
 
 /** What gets a first page that was never asked for. @param isCounted whether counts tell who of its people is owned */
@@ -113,7 +116,12 @@ const NO_CURSOR =
   "no cursor to the next one (in X-Next-Cursor, or as next_cursor, nextCursor or cursor in result, its meta, pagination, paging or page_info)";
 
 /** What going on gets, with higher bounds perhaps. @param on the command, where no run is left to go on with */
-type Lack = { readonly why: string; readonly raise: Raise; readonly gets: string; readonly on?: string | undefined };
+type Lack = {
+  readonly why: string;
+  readonly raise: Raise;
+  readonly gets: string;
+  readonly on?: string | undefined;
+};
 
 /** Why it fell short, if it did, and what goes on. */
 export function shortOf(input: ReceiptInput) {
@@ -126,7 +134,13 @@ export function shortOf(input: ReceiptInput) {
   return { shortfall: `${lack.why}; ${next ?? lack.on} ${lack.gets}`, next, raise };
 }
 
-function whyShort({ run, quote, distinct, outcome, maxCredits }: ReceiptInput): string | Lack | null {
+function whyShort({
+  run,
+  quote,
+  distinct,
+  outcome,
+  maxCredits,
+}: ReceiptInput): string | Lack | null {
   const { rows } = run.state;
   const { wall, least, own = 0, missing, price } = outcome;
   const spent = credits(run.state.settled + run.state.uncertain);
@@ -138,7 +152,9 @@ function whyShort({ run, quote, distinct, outcome, maxCredits }: ReceiptInput): 
   }
   const isDrawn = least !== undefined && quote.sample !== undefined;
   const drawn = `what cap and balance leave does not pay for the next page of the sample: ${came}`;
-  const early = cameTwice({ run, quote, distinct, outcome }) ?? (isDrawn ? drawn : uncertainCap(run, quote, outcome));
+  const early =
+    cameTwice({ run, quote, distinct, outcome }) ??
+    (isDrawn ? drawn : uncertainCap(run, quote, outcome));
   if (early !== null) return early;
   const room = credits(spent + priceOf(own, price));
   const left = least === undefined ? fewer : quote.rows - rows - withheldOf(run);
@@ -149,11 +165,22 @@ function whyShort({ run, quote, distinct, outcome, maxCredits }: ReceiptInput): 
   }
   if (least !== undefined) {
     const more = credits(spent + priceOf(least, price));
-    const raise = maxCredits !== undefined && more > maxCredits ? { maxCredits: more } : { limit: rows + least };
+    const raise =
+      maxCredits !== undefined && more > maxCredits
+        ? { maxCredits: more }
+        : { limit: rows + least };
     // A run that holds nothing, and may have cost nothing, is removed.
-    const on = rows === 0 && spent === 0n ? `the same command with ${raiseWords(raise).join(" ")}` : undefined;
+    const on =
+      rows === 0 && spent === 0n
+        ? `the same command with ${raiseWords(raise).join(" ")}`
+        : undefined;
     const why = `the service gives no page that is as small as what is left to buy, but ${counted(least, "row")} or more: ${came}`;
-    return { why, on, raise, gets: `buys the next one${rows > 0 ? `, --limit ${rows} ends whole without it` : ""}` };
+    return {
+      why,
+      on,
+      raise,
+      gets: `buys the next one${rows > 0 ? `, --limit ${rows} ends whole without it` : ""}`,
+    };
   }
   if (price > quote.unitPrice && outcome.ended === "limit" && rows < quote.rows) {
     // The user's own cap was reached: that is done, and said.
@@ -163,7 +190,8 @@ function whyShort({ run, quote, distinct, outcome, maxCredits }: ReceiptInput): 
     return { why, raise: { maxCredits: rest }, gets: "buys the rest" };
   }
   if (missing.unsure > 0) {
-    if (quote.matches !== null) return `${came}, the last page whole: how many there are, nobody knows`;
+    if (quote.matches !== null)
+      return `${came}, the last page whole: how many there are, nobody knows`;
     return `the service gave a whole page, ${NO_CURSOR}, and no total: whether there are more than the ${counted(rows, "profile")} that came, nobody knows`;
   }
   if (quote.bound === "matches" && missing.newer > 0) {
@@ -177,12 +205,17 @@ function whyShort({ run, quote, distinct, outcome, maxCredits }: ReceiptInput): 
     return `${came}; the service gives only a part of a large segment, and no filter divides ${grouped(behind)} of its people further: ${unreachedGroups(unreached)}`;
   }
   const units = settledUnits(run.state);
-  const isPage0 = quote.sample === undefined && run.plan.paging === "page" && isFirstPage(units[0], fewer);
+  const isPage0 =
+    quote.sample === undefined && run.plan.paging === "page" && isFirstPage(units[0], fewer);
   const cut = run.plan.paging === "cursor" ? `; the last page had ${NO_CURSOR}` : "";
   const why = isPage0 ? ` (${fromZero(isCounted)})` : cut;
   const [whole, all] = [rows + fewer, (isCounted && quote.matches) || 0];
-  const it = !isCounted && units.some(({ settled }) => settled?.total != null) ? "its pages told of" : "it counted";
-  const what = quote.rows < all && whole < all ? `were asked for, of ${grouped(all)} that ${it}` : it;
+  const it =
+    !isCounted && units.some(({ settled }) => settled?.total != null)
+      ? "its pages told of"
+      : "it counted";
+  const what =
+    quote.rows < all && whole < all ? `were asked for, of ${grouped(all)} that ${it}` : it;
   return `the service gave ${grouped(rows)} of the ${counted(whole, "profile")} that ${what}${why}`;
 }
 
@@ -193,7 +226,12 @@ export function pagesTwice({ run: { plan }, distinct, outcome }: TwiceInput): nu
   return Math.max(isApart ? distinct.repeatedPages : 0, Number(outcome.repeated));
 }
 
-function cameTwice({ run, quote, distinct, outcome }: TwiceInput & Pick<ReceiptInput, "quote">): string | null {
+function cameTwice({
+  run,
+  quote,
+  distinct,
+  outcome,
+}: TwiceInput & Pick<ReceiptInput, "quote">): string | null {
   const { state, plan } = run;
   const { overlap = 0 } = plan;
   const pages = pagesTwice({ run, distinct, outcome });
@@ -232,7 +270,10 @@ export const firstPageUntold = ({ state: { rows } }: Pick<Run, "state">): string
 /** Whether so many rows may be a page 0 that was never asked for. @param unit the first that was settled */
 function isFirstPage(unit: Unit | undefined, rows: number): boolean {
   const { intent: { perPage } = { perPage: 0 }, settled } = unit ?? {};
-  return rows > 0 && (rows === settled?.rows || (settled?.rows === 0 ? rows <= perPage : rows === perPage));
+  return (
+    rows > 0 &&
+    (rows === settled?.rows || (settled?.rows === 0 ? rows <= perPage : rows === perPage))
+  );
 }
 
 /**

@@ -20,7 +20,12 @@ type ListedMember = SegmentMember & { readonly address: OwnedAddress };
 
 export type BoughtParts = (field: string) => ReadonlyMap<string, string>;
 
-function verificationOf(key: FilterKey, people: readonly SegmentMember[], partsOf: BoughtParts, counts: Counts) {
+function verificationOf(
+  key: FilterKey,
+  people: readonly SegmentMember[],
+  partsOf: BoughtParts,
+  counts: Counts,
+) {
   const held: PersonValue<ListedMember>[] = [];
   const texts = partsOf(key);
   let [address, value] = [1, 1];
@@ -28,14 +33,22 @@ function verificationOf(key: FilterKey, people: readonly SegmentMember[], partsO
     // Bought from the very dataset that is counted.
     if (person.isKnown) continue;
     const text = texts.get(person.identity);
-    if (person.address === undefined || text === undefined || normalForm(text) === "" || text.length > MOST_LENGTH)
+    if (
+      person.address === undefined ||
+      text === undefined ||
+      normalForm(text) === "" ||
+      text.length > MOST_LENGTH
+    )
       continue;
     held.push({ person: person as ListedMember, value: text });
     address = Math.max(address, person.address.length);
     value = Math.max(value, text.length);
   }
   const values = Math.min(MOST_VALUES, counts.listSize, Math.floor(VALUE_CHARACTERS / value));
-  const addresses = Math.max(1, Math.min(counts.listSize, Math.floor(ADDRESS_CHARACTERS / address)));
+  const addresses = Math.max(
+    1,
+    Math.min(counts.listSize, Math.floor(ADDRESS_CHARACTERS / address)),
+  );
   return { held, most: { people: addresses, values: isList(key) ? Math.max(1, values) : 1 } };
 }
 

@@ -99,10 +99,19 @@ export class Remaining {
   }
 
   get sizes(): Sizes {
-    const behind = this.#isSizeKnown ? Number.POSITIVE_INFINITY : Math.max(this.#largest, COMMON_PAGE);
+    const behind = this.#isSizeKnown
+      ? Number.POSITIVE_INFINITY
+      : Math.max(this.#largest, COMMON_PAGE);
     const own = this.#own;
     const proven = own !== undefined && this.#exact < own;
-    return { least: this.#least, behind, own, proven, accepted: this.#accepted, refused: this.#refused };
+    return {
+      least: this.#least,
+      behind,
+      own,
+      proven,
+      accepted: this.#accepted,
+      refused: this.#refused,
+    };
   }
 
   /** The service refused a page for its size. @param least the smallest that it gives, where it is known */
@@ -132,7 +141,10 @@ export class Remaining {
     const [first] = left;
     if (first === undefined) return;
     const { from, to } = first;
-    const cursor = this.paging === "cursor" && from > 0 ? (this.#cursors.get(`${target}:${from}`) ?? null) : undefined;
+    const cursor =
+      this.paging === "cursor" && from > 0
+        ? (this.#cursors.get(`${target}:${from}`) ?? null)
+        : undefined;
     const sequential = this.paging === "cursor" || this.#expected(target) === undefined;
     const { barrier = Number.POSITIVE_INFINITY, page } = this.#source;
     const alone = target >= barrier && this.#lastTarget < barrier;
@@ -141,7 +153,10 @@ export class Remaining {
 
   take({ target, offset, perPage }: Position): void {
     this.#lastTarget = Math.max(this.#lastTarget, target);
-    this.#change(target, (state) => ({ ...state, left: without(state.left, offset, offset + perPage) }));
+    this.#change(target, (state) => ({
+      ...state,
+      left: without(state.left, offset, offset + perPage),
+    }));
   }
 
   giveBack({ target, offset, perPage }: Position): void {
@@ -152,7 +167,11 @@ export class Remaining {
   }
 
   cut(target: number, end: number): void {
-    this.#change(target, (state) => ({ ...state, end: Math.min(end, state.end), left: below(state.left, end) }));
+    this.#change(target, (state) => ({
+      ...state,
+      end: Math.min(end, state.end),
+      left: below(state.left, end),
+    }));
   }
 
   /** How far rows of it came. */
@@ -179,14 +198,17 @@ export class Remaining {
     // A total may be the page's own length; where fewer are there than were counted, an empty page tells.
     const least = Math.max(this.#source.count(target) ?? 0, offset > 0 ? end : end + 1);
     if (miss === true) this.#tell(target, 0);
-    else if (total !== undefined && (this.#source.trusted || total >= least)) this.#tell(target, total);
+    else if (total !== undefined && (this.#source.trusted || total >= least))
+      this.#tell(target, total);
     if (typeof next === "string") this.#cursors.set(`${target}:${end}`, next);
     const expected = this.#expected(target);
-    const more = expected === undefined ? (next === undefined ? undefined : next !== null) : expected > end;
+    const more =
+      expected === undefined ? (next === undefined ? undefined : next !== null) : expected > end;
     const isShort = rows < perPage;
     if (rows === perPage && more === true) this.#exact = Math.min(this.#exact, rows);
     // More came than there were to be, and nothing says that these were all: a drawn page is as large as its place.
-    const isOver = !isShort && next !== null && end > (expected ?? end) && this.#source.page === undefined;
+    const isOver =
+      !isShort && next !== null && end > (expected ?? end) && this.#source.page === undefined;
     if (isOver) this.#change(target, (state) => ({ ...state, unsure: true }));
     const isSmaller = this.paging === "page" && offset > 0 && perPage < this.#largest;
     // A smaller page lies elsewhere where all pages have the size of the larger ones: at their end, or behind it.
@@ -198,7 +220,10 @@ export class Remaining {
     } else if (this.paging === "cursor" && typeof next !== "string") {
       // Where no more are wanted, it does not matter whether there are.
       const wanted = end < (this.#source.size(target) ?? Number.POSITIVE_INFINITY);
-      this.#change(target, (state) => ({ ...state, unsure: isOver || (more === undefined && !isShort && wanted) }));
+      this.#change(target, (state) => ({
+        ...state,
+        unsure: isOver || (more === undefined && !isShort && wanted),
+      }));
       this.cut(target, end);
     } else if (rows === 0 && more === true && this.#isGap(target, offset)) return;
     else if (rows === 0 || more === false) this.cut(target, end);
@@ -222,14 +247,20 @@ export class Remaining {
     let unsure = 0;
     const untold: number[] = [];
     for (const [target, state] of this.#states) {
-      const expected = Math.min(this.#expected(target) ?? 0, this.#source.size(target) ?? Number.MAX_SAFE_INTEGER);
+      const expected = Math.min(
+        this.#expected(target) ?? 0,
+        this.#source.size(target) ?? Number.MAX_SAFE_INTEGER,
+      );
       const open = below(state.left, expected).reduce((sum, { from, to }) => sum + to - from, 0);
       rows += Math.max(0, expected - state.rows - open);
       const counted = this.#source.count(target);
       if (counted !== undefined && counted === this.#source.size(target))
         newer += Math.max(0, (state.total ?? 0) - counted);
       if (state.unsure === true) unsure++;
-      if (this.#expected(target) === undefined && state.end < (this.#source.size(target) ?? Number.MAX_SAFE_INTEGER)) {
+      if (
+        this.#expected(target) === undefined &&
+        state.end < (this.#source.size(target) ?? Number.MAX_SAFE_INTEGER)
+      ) {
         untold.push(target);
       }
     }
@@ -263,7 +294,8 @@ export class Remaining {
     const end = Math.min(total, this.#source.size(target) ?? Number.MAX_SAFE_INTEGER);
     this.#change(target, (state) => {
       const counted = this.#source.count(target) ?? Number.MAX_SAFE_INTEGER;
-      const left = end > counted && state.total === undefined ? joined(state.left, counted, end) : state.left;
+      const left =
+        end > counted && state.total === undefined ? joined(state.left, counted, end) : state.left;
       return { ...state, total, end: Math.min(state.end, end), left: below(left, end) };
     });
   }
@@ -303,7 +335,8 @@ export class Remaining {
 
   #firstUnbegun(): number | undefined {
     const { targets } = this.#source;
-    const isPast = (target: number): boolean => this.#states.has(target) || this.#stateOf(target).left.length === 0;
+    const isPast = (target: number): boolean =>
+      this.#states.has(target) || this.#stateOf(target).left.length === 0;
     while (this.#nextTarget < targets && isPast(this.#nextTarget)) this.#nextTarget++;
     return this.#nextTarget < targets ? this.#nextTarget : undefined;
   }

@@ -43,9 +43,17 @@ export async function drawn(
   const size = togetherOf(sample, wall === undefined ? Math.min(rows, count) : 1, terms);
   if (wall !== undefined) {
     if (size > 1) throw notTogether(wall);
-    const { pages, parts } = await drawnBehind({ filters, count, places: draw(count, rows, random) }, wall, deps);
+    const { pages, parts } = await drawnBehind(
+      { filters, count, places: draw(count, rows, random) },
+      wall,
+      deps,
+    );
     const counts = parts.map((part) => part.count);
-    return { parts: parts.map((part) => part.filters), counts, draw: { seed, pages: pagesText(pages) } };
+    return {
+      parts: parts.map((part) => part.filters),
+      counts,
+      draw: { seed, pages: pagesText(pages) },
+    };
   }
   const whole = rows >= count;
   if (!whole && size > rows) {
@@ -69,10 +77,14 @@ function togetherOf({ together, rows: each }: Sampling, rows: number, terms: Ter
         "leave --per-page out, or --per-page 1",
       );
     }
-    if (together > most) throw usageError(`--per-page ${together} is more than the service gives: ${grouped(most)}`);
+    if (together > most)
+      throw usageError(`--per-page ${together} is more than the service gives: ${grouped(most)}`);
     return together;
   }
-  const calls = Math.max(1, Math.min(perMinute * AFFORDABLE_MINUTES, terms.perDay ?? Number.POSITIVE_INFINITY));
+  const calls = Math.max(
+    1,
+    Math.min(perMinute * AFFORDABLE_MINUTES, terms.perDay ?? Number.POSITIVE_INFINITY),
+  );
   return isPriced ? Math.min(Math.max(1, Math.ceil(rows / calls)), most, each) : 1;
 }
 
@@ -86,7 +98,11 @@ const notTogether = (wall: number): CliError =>
 
 /** Single rows of a segment beyond the service's depth: only parts that somebody was drawn from are found. */
 async function drawnBehind(
-  { filters, count, places }: { readonly filters: Filters; readonly count: number; readonly places: readonly number[] },
+  {
+    filters,
+    count,
+    places,
+  }: { readonly filters: Filters; readonly count: number; readonly places: readonly number[] },
   wall: number,
   deps: ExportDeps,
 ): Promise<{ readonly pages: readonly DrawnPage[]; readonly parts: readonly Part[] }> {
@@ -105,15 +121,28 @@ async function drawnBehind(
   return { pages, parts };
 }
 
-function drawnOfSeveral(offer: Offer, seed: number, { rows, together }: Sampling, maxDepth: number | undefined): Drawn {
+function drawnOfSeveral(
+  offer: Offer,
+  seed: number,
+  { rows, together }: Sampling,
+  maxDepth: number | undefined,
+): Drawn {
   const { parts = [], counts = [], overlap = 0 } = offer;
-  const no = (why: string, hint: string): CliError => refuse(`several segments make no sample where ${why}`, hint);
+  const no = (why: string, hint: string): CliError =>
+    refuse(`several segments make no sample where ${why}`, hint);
   if (overlap > 0) {
-    throw no(`${counted(overlap, "person is", "people are")} in more than one part`, "draw from one segment");
+    throw no(
+      `${counted(overlap, "person is", "people are")} in more than one part`,
+      "draw from one segment",
+    );
   }
-  if (together !== null && together > 1) throw no("rows are drawn together", "leave --per-page out");
+  if (together !== null && together > 1)
+    throw no("rows are drawn together", "leave --per-page out");
   if (maxDepth !== undefined && counts.some((count) => count > maxDepth)) {
-    throw no(`the service gives at most ${counted(maxDepth, "row")} of a part`, "draw from one segment");
+    throw no(
+      `the service gives at most ${counted(maxDepth, "row")} of a part`,
+      "draw from one segment",
+    );
   }
   let from = 0;
   const ranges = counts.map((count) => {
@@ -121,10 +150,17 @@ function drawnOfSeveral(offer: Offer, seed: number, { rows, together }: Sampling
     return { from: from - count, count };
   });
   const places = draw(from, rows, dice(`${seed}`));
-  return { parts, counts, draw: { seed, pages: pagesText(pagesAt(places, ranges).flatMap((page) => page ?? [])) } };
+  return {
+    parts,
+    counts,
+    draw: { seed, pages: pagesText(pagesAt(places, ranges).flatMap((page) => page ?? [])) },
+  };
 }
 
-function pagesAt(places: readonly number[], parts: readonly Pick<Part, "from" | "count">[]): (DrawnPage | undefined)[] {
+function pagesAt(
+  places: readonly number[],
+  parts: readonly Pick<Part, "from" | "count">[],
+): (DrawnPage | undefined)[] {
   const begins = parts.map(({ from }) => from);
   return places.map((place) => {
     const segment = firstFrom(begins, place + 1) - 1;

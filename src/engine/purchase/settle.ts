@@ -92,7 +92,8 @@ export class Settlement {
     }
     const { budget } = this.#parts;
     budget.learnPrice(credits(creditsOf(settled.used) + doubtOf(unit)), placesOf(settled));
-    if (settled.miss === true && creditsOf(settled.used) === 0n) budget.missCost = budget.mostOf(unit.uncertain);
+    if (settled.miss === true && creditsOf(settled.used) === 0n)
+      budget.missCost = budget.mostOf(unit.uncertain);
     this.#learn(unit, settled);
     // A reply without rows is read once more when its turn comes, and says itself what it is.
     if (settled.rows > 0 || settled.impossible !== undefined) this.#check(unit);
@@ -109,12 +110,14 @@ export class Settlement {
     // A price that nobody told, or a call whose reply tells none: the balance does.
     const isOpen = isExact && !(budget.priceKnown && creditsUsed !== undefined);
     // What a lost reply cost has left the balance; where this one cost nothing more, it is that charge again.
-    const isSame = unit.uncertain > 0n && measured === 0n && creditsUsed !== undefined && creditsUsed > 0n;
+    const isSame =
+      unit.uncertain > 0n && measured === 0n && creditsUsed !== undefined && creditsUsed > 0n;
     const replayed = reply.replayed || isSame;
     const charged = chargeOf(creditsUsed, budget.priceKnown ? undefined : measured);
     const atMost = charged ?? flown.hold;
     // No stored reply: those that were lost before it cost as much, each, where their key was forgotten.
-    const again = this.honoursKeys && !replayed ? credits((charged ?? ZERO) * BigInt(flown.lost)) : ZERO;
+    const again =
+      this.honoursKeys && !replayed ? credits((charged ?? ZERO) * BigInt(flown.lost)) : ZERO;
     flight.mark(flown, { sent: true });
     const { datasetVersion: expected } = this.#options;
     if (datasetVersion !== undefined && expected !== null && datasetVersion !== expected)
@@ -136,7 +139,10 @@ export class Settlement {
     const used = charged ?? (reading.page === undefined ? flown.hold : budget.priceOf(rows));
     // Rows at the price of the quote leave no doubt: what is gone beyond them others spent.
     const doubt = credits(atMost + most - used);
-    const suspect = rows === 0 ? doubt : minCredits(doubt, maxCredits(ZERO, credits(budget.priceOf(rows) - used)));
+    const suspect =
+      rows === 0
+        ? doubt
+        : minCredits(doubt, maxCredits(ZERO, credits(budget.priceOf(rows) - used)));
     try {
       // Some services answer a look-up that found nothing with a success, and some charge it.
       const miss = this.#kind === "company" && reading.page?.length === 0;
@@ -167,7 +173,10 @@ export class Settlement {
   /** A reply that is kept: what it is like, whether it came before, and whether anything is bought after it. */
   #handOn(flown: Flown, body: Buffer, { page, problem }: ReturnType<typeof readPage>): void {
     const { flight, repeats } = this.#parts;
-    if (!isUtf8(body)) this.#sayOnce("a reply is not in UTF-8 and does not say in what: letters in it cannot be read");
+    if (!isUtf8(body))
+      this.#sayOnce(
+        "a reply is not in UTF-8 and does not say in what: letters in it cannot be read",
+      );
     this.written += body.length;
     if (page !== undefined) {
       if (page.length > 0) this.rowBytes = Math.max(this.rowBytes, body.length / page.length);
@@ -182,13 +191,19 @@ export class Settlement {
   /** A target that the service does not know, or refuses to look up. @param refused in its words */
   async miss(flown: Flown, refused?: string): Promise<void> {
     const why = refused === undefined ? {} : { refused: refused.slice(0, 500) };
-    await this.#settle(flown.unit, { rows: 0, used: creditText(ZERO), miss: true, ...why }, undefined);
+    await this.#settle(
+      flown.unit,
+      { rows: 0, used: creditText(ZERO), miss: true, ...why },
+      undefined,
+    );
     this.#finish(flown, undefined);
   }
 
   /** Where keys are honoured only what a call alone moved is doubted, and no limit that is waited for. */
   trusts(flown: Flown, status: number): boolean {
-    return this.honoursKeys && status !== 404 && (status === 429 || !this.#parts.budget.isExact(flown));
+    return (
+      this.honoursKeys && status !== 404 && (status === 429 || !this.#parts.budget.isExact(flown))
+    );
   }
 
   /** What an answer that is no success cost, by its own words and by the balance: uncertain, inside the cap. */
@@ -245,8 +260,17 @@ export class Settlement {
   async bookUncertain({ intent }: Unit, amount: Credits, why: string): Promise<void> {
     const { run, now, onNotice } = this.#options;
     const forgot = why === FORGOTTEN ? { forgot: true as const } : {};
-    await run.append({ t: "uncertain", n: intent.n, amount: creditText(amount), why, ...forgot, at: now() });
-    onNotice?.(`${why}: ${creditsText(amount)} may have been charged for it and count against the cap`);
+    await run.append({
+      t: "uncertain",
+      n: intent.n,
+      amount: creditText(amount),
+      why,
+      ...forgot,
+      at: now(),
+    });
+    onNotice?.(
+      `${why}: ${creditsText(amount)} may have been charged for it and count against the cap`,
+    );
   }
 
   /** On the disk before it is sent: whoever recovers the run knows by it that this one is not booked yet. */
@@ -259,10 +283,16 @@ export class Settlement {
     this.#parts.remaining.lowerPerPage(max);
     const { perPage } = this.#parts.remaining;
     await this.#options.run.append({ t: "learned", perPageMax: perPage });
-    this.#options.onNotice?.(`the service refused a larger page; going on with ${counted(perPage, "profile")} a page`);
+    this.#options.onNotice?.(
+      `the service refused a larger page; going on with ${counted(perPage, "profile")} a page`,
+    );
   }
 
-  async #settle(unit: Unit, facts: Omit<SettledRecord, "t" | "n" | "at">, body: Buffer | undefined): Promise<void> {
+  async #settle(
+    unit: Unit,
+    facts: Omit<SettledRecord, "t" | "n" | "at">,
+    body: Buffer | undefined,
+  ): Promise<void> {
     const { run, now } = this.#options;
     const record = await run.settle({ t: "settled", n: unit.intent.n, ...facts, at: now() }, body);
     this.#learn(unit, record);
@@ -273,7 +303,8 @@ export class Settlement {
     const { datasetVersion } = this.#options;
     const { version, cursorLength } = settled;
     if (cursorLength !== undefined) this.#parts.flight.stop(cursorTooLong(cursorLength));
-    if (version !== undefined && datasetVersion !== null && version !== datasetVersion) this.#movedTo = version;
+    if (version !== undefined && datasetVersion !== null && version !== datasetVersion)
+      this.#movedTo = version;
     this.#parts.remaining.learn(intent, { ...settled, rows: placesOf(settled) });
   }
 
@@ -297,12 +328,16 @@ export class Settlement {
     const rows = placesOf(settled);
     const drawn = source.page === undefined ? 0 : (source.count(intent.target) ?? 0);
     const used = creditsOf(settled.used);
-    const [now, quoted] = [this.#parts.budget.priceOf(rows), priceOf(rows, creditsOf(run.plan.unit_price))];
+    const [now, quoted] = [
+      this.#parts.budget.priceOf(rows),
+      priceOf(rows, creditsOf(run.plan.unit_price)),
+    ];
     if (impossible !== undefined) this.#parts.flight.stop(impossibleCharge(creditsOf(impossible)));
     else if (rows > intent.perPage) this.#parts.flight.stop(pageTooLong(rows, intent.perPage));
     else if (used > now && used > quoted) this.#parts.flight.stop(priceMoved(used, rows, now));
     else if (rows < drawn) this.#parts.flight.stop(drawnShort(rows, drawn));
-    else if (this.#movedTo !== undefined) this.#parts.flight.stop(datasetMoved(datasetVersion, this.#movedTo));
+    else if (this.#movedTo !== undefined)
+      this.#parts.flight.stop(datasetMoved(datasetVersion, this.#movedTo));
   }
 }
 
@@ -315,7 +350,10 @@ function chargeOf(own: Credits | undefined, measured: Credits | undefined): Cred
 type Marks = Required<Pick<SettledRecord, "replayed" | "withheld" | "miss">>;
 
 /** What a reply says beside its rows and its charge. */
-function factsOf({ nextCursor, total, meta }: PageReply, { replayed, withheld, miss }: Marks): Partial<SettledRecord> {
+function factsOf(
+  { nextCursor, total, meta }: PageReply,
+  { replayed, withheld, miss }: Marks,
+): Partial<SettledRecord> {
   const { creditsRemaining: remaining, creditsUsed: used = ZERO, datasetVersion, requestId } = meta;
   return {
     ...(used < 0n ? { impossible: creditText(used) } : {}),
@@ -335,4 +373,5 @@ const doubtOf = ({ booked, lost }: Unit): Credits =>
   credits(lost.slice(booked).reduce<bigint>((sum, amount) => sum + amount, ZERO));
 
 /** Rows of the segment that a page is, with those it no longer shows: the next page begins behind them. */
-const placesOf = ({ withheld = 0, rows }: Pick<SettledRecord, "rows" | "withheld">): number => rows + withheld;
+const placesOf = ({ withheld = 0, rows }: Pick<SettledRecord, "rows" | "withheld">): number =>
+  rows + withheld;

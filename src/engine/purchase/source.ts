@@ -22,7 +22,11 @@ interface Quoted {
   readonly matches: number | null;
 }
 
-export function sourceOf(run: { readonly plan: Plan }, client: ServiceClient, quote: Quoted): Source {
+export function sourceOf(
+  run: { readonly plan: Plan },
+  client: ServiceClient,
+  quote: Quoted,
+): Source {
   const { plan } = run;
   const { target, counts, dataset_version: version } = plan;
   // Only our own service names the version of its dataset, and its totals are known.
@@ -35,7 +39,8 @@ export function sourceOf(run: { readonly plan: Plan }, client: ServiceClient, qu
     case "employees":
       return {
         ...companiesOf(target),
-        call: (index, position, options) => client.employeesPage(at(target.companies, index), position, options),
+        call: (index, position, options) =>
+          client.employeesPage(at(target.companies, index), position, options),
         // Nobody counted may be a company that is not known: asking tells.
         count: (index) => counts?.[index] || undefined,
         trusted,
@@ -56,7 +61,9 @@ export function sourceOf(run: { readonly plan: Plan }, client: ServiceClient, qu
 
 /** Two names may be of one company: the address in its people's rows tells. */
 function companiesOf({ companies, perCompany }: Target & { readonly kind: "employees" }) {
-  const slugs = companies.map(({ by, value }) => (by === "company_network_url" ? slugIn(value) : undefined));
+  const slugs = companies.map(({ by, value }) =>
+    by === "company_network_url" ? slugIn(value) : undefined,
+  );
   const first = slugs.findIndex((slug) => slug !== undefined);
   const firsts = new Map<string | undefined, number>();
   const sameAs = (index: number): number => firsts.get(slugs[index]) ?? index;
@@ -66,7 +73,9 @@ function companiesOf({ companies, perCompany }: Target & { readonly kind: "emplo
     size: (index: number) => (sameAs(index) === index ? (perCompany ?? undefined) : 0),
     barrier: first > 0 ? first : undefined,
     see: (index: number, page: Page): boolean => {
-      const rows = Array.from({ length: page.length }, (_, row) => page.identity(row, ["company_network_url"]));
+      const rows = Array.from({ length: page.length }, (_, row) =>
+        page.identity(row, ["company_network_url"]),
+      );
       const [address, ...others] = new Set(rows);
       if (address === undefined || others.length > 0) return false;
       slugs[index] = slugIn(address);
@@ -74,7 +83,9 @@ function companiesOf({ companies, perCompany }: Target & { readonly kind: "emplo
       return sameAs(index) !== index;
     },
     doubles: () => {
-      const all = companies.flatMap((_, index) => (sameAs(index) === index ? [] : [[index, sameAs(index)]]));
+      const all = companies.flatMap((_, index) =>
+        sameAs(index) === index ? [] : [[index, sameAs(index)]],
+      );
       return someOf(all.map((pair) => pair.map(nameOf).join(" is ")));
     },
   };
@@ -112,7 +123,10 @@ function sampleOf(plan: Plan, client: ServiceClient, quote: Quoted): Source {
   const drawn = (target: number): DrawnPage => at(pages, target);
   // A service that does not say how deep it goes refuses, free, at its deepest row: that is asked for first.
   const begun = pages.slice(0, rowsBegun(pages, quote.rows).pages);
-  const deepest = begun.reduce((most, { offset }, index) => (offset > drawn(most).offset ? index : most), 0);
+  const deepest = begun.reduce(
+    (most, { offset }, index) => (offset > drawn(most).offset ? index : most),
+    0,
+  );
   return {
     targets: pages.length,
     size: (target) => drawn(target).rows,

@@ -51,22 +51,31 @@ export async function survey(base: Inquiry, open: string | undefined): Promise<S
   const run = open === undefined ? undefined : await store.open(open);
   const isCounted = run === undefined || (target.kind === "search" && offer.matches !== null);
   const there = isNarrowed(target) ? { matches: mostRows(share) } : isCounted ? offer : run.offer;
-  const companies = run === undefined ? await ownedCompanies(store, identity, datasetVersion, options, deps) : [];
+  const companies =
+    run === undefined ? await ownedCompanies(store, identity, datasetVersion, options, deps) : [];
   const sample = run === undefined ? await drawnSample(base, offer) : undefined;
   const before = spentOf(run, base);
   const pricedWith = (rows: number, maxCredits = options.maxCredits): Quote => {
     const spent = { ...before, rows: before.rows + rows };
     const ofParts = offer.parts?.map(({ company_network_url: company }) => company);
-    const of = target.kind === "employees" && offer.counts !== undefined ? target.companies : ofParts;
+    const of =
+      target.kind === "employees" && offer.counts !== undefined ? target.companies : ofParts;
     const parts = of && { counts: offer.counts ?? [], of };
     const pieces = isNarrowed(target) ? share?.estimate?.parts : undefined;
     const trade = { ...base, options: { ...options, maxCredits } };
-    return quoteFor(target, there, trade, { spent, parts, pieces, drawn: drawnOf(run?.plan ?? sample ?? {}) });
+    return quoteFor(target, there, trade, {
+      spent,
+      parts,
+      pieces,
+      drawn: drawnOf(run?.plan ?? sample ?? {}),
+    });
   };
   const held = run === undefined ? companies.length : (await heldElsewhere(run, base)).rows;
   const anew = pricedWith(held);
   const isAnew = run === undefined && (anew.rowsUncapped ?? anew.rows) > held;
-  const earlier = isAnew ? await earlierRun(base, datasetVersion, { ...anew, share }, sample) : undefined;
+  const earlier = isAnew
+    ? await earlierRun(base, datasetVersion, { ...anew, share }, sample)
+    : undefined;
   const { rows = held, isWhole = false } = earlier ?? {};
   const isCapped = isWhole && rows !== anew.rowsUncapped;
   const priced = rows === held ? anew : pricedWith(rows, isCapped ? ZERO : options.maxCredits);
@@ -82,7 +91,8 @@ export async function survey(base: Inquiry, open: string | undefined): Promise<S
     ...best,
     overlap: offer.overlap ?? 0,
     apart: rowsApart(inquiry.target, share, Math.max(best.kept, earlier?.stock ?? 0)),
-    share: isNarrowed(inquiry.target) || share === undefined ? share : { ...share, divide: undefined },
+    share:
+      isNarrowed(inquiry.target) || share === undefined ? share : { ...share, divide: undefined },
     reuse,
     datasetVersion,
   };
@@ -91,23 +101,44 @@ export async function survey(base: Inquiry, open: string | undefined): Promise<S
     if (isBegunAnew(run, quote, base, share)) return await survey(base, undefined);
   }
   await checkRoom(options, rowsOf(inquiry, quote));
-  return { inquiry, offer, quote, sample, run, owned: { pages: reuse?.pages ?? (() => companies), reuse } };
+  return {
+    inquiry,
+    offer,
+    quote,
+    sample,
+    run,
+    owned: { pages: reuse?.pages ?? (() => companies), reuse },
+  };
 }
 
 async function drawnSample(inquiry: Inquiry, offer: Offer): Promise<Drawn | undefined> {
   const { target, options, account, deps } = inquiry;
   if (target.kind !== "search" || target.sample === undefined) return undefined;
-  const isOpen = offer.parts === undefined && isPriceKnown(target, account) && perPageTold(account, deps) === undefined;
+  const isOpen =
+    offer.parts === undefined &&
+    isPriceKnown(target, account) &&
+    perPageTold(account, deps) === undefined;
   // Pages may be smaller than is thought; where all are wanted, any size will do.
-  if (isOpen && mostOf(offer) <= target.sample.rows && quoteFor(target, offer, inquiry).bound === "matches") {
-    deps.onNotice(`notice: ${counted(mostOf(offer), "person matches", "people match")}: the sample is all of them`);
+  if (
+    isOpen &&
+    mostOf(offer) <= target.sample.rows &&
+    quoteFor(target, offer, inquiry).bound === "matches"
+  ) {
+    deps.onNotice(
+      `notice: ${counted(mostOf(offer), "person matches", "people match")}: the sample is all of them`,
+    );
     return undefined;
   }
   const { drawn } = await import("./sampling.ts");
   const { filters, sample } = target;
   const perPageMax = perPageOf(options, account, deps);
   const terms = { ...account, perMinute: perMinuteOf(account, deps), perPageMax };
-  return await drawn({ filters, sample }, offer, { ...terms, priceKnown: isPriceKnown(target, account) }, deps);
+  return await drawn(
+    { filters, sample },
+    offer,
+    { ...terms, priceKnown: isPriceKnown(target, account) },
+    deps,
+  );
 }
 
 export async function agree({ quote, inquiry }: Survey, draft: Target): Promise<void> {
@@ -116,7 +147,9 @@ export async function agree({ quote, inquiry }: Survey, draft: Target): Promise<
   const { owned = 0, total = 0 } = quote.share ?? {};
   const who = `${grouped(owned)} of the ${grouped(total)} ${owned === 1 ? "is" : "are"} yours already`;
   const unasked = `notice: ${who}: not paid for again, and written from what you own (--again pays for all)`;
-  const said = [earlier, isNarrowed(target) && !isNarrowed(draft) && unasked].flatMap((text) => text || []);
+  const said = [earlier, isNarrowed(target) && !isNarrowed(draft) && unasked].flatMap(
+    (text) => text || [],
+  );
   const datasetVersion = account.datasetVersion ?? quote.datasetVersion ?? null;
   await agreeTo({ ...quote, datasetVersion }, inquiry, { rows: rowsOf(inquiry, quote), said });
 }
@@ -131,7 +164,10 @@ export async function begin(survey: Survey): Promise<{ run: Run; quote: Quote }>
   const { inquiry, quote, offer, sample, owned } = survey;
   const { target, options, deps, store } = inquiry;
   const parts = owned.reuse?.division ?? sample ?? (await partsToBuy(target, offer, quote, deps));
-  const division = { matches: isNarrowed(target) ? mostRows(quote.share) : offer.matches, ...parts };
+  const division = {
+    matches: isNarrowed(target) ? mostRows(quote.share) : offer.matches,
+    ...parts,
+  };
   const plan = planOf(survey, division);
   const run = await store.create(plan, deps.now(), lockOptions("the new run", options.wait, deps));
   if (options.join !== undefined) await run.keepInput(options.join.text);
@@ -140,7 +176,10 @@ export async function begin(survey: Survey): Promise<{ run: Run; quote: Quote }>
   return { run, quote: { ...quoteFor(target, division, inquiry), share: quote.share } };
 }
 
-function planOf({ quote, offer, inquiry: { identity, options, deps } }: Survey, parts: Divided): NewPlan {
+function planOf(
+  { quote, offer, inquiry: { identity, options, deps } }: Survey,
+  parts: Divided,
+): NewPlan {
   const { paging, firstPage } = deps.seller.client.dialect;
   const { overwrite, allowEmpty, minRows, maxShrink, requireComplete } = options;
   return {

@@ -9,7 +9,11 @@ import { searchTarget } from "./joined.ts";
  * What is asked for without suppressed people who are named in it. Who merely matches cannot be left out: no filter
  * says "but not". @param onNotice told how many @throws CliError exit 2 where nobody else is named
  */
-export function withoutSuppressed(target: Target, list: Suppression, onNotice: (text: string) => void): Target {
+export function withoutSuppressed(
+  target: Target,
+  list: Suppression,
+  onNotice: (text: string) => void,
+): Target {
   if (list.isEmpty) return target;
   const tell = (out: number, what: readonly [one: string, many: string], isAll: boolean): void => {
     const who = `${counted(out, ...what)} on the suppression list`;

@@ -46,8 +46,10 @@ export interface Progress {
 }
 
 /** The rate limit that is known: the account tells it, or the headers of replies. */
-export const perMinuteOf = (account: Pick<AccountView, "perMinute">, { seller }: { readonly seller: Seller }) =>
-  account.perMinute ?? seller.pacer.perMinute();
+export const perMinuteOf = (
+  account: Pick<AccountView, "perMinute">,
+  { seller }: { readonly seller: Seller },
+) => account.perMinute ?? seller.pacer.perMinute();
 
 /** With what the cap of the key leaves: as agreed to, else told where the account names its key. */
 export async function accountOf(
@@ -55,6 +57,7 @@ export async function accountOf(
   agreed?: Pick<AccountView, "capLeft">,
 ): Promise<AccountView> {
   const account = await client.account(interrupted);
-  if (agreed !== undefined || account.keyId === undefined) return { ...account, capLeft: agreed?.capLeft };
+  if (agreed !== undefined || account.keyId === undefined)
+    return { ...account, capLeft: agreed?.capLeft };
   return { ...account, capLeft: (await client.key(interrupted))?.cap?.left };
 }

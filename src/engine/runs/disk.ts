@@ -9,7 +9,10 @@ import { syncFolder } from "../../shared/folder.ts";
 export const FILE_MODE = 0o600;
 
 /** Every step of a durable write; `half`: some bytes are out. Tests kill the process here. */
-export type DiskStep = (what: string, step: "before" | "half" | "written" | "synced" | "renamed") => void;
+export type DiskStep = (
+  what: string,
+  step: "before" | "half" | "written" | "synced" | "renamed",
+) => void;
 
 export class Disk {
   readonly #step: DiskStep | undefined;
@@ -19,9 +22,17 @@ export class Disk {
   }
 
   /** A reader, or a crash, sees the old file or the new one. @param replace else EEXIST */
-  async replaceFile(path: string, data: Buffer | string, what: string, replace = true): Promise<void> {
+  async replaceFile(
+    path: string,
+    data: Buffer | string,
+    what: string,
+    replace = true,
+  ): Promise<void> {
     // Nothing that somebody else put in its place is written through.
-    const temporary = join(dirname(path), `.${basename(path)}.${randomBytes(6).toString("hex")}.tmp`);
+    const temporary = join(
+      dirname(path),
+      `.${basename(path)}.${randomBytes(6).toString("hex")}.tmp`,
+    );
     const file = await open(temporary, "wx", FILE_MODE);
     try {
       await this.#write(file, data, what).finally(() => file.close());
@@ -83,7 +94,8 @@ export async function claim(from: string, to: string): Promise<void> {
     await rm(from);
   } catch (error) {
     // Without hard links the name is claimed by an empty file, which is then replaced.
-    if (!["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK"].includes(errorCode(error) ?? "")) throw error;
+    if (!["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK"].includes(errorCode(error) ?? ""))
+      throw error;
     await (await open(to, "wx", FILE_MODE)).close();
     await rename(from, to);
   }
@@ -92,7 +104,10 @@ export async function claim(from: string, to: string): Promise<void> {
 const READ_BY_OTHERS = new Set(["EPERM", "EACCES", "EBUSY"]);
 
 /** On Windows nothing takes the place of a file that somebody reads: a scanner does so for a moment, Excel for long. */
-export async function patiently<T>(work: () => Promise<T>, system: NodeJS.Platform = platform): Promise<T> {
+export async function patiently<T>(
+  work: () => Promise<T>,
+  system: NodeJS.Platform = platform,
+): Promise<T> {
   for (const ms of system === "win32" ? [20, 80, 300, 1_000] : []) {
     try {
       return await work();

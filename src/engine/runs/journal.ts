@@ -1,4 +1,11 @@
-import { type Credits, credits, formatCredits, minCredits, parseCredits, ZERO } from "../../shared/contract/money.ts";
+import {
+  type Credits,
+  credits,
+  formatCredits,
+  minCredits,
+  parseCredits,
+  ZERO,
+} from "../../shared/contract/money.ts";
 import type { CreditText, Division, LogEntry, LogRecord } from "./record.ts";
 
 // Times (`at`) are epoch milliseconds. docs/runs.md has an example of what stands on the disk.
@@ -8,7 +15,8 @@ const NOTHING = { settled: ZERO, uncertain: ZERO, refunded: ZERO, foreign: ZERO 
 
 export const creditText = (amount: Credits): CreditText => formatCredits(amount);
 /** An amount of a journal or a receipt; nothing where none was written. */
-export const creditsOf = (amount: CreditText | number | undefined): Credits => parseCredits(amount) ?? ZERO;
+export const creditsOf = (amount: CreditText | number | undefined): Credits =>
+  parseCredits(amount) ?? ZERO;
 
 /** The target of pages that hold whom the run did not buy: they were owned before, and stand behind all others. */
 export const BESIDE = Number.MAX_SAFE_INTEGER;
@@ -59,7 +67,10 @@ export interface SettledRecord extends LogRecord {
 type VoidRecord = Entry<"void", { n: number; why: string; at: number }>;
 
 /** Credits that may have been charged for a lost reply of this unit; counts against the cap. `forgot`: by its key. */
-type UncertainRecord = Entry<"uncertain", { n: number; amount: CreditText; why: string; forgot?: true; at: number }>;
+type UncertainRecord = Entry<
+  "uncertain",
+  { n: number; amount: CreditText; why: string; forgot?: true; at: number }
+>;
 
 /** Before a request goes out once more whose lost reply is booked: this one may be charged too. */
 type AgainRecord = Entry<"again", { n: number; at: number }>;
@@ -230,7 +241,8 @@ export function apply(state: RunState, record: JournalRecord, end = 0): void {
       state.session = record;
       state.job = record.job ?? state.job;
       tell(state, record.balance);
-      if (record.budget !== undefined && !state.budgets.includes(record.budget)) state.budgets.push(record.budget);
+      if (record.budget !== undefined && !state.budgets.includes(record.budget))
+        state.budgets.push(record.budget);
       state.done = undefined;
       state.ended = undefined;
       return;
@@ -264,7 +276,8 @@ function settle(state: RunState, record: SettledRecord, end: number): void {
   if (record.miss === true) state.misses++;
   const amount = creditsOf(record.used);
   if (record.owned !== undefined) state.owned += record.rows;
-  else if (!record.miss || amount > 0n) spend(state, { kind: "settled", amount, rows: record.rows, at: record.at });
+  else if (!record.miss || amount > 0n)
+    spend(state, { kind: "settled", amount, rows: record.rows, at: record.at });
   // What the earlier attempt cost is known now, and is this charge.
   if (record.replayed === true && unit.uncertain > 0n) {
     // The cheapest lost attempt that covers it. The others may have been charged too.
@@ -300,7 +313,10 @@ function spend(state: RunState, spending: Spending): void {
 }
 
 export function daysOf(spent: readonly Spending[], since = 0): DaySpend[] {
-  const days = new Map<number, { from: number; to: number; rows: number } & Record<Spending["kind"], Credits>>();
+  const days = new Map<
+    number,
+    { from: number; to: number; rows: number } & Record<Spending["kind"], Credits>
+  >();
   for (const { kind, amount, rows, at } of spent) {
     if (at < since) continue;
     const number = Math.floor(at / DAY_MS);
@@ -330,7 +346,8 @@ export function replay(entries: readonly LogEntry<JournalRecord>[]): RunState {
 export const KEY_LIFE_MS = 23 * 3_600_000;
 
 /** Sent again under its key the request could be charged again. @param now epoch milliseconds */
-export const hasOutlivedKey = ({ intent }: Unit, now: number): boolean => now - intent.at > KEY_LIFE_MS;
+export const hasOutlivedKey = ({ intent }: Unit, now: number): boolean =>
+  now - intent.at > KEY_LIFE_MS;
 
 export const OUTLIVED = "its idempotency key is older than 24 hours";
 
@@ -377,8 +394,12 @@ export const byPosition = (a: Unit, b: Unit): number =>
 
 /** What pages may have cost, beyond what is booked of them. */
 export function unbooked(units: readonly Unit[]): Credits {
-  const amounts = units.map(({ intent, uncertain }) => [creditsOf(intent.hold), uncertain] as const);
-  return credits(amounts.reduce((sum, [hold, booked]) => sum + hold - minCredits(booked, hold), 0n));
+  const amounts = units.map(
+    ({ intent, uncertain }) => [creditsOf(intent.hold), uncertain] as const,
+  );
+  return credits(
+    amounts.reduce((sum, [hold, booked]) => sum + hold - minCredits(booked, hold), 0n),
+  );
 }
 
 export const settledUnits = (state: RunState): Unit[] =>

@@ -12,14 +12,16 @@ import { claim, errorCode, FILE_MODE } from "./disk.ts";
 /** `elsewhere`: nobody here can tell, so it counts as living and is never taken over. */
 type Fate = "living" | "gone" | "elsewhere";
 
-const bootedAt = (): number => Number(/^btime (\d+)$/m.exec(systemText("/proc/stat"))?.[1] ?? 0) * 1_000;
+const bootedAt = (): number =>
+  Number(/^btime (\d+)$/m.exec(systemText("/proc/stat"))?.[1] ?? 0) * 1_000;
 
 /** @param since epoch milliseconds @param sign where its sign of life is */
 async function fateOf(holder: ProcessIdentity, since: number, sign: string): Promise<Fate> {
   const self = thisProcess();
   if (holder.boot !== self.boot) {
     // A name and an id may be shared; nothing here ran before the machine was started.
-    const same = holder.machine !== "" && holder.machine === self.machine && holder.host === self.host;
+    const same =
+      holder.machine !== "" && holder.machine === self.machine && holder.host === self.host;
     return same && holder.boot !== "" && since < bootedAt() ? "gone" : "elsewhere";
   }
   // Without /proc a Linux process does not know in which container it is; other systems have none.
@@ -31,7 +33,9 @@ async function fateOf(holder: ProcessIdentity, since: number, sign: string): Pro
 async function inProcessTable(holder: ProcessIdentity, since: number): Promise<Fate> {
   const running = isRunning(holder);
   if (running !== undefined) return running ? "living" : "gone";
-  return holder.started === "" && (await startOf(holder.pid)) > since + CLOCK_MS ? "gone" : "living";
+  return holder.started === "" && (await startOf(holder.pid)) > since + CLOCK_MS
+    ? "gone"
+    : "living";
 }
 
 /** A lock is made after its process; whoever is this much younger than it only got the number again. */
@@ -78,7 +82,9 @@ const askSign = (path: string): Promise<Fate> =>
         socket.destroy();
         resolve("living");
       });
-      socket.on("error", (error) => resolve(errorCode(error) === "ECONNREFUSED" ? "gone" : "elsewhere"));
+      socket.on("error", (error) =>
+        resolve(errorCode(error) === "ECONNREFUSED" ? "gone" : "elsewhere"),
+      );
     });
   });
 
@@ -94,7 +100,12 @@ async function shortly<Result>(
   const folder = await open(dirname(path), "r").catch(() => undefined);
   try {
     const short = `/proc/self/fd/${folder?.fd}/${basename(path)}`;
-    if (folder === undefined || Buffer.byteLength(short) > NAME_BYTES || !existsSync(dirname(short))) return otherwise;
+    if (
+      folder === undefined ||
+      Buffer.byteLength(short) > NAME_BYTES ||
+      !existsSync(dirname(short))
+    )
+      return otherwise;
     return await work(short);
   } finally {
     await folder?.close();
@@ -149,7 +160,11 @@ export async function acquireLock(path: string, options: LockOptions): Promise<L
 }
 
 /** Works while the lock is held. @throws CliError as {@link acquireLock} */
-export async function withLock<T>(path: string, options: LockOptions, work: () => Promise<T>): Promise<T> {
+export async function withLock<T>(
+  path: string,
+  options: LockOptions,
+  work: () => Promise<T>,
+): Promise<T> {
   const lock = await acquireLock(path, options);
   return await work().finally(() => lock.release());
 }
@@ -160,7 +175,8 @@ async function clearLeft(path: string, token: string, now: number): Promise<void
   const tokens = new Set<string>();
   for (const name of await readdir(dirname(path)).catch(() => [])) {
     const [, theirs, kind] =
-      /^([0-9a-f]{16})(\.[st])?$/.exec(name.startsWith(start) ? name.slice(start.length) : "") ?? [];
+      /^([0-9a-f]{16})(\.[st])?$/.exec(name.startsWith(start) ? name.slice(start.length) : "") ??
+      [];
     if (theirs === undefined || theirs === token) continue;
     if (kind === ".t") await unlink(join(dirname(path), name)).catch(() => undefined);
     else tokens.add(theirs);
@@ -200,7 +216,8 @@ async function take(path: string, mine: LockHolder, options: LockOptions): Promi
 export async function readHolder(path: string): Promise<LockHolder | undefined> {
   try {
     const { pid, token, ...rest } = JSON.parse(await readFile(path, "utf8")) as Partial<LockHolder>;
-    if (typeof pid !== "number" || typeof token !== "string" || !/^\w+$/.test(token)) return undefined;
+    if (typeof pid !== "number" || typeof token !== "string" || !/^\w+$/.test(token))
+      return undefined;
     return { started: "", space: "", boot: "", machine: "", host: "", at: "", ...rest, pid, token };
   } catch {
     return undefined;
@@ -213,9 +230,16 @@ export const isLocked = async (path: string): Promise<boolean> => {
 };
 
 const fateOfHolder = async (path: string, holder: LockHolder | undefined): Promise<Fate> =>
-  holder === undefined ? "elsewhere" : fateOf(holder, Date.parse(holder.at), signOf(path, holder.token));
+  holder === undefined
+    ? "elsewhere"
+    : fateOf(holder, Date.parse(holder.at), signOf(path, holder.token));
 
-async function lockedError(path: string, what: string, holder: LockHolder | undefined, fate: Fate): Promise<CliError> {
+async function lockedError(
+  path: string,
+  what: string,
+  holder: LockHolder | undefined,
+  fate: Fate,
+): Promise<CliError> {
   const self = thisProcess();
   const where =
     holder?.boot !== self.boot || (self.boot === "" && holder.host !== self.host)

@@ -9,7 +9,10 @@ import type { LogEntry, LogRecord } from "./record.ts";
 
 const LAST_LINE = 8_192;
 
-function reading<Result>(path: string, work: (read: LogSource, size: number) => Result): Result | undefined {
+function reading<Result>(
+  path: string,
+  work: (read: LogSource, size: number) => Result,
+): Result | undefined {
   let file: number;
   try {
     file = openSync(path, "r");
@@ -192,14 +195,19 @@ function decodeLine(line: Buffer) {
   const sum = body < 0 ? undefined : SUM.exec(line.toString("latin1", body))?.[1];
   if (sum === undefined || checksum(line.subarray(0, body)) !== sum) return undefined;
   try {
-    const { sum: _, from, ...record } = JSON.parse(line.toString("utf8")) as LogRecord & { readonly from?: number };
+    const {
+      sum: _,
+      from,
+      ...record
+    } = JSON.parse(line.toString("utf8")) as LogRecord & { readonly from?: number };
     return { record: record as LogRecord, from: from as number | undefined };
   } catch {
     return undefined;
   }
 }
 
-const isTorn = (line: Buffer): boolean => !SUM.test(line.toString("latin1", Math.max(0, line.length - SUM_LENGTH)));
+const isTorn = (line: Buffer): boolean =>
+  !SUM.test(line.toString("latin1", Math.max(0, line.length - SUM_LENGTH)));
 
 export type LogSource = (at: number, length: number) => Buffer;
 
@@ -238,7 +246,11 @@ function linesOf(read: LogSource): (place: number) => Buffer | undefined {
  * (`from`), and what comes after is believed as far as its checksums hold. A bad line before is damage of a later day
  * (`damage`): nothing is built on such a file, and what can be read of it goes on with the next group.
  */
-export function scanLog<Kind extends LogRecord>(read: LogSource, size: number, path: string): DecodedLog<Kind> {
+export function scanLog<Kind extends LogRecord>(
+  read: LogSource,
+  size: number,
+  path: string,
+): DecodedLog<Kind> {
   const lineAt = linesOf(read);
   const entries: (LogEntry<Kind> & { readonly start: number })[] = [];
   let at = 0;

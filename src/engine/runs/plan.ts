@@ -53,7 +53,11 @@ export type Target =
       /** Absolute path of the list that a refresh buys for. Only parts of the segment are bought. */
       readonly list?: string;
     }
-  | { readonly kind: "employees"; readonly companies: readonly CompanyQuery[]; readonly perCompany: number | null }
+  | {
+      readonly kind: "employees";
+      readonly companies: readonly CompanyQuery[];
+      readonly perCompany: number | null;
+    }
   | {
       readonly kind: "enrich";
       readonly companies: readonly CompanyQuery[];
@@ -123,7 +127,8 @@ export interface RunIdentity {
 
 const EVERYBODY = "everybody";
 
-export const unlooked = (target: Target): number => (target.kind === "search" && target.staff?.unknown) || 0;
+export const unlooked = (target: Target): number =>
+  (target.kind === "search" && target.staff?.unknown) || 0;
 
 /** Equal for one company: an address, and its last part alone, are one. */
 export const companyKey = ({ by, value }: CompanyQuery): string =>
@@ -135,19 +140,26 @@ export function targetText(target: Target): string {
     const sample = target.sample === undefined ? "" : ` sample ${JSON.stringify(target.sample)}`;
     const only = target.owned === undefined ? "" : ` ${target.owned} the owned`;
     const staff = target.staff === undefined ? "" : ` at most ${target.staff.most ?? "all"} each`;
-    const beside = target.staff?.keep === undefined ? "" : ` beside ${JSON.stringify(target.staff.keep)}`;
+    const beside =
+      target.staff?.keep === undefined ? "" : ` beside ${JSON.stringify(target.staff.keep)}`;
     return `search ${target.canonical}${only}${sample}${staff}${beside}${target.list === undefined ? "" : ` for ${target.list}`}`;
   }
   const companies = target.companies.map(({ by, value }) => `${by}=${value}`);
   const limit = target.kind === "employees" ? ` at most ${target.perCompany ?? "all"} each` : "";
-  const keep = target.kind === "enrich" && target.keep !== undefined ? ` beside ${JSON.stringify(target.keep)}` : "";
+  const keep =
+    target.kind === "enrich" && target.keep !== undefined
+      ? ` beside ${JSON.stringify(target.keep)}`
+      : "";
   const why = target.kind === "enrich" && target.lookUp === true ? " for addresses" : "";
   return `${target.kind} ${JSON.stringify(companies)}${limit}${keep}${why}`;
 }
 
 export const raiseWords = ({ withOwned = false, limit, maxCredits: cap }: Raise): string[] => [
   ...(withOwned ? ["--with-owned"] : []),
-  ...optionWords({ "--limit": limit, "--max-credits": cap === undefined ? undefined : formatCredits(credits(cap)) }),
+  ...optionWords({
+    "--limit": limit,
+    "--max-credits": cap === undefined ? undefined : formatCredits(credits(cap)),
+  }),
 ];
 
 type Resumed = Pick<Plan, "id" | "target"> & Partial<Pick<Plan, "output" | "connection">>;
@@ -155,7 +167,8 @@ type Resumed = Pick<Plan, "id" | "target"> & Partial<Pick<Plan, "output" | "conn
 /** The command that goes on with a run; the file of a list may not be there yet. @param raise of no list */
 export function resumeOf(run: Resumed, raise: Raise = {}): string {
   const { id, target, output = null, connection = "environment" } = run;
-  if (target.kind === "search" && target.list !== undefined) return listCommand(target.filters, target.list);
+  if (target.kind === "search" && target.list !== undefined)
+    return listCommand(target.filters, target.list);
   if (target.kind === "search" && raise.withOwned) {
     const at = connection === "environment" ? "" : ` -c ${shellWord(connection)}`;
     const file = output === null ? "" : ` -o ${shellWord(output)} --overwrite`;
@@ -217,5 +230,7 @@ export const unreachedGroups = (groups: NonNullable<Division["unreached"]>): str
   someOf(groups.map(({ where, count }) => `${grouped(count)} ${where}`));
 
 /** @param count undefined where nobody was counted */
-export const peopleAt = (count: number | undefined, { perCompany }: Extract<Target, { kind: "employees" }>): number =>
-  Math.min(count ?? Number.POSITIVE_INFINITY, perCompany ?? Number.POSITIVE_INFINITY);
+export const peopleAt = (
+  count: number | undefined,
+  { perCompany }: Extract<Target, { kind: "employees" }>,
+): number => Math.min(count ?? Number.POSITIVE_INFINITY, perCompany ?? Number.POSITIVE_INFINITY);

@@ -16,7 +16,14 @@ import {
   settledUnits,
   type Unit,
 } from "./journal.ts";
-import { checksum, type LogSource, logSourceOf, readLastRecord, readLog, undamaged } from "./log.ts";
+import {
+  checksum,
+  type LogSource,
+  logSourceOf,
+  readLastRecord,
+  readLog,
+  undamaged,
+} from "./log.ts";
 import { type Matches, type Plan, peopleAt } from "./plan.ts";
 
 /**
@@ -24,7 +31,14 @@ import { type Matches, type Plan, peopleAt } from "./plan.ts";
  * `unfinished`: it is to be resumed. `closed`: the reader had enough; only `resume` by name goes on. `stale`: its
  * dataset is gone, or others have its rest. `over`: nothing more is bought by it (docs/runs.md, "Going on").
  */
-export type RunStatus = "finished" | "running" | "unfinished" | "closed" | "stale" | "over" | "damaged";
+export type RunStatus =
+  | "finished"
+  | "running"
+  | "unfinished"
+  | "closed"
+  | "stale"
+  | "over"
+  | "damaged";
 
 export interface RunSummary extends Pick<Sums, "rows" | "misses" | "expected"> {
   readonly id: string;
@@ -38,15 +52,20 @@ export interface RunSummary extends Pick<Sums, "rows" | "misses" | "expected"> {
   readonly problem?: string;
 }
 
-export const isResumable = ({ status }: RunSummary): boolean => status === "unfinished" || status === "closed";
+export const isResumable = ({ status }: RunSummary): boolean =>
+  status === "unfinished" || status === "closed";
 
 export const LAYOUT = 2;
 
 export const journalOf = (path: string): string => join(path, "journal.ndjson");
 
-export const stateOf = (path: string): RunState => replay(undamaged(readLog<JournalRecord>(journalOf(path))).entries);
+export const stateOf = (path: string): RunState =>
+  replay(undamaged(readLog<JournalRecord>(journalOf(path))).entries);
 
-export function readableState(path: string): { readonly state: RunState; readonly problem: string | undefined } {
+export function readableState(path: string): {
+  readonly state: RunState;
+  readonly problem: string | undefined;
+} {
   const { entries, damage } = readLog<JournalRecord>(journalOf(path));
   const state = emptyState();
   for (const { record, end } of entries) {
@@ -92,7 +111,10 @@ export function planOf(path: string): Plan | undefined {
 }
 
 /** A run whose plan cannot be read is listed, and what it spent counts. */
-export function knownPlan(path: string, id: string): { readonly plan: Plan | undefined; readonly problem?: string } {
+export function knownPlan(
+  path: string,
+  id: string,
+): { readonly plan: Plan | undefined; readonly problem?: string } {
   try {
     const plan = planOf(path);
     if (plan !== undefined || !existsSync(journalOf(path))) return { plan };
@@ -161,7 +183,9 @@ export class RunReader {
 
   /** As it was made, and as it was divided since. */
   get plan(): Plan {
-    return this.state.division === undefined ? this.#plan : { ...this.#plan, ...this.state.division };
+    return this.state.division === undefined
+      ? this.#plan
+      : { ...this.#plan, ...this.state.division };
   }
 
   get id(): string {
@@ -203,19 +227,33 @@ export class RunReader {
     if (target.kind === "enrich") return { matches: matches && matches - this.state.misses };
     if (target.kind === "employees") {
       if (this.state.misses >= target.companies.length) return { matches: 0 };
-      const missing = new Set(all.flatMap(({ intent, settled }) => (settled?.miss === true ? intent.target : [])));
+      const missing = new Set(
+        all.flatMap(({ intent, settled }) => (settled?.miss === true ? intent.target : [])),
+      );
       const empty = all.filter(({ intent, settled }) => intent.offset === 0 && settled?.rows === 0);
       const asked = new Set(empty.map(({ intent }) => intent.target));
       if (matches === null) {
         const each = target.companies.map((_, at) => (missing.has(at) ? 0 : told.get(at)));
-        return { matches: each.includes(undefined) ? null : each.reduce<number>((sum, rows = 0) => sum + rows, 0) };
+        return {
+          matches: each.includes(undefined)
+            ? null
+            : each.reduce<number>((sum, rows = 0) => sum + rows, 0),
+        };
       }
-      const people = [...missing].reduce((rest, at) => rest - peopleAt(counts?.[at], target), matches);
-      return { matches: people, uncounted: counts?.filter((count, at) => count === 0 && !asked.has(at)).length };
+      const people = [...missing].reduce(
+        (rest, at) => rest - peopleAt(counts?.[at], target),
+        matches,
+      );
+      return {
+        matches: people,
+        uncounted: counts?.filter((count, at) => count === 0 && !asked.has(at)).length,
+      };
     }
     if (parts !== undefined) return { matches };
     if (matches === null) return { matches: told.get(0) ?? null };
-    return { matches: all.reduce((most, { settled }) => Math.max(most, settled?.total ?? 0), matches) };
+    return {
+      matches: all.reduce((most, { settled }) => Math.max(most, settled?.total ?? 0), matches),
+    };
   }
 
   /** Rows that it has once it is whole; null: nobody knows. */

@@ -70,7 +70,11 @@ export class RunStore {
     return Object.assign(run, { suppression: await this.suppression() });
   }
 
-  async #locked(id: string, { now, sleep }: Pick<LockOptions, "now" | "sleep">, work: () => Promise<void>) {
+  async #locked(
+    id: string,
+    { now, sleep }: Pick<LockOptions, "now" | "sleep">,
+    work: () => Promise<void>,
+  ) {
     await withLock(join(this.#path(id), "lock"), { now, sleep, what: `run ${id}` }, work);
   }
 
@@ -81,7 +85,11 @@ export class RunStore {
     makeFolder(path);
     const runLock = await acquireLock(join(path, "lock"), lock);
     try {
-      await this.#disk.replaceFile(join(path, "plan.json"), `${JSON.stringify(whole, null, 2)}\n`, "plan");
+      await this.#disk.replaceFile(
+        join(path, "plan.json"),
+        `${JSON.stringify(whole, null, 2)}\n`,
+        "plan",
+      );
       // Where the same command finds it again, before any intent: a run that is not found again was not paid for.
       makeFolder(join(this.folder, ".open"));
       await this.#disk.replaceFile(this.#lookup(whole), id, "open");
@@ -202,7 +210,9 @@ export class RunStore {
   }
 
   async #noSuchRun(text: string): Promise<CliError> {
-    const hint = [didYouMean(text, await this.ids()) ?? [], "headcount runs lists them"].flat().join(" ");
+    const hint = [didYouMean(text, await this.ids()) ?? [], "headcount runs lists them"]
+      .flat()
+      .join(" ");
     return usageError(`there is no run "${echo(text)}"`, hint, "no_such_run");
   }
 
@@ -211,7 +221,8 @@ export class RunStore {
     const summary = await this.summary(id);
     if (summary === undefined) throw await this.#noSuchRun(id);
     // A list believes the last line of a finished one; of one that is asked for all are looked at.
-    const problem = summary.status === "finished" ? readableState(this.#path(id)).problem : undefined;
+    const problem =
+      summary.status === "finished" ? readableState(this.#path(id)).problem : undefined;
     return problem === undefined ? summary : { ...summary, status: "damaged", problem };
   }
 
@@ -225,11 +236,19 @@ export class RunStore {
     }
     if (force || OVER.includes(status)) return;
     const first =
-      status === "damaged" ? `save it with headcount runs export ${id} --force` : `finish it with ${resumeOf(plan)}`;
-    throw usageError(`run ${id} is ${status} and holds ${counted(rows, "row")}`, `${first}, or remove it with --force`);
+      status === "damaged"
+        ? `save it with headcount runs export ${id} --force`
+        : `finish it with ${resumeOf(plan)}`;
+    throw usageError(
+      `run ${id} is ${status} and holds ${counted(rows, "row")}`,
+      `${first}, or remove it with --force`,
+    );
   }
 
-  async remove({ plan }: Pick<RunSummary, "plan">, clock: Pick<LockOptions, "now" | "sleep">): Promise<void> {
+  async remove(
+    { plan }: Pick<RunSummary, "plan">,
+    clock: Pick<LockOptions, "now" | "sleep">,
+  ): Promise<void> {
     await this.#locked(plan.id, clock, async () => {
       await this.#forgetOpen(plan);
       await keepSpend(this.#disk, this.folder, plan);
@@ -250,8 +269,10 @@ export class RunStore {
     await this.#locked(id, clock, async () => {
       await removeDrafts(path);
       const text = `${JSON.stringify(receipt, null, 2)}\n`;
-      if (receipt !== undefined) await this.#disk.replaceFile(join(path, "receipt.json"), text, "receipt");
-      if (change !== undefined) await rewriteReplies(this.#disk, join(path, "journal.ndjson"), change);
+      if (receipt !== undefined)
+        await this.#disk.replaceFile(join(path, "receipt.json"), text, "receipt");
+      if (change !== undefined)
+        await rewriteReplies(this.#disk, join(path, "journal.ndjson"), change);
     });
   }
 
@@ -295,14 +316,26 @@ export class RunStore {
 
 function identityHash(identity: RunIdentity): string {
   const { connection, base_url, account_id, key_mode, target, output } = identity;
-  const text = JSON.stringify([connection, base_url, account_id, key_mode, targetText(target), output]);
+  const text = JSON.stringify([
+    connection,
+    base_url,
+    account_id,
+    key_mode,
+    targetText(target),
+    output,
+  ]);
   return createHash("sha256").update(text).digest("hex").slice(0, 32);
 }
 
-function statusOf(state: RunState, damage: string | undefined): { status: RunStatus; problem?: string } {
+function statusOf(
+  state: RunState,
+  damage: string | undefined,
+): { status: RunStatus; problem?: string } {
   if (damage !== undefined) return { status: "damaged", problem: damage };
   if (state.done !== undefined) return { status: "finished" };
-  return state.ended === undefined ? { status: "unfinished" } : { status: state.ended.how, problem: state.ended.why };
+  return state.ended === undefined
+    ? { status: "unfinished" }
+    : { status: state.ended.how, problem: state.ended.why };
 }
 
 export const isOver = ({ status }: RunSummary): boolean => OVER.includes(status);
@@ -311,11 +344,18 @@ const OVER: readonly RunStatus[] = ["finished", "stale", "closed", "over"];
 /** Null for companies whose people are only bounded, and where a cap alone bounds it. */
 function sumsIn(run: RunReader): Sums {
   const { matches, counts, target } = run.plan;
-  const isTold = matches === null ? run.offer.matches !== null : target.kind !== "employees" || counts !== undefined;
+  const isTold =
+    matches === null
+      ? run.offer.matches !== null
+      : target.kind !== "employees" || counts !== undefined;
   return sumsOf(run.state, isTold || run.state.session?.limit != null ? run.wanted : null);
 }
 
-const summed = (id: string, plan: Plan, sums: Sums): Omit<RunSummary, "status" | "pending" | "lastAt"> => ({
+const summed = (
+  id: string,
+  plan: Plan,
+  sums: Sums,
+): Omit<RunSummary, "status" | "pending" | "lastAt"> => ({
   id,
   plan,
   rows: sums.rows,
@@ -327,7 +367,11 @@ const summed = (id: string, plan: Plan, sums: Sums): Omit<RunSummary, "status" |
 });
 
 /** Whole or not at all. */
-async function rewriteReplies(disk: Disk, path: string, change: (body: Buffer) => Buffer | undefined): Promise<void> {
+async function rewriteReplies(
+  disk: Disk,
+  path: string,
+  change: (body: Buffer) => Buffer | undefined,
+): Promise<void> {
   const { entries } = undamaged(readLog<JournalRecord>(path));
   const parts: Buffer[] = [];
   let at = 0;
@@ -346,7 +390,8 @@ async function rewriteReplies(disk: Disk, path: string, change: (body: Buffer) =
       const other = sound ? change(body) : undefined;
       changed ||= other !== undefined;
       const bytes = other ?? body;
-      const facts = other === undefined ? record : { ...record, follows: other.length, crc: checksum(other) };
+      const facts =
+        other === undefined ? record : { ...record, follows: other.length, crc: checksum(other) };
       // Everything is on the disk before anything is built on it.
       const group = index === 0 || index === entries.length - 1 ? at : undefined;
       put(Buffer.from(encodeLine(facts, group)));
@@ -361,5 +406,6 @@ async function rewriteReplies(disk: Disk, path: string, change: (body: Buffer) =
 }
 
 export async function removeDrafts(folder: string): Promise<void> {
-  for (const name of await readdir(folder)) if (/^\..*\.tmp$/.test(name)) await rm(join(folder, name));
+  for (const name of await readdir(folder))
+    if (/^\..*\.tmp$/.test(name)) await rm(join(folder, name));
 }

@@ -1,6 +1,13 @@
 import { join } from "node:path";
 import type { Disk } from "./disk.ts";
-import { apply, bounded, type JournalRecord, replay, type SettledRecord, type Unit } from "./journal.ts";
+import {
+  apply,
+  bounded,
+  type JournalRecord,
+  replay,
+  type SettledRecord,
+  type Unit,
+} from "./journal.ts";
 import type { Lock } from "./lock.ts";
 import { checksum, Log } from "./log.ts";
 import type { Plan } from "./plan.ts";

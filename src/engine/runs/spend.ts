@@ -5,7 +5,14 @@ import { makeFolder } from "../../shared/folder.ts";
 import { type Disk, errorCode } from "./disk.ts";
 import { creditsOf, creditText, type DaySpend, daysOf, isBooked, pendingUnits } from "./journal.ts";
 import type { Plan, RunIdentity } from "./plan.ts";
-import { finishedSums, journalOf, knownPlan, type RunReader, readableState, runIds } from "./reader.ts";
+import {
+  finishedSums,
+  journalOf,
+  knownPlan,
+  type RunReader,
+  readableState,
+  runIds,
+} from "./reader.ts";
 import type { CreditText } from "./record.ts";
 
 /** Folded from its journal, and kept in its place when the run is removed. */
@@ -48,7 +55,9 @@ export async function readSpend(folder: string, since = 0): Promise<Spend> {
     const id = name.replace(/\.json$/, "");
     if (id === name || ids.has(id)) continue;
     try {
-      const spend = JSON.parse(await readFile(join(removedFolder(folder), name), "utf8")) as RunSpend;
+      const spend = JSON.parse(
+        await readFile(join(removedFolder(folder), name), "utf8"),
+      ) as RunSpend;
       const before = { job: null, budgets: [], pending: "0" };
       runs.push({ ...before, ...spend, days: spend.days.filter(({ to }) => to >= since) });
     } catch (error) {
@@ -69,10 +78,14 @@ export const netOf = (runs: readonly RunSpend[]): Credits =>
     );
 
 /** Of the other runs of the same account. @param since epoch milliseconds */
-export const spentBeside = ({ path: own, plan }: Pick<RunReader, "path" | "plan">, since: number): Promise<Credits> =>
+export const spentBeside = (
+  { path: own, plan }: Pick<RunReader, "path" | "plan">,
+  since: number,
+): Promise<Credits> =>
   spentBy(
     dirname(own),
-    (other, path) => path !== own && other.base_url === plan.base_url && other.account_id === plan.account_id,
+    (other, path) =>
+      path !== own && other.base_url === plan.base_url && other.account_id === plan.account_id,
     since,
   );
 
@@ -95,7 +108,11 @@ export async function spentBy(
 }
 
 /** By the last line of its journal where that is enough. */
-function spendOf(path: string, plan: Plan, since: number): { readonly spend: RunSpend; readonly problem?: string } {
+function spendOf(
+  path: string,
+  plan: Plan,
+  since: number,
+): { readonly spend: RunSpend; readonly problem?: string } {
   const { id: run, connection, base_url, account_id, key_mode, command } = plan;
   const own = { run, connection, base_url, account_id, key_mode, command };
   const sums = finishedSums(path, run)?.sums;
@@ -117,5 +134,9 @@ export async function keepSpend(disk: Disk, folder: string, plan: Plan): Promise
   const { spend } = spendOf(join(folder, plan.id), plan, 0);
   if (spend.days.length === 0) return;
   makeFolder(removedFolder(folder));
-  await disk.replaceFile(join(removedFolder(folder), `${plan.id}.json`), `${JSON.stringify(spend)}\n`, "spend");
+  await disk.replaceFile(
+    join(removedFolder(folder), `${plan.id}.json`),
+    `${JSON.stringify(spend)}\n`,
+    "spend",
+  );
 }

@@ -21,7 +21,9 @@ export const suppressionFolder = (stateDir: string): string => join(stateDir, "s
 /** @throws CliError exit 5 where the list cannot be read whole: nothing is written then rather than too much */
 export async function readSuppression(folder: string): Promise<Suppression> {
   const { key, entries } = await readList(folder);
-  return key === undefined || entries.length === 0 ? NOBODY_SUPPRESSED : new Suppression(key, entries);
+  return key === undefined || entries.length === 0
+    ? NOBODY_SUPPRESSED
+    : new Suppression(key, entries);
 }
 
 const readList = (folder: string) =>
@@ -33,7 +35,11 @@ const readList = (folder: string) =>
     ),
   );
 
-export function suppressionList(folder: string, disk: Disk, lock: Pick<LockOptions, "now" | "sleep" | "signal">) {
+export function suppressionList(
+  folder: string,
+  disk: Disk,
+  lock: Pick<LockOptions, "now" | "sleep" | "signal">,
+) {
   async function find(name: SuppressedName): Promise<readonly SuppressedEntry[]> {
     const { key, entries } = await readList(folder);
     const marks = key === undefined ? [] : marksAsked(key, name);
@@ -57,36 +63,53 @@ export function suppressionList(folder: string, disk: Disk, lock: Pick<LockOptio
   }
 
   /** @param marks as they are listed, or their beginnings @returns how many entries went */
-  async function remove(names: readonly SuppressedName[], marks: readonly string[]): Promise<number> {
+  async function remove(
+    names: readonly SuppressedName[],
+    marks: readonly string[],
+  ): Promise<number> {
     return change((entries, key) => {
       // Not by the last part of a whole address, which somebody of another host may have too.
       const own = new Set(
-        names.flatMap((name) => marksOf(key, name).slice(0, name.kind === "address" ? 1 : undefined)),
+        names.flatMap((name) =>
+          marksOf(key, name).slice(0, name.kind === "address" ? 1 : undefined),
+        ),
       );
-      const goes = (mark: string): boolean => own.has(mark) || marks.some((beginning) => mark.startsWith(beginning));
+      const goes = (mark: string): boolean =>
+        own.has(mark) || marks.some((beginning) => mark.startsWith(beginning));
       const rest = entries.filter((entry) => !entry.marks.some(goes));
       return { entries: rest, changed: entries.length - rest.length };
     });
   }
 
   async function change(
-    work: (entries: readonly SuppressedEntry[], key: Buffer) => { entries: SuppressedEntry[]; changed: number },
+    work: (
+      entries: readonly SuppressedEntry[],
+      key: Buffer,
+    ) => { entries: SuppressedEntry[]; changed: number },
   ): Promise<number> {
     makeFolder(folder);
-    return await withLock(join(folder, "lock"), { ...lock, what: "the suppression list", wait: true }, async () => {
-      const { key = await makeKey(), entries } = await readList(folder);
-      const { entries: after, changed } = work(entries, key);
-      if (changed === 0) return 0;
-      const text = suppressedText(after, key);
-      await disk.replaceFile(join(folder, SUPPRESSION_FILES.list), text, "suppression");
-      return changed;
-    });
+    return await withLock(
+      join(folder, "lock"),
+      { ...lock, what: "the suppression list", wait: true },
+      async () => {
+        const { key = await makeKey(), entries } = await readList(folder);
+        const { entries: after, changed } = work(entries, key);
+        if (changed === 0) return 0;
+        const text = suppressedText(after, key);
+        await disk.replaceFile(join(folder, SUPPRESSION_FILES.list), text, "suppression");
+        return changed;
+      },
+    );
   }
 
   /** A key without a list is one whose list was lost. */
   async function makeKey(): Promise<Buffer> {
     const key = randomBytes(32);
-    await disk.replaceFile(join(folder, SUPPRESSION_FILES.list), suppressedText([], key), "suppression");
+    await disk.replaceFile(
+      join(folder, SUPPRESSION_FILES.list),
+      suppressedText([], key),
+      "suppression",
+    );
     await disk.replaceFile(join(folder, SUPPRESSION_FILES.key), key, "suppression key", false);
     return key;
   }

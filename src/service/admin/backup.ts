@@ -1,6 +1,16 @@
 import { hash } from "node:crypto";
 import { constants } from "node:fs";
-import { copyFile, link, mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import {
+  copyFile,
+  link,
+  mkdir,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  writeFile,
+} from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { FILES, markInUse, type Pointer, readPointer, syncPath } from "../../dataset/layout.ts";
 import { fileDigest } from "../../dataset/manifest.ts";
@@ -61,16 +71,27 @@ export async function backUp({ dir, ledger, now, to }: BackupOptions): Promise<M
     const madeAt = new Date(now()).toISOString();
     const dataset = await copyDataset(datasetDir(dir), datasetDir(draft));
     const head = await copyLedger(ledger, draft, dataset !== undefined);
-    if (head === null && dataset === undefined) throw new BackupError(`there is nothing to back up in ${dir}`);
+    if (head === null && dataset === undefined)
+      throw new BackupError(`there is nothing to back up in ${dir}`);
     await assertSound(draft);
     const files = await hashed(draft, await filesOf(draft));
-    const manifest = { format: FORMAT, made_at: madeAt, head, dataset: dataset?.version ?? null, files };
+    const manifest = {
+      format: FORMAT,
+      made_at: madeAt,
+      head,
+      dataset: dataset?.version ?? null,
+      files,
+    };
     await writeFile(join(draft, MANIFEST), manifestText(manifest), { mode: 0o600 });
     return manifest;
   });
 }
 
-async function copyLedger(ledger: string | undefined, draft: string, optional: boolean): Promise<string | null> {
+async function copyLedger(
+  ledger: string | undefined,
+  draft: string,
+  optional: boolean,
+): Promise<string | null> {
   if (ledger === undefined) return null;
   return snapshotLedger(ledger, join(draft, LEDGER)).catch((error: unknown) => {
     if (optional && error instanceof Error && error.name === "NoLedgerError") return null;
@@ -90,7 +111,9 @@ export async function restoreBackup({ actor, dir, from, now }: RestoreOptions): 
   return inDraft(dir, async (draft) => {
     for (const { path } of manifest.files) {
       await mkdir(dirname(join(draft, path)), { recursive: true, mode: 0o700 });
-      await copyFile(join(from, path), join(draft, path), constants.COPYFILE_FICLONE).catch(ifMissing(undefined));
+      await copyFile(join(from, path), join(draft, path), constants.COPYFILE_FICLONE).catch(
+        ifMissing(undefined),
+      );
     }
     const [damage] = await damagesOf(manifest, draft, from);
     if (damage !== undefined) throw new BackupError(damage);
@@ -116,9 +139,12 @@ export async function readManifest(from: string): Promise<Manifest> {
   }
   const { files, format, made_at: madeAt } = manifest;
   if (format !== FORMAT && Number.isInteger(format)) {
-    throw new BackupError(`${path} has format ${format}; this version of headcount reads ${FORMAT}`);
+    throw new BackupError(
+      `${path} has format ${format}; this version of headcount reads ${FORMAT}`,
+    );
   }
-  const plain = Array.isArray(files) && files.every((file: Partial<BackedFile>) => isPlain(String(file?.path)));
+  const plain =
+    Array.isArray(files) && files.every((file: Partial<BackedFile>) => isPlain(String(file?.path)));
   if (!plain || typeof madeAt !== "string" || manifestText(manifest as Manifest) !== text) {
     throw new BackupError(`${path} is not what a backup has written`);
   }
@@ -141,12 +167,17 @@ export async function checkBackup(folder: string): Promise<readonly string[]> {
 }
 
 /** What of a backup in `from` is not as its manifest says, by the files in `folder`: it, or a copy. */
-async function damagesOf({ files }: Manifest, folder: string, from: string): Promise<readonly string[]> {
+async function damagesOf(
+  { files }: Manifest,
+  folder: string,
+  from: string,
+): Promise<readonly string[]> {
   const damages: string[] = [];
   for (const { path, sha256 } of files) {
     const digest = await fileDigest(join(folder, path)).catch(ifMissing(undefined));
     if (digest === undefined) damages.push(`the backup ${from} is not whole: ${path} is missing`);
-    else if (digest !== sha256) damages.push(`${join(from, path)} is not what was backed up: its SHA-256 is another`);
+    else if (digest !== sha256)
+      damages.push(`${join(from, path)} is not what was backed up: its SHA-256 is another`);
   }
   return damages;
 }
@@ -155,7 +186,10 @@ async function damagesOf({ files }: Manifest, folder: string, from: string): Pro
 const isPlain = (path: string): boolean => /^[\w-][\w.-]*(\/[\w-][\w.-]*)*$/.test(path);
 
 /** Does `work` in DIR.part, syncs it, and makes it DIR. What a killed process left of a draft is removed first. */
-async function inDraft<Value>(target: string, work: (draft: string) => Promise<Value>): Promise<Value> {
+async function inDraft<Value>(
+  target: string,
+  work: (draft: string) => Promise<Value>,
+): Promise<Value> {
   const { DatabaseSync } = await import("@photostructure/sqlite");
   if ((await readdir(target).catch(ifMissing<string[]>([]))).length > 0) {
     throw new TakenError(`${target} is not empty: name a folder that is missing or empty`);
@@ -245,7 +279,8 @@ async function assertSound(folder: string): Promise<void> {
   const hasLedger = (await stat(ledger).catch(ifMissing(undefined))) !== undefined;
   const breaches = hasLedger ? [...(await verifySqliteFile(ledger)).breaches] : [];
   breaches.push(...((await verifyVersions(datasetDir(folder))) ?? []));
-  if (breaches.length > 0) throw new BackupError("what was copied is not sound: nothing was kept of it", breaches);
+  if (breaches.length > 0)
+    throw new BackupError("what was copied is not sound: nothing was kept of it", breaches);
 }
 
 /** @returns null where the folder has no dataset */

@@ -10,7 +10,8 @@ import type { LedgerOptions, Store } from "../ledger/ledger.ts";
 import { datasetDir, peopleFolders } from "./datasets.ts";
 import { createKey, DEFAULT_ACCOUNT, FIRST_CREDITS } from "./keys.ts";
 
-interface StoreOptions extends Partial<Pick<LedgerOptions, "now" | "monotonic" | "actor" | "create">> {
+interface StoreOptions
+  extends Partial<Pick<LedgerOptions, "now" | "monotonic" | "actor" | "create">> {
   /** A SQLite file, or `postgres://...`. Default: `ledger.db` in the data folder. */
   readonly store?: string;
 }
@@ -26,7 +27,8 @@ interface DataFolderOptions extends StoreOptions {
 }
 
 /** What a service is started with. */
-export interface DataFolder extends Required<Pick<ServiceOptions, "engine" | "store" | "testEngine" | "leftOut">> {
+export interface DataFolder
+  extends Required<Pick<ServiceOptions, "engine" | "store" | "testEngine" | "leftOut">> {
   close(): Promise<void>;
 }
 
@@ -38,13 +40,20 @@ export async function openStore(dir: string, options: StoreOptions = {}): Promis
   const now = options.now ?? Date.now;
   const monotonic = options.monotonic ?? (() => performance.now());
   const place = ledgerFile(dir, options.store);
-  const shared = { now, monotonic, create, ...(options.actor === undefined ? {} : { actor: options.actor }) };
+  const shared = {
+    now,
+    monotonic,
+    create,
+    ...(options.actor === undefined ? {} : { actor: options.actor }),
+  };
   if (create) makeFolder(dir);
   const store = isUrl(place)
     ? await import("../ledger/postgres.ts").then(({ openPostgresStore }) =>
         openPostgresStore({ ...shared, url: place }),
       )
-    : await import("../ledger/sqlite.ts").then(({ openSqliteStore }) => openSqliteStore({ ...shared, path: place }));
+    : await import("../ledger/sqlite.ts").then(({ openSqliteStore }) =>
+        openSqliteStore({ ...shared, path: place }),
+      );
   try {
     await setUp(store);
   } catch (error) {
@@ -61,14 +70,20 @@ export async function verifyLedger(place: string): Promise<VerifiedFile> {
   return readPostgres(place, verifyPostgres);
 }
 
-export async function readLedger<Value>(place: string, read: (ask: AskBackup) => Promise<Value>): Promise<Value> {
+export async function readLedger<Value>(
+  place: string,
+  read: (ask: AskBackup) => Promise<Value>,
+): Promise<Value> {
   if (isUrl(place)) return (await import("../ledger/postgres.ts")).readPostgres(place, read);
   return (await import("../ledger/sqlite-file.ts")).readSqliteFile(place, read);
 }
 
 export const ledgerFile = (dir: string, store?: string): string => store ?? join(dir, "ledger.db");
 
-export async function openDataFolder(dir: string, options: DataFolderOptions = {}): Promise<DataFolder> {
+export async function openDataFolder(
+  dir: string,
+  options: DataFolderOptions = {},
+): Promise<DataFolder> {
   const store = await openStore(dir, options);
   try {
     const engine = await openEngine(dir, options);
@@ -79,10 +94,12 @@ export async function openDataFolder(dir: string, options: DataFolderOptions = {
       store,
       leftOut,
       testEngine() {
-        test ??= openTestDataset(leftOut.testDataset, leftOut.suppression).catch((error: unknown) => {
-          test = undefined;
-          throw error;
-        });
+        test ??= openTestDataset(leftOut.testDataset, leftOut.suppression).catch(
+          (error: unknown) => {
+            test = undefined;
+            throw error;
+          },
+        );
         return test;
       },
       async close() {
@@ -100,7 +117,11 @@ export async function openDataFolder(dir: string, options: DataFolderOptions = {
 async function openEngine(dir: string, options: DataFolderOptions): Promise<Engine> {
   if (options.dataset?.startsWith("clickhouse://")) {
     const { followClickHouse } = await import("../../dataset/clickhouse/engine.ts");
-    return followClickHouse(options.dataset, options.clickHousePassword ?? "", reloadOptions(options));
+    return followClickHouse(
+      options.dataset,
+      options.clickHousePassword ?? "",
+      reloadOptions(options),
+    );
   }
   const { ensureSample } = await import("../../dataset/build/sample.ts");
   const { DatasetDamagedError, lostPointer, readPointer } = await import("../../dataset/layout.ts");
@@ -122,7 +143,10 @@ function reloadOptions({ monotonic, onReload, onReloadError }: DataFolderOptions
     ...(onReload === undefined ? {} : { onReload: ({ version }) => onReload(version) }),
     ...(onReloadError === undefined
       ? {}
-      : { onError: (error) => onReloadError(error instanceof Error ? error : new Error(String(error))) }),
+      : {
+          onError: (error) =>
+            onReloadError(error instanceof Error ? error : new Error(String(error))),
+        }),
   };
 }
 
@@ -144,7 +168,8 @@ async function setUp(store: Store): Promise<void> {
   // The one that made the account is about to endow it, unless it died on the way. Keys are made only afterwards.
   for (let attempt = 0; attempt < 40; attempt++) {
     const { balance, usedToday } = await store.balance(DEFAULT_ACCOUNT, "test");
-    if (balance > ZERO || usedToday > ZERO || (await store.listKeys(DEFAULT_ACCOUNT)).length > 0) return;
+    if (balance > ZERO || usedToday > ZERO || (await store.listKeys(DEFAULT_ACCOUNT)).length > 0)
+      return;
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
   await endow(store);
@@ -174,6 +199,9 @@ export async function openTestDataset(datasetDir: string, suppression?: string):
   const { ReloadingEngine } = await import("../../dataset/embedded/reloading-engine.ts");
   const name = `test data of ${TEST_PEOPLE} people`;
   const generate = { name, version: TEST_VERSION, people: TEST_PEOPLE, seed: TEST_SEED };
-  await ensureGenerated(generate, { datasetDir, ...(suppression === undefined ? {} : { suppression }) });
+  await ensureGenerated(generate, {
+    datasetDir,
+    ...(suppression === undefined ? {} : { suppression }),
+  });
   return ReloadingEngine.open(datasetDir, { now: () => performance.now() });
 }

@@ -34,7 +34,12 @@ async function countCache(engine: Engine, { monotonic, now }: Clocks) {
   const { LRUCache } = await import("lru-cache");
   const ttl = COUNT_CACHE_SECONDS * 1_000;
   const perf = { now: () => 1 + monotonic() };
-  const entries = new LRUCache<string, CountEntry>({ max: MAX_ENTRIES, ttl, ttlResolution: 0, perf });
+  const entries = new LRUCache<string, CountEntry>({
+    max: MAX_ENTRIES,
+    ttl,
+    ttlResolution: 0,
+    perf,
+  });
   const running = new Map<string, Promise<CountEntry>>();
   let current = "";
   const time = (): string => new Date(now()).toISOString();
@@ -64,14 +69,19 @@ async function countCache(engine: Engine, { monotonic, now }: Clocks) {
     return answerFor(await computing, whose, at);
   }
 
-  async function compute(filters: CanonicalFilters, key: string, version: string): Promise<CountEntry> {
+  async function compute(
+    filters: CanonicalFilters,
+    key: string,
+    version: string,
+  ): Promise<CountEntry> {
     const start = monotonic();
     const people = await engine.count(filters);
     const after = engine.info().version;
     // The dataset was replaced meanwhile: which one was counted is not known, so count again.
     if (after !== version) return compute(filters, key, after);
     const counted = { count: people, version, times: new Map<string, string>() };
-    if (version === current && key.length <= MAX_KEY_LENGTH) entries.set(key, counted, { start: 1 + start });
+    if (version === current && key.length <= MAX_KEY_LENGTH)
+      entries.set(key, counted, { start: 1 + start });
     return counted;
   }
 
@@ -101,7 +111,12 @@ export async function serveDatasets(
   const suppressed = suppressedPeople(people?.suppression);
   const serve = async (engine: Engine, datasetDir: string | undefined): Promise<ServedDataset> => {
     const shown = datasetDir === undefined ? engine : suppressed.over(engine, datasetDir);
-    return { engine: shown, counts: await countCache(shown, clocks), suppressed, sketches: new Sketches() };
+    return {
+      engine: shown,
+      counts: await countCache(shown, clocks),
+      suppressed,
+      sketches: new Sketches(),
+    };
   };
   const served = await serve(live, people?.dataset);
   const opened = Promise.resolve(served);
@@ -143,11 +158,21 @@ export async function facetsOf(
 ): Promise<FacetResult> {
   const base = { key: question.key, least: question.least, as_of: new Date(now()).toISOString() };
   try {
-    return { ...base, ...(await within(engine.facet(filters, question, limitMs), work)), exact: true };
+    return {
+      ...base,
+      ...(await within(engine.facet(filters, question, limitMs), work)),
+      exact: true,
+    };
   } catch (error) {
     if (!(error instanceof OutOfTimeError)) throw error;
     const reason = `counting the values of this segment takes longer than ${limitMs} ms; narrow the filters, or count the values that you know`;
-    const nothing = { count: null, values: [] as const, others: null, missing: null, distinct: null };
+    const nothing = {
+      count: null,
+      values: [] as const,
+      others: null,
+      missing: null,
+      distinct: null,
+    };
     return { ...base, ...nothing, exact: false, reason };
   }
 }

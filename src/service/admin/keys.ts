@@ -7,7 +7,8 @@ import { makeApiKey } from "../money/keys.ts";
 export const DEFAULT_ACCOUNT = "default";
 /** What an account is called: it never changes, and stands in addresses and command lines. */
 export const ACCOUNT_ID = /^[a-z0-9][a-z0-9._-]{0,62}$/;
-export const ACCOUNT_ID_RULE = "an account's id is 1 to 63 lower-case letters, digits, dots and dashes";
+export const ACCOUNT_ID_RULE =
+  "an account's id is 1 to 63 lower-case letters, digits, dots and dashes";
 
 export const FIRST_CREDITS: Credits = credits(10_000n * 1_000_000n);
 
@@ -16,7 +17,8 @@ export async function newAccount(store: Store, id: string, name: string): Promis
   await store.grant(id, "test", FIRST_CREDITS, "simulated credits for test keys");
 }
 
-export interface KeyInit extends Pick<NewKey, "name" | "mode" | "expiresAt" | "scopes" | "maxCredits" | "rotatedFrom"> {
+export interface KeyInit
+  extends Pick<NewKey, "name" | "mode" | "expiresAt" | "scopes" | "maxCredits" | "rotatedFrom"> {
   readonly accountId?: string;
   readonly now: () => number;
 }
@@ -38,7 +40,11 @@ export async function createKey(
   return { id, key };
 }
 
-export async function shownKey(store: Store, init: KeyInit, show: (key: MadeKey) => Promise<void>): Promise<MadeKey> {
+export async function shownKey(
+  store: Store,
+  init: KeyInit,
+  show: (key: MadeKey) => Promise<void>,
+): Promise<MadeKey> {
   const key = await createKey(store, init);
   try {
     await show(key);

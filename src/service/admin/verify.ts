@@ -30,23 +30,37 @@ export interface VerifyOptions {
 }
 
 /** Recomputes ledger and dataset of a data folder, and writes nothing. @throws NoLedgerError where it has neither */
-export async function verifyFolder({ backup, dir, expectHead, now, store }: VerifyOptions): Promise<Findings> {
+export async function verifyFolder({
+  backup,
+  dir,
+  expectHead,
+  now,
+  store,
+}: VerifyOptions): Promise<Findings> {
   const dataset = await verifyDataset(dir);
-  const { breaches, head, notes } = await verifyLedger(ledgerFile(dir, store)).catch((error: Error) => {
-    // After an import into a new folder there are no accounts yet, and nothing is wrong with that.
-    if (error.name !== "NoLedgerError" || store !== undefined || dataset === null) throw error;
-    return {
-      breaches: null,
-      notes: [`${error.message}: headcount serve and service keys create make them`],
-      head: null,
-    };
-  });
+  const { breaches, head, notes } = await verifyLedger(ledgerFile(dir, store)).catch(
+    (error: Error) => {
+      // After an import into a new folder there are no accounts yet, and nothing is wrong with that.
+      if (error.name !== "NoLedgerError" || store !== undefined || dataset === null) throw error;
+      return {
+        breaches: null,
+        notes: [`${error.message}: headcount serve and service keys create make them`],
+        head: null,
+      };
+    },
+  );
   const older = breaches === null ? [] : await olderThanSigned(ledgerFile(dir, store), dir);
   const against = backup === undefined ? null : await verifyAgainst({ dir, backup, now, store });
   const isExpected = expectHead === undefined || expectHead === head;
   const ends = `the ledger ends with the head ${head}, and not with ${expectHead}: it is older, newer or another one`;
   const outside = [...older, ...(isExpected ? [] : [ends])];
-  return { ledger: outside.length === 0 ? breaches : [...(breaches ?? []), ...outside], dataset, against, notes, head };
+  return {
+    ledger: outside.length === 0 ? breaches : [...(breaches ?? []), ...outside],
+    dataset,
+    against,
+    notes,
+    head,
+  };
 }
 
 const olderThanSigned = (ledger: string, dir: string): Promise<readonly string[]> =>
@@ -59,21 +73,33 @@ const olderThanSigned = (ledger: string, dir: string): Promise<readonly string[]
   );
 
 async function verifyDataset(dir: string): Promise<readonly string[] | null> {
-  const [dataset = null, test] = await Promise.all([datasetDir(dir), testDatasetDir(dir)].map(verifyVersions));
+  const [dataset = null, test] = await Promise.all(
+    [datasetDir(dir), testDatasetDir(dir)].map(verifyVersions),
+  );
   const others = [...(test ?? []), ...(await checkBackup(dir))];
   return dataset === null && others.length === 0 ? null : [...(dataset ?? []), ...others];
 }
 
-interface AgainstOptions extends Partial<Pick<VerifyOptions, "store">>, Pick<VerifyOptions, "dir" | "now"> {
+interface AgainstOptions
+  extends Partial<Pick<VerifyOptions, "store">>,
+    Pick<VerifyOptions, "dir" | "now"> {
   readonly backup: string;
 }
 
 /** All that is in the backup must be the beginning of today's ledger. @returns a sentence for each breach */
-export async function verifyAgainst({ backup, dir, now, store }: AgainstOptions): Promise<readonly string[]> {
+export async function verifyAgainst({
+  backup,
+  dir,
+  now,
+  store,
+}: AgainstOptions): Promise<readonly string[]> {
   const earlier = await ledgerIn(backup);
   const { breaches } = await verifyLedger(earlier);
-  if (breaches.length > 0) return breaches.map((breach) => `the backup is not sound itself: ${breach}`);
-  return readLedger(earlier, (was) => readLedger(ledgerFile(dir, store), (is) => historyBreaches(was, is, now())));
+  if (breaches.length > 0)
+    return breaches.map((breach) => `the backup is not sound itself: ${breach}`);
+  return readLedger(earlier, (was) =>
+    readLedger(ledgerFile(dir, store), (is) => historyBreaches(was, is, now())),
+  );
 }
 
 async function ledgerIn(backup: string): Promise<string> {
@@ -81,7 +107,8 @@ async function ledgerIn(backup: string): Promise<string> {
   const stats = await stat(backup).catch(() => undefined);
   if (stats === undefined) throw new BackupError(`${backup} is no backup: nothing is there`);
   if (!stats.isDirectory()) return backup;
-  const manifest = (await stat(join(backup, MANIFEST)).catch(() => undefined)) && (await readManifest(backup));
+  const manifest =
+    (await stat(join(backup, MANIFEST)).catch(() => undefined)) && (await readManifest(backup));
   const path = ledgerFile(backup);
   if (manifest === undefined) return path;
   if (manifest.head === null) {

@@ -23,7 +23,11 @@ class OlderLedgerError extends Error {
 }
 
 /** Signs where the ledger ends now, and keeps it: whole or not at all. Nothing of it is secret but the key. */
-async function signHead(store: Pick<Store, "ends">, file: string, now: () => number): Promise<SignedHead> {
+async function signHead(
+  store: Pick<Store, "ends">,
+  file: string,
+  now: () => number,
+): Promise<SignedHead> {
   const head = { at: new Date(now()).toISOString(), ...(await store.ends()) };
   await makeKey(file);
   const signed = { ...head, signature: signatureOf(head, await keyOf(file)) };
@@ -47,7 +51,10 @@ export async function keepWitness(
   const tell = async (): Promise<void> => onHead(await signHead(store, file, now));
   await tell();
   // What cannot be signed now is signed a minute later: no call waits for it.
-  const timer = setInterval(() => void signHead(store, file, now).catch(() => undefined), WITNESS_MS);
+  const timer = setInterval(
+    () => void signHead(store, file, now).catch(() => undefined),
+    WITNESS_MS,
+  );
   timer.unref();
   return () => {
     clearInterval(timer);
@@ -96,9 +103,11 @@ async function parsed(file: string, text: string): Promise<SignedHead> {
 
 async function makeKey(file: string): Promise<void> {
   const flag = { mode: 0o600, flag: "wx" };
-  await writeFile(`${file}.key`, randomBytes(32).toString("hex"), flag).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== "EEXIST") throw error;
-  });
+  await writeFile(`${file}.key`, randomBytes(32).toString("hex"), flag).catch(
+    (error: NodeJS.ErrnoException) => {
+      if (error.code !== "EEXIST") throw error;
+    },
+  );
 }
 
 const keyOf = async (file: string): Promise<Buffer> =>

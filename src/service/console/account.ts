@@ -64,8 +64,18 @@ async function me(call: ConsoleCall) {
     role: visitor.session.role,
     account: { id: account.id, name: account.name },
     modes: balances,
-    plan: { name: plan.name, per_minute: plan.perMinute, per_day: plan.perDay, small_counts: plan.smallCounts, costs },
-    limits: { per_page_max: PER_PAGE_MAX, max_depth: parts.maxDepth ?? null, count_cache_seconds: COUNT_CACHE_SECONDS },
+    plan: {
+      name: plan.name,
+      per_minute: plan.perMinute,
+      per_day: plan.perDay,
+      small_counts: plan.smallCounts,
+      costs,
+    },
+    limits: {
+      per_page_max: PER_PAGE_MAX,
+      max_depth: parts.maxDepth ?? null,
+      count_cache_seconds: COUNT_CACHE_SECONDS,
+    },
     dataset: parts.engine.info(),
     origin: parts.origin,
   };
@@ -105,7 +115,18 @@ async function usage(call: ConsoleCall) {
   };
 }
 
-const shownEntry = ({ actor, amount, at, balanceAfter, call, id, keyId, kind, note, ...entry }: LedgerEntry) => ({
+const shownEntry = ({
+  actor,
+  amount,
+  at,
+  balanceAfter,
+  call,
+  id,
+  keyId,
+  kind,
+  note,
+  ...entry
+}: LedgerEntry) => ({
   ...{ id: String(id), at: timeOf(at), kind, call, key: keyId, actor, rows: entry.rows },
   price: creditsOrNull(entry.price),
   amount: creditsToNumber(amount),
@@ -131,14 +152,23 @@ async function entries(call: ConsoleCall) {
     limit: limit + 1,
   });
   const page = rows.slice(0, limit);
-  return { entries: page.map(shownEntry), next: rows.length > limit ? String(page.at(-1)?.id) : null };
+  return {
+    entries: page.map(shownEntry),
+    next: rows.length > limit ? String(page.at(-1)?.id) : null,
+  };
 }
 
 function shownKey(key: KeyDetail) {
-  const { budget, createdAt, expiresAt, id, lastUsedAt, mode, prefix, revokedAt, scopes, spent } = key;
+  const { budget, createdAt, expiresAt, id, lastUsedAt, mode, prefix, revokedAt, scopes, spent } =
+    key;
   return {
     ...{ id, name: harmless(key.name), mode, prefix, scopes },
-    ...{ made: timeOf(createdAt), used: timeOf(lastUsedAt), expires: timeOf(expiresAt), revoked: timeOf(revokedAt) },
+    ...{
+      made: timeOf(createdAt),
+      used: timeOf(lastUsedAt),
+      expires: timeOf(expiresAt),
+      revoked: timeOf(revokedAt),
+    },
     credits: creditsToNumber(spent),
     cap: budget && creditsToNumber(budget.cap),
     cap_left: budget && creditsToNumber(leftOfCap(budget)),
@@ -150,7 +180,8 @@ export type KeysAnswer = Awaited<ReturnType<typeof keys>>;
 async function keys(call: ConsoleCall) {
   const { parts, visitor } = call;
   const details = await parts.store.listKeys(visitor.account.id);
-  const own = visitor.key === undefined ? details : details.filter(({ id }) => id === visitor.key?.id);
+  const own =
+    visitor.key === undefined ? details : details.filter(({ id }) => id === visitor.key?.id);
   return { keys: own.map(shownKey) };
 }
 
@@ -174,7 +205,8 @@ async function administered<Value>(act: Promise<Value>): Promise<Value> {
   try {
     return await act;
   } catch (error) {
-    if (error instanceof StoreConflictError) throw new ConsoleRefusal(409, "conflict", error.message);
+    if (error instanceof StoreConflictError)
+      throw new ConsoleRefusal(409, "conflict", error.message);
     if (error instanceof RangeError) throw bad(error.message);
     throw error;
   }
@@ -201,7 +233,11 @@ async function revoke({ body, params, parts, visitor }: ConsoleCall) {
   }
   const busy = key.lastUsedAt !== null && parts.now() - key.lastUsedAt < DAY_MS;
   if (busy && body.confirm !== harmless(key.name)) {
-    throw new ConsoleRefusal(409, "confirm", "this key was used within a day: confirm with its name");
+    throw new ConsoleRefusal(
+      409,
+      "confirm",
+      "this key was used within a day: confirm with its name",
+    );
   }
   return { revoked: await parts.store.revokeKey(key.id, { by: byOf(visitor) }) };
 }

@@ -16,7 +16,10 @@ const TYPES: Readonly<Record<string, string>> = {
 const files = new Map<string, Promise<Buffer | undefined>>();
 
 /** A file of the built console, in brotli where it is taken. @returns undefined where there is none of that name */
-export async function assetFrom(name: string, accepted: string | string[] | undefined): Promise<Asset | undefined> {
+export async function assetFrom(
+  name: string,
+  accepted: string | string[] | undefined,
+): Promise<Asset | undefined> {
   const type = TYPES[/^[\w-]+\.(\w+)$/.exec(name)?.[1] ?? ""];
   if (type === undefined) return undefined;
   const brotli = /\bbr\b(?!\s*;\s*q=0(?:\.0+)?\s*(?:,|$))/i.test(String(accepted ?? ""))
@@ -24,10 +27,17 @@ export async function assetFrom(name: string, accepted: string | string[] | unde
     : undefined;
   const body = brotli ?? (await read(name));
   if (body === undefined) return undefined;
-  return { body, headers: { "content-type": type, ...(brotli === undefined ? {} : { "content-encoding": "br" }) } };
+  return {
+    body,
+    headers: {
+      "content-type": type,
+      ...(brotli === undefined ? {} : { "content-encoding": "br" }),
+    },
+  };
 }
 
-export const isConsoleBuilt = async (): Promise<boolean> => (await read("index.html")) !== undefined;
+export const isConsoleBuilt = async (): Promise<boolean> =>
+  (await read("index.html")) !== undefined;
 
 function read(name: string): Promise<Buffer | undefined> {
   let body = files.get(name);

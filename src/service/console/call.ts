@@ -56,12 +56,21 @@ export const maySee =
 
 export const bad = (message: string): ConsoleRefusal => new ConsoleRefusal(422, "invalid", message);
 
-export const modeOf = ({ body, query, visitor }: Pick<ConsoleCall, "body" | "query" | "visitor">): KeyMode =>
+export const modeOf = ({
+  body,
+  query,
+  visitor,
+}: Pick<ConsoleCall, "body" | "query" | "visitor">): KeyMode =>
   chosen(body.mode ?? query.get("mode") ?? visitor.key?.mode ?? "live", "mode", ["live", "test"]);
 
-export function chosen<Word extends string>(value: unknown, name: string, words: readonly Word[]): Word {
+export function chosen<Word extends string>(
+  value: unknown,
+  name: string,
+  words: readonly Word[],
+): Word {
   const choice = words.find((word) => word === value);
-  if (choice === undefined) throw bad(`${name} is ${words.map((word) => `"${word}"`).join(" or ")}`);
+  if (choice === undefined)
+    throw bad(`${name} is ${words.map((word) => `"${word}"`).join(" or ")}`);
   return choice;
 }
 
@@ -70,9 +79,14 @@ export function countedPeople(call: ConsoleCall, mode: KeyMode, scope: Scope): S
   const key = parts.sessions.acting(visitor, mode, scope);
   const rate = parts.limiter.take(key.id, visitor.account.plan);
   if (rate.allowed) return key;
-  throw new ConsoleRefusal(429, "rate_limited", `the plan's ${rate.limit} calls a ${rate.window} are used up`, {
-    headers: { "retry-after": String(rate.retryAfter) },
-  });
+  throw new ConsoleRefusal(
+    429,
+    "rate_limited",
+    `the plan's ${rate.limit} calls a ${rate.window} are used up`,
+    {
+      headers: { "retry-after": String(rate.retryAfter) },
+    },
+  );
 }
 
 export function inPlanTurn<Result>(
@@ -88,9 +102,19 @@ export function inPlanTurn<Result>(
 export function filtersOf({ body }: Pick<ConsoleCall, "body">) {
   if (body.filters === undefined) throw bad("filters is required; {} is everybody");
   const check = checkFilters(body.filters);
-  if (check.ok) return { filters: check.filters, canonical: check.canonical, text: canonicalJson(check.canonical) };
+  if (check.ok)
+    return {
+      filters: check.filters,
+      canonical: check.canonical,
+      text: canonicalJson(check.canonical),
+    };
   const issues = check.issues.map(({ key, message }) => ({ key, message }));
-  throw new ConsoleRefusal(422, "invalid_filters", issues.map(({ message }) => message).join("; "), { issues });
+  throw new ConsoleRefusal(
+    422,
+    "invalid_filters",
+    issues.map(({ message }) => message).join("; "),
+    { issues },
+  );
 }
 
 export function bodyText(value: unknown, name: string, max = 200): string {
@@ -103,13 +127,16 @@ const MOST_CREDITS = 1_000_000_000_000;
 
 export function amountOf(value: unknown, name: string): Credits {
   const amount = parseCredits(value);
-  if (amount !== undefined && amount >= 0n && amount <= BigInt(MOST_CREDITS) * 1_000_000n) return amount;
+  if (amount !== undefined && amount >= 0n && amount <= BigInt(MOST_CREDITS) * 1_000_000n)
+    return amount;
   throw bad(`${name} is a number of credits, 0 to ${MOST_CREDITS}`);
 }
 
 export function wholeOf(value: unknown, name: string, min: number, max: number): number {
-  if (typeof value === "number" && Number.isInteger(value) && value >= min && value <= max) return value;
+  if (typeof value === "number" && Number.isInteger(value) && value >= min && value <= max)
+    return value;
   throw bad(`${name} is a whole number from ${min} to ${max}`);
 }
 
-export const byOf = ({ session }: ConsoleCall["visitor"]): string => `console:${session.id} (${session.role})`;
+export const byOf = ({ session }: ConsoleCall["visitor"]): string =>
+  `console:${session.id} (${session.role})`;

@@ -13,7 +13,16 @@ import type { ConsoleExport } from "../ledger/records.ts";
 import { assertScope, Problem, problemOf } from "../problem.ts";
 import { ACCOUNT_ENDPOINTS } from "./account.ts";
 import { type Asset, assetFrom } from "./assets.ts";
-import { BUYERS, bad, byOf, type ConsoleEndpoint, type ConsoleParts, chosen, exportOf, maySee } from "./call.ts";
+import {
+  BUYERS,
+  bad,
+  byOf,
+  type ConsoleEndpoint,
+  type ConsoleParts,
+  chosen,
+  exportOf,
+  maySee,
+} from "./call.ts";
 import { Exports, type ExportsOptions, storedPages } from "./exports.ts";
 import { CONSOLE_HEADERS, ConsoleRefusal, consoleGuard } from "./guard.ts";
 import { SEGMENT_ENDPOINTS } from "./segment.ts";
@@ -29,7 +38,8 @@ interface ExportFile {
 
 const FILE_ENDPOINT: ConsoleEndpoint = {
   ...{ method: "GET", path: "/exports/:id/:format", roles: BUYERS },
-  run: async (call) => fileOf(call.parts, await exportOf(call), chosen(call.params.format, "format", FORMATS)),
+  run: async (call) =>
+    fileOf(call.parts, await exportOf(call), chosen(call.params.format, "format", FORMATS)),
 };
 
 /** `GET /exports/ID.csv`: the same file for a program with a key of the account, at no cost. */
@@ -53,12 +63,17 @@ function addExportFiles(app: FastifyInstance, admission: Admission, opened: Open
 }
 
 /** An export from its stored replies, as `headcount search` writes it. */
-async function fileOf(parts: ConsoleParts, item: ConsoleExport, format: Format): Promise<ExportFile> {
+async function fileOf(
+  parts: ConsoleParts,
+  item: ConsoleExport,
+  format: Format,
+): Promise<ExportFile> {
   const pages = () => pagesOf(parts, item);
   // Reads all of them once before a byte is sent: a file that cannot be whole is not begun.
   const columns = await collectColumns(pages(), "person");
   const headers = {
-    "content-type": format === "csv" ? "text/csv; charset=utf-8" : "application/x-ndjson; charset=utf-8",
+    "content-type":
+      format === "csv" ? "text/csv; charset=utf-8" : "application/x-ndjson; charset=utf-8",
     "content-disposition": `attachment; filename="${nameOf(item)}.${format}"`,
     "cache-control": "no-store",
   };
@@ -83,7 +98,11 @@ async function* rendered(
 }
 
 const JSON_TYPE = "application/json; charset=utf-8";
-const ENDPOINTS: readonly ConsoleEndpoint[] = [...SEGMENT_ENDPOINTS, ...ACCOUNT_ENDPOINTS, FILE_ENDPOINT];
+const ENDPOINTS: readonly ConsoleEndpoint[] = [
+  ...SEGMENT_ENDPOINTS,
+  ...ACCOUNT_ENDPOINTS,
+  FILE_ENDPOINT,
+];
 
 type Open = () => ConsoleParts;
 
@@ -110,7 +129,8 @@ export function serveConsole(app: FastifyInstance, setting: ConsoleSetting) {
 
 function partsOf(setting: ConsoleSetting, port: number): ConsoleParts {
   const { host, limiter, now, publicUrl, scheme, store } = setting;
-  const origin = publicUrl === undefined ? addressOf(host, port, scheme) : new URL(publicUrl).origin;
+  const origin =
+    publicUrl === undefined ? addressOf(host, port, scheme) : new URL(publicUrl).origin;
   const sessions = new Sessions({ store, limiter, now, port, secure: origin.startsWith("https:") });
   const guard = consoleGuard({ host, port, publicUrl, scheme });
   return { ...setting, sessions, exports: new Exports(setting), origin, guard };
@@ -136,10 +156,18 @@ function addConsole(app: FastifyInstance, opened: Open, onFault: ConsoleSetting[
       });
       scope.get("/assets/:name", async (request, reply) => {
         const { name } = request.params as { readonly name: string };
-        return await sendAsset(reply, await assetFrom(name, request.headers["accept-encoding"]), IMMUTABLE);
+        return await sendAsset(
+          reply,
+          await assetFrom(name, request.headers["accept-encoding"]),
+          IMMUTABLE,
+        );
       });
       const page = async (request: FastifyRequest, reply: FastifyReply) =>
-        await sendAsset(reply, await assetFrom("index.html", request.headers["accept-encoding"]), "no-cache");
+        await sendAsset(
+          reply,
+          await assetFrom("index.html", request.headers["accept-encoding"]),
+          "no-cache",
+        );
       scope.get("/", page);
       scope.get("/enter", page);
     },
@@ -149,9 +177,15 @@ function addConsole(app: FastifyInstance, opened: Open, onFault: ConsoleSetting[
 
 const IMMUTABLE = "public, max-age=31536000, immutable";
 
-async function sendAsset(reply: FastifyReply, asset: Asset | undefined, cache: string): Promise<FastifyReply> {
+async function sendAsset(
+  reply: FastifyReply,
+  asset: Asset | undefined,
+  cache: string,
+): Promise<FastifyReply> {
   if (asset === undefined) throw new ConsoleRefusal(404, "no_file", "there is no such file");
-  return reply.headers({ ...asset.headers, "cache-control": cache, vary: "accept-encoding" }).send(asset.body);
+  return reply
+    .headers({ ...asset.headers, "cache-control": cache, vary: "accept-encoding" })
+    .send(asset.body);
 }
 
 function addSignIn(scope: FastifyInstance, opened: Open): void {
@@ -161,7 +195,9 @@ function addSignIn(scope: FastifyInstance, opened: Open): void {
     const address = request.raw.socket.remoteAddress ?? "";
     if (typeof link !== "string" && typeof key !== "string") throw bad("send a link or a key");
     const login =
-      typeof link === "string" ? await sessions.byLink(link, address) : await sessions.byKey(String(key), address);
+      typeof link === "string"
+        ? await sessions.byLink(link, address)
+        : await sessions.byKey(String(key), address);
     return answer(reply.header("set-cookie", login.cookie), { proof: login.proof });
   });
   scope.delete("/api/session", async (request, reply) => {
@@ -172,7 +208,11 @@ function addSignIn(scope: FastifyInstance, opened: Open): void {
   });
 }
 
-function addEndpoint(scope: FastifyInstance, { method, path, roles, run }: ConsoleEndpoint, opened: Open): void {
+function addEndpoint(
+  scope: FastifyInstance,
+  { method, path, roles, run }: ConsoleEndpoint,
+  opened: Open,
+): void {
   scope.route({
     method,
     url: `/api${path}`,
@@ -181,13 +221,19 @@ function addEndpoint(scope: FastifyInstance, { method, path, roles, run }: Conso
       const visitor = await parts.sessions.visitor(request.headers, proofOf(request));
       if (!roles.includes(visitor.session.role)) {
         const may = `only an ${roles.join(" or ")} may do that`;
-        throw new ConsoleRefusal(403, "not_allowed", `this session is a ${visitor.session.role}'s; ${may}`);
+        throw new ConsoleRefusal(
+          403,
+          "not_allowed",
+          `this session is a ${visitor.session.role}'s; ${may}`,
+        );
       }
       const query = new URLSearchParams(queryText(request));
       const params = request.params as Readonly<Record<string, string>>;
       const body = method === "GET" ? {} : bodyOf(request);
       const result = await run({ visitor, body, query, params, parts });
-      return isFile(result) ? reply.headers(result.headers).send(result.rows) : answer(reply, result);
+      return isFile(result)
+        ? reply.headers(result.headers).send(result.rows)
+        : answer(reply, result);
     },
   });
 }
@@ -205,12 +251,15 @@ function bodyOf({ body }: FastifyRequest): Readonly<Record<string, unknown>> {
   const json = parseStrictJson(body);
   if (!json.ok) throw bad(json.message);
   const { value } = json;
-  if (typeof value !== "object" || value === null || Array.isArray(value)) throw bad("the body is a JSON object");
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    throw bad("the body is a JSON object");
   return value as Readonly<Record<string, unknown>>;
 }
 
 const answer = (reply: FastifyReply, value: unknown): FastifyReply =>
-  reply.headers({ "content-type": JSON_TYPE, "cache-control": "no-store" }).send(JSON.stringify(value));
+  reply
+    .headers({ "content-type": JSON_TYPE, "cache-control": "no-store" })
+    .send(JSON.stringify(value));
 
 function sendError(
   error: unknown,
@@ -221,7 +270,8 @@ function sendError(
   const problem = problemOf(error);
   const { detail, headers, status } = problem;
   if (status >= 500 && !(error instanceof Problem)) onFault(request.id, error);
-  const { code, issues } = problem instanceof ConsoleRefusal ? problem : { code: `status_${status}` };
+  const { code, issues } =
+    problem instanceof ConsoleRefusal ? problem : { code: `status_${status}` };
   reply.headers({ ...CONSOLE_HEADERS, ...headers });
   return answer(reply.code(status), { error: detail.join("; "), code, issues });
 }

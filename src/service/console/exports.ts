@@ -8,7 +8,13 @@ import { onOneVersion, type ServedDataset } from "../admin/datasets.ts";
 import type { RateLimiter } from "../http/limits.ts";
 import type { Turns } from "../http/turns.ts";
 import { StoreUnavailableError, UnknownAccountError } from "../ledger/errors.ts";
-import { type Account, IDEMPOTENCY_TTL_MS, type KeyMode, type Spender, type Store } from "../ledger/ledger.ts";
+import {
+  type Account,
+  IDEMPOTENCY_TTL_MS,
+  type KeyMode,
+  type Spender,
+  type Store,
+} from "../ledger/ledger.ts";
 import { type ConsoleExport, pageKey } from "../ledger/records.ts";
 import { type ChargedReply, purchase, type Sale } from "../money/billing.ts";
 import { DeadlineError, OutcomeUnknownError, Problem } from "../problem.ts";
@@ -67,14 +73,18 @@ export class Exports {
   viewOf(item: ConsoleExport): ConsoleExport {
     if (item.state === "ready") return item;
     const turn = this.#working.get(item.id);
-    if (turn !== undefined) return { ...item, state: "buying", why: item.state === "stopped" ? ENDING : turn.waits };
+    if (turn !== undefined)
+      return { ...item, state: "buying", why: item.state === "stopped" ? ENDING : turn.waits };
     if (item.state === "stopped") return item;
     const silent = this.#options.now() - item.seenAt;
     if (silent < QUIET_MS) return item;
     const seconds = Math.round(silent / 1_000);
     // Another process may be at it, and wait for its minute.
     if (silent < SILENT_MS)
-      return { ...item, why: `no word of it for ${seconds} s; after ${SILENT_MS / 1_000} s it can be continued` };
+      return {
+        ...item,
+        why: `no word of it for ${seconds} s; after ${SILENT_MS / 1_000} s it can be continued`,
+      };
     return { ...item, state: "stopped", why: GONE };
   }
 
@@ -97,7 +107,8 @@ export class Exports {
     try {
       let isWanted = true;
       while (isWanted && !this.#closed) {
-        if (!this.isKept(now)) throw new ConsoleRefusal(410, "expired", "its first pages are no longer kept");
+        if (!this.isKept(now))
+          throw new ConsoleRefusal(410, "expired", "its first pages are no longer kept");
         isWanted = await this.#page(now, key, turn, advance);
       }
       if (this.#closed) await store.stopExport(item, GONE, item.turn);
@@ -126,8 +137,17 @@ export class Exports {
         const { answer, charge } = await this.#sell(item, key, account);
         const rows = Number(answer.headers[ROWS] ?? 0);
         const spent = credits(item.credits + charge);
-        const isWanted = await advance({ pages: item.pages + 1, rows: item.rows + rows, credits: spent });
-        if (rows === 0) throw new ConsoleRefusal(409, "short", "the segment has fewer people than were agreed to");
+        const isWanted = await advance({
+          pages: item.pages + 1,
+          rows: item.rows + rows,
+          credits: spent,
+        });
+        if (rows === 0)
+          throw new ConsoleRefusal(
+            409,
+            "short",
+            "the segment has fewer people than were agreed to",
+          );
         return isWanted;
       } catch (error) {
         const ms = waitAfter(error, tries);
@@ -153,7 +173,10 @@ export class Exports {
     const work = () =>
       onOneVersion(engine, async (now): Promise<ChargedReply> => {
         if (now !== version) throw moved();
-        const { leftOut = [], records } = await engine.people(check.canonical, { offset, limit: rows });
+        const { leftOut = [], records } = await engine.people(check.canonical, {
+          offset,
+          limit: rows,
+        });
         return {
           rows: records.length,
           result: listOf(records),
@@ -163,8 +186,19 @@ export class Exports {
       });
     const requestId = pageKey(item, pages);
     return await purchase(store, {
-      ...{ call: { requestId, charged: ZERO }, key, account, costed: "person_search", part: "page", rows, suppressed },
-      idempotency: { key: requestId, requestHash: createHash("sha256").update(identity).digest("hex") },
+      ...{
+        call: { requestId, charged: ZERO },
+        key,
+        account,
+        costed: "person_search",
+        part: "page",
+        rows,
+        suppressed,
+      },
+      idempotency: {
+        key: requestId,
+        requestHash: createHash("sha256").update(identity).digest("hex"),
+      },
       work: () => turns.run("paid", key.id, work),
       vanished: () => false,
     });
@@ -175,7 +209,8 @@ export class Exports {
     const rate = this.#options.limiter.take(id, plan);
     if (rate.allowed) return;
     const used = `the plan's ${rate.limit} calls a ${rate.window} are used up`;
-    if (rate.window === "minute") throw new PlanWait(429, "rate_limited", `${used}: it goes on by itself`);
+    if (rate.window === "minute")
+      throw new PlanWait(429, "rate_limited", `${used}: it goes on by itself`);
     throw new ConsoleRefusal(429, "rate_limited", `${used}: continue it after midnight (UTC)`);
   }
 
@@ -212,7 +247,8 @@ function waitAfter(error: unknown, tries: number): number | undefined {
   const isProblem = error instanceof Problem && !(error instanceof ConsoleRefusal);
   const isInFlight = isProblem && error.status === 409;
   if (tries >= (isInFlight ? IN_FLIGHT_TRIES : TRIES)) return undefined;
-  if (isInFlight || (isProblem && error.status === 503)) return Number(error.headers["retry-after"] ?? 1) * 1_000;
+  if (isInFlight || (isProblem && error.status === 503))
+    return Number(error.headers["retry-after"] ?? 1) * 1_000;
   return MAY_PASS.some((kind) => error instanceof kind) ? tries * WAIT_MS : undefined;
 }
 
@@ -227,7 +263,12 @@ export async function* storedPages(
 ): AsyncGenerator<string> {
   const { suppressed } = await dataset(item.mode);
   for (let page = 0; page < item.pages; page++) {
-    const reply = await store.console.storedReply(item.accountId, item.mode, "person_search", pageKey(item, page));
+    const reply = await store.console.storedReply(
+      item.accountId,
+      item.mode,
+      "person_search",
+      pageKey(item, page),
+    );
     if (reply === undefined) {
       throw new ConsoleRefusal(
         410,
@@ -241,7 +282,11 @@ export async function* storedPages(
 
 export const quoteOf = (account: Account, profiles: number) => {
   const credits = priceOf(profiles, account.plan.costs.person_search);
-  return { credits, creditsNumber: creditsToNumber(credits), requests: Math.ceil(profiles / PER_PAGE_MAX) };
+  return {
+    credits,
+    creditsNumber: creditsToNumber(credits),
+    requests: Math.ceil(profiles / PER_PAGE_MAX),
+  };
 };
 
 export const dearer = (): ConsoleRefusal =>

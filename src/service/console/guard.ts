@@ -73,17 +73,27 @@ export function consoleGuard({ host, port, publicUrl, scheme }: GuardOptions) {
       }
       const { origin } = headers;
       if (origin === undefined ? reads : origins.includes(origin.toLowerCase())) return;
-      throw foreign(origin === undefined ? "a program that names no origin" : "a page of another origin");
+      throw foreign(
+        origin === undefined ? "a program that names no origin" : "a page of another origin",
+      );
     },
 
     /** A form of another page cannot send this type. @throws ConsoleRefusal 403 */
     checkType(headers: IncomingHttpHeaders): void {
       const type = (headers["content-type"] ?? "").split(";", 1)[0]?.trim().toLowerCase();
       if (type === "application/json") return;
-      throw new ConsoleRefusal(403, "wrong_type", "the console takes Content-Type: application/json");
+      throw new ConsoleRefusal(
+        403,
+        "wrong_type",
+        "the console takes Content-Type: application/json",
+      );
     },
   };
 }
 
 const foreign = (who: string): ConsoleRefusal =>
-  new ConsoleRefusal(403, "foreign_page", `refused: this was sent by ${who}; programs use /v1 with an API key`);
+  new ConsoleRefusal(
+    403,
+    "foreign_page",
+    `refused: this was sent by ${who}; programs use /v1 with an API key`,
+  );

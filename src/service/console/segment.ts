@@ -1,4 +1,10 @@
-import { credits, creditsToNumber, maxCredits, priceOf, ZERO } from "../../shared/contract/money.ts";
+import {
+  credits,
+  creditsToNumber,
+  maxCredits,
+  priceOf,
+  ZERO,
+} from "../../shared/contract/money.ts";
 import { PER_PAGE_MAX } from "../../shared/contract/records.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { facetsOf, onOneVersion } from "../admin/datasets.ts";
@@ -46,7 +52,12 @@ export const SEGMENT_ENDPOINTS: readonly ConsoleEndpoint[] = [
   { method: "POST", path: "/quote", roles: BUYERS, run: quote },
   { method: "POST", path: "/exports", roles: BUYERS, run: buy },
   { method: "GET", path: "/exports", roles: EVERYBODY, run: listExports },
-  { method: "GET", path: "/exports/:id", roles: EVERYBODY, run: async (call) => viewOf(call, await exportOf(call)) },
+  {
+    method: "GET",
+    path: "/exports/:id",
+    roles: EVERYBODY,
+    run: async (call) => viewOf(call, await exportOf(call)),
+  },
   { method: "POST", path: "/exports/:id/continue", roles: BUYERS, run: goOn },
   { method: "POST", path: "/exports/:id/stop", roles: BUYERS, run: stop },
 ];
@@ -60,7 +71,10 @@ async function countNow(call: ConsoleCall, mode: KeyMode, key: StoredKey) {
   const result =
     (await counts.recall(text, whose)) ??
     (await inPlanTurn(call, key, canonical, () => counts.count(canonical, text, whose)));
-  call.parts.smallCounts.tell(key, call.visitor.account.plan, { segment: text, count: result.count });
+  call.parts.smallCounts.tell(key, call.visitor.account.plan, {
+    segment: text,
+    count: result.count,
+  });
   return { ...result, filters, ms: Math.round((monotonic() - start) * 10) / 10 };
 }
 
@@ -76,10 +90,18 @@ async function standingOf(
 }
 
 /** Exports that are being bought have what they still need, their holds among it. */
-function freeOf({ parts }: ConsoleCall, key: StoredKey, { balance, budget, exports, held }: Standing) {
-  const buying = exports.filter((item) => item.state === "buying" && parts.exports.viewOf(item).state === "buying");
+function freeOf(
+  { parts }: ConsoleCall,
+  key: StoredKey,
+  { balance, budget, exports, held }: Standing,
+) {
+  const buying = exports.filter(
+    (item) => item.state === "buying" && parts.exports.viewOf(item).state === "buying",
+  );
   const needed = (some: readonly ConsoleExport[]) =>
-    credits(some.reduce((sum, { price, profiles, rows }) => sum + priceOf(profiles - rows, price), 0n));
+    credits(
+      some.reduce((sum, { price, profiles, rows }) => sum + priceOf(profiles - rows, price), 0n),
+    );
   const free = credits(balance - maxCredits(held, needed(buying)));
   const own = needed(buying.filter(({ origin }) => origin === key.origin));
   const remainder = budget ? leftOfCap({ ...budget, held: maxCredits(budget.held, own) }) : free;
@@ -117,7 +139,10 @@ async function facets(call: ConsoleCall) {
   const key = countedPeople(call, mode, "count");
   const { body, parts } = call;
   const { mode: _, ...question } = body;
-  const request = readFacets(Buffer.from(JSON.stringify(question)), call.visitor.account.plan.smallCounts);
+  const request = readFacets(
+    Buffer.from(JSON.stringify(question)),
+    call.visitor.account.plan.smallCounts,
+  );
   const { engine } = await parts.dataset(mode);
   const limits = { ...parts.facetTimeouts, now: parts.now };
   const facet = await inPlanTurn(call, key, request.filters, () =>
@@ -134,7 +159,10 @@ async function quote(call: ConsoleCall) {
   const key = countedPeople(call, mode, "search");
   const { count: people, filters, version } = await countNow(call, mode, key);
   const { body, parts, visitor } = call;
-  const profiles = Math.min(people, wholeOf(body.profiles ?? Math.max(1, people), "profiles", 1, 1e9));
+  const profiles = Math.min(
+    people,
+    wholeOf(body.profiles ?? Math.max(1, people), "profiles", 1, 1e9),
+  );
   if (profiles === 0) throw bad("nobody is in this segment: there is nothing to buy");
   const depth = parts.maxDepth;
   if (depth !== undefined && profiles > depth) {
@@ -181,11 +209,16 @@ function boughtOf(
     .filter(({ rows, state }) => rows > 0 || state === "buying");
 }
 
-const refused = (code: string, why: string) => new ConsoleRefusal(409, code, `${why}: ask again; nothing was bought`);
+const refused = (code: string, why: string) =>
+  new ConsoleRefusal(409, code, `${why}: ask again; nothing was bought`);
 
 /** @returns whose money buys. @throws ConsoleRefusal 409 where the quote binds no more */
-function binding({ parts, visitor }: ConsoleCall, { credits: agreed, made, mode, profiles }: Quote): Spender {
-  if (parts.now() - made > QUOTE_MS) throw refused("quote_expired", "the quote is older than ten minutes");
+function binding(
+  { parts, visitor }: ConsoleCall,
+  { credits: agreed, made, mode, profiles }: Quote,
+): Spender {
+  if (parts.now() - made > QUOTE_MS)
+    throw refused("quote_expired", "the quote is older than ten minutes");
   if (String(quoteOf(visitor.account, profiles).credits) !== agreed) {
     throw refused("price_changed", "the price changed since this quote");
   }
@@ -198,7 +231,11 @@ async function buy(call: ConsoleCall) {
   parts.sessions.acting(visitor, visitor.key?.mode ?? "live", "search");
   const quote = unseal(body.quote_id, visitor.secret) as Quote | undefined;
   if (quote === undefined) {
-    throw new ConsoleRefusal(409, "no_quote", "this is no quote of this session: ask for one; nothing was bought");
+    throw new ConsoleRefusal(
+      409,
+      "no_quote",
+      "this is no quote of this session: ask for one; nothing was bought",
+    );
   }
   const id = hashOf(String(body.quote_id)).slice(0, 16);
   // First: what a quote has bought is bought, whatever changed since.
@@ -230,8 +267,20 @@ async function buy(call: ConsoleCall) {
 export type ExportAnswer = ReturnType<typeof viewOf>;
 
 function viewOf({ parts, visitor }: ConsoleCall, item: ConsoleExport) {
-  const { createdAt, credits, filters, id, mode, pages, price, profiles, rows, state, version, why } =
-    parts.exports.viewOf(item);
+  const {
+    createdAt,
+    credits,
+    filters,
+    id,
+    mode,
+    pages,
+    price,
+    profiles,
+    rows,
+    state,
+    version,
+    why,
+  } = parts.exports.viewOf(item);
   const now = visitor.account.plan.costs.person_search;
   return {
     ...{ id, mode, profiles, rows, pages, state, why, version },
@@ -259,19 +308,33 @@ async function listExports(call: ConsoleCall) {
 async function goOn(call: ConsoleCall) {
   const item = await exportOf(call);
   const { body, parts, visitor } = call;
-  if (item.state === "ready" || (item.state === "buying" && parts.exports.isWorking(item))) return viewOf(call, item);
+  if (item.state === "ready" || (item.state === "buying" && parts.exports.isWorking(item)))
+    return viewOf(call, item);
   if (!parts.exports.isKept(item)) {
-    throw new ConsoleRefusal(410, "expired", "its first pages are no longer kept: buy the segment anew");
+    throw new ConsoleRefusal(
+      410,
+      "expired",
+      "its first pages are no longer kept: buy the segment anew",
+    );
   }
   const rest = item.profiles - item.rows;
-  const agreed = body.credits === undefined ? priceOf(rest, item.price) : amountOf(body.credits, "credits");
+  const agreed =
+    body.credits === undefined ? priceOf(rest, item.price) : amountOf(body.credits, "credits");
   const price = visitor.account.plan.costs.person_search;
   const key = parts.sessions.acting(visitor, item.mode, "search");
   const needed = priceOf(rest, price);
   if (needed > agreed) throw dearer();
-  const next: ConsoleExport = { ...item, state: "buying", why: "", price, seenAt: parts.now(), turn: item.turn + 1 };
+  const next: ConsoleExport = {
+    ...item,
+    state: "buying",
+    why: "",
+    price,
+    seenAt: parts.now(),
+    turn: item.turn + 1,
+  };
   const assertLeft = (now: Standing): void => assertFree(call, key, needed, now);
-  if (await parts.store.console.enterExport({ ...next, keyId: key.id }, assertLeft)) parts.exports.work(next, key);
+  if (await parts.store.console.enterExport({ ...next, keyId: key.id }, assertLeft))
+    parts.exports.work(next, key);
   return viewOf(call, await exportOf(call));
 }
 

@@ -9,7 +9,8 @@ import { ConsoleRefusal } from "./guard.ts";
 
 const newSecret = (): string => randomBytes(32).toString("base64url");
 
-const macOf = (text: string, secret: string): string => createHmac("sha256", secret).update(text).digest("base64url");
+const macOf = (text: string, secret: string): string =>
+  createHmac("sha256", secret).update(text).digest("base64url");
 
 export function sealToken(value: unknown, secret: string): string {
   const text = Buffer.from(JSON.stringify(value)).toString("base64url");
@@ -58,7 +59,10 @@ export async function makeLink(
   by: string,
 ): Promise<string> {
   const token = newSecret();
-  await store.console.addLink({ ...link, hash: hashOf(token), expiresAt: link.createdAt + LINK_MS }, by);
+  await store.console.addLink(
+    { ...link, hash: hashOf(token), expiresAt: link.createdAt + LINK_MS },
+    by,
+  );
   return token;
 }
 
@@ -102,7 +106,12 @@ export class Sessions {
       );
     }
     const login = this.#make();
-    const session = { ...login.session, accountId: key.accountId, role: "key" as const, keyHash: key.hash };
+    const session = {
+      ...login.session,
+      accountId: key.accountId,
+      role: "key" as const,
+      keyHash: key.hash,
+    };
     await this.#options.store.console.addSession(session);
     return login;
   }
@@ -110,7 +119,8 @@ export class Sessions {
   /** @throws ConsoleRefusal 401 */
   async visitor(headers: IncomingHttpHeaders, proof: string | undefined): Promise<Visitor> {
     const secret = cookieOf(headers.cookie, this.#cookie);
-    const session = secret === undefined ? undefined : await this.#options.store.console.session(hashOf(secret));
+    const session =
+      secret === undefined ? undefined : await this.#options.store.console.session(hashOf(secret));
     const now = this.#options.now();
     if (secret === undefined || session === undefined) throw signedOut();
     if (proof === undefined || !sameHash(hashOf(proof), session.proofHash)) throw signedOut();
@@ -119,7 +129,8 @@ export class Sessions {
       await this.end(session.id);
       throw signedOut();
     }
-    const key = session.keyHash === null ? undefined : await this.#options.store.findKey(session.keyHash);
+    const key =
+      session.keyHash === null ? undefined : await this.#options.store.findKey(session.keyHash);
     const account = await this.#options.store.account(session.accountId);
     if (account === undefined || (session.keyHash !== null && !isGood(key, now))) {
       await this.end(session.id);
@@ -145,7 +156,11 @@ export class Sessions {
     }
     assertScope(key, scope);
     if (key.mode === mode) return { ...key, session: session.id };
-    throw new ConsoleRefusal(403, "other_mode", `you signed in with a ${key.mode} key: it has no ${mode} mode`);
+    throw new ConsoleRefusal(
+      403,
+      "other_mode",
+      `you signed in with a ${key.mode} key: it has no ${mode} mode`,
+    );
   }
 
   async end(id: string, by = "service"): Promise<boolean> {
@@ -170,12 +185,19 @@ export class Sessions {
       seenAt: now,
       expiresAt: now + SESSION_MS,
     };
-    return { cookie: `${this.#cookie}=${secret}${this.#attributes}; Max-Age=${SESSION_MS / 1_000}`, proof, session };
+    return {
+      cookie: `${this.#cookie}=${secret}${this.#attributes}; Max-Age=${SESSION_MS / 1_000}`,
+      proof,
+      session,
+    };
   }
 
   /** What signs in is never refused for the failures of others behind the same address. @throws ConsoleRefusal 429 */
   #countFailure(address: string): void {
-    const { allowed, retryAfter } = this.#options.limiter.takeAnonymous(`sign in ${address}`, TRIES_A_MINUTE);
+    const { allowed, retryAfter } = this.#options.limiter.takeAnonymous(
+      `sign in ${address}`,
+      TRIES_A_MINUTE,
+    );
     if (allowed) return;
     throw new ConsoleRefusal(
       429,

@@ -27,13 +27,20 @@ export function admissionBy(store: Store, limiter: RateLimiter) {
     const [, secret = ""] = /^bearer +(\S+)$/i.exec(headers.authorization ?? "") ?? [];
     const presented = count === 1 ? parseApiKey(secret) : undefined;
     const key = presented && (await store.findKey(presented.hash));
-    if (presented === undefined || key === undefined || key.revokedAt !== null || key.mode !== presented.mode) {
+    if (
+      presented === undefined ||
+      key === undefined ||
+      key.revokedAt !== null ||
+      key.mode !== presented.mode
+    ) {
       throw new Problem(401, [unauthorised(headers.authorization, count)], CHALLENGE);
     }
     const account = await store.account(key.accountId);
     if (account === undefined) throw new Error(`key ${key.id} belongs to no account`);
     if (key.expiresAt !== null && key.expiresAt <= limiter.now()) {
-      throw ended(`the API key expired at ${new Date(key.expiresAt).toISOString()}; ask its operator for another`);
+      throw ended(
+        `the API key expired at ${new Date(key.expiresAt).toISOString()}; ask its operator for another`,
+      );
     }
     call.key = key;
     call.account = account;
@@ -46,7 +53,8 @@ export function admissionBy(store: Store, limiter: RateLimiter) {
   /** @param beside calls of the minute that it takes beside its own, and those of its filters */
   function weigh(call: Call, filters: CanonicalFilters, companies = 0, beside = 0): void {
     const more = weightOf(filters, companies) - 1 + beside;
-    if (more > 0 && call.key && call.account) call.rate = limiter.weigh(call.key.id, call.account.plan, more);
+    if (more > 0 && call.key && call.account)
+      call.rate = limiter.weigh(call.key.id, call.account.plan, more);
   }
 
   const remaining = async ({ key }: Call): Promise<Credits> =>
@@ -56,12 +64,19 @@ export function admissionBy(store: Store, limiter: RateLimiter) {
 }
 
 const tooMany = ({ limit, retryAfter, window }: RateState): Problem =>
-  new Problem(429, [`rate limit of ${counted(limit, "call")} a ${window} exceeded; retry in ${retryAfter} s`], {
-    "retry-after": String(retryAfter),
-  });
+  new Problem(
+    429,
+    [`rate limit of ${counted(limit, "call")} a ${window} exceeded; retry in ${retryAfter} s`],
+    {
+      "retry-after": String(retryAfter),
+    },
+  );
 
 /** A 401 beyond those of a minute of an address is a 429. Nobody with a valid key gets here. */
-export const boundGuesses = (problem: Problem, { allowed, limit, retryAfter }: RateState): Problem =>
+export const boundGuesses = (
+  problem: Problem,
+  { allowed, limit, retryAfter }: RateState,
+): Problem =>
   allowed || problem.status !== 401
     ? problem
     : new Problem(

@@ -78,7 +78,9 @@ export class HttpApp {
       maxRequestsPerSocket: REQUESTS_A_CONNECTION,
       ...(tls === undefined
         ? { http }
-        : ({ https: { ...http, ...tls, handshakeTimeout: timeouts.headers } } as object as { http: typeof http })),
+        : ({ https: { ...http, ...tls, handshakeTimeout: timeouts.headers } } as object as {
+            http: typeof http;
+          })),
       // During a drain a connection that is open gets its answer, and is told to close.
       return503OnClosing: false,
       forceCloseConnections: "idle",
@@ -100,7 +102,9 @@ export class HttpApp {
     app.server.keepAliveTimeout = 0;
     // Bounded by their bytes. With a bound of their number Node hides those behind it.
     app.server.maxHeadersCount = 0;
-    app.server.on("connect", (_request, socket: Socket) => refuseBytes({ code: "CONNECT" }, socket, limiter));
+    app.server.on("connect", (_request, socket: Socket) =>
+      refuseBytes({ code: "CONNECT" }, socket, limiter),
+    );
     app.server.on("checkExpectation", (request: IncomingMessage, response: ServerResponse) => {
       // An expectation that we do not know may be ignored (RFC 9110, 10.1.1).
       app.server.emit("request", request, response);
@@ -113,7 +117,9 @@ export class HttpApp {
     http.decorate("lifecycle", this.lifecycle);
     http.decorateRequest("call");
     http.removeAllContentTypeParsers();
-    http.addContentTypeParser("application/json", (_request, payload, done) => readBody(payload, done));
+    http.addContentTypeParser("application/json", (_request, payload, done) =>
+      readBody(payload, done),
+    );
     http.addHook("onRequest", async (request, reply) => {
       this.#begin(request, reply);
       if (request.is404) return this.answerUnrouted(request, reply);
@@ -137,13 +143,15 @@ export class HttpApp {
     request.call = call;
     const { raw } = reply;
     const { socket } = request.raw;
-    if (raw.shouldKeepAlive && !this.lifecycle.draining) reply.header("keep-alive", this.#keepAlive);
+    if (raw.shouldKeepAlive && !this.lifecycle.draining)
+      reply.header("keep-alive", this.#keepAlive);
     this.#parts.connections.begin(socket);
     raw.on("close", () => {
       this.#parts.connections.end(socket);
       call.isClosed = true;
       // A paid call goes on without its client until it is charged or given back.
-      if (call.isAnswered || call.name === undefined || raw.writableFinished) this.lifecycle.report?.(request, reply);
+      if (call.isAnswered || call.name === undefined || raw.writableFinished)
+        this.lifecycle.report?.(request, reply);
     });
   }
 
@@ -166,18 +174,32 @@ export class HttpApp {
     }
     const pages = ["/docs", "/openapi.json", "/healthz", "/readyz", "/livez"];
     const routes = [...Object.keys(API_ROUTES), ...pages].join(", ");
-    return this.#sendProblem(request, reply, new Problem(404, [`no such route: ${echo(path)}; routes: ${routes}`]));
+    return this.#sendProblem(
+      request,
+      reply,
+      new Problem(404, [`no such route: ${echo(path)}; routes: ${routes}`]),
+    );
   }
 
-  async #onError(error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  async #onError(
+    error: unknown,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<FastifyReply> {
     const problem = problemOf(error);
-    const isFault = problem.status >= 500 && !(error instanceof Problem || error instanceof VanishedError);
+    const isFault =
+      problem.status >= 500 && !(error instanceof Problem || error instanceof VanishedError);
     if (isFault) this.#parts.log.fault(request.id, error);
     return this.#sendProblem(request, reply, problem);
   }
 
-  async #sendProblem(request: FastifyRequest, reply: FastifyReply, problem: Problem): Promise<FastifyReply> {
-    const rate = request.call.rate ?? this.#parts.limiter.takeAnonymous(networkOf(request.raw.socket));
+  async #sendProblem(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    problem: Problem,
+  ): Promise<FastifyReply> {
+    const rate =
+      request.call.rate ?? this.#parts.limiter.takeAnonymous(networkOf(request.raw.socket));
     const { detail, headers, status } = boundGuesses(problem, rate);
     const body = errorEnvelopeJson(detail, await this.#remaining(request));
     await send(request, reply, rate, { status, headers, body });
@@ -201,5 +223,9 @@ const saneRequestId = (text: string | string[] | undefined): string | undefined 
 function originForm(url: string): string {
   if (url.charCodeAt(0) === 47) return url;
   const match = /^https?:\/\/[^/?#]*(.*)$/is.exec(url);
-  return match === null ? url : (match[1] ?? "").startsWith("/") ? (match[1] ?? "/") : `/${match[1] ?? ""}`;
+  return match === null
+    ? url
+    : (match[1] ?? "").startsWith("/")
+      ? (match[1] ?? "/")
+      : `/${match[1] ?? ""}`;
 }

@@ -24,6 +24,10 @@ export const API_CALLS = {
 export type CallName = keyof typeof API_CALLS;
 
 /** By path. */
-export const API_ROUTES: Readonly<Record<string, ApiCall & { readonly name: CallName }>> = Object.fromEntries(
-  (Object.keys(API_CALLS) as CallName[]).map((name) => [API_CALLS[name].url, { ...API_CALLS[name], name }]),
-);
+export const API_ROUTES: Readonly<Record<string, ApiCall & { readonly name: CallName }>> =
+  Object.fromEntries(
+    (Object.keys(API_CALLS) as CallName[]).map((name) => [
+      API_CALLS[name].url,
+      { ...API_CALLS[name], name },
+    ]),
+  );

@@ -10,7 +10,11 @@ import type { RateLimiter } from "./limits.ts";
 export const addressOf = (host: string, port: number, scheme: "http" | "https" = "http"): string =>
   `${scheme}://${host.includes(":") ? `[${host}]` : host}:${port}`;
 
-export function networkOf({ remoteAddress: address = "" }: { readonly remoteAddress?: string | undefined }): string {
+export function networkOf({
+  remoteAddress: address = "",
+}: {
+  readonly remoteAddress?: string | undefined;
+}): string {
   if (!address.includes(":") || address.includes(".")) return address.replace(/^::ffff:/i, "");
   const groups = address.split("::", 1)[0]?.split(":").slice(0, 4).join(":") ?? "";
   return groups.replace(/(?::0)+$/, "");
@@ -47,7 +51,9 @@ export class Connections {
   watch(server: Server): void {
     server.on("connection", (socket: Socket) => this.#add(socket));
     // With TLS the socket of a request is another than the connection's, and there once hands are shaken.
-    server.on(server instanceof TlsServer ? "secureConnection" : "connection", (socket: Socket) => this.#rest(socket));
+    server.on(server instanceof TlsServer ? "secureConnection" : "connection", (socket: Socket) =>
+      this.#rest(socket),
+    );
   }
 
   begin(socket: Socket): void {
@@ -103,14 +109,22 @@ export class Connections {
 }
 
 const REFUSALS: Readonly<Record<string, readonly [number, string, string]>> = {
-  HPE_HEADER_OVERFLOW: [431, "Request Header Fields Too Large", "the headers are larger than 16 KiB"],
+  HPE_HEADER_OVERFLOW: [
+    431,
+    "Request Header Fields Too Large",
+    "the headers are larger than 16 KiB",
+  ],
   HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, "Payload Too Large", "the chunk extensions are too large"],
   ERR_HTTP_REQUEST_TIMEOUT: [408, "Request Timeout", "the request did not arrive in time"],
   CONNECT: [405, "Method Not Allowed", "CONNECT is not allowed: this is no proxy"],
 };
 
 /** Answers what is no HTTP request, or late, in the envelope too. What this process held up is read first. */
-export function refuseBytes(error: { readonly code?: string }, socket: Socket, limiter: RateLimiter): void {
+export function refuseBytes(
+  error: { readonly code?: string },
+  socket: Socket,
+  limiter: RateLimiter,
+): void {
   if (error.code !== "ERR_HTTP_REQUEST_TIMEOUT") {
     refuse(error, socket, limiter);
     return;
@@ -130,7 +144,10 @@ export function refuseBytes(error: { readonly code?: string }, socket: Socket, l
 }
 
 interface InUse extends Socket {
-  readonly _httpMessage?: { readonly headersSent?: boolean; readonly req?: { readonly complete: boolean } } | null;
+  readonly _httpMessage?: {
+    readonly headersSent?: boolean;
+    readonly req?: { readonly complete: boolean };
+  } | null;
 }
 
 function refuse(error: { readonly code?: string }, socket: Socket, limiter: RateLimiter): void {

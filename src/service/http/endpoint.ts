@@ -37,7 +37,11 @@ export function inFreeTurn<Result>(
 }
 
 /** What a test key makes happen by the filters of a call that costs nothing. */
-export async function freeMagic(request: FastifyRequest, options: RouteOptions, filters: CanonicalFilters) {
+export async function freeMagic(
+  request: FastifyRequest,
+  options: RouteOptions,
+  filters: CanonicalFilters,
+) {
   const magic = magicOf(admitted(request).key, () => magicOfFilters(filters, false));
   if (magic === "slow") await options.sleep(MAGIC_SLOW_MS);
 }
@@ -64,7 +68,11 @@ interface Order extends Pick<Purchase, "costed" | "rows"> {
 }
 
 /** Sells what `work` finds in one version of the dataset, in its turn among the paid calls. */
-export async function sell(request: FastifyRequest, options: RouteOptions, order: Order): Promise<Answer> {
+export async function sell(
+  request: FastifyRequest,
+  options: RouteOptions,
+  order: Order,
+): Promise<Answer> {
   const { account, key } = admitted(request);
   const { sleep, store, turns } = options;
   const { costed, magic: find, miss, paging, rows } = order;
@@ -90,7 +98,8 @@ export async function sell(request: FastifyRequest, options: RouteOptions, order
     vanished: () => isGone(request),
   });
   // Charged, and nobody said so. Whoever asks again with the same Idempotency-Key gets the stored reply.
-  if (magic === "drop" && answer.headers["idempotent-replayed"] === undefined) request.raw.socket.destroy();
+  if (magic === "drop" && answer.headers["idempotent-replayed"] === undefined)
+    request.raw.socket.destroy();
   return answer;
 }
 
@@ -106,6 +115,7 @@ function checkCursorVersion(paging: PageRequest | undefined, version: string): v
 
 export function admitted(request: FastifyRequest) {
   const { account, key, rate } = request.call;
-  if (account === undefined || key === undefined || rate === undefined) throw new Error("a route ran before admission");
+  if (account === undefined || key === undefined || rate === undefined)
+    throw new Error("a route ran before admission");
   return { account, key, rate };
 }

@@ -49,7 +49,10 @@ export class RateLimiter {
   readonly #keys = new Map<string, Windows>();
   readonly #anonymous = new Map<string, { minute: number; count: number }>();
   #pending = new Map<number, Map<string, number>>();
-  readonly #lastCounts = new Map<string, { readonly day: number; readonly count: number; readonly at: number }>();
+  readonly #lastCounts = new Map<
+    string,
+    { readonly day: number; readonly count: number; readonly at: number }
+  >();
   #flushing: Promise<void> | undefined;
 
   constructor(options: RateLimiterOptions) {
@@ -78,15 +81,27 @@ export class RateLimiter {
   weigh(keyId: string, plan: Rates, more: number): RateState {
     const time = this.now();
     const windows = this.#windows(keyId, time);
-    windows.inMinute = Math.max(windows.inMinute, Math.min(plan.perMinute, windows.inMinute + more));
+    windows.inMinute = Math.max(
+      windows.inMinute,
+      Math.min(plan.perMinute, windows.inMinute + more),
+    );
     return this.#stateOf(windows, plan, time, true);
   }
 
-  #stateOf({ day, inDay, inMinute, minute }: Windows, { perDay, perMinute }: Rates, time: number, allowed: boolean) {
+  #stateOf(
+    { day, inDay, inMinute, minute }: Windows,
+    { perDay, perMinute }: Rates,
+    time: number,
+    allowed: boolean,
+  ) {
     const minuteLeft = Math.max(0, perMinute - inMinute);
     const dayLeft = Math.max(0, perDay - inDay);
     return dayLeft <= minuteLeft && (dayLeft < minuteLeft || dayLeft === 0)
-      ? this.#state({ allowed, window: "day", limit: perDay, remaining: dayLeft }, (day + 1) * DAY_MS, time)
+      ? this.#state(
+          { allowed, window: "day", limit: perDay, remaining: dayLeft },
+          (day + 1) * DAY_MS,
+          time,
+        )
       : this.#state(
           { allowed, window: "minute", limit: perMinute, remaining: minuteLeft },
           (minute + 1) * MINUTE_MS,
@@ -103,7 +118,8 @@ export class RateLimiter {
       window = { minute, count: 0 };
       this.#anonymous.delete(whose);
       const [oldest] = this.#anonymous.keys();
-      if (oldest !== undefined && this.#anonymous.size >= MAX_ANONYMOUS_ADDRESSES) this.#anonymous.delete(oldest);
+      if (oldest !== undefined && this.#anonymous.size >= MAX_ANONYMOUS_ADDRESSES)
+        this.#anonymous.delete(oldest);
       this.#anonymous.set(whose, window);
     }
     const allowed = window.count < limit;
@@ -183,7 +199,14 @@ export class RateLimiter {
     const jump = this.#options.now() - time;
     const reset = Math.ceil((Math.abs(jump) < 1_000 ? end : end + jump) / 1_000);
     // Not spread: on the way of every call, a copy and two properties more take as long as all the rest.
-    return { allowed, window, limit, remaining, reset, retryAfter: Math.max(1, Math.ceil((end - time) / 1_000)) };
+    return {
+      allowed,
+      window,
+      limit,
+      remaining,
+      reset,
+      retryAfter: Math.max(1, Math.ceil((end - time) / 1_000)),
+    };
   }
 }
 
@@ -192,7 +215,8 @@ const dayText = (day: number): string => new Date(day * DAY_MS).toISOString().sl
 /** @param companies how many are counted one by one */
 export function weightOf({ department = [], exact }: CanonicalFilters, companies = 0): number {
   let values = department.length + companies;
-  for (const [key, texts] of Object.entries(exact)) if (key !== "network_url") values += texts.length;
+  for (const [key, texts] of Object.entries(exact))
+    if (key !== "network_url") values += texts.length;
   return Math.max(1, Math.ceil(values / VALUES_A_CALL));
 }
 
@@ -240,17 +264,25 @@ export class SmallCounts {
   flush = (): Promise<void> => this.#limiter.flush();
 
   /** @throws Problem 429 where the account was told too much today; what it was told already is told again */
-  tell({ accountId, mode }: Pick<StoredKey, "accountId" | "mode">, plan: SmallPlan, disclosure: Disclosure): void {
+  tell(
+    { accountId, mode }: Pick<StoredKey, "accountId" | "mode">,
+    plan: SmallPlan,
+    disclosure: Disclosure,
+  ): void {
     const { smallCounts: few } = plan;
     const { count, kind = "people", more = "" } = disclosure;
     if (few === null || count === null) return;
     const whose = `${mode} ${accountId}`;
     const answers = this.#answers.get(whose) ?? new Map<string, Reply>();
-    const segment = createHash("sha256").update(disclosure.segment).digest("base64url").slice(0, 22);
+    const segment = createHash("sha256")
+      .update(disclosure.segment)
+      .digest("base64url")
+      .slice(0, 22);
     const question = `${segment} ${kind} ${more}`;
     if (answers.get(question)?.count === count) return;
     if (kind === SKETCH) this.#spendSketch(whose);
-    else if (count < few || hasNear(answers, { segment, kind, count }, few)) this.#spend(whose, few);
+    else if (count < few || hasNear(answers, { segment, kind, count }, few))
+      this.#spend(whose, few);
     answers.delete(question);
     const [oldest] = answers.keys();
     if (oldest !== undefined && answers.size >= REMEMBERED_QUESTIONS) answers.delete(oldest);
@@ -261,32 +293,47 @@ export class SmallCounts {
   tellFacet(
     key: Pick<StoredKey, "accountId" | "mode">,
     plan: SmallPlan,
-    { canonical: segment, question }: { readonly canonical: string; readonly question: FacetQuestion },
+    {
+      canonical: segment,
+      question,
+    }: { readonly canonical: string; readonly question: FacetQuestion },
     { count, distinct }: Pick<FacetResult, "count" | "distinct">,
   ): void {
     const { key: kind, prefix } = question;
     this.tell(key, plan, { segment, more: kind, count });
-    if (prefix !== "") this.tell(key, plan, { segment: `${segment}\n${prefix}`, kind, count: distinct });
+    if (prefix !== "")
+      this.tell(key, plan, { segment: `${segment}\n${prefix}`, kind, count: distinct });
   }
 
   /** @throws Problem 422 for a sketch of few people, or one too many; 429 as {@link tell} */
   tellSketch(
     key: Pick<StoredKey, "accountId" | "mode">,
     plan: SmallPlan,
-    { segment, version, count }: { readonly segment: string; readonly version: string; readonly count: number },
+    {
+      segment,
+      version,
+      count,
+    }: { readonly segment: string; readonly version: string; readonly count: number },
   ): void {
     this.tell(key, plan, { segment, count });
     if (count > 0 && count < (plan.smallCounts ?? 0)) {
-      throw invalid(`a sketch of fewer than ${plan.smallCounts} people is not given to this account: ask for a count`);
+      throw invalid(
+        `a sketch of fewer than ${plan.smallCounts} people is not given to this account: ask for a count`,
+      );
     }
     this.tell(key, plan, { segment, kind: SKETCH, more: version, count });
   }
 
   #spendSketch(whose: string): void {
-    const rate = this.#limiter.take(`${whose} ${SKETCH}`, { perMinute: NO_BOUND, perDay: SKETCHES_A_DAY });
+    const rate = this.#limiter.take(`${whose} ${SKETCH}`, {
+      perMinute: NO_BOUND,
+      perDay: SKETCHES_A_DAY,
+    });
     this.#onAsked?.(whose, rate.allowed);
     if (rate.allowed) return;
-    throw invalid(`this account had ${SKETCHES_A_DAY} sketches today, and its plan has no more: ask for counts`);
+    throw invalid(
+      `this account had ${SKETCHES_A_DAY} sketches today, and its plan has no more: ask for counts`,
+    );
   }
 
   #spend(whose: string, few: number): void {
@@ -305,9 +352,14 @@ export class SmallCounts {
 
 type SmallPlan = Pick<AccountPlan, "smallCounts">;
 
-function hasNear(answers: ReadonlyMap<string, Reply>, { count, kind, segment }: Reply, few: number): boolean {
+function hasNear(
+  answers: ReadonlyMap<string, Reply>,
+  { count, kind, segment }: Reply,
+  few: number,
+): boolean {
   for (const other of answers.values()) {
-    if (other.kind === kind && other.segment !== segment && Math.abs(other.count - count) < few) return true;
+    if (other.kind === kind && other.segment !== segment && Math.abs(other.count - count) < few)
+      return true;
   }
   return false;
 }

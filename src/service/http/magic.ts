@@ -4,7 +4,11 @@ import type { StoredKey } from "../ledger/ledger.ts";
 import { Problem } from "../problem.ts";
 
 /** What a test key makes happen by a value (docs/service.md): undefined for a live one. @throws Problem */
-export function magicOf(key: StoredKey, find: () => Magic | undefined, miss?: Problem): Magic | undefined {
+export function magicOf(
+  key: StoredKey,
+  find: () => Magic | undefined,
+  miss?: Problem,
+): Magic | undefined {
   const magic = key.mode === "test" ? find() : undefined;
   const problem = magicProblem(magic, miss);
   if (problem !== undefined) throw problem;
@@ -34,12 +38,15 @@ function magicProblem(magic: Magic | undefined, miss?: Problem): Problem | undef
   if (magic === "404") return miss;
   if (magic === "402") {
     const advice = "lower per_page or top up";
-    return new Problem(402, [`magic value: this call may cost more credits than are available: ${advice}`]);
+    return new Problem(402, [
+      `magic value: this call may cost more credits than are available: ${advice}`,
+    ]);
   }
   if (magic === "429") {
     const headers = { "retry-after": "1", "x-ratelimit-remaining": "0" };
     return new Problem(429, ["magic value: rate limit exceeded; retry in 1 s"], headers);
   }
-  if (magic === "500") return new Problem(500, ["magic value: internal error; nothing was charged"]);
+  if (magic === "500")
+    return new Problem(500, ["magic value: internal error; nothing was charged"]);
   return undefined;
 }

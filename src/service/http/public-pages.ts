@@ -28,8 +28,14 @@ const WELL_MS = 1_000;
 const METHODS = "GET, HEAD, OPTIONS";
 
 /** The routes outside `/v1`: open to all, without records and accounts. HEAD is answered as GET, without the body. */
-export function addPublicPages(app: FastifyInstance, { engine, notFound, store }: PublicPageOptions): void {
-  const add = (url: string, handler: (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>) => {
+export function addPublicPages(
+  app: FastifyInstance,
+  { engine, notFound, store }: PublicPageOptions,
+): void {
+  const add = (
+    url: string,
+    handler: (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>,
+  ) => {
     app.route({ method: ["GET", "HEAD"], url, handler });
     app.options(url, (_request, reply) =>
       reply
@@ -51,25 +57,40 @@ export function addPublicPages(app: FastifyInstance, { engine, notFound, store }
   }
   app.get("/", async (request, reply) => {
     if (!/\btext\/html\b/.test(request.headers.accept ?? "")) return notFound(request, reply);
-    const headers = { "content-security-policy": "default-src 'none'", vary: "accept, accept-encoding" };
-    return sendPage(request, reply, { body: FRONT, contentType: "text/html; charset=utf-8", headers });
+    const headers = {
+      "content-security-policy": "default-src 'none'",
+      vary: "accept, accept-encoding",
+    };
+    return sendPage(request, reply, {
+      body: FRONT,
+      contentType: "text/html; charset=utf-8",
+      headers,
+    });
   });
 
   let documentText: Promise<string> | undefined;
   add("/openapi.json", async (request, reply) => {
-    documentText ??= import("../../shared/openapi/document.ts").then(({ openApiText }) => openApiText());
+    documentText ??= import("../../shared/openapi/document.ts").then(({ openApiText }) =>
+      openApiText(),
+    );
     // Nothing in it is secret, and a browser's tools of any origin may want it.
     const headers = { "access-control-allow-origin": "*" };
     return sendPage(request, reply, { body: await documentText, contentType: JSON_TYPE, headers });
   });
 
   let reference: Promise<typeof import("../reference/page.ts")> | undefined;
-  const sendReference = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+  const sendReference = async (
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<FastifyReply> => {
     reference ??= import("../reference/page.ts");
     const { REFERENCE_CSP, referenceFile } = await reference;
     const file = referenceFile(request.url.split("?", 1)[0] ?? "", baseOf(request));
     if (file === undefined) return notFound(request, reply);
-    return sendPage(request, reply, { ...file, headers: { "content-security-policy": REFERENCE_CSP } });
+    return sendPage(request, reply, {
+      ...file,
+      headers: { "content-security-policy": REFERENCE_CSP },
+    });
   };
   for (const url of ["/docs", "/docs/*", "/favicon.ico", "/llms.txt"]) add(url, sendReference);
 }
@@ -80,7 +101,10 @@ const FRONT = `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="
 `;
 
 /** What keeps the service from selling a page; undefined where nothing does. What fails is asked anew each time. */
-function illness(engine: Engine, store: PublicPageOptions["store"]): () => Promise<string | undefined> {
+function illness(
+  engine: Engine,
+  store: PublicPageOptions["store"],
+): () => Promise<string | undefined> {
   let well = Number.NEGATIVE_INFINITY;
   const asks = async (work: () => Promise<unknown>, what: string): Promise<string | undefined> =>
     within(work(), HEALTH_MS).then(
@@ -105,19 +129,26 @@ function illness(engine: Engine, store: PublicPageOptions["store"]): () => Promi
 function baseOf({ headers, raw }: FastifyRequest): string {
   const { host } = headers;
   const { localAddress, localPort } = raw.socket;
-  const plain = host !== undefined && /^(?:\[[0-9a-f:.]+\]|[a-z0-9._-]{1,253})(?::\d{1,5})?$/i.test(host);
-  const scheme = headers["x-forwarded-proto"] === "https" || "encrypted" in raw.socket ? "https" : "http";
+  const plain =
+    host !== undefined && /^(?:\[[0-9a-f:.]+\]|[a-z0-9._-]{1,253})(?::\d{1,5})?$/i.test(host);
+  const scheme =
+    headers["x-forwarded-proto"] === "https" || "encrypted" in raw.socket ? "https" : "http";
   return `${scheme}://${plain ? host : `${localAddress ?? "127.0.0.1"}:${localPort ?? 0}`}`;
 }
 
-async function sendPage(request: FastifyRequest, reply: FastifyReply, page: Page): Promise<FastifyReply> {
+async function sendPage(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  page: Page,
+): Promise<FastifyReply> {
   // Weak: the same for every encoding of the page.
   const etag = `W/"${createHash("sha256").update(page.body).digest("base64url").slice(0, 22)}"`;
   reply.headers({ ...SECURITY, ...page.headers, etag, "cache-control": "public, max-age=300" });
   const tags = (request.headers["if-none-match"] ?? "")
     .split(",")
     .map((tag) => tag.trim().replace(/^(?!W\/|\*)/, "W/"));
-  if (tags.includes(etag) || tags.includes("*")) return reply.code(304).header("vary", "accept-encoding").send();
+  if (tags.includes(etag) || tags.includes("*"))
+    return reply.code(304).header("vary", "accept-encoding").send();
   const { body, headers } = await encodeBody(request.headers["accept-encoding"], page.body);
   return reply.headers({ ...headers, "content-type": page.contentType }).send(body);
 }

@@ -64,7 +64,8 @@ const isCutOff = (request: FastifyRequest, reply: FastifyReply, status: number):
 const LEAST_BYTES = 4_096;
 
 const packers = {
-  br: (body: string | Buffer) => promisify(brotliCompress)(body, { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }),
+  br: (body: string | Buffer) =>
+    promisify(brotliCompress)(body, { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }),
   gzip: (body: string | Buffer) => promisify(gzip)(body),
 } as const;
 
@@ -74,7 +75,10 @@ export interface Encoded {
 }
 
 /** A large body in the encoding that the client takes (RFC 9110, 12.5.3). Done beside the event loop. */
-export function encodeBody(accepted: string | undefined, body: string | Buffer): Encoded | Promise<Encoded> {
+export function encodeBody(
+  accepted: string | undefined,
+  body: string | Buffer,
+): Encoded | Promise<Encoded> {
   // Three bytes a character at most: that many are not counted in an answer that is far too small.
   const isSmall = body.length * 3 < LEAST_BYTES || Buffer.byteLength(body) < LEAST_BYTES;
   return isSmall ? { body, headers: {} } : encodeLarge(accepted, body);
@@ -91,5 +95,8 @@ async function encodeLarge(accepted: string | undefined, body: string | Buffer):
   const [br, gz] = [weightOf("br"), weightOf("gzip")];
   if (br <= 0 && gz <= 0) return { body, headers: { vary: "accept-encoding" } };
   const name = br >= gz ? "br" : "gzip";
-  return { body: await packers[name](body), headers: { vary: "accept-encoding", "content-encoding": name } };
+  return {
+    body: await packers[name](body),
+    headers: { vary: "accept-encoding", "content-encoding": name },
+  };
 }

@@ -2,9 +2,18 @@ import { createHash } from "node:crypto";
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import type { FastifyRequest } from "fastify";
 import type { CompanyLookup, FacetQuestion } from "../../dataset/engine.ts";
-import { FACET_LEAST, FACET_VALUES_DEFAULT, FACET_VALUES_MAX } from "../../shared/contract/facets.ts";
+import {
+  FACET_LEAST,
+  FACET_VALUES_DEFAULT,
+  FACET_VALUES_MAX,
+} from "../../shared/contract/facets.ts";
 import { canonicalJson, checkFilters, VALID_FILTERS_LINE } from "../../shared/contract/filters.ts";
-import { canonicalAddress, canonicalDomain, hasLoneSurrogate, normalForm } from "../../shared/contract/normalise.ts";
+import {
+  canonicalAddress,
+  canonicalDomain,
+  hasLoneSurrogate,
+  normalForm,
+} from "../../shared/contract/normalise.ts";
 import { MAX_BODY_BYTES, PER_PAGE_DEFAULT, PER_PAGE_MAX } from "../../shared/contract/records.ts";
 import { parseStrictJson } from "../../shared/contract/strict-json.ts";
 import { echo } from "../../shared/contract/text.ts";
@@ -81,7 +90,9 @@ export function readFacets(body: Uint8Array, few: number | null) {
   const prefix = fields.get("prefix") ?? "";
   if (typeof prefix !== "string") throw invalid("prefix must be a string");
   if (prefix.length > MAX_VALUE_LENGTH || prefix.includes("\0") || hasLoneSurrogate(prefix)) {
-    throw invalid(`prefix takes at most ${MAX_VALUE_LENGTH} characters, without NUL and lone surrogates`);
+    throw invalid(
+      `prefix takes at most ${MAX_VALUE_LENGTH} characters, without NUL and lone surrogates`,
+    );
   }
   const limit = readWithin(fields, "limit", FACET_VALUES_DEFAULT, [1, FACET_VALUES_MAX]);
   return {
@@ -109,7 +120,8 @@ export function readEmployees(query: string, maxDepth: number | undefined) {
     const text = fields.get(name);
     if (text === undefined) continue;
     // Decimal digits only: no "1e3", no "0x10", no " 1".
-    if (!/^-?\d{1,20}$/.test(text)) throw invalid(`${name} must be an integer, not "${echo(text)}"`);
+    if (!/^-?\d{1,20}$/.test(text))
+      throw invalid(`${name} must be an integer, not "${echo(text)}"`);
     numbers.set(name, Number(text));
   }
   return { lookup: company, paging: paging(numbers, companyParameter(company), maxDepth) };
@@ -120,7 +132,8 @@ export function refuseQuery(query: string): void {
   if (query !== "") queryFields(query, []);
 }
 
-export const companyParameter = (company: CompanyLookup): string => `${company.by}=${company.value}`;
+export const companyParameter = (company: CompanyLookup): string =>
+  `${company.by}=${company.value}`;
 
 export function bodyFields(body: Uint8Array, valid: readonly string[]): Map<string, unknown> {
   const json = parseStrictJson(body);
@@ -147,7 +160,8 @@ function queryFields(query: string, valid: readonly string[]): Map<string, strin
     fields.set(name, value);
   }
   refuseUnknown(fields.keys(), valid, "parameter");
-  if (doubled[0] !== undefined) throw invalid(`${echo(doubled[0])} is given more than once; send it once`);
+  if (doubled[0] !== undefined)
+    throw invalid(`${echo(doubled[0])} is given more than once; send it once`);
   return fields;
 }
 
@@ -158,11 +172,16 @@ function decode(text: string): string {
   } catch {
     throw invalid(`the query holds a broken percent-encoding: ${echo(text)}`);
   }
-  if (plain.includes("\0") || hasLoneSurrogate(plain)) throw invalid("the query holds a NUL character");
+  if (plain.includes("\0") || hasLoneSurrogate(plain))
+    throw invalid("the query holds a NUL character");
   return plain;
 }
 
-function refuseUnknown(names: Iterable<string>, valid: readonly string[], kind: "field" | "parameter"): void {
+function refuseUnknown(
+  names: Iterable<string>,
+  valid: readonly string[],
+  kind: "field" | "parameter",
+): void {
   const unknown: string[] = [];
   let more = 0;
   for (const name of names) {
@@ -187,13 +206,18 @@ export function readSegment(fields: ReadonlyMap<string, unknown>): Sketched {
   return { filters: check.canonical, canonical: canonicalJson(check.canonical) };
 }
 
-function paging(fields: ReadonlyMap<string, unknown>, segmentKey: string, maxDepth: number | undefined): PageRequest {
+function paging(
+  fields: ReadonlyMap<string, unknown>,
+  segmentKey: string,
+  maxDepth: number | undefined,
+): PageRequest {
   const perPage = readWithin(fields, "per_page", PER_PAGE_DEFAULT, [1, PER_PAGE_MAX]);
   const cursor = cursorOf(fields, segmentKey);
   const page = readInteger(fields, "page", 1);
   if (page < 1) throw invalid(`page counts from 1, not ${page}`);
   // The product may lie beyond what a double counts exactly, and so beyond any dataset.
-  const offset = cursor?.offset ?? Math.min((page - 1) * perPage, Number.MAX_SAFE_INTEGER - PER_PAGE_MAX);
+  const offset =
+    cursor?.offset ?? Math.min((page - 1) * perPage, Number.MAX_SAFE_INTEGER - PER_PAGE_MAX);
   const depth = cursor === undefined ? page * perPage : offset + perPage;
   if (maxDepth !== undefined && depth > maxDepth) {
     throw invalid(
@@ -209,7 +233,8 @@ function cursorOf(fields: ReadonlyMap<string, unknown>, segmentKey: string): Cur
   if (fields.has("page")) throw invalid("send either page or cursor, not both");
   const text = fields.get("cursor");
   const cursor = typeof text === "string" ? readCursor(text) : undefined;
-  if (cursor === undefined) throw invalid("cursor is not one of this service; send X-Next-Cursor back unchanged");
+  if (cursor === undefined)
+    throw invalid("cursor is not one of this service; send X-Next-Cursor back unchanged");
   if (cursor.segment !== segmentHash(segmentKey)) {
     throw invalid("cursor belongs to another search; begin this one at page 1");
   }
@@ -218,7 +243,12 @@ function cursorOf(fields: ReadonlyMap<string, unknown>, segmentKey: string): Cur
 
 type Fields = ReadonlyMap<string, unknown>;
 
-export function readWithin(fields: Fields, name: string, fallback: number, [least, most]: readonly [number, number]) {
+export function readWithin(
+  fields: Fields,
+  name: string,
+  fallback: number,
+  [least, most]: readonly [number, number],
+) {
   const value = readInteger(fields, name, fallback);
   if (value >= least && value <= most) return value;
   throw invalid(`${name} must be between ${least} and ${most}, not ${value}`);
@@ -231,7 +261,8 @@ function readInteger(fields: Fields, name: string, fallback: number): number {
     const text = typeof value === "string" ? `a string ("${echo(value)}")` : echo(value);
     throw invalid(`${name} must be an integer, not ${typeof value === "number" ? value : text}`);
   }
-  if (!Number.isSafeInteger(value)) throw invalid(`${name} must be at most ${Number.MAX_SAFE_INTEGER}`);
+  if (!Number.isSafeInteger(value))
+    throw invalid(`${name} must be at most ${Number.MAX_SAFE_INTEGER}`);
   return value + 0;
 }
 
@@ -240,7 +271,9 @@ function lookup(fields: ReadonlyMap<string, string>): CompanyLookup {
   const [by] = keys;
   if (by === undefined || keys.length > 1) {
     const said = keys.length > 1 ? `, not by ${keys.join(" and ")}` : "";
-    throw invalid(`name the company by exactly one parameter${said}; valid parameters: ${LOOKUP_KEYS.join(", ")}`);
+    throw invalid(
+      `name the company by exactly one parameter${said}; valid parameters: ${LOOKUP_KEYS.join(", ")}`,
+    );
   }
   const text = fields.get(by) ?? "";
   if (text.length > MAX_PARAMETER_LENGTH) {
@@ -271,7 +304,9 @@ export const segmentHash = (segment: string): string => digest(segment).slice(0,
 
 /** An opaque text. The checksum is against mutilation: a cursor gives nobody more than `page` does. */
 export function writeCursor(cursor: Cursor): string {
-  const body = Buffer.from(JSON.stringify([cursor.version, cursor.segment, cursor.offset])).toString("base64url");
+  const body = Buffer.from(
+    JSON.stringify([cursor.version, cursor.segment, cursor.offset]),
+  ).toString("base64url");
   return `${body}.${digest(body).slice(0, 8)}`;
 }
 
@@ -310,17 +345,25 @@ const LARGE_BODY_BYTES = 8_192;
 
 /** Whether neighbours feel how long a body takes to read, or it does not say how long it is. */
 export const isLarge = (headers: IncomingHttpHeaders): boolean =>
-  headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > LARGE_BODY_BYTES;
+  headers["transfer-encoding"] !== undefined ||
+  Number(headers["content-length"] ?? 0) > LARGE_BODY_BYTES;
 
 function checkBodyHeaders(headers: IncomingHttpHeaders): void {
   if (Number(headers["content-length"]) > MAX_BODY_BYTES) throw bodyTooLarge();
   // Without a body its own check says that it is missing.
-  const [type, ...parameters] = (headers["content-type"] ?? "application/json").split(";").map((part) => part.trim());
-  const charset = parameters.find((parameter) => /^charset\s*=/i.test(parameter))?.replace(/^charset\s*=\s*|"/gi, "");
-  if (type?.toLowerCase() !== "application/json" || !/^utf-?8$/i.test(charset ?? "utf-8")) throw unsupportedMediaType();
+  const [type, ...parameters] = (headers["content-type"] ?? "application/json")
+    .split(";")
+    .map((part) => part.trim());
+  const charset = parameters
+    .find((parameter) => /^charset\s*=/i.test(parameter))
+    ?.replace(/^charset\s*=\s*|"/gi, "");
+  if (type?.toLowerCase() !== "application/json" || !/^utf-?8$/i.test(charset ?? "utf-8"))
+    throw unsupportedMediaType();
   const encoding = headers["content-encoding"];
   if (encoding !== undefined && encoding !== "identity") {
-    throw new Problem(415, ["send the body without a Content-Encoding"], { "accept-encoding": "identity" });
+    throw new Problem(415, ["send the body without a Content-Encoding"], {
+      "accept-encoding": "identity",
+    });
   }
 }
 
@@ -328,7 +371,10 @@ function checkBodyHeaders(headers: IncomingHttpHeaders): void {
  * Reads a body: what has come by now, which mostly is all of it, and then what is still to come.
  * @param done told its bytes, or why there are none: a Problem (413, 422), or what ended the connection
  */
-export function readBody(payload: IncomingMessage, done: (error: Error | null, body?: Buffer) => void): void {
+export function readBody(
+  payload: IncomingMessage,
+  done: (error: Error | null, body?: Buffer) => void,
+): void {
   const said = Number(payload.headers["content-length"]);
   if (said > MAX_BODY_BYTES) {
     done(bodyTooLarge());
@@ -346,7 +392,9 @@ export function readBody(payload: IncomingMessage, done: (error: Error | null, b
     if (size > MAX_BODY_BYTES) finish(bodyTooLarge());
   };
   const end = (): void =>
-    finish(said >= 0 && size !== said ? invalid("the body is not as long as its Content-Length") : null);
+    finish(
+      said >= 0 && size !== said ? invalid("the body is not as long as its Content-Length") : null,
+    );
   const fail = (error: Error): void => finish(Object.assign(error, { statusCode: 400 }));
   const come = payload.read() as Buffer | null;
   if (payload.complete && come?.length === said) {
@@ -362,7 +410,8 @@ export function jsonBody({ body, headers }: FastifyRequest): Buffer {
   return Buffer.isBuffer(body) ? body : Buffer.alloc(0);
 }
 
-const bodyTooLarge = (): Problem => new Problem(413, [`the body is larger than ${MAX_BODY_BYTES} bytes`]);
+const bodyTooLarge = (): Problem =>
+  new Problem(413, [`the body is larger than ${MAX_BODY_BYTES} bytes`]);
 
 type Called = FastifyRequest & { readonly call: Pick<Call, "name"> };
 
@@ -376,6 +425,8 @@ export function idempotencyOf({ call, headers, method, raw }: Called, identity: 
   if (!/^[\x21-\x7e]{1,255}$/.test(key)) {
     throw invalid("Idempotency-Key takes 1 to 255 visible ASCII characters without spaces");
   }
-  const requestHash = createHash("sha256").update(`${method} ${call.name}\n${identity}`).digest("hex");
+  const requestHash = createHash("sha256")
+    .update(`${method} ${call.name}\n${identity}`)
+    .digest("hex");
   return { key, requestHash } satisfies HoldRequest["idempotency"];
 }

@@ -12,7 +12,15 @@ import { LEFT_OUT } from "../people/suppressed.ts";
 import { Problem } from "../problem.ts";
 import type { Answer } from "./call.ts";
 import { API_ROUTES, type CallName } from "./calls.ts";
-import { admitted, type Endpoint, freeAnswer, freeMagic, inFreeTurn, type RouteOptions, sell } from "./endpoint.ts";
+import {
+  admitted,
+  type Endpoint,
+  freeAnswer,
+  freeMagic,
+  inFreeTurn,
+  type RouteOptions,
+  sell,
+} from "./endpoint.ts";
 import { magicOfCompany, magicOfFilters } from "./magic.ts";
 import { send } from "./reply.ts";
 import {
@@ -51,12 +59,19 @@ export function addRoutes(app: FastifyInstance, options: RouteOptions, more: End
   }
 }
 
-async function account(request: FastifyRequest, { dataset, maxDepth, store }: RouteOptions): Promise<Answer> {
+async function account(
+  request: FastifyRequest,
+  { dataset, maxDepth, store }: RouteOptions,
+): Promise<Answer> {
   refuseQuery(queryText(request));
   const { account, key } = admitted(request);
   const { engine } = await dataset(key.mode);
   const money = await store.balance(key.accountId, key.mode);
-  return { status: 200, headers: {}, body: accountBody({ account, key, money, dataset: engine.info(), maxDepth }) };
+  return {
+    status: 200,
+    headers: {},
+    body: accountBody({ account, key, money, dataset: engine.info(), maxDepth }),
+  };
 }
 
 async function count(request: FastifyRequest, options: RouteOptions): Promise<Answer> {
@@ -85,7 +100,10 @@ async function facets(request: FastifyRequest, options: RouteOptions): Promise<A
   const limits = { ...options.timeouts, now: options.now };
   options.admission.weigh(request.call, question.filters);
   const work = () =>
-    onOneVersion(engine, async (version) => ({ version, facet: await facetsOf(engine, question, limits) }));
+    onOneVersion(engine, async (version) => ({
+      version,
+      facet: await facetsOf(engine, question, limits),
+    }));
   const { facet, version } = await inFreeTurn(request, options, work);
   options.smallCounts.tellFacet(key, account.plan, question, facet);
   return freeAnswer(request, options, { result: JSON.stringify(facet), version });
@@ -161,10 +179,17 @@ async function employees(request: FastifyRequest, options: RouteOptions): Promis
       const slice = { offset: paging.offset, limit: paging.perPage };
       // What a count of the address finds, also where several companies share a slug.
       const page = await (lookup.by === "company_network_url"
-        ? engine.people({ exact: {}, prefix: {}, range: {}, company_network_url: lookup.value }, slice)
+        ? engine.people(
+            { exact: {}, prefix: {}, range: {}, company_network_url: lookup.value },
+            slice,
+          )
         : engine.employees(company.id, slice));
       if (page.records.length === 0) {
-        options.smallCounts.tell(key, account.plan, { segment: company.id, more: "employees", count: page.total });
+        options.smallCounts.tell(key, account.plan, {
+          segment: company.id,
+          more: "employees",
+          count: page.total,
+        });
       }
       const target = `/v1/company/employees?${lookup.by}=${encodeURIComponent(lookup.value)}`;
       return boughtPage(page, paging, { version, segment, target });
@@ -191,7 +216,8 @@ function boughtPage(
     const cursor = writeCursor({ version, segment: segmentHash(segment), offset: next });
     headers["x-next-cursor"] = cursor;
     // After a cursor no page of this size may begin where this one ends.
-    const [name, value] = next === paging.page * paging.perPage ? ["page", paging.page + 1] : ["cursor", cursor];
+    const [name, value] =
+      next === paging.page * paging.perPage ? ["page", paging.page + 1] : ["cursor", cursor];
     // A GET can be followed as it stands. Of a POST the attributes say what to put into the body.
     headers.link = target.includes("?")
       ? `<${target}&${name}=${value}&per_page=${paging.perPage}>; rel="next"`
@@ -219,7 +245,16 @@ async function key(request: FastifyRequest, { store }: RouteOptions): Promise<An
   return { status: 200, headers: {}, body: envelopeJson(JSON.stringify(result), balance) };
 }
 
-const keyOf = ({ createdAt, expiresAt, id, lastUsedAt, mode, name, prefix, scopes }: KeyDetail): KeyResult["key"] => ({
+const keyOf = ({
+  createdAt,
+  expiresAt,
+  id,
+  lastUsedAt,
+  mode,
+  name,
+  prefix,
+  scopes,
+}: KeyDetail): KeyResult["key"] => ({
   ...{ id, name, mode, prefix, scopes },
   created_at: timeOf(createdAt),
   expires_at: timeOf(expiresAt),

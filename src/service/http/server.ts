@@ -23,11 +23,20 @@ export type RunningService = ReturnType<typeof running>;
 export async function startService(options: ServiceOptions): Promise<RunningService> {
   const { fastify } = await import("fastify");
   const { store } = options;
-  const clocks = { now: options.now ?? Date.now, monotonic: options.monotonic ?? (() => performance.now()) };
-  const sleep = options.sleep ?? ((ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms)));
+  const clocks = {
+    now: options.now ?? Date.now,
+    monotonic: options.monotonic ?? (() => performance.now()),
+  };
+  const sleep =
+    options.sleep ?? ((ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms)));
   const timeouts = { ...SERVER_TIMEOUTS, ...options.timeouts };
   const host = options.host ?? "127.0.0.1";
-  const { dataset, look } = await serveDatasets(options.engine, options.testEngine, clocks, options.leftOut);
+  const { dataset, look } = await serveDatasets(
+    options.engine,
+    options.testEngine,
+    clocks,
+    options.leftOut,
+  );
   const tls = options.tls === undefined ? undefined : await readTls(options.tls, clocks.now());
   const scheme = tls === undefined ? "http" : "https";
   await store.recover(0);
@@ -49,7 +58,11 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   const { engine, maxDepth, sketches = true } = options;
   const parts = { ...clocks, store, dataset, limiter, smallCounts, maxDepth, sleep, turns };
   addRoutes(app.http, { ...parts, admission, timeouts }, sketches ? { sketch, people } : {});
-  addPublicPages(app.http, { engine, store, notFound: (request, reply) => app.answerUnrouted(request, reply) });
+  addPublicPages(app.http, {
+    engine,
+    store,
+    notFound: (request, reply) => app.answerUnrouted(request, reply),
+  });
   const browser = !hasConsole
     ? undefined
     : await import("../console/console.ts").then(({ serveConsole }) =>
@@ -69,7 +82,9 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     throw error;
   }
   const unfollow =
-    options.tls === undefined ? undefined : followTls(app.http.server, options.tls, clocks.now, watchers.log);
+    options.tls === undefined
+      ? undefined
+      : followTls(app.http.server, options.tls, clocks.now, watchers.log);
   const closing = { limiter, smallCounts, ...watchers, browser, unfollow, drainMs: timeouts.drain };
   // Also while nobody asks: a version that was replaced because of somebody in it is let go of.
   return running(app, addressOf(host, portOf(app), scheme), { ...closing, look });
@@ -77,7 +92,10 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
 
 const openWatchers = async ({ log, metricsHost, metricsPort }: ServiceOptions) => ({
   log: log === undefined ? SILENT : await openLog(log),
-  metrics: metricsPort === undefined ? undefined : await openMetrics(metricsHost ?? "127.0.0.1", metricsPort),
+  metrics:
+    metricsPort === undefined
+      ? undefined
+      : await openMetrics(metricsHost ?? "127.0.0.1", metricsPort),
 });
 
 interface Closing extends Awaited<ReturnType<typeof openWatchers>> {
@@ -104,7 +122,8 @@ function running(app: HttpApp, url: string, parts: Closing) {
     url,
     port: portOf(app),
     consoleUrl: browser === undefined ? undefined : `${browser.origin()}/console`,
-    metricsUrl: metrics === undefined ? undefined : `${addressOf(metrics.host, metrics.port)}/metrics`,
+    metricsUrl:
+      metrics === undefined ? undefined : `${addressOf(metrics.host, metrics.port)}/metrics`,
     inject: app.http.inject.bind(app.http) as FastifyInstance["inject"],
     flush: () => flushAll(parts),
     close(): Promise<void> {
@@ -115,7 +134,10 @@ function running(app: HttpApp, url: string, parts: Closing) {
   };
 }
 
-const flushAll = async ({ limiter, smallCounts }: Pick<Closing, "limiter" | "smallCounts">): Promise<void> => {
+const flushAll = async ({
+  limiter,
+  smallCounts,
+}: Pick<Closing, "limiter" | "smallCounts">): Promise<void> => {
   await Promise.all([limiter.flush(), smallCounts.flush()]);
 };
 

@@ -10,7 +10,14 @@ import { invalid } from "../problem.ts";
 import type { Answer } from "./call.ts";
 import { admitted, freeAnswer, inFreeTurn, type RouteOptions, sell } from "./endpoint.ts";
 import { magicOfFilters } from "./magic.ts";
-import { bodyFields, jsonBody, queryText, readSegment, readWithin, refuseQuery } from "./requests.ts";
+import {
+  bodyFields,
+  jsonBody,
+  queryText,
+  readSegment,
+  readWithin,
+  refuseQuery,
+} from "./requests.ts";
 
 /** More cells than any difference of so many people takes. */
 const FIRST_CELL_MAX = 4 * SKETCH_PEOPLE_MAX;
@@ -25,11 +32,21 @@ function readSketch(body: Uint8Array) {
 function readPeople(body: Uint8Array) {
   const fields = bodyFields(body, ["filters", "digests"]);
   const list = fields.get("digests");
-  const digests = Array.isArray(list) ? list.filter((each) => /^[0-9a-f]{16}$/.test(String(each))).map(String) : [];
-  if (!Array.isArray(list) || digests.length < list.length || digests.length < 1 || digests.length > PER_PAGE_MAX) {
-    throw invalid(`digests is required: 1 to ${PER_PAGE_MAX} texts of 16 hexadecimal digits, in lower case`);
+  const digests = Array.isArray(list)
+    ? list.filter((each) => /^[0-9a-f]{16}$/.test(String(each))).map(String)
+    : [];
+  if (
+    !Array.isArray(list) ||
+    digests.length < list.length ||
+    digests.length < 1 ||
+    digests.length > PER_PAGE_MAX
+  ) {
+    throw invalid(
+      `digests is required: 1 to ${PER_PAGE_MAX} texts of 16 hexadecimal digits, in lower case`,
+    );
   }
-  if (new Set(digests).size < digests.length) throw invalid("a digest is given twice: each person is sold once");
+  if (new Set(digests).size < digests.length)
+    throw invalid("a digest is given twice: each person is sold once");
   return { ...readSegment(fields), digests };
 }
 
@@ -50,7 +67,8 @@ export async function sketch(request: FastifyRequest, options: RouteOptions): Pr
       const { count } = await counts.count(filters, canonical, account.id);
       smallCounts.tellSketch(key, account.plan, { segment: canonical, version, count });
       const isKnown = sketches.recall(version, segment, whose) !== undefined;
-      const weight = Math.ceil(cells / CELLS_A_CALL) - 1 + (isKnown ? 0 : Math.floor(count / PEOPLE_A_CALL));
+      const weight =
+        Math.ceil(cells / CELLS_A_CALL) - 1 + (isKnown ? 0 : Math.floor(count / PEOPLE_A_CALL));
       admission.weigh(request.call, filters, 0, weight);
       const roster = await sketches.list(engine, segment, whose);
       return { version, roster, part: await cellsOf(roster, from, from + cells) };
@@ -73,15 +91,26 @@ export async function people(request: FastifyRequest, options: RouteOptions): Pr
   const { account, key } = admitted(request);
   const { canonical, digests, filters } = readPeople(jsonBody(request));
   return sell(request, options, {
-    ...{ costed: "person_search", rows: digests.length, identity: `${canonical}\n${digests.join()}` },
+    ...{
+      costed: "person_search",
+      rows: digests.length,
+      identity: `${canonical}\n${digests.join()}`,
+    },
     magic: () => magicOfFilters(filters, true),
     async work({ engine, sketches }, version) {
-      const { places } = await sketches.list(engine, { filters, canonical }, await digestKey(options.store, key));
+      const { places } = await sketches.list(
+        engine,
+        { filters, canonical },
+        await digestKey(options.store, key),
+      );
       const positions = digests.flatMap((digest) => places.get(digest) ?? []);
       const result = await recordsAt(engine, filters, positions);
       const missing = digests.length - result.length;
       if (result.length === 0) {
-        options.smallCounts.tell(key, account.plan, { segment: `${canonical}\n${digests.join()}`, count: 0 });
+        options.smallCounts.tell(key, account.plan, {
+          segment: `${canonical}\n${digests.join()}`,
+          count: 0,
+        });
         options.admission.weigh(request.call, filters, 0, digests.length - 1);
       }
       const headers: Record<string, string> = { "x-dataset-version": version };

@@ -12,7 +12,11 @@ export interface ServiceLog {
   event(message: string, fields?: Readonly<Record<string, string | number>>): void;
 }
 
-export const SILENT: ServiceLog = { request: () => undefined, fault: () => undefined, event: () => undefined };
+export const SILENT: ServiceLog = {
+  request: () => undefined,
+  fault: () => undefined,
+  event: () => undefined,
+};
 
 /** Bytes of a log that wait for its reader; lines beyond them are dropped, and counted. */
 const UNREAD_MAX = 4 * 1024 * 1024;
@@ -61,7 +65,10 @@ export async function openLog(out: {
         return;
       }
       const { name, message, stack } = error instanceof Error ? error : new Error(String(error));
-      logger.error({ request_id: requestId, error: name, stack: stack?.split("\n").slice(1, 6).join(" ") }, message);
+      logger.error(
+        { request_id: requestId, error: name, stack: stack?.split("\n").slice(1, 6).join(" ") },
+        message,
+      );
     },
     event(message, fields) {
       logger.info({ ...fields }, message);
@@ -72,19 +79,35 @@ export async function openLog(out: {
 export type Metrics = Awaited<ReturnType<typeof openMetrics>>;
 
 async function openMeters() {
-  const { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } = await import("prom-client");
+  const { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } = await import(
+    "prom-client"
+  );
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
-  const counter = <Label extends string>(name: string, help: string, ...labelNames: readonly Label[]) =>
-    new Counter({ name: `headcount_${name}`, help, labelNames, registers });
-  const gauge = (name: string, help: string, read: () => Readonly<Record<string, number>> | number, label?: string) =>
+  const counter = <Label extends string>(
+    name: string,
+    help: string,
+    ...labelNames: readonly Label[]
+  ) => new Counter({ name: `headcount_${name}`, help, labelNames, registers });
+  const gauge = (
+    name: string,
+    help: string,
+    read: () => Readonly<Record<string, number>> | number,
+    label?: string,
+  ) =>
     new Gauge({
-      ...{ name: `headcount_${name}`, help, labelNames: label === undefined ? [] : [label], registers },
+      ...{
+        name: `headcount_${name}`,
+        help,
+        labelNames: label === undefined ? [] : [label],
+        registers,
+      },
       collect() {
         const now = read();
         if (typeof now === "number") this.set(now);
-        else for (const [each, value] of Object.entries(now)) this.set({ [label ?? ""]: each }, value);
+        else
+          for (const [each, value] of Object.entries(now)) this.set({ [label ?? ""]: each }, value);
       },
     });
   const requests = counter("requests_total", "Answers by call and status", "call", "status");
@@ -95,13 +118,22 @@ async function openMeters() {
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
     registers,
   });
-  const charged = counter("credits_charged_total", "Credits charged by call and mode of the key", "call", "mode");
+  const charged = counter(
+    "credits_charged_total",
+    "Credits charged by call and mode of the key",
+    "call",
+    "mode",
+  );
   const unanswered = counter(
     "credits_charged_unanswered_total",
     "Credits charged by calls whose client did not take the answer",
     "call",
   );
-  const small = counter("small_counts_total", "Counts of few people by accounts whose plan bounds them", "outcome");
+  const small = counter(
+    "small_counts_total",
+    "Counts of few people by accounts whose plan bounds them",
+    "outcome",
+  );
   return { registry, gauge, requests, seconds, charged, unanswered, small };
 }
 
@@ -133,7 +165,8 @@ export async function openMetrics(host: string, port: number) {
     },
     /** Shows how full it is, as it is when somebody looks. @param load by what is counted */
     watch(load: () => Readonly<Record<string, number>>): void {
-      const help = "Calls that the dataset works for, calls that wait for their turn, open connections";
+      const help =
+        "Calls that the dataset works for, calls that wait for their turn, open connections";
       gauge("load", help, load, "what");
     },
     close: () =>
@@ -161,4 +194,5 @@ const pageOf = (registry: Registry, host: string): Server =>
     );
   });
 
-const isLoopback = (host: string): boolean => /^(?:localhost|\[?::1\]?|127(?:\.\d{1,3}){3})$/i.test(host);
+const isLoopback = (host: string): boolean =>
+  /^(?:localhost|\[?::1\]?|127(?:\.\d{1,3}){3})$/i.test(host);

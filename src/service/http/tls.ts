@@ -20,7 +20,8 @@ export async function readTls({ cert, key }: TlsFiles, now: number) {
   const pair = { cert: certPem, key: keyPem, minVersion: "TLSv1.2" } as const;
   const certificate = parsed(cert, () => new X509Certificate(certPem));
   parsed(`${key} with ${cert}`, () => createSecureContext(pair));
-  if (Date.parse(certificate.validTo) < now) throw new TlsError(`${cert} ended on ${certificate.validTo}`);
+  if (Date.parse(certificate.validTo) < now)
+    throw new TlsError(`${cert} ended on ${certificate.validTo}`);
   return pair;
 }
 
@@ -28,7 +29,9 @@ async function readPem(path: string): Promise<Buffer> {
   try {
     return await readFile(path);
   } catch (error) {
-    throw new TlsError(`cannot read ${path}: ${(error as NodeJS.ErrnoException).code ?? error}`, { cause: error });
+    throw new TlsError(`cannot read ${path}: ${(error as NodeJS.ErrnoException).code ?? error}`, {
+      cause: error,
+    });
   }
 }
 
@@ -48,7 +51,12 @@ function parsed<Value>(what: string, parse: () => Value): Value {
 }
 
 /** Serves renewed files from the next connection on; those that do not fit change nothing. @returns ends it */
-export function followTls(server: NodeServer, files: TlsFiles, now: () => number, log: ServiceLog): () => void {
+export function followTls(
+  server: NodeServer,
+  files: TlsFiles,
+  now: () => number,
+  log: ServiceLog,
+): () => void {
   const renew = (): void => {
     readTls(files, now()).then(
       (pair) => {

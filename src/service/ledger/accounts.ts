@@ -1,7 +1,20 @@
-import { type Credits, credits, formatCredits, formatCreditsGrouped } from "../../shared/contract/money.ts";
+import {
+  type Credits,
+  credits,
+  formatCredits,
+  formatCreditsGrouped,
+} from "../../shared/contract/money.ts";
 import { COSTED_CALLS, type CostedCall } from "../../shared/contract/records.ts";
 import { type Acting, audit } from "./chain/links.ts";
-import { change, insert, type Row, type Steps, statementRows, storedFields, upsert } from "./database.ts";
+import {
+  change,
+  insert,
+  type Row,
+  type Steps,
+  statementRows,
+  storedFields,
+  upsert,
+} from "./database.ts";
 import { StoreConflictError, UnknownAccountError } from "./errors.ts";
 import {
   type Account,
@@ -17,7 +30,9 @@ export const ACCOUNT_COLUMNS = `SELECT a.id, a.name, a.suspended_at, p.name AS p
 
 export function storedAccount(row: Row): Account {
   const values = JSON.parse(row.costs as string) as Partial<Record<CostedCall, string>>;
-  const costs = Object.fromEntries(COSTED_CALLS.map((call) => [call, credits(BigInt(values[call] ?? "0"))]));
+  const costs = Object.fromEntries(
+    COSTED_CALLS.map((call) => [call, credits(BigInt(values[call] ?? "0"))]),
+  );
   const plan: AccountPlan = {
     name: row.plan as string,
     perMinute: Number(row.per_minute),
@@ -31,8 +46,16 @@ export function storedAccount(row: Row): Account {
 
 export const storedCount = (row: Row): DayCount => storedFields(row, ["count"]);
 
-export function* createAccount(id: string, name: string, { at, by, repeated }: Acting): Steps<Account> {
-  const added = yield* insert("accounts", { id, name, createdAt: at }, "ON CONFLICT (id) DO NOTHING");
+export function* createAccount(
+  id: string,
+  name: string,
+  { at, by, repeated }: Acting,
+): Steps<Account> {
+  const added = yield* insert(
+    "accounts",
+    { id, name, createdAt: at },
+    "ON CONFLICT (id) DO NOTHING",
+  );
   const account = { id, name, plan: STANDARD_PLAN, suspendedAt: null };
   if (added === 0) {
     const [row] = yield* statementRows("SELECT name, created_at FROM accounts WHERE id = $1", id);
@@ -40,20 +63,31 @@ export function* createAccount(id: string, name: string, { at, by, repeated }: A
     throw new StoreConflictError(`an account named ${JSON.stringify(id)} exists already`);
   }
   yield* writePlan(id, STANDARD_PLAN);
-  yield* change("INSERT INTO balances (account_id, mode) VALUES ($1, 'live'), ($2, 'test')", id, id);
+  yield* change(
+    "INSERT INTO balances (account_id, mode) VALUES ($1, 'live'), ($2, 'test')",
+    id,
+    id,
+  );
   const act = { actor: by, action: "accounts.create", accountId: id, target: id, detail: { name } };
   const changed = (["account", "plan"] as const).map((kind) => [kind, id] as const);
   yield* audit({ ...act, changed }, at);
   return account;
 }
 
-export function* suspendAccount(id: string, suspended: boolean, { at, by, repeated }: Acting): Steps<boolean> {
+export function* suspendAccount(
+  id: string,
+  suspended: boolean,
+  { at, by, repeated }: Acting,
+): Steps<boolean> {
   const [row] = yield* statementRows("SELECT suspended_at FROM accounts WHERE id = $1", id);
   if (row === undefined) throw new UnknownAccountError(id);
   if ((row.suspended_at !== null) === suspended) return repeated;
   yield* change("UPDATE accounts SET suspended_at = $1 WHERE id = $2", suspended ? at : null, id);
   const action = suspended ? "accounts.suspend" : "accounts.resume";
-  yield* audit({ actor: by, action, accountId: id, target: id, detail: {}, changed: [["account", id]] }, at);
+  yield* audit(
+    { actor: by, action, accountId: id, target: id, detail: {}, changed: [["account", id]] },
+    at,
+  );
   return true;
 }
 
@@ -86,7 +120,13 @@ export function* setPlan(
   const changed = { ...plan, ...changes, costs: { ...plan.costs, ...changes.costs } };
   checkPlan(changed);
   yield* writePlan(accountId, changed);
-  const act = { actor: by, action: "plan.set", accountId, target: accountId, detail: toldOf(changes) };
+  const act = {
+    actor: by,
+    action: "plan.set",
+    accountId,
+    target: accountId,
+    detail: toldOf(changes),
+  };
   yield* audit({ ...act, changed: [["plan", accountId]] }, at);
   return changed;
 }
@@ -110,18 +150,24 @@ function checkPlan(plan: AccountPlan): void {
   }
   const { smallCounts } = plan;
   if (smallCounts !== null && !(Number.isSafeInteger(smallCounts) && smallCounts > 0)) {
-    throw new RangeError(`small counts are of fewer than a whole number of people, at least 1, not ${smallCounts}`);
+    throw new RangeError(
+      `small counts are of fewer than a whole number of people, at least 1, not ${smallCounts}`,
+    );
   }
   for (const call of COSTED_CALLS) {
     if (plan.costs[call] < 0n) throw new RangeError(`the cost of ${call} cannot be negative`);
     if (plan.costs[call] <= MAX_PRICE) continue;
-    throw new RangeError(`the cost of ${call} cannot exceed ${formatCreditsGrouped(MAX_PRICE)} credits`);
+    throw new RangeError(
+      `the cost of ${call} cannot exceed ${formatCreditsGrouped(MAX_PRICE)} credits`,
+    );
   }
 }
 
 /** Costs are kept as JSON with millionths as texts: no float on the way. */
 function* writePlan(accountId: string, { costs: prices, ...rest }: AccountPlan): Steps<void> {
-  const costs = JSON.stringify(Object.fromEntries(COSTED_CALLS.map((call) => [call, prices[call].toString()])));
+  const costs = JSON.stringify(
+    Object.fromEntries(COSTED_CALLS.map((call) => [call, prices[call].toString()])),
+  );
   const { name, perDay, perMinute, smallCounts } = rest;
   yield* upsert("plans", { accountId, name, perMinute, perDay, costs, smallCounts }, "account_id");
 }
@@ -138,7 +184,9 @@ export function* recordCalls(counts: readonly DayCount[], at: number): Steps<voi
     sql: `INSERT INTO call_counts (key_id, day, count) VALUES %
           ON CONFLICT (day, key_id) DO UPDATE SET count = call_counts.count + excluded.count`,
     types: ["text", "text", "bigint"],
-    rows: [...sums].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, { count, day, keyId }]) => [keyId, day, count]),
+    rows: [...sums]
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([, { count, day, keyId }]) => [keyId, day, count]),
   };
   yield {
     sql: `INSERT INTO key_uses (key_id, used_at) SELECT v.column1, v.column2 FROM (VALUES %) AS v JOIN keys k ON k.id = v.column1

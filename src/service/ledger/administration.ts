@@ -1,6 +1,12 @@
 import { randomBytes } from "node:crypto";
 import { formatCredits } from "../../shared/contract/money.ts";
-import { ACCOUNT_LIST, accountSummary, createAccount, setPlan, suspendAccount } from "./accounts.ts";
+import {
+  ACCOUNT_LIST,
+  accountSummary,
+  createAccount,
+  setPlan,
+  suspendAccount,
+} from "./accounts.ts";
 import { type Acting, operationNamed, referenceOf } from "./chain/links.ts";
 import { type Row, type Steps, storedFields } from "./database.ts";
 import { StoreConflictError } from "./errors.ts";
@@ -65,10 +71,10 @@ function entriesQuery(query: EntryQuery): Query {
 }
 
 function ledgerEntry(row: Row): LedgerEntry {
-  const { operation, ...entry } = storedFields<LedgerEntry & { readonly operation: string | null }>(row, [
-    "at",
-    "rows",
-  ]);
+  const { operation, ...entry } = storedFields<LedgerEntry & { readonly operation: string | null }>(
+    row,
+    ["at", "rows"],
+  );
   return { ...entry, reference: referenceOf(operation) };
 }
 
@@ -83,10 +89,13 @@ function usageQuery({ accountId, by, keyId, mode, since, until }: UsageQuery): Q
     ["day >= ?", since],
     ["day <= ?", until],
   ]);
-  const grouped = columns.length === 0 ? "" : `GROUP BY ${columns.join(", ")} ORDER BY ${columns.join(", ")}`;
+  const grouped =
+    columns.length === 0 ? "" : `GROUP BY ${columns.join(", ")} ORDER BY ${columns.join(", ")}`;
   // Where one charge does not say how many rows it sold, their sum is not known either.
   const sold = "CASE WHEN COUNT(sold) = COUNT(*) THEN CAST(SUM(sold) AS bigint) END AS rows";
-  const sums = ["calls", "charged", "refunded"].map((name) => `CAST(COALESCE(SUM(${name}), 0) AS bigint) AS ${name}`);
+  const sums = ["calls", "charged", "refunded"].map(
+    (name) => `CAST(COALESCE(SUM(${name}), 0) AS bigint) AS ${name}`,
+  );
   return {
     sql: `SELECT ${[...columns, sold, ...sums].join(", ")} FROM usage ${filter.sql} ${grouped}`,
     values: filter.values,
@@ -123,17 +132,27 @@ interface Office {
   readonly forget: () => void;
 }
 
-export function administration(database: LedgerDatabase, { actor, balance, forget, now }: Office): Administration {
+export function administration(
+  database: LedgerDatabase,
+  { actor, balance, forget, now }: Office,
+): Administration {
   const { rowLock } = database;
-  const acts = <Value>(act: Act | undefined, steps: (acting: Acting) => Steps<Value>): Promise<Value> => {
+  const acts = <Value>(
+    act: Act | undefined,
+    steps: (acting: Acting) => Steps<Value>,
+  ): Promise<Value> => {
     const [at, by] = [now(), act?.by ?? actor];
     return database.change("durable", (repeated) => steps({ at, by, repeated })).finally(forget);
   };
-  const readAll = async <Value>({ sql, values }: Query, read: (row: Row) => Value): Promise<readonly Value[]> =>
-    (await database.read(sql, ...values)).map(read);
+  const readAll = async <Value>(
+    { sql, values }: Query,
+    read: (row: Row) => Value,
+  ): Promise<readonly Value[]> => (await database.read(sql, ...values)).map(read);
   const labelOf = ({ accountId, mode }: Place, { by, note, reference }: Adjustment) => {
     const operation =
-      reference === undefined ? randomBytes(12).toString("hex") : operationNamed(accountId, mode, reference);
+      reference === undefined
+        ? randomBytes(12).toString("hex")
+        : operationNamed(accountId, mode, reference);
     return { operation, note, actor: by ?? actor };
   };
   const move = async (place: Place, request: MoneyRequest): Promise<Adjusted> => {
@@ -144,7 +163,8 @@ export function administration(database: LedgerDatabase, { actor, balance, forge
   const adjusting =
     (entry: "grant" | "correction"): Administration["deduct"] =>
     async (accountId, mode, amount, adjustment) => {
-      if (amount <= 0n) throw new RangeError(`the amount must be above zero, not ${formatCredits(amount)}`);
+      if (amount <= 0n)
+        throw new RangeError(`the amount must be above zero, not ${formatCredits(amount)}`);
       const place = { accountId, mode };
       return move(place, { kind: "adjust", entry, place, amount, ...labelOf(place, adjustment) });
     };
@@ -152,11 +172,15 @@ export function administration(database: LedgerDatabase, { actor, balance, forge
   return {
     createAccount: (id, name, act) => acts(act, (acting) => createAccount(id, name, acting)),
     listAccounts: () => readAll({ sql: ACCOUNT_LIST, values: [now()] }, accountSummary),
-    suspendAccount: (id, suspended, act) => acts(act, (acting) => suspendAccount(id, suspended, acting)),
+    suspendAccount: (id, suspended, act) =>
+      acts(act, (acting) => suspendAccount(id, suspended, acting)),
     createKey: (key, act) => acts(act, (acting) => createKeyStep(key, rowLock, acting)),
     listKeys: (accountId) =>
       readAll(
-        { sql: `${KEY_DETAILS} WHERE k.account_id = $1 ORDER BY k.created_at, k.id`, values: [accountId] },
+        {
+          sql: `${KEY_DETAILS} WHERE k.account_id = $1 ORDER BY k.created_at, k.id`,
+          values: [accountId],
+        },
         keyDetail,
       ),
     async key(id) {
@@ -167,14 +191,24 @@ export function administration(database: LedgerDatabase, { actor, balance, forge
     revokeKey: (id, act) => acts(act, (acting) => revokeKey(id, acting)),
     setPlan: (id, changes, act) => acts(act, (acting) => setPlan(id, changes, rowLock, acting)),
     grant: (accountId, mode, amount, adjustment) =>
-      grant(accountId, mode, amount, typeof adjustment === "string" ? { note: adjustment } : adjustment),
+      grant(
+        accountId,
+        mode,
+        amount,
+        typeof adjustment === "string" ? { note: adjustment } : adjustment,
+      ),
     deduct: adjusting("correction"),
     async refund(entryId, amount, adjustment) {
       const sql = "SELECT account_id, mode, hold_id FROM entries WHERE id = $1 AND kind = 'charge'";
       const [row] = await database.read(sql, entryId);
       if (row === undefined) throw new StoreConflictError(`entry ${entryId} is no charge`);
       const place = placeIn(row);
-      return move(place, { kind: "refund", holdId: String(row.hold_id), amount, ...labelOf(place, adjustment) });
+      return move(place, {
+        kind: "refund",
+        holdId: String(row.hold_id),
+        amount,
+        ...labelOf(place, adjustment),
+      });
     },
     entries: (query) => readAll(entriesQuery(query), ledgerEntry),
     usage: (query) => readAll(usageQuery(query), usageRow),

@@ -1,5 +1,8 @@
 /** The wall clock at the start, then a monotonic one, so that a clock that is set expires nothing (I12). Both in ms. */
-export function anchoredClock(wall: () => number, monotonic: (() => number) | undefined): () => number {
+export function anchoredClock(
+  wall: () => number,
+  monotonic: (() => number) | undefined,
+): () => number {
   if (monotonic === undefined) return wall;
   const start = wall() - monotonic();
   return () => Math.floor(start + monotonic());
@@ -17,6 +20,7 @@ let lastDay = { number: Number.NaN, text: "" };
 
 export function utcDay(epochMs: number): string {
   const number = Math.floor(epochMs / DAY_MS);
-  if (number !== lastDay.number) lastDay = { number, text: new Date(epochMs).toISOString().slice(0, 10) };
+  if (number !== lastDay.number)
+    lastDay = { number, text: new Date(epochMs).toISOString().slice(0, 10) };
   return lastDay.text;
 }

@@ -25,7 +25,8 @@ import type {
 } from "./records.ts";
 import { IDEMPOTENCY_TTL_MS, pageKey } from "./records.ts";
 
-const SESSION_COLUMNS = "id, hash, proof_hash, account_id, role, key_hash, created_at, seen_at, expires_at";
+const SESSION_COLUMNS =
+  "id, hash, proof_hash, account_id, role, key_hash, created_at, seen_at, expires_at";
 const EXPORT_COLUMNS = `id, account_id, mode, key_id, filters, version, profiles, per_page, price, created_at, state, why, pages, row_count AS rows, credits, seen_at, turn,
   COALESCE((SELECT k.origin FROM keys k WHERE k.id = key_id), key_id) AS origin`;
 
@@ -52,7 +53,9 @@ function sessionsOf(database: LedgerDatabase, now: () => number) {
     async redeemLink(hash, session) {
       // Guesses cost a look, and no transaction.
       const [link] = await database.read("SELECT 1 FROM console_links WHERE hash = $1", hash);
-      return link === undefined ? undefined : database.change("durable", () => redeem(hash, session));
+      return link === undefined
+        ? undefined
+        : database.change("durable", () => redeem(hash, session));
     },
     addSession: (session) => database.change("durable", () => addSession(session)),
     session: (hash) =>
@@ -71,10 +74,15 @@ function sessionsOf(database: LedgerDatabase, now: () => number) {
     },
     endSession: (id, by) => database.change("durable", () => endSession(id, by, now())),
     async served(origin) {
-      await database.change("volatile", () => upsert("console_places", { origin, startedAt: now() }, "origin"));
+      await database.change("volatile", () =>
+        upsert("console_places", { origin, startedAt: now() }, "origin"),
+      );
     },
     lastServed: () =>
-      one("SELECT origin FROM console_places ORDER BY started_at DESC LIMIT 1", (row) => row.origin as string),
+      one(
+        "SELECT origin FROM console_places ORDER BY started_at DESC LIMIT 1",
+        (row) => row.origin as string,
+      ),
   } satisfies Partial<ConsoleStore>;
 }
 
@@ -82,7 +90,9 @@ function exportsOf(database: LedgerDatabase, now: () => number) {
   const { one, write } = toolsOf(database);
   return {
     enterExport: (item, assertFree) =>
-      database.change("durable", (repeated) => enterExport(item, assertFree, { lock: database.rowLock, repeated })),
+      database.change("durable", (repeated) =>
+        enterExport(item, assertFree, { lock: database.rowLock, repeated }),
+      ),
     export: (accountId, id) =>
       one(
         `SELECT ${EXPORT_COLUMNS} FROM console_exports WHERE account_id = $1 AND id = $2`,
@@ -145,7 +155,10 @@ function* redeem(hash: string, session: Omit<ConsoleSession, "accountId" | "role
   return rights;
 }
 
-function* addLink({ accountId, createdAt, expiresAt, hash, name, role }: ConsoleLink, by: string): Steps<void> {
+function* addLink(
+  { accountId, createdAt, expiresAt, hash, name, role }: ConsoleLink,
+  by: string,
+): Steps<void> {
   const row = { hash, accountId, role, name, createdAt, expiresAt };
   if ((yield* insert("console_links", row, "ON CONFLICT (hash) DO NOTHING")) === 0) return;
   const acted = { actor: by, action: "link.made", accountId, target: `link ${hash.slice(0, 8)}` };
@@ -171,42 +184,80 @@ function* enterExport(
   const sql = `SELECT p.account_id, p.mode, p.balance, p.held FROM balances p WHERE p.account_id = $1 AND p.mode = $2${lock}`;
   const [money] = yield* statementRows(sql, accountId, mode);
   if (money === undefined) throw new UnknownAccountError(accountId);
-  const [before] = yield* statementRows("SELECT pages, turn FROM console_exports WHERE id = $1", id);
+  const [before] = yield* statementRows(
+    "SELECT pages, turn FROM console_exports WHERE id = $1",
+    id,
+  );
   const last = before === undefined ? -1 : Number(before.turn);
   if (last !== turn - 1) return repeated && last === turn;
   const [key] = yield* statementRows(`${KEY_DETAILS} WHERE k.id = $1`, keyId);
-  const others = (yield* statementRows(exportsSql(), accountId, mode)).map(storedExport).filter((one) => one.id !== id);
-  const [own] = yield* statementRows(PAGE_IN_FLIGHT, accountId, mode, pageKey(item, Number(before?.pages ?? 0)));
-  const without = ({ held }: { readonly held: Credits }) => ({ held: credits(held - ((own?.amount ?? 0n) as bigint)) });
+  const others = (yield* statementRows(exportsSql(), accountId, mode))
+    .map(storedExport)
+    .filter((one) => one.id !== id);
+  const [own] = yield* statementRows(
+    PAGE_IN_FLIGHT,
+    accountId,
+    mode,
+    pageKey(item, Number(before?.pages ?? 0)),
+  );
+  const without = ({ held }: { readonly held: Credits }) => ({
+    held: credits(held - ((own?.amount ?? 0n) as bigint)),
+  });
   const [{ balance, ...all }, budget] = [moneyOf(money), key && keyDetail(key).budget];
-  assertFree({ balance, ...without(all), budget: budget && { ...budget, ...without(budget) }, exports: others });
+  assertFree({
+    balance,
+    ...without(all),
+    budget: budget && { ...budget, ...without(budget) },
+    exports: others,
+  });
   if (turn > 0) {
     const sql = `UPDATE console_exports SET state = 'buying', why = '', price = $1, seen_at = $2, turn = $3
       WHERE id = $4 AND state <> 'ready'`;
     return (yield* change(sql, price, seenAt, turn, id)) > 0;
   }
   yield* insert("console_exports", { ...row, rowCount });
-  yield* audit({ actor: keyId, action: "export.bought", accountId, target: id, detail: { mode, profiles } }, createdAt);
+  yield* audit(
+    { actor: keyId, action: "export.bought", accountId, target: id, detail: { mode, profiles } },
+    createdAt,
+  );
   return true;
 }
 
 function* addSession(session: ConsoleSession): Steps<void> {
   const { accountId, createdAt, id, role } = session;
   if ((yield* insert("console_sessions", session, OR_NOTHING)) === 0) return;
-  const acted = { actor: `console:${id} (${role})`, action: "session.begun", accountId, target: id };
+  const acted = {
+    actor: `console:${id} (${role})`,
+    action: "session.begun",
+    accountId,
+    target: id,
+  };
   yield* audit({ ...acted, changed: [["session", id]], detail: { role } }, createdAt);
 }
 
 function* endSession(id: string, actor: string, at: number): Steps<boolean> {
-  const ended = yield* change("UPDATE console_sessions SET ended_at = $1 WHERE id = $2 AND ended_at IS NULL", at, id);
+  const ended = yield* change(
+    "UPDATE console_sessions SET ended_at = $1 WHERE id = $2 AND ended_at IS NULL",
+    at,
+    id,
+  );
   if (ended === 0) return false;
-  const [row] = yield* statementRows("SELECT account_id, role FROM console_sessions WHERE id = $1", id);
-  const acted = { actor, action: "session.ended", accountId: row?.account_id as string, target: id };
+  const [row] = yield* statementRows(
+    "SELECT account_id, role FROM console_sessions WHERE id = $1",
+    id,
+  );
+  const acted = {
+    actor,
+    action: "session.ended",
+    accountId: row?.account_id as string,
+    target: id,
+  };
   yield* audit({ ...acted, changed: [["session", id]], detail: { role: row?.role } }, at);
   return true;
 }
 
-const storedSession = (row: Row): ConsoleSession => storedFields(row, ["createdAt", "seenAt", "expiresAt"]);
+const storedSession = (row: Row): ConsoleSession =>
+  storedFields(row, ["createdAt", "seenAt", "expiresAt"]);
 
 const storedExport = (row: Row): StoredExport =>
   storedFields(row, ["profiles", "perPage", "createdAt", "pages", "rows", "seenAt", "turn"]);

@@ -7,7 +7,8 @@ const fieldNames = new Map<string, string>();
 export function storedFields<Value>(row: Row, numbers: readonly string[]): Value {
   const fields: Record<string, unknown> = {};
   for (const [column, value] of Object.entries(row)) {
-    const name = fieldNames.get(column) ?? column.replace(/_[a-z]/g, (part) => part.charAt(1).toUpperCase());
+    const name =
+      fieldNames.get(column) ?? column.replace(/_[a-z]/g, (part) => part.charAt(1).toUpperCase());
     fieldNames.set(column, name);
     fields[name] = value !== null && numbers.includes(name) ? Number(value) : value;
   }
@@ -30,7 +31,11 @@ export type SqlType = "text" | "utf8" | "bigint" | "integer" | "id";
 /** `$1`, `$2` ... stand for the values. With `rows`, `%` stands for a list of tuples, one for each row. */
 export type PreparedStatement =
   | { readonly sql: string; readonly values: readonly unknown[] }
-  | { readonly sql: string; readonly types: readonly SqlType[]; readonly rows: readonly (readonly unknown[])[] };
+  | {
+      readonly sql: string;
+      readonly types: readonly SqlType[];
+      readonly rows: readonly (readonly unknown[])[];
+    };
 
 export interface StatementResult {
   readonly rows: readonly Row[];
@@ -90,7 +95,10 @@ export function* inPages(sql: string, visit: (rows: readonly Row[]) => void): St
   }
 }
 
-export function runNow<Value>(steps: Steps<Value>, execute: (statement: PreparedStatement) => StatementResult): Value {
+export function runNow<Value>(
+  steps: Steps<Value>,
+  execute: (statement: PreparedStatement) => StatementResult,
+): Value {
   let step = steps.next();
   while (!step.done) step = steps.next(execute(step.value));
   return step.value;
@@ -108,7 +116,9 @@ export async function runStatement<Value>(
 /** A *durable* change is synced before it is acknowledged; a *volatile* one survives no power failure. */
 export type Durability = "durable" | "volatile";
 
-export type AskBackup = (statement: PreparedStatement) => StatementResult | Promise<StatementResult>;
+export type AskBackup = (
+  statement: PreparedStatement,
+) => StatementResult | Promise<StatementResult>;
 
 /** The last row of a chain, and the link that it ends with. */
 export interface ChainEnd {

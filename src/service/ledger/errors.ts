@@ -26,7 +26,9 @@ export class OverchargeError extends Error {
   override readonly name = "OverchargeError";
 
   constructor(holdId: string, amount: Credits, held: Credits) {
-    super(`hold ${holdId} reserves ${creditsText(held)}; ${formatCredits(amount)} cannot be charged to it`);
+    super(
+      `hold ${holdId} reserves ${creditsText(held)}; ${formatCredits(amount)} cannot be charged to it`,
+    );
   }
 }
 
@@ -64,7 +66,11 @@ export const SQLITE_CONSTRAINT = 19;
 
 /** SQLite's primary result code of an error. The driver leaves it out of some of its errors. */
 export function resultCode(error: unknown): number | undefined {
-  const { code, errcode, message } = (error ?? {}) as { code?: unknown; errcode?: unknown; message?: unknown };
+  const { code, errcode, message } = (error ?? {}) as {
+    code?: unknown;
+    errcode?: unknown;
+    message?: unknown;
+  };
   if (typeof errcode === "number") return errcode & 0xff;
   if (code !== "ERR_SQLITE_ERROR") return undefined;
   const text = String(message);
@@ -77,5 +83,7 @@ export function resultCode(error: unknown): number | undefined {
 export function translateError(error: unknown): unknown {
   const code = resultCode(error);
   if (code === undefined || code === SQLITE_CONSTRAINT) return error;
-  return new StoreUnavailableError(`the ledger cannot be used: ${(error as Error).message}`, { cause: error });
+  return new StoreUnavailableError(`the ledger cannot be used: ${(error as Error).message}`, {
+    cause: error,
+  });
 }

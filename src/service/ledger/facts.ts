@@ -2,7 +2,14 @@ import { type Credits, credits } from "../../shared/contract/money.ts";
 import type { Durability, Row, Steps } from "./database.ts";
 import { type HoldState, LedgerInvariantError } from "./errors.ts";
 import type { Instances } from "./instances.ts";
-import type { HoldRequest, HoldSettlement, KeyBudget, KeyMode, LedgerEntry, StoredReply } from "./ledger.ts";
+import type {
+  HoldRequest,
+  HoldSettlement,
+  KeyBudget,
+  KeyMode,
+  LedgerEntry,
+  StoredReply,
+} from "./ledger.ts";
 import type { Place } from "./records.ts";
 
 export type { Place };
@@ -18,7 +25,11 @@ export type MoneyRequest =
       readonly refund: boolean;
     }
   | Adjust
-  | (Cause & { readonly kind: "refund"; readonly holdId: string; readonly amount: Credits | undefined });
+  | (Cause & {
+      readonly kind: "refund";
+      readonly holdId: string;
+      readonly amount: Credits | undefined;
+    });
 
 interface Cause {
   readonly operation: string;
@@ -109,7 +120,8 @@ export interface Links {
   readonly requests: ReadonlyMap<string, string>;
 }
 
-export interface Entry extends Pick<LedgerEntry, keyof Place | "kind" | "amount" | "balanceAfter" | "note" | "price"> {
+export interface Entry
+  extends Pick<LedgerEntry, keyof Place | "kind" | "amount" | "balanceAfter" | "note" | "price"> {
   readonly actor: string;
   readonly holdId: string | null;
   readonly refundOf: string | null;
@@ -120,7 +132,11 @@ export interface Entry extends Pick<LedgerEntry, keyof Place | "kind" | "amount"
 
 export interface Writes {
   readonly holds: readonly { readonly id: string; readonly request: HoldRequest }[];
-  readonly resolved: readonly { readonly id: string; readonly state: HoldState; readonly posted: Credits | null }[];
+  readonly resolved: readonly {
+    readonly id: string;
+    readonly state: HoldState;
+    readonly posted: Credits | null;
+  }[];
   readonly entries: readonly Entry[];
   readonly forgotten: readonly string[];
   readonly records: readonly { readonly id: string; readonly request: HoldRequest }[];
@@ -143,16 +159,22 @@ export function answer(asking: readonly Caller[], outcomes: readonly Outcome[]):
   }
 }
 
-export type Outcome = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly error: unknown };
+export type Outcome =
+  | { readonly ok: true; readonly value: unknown }
+  | { readonly ok: false; readonly error: unknown };
 
 export interface Settled {
   readonly reply: StoredReply;
   readonly balance: Credits;
 }
 
-export const placeIn = (row: Row): Place => ({ accountId: row.account_id as string, mode: row.mode as KeyMode });
+export const placeIn = (row: Row): Place => ({
+  accountId: row.account_id as string,
+  mode: row.mode as KeyMode,
+});
 export const placeKey = ({ accountId, mode }: Place): string => `${mode} ${accountId}`;
-export const recordKey = (place: Place, call: string, key: string): string => `${placeKey(place)} ${call} ${key}`;
+export const recordKey = (place: Place, call: string, key: string): string =>
+  `${placeKey(place)} ${call} ${key}`;
 export const refundOf = (holdId: string): string => `refund ${holdId}`;
 
 export function moneyOf(row: Row): Money {
@@ -164,14 +186,18 @@ export function moneyOf(row: Row): Money {
 export function assertCovered<Figures extends Money>(money: Figures): Figures {
   const { accountId, balance, held, mode } = money;
   if (held >= 0n && held <= balance) return money;
-  throw new LedgerInvariantError(`${accountId} (${mode}) would hold ${held} of ${balance} millionths`);
+  throw new LedgerInvariantError(
+    `${accountId} (${mode}) would hold ${held} of ${balance} millionths`,
+  );
 }
 
 /** I16, asserted on every budget that enters or leaves the ledger, besides the constraint in the schema. */
 export function assertBudget(budget: Capped): Capped {
   const { cap, held, origin, spent } = budget;
   if (held >= 0n && spent >= 0n && spent + held <= cap) return budget;
-  throw new LedgerInvariantError(`the key ${origin} would have spent ${spent} and hold ${held} of ${cap} millionths`);
+  throw new LedgerInvariantError(
+    `the key ${origin} would have spent ${spent} and hold ${held} of ${cap} millionths`,
+  );
 }
 
 /** What a database does for the ledger. Everything rejects with StoreUnavailableError where it cannot, or is closed. */

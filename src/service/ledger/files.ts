@@ -33,12 +33,14 @@ const digestOf = (bytes: Uint8Array): string => hash("sha256", bytes, "base64url
 function digestsOf(path: string, file?: number): readonly string[] {
   const handle = openSync(path, "r");
   try {
-    if (file !== undefined && fstatSync(handle).ino !== file) throw new Error(`${path} is another file by now`);
+    if (file !== undefined && fstatSync(handle).ino !== file)
+      throw new Error(`${path} is another file by now`);
     const digests: string[] = [];
     const buffer = Buffer.allocUnsafe(CHUNK);
     for (let size = CHUNK, position = 0; size === CHUNK; position += size) {
       size = readWhole(handle, buffer, position);
-      for (let at = 0; at < size; at += PAGE) digests.push(digestOf(buffer.subarray(at, Math.min(at + PAGE, size))));
+      for (let at = 0; at < size; at += PAGE)
+        digests.push(digestOf(buffer.subarray(at, Math.min(at + PAGE, size))));
     }
     return digests;
   } finally {
@@ -59,7 +61,11 @@ export function seal(path: string, file: number): void {
   const text = `${lines.join("\n")}\n`;
   const draft = `${sealOf(path)}.new`;
   rmSync(draft, { force: true });
-  writeFileSync(draft, `${text}${hash("sha256", text, "base64url")}\n`, { mode: 0o600, flag: "wx", flush: true });
+  writeFileSync(draft, `${text}${hash("sha256", text, "base64url")}\n`, {
+    mode: 0o600,
+    flag: "wx",
+    flush: true,
+  });
   renameSync(draft, sealOf(path));
   syncFolder(dirname(path));
 }
@@ -85,12 +91,17 @@ export function brokenPages(path: string): BrokenPages | undefined {
   }
   const end = text.lastIndexOf("\n", text.length - 2) + 1;
   const [title, ...sealed] = text.slice(0, end).split("\n").slice(0, -1);
-  if (title !== TITLE || `${hash("sha256", text.slice(0, end), "base64url")}\n` !== text.slice(end)) {
+  if (
+    title !== TITLE ||
+    `${hash("sha256", text.slice(0, end), "base64url")}\n` !== text.slice(end)
+  ) {
     return { pages: [], seal: `the seal ${sealOf(path)} is not what was written` };
   }
   const digests = digestsOf(path);
   const most = Math.max(digests.length, sealed.length);
-  const pages = Array.from({ length: most }, (_, index) => index).filter((index) => digests[index] !== sealed[index]);
+  const pages = Array.from({ length: most }, (_, index) => index).filter(
+    (index) => digests[index] !== sealed[index],
+  );
   return { pages: pages.map((index) => index + 1), seal: undefined };
 }
 
@@ -99,14 +110,20 @@ export function lostLedger(path: string): string | undefined {
   if (sizeOf(path) > 0) return undefined;
   const remnant = [`${path}-wal`, sealOf(path)].find((file) => sizeOf(file) > 0);
   if (remnant === undefined) return undefined;
-  const [state, what] = [existsSync(path) ? "empty" : "gone", remnant === sealOf(path) ? "seal" : "log"];
+  const [state, what] = [
+    existsSync(path) ? "empty" : "gone",
+    remnant === sealOf(path) ? "seal" : "log",
+  ];
   return `${path} is ${state} and its ${what} ${remnant} is there: put the ledger back, or move the ${what} away to begin a new one`;
 }
 
-const inodeOf = (path: string): number | undefined => statSync(path, { throwIfNoEntry: false })?.ino;
+const inodeOf = (path: string): number | undefined =>
+  statSync(path, { throwIfNoEntry: false })?.ino;
 
 export function ledgerFiles(path: string, hasLog: boolean) {
-  const opened = new Map((hasLog ? ["", "-wal", "-shm"] : [""]).map((end) => [path + end, statSync(path + end).ino]));
+  const opened = new Map(
+    (hasLog ? ["", "-wal", "-shm"] : [""]).map((end) => [path + end, statSync(path + end).ino]),
+  );
 
   /** A file that was removed or replaced under us takes writes that nobody sees again. */
   function assertInPlace(committed = false): void {
@@ -136,8 +153,13 @@ export async function assertFilesBeside(path: string, patienceMs: number): Promi
   const damage = lostLedger(path);
   if (damage !== undefined) throw new StoreUnavailableError(damage);
   if (!existsSync(path)) return;
-  const missing = (): string | undefined => [`${path}-wal`, `${path}-shm`].find((file) => !existsSync(file));
-  for (let waited = 0; missing() !== undefined && hasLog(path) && !(await isAlone(path)); waited += 20) {
+  const missing = (): string | undefined =>
+    [`${path}-wal`, `${path}-shm`].find((file) => !existsSync(file));
+  for (
+    let waited = 0;
+    missing() !== undefined && hasLog(path) && !(await isAlone(path));
+    waited += 20
+  ) {
     if (waited >= patienceMs) {
       throw new StoreUnavailableError(
         `${path} is open in another process, and ${missing()} was removed under it. Stop that process, then try again`,

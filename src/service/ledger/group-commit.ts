@@ -1,7 +1,13 @@
 import { setTimeout as setTimer } from "node:timers";
 import type { DatabaseSyncInstance, StatementSyncInstance } from "@photostructure/sqlite";
 import type { Durability } from "./database.ts";
-import { resultCode, SQLITE_BUSY, SQLITE_CONSTRAINT, StoreUnavailableError, translateError } from "./errors.ts";
+import {
+  resultCode,
+  SQLITE_BUSY,
+  SQLITE_CONSTRAINT,
+  StoreUnavailableError,
+  translateError,
+} from "./errors.ts";
 import { answer, type Caller, type Outcome } from "./facts.ts";
 
 interface GroupCommitOptions<Request> {
@@ -24,7 +30,9 @@ type Job<Request> = Caller & { readonly request: Request };
 const LOCK_WAIT_MS = 20;
 function isOfOneChange(error: unknown): boolean {
   const code = resultCode(error);
-  return code === SQLITE_CONSTRAINT || (code === undefined && !(error instanceof StoreUnavailableError));
+  return (
+    code === SQLITE_CONSTRAINT || (code === undefined && !(error instanceof StoreUnavailableError))
+  );
 }
 
 /** The one writer of a process. Volatile changes are committed at once; durable ones wait for company and sync all. */
@@ -51,7 +59,11 @@ export class GroupCommit<Request> {
 
   run(durability: Durability, request: Request): Promise<unknown> {
     const promise = new Promise<unknown>((resolve, reject) => {
-      (durability === "durable" ? this.#durable : this.#volatile).push({ request, resolve, reject });
+      (durability === "durable" ? this.#durable : this.#volatile).push({
+        request,
+        resolve,
+        reject,
+      });
     });
     this.#schedule();
     return promise;
@@ -156,7 +168,11 @@ export class GroupCommit<Request> {
   #eachAlone(jobs: readonly Job<Request>[], durable: boolean): void {
     for (const job of jobs) {
       if (!this.#attempt([job], durable)) {
-        job.reject(new StoreUnavailableError("the ledger was locked by another process in the middle of a change"));
+        job.reject(
+          new StoreUnavailableError(
+            "the ledger was locked by another process in the middle of a change",
+          ),
+        );
       }
     }
   }
@@ -169,7 +185,9 @@ export class GroupCommit<Request> {
       if (!committing) return;
       database.exec("BEGIN IMMEDIATE");
       // The number as it is by now: a newer version of the program may have moved the schema meanwhile.
-      const { user_version: version } = database.prepare("PRAGMA user_version").get() as { user_version: number };
+      const { user_version: version } = database.prepare("PRAGMA user_version").get() as {
+        user_version: number;
+      };
       database.exec(`PRAGMA user_version = ${version}; COMMIT`);
     } catch {
       // The next commit that succeeds overwrites the pages.

@@ -39,7 +39,12 @@ function needsOf(group: readonly Attempt[]) {
         places.set(placeKey(request.request), request.request);
         if (request.holdId !== undefined && earlier !== undefined) holds.add(request.holdId);
         if (idempotency !== undefined) {
-          records.set(recordKey(request.request, call, idempotency.key), [accountId, mode, call, idempotency.key]);
+          records.set(recordKey(request.request, call, idempotency.key), [
+            accountId,
+            mode,
+            call,
+            idempotency.key,
+          ]);
         }
         break;
       }
@@ -63,7 +68,10 @@ function needsOf(group: readonly Attempt[]) {
 }
 
 /** One transaction of a group: read under its lock, decided, written. */
-export function* moveMoney(group: readonly Attempt[], options: GroupOptions): Steps<readonly Outcome[]> {
+export function* moveMoney(
+  group: readonly Attempt[],
+  options: GroupOptions,
+): Steps<readonly Outcome[]> {
   const facts = yield* readGroup(group, options);
   const { outcomes, writes } = decide(facts, group);
   yield* writeGroup(writes, facts.links, options);
@@ -74,13 +82,21 @@ function* readGroup(
   group: readonly Attempt[],
   { instances, lock, now }: GroupOptions,
 ): Steps<Facts & { readonly links: Links }> {
-  const { holds: holdIds, keys: keyIds, operations, places, records: replies, sessions } = needsOf(group);
+  const {
+    holds: holdIds,
+    keys: keyIds,
+    operations,
+    places,
+    records: replies,
+    sessions,
+  } = needsOf(group);
   const links = {
     heads: new Map<string, string>(),
     holds: new Map<string, string>(),
     requests: new Map<string, string>(),
   };
-  const money = lock === undefined ? undefined : yield* readMoney([lock], " FOR UPDATE OF b", links.heads);
+  const money =
+    lock === undefined ? undefined : yield* readMoney([lock], " FOR UPDATE OF b", links.heads);
   const records = new Map<string, ReplyRecord>();
   for (const row of yield* rowsOf(
     `SELECT r.account_id, r.mode, r.call, r.key, r.request_hash, r.hold_id, r.created_at, r.status, r.headers, r.body, r.digest,
@@ -108,7 +124,9 @@ function* readGroup(
     [...operations].map((operation) => [operation]),
   );
   // Whatever was charged may be about to come back.
-  const back = group.some(({ request }) => request.kind === "refund" || (request.kind === "release" && request.refund));
+  const back = group.some(
+    ({ request }) => request.kind === "refund" || (request.kind === "release" && request.refund),
+  );
   const refunded = !back
     ? []
     : yield* rowsOf(
@@ -117,8 +135,12 @@ function* readGroup(
         ["id"],
         [...holds.keys()].map((id) => [id]),
       );
-  const numbered = group.some(({ request }) => request.kind === "hold" && request.holdId === undefined);
-  const [last] = numbered ? yield* statementRows("SELECT COALESCE(MAX(id), 0) AS id FROM holds") : [];
+  const numbered = group.some(
+    ({ request }) => request.kind === "hold" && request.holdId === undefined,
+  );
+  const [last] = numbered
+    ? yield* statementRows("SELECT COALESCE(MAX(id), 0) AS id FROM holds")
+    : [];
   return {
     now,
     money: money ?? (yield* readMoney([...places.values()], "", links.heads)),
@@ -129,7 +151,9 @@ function* readGroup(
     keys,
     sessions: yield* readSessions([...sessions]),
     budgets,
-    refunded: new Map(refunded.map((row) => [String(row.refund_of), credits(row.amount as bigint)])),
+    refunded: new Map(
+      refunded.map((row) => [String(row.refund_of), credits(row.amount as bigint)]),
+    ),
     nextHoldId: ((last?.id ?? 0n) as bigint) + 1n,
   };
 }
@@ -163,7 +187,11 @@ function* readHolds(
   return holds;
 }
 
-function* readMoney(places: readonly Place[], lock: string, heads: Map<string, string>): Steps<Map<string, Money>> {
+function* readMoney(
+  places: readonly Place[],
+  lock: string,
+  heads: Map<string, string>,
+): Steps<Map<string, Money>> {
   const rows = yield* rowsOf(
     `SELECT b.account_id, b.mode, b.balance, b.held, b.head
      FROM (VALUES %) AS v JOIN balances b ON b.account_id = v.column1 AND b.mode = v.column2${lock}`,

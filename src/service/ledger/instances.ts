@@ -22,14 +22,21 @@ function wasRebooted(owner: string, self: string): boolean {
   const [ownerId, ownerHost, ownerBoot, ownerSpace] = owner.split("|");
   const [id, host, boot, space] = self.split("|");
   const sameMachine = id !== "" && ownerId === id && ownerHost === host;
-  return sameMachine && ownerSpace === WHOLE_MACHINE && space === WHOLE_MACHINE && ownerBoot !== boot;
+  return (
+    sameMachine && ownerSpace === WHOLE_MACHINE && space === WHOLE_MACHINE && ownerBoot !== boot
+  );
 }
 
 /**
  * The process table decides; from elsewhere only the heartbeat. A stopped process lives.
  * @param silentMs since its heartbeat
  * @param local whether all its processes are on one machine: then one that ran before its last start is gone */
-export function isAlive(owner: InstanceIdentity, self: InstanceIdentity, silentMs: number, local: boolean): boolean {
+export function isAlive(
+  owner: InstanceIdentity,
+  self: InstanceIdentity,
+  silentMs: number,
+  local: boolean,
+): boolean {
   if (owner.machine !== self.machine) {
     return !(local && wasRebooted(owner.machine, self.machine)) && silentMs <= SILENCE_MS;
   }
@@ -52,7 +59,11 @@ export function instancesBy(clock: string) {
   const isOwnerAlive = (row: Row, now: number): boolean => {
     if (row.owner === id) return true;
     if (row.pid === null) return false;
-    const identity = { pid: Number(row.pid), started: row.started as string, machine: row.machine as string };
+    const identity = {
+      pid: Number(row.pid),
+      started: row.started as string,
+      machine: row.machine as string,
+    };
     const silentMs = Number(row.clock ?? now) - Number(row.heartbeat_at);
     // Machines that are copies of one image share host names and machine ids; behind one database they meet.
     return isAlive(identity, self, silentMs, clock === "NULL");

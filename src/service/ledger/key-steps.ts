@@ -12,7 +12,9 @@ const SPENT = `(SELECT COALESCE(SUM(u.charged - u.refunded), 0) FROM usage u WHE
 export const KEY_DETAILS = KEY_COLUMNS.replace(
   "a.name AS account_name",
   `a.name AS account_name, l.used_at AS last_used_at, g.cap, g.spent AS budget_spent, g.held AS budget_held, CAST(${SPENT} AS bigint) AS spent`,
-).concat(" LEFT JOIN key_uses l ON l.key_id = k.id LEFT JOIN budgets g ON g.key_id = COALESCE(k.origin, k.id)");
+).concat(
+  " LEFT JOIN key_uses l ON l.key_id = k.id LEFT JOIN budgets g ON g.key_id = COALESCE(k.origin, k.id)",
+);
 
 const KEY_NUMBERS = ["createdAt", "revokedAt", "expiresAt", "lastUsedAt"];
 type KeyRow<Key extends StoredKey> = Omit<Key, "scopes"> & { readonly scopes: string | null };
@@ -22,13 +24,13 @@ const withScopes = <Key extends StoredKey>({ scopes, ...key }: KeyRow<Key>) => (
   scopes: scopes === null ? null : (scopes.split(",") as Scope[]),
 });
 
-export const storedKey = (row: Row): StoredKey => withScopes(storedFields<KeyRow<StoredKey>>(row, KEY_NUMBERS));
+export const storedKey = (row: Row): StoredKey =>
+  withScopes(storedFields<KeyRow<StoredKey>>(row, KEY_NUMBERS));
 
 export function keyDetail(row: Row): KeyDetail {
-  const { budgetHeld, budgetSpent, cap, ...key } = storedFields<KeyRow<KeyDetail> & Record<string, unknown>>(
-    row,
-    KEY_NUMBERS,
-  );
+  const { budgetHeld, budgetSpent, cap, ...key } = storedFields<
+    KeyRow<KeyDetail> & Record<string, unknown>
+  >(row, KEY_NUMBERS);
   const budget = cap === null ? null : budgetOf(cap, budgetSpent, budgetHeld);
   return { ...withScopes(key as KeyRow<KeyDetail>), budget };
 }
@@ -43,12 +45,23 @@ const budgetOf = (...[cap, spent, held]: readonly unknown[]): KeyBudget => ({
 const MAX_KEYS = 100;
 const DAY_MS = 86_400_000;
 
-export function* createKeyStep(key: NewKey, lock: string, { at, by, repeated }: Acting): Steps<void> {
+export function* createKeyStep(
+  key: NewKey,
+  lock: string,
+  { at, by, repeated }: Acting,
+): Steps<void> {
   const { accountId, createdAt, hash, id, mode, name, prefix, rotatedFrom } = key;
-  if ((yield* statementRows(`SELECT 1 FROM accounts p WHERE p.id = $1${lock}`, accountId)).length === 0) {
+  if (
+    (yield* statementRows(`SELECT 1 FROM accounts p WHERE p.id = $1${lock}`, accountId)).length ===
+    0
+  ) {
     throw new UnknownAccountError(accountId);
   }
-  const [match] = yield* statementRows("SELECT id, hash FROM keys WHERE id = $1 OR hash = $2", id, hash);
+  const [match] = yield* statementRows(
+    "SELECT id, hash FROM keys WHERE id = $1 OR hash = $2",
+    id,
+    hash,
+  );
   if (match !== undefined) {
     if (repeated && match.id === id && match.hash === hash) return;
     throw new StoreConflictError(`a key ${id}, or one with the same secret, exists already`);
@@ -56,15 +69,31 @@ export function* createKeyStep(key: NewKey, lock: string, { at, by, repeated }: 
   yield* assertRoom(key, at);
   const origin = rotatedFrom === undefined ? null : yield* originOf(rotatedFrom, key);
   const { expiresAt = null, scopes } = key;
-  const row = { id, accountId, name, mode, prefix, hash, createdAt, expiresAt, scopes: scopesText(scopes), origin };
+  const row = {
+    id,
+    accountId,
+    name,
+    mode,
+    prefix,
+    hash,
+    createdAt,
+    expiresAt,
+    scopes: scopesText(scopes),
+    origin,
+  };
   yield* insert("keys", row);
   const cap = key.maxCredits ?? null;
   if (cap !== null) {
-    if (origin !== null) throw new RangeError("a key that is rotated keeps its cap: change it afterwards");
+    if (origin !== null)
+      throw new RangeError("a key that is rotated keeps its cap: change it afterwards");
     if (cap < 0n) throw new RangeError("a cap cannot be negative");
     yield* insert("budgets", { keyId: id, cap, spent: 0, held: 0 });
   }
-  const detail = { mode, ...toldOf(key), ...(rotatedFrom === undefined ? {} : { rotated_from: rotatedFrom }) };
+  const detail = {
+    mode,
+    ...toldOf(key),
+    ...(rotatedFrom === undefined ? {} : { rotated_from: rotatedFrom }),
+  };
   const action = rotatedFrom === undefined ? "keys.create" : "keys.rotate";
   const changed = [["key", id], ...(cap === null ? [] : ([["cap", id]] as const))] as const;
   yield* audit({ actor: by, action, accountId, target: id, detail, changed }, at);
@@ -76,22 +105,35 @@ function* assertRoom({ accountId, rotatedFrom }: NewKey, at: number): Steps<void
   const [row] = yield* statementRows(sql, accountId, at, at - DAY_MS);
   // A rotation is never refused for the number: the old key ends soon.
   if (rotatedFrom === undefined && Number(row?.live) >= MAX_KEYS) {
-    throw new StoreConflictError(`the account has ${MAX_KEYS} live keys, the most there are: revoke one first`);
+    throw new StoreConflictError(
+      `the account has ${MAX_KEYS} live keys, the most there are: revoke one first`,
+    );
   }
   if (Number(row?.recent) < MAX_KEYS) return;
-  throw new StoreConflictError(`${MAX_KEYS} keys of the account were made in 24 hours, the most there are: wait`);
+  throw new StoreConflictError(
+    `${MAX_KEYS} keys of the account were made in 24 hours, the most there are: wait`,
+  );
 }
 
 function* originOf(id: string, { accountId, mode }: NewKey): Steps<string> {
   const [row] = yield* statementRows(`${KEY_COLUMNS} WHERE k.id = $1`, id);
   const old = row === undefined ? undefined : storedKey(row);
-  if (old?.accountId === accountId && old.mode === mode && old.revokedAt === null) return old.origin;
-  throw new StoreConflictError(`there is no ${mode} key ${id} of this account to rotate, or it is revoked`);
+  if (old?.accountId === accountId && old.mode === mode && old.revokedAt === null)
+    return old.origin;
+  throw new StoreConflictError(
+    `there is no ${mode} key ${id} of this account to rotate, or it is revoked`,
+  );
 }
 
-const scopesText = (scopes: readonly Scope[] | null | undefined): string | null => scopes?.join(",") ?? null;
+const scopesText = (scopes: readonly Scope[] | null | undefined): string | null =>
+  scopes?.join(",") ?? null;
 
-const toldOf = ({ expiresAt, maxCredits, name, scopes }: KeyChanges): Readonly<Record<string, unknown>> => ({
+const toldOf = ({
+  expiresAt,
+  maxCredits,
+  name,
+  scopes,
+}: KeyChanges): Readonly<Record<string, unknown>> => ({
   ...(name === undefined ? {} : { name }),
   ...(expiresAt == null ? {} : { expires_at: new Date(expiresAt).toISOString() }),
   ...(maxCredits == null ? {} : { max_credits: formatCredits(maxCredits) }),
@@ -103,19 +145,38 @@ export function* revokeKey(id: string, { at, by, repeated }: Acting): Steps<bool
   if ((yield* change(sql, at, id)) === 1) {
     const [row] = yield* statementRows("SELECT account_id FROM keys WHERE id = $1", id);
     const accountId = (row?.account_id ?? null) as string | null;
-    yield* audit({ actor: by, action: "keys.revoke", accountId, target: id, detail: {}, changed: [["key", id]] }, at);
+    yield* audit(
+      {
+        actor: by,
+        action: "keys.revoke",
+        accountId,
+        target: id,
+        detail: {},
+        changed: [["key", id]],
+      },
+      at,
+    );
     return true;
   }
   if (!repeated) return false;
-  return (yield* statementRows("SELECT 1 FROM keys WHERE id = $1 AND revoked_at = $2", id, at)).length === 1;
+  return (
+    (yield* statementRows("SELECT 1 FROM keys WHERE id = $1 AND revoked_at = $2", id, at))
+      .length === 1
+  );
 }
 
-export function* updateKey(id: string, changes: KeyChanges, lock: string, { at, by }: Acting): Steps<KeyDetail> {
+export function* updateKey(
+  id: string,
+  changes: KeyChanges,
+  lock: string,
+  { at, by }: Acting,
+): Steps<KeyDetail> {
   yield* statementRows(`SELECT 1 FROM keys p WHERE p.id = $1${lock}`, id);
   const [match] = yield* statementRows(`${KEY_COLUMNS} WHERE k.id = $1`, id);
   if (match === undefined) throw new StoreConflictError(`there is no key ${id}`);
   const key = storedKey(match);
-  if (key.revokedAt !== null) throw new StoreConflictError(`key ${id} is revoked, and stays so: make another`);
+  if (key.revokedAt !== null)
+    throw new StoreConflictError(`key ${id} is revoked, and stays so: make another`);
   const { accountId, mode, origin } = key;
   if (changes.maxCredits !== undefined) yield* setCap(key, changes.maxCredits, lock);
   const { name = key.name, expiresAt = key.expiresAt, scopes = key.scopes } = changes;
@@ -123,9 +184,17 @@ export function* updateKey(id: string, changes: KeyChanges, lock: string, { at, 
     "UPDATE keys SET name = $1, expires_at = $2, scopes = $3 WHERE id = $4",
     ...[name, expiresAt, scopesText(scopes), id],
   );
-  const removed = Object.entries(changes).flatMap(([what, value]) => (value === null ? [what] : []));
+  const removed = Object.entries(changes).flatMap(([what, value]) =>
+    value === null ? [what] : [],
+  );
   const detail = { ...toldOf(changes), ...(removed.length === 0 ? {} : { removed }) };
-  const act = { actor: by, action: "keys.set", accountId, target: id, detail: { mode, origin, ...detail } };
+  const act = {
+    actor: by,
+    action: "keys.set",
+    accountId,
+    target: id,
+    detail: { mode, origin, ...detail },
+  };
   const cap = changes.maxCredits === undefined ? [] : ([["cap", origin]] as const);
   yield* audit({ ...act, changed: [["key", id], ...cap] }, at);
   const [row] = yield* statementRows(`${KEY_DETAILS} WHERE k.id = $1`, id);
@@ -133,7 +202,11 @@ export function* updateKey(id: string, changes: KeyChanges, lock: string, { at, 
 }
 
 /** A cap counts from the first day of the key: what it spent and holds is read from the ledger itself. */
-function* setCap({ accountId, mode, origin }: StoredKey, cap: Credits | null, lock: string): Steps<void> {
+function* setCap(
+  { accountId, mode, origin }: StoredKey,
+  cap: Credits | null,
+  lock: string,
+): Steps<void> {
   const locked = `SELECT 1 FROM balances p WHERE p.account_id = $1 AND p.mode = $2${lock}`;
   yield* statementRows(locked, accountId, mode);
   const [row] = yield* statementRows(BUDGET_OF, accountId, mode, origin);

@@ -2,7 +2,14 @@ import { type Credits, credits, ONE_CREDIT } from "../../shared/contract/money.t
 import type { CostedCall } from "../../shared/contract/records.ts";
 import type { Acted } from "./chain/links.ts";
 import type { LedgerEnds } from "./database.ts";
-import type { ConsoleStore, KeyBudget, KeyMode, PeopleStore, Place, StoredReply } from "./records.ts";
+import type {
+  ConsoleStore,
+  KeyBudget,
+  KeyMode,
+  PeopleStore,
+  Place,
+  StoredReply,
+} from "./records.ts";
 
 export { IDEMPOTENCY_TTL_MS, type KeyBudget, type KeyMode, type StoredReply } from "./records.ts";
 
@@ -15,7 +22,9 @@ export interface AccountPlan {
   readonly costs: Readonly<Record<CostedCall, Credits>>;
 }
 
-export type PlanChanges = Partial<Omit<AccountPlan, "costs">> & { readonly costs?: Partial<AccountPlan["costs"]> };
+export type PlanChanges = Partial<Omit<AccountPlan, "costs">> & {
+  readonly costs?: Partial<AccountPlan["costs"]>;
+};
 
 export const STANDARD_PLAN: AccountPlan = {
   name: "standard",
@@ -185,7 +194,12 @@ export interface HoldRequest extends Place {
 }
 
 export type HoldOutcome =
-  | { readonly kind: "held"; readonly holdId: string; readonly balance: Credits; readonly held: Credits }
+  | {
+      readonly kind: "held";
+      readonly holdId: string;
+      readonly balance: Credits;
+      readonly held: Credits;
+    }
   | { readonly kind: "insufficient"; readonly balance: Credits; readonly held: Credits }
   | ({ readonly kind: "over_cap" } & KeyBudget)
   /** Key or session came to its end after it was let in: 401, or 403 where its account is suspended. */
@@ -224,8 +238,18 @@ export interface Administration {
   /** What is not named stays as it is, also where somebody else changes it at the same time. @returns the whole plan */
   setPlan(accountId: string, changes: PlanChanges, act?: Act): Promise<AccountPlan>;
 
-  grant(accountId: string, mode: KeyMode, amount: Credits, adjustment: string | Adjustment): Promise<Adjusted>;
-  deduct(accountId: string, mode: KeyMode, amount: Credits, adjustment: Adjustment): Promise<Adjusted>;
+  grant(
+    accountId: string,
+    mode: KeyMode,
+    amount: Credits,
+    adjustment: string | Adjustment,
+  ): Promise<Adjusted>;
+  deduct(
+    accountId: string,
+    mode: KeyMode,
+    amount: Credits,
+    adjustment: Adjustment,
+  ): Promise<Adjusted>;
   /** Gives a charge back, or a part of it. @param entryId of the charge @param amount undefined: what is left of it */
   refund(entryId: bigint, amount: Credits | undefined, adjustment: Adjustment): Promise<Adjusted>;
 
@@ -249,7 +273,9 @@ export interface Store extends Administration {
   /** Reserves credits until the hold resolves. An idempotency key is looked up first, so a replay needs no balance. */
   hold(request: HoldRequest): Promise<HoldOutcome>;
   /** Charges, refunds the difference, stores the reply. Rejects with HoldResolvedError where it was resolved before. */
-  settle(settlement: HoldSettlement): Promise<{ readonly reply: StoredReply; readonly balance: Credits }>;
+  settle(
+    settlement: HoldSettlement,
+  ): Promise<{ readonly reply: StoredReply; readonly balance: Credits }>;
   /** Gives all back, also the charge of a `settle` that was rejected in doubt. @returns the balance */
   release(holdId: string): Promise<Credits>;
 

@@ -27,12 +27,17 @@ export function unavailable(error: unknown): unknown {
   const { code, hostname, severity } = error as PostgresFailure;
   if (code === "ENOTFOUND" || code === "EAI_AGAIN") {
     const where = `there is no host ${hostname ?? "of that name"}; check the address of the database`;
-    return new StoreUnavailableError(`the ledger's database cannot be reached: ${where}`, { cause: error });
+    return new StoreUnavailableError(`the ledger's database cannot be reached: ${where}`, {
+      cause: error,
+    });
   }
   if (severity === undefined && !isTransientFailure(error)) return error;
-  return new StoreUnavailableError(`the ledger's database cannot be used: ${(error as Error).message}`, {
-    cause: error,
-  });
+  return new StoreUnavailableError(
+    `the ledger's database cannot be used: ${(error as Error).message}`,
+    {
+      cause: error,
+    },
+  );
 }
 
 export class CommitInDoubt extends Error {
@@ -82,7 +87,10 @@ export class PostgresSession {
     since = performance.now(),
   ): Promise<Value> {
     const patience = this.#away ? Math.min(IMPATIENCE_MS, this.#patienceMs) : this.#patienceMs;
-    const deadline = Math.max(since + patience, performance.now() + Math.min(IMPATIENCE_MS, patience));
+    const deadline = Math.max(
+      since + patience,
+      performance.now() + Math.min(IMPATIENCE_MS, patience),
+    );
     const left = (): number => Math.max(1, deadline - performance.now());
     for (let attempt = 0; ; attempt += 1) {
       this.assertOpen();
@@ -121,7 +129,11 @@ export class PostgresSession {
     return this.retried((_, left) => this.#transaction(begin, work, left, A_DAY));
   }
 
-  transaction<Value>(durability: Durability, work: (execute: Execute) => Promise<Value>, left: Rest): Promise<Value> {
+  transaction<Value>(
+    durability: Durability,
+    work: (execute: Execute) => Promise<Value>,
+    left: Rest,
+  ): Promise<Value> {
     const synced = durability === "durable" ? "on" : "off";
     return this.#transaction(`BEGIN; SET LOCAL synchronous_commit = ${synced}`, work, left, left);
   }
@@ -134,7 +146,11 @@ export class PostgresSession {
   ): Promise<Value> {
     const client = await this.#connect(left);
     try {
-      const [begun] = [await timed(client, `${begin}; SELECT version FROM schema_version`, [], left)].flat().slice(-1);
+      const [begun] = [
+        await timed(client, `${begin}; SELECT version FROM schema_version`, [], left),
+      ]
+        .flat()
+        .slice(-1);
       assertSchema((begun?.rows[0] as Row | undefined)?.version);
       const value = await work((statement) => ask(client, statement, each));
       await commit(client, left);
@@ -168,7 +184,8 @@ const isBroken = (error: unknown): boolean =>
 async function commit(client: PoolClient, left: Rest): Promise<void> {
   try {
     const { command } = await timed(client, "COMMIT", [], left);
-    if (command !== "COMMIT") throw new Error("the database rolled back what it was told to commit");
+    if (command !== "COMMIT")
+      throw new Error("the database rolled back what it was told to commit");
   } catch (error) {
     throw isTransientFailure(error) ? new CommitInDoubt(error) : error;
   }
@@ -189,19 +206,31 @@ async function giveUp(client: PoolClient, error: unknown, left: Rest): Promise<v
 }
 
 /** A server that was stopped answers nothing at all: every question has its time. */
-function timed(client: PoolClient, text: string, values: unknown[], left: Rest): Promise<QueryResult> {
+function timed(
+  client: PoolClient,
+  text: string,
+  values: unknown[],
+  left: Rest,
+): Promise<QueryResult> {
   const question = { text, values, query_timeout: left() };
   return client.query(question);
 }
 
-async function ask(client: PoolClient, statement: PreparedStatement, left: Rest): Promise<StatementResult> {
+async function ask(
+  client: PoolClient,
+  statement: PreparedStatement,
+  left: Rest,
+): Promise<StatementResult> {
   const { text, values } = numbered(statement);
   const { rows, rowCount } = await timed(client, text, values, left);
   return { rows: rows as Row[], changed: rowCount ?? 0 };
 }
 
 /** The tuples of a statement as parameters with their types: PostgreSQL takes them for texts otherwise. */
-function numbered(statement: PreparedStatement): { readonly text: string; readonly values: unknown[] } {
+function numbered(statement: PreparedStatement): {
+  readonly text: string;
+  readonly values: unknown[];
+} {
   if (!("rows" in statement)) return { text: statement.sql, values: [...statement.values] };
   const { rows, sql, types } = statement;
   const names = types.map((type) => (type === "id" || type === "utf8" ? "text" : type));

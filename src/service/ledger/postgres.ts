@@ -49,7 +49,10 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   return ledgerStore(ledger, { ...options, now });
 }
 
-export async function readPostgres<Value>(url: string, read: (execute: Execute) => Promise<Value>): Promise<Value> {
+export async function readPostgres<Value>(
+  url: string,
+  read: (execute: Execute) => Promise<Value>,
+): Promise<Value> {
   const { ledger } = await openLedger({ url, now: Date.now, create: false });
   try {
     return await ledger.snapshot(read);
@@ -82,7 +85,9 @@ async function openLedger(options: PostgresStoreOptions) {
   pool.on("connect", (client) => {
     client.on("error", () => undefined);
     // Before anything else that it is asked. Not as options of its start, which poolers refuse.
-    client.query(`SET search_path = ${schema}; SET lock_timeout = ${patienceMs}`).catch(() => client.end());
+    client
+      .query(`SET search_path = ${schema}; SET lock_timeout = ${patienceMs}`)
+      .catch(() => client.end());
   });
   try {
     const client = await pool.connect();
@@ -96,7 +101,14 @@ async function openLedger(options: PostgresStoreOptions) {
     throw unavailable(error);
   }
   const now = anchoredClock(options.now, options.monotonic);
-  return { ledger: new PostgresLedger(pool, { now, patienceMs, groupSize: options.groupSize ?? GROUP_SIZE }), now };
+  return {
+    ledger: new PostgresLedger(pool, {
+      now,
+      patienceMs,
+      groupSize: options.groupSize ?? GROUP_SIZE,
+    }),
+    now,
+  };
 }
 
 interface Job extends Caller {
@@ -137,11 +149,19 @@ class PostgresLedger implements LedgerDatabase {
 
   change<Value>(durability: Durability, work: (repeated: boolean) => Steps<Value>): Promise<Value> {
     return this.#session.retried((repeated, left) =>
-      this.#session.transaction(durability, (execute) => runStatement(work(repeated), execute), left),
+      this.#session.transaction(
+        durability,
+        (execute) => runStatement(work(repeated), execute),
+        left,
+      ),
     );
   }
 
-  async money(durability: Durability, request: MoneyRequest, hint: Place | undefined): Promise<unknown> {
+  async money(
+    durability: Durability,
+    request: MoneyRequest,
+    hint: Place | undefined,
+  ): Promise<unknown> {
     this.#session.assertOpen();
     const place = hint ?? (await this.#placeOf(request));
     return new Promise((resolve, reject) => {
@@ -205,7 +225,9 @@ class PostgresLedger implements LedgerDatabase {
         const alone = jobs.length > 1 && !isUnavailable(error) ? jobs : [];
         if (alone.length === 0) for (const job of jobs) refuse(job, error);
         for (const job of alone) {
-          await this.#commitGroup(queue.place, [job]).catch((reason: unknown) => refuse(job, reason));
+          await this.#commitGroup(queue.place, [job]).catch((reason: unknown) =>
+            refuse(job, reason),
+          );
         }
       }
     }
@@ -265,15 +287,22 @@ const TRIGGERS = `SELECT t.tgname AS name FROM pg_trigger t JOIN pg_class c ON c
 /** A trigger that is gone or switched off refuses nothing. */
 function* missingTriggers(): Steps<readonly string[]> {
   const triggers = new Set((yield* statementRows(TRIGGERS)).map(({ name }) => name as string));
-  const names = [...POSTGRES_SCHEMA.matchAll(/CREATE TRIGGER (\w+)/g)].map(([, name]) => name ?? "");
+  const names = [...POSTGRES_SCHEMA.matchAll(/CREATE TRIGGER (\w+)/g)].map(
+    ([, name]) => name ?? "",
+  );
   const missing = names.filter((name) => !triggers.has(name));
   return missing.map((name) => `schema: the trigger ${name} is gone or switched off`);
 }
 
 const isUnavailable = (error: unknown): boolean =>
-  error instanceof StoreUnavailableError && (error.cause === undefined || isTransientFailure(error.cause));
+  error instanceof StoreUnavailableError &&
+  (error.cause === undefined || isTransientFailure(error.cause));
 
 function refuse(job: Job, error: unknown): void {
   const doubtful = job.earlier !== undefined && error instanceof StoreUnavailableError;
-  job.reject(doubtful ? new StoreUnavailableError(error.message, { cause: error.cause, inDoubt: true }) : error);
+  job.reject(
+    doubtful
+      ? new StoreUnavailableError(error.message, { cause: error.cause, inDoubt: true })
+      : error,
+  );
 }

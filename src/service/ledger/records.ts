@@ -70,7 +70,8 @@ export interface StoredExport extends ConsoleExport {
 }
 
 /** The Idempotency-Key of a page: asked again under it, it costs nothing. */
-export const pageKey = ({ id }: Pick<ConsoleExport, "id">, page: number): string => `console-${id}-${page}`;
+export const pageKey = ({ id }: Pick<ConsoleExport, "id">, page: number): string =>
+  `console-${id}-${page}`;
 
 /** What a key, with those it was rotated from and to, may be charged in all. `0 <= spent + held <= cap`. */
 export interface KeyBudget {
@@ -110,8 +111,17 @@ export interface ConsoleStore {
   /** One page more, noted in any case: with the last it is ready. @returns whether its turn goes on */
   advanceExport(item: ConsoleExport): Promise<boolean>;
   /** Whoever is buying it, in any process, ends with the page in flight. @param turn and no later one */
-  stopExport(item: Pick<ConsoleExport, "accountId" | "id">, why: string, turn?: number): Promise<boolean>;
-  storedReply(accountId: string, mode: KeyMode, call: CostedCall, key: string): Promise<StoredReply | undefined>;
+  stopExport(
+    item: Pick<ConsoleExport, "accountId" | "id">,
+    why: string,
+    turn?: number,
+  ): Promise<boolean>;
+  storedReply(
+    accountId: string,
+    mode: KeyMode,
+    call: CostedCall,
+    key: string,
+  ): Promise<StoredReply | undefined>;
   served(origin: string): Promise<void>;
   lastServed(): Promise<string | undefined>;
 }

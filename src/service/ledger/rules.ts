@@ -1,4 +1,11 @@
-import { type Credits, credits, creditsText, formatCredits, priceOf, ZERO } from "../../shared/contract/money.ts";
+import {
+  type Credits,
+  credits,
+  creditsText,
+  formatCredits,
+  priceOf,
+  ZERO,
+} from "../../shared/contract/money.ts";
 import {
   HoldResolvedError,
   type HoldState,
@@ -28,7 +35,13 @@ import {
   type Settled,
   type Writes,
 } from "./facts.ts";
-import { type HoldOutcome, type HoldRequest, type HoldSettlement, IDEMPOTENCY_TTL_MS, leftOfCap } from "./ledger.ts";
+import {
+  type HoldOutcome,
+  type HoldRequest,
+  type HoldSettlement,
+  IDEMPOTENCY_TTL_MS,
+  leftOfCap,
+} from "./ledger.ts";
 
 /** Nine billion credits: exact as a JSON number (contract/money.ts), far below what 64 bits of millionths hold. */
 const MAX_BALANCE: Credits = credits(9_000_000_000n * 1_000_000n);
@@ -45,7 +58,10 @@ type Mutable<Of> = {
 type Draft = Mutable<Facts> & { readonly writes: Mutable<Omit<Writes, "money" | "budgets">> };
 
 /** The one place where money moves. Each request sees what those before it left; one that fails changes nothing. */
-export function decide(facts: Facts, group: readonly Attempt[]): { writes: Writes; outcomes: readonly Outcome[] } {
+export function decide(
+  facts: Facts,
+  group: readonly Attempt[],
+): { writes: Writes; outcomes: readonly Outcome[] } {
   const draft: Draft = {
     ...facts,
     money: new Map(facts.money),
@@ -73,7 +89,10 @@ export function decide(facts: Facts, group: readonly Attempt[]): { writes: Write
   return { writes, outcomes };
 }
 
-const changed = <Value>(before: ReadonlyMap<string, Value>, after: ReadonlyMap<string, Value>): readonly Value[] =>
+const changed = <Value>(
+  before: ReadonlyMap<string, Value>,
+  after: ReadonlyMap<string, Value>,
+): readonly Value[] =>
   [...after].filter(([key, value]) => before.get(key) !== value).map(([, value]) => value);
 
 function decideOne(draft: Draft, { earlier, request }: Attempt): unknown {
@@ -103,7 +122,9 @@ function hold(draft: Draft, request: HoldRequest, madeId: string | undefined): H
   const { amount, call, idempotency } = request;
   const { accountId, mode } = moneyOf(draft, request);
   const keyFacts = draft.keys.get(request.keyId);
-  const why = (keyFacts === undefined ? undefined : endOf(keyFacts, draft.now)) ?? endOfSession(draft, request);
+  const why =
+    (keyFacts === undefined ? undefined : endOf(keyFacts, draft.now)) ??
+    endOfSession(draft, request);
   if (why !== undefined) return { kind: "key_ended", why };
   const origin = keyFacts?.origin ?? request.keyId;
   const budget = draft.budgets.get(origin);
@@ -127,7 +148,17 @@ function hold(draft: Draft, request: HoldRequest, madeId: string | undefined): H
   const id = madeId ?? (draft.nextHoldId++).toString();
   const idempotencyKey = idempotency?.key ?? null;
   const { keyId } = request;
-  draft.holds.set(id, { id, accountId, mode, keyId, call, amount, state: "pending", posted: null, idempotencyKey });
+  draft.holds.set(id, {
+    id,
+    accountId,
+    mode,
+    keyId,
+    call,
+    amount,
+    state: "pending",
+    posted: null,
+    idempotencyKey,
+  });
   draft.writes.holds.push({ id, request });
   if (key !== undefined && idempotency !== undefined) {
     const { requestHash } = idempotency;
@@ -146,7 +177,12 @@ function hold(draft: Draft, request: HoldRequest, madeId: string | undefined): H
   return { kind: "held", holdId: id, balance, held };
 }
 
-const overCap = ({ cap, held, spent }: Capped): HoldOutcome => ({ kind: "over_cap", cap, spent, held });
+const overCap = ({ cap, held, spent }: Capped): HoldOutcome => ({
+  kind: "over_cap",
+  cap,
+  spent,
+  held,
+});
 
 function endOf({ expiresAt, revokedAt, suspendedAt }: Principal, now: number) {
   if (revokedAt !== null) return "revoked";
@@ -161,7 +197,12 @@ function endOfSession({ now, sessions }: Draft, { session }: HoldRequest) {
   return why === "revoked" || why === "expired" ? "signed_out" : why;
 }
 
-function replay(draft: Draft, key: string, record: ReplyRecord, requestHash: string): HoldOutcome | undefined {
+function replay(
+  draft: Draft,
+  key: string,
+  record: ReplyRecord,
+  requestHash: string,
+): HoldOutcome | undefined {
   if (record.reply === undefined && !record.ownerAlive) {
     // Its process died before it answered: nothing was charged.
     const dead = draft.holds.get(record.holdId);
@@ -173,18 +214,25 @@ function replay(draft: Draft, key: string, record: ReplyRecord, requestHash: str
     return undefined;
   }
   if (record.requestHash !== requestHash) return { kind: "mismatch" };
-  if (record.damaged) throw new LedgerInvariantError(`the stored reply of hold ${record.holdId} is damaged`);
+  if (record.damaged)
+    throw new LedgerInvariantError(`the stored reply of hold ${record.holdId} is damaged`);
   return record.reply === undefined
     ? { kind: "in_flight" }
     : { kind: "replay", reply: record.reply, charged: record.charged };
 }
 
-function settle(draft: Draft, held: Hold, { amount, holdId, reply, sold }: HoldSettlement): Settled {
+function settle(
+  draft: Draft,
+  held: Hold,
+  { amount, holdId, reply, sold }: HoldSettlement,
+): Settled {
   if (held.state !== "pending") throw new HoldResolvedError(holdId, held.state);
   if (amount < 0n) throw new RangeError(`a charge cannot be negative: ${formatCredits(amount)}`);
   if (amount > held.amount) throw new OverchargeError(holdId, amount, held.amount);
   if (sold !== undefined && priceOf(sold.rows, sold.price) !== amount) {
-    throw new LedgerInvariantError(`${sold.rows} rows at ${sold.price} millionths are not ${amount}`);
+    throw new LedgerInvariantError(
+      `${sold.rows} rows at ${sold.price} millionths are not ${amount}`,
+    );
   }
   const { accountId, call, idempotencyKey, keyId, mode } = held;
   const money = moneyOf(draft, held);
@@ -227,7 +275,8 @@ function giveBack(draft: Draft, held: Hold, state: "voided" | "expired"): void {
   const budget = used(budgetOf(draft, held), { held: credits(-held.amount) });
   move(draft, { ...money, held: credits(money.held - held.amount) }, budget);
   resolve(draft, held, state, null);
-  if (held.idempotencyKey !== null) forget(draft, recordKey(held, held.call, held.idempotencyKey), held.id);
+  if (held.idempotencyKey !== null)
+    forget(draft, recordKey(held, held.call, held.idempotencyKey), held.id);
 }
 
 /** Once per hold, by the name of the operation. With an idempotency key the retry gets the stored reply. */
@@ -236,7 +285,12 @@ function refundLost(draft: Draft, held: Hold): void {
   const remainder = unrefunded(draft, held);
   if (held.state !== "posted" || held.idempotencyKey !== null || remainder === 0n) return;
   if (draft.operations.has(operation)) return;
-  refund(draft, held, { operation, amount: remainder, note: `hold ${held.id}: its answer was lost`, actor: "service" });
+  refund(draft, held, {
+    operation,
+    amount: remainder,
+    note: `hold ${held.id}: its answer was lost`,
+    actor: "service",
+  });
 }
 
 type Adjustable = Extract<MoneyRequest, { readonly kind: "adjust" | "refund" }>;
@@ -249,11 +303,15 @@ function adjustOnce(draft: Draft, request: Adjustable, earlier: unknown): unknow
     if (earlier !== undefined) return earlier;
     const same =
       request.kind === "adjust"
-        ? entry.kind === request.entry && (entry.amount === request.amount || entry.amount === -request.amount)
-        : entry.refundOf === request.holdId && (request.amount === undefined || entry.amount === request.amount);
+        ? entry.kind === request.entry &&
+          (entry.amount === request.amount || entry.amount === -request.amount)
+        : entry.refundOf === request.holdId &&
+          (request.amount === undefined || entry.amount === request.amount);
     if (!same) {
       const what = `${entry.kind} of ${creditsText(entry.amount)}`;
-      throw new StoreConflictError(`this reference was used before, for a ${what}: nothing was done`);
+      throw new StoreConflictError(
+        `this reference was used before, for a ${what}: nothing was done`,
+      );
     }
   } else if (request.kind === "refund") refundCharge(draft, holdOf(draft, request.holdId), request);
   else adjust(draft, request);
@@ -270,7 +328,15 @@ function adjust(draft: Draft, { actor, amount, entry, note, operation, place }: 
       `${creditsText(amount)} cannot be removed: ${free} are free of a balance of ${formatCredits(balance)}`,
     );
   }
-  enter(draft, place, { kind: entry, amount: signed, operation, note, actor, refundOf: null, used: null });
+  enter(draft, place, {
+    kind: entry,
+    amount: signed,
+    operation,
+    note,
+    actor,
+    refundOf: null,
+    used: null,
+  });
 }
 
 const unrefunded = (draft: Draft, { id, posted }: Hold): Credits =>
@@ -278,33 +344,56 @@ const unrefunded = (draft: Draft, { id, posted }: Hold): Credits =>
 
 type Refund = Extract<MoneyRequest, { readonly kind: "refund" }>;
 
-function refundCharge(draft: Draft, held: Hold, { amount, ...rest }: Omit<Refund, "kind" | "holdId">): void {
+function refundCharge(
+  draft: Draft,
+  held: Hold,
+  { amount, ...rest }: Omit<Refund, "kind" | "holdId">,
+): void {
   const remainder = unrefunded(draft, held);
   const back = amount ?? remainder;
   if (back <= 0n || back > remainder) {
     const charged = creditsText(held.posted ?? ZERO);
-    if (remainder === ZERO) throw new RangeError(`all of this charge (${charged}) was refunded before`);
-    throw new RangeError(`${creditsText(back)} cannot be refunded: ${formatCredits(remainder)} of ${charged} are left`);
+    if (remainder === ZERO)
+      throw new RangeError(`all of this charge (${charged}) was refunded before`);
+    throw new RangeError(
+      `${creditsText(back)} cannot be refunded: ${formatCredits(remainder)} of ${charged} are left`,
+    );
   }
   refund(draft, held, { ...rest, amount: back });
 }
 
-function refund(draft: Draft, held: Hold, init: Pick<Entry, "operation" | "amount" | "note" | "actor">): void {
+function refund(
+  draft: Draft,
+  held: Hold,
+  init: Pick<Entry, "operation" | "amount" | "note" | "actor">,
+): void {
   const { call, id, keyId } = held;
   const budget = used(budgetOf(draft, held), { spent: credits(-init.amount) });
   enter(draft, held, { ...init, kind: "refund", refundOf: id, used: { keyId, call } }, budget);
   draft.refunded.set(id, credits((draft.refunded.get(id) ?? ZERO) + init.amount));
 }
 
-type Entered = Pick<Entry, "kind" | "operation" | "amount" | "note" | "actor" | "refundOf" | "used">;
+type Entered = Pick<
+  Entry,
+  "kind" | "operation" | "amount" | "note" | "actor" | "refundOf" | "used"
+>;
 
 function enter(draft: Draft, place: Place, init: Entered, budget?: Capped): void {
   const { amount, kind, operation, refundOf: refunded } = init;
   const { accountId, balance: before, held, mode } = moneyOf(draft, place);
   const balance = credits(before + amount);
-  if (balance > MAX_BALANCE) throw new RangeError(`a balance cannot exceed ${formatCredits(MAX_BALANCE)} credits`);
+  if (balance > MAX_BALANCE)
+    throw new RangeError(`a balance cannot exceed ${formatCredits(MAX_BALANCE)} credits`);
   move(draft, { accountId, mode, balance, held }, budget);
-  draft.writes.entries.push({ ...init, accountId, mode, balanceAfter: balance, holdId: null, price: null, sold: null });
+  draft.writes.entries.push({
+    ...init,
+    accountId,
+    mode,
+    balanceAfter: balance,
+    holdId: null,
+    price: null,
+    sold: null,
+  });
   if (operation !== null) draft.operations.set(operation, { kind, amount, refundOf: refunded });
 }
 
@@ -317,7 +406,12 @@ function used(
 ): Capped | undefined {
   if (budget === undefined) return undefined;
   const { cap, held, origin, spent } = budget;
-  return { origin, cap, spent: credits(spent + (by.spent ?? ZERO)), held: credits(held + (by.held ?? ZERO)) };
+  return {
+    origin,
+    cap,
+    spent: credits(spent + (by.spent ?? ZERO)),
+    held: credits(held + (by.held ?? ZERO)),
+  };
 }
 
 function resolve(draft: Draft, held: Hold, state: HoldState, posted: Credits | null): void {

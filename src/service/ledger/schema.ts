@@ -121,14 +121,26 @@ INSERT INTO chains VALUES ('audit', '');
 
 /** What neither chain nor sums reach, column by column. */
 const beside = (int: string): Readonly<Record<string, readonly string[]>> => ({
-  call_counts: ["key_id text NOT NULL", "day text NOT NULL", `count ${int} NOT NULL CHECK (count >= 0)`],
+  call_counts: [
+    "key_id text NOT NULL",
+    "day text NOT NULL",
+    `count ${int} NOT NULL CHECK (count >= 0)`,
+  ],
   key_uses: ["key_id text PRIMARY KEY", `used_at ${int} NOT NULL`],
   instances: [
-    ...["id text PRIMARY KEY", `pid ${int} NOT NULL`, "started text NOT NULL", "machine text NOT NULL"],
+    ...[
+      "id text PRIMARY KEY",
+      `pid ${int} NOT NULL`,
+      "started text NOT NULL",
+      "machine text NOT NULL",
+    ],
     `heartbeat_at ${int} NOT NULL`,
   ],
   console_links: [
-    ...["hash text PRIMARY KEY CHECK (length(hash) = 64)", "account_id text NOT NULL REFERENCES accounts (id)"],
+    ...[
+      "hash text PRIMARY KEY CHECK (length(hash) = 64)",
+      "account_id text NOT NULL REFERENCES accounts (id)",
+    ],
     ...["role text NOT NULL CHECK (role IN ('owner', 'viewer'))", "name text NOT NULL"],
     ...[`created_at ${int} NOT NULL`, `expires_at ${int} NOT NULL`, `used_at ${int}`],
   ],
@@ -137,15 +149,35 @@ const beside = (int: string): Readonly<Record<string, readonly string[]>> => ({
     "proof_hash text NOT NULL CHECK (length(proof_hash) = 64)",
     "account_id text NOT NULL REFERENCES accounts (id)",
     "role text NOT NULL CHECK (role IN ('owner', 'viewer', 'key'))",
-    ...["key_hash text CHECK ((role = 'key') = (key_hash IS NOT NULL))", `created_at ${int} NOT NULL`],
+    ...[
+      "key_hash text CHECK ((role = 'key') = (key_hash IS NOT NULL))",
+      `created_at ${int} NOT NULL`,
+    ],
     ...[`seen_at ${int} NOT NULL`, `expires_at ${int} NOT NULL`, `ended_at ${int}`],
   ],
   console_exports: [
     ...["id text PRIMARY KEY", "account_id text NOT NULL REFERENCES accounts (id)"],
-    ...["mode text NOT NULL CHECK (mode IN ('live', 'test'))", "key_id text NOT NULL", "filters text NOT NULL"],
-    ...["version text NOT NULL", `profiles ${int} NOT NULL`, `per_page ${int} NOT NULL`, `price ${int} NOT NULL`],
-    ...[`created_at ${int} NOT NULL`, "state text NOT NULL CHECK (state IN ('buying', 'ready', 'stopped'))"],
-    ...["why text NOT NULL", `pages ${int} NOT NULL`, `row_count ${int} NOT NULL`, `credits ${int} NOT NULL`],
+    ...[
+      "mode text NOT NULL CHECK (mode IN ('live', 'test'))",
+      "key_id text NOT NULL",
+      "filters text NOT NULL",
+    ],
+    ...[
+      "version text NOT NULL",
+      `profiles ${int} NOT NULL`,
+      `per_page ${int} NOT NULL`,
+      `price ${int} NOT NULL`,
+    ],
+    ...[
+      `created_at ${int} NOT NULL`,
+      "state text NOT NULL CHECK (state IN ('buying', 'ready', 'stopped'))",
+    ],
+    ...[
+      "why text NOT NULL",
+      `pages ${int} NOT NULL`,
+      `row_count ${int} NOT NULL`,
+      `credits ${int} NOT NULL`,
+    ],
     ...[`seen_at ${int} NOT NULL`, `turn ${int} NOT NULL`],
   ],
   console_places: ["origin text PRIMARY KEY", `started_at ${int} NOT NULL`],
@@ -157,7 +189,10 @@ const MORE: Readonly<Record<string, string>> = {
 
 /** The columns of {@link beside}, which each row repeats in one more. */
 export const TWINS: Readonly<Record<string, readonly string[]>> = Object.fromEntries(
-  Object.entries(beside("")).map(([table, columns]) => [table, columns.map((column) => column.split(" ", 1)[0] ?? "")]),
+  Object.entries(beside("")).map(([table, columns]) => [
+    table,
+    columns.map((column) => column.split(" ", 1)[0] ?? ""),
+  ]),
 );
 
 export const twinOf = (columns: readonly string[]): string =>
@@ -218,7 +253,8 @@ ${refusing("audit_append_only", "UPDATE OR DELETE ON audit FOR EACH ROW", "the a
 ${refusing("audit_stays", "TRUNCATE ON audit", "the audit is never deleted")}`;
 
 const SQLITE_SCHEMA = accounts(SQLITE) + money(SQLITE) + twinned(SQLITE) + SQLITE_TRIGGERS;
-export const POSTGRES_SCHEMA = accounts(POSTGRES) + money(POSTGRES) + twinned(POSTGRES) + POSTGRES_TRIGGERS;
+export const POSTGRES_SCHEMA =
+  accounts(POSTGRES) + money(POSTGRES) + twinned(POSTGRES) + POSTGRES_TRIGGERS;
 
 const APPLICATION_ID = 0x68636e74;
 /** Older ones can corrupt a write-ahead log when a checkpoint meets a log restart. */
@@ -260,14 +296,18 @@ export const keepsLog = (database: object): boolean => !("hasLog" in database);
 
 export function checkSqliteVersion(database: DatabaseSyncInstance): void {
   if (!keepsLog(database)) return;
-  const { version } = database.prepare("SELECT sqlite_version() AS version").get() as { version: string };
+  const { version } = database.prepare("SELECT sqlite_version() AS version").get() as {
+    version: string;
+  };
   const parts = version.split(".").map(Number);
   const oldest = OLDEST_SQLITE.split(".").map(Number);
   for (const [position, needed] of oldest.entries()) {
     const part = parts[position] ?? 0;
     if (part > needed) return;
     if (part < needed)
-      throw new LedgerFormatError(`SQLite ${version} may corrupt a ledger; ${OLDEST_SQLITE} or newer is needed`);
+      throw new LedgerFormatError(
+        `SQLite ${version} may corrupt a ledger; ${OLDEST_SQLITE} or newer is needed`,
+      );
   }
 }
 
@@ -284,7 +324,9 @@ export function makeTables(database: DatabaseSyncInstance, path: string): void {
   try {
     if (!assertKnown(database, path)) {
       database.exec(SQLITE_SCHEMA);
-      database.exec(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${SCHEMA_VERSION}`);
+      database.exec(
+        `PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${SCHEMA_VERSION}`,
+      );
     }
     database.exec("COMMIT");
   } catch (error) {
@@ -294,7 +336,11 @@ export function makeTables(database: DatabaseSyncInstance, path: string): void {
 }
 
 /** As {@link makeTables}, in the search path. @param create else NoLedgerError where there is none */
-export async function makePostgresTables(client: PoolClient, schema: string, create: boolean): Promise<void> {
+export async function makePostgresTables(
+  client: PoolClient,
+  schema: string,
+  create: boolean,
+): Promise<void> {
   const { rows } = await client.query<{ fsync: string; pages: string }>(
     "SELECT current_setting('fsync') AS fsync, current_setting('full_page_writes') AS pages",
   );
@@ -304,9 +350,10 @@ export async function makePostgresTables(client: PoolClient, schema: string, cre
     );
   }
   const place = `the schema ${schema}`;
-  const tables = await client.query("SELECT 1 FROM pg_tables WHERE schemaname = $1 AND tablename = 'schema_version'", [
-    schema,
-  ]);
+  const tables = await client.query(
+    "SELECT 1 FROM pg_tables WHERE schemaname = $1 AND tablename = 'schema_version'",
+    [schema],
+  );
   const read = async (): Promise<boolean> => {
     const result = await client.query<{ version: number }>("SELECT version FROM schema_version");
     return isThere(result.rows[0]?.version ?? 0, place);
@@ -316,7 +363,9 @@ export async function makePostgresTables(client: PoolClient, schema: string, cre
   if (!create && tables.rows.length === 0) throw new NoLedgerError(`${place} of this database`);
   await client.query("BEGIN");
   try {
-    await client.query("SELECT pg_advisory_xact_lock(hashtext($1))", [`headcount-schema-${schema}`]);
+    await client.query("SELECT pg_advisory_xact_lock(hashtext($1))", [
+      `headcount-schema-${schema}`,
+    ]);
     const match = await client.query("SELECT 1 FROM pg_namespace WHERE nspname = $1", [schema]);
     // Asked for again it would need the right to make it, which whoever made it beforehand need not give.
     if (match.rows.length === 0) await client.query(`CREATE SCHEMA ${schema}`);

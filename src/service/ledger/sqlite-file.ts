@@ -1,4 +1,13 @@
-import { closeSync, copyFileSync, mkdtempSync, openSync, readFileSync, readSync, rmSync, statSync } from "node:fs";
+import {
+  closeSync,
+  copyFileSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  readSync,
+  rmSync,
+  statSync,
+} from "node:fs";
 import { endianness, tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -7,13 +16,20 @@ import { headOf, verifyChain, verifySums } from "./chain/check.ts";
 import { audit } from "./chain/links.ts";
 import type { AskBackup, VerifiedFile } from "./database.ts";
 import { type Row, runNow } from "./database.ts";
-import { NoLedgerError, resultCode, SQLITE_CORRUPT, StoreUnavailableError, translateError } from "./errors.ts";
+import {
+  NoLedgerError,
+  resultCode,
+  SQLITE_CORRUPT,
+  StoreUnavailableError,
+  translateError,
+} from "./errors.ts";
 import { assertFilesBeside, type BrokenPages, brokenPages, lostLedger, seal } from "./files.ts";
 import { PATIENCE_MS } from "./ledger.ts";
 import { assertLedger, checkSqliteVersion, makeTables } from "./schema.ts";
 import { type Statements, statementsOf } from "./statements.ts";
 
-export const isFile = (path: string): boolean => (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0;
+export const isFile = (path: string): boolean =>
+  (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0;
 
 /** Verifies a file and writes nothing, not even beside it; at need a copy among the temporary files. */
 export async function verifySqliteFile(path: string): Promise<VerifiedFile> {
@@ -23,7 +39,10 @@ export async function verifySqliteFile(path: string): Promise<VerifiedFile> {
   return logged ? { ...verified, notes: [] } : verified;
 }
 
-export async function readSqliteFile<Value>(path: string, read: (ask: AskBackup) => Promise<Value>): Promise<Value> {
+export async function readSqliteFile<Value>(
+  path: string,
+  read: (ask: AskBackup) => Promise<Value>,
+): Promise<Value> {
   const { value } = await lookAt(path, (place) =>
     withFile(place, READING, async (database, { execute }) => {
       database.exec("BEGIN");
@@ -75,16 +94,30 @@ async function lookAt<Value>(
 const COPIED =
   "this is a copy that was made while a service was at work, and no log (-wal) is beside it: made with .backup it is whole, copied as a file it lacks the latest charges";
 
-async function verifyOpened(path: string, place: string, sealed?: BrokenPages, cut?: string): Promise<VerifiedFile> {
+async function verifyOpened(
+  path: string,
+  place: string,
+  sealed?: BrokenPages,
+  cut?: string,
+): Promise<VerifiedFile> {
   const hurt = cut === undefined ? [] : [cut];
   let opened = false;
   try {
     return await withFile(place, READING, (database, statements) => {
       opened = true;
       assertLedger(database, path);
-      const breaches = [...hurt, ...pageBreaches(sealed, database), ...verifySnapshot(database, statements)];
-      const open = statements.execute({ sql: "SELECT machine FROM instances", values: [] }).rows.length;
-      return { breaches, notes: open === 0 ? [] : [COPIED], head: runNow(headOf(), statements.execute) };
+      const breaches = [
+        ...hurt,
+        ...pageBreaches(sealed, database),
+        ...verifySnapshot(database, statements),
+      ];
+      const open = statements.execute({ sql: "SELECT machine FROM instances", values: [] }).rows
+        .length;
+      return {
+        breaches,
+        notes: open === 0 ? [] : [COPIED],
+        head: runNow(headOf(), statements.execute),
+      };
     });
   } catch (error) {
     const broken = [...hurt, ...pageBreaches(sealed, undefined)];
@@ -96,7 +129,9 @@ async function verifyOpened(path: string, place: string, sealed?: BrokenPages, c
   }
 }
 
-type Opening = NonNullable<ConstructorParameters<typeof import("@photostructure/sqlite").DatabaseSync>[1]>;
+type Opening = NonNullable<
+  ConstructorParameters<typeof import("@photostructure/sqlite").DatabaseSync>[1]
+>;
 
 const READING: Opening = { readOnly: true };
 const WRITING: Opening = { timeout: PATIENCE_MS, enableForeignKeyConstraints: true };
@@ -119,7 +154,10 @@ async function withFile<Value>(
   }
 }
 
-function pageBreaches(sealed: BrokenPages | undefined, database: DatabaseSyncInstance | undefined): readonly string[] {
+function pageBreaches(
+  sealed: BrokenPages | undefined,
+  database: DatabaseSyncInstance | undefined,
+): readonly string[] {
   if (sealed === undefined) return [];
   const pages = sealed.pages.slice(0, MOST_PAGES).map((page) => {
     return `file: page ${page}${contentOf(page, database)} is not as it was sealed`;
@@ -133,7 +171,9 @@ const MOST_PAGES = 20;
 
 function contentOf(page: number, database: DatabaseSyncInstance | undefined): string {
   try {
-    const row = database?.prepare("SELECT name FROM dbstat WHERE pageno = ?").get(page) as { name: string } | undefined;
+    const row = database?.prepare("SELECT name FROM dbstat WHERE pageno = ?").get(page) as
+      | { name: string }
+      | undefined;
     return row === undefined ? "" : `, of ${row.name},`;
   } catch {
     return "";
@@ -141,7 +181,10 @@ function contentOf(page: number, database: DatabaseSyncInstance | undefined): st
 }
 
 /** From one snapshot: other processes go on charging meanwhile. */
-export function verifySnapshot(database: DatabaseSyncInstance, statements: Statements): readonly string[] {
+export function verifySnapshot(
+  database: DatabaseSyncInstance,
+  statements: Statements,
+): readonly string[] {
   const breaches: string[] = [];
   const look = (sql: string): readonly Row[] => statements.execute({ sql, values: [] }).rows;
   try {
@@ -150,10 +193,15 @@ export function verifySnapshot(database: DatabaseSyncInstance, statements: State
       if (row.integrity_check !== "ok") breaches.push(`file: ${String(row.integrity_check)}`);
     }
     for (const row of look("PRAGMA foreign_key_check")) {
-      breaches.push(`file: a row of ${String(row.table)} points to a missing row of ${String(row.parent)}`);
+      breaches.push(
+        `file: a row of ${String(row.table)} points to a missing row of ${String(row.parent)}`,
+      );
     }
     breaches.push(...schemaBreaches(database));
-    breaches.push(...runNow(verifySums(), statements.execute), ...runNow(verifyChain(), statements.execute));
+    breaches.push(
+      ...runNow(verifySums(), statements.execute),
+      ...runNow(verifyChain(), statements.execute),
+    );
   } catch (error) {
     if (resultCode(error) !== SQLITE_CORRUPT) throw translateError(error);
     breaches.push(`file: ${(error as Error).message}`);
@@ -166,14 +214,21 @@ export function verifySnapshot(database: DatabaseSyncInstance, statements: State
 const SCHEMA = "SELECT type || ' ' || name AS thing, sql FROM sqlite_schema WHERE sql IS NOT NULL";
 
 const schemaOf = (database: DatabaseSyncInstance): ReadonlyMap<string, string> =>
-  new Map((database.prepare(SCHEMA).all() as { thing: string; sql: string }[]).map(({ sql, thing }) => [thing, sql]));
+  new Map(
+    (database.prepare(SCHEMA).all() as { thing: string; sql: string }[]).map(({ sql, thing }) => [
+      thing,
+      sql,
+    ]),
+  );
 
 let ownSchema: ReadonlyMap<string, string> | undefined;
 
 /** What is to be there: made once. */
 function schemaAsMade(database: DatabaseSyncInstance): ReadonlyMap<string, string> {
   if (ownSchema !== undefined) return ownSchema;
-  const fresh = new (database.constructor as new (path: string) => DatabaseSyncInstance)(":memory:");
+  const fresh = new (database.constructor as new (path: string) => DatabaseSyncInstance)(
+    ":memory:",
+  );
   try {
     makeTables(fresh, ":memory:");
     ownSchema = schemaOf(fresh);
@@ -187,7 +242,9 @@ function schemaAsMade(database: DatabaseSyncInstance): ReadonlyMap<string, strin
 function schemaBreaches(database: DatabaseSyncInstance): readonly string[] {
   const [own, other] = [schemaAsMade(database), schemaOf(database)];
   return [...new Set([...own.keys(), ...other.keys()])].flatMap((thing) =>
-    own.get(thing) === other.get(thing) ? [] : [`schema: the ${thing} is not as this version makes it`],
+    own.get(thing) === other.get(thing)
+      ? []
+      : [`schema: the ${thing} is not as this version makes it`],
   );
 }
 
@@ -204,7 +261,8 @@ const LITTLE = 0x377f0682;
 export function logBreach(path: string): string | undefined {
   const index = firstBytes(`${path}-shm`, 2 * INDEX_HEAD);
   // Two copies: where they differ somebody is writing.
-  if (index === undefined || !index.subarray(0, INDEX_HEAD).equals(index.subarray(INDEX_HEAD))) return undefined;
+  if (index === undefined || !index.subarray(0, INDEX_HEAD).equals(index.subarray(INDEX_HEAD)))
+    return undefined;
   const expected = endianness() === "LE" ? index.readUInt32LE(16) : index.readUInt32BE(16);
   const log = readFileSync(`${path}-wal`);
   const salts = index.subarray(32, 40);
@@ -239,7 +297,8 @@ function checksum(bytes: Buffer, little: boolean, [one, two]: Sums): Sums {
   let [first, second] = [one, two];
   for (let at = 0; at < bytes.length; at += 8) {
     first = (first + (little ? bytes.readUInt32LE(at) : bytes.readUInt32BE(at)) + second) >>> 0;
-    second = (second + (little ? bytes.readUInt32LE(at + 4) : bytes.readUInt32BE(at + 4)) + first) >>> 0;
+    second =
+      (second + (little ? bytes.readUInt32LE(at + 4) : bytes.readUInt32BE(at + 4)) + first) >>> 0;
   }
   return [first, second];
 }
@@ -289,7 +348,13 @@ interface Restored {
 export async function noteRestored(path: string, { at, by, madeAt }: Restored): Promise<void> {
   await withFile(path, WRITING, (database, { execute }) => {
     assertLedger(database, path);
-    const act = { actor: by, action: "ledger.restore", accountId: null, target: "ledger", detail: { made_at: madeAt } };
+    const act = {
+      actor: by,
+      action: "ledger.restore",
+      accountId: null,
+      target: "ledger",
+      detail: { made_at: madeAt },
+    };
     database.exec("BEGIN IMMEDIATE");
     runNow(audit(act, at), execute);
     database.exec("COMMIT");

@@ -4,7 +4,13 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { DatabaseSyncInstance, StatementSyncInstance } from "@photostructure/sqlite";
 import { anchoredClock } from "./clock.ts";
 import { type Durability, type Row, runNow, type Steps } from "./database.ts";
-import { NoLedgerError, resultCode, SQLITE_BUSY, StoreUnavailableError, translateError } from "./errors.ts";
+import {
+  NoLedgerError,
+  resultCode,
+  SQLITE_BUSY,
+  StoreUnavailableError,
+  translateError,
+} from "./errors.ts";
 import type { LedgerDatabase, MoneyRequest, Outcome, Place } from "./facts.ts";
 import { assertFilesBeside, breakSeal, ledgerFiles, seal } from "./files.ts";
 import { moveMoney } from "./group.ts";
@@ -37,17 +43,24 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
     chmodSync(options.path, 0o600);
     database = new DatabaseSync(options.path, { timeout: 20, enableForeignKeyConstraints: true });
   } catch (error) {
-    throw new StoreUnavailableError(`the ledger ${options.path} cannot be opened: ${(error as Error).message}`, {
-      cause: error,
-    });
+    throw new StoreUnavailableError(
+      `the ledger ${options.path} cannot be opened: ${(error as Error).message}`,
+      {
+        cause: error,
+      },
+    );
   }
   try {
     checkSqliteVersion(database);
-    database.exec("PRAGMA trusted_schema = OFF; PRAGMA fullfsync = 1; PRAGMA checkpoint_fullfsync = 1");
+    database.exec(
+      "PRAGMA trusted_schema = OFF; PRAGMA fullfsync = 1; PRAGMA checkpoint_fullfsync = 1",
+    );
     await whileBusy(patienceMs, () => assertKnown(database, options.path));
     await whileBusy(patienceMs, () => {
       breakSeal(options.path);
-      database.exec("PRAGMA secure_delete = ON; PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_size_limit = 4194304");
+      database.exec(
+        "PRAGMA secure_delete = ON; PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_size_limit = 4194304",
+      );
       // Turning the log on needs the file alone for a moment, and SQLite does not wait for that by itself.
       database.exec("PRAGMA journal_mode = WAL");
       // Another process may have sealed it while this one waited for the file.
@@ -174,9 +187,15 @@ class SqliteLedger implements LedgerDatabase {
     });
   }
 
-  async change<Value>(durability: Durability, work: (repeated: boolean) => Steps<Value>): Promise<Value> {
+  async change<Value>(
+    durability: Durability,
+    work: (repeated: boolean) => Steps<Value>,
+  ): Promise<Value> {
     this.#assertOpen();
-    return (await this.#writer.run(durability, { kind: "steps", steps: () => work(false) })) as Value;
+    return (await this.#writer.run(durability, {
+      kind: "steps",
+      steps: () => work(false),
+    })) as Value;
   }
 
   async money(durability: Durability, request: MoneyRequest): Promise<unknown> {
@@ -187,7 +206,9 @@ class SqliteLedger implements LedgerDatabase {
   async tidy(): Promise<void> {
     await this.#settled();
     try {
-      this.#database.exec(`PRAGMA incremental_vacuum(${VACUUM_PAGES}); PRAGMA wal_checkpoint(TRUNCATE)`);
+      this.#database.exec(
+        `PRAGMA incremental_vacuum(${VACUUM_PAGES}); PRAGMA wal_checkpoint(TRUNCATE)`,
+      );
     } catch (error) {
       if (resultCode(error) !== SQLITE_BUSY) throw translateError(error);
     }
@@ -196,7 +217,10 @@ class SqliteLedger implements LedgerDatabase {
   async wipe(): Promise<boolean> {
     await this.#settled();
     const emptied = (): boolean => {
-      const [row] = this.#statements.execute({ sql: "PRAGMA wal_checkpoint(TRUNCATE)", values: [] }).rows;
+      const [row] = this.#statements.execute({
+        sql: "PRAGMA wal_checkpoint(TRUNCATE)",
+        values: [],
+      }).rows;
       return Number(row?.busy) === 0;
     };
     try {
@@ -257,7 +281,9 @@ class SqliteLedger implements LedgerDatabase {
   #apply(group: readonly Change[]): readonly Outcome[] {
     commits += 1;
     this.#files.assertInPlace();
-    assertSchema(this.#statements.execute({ sql: "PRAGMA user_version", values: [] }).rows[0]?.user_version);
+    assertSchema(
+      this.#statements.execute({ sql: "PRAGMA user_version", values: [] }).rows[0]?.user_version,
+    );
     const { execute } = this.#statements;
     const done = group.map((change): Outcome | undefined =>
       change.kind === "steps" ? { ok: true, value: runNow(change.steps(), execute) } : undefined,
@@ -265,7 +291,10 @@ class SqliteLedger implements LedgerDatabase {
     const money = group.flatMap((change) => (change.kind === "steps" ? [] : [{ request: change }]));
     const options = { instances: this.instances, now: this.#options.now() };
     const moved = money.length === 0 ? [] : [...runNow(moveMoney(money, options), execute)];
-    return done.map((outcome) => outcome ?? moved.shift() ?? { ok: false, error: new Error("a change was forgotten") });
+    return done.map(
+      (outcome) =>
+        outcome ?? moved.shift() ?? { ok: false, error: new Error("a change was forgotten") },
+    );
   }
 
   async #settled(): Promise<void> {

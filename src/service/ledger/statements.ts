@@ -27,7 +27,8 @@ export function statementsOf(database: DatabaseSyncInstance) {
       const size = 2 ** Math.floor(Math.log2(Math.min(rows.length - at, MOST_ROWS)));
       const values: unknown[] = [];
       for (const row of rows.slice(at, at + size)) {
-        for (const [column, value] of row.entries()) values.push(types[column] === "id" ? rowId(value) : value);
+        for (const [column, value] of row.entries())
+          values.push(types[column] === "id" ? rowId(value) : value);
       }
       const result = outcomeOf(preparedFor(sql, size, types), values);
       answers.push(...result.rows);
@@ -44,7 +45,9 @@ export function statementsOf(database: DatabaseSyncInstance) {
     const before = sizes.get(rows);
     if (before !== undefined) return before;
     const tuple = `(${types.map((type) => (type === "utf8" ? "CAST(? AS TEXT)" : "?")).join(", ")})`;
-    const text = sql.replace(/\$(\d+)/g, "?$1").replace("%", Array.from({ length: rows }, () => tuple).join(", "));
+    const text = sql
+      .replace(/\$(\d+)/g, "?$1")
+      .replace("%", Array.from({ length: rows }, () => tuple).join(", "));
     // Amounts above 2^53 millionths must not pass through a float.
     const statement = database.prepare(text, { readBigInts: true });
     const prepared = { statement, reads: /^\s*(SELECT|PRAGMA)/.test(text) };

@@ -7,9 +7,24 @@ import { endsOf } from "./chain/check.ts";
 import { audit, replyDigest } from "./chain/links.ts";
 import { utcDay } from "./clock.ts";
 import { consoleStore } from "./console.ts";
-import { change, type LedgerEnds, type Row, replyOf, runStatement, type Steps, storedFields } from "./database.ts";
+import {
+  change,
+  type LedgerEnds,
+  type Row,
+  replyOf,
+  runStatement,
+  type Steps,
+  storedFields,
+} from "./database.ts";
 import { HoldResolvedError, StoreUnavailableError, UnknownAccountError } from "./errors.ts";
-import { type LedgerDatabase, type MoneyRequest, moneyOf, type Place, placeIn, type Settled } from "./facts.ts";
+import {
+  type LedgerDatabase,
+  type MoneyRequest,
+  moneyOf,
+  type Place,
+  placeIn,
+  type Settled,
+} from "./facts.ts";
 import { KEY_COLUMNS, storedKey } from "./key-steps.ts";
 import {
   type Account,
@@ -46,7 +61,8 @@ function peopleStore(database: LedgerDatabase, now: () => number): PeopleStore {
       const after = last === undefined ? "" : " AND hold_id > $1";
       const sql = `${REPLIES}${after} ORDER BY hold_id LIMIT ${REPLIES_AT_ONCE}`;
       const rows = await database.read(sql, ...(last === undefined ? [] : [last]));
-      for (const row of rows) yield { ...storedFields<Omit<ReplyRow, "reply">>(row, []), reply: replyOf(row) };
+      for (const row of rows)
+        yield { ...storedFields<Omit<ReplyRow, "reply">>(row, []), reply: replyOf(row) };
       if (rows.length < REPLIES_AT_ONCE) return;
       last = rows.at(-1)?.hold_id;
     }
@@ -54,28 +70,37 @@ function peopleStore(database: LedgerDatabase, now: () => number): PeopleStore {
   return {
     replies: keptReplies,
     async filters() {
-      const rows = await database.read("SELECT account_id, id, filters FROM console_exports ORDER BY id");
+      const rows = await database.read(
+        "SELECT account_id, id, filters FROM console_exports ORDER BY id",
+      );
       return rows.map((row) => storedFields<KeptFilters>(row, []));
     },
     async rewrite(make) {
       let rewritten = 0;
       for await (const old of keptReplies()) {
         const reply = make(old);
-        if (reply !== undefined) rewritten += await database.change("durable", () => replace(old, reply));
+        if (reply !== undefined)
+          rewritten += await database.change("durable", () => replace(old, reply));
       }
       return rewritten;
     },
     removeFilters: (these) => database.change("durable", () => remove(these)),
     note: (detail, by) =>
       database.change("durable", () => {
-        return audit({ actor: by, action: "people.forget", accountId: null, target: "a person", detail }, now());
+        return audit(
+          { actor: by, action: "people.forget", accountId: null, target: "a person", detail },
+          now(),
+        );
       }),
     wipe: () => database.wipe(["idempotency", "console_exports"]),
   };
 }
 
 /** Only where it is still what was read. The digest of what was settled stays with the hold, and in the chain. */
-function* replace({ digest, holdId, requestHash }: ReplyRow, { body, headers, status }: StoredReply): Steps<number> {
+function* replace(
+  { digest, holdId, requestHash }: ReplyRow,
+  { body, headers, status }: StoredReply,
+): Steps<number> {
   const values = [status, JSON.stringify(headers), body.toString()];
   return yield* change(
     "UPDATE idempotency SET status = $1, headers = $2, body = $3, digest = $4 WHERE hold_id = $5 AND digest = $6",
@@ -108,7 +133,11 @@ function caches(generation: LedgerDatabase["generation"]) {
 
 type LedgerStoreOptions = Pick<LedgerOptions, "now" | "heartbeatMs" | "actor">;
 
-export function ledgerStore(database: LedgerDatabase, options: LedgerStoreOptions, open?: Map<string, Place>): Store {
+export function ledgerStore(
+  database: LedgerDatabase,
+  options: LedgerStoreOptions,
+  open?: Map<string, Place>,
+): Store {
   const store = new LedgerStore(database, options, open);
   const { actor = "service", now } = options;
   const [balance, forget] = [store.balance.bind(store), store.forget.bind(store)];
@@ -132,7 +161,11 @@ class LedgerStore implements Omit<Store, keyof Administration> {
   #registration: Promise<void> | undefined;
   #registered = false;
 
-  constructor(database: LedgerDatabase, options: LedgerStoreOptions, open = new Map<string, Place>()) {
+  constructor(
+    database: LedgerDatabase,
+    options: LedgerStoreOptions,
+    open = new Map<string, Place>(),
+  ) {
     this.#database = database;
     this.#now = options.now;
     this.console = consoleStore(database, options.now);
@@ -144,7 +177,10 @@ class LedgerStore implements Omit<Store, keyof Administration> {
 
   findKey(hash: string): Promise<StoredKey | undefined> {
     return this.#remembered.keys.get(hash, async () => {
-      const [row] = await this.#database.read(`${KEY_COLUMNS} WHERE k.hash = $1 AND k.revoked_at IS NULL`, hash);
+      const [row] = await this.#database.read(
+        `${KEY_COLUMNS} WHERE k.hash = $1 AND k.revoked_at IS NULL`,
+        hash,
+      );
       const key = row === undefined ? undefined : storedKey(row);
       return key !== undefined && sameHash(key.hash, hash) ? key : undefined;
     });
@@ -175,7 +211,12 @@ class LedgerStore implements Omit<Store, keyof Administration> {
     });
   }
 
-  async #row(more: string, accountId: string, mode: KeyMode, ...values: readonly string[]): Promise<Row> {
+  async #row(
+    more: string,
+    accountId: string,
+    mode: KeyMode,
+    ...values: readonly string[]
+  ): Promise<Row> {
     const sql = `SELECT b.account_id, b.mode, b.balance, b.held${more} FROM balances b WHERE b.account_id = $1 AND b.mode = $2`;
     const [row] = await this.#database.read(sql, accountId, mode, ...values);
     if (row === undefined) throw new UnknownAccountError(accountId);
@@ -188,13 +229,18 @@ class LedgerStore implements Omit<Store, keyof Administration> {
     const holdId = this.#database.makeHoldId?.();
     const { accountId, mode } = request;
     const place = { accountId, mode };
-    const moneyRequest: MoneyRequest = { kind: "hold", request, ...(holdId === undefined ? {} : { holdId }) };
+    const moneyRequest: MoneyRequest = {
+      kind: "hold",
+      request,
+      ...(holdId === undefined ? {} : { holdId }),
+    };
     try {
       const outcome = (await this.#database.money("volatile", moneyRequest, place)) as HoldOutcome;
       if (outcome.kind === "held") this.#open.set(outcome.holdId, place);
       return outcome;
     } catch (error) {
-      if (holdId !== undefined && error instanceof StoreUnavailableError && error.inDoubt) this.#owed.add(holdId);
+      if (holdId !== undefined && error instanceof StoreUnavailableError && error.inDoubt)
+        this.#owed.add(holdId);
       throw error;
     }
   }
@@ -203,7 +249,11 @@ class LedgerStore implements Omit<Store, keyof Administration> {
     const { holdId } = settlement;
     try {
       const place = this.#open.get(holdId);
-      const settled = (await this.#database.money("durable", { kind: "settle", settlement }, place)) as Settled;
+      const settled = (await this.#database.money(
+        "durable",
+        { kind: "settle", settlement },
+        place,
+      )) as Settled;
       // Where it failed, the release that follows need not ask whose it is.
       this.#open.delete(holdId);
       return settled;
@@ -217,7 +267,11 @@ class LedgerStore implements Omit<Store, keyof Administration> {
     try {
       const refund = this.#doubtful.has(holdId);
       const request: MoneyRequest = { kind: "release", holdId, state: "voided", refund };
-      const balance = (await this.#database.money("volatile", request, this.#open.get(holdId))) as Credits;
+      const balance = (await this.#database.money(
+        "volatile",
+        request,
+        this.#open.get(holdId),
+      )) as Credits;
       this.#doubtful.delete(holdId);
       this.#owed.delete(holdId);
       return balance;
@@ -240,9 +294,9 @@ class LedgerStore implements Omit<Store, keyof Administration> {
   }
 
   async callsOfDay(day: string): Promise<readonly DayCount[]> {
-    return (await this.#database.read("SELECT key_id, day, count FROM call_counts WHERE day = $1", day)).map(
-      storedCount,
-    );
+    return (
+      await this.#database.read("SELECT key_id, day, count FROM call_counts WHERE day = $1", day)
+    ).map(storedCount);
   }
 
   forget(): void {
@@ -356,7 +410,8 @@ class LedgerStore implements Omit<Store, keyof Administration> {
         ),
       );
     let pruned = 0;
-    for (let round = 0; round < PRUNE_ROUNDS && pruned === round * PRUNE_ROWS; round += 1) pruned += await some();
+    for (let round = 0; round < PRUNE_ROUNDS && pruned === round * PRUNE_ROWS; round += 1)
+      pruned += await some();
     await this.#database.change("volatile", function* () {
       yield* change("DELETE FROM call_counts WHERE day < $1", utcDay(now - KEEP_COUNTS_MS));
       yield* instances.prune(now);

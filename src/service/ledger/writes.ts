@@ -21,7 +21,11 @@ const ENTRY_TYPES: readonly SqlType[] = [
 ];
 
 /** Writes what was decided, chained to what is there: a statement for each table. */
-export function* writeGroup(writes: Writes, links: Links, { instances, now }: GroupOptions): Steps<void> {
+export function* writeGroup(
+  writes: Writes,
+  links: Links,
+  { instances, now }: GroupOptions,
+): Steps<void> {
   yield* tupled(
     "DELETE FROM idempotency WHERE hold_id IN (VALUES %)",
     ["id"],
@@ -48,7 +52,12 @@ export function* writeGroup(writes: Writes, links: Links, { instances, now }: Gr
   );
   const replies = writes.replies.map(({ holdId, reply: { body, headers, status } }) => {
     const values = [status, JSON.stringify(headers), body];
-    return [holdId, ...values, now, replyDigest([links.requests.get(holdId) ?? "", ...values])] as const;
+    return [
+      holdId,
+      ...values,
+      now,
+      replyDigest([links.requests.get(holdId) ?? "", ...values]),
+    ] as const;
   });
   const replied = new Map(replies.map((row) => [row[0], row[row.length - 1] as string]));
   const { changed: resolved } = yield* tupled(
@@ -62,7 +71,9 @@ export function* writeGroup(writes: Writes, links: Links, { instances, now }: Gr
     }),
   );
   if (resolved !== writes.resolved.length) {
-    throw new LedgerInvariantError(`${writes.resolved.length} holds were to be resolved, ${resolved} were pending`);
+    throw new LedgerInvariantError(
+      `${writes.resolved.length} holds were to be resolved, ${resolved} were pending`,
+    );
   }
   const heads = yield* writeEntries(writes.entries, links, replied, now);
   const { changed: stored } = yield* tupled(
@@ -73,11 +84,15 @@ export function* writeGroup(writes: Writes, links: Links, { instances, now }: Gr
     ["id", "integer", "text", "utf8", "bigint", "text"],
     replies,
   );
-  if (stored !== replies.length) throw new LedgerInvariantError("a hold has lost its idempotency record");
+  if (stored !== replies.length)
+    throw new LedgerInvariantError("a hold has lost its idempotency record");
   yield* writeFigures(writes, heads);
 }
 
-function* writeFigures({ budgets, money }: Writes, heads: ReadonlyMap<string, string>): Steps<void> {
+function* writeFigures(
+  { budgets, money }: Writes,
+  heads: ReadonlyMap<string, string>,
+): Steps<void> {
   for (const { accountId, balance, held, mode } of money) {
     const head = heads.get(placeKey({ accountId, mode })) ?? "";
     yield {
@@ -86,7 +101,10 @@ function* writeFigures({ budgets, money }: Writes, heads: ReadonlyMap<string, st
     };
   }
   for (const { held, origin, spent } of budgets) {
-    yield { sql: "UPDATE budgets SET spent = $1, held = $2 WHERE key_id = $3", values: [spent, held, origin] };
+    yield {
+      sql: "UPDATE budgets SET spent = $1, held = $2 WHERE key_id = $3",
+      values: [spent, held, origin],
+    };
   }
 }
 
@@ -103,11 +121,25 @@ function* writeEntries(
     ENTRY_TYPES,
     entries.map((entry) => {
       const { accountId, amount, holdId, kind, mode } = entry;
-      const rest = [entry.refundOf, entry.operation, entry.note, day, now, entry.actor, entry.price, entry.sold];
+      const rest = [
+        entry.refundOf,
+        entry.operation,
+        entry.note,
+        day,
+        now,
+        entry.actor,
+        entry.price,
+        entry.sold,
+      ];
       const values = [accountId, mode, kind, amount, entry.balanceAfter, holdId, ...rest];
       const place = placeKey(entry);
       const hold = holdId === null ? null : (links.holds.get(holdId) ?? null);
-      const link = entryLink(heads.get(place) ?? "", values, hold, replies.get(holdId ?? "") ?? null);
+      const link = entryLink(
+        heads.get(place) ?? "",
+        values,
+        hold,
+        replies.get(holdId ?? "") ?? null,
+      );
       heads.set(place, link);
       return [...values, link];
     }),
@@ -117,10 +149,20 @@ function* writeEntries(
     if (by === null) continue;
     const id = [accountId, mode, by.keyId, by.call].join(" ");
     const sums = used.get(id) ?? [accountId, mode, day, by.keyId, by.call, 0, 0, 0n, 0n];
-    const [calls, rows, charged, refunded] = sums.slice(5) as [number, number | null, bigint, bigint];
+    const [calls, rows, charged, refunded] = sums.slice(5) as [
+      number,
+      number | null,
+      bigint,
+      bigint,
+    ];
     const counted =
       kind === "charge"
-        ? [calls + 1, rows === null || sold === null ? null : rows + sold, charged - amount, refunded]
+        ? [
+            calls + 1,
+            rows === null || sold === null ? null : rows + sold,
+            charged - amount,
+            refunded,
+          ]
         : [calls, rows, charged, refunded + amount];
     used.set(id, [...sums.slice(0, 5), ...counted]);
   }
@@ -136,7 +178,16 @@ function* writeEntries(
   return heads;
 }
 
-const actOf = ({ accountId, actor, amount, kind, mode, note, operation, refundOf }: Entry): Acted => ({
+const actOf = ({
+  accountId,
+  actor,
+  amount,
+  kind,
+  mode,
+  note,
+  operation,
+  refundOf,
+}: Entry): Acted => ({
   actor,
   action: ACTIONS[kind] ?? kind,
   accountId,

@@ -45,10 +45,9 @@ function resultOf({ account, dataset, key, maxDepth, money }: AccountParts): Acc
       used_today: creditsToNumber(money.usedToday),
     },
     rate_limits: { per_minute: perMinute, per_day: perDay },
-    costs: Object.fromEntries(COSTED_CALLS.map((call) => [call, creditsToNumber(costs[call])])) as Record<
-      CostedCall,
-      number
-    >,
+    costs: Object.fromEntries(
+      COSTED_CALLS.map((call) => [call, creditsToNumber(costs[call])]),
+    ) as Record<CostedCall, number>,
     limits: {
       per_page_max: PER_PAGE_MAX,
       max_depth: maxDepth ?? null,

@@ -22,7 +22,15 @@ import {
   type StoredReply,
 } from "../ledger/ledger.ts";
 import type { SuppressedPeople } from "../people/suppressed.ts";
-import { ended, invalid, OutcomeUnknownError, Problem, suspended, VanishedError, within } from "../problem.ts";
+import {
+  ended,
+  invalid,
+  OutcomeUnknownError,
+  Problem,
+  suspended,
+  VanishedError,
+  within,
+} from "../problem.ts";
 
 export interface ChargedReply {
   readonly rows: number;
@@ -104,13 +112,18 @@ export async function purchase(store: Store, order: Purchase): Promise<Sale> {
   } catch (error) {
     // A settlement that failed charged nothing, unless its commit got through and only the word of it was lost.
     await within(store.release(holdId), UNDO_MS).catch(() => {
-      throw new OutcomeUnknownError("the charge could neither be confirmed nor undone", { cause: error });
+      throw new OutcomeUnknownError("the charge could neither be confirmed nor undone", {
+        cause: error,
+      });
     });
     throw error;
   }
 }
 
-function refused(hold: Exclude<HoldOutcome, { readonly kind: "held" | "replay" }>, order: Purchase): Problem {
+function refused(
+  hold: Exclude<HoldOutcome, { readonly kind: "held" | "replay" }>,
+  order: Purchase,
+): Problem {
   switch (hold.kind) {
     case "insufficient":
       return new Problem(402, [tooExpensive(order, hold)]);
@@ -136,9 +149,17 @@ const ENDS = {
   signed_out: "the session that buys is over: go on from another one",
 } as const;
 
-function tooExpensive(order: Purchase, { balance, held }: Pick<Balance, "balance" | "held">): string {
+function tooExpensive(
+  order: Purchase,
+  { balance, held }: Pick<Balance, "balance" | "held">,
+): string {
   const free = credits(balance - held);
-  return dear(order, free, `${formatCreditsGrouped(free)} are available${inFlight(held)}`, "top up");
+  return dear(
+    order,
+    free,
+    `${formatCreditsGrouped(free)} are available${inFlight(held)}`,
+    "top up",
+  );
 }
 
 function aboveCap(order: Purchase, budget: KeyBudget): string {
@@ -151,7 +172,12 @@ function aboveCap(order: Purchase, budget: KeyBudget): string {
 const inFlight = (held: Credits): string =>
   held > ZERO ? ` (${formatCreditsGrouped(held)} more are held by calls in flight)` : "";
 
-function dear({ account, costed, part, rows }: Purchase, free: Credits, all: string, otherwise: string): string {
+function dear(
+  { account, costed, part, rows }: Purchase,
+  free: Credits,
+  all: string,
+  otherwise: string,
+): string {
   const unit = account.plan.costs[costed];
   const fit = part === "page" || rows === 1 ? 0 : Math.min(rows, affordableRows(free, unit));
   const advice = fit < 1 ? otherwise : `lower per_page to ${fit} or ${otherwise}`;

@@ -9,9 +9,13 @@ interface ApiKey extends Pick<StoredKey, "mode" | "hash" | "prefix"> {
   readonly key: string;
 }
 
-const checksum = (mode: KeyMode, secret: string): string => hashOf(`hc_${mode}_${secret}`).slice(0, 8);
+const checksum = (mode: KeyMode, secret: string): string =>
+  hashOf(`hc_${mode}_${secret}`).slice(0, 8);
 
-export function makeApiKey(mode: KeyMode, secret = randomBytes(SECRET_BYTES).toString("hex")): ApiKey {
+export function makeApiKey(
+  mode: KeyMode,
+  secret = randomBytes(SECRET_BYTES).toString("hex"),
+): ApiKey {
   const key = `hc_${mode}_${secret}${checksum(mode, secret)}`;
   return { key, mode, hash: hashOf(key), prefix: displayPrefix(key) };
 }

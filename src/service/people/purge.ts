@@ -56,7 +56,10 @@ export async function findInFolder(word: string, places: KeptPeople, setup: Buil
   const { currentPeople } = await import("../../dataset/build/rebuild.ts");
   const { peopleIn } = await import("./suppressed.ts");
   const person = new PersonMatcher(word);
-  const theirs = async (records: AsyncIterable<string> | Iterable<string>, service = LIVE): Promise<Identity[]> => {
+  const theirs = async (
+    records: AsyncIterable<string> | Iterable<string>,
+    service = LIVE,
+  ): Promise<Identity[]> => {
     const identities: Identity[] = [];
     for await (const record of records) {
       const who = identityIn(parseExact(record));
@@ -69,7 +72,10 @@ export async function findInFolder(word: string, places: KeptPeople, setup: Buil
   let exports = new Set<string>();
   for (let pass = 0, fresh = true; fresh; pass++) {
     const away = (await places.servers?.records(person.suppressed)) ?? [];
-    const matches = [...(await theirs(currentPeople(places.folders.dataset, setup))), ...(await theirs(away))];
+    const matches = [
+      ...(await theirs(currentPeople(places.folders.dataset, setup))),
+      ...(await theirs(away)),
+    ];
     [records, replies, exports] = [matches.length, 0, new Set()];
     for await (const { key, mode, reply } of places.store?.people.replies() ?? []) {
       const own = peopleIn(reply)
@@ -102,7 +108,10 @@ export async function findInFolder(word: string, places: KeptPeople, setup: Buil
   };
 }
 
-const namedBy = async (person: PersonMatcher, { store }: KeptPeople): Promise<readonly KeptFilters[]> =>
+const namedBy = async (
+  person: PersonMatcher,
+  { store }: KeptPeople,
+): Promise<readonly KeptFilters[]> =>
   ((await store?.people.filters()) ?? []).filter(({ filters }) => person.isNamedIn(filters));
 
 const PATIENCE_MS = 60_000;
@@ -136,7 +145,8 @@ export async function purge(
   await places.servers?.erase(names);
   // A call that had read its rows before the list was written may have been charged since.
   await purgeLedger(person, places);
-  if (records + replies > 0) await store?.people.note({ records, replies, exports, filters: removed }, actor);
+  if (records + replies > 0)
+    await store?.people.note({ records, replies, exports, filters: removed }, actor);
   step?.("replies again");
   const inUse = (await store?.people.wipe()) === false ? ["the ledger"] : [];
   step?.("wiped");
@@ -166,8 +176,11 @@ async function strangers(person: PersonMatcher, { dir }: KeptPeople): Promise<re
   const files: string[] = [];
   for (const entry of await readdir(dir, { recursive: true, withFileTypes: true })) {
     const path = join(entry.parentPath, entry.name);
-    const own = /^(?:test-)?dataset[\\/](?:v-|build-|suppression)|^ledger\.db/.test(relative(dir, path));
-    if (entry.isFile() && !own && (await person.isNamedInAll(createReadStream(path)))) files.push(path);
+    const own = /^(?:test-)?dataset[\\/](?:v-|build-|suppression)|^ledger\.db/.test(
+      relative(dir, path),
+    );
+    if (entry.isFile() && !own && (await person.isNamedInAll(createReadStream(path))))
+      files.push(path);
   }
   return files;
 }

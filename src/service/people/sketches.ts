@@ -1,7 +1,12 @@
 import { createHmac } from "node:crypto";
 import type { Engine, Slice } from "../../dataset/engine.ts";
 import { digestsOf } from "../../shared/contract/person-digest.ts";
-import { type Digests, hexOf, SKETCH_PEOPLE_MAX, SketchCells } from "../../shared/contract/sketch.ts";
+import {
+  type Digests,
+  hexOf,
+  SKETCH_PEOPLE_MAX,
+  SketchCells,
+} from "../../shared/contract/sketch.ts";
 import type { CanonicalFilters } from "../../shared/contract/vocabulary.ts";
 import { invalid } from "../problem.ts";
 
@@ -43,7 +48,8 @@ export class Sketches {
       const { high, low } = digestsOf(key, ids.slice(from, from + PAGE));
       digests.high.set(high, from);
       digests.low.set(low, from);
-      for (const [at, first] of high.entries()) places.set(hexOf(first, low[at] ?? 0), each[from + at] ?? 0);
+      for (const [at, first] of high.entries())
+        places.set(hexOf(first, low[at] ?? 0), each[from + at] ?? 0);
       await othersTurn();
     }
     const roster = { key, digests, places };
@@ -61,7 +67,11 @@ const keyOf = (whose: string, canonical: string): string =>
 const othersTurn = (): Promise<void> => new Promise((go) => setImmediate(go));
 
 /** Cells of a roster, so many digests at a time. */
-export async function cellsOf({ digests: { high, low } }: Roster, from: number, to: number): Promise<SketchCells> {
+export async function cellsOf(
+  { digests: { high, low } }: Roster,
+  from: number,
+  to: number,
+): Promise<SketchCells> {
   const cells = SketchCells.empty(from, to);
   for (let at = 0; at < high.length; at++) {
     if (at % PAGE === 0) await othersTurn();
@@ -75,7 +85,9 @@ async function peopleOf(engine: Engine, { filters }: Sketched) {
   for (let offset = 0; ; offset += PAGE) {
     const { byPlace, total } = await placedAt(engine, filters, { offset, limit: PAGE });
     if (total > SKETCH_PEOPLE_MAX) {
-      throw invalid(`a sketch is of at most ${SKETCH_PEOPLE_MAX} people, and these filters find ${total}: narrow them`);
+      throw invalid(
+        `a sketch is of at most ${SKETCH_PEOPLE_MAX} people, and these filters find ${total}: narrow them`,
+      );
     }
     places.push(...byPlace.keys());
     for (const record of byPlace.values()) ids.push(idOf(record));
@@ -101,7 +113,11 @@ async function placedAt(engine: Engine, filters: CanonicalFilters, slice: Slice)
 const NEAR = 16;
 
 /** @param places in the segment @returns records in the order of the places asked, without those that are left out */
-export async function recordsAt(engine: Engine, filters: CanonicalFilters, places: readonly number[]) {
+export async function recordsAt(
+  engine: Engine,
+  filters: CanonicalFilters,
+  places: readonly number[],
+) {
   const all = new Map<number, Buffer>();
   const open = [...places].sort((a, b) => b - a);
   for (let offset = open.pop(); offset !== undefined; offset = open.pop()) {

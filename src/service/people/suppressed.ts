@@ -14,7 +14,8 @@ import type { StoredReply } from "../ledger/records.ts";
 /** How many of a page's people were left out of it (docs/contract.md, Idempotency). */
 export const LEFT_OUT = "x-suppressed-count";
 
-const textOf = (value: JsonValue | undefined): string | undefined => (typeof value === "string" ? value : undefined);
+const textOf = (value: JsonValue | undefined): string | undefined =>
+  typeof value === "string" ? value : undefined;
 
 function namedIn(record: JsonValue): RecordNames | undefined {
   if (!isNested(record)) return undefined;
@@ -30,7 +31,10 @@ export function peopleIn({ body }: StoredReply): RecordNames[] {
 }
 
 /** A page's reply without whom `hides` names, and how many that were. What was charged stays. */
-export function leaveOutSuppressed(reply: StoredReply, hides: (who: RecordNames) => boolean): StoredReply {
+export function leaveOutSuppressed(
+  reply: StoredReply,
+  hides: (who: RecordNames) => boolean,
+): StoredReply {
   const envelope = parseExact(reply.body.toString());
   if (!isNested(envelope) || !Array.isArray(envelope.result)) return reply;
   const people: readonly JsonValue[] = envelope.result;
@@ -80,23 +84,35 @@ export function suppressedPeople(folder: string | undefined) {
   /** The engine with pages that have nobody of the list, also before the dataset is built again without them. */
   function over(engine: Engine, datasetDir: string): Engine {
     if (folder === undefined) return engine;
-    let verdict: { readonly stamp: string; readonly version: string; readonly whole: boolean } | undefined;
+    let verdict:
+      | { readonly stamp: string; readonly version: string; readonly whole: boolean }
+      | undefined;
     const isWithout = async (list: Suppression, version: string): Promise<boolean> => {
       if (verdict?.stamp === last && verdict.version === version) return verdict.whole;
       const built = await readLeftOut(datasetDir);
-      const whole = built?.version === version && [...list.marks].every((mark) => built.marks.has(mark));
+      const whole =
+        built?.version === version && [...list.marks].every((mark) => built.marks.has(mark));
       // A build notes it just before its version is there: what was not whole is looked at again.
       if (whole) verdict = { stamp: last, version, whole };
       return whole;
     };
     const filtered = async (page: RecordPage): Promise<RecordPage> => {
       const list = await current();
-      if (list.isEmpty || page.records.length === 0 || (await isWithout(list, engine.info().version))) return page;
+      if (
+        list.isEmpty ||
+        page.records.length === 0 ||
+        (await isWithout(list, engine.info().version))
+      )
+        return page;
       const leftOut = [...page.records.keys()].filter((at) => {
         const who = namedIn(parseExact(String(page.records[at])));
         return who !== undefined && list.hides(who);
       });
-      return { records: page.records.filter((_, at) => !leftOut.includes(at)), total: page.total, leftOut };
+      return {
+        records: page.records.filter((_, at) => !leftOut.includes(at)),
+        total: page.total,
+        leftOut,
+      };
     };
     return {
       info: () => engine.info(),

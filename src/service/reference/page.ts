@@ -44,7 +44,8 @@ ${markdown(text)}
 `;
 }
 
-const fileText = (name: string): string => readFileSync(new URL(`docs/reference/${name}`, packageRoot()), "utf8");
+const fileText = (name: string): string =>
+  readFileSync(new URL(`docs/reference/${name}`, packageRoot()), "utf8");
 
 export function referencePage(): readonly ReferenceFile[] {
   const text = referenceText(openApiDocument());
@@ -58,7 +59,11 @@ export function referencePage(): readonly ReferenceFile[] {
     { path: "/favicon.ico", contentType: "image/svg+xml", body: icon },
     // What a program that writes programs reads first (llmstxt.org).
     { path: "/llms.txt", contentType: "text/markdown; charset=utf-8", body: text },
-    { path: "/docs/collection.json", contentType: "application/json; charset=utf-8", body: collection },
+    {
+      path: "/docs/collection.json",
+      contentType: "application/json; charset=utf-8",
+      body: collection,
+    },
   ];
 }
 
@@ -68,10 +73,16 @@ let files: ReadonlyMap<string, ReferenceFile> | undefined;
 export function referenceFile(path: string, base: string): ReferenceFile | undefined {
   files ??= new Map(referencePage().map((file) => [file.path, file]));
   const file = files.get(path);
-  return file && { ...file, body: file.body.replaceAll(BASE, path === "/docs" ? escapeHtml(base) : base) };
+  return (
+    file && {
+      ...file,
+      body: file.body.replaceAll(BASE, path === "/docs" ? escapeHtml(base) : base),
+    }
+  );
 }
 
-const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+const escapeHtml = (text: string): string =>
+  text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 
 /** A heading, and what it is found by: `{#name}` behind it, or its own words. */
 function headingOf(line: string) {
@@ -87,14 +98,18 @@ const inline = (text: string): string =>
     .map((part) =>
       part.startsWith("`")
         ? `<code>${part.slice(1, -1)}</code>`
-        : part.replace(/\*\*([^*]+)\*\*/g, "<strong>$1</strong>").replace(/\*([^*]+)\*/g, "<em>$1</em>"),
+        : part
+            .replace(/\*\*([^*]+)\*\*/g, "<strong>$1</strong>")
+            .replace(/\*([^*]+)\*/g, "<em>$1</em>"),
     )
     .join("");
 
 function table([head = "", , ...rows]: readonly string[]): string {
   const row = (line: string, tag: string): string => {
     const cells = line.slice(1, -1).split(/(?<!\\)\|/);
-    const marked = cells.map((cell) => `<${tag}>${inline(cell.trim().replaceAll("\\|", "|"))}</${tag}>`);
+    const marked = cells.map(
+      (cell) => `<${tag}>${inline(cell.trim().replaceAll("\\|", "|"))}</${tag}>`,
+    );
     return `<tr>${marked.join("")}</tr>`;
   };
   const body = rows.map((line) => row(line, "td")).join("\n");
@@ -113,7 +128,8 @@ function block(text: string): string {
     return `<h${level}${level === 4 ? "" : ` id="${escapeHtml(id)}"`}>${inline(words)}</h${level}>`;
   }
   if (first.startsWith("|")) return table(lines);
-  if (first.startsWith("- ")) return `<ul>${lines.map((line) => `<li>${inline(line.slice(2))}</li>`).join("")}</ul>`;
+  if (first.startsWith("- "))
+    return `<ul>${lines.map((line) => `<li>${inline(line.slice(2))}</li>`).join("")}</ul>`;
   return `<p>${inline(lines.join(" "))}</p>`;
 }
 

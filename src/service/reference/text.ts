@@ -13,7 +13,8 @@ function typeOf(schema: OpenApiSchema | Ref): string {
   if (isRef(schema)) return `[${nameOf(schema)}](#schema-${nameOf(schema)})`;
   const orNull = schema.nullable ? " or null" : "";
   if (schema.anyOf !== undefined) return `${schema.anyOf.map(typeOf).join(" or ")}${orNull}`;
-  if (schema.type === "array") return `array of ${schema.items === undefined ? "values" : typeOf(schema.items)}`;
+  if (schema.type === "array")
+    return `array of ${schema.items === undefined ? "values" : typeOf(schema.items)}`;
   if (schema.enum !== undefined && schema.enum.length <= 3) {
     return schema.enum.map((value) => `\`${JSON.stringify(value)}\``).join(" or ");
   }
@@ -21,11 +22,23 @@ function typeOf(schema: OpenApiSchema | Ref): string {
 }
 
 /** What a value may be, and one that is: what stands behind its description. */
-function boundsOf({ example, items, maxItems, maxLength, maximum, minimum, properties }: OpenApiSchema): string {
+function boundsOf({
+  example,
+  items,
+  maxItems,
+  maxLength,
+  maximum,
+  minimum,
+  properties,
+}: OpenApiSchema): string {
   const top = maximum === Number.MAX_SAFE_INTEGER ? undefined : maximum;
   const isPlain = properties === undefined && items === undefined;
   const parts = [
-    minimum !== undefined && top !== undefined ? `${minimum} to ${top}` : minimum ? `at least ${minimum}` : "",
+    minimum !== undefined && top !== undefined
+      ? `${minimum} to ${top}`
+      : minimum
+        ? `at least ${minimum}`
+        : "",
     maxLength === undefined ? "" : `at most ${maxLength} characters`,
     maxItems === undefined ? "" : `at most ${maxItems}`,
     isPlain && example !== undefined ? `e.g. \`${JSON.stringify(example)}\`` : "",
@@ -36,7 +49,8 @@ function boundsOf({ example, items, maxItems, maxLength, maximum, minimum, prope
 type Cells = readonly string[];
 
 function table(head: Cells, rows: readonly Cells[]): string {
-  const line = (cells: Cells): string => `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
+  const line = (cells: Cells): string =>
+    `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
   return [line(head), line(head.map(() => "---")), ...rows.map(line)].join("\n");
 }
 
@@ -46,7 +60,11 @@ function fieldsOf(schema: OpenApiSchema, document: OpenApiDocument, prefix = "")
     const inner = isRef(property) ? document.components.schemas[nameOf(property)] : property;
     const optional = schema.required?.includes(name) ? "" : ", optional";
     const bounds = isRef(property) ? "" : boundsOf(property);
-    const row = [`\`${path}\``, `${typeOf(property)}${optional}`, `${inner?.description ?? ""}${bounds}`];
+    const row = [
+      `\`${path}\``,
+      `${typeOf(property)}${optional}`,
+      `${inner?.description ?? ""}${bounds}`,
+    ];
     return isRef(property) ? [row] : [row, ...fieldsOf(property, document, `${path}.`)];
   });
 }
@@ -64,7 +82,9 @@ const headersOf = (names: object): string =>
 function curlOf(path: string, operation: Operation): string {
   const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
   const query = /\/(enrich|employees)$/.test(path) ? `?domain=${COMPANY.domain[0]}` : "";
-  const [example] = Object.values(operation.requestBody?.content["application/json"]?.examples ?? {});
+  const [example] = Object.values(
+    operation.requestBody?.content["application/json"]?.examples ?? {},
+  );
   return [
     `curl -s ${query === "" ? `${BASE}${path}` : quoted(`${BASE}${path}${query}`)}`,
     '-H "Authorization: Bearer $HEADCOUNT_API_KEY"',
@@ -75,29 +95,44 @@ function curlOf(path: string, operation: Operation): string {
   ].join(" \\\n  ");
 }
 
-function operationText(document: OpenApiDocument, [path, method, operation]: readonly [string, string, Operation]) {
+function operationText(
+  document: OpenApiDocument,
+  [path, method, operation]: readonly [string, string, Operation],
+) {
   const { operationId, parameters, requestBody, responses, summary } = operation;
   const cost = operation["x-cost"] === "free" ? "free" : `credits ${operation["x-cost"]}`;
   const params = parameters.flatMap((ref) => document.components.parameters[nameOf(ref)] ?? []);
-  const success = Object.values(responses).flatMap((response) => (isRef(response) ? [] : [response]));
+  const success = Object.values(responses).flatMap((response) =>
+    isRef(response) ? [] : [response],
+  );
   const [body] = Object.values(requestBody?.content ?? {});
   return [
     `### ${summary} {#${operationId}}`,
     `**${method.toUpperCase()}** \`${path}\` · ${cost}`,
     operation.description,
     `\`\`\`sh\n${curlOf(path, operation)}\n\`\`\``,
-    ...(body === undefined ? [] : [`Body: ${typeOf(body.schema)}. It is a JSON object of at most 1 MiB.`]),
+    ...(body === undefined
+      ? []
+      : [`Body: ${typeOf(body.schema)}. It is a JSON object of at most 1 MiB.`]),
     table(
       ["Parameter", "Where", "Meaning"],
       params.map(({ description, example, in: where, name, schema }) => {
-        return [`\`${name}\``, `${where}, ${typeOf(schema)}`, `${description}${boundsOf({ ...schema, example })}`];
+        return [
+          `\`${name}\``,
+          `${where}, ${typeOf(schema)}`,
+          `${description}${boundsOf({ ...schema, example })}`,
+        ];
       }),
     ),
     table(
       ["Status", "Body", "Headers or why"],
       Object.entries(responses).map(([status, response]) =>
         isRef(response)
-          ? [status, `[${nameOf(response)}](#error-${nameOf(response)})`, errorOf(document, response)]
+          ? [
+              status,
+              `[${nameOf(response)}](#error-${nameOf(response)})`,
+              errorOf(document, response),
+            ]
           : [
               status,
               Object.values(response.content).map(({ schema }) => typeOf(schema))[0] ?? "",
@@ -125,7 +160,9 @@ export function referenceText(document: OpenApiDocument): string {
     ...tags.flatMap(({ description, name }) => [
       `## ${name}`,
       description,
-      ...calls.filter(([, , { tags: of }]) => of.includes(name)).flatMap((call) => operationText(document, call)),
+      ...calls
+        .filter(([, , { tags: of }]) => of.includes(name))
+        .flatMap((call) => operationText(document, call)),
     ]),
     "## Headers",
     table(
@@ -145,9 +182,13 @@ export function referenceText(document: OpenApiDocument): string {
     ...Object.entries(components.schemas).flatMap(([name, schema]) => [
       `### ${name} {#schema-${name}}`,
       ...(schema.description === undefined ? [] : [schema.description]),
-      ...(schema.properties === undefined ? [] : [table(["Field", "Type", "Meaning"], fieldsOf(schema, document))]),
+      ...(schema.properties === undefined
+        ? []
+        : [table(["Field", "Type", "Meaning"], fieldsOf(schema, document))]),
       ...(schema.enum === undefined ? [] : [schema.enum.map((value) => `\`${value}\``).join(", ")]),
-      ...(schema.properties === undefined || schema.example === undefined ? [] : [json(schema.example)]),
+      ...(schema.properties === undefined || schema.example === undefined
+        ? []
+        : [json(schema.example)]),
     ]),
   ].join("\n\n");
 }

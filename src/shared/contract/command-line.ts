@@ -6,8 +6,12 @@ const typed = (value: string): string => (/^@./s.test(value) ? `@${value}` : val
 export const flagOf = (key: string): string => `--${key.replaceAll("_", "-")}`;
 
 /** Options as words of a command line, without those that have no value. */
-export const optionWords = (values: Readonly<Record<string, string | number | undefined>>): string[] =>
-  Object.entries(values).flatMap(([flag, value]) => (value === undefined ? [] : [flag, `${value}`]));
+export const optionWords = (
+  values: Readonly<Record<string, string | number | undefined>>,
+): string[] =>
+  Object.entries(values).flatMap(([flag, value]) =>
+    value === undefined ? [] : [flag, `${value}`],
+  );
 
 /** Filters as words of a command line, each joined, so that a value that begins with a hyphen or an @ stays a value. */
 export const filterWords = (filters: Filters): string[] =>

@@ -12,13 +12,22 @@ export const NORMAL_COLUMNS = fieldsBy((match) => match === "exact" || match ===
   (field) => field !== "network_url",
 );
 
-export const FILTER_COLUMNS: readonly string[] = [...NORMAL_COLUMNS, "department", ...NUMBER_COLUMNS];
+export const FILTER_COLUMNS: readonly string[] = [
+  ...NORMAL_COLUMNS,
+  "department",
+  ...NUMBER_COLUMNS,
+];
 
 /** What has to hold of one attribute. Conditions combine with AND; they know nothing of a SQL dialect. */
 export type Condition =
   | { readonly kind: "in"; readonly column: string; readonly values: readonly string[] }
   /** `from <= attribute < before`, by code points; no `before` means no upper bound. */
-  | { readonly kind: "prefix"; readonly column: string; readonly from: string; readonly before: string | undefined }
+  | {
+      readonly kind: "prefix";
+      readonly column: string;
+      readonly from: string;
+      readonly before: string | undefined;
+    }
   /** Both ends are included; a missing value never matches. */
   | {
       readonly kind: "range";
@@ -39,7 +48,8 @@ export function conditionsOf(filters: CanonicalFilters): Condition[] {
   const conditions: Condition[] = [];
   for (const [column, values] of Object.entries(filters.exact)) {
     if (values === undefined) continue;
-    if (column === "network_url") conditions.push({ kind: "address", column, values: values.map(addressOf) });
+    if (column === "network_url")
+      conditions.push({ kind: "address", column, values: values.map(addressOf) });
     else conditions.push({ kind: "in", column, values });
   }
   for (const [key, prefix] of Object.entries(filters.prefix)) {
@@ -50,7 +60,8 @@ export function conditionsOf(filters: CanonicalFilters): Condition[] {
   for (const column of ["connections", "followers"] as const) {
     const min = filters.range[`${column}_min`];
     const max = filters.range[`${column}_max`];
-    if (min !== undefined || max !== undefined) conditions.push({ kind: "range", column, min, max });
+    if (min !== undefined || max !== undefined)
+      conditions.push({ kind: "range", column, min, max });
   }
   if (filters.company_network_url !== undefined) {
     conditions.push({
@@ -76,7 +87,8 @@ export function afterPrefix(prefix: string): string | undefined {
   for (let last = points.pop(); last !== undefined; last = points.pop()) {
     const next = (last.codePointAt(0) ?? 0) + 1;
     // Surrogates are no code points of a well-formed text.
-    if (next <= 0x10ffff) return points.join("") + String.fromCodePoint(next === 0xd800 ? 0xe000 : next);
+    if (next <= 0x10ffff)
+      return points.join("") + String.fromCodePoint(next === 0xd800 ? 0xe000 : next);
   }
   return undefined;
 }
@@ -122,7 +134,12 @@ function conditionSql(condition: Condition, dialect: SqlDialect): Sql {
       const slugs = condition.values.filter((value) => value.address === undefined);
       const parts: Sql[] = [];
       if (slugs.length > 0) {
-        parts.push(conditionSql({ kind: "in", column: columns.slug, values: slugs.map(({ slug }) => slug) }, dialect));
+        parts.push(
+          conditionSql(
+            { kind: "in", column: columns.slug, values: slugs.map(({ slug }) => slug) },
+            dialect,
+          ),
+        );
       }
       if (whole.length > 0) {
         // The slug leads the sort of the table, the address alone would be a scan.

@@ -8,11 +8,18 @@ export const envelopeJson = (resultJson: string, remaining: Credits): string =>
 const tailOf = (used: Credits, remaining: Credits): string =>
   `,"credits_used":${formatCredits(used)},"credits_remaining":${formatCredits(remaining)}}`;
 
-const [OPEN, COMMA, CLOSE] = ["[", ",", "]"].map((text) => Buffer.from(text)) as [Buffer, Buffer, Buffer];
+const [OPEN, COMMA, CLOSE] = ["[", ",", "]"].map((text) => Buffer.from(text)) as [
+  Buffer,
+  Buffer,
+  Buffer,
+];
 
 /** The same in UTF-8, of a result in pieces: stored records are passed on byte for byte, and never are a text. */
-export const envelopeBytes = (result: readonly Buffer[], used: Credits, remaining: Credits): Buffer =>
-  Buffer.concat([Buffer.from(HEAD), ...result, Buffer.from(tailOf(used, remaining))]);
+export const envelopeBytes = (
+  result: readonly Buffer[],
+  used: Credits,
+  remaining: Credits,
+): Buffer => Buffer.concat([Buffer.from(HEAD), ...result, Buffer.from(tailOf(used, remaining))]);
 
 export function listOf(records: readonly Buffer[]): Buffer[] {
   const pieces = [OPEN];

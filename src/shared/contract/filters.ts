@@ -71,13 +71,17 @@ export function checkFilters(input: unknown): FilterCheck {
   for (const spec of FILTER_SPECS) {
     if (!entries.has(spec.key) || issues.length >= MAX_ISSUES || budget.characters < 0) continue;
     const { key, match } = spec;
-    const reading = match === "range" ? readNumber(key, entries.get(key)) : readTexts(spec, entries.get(key), budget);
+    const reading =
+      match === "range"
+        ? readNumber(key, entries.get(key))
+        : readTexts(spec, entries.get(key), budget);
     if ("issues" in reading) {
       issues.push(...reading.issues.slice(0, MAX_ISSUES - issues.length));
       continue;
     }
     filters[key] = reading.sent;
-    const place = match === "department" || match === "company_network_url" ? canonical : canonical[match];
+    const place =
+      match === "department" || match === "company_network_url" ? canonical : canonical[match];
     Object.assign(place, { [key]: reading.matched });
   }
   issues.push(...upsideDown(canonical.range));
@@ -86,7 +90,9 @@ export function checkFilters(input: unknown): FilterCheck {
 
 type Value = string | number | readonly string[];
 
-type Reading = { readonly sent: Value; readonly matched: Value } | { readonly issues: readonly FilterIssue[] };
+type Reading =
+  | { readonly sent: Value; readonly matched: Value }
+  | { readonly issues: readonly FilterIssue[] };
 
 function unknownKeys(keys: Iterable<string>): FilterIssue[] {
   const issues: FilterIssue[] = [];
@@ -95,7 +101,12 @@ function unknownKeys(keys: Iterable<string>): FilterIssue[] {
     if (filterSpec(key) !== undefined) continue;
     const near = nearest(key, FILTER_KEYS);
     const message = `unknown filter: ${echo(key)}${aside(near)}`;
-    issues.push({ key, code: "unknown_key", message, ...(near === undefined ? {} : { nearest: near }) });
+    issues.push({
+      key,
+      code: "unknown_key",
+      message,
+      ...(near === undefined ? {} : { nearest: near }),
+    });
   }
   return issues;
 }
@@ -104,9 +115,11 @@ function readNumber(key: FilterKey, value: unknown): Reading {
   const wrong = (code: FilterIssueCode, message: string): Reading => ({
     issues: [{ key, code, message: `${key} ${message}` }],
   });
-  if (typeof value !== "number") return wrong("wrong_type", `must be an integer, not ${typeName(value)}`);
+  if (typeof value !== "number")
+    return wrong("wrong_type", `must be an integer, not ${typeName(value)}`);
   if (!Number.isInteger(value)) return wrong("wrong_type", `must be an integer, not ${value}`);
-  if (!Number.isSafeInteger(value)) return wrong("out_of_range", "must be at most 9007199254740991");
+  if (!Number.isSafeInteger(value))
+    return wrong("out_of_range", "must be at most 9007199254740991");
   if (value < 0) return wrong("out_of_range", `must not be negative: ${value}`);
   // No -0: it would be another text in JSON.
   return { sent: value + 0, matched: value + 0 };
@@ -126,7 +139,9 @@ function readTexts(spec: FilterKeySpec, value: unknown, budget: { characters: nu
   for (const text of texts) {
     const normal = normalForm(text);
     if (normal === "") {
-      return { issues: [{ key, code: "empty", message: `${key} must not be empty; leave the key out` }] };
+      return {
+        issues: [{ key, code: "empty", message: `${key} must not be empty; leave the key out` }],
+      };
     }
     budget.characters -= normal.length;
     if (budget.characters < 0) {
@@ -134,13 +149,18 @@ function readTexts(spec: FilterKeySpec, value: unknown, budget: { characters: nu
       return { issues: [{ key, code: "too_long", message }] };
     }
     const form =
-      match === "department" ? DEPARTMENT_BY_NORMAL.get(normal) : isAddress ? canonicalAddress(text) : normal;
+      match === "department"
+        ? DEPARTMENT_BY_NORMAL.get(normal)
+        : isAddress
+          ? canonicalAddress(text)
+          : normal;
     if (form !== undefined) forms.push(form);
     else issues.push(match === "department" ? unknownDepartment(text) : noAddress(key, text));
     if (issues.length >= MAX_ISSUES) break;
   }
   if (issues.length > 0) return { issues };
-  if (match === "department") return { sent, matched: DEPARTMENTS.filter((name) => forms.includes(name)) };
+  if (match === "department")
+    return { sent, matched: DEPARTMENTS.filter((name) => forms.includes(name)) };
   return { sent, matched: match === "exact" ? [...new Set(forms)].sort() : (forms[0] ?? "") };
 }
 
@@ -171,18 +191,25 @@ export function canonicalJson(canonical: CanonicalFilters): string {
   return JSON.stringify(flat);
 }
 
-export const isUnfiltered = (canonical: CanonicalFilters): boolean => canonicalJson(canonical) === "{}";
+export const isUnfiltered = (canonical: CanonicalFilters): boolean =>
+  canonicalJson(canonical) === "{}";
 
 const DEPARTMENT_BY_NORMAL: ReadonlyMap<string, Department> = new Map(
   DEPARTMENTS.map((name) => [normalForm(name), name]),
 );
 
-export const departmentOf = (text: string): Department | undefined => DEPARTMENT_BY_NORMAL.get(normalForm(text));
+export const departmentOf = (text: string): Department | undefined =>
+  DEPARTMENT_BY_NORMAL.get(normalForm(text));
 
 function unknownDepartment(text: string): FilterIssue {
   const near = nearest(text, DEPARTMENTS);
   const message = `unknown department: "${echo(text)}"${aside(near, '"')}; valid departments: ${DEPARTMENTS.join(", ")}`;
-  return { key: "department", code: "bad_value", message, ...(near === undefined ? {} : { nearest: near }) };
+  return {
+    key: "department",
+    code: "bad_value",
+    message,
+    ...(near === undefined ? {} : { nearest: near }),
+  };
 }
 
 function listProblem(
@@ -192,16 +219,27 @@ function listProblem(
 ): Omit<FilterIssue, "key"> | undefined {
   const wanted = spec.list ? "a string or an array of strings" : "a string";
   if (Array.isArray(value) && !spec.list) {
-    return { code: "wrong_type", message: "takes one string, not an array; send one request for each" };
+    return {
+      code: "wrong_type",
+      message: "takes one string, not an array; send one request for each",
+    };
   }
-  if (values.length === 0) return { code: "empty", message: "must not be an empty array; leave the key out" };
+  if (values.length === 0)
+    return { code: "empty", message: "must not be an empty array; leave the key out" };
   if (values.length > MAX_VALUES_PER_KEY) {
-    return { code: "too_long", message: `takes at most ${MAX_VALUES_PER_KEY} values, not ${values.length}` };
+    return {
+      code: "too_long",
+      message: `takes at most ${MAX_VALUES_PER_KEY} values, not ${values.length}`,
+    };
   }
   for (const item of values) {
-    if (typeof item !== "string") return { code: "wrong_type", message: `must be ${wanted}, not ${typeName(item)}` };
+    if (typeof item !== "string")
+      return { code: "wrong_type", message: `must be ${wanted}, not ${typeName(item)}` };
     if (item.length > MAX_VALUE_LENGTH) {
-      return { code: "too_long", message: `takes at most ${MAX_VALUE_LENGTH} characters a value, not ${item.length}` };
+      return {
+        code: "too_long",
+        message: `takes at most ${MAX_VALUE_LENGTH} characters a value, not ${item.length}`,
+      };
     }
     if (item.includes("\0") || hasLoneSurrogate(item)) {
       return { code: "bad_value", message: "must not contain NUL characters or lone surrogates" };

@@ -4,7 +4,14 @@ import { checkFilters } from "./filters.ts";
 import { canonicalAddress, canonicalDomain, normalForm } from "./normalise.ts";
 import { nearest } from "./suggest.ts";
 import { counted, echo } from "./text.ts";
-import { type FacetKey, type FilterKey, type Filters, filterSpec, isFacetKey, knownValues } from "./vocabulary.ts";
+import {
+  type FacetKey,
+  type FilterKey,
+  type Filters,
+  filterSpec,
+  isFacetKey,
+  knownValues,
+} from "./vocabulary.ts";
 
 const MOST_CALLS = 10;
 const MOST_LISTS = 3;
@@ -48,12 +55,17 @@ function otherName(key: string, value: string): string | undefined {
     return name === undefined || name.length === 2 ? undefined : name.toLowerCase();
   }
   const list = knownValues(key as FilterKey);
-  return list.length === 0 || list.some((level) => normalForm(level) === normal) ? undefined : nearest(normal, list);
+  return list.length === 0 || list.some((level) => normalForm(level) === normal)
+    ? undefined
+    : nearest(normal, list);
 }
 
 export type Speech = Readonly<Record<"name" | "value", (text: string) => string>>;
 
-const FLAGS: Speech = { name: flagOf, value: (text) => (/^[\w.-]+$/.test(text) ? text : `"${text}"`) };
+const FLAGS: Speech = {
+  name: flagOf,
+  value: (text) => (/^[\w.-]+$/.test(text) ? text : `"${text}"`),
+};
 export const ARGUMENTS: Speech = { name: (key) => key, value: (text) => `"${text}"` };
 
 const people = (count: number): string => counted(count, "person", "people");
@@ -65,7 +77,9 @@ export interface FreeAnswers {
     filters: Filters,
     key: FacetKey,
     options: { readonly limit: number; readonly signal: AbortSignal },
-  ): Promise<{ readonly exact: boolean; readonly values: readonly { readonly value: string }[] } | undefined>;
+  ): Promise<
+    { readonly exact: boolean; readonly values: readonly { readonly value: string }[] } | undefined
+  >;
 }
 
 export type Questions = ReturnType<typeof questionsTo>;
@@ -73,7 +87,8 @@ export type Questions = ReturnType<typeof questionsTo>;
 /** What hints ask, for free and not for ever. */
 export function questionsTo(client: FreeAnswers, signal: AbortSignal, speech = FLAGS) {
   let calls = MOST_CALLS;
-  const say = (key: string, value: unknown): string => `${speech.name(key)} ${speech.value(echo(value))}`;
+  const say = (key: string, value: unknown): string =>
+    `${speech.name(key)} ${speech.value(echo(value))}`;
 
   /** Undefined where no call is left. */
   async function count(filters: Filters): Promise<number | undefined> {
@@ -100,12 +115,16 @@ export async function hintsFor(filters: Filters, count: number, questions: Quest
   const hints: string[] = [];
   const unmatched: string[] = [];
   const open = new Map(listsOf(filters));
-  const say = (key: string, values: readonly string[]) => values.map((value) => questions.say(key, value));
+  const say = (key: string, values: readonly string[]) =>
+    values.map((value) => questions.say(key, value));
   try {
     if (count === 0) {
       hints.push(...misread(filters, questions));
       const remedy = await remedyFor(filters, questions);
-      const empty = remedy === undefined ? await whichEmpties(filters, questions) : { hints: [remedy], keys: [] };
+      const empty =
+        remedy === undefined
+          ? await whichEmpties(filters, questions)
+          : { hints: [remedy], keys: [] };
       hints.push(...empty.hints);
       for (const key of remedy === undefined ? empty.keys : open.keys()) open.delete(key);
     }
@@ -114,7 +133,9 @@ export async function hintsFor(filters: Filters, count: number, questions: Quest
       unmatched.push(...say(key, missing));
       open.set(key, unknown);
       const { [key as FilterKey]: _, ...others } = filters;
-      hints.push(...(await otherWords({ key, values, missing, others, isEmpty: count === 0 }, questions)));
+      hints.push(
+        ...(await otherWords({ key, values, missing, others, isEmpty: count === 0 }, questions)),
+      );
     }
   } catch {
     // The count itself was answered; a hint is worth no error.
@@ -124,14 +145,17 @@ export async function hintsFor(filters: Filters, count: number, questions: Quest
 
 const listsOf = (filters: Filters): readonly (readonly [string, readonly string[]])[] =>
   Object.entries(filters).flatMap(([key, value]) =>
-    Array.isArray(value) && key !== "department" && new Set(value.map(normalForm)).size > 1 ? [[key, value]] : [],
+    Array.isArray(value) && key !== "department" && new Set(value.map(normalForm)).size > 1
+      ? [[key, value]]
+      : [],
   );
 
 /** Values that are not told are few people's or nobody's, so that they are counted. */
 async function unmatchedOf(key: string, values: readonly string[], questions: Questions) {
   const facet = new Set(await questions.values({ [key]: values }, key));
   const rest = values.filter((value) => !facet.has(normalForm(value)));
-  if (rest.length > 1 && (await questions.count({ [key]: rest })) === 0) return { missing: rest, unknown: [] };
+  if (rest.length > 1 && (await questions.count({ [key]: rest })) === 0)
+    return { missing: rest, unknown: [] };
   const missing: string[] = [];
   const unknown: string[] = [];
   for (const value of rest) {
@@ -155,25 +179,33 @@ async function otherWords(mistaken: Mistaken, questions: Questions): Promise<str
   const { key, values, missing } = mistaken;
   const say = (value: string): string => questions.say(key, value);
   const own = new Set(values.map(normalForm));
-  const facet = missing.every((value) => otherName(key, value) !== undefined) ? [] : await questions.values({}, key);
+  const facet = missing.every((value) => otherName(key, value) !== undefined)
+    ? []
+    : await questions.values({}, key);
   const hints: string[] = [];
   const silent: string[] = [];
   for (const value of missing) {
     const other = otherName(key, value) ?? nearest(normalForm(value), facet);
-    const likely = other === undefined || own.has(other) ? undefined : await countedAs(other, mistaken, questions);
+    const likely =
+      other === undefined || own.has(other)
+        ? undefined
+        : await countedAs(other, mistaken, questions);
     if (likely === undefined) silent.push(value);
     else hints.push(`${say(value)} matches nobody: ${likely}`);
   }
   if (silent.length === 0) return hints;
   const names = silent.slice(0, MOST_NAMES).map(say);
-  const more = silent.length > names.length ? `, and ${counted(silent.length - names.length, "other")}` : "";
+  const more =
+    silent.length > names.length ? `, and ${counted(silent.length - names.length, "other")}` : "";
   return [...hints, `nobody matches ${names.join(", ")}${more}`];
 }
 
 /** In the segment, else by itself. */
 async function countedAs(value: string, { key, others, isEmpty }: Mistaken, questions: Questions) {
   const words = questions.say(key, value);
-  const within = isEmpty ? undefined : await questions.countText({ ...others, [key]: value }, words);
+  const within = isEmpty
+    ? undefined
+    : await questions.countText({ ...others, [key]: value }, words);
   if (within !== undefined || Object.keys(others).length === 0) return within;
   const alone = await questions.countText({ [key]: value }, words);
   return alone === undefined ? undefined : `${alone} by itself`;
@@ -193,20 +225,27 @@ function remedy(filters: Filters, replace: Replace, questions: Questions) {
     words.push(...after.map((text) => questions.say(key, text)));
   }
   const merged = { ...filters, ...changed } as Filters;
-  return words.length > 0 && checkFilters(merged).ok ? { filters: merged, text: words.join(" ") } : undefined;
+  return words.length > 0 && checkFilters(merged).ok
+    ? { filters: merged, text: words.join(" ") }
+    : undefined;
 }
 
 /** `acme.com`, and no path that a profile address has. */
-const isDomain = (text: string): boolean => canonicalDomain(text) === canonicalAddress(text)?.replace(/^www\./, "");
+const isDomain = (text: string): boolean =>
+  canonicalDomain(text) === canonicalAddress(text)?.replace(/^www\./, "");
 
 function misread(filters: Filters, questions: Questions): string[] {
   const say = (key: string, text: unknown): string => questions.say(key, text);
   return Object.entries(filters).flatMap(([key, value]) =>
     [value].flat().flatMap((text) => {
       if (text === "-")
-        return [`${say(key, text)} is taken literally: ${flagOf(key)} @- reads values from stdin, one a line`];
+        return [
+          `${say(key, text)} is taken literally: ${flagOf(key)} @- reads values from stdin, one a line`,
+        ];
       if (key === "company_network_url" && isDomain(String(text)))
-        return [`${say(key, text)} is a domain, and this takes a profile address or slug: employees takes domains`];
+        return [
+          `${say(key, text)} is a domain, and this takes a profile address or slug: employees takes domains`,
+        ];
       const levels = knownValues(key as FilterKey);
       if (key !== "seniority_level" || levels.includes(normalForm(String(text)))) return [];
       return [`${say(key, text)} is none of the usual levels: ${levels.join(", ")}`];
@@ -216,7 +255,9 @@ function misread(filters: Filters, questions: Questions): string[] {
 
 async function remedyFor(filters: Filters, questions: Questions): Promise<string | undefined> {
   const split = (key: string, text: string): string[] =>
-    filterSpec(key)?.list === true && text.includes(",") ? text.split(",").map((part) => part.trim()) : [text];
+    filterSpec(key)?.list === true && text.includes(",")
+      ? text.split(",").map((part) => part.trim())
+      : [text];
   const name: Replace = (key, text) => split(key, text).map((part) => otherName(key, part) ?? part);
   for (const replace of [name, split, (_: string, text: string) => [text.toLowerCase()]]) {
     const tried = remedy(filters, replace, questions);
@@ -232,12 +273,15 @@ async function remedyFor(filters: Filters, questions: Questions): Promise<string
   }
   const near = remedy(filters, await nearNames(filters, questions), questions);
   const count = near && (await questions.count(near.filters));
-  return near !== undefined && count ? `did you mean ${near.text}? that counts ${people(count)}` : undefined;
+  return near !== undefined && count
+    ? `did you mean ${near.text}? that counts ${people(count)}`
+    : undefined;
 }
 
 async function nearNames(filters: Filters, questions: Questions): Promise<Replace> {
   const lists = new Map<string, readonly string[]>();
-  for (const key of Object.keys(filters).slice(0, MOST_LISTS)) lists.set(key, await questions.values({}, key));
+  for (const key of Object.keys(filters).slice(0, MOST_LISTS))
+    lists.set(key, await questions.values({}, key));
   return (key, text) => {
     const values = lists.get(key) ?? [];
     if (values.includes(normalForm(text))) return [text];
@@ -255,7 +299,11 @@ async function whichEmpties(filters: Filters, questions: Questions) {
     if ((await questions.count({ [key]: value })) === 0) alone.push([key, words.join(" ")]);
   }
   const keys = alone.map(([key]) => key);
-  if (keys.length > 0) return { keys, hints: [`nobody matches ${alone.map(([, words]) => words).join(" or ")} alone`] };
+  if (keys.length > 0)
+    return {
+      keys,
+      hints: [`nobody matches ${alone.map(([, words]) => words).join(" or ")} alone`],
+    };
   const without: string[] = [];
   for (const [key] of entries.slice(0, MOST_CALLS / 2)) {
     const { [key]: _, ...others } = filters;
@@ -263,5 +311,8 @@ async function whichEmpties(filters: Filters, questions: Questions) {
     if (count) without.push(`${questions.speech.name(key)}: ${people(count)}`);
   }
   const each = "each filter matches somebody, all together nobody";
-  return { keys, hints: without.length === 0 ? [] : [`${each}; without ${without.join("; without ")}`] };
+  return {
+    keys,
+    hints: without.length === 0 ? [] : [`${each}; without ${without.join("; without ")}`],
+  };
 }

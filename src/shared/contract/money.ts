@@ -15,7 +15,8 @@ export const ZERO: Credits = credits(0n);
 export const ONE_CREDIT: Credits = credits(SCALE);
 
 /** What is left of an amount: never less than nothing. */
-export const creditsLess = (amount: Credits, by: bigint): Credits => maxCredits(ZERO, credits(amount - by));
+export const creditsLess = (amount: Credits, by: bigint): Credits =>
+  maxCredits(ZERO, credits(amount - by));
 export const priceOf = (rows: number, unit: Credits): Credits => credits(unit * BigInt(rows));
 export const minCredits = (a: Credits, b: Credits): Credits => (a < b ? a : b);
 export const maxCredits = (a: Credits, b: Credits): Credits => (a > b ? a : b);

@@ -23,8 +23,15 @@ const isAscii = (text: string): boolean => /^[\x00-\x7f]*$/.test(text);
 // JavaScript has no case folding: the German sharp s is ss, both sigmas are one, the Greek iota below a letter (alone
 // in NFKD) is a plain one, and nine shapes of Cyrillic letters are others.
 function caseFold(text: string): string {
-  const lower = text.toLowerCase().replaceAll("ß", "ss").replaceAll("ς", "σ").replaceAll("\u0345", "ι");
-  return lower.replace(/[\u1c80-\u1c88]/g, (shape) => CYRILLIC[shape.charCodeAt(0) - 0x1c80] ?? shape);
+  const lower = text
+    .toLowerCase()
+    .replaceAll("ß", "ss")
+    .replaceAll("ς", "σ")
+    .replaceAll("\u0345", "ι");
+  return lower.replace(
+    /[\u1c80-\u1c88]/g,
+    (shape) => CYRILLIC[shape.charCodeAt(0) - 0x1c80] ?? shape,
+  );
 }
 
 const CYRILLIC = "вдосттъѣꙋ";
@@ -54,7 +61,8 @@ export function canonicalAddress(text: string): string | undefined {
   if (scheme || rest.includes("/")) rest = rest.replace(/^([^/:]+):(?:443|80)(?=\/|$)/, "$1");
   if (rest.includes("/")) rest = rest.replace(/^www\./, "");
   const host = rest.split("/", 1)[0] ?? "";
-  if (host.includes("xn--")) rest = normalForm(domainToUnicode(host) || host) + rest.slice(host.length);
+  if (host.includes("xn--"))
+    rest = normalForm(domainToUnicode(host) || host) + rest.slice(host.length);
   if (host.includes("@")) return undefined;
   return rest === "" || /\s/.test(rest) ? undefined : rest;
 }
@@ -75,7 +83,8 @@ const unescaped = (address: string): string =>
       )
     : address;
 
-export const slugOf = (canonical: string): string => canonical.slice(canonical.lastIndexOf("/") + 1);
+export const slugOf = (canonical: string): string =>
+  canonical.slice(canonical.lastIndexOf("/") + 1);
 
 export const slugIn = (text: string): string => slugOf(canonicalAddress(text) ?? text);
 

@@ -1,6 +1,8 @@
 import { SENIORITY_LEVELS } from "./vocabulary.ts";
 
-type Fields = Readonly<Record<string, readonly [example: string | number | readonly string[], says: string]>>;
+type Fields = Readonly<
+  Record<string, readonly [example: string | number | readonly string[], says: string]>
+>;
 
 /** The fields of a person record in published order (docs/contract.md, Records), with an example and its meaning. */
 export const PERSON = {
@@ -41,13 +43,19 @@ export const COMPANY = {
   size_range: ["1,001-5,000", "Size band as published."],
   employee_count: [1_026, "Number of employees."],
   founded_year: [1979, "Year of foundation."],
-  description: ["Acme works on design systems and recruiting in Greenwood.", "What the company says of itself."],
+  description: [
+    "Acme works on design systems and recruiting in Greenwood.",
+    "What the company says of itself.",
+  ],
   country: ["Canada", "Country of the head office."],
   state: ["Stoneworth State", "State, province or region of the head office."],
   city: ["Greenwood", "City of the head office."],
   location: ["Greenwood, Stoneworth State, Canada", "Head office as displayed."],
   followers: [136, "Number of followers."],
-  specialties: [["design systems", "recruiting"], "Subjects the company names as its own; empty where none are known."],
+  specialties: [
+    ["design systems", "recruiting"],
+    "Subjects the company names as its own; empty where none are known.",
+  ],
   updated_at: ["2025-10-08T00:00:00Z", "When the record was last refreshed, ISO-8601."],
 } as const satisfies Fields;
 
@@ -63,7 +71,8 @@ type RecordOf<Table extends Fields> = {
 export type Person = RecordOf<typeof PERSON>;
 export type Company = RecordOf<typeof COMPANY>;
 
-const names = <Table extends Fields>(table: Table) => Object.keys(table) as readonly (keyof Table & string)[];
+const names = <Table extends Fields>(table: Table) =>
+  Object.keys(table) as readonly (keyof Table & string)[];
 
 /** CSV columns and row stores keep this order. */
 export const PERSON_FIELDS = names(PERSON);

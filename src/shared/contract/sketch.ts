@@ -74,7 +74,9 @@ export class SketchCells {
   /** @returns undefined for what is no text of whole cells */
   static read(text: string, from: number): SketchCells | undefined {
     const bytes = Buffer.from(text, "base64");
-    return bytes.length > 0 && bytes.length % CELL_BYTES === 0 ? new SketchCells(from, bytes) : undefined;
+    return bytes.length > 0 && bytes.length % CELL_BYTES === 0
+      ? new SketchCells(from, bytes)
+      : undefined;
   }
 
   toString(): string {

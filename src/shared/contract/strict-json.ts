@@ -56,7 +56,8 @@ function scan(text: string): string | undefined {
       const content = stringContent(token);
       if (typeof content !== "string") return content.problem;
       if (!expectKey || keys === null) continue;
-      if (keys.has(content)) return `duplicate key in the body: ${echo(content)}; send each key once`;
+      if (keys.has(content))
+        return `duplicate key in the body: ${echo(content)}; send each key once`;
       keys.add(content);
       if (++count > MAX_KEYS) return `the body holds more than ${MAX_KEYS} keys`;
       path[path.length - 1] = content;
@@ -88,7 +89,9 @@ function scan(text: string): string | undefined {
 /** `filters.connections_min: `, `filters.country[2]: `; nothing where the number is the whole body. */
 function placeOf(path: readonly (string | number)[]): string {
   const text = path
-    .map((step, depth) => (typeof step === "number" ? `[${step}]` : depth === 0 ? step : `.${step}`))
+    .map((step, depth) =>
+      typeof step === "number" ? `[${step}]` : depth === 0 ? step : `.${step}`,
+    )
     .join("");
   return text === "" ? "" : `${echo(text)}: `;
 }
@@ -103,6 +106,7 @@ function stringContent(token: string): string | { readonly problem: string } {
     return { problem: "the body is not valid JSON (a string holds an escape that is none)" };
   }
   if (content.includes("\0")) return { problem: "the body holds a NUL character (\\u0000)" };
-  if (!content.isWellFormed()) return { problem: "the body holds a lone surrogate (half of a UTF-16 pair)" };
+  if (!content.isWellFormed())
+    return { problem: "the body holds a lone surrogate (half of a UTF-16 pair)" };
   return content;
 }

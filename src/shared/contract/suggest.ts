@@ -22,7 +22,8 @@ export function nearest(text: string, candidates: readonly string[]): string | u
   for (const candidate of candidates) {
     const other = candidate.toLowerCase();
     let score = distance(wanted, other);
-    if (wanted.length >= 3 && (other.startsWith(wanted) || wanted.startsWith(other))) score = Math.min(score, 1);
+    if (wanted.length >= 3 && (other.startsWith(wanted) || wanted.startsWith(other)))
+      score = Math.min(score, 1);
     if (score < bestDistance && score <= Math.max(2, Math.floor(other.length / 3))) {
       best = candidate;
       bestDistance = score;

@@ -33,35 +33,52 @@ export interface SuppressedName extends RecordNames {
 export function suppressedName(text: string, kind?: SuppressedKind): SuppressedName | undefined {
   const word = text.trim();
   // A name with a space is nobody's id, and an address of mail is neither.
-  if (word === "" || (kind === undefined && !word.includes("/") && /[\s@]/.test(word))) return undefined;
-  const type = kind ?? (word.includes("/") ? "address" : /^[^\s@]+\.[^\s@]+$/.test(word) ? "domain" : "id");
+  if (word === "" || (kind === undefined && !word.includes("/") && /[\s@]/.test(word)))
+    return undefined;
+  const type =
+    kind ?? (word.includes("/") ? "address" : /^[^\s@]+\.[^\s@]+$/.test(word) ? "domain" : "id");
   const address = canonicalAddress(word);
   if (type === "address") return address === undefined ? undefined : { kind: type, address };
   if (type === "domain") {
     const domain = canonicalDomain(word);
     return domain === undefined ? undefined : { kind: type, domain };
   }
-  return { kind: type, id: word, address: kind === undefined && address && isSlug(address) ? address : null };
+  return {
+    kind: type,
+    id: word,
+    address: kind === undefined && address && isSlug(address) ? address : null,
+  };
 }
 
 /** What an entry holds. The last part of a whole address is marked as that: it hides nobody of another host. */
 export function marksOf(key: Buffer, { id, address, domain }: SuppressedName): string[] {
   const ofAddress =
-    address && isSlug(address) ? [`slug:${address}`] : [`address:${address}`, `last:${slugOf(address ?? "")}`];
-  const names = [...(id ? [`id:${id}`] : []), ...(address ? ofAddress : []), ...(domain ? [`domain:${domain}`] : [])];
+    address && isSlug(address)
+      ? [`slug:${address}`]
+      : [`address:${address}`, `last:${slugOf(address ?? "")}`];
+  const names = [
+    ...(id ? [`id:${id}`] : []),
+    ...(address ? ofAddress : []),
+    ...(domain ? [`domain:${domain}`] : []),
+  ];
   return names.map((name) => markOf(key, name));
 }
 
 /** An entry that holds one of these means the same person or company, in whichever form it or this has the address. */
-export const marksAsked = (key: Buffer, who: RecordNames): string[] => namesOf(who).map((name) => markOf(key, name));
+export const marksAsked = (key: Buffer, who: RecordNames): string[] =>
+  namesOf(who).map((name) => markOf(key, name));
 
-const markOf = (key: Buffer, name: string): string => createHmac("sha256", key).update(name).digest("hex").slice(0, 32);
+const markOf = (key: Buffer, name: string): string =>
+  createHmac("sha256", key).update(name).digest("hex").slice(0, 32);
 
 function namesOf({ id, address, domain }: RecordNames): string[] {
   const names = id ? [`id:${id}`] : [];
   const canonical = canonicalAddress(address ?? "");
   if (canonical !== undefined)
-    names.push(`slug:${slugOf(canonical)}`, `${isSlug(canonical) ? "last" : "address"}:${canonical}`);
+    names.push(
+      `slug:${slugOf(canonical)}`,
+      `${isSlug(canonical) ? "last" : "address"}:${canonical}`,
+    );
   // A domain stands for what is below it too.
   const labels = canonicalDomain(domain ?? "")?.split(".") ?? [];
   for (let at = 0; at < labels.length - 1; at++) names.push(`domain:${labels.slice(at).join(".")}`);
@@ -96,7 +113,9 @@ export class Suppression {
   }
 
   hides(record: RecordNames): boolean {
-    return !this.isEmpty && namesOf(record).some((name) => this.#marks.has(markOf(this.#key, name)));
+    return (
+      !this.isEmpty && namesOf(record).some((name) => this.#marks.has(markOf(this.#key, name)))
+    );
   }
 }
 
@@ -121,21 +140,29 @@ const sealOf = (lines: string, key: Buffer): string =>
  * @param text undefined where there is no list @throws Error saying what is damaged: a list that is read in part
  * would let people through
  */
-export function parseSuppressed(text: string | undefined, key: Buffer | undefined): SuppressedEntry[] {
+export function parseSuppressed(
+  text: string | undefined,
+  key: Buffer | undefined,
+): SuppressedEntry[] {
   if (text === undefined && key === undefined) return [];
   if (text === undefined) throw new Error("the list is gone, and its key is there");
   const lines = text.slice(0, text.lastIndexOf("\n", text.length - 2) + 1);
   if (key === undefined && lines === "" && EMPTY.test(text)) return [];
-  if (key?.length !== KEY_BYTES) throw new Error(`its key is ${key === undefined ? "gone" : "damaged"}`);
-  const entries = lines.split("\n").flatMap((line, index) => (line === "" ? [] : [entryOf(line, index + 1)]));
-  if (text.slice(lines.length) !== sealOf(lines, key)) throw new Error("it or its key is not what was written");
+  if (key?.length !== KEY_BYTES)
+    throw new Error(`its key is ${key === undefined ? "gone" : "damaged"}`);
+  const entries = lines
+    .split("\n")
+    .flatMap((line, index) => (line === "" ? [] : [entryOf(line, index + 1)]));
+  if (text.slice(lines.length) !== sealOf(lines, key))
+    throw new Error("it or its key is not what was written");
   return entries;
 }
 
 function entryOf(line: string, number: number): SuppressedEntry {
   try {
     const { marks, kind, at, note } = JSON.parse(line) as SuppressedEntry;
-    if (marks.every((mark) => /^[0-9a-f]{32}$/.test(mark)) && marks.length > 0) return { marks, kind, at, note };
+    if (marks.every((mark) => /^[0-9a-f]{32}$/.test(mark)) && marks.length > 0)
+      return { marks, kind, at, note };
   } catch {}
   throw new Error(`line ${number} is damaged`);
 }

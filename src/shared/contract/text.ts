@@ -1,10 +1,12 @@
 // What changes how a terminal or an editor shows the text around it. The two joiners stay: names in Persian or Hindi
 // need them.
-const HARMFUL = /[\u0000-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
+const HARMFUL =
+  /[\u0000-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
 const BREAKS = /[\t\n\v\f\r\u0085\u2028\u2029]+/g;
 
 /** Text from outside on one line: line breaks and tabs are a space, whatever else is harmful shows as U+FFFD. */
-export const harmless = (text: string): string => text.toWellFormed().replace(BREAKS, " ").replace(HARMFUL, "\ufffd");
+export const harmless = (text: string): string =>
+  text.toWellFormed().replace(BREAKS, " ").replace(HARMFUL, "\ufffd");
 
 export function harmlessLine(text: string, limit = 200): string {
   const line = harmless(text.slice(0, limit * 8))
@@ -50,7 +52,8 @@ export const withoutPassword = (address: string): string => {
 };
 
 /** Without a password, and without a query, which may hold a key. */
-export const shownAddress = (address: string): string => withoutPassword(address).replace(/[?#].*$/s, "?…");
+export const shownAddress = (address: string): string =>
+  withoutPassword(address).replace(/[?#].*$/s, "?…");
 
 /** A whole number with thousands separators, the same in every locale: `12,345`. Decimals stay as they are. */
 export const grouped = (value: number | bigint | string): string =>
@@ -66,9 +69,17 @@ export const someOf = (texts: readonly string[], most = 5): string =>
     : texts.join(", ");
 
 /** A whole number, written in digits or a number already. @returns undefined where it is none, or out of bounds */
-export function whole(value: unknown, least = 0, most = Number.MAX_SAFE_INTEGER): number | undefined {
-  const number = typeof value === "string" && /^\d{1,16}$/.test(value.trim()) ? Number(value) : value;
-  return typeof number === "number" && Number.isSafeInteger(number) && number >= least && number <= most
+export function whole(
+  value: unknown,
+  least = 0,
+  most = Number.MAX_SAFE_INTEGER,
+): number | undefined {
+  const number =
+    typeof value === "string" && /^\d{1,16}$/.test(value.trim()) ? Number(value) : value;
+  return typeof number === "number" &&
+    Number.isSafeInteger(number) &&
+    number >= least &&
+    number <= most
     ? number
     : undefined;
 }
@@ -78,7 +89,9 @@ const HOURS: Readonly<Record<string, number>> = { m: 1 / 60, h: 1, d: 24, w: 24 
 /** A span of time such as `12h`, `30d` or `8w` in milliseconds, or undefined. */
 export function spanMs(text: string): number | undefined {
   const [, count, unit = ""] = /^(\d{1,5})([mhdw])$/.exec(text) ?? [];
-  return count === undefined ? undefined : Math.round(Number(count) * (HOURS[unit] ?? 0) * 3_600_000);
+  return count === undefined
+    ? undefined
+    : Math.round(Number(count) * (HOURS[unit] ?? 0) * 3_600_000);
 }
 
 export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>

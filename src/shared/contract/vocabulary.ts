@@ -73,8 +73,19 @@ const PREFIX = {
   name_prefix: "am",
   industry_prefix: "soft",
 };
-const RANGE = { connections_min: 100, connections_max: 499, followers_min: 1_000, followers_max: 50_000 };
-const EXAMPLES = { ...EXACT, ...PREFIX, ...RANGE, company_network_url: "northwind-analytics", department: "Sales" };
+const RANGE = {
+  connections_min: 100,
+  connections_max: 499,
+  followers_min: 1_000,
+  followers_max: 50_000,
+};
+const EXAMPLES = {
+  ...EXACT,
+  ...PREFIX,
+  ...RANGE,
+  company_network_url: "northwind-analytics",
+  department: "Sales",
+};
 
 export const EXACT_KEYS = keysOf(EXACT);
 export const PREFIX_KEYS = keysOf(PREFIX);
@@ -83,7 +94,8 @@ export const FILTER_KEYS = keysOf(EXAMPLES);
 export type FilterKey = keyof typeof EXAMPLES;
 type ExactKey = keyof typeof EXACT;
 
-const describe = (key: string): string => key.replace(/_(prefix|min|max)$/, "").replaceAll("_", " ");
+const describe = (key: string): string =>
+  key.replace(/_(prefix|min|max)$/, "").replaceAll("_", " ");
 
 const MEANINGS: Readonly<Record<string, string>> = {
   seniority: "the seniority as the title says it (Head, Director), any case",
@@ -92,10 +104,20 @@ const MEANINGS: Readonly<Record<string, string>> = {
 
 const specOf = (key: FilterKey): Omit<FilterKeySpec, "key" | "example"> => {
   if (key === "department") {
-    return { match: key, list: true, field: key, description: "one of the 20 departments, any case" };
+    return {
+      match: key,
+      list: true,
+      field: key,
+      description: "one of the 20 departments, any case",
+    };
   }
   if (key === "company_network_url") {
-    return { match: key, list: false, field: key, description: "profile address of the company, or its slug" };
+    return {
+      match: key,
+      list: false,
+      field: key,
+      description: "profile address of the company, or its slug",
+    };
   }
   if (key in RANGE) {
     const field = describe(key);
@@ -104,7 +126,12 @@ const specOf = (key: FilterKey): Omit<FilterKeySpec, "key" | "example"> => {
   }
   if (key in PREFIX) {
     const field = key.replace(/_prefix$/, "");
-    return { match: "prefix", list: false, field, description: `${describe(key)} begins with this text` };
+    return {
+      match: "prefix",
+      list: false,
+      field,
+      description: `${describe(key)} begins with this text`,
+    };
   }
   const described = MEANINGS[key] ?? `${describe(key)} is exactly this, any case`;
   return { match: "exact", list: true, field: key, description: described };
@@ -123,7 +150,8 @@ export const FACET_KEYS: readonly FacetKey[] = [
   "department",
 ];
 
-export const isFacetKey = (text: string): text is FacetKey => (FACET_KEYS as readonly string[]).includes(text);
+export const isFacetKey = (text: string): text is FacetKey =>
+  (FACET_KEYS as readonly string[]).includes(text);
 
 /** The values that a key is known to take: the 20 departments (closed), the seniority levels (the usual ones). */
 export function knownValues(key: FilterKey): readonly string[] {
@@ -131,7 +159,9 @@ export function knownValues(key: FilterKey): readonly string[] {
   return key === "seniority_level" ? SENIORITY_LEVELS : [];
 }
 
-const SPEC_BY_KEY: ReadonlyMap<string, FilterKeySpec> = new Map(FILTER_SPECS.map((spec) => [spec.key, spec]));
+const SPEC_BY_KEY: ReadonlyMap<string, FilterKeySpec> = new Map(
+  FILTER_SPECS.map((spec) => [spec.key, spec]),
+);
 
 export const filterSpec = (key: string): FilterKeySpec | undefined => SPEC_BY_KEY.get(key);
 

@@ -2,7 +2,15 @@ import { VALID_FILTERS_LINE } from "../contract/filters.ts";
 import { COMPANY, MAX_BODY_BYTES, PER_PAGE_MAX } from "../contract/records.ts";
 import { DEPARTMENTS } from "../contract/vocabulary.ts";
 import { PAGING } from "../schema/api.ts";
-import { type JsonSchema, more, one, type Schema, said, text, wholeNumberShape } from "../schema/build.ts";
+import {
+  type JsonSchema,
+  more,
+  one,
+  type Schema,
+  said,
+  text,
+  wholeNumberShape,
+} from "../schema/build.ts";
 import { openApi } from "./convert.ts";
 
 export interface Example {
@@ -15,10 +23,12 @@ const header = (described: Schema, required = true) => {
   const { description, example, ...schema } = openApi(described);
   return { description: description ?? "", required, schema, example };
 };
-const count = (description: string, example: number) => header(said(wholeNumberShape, description, example));
+const count = (description: string, example: number) =>
+  header(said(wholeNumberShape, description, example));
 const atLeastOne = (description: string, example: number, bounds: JsonSchema = {}) =>
   said(more(wholeNumberShape, { minimum: 1, ...bounds }), description, example);
-const word = (description: string, example: string) => said(more(text, { minLength: 1 }), description, example);
+const word = (description: string, example: string) =>
+  said(more(text, { minLength: 1 }), description, example);
 
 export type Header = ReturnType<typeof header>;
 
@@ -26,7 +36,9 @@ export const HEADERS = {
   "X-RateLimit-Limit": count("Calls allowed in the window that binds first.", 600),
   "X-RateLimit-Remaining": count("Calls left in that window.", 599),
   "X-RateLimit-Reset": count("When that window resets, in epoch seconds.", 1_790_847_060),
-  "X-RateLimit-Window": header(said(one("minute", "day", "small-counts"), "Which window binds first.", "minute")),
+  "X-RateLimit-Window": header(
+    said(one("minute", "day", "small-counts"), "Which window binds first.", "minute"),
+  ),
   "X-Request-Id": header(
     said(
       more(text, { minLength: 1, maxLength: 128 }),
@@ -34,7 +46,9 @@ export const HEADERS = {
       "97c25b4e-f246-4dd3-8b10-86d1eae6a1f1",
     ),
   ),
-  "X-Dataset-Version": header(word("Version of the dataset that answered.", "20261001-093000-32ba0b")),
+  "X-Dataset-Version": header(
+    word("Version of the dataset that answered.", "20261001-093000-32ba0b"),
+  ),
   "X-Total-Count": count("Rows that match in all, over every page.", 2_614),
   "X-Suppressed-Count": header(
     atLeastOne(
@@ -110,7 +124,10 @@ export const PARAMETERS = {
     example: COMPANY.domain[0],
   },
   CompanyNetworkUrl: lookup("company_network_url", "Profile address of the company, or its slug."),
-  Name: lookup("name", "Exact name in any case. Where companies share it, the one with the first id."),
+  Name: lookup(
+    "name",
+    "Exact name in any case. Where companies share it, the one with the first id.",
+  ),
   Id: lookup("id", "Identifier of the company."),
   Page: parameter("query", "page", PAGING.page),
   PerPage: { ...parameter("query", "per_page", PAGING.per_page), example: 25 },
@@ -125,7 +142,11 @@ const failure = (summary: string, detail: readonly string[], remaining = 3_766):
 export type ApiResponse = ReturnType<typeof errorResponse>;
 
 function errorResponse(description: string, examples: Examples, ...more: (keyof typeof HEADERS)[]) {
-  return { description, headers: headers(...RATE_HEADERS, ...more), content: json("ErrorEnvelope", examples) };
+  return {
+    description,
+    headers: headers(...RATE_HEADERS, ...more),
+    content: json("ErrorEnvelope", examples),
+  };
 }
 
 const VALID_COMPANY_PARAMETERS = "valid parameters: domain, company_network_url, name, id";
@@ -136,13 +157,20 @@ export const RESPONSES = {
     {
       no_key: failure("No key", ["send the API key as: Authorization: Bearer <API_KEY>"], 0),
       revoked: failure("Not valid or revoked", ["the API key is not valid or was revoked"], 0),
-      expired: failure("Expired", ["the API key expired at 2026-10-01T09:30:00.000Z; ask its operator for another"], 0),
+      expired: failure(
+        "Expired",
+        ["the API key expired at 2026-10-01T09:30:00.000Z; ask its operator for another"],
+        0,
+      ),
     },
     "WWW-Authenticate",
   ),
-  Forbidden: errorResponse("The scopes of the key do not have this call, or its account is suspended.", {
-    scope: failure("Out of scope", ["this key may not call enrich; its scopes: count, search"]),
-  }),
+  Forbidden: errorResponse(
+    "The scopes of the key do not have this call, or its account is suspended.",
+    {
+      scope: failure("Out of scope", ["this key may not call enrich; its scopes: count, search"]),
+    },
+  ),
   PaymentRequired: errorResponse(
     "The balance, or what is left of the key's cap, is too low for the call. Rejected before any work: ask for a smaller `per_page`, top up, or take another key.",
     {
@@ -166,14 +194,20 @@ export const RESPONSES = {
   ),
   Conflict: errorResponse(
     "A call with the same `Idempotency-Key` is still being answered. Ask again after `Retry-After`.",
-    { in_flight: failure("In flight", ["a call with this Idempotency-Key is still in flight; retry in 1 s"]) },
+    {
+      in_flight: failure("In flight", [
+        "a call with this Idempotency-Key is still in flight; retry in 1 s",
+      ]),
+    },
     "Retry-After",
   ),
   PayloadTooLarge: errorResponse(`The body is larger than ${MAX_BODY_BYTES} bytes (1 MiB).`, {
     too_large: failure("Too large", [`the body is larger than ${MAX_BODY_BYTES} bytes`]),
   }),
   UnsupportedMediaType: errorResponse("The body is not `application/json`.", {
-    not_json: failure("Wrong content type", ["send the body as Content-Type: application/json (in UTF-8)"]),
+    not_json: failure("Wrong content type", [
+      "send the body as Content-Type: application/json (in UTF-8)",
+    ]),
   }),
   UnprocessableFilters: errorResponse(
     "A filter or the body is not valid. `detail` names what is wrong; for an unknown filter it lists the valid ones.",
@@ -192,21 +226,32 @@ export const RESPONSES = {
   UnprocessableQuery: errorResponse(
     "A query parameter is not valid. `detail` names what is wrong and lists the valid parameters.",
     {
-      none: failure("No company named", [`name the company by exactly one parameter; ${VALID_COMPANY_PARAMETERS}`]),
-      unknown_parameter: failure("Unknown parameter", [`unknown parameter: url; ${VALID_COMPANY_PARAMETERS}`]),
+      none: failure("No company named", [
+        `name the company by exactly one parameter; ${VALID_COMPANY_PARAMETERS}`,
+      ]),
+      unknown_parameter: failure("Unknown parameter", [
+        `unknown parameter: url; ${VALID_COMPANY_PARAMETERS}`,
+      ]),
     },
   ),
   UnknownParameter: errorResponse("The call takes no parameters.", {
-    unknown_parameter: failure("Unknown parameter", ["unknown parameter: verbose; this call takes none"]),
+    unknown_parameter: failure("Unknown parameter", [
+      "unknown parameter: verbose; this call takes none",
+    ]),
   }),
   TooManyRequests: errorResponse(
     "The rate limit of the key is used up. A refused call does not count against it.",
-    { minute: failure("Minute window", ["rate limit of 600 calls a minute exceeded; retry in 7 s"]) },
+    {
+      minute: failure("Minute window", ["rate limit of 600 calls a minute exceeded; retry in 7 s"]),
+    },
     "Retry-After",
   ),
-  ServerError: errorResponse("A fault of the service. Never charged: retry, or report the request id.", {
-    fault: failure("Server fault", ["internal error; nothing was charged"]),
-  }),
+  ServerError: errorResponse(
+    "A fault of the service. Never charged: retry, or report the request id.",
+    {
+      fault: failure("Server fault", ["internal error; nothing was charged"]),
+    },
+  ),
   Busy: errorResponse(
     "The service is busy, and the call's turn among those of other keys did not come in time. Never charged: retry after `Retry-After`.",
     {

@@ -27,7 +27,8 @@ export interface OpenApiSchema extends Readonly<Partial<Record<Bound, number>>> 
 export function openApi(schema: Schema): OpenApiSchema {
   const { anyOf, enum: values, examples, items, properties, type, ...rest } = schema as Source;
   const [either, none] = (anyOf ?? []) as readonly Source[];
-  if (none?.type === "null") return { ...openApi({ ...either, ...rest, examples }), nullable: true };
+  if (none?.type === "null")
+    return { ...openApi({ ...either, ...rest, examples }), nullable: true };
   const [first, orNull] = [type ?? (values === undefined ? [] : "string")].flat();
   return {
     ...rest,
@@ -49,7 +50,9 @@ interface Source extends Omit<OpenApiSchema, "example" | "nullable" | "type"> {
   readonly anyOf?: readonly Schema[];
 }
 
-export const openApis = (schemas: Readonly<Record<string, Schema>>): Readonly<Record<string, OpenApiSchema>> =>
+export const openApis = (
+  schemas: Readonly<Record<string, Schema>>,
+): Readonly<Record<string, OpenApiSchema>> =>
   Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, openApi(schema)]));
 
 /** What the examples of an object's properties make together, but for those that may be absent. */

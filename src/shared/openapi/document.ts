@@ -1,5 +1,12 @@
 import { API_SCHEMAS } from "../schema/api.ts";
-import { type ApiResponse, HEADERS, type Header, PARAMETERS, type Parameter, RESPONSES } from "./components.ts";
+import {
+  type ApiResponse,
+  HEADERS,
+  type Header,
+  PARAMETERS,
+  type Parameter,
+  RESPONSES,
+} from "./components.ts";
 import { openApis } from "./convert.ts";
 import { OPENAPI_DESCRIPTION } from "./guide.ts";
 import { OPERATIONS } from "./operations.ts";

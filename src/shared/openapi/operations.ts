@@ -85,7 +85,10 @@ const SEARCH_BODY = body("SearchRequest", {
   },
   prefix: {
     summary: "A prefix and a range",
-    value: { filters: { title_prefix: "head of", connections_min: 100, connections_max: 499 }, per_page: 5 },
+    value: {
+      filters: { title_prefix: "head of", connections_min: 100, connections_max: 499 },
+      per_page: 5,
+    },
   },
 });
 
@@ -94,7 +97,10 @@ const FACETS_BODY = body("FacetsRequest", {
     summary: "Industries of a department that begin with soft",
     value: exampleOf(API_SCHEMAS.FacetsRequest),
   },
-  countries: { summary: "The most frequent countries of all", value: { filters: {}, key: "country" } },
+  countries: {
+    summary: "The most frequent countries of all",
+    value: { filters: {}, key: "country" },
+  },
 });
 
 const onePerson = envelope("One person", [exampleOf(API_SCHEMAS.Person)], 1);
@@ -133,21 +139,27 @@ function errorsOf({
 
 function operation(call: Call) {
   const { answer, cost = "free", examples, parameters = [], schema, ...rest } = call;
-  const { headers: more = call.tags.includes("Account") ? [] : (["X-Dataset-Version"] as const), ...said } = rest;
+  const {
+    headers: more = call.tags.includes("Account") ? [] : (["X-Dataset-Version"] as const),
+    ...said
+  } = rest;
   const success: ApiResponse = {
     description: answer,
     headers: headers(...RATE_HEADERS, ...more),
     content: json(schema, examples),
   };
-  const failures = Object.entries({ ...EVERY_ERROR, ...errorsOf(call) }).map(([status, name]): [string, Ref] => [
-    status,
-    { $ref: `#/components/responses/${name}` },
-  ]);
+  const failures = Object.entries({ ...EVERY_ERROR, ...errorsOf(call) }).map(
+    ([status, name]): [string, Ref] => [status, { $ref: `#/components/responses/${name}` }],
+  );
   return {
     ...said,
     "x-cost": cost,
-    parameters: [...parameters, "RequestId"].map((name): Ref => ({ $ref: `#/components/parameters/${name}` })),
-    responses: { "200": success, ...Object.fromEntries(failures) } as Readonly<Record<string, ApiResponse | Ref>>,
+    parameters: [...parameters, "RequestId"].map(
+      (name): Ref => ({ $ref: `#/components/parameters/${name}` }),
+    ),
+    responses: { "200": success, ...Object.fromEntries(failures) } as Readonly<
+      Record<string, ApiResponse | Ref>
+    >,
   };
 }
 
@@ -155,7 +167,9 @@ export type Operation = ReturnType<typeof operation>;
 const get = (call: Call) => ({ get: operation(call) });
 const post = (call: Omit<Call, "tags">) => ({ post: operation({ ...call, tags: ["People"] }) });
 
-export const OPERATIONS: Readonly<Record<string, { readonly [method in "get" | "post"]?: Operation }>> = {
+export const OPERATIONS: Readonly<
+  Record<string, { readonly [method in "get" | "post"]?: Operation }>
+> = {
   "/v1/account": get({
     operationId: "getAccount",
     summary: "Balance, plan, limits and prices",

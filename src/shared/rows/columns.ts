@@ -12,7 +12,11 @@ const MAX_DEPTH = 6;
 export const publishedFields = (kind: RecordKind): readonly string[] =>
   kind === "person" ? PERSON_FIELDS : COMPANY_FIELDS;
 
-export function eachCell(record: JsonRecord, visit: (column: string, value: JsonValue) => void, depth = 0): void {
+export function eachCell(
+  record: JsonRecord,
+  visit: (column: string, value: JsonValue) => void,
+  depth = 0,
+): void {
   for (const key of Object.keys(record)) {
     const value = record[key] ?? null;
     if (isNested(value) && depth < MAX_DEPTH) {
@@ -68,7 +72,10 @@ export class ColumnUnion {
 }
 
 /** The columns of a file: the union over all pages of the run. An empty run has the published fields. */
-export async function collectColumns(pages: AsyncIterable<Page> | Iterable<Page>, kind: RecordKind): Promise<string[]> {
+export async function collectColumns(
+  pages: AsyncIterable<Page> | Iterable<Page>,
+  kind: RecordKind,
+): Promise<string[]> {
   const union = new ColumnUnion();
   for await (const page of pages) union.add(page);
   const columns = union.columns(kind);
@@ -92,7 +99,10 @@ export function askedFields(fields: readonly string[] = []) {
 export function parseFields(text: string): string[] {
   const fields = text.split(",").map((field) => field.trim());
   if (fields.some((field) => field === "")) {
-    throw usageError(`--fields has an empty name: "${text}"`, "for example --fields name,title,company_name");
+    throw usageError(
+      `--fields has an empty name: "${text}"`,
+      "for example --fields name,title,company_name",
+    );
   }
   const repeated = fields.find((field, index) => fields.indexOf(field) !== index);
   if (repeated !== undefined) throw usageError(`--fields names ${repeated} twice`);
@@ -100,7 +110,11 @@ export function parseFields(text: string): string[] {
 }
 
 /** @throws CliError (exit 2) for a field that is neither published nor a path (`a.b`) nor in the data */
-export function checkFields(fields: readonly string[], kind: RecordKind, data?: { has(field: string): boolean }): void {
+export function checkFields(
+  fields: readonly string[],
+  kind: RecordKind,
+  data?: { has(field: string): boolean },
+): void {
   const published = publishedFields(kind);
   for (const field of fields) {
     if (published.includes(field) || field.includes(".") || data?.has(field)) continue;

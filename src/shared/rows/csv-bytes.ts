@@ -1,5 +1,14 @@
 import { type FormulaGuard, guarded, linesText, type Separator } from "./csv-text.ts";
-import { type Cells, COMMA, ESCAPED, HAS_COMMA, isInteger, OPEN_OBJECT, QUOTE, viewOf } from "./scan.ts";
+import {
+  type Cells,
+  COMMA,
+  ESCAPED,
+  HAS_COMMA,
+  isInteger,
+  OPEN_OBJECT,
+  QUOTE,
+  viewOf,
+} from "./scan.ts";
 import { type Cell, cellOf, parseExact } from "./values.ts";
 
 const LOOK = new Uint8Array(256);
@@ -62,7 +71,13 @@ export class CsvBytes {
    * @param sources for each column the number of its key, each at most once; below 0: an empty cell
    * @param nested whether a nested record is one cell; else it is several columns
    */
-  row({ bytes, view, keys, marks }: Cells, at: number, size: number, sources: Int32Array, nested: boolean): boolean {
+  row(
+    { bytes, view, keys, marks }: Cells,
+    at: number,
+    size: number,
+    sources: Int32Array,
+    nested: boolean,
+  ): boolean {
     const base = at * keys.length * 2;
     const width = sources.length;
     const guard = this.#guard;
@@ -85,7 +100,8 @@ export class CsvBytes {
       const first = bytes[start] as number;
       let plain = true;
       if (first === QUOTE) {
-        plain = (mark & ESCAPED) === 0 && (guard === "none" || LOOK[bytes[start + 1] as number] === 0);
+        plain =
+          (mark & ESCAPED) === 0 && (guard === "none" || LOOK[bytes[start + 1] as number] === 0);
         if (guard === "inside" && bytes.subarray(start, end).includes(SEMICOLON)) plain = false;
         if (plain) {
           // With a comma in it the JSON string, quotes and all, is the cell.
@@ -104,14 +120,18 @@ export class CsvBytes {
         return false;
       } else if (!isInteger(bytes, start, end)) {
         if (end - start === 4 && view.getInt32(start, true) === NULL) continue;
-        plain = BOOLEANS.some((word) => word.length === end - start && word.compare(bytes, start, end) === 0);
+        plain = BOOLEANS.some(
+          (word) => word.length === end - start && word.compare(bytes, start, end) === 0,
+        );
       }
       if (plain) {
         for (let from = start; from < end; from++) out[to++] = bytes[from] as number;
         continue;
       }
       this.#length = to;
-      this.text(cellText(cellOf(parseExact(bytes.toString("utf8", start, end))), guard, this.#separator));
+      this.text(
+        cellText(cellOf(parseExact(bytes.toString("utf8", start, end))), guard, this.#separator),
+      );
       this.#reserve(room);
       out = this.#out;
       outView = this.#view;

@@ -38,7 +38,9 @@ export const linesText = (
   separator: Separator = ",",
 ): string =>
   stringify(
-    rows.map((row) => row.map((cell) => (typeof cell === "string" ? guarded(cell, guard) : cell))) as Cell[][],
+    rows.map((row) =>
+      row.map((cell) => (typeof cell === "string" ? guarded(cell, guard) : cell)),
+    ) as Cell[][],
     {
       delimiter: separator,
       record_delimiter: lineBreak,

@@ -100,7 +100,8 @@ export class CsvView implements View {
     } else {
       // A column that is named twice, or may be found inside a nested record.
       if (this.#index.size !== columns.length) return undefined;
-      for (const key of keys) if (columns.some((column) => column.startsWith(`${key}.`))) return undefined;
+      for (const key of keys)
+        if (columns.some((column) => column.startsWith(`${key}.`))) return undefined;
       if (sources.includes(-1) && keys.some((key) => WRAPPERS.includes(key))) return undefined;
     }
     return Int32Array.from(sources);

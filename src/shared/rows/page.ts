@@ -67,7 +67,8 @@ export class Page {
   select(indexes: readonly number[]): Page {
     const own = this.#indexes;
     const chosen = indexes.map((index) => (own === undefined ? index : (own[index] ?? -1)));
-    if (chosen.some((index) => index < 0 || index >= this.#spans.starts.length)) throw new RangeError("no such row");
+    if (chosen.some((index) => index < 0 || index >= this.#spans.starts.length))
+      throw new RangeError("no such row");
     return new Page(this.#bytes, this.#spans, chosen);
   }
 
@@ -78,7 +79,8 @@ export class Page {
 
   position(index: number): number {
     const at = this.#indexes === undefined ? index : (this.#indexes[index] ?? -1);
-    if (at < 0 || at >= this.#spans.starts.length) throw new RangeError(`no row ${index} in a page of ${this.length}`);
+    if (at < 0 || at >= this.#spans.starts.length)
+      throw new RangeError(`no row ${index} in a page of ${this.length}`);
     return at;
   }
 
@@ -147,7 +149,8 @@ export class Page {
     }
     const lineBreak = Uint8Array.of(LINE_BREAK);
     const parts: Uint8Array[] = [];
-    for (let index = 0; index < this.length; index++) parts.push(this.#line(this.position(index)), lineBreak);
+    for (let index = 0; index < this.length; index++)
+      parts.push(this.#line(this.position(index)), lineBreak);
     return Buffer.concat(parts);
   }
 
@@ -168,7 +171,11 @@ export class Page {
 
 const asRecord = (value: JsonValue): JsonRecord => (isNested(value) ? value : { value });
 
-function plainText({ bytes, keys, marks }: Cells, at: number, wanted: readonly string[]): string | undefined {
+function plainText(
+  { bytes, keys, marks }: Cells,
+  at: number,
+  wanted: readonly string[],
+): string | undefined {
   const base = at * keys.length * 2;
   if (marks[base] === -1) return undefined;
   for (const key of wanted) {
@@ -190,7 +197,9 @@ const BARE_NAMES = ["results", "items", "data"];
 /** However a service spells it: `firstName` is `first_name`. */
 const spelt = (key: string): string => key.replaceAll(/[_-]/g, "").toLowerCase();
 /** What only a person has, and of that what one person has and no group, opening or article does. */
-const OF_PEOPLE = new Set(PERSON_FIELDS.filter((field) => !COMPANY_FIELDS.some((other) => other === field)).map(spelt));
+const OF_PEOPLE = new Set(
+  PERSON_FIELDS.filter((field) => !COMPANY_FIELDS.some((other) => other === field)).map(spelt),
+);
 const OF_ONE_PERSON = ["network_url", "first_name", "last_name"].map(spelt);
 /** So many rows are looked at to tell whether they are people: of some much may be missing. */
 const LOOKED_AT = 10;
@@ -208,7 +217,10 @@ function memberOf(members: readonly Member[], names: readonly string[]): Member 
 
 /** The rows of a reply (docs/output.md, "Where rows are found"). @throws CliError (exit 5) where it holds none */
 function findRows(bytes: Buffer, kind: RecordKind): Spans {
-  const begin = skipSpace(bytes, bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0);
+  const begin = skipSpace(
+    bytes,
+    bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0,
+  );
   if (bytes[begin] === OPEN_LIST) return unwrapped(bytes, scanList(bytes, begin));
   if (bytes[begin] !== OPEN_OBJECT) throw malformed(begin);
   let list: ReturnType<typeof scanList> | undefined;
@@ -224,7 +236,8 @@ function findRows(bytes: Buffer, kind: RecordKind): Spans {
   if (bytes[result.start] === OPEN_OBJECT) {
     if (kind === "company") return recordIn(bytes, result);
     const used = memberOf(members, ["credits_used"]);
-    const isCharged = used !== undefined && Number(bytes.toString("latin1", used.start, used.end)) > 0;
+    const isCharged =
+      used !== undefined && Number(bytes.toString("latin1", used.start, used.end)) > 0;
     return unwrapped(bytes, listIn(bytes, result.start, isCharged));
   }
   throw unreadable(`the reply holds no ${kind === "company" ? "company" : "list of profiles"}`);
@@ -252,7 +265,8 @@ function listIn(bytes: Buffer, start: number, isCharged: boolean): Spans {
   const own =
     memberOf(direct, LIST_NAMES) ??
     (all.length === 1 ? all[0] : direct.length === 0 && usual.length === 1 ? usual[0] : undefined);
-  if (own !== undefined && (all.length === 1 || !BARE_NAMES.includes(own.key))) return scanList(bytes, own.start);
+  if (own !== undefined && (all.length === 1 || !BARE_NAMES.includes(own.key)))
+    return scanList(bytes, own.start);
   const list = listOfPeople(bytes, all, isCharged) ?? own;
   if (list !== undefined) return scanList(bytes, list.start);
   throw unreadable(
@@ -264,14 +278,23 @@ function listIn(bytes: Buffer, start: number, isCharged: boolean): Spans {
  * The only list whose rows have the contract's fields of people. An empty one may be a page without people beside a
  * list of others: only of a reply that is charged for is that known not to be so.
  */
-function listOfPeople(bytes: Buffer, lists: readonly Member[], isCharged: boolean): Member | undefined {
+function listOfPeople(
+  bytes: Buffer,
+  lists: readonly Member[],
+  isCharged: boolean,
+): Member | undefined {
   const isEmpty = ({ start }: Member): boolean => bytes[skipSpace(bytes, start + 1)] === CLOSE_LIST;
   if (!isCharged && lists.some(isEmpty)) return undefined;
   const ofPeople = lists.filter(({ start }) => {
     const { starts } = unwrapped(bytes, scanList(bytes, start));
     const objects = starts.slice(0, LOOKED_AT).filter((row) => bytes[row] === OPEN_OBJECT);
-    const keys = new Set(objects.flatMap((row) => scanObject(bytes, row).map(({ key }) => spelt(key))));
-    return OF_ONE_PERSON.some((key) => keys.has(key)) && [...keys].filter((key) => OF_PEOPLE.has(key)).length >= 2;
+    const keys = new Set(
+      objects.flatMap((row) => scanObject(bytes, row).map(({ key }) => spelt(key))),
+    );
+    return (
+      OF_ONE_PERSON.some((key) => keys.has(key)) &&
+      [...keys].filter((key) => OF_PEOPLE.has(key)).length >= 2
+    );
   });
   return ofPeople.length === 1 ? ofPeople[0] : undefined;
 }
@@ -280,15 +303,21 @@ function listOfPeople(bytes: Buffer, lists: readonly Member[], isCharged: boolea
 function recordIn(bytes: Buffer, object: Omit<Member, "key">, depth = 0): Spans {
   const members = scanObject(bytes, object.start);
   const said = memberOf(members, MATCH_NAMES);
-  if (members.length === 0 || (said !== undefined && bytes.toString("latin1", said.start, said.end) === "false")) {
+  if (
+    members.length === 0 ||
+    (said !== undefined && bytes.toString("latin1", said.start, said.end) === "false")
+  ) {
     return NOTHING;
   }
   if (memberOf(members, RECORD_KEYS) === undefined && depth < 2) {
-    const list = members.find(({ key, start }) => LIST_NAMES.includes(key) && isEmptyOrRecords(bytes, start));
+    const list = members.find(
+      ({ key, start }) => LIST_NAMES.includes(key) && isEmptyOrRecords(bytes, start),
+    );
     if (list !== undefined) return unwrapped(bytes, scanList(bytes, list.start));
     const inner = memberOf(members, [...WRAPPERS, "data"]);
     if (inner !== undefined && isNull(bytes, inner)) return NOTHING;
-    if (inner !== undefined && bytes[inner.start] === OPEN_OBJECT) return recordIn(bytes, inner, depth + 1);
+    if (inner !== undefined && bytes[inner.start] === OPEN_OBJECT)
+      return recordIn(bytes, inner, depth + 1);
   }
   return { starts: [object.start], ends: [object.end], tight: false, long: true };
 }
@@ -301,8 +330,11 @@ function unwrapped(bytes: Buffer, spans: Spans): Spans {
     const wraps = only !== undefined && others.length === 0 && WRAPPERS.includes(only.key);
     return wraps && bytes[only.start] === OPEN_OBJECT ? only : undefined;
   };
-  if (spans.starts.length === 0 || (spans.cells?.keys.length ?? 1) > 1 || inner(0) === undefined) return spans;
-  const records = spans.starts.map((start, row) => inner(row) ?? { start, end: spans.ends[row] ?? start });
+  if (spans.starts.length === 0 || (spans.cells?.keys.length ?? 1) > 1 || inner(0) === undefined)
+    return spans;
+  const records = spans.starts.map(
+    (start, row) => inner(row) ?? { start, end: spans.ends[row] ?? start },
+  );
   return {
     starts: records.map(({ start }) => start),
     ends: records.map(({ end }) => end),

@@ -46,9 +46,11 @@ export interface Member {
 }
 
 /** A paid reply of which nothing can be made: it stays kept, and whoever reads it ends incomplete, now and later. */
-export const unreadable = (message: string): CliError => failed.incomplete(message, undefined, "unreadable_reply");
+export const unreadable = (message: string): CliError =>
+  failed.incomplete(message, undefined, "unreadable_reply");
 
-export const malformed = (at: number): CliError => unreadable(`the reply is no valid JSON near byte ${at}`);
+export const malformed = (at: number): CliError =>
+  unreadable(`the reply is no valid JSON near byte ${at}`);
 
 export function skipSpace(bytes: Uint8Array, from: number): number {
   let at = from;
@@ -148,7 +150,14 @@ export function scanList(bytes: Buffer, from: number): Spans & { readonly end: n
     ends.push(end);
     const separator = skipSpace(bytes, end);
     if (bytes[separator] === CLOSE_LIST) {
-      return { starts, ends, tight: !findings.spaces, long: findings.long, cells, end: separator + 1 };
+      return {
+        starts,
+        ends,
+        tight: !findings.spaces,
+        long: findings.long,
+        cells,
+        end: separator + 1,
+      };
     }
     if (bytes[separator] !== COMMA) throw malformed(separator);
     at = skipSpace(bytes, separator + 1);
@@ -183,7 +192,8 @@ export function compact(bytes: Uint8Array, start: number, end: number): Uint8Arr
 }
 
 /** The bytes as a view that reads four of them at once: what is most felt of an export is done in such steps. */
-export const viewOf = (bytes: Uint8Array): DataView => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+export const viewOf = (bytes: Uint8Array): DataView =>
+  new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
 /** The bytes of a word that are zero, as their highest bits; a borrow may set bits above the lowest one. */
 const zeroBytes = (word: number): number => (word - 0x01010101) & ~word & 0x80808080;
@@ -203,7 +213,12 @@ export class Cells {
   readonly #expected: number;
   #rows = 0;
 
-  private constructor(bytes: Buffer, keys: readonly string[], tokens: readonly Uint8Array[], expected: number) {
+  private constructor(
+    bytes: Buffer,
+    keys: readonly string[],
+    tokens: readonly Uint8Array[],
+    expected: number,
+  ) {
     this.keys = keys;
     this.bytes = bytes;
     this.view = viewOf(bytes);
@@ -227,7 +242,8 @@ export class Cells {
       return undefined;
     }
     const keys = members.map(({ key }) => key);
-    if (keys.length === 0 || keys.length > MOST_KEYS || new Set(keys).size < keys.length) return undefined;
+    if (keys.length === 0 || keys.length > MOST_KEYS || new Set(keys).size < keys.length)
+      return undefined;
     let before = from + 1;
     const tokens = members.map(({ start, end: after }) => {
       const token = bytes.subarray(bytes.indexOf(QUOTE, before), start);
@@ -264,7 +280,12 @@ export class Cells {
       const tokenEnd = offsets[column + 1] as number;
       let start = at;
       if (at + tokenEnd - token > lastWord) return -1;
-      for (; token + 4 <= tokenEnd && view.getInt32(start) === tokenView.getInt32(token); token += 4) start += 4;
+      for (
+        ;
+        token + 4 <= tokenEnd && view.getInt32(start) === tokenView.getInt32(token);
+        token += 4
+      )
+        start += 4;
       while (token < tokenEnd && bytes[start] === tokens[token]) {
         token++;
         start++;
@@ -323,7 +344,9 @@ export class Cells {
   #room(): Int32Array {
     const stride = this.keys.length * 2;
     if ((this.#rows + 1) * stride > this.marks.length) {
-      const wider = new Int32Array(Math.ceil(Math.max(this.#rows * 1.5 + 1, this.#expected)) * stride);
+      const wider = new Int32Array(
+        Math.ceil(Math.max(this.#rows * 1.5 + 1, this.#expected)) * stride,
+      );
       wider.set(this.marks);
       this.marks = wider;
     }

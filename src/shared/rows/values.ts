@@ -63,10 +63,18 @@ export const isNested = (value: JsonValue | undefined): value is JsonRecord =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 const joined = (list: readonly JsonValue[]): string =>
-  list.map((item) => (item === null ? "" : typeof item === "object" ? stringifyExact(item) : String(item))).join("; ");
+  list
+    .map((item) =>
+      item === null ? "" : typeof item === "object" ? stringifyExact(item) : String(item),
+    )
+    .join("; ");
 
 export const cellOf = (value: JsonValue): Cell =>
-  typeof value !== "object" || value === null ? value : Array.isArray(value) ? joined(value) : stringifyExact(value);
+  typeof value !== "object" || value === null
+    ? value
+    : Array.isArray(value)
+      ? joined(value)
+      : stringifyExact(value);
 
 /** The names under which services hold a person inside a row that says more (`{"profile":{...},"score":1}`). */
 const PERSONS: readonly string[] = ["profile", "person", "employee", "record"];

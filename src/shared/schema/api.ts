@@ -1,5 +1,11 @@
 import { FACET_LEAST, FACET_VALUES_DEFAULT, FACET_VALUES_MAX } from "../contract/facets.ts";
-import { COMPANY, IDEMPOTENCY_SECONDS, PER_PAGE_DEFAULT, PER_PAGE_MAX, PERSON } from "../contract/records.ts";
+import {
+  COMPANY,
+  IDEMPOTENCY_SECONDS,
+  PER_PAGE_DEFAULT,
+  PER_PAGE_MAX,
+  PERSON,
+} from "../contract/records.ts";
 import { SKETCH_CELLS_MAX } from "../contract/sketch.ts";
 import {
   COMPANIES_MAX,
@@ -15,7 +21,8 @@ import { described, envelope, ref, request, stamp, word } from "./words.ts";
 
 // What the service is asked and what it answers, as OpenAPI publishes it: each with its meaning and an example.
 
-const count = (description: string, example: number) => s.said(s.wholeNumberShape, description, example);
+const count = (description: string, example: number) =>
+  s.said(s.wholeNumberShape, description, example);
 const atLeastOne = (description: string, ...examples: number[]) =>
   s.said(s.more(s.wholeNumberShape, { minimum: 1 }), description, ...examples);
 const credits = (description: string, example: number) =>
@@ -29,14 +36,25 @@ function fieldSchema(name: string, [example, description]: Fields[keyof Fields])
   if (name === "id") return s.said(s.more(s.text, { minLength: 1 }), description, example);
   if (name === "department") return ref("Department");
   if (typeof example === "object") return s.said(s.list(s.text), description, example);
-  return s.said(s.maybe(typeof example === "number" ? s.wholeNumberShape : s.text), description, example);
+  return s.said(
+    s.maybe(typeof example === "number" ? s.wholeNumberShape : s.text),
+    description,
+    example,
+  );
 }
 
 /** A record as published: every field is always there, in this order, and nothing else is. */
 const record = (title: string, description: string, fields: Fields): s.Schema => {
-  const properties = Object.entries(fields).map(([name, field]) => [name, fieldSchema(name, field)]);
-  const example = Object.fromEntries(Object.entries(fields).map(([name, [value]]) => [name, value]));
-  return s.more(described(title, description, s.object(Object.fromEntries(properties))), { examples: [example] });
+  const properties = Object.entries(fields).map(([name, field]) => [
+    name,
+    fieldSchema(name, field),
+  ]);
+  const example = Object.fromEntries(
+    Object.entries(fields).map(([name, [value]]) => [name, value]),
+  );
+  return s.more(described(title, description, s.object(Object.fromEntries(properties))), {
+    examples: [example],
+  });
 };
 
 const filterText = s.more(s.text, { minLength: 1, maxLength: MAX_VALUE_LENGTH });
@@ -52,9 +70,16 @@ function filterSchema({ description, example, list: isList, match }: FilterKeySp
   return isList ? ref("TextOrTexts") : s.said(filterText, sentence, example);
 }
 
-const oneOrMore = (title: string, description: string, item: s.Schema, example: unknown): s.Schema => {
+const oneOrMore = (
+  title: string,
+  description: string,
+  item: s.Schema,
+  example: unknown,
+): s.Schema => {
   const either = s.some(item, s.list(item, { minItems: 1, maxItems: MAX_VALUES_PER_KEY }));
-  return s.more(described(title, `${description} An array means OR.`, either), { examples: [example] });
+  return s.more(described(title, `${description} An array means OR.`, either), {
+    examples: [example],
+  });
 };
 
 const owner = s.said(
@@ -85,7 +110,10 @@ const account = described(
       "Money of the account, in credits.",
     ),
     rate_limits: s.said(
-      s.object({ per_minute: count("In a minute.", 600), per_day: count("In a UTC day.", 100_000) }),
+      s.object({
+        per_minute: count("In a minute.", 600),
+        per_day: count("In a UTC day.", 100_000),
+      }),
       "Calls that one key may make.",
     ),
     costs: s.said(
@@ -101,7 +129,11 @@ const account = described(
     limits: s.said(
       s.object({
         per_page_max: atLeastOne("Largest `per_page`.", PER_PAGE_MAX),
-        max_depth: s.said(s.maybe(s.wholeNumberShape), "Largest `page` x `per_page`; null where there is none.", null),
+        max_depth: s.said(
+          s.maybe(s.wholeNumberShape),
+          "Largest `page` x `per_page`; null where there is none.",
+          null,
+        ),
         count_cache_seconds: count("How old a count may be, in seconds.", 300),
         idempotency_seconds: count(
           "How long a paid call that is repeated under its `Idempotency-Key` is answered again and charged nothing, in seconds.",
@@ -132,7 +164,10 @@ const key = described(
     key: s.said(
       s.object({
         ...ofKey,
-        scopes: s.said(s.maybe(s.list(s.text)), "Calls that it may make; null: all.", ["count", "search"]),
+        scopes: s.said(s.maybe(s.list(s.text)), "Calls that it may make; null: all.", [
+          "count",
+          "search",
+        ]),
         created_at: time("When it was made."),
         expires_at: s.said(s.maybe(stamp), "When it ends; null: never.", null),
         last_used_at: s.said(s.maybe(stamp), "When it was last used.", "2026-10-01T09:29:00.000Z"),
@@ -178,7 +213,10 @@ const facets = described(
   "Values of a key in a segment. `count` is the sum of all values told, `others` and `missing`.",
   s.object({
     key: facetKey,
-    least: atLeastOne("Values that fewer people of the segment share are not told; they are in `others`.", FACET_LEAST),
+    least: atLeastOne(
+      "Values that fewer people of the segment share are not told; they are in `others`.",
+      FACET_LEAST,
+    ),
     as_of: time("When it was computed."),
     count: people("People of the segment.", 2_614),
     values: s.said(
@@ -190,7 +228,10 @@ const facets = described(
       ],
     ),
     missing: people("People without a value.", 100),
-    distinct: people("Different values in the segment, told or not; with a `prefix` those that begin so.", 57),
+    distinct: people(
+      "Different values in the segment, told or not; with a `prefix` those that begin so.",
+      57,
+    ),
     others: people("People with a value that is not told.", 2_083),
     exact: s.said(
       s.flag,
@@ -229,14 +270,21 @@ export const PAGING = {
 
 /** By their names, in the order of the document. */
 export const API_SCHEMAS = {
-  Person: record("Person", "One person. Missing values are null; every filterable attribute is in the record.", PERSON),
+  Person: record(
+    "Person",
+    "One person. Missing values are null; every filterable attribute is in the record.",
+    PERSON,
+  ),
   Company: record("Company", "One company. Missing values are null.", COMPANY),
   Department: described(
     "Department",
     "The 20 departments in their exact spelling.",
     s.more(s.one(...DEPARTMENTS), { examples: ["Sales"] }),
   ),
-  TextOrTexts: oneOrMore("TextOrTexts", "A text in any case and Unicode form.", filterText, ["france", "germany"]),
+  TextOrTexts: oneOrMore("TextOrTexts", "A text in any case and Unicode form.", filterText, [
+    "france",
+    "germany",
+  ]),
   DepartmentOrDepartments: oneOrMore(
     "DepartmentOrDepartments",
     "One of the 20 departments. The service takes their names in any case.",
@@ -244,9 +292,14 @@ export const API_SCHEMAS = {
     "Sales",
   ),
   Filters: filters,
-  CountRequest: request("CountRequest", "Filters to count.", s.object({ filters: ref("Filters") }), {
-    filters: { department: "Sales" },
-  }),
+  CountRequest: request(
+    "CountRequest",
+    "Filters to count.",
+    s.object({ filters: ref("Filters") }),
+    {
+      filters: { department: "Sales" },
+    },
+  ),
   SearchRequest: request(
     "SearchRequest",
     "Filters and the page wanted. `page` and `cursor` exclude each other.",
@@ -285,7 +338,11 @@ export const API_SCHEMAS = {
     "Counts",
     "Exact numbers, of one dataset version.",
     s.object({
-      counts: s.said(s.list(s.wholeNumberShape), "People that match at each company, in the order asked.", [12, 0]),
+      counts: s.said(
+        s.list(s.wholeNumberShape),
+        "People that match at each company, in the order asked.",
+        [12, 0],
+      ),
       as_of: time("When they were computed."),
     }),
   ),
@@ -295,8 +352,12 @@ export const API_SCHEMAS = {
     "Filters of people, and which cells of their sketch.",
     s.object({
       filters: ref("Filters"),
-      from: s.optionalProperty(s.said(s.wholeNumberShape, "The first cell: as many as are there already.", 0)),
-      cells: s.optionalProperty(s.said(s.wholeNumberShape, `How many, at most ${SKETCH_CELLS_MAX}.`, 128)),
+      from: s.optionalProperty(
+        s.said(s.wholeNumberShape, "The first cell: as many as are there already.", 0),
+      ),
+      cells: s.optionalProperty(
+        s.said(s.wholeNumberShape, `How many, at most ${SKETCH_CELLS_MAX}.`, 128),
+      ),
     }),
     { filters: { department: "Legal", country: "germany" }, cells: 1 },
   ),
@@ -334,7 +395,11 @@ export const API_SCHEMAS = {
     s.said(s.list(ref("Person"), { maxItems: PER_PAGE_MAX }), "The people of the page, in order."),
     credits("Profiles returned x the plan's cost of the call.", 1),
   ),
-  CompanyEnvelope: envelope("CompanyEnvelope", ref("Company"), credits("The plan's cost of a match.", 1)),
+  CompanyEnvelope: envelope(
+    "CompanyEnvelope",
+    ref("Company"),
+    credits("The plan's cost of a match.", 1),
+  ),
   ErrorEnvelope: described(
     "ErrorEnvelope",
     "The envelope of every error. Nothing is ever charged for one.",

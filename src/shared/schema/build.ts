@@ -25,14 +25,19 @@ export const creditsShape = Type.Number({ description: "credits, at most six dec
 export const time = Type.String({ format: "date-time", description: "ISO-8601, UTC" });
 export const digest = Type.String({ pattern: "^[0-9a-f]{64}$", description: "SHA-256" });
 
-export const one = <Values extends string[]>(...values: readonly [...Values]): Type.TEnum<Values> => Type.Enum(values);
-export const always = <Value extends boolean | number>(value: Value): Type.TLiteral<Value> => Type.Literal(value);
-export const list = <Item extends Type.TSchema>(items: Item, bounds: JsonSchema = {}): Type.TArray<Item> =>
-  Type.Array(items, bounds);
+export const one = <Values extends string[]>(...values: readonly [...Values]): Type.TEnum<Values> =>
+  Type.Enum(values);
+export const always = <Value extends boolean | number>(value: Value): Type.TLiteral<Value> =>
+  Type.Literal(value);
+export const list = <Item extends Type.TSchema>(
+  items: Item,
+  bounds: JsonSchema = {},
+): Type.TArray<Item> => Type.Array(items, bounds);
 export const map = <Value extends Type.TSchema>(values: Value) =>
   raw<Record<string, Type.Static<Value>>>({ type: "object", additionalProperties: values });
-export const some = <Schemas extends Type.TSchema[]>(...schemas: readonly [...Schemas]): Type.TUnion<Schemas> =>
-  Type.Union([...schemas]);
+export const some = <Schemas extends Type.TSchema[]>(
+  ...schemas: readonly [...Schemas]
+): Type.TUnion<Schemas> => Type.Union([...schemas]);
 
 /** The same schema with more said of it; what is optional is made so last. */
 export const more = <Schema extends Type.TSchema>(schema: Schema, words: JsonSchema): Schema => ({
@@ -56,14 +61,22 @@ export const maybe = <Schema extends Type.TSchema>(schema: Schema) => {
   );
 };
 
-export const optionalProperty = <Schema extends Type.TSchema>(schema: Schema) => Type.Optional(schema);
+export const optionalProperty = <Schema extends Type.TSchema>(schema: Schema) =>
+  Type.Optional(schema);
 
 /** An object of ours: every key is always there, but for those that are `optional`, and there is no other. */
-export const object = <Properties extends Type.TProperties>(properties: Properties): Type.TObject<Properties> =>
-  Type.Object(properties, { additionalProperties: false });
+export const object = <Properties extends Type.TProperties>(
+  properties: Properties,
+): Type.TObject<Properties> => Type.Object(properties, { additionalProperties: false });
 
 /** Properties that are alike. */
-export const each = <Property extends Type.TSchema, Name extends string>(property: Property, ...names: Name[]) =>
-  Object.fromEntries(names.map((name) => [name, property])) as { [Key in Name]: Property };
+export const each = <Property extends Type.TSchema, Name extends string>(
+  property: Property,
+  ...names: Name[]
+) => Object.fromEntries(names.map((name) => [name, property])) as { [Key in Name]: Property };
 
-export const aSchema = raw<JsonSchema>({ type: "object", properties: { $schema: text }, required: ["$schema"] });
+export const aSchema = raw<JsonSchema>({
+  type: "object",
+  properties: { $schema: text },
+  required: ["$schema"],
+});

@@ -9,12 +9,19 @@ import {
 } from "../contract/vocabulary.ts";
 import { DIALECT, type JsonSchema } from "./build.ts";
 
-const text: JsonSchema = { type: "string", minLength: 1, maxLength: MAX_VALUE_LENGTH, pattern: "\\S" };
+const text: JsonSchema = {
+  type: "string",
+  minLength: 1,
+  maxLength: MAX_VALUE_LENGTH,
+  pattern: "\\S",
+};
 
 // Editors complete from the enum; the pattern lets any case pass, as the service does.
 const anyCase = (name: string): string =>
   [...name]
-    .map((letter) => (/[a-z]/i.test(letter) ? `[${letter.toUpperCase()}${letter.toLowerCase()}]` : letter))
+    .map((letter) =>
+      /[a-z]/i.test(letter) ? `[${letter.toUpperCase()}${letter.toLowerCase()}]` : letter,
+    )
     .join("");
 
 function itemSchema(key: FilterKey): JsonSchema {
@@ -26,10 +33,14 @@ function itemSchema(key: FilterKey): JsonSchema {
 
 function valueSchema({ description, example, key, list, match }: FilterKeySpec): JsonSchema {
   const described = { description, examples: [example] };
-  if (match === "range") return { ...described, type: "integer", minimum: 0, maximum: Number.MAX_SAFE_INTEGER };
+  if (match === "range")
+    return { ...described, type: "integer", minimum: 0, maximum: Number.MAX_SAFE_INTEGER };
   const item = itemSchema(key);
   if (!list) return { ...described, ...item };
-  return { ...described, anyOf: [item, { type: "array", items: item, minItems: 1, maxItems: MAX_VALUES_PER_KEY }] };
+  return {
+    ...described,
+    anyOf: [item, { type: "array", items: item, minItems: 1, maxItems: MAX_VALUES_PER_KEY }],
+  };
 }
 
 /** The object of filters itself: all keys of the contract. `min` above `max` is left to `checkFilters`. */
@@ -42,7 +53,12 @@ export const filtersSchema = (): JsonSchema => ({
 /** Of filter files: filters bare, or under `filters`. */
 export function filterFileSchema(): JsonSchema {
   const filters = { $ref: "#/$defs/filters" };
-  const wrapped = { type: "object", properties: { filters }, required: ["filters"], additionalProperties: false };
+  const wrapped = {
+    type: "object",
+    properties: { filters },
+    required: ["filters"],
+    additionalProperties: false,
+  };
   return {
     $schema: DIALECT,
     title: "headcount filters",

@@ -26,19 +26,34 @@ export const receipt = s.object({
   companies: s.maybe(s.list(s.text)),
   sample: s.maybe(sample),
   new_only: s.maybe(s.object({ new: s.wholeNumberShape, whole: s.maybe(s.flag) })),
-  count: s.said(s.maybe(s.wholeNumberShape), "rows that matched when it was quoted; of new people the parts to buy"),
+  count: s.said(
+    s.maybe(s.wholeNumberShape),
+    "rows that matched when it was quoted; of new people the parts to buy",
+  ),
   wanted: s.wholeNumberShape,
-  bound: s.said(s.one("matches", "limit", "cap", "companies", "sample", "agreed"), "what decided how many rows came"),
+  bound: s.said(
+    s.one("matches", "limit", "cap", "companies", "sample", "agreed"),
+    "what decided how many rows came",
+  ),
   ...s.each(s.wholeNumberShape, "received", "distinct", "duplicates"),
   suppressed: s.said(s.wholeNumberShape, "of the distinct rows, those left out of the output"),
   withheld: s.said(s.wholeNumberShape, "rows that the service leaves out since it was counted"),
   reused: s.said(s.wholeNumberShape, "rows that earlier runs paid for"),
-  paid_again: s.said(s.maybe(s.wholeNumberShape), "rows of people who were owned before; null where nobody looked"),
+  paid_again: s.said(
+    s.maybe(s.wholeNumberShape),
+    "rows of people who were owned before; null where nobody looked",
+  ),
   misses: s.said(s.wholeNumberShape, "companies that the service does not know"),
   unit_cost: s.creditsShape,
   credits: s.creditsShape,
-  uncertain_credits: s.said(s.number, "credits that replies may have cost that were lost, failed or said otherwise"),
-  foreign_credits: s.said(s.number, "credits that left the balance meanwhile and that no answer tells of"),
+  uncertain_credits: s.said(
+    s.number,
+    "credits that replies may have cost that were lost, failed or said otherwise",
+  ),
+  foreign_credits: s.said(
+    s.number,
+    "credits that left the balance meanwhile and that no answer tells of",
+  ),
   balance: s.maybe(s.creditsShape),
   complete: s.said(s.flag, "whether everything that matched was received; of a sample, all of it"),
   shortfall: s.said(s.maybe(s.text), "why it fell short of what was wanted"),
@@ -66,9 +81,15 @@ export const quoteShape = s.object({
   credits: s.said(s.number, "credits, at most"),
   balance: s.maybe(s.creditsShape),
   balance_after: s.maybe(s.creditsShape),
-  cap_left: s.said(s.maybe(s.creditsShape), "of the cap of the key; null: it has none, or the service does not tell"),
+  cap_left: s.said(
+    s.maybe(s.creditsShape),
+    "of the cap of the key; null: it has none, or the service does not tell",
+  ),
   requests: s.wholeNumberShape,
-  page_rows: s.said(s.maybe(s.wholeNumberShape), "the largest page; null: nobody told it, and requests are the fewest"),
+  page_rows: s.said(
+    s.maybe(s.wholeNumberShape),
+    "the largest page; null: nobody told it, and requests are the fewest",
+  ),
   rate_limited_seconds: rateLimited,
   max_depth: s.maybe(s.wholeNumberShape),
   overlap: s.wholeNumberShape,
@@ -90,7 +111,10 @@ export const quoteShape = s.object({
       calls_per_credit: s.number,
     }),
   ),
-  reuse: s.said(s.maybe(s.object({ run: s.text, rows: s.wholeNumberShape })), "a finished run with the same rows"),
+  reuse: s.said(
+    s.maybe(s.object({ run: s.text, rows: s.wholeNumberShape })),
+    "a finished run with the same rows",
+  ),
 });
 
 const file = s.object({ file: s.text, rows: s.wholeNumberShape, sha256: s.digest });
@@ -101,21 +125,34 @@ export const refreshed = s.object({
   checked_at: s.time,
   dataset_version: s.maybe(s.text),
   ...s.each(s.wholeNumberShape, "count", "added", "removed", "changed", "suppressed"),
-  forgotten: s.said(s.wholeNumberShape, "people whom you forgot who are in the segment: not bought, and not in count"),
+  forgotten: s.said(
+    s.wholeNumberShape,
+    "people whom you forgot who are in the segment: not bought, and not in count",
+  ),
   changes: s.list(s.object({ person: s.text, fields: s.list(s.text) })),
   not_checked: s.said(s.wholeNumberShape, "values that counts could not verify"),
-  verified: s.said(s.list(s.text), "fields that free counts looked at; none: changes were not looked for"),
+  verified: s.said(
+    s.list(s.text),
+    "fields that free counts looked at; none: changes were not looked for",
+  ),
   runs: s.list(s.text),
   bought: s.wholeNumberShape,
   bought_again: s.said(
     s.wholeNumberShape,
     "in its runs, who were owned before: nothing told them from new ones for less",
   ),
-  bought_suppressed: s.said(s.wholeNumberShape, "of these, who is suppressed or forgotten: paid for, and in no file"),
+  bought_suppressed: s.said(
+    s.wholeNumberShape,
+    "of these, who is suppressed or forgotten: paid for, and in no file",
+  ),
   credits: s.creditsShape,
   rebuy_credits: s.said(s.number, "credits to buy all of it again"),
   free_calls: s.wholeNumberShape,
-  certificate: s.object({ count: s.wholeNumberShape, owned: s.wholeNumberShape, equal: s.always(true) }),
+  certificate: s.object({
+    count: s.wholeNumberShape,
+    owned: s.wholeNumberShape,
+    equal: s.always(true),
+  }),
   files: s.object({ list: file, added: file, removed: file, changed: file }),
 });
 
@@ -134,7 +171,13 @@ export const outcome = s.object({
   output: s.maybe(s.text),
   run: s.maybe(s.text),
   error: s.maybe(
-    s.object({ code: s.text, message: s.text, hint: s.maybe(s.text), resumable: s.flag, next: s.maybe(s.text) }),
+    s.object({
+      code: s.text,
+      message: s.text,
+      hint: s.maybe(s.text),
+      resumable: s.flag,
+      next: s.maybe(s.text),
+    }),
   ),
   receipt: s.maybe(s.some(receipt, refreshed)),
 });

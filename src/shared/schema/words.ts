@@ -12,8 +12,12 @@ export const described = <Properties extends Schema>(
 export const word = (description: string, example: string) => said(text, description, example);
 export const stamp = more(text, { format: "date-time" });
 
-export const request = (title: string, description: string, schema: Schema, example: object): Schema =>
-  more(described(title, description, schema), { examples: [example] });
+export const request = (
+  title: string,
+  description: string,
+  schema: Schema,
+  example: object,
+): Schema => more(described(title, description, schema), { examples: [example] });
 
 export const envelope = (title: string, result: Schema, used: Schema) =>
   described(

@@ -18,8 +18,12 @@ beforeAll(async () => {
     credits: CREDITS,
     plan: { perMinute: 1_000_000, perDay: 100_000_000 },
   });
-  const { json } = await service.call("/v1/person/search", { body: { filters: {}, per_page: 200 } });
-  domains = [...new Set((json.result as Person[]).flatMap(({ company_domain: domain }) => domain ?? []))].slice(0, 5);
+  const { json } = await service.call("/v1/person/search", {
+    body: { filters: {}, per_page: 200 },
+  });
+  domains = [
+    ...new Set((json.result as Person[]).flatMap(({ company_domain: domain }) => domain ?? [])),
+  ].slice(0, 5);
 }, 60_000);
 afterAll(() => service.close());
 
@@ -28,7 +32,10 @@ const ARGV = ["employees", "crm.csv", "--keep-input", ...WHO, "-o", "p.csv"];
 
 const customer = () => {
   const u = user(service.url, service.key);
-  writeFileSync(u.file("crm.csv"), ["Account,Website", ...domains.map((domain, n) => `${n},${domain}`)].join("\n"));
+  writeFileSync(
+    u.file("crm.csv"),
+    ["Account,Website", ...domains.map((domain, n) => `${n},${domain}`)].join("\n"),
+  );
   return u;
 };
 
@@ -57,7 +64,10 @@ long(
       const again = await spawnUser(u, capped);
       if (!isWhole || again.code !== 2) expect({ step, ...again }).toMatchObject({ step, code: 0 });
       expect({ step, file: u.read("p.csv") }).toEqual({ step, file: expected });
-      expect({ step, spent: (await charged(service, CREDITS)) - before }).toEqual({ step, spent: cap });
+      expect({ step, spent: (await charged(service, CREDITS)) - before }).toEqual({
+        step,
+        spent: cap,
+      });
     }
     expect(points).toBeGreaterThanOrEqual(cases(5, 40));
   },

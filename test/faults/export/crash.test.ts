@@ -3,7 +3,15 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { cases, everyNth, LONG } from "../../support/campaign.ts";
 import { fakeClock } from "../../support/client.ts";
-import { charged, readCsv, seeded, spawnUser, spentBy, user, visibleFiles } from "../../support/export.ts";
+import {
+  charged,
+  readCsv,
+  seeded,
+  spawnUser,
+  spentBy,
+  user,
+  visibleFiles,
+} from "../../support/export.ts";
 import { type Fault, type FaultProxy, faultProxy } from "../../support/fault-proxy.ts";
 import { long } from "../../support/long.ts";
 import { startTestService, type TestService } from "../../support/service.ts";
@@ -47,7 +55,12 @@ describe("SIGKILL at every durable write in turn, then the same command again", 
     const killed = await spawnUser(u, argv, { HEADCOUNT_FAILPOINT: String(step) });
     const whole = visibleFiles(u).includes("p.csv");
     if (killed.code !== 137) {
-      expect({ step, ...killed }).toEqual({ step, code: 0, stdout: "", stderr: expect.stringContaining("Exported") });
+      expect({ step, ...killed }).toEqual({
+        step,
+        code: 0,
+        stdout: "",
+        stderr: expect.stringContaining("Exported"),
+      });
       return true;
     }
     // The final name holds the whole file or nothing.
@@ -55,7 +68,12 @@ describe("SIGKILL at every durable write in turn, then the same command again", 
     const again = await spawnUser(u, argv);
     // Killed after the run was over: the file is there, and nothing is bought again.
     if (whole && again.code === 2 && again.stderr.includes("exists already")) return false;
-    expect({ step, ...again }).toEqual({ step, code: 0, stdout: "", stderr: expect.stringContaining("Exported") });
+    expect({ step, ...again }).toEqual({
+      step,
+      code: 0,
+      stdout: "",
+      stderr: expect.stringContaining("Exported"),
+    });
     expect({ step, file: u.read("p.csv") }).toEqual({ step, file: expected });
     expect({ step, files: visibleFiles(u) }).toEqual({ step, files: ["p.csv"] });
     expect({ step, booked: (await spentBy(u)).settled }).toEqual({ step, booked: 130 });
@@ -90,14 +108,21 @@ test("a disk that is full from any step on: what was paid is not lost, and resum
   for (let step = 6; step < 110; step += everyNth(9)) {
     const u = user(service.url, service.key);
     const before = await charged(service, CREDITS);
-    const full = await u.run(argv, { env: { HEADCOUNT_FAILPOINT: `${step}:ENOSPC` }, clock: fakeClock(Date.now()) });
+    const full = await u.run(argv, {
+      env: { HEADCOUNT_FAILPOINT: `${step}:ENOSPC` },
+      clock: fakeClock(Date.now()),
+    });
     if (full.code === 0) break;
     expect([1, 2, 5]).toContain(full.code);
     // The final name holds the whole file or nothing.
     if (visibleFiles(u).includes("p.csv")) expect(u.read("p.csv")).toBe(expected);
     const again = await u.run(argv);
     if (again.code !== 0) expect(again.stderr).toContain("p.csv exists already");
-    expect({ step, file: u.read("p.csv"), spent: (await charged(service, CREDITS)) - before }).toEqual({
+    expect({
+      step,
+      file: u.read("p.csv"),
+      spent: (await charged(service, CREDITS)) - before,
+    }).toEqual({
       step,
       file: expected,
       spent: 100,

@@ -52,7 +52,15 @@ test("of many processes in several PID namespaces, killed at any time, one at a 
   const random = seeded(3);
   let born = 0;
   const start = (index: number): Worker => {
-    const node = [process.execPath, "--input-type=module", "-e", WORKER, path, beside, `w${born++}`];
+    const node = [
+      process.execPath,
+      "--input-type=module",
+      "-e",
+      WORKER,
+      path,
+      beside,
+      `w${born++}`,
+    ];
     const [command = "", ...args] =
       !isLeftOut(CAN_UNSHARE) && index % 2 === 0 ? ["unshare", ...UNSHARE, ...node] : node;
     const worker = spawn(command, args, { stdio: ["pipe", "pipe", "ignore"] });
@@ -61,7 +69,8 @@ test("of many processes in several PID namespaces, killed at any time, one at a 
     return worker;
   };
   const workers = Array.from({ length: 4 }, (_, index) => start(index));
-  const told = (what: string): string => (existsSync(beside + what) ? readFileSync(beside + what, "utf8") : "");
+  const told = (what: string): string =>
+    existsSync(beside + what) ? readFileSync(beside + what, "utf8") : "";
   try {
     for (let killed = 0; killed < KILLS; killed++) {
       const before = told("turns").length;

@@ -50,16 +50,21 @@ describe("a balance that others use too", () => {
     const u = user(proxy.url, service.key);
     let refused = 0;
     proxy.decide = ({ paid, body }) => {
-      if (paid === 0 || (JSON.parse(body) as { per_page: number }).per_page <= 10) return { kind: "none" };
+      if (paid === 0 || (JSON.parse(body) as { per_page: number }).per_page <= 10)
+        return { kind: "none" };
       refused++;
       return { kind: "error", status: 402, detail: "the balance is too low for this hold" };
     };
-    const ran = await u.run([...SALES, "--limit", "60", "--per-page", "20"], { clock: fakeClock(Date.now()) });
+    const ran = await u.run([...SALES, "--limit", "60", "--per-page", "20"], {
+      clock: fakeClock(Date.now()),
+    });
     expect({ code: ran.code, refused }).toEqual({ code: 0, refused: 1 });
     expect(readCsv(u.read("p.csv")).length).toBe(60);
     proxy.decide = ({ paid }) => (paid === 0 ? { kind: "none" } : { kind: "error", status: 402 });
     const asked = proxy.seen.length;
-    const never = await u.run([...SALES, "--limit", "5", "--again", "--overwrite"], { clock: fakeClock(Date.now()) });
+    const never = await u.run([...SALES, "--limit", "5", "--again", "--overwrite"], {
+      clock: fakeClock(Date.now()),
+    });
     expect(never.code).toBe(4);
     // Two refusals, and the free calls round them.
     expect(proxy.seen.slice(asked).filter(({ url }) => url.endsWith("/search")).length).toBe(2);
@@ -81,10 +86,16 @@ test("an intent older than a key's life may have been charged: that is uncertain
   // Agreed to once more, now with what is uncertain on top.
   const second = await u.run([...argv, "--receipt", "r.json"], { clock });
   expect({ code: second.code, spent: await charged(service, 200) }).toEqual({ code: 0, spent: 80 });
-  expect(second.stderr).toContain("40 credits may have been charged for it and count against the cap");
+  expect(second.stderr).toContain(
+    "40 credits may have been charged for it and count against the cap",
+  );
   // The service knew the key for longer than it promised.
   expect(await charged(service, 200)).toBe(80);
-  expect(JSON.parse(u.read("r.json"))).toMatchObject({ received: 80, credits: 80, uncertain_credits: 0 });
+  expect(JSON.parse(u.read("r.json"))).toMatchObject({
+    received: 80,
+    credits: 80,
+    uncertain_credits: 0,
+  });
 });
 
 test("what others spend while several pages are in flight is found at the end", async () => {
@@ -96,7 +107,11 @@ test("what others spend while several pages are in flight is found at the end", 
   const ran = await u.run([...SALES, "--limit", "100", "--per-page", "10", "--receipt", "r.json"]);
   expect(ran).toMatchObject({ code: 0 });
   expect(ran.stderr).toContain("7 credits more left the balance than the answers tell");
-  expect(JSON.parse(u.read("r.json"))).toMatchObject({ credits: 100, foreign_credits: 7, balance: 93 });
+  expect(JSON.parse(u.read("r.json"))).toMatchObject({
+    credits: 100,
+    foreign_credits: 7,
+    balance: 93,
+  });
 });
 
 test("a price that moved is not paid on: exit 5", async () => {
@@ -115,7 +130,9 @@ test("a price that moved is not paid on: exit 5", async () => {
           }),
         }
       : { kind: "none" };
-  const ran = await u.run([...SALES, "--limit", "5", "--per-page", "1"], { clock: fakeClock(Date.now()) });
+  const ran = await u.run([...SALES, "--limit", "5", "--per-page", "1"], {
+    clock: fakeClock(Date.now()),
+  });
   expect(ran.code).toBe(5);
   expect(ran.stderr).toContain("charged 3 credits for 1 row quoted at 1");
   expect(proxy.seen.filter(({ paid }) => paid > 0).length).toBe(1);
@@ -129,7 +146,13 @@ test("a lower cap on resume counts what the run has spent already", async () => 
   expect(await charged(service, 200)).toBe(50);
   // 30 were allowed and 50 are there: nothing more is bought, and what is there is written.
   expect(lower.code).toBe(0);
-  const extended = await u.run(["resume", runIds(u)[0] ?? "", "--max-credits", "70", "--overwrite"]);
+  const extended = await u.run([
+    "resume",
+    runIds(u)[0] ?? "",
+    "--max-credits",
+    "70",
+    "--overwrite",
+  ]);
   expect(extended).toMatchObject({ code: 0 });
   expect({ spent: await charged(service, 200), rows: readCsv(u.read("p.csv")).length }).toEqual({
     spent: 70,

@@ -2,7 +2,16 @@ import { existsSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { cases } from "../../support/campaign.ts";
 import { fakeClock } from "../../support/client.ts";
-import { charged, readCsv, runIds, seeded, spentBy, type User, user, visibleFiles } from "../../support/export.ts";
+import {
+  charged,
+  readCsv,
+  runIds,
+  seeded,
+  spentBy,
+  type User,
+  user,
+  visibleFiles,
+} from "../../support/export.ts";
 import { type Fault, type FaultProxy, faultProxy } from "../../support/fault-proxy.ts";
 import { long } from "../../support/long.ts";
 import { startTestService, type TestService } from "../../support/service.ts";
@@ -72,9 +81,17 @@ describe("one fault in the middle of an export changes nothing", () => {
 test("a reply is lost, and the machine sleeps for longer than the service keeps its copy: what was paid twice is told", async () => {
   proxy.decide = once(2, { kind: "drop" });
   const clock = fakeClock(Date.now());
-  const slept = { ...clock, sleep: (ms: number, signal?: AbortSignal) => clock.sleep(ms + 25 * 3_600_000, signal) };
+  const slept = {
+    ...clock,
+    sleep: (ms: number, signal?: AbortSignal) => clock.sleep(ms + 25 * 3_600_000, signal),
+  };
   // The service lives through the same hours: it has forgotten the reply.
-  const forgetful = await startTestService({ people: 2_000, credits: CREDITS, now: clock.now, monotonic: clock.now });
+  const forgetful = await startTestService({
+    people: 2_000,
+    credits: CREDITS,
+    now: clock.now,
+    monotonic: clock.now,
+  });
   const between = await faultProxy({ target: forgetful.url, decide: proxy.decide });
   try {
     const me = user(between.url, forgetful.key);
@@ -82,7 +99,9 @@ test("a reply is lost, and the machine sleeps for longer than the service keeps 
     // The quote's price is the cap, and what may be gone counts against it.
     expect(ran.code).toBe(5);
     expect(ran.stderr).toContain("40 credits may have been charged");
-    expect(await me.run([...SALES, "--per-page", "40"], { clock: slept })).toMatchObject({ code: 0 });
+    expect(await me.run([...SALES, "--per-page", "40"], { clock: slept })).toMatchObject({
+      code: 0,
+    });
     expect(me.read("p.csv")).toBe(quiet);
     expect(await charged(forgetful, CREDITS)).toBe(rows + 40);
     expect(await spentBy(me)).toEqual({ settled: rows, uncertain: 40, refunded: 0, foreign: 0 });
@@ -111,15 +130,28 @@ long(
       return faults[Math.floor(random() * faults.length)] ?? { kind: "none" };
     };
     const wanted = cases(200, 2_000);
-    const argv = ["search", "--all", "--limit", String(wanted), "--per-page", "1", "--yes", "-o", "p.csv"];
+    const argv = [
+      "search",
+      "--all",
+      "--limit",
+      String(wanted),
+      "--per-page",
+      "1",
+      "--yes",
+      "-o",
+      "p.csv",
+    ];
     let ran = await u.run(argv, { clock: fakeClock(Date.now()) });
     // Ten faults in a row at one page end a run; the same command goes on.
-    for (let again = 0; again < 5 && ran.code === 8; again++) ran = await u.run(argv, { clock: fakeClock(Date.now()) });
+    for (let again = 0; again < 5 && ran.code === 8; again++)
+      ran = await u.run(argv, { clock: fakeClock(Date.now()) });
     expect(ran).toMatchObject({ code: 0 });
     const ids = readCsv(u.read("p.csv")).map(({ id }) => id);
     expect(new Set(ids).size).toBe(wanted);
     expect(await spent()).toBe(wanted);
-    expect((proxy.done.get("drop") ?? 0) + (proxy.done.get("cut") ?? 0)).toBeGreaterThan(wanted / 50);
+    expect((proxy.done.get("drop") ?? 0) + (proxy.done.get("cut") ?? 0)).toBeGreaterThan(
+      wanted / 50,
+    );
   },
   600_000,
 );
@@ -134,8 +166,20 @@ describe("a service that ignores idempotency keys", () => {
 
   test("a lost reply that was charged is booked as uncertain, inside the cap, and said everywhere", async () => {
     foreign.decide = once(3, { kind: "drop" });
-    const argv = ["search", "--department", "Sales", "-o", "p.csv", "--per-page", "20", "--max-credits", "150"];
-    const ran = await u.run([...argv, "--receipt", "receipt.json"], { clock: fakeClock(Date.now()) });
+    const argv = [
+      "search",
+      "--department",
+      "Sales",
+      "-o",
+      "p.csv",
+      "--per-page",
+      "20",
+      "--max-credits",
+      "150",
+    ];
+    const ran = await u.run([...argv, "--receipt", "receipt.json"], {
+      clock: fakeClock(Date.now()),
+    });
     // 20 of the 150 may be gone, and are: 130 rows fit into what is left.
     expect(await spent()).toBe(150);
     expect(ran.code).toBe(5);
@@ -152,7 +196,8 @@ describe("a service that ignores idempotency keys", () => {
 
   test("a lost reply that was not charged costs nothing and is not booked", async () => {
     foreign.decide = once(3, { kind: "cut", bytes: 0 });
-    foreign.decide = ({ paid }) => (paid === 3 ? { kind: "html", status: 502, charged: false } : { kind: "none" });
+    foreign.decide = ({ paid }) =>
+      paid === 3 ? { kind: "html", status: 502, charged: false } : { kind: "none" };
     const ran = await u.run([...SALES, "--per-page", "20"], { clock: fakeClock(Date.now()) });
     expect({ code: ran.code, spent: await spent(), file: u.read("p.csv") }).toEqual({
       code: 0,
@@ -164,14 +209,31 @@ describe("a service that ignores idempotency keys", () => {
 
   test("with a cap that leaves room the page is bought again, and the receipt says what may be lost", async () => {
     foreign.decide = once(2, { kind: "drop" });
-    const argv = [...SALES, "--per-page", "20", "--limit", "60", "--max-credits", "60", "--receipt", "r.json"];
+    const argv = [
+      ...SALES,
+      "--per-page",
+      "20",
+      "--limit",
+      "60",
+      "--max-credits",
+      "60",
+      "--receipt",
+      "r.json",
+    ];
     const first = await u.run(argv, { clock: fakeClock(Date.now()) });
     expect(first.code).toBe(5);
-    const again = await u.run([...argv.slice(0, -4), "--max-credits", "80", "--receipt", "r.json"], {
-      clock: fakeClock(Date.now()),
-    });
+    const again = await u.run(
+      [...argv.slice(0, -4), "--max-credits", "80", "--receipt", "r.json"],
+      {
+        clock: fakeClock(Date.now()),
+      },
+    );
     expect(again).toMatchObject({ code: 0 });
-    expect(JSON.parse(u.read("r.json"))).toMatchObject({ received: 60, credits: 60, uncertain_credits: 20 });
+    expect(JSON.parse(u.read("r.json"))).toMatchObject({
+      received: 60,
+      credits: 60,
+      uncertain_credits: 20,
+    });
     expect(await spent()).toBe(80);
   });
 });
@@ -181,7 +243,9 @@ describe("what is never repeated", () => {
     "%i in the middle: one request, what was bought is kept, resume goes on",
     async (status) => {
       proxy.decide = once(3, { kind: "error", status, detail: "no" });
-      const ran = await u.run([...SALES, "--per-page", "40", "--concurrency", "1"], { clock: fakeClock(Date.now()) });
+      const ran = await u.run([...SALES, "--per-page", "40", "--concurrency", "1"], {
+        clock: fakeClock(Date.now()),
+      });
       expect(ran.code).toBe(status === 422 ? 2 : 3);
       expect(ran.stderr).toMatch(/hint: headcount resume \S+ goes on where it stopped/);
       expect(proxy.seen.filter(({ paid }) => paid > 0).length).toBe(3);
@@ -202,7 +266,9 @@ describe("what is never repeated", () => {
     };
     const ran = await u.run(SALES);
     expect({ code: ran.code, file: u.read("p.csv") }).toEqual({ code: 0, file: quiet });
-    expect(ran.stderr).toContain("the service refused a larger page; going on with 25 profiles a page");
+    expect(ran.stderr).toContain(
+      "the service refused a larger page; going on with 25 profiles a page",
+    );
     expect(await spent()).toBe(rows);
   });
 
@@ -216,7 +282,9 @@ describe("what is never repeated", () => {
 
   test("a service that stays down: bounded attempts, exit 8, resumable", async () => {
     proxy.decide = ({ paid }) => (paid > 2 ? { kind: "error", status: 500 } : { kind: "none" });
-    const ran = await u.run([...SALES, "--per-page", "40", "--concurrency", "1"], { clock: fakeClock(Date.now()) });
+    const ran = await u.run([...SALES, "--per-page", "40", "--concurrency", "1"], {
+      clock: fakeClock(Date.now()),
+    });
     expect(ran.code).toBe(8);
     expect(proxy.seen.filter(({ paid }) => paid > 2).length).toBe(10);
     proxy.decide = () => ({ kind: "none" });
@@ -229,7 +297,13 @@ describe("complete or said", () => {
   const answer = (result: unknown[], headers = {}): Fault => ({
     kind: "answer",
     status: 200,
-    body: JSON.stringify({ status: true, detail: [], result, credits_used: result.length, credits_remaining: 5_000 }),
+    body: JSON.stringify({
+      status: true,
+      detail: [],
+      result,
+      credits_used: result.length,
+      credits_remaining: 5_000,
+    }),
     ...headers,
   });
   const people = (from: number, count: number): { id: string }[] =>
@@ -254,7 +328,9 @@ describe("complete or said", () => {
   });
 
   test("fewer than were counted: exit 5, with both numbers", async () => {
-    pages((page, perPage) => (page > 2 ? people(20, page === 3 ? 4 : 0) : people((page - 1) * perPage, perPage)));
+    pages((page, perPage) =>
+      page > 2 ? people(20, page === 3 ? 4 : 0) : people((page - 1) * perPage, perPage),
+    );
     const ran = await u.run([...SALES, "--per-page", "10"]);
     expect({ code: ran.code, files: visibleFiles(u) }).toEqual({ code: 5, files: [] });
     expect(ran.stderr).toContain("gave 24 of the 40 profiles that it counted");
@@ -264,7 +340,14 @@ describe("complete or said", () => {
     const moved = await faultProxy({ target: service.url });
     try {
       u = user(moved.url, service.key);
-      const start = await u.run([...SALES, "--per-page", "40", "--max-credits", "80", "--require-complete"]);
+      const start = await u.run([
+        ...SALES,
+        "--per-page",
+        "40",
+        "--max-credits",
+        "80",
+        "--require-complete",
+      ]);
       expect(start.code).toBe(5);
       moved.decide = ({ url }) =>
         url.endsWith("/account")
@@ -288,10 +371,16 @@ describe("complete or said", () => {
       expect(resumed.code).toBe(5);
       expect(resumed.stderr).toMatch(/the dataset version was \S+ and is v2; nothing was spent/);
       expect(await spent()).toBe(80);
-      expect(await u.run(["resume"])).toMatchObject({ code: 0, stderr: expect.stringContaining("Nothing to resume") });
+      expect(await u.run(["resume"])).toMatchObject({
+        code: 0,
+        stderr: expect.stringContaining("Nothing to resume"),
+      });
       // Said once, with what the stale run holds; the replies are still of the first dataset, so a new run stops here too.
       expect((await u.run(["runs", "show", id])).stdout).toContain("stale");
-      expect((await u.run(["runs", "export", id, "--format", "ndjson"])).stdout.trim().split("\n").length).toBe(80);
+      expect(
+        (await u.run(["runs", "export", id, "--format", "ndjson"])).stdout.trim().split("\n")
+          .length,
+      ).toBe(80);
     } finally {
       await moved.close();
     }

@@ -7,17 +7,33 @@ import { Crowd, type Human, personKey, startPeopleService } from "../../support/
 
 type Step =
   | { readonly kind: "week"; readonly gone: number; readonly moved: number; readonly born: number }
-  | { readonly kind: "search" | "new-only" | "with-owned" | "refresh"; readonly killedAt: number | undefined }
+  | {
+      readonly kind: "search" | "new-only" | "with-owned" | "refresh";
+      readonly killedAt: number | undefined;
+    }
   | { readonly kind: "rebuild" };
 
 const killedAt = fc.option(fc.integer({ min: 2, max: 40 }), { freq: 2, nil: undefined });
 const share = fc.double({ min: 0, max: 0.15, noNaN: true });
 const step: fc.Arbitrary<Step> = fc.oneof(
-  { weight: 3, arbitrary: fc.record({ kind: fc.constant("week" as const), gone: share, moved: share, born: share }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constant("week" as const),
+      gone: share,
+      moved: share,
+      born: share,
+    }),
+  },
   {
     weight: 5,
     arbitrary: fc.record({
-      kind: fc.constantFrom("search" as const, "new-only" as const, "with-owned" as const, "refresh" as const),
+      kind: fc.constantFrom(
+        "search" as const,
+        "new-only" as const,
+        "with-owned" as const,
+        "refresh" as const,
+      ),
       killedAt,
     }),
   },
@@ -29,10 +45,31 @@ const NEW = [...SEGMENT, "--max-calls", "20000", "--min-rows", "0", "--overwrite
 
 /** Command lines by kind; the file of each holds the segment, or what is new of it. */
 const ARGV: Readonly<Record<string, readonly string[]>> = {
-  search: ["search", ...SEGMENT, "--country", "france", "--min-rows", "0", "--overwrite", "--yes", "-o", "some.csv"],
+  search: [
+    "search",
+    ...SEGMENT,
+    "--country",
+    "france",
+    "--min-rows",
+    "0",
+    "--overwrite",
+    "--yes",
+    "-o",
+    "some.csv",
+  ],
   "new-only": ["search", ...NEW, "--new-only", "-o", "new.csv"],
   "with-owned": ["search", ...NEW, "--with-owned", "-o", "all.csv"],
-  refresh: ["refresh", "list.csv", "--max-credits", "1000", "--max-calls", "20000", "--min-rows", "0", "--yes"],
+  refresh: [
+    "refresh",
+    "list.csv",
+    "--max-credits",
+    "1000",
+    "--max-calls",
+    "20000",
+    "--min-rows",
+    "0",
+    "--yes",
+  ],
 };
 
 /** What is owned by the service's own books: who was ever sold. */
@@ -47,7 +84,9 @@ async function history(seed: number, steps: readonly Step[]): Promise<void> {
     const run = async (argv: readonly string[], failpoint?: number) =>
       failpoint === undefined
         ? me.run(argv)
-        : spawnUser(me, [...argv, "--base-url", service.url], { HEADCOUNT_FAILPOINT: String(failpoint) });
+        : spawnUser(me, [...argv, "--base-url", service.url], {
+            HEADCOUNT_FAILPOINT: String(failpoint),
+          });
     const sales = (): string[] => service.matching({ department: "Sales" }).map(personKey).sort();
     const ids = (name: string): string[] => readCsv(me.read(name)).map(({ id = "" }) => id);
     const first = await me.run(["search", ...SEGMENT, "--yes", "-o", "list.csv"]);
@@ -71,10 +110,20 @@ async function history(seed: number, steps: readonly Step[]): Promise<void> {
         if (each.kind === "with-owned") expect(ids("all.csv").sort()).toEqual(sales());
         if (each.kind === "refresh") expect(ids("list.csv").sort()).toEqual(sales());
         // Who was owned before is paid again only beside somebody new, within what was said.
-        if (each.kind !== "search") expect(bought).toBeLessThanOrEqual(Math.ceil(fresh.length * 1.25) + 5);
-        if (each.kind !== "search") for (const id of fresh) expect([id, service.sold.get(id)]).toEqual([id, 1]);
+        if (each.kind !== "search")
+          expect(bought).toBeLessThanOrEqual(Math.ceil(fresh.length * 1.25) + 5);
+        if (each.kind !== "search")
+          for (const id of fresh) expect([id, service.sold.get(id)]).toEqual([id, 1]);
       }
-      const all = await me.run(["owned", "export", "-o", "owned.csv", "--overwrite", "--fields", "id"]);
+      const all = await me.run([
+        "owned",
+        "export",
+        "-o",
+        "owned.csv",
+        "--overwrite",
+        "--fields",
+        "id",
+      ]);
       expect(all.code, all.stderr).toBe(0);
       expect(ids("owned.csv").sort()).toEqual([...service.sold.keys()].sort());
     }
@@ -87,7 +136,11 @@ long(
   "any history of buys, refreshes, kills and weeks: what is owned is what was sold, and nobody new is paid twice",
   async () => {
     await fc.assert(
-      fc.asyncProperty(fc.nat(1_000), fc.array(step, { minLength: 3, maxLength: LONG ? 12 : 6 }), history),
+      fc.asyncProperty(
+        fc.nat(1_000),
+        fc.array(step, { minLength: 3, maxLength: LONG ? 12 : 6 }),
+        history,
+      ),
       { numRuns: cases(4, 200), seed: LONG ? Date.now() & 0x7fffffff : 11, endOnFailure: true },
     );
   },

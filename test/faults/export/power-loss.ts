@@ -24,7 +24,8 @@ export interface Recorded {
   readonly stderr: string;
 }
 
-const CALLS = "trace=write,writev,pwrite64,pwritev,fsync,fdatasync,ftruncate,openat,mkdir,rename,link";
+const CALLS =
+  "trace=write,writev,pwrite64,pwritev,fsync,fdatasync,ftruncate,openat,mkdir,rename,link";
 const unhexed = (escaped: string): Buffer => Buffer.from(escaped.replaceAll("\\x", ""), "hex");
 
 /** Runs the built program under strace and records its writes with their bytes, its syncs, and its paid requests. */
@@ -32,7 +33,20 @@ export async function record(of: User, argv: readonly string[]): Promise<Recorde
   const folder = mkdtempSync(join(tmpdir(), "headcount-trace-"));
   const trace = join(folder, "trace");
   try {
-    const args = ["-f", "-y", "-xx", "-s", "4000000", "-e", CALLS, "-o", trace, process.execPath, BIN, ...argv];
+    const args = [
+      "-f",
+      "-y",
+      "-xx",
+      "-s",
+      "4000000",
+      "-e",
+      CALLS,
+      "-o",
+      trace,
+      process.execPath,
+      BIN,
+      ...argv,
+    ];
     const child = spawn("strace", args, {
       cwd: of.dir,
       env: { PATH: process.env.PATH ?? "", ...of.env },
@@ -82,7 +96,9 @@ function namedIn(call: string, folder: string): Event | undefined {
   const [path, old] = name === "mkdir" ? [first] : name === "" ? [opened ?? ""] : [second, first];
   const file = within(folder, path);
   const from = old === undefined ? undefined : within(folder, old);
-  return file === undefined ? undefined : { kind: "named", file, ...(from === undefined ? {} : { from }) };
+  return file === undefined
+    ? undefined
+    : { kind: "named", file, ...(from === undefined ? {} : { from }) };
 }
 
 function eventOf(call: string, before: number, folder: string): Event | undefined {
@@ -92,10 +108,14 @@ function eventOf(call: string, before: number, folder: string): Event | undefine
   if (name === "fsync" || name === "fdatasync")
     return file === undefined ? undefined : { kind: "synced", file, before };
   if (name === "ftruncate") {
-    return file === undefined ? undefined : { kind: "truncate", file, size: Number(args.replace(/^, /, "")) };
+    return file === undefined
+      ? undefined
+      : { kind: "truncate", file, size: Number(args.replace(/^, /, "")) };
   }
   if (!name.includes("write")) return undefined;
-  const parts = [...args.matchAll(/"((?:\\x[0-9a-f]{2})*)"/g)].map(([, escaped = ""]) => unhexed(escaped));
+  const parts = [...args.matchAll(/"((?:\\x[0-9a-f]{2})*)"/g)].map(([, escaped = ""]) =>
+    unhexed(escaped),
+  );
   const data = Buffer.concat(parts).subarray(0, Number(result));
   if (file !== undefined) return { kind: "append", file, data };
   if (number === "1") return { kind: "printed", data };
@@ -109,7 +129,10 @@ function eventOf(call: string, before: number, folder: string): Event | undefine
  * What a power failure could take although the program relies on it: bytes that are not on the disk when they get a name,
  * and names that are not when a paid request goes out, when something is printed, and at the end. @param counts which names
  */
-export function losses(events: readonly Event[], counts: (file: string) => boolean): readonly string[] {
+export function losses(
+  events: readonly Event[],
+  counts: (file: string) => boolean,
+): readonly string[] {
   const found = new Set<string>();
   const bytes = new Map<string, number>();
   const names = new Map<string, number>();
@@ -120,7 +143,8 @@ export function losses(events: readonly Event[], counts: (file: string) => boole
     if (event.kind === "append") bytes.set(event.file, number);
     else if (event.kind === "synced") {
       if ((bytes.get(event.file) ?? number) < event.before) bytes.delete(event.file);
-      for (const [file, at] of names) if (at < event.before && folderOf(file) === event.file) names.delete(file);
+      for (const [file, at] of names)
+        if (at < event.before && folderOf(file) === event.file) names.delete(file);
     } else if (event.kind === "named") {
       const { file, from } = event;
       if (from !== undefined && counts(file) && bytes.has(from)) found.add(`the bytes of ${file}`);
@@ -143,10 +167,14 @@ export type Fate = "gone" | "whole" | (() => boolean);
 /** A file that is only appended to: what of it is on the disk for sure, and what may be. */
 export class AppendedFile {
   durable: Buffer = Buffer.alloc(0);
-  #pending: { readonly at: number; readonly event: Extract<Event, { kind: "append" | "truncate" }> }[] = [];
+  #pending: {
+    readonly at: number;
+    readonly event: Extract<Event, { kind: "append" | "truncate" }>;
+  }[] = [];
 
   apply(event: Event, number: number): void {
-    if (event.kind === "append" || event.kind === "truncate") this.#pending.push({ at: number, event });
+    if (event.kind === "append" || event.kind === "truncate")
+      this.#pending.push({ at: number, event });
     if (event.kind !== "synced") return;
     const covered = this.#pending.filter(({ at }) => at < event.before);
     this.#pending = this.#pending.filter(({ at }) => at >= event.before);
@@ -179,7 +207,11 @@ export class AppendedFile {
 const padded = (image: Buffer, length: number): Buffer =>
   image.length >= length ? image : Buffer.concat([image, Buffer.alloc(length - image.length)]);
 
-function extended(image: Buffer, event: Extract<Event, { kind: "append" | "truncate" }>, fate: Fate): Buffer {
+function extended(
+  image: Buffer,
+  event: Extract<Event, { kind: "append" | "truncate" }>,
+  fate: Fate,
+): Buffer {
   if (event.kind === "truncate") return image.subarray(0, event.size);
   const whole = Buffer.concat([image, event.data]);
   if (typeof fate !== "function") return whole;

@@ -17,7 +17,9 @@ function made(trace: string, below: string): { readonly path: string; readonly m
       /(?:mkdir|mkdirat|creat)\([^"]*"([^"]+)", (0\d*)\) += \d/.exec(line) ??
       [];
     const whole = resolve(below, path);
-    return path !== "" && whole.startsWith(`${below}/`) ? [{ path: whole, mode: Number.parseInt(mode, 8) }] : [];
+    return path !== "" && whole.startsWith(`${below}/`)
+      ? [{ path: whole, mode: Number.parseInt(mode, 8) }]
+      : [];
   });
 }
 
@@ -40,7 +42,10 @@ describe.skipIf(isLeftOut(HAS_STRACE))(
       ],
       ["a Parquet file", "search --all --limit 30 --yes -o people.parquet"],
       ["a pipe", "search --all --limit 20 --yes"],
-      ["companies, and what was not found", "enrich --input companies.txt --yes -o companies.csv --misses misses.txt"],
+      [
+        "companies, and what was not found",
+        "enrich --input companies.txt --yes -o companies.csv --misses misses.txt",
+      ],
       ["a run that is written again", "runs export last -o again.ndjson"],
       ["a run that is removed", "runs remove last --yes"],
     ])(
@@ -48,8 +53,20 @@ describe.skipIf(isLeftOut(HAS_STRACE))(
       async (_, words) => {
         const trace = u.file("trace");
         // What earlier commands made: opening it makes nothing, and a folder that was closed stays so.
-        const there = readdirSync(u.dir, { recursive: true, encoding: "utf8" }).map((name) => join(u.dir, name));
-        const command = ["-f", "-qq", "-e", CALLS, "-o", trace, process.execPath, BIN, ...words.split(" ")];
+        const there = readdirSync(u.dir, { recursive: true, encoding: "utf8" }).map((name) =>
+          join(u.dir, name),
+        );
+        const command = [
+          "-f",
+          "-qq",
+          "-e",
+          CALLS,
+          "-o",
+          trace,
+          process.execPath,
+          BIN,
+          ...words.split(" "),
+        ];
         const child = spawn("sh", ["-c", 'umask 000; exec strace "$@"', "sh", ...command], {
           cwd: u.dir,
           env: { PATH: process.env.PATH ?? "", ...u.env },
@@ -59,11 +76,18 @@ describe.skipIf(isLeftOut(HAS_STRACE))(
         const all = made(readFileSync(trace, "utf8"), u.dir);
         const seen = all.filter(({ path }) => !there.includes(path));
         expect(all.length).toBeGreaterThan(0);
-        const folders = there.filter((path) => existsSync(path) && (statSync(path).mode & 0o777) === 0o700);
-        const closed = new Set([...folders, ...seen.filter(({ mode }) => mode === 0o700).map(({ path }) => path)]);
+        const folders = there.filter(
+          (path) => existsSync(path) && (statSync(path).mode & 0o777) === 0o700,
+        );
+        const closed = new Set([
+          ...folders,
+          ...seen.filter(({ mode }) => mode === 0o700).map(({ path }) => path),
+        ]);
         const isInside = (path: string): boolean =>
           path !== u.dir && (closed.has(dirname(path)) || isInside(dirname(path)));
-        expect(seen.filter(({ path, mode }) => (mode & 0o077) !== 0 && !isInside(path))).toEqual([]);
+        expect(seen.filter(({ path, mode }) => (mode & 0o077) !== 0 && !isInside(path))).toEqual(
+          [],
+        );
         const own = (path: string): boolean => (statSync(path).mode & 0o077) !== 0;
         expect(
           readdirSync(u.dir, { recursive: true, encoding: "utf8" })

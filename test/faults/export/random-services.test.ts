@@ -27,11 +27,21 @@ function draw(seed: number): Case {
   const often = (share: number): boolean => random() < share;
   const command = pick("search", "search", "slug", "domain", "several");
   const isOne = command !== "several";
-  const companies = isOne ? undefined : { "a.example": pick(...CROWDS), "b.example": pick(...CROWDS), "c.example": 7 };
-  const people = isOne ? pick(...CROWDS) : Object.values(companies ?? {}).reduce((a, b) => a + b, 0);
+  const companies = isOne
+    ? undefined
+    : { "a.example": pick(...CROWDS), "b.example": pick(...CROWDS), "c.example": 7 };
+  const people = isOne
+    ? pick(...CROWDS)
+    : Object.values(companies ?? {}).reduce((a, b) => a + b, 0);
   const maxPerPage = pick(1_000, 1_000, 100, 100, 50, 30, 25);
   const sizes = often(0.1) ? [10, 25, 50, 100].filter((size) => size <= maxPerPage) : undefined;
-  const total = pick<ForeignOptions["total"]>(undefined, undefined, "header", "result", "own-length");
+  const total = pick<ForeignOptions["total"]>(
+    undefined,
+    undefined,
+    "header",
+    "result",
+    "own-length",
+  );
   const isTold = command === "search" || command === "slug" || total === "header";
   const paging = pick<ForeignOptions["paging"]>("page", "page", "page", "offset", "cursor");
   const firstPage = paging === "page" && often(0.2) ? 0 : 1;
@@ -39,11 +49,26 @@ function draw(seed: number): Case {
   const tellsCosts = often(0.8);
   const fails = often(0.3) ? Math.ceil(random() * 4) : 0;
   const mishap = pick("drop", "cut", "503", "500") as "drop";
-  const shape = pick(undefined, undefined, (rows: readonly object[]) => ({ data: { members: rows } }));
+  const shape = pick(undefined, undefined, (rows: readonly object[]) => ({
+    data: { members: rows },
+  }));
   const rowsUnder = pick(undefined, "people", "results", "hits");
   const isPlain = shape !== undefined || rowsUnder === undefined;
   const options: Partial<ForeignOptions> = {
-    ...{ people, companies, maxPerPage, sizes, paging, firstPage, price, tellsCosts, total, rowsUnder, shape, random },
+    ...{
+      people,
+      companies,
+      maxPerPage,
+      sizes,
+      paging,
+      firstPage,
+      price,
+      tellsCosts,
+      total,
+      rowsUnder,
+      shape,
+      random,
+    },
     balance: 20_000,
     clamp: sizes === undefined && often(0.3),
     minPerPage: sizes === undefined && often(0.15) ? 10 : 1,
@@ -65,10 +90,17 @@ function draw(seed: number): Case {
     else if (total !== "header") options.total = undefined;
   }
   const known =
-    isTold && options.total !== undefined ? often(0.7) : command === "search" || command === "slug" ? often(0.7) : true;
+    isTold && options.total !== undefined
+      ? often(0.7)
+      : command === "search" || command === "slug"
+        ? often(0.7)
+        : true;
   const spoken = !known ? "page" : paging === "page" && firstPage === 0 ? "page0" : paging;
   const capped = often(0.3) ? pick(0, 50, 77, 200) + 1 : undefined;
-  const limited = command === "domain" || command === "several" || often(0.2) ? pick(5, 60, 250, 1_000) : undefined;
+  const limited =
+    command === "domain" || command === "several" || often(0.2)
+      ? pick(5, 60, 250, 1_000)
+      : undefined;
   // Without a cap: what it means in rows is known to the service alone.
   if (capped === undefined && often(0.15)) options.chargesRequests = true;
   if (often(0.04)) options.refusesKey = true;
@@ -110,16 +142,27 @@ test.each([...SEEDS])("service %i", async (seed) => {
     let repeated = false;
     for (let attempt = 1; attempt <= 2; attempt++) {
       const ran = await u.run(argv);
-      const story = { seed, attempt, argv: argv.join(" "), options, ran, charged: service.charged() };
+      const story = {
+        seed,
+        attempt,
+        argv: argv.join(" "),
+        options,
+        ran,
+        charged: service.charged(),
+      };
       const spent = await spentBy(u);
       const told = JSON.stringify(story, null, 1);
       expect(service.charged(), told).toBeLessThanOrEqual(cap);
       // A lost reply counts as charged twice where nothing shows that the second was the first.
       if (spent.uncertain === 0) expect(spent.settled, told).toBeCloseTo(service.charged(), 6);
-      else expect(spent.settled + spent.uncertain, told).toBeGreaterThanOrEqual(service.charged() - 1e-6);
+      else
+        expect(spent.settled + spent.uncertain, told).toBeGreaterThanOrEqual(
+          service.charged() - 1e-6,
+        );
       expect(Number(spent.foreign), told).toBe(0);
       const balance = /\(balance ([\d,.]+)\)/.exec(ran.stderr)?.[1];
-      if (balance !== undefined) expect(Number(balance.replaceAll(",", "")), told).toBe(service.balance());
+      if (balance !== undefined)
+        expect(Number(balance.replaceAll(",", "")), told).toBe(service.balance());
       expect(existsSync(u.file("o.csv")), told).toBe(ran.code === 0);
       if (ran.code === 0) {
         // What a lost reply may have cost counts against the cap.
@@ -129,7 +172,11 @@ test.each([...SEEDS])("service %i", async (seed) => {
         // A limit is any so many of them: a service that begins at page 0 gives others first.
         const isWhole = wanted === options.people;
         if (isWhole) expect(ids, told).toEqual(service.ids());
-        else expect([new Set(ids).size, ids.filter((id) => !all.has(id ?? ""))], told).toEqual([wanted, []]);
+        else
+          expect([new Set(ids).size, ids.filter((id) => !all.has(id ?? ""))], told).toEqual([
+            wanted,
+            [],
+          ]);
         if (options.chargesRequests) return;
         const paid = Number(spent.settled) / (options.price ?? 1);
         expect(paid, told).toBeCloseTo(wanted, 6);

@@ -17,7 +17,12 @@ async function datasetOf(people: Iterable<WorldPerson>): Promise<Engine> {
   await writeFile(join(folder, "people.ndjson"), lines);
   const datasetDir = join(folder, "dataset");
   const report = await importDataset(
-    { people: ["people.ndjson"], companies: [], cwd: folder, rejects: join(folder, "rejects.ndjson") },
+    {
+      people: ["people.ndjson"],
+      companies: [],
+      cwd: folder,
+      rejects: join(folder, "rejects.ndjson"),
+    },
     { datasetDir, now: () => 0, sleep, resources: SMALL },
   );
   expect(report.people.refused).toBe(0);
@@ -80,20 +85,38 @@ const salesOf = (week: number): string[] =>
     .sort();
 const without = (ids: readonly string[], others: readonly string[]): string[] =>
   ids.filter((id) => !others.includes(id));
-const balance = async (): Promise<number> => (await service.call("/v1/account")).json.credits_remaining;
+const balance = async (): Promise<number> =>
+  (await service.call("/v1/account")).json.credits_remaining;
 
 async function buyer(): Promise<User> {
   now = 0;
   const me = user(service.url, service.key);
-  const { code, stderr } = await me.run(["search", "--department", "Sales", "--yes", "-o", "sales.ndjson"]);
+  const { code, stderr } = await me.run([
+    "search",
+    "--department",
+    "Sales",
+    "--yes",
+    "-o",
+    "sales.ndjson",
+  ]);
   expect(code, stderr).toBe(0);
   return me;
 }
 
 /** Of durable writes: plan, journal, receipt, and the four files. */
-const STEPS = LONG ? Array.from({ length: cases(6, 60) }, (_, at) => 1 + at * everyNth(10)) : [3, 9, 14, 20, 31, 6];
+const STEPS = LONG
+  ? Array.from({ length: cases(6, 60) }, (_, at) => 1 + at * everyNth(10))
+  : [3, 9, 14, 20, 31, 6];
 
-const REFRESH = ["refresh", "sales.ndjson", "--max-credits", "400", "--max-calls", "20000", "--json"];
+const REFRESH = [
+  "refresh",
+  "sales.ndjson",
+  "--max-credits",
+  "400",
+  "--max-calls",
+  "20000",
+  "--json",
+];
 
 describe("a list of our own service, week after week", () => {
   test("removed, added and changed are those of the imported people; credits are about those who are new", async () => {
@@ -101,7 +124,11 @@ describe("a list of our own service, week after week", () => {
     for (now = 1; now <= 2; now++) {
       const [before, after] = [salesOf(now - 1), salesOf(now)];
       const had = await balance();
-      const { code, stdout, stderr } = await me.run([...REFRESH, "--verify-fields", "title,seniority_level,city"]);
+      const { code, stdout, stderr } = await me.run([
+        ...REFRESH,
+        "--verify-fields",
+        "title,seniority_level,city",
+      ]);
       expect(code, stderr).toBe(0);
       expect(idsIn(me, "sales.ndjson")).toEqual(after);
       expect(idsIn(me, "sales.added.ndjson")).toEqual(without(after, before));
@@ -154,13 +181,24 @@ describe("a list of our own service, week after week", () => {
     expect(end.code, end.stderr).toBe(0);
     expect(idsIn(me, "sales.ndjson")).toEqual(after);
     expect(had - (await balance()) - gone - cost).toBe(cost);
-    expect(idsIn(me, "sales.removed.ndjson").every((id) => before.includes(id) && !after.includes(id))).toBe(true);
+    expect(
+      idsIn(me, "sales.removed.ndjson").every((id) => before.includes(id) && !after.includes(id)),
+    ).toBe(true);
   }, 120_000);
 });
 
 test("what came from two versions in one run is taken for neither when the first one is served again", async () => {
   const me = user(service.url, service.key);
-  const argv = ["search", "--department", "Sales", "--new-only", "--limit", "300", "--per-page", "100"];
+  const argv = [
+    "search",
+    "--department",
+    "Sales",
+    "--new-only",
+    "--limit",
+    "300",
+    "--per-page",
+    "100",
+  ];
   const bought = [...argv, "--concurrency", "1", "--yes", "-o", "new.ndjson"];
   let pages = 0;
   now = 0;

@@ -9,13 +9,35 @@ import { everyNth, LONG } from "../../support/campaign.ts";
 import { tempDir } from "../../support/client.ts";
 import { ACCOUNT, answer, c, fund, held } from "../../support/store.ts";
 import { isLeftOut } from "../../support/tools.ts";
-import { checkLedger, countCalls, eachPoint, HAS_STRACE, type Line, report, runLife } from "./rig.ts";
+import {
+  checkLedger,
+  countCalls,
+  eachPoint,
+  HAS_STRACE,
+  type Line,
+  report,
+  runLife,
+} from "./rig.ts";
 
 const BIN = resolve(import.meta.dirname, "../../../bin/headcount.js");
-const CALLS = ["pwrite64", "fsync", "rename", "link", "mkdir", "unlink", "rmdir", "copy_file_range", "sendfile"];
+const CALLS = [
+  "pwrite64",
+  "fsync",
+  "rename",
+  "link",
+  "mkdir",
+  "unlink",
+  "rmdir",
+  "copy_file_range",
+  "sendfile",
+];
 
 /** Runs a command of the built program under strace. @param when the position of the call at whose entry it is killed */
-function run(argv: readonly string[], call: string, when?: number): { calls: number; killed: boolean } {
+function run(
+  argv: readonly string[],
+  call: string,
+  when?: number,
+): { calls: number; killed: boolean } {
   const trace = join(tempDir(), "trace");
   const what = when === undefined ? `trace=${call}` : `inject=${call}:signal=SIGKILL:when=${when}`;
   const { signal, status, stderr } = spawnSync(
@@ -23,7 +45,8 @@ function run(argv: readonly string[], call: string, when?: number): { calls: num
     ["-f", "-qq", "-o", trace, "-e", what, process.execPath, BIN, "service", ...argv],
     { encoding: "utf8", env: { PATH: process.env.PATH, HOME: tempDir() } },
   );
-  if (signal === null && status !== 0 && status !== 137) throw new Error(`${argv.join(" ")}: ${stderr}`);
+  if (signal === null && status !== 0 && status !== 137)
+    throw new Error(`${argv.join(" ")}: ${stderr}`);
   const calls = readFileSync(trace, "latin1")
     .split("\n")
     .filter((line) => line.includes(` ${call}(`)).length;
@@ -32,52 +55,64 @@ function run(argv: readonly string[], call: string, when?: number): { calls: num
 
 const WRITES = ["pwrite64", "fsync", "fdatasync", "ftruncate", "unlink"];
 
-describe.skipIf(isLeftOut(HAS_STRACE))("a backup of a ledger whose process is in the middle of a write", () => {
-  it("restores to all that was acknowledged by then, or is refused while the file is its process's alone", {
-    timeout: 3_600_000,
-  }, async () => {
-    const life = LONG ? { rounds: 3, width: 6 } : { rounds: 1, width: 3 };
-    const trace = `trace=${WRITES.join(",")}`;
-    const whole = await runLife(life, [trace]);
-    const total = WRITES.reduce((sum, call) => sum + countCalls(whole.trace, call), 0);
-    whole.remove();
-    const figures = { points: 0, restored: 0, refused: 0, acknowledged: 0 };
-    const problems: string[] = [];
-    await eachPoint(total, everyNth(total / 12), async (when) => {
-      figures.points += 1;
-      const stopped = async (path: string, lines: readonly Line[]): Promise<void> => {
-        const place = tempDir();
-        const [to, dir] = [join(place, "backup"), join(place, "data")];
-        const acknowledged = lines.filter(({ ack }) => ack !== undefined).length;
-        try {
-          await backUp({ dir: dirname(path), ledger: path, to, now: Date.now });
-        } catch (error) {
-          figures.refused += 1;
-          // Before its account is there, and where its process has locked everybody out, to begin with it or to leave it.
-          const soon = acknowledged < 2 || lines.some((line) => line.try?.kind === "close");
-          if (!soon) problems.push(`call ${when}: ${error}`);
-          if (existsSync(to)) problems.push(`call ${when}: something of a refused backup is there`);
-          return;
-        }
-        await restoreBackup({ from: to, dir, now: Date.now, actor: "me" });
-        figures.restored += 1;
-        figures.acknowledged += acknowledged;
-        for (const problem of await checkLedger(join(dir, "ledger.db"), lines, true))
-          problems.push(`call ${when}: ${problem}`);
-        rmSync(place, { recursive: true });
-      };
-      const inject = `inject=${WRITES.join(",")}:signal=SIGSTOP:when=${when}`;
-      const { lines, path, remove, stderr } = await runLife(life, [trace, inject], [], { stopped });
-      // The backup was in nobody's way.
-      if (lines.at(-1)?.ack?.kind !== "close") problems.push(`call ${when}: the life did not go on: ${stderr}`);
-      for (const problem of await checkLedger(path, lines, true)) problems.push(`call ${when}, afterwards: ${problem}`);
-      remove();
+describe.skipIf(isLeftOut(HAS_STRACE))(
+  "a backup of a ledger whose process is in the middle of a write",
+  () => {
+    it("restores to all that was acknowledged by then, or is refused while the file is its process's alone", {
+      timeout: 3_600_000,
+    }, async () => {
+      const life = LONG ? { rounds: 3, width: 6 } : { rounds: 1, width: 3 };
+      const trace = `trace=${WRITES.join(",")}`;
+      const whole = await runLife(life, [trace]);
+      const total = WRITES.reduce((sum, call) => sum + countCalls(whole.trace, call), 0);
+      whole.remove();
+      const figures = { points: 0, restored: 0, refused: 0, acknowledged: 0 };
+      const problems: string[] = [];
+      await eachPoint(total, everyNth(total / 12), async (when) => {
+        figures.points += 1;
+        const stopped = async (path: string, lines: readonly Line[]): Promise<void> => {
+          const place = tempDir();
+          const [to, dir] = [join(place, "backup"), join(place, "data")];
+          const acknowledged = lines.filter(({ ack }) => ack !== undefined).length;
+          try {
+            await backUp({ dir: dirname(path), ledger: path, to, now: Date.now });
+          } catch (error) {
+            figures.refused += 1;
+            // Before its account is there, and where its process has locked everybody out, to begin with it or to leave it.
+            const soon = acknowledged < 2 || lines.some((line) => line.try?.kind === "close");
+            if (!soon) problems.push(`call ${when}: ${error}`);
+            if (existsSync(to))
+              problems.push(`call ${when}: something of a refused backup is there`);
+            return;
+          }
+          await restoreBackup({ from: to, dir, now: Date.now, actor: "me" });
+          figures.restored += 1;
+          figures.acknowledged += acknowledged;
+          for (const problem of await checkLedger(join(dir, "ledger.db"), lines, true))
+            problems.push(`call ${when}: ${problem}`);
+          rmSync(place, { recursive: true });
+        };
+        const inject = `inject=${WRITES.join(",")}:signal=SIGSTOP:when=${when}`;
+        const { lines, path, remove, stderr } = await runLife(life, [trace, inject], [], {
+          stopped,
+        });
+        // The backup was in nobody's way.
+        if (lines.at(-1)?.ack?.kind !== "close")
+          problems.push(`call ${when}: the life did not go on: ${stderr}`);
+        for (const problem of await checkLedger(path, lines, true))
+          problems.push(`call ${when}, afterwards: ${problem}`);
+        remove();
+      });
+      report("backups in the middle of a write", {
+        calls: total,
+        ...figures,
+        problems: problems.length,
+      });
+      expect(problems).toEqual([]);
+      expect(figures.restored).toBeGreaterThan(figures.points / 2);
     });
-    report("backups in the middle of a write", { calls: total, ...figures, problems: problems.length });
-    expect(problems).toEqual([]);
-    expect(figures.restored).toBeGreaterThan(figures.points / 2);
-  });
-});
+  },
+);
 
 describe.skipIf(isLeftOut(HAS_STRACE))("a backup and a restore that are killed", () => {
   it("are whole or not there, hurt nothing, and are done by the same command again", {

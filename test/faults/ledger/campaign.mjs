@@ -14,7 +14,9 @@ const { status } = spawnSync(
     "run",
     // One at a time: the campaigns load the machine enough as they are.
     "--no-file-parallelism",
-    ...(names.length > 0 ? names.map((name) => `test/faults/ledger/${name}`) : ["test/faults/ledger"]),
+    ...(names.length > 0
+      ? names.map((name) => `test/faults/ledger/${name}`)
+      : ["test/faults/ledger"]),
   ],
   {
     cwd: root,

@@ -23,11 +23,15 @@ describe.skipIf(isLeftOut(HAS_STRACE))("a ledger that is killed at a system call
     let acknowledged = 0;
     const problems: string[] = [];
     await eachPoint(total + 1, step, async (when) => {
-      const life = await runLife(options, [trace, `inject=${CALLS.join(",")}:signal=SIGKILL:when=${when}`]);
+      const life = await runLife(options, [
+        trace,
+        `inject=${CALLS.join(",")}:signal=SIGKILL:when=${when}`,
+      ]);
       points += 1;
       if (life.signal === "SIGKILL" || life.code === 137) killed += 1;
       acknowledged += life.lines.filter(({ ack }) => ack !== undefined).length;
-      for (const problem of await checkLedger(life.path, life.lines, true)) problems.push(`call ${when}: ${problem}`);
+      for (const problem of await checkLedger(life.path, life.lines, true))
+        problems.push(`call ${when}: ${problem}`);
       life.remove();
     });
     report("crash points", { points, killed, acknowledged, problems: problems.length });

@@ -4,7 +4,13 @@ import { describe, expect, it } from "vitest";
 import type { Store } from "../../../src/service/ledger/ledger.ts";
 import { credits } from "../../../src/shared/contract/money.ts";
 import { cases, LONG } from "../../support/campaign.ts";
-import { ACCOUNT, held, holdRequest, type TestLedger, temporaryLedger } from "../../support/store.ts";
+import {
+  ACCOUNT,
+  held,
+  holdRequest,
+  type TestLedger,
+  temporaryLedger,
+} from "../../support/store.ts";
 
 // Changes that come together are gathered and written many at a time. Whatever they are, the ledger must end up row for row as if
 // each had come alone, and every caller must be told the same.
@@ -12,8 +18,18 @@ const START = Date.UTC(2026, 4, 5);
 const OTHER_ACCOUNT = "bolt";
 
 type Change =
-  | { readonly kind: "hold"; readonly account: number; readonly amount: number; readonly key: number | null }
-  | { readonly kind: "settle"; readonly nth: number; readonly share: number; readonly broken: boolean }
+  | {
+      readonly kind: "hold";
+      readonly account: number;
+      readonly amount: number;
+      readonly key: number | null;
+    }
+  | {
+      readonly kind: "settle";
+      readonly nth: number;
+      readonly share: number;
+      readonly broken: boolean;
+    }
   | { readonly kind: "release"; readonly nth: number }
   | { readonly kind: "grant"; readonly account: number; readonly amount: number };
 
@@ -43,7 +59,11 @@ const change: fc.Arbitrary<Change> = fc.oneof(
   { weight: 2, arbitrary: fc.record({ kind: fc.constant("release" as const), nth }) },
   {
     weight: 1,
-    arbitrary: fc.record({ kind: fc.constant("grant" as const), account, amount: fc.integer({ min: 1, max: 30 }) }),
+    arbitrary: fc.record({
+      kind: fc.constant("grant" as const),
+      account,
+      amount: fc.integer({ min: 1, max: 30 }),
+    }),
   },
 );
 const round: fc.Arbitrary<Round> = fc.record({
@@ -114,7 +134,8 @@ class Side {
       return [balance, held];
     }
     if (each.kind === "hold") {
-      const idempotency = each.key === null ? {} : { idempotency: { key: `key-${each.key}`, requestHash: "same" } };
+      const idempotency =
+        each.key === null ? {} : { idempotency: { key: `key-${each.key}`, requestHash: "same" } };
       const amount = millions(each.amount);
       const outcome = await this.store.hold(
         holdRequest(amount, { accountId: accountId(each.account), requestId, ...idempotency }),

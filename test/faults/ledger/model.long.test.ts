@@ -35,11 +35,26 @@ type Command =
   | { readonly kind: "release"; readonly nth: number; readonly store: 0 | 1 }
   | { readonly kind: "wait"; readonly hours: number }
   | { readonly kind: "deduct"; readonly amount: number; readonly store: 0 | 1 }
-  | { readonly kind: "refund"; readonly nth: number; readonly amount: number | null; readonly store: 0 | 1 }
+  | {
+      readonly kind: "refund";
+      readonly nth: number;
+      readonly amount: number | null;
+      readonly store: 0 | 1;
+    }
   | { readonly kind: "again"; readonly store: 0 | 1 }
   /** Null takes the bound away. */
-  | { readonly kind: "cap"; readonly by: number; readonly cap: number | null; readonly store: 0 | 1 }
-  | { readonly kind: "expire"; readonly by: number; readonly hours: number | null; readonly store: 0 | 1 }
+  | {
+      readonly kind: "cap";
+      readonly by: number;
+      readonly cap: number | null;
+      readonly store: 0 | 1;
+    }
+  | {
+      readonly kind: "expire";
+      readonly by: number;
+      readonly hours: number | null;
+      readonly store: 0 | 1;
+    }
   | { readonly kind: "suspend"; readonly suspended: boolean; readonly store: 0 | 1 };
 
 /** Two keys of one chain, which share a cap, and one of its own. */
@@ -48,7 +63,11 @@ const chainOf = (by: number): number => Math.min(by, 1);
 const store = fc.constantFrom(0 as const, 1 as const);
 const by = fc.integer({ min: 0, max: KEYS - 1 });
 const command: fc.Arbitrary<Command> = fc.oneof(
-  fc.record({ kind: fc.constant("grant" as const), amount: fc.integer({ min: 1, max: 30 }), store }),
+  fc.record({
+    kind: fc.constant("grant" as const),
+    amount: fc.integer({ min: 1, max: 30 }),
+    store,
+  }),
   fc.record({
     kind: fc.constant("hold" as const),
     amount: fc.integer({ min: 0, max: 25 }),
@@ -67,7 +86,11 @@ const command: fc.Arbitrary<Command> = fc.oneof(
   }),
   fc.record({ kind: fc.constant("release" as const), nth: fc.nat(6), store }),
   fc.record({ kind: fc.constant("wait" as const), hours: fc.constantFrom(1, 12, 24) }),
-  fc.record({ kind: fc.constant("deduct" as const), amount: fc.integer({ min: 1, max: 20 }), store }),
+  fc.record({
+    kind: fc.constant("deduct" as const),
+    amount: fc.integer({ min: 1, max: 20 }),
+    store,
+  }),
   fc.record({
     kind: fc.constant("refund" as const),
     nth: fc.nat(6),
@@ -75,8 +98,18 @@ const command: fc.Arbitrary<Command> = fc.oneof(
     store,
   }),
   fc.record({ kind: fc.constant("again" as const), store }),
-  fc.record({ kind: fc.constant("cap" as const), by, cap: fc.option(fc.integer({ min: 0, max: 40 })), store }),
-  fc.record({ kind: fc.constant("expire" as const), by, hours: fc.option(fc.constantFrom(0, 6, 18)), store }),
+  fc.record({
+    kind: fc.constant("cap" as const),
+    by,
+    cap: fc.option(fc.integer({ min: 0, max: 40 })),
+    store,
+  }),
+  fc.record({
+    kind: fc.constant("expire" as const),
+    by,
+    hours: fc.option(fc.constantFrom(0, 6, 18)),
+    store,
+  }),
   fc.record({ kind: fc.constant("suspend" as const), suspended: fc.boolean(), store }),
 );
 
@@ -109,15 +142,23 @@ class Model {
   /** From the holds themselves: no running sum. */
   spent(chain: number): { spent: bigint; held: bigint } {
     const own = this.holds.filter((hold) => chainOf(hold.by) === chain);
-    const sum = (of: (hold: ModelHold) => bigint): bigint => own.reduce((total, hold) => total + of(hold), 0n);
+    const sum = (of: (hold: ModelHold) => bigint): bigint =>
+      own.reduce((total, hold) => total + of(hold), 0n);
     return {
       spent: sum(({ charged, refunded }) => charged - refunded),
       held: sum(({ amount, state }) => (state === "pending" ? amount : 0n)),
     };
   }
 
-  hold(amount: bigint, key: number | null, hash: string, now: number, by: number): HoldOutcome["kind"] {
-    if ((this.ends.get(by) ?? Number.POSITIVE_INFINITY) <= now || this.suspended) return "key_ended";
+  hold(
+    amount: bigint,
+    key: number | null,
+    hash: string,
+    now: number,
+    by: number,
+  ): HoldOutcome["kind"] {
+    if ((this.ends.get(by) ?? Number.POSITIVE_INFINITY) <= now || this.suspended)
+      return "key_ended";
     const record = key === null ? undefined : this.records.get(key);
     if (key !== null && record !== undefined) {
       const expired = record.reply !== undefined && now - record.at >= IDEMPOTENCY_TTL_MS;
@@ -130,7 +171,8 @@ class Model {
     const free = this.balance - this.held;
     const { held, spent } = this.spent(chainOf(by));
     const cap = this.caps.get(chainOf(by));
-    if (cap !== undefined && cap - spent - held < amount && cap - spent - held <= free) return "over_cap";
+    if (cap !== undefined && cap - spent - held < amount && cap - spent - held <= free)
+      return "over_cap";
     return free < amount ? "insufficient" : "held";
   }
 
@@ -163,7 +205,15 @@ describe("the ledger against a model", () => {
     await stores[0].createAccount(accountId, accountId);
     const keyIds = Array.from({ length: KEYS }, (_, n) => `${accountId}-${n}`);
     for (const [n, id] of keyIds.entries()) {
-      const key = { id, name: id, mode: "live" as const, prefix: "p", hash: hashOf(id), accountId, createdAt: 1 };
+      const key = {
+        id,
+        name: id,
+        mode: "live" as const,
+        prefix: "p",
+        hash: hashOf(id),
+        accountId,
+        createdAt: 1,
+      };
       // The third follows the second: they share a cap.
       await stores[0].createKey({ ...key, ...(n === 2 ? { rotatedFrom: `${accountId}-1` } : {}) });
     }
@@ -174,11 +224,14 @@ describe("the ledger against a model", () => {
       else if (each.kind === "grant") {
         const amount = credits(BigInt(each.amount));
         model.balance += amount;
-        expect((await stores[each.store].grant(accountId, "live", amount, "")).balance).toBe(model.balance);
+        expect((await stores[each.store].grant(accountId, "live", amount, "")).balance).toBe(
+          model.balance,
+        );
       } else if (each.kind === "hold") {
         const amount = credits(BigInt(each.amount));
         const hash = `content-${each.content}`;
-        const idempotency = each.key === null ? {} : { idempotency: { key: `key-${each.key}`, requestHash: hash } };
+        const idempotency =
+          each.key === null ? {} : { idempotency: { key: `key-${each.key}`, requestHash: hash } };
         const requests = Array.from({ length: each.burst }, () => randomUUID());
         const outcomes = await Promise.all(
           requests.map((requestId) =>
@@ -190,7 +243,14 @@ describe("the ledger against a model", () => {
         for (const [n, outcome] of outcomes.entries()) {
           expect(outcome.kind).toBe(model.hold(amount, each.key, hash, time, each.by));
           if (outcome.kind === "held") {
-            const made = { id: outcome.holdId, amount, key: each.key, by: each.by, charged: 0n, refunded: 0n };
+            const made = {
+              id: outcome.holdId,
+              amount,
+              key: each.key,
+              by: each.by,
+              charged: 0n,
+              refunded: 0n,
+            };
             const requestId = requests[n] ?? "";
             model.granted({ ...made, requestId, state: "pending" }, hash, time);
             expect([outcome.balance, outcome.held]).toEqual([model.balance, model.held]);
@@ -214,7 +274,9 @@ describe("the ledger against a model", () => {
         }
       } else if (each.kind === "expire") {
         const end = each.hours === null ? null : time + each.hours * 3_600_000;
-        expect((await stores[each.store].updateKey(idOf(each.by), { expiresAt: end })).expiresAt).toBe(end);
+        expect(
+          (await stores[each.store].updateKey(idOf(each.by), { expiresAt: end })).expiresAt,
+        ).toBe(end);
         if (end === null) model.ends.delete(each.by);
         else model.ends.set(each.by, end);
       } else if (each.kind === "suspend") {
@@ -238,10 +300,16 @@ describe("the ledger against a model", () => {
         const settling = stores[each.store].settle({
           holdId: hold.id,
           amount,
-          reply: (balance) => ({ status: 200, headers: { h: hold.id }, body: `${hold.id} ${balance}` }),
+          reply: (balance) => ({
+            status: 200,
+            headers: { h: hold.id },
+            body: `${hold.id} ${balance}`,
+          }),
         });
-        if (amount > hold.amount && hold.state === "pending") await expect(settling).rejects.toThrow(OverchargeError);
-        else if (hold.state !== "pending") await expect(settling).rejects.toThrow(HoldResolvedError);
+        if (amount > hold.amount && hold.state === "pending")
+          await expect(settling).rejects.toThrow(OverchargeError);
+        else if (hold.state !== "pending")
+          await expect(settling).rejects.toThrow(HoldResolvedError);
         else {
           hold.state = "posted";
           hold.charged = amount;
@@ -275,7 +343,10 @@ describe("the ledger against a model", () => {
   ): Promise<void> {
     if (each.kind === "again") {
       // One reference for the whole life of the account: only the first does anything.
-      const { repeated } = await by.grant(accountId, "live", credits(3n), { reference: "once", note: "" });
+      const { repeated } = await by.grant(accountId, "live", credits(3n), {
+        reference: "once",
+        note: "",
+      });
       expect(repeated).toBe(model.once);
       if (!model.once) model.balance += 3n;
       model.once = true;
@@ -290,12 +361,17 @@ describe("the ledger against a model", () => {
     }
     const hold = model.holds[each.nth];
     const entries = await by.entries({ accountId, kind: "charge", limit: 1_000 });
-    const charge = entries.find(({ requestId }) => hold !== undefined && requestId === hold.requestId);
+    const charge = entries.find(
+      ({ requestId }) => hold !== undefined && requestId === hold.requestId,
+    );
     if (hold === undefined || charge === undefined) return;
     const left = hold.charged - hold.refunded;
     const amount = each.amount === null ? left : BigInt(each.amount);
-    const refunding = by.refund(charge.id, each.amount === null ? undefined : credits(amount), { note: "" });
-    if (amount <= 0n || amount > left) return void (await expect(refunding).rejects.toThrow(RangeError));
+    const refunding = by.refund(charge.id, each.amount === null ? undefined : credits(amount), {
+      note: "",
+    });
+    if (amount <= 0n || amount > left)
+      return void (await expect(refunding).rejects.toThrow(RangeError));
     hold.refunded += amount;
     model.balance += amount;
     expect((await refunding).balance).toBe(model.balance);

@@ -11,7 +11,10 @@ export const GRANTED = 1_000;
 /** A closed ledger whose stored replies are two days old, one credit charged for each, and what was acknowledged of it. */
 export async function oldLedger(replies: number): Promise<{ from: string; lines: Line[] }> {
   const from = tempDir();
-  const store = await openSqliteStore({ path: join(from, "ledger.db"), now: () => Date.now() - 2 * DAY_MS });
+  const store = await openSqliteStore({
+    path: join(from, "ledger.db"),
+    now: () => Date.now() - 2 * DAY_MS,
+  });
   await fund(store, GRANTED);
   await store.createKey({
     ...{ id: "k3", name: "k3", mode: "live", prefix: "hc_live_x", hash: "3".repeat(64) },

@@ -36,7 +36,8 @@ class Spender {
       this.#waiting.shift()?.(JSON.parse(line) as Result),
     );
     this.#child.on("exit", () => {
-      for (const waiting of this.#waiting) waiting({ held: 0, insufficient: 0, charged: "0", errors: [this.#stderr] });
+      for (const waiting of this.#waiting)
+        waiting({ held: 0, insufficient: 0, charged: "0", errors: [this.#stderr] });
     });
   }
 
@@ -90,9 +91,15 @@ describe("processes that race for one balance", () => {
     await store.grant(ACCOUNT, "live", credits(balance), "all there is");
     const share = Math.ceil(calls / processes);
     const results = await Promise.all(
-      spenders
-        .slice(0, processes)
-        .map((spender) => spender.spend({ path, calls: share, amount: String(amount), charge: String(charge), wide })),
+      spenders.slice(0, processes).map((spender) =>
+        spender.spend({
+          path,
+          calls: share,
+          amount: String(amount),
+          charge: String(charge),
+          wide,
+        }),
+      ),
     );
     const problems = results.flatMap(({ errors }) => errors);
     const held = results.reduce((sum, each) => sum + each.held, 0);
@@ -103,13 +110,19 @@ describe("processes that race for one balance", () => {
     if (after.held !== 0n) problems.push(`${after.held} are held by nobody`);
     const possible = Math.min(share * processes, Number(balance / amount));
     // With the whole hold charged, exactly so many fit. With less, refunds let more through, never fewer.
-    if (charge === amount ? held !== possible : held < possible) problems.push(`${held} holds of ${possible} that fit`);
+    if (charge === amount ? held !== possible : held < possible)
+      problems.push(`${held} holds of ${possible} that fit`);
     problems.push(...(await store.verify()));
     await store.close();
     rmSync(path, { force: true });
     rmSync(`${path}-wal`, { force: true });
     rmSync(`${path}-shm`, { force: true });
-    return { problems: problems.map((problem) => `${JSON.stringify({ processes, calls, wide })}: ${problem}`), held };
+    return {
+      problems: problems.map(
+        (problem) => `${JSON.stringify({ processes, calls, wide })}: ${problem}`,
+      ),
+      held,
+    };
   }
 
   it("a thousand at once on one credit: one gets it", async () => {
@@ -126,9 +139,12 @@ describe("processes that race for one balance", () => {
     expect(held).toBe(1);
   });
 
-  it("over processes, balances, prices and load: never a credit too many", { timeout: 3_600_000 }, async () => {
+  it("over processes, balances, prices and load: never a credit too many", {
+    timeout: 3_600_000,
+  }, async () => {
     const chance = seeded(SEED);
-    const pick = <T>(values: readonly [T, ...T[]]): T => values[Math.floor(chance() * values.length)] ?? values[0];
+    const pick = <T>(values: readonly [T, ...T[]]): T =>
+      values[Math.floor(chance() * values.length)] ?? values[0];
     const problems: string[] = [];
     let holds = 0;
     for (let trial = 0; trial < TRIALS; trial += 1) {
@@ -137,8 +153,16 @@ describe("processes that race for one balance", () => {
       const amount = BigInt(pick([1, 3, 10, 25, 100])) * unit;
       const load = pick([0.8, 1, 1.5, 3]);
       const calls = Math.min(2000, Math.max(1, Math.ceil(Number(balance / amount) * load)));
-      const charge = chance() < 0.7 ? amount : (amount * BigInt(Math.floor(chance() * 1000))) / 1000n;
-      const result = await run({ processes: pick([1, 2, 4]), balance, amount, charge, calls, wide: pick([1, 8, 64]) });
+      const charge =
+        chance() < 0.7 ? amount : (amount * BigInt(Math.floor(chance() * 1000))) / 1000n;
+      const result = await run({
+        processes: pick([1, 2, 4]),
+        balance,
+        amount,
+        charge,
+        calls,
+        wide: pick([1, 8, 64]),
+      });
       problems.push(...result.problems);
       holds += result.held;
     }

@@ -3,12 +3,19 @@ import { connect, createServer, type Server, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { HoldResolvedError, StoreUnavailableError } from "../../../src/service/ledger/errors.ts";
 import type { Store } from "../../../src/service/ledger/ledger.ts";
-import { openPostgresStore, type PostgresStoreOptions } from "../../../src/service/ledger/postgres.ts";
+import {
+  openPostgresStore,
+  type PostgresStoreOptions,
+} from "../../../src/service/ledger/postgres.ts";
 import { SCHEMA_VERSION } from "../../../src/service/ledger/schema.ts";
 import { makeApiKey } from "../../../src/service/money/keys.ts";
 import { cases } from "../../support/campaign.ts";
 import { ACCOUNT, answer, c, fund, held, holdRequest } from "../../support/store.ts";
-import { type PostgresCluster, postgresBinaries, startCluster } from "../../support/store-postgres.ts";
+import {
+  type PostgresCluster,
+  postgresBinaries,
+  startCluster,
+} from "../../support/store-postgres.ts";
 import { isLeftOut } from "../../support/tools.ts";
 import { report, seeded } from "./rig.ts";
 
@@ -91,8 +98,15 @@ describe.skipIf(missing)("a ledger on a PostgreSQL that fails", () => {
     schemas += 1;
     return `faults_${schemas}`;
   };
-  const open = async (options: Partial<PostgresStoreOptions> & { readonly schema: string }): Promise<Store> => {
-    const store = await openPostgresStore({ url: cluster.url, now: Date.now, connections: 5, ...options });
+  const open = async (
+    options: Partial<PostgresStoreOptions> & { readonly schema: string },
+  ): Promise<Store> => {
+    const store = await openPostgresStore({
+      url: cluster.url,
+      now: Date.now,
+      connections: 5,
+      ...options,
+    });
     stores.push(store);
     return store;
   };
@@ -121,7 +135,8 @@ describe.skipIf(missing)("a ledger on a PostgreSQL that fails", () => {
             else figures.conflicts += 1;
           } catch (error) {
             // A hold that was not synced may be gone after a kill: refused, and nothing charged.
-            if (!(error instanceof StoreUnavailableError || error instanceof HoldResolvedError)) throw error;
+            if (!(error instanceof StoreUnavailableError || error instanceof HoldResolvedError))
+              throw error;
             figures.refused += 1;
             if (holdId !== undefined) await store.release(holdId).catch(() => undefined);
           }
@@ -139,7 +154,9 @@ describe.skipIf(missing)("a ledger on a PostgreSQL that fails", () => {
     expect({ balance, held: left }).toEqual({ balance: c(granted - calls), held: 0n });
   }
 
-  it("charges every call once through kills, restarts and stops of the server", { timeout: 3_600_000 }, async () => {
+  it("charges every call once through kills, restarts and stops of the server", {
+    timeout: 3_600_000,
+  }, async () => {
     const name = schema();
     const options = { schema: name, heartbeatMs: 500 };
     const [one, two] = [await open(options), await open(options)];
@@ -171,7 +188,9 @@ describe.skipIf(missing)("a ledger on a PostgreSQL that fails", () => {
     await chargedExactly(one, figures.calls, 1_000_000);
   });
 
-  it("knows after a lost answer whether its commit stands, and does it once", { timeout: 600_000 }, async () => {
+  it("knows after a lost answer whether its commit stands, and does it once", {
+    timeout: 600_000,
+  }, async () => {
     const proxy = new LossyProxy(cluster.port);
     await proxy.listen();
     const name = schema();
@@ -185,7 +204,9 @@ describe.skipIf(missing)("a ledger on a PostgreSQL that fails", () => {
     let charged = 0;
     for (let round = 0; round < rounds; round += 1) {
       const ids = await Promise.all([1, 2, 3].map((n) => held(store, c(n))));
-      await Promise.all(ids.map((holdId, n) => store.settle({ holdId, amount: c(n + 1), reply: answer() })));
+      await Promise.all(
+        ids.map((holdId, n) => store.settle({ holdId, amount: c(n + 1), reply: answer() })),
+      );
       charged += 6;
       await store.grant(ACCOUNT, "live", c(1), "again");
       charged -= 1;
@@ -197,7 +218,15 @@ describe.skipIf(missing)("a ledger on a PostgreSQL that fails", () => {
     proxy.cutAtCommit = () => chance() < 0.5;
     const key = makeApiKey("live");
     const { hash, prefix } = key;
-    await store.createKey({ id: "k", name: "k", mode: "live", prefix, hash, accountId: ACCOUNT, createdAt: 1 });
+    await store.createKey({
+      id: "k",
+      name: "k",
+      mode: "live",
+      prefix,
+      hash,
+      accountId: ACCOUNT,
+      createdAt: 1,
+    });
     await store.createAccount("second", "Second");
     expect(await store.revokeKey("k")).toBe(true);
     proxy.cutAtCommit = () => false;
@@ -214,7 +243,9 @@ describe.skipIf(missing)("a ledger on a PostgreSQL that fails", () => {
     const failed = async (holdId: string, amount: number): Promise<void> => {
       proxy.closesAfterCut = true;
       proxy.cutAtCommit = () => true;
-      await expect(store.settle({ holdId, amount: c(amount), reply: answer() })).rejects.toThrow(StoreUnavailableError);
+      await expect(store.settle({ holdId, amount: c(amount), reply: answer() })).rejects.toThrow(
+        StoreUnavailableError,
+      );
       proxy.cutAtCommit = () => false;
       proxy.closesAfterCut = false;
       proxy.closed = false;
@@ -245,7 +276,9 @@ describe.skipIf(missing)("a ledger on a PostgreSQL that fails", () => {
     const idempotency = { key: "k", requestHash: "h" };
     proxy.closesAfterCut = true;
     proxy.cutAtCommit = () => true;
-    await expect(store.hold(holdRequest(c(10), { idempotency }))).rejects.toThrow(StoreUnavailableError);
+    await expect(store.hold(holdRequest(c(10), { idempotency }))).rejects.toThrow(
+      StoreUnavailableError,
+    );
     proxy.cutAtCommit = () => false;
     proxy.closed = false;
     for (let n = 0; (await store.balance(ACCOUNT, "live")).held !== 0n; n += 1) {
@@ -265,16 +298,28 @@ describe.skipIf(missing)("a ledger on a PostgreSQL that fails", () => {
     const store = await open({ schema: name, url, patienceMs: 300 });
     await fund(store, 10);
     const { hash, prefix } = makeApiKey("live");
-    await store.createKey({ id: "k", name: "k", mode: "live", prefix, hash, accountId: ACCOUNT, createdAt: 1 });
+    await store.createKey({
+      id: "k",
+      name: "k",
+      mode: "live",
+      prefix,
+      hash,
+      accountId: ACCOUNT,
+      createdAt: 1,
+    });
     expect(await store.findKey(hash)).toBeDefined();
     const id = await held(store, c(5));
     await proxy.close();
     await expect(store.hold(holdRequest(c(1)))).rejects.toThrow(StoreUnavailableError);
-    await expect(store.settle({ holdId: id, amount: c(5), reply: answer() })).rejects.toThrow(StoreUnavailableError);
+    await expect(store.settle({ holdId: id, amount: c(5), reply: answer() })).rejects.toThrow(
+      StoreUnavailableError,
+    );
     await expect(store.verify()).rejects.toThrow(StoreUnavailableError);
     await expect(store.findKey(hash)).rejects.toThrow(StoreUnavailableError);
     await expect(store.findKey("0".repeat(64))).rejects.toThrow(StoreUnavailableError);
-    await expect(open({ schema: name, url, patienceMs: 300 })).rejects.toThrow(StoreUnavailableError);
+    await expect(open({ schema: name, url, patienceMs: 300 })).rejects.toThrow(
+      StoreUnavailableError,
+    );
     await store.close();
   });
 
@@ -316,7 +361,9 @@ describe.skipIf(missing)("a ledger on a PostgreSQL that fails", () => {
     const client = new pg.Client({ connectionString: cluster.url });
     await client.connect();
     await client.query(`UPDATE ${name}.schema_version SET version = 99`);
-    await expect(store.hold(holdRequest(c(1)))).rejects.toThrow(/schema 99 now.*Restart the service/);
+    await expect(store.hold(holdRequest(c(1)))).rejects.toThrow(
+      /schema 99 now.*Restart the service/,
+    );
     await client.query(`UPDATE ${name}.schema_version SET version = ${SCHEMA_VERSION}`);
     await client.end();
     expect((await store.hold(holdRequest(c(1)))).kind).toBe("held");
@@ -328,7 +375,15 @@ describe.skipIf(missing)("a ledger on a PostgreSQL that fails", () => {
     await fund(store, 10);
     await store.settle({ holdId: await held(store, c(4)), amount: c(3), reply: answer() });
     const { hash, prefix } = makeApiKey("live");
-    await store.createKey({ id: "k", name: "k", mode: "live", prefix, hash, accountId: ACCOUNT, createdAt: 1 });
+    await store.createKey({
+      id: "k",
+      name: "k",
+      mode: "live",
+      prefix,
+      hash,
+      accountId: ACCOUNT,
+      createdAt: 1,
+    });
     await store.revokeKey("k");
     const { default: pg } = await import("pg");
     const client = new pg.Client({ connectionString: cluster.url });
@@ -344,7 +399,10 @@ describe.skipIf(missing)("a ledger on a PostgreSQL that fails", () => {
       ["UPDATE keys SET revoked_at = NULL", /stays revoked/],
       ["DELETE FROM keys", /never deleted/],
       ["TRUNCATE keys CASCADE", /never deleted/],
-      ["INSERT INTO keys SELECT * FROM keys ON CONFLICT (id) DO UPDATE SET revoked_at = NULL", /stays revoked/],
+      [
+        "INSERT INTO keys SELECT * FROM keys ON CONFLICT (id) DO UPDATE SET revoked_at = NULL",
+        /stays revoked/,
+      ],
       [
         "INSERT INTO entries OVERRIDING SYSTEM VALUE SELECT * FROM entries ON CONFLICT (id) DO UPDATE SET note = 'x'",
         /never changed/,
@@ -361,7 +419,15 @@ describe.skipIf(missing)("a ledger on a PostgreSQL that fails", () => {
     const [one, two] = [await open({ schema: name }), await open({ schema: name })];
     await fund(one, 10);
     const { hash, prefix } = makeApiKey("live");
-    await one.createKey({ id: "k", name: "k", mode: "live", prefix, hash, accountId: ACCOUNT, createdAt: 1 });
+    await one.createKey({
+      id: "k",
+      name: "k",
+      mode: "live",
+      prefix,
+      hash,
+      accountId: ACCOUNT,
+      createdAt: 1,
+    });
     expect(await two.findKey(hash)).toBeDefined();
     expect(await one.revokeKey("k")).toBe(true);
     expect(await one.findKey(hash)).toBeUndefined();
@@ -378,7 +444,9 @@ describe.skipIf(missing)("a ledger on a PostgreSQL that fails", () => {
     const { default: pg } = await import("pg");
     const client = new pg.Client({ connectionString: cluster.url });
     await client.connect();
-    await client.query(`UPDATE ${name}.instances SET pid = 4194303 WHERE id = (SELECT owner FROM ${name}.holds)`);
+    await client.query(
+      `UPDATE ${name}.instances SET pid = 4194303 WHERE id = (SELECT owner FROM ${name}.holds)`,
+    );
     await client.end();
     // Also before any recovery: whoever asks with the key finds its holder dead.
     expect((await store.hold(holdRequest(c(6), { idempotency }))).kind).toBe("held");
@@ -405,7 +473,9 @@ describe.skipIf(missing)("a ledger on a PostgreSQL that fails", () => {
     await client.query(`UPDATE ${name}.instances SET heartbeat_at = heartbeat_at - 61000`);
     expect(await here.recover(0)).toBe(1);
     await client.end();
-    await expect(there.settle({ holdId: id, amount: c(6), reply: answer() })).rejects.toThrow(HoldResolvedError);
+    await expect(there.settle({ holdId: id, amount: c(6), reply: answer() })).rejects.toThrow(
+      HoldResolvedError,
+    );
   });
 
   it("refuses a server that does not sync", async () => {

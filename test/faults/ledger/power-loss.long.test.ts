@@ -11,7 +11,9 @@ const RANDOM = LONG ? 40 : 1;
 const EVERY = everyNth(6);
 
 describe.skipIf(isLeftOut(HAS_STRACE))("a ledger after a power failure", () => {
-  it("has every acknowledged charge, grant, key and revocation", { timeout: 3_600_000 }, async () => {
+  it("has every acknowledged charge, grant, key and revocation", {
+    timeout: 3_600_000,
+  }, async () => {
     const { events, life } = await recordLife(LIFE);
     life.remove();
     expect(life.lines.at(-1)).toEqual({ ack: { kind: "close" } });
@@ -29,7 +31,9 @@ describe.skipIf(isLeftOut(HAS_STRACE))("a ledger after a power failure", () => {
     expect(states).toBeGreaterThan(cases(60, 20_000));
   });
 
-  it("has them where the power fails while its file is made smaller", { timeout: 3_600_000 }, async () => {
+  it("has them where the power fails while its file is made smaller", {
+    timeout: 3_600_000,
+  }, async () => {
     const { from, lines } = await oldLedger(LONG ? 12 : 4);
     const { events, life } = await recordLife(
       { rounds: 0, width: 0, store: { heartbeatMs: 100 } },
@@ -53,17 +57,26 @@ describe.skipIf(isLeftOut(HAS_STRACE))("a ledger after a power failure", () => {
   });
 
   // Few calls, of which only some of the torn disks show what is missing: all of them are played, many times.
-  it("has them where the power fails while it is closed, and opens", { timeout: 3_600_000 }, async () => {
+  it("has them where the power fails while it is closed, and opens", {
+    timeout: 3_600_000,
+  }, async () => {
     const { events, life } = await recordLife({ rounds: 0, width: 0 });
     life.remove();
-    const figures = await replay(events, { random: LONG ? 1_000 : 100, seed: 7, every: 1, last: 10 });
+    const figures = await replay(events, {
+      random: LONG ? 1_000 : 100,
+      seed: 7,
+      every: 1,
+      last: 10,
+    });
     const { broken, losses, states, statesWithLoss } = figures;
     report("power loss at the close", { states, statesWithLoss, losses, broken: broken.length });
     expect(broken).toEqual([]);
     expect(statesWithLoss).toBe(0);
   });
 
-  it("would not have them with synchronous=NORMAL: the rig sees the difference", { timeout: 3_600_000 }, async () => {
+  it("would not have them with synchronous=NORMAL: the rig sees the difference", {
+    timeout: 3_600_000,
+  }, async () => {
     const { events, life } = await recordLife({ ...LIFE, store: { synchronous: "NORMAL" } });
     life.remove();
     const figures = await replay(events, { random: LONG ? 3 : 0, seed: 1, every: EVERY });

@@ -1,4 +1,12 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import {
@@ -14,7 +22,12 @@ import {
 
 /** One system call of the recorded life, in order. */
 type Event =
-  | { readonly kind: "write"; readonly file: string; readonly offset: number; readonly data: Buffer }
+  | {
+      readonly kind: "write";
+      readonly file: string;
+      readonly offset: number;
+      readonly data: Buffer;
+    }
   | { readonly kind: "truncate"; readonly file: string; readonly size: number }
   | { readonly kind: "sync"; readonly file: string }
   | { readonly kind: "unlink"; readonly file: string }
@@ -35,13 +48,17 @@ export async function recordLife(
   for (const line of life.trace.split("\n")) {
     const call = /^\d+\s+(\w+)\((?:\d+<([^>]*)>|"([^"]*)")(.*)\)\s+= (\d+)$/.exec(line);
     if (call === null) {
-      if (line !== "") throw new Error(`the trace has a line that the replay does not know: ${line.slice(0, 200)}`);
+      if (line !== "")
+        throw new Error(
+          `the trace has a line that the replay does not know: ${line.slice(0, 200)}`,
+        );
       continue;
     }
     const [, name, descriptor, path, rest = ""] = call;
     const file = basename(bytes(descriptor ?? path ?? "").toString());
     if (name === "fsync" || name === "fdatasync") events.push({ kind: "sync", file });
-    else if (name === "ftruncate") events.push({ kind: "truncate", file, size: Number(rest.replace(/^, /, "")) });
+    else if (name === "ftruncate")
+      events.push({ kind: "truncate", file, size: Number(rest.replace(/^, /, "")) });
     else if (name === "unlink") events.push({ kind: "unlink", file });
     else {
       const [, data = "", tail = ""] = /^, "([^"]*)"(.*)$/.exec(rest) ?? [];
@@ -77,7 +94,8 @@ class VirtualFile {
       image = grown(image, Math.max(image.length, call.offset + call.data.length));
       for (let start = 0; start < call.data.length; ) {
         const end = Math.min(call.data.length, start + SECTOR - ((call.offset + start) % SECTOR));
-        if (outcome === "whole" || outcome()) call.data.copy(image, call.offset + start, start, end);
+        if (outcome === "whole" || outcome())
+          call.data.copy(image, call.offset + start, start, end);
         start = end;
       }
     }
@@ -131,9 +149,13 @@ export async function replay(
   };
   for (const name of options.from === undefined ? [] : readdirSync(options.from)) {
     // Its seal was broken, for good, before anything was written.
-    if (!name.endsWith("-seal")) fileOf(name).durable = readFileSync(join(options.from ?? "", name));
+    if (!name.endsWith("-seal"))
+      fileOf(name).durable = readFileSync(join(options.from ?? "", name));
   }
-  const fates: ((n: number) => "gone" | "whole" | (() => boolean))[] = [() => "gone", () => "whole"];
+  const fates: ((n: number) => "gone" | "whole" | (() => boolean))[] = [
+    () => "gone",
+    () => "whole",
+  ];
   for (let n = 0; n < options.random; n += 1) {
     fates.push(() => {
       const draw = chance();
@@ -146,7 +168,10 @@ export async function replay(
       else if (event.kind === "sync") fileOf(event.file).sync();
       else if (event.kind === "unlink") files.delete(event.file);
       else fileOf(event.file).pending.push(event);
-      if (position % options.every !== 0 || position < events.length - (options.last ?? Number.POSITIVE_INFINITY))
+      if (
+        position % options.every !== 0 ||
+        position < events.length - (options.last ?? Number.POSITIVE_INFINITY)
+      )
         continue;
       const unsynced = [...files.values()].some((file) => file.pending.length > 0);
       for (const [n, fate] of fates.entries()) {
@@ -159,14 +184,15 @@ export async function replay(
           if (image !== undefined) writeFileSync(join(state, name), image, { mode: 0o600 });
         }
         figures.states += 1;
-        const problems = await checkLedger(join(state, "ledger.db"), lines, false).catch((error: unknown) => [
-          String(error),
-        ]);
+        const problems = await checkLedger(join(state, "ledger.db"), lines, false).catch(
+          (error: unknown) => [String(error)],
+        );
         const losses = problems.filter((problem) => problem.startsWith("LOST"));
         figures.losses += losses.length;
         if (losses.length > 0) figures.statesWithLoss += 1;
         for (const problem of problems) {
-          if (!problem.startsWith("LOST")) figures.broken.push(`after call ${position}: ${problem}`);
+          if (!problem.startsWith("LOST"))
+            figures.broken.push(`after call ${position}: ${problem}`);
         }
         rmSync(state, { recursive: true, force: true });
       }

@@ -14,7 +14,10 @@ export const HAS_STRACE = existsSync("/usr/bin/strace");
 
 const ROOT = resolve(import.meta.dirname, "../../..");
 /** The built ledger: what runs in production, and what a plain `node` can run. */
-export const STORE_MODULE = join(process.env.HEADCOUNT_DIST ?? join(ROOT, "dist"), "service/ledger/sqlite.js");
+export const STORE_MODULE = join(
+  process.env.HEADCOUNT_DIST ?? join(ROOT, "dist"),
+  "service/ledger/sqlite.js",
+);
 export const WORKER = join(import.meta.dirname, "worker.mjs");
 
 /** Prints what a campaign did, and keeps it where HEADCOUNT_FAULTS_REPORT names a file. */
@@ -45,7 +48,12 @@ export type Action =
   | { readonly kind: "grant"; readonly note: string; readonly amount: string }
   | { readonly kind: "key" | "revoke"; readonly hash: string }
   | { readonly kind: "hold" | "release"; readonly name: string }
-  | { readonly kind: "settle"; readonly name: string; readonly posted: string; readonly idempotent: boolean }
+  | {
+      readonly kind: "settle";
+      readonly name: string;
+      readonly posted: string;
+      readonly idempotent: boolean;
+    }
   | { readonly kind: "calls"; readonly count: number };
 
 export interface Line {
@@ -112,7 +120,9 @@ export async function runLife(
   const log = join(folder, "trace");
   const paths = [path, `${path}-wal`, `${path}-journal`, ...(more.length > 0 ? [ack] : [])];
   // Stops the process at those calls alone, which halves a life; strace 6.1 delivers no signal then.
-  const filter = expressions.some((expression) => expression.includes("signal=")) ? [] : ["--seccomp-bpf"];
+  const filter = expressions.some((expression) => expression.includes("signal="))
+    ? []
+    : ["--seccomp-bpf"];
   const child = spawn(
     "strace",
     [
@@ -127,10 +137,12 @@ export async function runLife(
   child.stderr.on("data", (chunk: Buffer) => {
     stderr += chunk.toString();
   });
-  const ended = new Promise<{ code: number | null; signal: NodeJS.Signals | null }>((done, fail) => {
-    child.on("error", fail);
-    child.on("close", (exitCode, exitSignal) => done({ code: exitCode, signal: exitSignal }));
-  });
+  const ended = new Promise<{ code: number | null; signal: NodeJS.Signals | null }>(
+    (done, fail) => {
+      child.on("error", fail);
+      child.on("close", (exitCode, exitSignal) => done({ code: exitCode, signal: exitSignal }));
+    },
+  );
   const told = (): Line[] => (existsSync(ack) ? parseLines(readFileSync(ack, "utf8")) : []);
   if (stopped !== undefined) {
     let over = false;
@@ -178,7 +190,11 @@ function goOn(pid: number, ended: Promise<unknown>): void {
 }
 
 /** Plays the points 1 to `total`, every `step`th, two at a time: a life leaves most of two cores idle. */
-export async function eachPoint(total: number, step: number, play: (when: number) => Promise<void>): Promise<void> {
+export async function eachPoint(
+  total: number,
+  step: number,
+  play: (when: number) => Promise<void>,
+): Promise<void> {
   let next = 1;
   const player = async (): Promise<void> => {
     while (next <= total) {
@@ -203,12 +219,17 @@ let checks = 0;
  * @param volatile whether changes that need no sync must be there too: yes after a kill, no after a power failure
  * @returns one sentence per contradiction
  */
-export async function checkLedger(path: string, lines: readonly Line[], volatile: boolean): Promise<string[]> {
+export async function checkLedger(
+  path: string,
+  lines: readonly Line[],
+  volatile: boolean,
+): Promise<string[]> {
   // The driver closes a file only when its statements are collected.
   checks += 1;
   if (checks % 50 === 0) collect();
   const problems: string[] = [];
-  const actions = (which: "try" | "ack" | "refused"): Action[] => lines.flatMap((line) => line[which] ?? []);
+  const actions = (which: "try" | "ack" | "refused"): Action[] =>
+    lines.flatMap((line) => line[which] ?? []);
   const tried = actions("try");
   const acked = actions("ack");
   const refused = actions("refused");
@@ -228,9 +249,12 @@ export async function checkLedger(path: string, lines: readonly Line[], volatile
         if (all.has(id)) problems.push(`${what} ${id} is there twice`);
         all.set(id, amount);
       }
-      const known = new Map(tried.flatMap((action) => idOf(action) ?? []).map(({ id, amount }) => [id, amount]));
+      const known = new Map(
+        tried.flatMap((action) => idOf(action) ?? []).map(({ id, amount }) => [id, amount]),
+      );
       for (const [id, amount] of all) {
-        if (known.get(id) !== amount) problems.push(`${what} ${id} of ${amount} was never asked for`);
+        if (known.get(id) !== amount)
+          problems.push(`${what} ${id} of ${amount} was never asked for`);
       }
       for (const { id, amount } of acked.flatMap((action) => idOf(action) ?? [])) {
         if (all.get(id) !== amount)
@@ -242,13 +266,17 @@ export async function checkLedger(path: string, lines: readonly Line[], volatile
     };
     compare(
       "charge",
-      rows("SELECT request_id AS id, CAST(posted AS TEXT) AS amount FROM holds WHERE state = 'posted'"),
-      (action) => (action.kind === "settle" ? { id: action.name, amount: action.posted } : undefined),
+      rows(
+        "SELECT request_id AS id, CAST(posted AS TEXT) AS amount FROM holds WHERE state = 'posted'",
+      ),
+      (action) =>
+        action.kind === "settle" ? { id: action.name, amount: action.posted } : undefined,
     );
     compare(
       "grant",
       rows("SELECT note AS id, CAST(amount AS TEXT) AS amount FROM entries WHERE kind = 'grant'"),
-      (action) => (action.kind === "grant" ? { id: action.note, amount: action.amount } : undefined),
+      (action) =>
+        action.kind === "grant" ? { id: action.note, amount: action.amount } : undefined,
     );
     compare("key", rows("SELECT hash AS id, 'made' AS amount FROM keys"), (action) =>
       action.kind === "key" ? { id: action.hash, amount: "made" } : undefined,
@@ -267,14 +295,18 @@ export async function checkLedger(path: string, lines: readonly Line[], volatile
           problems.push(`LOST: ${action.count} calls were counted, found ${count?.count}`);
       }
     }
-    const [pending] = rows<{ n: number }>("SELECT COUNT(*) AS n FROM holds WHERE state = 'pending'");
+    const [pending] = rows<{ n: number }>(
+      "SELECT COUNT(*) AS n FROM holds WHERE state = 'pending'",
+    );
     if (pending?.n !== 0) problems.push(`${pending?.n} holds are pending after the recovery`);
     const hasAccount = (await store.account("acme")) !== undefined;
     if (!hasAccount && acked.some(({ kind }) => kind === "account"))
       problems.push("LOST: the account was acknowledged");
     if (hasAccount) {
       const posted = new Set(
-        rows<{ id: string }>("SELECT request_id AS id FROM holds WHERE state = 'posted'").map(({ id }) => id),
+        rows<{ id: string }>("SELECT request_id AS id FROM holds WHERE state = 'posted'").map(
+          ({ id }) => id,
+        ),
       );
       for (const action of tried) {
         if (action.kind !== "settle" || !action.idempotent) continue;
@@ -288,8 +320,12 @@ export async function checkLedger(path: string, lines: readonly Line[], volatile
           idempotency: { key: `key-${action.name}`, requestHash: `hash-${action.name}` },
         });
         const expected = posted.has(action.name) ? "replay" : "held";
-        if (outcome.kind !== expected) problems.push(`a retry of ${action.name} is ${outcome.kind}, not ${expected}`);
-        if (outcome.kind === "replay" && !String(outcome.reply.body).startsWith(`${action.name} `)) {
+        if (outcome.kind !== expected)
+          problems.push(`a retry of ${action.name} is ${outcome.kind}, not ${expected}`);
+        if (
+          outcome.kind === "replay" &&
+          !String(outcome.reply.body).startsWith(`${action.name} `)
+        ) {
           problems.push(`a retry of ${action.name} gets the reply ${outcome.reply.body}`);
         }
       }

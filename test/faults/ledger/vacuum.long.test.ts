@@ -32,42 +32,48 @@ const LIVES = [
 
 describe.skipIf(isLeftOut(HAS_STRACE))("a ledger whose file is made smaller", () => {
   const limit = { timeout: 3_600_000 };
-  it.each(LIVES)("has the same balances after a kill anywhere in it, %s", limit, async (name, isBeside) => {
-    const { from, lines: before } = await oldLedger(OLD);
-    const options = { rounds: 0, width: 0, store: { heartbeatMs: 100 } };
-    const run = async (inject: readonly string[]): Promise<{ life: Life; others: Store[] }> => {
-      const others: Store[] = [];
-      const open = async (path: string): Promise<void> => {
-        others.push(await openSqliteStore({ path, now: Date.now, heartbeatMs: 3_600_000 }));
+  it.each(LIVES)(
+    "has the same balances after a kill anywhere in it, %s",
+    limit,
+    async (name, isBeside) => {
+      const { from, lines: before } = await oldLedger(OLD);
+      const options = { rounds: 0, width: 0, store: { heartbeatMs: 100 } };
+      const run = async (inject: readonly string[]): Promise<{ life: Life; others: Store[] }> => {
+        const others: Store[] = [];
+        const open = async (path: string): Promise<void> => {
+          others.push(await openSqliteStore({ path, now: Date.now, heartbeatMs: 3_600_000 }));
+        };
+        const start = { work: "vacuum", from, ...(isBeside ? { beside: open } : {}) } as const;
+        return { life: await runLife(options, [TRACE, ...inject], [], start), others };
       };
-      const start = { work: "vacuum", from, ...(isBeside ? { beside: open } : {}) } as const;
-      return { life: await runLife(options, [TRACE, ...inject], [], start), others };
-    };
-    const { life: whole, others: first } = await run([]);
-    await closeAll(first);
-    expect(whole.lines.at(-1), whole.stderr).toEqual({ ack: { kind: "close" } });
-    const total = CALLS.reduce((sum, call) => sum + countCalls(whole.trace, call), 0);
-    whole.remove();
-    const figures = { points: 0, killed: 0, tidying: 0, wiping: 0, acknowledged: 0 };
-    const problems: string[] = [];
-    const step = everyNth(total / SHORT_POINTS);
-    await eachPoint(total, step, async (when) => {
-      const { life, others } = await run([`inject=${CALLS.join(",")}:signal=SIGKILL:when=${when}`]);
-      figures.points += 1;
-      if (life.signal === "SIGKILL" || life.code === 137) figures.killed += 1;
-      const last = life.lines.at(-1)?.try?.kind;
-      if (last === "tidy") figures.tidying += 1;
-      if (last === "wipe") figures.wiping += 1;
-      figures.acknowledged += life.lines.filter(({ ack }) => ack !== undefined).length;
-      const found = await look(life, before, others).catch((error: unknown) => [String(error)]);
-      problems.push(...found.map((problem) => `call ${when}: ${problem}`));
-      life.remove();
-    });
-    report(`vacuum killed, ${name}`, { calls: total, ...figures, problems: problems.length });
-    expect(problems).toEqual([]);
-    expect(figures.killed).toBeGreaterThanOrEqual(Math.floor(figures.points * 0.75));
-    expect(Math.min(figures.tidying, figures.wiping)).toBeGreaterThan(0);
-  });
+      const { life: whole, others: first } = await run([]);
+      await closeAll(first);
+      expect(whole.lines.at(-1), whole.stderr).toEqual({ ack: { kind: "close" } });
+      const total = CALLS.reduce((sum, call) => sum + countCalls(whole.trace, call), 0);
+      whole.remove();
+      const figures = { points: 0, killed: 0, tidying: 0, wiping: 0, acknowledged: 0 };
+      const problems: string[] = [];
+      const step = everyNth(total / SHORT_POINTS);
+      await eachPoint(total, step, async (when) => {
+        const { life, others } = await run([
+          `inject=${CALLS.join(",")}:signal=SIGKILL:when=${when}`,
+        ]);
+        figures.points += 1;
+        if (life.signal === "SIGKILL" || life.code === 137) figures.killed += 1;
+        const last = life.lines.at(-1)?.try?.kind;
+        if (last === "tidy") figures.tidying += 1;
+        if (last === "wipe") figures.wiping += 1;
+        figures.acknowledged += life.lines.filter(({ ack }) => ack !== undefined).length;
+        const found = await look(life, before, others).catch((error: unknown) => [String(error)]);
+        problems.push(...found.map((problem) => `call ${when}: ${problem}`));
+        life.remove();
+      });
+      report(`vacuum killed, ${name}`, { calls: total, ...figures, problems: problems.length });
+      expect(problems).toEqual([]);
+      expect(figures.killed).toBeGreaterThanOrEqual(Math.floor(figures.points * 0.75));
+      expect(Math.min(figures.tidying, figures.wiping)).toBeGreaterThan(0);
+    },
+  );
 });
 
 async function closeAll(stores: Store[]): Promise<void> {
@@ -77,11 +83,18 @@ async function closeAll(stores: Store[]): Promise<void> {
 /** Verifies what was left, has those beside it charge once more, closes them, and opens it. @returns one sentence per contradiction */
 async function look(life: Life, before: readonly Line[], others: Store[]): Promise<string[]> {
   // What `service verify` says of the folder as it was left, before anybody opens it to write.
-  const problems = (await verifySqliteFile(life.path)).breaches.map((breach) => `verify of what was left: ${breach}`);
+  const problems = (await verifySqliteFile(life.path)).breaches.map(
+    (breach) => `verify of what was left: ${breach}`,
+  );
   const lines = [...before, ...life.lines];
   try {
     for (const [n, store] of others.entries()) {
-      const action: Action = { kind: "settle", name: `beside-${n}`, posted: String(c(2)), idempotent: false };
+      const action: Action = {
+        kind: "settle",
+        name: `beside-${n}`,
+        posted: String(c(2)),
+        idempotent: false,
+      };
       lines.push({ try: action });
       const holdId = await held(store, c(4), { requestId: `beside-${n}`, keyId: "k3" });
       await store.settle({ holdId, amount: c(2), reply: answer() });
@@ -95,11 +108,17 @@ async function look(life: Life, before: readonly Line[], others: Store[]): Promi
   const { balance, held: left } = await store.balance(ACCOUNT, "live");
   await store.close();
   // What was on its way when the process died may stand or not.
-  const [least, most] = (["ack", "try"] as const).map((which) => charged(lines.flatMap((line) => line[which] ?? [])));
+  const [least, most] = (["ack", "try"] as const).map((which) =>
+    charged(lines.flatMap((line) => line[which] ?? [])),
+  );
   const spent = c(GRANTED) - balance;
-  if (spent < (least ?? 0n) || spent > (most ?? 0n)) problems.push(`${spent} are charged, not ${least} to ${most}`);
+  if (spent < (least ?? 0n) || spent > (most ?? 0n))
+    problems.push(`${spent} are charged, not ${least} to ${most}`);
   return left === 0n ? problems : [...problems, `${left} are held`];
 }
 
 const charged = (actions: readonly Action[]): bigint =>
-  actions.reduce((sum, action) => sum + (action.kind === "settle" ? BigInt(action.posted) : 0n), 0n);
+  actions.reduce(
+    (sum, action) => sum + (action.kind === "settle" ? BigInt(action.posted) : 0n),
+    0n,
+  );

@@ -11,7 +11,11 @@ const [mode, module, ...rest] = process.argv.slice(2);
 const { openSqliteStore } = await import(pathToFileURL(module).href);
 const MICROS = 1_000_000n;
 
-const answer = (name) => (balance) => ({ status: 200, headers: { "x-name": name }, body: `${name} ${balance}` });
+const answer = (name) => (balance) => ({
+  status: 200,
+  headers: { "x-name": name },
+  body: `${name} ${balance}`,
+});
 
 const holdOf = (name, credits, idempotent) => ({
   accountId: "acme",
@@ -41,12 +45,20 @@ async function begin(path, ackPath, options) {
       return undefined;
     }
   };
-  const store = await act({ kind: "open" }, () => openSqliteStore({ path, now: Date.now, ...options.store }));
+  const store = await act({ kind: "open" }, () =>
+    openSqliteStore({ path, now: Date.now, ...options.store }),
+  );
   const charge = async (name, credits, posted, idempotent) => {
-    const outcome = await act({ kind: "hold", name }, () => store.hold(holdOf(name, credits, idempotent)));
+    const outcome = await act({ kind: "hold", name }, () =>
+      store.hold(holdOf(name, credits, idempotent)),
+    );
     if (outcome?.kind !== "held") return;
     await act({ kind: "settle", name, posted: String(BigInt(posted) * MICROS), idempotent }, () =>
-      store.settle({ holdId: outcome.holdId, amount: BigInt(posted) * MICROS, reply: answer(name) }),
+      store.settle({
+        holdId: outcome.holdId,
+        amount: BigInt(posted) * MICROS,
+        reply: answer(name),
+      }),
     );
   };
   const grant = (note, credits) =>
@@ -79,21 +91,30 @@ async function life(path, ackPath, options) {
   await charge("plain", 25, 7, false);
   await charge("keyed", 25, 25, true);
   await charge("empty", 5, 0, true);
-  const given = await act({ kind: "hold", name: "given-back" }, () => store.hold(holdOf("given-back", 40, true)));
-  if (given?.kind === "held") await act({ kind: "release", name: "given-back" }, () => store.release(given.holdId));
+  const given = await act({ kind: "hold", name: "given-back" }, () =>
+    store.hold(holdOf("given-back", 40, true)),
+  );
+  if (given?.kind === "held")
+    await act({ kind: "release", name: "given-back" }, () => store.release(given.holdId));
   await grant("top-up", 5);
   await act({ kind: "key", hash: "2".repeat(64) }, () => store.createKey(key("k2", "2")));
   await act({ kind: "revoke", hash: "1".repeat(64) }, async () => {
     if (!(await store.revokeKey("k1"))) throw new Error("there is no key to revoke");
   });
   // Of a day to come: one long past is forgotten by the first heartbeat, ten seconds on.
-  await act({ kind: "calls", count: 3 }, () => store.recordCalls([{ keyId: "k1", day: "2999-01-01", count: 3 }]));
+  await act({ kind: "calls", count: 3 }, () =>
+    store.recordCalls([{ keyId: "k1", day: "2999-01-01", count: 3 }]),
+  );
   for (let round = 0; round < options.rounds; round += 1) {
     await Promise.all(
-      Array.from({ length: options.width }, (_, n) => charge(`group-${round}-${n}`, 3, 1 + (n % 3), n % 2 === 0)),
+      Array.from({ length: options.width }, (_, n) =>
+        charge(`group-${round}-${n}`, 3, 1 + (n % 3), n % 2 === 0),
+      ),
     );
   }
-  await act({ kind: "hold", name: "never-settled" }, () => store.hold(holdOf("never-settled", 10, true)));
+  await act({ kind: "hold", name: "never-settled" }, () =>
+    store.hold(holdOf("never-settled", 10, true)),
+  );
   await act({ kind: "close" }, () => store.close());
 }
 
@@ -111,7 +132,8 @@ async function vacuum(path, ackPath, options) {
   });
   if (!given) throw new Error("the heartbeat gave no room back");
   await Promise.all(["a", "b", "c"].map((name) => charge(name, 3, 3, true)));
-  if (!(await act({ kind: "wipe" }, () => store.people.wipe()))) throw new Error("the file was not built again");
+  if (!(await act({ kind: "wipe" }, () => store.people.wipe())))
+    throw new Error("the file was not built again");
   await charge("last", 3, 1, true);
   await act({ kind: "close" }, () => store.close());
 }
@@ -128,7 +150,10 @@ async function spend() {
       while (left > 0) {
         left -= 1;
         try {
-          const outcome = await store.hold({ ...holdOf("spend", 0, false), amount: BigInt(amount) });
+          const outcome = await store.hold({
+            ...holdOf("spend", 0, false),
+            amount: BigInt(amount),
+          });
           if (outcome.kind !== "held") {
             result.insufficient += 1;
             continue;

@@ -43,7 +43,9 @@ async function serve(data: string, limits: Limits = {}): Promise<Served> {
   });
   const ended = new Promise<number | null>((done) => child.once("exit", (code) => done(code)));
   const line = await Promise.race([
-    new Promise<string>((done) => child.stdout?.once("data", (bytes: Buffer) => done(bytes.toString()))),
+    new Promise<string>((done) =>
+      child.stdout?.once("data", (bytes: Buffer) => done(bytes.toString())),
+    ),
     ended.then((code) => Promise.reject(new Error(`serve ended with ${code}: ${said}`))),
   ]);
   const { url, key = "" } = JSON.parse(line) as { url: string; key?: string };
@@ -59,7 +61,8 @@ async function serve(data: string, limits: Limits = {}): Promise<Served> {
 }
 
 const verify = (data: string): number | null =>
-  spawnSync(process.execPath, [BIN, "service", "verify", "--data", data], { env: { HOME: data } }).status;
+  spawnSync(process.execPath, [BIN, "service", "verify", "--data", data], { env: { HOME: data } })
+    .status;
 
 async function search(
   served: Served,
@@ -68,7 +71,11 @@ async function search(
 ): Promise<{ status: number; used: number }> {
   const answer = await fetch(`${served.url}/v1/person/search`, {
     method: "POST",
-    headers: { authorization: `Bearer ${served.key}`, "content-type": "application/json", "idempotency-key": id },
+    headers: {
+      authorization: `Bearer ${served.key}`,
+      "content-type": "application/json",
+      "idempotency-key": id,
+    },
     body: JSON.stringify({ filters: {}, per_page: rows }),
   });
   const envelope = (await answer.json()) as { credits_used: number };
@@ -76,7 +83,9 @@ async function search(
 }
 
 async function balance(served: Served): Promise<number> {
-  const answer = await fetch(`${served.url}/v1/account`, { headers: { authorization: `Bearer ${served.key}` } });
+  const answer = await fetch(`${served.url}/v1/account`, {
+    headers: { authorization: `Bearer ${served.key}` },
+  });
   return ((await answer.json()) as { credits_remaining: number }).credits_remaining;
 }
 
@@ -144,7 +153,9 @@ describe("the service at the limits of its machine", () => {
         ["-1d", "yesterday"],
       ]) {
         const served = {
-          ...(await serve(data, { wrapper: `env FAKETIME=${clock} DONT_FAKE_MONOTONIC=1 LD_PRELOAD=${faketime}` })),
+          ...(await serve(data, {
+            wrapper: `env FAKETIME=${clock} DONT_FAKE_MONOTONIC=1 LD_PRELOAD=${faketime}`,
+          })),
           key: first.key,
         };
         expect(await search(served, 7, id)).toEqual({ status: 200, used: 7 });

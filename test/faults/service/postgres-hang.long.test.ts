@@ -5,7 +5,11 @@ import { credits } from "../../../src/shared/contract/money.ts";
 import { cases } from "../../support/campaign.ts";
 import { folder, serving } from "../../support/serve-command.ts";
 import { generatedDataset } from "../../support/service.ts";
-import { type PostgresCluster, postgresBinaries, startCluster } from "../../support/store-postgres.ts";
+import {
+  type PostgresCluster,
+  postgresBinaries,
+  startCluster,
+} from "../../support/store-postgres.ts";
 import { isLeftOut } from "../../support/tools.ts";
 import { report, seeded } from "../ledger/rig.ts";
 
@@ -30,13 +34,29 @@ describe.skipIf(isLeftOut(postgresBinaries() !== undefined))(
     });
     afterAll(() => cluster.remove());
 
-    test("answers 500 and charges nothing, or 200 and charges once", { timeout: 1_200_000 }, async () => {
-      const argv = ["serve", "--port", "0", "--json", "--data", folder(), "--dataset", await generatedDataset(300)];
+    test("answers 500 and charges nothing, or 200 and charges once", {
+      timeout: 1_200_000,
+    }, async () => {
+      const argv = [
+        "serve",
+        "--port",
+        "0",
+        "--json",
+        "--data",
+        folder(),
+        "--dataset",
+        await generatedDataset(300),
+      ];
       const figures = { hangs: HANGS, answered: 0, refused: 0, repeated: 0, slowest: 0 };
       const { code, err } = await serving([...argv, "--store", cluster.url], async (line) => {
         const { url } = JSON.parse(line) as { url: string };
         const store = await openPostgresStore({ url: cluster.url, now: Date.now });
-        const { key } = await createKey(store, { accountId: DEFAULT_ACCOUNT, name: "x", mode: "live", now: Date.now });
+        const { key } = await createKey(store, {
+          accountId: DEFAULT_ACCOUNT,
+          name: "x",
+          mode: "live",
+          now: Date.now,
+        });
         await store.setPlan(DEFAULT_ACCOUNT, { perMinute: 1_000_000, perDay: 1_000_000 });
         const { balance: had } = await store.balance(DEFAULT_ACCOUNT, "live");
         await store.grant(DEFAULT_ACCOUNT, "live", credits(GRANTED * MICROS), "for this test");
@@ -100,7 +120,10 @@ describe.skipIf(isLeftOut(postgresBinaries() !== undefined))(
           if (balance === left && held === 0n) break;
           await pause(100);
         }
-        expect(await store.balance(DEFAULT_ACCOUNT, "live")).toMatchObject({ balance: left, held: 0n });
+        expect(await store.balance(DEFAULT_ACCOUNT, "live")).toMatchObject({
+          balance: left,
+          held: 0n,
+        });
         expect(await store.verify()).toEqual([]);
         await store.close();
       });

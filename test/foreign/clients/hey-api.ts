@@ -1,5 +1,11 @@
 import { client } from "./generated/hey-api/client.gen.ts";
-import { countPeople, enrichCompany, getAccount, listEmployees, searchPeople } from "./generated/hey-api/index.ts";
+import {
+  countPeople,
+  enrichCompany,
+  getAccount,
+  listEmployees,
+  searchPeople,
+} from "./generated/hey-api/index.ts";
 import type { Filters } from "./generated/hey-api/types.gen.ts";
 
 const { BASE = "", KEY = "" } = process.env;
@@ -7,8 +13,15 @@ client.setConfig({ baseUrl: BASE, auth: () => KEY });
 
 const throwOnError = true;
 const { data: account } = await getAccount({ throwOnError });
-const { data: count } = await countPeople({ body: { filters: { department: "Sales" } }, throwOnError });
-const filters: Filters = { department: ["Sales", "Marketing"], country: "canada", connections_min: 1 };
+const { data: count } = await countPeople({
+  body: { filters: { department: "Sales" } },
+  throwOnError,
+});
+const filters: Filters = {
+  department: ["Sales", "Marketing"],
+  country: "canada",
+  connections_min: 1,
+};
 const first = await searchPeople({ body: { filters, per_page: 2 }, throwOnError });
 const second = await searchPeople({ body: { filters, per_page: 2, page: 2 }, throwOnError });
 const cursor = first.response.headers.get("x-next-cursor") ?? "";
@@ -21,7 +34,10 @@ const { data: company } = await enrichCompany({ query: { domain: "acme.example" 
 const miss = await enrichCompany({ query: { domain: "nobody.example" } });
 // @ts-expect-error: no such department
 const invalid = await countPeople({ body: { filters: { department: "Saless" } } });
-const { data: employees } = await listEmployees({ query: { domain: "acme.example", per_page: 3 }, throwOnError });
+const { data: employees } = await listEmployees({
+  query: { domain: "acme.example", per_page: 3 },
+  throwOnError,
+});
 
 console.log(
   JSON.stringify({

@@ -11,8 +11,14 @@ function worked<Data>({ data, response }: { data?: Data; response: Response }): 
 }
 
 const account = worked(await client.GET("/v1/account"));
-const count = worked(await client.POST("/v1/person/count", { body: { filters: { department: "Sales" } } }));
-const filters = { department: ["Sales", "Marketing"], country: "canada", connections_min: 1 } satisfies Filters;
+const count = worked(
+  await client.POST("/v1/person/count", { body: { filters: { department: "Sales" } } }),
+);
+const filters = {
+  department: ["Sales", "Marketing"],
+  country: "canada",
+  connections_min: 1,
+} satisfies Filters;
 const first = await client.POST("/v1/person/search", { body: { filters, per_page: 2 } });
 const second = await client.POST("/v1/person/search", { body: { filters, per_page: 2, page: 2 } });
 const cursor = first.response.headers.get("x-next-cursor") ?? "";
@@ -20,8 +26,12 @@ const byCursor = await client.POST("/v1/person/search", {
   body: { filters, per_page: 2, cursor },
   params: { header: { "Idempotency-Key": "openapi-fetch-1" } },
 });
-const company = worked(await client.GET("/v1/company/enrich", { params: { query: { domain: "acme.example" } } }));
-const miss = await client.GET("/v1/company/enrich", { params: { query: { domain: "nobody.example" } } });
+const company = worked(
+  await client.GET("/v1/company/enrich", { params: { query: { domain: "acme.example" } } }),
+);
+const miss = await client.GET("/v1/company/enrich", {
+  params: { query: { domain: "nobody.example" } },
+});
 const invalid = await client.POST("/v1/person/count", {
   // @ts-expect-error: no such department
   body: { filters: { department: "Saless" } },
@@ -29,7 +39,8 @@ const invalid = await client.POST("/v1/person/count", {
 const employees = await client.GET("/v1/company/employees", {
   params: { query: { domain: "acme.example", per_page: 3 } },
 });
-type Filters = paths["/v1/person/search"]["post"]["requestBody"]["content"]["application/json"]["filters"];
+type Filters =
+  paths["/v1/person/search"]["post"]["requestBody"]["content"]["application/json"]["filters"];
 
 console.log(
   JSON.stringify({

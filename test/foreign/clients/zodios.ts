@@ -23,7 +23,11 @@ async function refused(call: Promise<unknown>): Promise<readonly [number, readon
 
 const account = await api.getAccount();
 const count = await api.countPeople({ filters: { department: "Sales" } });
-const filters = { department: ["Sales" as const, "Marketing" as const], country: "canada", connections_min: 1 };
+const filters = {
+  department: ["Sales" as const, "Marketing" as const],
+  country: "canada",
+  connections_min: 1,
+};
 const first = await api.searchPeople({ filters, per_page: 2 });
 const next = cursor;
 const second = await api.searchPeople({ filters, per_page: 2, page: 2 });
@@ -34,7 +38,9 @@ const byCursor = await api.searchPeople(
 const company = await api.enrichCompany({ queries: { domain: "acme.example" } });
 const miss = await refused(api.enrichCompany({ queries: { domain: "nobody.example" } }));
 // Past the client's own checks, which know the departments.
-const [status, detail] = await refused(api.axios.post("/v1/person/count", { filters: { department: "Saless" } }));
+const [status, detail] = await refused(
+  api.axios.post("/v1/person/count", { filters: { department: "Saless" } }),
+);
 // @ts-expect-error: no such department
 const checked: Parameters<typeof api.countPeople>[0] = { filters: { department: "Saless" } };
 if (checked === undefined) throw new Error("never");

@@ -50,7 +50,10 @@ interface KeptData {
 }
 
 /** Every run and every library, with all that was bought taken in. @throws CliError where a run cannot be read */
-export async function keptOf(stateDir: string, store: RunStore): Promise<{ runs: KeptData[]; libraries: string[] }> {
+export async function keptOf(
+  stateDir: string,
+  store: RunStore,
+): Promise<{ runs: KeptData[]; libraries: string[] }> {
   const runs: KeptData[] = [];
   const paths = new Set<string>();
   for (const id of await store.ids()) {
@@ -79,15 +82,22 @@ export async function keptOf(stateDir: string, store: RunStore): Promise<{ runs:
   }
   const folder = join(stateDir, "library");
   const files = await readdir(folder).catch(() => []);
-  return { runs, libraries: files.filter((name) => name.endsWith(".db")).map((name) => join(folder, name)) };
+  return {
+    runs,
+    libraries: files.filter((name) => name.endsWith(".db")).map((name) => join(folder, name)),
+  };
 }
 
 type Everything = Awaited<ReturnType<typeof keptOf>>;
 
 /** Whether a record tells one person from others: mail alone does not. */
-const isTold = (who: Identity | undefined): who is Identity => (who?.id ?? who?.address) !== undefined;
+const isTold = (who: Identity | undefined): who is Identity =>
+  (who?.id ?? who?.address) !== undefined;
 
-async function* sightings({ runs, libraries }: Everything, store: RunStore): AsyncGenerator<Sighting> {
+async function* sightings(
+  { runs, libraries }: Everything,
+  store: RunStore,
+): AsyncGenerator<Sighting> {
   for (const path of libraries) {
     const library = await Library.open(path, await store.suppression());
     try {
@@ -107,9 +117,14 @@ async function* sightings({ runs, libraries }: Everything, store: RunStore): Asy
  * Of mail that nobody kept has, files may have rows.
  * @throws CliError exit 2 where a word names several, exit 6 for a name that nobody has
  */
-export async function learn(word: string, everything: Everything, store: RunStore): Promise<PersonMatcher> {
+export async function learn(
+  word: string,
+  everything: Everything,
+  store: RunStore,
+): Promise<PersonMatcher> {
   const [byName, mailed] = [isName(word), isEmail(word)];
-  if (!byName && !mailed && !["id", "address"].includes(suppressedName(word)?.kind ?? "")) throw notOne(word);
+  if (!byName && !mailed && !["id", "address"].includes(suppressedName(word)?.kind ?? ""))
+    throw notOne(word);
   const person = new PersonMatcher(byName ? undefined : word);
   const [wanted, email] = [normalForm(word), word.trim().toLowerCase()];
   for (let pass = 0, fresh = true; fresh; pass++) {
@@ -117,7 +132,8 @@ export async function learn(word: string, everything: Everything, store: RunStor
     for await (const sighting of sightings(everything, store)) {
       const { who, service } = sighting;
       const byWord =
-        pass === 0 && ((byName && normalForm(who.name ?? "") === wanted) || (mailed && who.email === email));
+        pass === 0 &&
+        ((byName && normalForm(who.name ?? "") === wanted) || (mailed && who.email === email));
       if (byWord || person.is(who, service)) hits.push(sighting);
       else person.addOther(who);
     }
@@ -130,7 +146,10 @@ export async function learn(word: string, everything: Everything, store: RunStor
 }
 
 /** How the suppression list names the one person who has a whole name. @throws CliError as {@link learn} */
-export async function namesOfName(name: string, context: Context): Promise<readonly SuppressedName[]> {
+export async function namesOfName(
+  name: string,
+  context: Context,
+): Promise<readonly SuppressedName[]> {
   const store = openRuns(context);
   return (await learn(name, await keptOf(stateDir(context), store), store)).suppressed;
 }
@@ -161,14 +180,21 @@ async function rowsOf({ plan, service }: KeptData, store: RunStore): Promise<Sig
   return rows;
 }
 
-export async function runsWith(person: PersonMatcher, runs: readonly KeptData[], store: RunStore): Promise<RunFound[]> {
+export async function runsWith(
+  person: PersonMatcher,
+  runs: readonly KeptData[],
+  store: RunStore,
+): Promise<RunFound[]> {
   const matches: RunFound[] = [];
   for (const run of runs) {
     const { plan, service } = run;
     const rows = (await rowsOf(run, store)).filter(({ who }) => person.is(who, service)).length;
-    const { target, parts, unreached } = kindOf(run) === "person" ? (await store.open(plan.id)).plan : plan;
+    const { target, parts, unreached } =
+      kindOf(run) === "person" ? (await store.open(plan.id)).plan : plan;
     const input = await store.input(plan.id).catch(() => "");
-    const isNamed = [JSON.stringify([target, parts, unreached]), input].some((text) => person.isNamedIn(text));
+    const isNamed = [JSON.stringify([target, parts, unreached]), input].some((text) =>
+      person.isNamedIn(text),
+    );
     const receipt = (await store.receipt(plan.id)) as Receipt | undefined;
     matches.push({ ...run, rows, isNamed, receipt });
   }

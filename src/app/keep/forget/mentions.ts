@@ -20,7 +20,10 @@ const linesOf = async (context: Context, job: string): Promise<string[]> => {
   return text.split("\n").filter((line) => line !== "");
 };
 
-export async function historiesWith(person: PersonMatcher, context: Context): Promise<HistoryFound[]> {
+export async function historiesWith(
+  person: PersonMatcher,
+  context: Context,
+): Promise<HistoryFound[]> {
   const histories: HistoryFound[] = [];
   for (const job of (await readdir(jobsFolder(context)).catch(() => [])).sort()) {
     const lines = (await linesOf(context, job)).filter((line) => person.isNamedIn(line)).length;
@@ -30,12 +33,21 @@ export async function historiesWith(person: PersonMatcher, context: Context): Pr
 }
 
 /** Writes a job's history again: when, how and for how much stay. @throws CliError exit 9 while the job runs */
-export async function forgetHistory(job: string, person: PersonMatcher, disk: Disk, context: Context): Promise<void> {
+export async function forgetHistory(
+  job: string,
+  person: PersonMatcher,
+  disk: Disk,
+  context: Context,
+): Promise<void> {
   const { now, sleep, interrupted: signal } = context;
   await withLock(lockOf(context, job), { now, sleep, signal, what: `job ${job}` }, async () => {
     await removeDrafts(join(jobsFolder(context), job));
     const lines = (await linesOf(context, job)).flatMap((line) => withoutName(line, person));
-    await disk.replaceFile(historyFile(context, job), lines.map((line) => `${line}\n`).join(""), "history");
+    await disk.replaceFile(
+      historyFile(context, job),
+      lines.map((line) => `${line}\n`).join(""),
+      "history",
+    );
   });
 }
 
@@ -44,7 +56,12 @@ function withoutName(line: string, person: PersonMatcher): string[] {
   if (!person.isNamedIn(line)) return [line];
   try {
     const outcome = JSON.parse(line) as RunOutcome;
-    const error = outcome.error && { ...outcome.error, message: "forgotten", hint: null, next: null };
+    const error = outcome.error && {
+      ...outcome.error,
+      message: "forgotten",
+      hint: null,
+      next: null,
+    };
     const after = JSON.stringify({ ...outcome, error, receipt: null } satisfies RunOutcome);
     return person.isNamedIn(after) ? [] : [after];
   } catch {
@@ -64,7 +81,10 @@ export async function mentionsOf(person: PersonMatcher, context: Context): Promi
   for (const { path } of await usersFiles(context)) {
     const lines: number[] = [];
     let at = 0;
-    for await (const line of createInterface({ input: createReadStream(path), crlfDelay: Number.POSITIVE_INFINITY })) {
+    for await (const line of createInterface({
+      input: createReadStream(path),
+      crlfDelay: Number.POSITIVE_INFINITY,
+    })) {
       at++;
       if (person.isNamedIn(line)) lines.push(at);
     }

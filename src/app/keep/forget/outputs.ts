@@ -1,7 +1,13 @@
 import { lstat, open, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { distinctPages, kindOf } from "../../../engine/output/distinct.ts";
-import { type Form, plainTextOf, rowsWithout, savedForm, type Written } from "../../../engine/output/formats.ts";
+import {
+  type Form,
+  plainTextOf,
+  rowsWithout,
+  savedForm,
+  type Written,
+} from "../../../engine/output/formats.ts";
 import { openPacker } from "../../../engine/output/packing.ts";
 import { exists, sha256Of } from "../../../engine/output/paths.ts";
 import { clearLeftovers } from "../../../engine/output/publish.ts";
@@ -38,12 +44,17 @@ async function mentions(path: string, person: PersonMatcher, form?: Form): Promi
 }
 
 /** The output of a run that has the person, where it is the run's to be written again. */
-export async function outputsOf({ plan, isNamed, receipt }: RunFound, person: PersonMatcher): Promise<OutputFound[]> {
+export async function outputsOf(
+  { plan, isNamed, receipt }: RunFound,
+  person: PersonMatcher,
+): Promise<OutputFound[]> {
   const { output: path, target } = plan;
-  if (path === null || engineOf(path) !== undefined || receipt?.output?.file !== path || isNamed) return [];
+  if (path === null || engineOf(path) !== undefined || receipt?.output?.file !== path || isNamed)
+    return [];
   // Beside its rows stand those of a table of the user's own.
   if (target.kind === "search" && target.staff?.keep !== undefined) return [];
-  if (!(await exists(path)) || !(await mentions(path, person, savedForm(plan.view.format)))) return [];
+  if (!(await exists(path)) || !(await mentions(path, person, savedForm(plan.view.format))))
+    return [];
   const sha256 = await sha256Of(path);
   const isOurs = sha256 !== undefined && [receipt.output.sha256, receipt.replaces].includes(sha256);
   return isOurs ? [{ path, how: "again", run: plan.id }] : [];
@@ -60,7 +71,8 @@ export async function registered(entries: readonly RegisterEntry[], person: Pers
     if (engineOf(path) !== undefined) {
       tables++;
       const rows = kind === "person" ? await rowsIn(path, person) : 0;
-      if (rows !== 0) outputs.push({ path, how: rows === undefined ? "left" : "deleted", run: undefined });
+      if (rows !== 0)
+        outputs.push({ path, how: rows === undefined ? "left" : "deleted", run: undefined });
     } else if (await exists(path)) {
       files++;
       const how = await inFile(entry, person);
@@ -70,7 +82,10 @@ export async function registered(entries: readonly RegisterEntry[], person: Pers
   return { outputs, files, tables, gone };
 }
 
-async function inFile(entry: RegisterEntry, person: PersonMatcher): Promise<"cut" | "left" | undefined> {
+async function inFile(
+  entry: RegisterEntry,
+  person: PersonMatcher,
+): Promise<"cut" | "left" | undefined> {
   const form = formOf(entry);
   if ((await rowsCut(entry, person).catch(() => 0)) > 0) return "cut";
   if (!(await mentions(entry.path, person, form))) return undefined;
@@ -86,11 +101,15 @@ async function isOfNamesakes(entry: RegisterEntry, person: PersonMatcher): Promi
     return person.isNamedIn(text) && !person.isNamedIn(text, false);
   };
   const choice = { mayBeIn, isRow: (row: JsonValue) => person.isNamesake(row) };
-  const rest = form && entry.kind === "person" ? await rowsWithout(entry.path, form, choice, undefined) : undefined;
+  const rest =
+    form && entry.kind === "person"
+      ? await rowsWithout(entry.path, form, choice, undefined)
+      : undefined;
   return rest !== undefined && !(await person.isNamedInAll(rest.bytes)) && rest.gone() === named;
 }
 
-const formOf = ({ format }: RegisterEntry): Form | undefined => (format === null ? undefined : savedForm(format));
+const formOf = ({ format }: RegisterEntry): Form | undefined =>
+  format === null ? undefined : savedForm(format);
 
 /** Nothing is written through a link that somebody put there since. */
 const isFile = async (path: string): Promise<boolean> => (await lstat(path)).isFile();
@@ -161,12 +180,23 @@ const draftOf = ({ id, output }: Plan): string =>
   join(dirname(output ?? ""), `.${basename(output ?? "")}.${id}.forget`);
 
 /** Writes the output of a run again beside its name, where {@link replaceOutput} takes it from. */
-export async function writeAgain(plan: Plan, store: RunStore, context: Context): Promise<Written | undefined> {
+export async function writeAgain(
+  plan: Plan,
+  store: RunStore,
+  context: Context,
+): Promise<Written | undefined> {
   const run = await store.open(plan.id);
   const pages = (): AsyncIterable<Page> => distinctPages(run);
   const form = savedForm(plan.view.format);
   const { fields, excel, raw } = plan.view;
-  const rendering = { ...form, kind: kindOf(run), fields: fields ?? undefined, excel, raw, table: undefined };
+  const rendering = {
+    ...form,
+    kind: kindOf(run),
+    fields: fields ?? undefined,
+    excel,
+    raw,
+    table: undefined,
+  };
   const writing = {
     output: draftOf(plan),
     stream: context.stdout,
@@ -178,7 +208,12 @@ export async function writeAgain(plan: Plan, store: RunStore, context: Context):
   return file === undefined ? undefined : { ...file, file: plan.output ?? "" };
 }
 
-export async function replaceOutput(plan: Plan, { file, sha256 }: Written, disk: Disk, context: Context) {
+export async function replaceOutput(
+  plan: Plan,
+  { file, sha256 }: Written,
+  disk: Disk,
+  context: Context,
+) {
   const register = registerOf(context, disk);
   const entry = (await register.entries()).find(({ path }) => path === file);
   if (entry !== undefined && sha256 !== null) await register.enter({ ...entry, sha256: [sha256] });

@@ -59,7 +59,13 @@ async function afterLook<T>(
     const inList = new Set(list.before.map((identity) => own.renamed.get(identity) ?? identity));
     const members = own.people.filter((identity) => inList.has(identity));
     const beside = () => own.people.filter((identity) => !inList.has(identity));
-    const sight = await lookInto(list, members, { counts, account, library: latest.library, beside, isMeasured: true });
+    const sight = await lookInto(list, members, {
+      counts,
+      account,
+      library: latest.library,
+      beside,
+      isMeasured: true,
+    });
     if (sight.unknown.length > 0) throw untold(sight.unknown.length);
     events.progress?.(undefined);
     const partsOf = textsIn(sight, latest.library);
@@ -68,7 +74,11 @@ async function afterLook<T>(
     if (sight.total === 0 || list.view === undefined) {
       const session = { client: counts.answers(plan.calls - calls) };
       const segment = { filters: list.filters, count: sight.total };
-      await tellHints([segment], { strict: false, session, say: work.deps.onNotice }, work.deps.interrupted);
+      await tellHints(
+        [segment],
+        { strict: false, session, say: work.deps.onNotice },
+        work.deps.interrupted,
+      );
     }
     await checkRows(sight.total, output, terms, "; nothing was spent");
     await checkRoom(view, sight.total);

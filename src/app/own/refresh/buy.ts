@@ -39,7 +39,11 @@ const targetOf = ({ filters, canonical }: Followed, { order: { output = "" } }: 
   list: output,
 });
 
-const optionsFor = (target: Target, { order: { terms } }: Work, maxCredits: Credits | undefined): ExportOptions =>
+const optionsFor = (
+  target: Target,
+  { order: { terms } }: Work,
+  maxCredits: Credits | undefined,
+): ExportOptions =>
   optionsOf({
     target,
     allowEmpty: true,
@@ -81,7 +85,12 @@ export async function finishRest(list: Followed, work: Work): Promise<RefreshRes
   const { database } = work.latest.library;
   const run = { run: open.id, at: Date.parse(open.created_at) };
   const again = boughtBefore(database, identitiesIn(database, run), run);
-  return { ...run, spent: credits(after.spent - spent), rows: after.rows - before.rows, again: again.size };
+  return {
+    ...run,
+    spent: credits(after.spent - spent),
+    rows: after.rows - before.rows,
+    again: again.size,
+  };
 }
 
 async function standingOf(id: string, trade: Trade) {
@@ -89,7 +98,12 @@ async function standingOf(id: string, trade: Trade) {
   const uncapped = { ...trade, options: { ...trade.options, maxCredits: undefined } };
   const quote = quoteFor(run.plan.target, run.offer, uncapped, { spent: spentOf(run, trade) });
   const { total, credits: rest } = quote;
-  return { rows: run.state.rows, spent: credits(total - rest), rest, isOpen: pendingUnits(run.state).length > 0 };
+  return {
+    rows: run.state.rows,
+    spent: credits(total - rest),
+    rest,
+    isOpen: pendingUnits(run.state).length > 0,
+  };
 }
 
 /** Asks once more for a page that was lost, where the cap has room beside what is booked of it. */
@@ -99,7 +113,10 @@ async function goOn(id: string, spentBefore: Credits, trade: Trade): ReturnType<
   } catch (error) {
     if (!(error instanceof CliError) || !FEWER.includes(error.code)) throw error;
     // The balance that it began with is told anew: what it bought is off.
-    const next = { ...trade, account: await trade.deps.seller.client.account(trade.deps.interrupted) };
+    const next = {
+      ...trade,
+      account: await trade.deps.seller.client.account(trade.deps.interrupted),
+    };
     const { spent, rest, isOpen } = await standingOf(id, next);
     if (isOpen && error.code !== "dataset_moved") {
       const fits = spent + rest <= (trade.options.maxCredits ?? ZERO);
@@ -107,7 +124,8 @@ async function goOn(id: string, spentBefore: Credits, trade: Trade): ReturnType<
       return await goOn(id, spent, next);
     }
     const run = await openRun(id, trade);
-    if (run.state.done === undefined && run.state.ended?.how !== "stale") await endStale(run, error.message, trade);
+    if (run.state.done === undefined && run.state.ended?.how !== "stale")
+      await endStale(run, error.message, trade);
     else await run.close();
   }
   return await standingOf(id, trade);
@@ -134,7 +152,11 @@ export async function buyLeaves(
   }
   const target = targetOf(list, work);
   const offer = { matches, datasetVersion, ...partsOf(leaves) };
-  const { receipt } = await buyExport(target, { ...optionsFor(target, work, most), offer }, work.deps);
+  const { receipt } = await buyExport(
+    target,
+    { ...optionsFor(target, work, most), offer },
+    work.deps,
+  );
   const { received, unit_cost: price, run } = receipt;
   if (!receipt.complete) {
     throw failed.incomplete(
@@ -143,5 +165,9 @@ export async function buyLeaves(
     );
   }
   await takeIn(work);
-  return { run, spent: credits(creditsOf(receipt.credits) + creditsOf(receipt.uncertain_credits)), rows: received };
+  return {
+    run,
+    spent: credits(creditsOf(receipt.credits) + creditsOf(receipt.uncertain_credits)),
+    rows: received,
+  };
 }

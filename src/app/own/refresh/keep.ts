@@ -8,7 +8,12 @@ import { openSink, savedView } from "../../../engine/output/sinks/sink.ts";
 import { fileExists } from "../../../engine/purchase/failures.ts";
 import { type Guard, listCommand } from "../../../engine/runs/plan.ts";
 import { canonicalJson } from "../../../shared/contract/filters.ts";
-import { creditsText, creditsToNumber, formatCredits, priceOf } from "../../../shared/contract/money.ts";
+import {
+  creditsText,
+  creditsToNumber,
+  formatCredits,
+  priceOf,
+} from "../../../shared/contract/money.ts";
 import { counted } from "../../../shared/contract/text.ts";
 import { CliError, EXIT, systemFailure } from "../../../shared/errors.ts";
 import { collectColumns } from "../../../shared/rows/columns.ts";
@@ -59,7 +64,9 @@ export async function keep(result: Brought, work: Work): Promise<RefreshReceipt>
   const { list, counts, now } = result;
   const { library } = latest;
   const { output = "" } = order;
-  const before = [...new Set(list.before.map((identity) => result.renamed.get(identity) ?? identity))];
+  const before = [
+    ...new Set(list.before.map((identity) => result.renamed.get(identity) ?? identity)),
+  ];
   const added = without(now, before);
   const removed = without(before, now);
   const changed = new Map(changedSince(library.database, without(now, added), list.at));
@@ -77,7 +84,9 @@ export async function keep(result: Brought, work: Work): Promise<RefreshReceipt>
     recordPages(newestRecords(library.database, who));
   // Each of the files has the columns of the list.
   const isAsItCame = AS_THEY_CAME.includes(view.format);
-  const columns = isAsItCame ? undefined : await collectColumns(pages([...now, ...removed])(), "person");
+  const columns = isAsItCame
+    ? undefined
+    : await collectColumns(pages([...now, ...removed])(), "person");
   beginList(list, work);
   const facts = await writeTogether(
     FILES.map((what) => ({
@@ -92,12 +101,22 @@ export async function keep(result: Brought, work: Work): Promise<RefreshReceipt>
   });
   const at = context.now();
   library.lists.record(entryOf(list, work), before, {
-    ...{ at, added, removed, changed, calls: counts.calls, credits: result.spent, run: result.runs[0] ?? null },
+    ...{
+      at,
+      added,
+      removed,
+      changed,
+      calls: counts.calls,
+      credits: result.spent,
+      run: result.runs[0] ?? null,
+    },
     datasetVersion: counts.datasetVersion ?? account.datasetVersion ?? null,
     count: result.certificate.total,
   });
-  if (added.length + removed.length + changed.size > 0) await work.events.moved?.(movesIn(people, changed, library));
-  if (result.changed.size > 0 && order.terms.buyChanged !== true) deps.onNotice(asBought(result, work));
+  if (added.length + removed.length + changed.size > 0)
+    await work.events.moved?.(movesIn(people, changed, library));
+  if (result.changed.size > 0 && order.terms.buyChanged !== true)
+    deps.onNotice(asBought(result, work));
   return receiptOf(result, work, {
     checked_at: new Date(at).toISOString(),
     added: added.length,
@@ -115,12 +134,22 @@ export async function keep(result: Brought, work: Work): Promise<RefreshReceipt>
 }
 
 /** What was bought is owned: the same refresh writes it at 0 credits. */
-function unwritten(error: unknown, { list, rows, spent }: Brought, { output = "" }: RefreshOrder): unknown {
+function unwritten(
+  error: unknown,
+  { list, rows, spent }: Brought,
+  { output = "" }: RefreshOrder,
+): unknown {
   const failure = error instanceof CliError ? error : systemFailure(error);
   if (rows === 0 || failure === undefined) return error;
-  const details = [`${counted(rows, "profile")} bought for ${creditsText(spent)} ${rows === 1 ? "is" : "are"} kept`];
+  const details = [
+    `${counted(rows, "profile")} bought for ${creditsText(spent)} ${rows === 1 ? "is" : "are"} kept`,
+  ];
   const next = listCommand(list.filters, output);
-  return failure.with({ exitCode: EXIT.incomplete, details: [...failure.details, ...details], next });
+  return failure.with({
+    exitCode: EXIT.incomplete,
+    details: [...failure.details, ...details],
+    next,
+  });
 }
 
 /** A JSON line each, with the newest record that is owned. @param people who is shown, of each change */
@@ -131,7 +160,8 @@ function movesIn(
 ): string {
   const lines = BESIDE.flatMap((change) =>
     people[change].flatMap((person) => {
-      const fields = change === "changed" ? `"fields":${JSON.stringify(changed.get(person) ?? [])},` : "";
+      const fields =
+        change === "changed" ? `"fields":${JSON.stringify(changed.get(person) ?? [])},` : "";
       const [record] = newestRecords(database, [person]);
       return record === undefined ? [] : `{"change":"${change}",${fields}"person":${record}}\n`;
     }),
@@ -139,7 +169,10 @@ function movesIn(
   return lines.join("");
 }
 
-type Facts = Pick<RefreshReceipt, "checked_at" | "added" | "removed" | "changed" | "suppressed" | "changes" | "files">;
+type Facts = Pick<
+  RefreshReceipt,
+  "checked_at" | "added" | "removed" | "changed" | "suppressed" | "changes" | "files"
+>;
 
 const receiptOf = (
   result: Brought,
@@ -201,7 +234,11 @@ interface FileToWrite {
 }
 
 /** The first file gets its name last. */
-async function writeTogether(files: readonly FileToWrite[], rendering: Rendering, { context, deps: { disk } }: Work) {
+async function writeTogether(
+  files: readonly FileToWrite[],
+  rendering: Rendering,
+  { context, deps: { disk } }: Work,
+) {
   const outputs: Output[] = [];
   try {
     const facts: Awaited<ReturnType<Output["prepare"]>>[] = [];
@@ -211,7 +248,12 @@ async function writeTogether(files: readonly FileToWrite[], rendering: Rendering
         stream: context.stdout,
         rendering,
         guard,
-        place: { name: `owned-${context.pid}`, by: "refresh", disk, register: registerOf(context, disk) },
+        place: {
+          name: `owned-${context.pid}`,
+          by: "refresh",
+          disk,
+          register: registerOf(context, disk),
+        },
         interrupted: context.interrupted,
       });
       outputs.push(output);

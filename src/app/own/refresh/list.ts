@@ -8,7 +8,11 @@ import type { FreeCounts } from "../../../engine/purchase/free-counts.ts";
 import type { Verified } from "../../../engine/purchase/refresh.ts";
 import type { Plan, SavedView } from "../../../engine/runs/plan.ts";
 import type { Context } from "../../../shared/context.ts";
-import { type CheckedFilters, canonicalJson, isUnfiltered } from "../../../shared/contract/filters.ts";
+import {
+  type CheckedFilters,
+  canonicalJson,
+  isUnfiltered,
+} from "../../../shared/contract/filters.ts";
 import type { Credits } from "../../../shared/contract/money.ts";
 import { canonicalAddress } from "../../../shared/contract/normalise.ts";
 import { counted, echo, grouped } from "../../../shared/contract/text.ts";
@@ -40,14 +44,18 @@ export async function followed(work: Work): Promise<Followed> {
         "nothing_named",
       );
     }
-    const list = output === undefined ? undefined : listAt(output, work, canonicalJson(segment.canonical));
+    const list =
+      output === undefined ? undefined : listAt(output, work, canonicalJson(segment.canonical));
     if (list !== undefined) return list;
     const before = identitiesIn(library.database, { matching: segment.canonical });
     return { ...segment, before, at: context.now(), view: undefined };
   }
   const path = await listPath(word, context);
   const run = await newestRun(path, work);
-  const list = run !== undefined && run.at > (library.lists.at(path)?.at ?? 0) ? undefined : listAt(path, work);
+  const list =
+    run !== undefined && run.at > (library.lists.at(path)?.at ?? 0)
+      ? undefined
+      : listAt(path, work);
   if (list !== undefined) return list;
   if (run !== undefined) {
     const { target } = run.plan;
@@ -79,15 +87,23 @@ export async function listPath(word: string, { cwd }: Context): Promise<string> 
 function listAt(path: string, work: Work, canonical?: string): Followed | undefined {
   const { library } = work.latest;
   const list = library.lists.at(path);
-  if (list === undefined || (canonical !== undefined && list.canonical !== canonical)) return undefined;
+  if (list === undefined || (canonical !== undefined && list.canonical !== canonical))
+    return undefined;
   const before = identitiesIn(library.database, { list: list.n });
   return { ...sameSegment(list.filters, path, work), before, at: list.at, view: list.view };
 }
 
-async function newestRun(path: string, { store, shelf }: Work): Promise<{ plan: Plan; at: number } | undefined> {
+async function newestRun(
+  path: string,
+  { store, shelf }: Work,
+): Promise<{ plan: Plan; at: number } | undefined> {
   for (const id of await store.ids()) {
     const plan = await store.readPlan(id).catch(() => undefined);
-    if (plan?.output !== path || plan.base_url !== shelf.serviceId || (plan.key_mode ?? "live") !== shelf.mode)
+    if (
+      plan?.output !== path ||
+      plan.base_url !== shelf.serviceId ||
+      (plan.key_mode ?? "live") !== shelf.mode
+    )
       continue;
     const run = await store.open(id).catch(() => undefined);
     if (run?.state.done !== undefined) return { plan, at: run.state.lastAt };
@@ -104,7 +120,11 @@ function ofRun(plan: Plan, at: number, work: Work): Followed {
       ? "several segments or a sample, and a list is brought up to date as one whole segment"
       : "by companies, and only a segment can be brought up to date";
     const example = isSearch ? " and its list with -o" : ", for example --company-network-url";
-    throw usageError(`run ${plan.id} bought ${why}`, `name the segment by filters${example}`, "no_segment");
+    throw usageError(
+      `run ${plan.id} bought ${why}`,
+      `name the segment by filters${example}`,
+      "no_segment",
+    );
   }
   if (plan.base_url !== shelf.serviceId || (plan.key_mode ?? "live") !== shelf.mode) {
     throw usageError(
@@ -123,7 +143,8 @@ function ofRun(plan: Plan, at: number, work: Work): Followed {
 /** Filters beside it may say the same, and no other. */
 function sameSegment(filters: unknown, what: string, { order: { segment } }: Work): CheckedFilters {
   const own = checkedFilters(filters, `${what}: `);
-  if (segment === undefined || canonicalJson(segment.canonical) === canonicalJson(own.canonical)) return own;
+  if (segment === undefined || canonicalJson(segment.canonical) === canonicalJson(own.canonical))
+    return own;
   throw usageError(
     `${what} is a list of ${canonicalJson(own.canonical)}, and the filters beside it say ${canonicalJson(segment.canonical)}`,
     "leave the filters out, or name only the filters and another file with -o",
@@ -141,11 +162,19 @@ async function ofFile(word: string, path: string, work: Work): Promise<Followed>
       "no_segment",
     );
   }
-  return { ...segment, before: await peopleIn(path, work), at: work.context.now(), view: undefined };
+  return {
+    ...segment,
+    before: await peopleIn(path, work),
+    at: work.context.now(),
+    view: undefined,
+  };
 }
 
 /** @throws CliError exit 2 where somebody in it is not owned */
-async function peopleIn(path: string, { order: { word = path }, latest, context }: Work): Promise<string[]> {
+async function peopleIn(
+  path: string,
+  { order: { word = path }, latest, context }: Work,
+): Promise<string[]> {
   const { database } = latest.library;
   const records = await recordsIn(await readInput(context, path, "people", MAX_BYTES), word);
   const identities = identitiesOf(records);
@@ -153,11 +182,18 @@ async function peopleIn(path: string, { order: { word = path }, latest, context 
   const addresses = records.map(({ network_url: url }) =>
     typeof url === "string" ? canonicalAddress(url) : undefined,
   );
-  const rest = addresses.flatMap((address, index) => (byIdentity.has(identities[index] ?? "") ? [] : (address ?? [])));
-  const byAddress = new Map(
-    ownedBy(database, { addresses: rest }).map(({ address = "", identity }) => [canonicalAddress(address), identity]),
+  const rest = addresses.flatMap((address, index) =>
+    byIdentity.has(identities[index] ?? "") ? [] : (address ?? []),
   );
-  const missing = identities.filter((each, index) => !byIdentity.has(each) && !byAddress.has(addresses[index]));
+  const byAddress = new Map(
+    ownedBy(database, { addresses: rest }).map(({ address = "", identity }) => [
+      canonicalAddress(address),
+      identity,
+    ]),
+  );
+  const missing = identities.filter(
+    (each, index) => !byIdentity.has(each) && !byAddress.has(addresses[index]),
+  );
   if (missing.length > 0) {
     throw usageError(
       `${grouped(missing.length)} of the ${counted(records.length, "person", "people")} in ${word} are not owned here, and would be bought again`,
@@ -170,7 +206,10 @@ async function peopleIn(path: string, { order: { word = path }, latest, context 
 
 export function candidates({ before, canonical }: Followed, library: Library): Merged {
   const others = [{ matching: canonical }, { segment: canonicalJson(canonical) }];
-  return merged([...before, ...others.flatMap((who) => identitiesIn(library.database, who))], library);
+  return merged(
+    [...before, ...others.flatMap((who) => identitiesIn(library.database, who))],
+    library,
+  );
 }
 
 export interface Merged {
@@ -189,7 +228,9 @@ export function merged(all: readonly string[], { database }: Library): Merged {
     identity,
     own: address === undefined ? undefined : canonicalAddress(address),
   }));
-  const withId = new Map(owned.flatMap(({ identity, own }) => (isBare(identity) ? [] : [[own, identity] as const])));
+  const withId = new Map(
+    owned.flatMap(({ identity, own }) => (isBare(identity) ? [] : [[own, identity] as const])),
+  );
   withId.delete(undefined);
   const renamed = new Map<string, string>();
   for (const { identity, own } of owned) {

@@ -3,13 +3,23 @@ import { identitiesIn, textsOf } from "../../../engine/library/members.ts";
 import type { Descent, Leaf } from "../../../engine/planning/descent.ts";
 import { findNew } from "../../../engine/planning/new-people.ts";
 import { identitiesThere, isWholeSegment } from "../../../engine/planning/presence.ts";
-import { addressesOf, type SegmentMember, UnsoundCountsError } from "../../../engine/planning/question.ts";
+import {
+  addressesOf,
+  type SegmentMember,
+  UnsoundCountsError,
+} from "../../../engine/planning/question.ts";
 import { chunksOf } from "../../../engine/planning/removed.ts";
 import { incomplete, NEW_UNREACHED } from "../../../engine/purchase/failures.ts";
 import type { FreeCounts } from "../../../engine/purchase/free-counts.ts";
 import { type BoughtParts, verifyFields } from "../../../engine/purchase/refresh.ts";
 import { unreachedGroups } from "../../../engine/runs/plan.ts";
-import { type Credits, credits, formatCredits, priceOf, ZERO } from "../../../shared/contract/money.ts";
+import {
+  type Credits,
+  credits,
+  formatCredits,
+  priceOf,
+  ZERO,
+} from "../../../shared/contract/money.ts";
 import { counted, grouped } from "../../../shared/contract/text.ts";
 import type { Filters } from "../../../shared/contract/vocabulary.ts";
 import { type CliError, failed } from "../../../shared/errors.ts";
@@ -40,7 +50,13 @@ export async function bring(
   const present = new Set(await identitiesThere(sight, counts));
   const isRead = sight.sketch === undefined || verify.length > 0;
   const members = isRead ? sight.members.filter(({ identity }) => present.has(identity)) : [];
-  const verified = await verifyFields(list.filters, verify, members, textsIn(sight, latest.library), counts);
+  const verified = await verifyFields(
+    list.filters,
+    verify,
+    members,
+    textsIn(sight, latest.library),
+    counts,
+  );
   // What is left of the calls must do for the proof.
   const proof = sight.calls + Math.ceil(sight.others / counts.listSize) + 3;
   const allowed = {
@@ -56,22 +72,32 @@ export async function bring(
     if (leaves.length === 0) return;
     // All leaves cost no more than was quoted; a last page larger than what is left is staked on within the user's cap.
     const most = credits((capOf(terms) ?? plan.most) - spentBy(results));
-    const result = await buyLeaves(leaves, { list, datasetVersion: counts.datasetVersion ?? null, most }, work);
-    for (const identity of identitiesIn(latest.library.database, { run: result.run })) bought.add(identity);
+    const result = await buyLeaves(
+      leaves,
+      { list, datasetVersion: counts.datasetVersion ?? null, most },
+      work,
+    );
+    for (const identity of identitiesIn(latest.library.database, { run: result.run }))
+      bought.add(identity);
     results.push(result);
   };
   const descent = await findNew(sight, members, allowed, counts);
   await buy(descent.leaves);
   requireAll(descent, work);
   if (terms.buyChanged === true) {
-    const missing = members.filter(({ identity }) => verified.changed.has(identity) && !bought.has(identity));
+    const missing = members.filter(
+      ({ identity }) => verified.changed.has(identity) && !bought.has(identity),
+    );
     await buy(leavesAt(list.filters, missing, counts.listSize));
   }
   const inList = new Set(people);
   const now = merged([...present, ...bought], latest.library);
   // Where everybody was there at the first look, that is the proof.
   const isProved = results.length === 0 && isWholeSegment(sight);
-  const all = [...(finished === undefined || finished.spent === ZERO ? [] : [finished]), ...results];
+  const all = [
+    ...(finished === undefined || finished.spent === ZERO ? [] : [finished]),
+    ...results,
+  ];
   return {
     ...{ list, plan, counts, ...verified },
     now: now.people,
@@ -98,11 +124,14 @@ function requireAll({ unreached, leaves }: Descent, { account }: Work): void {
   throw incomplete(
     NEW_UNREACHED,
     `${counted(newPeople, "new person was", "new people were")} bought, and ${grouped(people)} not, as more of those you own would be bought again than was agreed to: ${unreachedGroups(unreached)}; the list stays as it was`,
-    { hint: `the same command with --max-credits ${price} buys them with those you own beside them` },
+    {
+      hint: `the same command with --max-credits ${price} buys them with those you own beside them`,
+    },
   );
 }
 
-const spentBy = (results: readonly RefreshResult[]): bigint => results.reduce((sum, { spent }) => sum + spent, 0n);
+const spentBy = (results: readonly RefreshResult[]): bigint =>
+  results.reduce((sum, { spent }) => sum + spent, 0n);
 
 /** The segment's count is the sum of the counts of who is owned. @throws CliError exit 5 where it is not */
 async function proved(

@@ -2,17 +2,37 @@ import { costOf } from "../../../engine/planning/cost.ts";
 import type { Counts } from "../../../engine/planning/question.ts";
 import { costText, overBudget } from "../../../engine/purchase/quote.ts";
 import { type BoughtParts, verifyCalls } from "../../../engine/purchase/refresh.ts";
-import { affordableRows, creditsText, formatCredits, minCredits, priceOf } from "../../../shared/contract/money.ts";
+import {
+  affordableRows,
+  creditsText,
+  formatCredits,
+  minCredits,
+  priceOf,
+} from "../../../shared/contract/money.ts";
 import { counted, grouped } from "../../../shared/contract/text.ts";
 import { type CliError, failed } from "../../../shared/errors.ts";
 import { CALLS_PER_CREDIT } from "../bounds.ts";
 import { countingTime, type Sight, spoken } from "../look.ts";
-import { profilePrice, type RefreshPlan, type RefreshResult, type RefreshTerms, type Work } from "./work.ts";
+import {
+  profilePrice,
+  type RefreshPlan,
+  type RefreshResult,
+  type RefreshTerms,
+  type Work,
+} from "./work.ts";
 
-type Survey = { sight: Sight; partsOf: BoughtParts; counts: Counts; finished: RefreshResult | undefined };
+type Survey = {
+  sight: Sight;
+  partsOf: BoughtParts;
+  counts: Counts;
+  finished: RefreshResult | undefined;
+};
 
 /** @throws CliError exit 4 where it takes more credits or calls than allowed */
-export async function refreshPlanOf({ sight, partsOf, counts, finished }: Survey, work: Work): Promise<RefreshPlan> {
+export async function refreshPlanOf(
+  { sight, partsOf, counts, finished }: Survey,
+  work: Work,
+): Promise<RefreshPlan> {
   const { order, account, deps } = work;
   const { buyChanged, maxCredits, maxCalls } = order.terms;
   const { price, assumed } = profilePrice(account);
@@ -20,12 +40,16 @@ export async function refreshPlanOf({ sight, partsOf, counts, finished }: Survey
   const anew = order.terms.again === true;
   const about = await costOf(sight, anew ? 0 : CALLS_PER_CREDIT);
   const { total, others, present, chunks, groups, sketch, forgotten } = sight;
-  const pays = maxCredits === undefined ? Number.POSITIVE_INFINITY : affordableRows(maxCredits, price);
+  const pays =
+    maxCredits === undefined ? Number.POSITIVE_INFINITY : affordableRows(maxCredits, price);
   const again = priceOf(total, price);
   const calls = counts.calls + about.calls + verifyCalls(order.verify, sight, partsOf, counts);
   const worth = maxCredits === undefined ? about.rows : pays;
   const rows = anew ? total : others === 0 ? 0 : Math.min(total, worth);
-  const sizes = [...chunks.map(({ items }) => items.length), ...groups.map(({ people }) => people.length)];
+  const sizes = [
+    ...chunks.map(({ items }) => items.length),
+    ...groups.map(({ people }) => people.length),
+  ];
   const plan = {
     ...{ unitPrice: price, assumed },
     total,
@@ -45,9 +69,9 @@ export async function refreshPlanOf({ sight, partsOf, counts, finished }: Survey
       ? "nothing was spent"
       : `nothing was spent beside the ${creditsText(finished.spent)} that finished run ${finished.run}`;
   const over = (code: string, message: string, hint: string): CliError =>
-    failed
-      .credits(`${message}; ${nothing}`, hint, code)
-      .with({ details: anew ? [] : [`--again buys the whole segment again for ${creditsText(again)}`] });
+    failed.credits(`${message}; ${nothing}`, hint, code).with({
+      details: anew ? [] : [`--again buys the whole segment again for ${creditsText(again)}`],
+    });
   if (anew && total > pays) {
     throw over(
       "over_cap",
@@ -73,7 +97,11 @@ export async function refreshPlanOf({ sight, partsOf, counts, finished }: Survey
 }
 
 /** @throws CliError exit 4 where it may pass a budget */
-export function requireBudgetFor(plan: RefreshPlan, { budgetLeft, buyChanged }: RefreshTerms): void {
+export function requireBudgetFor(
+  plan: RefreshPlan,
+  { budgetLeft, buyChanged }: RefreshTerms,
+): void {
   if (budgetLeft === undefined || (plan.rows === 0 && buyChanged !== true)) return;
-  if (plan.most > budgetLeft) throw overBudget(`it costs up to ${creditsText(plan.most)}`, budgetLeft);
+  if (plan.most > budgetLeft)
+    throw overBudget(`it costs up to ${creditsText(plan.most)}`, budgetLeft);
 }

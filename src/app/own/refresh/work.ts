@@ -18,7 +18,9 @@ import type { Of } from "../../../shared/schema/build.ts";
 import type { refreshed } from "../../../shared/schema/purchase.ts";
 import type { Session } from "../../session.ts";
 
-export interface RefreshTerms extends Guard, Pick<ExportOptions, "maxCredits" | "perPage" | "job" | "budgetLeft"> {
+export interface RefreshTerms
+  extends Guard,
+    Pick<ExportOptions, "maxCredits" | "perPage" | "job" | "budgetLeft"> {
   readonly maxCalls: number;
   /** The whole segment, whoever is owned. */
   readonly again?: boolean | undefined;
@@ -115,7 +117,12 @@ export function readVerified(text: string): VerifiedField[] {
 }
 
 export interface Refreshing {
-  planRefresh(order: RefreshOrder, session: Session, context: Context, events: RefreshEvents): Promise<RefreshPlan>;
+  planRefresh(
+    order: RefreshOrder,
+    session: Session,
+    context: Context,
+    events: RefreshEvents,
+  ): Promise<RefreshPlan>;
   /** What was bought is owned from then on, whatever happens: the same order pays for nobody twice. @throws CliError */
   refresh(
     order: RefreshOrder & { readonly output: string },

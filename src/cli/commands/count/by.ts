@@ -2,7 +2,12 @@ import type { CountedSegment } from "../../../app/count/hints.ts";
 import type { KnownValues } from "../../../app/count/values.ts";
 import type { Context } from "../../../shared/context.ts";
 import { aside, nearest } from "../../../shared/contract/suggest.ts";
-import { FILTER_SPECS, type FilterKeySpec, type Filters, filterSpec } from "../../../shared/contract/vocabulary.ts";
+import {
+  FILTER_SPECS,
+  type FilterKeySpec,
+  type Filters,
+  filterSpec,
+} from "../../../shared/contract/vocabulary.ts";
 import { type CliError, usageError } from "../../../shared/errors.ts";
 import { keyName, valuesGiven, valuesWithin } from "../../arguments/filter-options.ts";
 import type { ByKey, CountDesk, CountOptions, CountRequest } from "./one.ts";
@@ -12,7 +17,11 @@ import { countAll } from "./several.ts";
 const TOP = 20;
 
 /** The key of --by with the values to count. @throws CliError (exit 2) before any request */
-export async function readByKey(context: Context, { by = [], owned }: CountOptions, filters: Filters): Promise<ByKey> {
+export async function readByKey(
+  context: Context,
+  { by = [], owned }: CountOptions,
+  filters: Filters,
+): Promise<ByKey> {
   const keys = new Map<FilterKeySpec, readonly string[]>();
   for (const word of by) {
     const [key = "", value] = word.split(/=(.*)/s, 2);
@@ -41,7 +50,9 @@ function breakdownKey(by: string): FilterKeySpec {
   const spec = filterSpec(key);
   const usable = FILTER_SPECS.filter(({ match }) => match !== "range").map((spec) => spec.key);
   if (spec === undefined) {
-    throw usageError(`--by takes a filter key, not "${by}"${aside(nearest(key, usable))}; keys: ${usable.join(", ")}`);
+    throw usageError(
+      `--by takes a filter key, not "${by}"${aside(nearest(key, usable))}; keys: ${usable.join(", ")}`,
+    );
   }
   if (spec.match === "range") {
     throw usageError(`--by ${key} makes no parts: it is a range; keys: ${usable.join(", ")}`);
@@ -66,7 +77,10 @@ export async function countParts(
   const each = values.map((value) => ({ ...filters, [spec.key]: value }));
   const [total = { count: 0 }, ...counts] = await countAll([filters, ...each], counting);
   const parts = values.map((value, index) => ({ value, count: counts[index]?.count ?? 0 }));
-  await printParts({ by: spec, whole: total.count, parts: largest(parts, options.top), filters }, printer);
+  await printParts(
+    { by: spec, whole: total.count, parts: largest(parts, options.top), filters },
+    printer,
+  );
   return [{ filters, count: total.count }];
 }
 
@@ -79,7 +93,10 @@ async function listedFor(
   const { valuesIn } = await import("../../../app/count/values.ts");
   const facet = await valuesIn(session, context, { spec, filters, limit: top });
   if (facet?.from === "owned" && facet.values.length > 0 && json !== true) {
-    const which = facet.values.length === 1 ? "the one value" : `the ${facet.values.length} most frequent values`;
+    const which =
+      facet.values.length === 1
+        ? "the one value"
+        : `the ${facet.values.length} most frequent values`;
     printer.note(
       `the service lists no values: counted ${facet.values.length === 1 ? "is" : "are"} ${which} among who you own`,
     );

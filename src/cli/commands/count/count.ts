@@ -14,9 +14,10 @@ import { Printer } from "../../terminal/printer.ts";
 import { type CountDesk, type CountOptions, type CountRequest, countOne, countSet } from "./one.ts";
 
 export function register(program: Command, context: Context, run = runCount): void {
-  const by = new Option("--by <key>", "break it down by a filter key, or by KEY=VALUE again and again").argParser(
-    collect,
-  );
+  const by = new Option(
+    "--by <key>",
+    "break it down by a filter key, or by KEY=VALUE again and again",
+  ).argParser(collect);
   const command = program
     .command("count")
     .description(
@@ -24,7 +25,10 @@ export function register(program: Command, context: Context, run = runCount): vo
     )
     .addOption(offering(by, { kind: "list", values: FILTER_KEYS }))
     .number("--top <n>", "with --by: the n most frequent values (20)", [1, 1_000])
-    .option("--strict", "end with 5 where nobody matches, or nobody matches one of several values of a filter")
+    .option(
+      "--strict",
+      "end with 5 where nobody matches, or nobody matches one of several values of a filter",
+    )
     .option("--union", "one count of several segments: whoever is in at least one of them")
     .option("--owned", "count who you own instead: offline")
     .addOption(modeOption().implies({ owned: true }));
@@ -39,10 +43,15 @@ export function register(program: Command, context: Context, run = runCount): vo
   $ printf 'france\\ngermany\\n' | headcount -c sample count --department Legal --country @-
 
 A pipe gets the bare number. Of several segments (-s, -f) there is one row each, and with --union or --except one number.`)
-    .does(async (options: CountOptions & FilterOptions) => run(await parse(options, context), context));
+    .does(async (options: CountOptions & FilterOptions) =>
+      run(await parse(options, context), context),
+    );
 }
 
-async function parse(options: CountOptions & FilterOptions, context: Context): Promise<CountRequest> {
+async function parse(
+  options: CountOptions & FilterOptions,
+  context: Context,
+): Promise<CountRequest> {
   const set = await readSegmentSet(context, options);
   const { segments, except } = set;
   const [segment, ...others] = segments;
@@ -55,9 +64,15 @@ async function parse(options: CountOptions & FilterOptions, context: Context): P
     if (segment === undefined || others.length > 0)
       throw usageError("--by breaks one segment down; name one with -f or -s");
     const { readByKey } = await import("./by.ts");
-    return { kind: "parts", segment, by: await readByKey(context, options, segment.filters), options };
+    return {
+      kind: "parts",
+      segment,
+      by: await readByKey(context, options, segment.filters),
+      options,
+    };
   }
-  if (options.top !== undefined) throw usageError("--top goes with --by", "for example --by country --top 10");
+  if (options.top !== undefined)
+    throw usageError("--top goes with --by", "for example --by country --top 10");
   if (segment === undefined || others.length > 0) return { kind: "files", segments, options };
   return { kind: "one", segment, options };
 }
@@ -70,7 +85,8 @@ async function runCount(request: CountRequest, context: Context): Promise<void> 
     const segments = await countAs(request, { options, session, printer, context });
     const strict = options.strict === true;
     const suspect = ({ filters, count = 0 }: CountedSegment): boolean =>
-      count === 0 || Object.values(filters).some((value) => Array.isArray(value) && value.length > 1);
+      count === 0 ||
+      Object.values(filters).some((value) => Array.isArray(value) && value.length > 1);
     if (!strict && !segments.some(suspect)) return;
     const { tellHints } = await import("../../../app/count/hints.ts");
     await tellHints(
@@ -81,7 +97,10 @@ async function runCount(request: CountRequest, context: Context): Promise<void> 
   });
 }
 
-async function countAs(request: CountRequest, counting: CountDesk): Promise<readonly CountedSegment[]> {
+async function countAs(
+  request: CountRequest,
+  counting: CountDesk,
+): Promise<readonly CountedSegment[]> {
   if (request.kind === "set") return await countSet(request.set, counting);
   if (request.kind === "one") return await countOne(request.segment, counting);
   if (request.kind === "files") {
@@ -92,10 +111,16 @@ async function countAs(request: CountRequest, counting: CountDesk): Promise<read
   return await countParts(request, counting);
 }
 
-async function countOwnedAs(request: Exclude<CountRequest, { kind: "set" }>, context: Context): Promise<void> {
+async function countOwnedAs(
+  request: Exclude<CountRequest, { kind: "set" }>,
+  context: Context,
+): Promise<void> {
   const { options } = request;
   const segments = request.kind === "files" ? request.segments : [request.segment];
   const { spec: by, values = [] } = request.kind === "parts" ? request.by : {};
-  const [{ countOwned }, { atLibrary }] = await Promise.all([import("./parts.ts"), import("../owned/shelf.ts")]);
+  const [{ countOwned }, { atLibrary }] = await Promise.all([
+    import("./parts.ts"),
+    import("../owned/shelf.ts"),
+  ]);
   await atLibrary(context, countOwned)(options, { segments, by, values, top: options.top });
 }

@@ -24,7 +24,10 @@ export interface CountDesk {
   readonly context: Context;
 }
 
-export async function countOne(segment: CheckedFilters, counting: CountDesk): Promise<readonly CountedSegment[]> {
+export async function countOne(
+  segment: CheckedFilters,
+  counting: CountDesk,
+): Promise<readonly CountedSegment[]> {
   const { context, session } = counting;
   const { filters } = segment;
   const counted = session.client.count(filters, context.interrupted);
@@ -47,15 +50,24 @@ export async function countSet(
   });
   const { filters, union = [filters], except: without = [] } = target;
   await tell({ count: people }, await pricesFor(counting), { union, except: without }, counting);
-  const segmentOf = (each: Filters): CountedSegment => ({ filters: each, count: people === 0 ? undefined : people });
+  const segmentOf = (each: Filters): CountedSegment => ({
+    filters: each,
+    count: people === 0 ? undefined : people,
+  });
   return [...union.map(segmentOf), ...without.map(segmentOf)];
 }
 
 type Total = Pick<CountView, "count"> & Partial<CountView>;
-type Question = Filters | { readonly union: readonly Filters[]; readonly except: readonly Filters[] };
+type Question =
+  | Filters
+  | { readonly union: readonly Filters[]; readonly except: readonly Filters[] };
 
 /** A pipe gets the bare number, which needs no prices. */
-const pricesFor = async ({ context, printer, session }: CountDesk): Promise<AccountView | undefined> =>
+const pricesFor = async ({
+  context,
+  printer,
+  session,
+}: CountDesk): Promise<AccountView | undefined> =>
   printer.json || printer.terminal ? session.client.account(context.interrupted) : undefined;
 
 async function tell(
@@ -90,18 +102,27 @@ function countDocument(count: Total, account: AccountView, filters: Question) {
   };
 }
 
-async function printCount({ count, cached, asOf }: Total, account: AccountView, printer: Printer): Promise<void> {
+async function printCount(
+  { count, cached, asOf }: Total,
+  account: AccountView,
+  printer: Printer,
+): Promise<void> {
   const [balance, price] = [account.balance, account.costs.person_search];
   const most = price && priceOf(count, price);
   const isShort = balance !== undefined && most !== undefined && balance < most;
-  const short = isShort ? `, enough for ${counted(affordableRows(balance, price ?? most), "profile")}` : "";
+  const short = isShort
+    ? `, enough for ${counted(affordableRows(balance, price ?? most), "profile")}`
+    : "";
   printer.text(`${printer.style.strong(grouped(count))} ${count === 1 ? "person" : "people"}\n`);
   await printer.card(
     [
       ["price", price === undefined ? "not told" : `${creditsText(price)} a profile`],
       ["at most", most === undefined ? undefined : creditsText(most)],
       ["balance", balance === undefined ? undefined : `${creditsText(balance)}${short}`],
-      ["counted", cached === true && asOf !== undefined ? `${asOf} (from the service's cache)` : undefined],
+      [
+        "counted",
+        cached === true && asOf !== undefined ? `${asOf} (from the service's cache)` : undefined,
+      ],
     ],
     2,
   );
@@ -124,7 +145,11 @@ export interface ByKey {
 
 export type CountRequest =
   | { readonly kind: "one"; readonly segment: NamedFilters; readonly options: CountOptions }
-  | { readonly kind: "files"; readonly segments: readonly NamedFilters[]; readonly options: CountOptions }
+  | {
+      readonly kind: "files";
+      readonly segments: readonly NamedFilters[];
+      readonly options: CountOptions;
+    }
   | { readonly kind: "set"; readonly set: SegmentSet; readonly options: CountOptions }
   | {
       readonly kind: "parts";

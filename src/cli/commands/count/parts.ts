@@ -29,24 +29,38 @@ const OTHERS =
   "(another): values beyond --top, and those of so few people that a service does not tell them one by one";
 
 /** @param top all where it is not given */
-export const largest = (parts: readonly FacetValue[], top: number | undefined): readonly FacetValue[] =>
-  [...parts].sort((a, b) => b.count - a.count).slice(0, top);
+export const largest = (
+  parts: readonly FacetValue[],
+  top: number | undefined,
+): readonly FacetValue[] => [...parts].sort((a, b) => b.count - a.count).slice(0, top);
 
 export const words = ({ key }: FilterKeySpec): string => key.replaceAll("_", " ");
 
 export async function printParts(breakdown: Breakdown, printer: Printer): Promise<void> {
   const { by, whole, filters } = breakdown;
-  const parts = [...breakdown.parts].sort((a, b) => b.count - a.count || (a.value < b.value ? -1 : 1));
-  const within = by.match === "prefix" ? nested(parts.map(({ value }) => value)) : new Map<string, string>();
+  const parts = [...breakdown.parts].sort(
+    (a, b) => b.count - a.count || (a.value < b.value ? -1 : 1),
+  );
+  const within =
+    by.match === "prefix" ? nested(parts.map(({ value }) => value)) : new Map<string, string>();
   // Beginnings of one text are nested or apart: what is within another part is in that one's number.
   const apart = parts.filter(({ value }) => !within.has(value));
   const unexplained = whole - apart.reduce((sum, part) => sum + part.count, 0);
-  for (const [inner, outer] of within) printer.note(`notice: parts overlap: "${inner}" is counted in "${outer}" too`);
+  for (const [inner, outer] of within)
+    printer.note(`notice: parts overlap: "${inner}" is counted in "${outer}" too`);
   const explained = { ...breakdown, parts, unexplained };
   if (printer.form === "table") return printTable(explained, printer);
   if (printer.json) {
     const { others = null, missing = null } = breakdown.rest ?? {};
-    printer.document<"count">({ count: whole, by: by.key, parts, unexplained, others, missing, filters });
+    printer.document<"count">({
+      count: whole,
+      by: by.key,
+      parts,
+      unexplained,
+      others,
+      missing,
+      filters,
+    });
   } else {
     const rows = parts.map(({ value, count }) => [value, count]);
     printer.text(csvDocument([by.key, "count"], rows));
@@ -72,7 +86,8 @@ function remainderText({ by, whole, unexplained, rest }: Explained): string | un
     return `${grouped(rest.others)} of ${grouped(whole)} have another ${words(by)}, ${grouped(rest.missing)} none`;
   }
   if (unexplained === 0) return undefined;
-  if (unexplained < 0) return `the parts overlap: together they have ${number} more than the segment`;
+  if (unexplained < 0)
+    return `the parts overlap: together they have ${number} more than the segment`;
   return `${number} of ${grouped(whole)} have another ${words(by)} or none`;
 }
 
@@ -105,7 +120,9 @@ async function printTable(breakdown: Explained, printer: Printer): Promise<void>
       return [value, grouped(count), percent(count, whole), drawn];
     }),
   );
-  printer.text(`${printer.style.strong(grouped(whole))} ${whole === 1 ? "person" : "people"} in all\n`);
+  printer.text(
+    `${printer.style.strong(grouped(whole))} ${whole === 1 ? "person" : "people"} in all\n`,
+  );
   if (unexplained < 0) printer.text(`${remainderText(breakdown)}\n`);
   else if ((breakdown.rest?.others ?? 0) > 0) printer.note(OTHERS);
 }
@@ -122,7 +139,8 @@ export function countOwned(
   { library, printer }: LibraryDesk<ShelfOptions>,
   { segments, by, values, top }: OwnedCount,
 ): void | Promise<void> {
-  const count = (filters: Filters): number => library?.count(checkedFilters(filters).canonical) ?? 0;
+  const count = (filters: Filters): number =>
+    library?.count(checkedFilters(filters).canonical) ?? 0;
   const [first] = segments;
   if (first !== undefined && by !== undefined) {
     const { filters } = first;
@@ -132,22 +150,35 @@ export function countOwned(
         : ownedValues(library, by, filters);
     return printParts({ by, whole: count(filters), parts: largest(parts, top), filters }, printer);
   }
-  const rows = segments.map(({ name, filters }) => ({ segment: name, count: count(filters), filters }));
+  const rows = segments.map(({ name, filters }) => ({
+    segment: name,
+    count: count(filters),
+    filters,
+  }));
   if (first !== undefined && rows.length === 1) {
     const { count: people, filters } = rows[0] ?? { count: 0, filters: {} };
     if (printer.json) printer.document<"count">({ count: people, owned: true, filters });
-    else printer.text(printer.terminal ? `${printer.style.strong(grouped(people))} owned\n` : `${people}\n`);
+    else
+      printer.text(
+        printer.terminal ? `${printer.style.strong(grouped(people))} owned\n` : `${people}\n`,
+      );
   } else if (printer.json) printer.document<"count">(rows);
   else printer.text(segmentsCsv(rows));
 }
 
-export const segmentsCsv = (rows: readonly { readonly segment: string; readonly count: number }[]): string =>
+export const segmentsCsv = (
+  rows: readonly { readonly segment: string; readonly count: number }[],
+): string =>
   csvDocument(
     ["segment", "count"],
     rows.map(({ segment, count }) => [segment, count]),
   );
 
-function ownedValues(library: Library | undefined, by: FilterKeySpec, filters: Filters): FacetValue[] {
+function ownedValues(
+  library: Library | undefined,
+  by: FilterKeySpec,
+  filters: Filters,
+): FacetValue[] {
   if (by.match === "prefix" || by.match === "range") {
     throw usageError(
       `--by ${by.key} needs values: --by ${by.key}=VALUE`,

@@ -1,7 +1,12 @@
 import type { CountedSegment } from "../../../app/count/hints.ts";
 import type { NamedFilters } from "../../../app/segments/segment-set.ts";
 import type { CountView } from "../../../engine/client/types.ts";
-import { creditsOrNull, creditsToNumber, formatCreditsGrouped, priceOf } from "../../../shared/contract/money.ts";
+import {
+  creditsOrNull,
+  creditsToNumber,
+  formatCreditsGrouped,
+  priceOf,
+} from "../../../shared/contract/money.ts";
 import { grouped } from "../../../shared/contract/text.ts";
 import type { Filters } from "../../../shared/contract/vocabulary.ts";
 import { type CountDesk, noticeUnknownCost } from "./one.ts";
@@ -21,7 +26,8 @@ export async function countFiles(
     filters,
     count: counts[index]?.count ?? 0,
   }));
-  const cost = (count: number): number | null => (unit === undefined ? null : creditsToNumber(priceOf(count, unit)));
+  const cost = (count: number): number | null =>
+    unit === undefined ? null : creditsToNumber(priceOf(count, unit));
   if (form === "json") {
     const documents = rows.map(({ segment, count, filters }) => {
       return { segment, count, filters, unit_cost: creditsOrNull(unit), max_cost: cost(count) };
@@ -31,7 +37,8 @@ export async function countFiles(
     const { segmentsCsv } = await import("./parts.ts");
     printer.text(segmentsCsv(rows));
   } else {
-    const price = (count: number): string => (unit === undefined ? "" : formatCreditsGrouped(priceOf(count, unit)));
+    const price = (count: number): string =>
+      unit === undefined ? "" : formatCreditsGrouped(priceOf(count, unit));
     await printer.table(
       [
         { title: "segment" },
@@ -56,7 +63,14 @@ export async function countAll(
   const { openProgress } = await import("../../terminal/progress.ts");
   const { noteStyle: style, unicode } = printer;
   const enabled = !printer.quiet && context.stderr.isTTY === true;
-  const progress = openProgress({ stream: context.stderr, enabled, now: context.now, style, unicode, unit: "count" });
+  const progress = openProgress({
+    stream: context.stderr,
+    enabled,
+    now: context.now,
+    style,
+    unicode,
+    unit: "count",
+  });
   session.pauses.show = progress.wait;
   const counts: CountView[] = [];
   const stop = new AbortController();

@@ -5,12 +5,20 @@ import type { Documents } from "../../schemas/all.ts";
 import type { Printer } from "../../terminal/printer.ts";
 
 /** @throws CliError exit 2 where nobody can be asked, exit 10 where the answer is no */
-export async function agreeToForget(lines: readonly string[], printer: Printer, context: Context): Promise<void> {
+export async function agreeToForget(
+  lines: readonly string[],
+  printer: Printer,
+  context: Context,
+): Promise<void> {
   if (!canPrompt(context)) {
-    throw usageError("forgetting somebody needs --yes where nobody can be asked", sameCommand(context, "--yes"));
+    throw usageError(
+      "forgetting somebody needs --yes where nobody can be asked",
+      sameCommand(context, "--yes"),
+    );
   }
   for (const line of lines) printer.say(line);
-  if (await context.confirm("Delete the person from all of this? It cannot be taken back [y/N]")) return;
+  if (await context.confirm("Delete the person from all of this? It cannot be taken back [y/N]"))
+    return;
   throw declined("nothing was deleted");
 }
 

@@ -65,7 +65,10 @@ interface Traces {
   readonly mentions: readonly MentionFound[];
 }
 
-async function forget({ options, printer, context }: Desk<ForgetOptions>, word: string): Promise<void> {
+async function forget(
+  { options, printer, context }: Desk<ForgetOptions>,
+  word: string,
+): Promise<void> {
   const disk = new Disk(failpoint(context.env));
   const store = new RunStore(stateDir(context), disk);
   const traces = await find(word, store, context);
@@ -85,7 +88,8 @@ async function forget({ options, printer, context }: Desk<ForgetOptions>, word: 
   for (const { path, how } of traces.outputs) {
     const entry = entries.find((one) => one.path === path);
     if (how === "deleted") await rowsOfPerson(path, traces.person.identities, true);
-    else if (how === "cut" && entry !== undefined) await cutFile(entry, traces.person, disk, context);
+    else if (how === "cut" && entry !== undefined)
+      await cutFile(entry, traces.person, disk, context);
   }
   // What a process had not deleted of a run that died while it removed it.
   await store.sweep();
@@ -98,15 +102,22 @@ async function forget({ options, printer, context }: Desk<ForgetOptions>, word: 
   const lines = traces.mentions.flatMap(mentionLines);
   if (rest.length === 0 && lines.length === 0) {
     const places = `${counted(after.files, "file")} and ${counted(after.tables, "table")}`;
-    if (!printer.json) printer.text(`looked again at ${places} that were written: none has the person\n`);
+    if (!printer.json)
+      printer.text(`looked again at ${places} that were written: none has the person\n`);
     return;
   }
   const outputs = `${counted(rest.length, "output")} may still have the person, outside of rows that are told apart or where they cannot be written`;
   const mentions = `${counted(traces.mentions.length, "file of yours names", "files of yours name")} the person: a log, jobs or a segment`;
-  const message = [...(rest.length === 0 ? [] : [outputs]), ...(lines.length === 0 ? [] : [mentions])].join("; ");
-  const again = "write them again without the person (runs export, owned export, refresh), delete or edit them";
+  const message = [
+    ...(rest.length === 0 ? [] : [outputs]),
+    ...(lines.length === 0 ? [] : [mentions]),
+  ].join("; ");
+  const again =
+    "write them again without the person (runs export, owned export, refresh), delete or edit them";
   const hint = rest.length === 0 ? "delete or edit these lines by hand" : again;
-  throw failed.incomplete(message, hint, "files_left").with({ details: [...rest.map(({ path }) => path), ...lines] });
+  throw failed
+    .incomplete(message, hint, "files_left")
+    .with({ details: [...rest.map(({ path }) => path), ...lines] });
 }
 
 /** What stands beside those on the suppression list who were forgotten. */
@@ -122,7 +133,11 @@ async function wasForgotten(word: string, context: Context): Promise<boolean> {
 
 function listOf(context: Context) {
   const { env, now, sleep, interrupted: signal } = context;
-  return suppressionList(suppressionFolder(stateDir(context)), new Disk(failpoint(env)), { now, sleep, signal });
+  return suppressionList(suppressionFolder(stateDir(context)), new Disk(failpoint(env)), {
+    now,
+    sleep,
+    signal,
+  });
 }
 
 async function find(word: string, store: RunStore, context: Context): Promise<Traces> {
@@ -137,22 +152,37 @@ async function find(word: string, store: RunStore, context: Context): Promise<Tr
   for (const path of data.libraries) {
     const library = await Library.open(path, await store.suppression());
     try {
-      owned += new Set([...bodiesOf(library)].filter(({ body }) => person.isOf(body, path)).map(({ n }) => n)).size;
+      owned += new Set(
+        [...bodiesOf(library)].filter(({ body }) => person.isOf(body, path)).map(({ n }) => n),
+      ).size;
     } finally {
       library.close();
     }
   }
   const touched = ({ plan, rows, isNamed, receipt }: RunFound): boolean =>
-    rows > 0 || isNamed || receipt?.forgetting !== undefined || outputs.some(({ run }) => run === plan.id);
+    rows > 0 ||
+    isNamed ||
+    receipt?.forgetting !== undefined ||
+    outputs.some(({ run }) => run === plan.id);
   const runs = all.filter(touched);
   // A run's own stands first: it knows more of it.
   const once = [...new Map(outputs.toReversed().map((output) => [output.path, output])).values()];
   // Somebody who is on the list may be there because an earlier attempt was cut short: what it deleted is wiped.
   const histories = await historiesWith(person, context);
   const mentions = await mentionsOf(person, context);
-  const nothing = [runs, once, histories, mentions].every(({ length }) => length === 0) && owned === 0;
+  const nothing =
+    [runs, once, histories, mentions].every(({ length }) => length === 0) && owned === 0;
   if (nothing && !(await wasForgotten(word, context))) throw nobody(word);
-  return { person, runs, libraries: data.libraries, owned, outputs: once, gone, histories, mentions };
+  return {
+    person,
+    runs,
+    libraries: data.libraries,
+    owned,
+    outputs: once,
+    gone,
+    histories,
+    mentions,
+  };
 }
 
 async function forgetRun(
@@ -179,7 +209,11 @@ async function forgetRun(
   if (output !== undefined) {
     // Whichever of the two files a process leaves that dies here, the receipt knows it.
     const replaces = (await sha256Of(output.file)) ?? null;
-    await store.rewrite(plan.id, context, { ...after, forgetting: rows > 0 ? rows : forgetting, replaces });
+    await store.rewrite(plan.id, context, {
+      ...after,
+      forgetting: rows > 0 ? rows : forgetting,
+      replaces,
+    });
     await replaceOutput(plan, output, disk, context);
   }
   await store.rewrite(plan.id, context, after);
@@ -208,7 +242,9 @@ const OUTPUT_LINES: Readonly<Record<OutputFound["how"], (path: string) => string
 function linesOf({ runs, owned, outputs, gone, histories, mentions }: Traces): string[] {
   return [
     ...runs.map(({ plan, rows, isNamed }) =>
-      isNamed ? `run ${plan.id}: whole, it names the person` : `run ${plan.id}: ${counted(rows, "row")}`,
+      isNamed
+        ? `run ${plan.id}: whole, it names the person`
+        : `run ${plan.id}: ${counted(rows, "row")}`,
     ),
     `library: ${counted(owned, "person", "people")}`,
     ...histories.map(({ job, lines }) => `history of job ${job}: ${counted(lines, "line")}`),

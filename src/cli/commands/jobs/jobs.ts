@@ -92,7 +92,9 @@ function registerLooking(jobs: Command, context: Context, read: ReadJobs): void 
     .description(
       "Say which jobs break a rule, failed last, were killed, or should have run by now. Exit 2 where one breaks a rule, 5 where another one needs a look, else 0: for a monitor. Offline.",
     )
-    .examples("\n  $ headcount jobs check --file jobs.jsonc --json | jq -r '.[] | [.job, .finding] | @tsv'")
+    .examples(
+      "\n  $ headcount jobs check --file jobs.jsonc --json | jq -r '.[] | [.job, .finding] | @tsv'",
+    )
     .does(
       atDesk(context, async (desk: Desk<JobsOptions>) => {
         const { checkJobs } = await import("./list.ts");

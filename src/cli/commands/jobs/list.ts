@@ -3,7 +3,11 @@ import type { Job, JobsFile } from "../../../app/jobs/file.ts";
 import { historyOf, isDue, keyOf } from "../../../app/jobs/history.ts";
 import { lastTime, nextTime } from "../../../app/jobs/schedule.ts";
 import type { Context } from "../../../shared/context.ts";
-import { creditsOrNull, creditsToNumber, formatCreditsGrouped } from "../../../shared/contract/money.ts";
+import {
+  creditsOrNull,
+  creditsToNumber,
+  formatCreditsGrouped,
+} from "../../../shared/contract/money.ts";
 import { counted, grouped, shellWord } from "../../../shared/contract/text.ts";
 import { CliError, usageError } from "../../../shared/errors.ts";
 import { ago, duration, timeText } from "../../../shared/numbers.ts";
@@ -28,17 +32,26 @@ const FINDING_COLUMNS: readonly ColumnOf<Finding>[] = [
 const LATE_MS = 3_600_000;
 
 /** `jobs check`. @throws CliError exit 2 where a job breaks a rule, 5 where another one needs a look */
-export async function checkJobs(file: JobsFile, { context, printer }: Desk<GlobalOptions>): Promise<void> {
+export async function checkJobs(
+  file: JobsFile,
+  { context, printer }: Desk<GlobalOptions>,
+): Promise<void> {
   const written = (await stat(file.path)).mtimeMs;
   const findings: Finding[] = [];
   for (const job of file.jobs) findings.push(...(await findingsOf(job, file, written, context)));
-  await printList(FINDING_COLUMNS, findings, printer, `${counted(file.jobs.length, "job")}: nothing to look at.`);
+  await printList(
+    FINDING_COLUMNS,
+    findings,
+    printer,
+    `${counted(file.jobs.length, "job")}: nothing to look at.`,
+  );
   if (findings.length === 0) return;
   const jobs = [...new Set(findings.map(({ job }) => job))];
   const message = `${jobs.length} of ${counted(file.jobs.length, "job")} need a look: ${jobs.join(", ")}`;
   const next = `headcount jobs status --file ${shellWord(file.path)}`;
   const hint = `${next} says how each went`;
-  if (findings.some(({ finding }) => finding === "invalid")) throw usageError(message, hint, "jobs_check");
+  if (findings.some(({ finding }) => finding === "invalid"))
+    throw usageError(message, hint, "jobs_check");
   throw new CliError({ code: "jobs_check", category: "incomplete", message, hint, next });
 }
 
@@ -50,19 +63,24 @@ async function findingsOf(
   context: Context,
 ): Promise<Finding[]> {
   if (problem !== undefined) {
-    return [{ job: name, finding: "invalid", message: [problem.message, ...problem.details].join("; ") }];
+    return [
+      { job: name, finding: "invalid", message: [problem.message, ...problem.details].join("; ") },
+    ];
   }
   const { last, done, now } = await historyOf(context, keyOf(file, name));
   if (now === "running") return [];
   const findings: Finding[] = [];
   const add = (finding: Finding["finding"], message: string): void =>
     void findings.push({ job: name, finding, message });
-  if (now === "killed") add("killed", "its process is gone without a word; the next run goes on where it stopped");
-  else if (last?.status === "failed") add("failed", `exit ${last.exit_code}: ${last.error?.message ?? "no message"}`);
+  if (now === "killed")
+    add("killed", "its process is gone without a word; the next run goes on where it stopped");
+  else if (last?.status === "failed")
+    add("failed", `exit ${last.exit_code}: ${last.error?.message ?? "no message"}`);
   const due = schedule === undefined ? undefined : await lastTime(schedule, context.now());
   const since = done === undefined ? written : Date.parse(done.started);
   if (due !== undefined && since < due && context.now() - due > LATE_MS) {
-    const before = done === undefined ? "never done" : `last done ${timeText(Date.parse(done.started))}`;
+    const before =
+      done === undefined ? "never done" : `last done ${timeText(Date.parse(done.started))}`;
     add("overdue", `due since ${timeText(due)}, ${before}`);
   }
   return findings;
@@ -75,7 +93,9 @@ type JobStatus = Documents["jobs status"]["jobs"][number];
 function statusColumns(now: number, isWide: boolean): readonly ColumnOf<JobStatus>[] {
   const change = ({ rows, rows_before }: JobStatus): string => {
     if (rows === null || rows_before === null) return "";
-    return rows === rows_before ? "=" : `${rows > rows_before ? "+" : "-"}${grouped(Math.abs(rows - rows_before))}`;
+    return rows === rows_before
+      ? "="
+      : `${rows > rows_before ? "+" : "-"}${grouped(Math.abs(rows - rows_before))}`;
   };
   const wide = (title: string) => (isWide ? { title } : {});
   const next = ({ due, next: at }: JobStatus): string =>
@@ -93,7 +113,13 @@ function statusColumns(now: number, isWide: boolean): readonly ColumnOf<JobStatu
       show: ({ last }) => (last === null ? "never" : ago(now - Date.parse(last), Date.parse(last))),
     },
     countColumn("rows", ({ rows }) => rows),
-    { name: "rows_before", ...wide("change"), align: "right", value: ({ rows_before: rows }) => rows, show: change },
+    {
+      name: "rows_before",
+      ...wide("change"),
+      align: "right",
+      value: ({ rows_before: rows }) => rows,
+      show: change,
+    },
     {
       ...{ name: "credits", ...wide("credits"), align: "right", value: ({ credits }) => credits },
       show: ({ credits }) => (credits === null ? "" : grouped(credits)),
@@ -126,11 +152,16 @@ async function statusOf(job: Job, file: JobsFile, context: Context): Promise<Job
 }
 
 /** `jobs status`: how each job went, what it cost, and when it comes next. */
-export async function showStatus(file: JobsFile, jobs: readonly Job[], desk: Desk<GlobalOptions>): Promise<void> {
+export async function showStatus(
+  file: JobsFile,
+  jobs: readonly Job[],
+  desk: Desk<GlobalOptions>,
+): Promise<void> {
   const { context, printer } = desk;
   const all: JobStatus[] = [];
   for (const job of jobs) all.push(await statusOf(job, file, context));
-  const list = () => printList(statusColumns(context.now(), printer.width >= 80), all, printer, "no jobs");
+  const list = () =>
+    printList(statusColumns(context.now(), printer.width >= 80), all, printer, "no jobs");
   if (!printer.json && !printer.terminal) return list();
   const { spentByJobs } = await import("../../../app/jobs/budget.ts");
   const services = await spentByJobs(context);
@@ -149,7 +180,9 @@ export async function showStatus(file: JobsFile, jobs: readonly Job[], desk: Des
   if (services.length === 0) printer.note(`no credits spent by jobs in ${month} (UTC)`);
   for (const { serviceId, keyMode, spent } of services) {
     const at = `${serviceId}${keyMode === "test" ? " (test key)" : ""}`;
-    printer.note(`${formatCreditsGrouped(spent)}${of} credits spent by jobs in ${month} (UTC) at ${at}`);
+    printer.note(
+      `${formatCreditsGrouped(spent)}${of} credits spent by jobs in ${month} (UTC) at ${at}`,
+    );
   }
   for (const { job, message } of all) if (message !== null) printer.note(`${job}: ${message}`);
 }

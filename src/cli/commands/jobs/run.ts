@@ -3,7 +3,13 @@ import { failureOf } from "../../../app/failures.ts";
 import { type Job, type JobsFile, jobsNamed } from "../../../app/jobs/file.ts";
 import { historyOf, isDue, keyOf } from "../../../app/jobs/history.ts";
 import { inKeys } from "../../../app/jobs/order.ts";
-import { type JobOutcome, type JobTerms, type Quoted, quoteJob, runJob } from "../../../app/jobs/run.ts";
+import {
+  type JobOutcome,
+  type JobTerms,
+  type Quoted,
+  quoteJob,
+  runJob,
+} from "../../../app/jobs/run.ts";
 import { nextTime } from "../../../app/jobs/schedule.ts";
 import { enterOwn } from "../../../app/keep/store.ts";
 import { planRefresh, refresh } from "../../../app/own/refresh/bring.ts";
@@ -37,10 +43,12 @@ export async function runJobs(
   options: RunOptions,
   outside: Context,
 ): Promise<void> {
-  const context = options.json === true && outside.stderr.isTTY !== true ? withNotices(outside) : outside;
+  const context =
+    options.json === true && outside.stderr.isTTY !== true ? withNotices(outside) : outside;
   const printer = new Printer(context, options);
   await enterOwn("jobs", file.path, context);
-  const chosen = names.length > 0 ? await jobsNamed(file, names) : await dueJobs(file, printer, context);
+  const chosen =
+    names.length > 0 ? await jobsNamed(file, names) : await dueJobs(file, printer, context);
   const documents: object[] = [];
   const failures: Failed[] = [];
   for (const job of chosen) {
@@ -55,7 +63,8 @@ export async function runJobs(
     if (chosen.length > 1 && !printer.json) sayFailure(job.name, failure, printer);
   }
   if (printer.json) printer.document(documents);
-  if (options.dryRun !== true && !context.interrupted.aborted) await applyRetention(context, printer);
+  if (options.dryRun !== true && !context.interrupted.aborted)
+    await applyRetention(context, printer);
   if (failures.length === 0) context.interrupted.throwIfAborted();
   else throw failureAll(failures, file, chosen.length, chosen.length - documents.length);
 }
@@ -70,7 +79,12 @@ function withNotices(context: Context): Context {
   return Object.create(context, { stderr: { value: new Writable({ write }) } }) as Context;
 }
 
-function failureAll(failures: readonly Failed[], { path }: JobsFile, chosen: number, rest: number): unknown {
+function failureAll(
+  failures: readonly Failed[],
+  { path }: JobsFile,
+  chosen: number,
+  rest: number,
+): unknown {
   const [first] = failures;
   const interrupted = failures.find(({ failure }) => failure.exitCode === EXIT.interrupted);
   if (interrupted !== undefined && chosen > 1) {
@@ -87,7 +101,12 @@ function failureAll(failures: readonly Failed[], { path }: JobsFile, chosen: num
     message: `${failures.length} of ${counted(chosen, "job")} failed: ${list}`,
     details: [],
     hint: undefined,
-    next: ["headcount jobs run", ...failures.map(({ job }) => shellWord(job)), "--file", shellWord(path)].join(" "),
+    next: [
+      "headcount jobs run",
+      ...failures.map(({ job }) => shellWord(job)),
+      "--file",
+      shellWord(path),
+    ].join(" "),
     resumable: failures.every(({ failure }) => failure.resumable),
   });
 }
@@ -98,21 +117,31 @@ function sayFailure(job: string, { message, details, hint }: CliError, printer: 
 }
 
 /** Jobs whose time has come, and those that break a rule; of the others when they come is said. */
-async function dueJobs(file: JobsFile, printer: Printer, context: Context): Promise<readonly Job[]> {
+async function dueJobs(
+  file: JobsFile,
+  printer: Printer,
+  context: Context,
+): Promise<readonly Job[]> {
   const due: Job[] = [];
   const later: { name: string; next: number | undefined }[] = [];
   for (const job of file.jobs) {
     const { name, schedule, problem } = job;
     const history = await historyOf(context, keyOf(file, name));
     if (problem !== undefined || (await isDue(schedule, history, context.now()))) due.push(job);
-    else later.push({ name, next: schedule === undefined ? undefined : await nextTime(schedule, context.now()) });
+    else
+      later.push({
+        name,
+        next: schedule === undefined ? undefined : await nextTime(schedule, context.now()),
+      });
   }
   const times = later.flatMap(({ next }) => (next === undefined ? [] : [next]));
   if (due.length === 0) {
     const next = times.length === 0 ? "" : `; the next is at ${timeText(Math.min(...times))}`;
     printer.note(`No job is due${next}. headcount jobs run NAME runs one all the same.`);
   } else if (later.length > 0) {
-    const when = later.map(({ name, next }) => `${name} (${next === undefined ? "by its name" : timeText(next)})`);
+    const when = later.map(
+      ({ name, next }) => `${name} (${next === undefined ? "by its name" : timeText(next)})`,
+    );
     printer.note(`not due: ${when.join(", ")}`);
   }
   return due;
@@ -130,7 +159,10 @@ const termsOf = (options: RunOptions): JobTerms => ({
 });
 
 async function run(job: Job, file: JobsFile, options: RunOptions, context: Context): Promise<Ran> {
-  const terms: JobTerms = { ...termsOf(options), say: (outcome, inner) => printDone(outcome, job, inner) };
+  const terms: JobTerms = {
+    ...termsOf(options),
+    say: (outcome, inner) => printDone(outcome, job, inner),
+  };
   const { outcome, failure } = await runJob(job, file, terms, context);
   return { document: outcome, failure };
 }
@@ -146,7 +178,12 @@ function printDone(outcome: JobOutcome, { values, command }: Job, context: Conte
   }
 }
 
-async function tryQuote(job: Job, file: JobsFile, options: RunOptions, context: Context): Promise<Ran> {
+async function tryQuote(
+  job: Job,
+  file: JobsFile,
+  options: RunOptions,
+  context: Context,
+): Promise<Ran> {
   const printer = new Printer(context, options);
   try {
     const quoted = await quoteJob(job, file, termsOf(options), context);
@@ -154,7 +191,10 @@ async function tryQuote(job: Job, file: JobsFile, options: RunOptions, context: 
       printer.text(`${job.name}\n`);
       await printQuoted(quoted, printer);
     }
-    return { document: { job: job.name, quote: documentOf(quoted), error: null }, failure: undefined };
+    return {
+      document: { job: job.name, quote: documentOf(quoted), error: null },
+      failure: undefined,
+    };
   } catch (error) {
     const failure = failureOf(error);
     const { code, message, hint = null } = failure;
@@ -163,7 +203,9 @@ async function tryQuote(job: Job, file: JobsFile, options: RunOptions, context: 
 }
 
 const documentOf = (quoted: Quoted): Record<string, unknown> =>
-  quoted.kind === "refresh" ? planJson(quoted.plan, quoted.order) : quoteJson(quoted.quote, quoted.order.target);
+  quoted.kind === "refresh"
+    ? planJson(quoted.plan, quoted.order)
+    : quoteJson(quoted.quote, quoted.order.target);
 
 const printQuoted = (quoted: Quoted, printer: Printer): Promise<void> =>
   quoted.kind === "refresh"

@@ -12,7 +12,11 @@ import {
   readView,
   type ViewFlags,
 } from "../../arguments/export-options.ts";
-import { addFilterOptions, type FilterOptions, readFilters } from "../../arguments/filter-options.ts";
+import {
+  addFilterOptions,
+  type FilterOptions,
+  readFilters,
+} from "../../arguments/filter-options.ts";
 import type { Command } from "../../options.ts";
 import { writingOf } from "../../purchase/writing.ts";
 import { addShelfOption, atLibrary, type LibraryDesk, type ShelfOptions } from "./shelf.ts";
@@ -22,7 +26,9 @@ type ExportOwnedOptions = ShelfOptions & ViewFlags & GuardFlags;
 export function register(owned: Command, context: Context): void {
   const command = owned
     .command("export")
-    .description("Write the newest record of everybody you own who matches, in any format. Offline, 0 credits.");
+    .description(
+      "Write the newest record of everybody you own who matches, in any format. Offline, 0 credits.",
+    );
   addShelfOption(addGuardOptions(addViewOptions(addFilterOptions(command), PERSON_FIELDS)))
     .examples(`
   $ headcount -c sample owned export --department Legal -o legal.parquet --overwrite

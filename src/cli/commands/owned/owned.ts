@@ -2,11 +2,21 @@ import { stat } from "node:fs/promises";
 import { basename, resolve } from "node:path";
 import { openRuns } from "../../../app/keep/store.ts";
 import { MAX_BYTES, recordsIn } from "../../../app/own/people-file.ts";
-import { changedFields, fieldsOf, type PastPurchase, recordStatesOf } from "../../../engine/library/history.ts";
+import {
+  changedFields,
+  fieldsOf,
+  type PastPurchase,
+  recordStatesOf,
+} from "../../../engine/library/history.ts";
 import { Library, totalsOf } from "../../../engine/library/library.ts";
 import { importRecords, rebuildLibrary } from "../../../engine/library/take-in.ts";
 import type { Context } from "../../../shared/context.ts";
-import { credits, creditsText, creditsToNumber, formatCreditsGrouped } from "../../../shared/contract/money.ts";
+import {
+  credits,
+  creditsText,
+  creditsToNumber,
+  formatCreditsGrouped,
+} from "../../../shared/contract/money.ts";
 import { counted, echo, grouped } from "../../../shared/contract/text.ts";
 import { type CliError, failed } from "../../../shared/errors.ts";
 import { readInput } from "../../../shared/input.ts";
@@ -15,7 +25,13 @@ import { type JsonValue, stringifyExact } from "../../../shared/rows/values.ts";
 import type { Command } from "../../options.ts";
 import { atDesk, type Desk } from "../../terminal/printer.ts";
 import { register as registerExport } from "./export.ts";
-import { addShelfOption, atLibrary, type LibraryDesk, type ShelfOptions, shelfOf } from "./shelf.ts";
+import {
+  addShelfOption,
+  atLibrary,
+  type LibraryDesk,
+  type ShelfOptions,
+  shelfOf,
+} from "./shelf.ts";
 
 export function register(program: Command, context: Context): void {
   const owned = program
@@ -36,8 +52,12 @@ export function register(program: Command, context: Context): void {
 
 export function registerStatus(owned: Command, context: Context): void {
   addShelfOption(owned.command("status", { isDefault: true }))
-    .description("Say how many people are owned, what they cost, and what was paid for somebody who was owned already.")
-    .examples("\n  $ headcount -c sample owned status\n  $ headcount -c sample owned --json | jq .people")
+    .description(
+      "Say how many people are owned, what they cost, and what was paid for somebody who was owned already.",
+    )
+    .examples(
+      "\n  $ headcount -c sample owned status\n  $ headcount -c sample owned --json | jq .people",
+    )
     .does(atLibrary(context, printStatus));
 }
 
@@ -64,13 +84,17 @@ async function printStatus({ library, printer }: LibraryDesk<ShelfOptions>): Pro
     ["owned", counted(totals.people, "person", "people")],
     [
       "suppressed",
-      totals.suppressed === 0 ? undefined : `${grouped(totals.suppressed)} more, left out of every answer`,
+      totals.suppressed === 0
+        ? undefined
+        : `${grouped(totals.suppressed)} more, left out of every answer`,
     ],
     ["forgotten", totals.forgotten === 0 ? undefined : grouped(totals.forgotten)],
     ["paid for", `${counted(totals.purchases, "row")}, ${creditsText(credits(totals.credits))}`],
     [
       "bought again",
-      repeated === 0 ? undefined : `${grouped(repeated)} of them, ${creditsText(credits(totals.repeatCredits))}`,
+      repeated === 0
+        ? undefined
+        : `${grouped(repeated)} of them, ${creditsText(credits(totals.repeatCredits))}`,
     ],
     ["runs", grouped(totals.runs)],
     ["first", totals.firstAt === null ? undefined : timeText(totals.firstAt)],
@@ -92,10 +116,14 @@ export function registerImport(owned: Command, context: Context): void {
       const sources: Source[] = [];
       for (const file of files) {
         const records = await recordsIn(await readInput(context, file, "people", MAX_BYTES), file);
-        const written = file === "-" ? context.now() : (await stat(resolve(context.cwd, file))).mtimeMs;
+        const written =
+          file === "-" ? context.now() : (await stat(resolve(context.cwd, file))).mtimeMs;
         sources.push({ name: basename(file), at: Math.floor(written), records });
       }
-      const library = await Library.open(shelfOf(options, context).path, await openRuns(context).suppression());
+      const library = await Library.open(
+        shelfOf(options, context).path,
+        await openRuns(context).suppression(),
+      );
       library.close();
       await atLibrary(context, takeIn)(options, sources);
     });
@@ -111,12 +139,16 @@ function takeIn({ library, printer }: LibraryDesk<ShelfOptions>, sources: readon
     fresh += importRecords(library, source);
   }
   if (printer.json) printer.document<"owned import">({ files: sources.length, rows, new: fresh });
-  printer.note(`Took in ${counted(rows, "row")}: ${counted(fresh, "person", "people")} not owned before`);
+  printer.note(
+    `Took in ${counted(rows, "row")}: ${counted(fresh, "person", "people")} not owned before`,
+  );
 }
 
 export function registerRebuild(owned: Command, context: Context): void {
   addShelfOption(owned.command("rebuild"))
-    .description("Make the library again from the runs. What came from removed runs and from files stays.")
+    .description(
+      "Make the library again from the runs. What came from removed runs and from files stays.",
+    )
     .examples("\n  $ headcount -c sample owned rebuild")
     .does(atDesk(context, rebuild));
 }
@@ -153,19 +185,31 @@ function documentOf(purchases: readonly PastPurchase[]) {
     states: states.map(({ from, to, record }, index) => ({
       valid_from: iso(from),
       last_confirmed: iso(to),
-      changed: index === 0 ? [] : changedFields(fieldsOf(states[index - 1]?.record ?? "{}"), fieldsOf(record)),
+      changed:
+        index === 0
+          ? []
+          : changedFields(fieldsOf(states[index - 1]?.record ?? "{}"), fieldsOf(record)),
     })),
-    purchases: purchases.map(({ at, run, price }) => ({ at: iso(at), run, credits: creditsToNumber(credits(price)) })),
+    purchases: purchases.map(({ at, run, price }) => ({
+      at: iso(at),
+      run,
+      credits: creditsToNumber(credits(price)),
+    })),
   };
 }
 
-async function show({ library, printer }: LibraryDesk<ShelfOptions>, person: string): Promise<void> {
+async function show(
+  { library, printer }: LibraryDesk<ShelfOptions>,
+  person: string,
+): Promise<void> {
   const people = library?.find(person) ?? [];
   if (library === undefined || people.length === 0) throw notOwned(person);
   const everybody = people.map((one) => library.purchases(one));
   const documents = everybody.map(documentOf);
   if (printer.json)
-    return printer.text(`${stringifyExact(documents.length === 1 ? (documents[0] ?? null) : documents)}\n`);
+    return printer.text(
+      `${stringifyExact(documents.length === 1 ? (documents[0] ?? null) : documents)}\n`,
+    );
   for (const [index, { record, states }] of documents.entries()) {
     await printer.card(Object.entries(record).map(([name, value]) => [name, textOf(value)]));
     const history = states.map(({ valid_from, changed }) =>
@@ -180,7 +224,9 @@ async function show({ library, printer }: LibraryDesk<ShelfOptions>, person: str
     await printer.card([...history, ...purchases], 2);
   }
   if (documents.length > 1)
-    printer.note(`${grouped(documents.length)} people are called so; an id or a profile address names one`);
+    printer.note(
+      `${grouped(documents.length)} people are called so; an id or a profile address names one`,
+    );
 }
 
 const textOf = (value: JsonValue): string | undefined =>

@@ -21,7 +21,8 @@ function serviceIdOf(options: GlobalOptions, context: Context): string {
   if (baseUrl !== undefined) return baseUrlText(parseBaseUrl(baseUrl));
   const config = readConfig(findFolder("config", context));
   const name = connection ?? config.default;
-  if (name !== undefined) return baseUrlText(parseBaseUrl(existingConnection(config, name).baseUrl));
+  if (name !== undefined)
+    return baseUrlText(parseBaseUrl(existingConnection(config, name).baseUrl));
   throw usageError(
     "no connection is named, so nobody knows whose people are meant",
     "name one with -c, or an address with --base-url; headcount connections lists them",
@@ -49,9 +50,12 @@ export const atLibrary = <Options extends ShelfOptions, Args extends unknown[]>(
     const { options, printer } = desk;
     const shelf = shelfOf(options, context);
     const opened = await openLibrary(shelf, openRuns(context));
-    for (const { run, why } of opened?.taken.unread ?? []) printer.say(`warning: run ${run} is not counted: ${why}`);
+    for (const { run, why } of opened?.taken.unread ?? [])
+      printer.say(`warning: run ${run} is not counted: ${why}`);
     if (opened === undefined) {
-      printer.note(`nothing was bought from ${shelf.serviceId}${shelf.mode === "test" ? " with a test key" : ""} yet`);
+      printer.note(
+        `nothing was bought from ${shelf.serviceId}${shelf.mode === "test" ? " with a test key" : ""} yet`,
+      );
     }
     try {
       await work({ ...desk, library: opened?.library }, ...args);

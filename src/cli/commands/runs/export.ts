@@ -20,7 +20,8 @@ import type { Command } from "../../options.ts";
 import { writingOf } from "../../purchase/writing.ts";
 import { atDesk, type Desk } from "../../terminal/printer.ts";
 
-type ExportRunOptions = ViewFlags & GuardFlags & { readonly requireComplete?: boolean; readonly force?: boolean };
+type ExportRunOptions = ViewFlags &
+  GuardFlags & { readonly requireComplete?: boolean; readonly force?: boolean };
 
 export function register(runs: Command, context: Context): void {
   const command = runs
@@ -41,11 +42,15 @@ A run that is not finished gives what it has so far, and says so.`)
 }
 
 /** The run's rows, every one once, in another form. Reads what was kept; asks no service. */
-async function exportRun({ options, printer, context }: Desk<ExportRunOptions>, name: string): Promise<void> {
+async function exportRun(
+  { options, printer, context }: Desk<ExportRunOptions>,
+  name: string,
+): Promise<void> {
   const view = readView(context, options);
   const store = openRuns(context);
   const id = await store.resolve(name);
-  const run = options.force === true ? await store.salvage(id) : await store.open(id).catch(orSalvage(id));
+  const run =
+    options.force === true ? await store.salvage(id) : await store.open(id).catch(orSalvage(id));
   const open = run.state.done === undefined ? await store.find(id) : undefined;
   if (open !== undefined && options.requireComplete === true) throw notFinished(open);
   const kind = kindOf(run);
@@ -61,10 +66,17 @@ async function exportRun({ options, printer, context }: Desk<ExportRunOptions>, 
     printer.say([`run ${run.id} is ${open.status}: this is ${has}`, ...rest(open)].join("; "));
   }
   if (file !== undefined && printer.json) {
-    printer.document<"runs export">({ run: run.id, finished: open === undefined, rows, credits: 0, output: file });
+    printer.document<"runs export">({
+      run: run.id,
+      finished: open === undefined,
+      rows,
+      credits: 0,
+      output: file,
+    });
   }
   const what = kind === "person" ? counted(rows, "profile") : counted(rows, "company", "companies");
-  if (file !== undefined) printer.note(`Wrote ${what} of run ${run.id} to ${options.output} at 0 credits`);
+  if (file !== undefined)
+    printer.note(`Wrote ${what} of run ${run.id} to ${options.output} at 0 credits`);
   if (unreadable.length > 0) throw unreadablePage(unreadable[0], run.path);
 }
 
@@ -85,5 +97,8 @@ const rest = (run: RunSummary): string[] => {
 
 const notFinished = (run: RunSummary): CliError =>
   failed
-    .incomplete(`run ${run.id} is not finished: it has ${counted(run.rows, "row")}`, rest(run).join("; "))
+    .incomplete(
+      `run ${run.id} is not finished: it has ${counted(run.rows, "row")}`,
+      rest(run).join("; "),
+    )
     .with({ next: isResumable(run) ? resumeOf(run.plan) : undefined });

@@ -83,13 +83,19 @@ export async function applyRetention(context: Context, printer: Printer): Promis
     const old = await runsOlderThan(span, store, context);
     await removeKeeping(store, old, {}, context);
     if (old.length > 0)
-      printer.note(`removed ${counted(old.length, "run")} older than ${span}, as headcount data says`);
+      printer.note(
+        `removed ${counted(old.length, "run")} older than ${span}, as headcount data says`,
+      );
   } catch (error) {
     printer.say(`warning: runs older than ${span} stay for now: ${(error as Error).message}`);
   }
 }
 
-async function removeAll(store: RunStore, runs: readonly RunSummary[], desk: Desk<RemoveOptions>): Promise<void> {
+async function removeAll(
+  store: RunStore,
+  runs: readonly RunSummary[],
+  desk: Desk<RemoveOptions>,
+): Promise<void> {
   const { context, options, printer } = desk;
   for (const run of runs) store.requireRemovable(run, options.force === true);
   if (runs.length > 0 && options.yes !== true) await agree(runs, context);
@@ -105,13 +111,16 @@ async function removeKeeping(
   context: Context,
 ): Promise<void> {
   const ids = new Set(runs.map(({ id }) => id));
-  const shelves = runs.map(({ plan }) => shelfOfPlan(stateDir(context), plan)).filter((shelf) => shelf !== undefined);
+  const shelves = runs
+    .map(({ plan }) => shelfOfPlan(stateDir(context), plan))
+    .filter((shelf) => shelf !== undefined);
   try {
     for (const shelf of new Map(shelves.map((one) => [one.path, one])).values()) {
       const opened = await openLibrary(shelf, store);
       opened?.library.close();
       const loss = opened?.taken.unread.find(({ run }) => ids.has(run));
-      if (loss !== undefined) throw usageError(`the people of run ${loss.run} cannot be kept: ${loss.why}`);
+      if (loss !== undefined)
+        throw usageError(`the people of run ${loss.run} cannot be kept: ${loss.why}`);
     }
   } catch (error) {
     const failure = error instanceof CliError ? error : usageError((error as Error).message);
@@ -127,13 +136,20 @@ async function agree(runs: readonly RunSummary[], context: Context): Promise<voi
   const rows = runs.reduce((sum, run) => sum + run.rows, 0);
   const what = `${runs.length === 1 ? `run ${runs[0]?.id}` : counted(runs.length, "run")} with ${counted(rows, "row")}`;
   if (!canPrompt(context)) {
-    throw usageError(`removing ${what} needs --yes where nobody can be asked`, sameCommand(context, "--yes"));
+    throw usageError(
+      `removing ${what} needs --yes where nobody can be asked`,
+      sameCommand(context, "--yes"),
+    );
   }
   if (await context.confirm(`Remove ${what}? [y/N]`)) return;
   throw declined("nothing was removed");
 }
 
-function report(verb: "removed" | "would remove", runs: readonly RunSummary[], printer: Printer): void {
+function report(
+  verb: "removed" | "would remove",
+  runs: readonly RunSummary[],
+  printer: Printer,
+): void {
   const ids = runs.map(({ id }) => id);
   if (printer.json) {
     printer.document<"runs prune">(verb === "removed" ? { removed: ids } : { would_remove: ids });

@@ -43,9 +43,15 @@ type ListOptions = GlobalOptions & { readonly limit?: number; readonly since: st
 export function registerList(runs: Command, context: Context): void {
   runs
     .command("list", { isDefault: true })
-    .description("List runs, the newest first: all of them in a pipe (CSV), the last thirty on a terminal.")
+    .description(
+      "List runs, the newest first: all of them in a pipe (CSV), the last thirty on a terminal.",
+    )
     .number("--limit <n>", "so many at most", [1, 1e9])
-    .option("--since <when>", "those at work since then: 12h, 30d, 8w, a date such as 2026-01-31, or all", "all")
+    .option(
+      "--since <when>",
+      "those at work since then: 12h, 30d, 8w, a date such as 2026-01-31, or all",
+      "all",
+    )
     .examples(`
   $ headcount runs list
   $ headcount -c sample runs list --since 7d
@@ -60,7 +66,8 @@ async function list({ options, printer, context }: Desk<ListOptions>): Promise<v
   const all = await openRuns(context).list();
   const wanted = all.filter(
     ({ plan, lastAt }) =>
-      lastAt >= since && (options.connection === undefined || plan.connection === options.connection),
+      lastAt >= since &&
+      (options.connection === undefined || plan.connection === options.connection),
   );
   const people = printer.terminal && !printer.json;
   const shown = wanted.slice(0, options.limit ?? (people ? SCREENFUL : undefined));
@@ -71,7 +78,9 @@ async function list({ options, printer, context }: Desk<ListOptions>): Promise<v
       : `None of ${counted(all.length, "run")} fits.`;
   await printList(columns(all, printer, context), shown, printer, none);
   if (people && options.limit === undefined && shown.length < wanted.length) {
-    printer.note(`${grouped(wanted.length - shown.length)} more: --limit ${wanted.length} lists them`);
+    printer.note(
+      `${grouped(wanted.length - shown.length)} more: --limit ${wanted.length} lists them`,
+    );
   }
 }
 
@@ -110,7 +119,11 @@ function sampleOf({ target, draw }: RunSummary["plan"]) {
 }
 
 /** Where there is little room, the rows tell of credits and status what is not plain. */
-function columns(all: readonly RunSummary[], printer: Printer, context: Context): readonly ColumnOf<RunSummary>[] {
+function columns(
+  all: readonly RunSummary[],
+  printer: Printer,
+  context: Context,
+): readonly ColumnOf<RunSummary>[] {
   const short = shortIds(all.map(({ id }) => id));
   const isWide = printer.width >= 80;
   const wide = (title: string) => (isWide ? { title } : {});
@@ -121,7 +134,12 @@ function columns(all: readonly RunSummary[], printer: Printer, context: Context)
       show: ({ lastAt }) => ago(context.now() - lastAt, lastAt),
     },
     {
-      ...{ name: "target", title: "what", long: true, value: ({ plan }) => describeTarget(plan.target) },
+      ...{
+        name: "target",
+        title: "what",
+        long: true,
+        value: ({ plan }) => describeTarget(plan.target),
+      },
       show: ({ plan }) => spokenTarget(plan.target),
     },
     {
@@ -129,7 +147,12 @@ function columns(all: readonly RunSummary[], printer: Printer, context: Context)
       show: isWide ? progressOf : progressAndStatus,
     },
     {
-      ...{ name: "settled", ...wide("credits"), align: "right", value: ({ settled }) => creditsToNumber(settled) },
+      ...{
+        name: "settled",
+        ...wide("credits"),
+        align: "right",
+        value: ({ settled }) => creditsToNumber(settled),
+      },
       show: ({ settled }) => formatCreditsGrouped(settled),
     },
     {
@@ -155,14 +178,17 @@ function progressAndStatus(run: RunSummary): string {
 /** The end of an id, as short as all of them allow, but at least the six characters that were drawn for it. */
 function shortIds(ids: readonly string[]): (id: string) => string {
   for (let length = 6; length < 24; length++) {
-    if (new Set(ids.map((id) => id.slice(-length))).size === ids.length) return (id) => id.slice(-length);
+    if (new Set(ids.map((id) => id.slice(-length))).size === ids.length)
+      return (id) => id.slice(-length);
   }
   return (id) => id;
 }
 
 /** `400 of 1,000`, or `1,000` where nothing is missing. */
 export const progressOf = ({ rows, expected }: RunSummary): string =>
-  expected === null || expected <= rows ? grouped(rows) : `${grouped(rows)} of ${grouped(expected)}`;
+  expected === null || expected <= rows
+    ? grouped(rows)
+    : `${grouped(rows)} of ${grouped(expected)}`;
 
 function shortPath(path: string | null, context: Context): string {
   if (path === null) return "stdout";
@@ -205,8 +231,14 @@ async function show({ printer, context }: Desk<GlobalOptions>, name: string): Pr
     ["run", id],
     ["status", problem === undefined ? status : `${status}: ${problem}`],
     ["what", `${plan.command} ${describeTarget(plan.target)}`],
-    ["from", `${plan.connection} (${plan.base_url})${plan.key_mode === "test" ? ", a test key" : ""}`],
-    ["rows", `${progressOf(summary)}${summary.misses > 0 ? `, ${grouped(summary.misses)} not found` : ""}`],
+    [
+      "from",
+      `${plan.connection} (${plan.base_url})${plan.key_mode === "test" ? ", a test key" : ""}`,
+    ],
+    [
+      "rows",
+      `${progressOf(summary)}${summary.misses > 0 ? `, ${grouped(summary.misses)} not found` : ""}`,
+    ],
     [
       "credits",
       `${formatCreditsGrouped(summary.settled)} at ${unit === undefined ? "?" : formatCreditsGrouped(unit)} each`,

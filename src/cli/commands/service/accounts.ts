@@ -5,7 +5,14 @@ import { creditsOrNull } from "../../../shared/contract/money.ts";
 import { echo, isLinkName, LINK_NAME } from "../../../shared/contract/text.ts";
 import { usageError } from "../../../shared/errors.ts";
 import { Argument, type Command, publicOrigin } from "../../options.ts";
-import { type ColumnOf, countColumn, creditsColumn, iso, printList, timeColumn } from "../../terminal/list.ts";
+import {
+  type ColumnOf,
+  countColumn,
+  creditsColumn,
+  iso,
+  printList,
+  timeColumn,
+} from "../../terminal/list.ts";
 import {
   type AccountOptions,
   actor,
@@ -27,8 +34,14 @@ export function register(service: Command, context: Context): void {
     .description(
       "Make, list, suspend and resume accounts. Each has its own balance, plan and keys; the other commands name one with --account.",
     );
-  addFolderOptions(accounts.command("create").argument("<id>", "letters, digits, dots and dashes; it never changes"))
-    .description("Make an account with the standard plan, no live credits, and 10,000 simulated ones for test keys.")
+  addFolderOptions(
+    accounts
+      .command("create")
+      .argument("<id>", "letters, digits, dots and dashes; it never changes"),
+  )
+    .description(
+      "Make an account with the standard plan, no live credits, and 10,000 simulated ones for test keys.",
+    )
     .option("--name <name>", "what it is called (default: its id)")
     .examples(`
   $ headcount service accounts create acme --name "Acme Ltd"
@@ -50,14 +63,26 @@ export function register(service: Command, context: Context): void {
     addFolderOptions(accounts.command(verb).argument("<id>", "as `service accounts list` shows it"))
       .description(what)
       .examples(`\n  $ headcount service accounts ${verb} acme`)
-      .does(atStore(context, (desk: StoreDesk<FolderOptions>, id: string) => suspend(desk, id, suspended)));
+      .does(
+        atStore(context, (desk: StoreDesk<FolderOptions>, id: string) =>
+          suspend(desk, id, suspended),
+        ),
+      );
   }
 }
 
-async function create({ options, printer, store }: StoreDesk<CreateOptions>, id: string): Promise<void> {
-  const { ACCOUNT_ID, ACCOUNT_ID_RULE, newAccount } = await import("../../../service/admin/keys.ts");
+async function create(
+  { options, printer, store }: StoreDesk<CreateOptions>,
+  id: string,
+): Promise<void> {
+  const { ACCOUNT_ID, ACCOUNT_ID_RULE, newAccount } = await import(
+    "../../../service/admin/keys.ts"
+  );
   if (!ACCOUNT_ID.test(id))
-    throw usageError(`${ACCOUNT_ID_RULE}, not "${echo(id)}"`, "for example acme; --name takes any name");
+    throw usageError(
+      `${ACCOUNT_ID_RULE}, not "${echo(id)}"`,
+      "for example acme; --name takes any name",
+    );
   const name = options.name === undefined ? id : nameOf(options.name);
   await newAccount(store, id, name);
   if (printer.json) return printer.document<"service accounts create">({ id, name });
@@ -68,18 +93,27 @@ async function create({ options, printer, store }: StoreDesk<CreateOptions>, id:
 const list = async ({ printer, store }: StoreDesk<FolderOptions>): Promise<void> =>
   printList(COLUMNS, await store.listAccounts(), printer, "No accounts yet.");
 
-async function suspend({ options, printer, store }: StoreDesk<FolderOptions>, id: string, suspended: boolean) {
+async function suspend(
+  { options, printer, store }: StoreDesk<FolderOptions>,
+  id: string,
+  suspended: boolean,
+) {
   await requireAccount(store, id, options);
   const changed = await store.suspendAccount(id, suspended);
   const state = suspended ? "suspended" : "active";
   if (printer.json) printer.document<"service accounts suspend">({ id, state });
-  else printer.note(changed ? `Account ${id} is ${state} now.` : `Account ${id} was ${state} before.`);
+  else
+    printer.note(changed ? `Account ${id} is ${state} now.` : `Account ${id} was ${state} before.`);
 }
 
 const COLUMNS: readonly ColumnOf<AccountSummary>[] = [
   { name: "id", title: "account", value: ({ id }) => id },
   { name: "name", title: "name", long: true, value: ({ name }) => name },
-  { name: "state", title: "state", value: ({ suspendedAt }) => (suspendedAt === null ? "active" : "suspended") },
+  {
+    name: "state",
+    title: "state",
+    value: ({ suspendedAt }) => (suspendedAt === null ? "active" : "suspended"),
+  },
   { name: "plan", title: "plan", long: true, value: ({ plan }) => plan.name },
   creditsColumn("balance", "balance", ({ live }) => live.balance),
   creditsColumn("held", "held", ({ live }) => live.held),
@@ -101,7 +135,10 @@ export function registerLink(service: Command, context: Context): void {
     )
     .addArgument(new Argument("[role]", "what it allows").choices(ROLES).default("owner"))
     .option("--name <word>", "whom it is for: stands before the session's id, in its charges too")
-    .option("--public-url <url>", "address that browsers reach the service by (default: where it was last started)")
+    .option(
+      "--public-url <url>",
+      "address that browsers reach the service by (default: where it was last started)",
+    )
     .examples(`
   $ headcount service link
   $ headcount service link --account acme --name ada-growth
@@ -114,8 +151,10 @@ async function printLink(
   role: (typeof ROLES)[number],
 ): Promise<void> {
   const { account, name = "", publicUrl: url } = options;
-  if (name !== "" && !isLinkName(name)) throw usageError(`--name takes ${LINK_NAME}, not "${echo(name)}"`);
-  const origin = url === undefined ? ((await store.console.lastServed()) ?? DEFAULT_ORIGIN) : publicOrigin(url);
+  if (name !== "" && !isLinkName(name))
+    throw usageError(`--name takes ${LINK_NAME}, not "${echo(name)}"`);
+  const origin =
+    url === undefined ? ((await store.console.lastServed()) ?? DEFAULT_ORIGIN) : publicOrigin(url);
   const { makeLink } = await import("../../../service/console/sessions.ts");
   const entry = { accountId: account, role, name, createdAt: context.now() };
   const link = `${origin}/console/enter#t=${await makeLink(store, entry, "service link")}`;
@@ -124,7 +163,9 @@ async function printLink(
 
 export function registerSessions(service: Command, context: Context): void {
   const sessions = addFolderOptions(service.command("sessions"))
-    .description("List who is signed in to the console, the newest first; `end` signs one of them out.")
+    .description(
+      "List who is signed in to the console, the newest first; `end` signs one of them out.",
+    )
     .examples("\n  $ headcount service sessions\n  $ headcount service sessions end 1f2e3d4c5b6a")
     .does(atStore(context, listSessions));
   addFolderOptions(sessions.command("end"))
@@ -136,7 +177,10 @@ export function registerSessions(service: Command, context: Context): void {
 const listSessions = async ({ printer, store }: StoreDesk<FolderOptions>): Promise<void> =>
   printList(SESSION_COLUMNS, await store.console.sessions(), printer, "Nobody is signed in.");
 
-async function endSession({ context, printer, store }: StoreDesk<FolderOptions>, id: string): Promise<void> {
+async function endSession(
+  { context, printer, store }: StoreDesk<FolderOptions>,
+  id: string,
+): Promise<void> {
   const ended = await store.console.endSession(id, actor(context));
   if (!ended) throw usageError(`no session ${id} goes on`, "headcount service sessions lists them");
   if (printer.json) printer.document<"service sessions end">({ id, ended: true });

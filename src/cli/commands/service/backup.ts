@@ -43,7 +43,9 @@ async function run({ options, printer, context }: Desk<FolderOptions>, to: strin
       printer.say(
         "notice: accounts in PostgreSQL are not in it: pg_dump --schema headcount copies them, from one snapshot",
       );
-    printer.note(`verified; headcount service restore ${shellWord(to)} --data DIR makes a data folder of it`);
+    printer.note(
+      `verified; headcount service restore ${shellWord(to)} --data DIR makes a data folder of it`,
+    );
   } catch (error) {
     throw backupError(error, dir, options.store);
   }
@@ -57,14 +59,20 @@ const viewOf = ({ dataset, files, head, made_at }: Manifest) => ({
   bytes: bytesOf(files),
 });
 
-const linesOf = ({ dataset, files, head, made_at }: Manifest): readonly (readonly [string, string])[] => [
+const linesOf = ({
+  dataset,
+  files,
+  head,
+  made_at,
+}: Manifest): readonly (readonly [string, string])[] => [
   ["made", made_at],
   ["ledger", head ?? "none"],
   ["dataset", dataset ?? "none"],
   ["files", `${counted(files.length, "file")}, ${Math.ceil(bytesOf(files) / 1e6)} MB`],
 ];
 
-const bytesOf = (files: Manifest["files"]): number => files.reduce((sum, { bytes }) => sum + bytes, 0);
+const bytesOf = (files: Manifest["files"]): number =>
+  files.reduce((sum, { bytes }) => sum + bytes, 0);
 
 function backupError(error: unknown, dir: string, store?: string): unknown {
   if (!(error instanceof Error)) return error;
@@ -73,8 +81,11 @@ function backupError(error: unknown, dir: string, store?: string): unknown {
   }
   if (error.name === "BackupError") {
     const { breaches } = error as Error & { readonly breaches: readonly string[] };
-    if (breaches.length === 0) return failed.filesystem(error.message, undefined, "backup_damaged", error);
-    return failed.internal(error.message, undefined, "breach", error).with({ details: breaches.slice(0, 20) });
+    if (breaches.length === 0)
+      return failed.filesystem(error.message, undefined, "backup_damaged", error);
+    return failed
+      .internal(error.message, undefined, "breach", error)
+      .with({ details: breaches.slice(0, 20) });
   }
   return serviceError(error, dir, store);
 }
@@ -107,11 +118,14 @@ async function verify({ options, printer, context }: Desk<VerifyOptions>): Promi
       ? undefined
       : ledgerPlaceOf("--against", options.against, files, context);
   const { breachesOf, verifyFolder } = await import("../../../service/admin/verify.ts");
-  const findings = await verifyFolder({ dir, store, backup, expectHead, now: context.now }).catch((error: unknown) => {
-    throw backupError(error, dir, options.store);
-  });
+  const findings = await verifyFolder({ dir, store, backup, expectHead, now: context.now }).catch(
+    (error: unknown) => {
+      throw backupError(error, dir, options.store);
+    },
+  );
   const breaches = breachesOf(findings);
-  if (printer.json) printer.document<"service verify">({ sound: breaches.length === 0, ...findings });
+  if (printer.json)
+    printer.document<"service verify">({ sound: breaches.length === 0, ...findings });
   else printFindings(findings, printer);
   if (breaches.length === 0) return;
   const hint =
@@ -120,7 +134,10 @@ async function verify({ options, printer, context }: Desk<VerifyOptions>): Promi
   throw failed.internal(message, hint, "breach").with({ details: breaches.slice(0, 20) });
 }
 
-function printFindings({ against, dataset, head, ledger, notes }: Findings, printer: Printer): void {
+function printFindings(
+  { against, dataset, head, ledger, notes }: Findings,
+  printer: Printer,
+): void {
   const verdict = (breaches: readonly string[] | null): string =>
     breaches === null ? "none" : breaches.length === 0 ? "sound" : `${breaches.length} found`;
   printer.lines([
@@ -148,7 +165,10 @@ export function registerRestore(service: Command, context: Context): void {
     .does(atDesk(context, restoreFrom));
 }
 
-async function restoreFrom({ options, printer, context }: Desk<RestoreOptions>, from: string): Promise<void> {
+async function restoreFrom(
+  { options, printer, context }: Desk<RestoreOptions>,
+  from: string,
+): Promise<void> {
   const dir = await folderOf(options, context);
   try {
     const { restoreBackup: restore } = await import("../../../service/admin/backup.ts");
@@ -156,7 +176,9 @@ async function restoreFrom({ options, printer, context }: Desk<RestoreOptions>, 
     const manifest = await restore({ from: source, dir, now: context.now, actor: actor(context) });
     if (printer.json) printer.document<"service restore">({ data: dir, ...viewOf(manifest) });
     else printer.lines(linesOf(manifest));
-    printer.note(`restored and verified; headcount serve --data ${shellWord(options.data ?? dir)} serves it`);
+    printer.note(
+      `restored and verified; headcount serve --data ${shellWord(options.data ?? dir)} serves it`,
+    );
     printer.say(
       `notice: the ledger is that of ${manifest.made_at}: keys revoked, people taken out and credits added since then have to be so again`,
     );

@@ -12,15 +12,24 @@ export interface TextFlags {
 
 export const addTextFlags = (command: Command): Command =>
   command
-    .option("--encoding <name>", "what CSV and NDJSON are written in, such as windows-1252 (default: told by the file)")
+    .option(
+      "--encoding <name>",
+      "what CSV and NDJSON are written in, such as windows-1252 (default: told by the file)",
+    )
     .option("--skip-lines <n>", "lines of CSV before the header (default: told by the file)");
 
-export function textOptions({ encoding, skipLines }: TextFlags): { encoding?: string; skipLines?: number } {
+export function textOptions({ encoding, skipLines }: TextFlags): {
+  encoding?: string;
+  skipLines?: number;
+} {
   let label: string | undefined;
   try {
     label = encoding === undefined ? undefined : new TextDecoder(encoding).encoding;
   } catch {
-    throw usageError(`--encoding "${encoding}" is not known`, "for example --encoding windows-1252, or utf-16le");
+    throw usageError(
+      `--encoding "${encoding}" is not known`,
+      "for example --encoding windows-1252, or utf-16le",
+    );
   }
   return {
     ...(label !== undefined && { encoding: label }),
@@ -28,7 +37,9 @@ export function textOptions({ encoding, skipLines }: TextFlags): { encoding?: st
   };
 }
 
-export type BuildSetup = Required<Pick<BuildOptions, "datasetDir" | "now" | "sleep" | "signal" | "onProgress">>;
+export type BuildSetup = Required<
+  Pick<BuildOptions, "datasetDir" | "now" | "sleep" | "signal" | "onProgress">
+>;
 
 /** Runs a build in the data folder of the options, with progress on stderr. Errors become those of the command line. */
 export async function withBuild<Result>(
@@ -67,15 +78,22 @@ function inputError(error: unknown): unknown {
   const tooSmall = (what: string, hint: string, code: string): CliError =>
     failed.filesystem(`the ${what}; the dataset is as it was before`, hint, code, error);
   if (/no space left|disk is full/i.test(error.message)) {
-    const hint = "a build needs about 1 KB of disk for each person, and up to 0.5 KB when it is done";
+    const hint =
+      "a build needs about 1 KB of disk for each person, and up to 0.5 KB when it is done";
     return tooSmall("disk is full", `${hint}; choose another --data`, "disk_full");
   }
   if (/Out of Memory Error/.test(error.message)) {
-    const hint = "a build takes a third of the memory of the machine or container, and wants 0.25 KB of that";
+    const hint =
+      "a build takes a third of the memory of the machine or container, and wants 0.25 KB of that";
     return tooSmall("memory is too small", `${hint} for each person`, "out_of_memory");
   }
   if (error.name === "TooManyRefusedError") {
-    return failed.incomplete(error.message, "mend the rows, or raise --max-refused", "too_many_refused", error);
+    return failed.incomplete(
+      error.message,
+      "mend the rows, or raise --max-refused",
+      "too_many_refused",
+      error,
+    );
   }
   if (error.name !== "InputError") return error;
   const hint = "hint" in error && typeof error.hint === "string" ? error.hint : undefined;

@@ -1,6 +1,17 @@
-import type { AccountPlan, Adjusted, Adjustment, Balance, PlanChanges } from "../../../service/ledger/ledger.ts";
+import type {
+  AccountPlan,
+  Adjusted,
+  Adjustment,
+  Balance,
+  PlanChanges,
+} from "../../../service/ledger/ledger.ts";
 import type { Context } from "../../../shared/context.ts";
-import { creditsText, creditsToNumber, formatCredits, formatCreditsGrouped } from "../../../shared/contract/money.ts";
+import {
+  creditsText,
+  creditsToNumber,
+  formatCredits,
+  formatCreditsGrouped,
+} from "../../../shared/contract/money.ts";
 import { COSTED_CALLS, type CostedCall } from "../../../shared/contract/records.ts";
 import { echo, grouped, harmless } from "../../../shared/contract/text.ts";
 import { failed, usageError } from "../../../shared/errors.ts";
@@ -33,8 +44,12 @@ const addAdjust = (command: Command): Command =>
 export function register(service: Command, context: Context): void {
   const credits = service
     .command("credits")
-    .description("Add credits to an account, take them away, refund a charge, or show what an account has.");
-  addAdjust(addMode(credits.command("add").argument("<amount>", "credits, with up to six decimals")))
+    .description(
+      "Add credits to an account, take them away, refund a charge, or show what an account has.",
+    );
+  addAdjust(
+    addMode(credits.command("add").argument("<amount>", "credits, with up to six decimals")),
+  )
     .description(
       "Add credits to the balance of an account. With --reference it can be repeated after a doubt: it adds once.",
     )
@@ -42,13 +57,19 @@ export function register(service: Command, context: Context): void {
   $ headcount service credits add 10000
   $ headcount service credits add 250.5 --reference invoice-2026-17 --note "paid by transfer" --json`)
     .does(atStore(context, adjusting("add")));
-  addAdjust(addMode(credits.command("remove").argument("<amount>", "credits, with up to six decimals")))
-    .description("Take credits away from an account, as an entry of its own: never what calls in flight hold.")
+  addAdjust(
+    addMode(credits.command("remove").argument("<amount>", "credits, with up to six decimals")),
+  )
+    .description(
+      "Take credits away from an account, as an entry of its own: never what calls in flight hold.",
+    )
     .examples(`\n  $ headcount service credits remove 10 --note "added twice" --reference fix-17`)
     .does(atStore(context, adjusting("remove")));
   registerRefund(credits, context);
   addMode(credits.command("show", { isDefault: true }))
-    .description("Show the balance of an account, what calls in flight hold of it, and what was used today (UTC).")
+    .description(
+      "Show the balance of an account, what calls in flight hold of it, and what was used today (UTC).",
+    )
     .examples("\n  $ headcount service credits\n  $ headcount service credits show --json")
     .does(atStore(context, show));
 }
@@ -59,7 +80,9 @@ function registerRefund(credits: Command, context: Context): void {
     .argument("<entry-id>", "the charge, as `service entries` shows it")
     .argument("[amount]", "credits, with up to six decimals; all that is left of it by default");
   addAdjust(addAccountOptions(refunding))
-    .description("Give a charge back, or a part of it: to the balance, and to the cap of the key that was charged.")
+    .description(
+      "Give a charge back, or a part of it: to the balance, and to the cap of the key that was charged.",
+    )
     .examples(`
   $ headcount service credits refund 17 --note "stale records"
   $ headcount service credits refund 17 2.5 --reference ticket-88`)
@@ -67,8 +90,15 @@ function registerRefund(credits: Command, context: Context): void {
 }
 
 function adjustmentOf({ note, reference }: AdjustOptions, otherwise: string): Adjustment {
-  for (const [flag, text, most] of [["--note", note, 500] as const, ["--reference", reference, 200] as const]) {
-    if (text === undefined || (text.trim() !== "" && text.length <= most && harmless(text) === text)) continue;
+  for (const [flag, text, most] of [
+    ["--note", note, 500] as const,
+    ["--reference", reference, 200] as const,
+  ]) {
+    if (
+      text === undefined ||
+      (text.trim() !== "" && text.length <= most && harmless(text) === text)
+    )
+      continue;
     throw usageError(`${flag} takes 1 to ${most} characters on one line, not "${echo(text)}"`);
   }
   return { note: note ?? otherwise, ...(reference === undefined ? {} : { reference }) };
@@ -110,8 +140,14 @@ async function refund(
   print(adjusted, { ...options, mode: entry.mode }, printer);
 }
 
-function tell({ repeated }: Adjusted, { reference }: Adjustment, printer: Printer, sentence: string): void {
-  if (!printer.json) printer.note(repeated ? `"${reference}" was done before: nothing was done now.` : sentence);
+function tell(
+  { repeated }: Adjusted,
+  { reference }: Adjustment,
+  printer: Printer,
+  sentence: string,
+): void {
+  if (!printer.json)
+    printer.note(repeated ? `"${reference}" was done before: nothing was done now.` : sentence);
 }
 
 const show = async ({ options, printer, store }: StoreDesk<CreditsOptions>): Promise<void> =>
@@ -147,9 +183,15 @@ const PLAN_SETTINGS = ["name", "per-minute", "per-day", "small-counts", ...PRICE
 const MAX_CALLS = 1_000_000_000;
 
 export function registerPlan(service: Command, context: Context): void {
-  const plan = service.command("plan").description("Set or show the rate limits and the prices of an account.");
-  addAccountOptions(plan.command("set").argument("<setting...>", `NAME=VALUE: ${PLAN_SETTINGS.join(", ")}`))
-    .description("Change the limits or prices of an account; what is not given stays. It holds from the next call on.")
+  const plan = service
+    .command("plan")
+    .description("Set or show the rate limits and the prices of an account.");
+  addAccountOptions(
+    plan.command("set").argument("<setting...>", `NAME=VALUE: ${PLAN_SETTINGS.join(", ")}`),
+  )
+    .description(
+      "Change the limits or prices of an account; what is not given stays. It holds from the next call on.",
+    )
     .examples(`
   $ headcount service plan set per-minute=60 per-day=5000        calls a minute and a day (UTC), of each key
   $ headcount service plan set person_search=0.25 company_enrich=2      credits of a profile, of a match
@@ -163,7 +205,10 @@ Counts of fewer people than small-counts are small: an account gets 100 of them 
     .does(atStore(context, showPlan));
 }
 
-async function setPlan({ options, printer, store }: StoreDesk<AccountOptions>, words: readonly string[]) {
+async function setPlan(
+  { options, printer, store }: StoreDesk<AccountOptions>,
+  words: readonly string[],
+) {
   const {
     name,
     "per-day": perDay,
@@ -171,10 +216,14 @@ async function setPlan({ options, printer, store }: StoreDesk<AccountOptions>, w
     "small-counts": small,
     ...prices
   } = settingsOf("plan set", words, PLAN_SETTINGS);
-  const costs = Object.fromEntries(Object.entries(prices).map(([call, text]) => [call, creditsGiven(call, text)]));
+  const costs = Object.fromEntries(
+    Object.entries(prices).map(([call, text]) => [call, creditsGiven(call, text)]),
+  );
   const changes: PlanChanges = {
     ...(name === undefined ? {} : { name: nameOf(name, "name") }),
-    ...(perMinute === undefined ? {} : { perMinute: wholeNumber("per-minute", 1, MAX_CALLS)(perMinute) }),
+    ...(perMinute === undefined
+      ? {}
+      : { perMinute: wholeNumber("per-minute", 1, MAX_CALLS)(perMinute) }),
     ...(perDay === undefined ? {} : { perDay: wholeNumber("per-day", 1, MAX_CALLS)(perDay) }),
     ...(small === undefined
       ? {}
@@ -189,7 +238,9 @@ const showPlan = async ({ options, printer, store }: StoreDesk<AccountOptions>):
 
 function printPlan(plan: AccountPlan, { account }: AccountOptions, printer: Printer): void {
   if (printer.json) {
-    const costs = Object.fromEntries(COSTED_CALLS.map((call) => [call, creditsToNumber(plan.costs[call])]));
+    const costs = Object.fromEntries(
+      COSTED_CALLS.map((call) => [call, creditsToNumber(plan.costs[call])]),
+    );
     printer.document<"service plan show">({
       account,
       name: plan.name,

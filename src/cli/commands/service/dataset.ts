@@ -18,9 +18,13 @@ export function register(service: Command, context: Context): void {
     .description(
       "List the version that is served and those kept, the last served first: when each was made, from what, people, companies and bytes. A pipe gets CSV.",
     )
-    .examples("\n  $ headcount service dataset\n  $ headcount service dataset list --data ./demo --json")
+    .examples(
+      "\n  $ headcount service dataset\n  $ headcount service dataset list --data ./demo --json",
+    )
     .does(atDesk(context, list));
-  addDataOption(dataset.command("rollback").argument("[version]", "a version of the list", "previous"))
+  addDataOption(
+    dataset.command("rollback").argument("[version]", "a version of the list", "previous"),
+  )
     .description(
       "Serve a kept version again, by default the one that was served last. The version served until now is kept, so that the same command takes it back. A running service follows within a second; cursors of other versions get a 422.",
     )
@@ -30,7 +34,12 @@ export function register(service: Command, context: Context): void {
 
 const COLUMNS: readonly ColumnOf<KeptVersion>[] = [
   { name: "version", title: "version", value: ({ version }) => version },
-  { name: "serves", title: "state", value: ({ serves }) => serves, show: ({ serves }) => (serves ? "serves" : "kept") },
+  {
+    name: "serves",
+    title: "state",
+    value: ({ serves }) => serves,
+    show: ({ serves }) => (serves ? "serves" : "kept"),
+  },
   timeColumn("created_at", "made", ({ created_at }) => Date.parse(created_at)),
   countColumn("people", ({ people }) => people),
   countColumn("companies", ({ companies }) => companies),
@@ -45,7 +54,9 @@ const COLUMNS: readonly ColumnOf<KeptVersion>[] = [
 ];
 
 async function list(desk: Desk<FolderOptions>): Promise<void> {
-  const versions = await onVersions(desk, async ({ datasetDir }, { versionsOf }) => versionsOf(datasetDir));
+  const versions = await onVersions(desk, async ({ datasetDir }, { versionsOf }) =>
+    versionsOf(datasetDir),
+  );
   await printList(COLUMNS, versions, desk.printer, "No dataset yet.");
 }
 
@@ -59,7 +70,8 @@ async function rollBack(desk: Desk<FolderOptions>, wanted: string): Promise<void
   if (printer.json) {
     const served = { version, people, companies, created_at, source };
     printer.document<"service dataset rollback">({ ...served, before: before?.version ?? null });
-  } else if (before?.version === version) printer.note(`Version ${version} is the one that is served.`);
+  } else if (before?.version === version)
+    printer.note(`Version ${version} is the one that is served.`);
   else {
     const what = `${counted(people, "person", "people")}, from ${harmlessLine(source, 60)}`;
     printer.note(`Version ${version} is served again (${what}); ${before?.version} is kept.`);
@@ -69,7 +81,10 @@ async function rollBack(desk: Desk<FolderOptions>, wanted: string): Promise<void
 /** Does work on the versions of the options' data folder. @throws CliError where one that is named is not kept */
 async function onVersions<Result>(
   desk: Desk<FolderOptions>,
-  work: (setup: BuildSetup, versions: typeof import("../../../dataset/versions.ts")) => Promise<Result>,
+  work: (
+    setup: BuildSetup,
+    versions: typeof import("../../../dataset/versions.ts"),
+  ) => Promise<Result>,
 ): Promise<Result> {
   const versions = await import("../../../dataset/versions.ts");
   try {

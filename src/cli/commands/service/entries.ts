@@ -10,7 +10,14 @@ import type { Context } from "../../../shared/context.ts";
 import { creditsOrNull } from "../../../shared/contract/money.ts";
 import { wordsGiven } from "../../arguments/settings.ts";
 import { type Command, Option, offering, sinceMs } from "../../options.ts";
-import { type ColumnOf, countColumn, creditsColumn, printList, printPages, timeColumn } from "../../terminal/list.ts";
+import {
+  type ColumnOf,
+  countColumn,
+  creditsColumn,
+  printList,
+  printPages,
+  timeColumn,
+} from "../../terminal/list.ts";
 import {
   type AccountOptions,
   addFolderOptions,
@@ -43,7 +50,12 @@ export function register(service: Command, context: Context): void {
     .does(atStore(context, entries));
 }
 
-async function entries({ context, options, printer, store }: StoreDesk<EntriesOptions>): Promise<void> {
+async function entries({
+  context,
+  options,
+  printer,
+  store,
+}: StoreDesk<EntriesOptions>): Promise<void> {
   const { account, key, kind, mode } = options;
   const query: Omit<EntryQuery, "limit"> = {
     ...{ accountId: account, mode, ...timesOf(options, context.now()) },
@@ -64,7 +76,11 @@ interface Times {
 
 const addTimes = (command: Command): Command =>
   command
-    .option("--since <when>", "from when on: 2m, 12h, 30d ago, 2026-01-31, 2026-01-31T10:03Z, or all", "all")
+    .option(
+      "--since <when>",
+      "from when on: 2m, 12h, 30d ago, 2026-01-31, 2026-01-31T10:03Z, or all",
+      "all",
+    )
     .option("--until <when>", "and before when, said as --since")
     .number("--limit <n>", "so many at most", [1, 1e9]);
 
@@ -92,7 +108,8 @@ const COLUMNS: readonly ColumnOf<LedgerEntry>[] = [
     title: "note",
     long: true,
     value: ({ note }) => note,
-    show: ({ kind, note, reference }) => (kind === "charge" ? "" : [note, reference].filter(Boolean).join(" · ")),
+    show: ({ kind, note, reference }) =>
+      kind === "charge" ? "" : [note, reference].filter(Boolean).join(" · "),
   },
 ];
 
@@ -111,13 +128,22 @@ export function registerUsage(service: Command, context: Context): void {
       "Add up what an account was charged: calls, rows and credits, by UTC day, key or call, or by several of them. Free calls are not in it. A pipe gets CSV.",
     )
     .addOption(
-      offering(new Option("--by <what>", "one line for each: day, key, call (commas between)").default("day"), {
-        kind: "commas",
-        values: GROUPS,
-      }),
+      offering(
+        new Option("--by <what>", "one line for each: day, key, call (commas between)").default(
+          "day",
+        ),
+        {
+          kind: "commas",
+          values: GROUPS,
+        },
+      ),
     )
     .option("--key <key-id>", "only one key")
-    .option("--since <when>", "how far back, whole UTC days: 30d, 8w, a date such as 2026-01-31, or all", "30d")
+    .option(
+      "--since <when>",
+      "how far back, whole UTC days: 30d, 8w, a date such as 2026-01-31, or all",
+      "30d",
+    )
     .examples(`
   $ headcount service usage
   $ headcount service usage --by key --since all
@@ -130,7 +156,13 @@ async function usage({ context, options, printer, store }: StoreDesk<UsageOption
   const by = wordsGiven("--by", options.by, GROUPS);
   const since = new Date(sinceMs(options.since, context.now())).toISOString().slice(0, 10);
   if (key !== undefined) await requireUsedKey(store, key, options);
-  const query = { accountId: account, mode, by, since, ...(key === undefined ? {} : { keyId: key }) };
+  const query = {
+    accountId: account,
+    mode,
+    by,
+    since,
+    ...(key === undefined ? {} : { keyId: key }),
+  };
   const columns = [...by.map((group) => GROUP_COLUMNS[group]), ...SUMS];
   await printList(columns, await store.usage(query), printer, "Nothing was charged.");
 }
@@ -185,7 +217,10 @@ const AUDIT_COLUMNS: readonly ColumnOf<AuditRow>[] = [
     show: ({ detail }) =>
       Object.entries(detail)
         .filter(([, value]) => value !== null && value !== "")
-        .map(([name, value]) => `${name} ${typeof value === "object" ? JSON.stringify(value) : String(value)}`)
+        .map(
+          ([name, value]) =>
+            `${name} ${typeof value === "object" ? JSON.stringify(value) : String(value)}`,
+        )
         .join(", "),
   },
 ];

@@ -15,7 +15,10 @@ export type FolderOptions = GlobalOptions & { readonly data?: string; readonly s
 export type AccountOptions = FolderOptions & { readonly account: string };
 
 export const addDataOption = (command: Command): Command =>
-  command.option("--data <dir>", "data folder with the dataset and the accounts (default: the XDG data folder)");
+  command.option(
+    "--data <dir>",
+    "data folder with the dataset and the accounts (default: the XDG data folder)",
+  );
 
 export const addFolderOptions = (command: Command): Command =>
   addDataOption(command).option(
@@ -35,15 +38,21 @@ export const addMode = (command: Command): Command =>
   );
 
 /** The options again, for a command that is named to somebody: without them it would mean another folder. */
-export const placeFlags = ({ data, store }: { [Place in "data" | "store"]?: string | undefined }): string =>
+export const placeFlags = ({
+  data,
+  store,
+}: { [Place in "data" | "store"]?: string | undefined }): string =>
   `${data === undefined ? "" : ` --data ${shellWord(data)}`}${store === undefined ? "" : ` --store ${shellWord(label(store))}`}`;
 
 /** A name alone is no secret, and without it a command that is copied asks as somebody else. */
-const label = (store: string): string => (/^[a-z]+:\/\/[^:@/]+@[^@]*$/i.test(store) ? store : withoutPassword(store));
+const label = (store: string): string =>
+  /^[a-z]+:\/\/[^:@/]+@[^@]*$/i.test(store) ? store : withoutPassword(store);
 
 export async function folderOf(options: FolderOptions, context: Context): Promise<string> {
   if (options.data === "") throw usageError("--data takes a folder, not an empty text");
-  return options.data === undefined ? join(dataDir(context), "default") : resolve(context.cwd, options.data);
+  return options.data === undefined
+    ? join(dataDir(context), "default")
+    : resolve(context.cwd, options.data);
 }
 
 export interface StoreDesk<Options> extends Desk<Options> {
@@ -54,7 +63,10 @@ export interface StoreDesk<Options> extends Desk<Options> {
  * Opens the accounts of the options' data folder, does the work, closes them. Accounts are made only beside a dataset,
  * so that a mistyped folder is not a new one. Errors become those of the command line.
  */
-export const atStore = <Options extends FolderOptions & { readonly account?: string }, Args extends unknown[]>(
+export const atStore = <
+  Options extends FolderOptions & { readonly account?: string },
+  Args extends unknown[],
+>(
   context: Context,
   work: (desk: StoreDesk<Options>, ...args: Args) => Promise<void>,
 ) =>
@@ -86,7 +98,10 @@ export function actor({ env }: Context): string {
   }
 }
 
-export const storeOf = async ({ store }: FolderOptions, context: Context): Promise<string | undefined> =>
+export const storeOf = async (
+  { store }: FolderOptions,
+  context: Context,
+): Promise<string | undefined> =>
   store === undefined ? undefined : ledgerPlaceOf("--store", store, "a SQLite file", context);
 
 export async function ledgerOf(options: FolderOptions, context: Context) {
@@ -95,7 +110,12 @@ export async function ledgerOf(options: FolderOptions, context: Context) {
 }
 
 /** What an option names, as a URL or an absolute path. @param files what it takes besides addresses */
-export function ledgerPlaceOf(option: string, store: string, files: string, context: Context): string {
+export function ledgerPlaceOf(
+  option: string,
+  store: string,
+  files: string,
+  context: Context,
+): string {
   if (/^postgres(ql)?:\/\//i.test(store)) {
     // An unescaped # or / ends the part with the password, and what follows would pass for a path.
     const url = URL.canParse(store) ? new URL(store) : undefined;
@@ -122,7 +142,9 @@ export function serviceError(error: unknown, dir: string, store?: string): unkno
   const importing = `headcount service import --people FILE --data ${shellWord(dir)}`;
   const place = placeFlags({ data: dir, store });
   const first = store === undefined ? `headcount service import --people FILE${place} or ` : "";
-  const kinds: Readonly<Record<string, readonly [code: string, category: ErrorCategory, hint?: string]>> = {
+  const kinds: Readonly<
+    Record<string, readonly [code: string, category: ErrorCategory, hint?: string]>
+  > = {
     StoreUnavailableError: ["store_unavailable", "service"],
     DatasetUnavailableError: [
       ...(["dataset_unavailable", "service"] as const),
@@ -139,7 +161,9 @@ export function serviceError(error: unknown, dir: string, store?: string): unkno
     ],
     NoDatasetError: ["no_dataset", "usage", importing],
   };
-  const isFolder = /^(EACCES|EROFS|ENOTDIR|EEXIST)$/.test((error as NodeJS.ErrnoException).code ?? "");
+  const isFolder = /^(EACCES|EROFS|ENOTDIR|EEXIST)$/.test(
+    (error as NodeJS.ErrnoException).code ?? "",
+  );
   const folder = ["data_folder", "filesystem", `choose another --data than ${dir}`] as const;
   const kind = kinds[error.name] ?? (isFolder ? folder : undefined);
   if (kind === undefined) return missingPackage(error) ?? error;

@@ -21,7 +21,8 @@ import {
   placeFlags,
 } from "./folder.ts";
 
-type ForgetOptions = FolderOptions & ServersOptions & { readonly yes?: boolean; readonly dryRun?: boolean };
+type ForgetOptions = FolderOptions &
+  ServersOptions & { readonly yes?: boolean; readonly dryRun?: boolean };
 
 export function register(service: Command, context: Context): void {
   addServersOption(addFolderOptions(service.command("forget <person>")))
@@ -47,19 +48,26 @@ async function forget(desk: Desk<ForgetOptions>, word: string): Promise<void> {
   if (name === undefined || name.kind === "domain") {
     throw usageError(
       `"${echo(word)}" is no profile address or id`,
-      name === undefined ? undefined : "headcount service suppress add leaves everybody of a domain out",
+      name === undefined
+        ? undefined
+        : "headcount service suppress add leaves everybody of a domain out",
       "bad_name",
     );
   }
   const dir = await folderOf(options, context);
   const step = failpoint(context.env);
-  const [disk, lock] = [new Disk(step), { now: context.now, sleep: context.sleep, signal: context.interrupted }];
+  const [disk, lock] = [
+    new Disk(step),
+    { now: context.now, sleep: context.sleep, signal: context.interrupted },
+  ];
   await withBuild(desk, async (setup) => {
     const servers = await servedPeople(options, context);
-    const data = await openKept(dir, await ledgerOf(options, context), servers).catch(async (error: unknown) => {
-      await servers?.close();
-      throw error;
-    });
+    const data = await openKept(dir, await ledgerOf(options, context), servers).catch(
+      async (error: unknown) => {
+        await servers?.close();
+        throw error;
+      },
+    );
     try {
       const traces = await findInFolder(word, data, setup);
       if (!traces.anything && !(await data.hides(name))) throw nobody(word, options);
@@ -68,7 +76,8 @@ async function forget(desk: Desk<ForgetOptions>, word: string): Promise<void> {
       const rest = await purge(traces, data, {
         setup,
         actor: actor(context),
-        suppress: (names) => suppressionList(data.folders.suppression, disk, lock).add(names, "forgotten"),
+        suppress: (names) =>
+          suppressionList(data.folders.suppression, disk, lock).add(names, "forgotten"),
         step: (what) => step?.(what, "written"),
       });
       report(traces, "forgot", printer);
@@ -87,10 +96,18 @@ const nobody = (word: string, options: ForgetOptions): CliError =>
   );
 
 /** What could not be deleted is never passed over in silence. */
-function complain({ files, inUse }: { readonly files: readonly string[]; readonly inUse: readonly string[] }): void {
+function complain({
+  files,
+  inUse,
+}: {
+  readonly files: readonly string[];
+  readonly inUse: readonly string[];
+}): void {
   if (inUse.length > 0) {
-    const what = "nobody sees the person any more, and these still hold bytes of it: another process has them open";
-    const hint = "the same command again, once a running service has gone over to the new dataset or has ended";
+    const what =
+      "nobody sees the person any more, and these still hold bytes of it: another process has them open";
+    const hint =
+      "the same command again, once a running service has gone over to the new dataset or has ended";
     throw failed.locked(what, hint, "in_use").with({ details: inUse });
   }
   if (files.length === 0) return;
@@ -103,7 +120,9 @@ const linesOf = ({ exports, filters, records, replies, test }: InFolder): string
   `dataset: ${counted(records, "record")}`,
   ...(test > 0 ? [`dataset of test keys: ${counted(test, "record")}`] : []),
   `stored replies: ${replies}${exports > 0 ? `, among them pages of ${counted(exports, "export")} of the console` : ""}`,
-  ...filters.map(({ accountId, id }) => `export ${echo(id)} of ${accountId}: its filters name the person`),
+  ...filters.map(
+    ({ accountId, id }) => `export ${echo(id)} of ${accountId}: its filters name the person`,
+  ),
 ];
 
 function report(traces: InFolder, verb: "forgot" | "would_forget", printer: Printer): void {
@@ -130,7 +149,10 @@ async function servedPeople(
 ): Promise<ServedPeople | undefined> {
   if (dataset === undefined) return undefined;
   const { ServedPeople } = await import("../../../dataset/clickhouse/left-out.ts");
-  return ServedPeople.open(dataset, env.HEADCOUNT_CLICKHOUSE_PASSWORD ?? "", { sleep, signal: interrupted });
+  return ServedPeople.open(dataset, env.HEADCOUNT_CLICKHOUSE_PASSWORD ?? "", {
+    sleep,
+    signal: interrupted,
+  });
 }
 
 type SuppressFlags = SuppressOptions & FolderOptions & ServersOptions;
@@ -188,7 +210,11 @@ async function rebuild(names: readonly SuppressedName[], desk: Desk<SuppressFlag
   printer.note(said);
 }
 
-async function leaveOutOfServers(names: readonly SuppressedName[], options: SuppressFlags, context: Context) {
+async function leaveOutOfServers(
+  names: readonly SuppressedName[],
+  options: SuppressFlags,
+  context: Context,
+) {
   const people = await servedPeople(options, context);
   try {
     return await people?.leaveOut(names);

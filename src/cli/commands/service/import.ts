@@ -1,7 +1,13 @@
 import type { ImportReport } from "../../../dataset/build/import.ts";
 import type { FileReport, TableReport } from "../../../dataset/build/import-stage.ts";
 import type { Context } from "../../../shared/context.ts";
-import { counted, grouped, harmless, harmlessJson, harmlessLine } from "../../../shared/contract/text.ts";
+import {
+  counted,
+  grouped,
+  harmless,
+  harmlessJson,
+  harmlessLine,
+} from "../../../shared/contract/text.ts";
 import { usageError } from "../../../shared/errors.ts";
 import { type Command, wholeNumber } from "../../options.ts";
 import { atDesk, type Desk } from "../../terminal/printer.ts";
@@ -25,13 +31,26 @@ export function register(service: Command, context: Context): void {
       "Replace the dataset of a data folder by the rows of files: Parquet, CSV (with a header) or NDJSON, the last two also as .gz. Columns are named as the fields of the records, or mapped. Rows that cannot be taken go to import-rejects.ndjson in the data folder with the reason, values that cannot be used are left out and counted. A running service takes the new dataset over by itself. Into ClickHouse the files go one by one, and the same command goes on with a load that was cut off.",
     )
     .option("--people <file...>", "files or patterns with people")
-    .option("--companies <file...>", "files or patterns with companies (default: derived from people)")
+    .option(
+      "--companies <file...>",
+      "files or patterns with companies (default: derived from people)",
+    )
     .option("--map <file>", 'column map: {"people": {"title": "Job Title"}}')
-    .option("--max-refused <n>", "keep the old dataset (exit 5) where more rows are refused: 100, or 1%")
-    .number("--keep <n>", "how many versions that were served before stay to go back to (default: 1)", [0, 100])
+    .option(
+      "--max-refused <n>",
+      "keep the old dataset (exit 5) where more rows are refused: 100, or 1%",
+    )
+    .number(
+      "--keep <n>",
+      "how many versions that were served before stay to go back to (default: 1)",
+      [0, 100],
+    )
     .option("--dry-run", "read and check the files, and leave the dataset as it is");
   addDataOption(
-    addTextFlags(command).option("--dataset <url>", "load into clickhouse://... instead of the data folder"),
+    addTextFlags(command).option(
+      "--dataset <url>",
+      "load into clickhouse://... instead of the data folder",
+    ),
   )
     .examples(`
   $ headcount -c sample search --all --limit 1000 --yes -o people.csv --overwrite
@@ -59,12 +78,17 @@ const GOES_ON = "the same command goes on where this one stopped";
 async function run(desk: Desk<ImportOptions>): Promise<void> {
   const { context, options, printer } = desk;
   const { people, companies = [], map } = options;
-  if (people === undefined) throw usageError("--people is missing", "for example --people people.csv");
+  if (people === undefined)
+    throw usageError("--people is missing", "for example --people people.csv");
   if (options.dataset !== undefined && options.keep !== undefined) {
-    throw usageError("--keep is for a data folder; servers keep one version before", "leave --keep or --dataset out");
+    throw usageError(
+      "--keep is for a data folder; servers keep one version before",
+      "leave --keep or --dataset out",
+    );
   }
   const { join } = await import("node:path");
-  const maxRefused = options.maxRefused === undefined ? undefined : refusedLimit(options.maxRefused);
+  const maxRefused =
+    options.maxRefused === undefined ? undefined : refusedLimit(options.maxRefused);
   const keep = options.keep === undefined ? {} : { keep: options.keep };
   const text = textOptions(options);
   const folder = await folderOf(options, context);
@@ -86,7 +110,11 @@ async function run(desk: Desk<ImportOptions>): Promise<void> {
     // What is known of a load that is under way; the dataset that the data folder serves stays.
     const datasetDir = join(folder, "clickhouse-import");
     const suppression = suppressionDir(setup.datasetDir);
-    return importIntoClickHouse(options.dataset, password, input, { ...setup, datasetDir, suppression });
+    return importIntoClickHouse(options.dataset, password, input, {
+      ...setup,
+      datasetDir,
+      suppression,
+    });
   };
   const report = await withBuild(desk, load, options.dataset === undefined ? undefined : GOES_ON);
   const seconds = (context.now() - began) / 1_000;
@@ -111,33 +139,48 @@ function summary(report: ImportReport, seconds: number, isDryRun: boolean): stri
     ...refusals("people", people),
     ...refusals("companies", companies),
   ];
-  if (report.rejects !== null) lines.push(`Refused rows, with reasons: ${harmless(report.rejects)}`);
+  if (report.rejects !== null)
+    lines.push(`Refused rows, with reasons: ${harmless(report.rejects)}`);
   const such = (examples: readonly { readonly value: string; readonly count: number }[]): string =>
     examples.map(({ value, count }) => `${harmlessLine(value, 40)} (${grouped(count)})`).join(", ");
   if (departments.unknown > 0) {
-    const examples = departments.examples.slice(0, 5).map(({ value, people: count }) => ({ value, count }));
-    lines.push(`Departments read as Other: ${grouped(departments.unknown)}, such as ${such(examples)}`);
+    const examples = departments.examples
+      .slice(0, 5)
+      .map(({ value, people: count }) => ({ value, count }));
+    lines.push(
+      `Departments read as Other: ${grouped(departments.unknown)}, such as ${such(examples)}`,
+    );
     lines.push(
       '  "values" in the map says what they are: {"values": {"department": {"Tech": "Engineering and Technical"}}}',
     );
   }
-  if (departments.missing > 0) lines.push(`People without a department, now Other: ${grouped(departments.missing)}`);
+  if (departments.missing > 0)
+    lines.push(`People without a department, now Other: ${grouped(departments.missing)}`);
   for (const [field, { values, examples }] of Object.entries(report.cleared)) {
     const samples = examples.slice(0, 3).map(({ value, rows }) => ({ value, count: rows }));
-    lines.push(`Unusable values left out of ${field}: ${grouped(values)}, such as ${such(samples)}`);
+    lines.push(
+      `Unusable values left out of ${field}: ${grouped(values)}, such as ${such(samples)}`,
+    );
     if (examples.some(({ value }) => /^\d{1,3}[.,]\d{3}$/.test(value))) {
-      lines.push('  "numbers": "en" in the map reads 1,234 as 1234, "numbers": "de" reads 1.234 so');
+      lines.push(
+        '  "numbers": "en" in the map reads 1,234 as 1234, "numbers": "de" reads 1.234 so',
+      );
     }
   }
   return lines.join("\n");
 }
 
-const DELIMITERS: Readonly<Record<string, string>> = { "\t": "tabs", ";": "semicolons", "|": "bars" };
+const DELIMITERS: Readonly<Record<string, string>> = {
+  "\t": "tabs",
+  ";": "semicolons",
+  "|": "bars",
+};
 
 function assumptions({ file, encoding, delimiter, skipped_lines, repaired }: FileReport): string[] {
   const notes: string[] = [];
   if (encoding !== undefined && encoding !== "utf-8") notes.push(encoding);
-  if (delimiter !== undefined && delimiter !== ",") notes.push(`${DELIMITERS[delimiter] ?? delimiter} between cells`);
+  if (delimiter !== undefined && delimiter !== ",")
+    notes.push(`${DELIMITERS[delimiter] ?? delimiter} between cells`);
   if (skipped_lines) notes.push(`${counted(skipped_lines, "line")} before the header left out`);
   if (repaired) notes.push(`half characters in ${counted(repaired, "line")} replaced by U+FFFD`);
   return notes.length === 0 ? [] : [`${harmless(file)} was read as: ${notes.join(", ")}`];
@@ -176,7 +219,8 @@ export function registerGenerate(service: Command, context: Context): void {
 
 async function generate(desk: Desk<GenerateOptions>): Promise<void> {
   const { context, options, printer } = desk;
-  if (options.people === undefined) throw usageError("--people is missing", "for example --people 50000");
+  if (options.people === undefined)
+    throw usageError("--people is missing", "for example --people 50000");
   const people = wholeNumber("--people", 1, 4_000_000_000)(options.people);
   const seed = wholeNumber("--seed", 0, 4_294_967_295)(options.seed);
   const began = context.now();
@@ -187,6 +231,7 @@ async function generate(desk: Desk<GenerateOptions>): Promise<void> {
   const seconds = (context.now() - began) / 1_000;
   const { version, companies } = meta;
   const amounts = `${counted(people, "person", "people")} and ${counted(companies, "company", "companies")}`;
-  if (printer.json) printer.document<"service generate">({ version, people, companies, seed, seconds });
+  if (printer.json)
+    printer.document<"service generate">({ version, people, companies, seed, seconds });
   else printer.note(`Generated ${amounts} in ${seconds.toFixed(1)} s (dataset ${version}).`);
 }

@@ -11,7 +11,14 @@ import type { Command } from "../../options.ts";
 import type { Documents } from "../../schemas/all.ts";
 import { type ColumnOf, creditsColumn, iso, printList, timeColumn } from "../../terminal/list.ts";
 import type { Printer } from "../../terminal/printer.ts";
-import { type AccountOptions, addAccountOptions, atStore, nameOf, placeFlags, type StoreDesk } from "./folder.ts";
+import {
+  type AccountOptions,
+  addAccountOptions,
+  atStore,
+  nameOf,
+  placeFlags,
+  type StoreDesk,
+} from "./folder.ts";
 
 interface CreateOptions extends AccountOptions, BoundOptions {
   readonly name: string;
@@ -56,7 +63,12 @@ function registerMaking(keys: Command, context: Context): void {
       "Make a key. It is printed once and stored only as a SHA-256; one that could not be printed is revoked at once. A cap, an end and scopes bound what it can do in the hands of a script, an agent or somebody else.",
     )
     .option("--name <name>", "what the key is for", "unnamed")
-    .oneOf("--mode <mode>", "test keys see a synthetic dataset and spend simulated credits", ["live", "test"], "live")
+    .oneOf(
+      "--mode <mode>",
+      "test keys see a synthetic dataset and spend simulated credits",
+      ["live", "test"],
+      "live",
+    )
     .examples(`
   $ headcount service keys create --name nightly
   $ headcount service keys create --name agent --max-credits 500 --expires 7d --scope count,search
@@ -73,7 +85,12 @@ function registerMaking(keys: Command, context: Context): void {
     .does(atStore(context, rotate));
 }
 
-async function create({ context, options, printer, store }: StoreDesk<CreateOptions>): Promise<void> {
+async function create({
+  context,
+  options,
+  printer,
+  store,
+}: StoreDesk<CreateOptions>): Promise<void> {
   const { account: accountId, mode } = options;
   const { now } = context;
   const init = { ...keyBoundsOf(options, now()), accountId, name: nameOf(options.name), mode, now };
@@ -93,7 +110,11 @@ async function show(
     else printer.text(`${key}\n`);
     await written(context.stdout);
   } catch (error) {
-    throw systemFailure(error)?.with({ hint: `nobody saw key ${id}, so it was revoked; make another` }) ?? error;
+    throw (
+      systemFailure(error)?.with({
+        hint: `nobody saw key ${id}, so it was revoked; make another`,
+      }) ?? error
+    );
   }
 }
 
@@ -106,19 +127,33 @@ async function rotate(
   const old = await requireKey(store, id, options);
   const { rotateKey } = await import("../../../service/admin/keys.ts");
   const tell = async (key: MadeKey, ends: number): Promise<void> => {
-    await show(key, { ...key, rotated_from: id, old_expires_at: new Date(ends).toISOString() }, printer, context);
+    await show(
+      key,
+      { ...key, rotated_from: id, old_expires_at: new Date(ends).toISOString() },
+      printer,
+      context,
+    );
     const follows = `Key ${key.id} (${old.mode}) follows ${id}, which works until ${iso(ends)}.`;
     if (!printer.json) printer.note(`${follows} It is shown this once: keep it now.`);
   };
   await rotateKey(store, old, { now: context.now, overlapMs }, tell).catch((error: Error) => {
     if (error.name !== "StoreConflictError") throw error;
-    throw usageError(error.message, `headcount service keys create${forAccount(options)}${placeFlags(options)}`);
+    throw usageError(
+      error.message,
+      `headcount service keys create${forAccount(options)}${placeFlags(options)}`,
+    );
   });
 }
 
-async function set({ context, options, printer, store }: StoreDesk<SetOptions>, id: string): Promise<void> {
+async function set(
+  { context, options, printer, store }: StoreDesk<SetOptions>,
+  id: string,
+): Promise<void> {
   const { name } = options;
-  const changes = { ...keyBoundsOf(options, context.now()), ...(name === undefined ? {} : { name: nameOf(name) }) };
+  const changes = {
+    ...keyBoundsOf(options, context.now()),
+    ...(name === undefined ? {} : { name: nameOf(name) }),
+  };
   if (Object.keys(changes).length === 0) {
     throw usageError("nothing to set", "give --max-credits, --expires, --scope or --name");
   }
@@ -127,21 +162,34 @@ async function set({ context, options, printer, store }: StoreDesk<SetOptions>, 
   await printList(columns(context.now()), [await requireKey(store, id, options)], printer, "");
 }
 
-async function list({ context, options, printer, store }: StoreDesk<AccountOptions>): Promise<void> {
+async function list({
+  context,
+  options,
+  printer,
+  store,
+}: StoreDesk<AccountOptions>): Promise<void> {
   const none = `No keys yet: headcount service keys create${forAccount(options)}${placeFlags(options)} makes one.`;
   await printList(columns(context.now()), await store.listKeys(options.account), printer, none);
 }
 
-async function revoke({ options, printer, store }: StoreDesk<AccountOptions>, id: string): Promise<void> {
+async function revoke(
+  { options, printer, store }: StoreDesk<AccountOptions>,
+  id: string,
+): Promise<void> {
   const key = await requireKey(store, id, options);
   const revoked = key.revokedAt === null && (await store.revokeKey(id));
   if (printer.json) printer.document<"service keys revoke">({ id, revoked: true });
   else printer.note(revoked ? `Revoked ${id}.` : `Key ${id} was revoked before.`);
 }
 
-const forAccount = ({ account }: AccountOptions): string => (account === "default" ? "" : ` --account ${account}`);
+const forAccount = ({ account }: AccountOptions): string =>
+  account === "default" ? "" : ` --account ${account}`;
 
-export async function requireUsedKey(store: Store, id: string, options: AccountOptions): Promise<void> {
+export async function requireUsedKey(
+  store: Store,
+  id: string,
+  options: AccountOptions,
+): Promise<void> {
   const [used] = await store.entries({ accountId: options.account, keyId: id, limit: 1 });
   if (used === undefined) await requireKey(store, id, options);
 }
@@ -201,8 +249,14 @@ const SCOPES: readonly Scope[] = ["account", "count", "search", "employees", "en
 
 const addBoundOptions = (command: Command): Command =>
   command
-    .option("--max-credits <n>", "the most that it may ever be charged, kept by the service; or none")
-    .option("--expires <when>", "until when it works: 12h, 7d, 4w from now, a UTC date such as 2027-01-31, or never")
+    .option(
+      "--max-credits <n>",
+      "the most that it may ever be charged, kept by the service; or none",
+    )
+    .option(
+      "--expires <when>",
+      "until when it works: 12h, 7d, 4w from now, a UTC date such as 2027-01-31, or never",
+    )
     .offers("--scope <calls>", `what it may call: ${SCOPES.join(", ")} (commas between); or all`, {
       kind: "commas",
       values: SCOPES,
@@ -210,8 +264,12 @@ const addBoundOptions = (command: Command): Command =>
 
 function keyBoundsOf({ expires, maxCredits, scope }: BoundOptions, now: number): KeyChanges {
   return {
-    ...(maxCredits === undefined ? {} : { maxCredits: maxCredits === "none" ? null : creditAmount(maxCredits) }),
-    ...(expires === undefined ? {} : { expiresAt: expires === "never" ? null : momentOf("--expires", expires, now) }),
+    ...(maxCredits === undefined
+      ? {}
+      : { maxCredits: maxCredits === "none" ? null : creditAmount(maxCredits) }),
+    ...(expires === undefined
+      ? {}
+      : { expiresAt: expires === "never" ? null : momentOf("--expires", expires, now) }),
     ...(scope === undefined ? {} : { scopes: scopesOf(scope) }),
   };
 }
@@ -228,7 +286,10 @@ function momentOf(flag: string, text: string, now: number): number {
     );
   }
   if (at > now) return at;
-  throw usageError(`${flag} ${echo(text)} lies in the past`, "headcount service keys revoke KEY ends a key now");
+  throw usageError(
+    `${flag} ${echo(text)} lies in the past`,
+    "headcount service keys revoke KEY ends a key now",
+  );
 }
 
 function overlapOf(text: string): number {

@@ -15,7 +15,10 @@ import { isName } from "../../../shared/person.ts";
 import type { Command, GlobalOptions } from "../../options.ts";
 import { atDesk, type Desk } from "../../terminal/printer.ts";
 
-export type SuppressOptions = GlobalOptions & { readonly kind?: SuppressedKind; readonly note?: string };
+export type SuppressOptions = GlobalOptions & {
+  readonly kind?: SuppressedKind;
+  readonly note?: string;
+};
 
 export interface ListPlace<Options extends SuppressOptions> {
   readonly name: string;
@@ -42,7 +45,8 @@ export function addListCommands<Options extends SuppressOptions>(
     command.oneOf("--kind <kind>", "what the words are (default: as they look)", SUPPRESSED_KINDS);
   const note = (command: Command): Command =>
     command.option("--note <text>", "why, kept with each entry as it is: name nobody in it");
-  const adding = (command: Command): Command => (place.addOptions ?? ((it) => it))(own(note(kind(command))));
+  const adding = (command: Command): Command =>
+    (place.addOptions ?? ((it) => it))(own(note(kind(command))));
   const { now, sleep, interrupted: signal } = context;
   const disk = new Disk(failpoint(context.env));
   const open = async (desk: Desk<Options>): Promise<Opened> => ({
@@ -55,7 +59,9 @@ export function addListCommands<Options extends SuppressOptions>(
         : [nameOf(word, desk.options.kind)],
     added: async (names) => place.added?.(names, desk),
   });
-  const opening = <Args extends unknown[]>(work: (opened: Opened, ...args: Args) => Promise<void>) =>
+  const opening = <Args extends unknown[]>(
+    work: (opened: Opened, ...args: Args) => Promise<void>,
+  ) =>
     atDesk(context, async (desk: Desk<Options>, ...args: Args) => work(await open(desk), ...args));
   adding(parent.command("add <who...>"))
     .description("leave people out: by profile address, id or domain")
@@ -94,8 +100,15 @@ interface Opened extends Desk<SuppressOptions> {
   readonly added: (names: readonly SuppressedName[]) => Promise<void>;
 }
 
-async function check({ list, namesOf, place, printer }: Opened, words: readonly string[]): Promise<void> {
-  const checked: { readonly who: string; readonly suppressed: boolean; readonly entry: SuppressedEntry | null }[] = [];
+async function check(
+  { list, namesOf, place, printer }: Opened,
+  words: readonly string[],
+): Promise<void> {
+  const checked: {
+    readonly who: string;
+    readonly suppressed: boolean;
+    readonly entry: SuppressedEntry | null;
+  }[] = [];
   for (const who of words) {
     const names = await namesOf(who);
     const entries = await Promise.all(names.map((name) => list.find(name)));
@@ -105,13 +118,29 @@ async function check({ list, namesOf, place, printer }: Opened, words: readonly 
   if (printer.json) {
     printer.document<"suppress check">({
       checked: checked.map(({ who, suppressed, entry }) => ({
-        ...{ who, suppressed, kind: entry?.kind ?? null, at: entry?.at ?? null, note: entry?.note ?? null },
+        ...{
+          who,
+          suppressed,
+          kind: entry?.kind ?? null,
+          at: entry?.at ?? null,
+          note: entry?.note ?? null,
+        },
       })),
     });
   } else {
     await printer.rows(
-      [{ title: "who" }, { title: "suppressed", fixed: true }, { title: "at", fixed: true }, { title: "note" }],
-      checked.map(({ who, suppressed, entry }) => [who, suppressed ? "yes" : "no", entry?.at ?? "", entry?.note ?? ""]),
+      [
+        { title: "who" },
+        { title: "suppressed", fixed: true },
+        { title: "at", fixed: true },
+        { title: "note" },
+      ],
+      checked.map(({ who, suppressed, entry }) => [
+        who,
+        suppressed ? "yes" : "no",
+        entry?.at ?? "",
+        entry?.note ?? "",
+      ]),
     );
   }
   const absent = checked.filter(({ suppressed }) => !suppressed);
@@ -150,7 +179,11 @@ function namesIn(text: string, file: string, kind: SuppressedKind | undefined): 
     );
   });
   if (names.length > 0) return names;
-  throw usageError(`${inputName(file)} names nobody`, "the file has an address, id or domain a line", "bad_name");
+  throw usageError(
+    `${inputName(file)} names nobody`,
+    "the file has an address, id or domain a line",
+    "bad_name",
+  );
 }
 
 async function add(opened: Opened, names: readonly SuppressedName[]): Promise<void> {
@@ -163,13 +196,18 @@ async function add(opened: Opened, names: readonly SuppressedName[]): Promise<vo
   // Also where all were there before: the process that added them may have died here.
   await opened.added(names);
   const { length: entries } = await suppression.entries();
-  if (printer.json) printer.document<"suppress add">({ added, known: names.length - added, entries });
+  if (printer.json)
+    printer.document<"suppress add">({ added, known: names.length - added, entries });
   const again = added === names.length ? "" : `, ${names.length - added} there already`;
   printer.note(`added ${counted(added, "entry", "entries")}${again}; the list has ${entries}`);
 }
 
-async function remove({ list, options, place, printer }: Opened, words: readonly string[]): Promise<void> {
-  const isMark = (word: string): boolean => options.kind === undefined && /^[0-9a-f]{12,32}$/.test(word);
+async function remove(
+  { list, options, place, printer }: Opened,
+  words: readonly string[],
+): Promise<void> {
+  const isMark = (word: string): boolean =>
+    options.kind === undefined && /^[0-9a-f]{12,32}$/.test(word);
   const names = words.map((word) => nameOf(word, options.kind));
   const removed = await list.remove(names, words.filter(isMark));
   const { length: entries } = await list.entries();
@@ -189,12 +227,22 @@ async function show({ list, printer }: Opened): Promise<void> {
   const mark = ({ marks: [first = ""] }: SuppressedEntry): string => first.slice(0, MARK_DIGITS);
   if (printer.json) {
     return printer.document<"suppress list">({
-      entries: entries.map((entry) => ({ mark: mark(entry), kind: entry.kind, at: entry.at, note: entry.note })),
+      entries: entries.map((entry) => ({
+        mark: mark(entry),
+        kind: entry.kind,
+        at: entry.at,
+        note: entry.note,
+      })),
     });
   }
   if (entries.length === 0 && printer.terminal) return printer.note("nobody is suppressed");
   await printer.rows(
-    [{ title: "mark", fixed: true }, { title: "kind", fixed: true }, { title: "at", fixed: true }, { title: "note" }],
+    [
+      { title: "mark", fixed: true },
+      { title: "kind", fixed: true },
+      { title: "at", fixed: true },
+      { title: "note" },
+    ],
     entries.map((entry) => [mark(entry), entry.kind, entry.at, entry.note ?? ""]),
   );
 }

@@ -24,7 +24,11 @@ export const bareSql = (table: TableName): string =>
   `SELECT count() FROM ${table("people")} WHERE own_address != '' AND position(own_address, '/') = 0`;
 
 /** What `deriveCompanies` of build/import-values.ts does, in statements to be run one after another. */
-export function deriveSql(table: TableName, anyRefused: boolean, anyBare: boolean): readonly string[] {
+export function deriveSql(
+  table: TableName,
+  anyRefused: boolean,
+  anyBare: boolean,
+): readonly string[] {
   const columns = ["company_plain", "company_domain", "company_domain_key", ...EMPLOYER];
   const derived = columns.map((column) => madeOf(column)).join(", ");
   const people = `SELECT own_address AS own, ${derived}, ${PLACE} AS place
@@ -36,7 +40,8 @@ export function deriveSql(table: TableName, anyRefused: boolean, anyBare: boolea
     ? `SELECT *, if(whole != '', whole, own) AS address, if(whole != '', 'null', company_url_json) AS url
     FROM (${people}) AS p ANY LEFT JOIN (${wholes}) AS w USING (own)`
     : `SELECT *, own AS address, company_url_json AS url FROM (${people}) AS p`;
-  const first = (value: string, json: string): string => `argMinIf(${value}, place, ${json} != 'null')`;
+  const first = (value: string, json: string): string =>
+    `argMinIf(${value}, place, ${json} != 'null')`;
   const tiers = [
     { key: "address", prefix: "address ", where: "address != ''" },
     {
@@ -86,7 +91,12 @@ FROM (${keys.join(" UNION ALL ")}) AS keys GROUP BY key HAVING min(tier) < 4 OR 
 }
 
 /** Rows that ask for a company by the link key `asked`, and what is known of it: `found`, `k_seq`, `k_address`, ... */
-export function linkedSql(table: TableName, rows: string, keys: string, columns: readonly string[]): string {
+export function linkedSql(
+  table: TableName,
+  rows: string,
+  keys: string,
+  columns: readonly string[],
+): string {
   const slug = `if(startsWith(asked, 'address ') AND position(asked, '/') > 0, concat('address ', ${lastOf("asked")}), '')`;
   const values = ["seq", "address", ...EMPLOYER];
   const side = (name: string, key: string, wanted: string, more: string): string =>

@@ -1,6 +1,12 @@
 import { mkdir, readFile, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { checkRefused, type ImportInput, type ImportReport, readMap, TooManyRefusedError } from "../../build/import.ts";
+import {
+  checkRefused,
+  type ImportInput,
+  type ImportReport,
+  readMap,
+  TooManyRefusedError,
+} from "../../build/import.ts";
 import { NO_MAP } from "../../build/import-map.ts";
 import type { BuildOptions } from "../../build/options.ts";
 import { type RejectFile, rejectFileAt } from "../../build/rejects.ts";
@@ -38,7 +44,9 @@ export async function importIntoClickHouse(
 ): Promise<ImportReport> {
   const { urls, database, cluster, replicated } = parseClickHouseAddress(address);
   if (urls.length > 1 && cluster === undefined && !replicated)
-    throw new InputError("several servers hold a dataset as a cluster: name it, ?cluster=NAME, in the address");
+    throw new InputError(
+      "several servers hold a dataset as a cluster: name it, ?cluster=NAME, in the address",
+    );
   const servers = await connectClickHouse(address, password, STATEMENT_MS);
   try {
     return await loadIntoClickHouse(servers, [...urls, database].join(" "), input, options);
@@ -62,7 +70,14 @@ export async function loadIntoClickHouse(
     const suppression = await readHiddenPeople(options.suppression ?? suppressionDir(datasetDir));
     const scratch = join(datasetDir, "scratch");
     const format = connected.dialect.rows;
-    const reader = await PartReader.open({ input, map, scratch, suppression, format, build: options });
+    const reader = await PartReader.open({
+      input,
+      map,
+      scratch,
+      suppression,
+      format,
+      build: options,
+    });
     try {
       const parts = await reader.plan();
       const begun = await openLoad(folder);
@@ -70,13 +85,32 @@ export async function loadIntoClickHouse(
       const files = await Promise.all(parts.map(({ plan }) => stat(plan.file.path)));
       const fingerprint = fingerprintOf({
         format: LOAD_FORMAT,
-        ...{ place, map, encoding: input.encoding, skipLines: input.skipLines, suppressed: suppression.digest },
-        parts: parts.map(({ kind, plan }, index) => [kind, plan.file.path, files[index]?.size, files[index]?.mtimeMs]),
+        ...{
+          place,
+          map,
+          encoding: input.encoding,
+          skipLines: input.skipLines,
+          suppressed: suppression.digest,
+        },
+        parts: parts.map(({ kind, plan }, index) => [
+          kind,
+          plan.file.path,
+          files[index]?.size,
+          files[index]?.mtimeMs,
+        ]),
       });
       const loadOf = (state: LoadState): Load => {
         const { rangeRows } = options;
         const servers = new LoadServers(connected, state.version, signal);
-        return new Load({ servers, state, parts, reader, now, onProgress, ...(rangeRows && { rangeRows }) });
+        return new Load({
+          servers,
+          state,
+          parts,
+          reader,
+          now,
+          onProgress,
+          ...(rangeRows && { rangeRows }),
+        });
       };
       const isSame = begun?.fingerprint === fingerprint;
       const again = begun && (await goOn(begun, isSame, loadOf(begun)));
@@ -88,7 +122,8 @@ export async function loadIntoClickHouse(
         return await run({ load, state, parts, input, rejects });
       } catch (error) {
         if (signal?.aborted) await load.endRunning().catch(() => undefined);
-        else if (error instanceof TooManyRefusedError || error instanceof InputError) await load.giveUp();
+        else if (error instanceof TooManyRefusedError || error instanceof InputError)
+          await load.giveUp();
         throw error;
       } finally {
         await rejects.abandon();
@@ -127,7 +162,10 @@ async function run({ load, state, parts, input, rejects }: Run): Promise<ImportR
     await load.refuseTwins();
   }
   for (const { number } of parts) await copyRejects(state.rejects(number), rejects);
-  const reports = parts.map(({ number, kind }) => ({ kind, report: state.part(number) as PartReport }));
+  const reports = parts.map(({ number, kind }) => ({
+    kind,
+    report: state.part(number) as PartReport,
+  }));
   const of = (wanted: string): PartReport[] =>
     reports.filter(({ kind }) => kind === wanted).map(({ report }) => report);
   const all = [...of("people"), ...of("companies")];
@@ -150,7 +188,11 @@ async function run({ load, state, parts, input, rejects }: Run): Promise<ImportR
   return report;
 }
 
-async function rejectFile(input: ImportInput, parts: readonly LoadPart[], datasetDir: string): Promise<RejectFile> {
+async function rejectFile(
+  input: ImportInput,
+  parts: readonly LoadPart[],
+  datasetDir: string,
+): Promise<RejectFile> {
   const inputs = parts.map(({ plan }) => plan.file.path);
   if (input.map !== undefined) inputs.push(resolve(input.cwd, input.map));
   return rejectFileAt(resolve(input.cwd, input.rejects), datasetDir, inputs);

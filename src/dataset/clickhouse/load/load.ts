@@ -8,7 +8,15 @@ import type { Statement } from "../dialect.ts";
 import { createTables, dropTables, pointerTable, tablesOf } from "../schema.ts";
 import { bareSql, deriveSql, linksSql, notRefused, type TableName } from "./companies.ts";
 import type { LoadPart, PartReader } from "./parts.ts";
-import { firstCompaniesSql, firstPeopleSql, groupsSql, hideSql, keyedSql, peopleSql, RANGE_COLUMNS } from "./people.ts";
+import {
+  firstCompaniesSql,
+  firstPeopleSql,
+  groupsSql,
+  hideSql,
+  keyedSql,
+  peopleSql,
+  RANGE_COLUMNS,
+} from "./people.ts";
 import { type Group, rangeConditions, rangesOf, type TitleAndId } from "./ranges.ts";
 import { allOf, type LoadServers, loadFailure } from "./servers.ts";
 import { createStage, dropStage, STAGED, type StageTables, stageOf } from "./stage.ts";
@@ -48,7 +56,8 @@ export class Load {
     const names = Object.values(stageOf(this.#state.version));
     const answers = await servers.onEach(async (client) => {
       for (const name of names)
-        if ((await servers.number(`EXISTS TABLE ${servers.local(name)}`, client)) !== 1) return false;
+        if ((await servers.number(`EXISTS TABLE ${servers.local(name)}`, client)) !== 1)
+          return false;
       return true;
     });
     return answers.every((isThere) => isThere);
@@ -121,7 +130,12 @@ export class Load {
       const counts = await this.#servers.counts(stageOf(this.#state.version)[kind], "part");
       for (const part of this.#options.parts) {
         const report = this.#state.part(part.number);
-        if (part.kind !== kind || report === undefined || report.sent === (counts.get(part.number) ?? 0)) continue;
+        if (
+          part.kind !== kind ||
+          report === undefined ||
+          report.sent === (counts.get(part.number) ?? 0)
+        )
+          continue;
         await this.#state.setPart(part.number, undefined);
       }
     }
@@ -155,7 +169,9 @@ export class Load {
     await this.#again("twins");
     // All rows of an id are on one shard, so each server finds those of its own.
     const twins = `SELECT id FROM ${servers.local(names[kind])} GROUP BY id HAVING count() > 1`;
-    await servers.onEach((client) => servers.run(`INSERT INTO ${servers.local(names.twins)} ${twins}`, client));
+    await servers.onEach((client) =>
+      servers.run(`INSERT INTO ${servers.local(names.twins)} ${twins}`, client),
+    );
     const first = this.#options.parts.findIndex((part) => part.kind === kind);
     const batches = new Map<number, string[]>();
     const flush = async (part: number, lines: string[]): Promise<void> => {
@@ -208,7 +224,9 @@ export class Load {
       const rows = await servers.rows(firstCompaniesSql(this.#table, any, most));
       const firsts = inPlace(rows).map(([id]) => String(id));
       for (const [index, from] of firsts.entries()) {
-        await servers.run(keyedSql(this.#table, { from, before: firsts[index + 1], offset: index * most }, any));
+        await servers.run(
+          keyedSql(this.#table, { from, before: firsts[index + 1], offset: index * most }, any),
+        );
       }
       const columns = ["seq", "id", "name", "domain", "address", "slug", "record"].join(", ");
       const copied = `INSERT INTO ${servers.pathOf(table)} (${columns}) SELECT ${columns} FROM ${this.#table("keyed")}`;
@@ -229,7 +247,8 @@ export class Load {
     if (this.#state.isDone("hidden")) return;
     const refused = servers.local(stageOf(this.#state.version).refused);
     await servers.onAll([`ALTER TABLE ${refused} DROP PARTITION 2`]);
-    if (hiddenDomains.length > 0) await servers.run(hideSql(this.#table, this.#anyRefused, hiddenDomains));
+    if (hiddenDomains.length > 0)
+      await servers.run(hideSql(this.#table, this.#anyRefused, hiddenDomains));
     await servers.empty(tablesOf(this.#state.version).people);
     await this.#state.setDone("hidden");
   }
@@ -254,7 +273,12 @@ export class Load {
         if (count !== before - from) {
           if (count !== 0) await servers.remove(people, place);
           await servers.run(
-            peopleSql(this.#table, servers.pathOf(people), { where: conditions(own), offset: from }, any),
+            peopleSql(
+              this.#table,
+              servers.pathOf(people),
+              { where: conditions(own), offset: from },
+              any,
+            ),
             client,
           );
           await this.#holds(people, before - from, place);
@@ -270,14 +294,18 @@ export class Load {
   async #groups(anyRefused: boolean, rangeRows: number): Promise<Group[]> {
     for (let depth = 1; ; depth++) {
       const keys = RANGE_COLUMNS.slice(0, depth);
-      const groups = (await this.#servers.rows(groupsSql(this.#table, keys, anyRefused))).map(groupOf);
+      const groups = (await this.#servers.rows(groupsSql(this.#table, keys, anyRefused))).map(
+        groupOf,
+      );
       if (groups.every(({ count }) => count <= rangeRows)) return groups;
       if (depth < RANGE_COLUMNS.length) continue;
       const cut: Group[] = [];
       const conditions = rangeConditions(RANGE_COLUMNS, groups);
       for (const group of groups) {
         const where = conditions([group]);
-        cut.push(...(group.count > rangeRows ? await this.#pieces(group, where, anyRefused) : [group]));
+        cut.push(
+          ...(group.count > rangeRows ? await this.#pieces(group, where, anyRefused) : [group]),
+        );
       }
       return cut;
     }
@@ -305,15 +333,23 @@ export class Load {
     const pointers = servers.pathOf("headcount_datasets");
     // The same number on all, told by one that was cut off too.
     const query = `SELECT max(activated) FROM ${pointers} WHERE version = '${version}'`;
-    const activated = Math.max(...(await servers.onEach((client) => servers.number(query, client))));
-    await servers.point({ version, activated: activated || this.#options.now(), people, companies });
+    const activated = Math.max(
+      ...(await servers.onEach((client) => servers.number(query, client))),
+    );
+    await servers.point({
+      version,
+      activated: activated || this.#options.now(),
+      people,
+      companies,
+    });
     await servers.onAll(dropStage(version, servers.connected.topology));
     // The version before the new one stays for services that have not noticed yet.
     const versions = await servers.rows(
       `SELECT version FROM ${pointers} GROUP BY version ORDER BY max(activated) DESC`,
     );
     const old = versions.map(([name]) => String(name)).slice(2);
-    for (const name of old) if (name !== version) await servers.onAll(dropTables(name, servers.connected.topology));
+    for (const name of old)
+      if (name !== version) await servers.onAll(dropTables(name, servers.connected.topology));
   }
 
   endRunning(): Promise<void> {
@@ -338,7 +374,9 @@ export class Load {
 
   async #holds(table: string, rows: number, condition?: string): Promise<void> {
     const stored = await this.#servers.count(table, condition);
-    const content = Number.isNaN(stored) ? "other rows on one server than on another" : `${stored} of ${rows} rows`;
+    const content = Number.isNaN(stored)
+      ? "other rows on one server than on another"
+      : `${stored} of ${rows} rows`;
     if (stored !== rows) throw loadFailure(`${table} holds ${content}`);
   }
 

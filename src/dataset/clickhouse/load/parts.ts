@@ -4,7 +4,14 @@ import type { Suppression } from "../../../shared/contract/suppression.ts";
 import { interruptedBy } from "../../build/build.ts";
 import type { ImportInput } from "../../build/import.ts";
 import type { ImportKind, ImportMap } from "../../build/import-map.ts";
-import { createRaw, type FilePlan, planFiles, refusedOf, type Staging, stageFile } from "../../build/import-stage.ts";
+import {
+  createRaw,
+  type FilePlan,
+  planFiles,
+  refusedOf,
+  type Staging,
+  stageFile,
+} from "../../build/import-stage.ts";
 import { clearedReport, departmentReport, typedSql } from "../../build/import-values.ts";
 import { addNormalForms } from "../../build/normal-sql.ts";
 import type { BuildOptions } from "../../build/options.ts";
@@ -40,11 +47,18 @@ export class PartReader {
   readonly #interrupts: { stop(): void };
   #files: Readonly<Record<ImportKind, readonly FilePlan[]>> = { people: [], companies: [] };
 
-  private constructor(options: PartReaderOptions, instance: DuckDBInstance, connection: DuckDBConnection) {
+  private constructor(
+    options: PartReaderOptions,
+    instance: DuckDBInstance,
+    connection: DuckDBConnection,
+  ) {
     this.#options = options;
     this.#instance = instance;
     this.#connection = connection;
-    this.#interrupts = interruptedBy([connection], options.build.signal ?? new AbortController().signal);
+    this.#interrupts = interruptedBy(
+      [connection],
+      options.build.signal ?? new AbortController().signal,
+    );
   }
 
   static async open(options: PartReaderOptions): Promise<PartReader> {
@@ -93,12 +107,17 @@ export class PartReader {
         ...counted,
         file,
         departments:
-          kind === "people" ? await departmentReport(connection, ALL_VALUES) : { unknown: 0, missing: 0, examples: [] },
+          kind === "people"
+            ? await departmentReport(connection, ALL_VALUES)
+            : { unknown: 0, missing: 0, examples: [] },
         cleared: await clearedReport(connection, kind, ALL_VALUES),
       };
-      await connection.run(`CREATE VIEW typed AS ${typedSql(kind, FURTHER[kind])} WHERE reason IS NULL`);
+      await connection.run(
+        `CREATE VIEW typed AS ${typedSql(kind, FURTHER[kind])} WHERE reason IS NULL`,
+      );
       const hiddenDomains = await this.#hide(kind);
-      if (places.rows !== undefined) await writeRows(connection, part, this.#options.format, places.rows);
+      if (places.rows !== undefined)
+        await writeRows(connection, part, this.#options.format, places.rows);
       return { ...report, hiddenDomains, sent: counted.taken };
     } catch (error) {
       await rejects.abandon();
@@ -136,11 +155,16 @@ export class PartReader {
     const reader = await connection.runAndReadAll(
       `SELECT DISTINCT ${domain}, ${jsonSql(domain)} FROM typed WHERE ${domain} IS NOT NULL`,
     );
-    const domains = reader.getRowsJS().filter(([name]) => suppression.hides({ domain: String(name) }));
+    const domains = reader
+      .getRowsJS()
+      .filter(([name]) => suppression.hides({ domain: String(name) }));
     if (kind === "people") {
       const lines: string[] = [];
-      const text = (value: unknown): string | undefined => (value === null ? undefined : String(value));
-      const result = await connection.stream("SELECT line, id, network_url, company_domain FROM typed");
+      const text = (value: unknown): string | undefined =>
+        value === null ? undefined : String(value);
+      const result = await connection.stream(
+        "SELECT line, id, network_url, company_domain FROM typed",
+      );
       for await (const chunk of result) {
         for (const [line, id, address, employer] of chunk.getRows()) {
           if (suppression.hides({ id: text(id), address: text(address), domain: text(employer) })) {
@@ -149,7 +173,9 @@ export class PartReader {
         }
       }
       if (lines.length > 0) {
-        await connection.run(`INSERT INTO hidden SELECT unnest(from_json(?, '["BIGINT"]'))`, [`[${lines.join(",")}]`]);
+        await connection.run(`INSERT INTO hidden SELECT unnest(from_json(?, '["BIGINT"]'))`, [
+          `[${lines.join(",")}]`,
+        ]);
       }
     }
     return domains.map(([, text]) => String(text));

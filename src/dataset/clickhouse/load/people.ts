@@ -7,14 +7,19 @@ import { FORMED_COLUMNS, inOrder, madeOf, RECORD, recordOf, STAGED } from "./sta
 
 export const RANGE_COLUMNS = SORT_KEYS.slice(0, 4);
 
-const condition = (table: TableName, anyRefused: boolean): string => `hidden = 0 AND ${notRefused(table, anyRefused)}`;
+const condition = (table: TableName, anyRefused: boolean): string =>
+  `hidden = 0 AND ${notRefused(table, anyRefused)}`;
 
 export const groupsSql = (table: TableName, keys: readonly string[], anyRefused: boolean): string =>
   `SELECT ${keys.join(", ")}, count() FROM ${table("people")} WHERE ${condition(table, anyRefused)}
   GROUP BY ${keys.join(", ")} ORDER BY ${inOrder(keys)}`;
 
 /** Leaves out whom the suppression list names by the domain of a company that the person is only linked to. */
-export function hideSql(table: TableName, anyRefused: boolean, domains: readonly string[]): Statement {
+export function hideSql(
+  table: TableName,
+  anyRefused: boolean,
+  domains: readonly string[],
+): Statement {
   const source = `FROM ${table("people")}
     WHERE company_domain_given = '' AND ${condition(table, anyRefused)}`;
   return {
@@ -27,12 +32,15 @@ export function hideSql(table: TableName, anyRefused: boolean, domains: readonly
 const isWhole = "position(own_address, '/') > 0";
 /** What a record lacks of its company is filled in, so that a count of the address finds its employees. */
 const FILLED: Readonly<Record<string, string>> = {
-  company_name_json: "if(found AND company_name_json = 'null', k_company_name_json, company_name_json)",
-  company_domain_json: "if(found AND company_domain_json = 'null', k_company_domain_json, company_domain_json)",
+  company_name_json:
+    "if(found AND company_name_json = 'null', k_company_name_json, company_name_json)",
+  company_domain_json:
+    "if(found AND company_domain_json = 'null', k_company_domain_json, company_domain_json)",
   company_url_json: `if(found AND NOT ${isWhole} AND k_company_url_json != 'null', k_company_url_json, company_url_json)`,
 };
 
-const slugSql = (address: string): string => `if(${address} = '', '', arrayElement(splitByChar('/', ${address}), -1))`;
+const slugSql = (address: string): string =>
+  `if(${address} = '', '', arrayElement(splitByChar('/', ${address}), -1))`;
 
 export function peopleSql(
   table: TableName,
@@ -43,12 +51,30 @@ export function peopleSql(
   const forms = [...LOW, ...FORMED_COLUMNS, "network_address"];
   const source = `FROM ${table("people")} WHERE ${where.sql} AND ${condition(table, anyRefused)}`;
   // Only a record to which its company may add something is put together of parts, behind the join.
-  const record = [madeOf("whole", "asked = ''"), ...RECORD.map((part) => madeOf(part, "asked != ''"))];
-  const parts = [...forms.map((form) => madeOf(form)), ...NUMBER_COLUMNS, "own_address", "asked", ...record].join(", ");
+  const record = [
+    madeOf("whole", "asked = ''"),
+    ...RECORD.map((part) => madeOf(part, "asked != ''")),
+  ];
+  const parts = [
+    ...forms.map((form) => madeOf(form)),
+    ...NUMBER_COLUMNS,
+    "own_address",
+    "asked",
+    ...record,
+  ].join(", ");
   // Rows are wide, and the table puts them in its order anyway: what is sorted here is their places only.
   const places = `SELECT ${offset} + rowNumberInAllBlocks() AS rid, place
       FROM (SELECT ${PLACE} AS place ${source} ORDER BY ${inOrder(SORT_KEYS)}, id) AS ordered`;
-  const columns = ["rid", "id", ...forms, ...NUMBER_COLUMNS, "own_address", "asked", "whole", ...RECORD];
+  const columns = [
+    "rid",
+    "id",
+    ...forms,
+    ...NUMBER_COLUMNS,
+    "own_address",
+    "asked",
+    "whole",
+    ...RECORD,
+  ];
   const rows = `SELECT ${columns.join(", ")} FROM (SELECT ${PLACE} AS place, id, ${parts} ${source}) AS wide
     ANY LEFT JOIN (${places}) AS places USING (place)`;
   const address = `if(found AND NOT ${isWhole} AND k_address != '', k_address, own_address)`;
@@ -65,7 +91,11 @@ FROM (SELECT ${filled}, ${address} AS address, if(found, toInt64(k_seq), -1) AS 
 
 export function keyedSql(
   table: TableName,
-  { from, before, offset }: { readonly from: string; readonly before: string | undefined; readonly offset: number },
+  {
+    from,
+    before,
+    offset,
+  }: { readonly from: string; readonly before: string | undefined; readonly offset: number },
   anyRefused: boolean,
 ): Statement {
   const columns = STAGED.companies.slice(STAGED.companies.indexOf("id")).join(", ");
@@ -86,7 +116,12 @@ const firstsSql = (columns: string, rows: string, order: string, most: number): 
 export const firstCompaniesSql = (table: TableName, anyRefused: boolean, most: number): string =>
   firstsSql("id", `FROM ${table("companies")} WHERE ${notRefused(table, anyRefused)}`, "id", most);
 
-export const firstPeopleSql = (table: TableName, where: Statement, anyRefused: boolean, most: number): Statement => ({
+export const firstPeopleSql = (
+  table: TableName,
+  where: Statement,
+  anyRefused: boolean,
+  most: number,
+): Statement => ({
   sql: firstsSql(
     "title, id",
     `FROM ${table("people")} WHERE ${where.sql} AND ${condition(table, anyRefused)}`,

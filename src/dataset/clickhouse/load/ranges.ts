@@ -49,13 +49,15 @@ export function rangeConditions(
   }
   const level = (groups: readonly Group[], depth: number, bound: Bound): string => {
     const key = keys[depth];
-    if (key === undefined) return anyOf(groups.flatMap(({ piece }) => (piece ? [pieceSql(piece, bound)] : [])));
+    if (key === undefined)
+      return anyOf(groups.flatMap(({ piece }) => (piece ? [pieceSql(piece, bound)] : [])));
     const whole: string[] = [];
     const conditions: string[] = [];
     for (const [value, same] of groupsBy(groups, ({ values }) => values[depth] ?? "")) {
       const path = JSON.stringify(same[0]?.values.slice(0, depth + 1));
       if (same.length === sizes.get(path)) whole.push(value);
-      else conditions.push(`${key} = ${bound(value, "String")} AND ${level(same, depth + 1, bound)}`);
+      else
+        conditions.push(`${key} = ${bound(value, "String")} AND ${level(same, depth + 1, bound)}`);
     }
     if (whole.length > 0) conditions.unshift(`${key} IN ${bound(whole, "Array(String)")}`);
     return anyOf(conditions);
@@ -80,7 +82,8 @@ function pieceSql({ from, before }: NonNullable<Group["piece"]>, bound: Bound): 
   if (from[0] === before?.[0]) {
     return `title = ${text(from[0])} AND id >= ${text(from[1])} AND id < ${text(before[1])}`;
   }
-  const place = ([title, id]: TitleAndId): string => `(${title === "" ? 1 : 0}, ${text(title)}, ${text(id)})`;
+  const place = ([title, id]: TitleAndId): string =>
+    `(${title === "" ? 1 : 0}, ${text(title)}, ${text(id)})`;
   const end = before === undefined ? "" : ` AND (title = '', title, id) < ${place(before)}`;
   return `(title = '', title, id) >= ${place(from)}${end}`;
 }

@@ -41,7 +41,8 @@ const jsonFields = (fields: readonly string[]): string =>
 
 /** Of a row of `ALL_TEXTS` in plain ASCII the normal form is the lower case, which is told sooner than made. */
 const isPlain = (text: string): string => `is_plain AND strlen(${text}) = length(${text})`;
-const lowSql = (text: string): string => `CASE WHEN ${isPlain(text)} THEN lower(${text}) ELSE normal_form(${text}) END`;
+const lowSql = (text: string): string =>
+  `CASE WHEN ${isPlain(text)} THEN lower(${text}) ELSE normal_form(${text}) END`;
 
 /** A form where it may not be the value in lower case; only of ASCII do all databases agree on what that is. */
 function formSql(column: string, value: string): string {
@@ -63,10 +64,12 @@ const escaped: readonly string[] = [
   `concat(',', ${jsonFields(STAGE_TAIL)}, '}')`,
 ];
 /** Whether JSON writes one of the texts with an escape, or an empty one would be taken for a missing one. */
-const IS_ESCAPED = "strlen(to_json(all_texts)::VARCHAR) <> strlen(all_texts) + 2 OR first_name = ''";
+const IS_ESCAPED =
+  "strlen(to_json(all_texts)::VARCHAR) <> strlen(all_texts) + 2 OR first_name = ''";
 /** With a space between them: where there are two, a text has them, or one at its beginning or end. */
 const ALL_TEXTS = `concat_ws(' ', id, ${VALUES.join(", ")})`;
-const IS_PLAIN = "is_escaped IS NOT TRUE AND NOT contains(all_texts, '  ') AND NOT contains(all_texts, chr(127))";
+const IS_PLAIN =
+  "is_escaped IS NOT TRUE AND NOT contains(all_texts, '  ') AND NOT contains(all_texts, chr(127))";
 
 const selection = (columns: Readonly<Record<string, string>>, names: readonly string[]): string =>
   names.map((name) => `${columns[name] ?? name} AS ${name}`).join(", ");
@@ -75,15 +78,22 @@ const PEOPLE: Readonly<Record<string, string>> = {
   // Where nobody is hidden: a look into the table that is empty would put every row together anew.
   hidden: "0",
   // Lists of departments are as they are.
-  ...Object.fromEntries(LOW.filter((column) => column !== "department").map((column) => [column, lowSql(column)])),
-  ...Object.fromEntries(Object.entries(FORMED).map(([column, field]) => [stagedForm(column), formSql(column, field)])),
+  ...Object.fromEntries(
+    LOW.filter((column) => column !== "department").map((column) => [column, lowSql(column)]),
+  ),
+  ...Object.fromEntries(
+    Object.entries(FORMED).map(([column, field]) => [stagedForm(column), formSql(column, field)]),
+  ),
   network_address: "address",
   own_address: "company_address",
   // Whoever names the employer by address, name and domain has nothing to learn of the company.
   asked: `CASE WHEN contains(company_address, '/') AND company_name <> '' AND company_domain <> '' THEN NULL ELSE ${LINK_KEY} END`,
   ...Object.fromEntries(VALUES.map((field) => [givenOf(field), field])),
   ...Object.fromEntries(
-    RECORD.map((part, index) => [escapedOf(part), `CASE WHEN is_escaped THEN ${escaped[index]} END`]),
+    RECORD.map((part, index) => [
+      escapedOf(part),
+      `CASE WHEN is_escaped THEN ${escaped[index]} END`,
+    ]),
   ),
 };
 
@@ -100,7 +110,8 @@ const COMPANIES: Readonly<Record<string, string>> = {
 const HIDDEN = { hidden: "(line IN (SELECT line FROM hidden))::INTEGER" };
 
 function rowsSql(kind: ImportKind, anyHidden: boolean): string {
-  if (kind === "companies") return `SELECT ${selection(COMPANIES, STAGED.companies.slice(1))} FROM typed`;
+  if (kind === "companies")
+    return `SELECT ${selection(COMPANIES, STAGED.companies.slice(1))} FROM typed`;
   return `SELECT ${selection({ ...PEOPLE, ...(anyHidden && HIDDEN) }, STAGED.people.slice(1))}
     FROM (SELECT *, ${IS_PLAIN} AS is_plain FROM (SELECT *, ${IS_ESCAPED} AS is_escaped FROM (SELECT *, ${ALL_TEXTS} AS all_texts FROM typed)))`;
 }

@@ -58,7 +58,9 @@ export class LoadServers {
 
   /** Connections that work beside each other: a statement keeps about one core of its server at work. */
   get streams(): readonly ClickHouseClient[] {
-    return this.connected.clients.flatMap((client) => Array<ClickHouseClient>(STREAMS).fill(client));
+    return this.connected.clients.flatMap((client) =>
+      Array<ClickHouseClient>(STREAMS).fill(client),
+    );
   }
 
   /** On all servers beside each other. @throws what the first threw, when each has ended */
@@ -75,7 +77,9 @@ export class LoadServers {
   }
 
   async onAll(statements: readonly string[]): Promise<void> {
-    const settings = this.connected.dialect.isModern ? { clickhouse_settings: { ...DROP_SETTINGS } } : {};
+    const settings = this.connected.dialect.isModern
+      ? { clickhouse_settings: { ...DROP_SETTINGS } }
+      : {};
     await this.onEach(async (client) => {
       for (const query of statements) await this.#reaching(client.command({ query, ...settings }));
     });
@@ -90,8 +94,15 @@ export class LoadServers {
     await this.#reaching(client.command({ ...this.#rendered(query), ...this.#call() }));
   }
 
-  async rows(query: Statement | string, client = this.connected.clients[0]): Promise<readonly (readonly unknown[])[]> {
-    const answer = client.query({ ...this.#rendered(query), ...this.#call(), format: "JSONCompact" });
+  async rows(
+    query: Statement | string,
+    client = this.connected.clients[0],
+  ): Promise<readonly (readonly unknown[])[]> {
+    const answer = client.query({
+      ...this.#rendered(query),
+      ...this.#call(),
+      format: "JSONCompact",
+    });
     return (await this.#reaching(answer.then((result) => result.json<readonly unknown[]>()))).data;
   }
 
@@ -111,7 +122,12 @@ export class LoadServers {
     }
   }
 
-  async send(table: string, columns: readonly string[], rows: Readable, client: ClickHouseClient): Promise<void> {
+  async send(
+    table: string,
+    columns: readonly string[],
+    rows: Readable,
+    client: ClickHouseClient,
+  ): Promise<void> {
     this.#signal?.throwIfAborted();
     await this.#reaching(
       client.insert({
@@ -130,7 +146,12 @@ export class LoadServers {
     client: ClickHouseClient,
   ): Promise<void> {
     await this.#reaching(
-      client.insert({ table: this.pathOf(table), values: rows, format: "JSONEachRow", ...this.#call() }),
+      client.insert({
+        table: this.pathOf(table),
+        values: rows,
+        format: "JSONEachRow",
+        ...this.#call(),
+      }),
     );
   }
 
@@ -149,13 +170,19 @@ export class LoadServers {
    * same of it.
    */
   async counts(table: string, by: string, condition = "1"): Promise<ReadonlyMap<number, number>> {
-    const replicated = this.connected.topology.replicated ? [`SYSTEM SYNC REPLICA ${this.local(table)}`] : [];
+    const replicated = this.connected.topology.replicated
+      ? [`SYSTEM SYNC REPLICA ${this.local(table)}`]
+      : [];
     if (replicated.length > 0) await this.onAll(replicated);
     const sql = `SELECT ${by} AS number, count() FROM ${this.local(table)} WHERE ${condition} GROUP BY number`;
-    this.#shards ??= await this.onEach((client) => this.#reaching(shardOf(client, this.connected.topology)));
+    this.#shards ??= await this.onEach((client) =>
+      this.#reaching(shardOf(client, this.connected.topology)),
+    );
     const shards = this.#shards;
     const tallies = await this.onEach(async (client) => {
-      return new Map((await this.rows(sql, client)).map(([key, count]) => [Number(key), Number(count)]));
+      return new Map(
+        (await this.rows(sql, client)).map(([key, count]) => [Number(key), Number(count)]),
+      );
     });
     const sums = new Map<number, number>();
     for (const number of new Set(tallies.flatMap((counts) => [...counts.keys()]))) {
@@ -178,7 +205,9 @@ export class LoadServers {
   }
 
   /** Tells the servers that were not told yet which version they serve. */
-  async point(row: Readonly<Record<"version" | "activated" | "people" | "companies", string | number>>): Promise<void> {
+  async point(
+    row: Readonly<Record<"version" | "activated" | "people" | "companies", string | number>>,
+  ): Promise<void> {
     const table = "headcount_datasets";
     const { activated, version } = row;
     const sql = `SELECT count() FROM ${this.pathOf(table)} WHERE version = '${version}' AND activated = ${activated}`;
@@ -200,7 +229,10 @@ export class LoadServers {
   }
 
   #rendered(query: Statement | string): ReturnType<typeof rendered> {
-    return rendered(typeof query === "string" ? { sql: query, params: {} } : query, this.connected.dialect);
+    return rendered(
+      typeof query === "string" ? { sql: query, params: {} } : query,
+      this.connected.dialect,
+    );
   }
 
   #call() {
@@ -225,14 +257,18 @@ export class LoadServers {
   async #hanging(): Promise<string | undefined> {
     const { watchers = [], urls = [] } = this.connected;
     const pings = watchers.map(async (watcher, index) => {
-      const { success } = await watcher.ping({ select: false, abort_signal: AbortSignal.timeout(HANGS_MS) });
+      const { success } = await watcher.ping({
+        select: false,
+        abort_signal: AbortSignal.timeout(HANGS_MS),
+      });
       return success ? [] : [`${urls[index]} does not answer`];
     });
     return (await Promise.all(pings)).flat()[0];
   }
 }
 
-const TWICE = "two hosts of the ClickHouse address are one server, or reach one: name each server once";
+const TWICE =
+  "two hosts of the ClickHouse address are one server, or reach one: name each server once";
 
 export async function allOf<Result>(work: readonly Promise<Result>[]): Promise<Result[]> {
   await Promise.allSettled(work);
@@ -245,6 +281,15 @@ export const loadFailure = (message: string, cause?: unknown): DatasetUnavailabl
     { cause },
   );
 
-const ESCAPES: Readonly<Record<string, string>> = { t: "\t", n: "\n", r: "\r", b: "\b", f: "\f", "0": "\0" };
+const ESCAPES: Readonly<Record<string, string>> = {
+  t: "\t",
+  n: "\n",
+  r: "\r",
+  b: "\b",
+  f: "\f",
+  "0": "\0",
+};
 const unescaped = (text: string): string =>
-  text.includes("\\") ? text.replace(/\\(.)/gs, (_, letter: string) => ESCAPES[letter] ?? letter) : text;
+  text.includes("\\")
+    ? text.replace(/\\(.)/gs, (_, letter: string) => ESCAPES[letter] ?? letter)
+    : text;

@@ -16,7 +16,9 @@ export const stageOf = (version: string): StageTables =>
 
 export const EMPLOYER = ["company_name_json", "company_domain_json", "company_url_json"] as const;
 
-export const FORMED_COLUMNS: readonly string[] = NORMAL_COLUMNS.filter((column) => !LOW.includes(column));
+export const FORMED_COLUMNS: readonly string[] = NORMAL_COLUMNS.filter(
+  (column) => !LOW.includes(column),
+);
 export const FORMED: Readonly<Record<string, string>> = {
   ...Object.fromEntries(FORMED_COLUMNS.map((column) => [column, column])),
   company_plain: "company_name",
@@ -37,8 +39,22 @@ export const RECORD = ["head", ...EMPLOYER, "tail"] as const;
 /** Columns of a staged row, in the order in which they are sent. A part is a file, a line its place there. */
 export const STAGED: Readonly<Record<"people" | "companies", readonly string[]>> = {
   people: [
-    ...["part", "line", "hidden", "id", ...LOW, ...Object.keys(FORMED).map(stagedForm), "network_address"],
-    ...[...NUMBER_COLUMNS, "own_address", "asked", ...VALUES.map(givenOf), ...RECORD.map(escapedOf)],
+    ...[
+      "part",
+      "line",
+      "hidden",
+      "id",
+      ...LOW,
+      ...Object.keys(FORMED).map(stagedForm),
+      "network_address",
+    ],
+    ...[
+      ...NUMBER_COLUMNS,
+      "own_address",
+      "asked",
+      ...VALUES.map(givenOf),
+      ...RECORD.map(escapedOf),
+    ],
   ],
   companies: ["part", "line", "id", "name", "domain", "address", "slug", ...EMPLOYER, "record"],
 };
@@ -77,7 +93,10 @@ const MADE: Readonly<Record<string, string>> = {
     `replaceAll(concat(${fieldsSql(PERSON_FIELDS)}, '}'), ':""', ':null')`,
     recordOf(escapedOf),
   ),
-  head: orEscaped("head", `replaceAll(concat(${fieldsSql(HEAD)}, ',"company_name":'), ':""', ':null')`),
+  head: orEscaped(
+    "head",
+    `replaceAll(concat(${fieldsSql(HEAD)}, ',"company_name":'), ':""', ':null')`,
+  ),
   tail: orEscaped("tail", `replaceAll(concat(${fieldsSql(STAGE_TAIL)}, '}'), ':""', ':null')`),
   ...Object.fromEntries(
     EMPLOYER.map((part, index) => {
@@ -103,13 +122,20 @@ const TYPES: Readonly<Record<string, string>> = {
   ...Object.fromEntries(NUMBER_COLUMNS.map((column) => [column, "Nullable(Int64)"])),
 };
 
-export const inOrder = (keys: readonly string[]): string => keys.flatMap((key) => [`${key} = ''`, key]).join(", ");
+export const inOrder = (keys: readonly string[]): string =>
+  keys.flatMap((key) => [`${key} = ''`, key]).join(", ");
 
-export function createStage(version: string, topology: Topology, dialect: ServerDialect): readonly string[] {
+export function createStage(
+  version: string,
+  topology: Topology,
+  dialect: ServerDialect,
+): readonly string[] {
   const names = stageOf(version);
   const low = dialect.isModern ? "LowCardinality(String)" : "String";
   const typed = (columns: readonly string[]): string[] =>
-    columns.map((column) => `${column} ${TYPES[column] ?? (LOW_STORED.includes(column) ? low : "String")}`);
+    columns.map(
+      (column) => `${column} ${TYPES[column] ?? (LOW_STORED.includes(column) ? low : "String")}`,
+    );
   // Missing values last, as in the end. Parts are no partitions: each would be read for every range.
   const order = `(${inOrder(SORT_KEYS)}, id)`;
   // What is read a few times only is not worth being merged again and again.
@@ -123,7 +149,11 @@ export function createStage(version: string, topology: Topology, dialect: Server
       ...{ order: "(part, line)", shardBy: "line", partitionBy: "why" },
     },
     keyed: { columns: typed(["seq", ...STAGED.companies.slice(2)]), order: "id" },
-    links: { columns: [...typed(["key", "seq", "address", ...EMPLOYER]), "tier UInt8"], order: "key", shardBy: "key" },
+    links: {
+      columns: [...typed(["key", "seq", "address", ...EMPLOYER]), "tier UInt8"],
+      order: "key",
+      shardBy: "key",
+    },
   };
   return STAGE_TABLES.flatMap((name) => table(names[name], topology, columns[name]));
 }

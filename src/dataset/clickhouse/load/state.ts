@@ -5,7 +5,8 @@ import type { FileReport, TableReport } from "../../build/import-stage.ts";
 import type { ClearedReport, DepartmentReport } from "../../build/import-values.ts";
 import { MOST_EXAMPLES } from "../../build/rejects.ts";
 
-export interface PartReport extends Pick<TableReport, "rows" | "taken" | "refused" | "reasons" | "examples"> {
+export interface PartReport
+  extends Pick<TableReport, "rows" | "taken" | "refused" | "reasons" | "examples"> {
   readonly file: FileReport;
   /** With every value, not the most frequent only: parts are added up. */
   readonly departments: DepartmentReport;
@@ -26,9 +27,14 @@ interface Saved {
 /** Which version a load makes, and what of it is done. Kept in a folder, so that the next process goes on. */
 export type LoadState = ReturnType<typeof stateOf>;
 
-function stateOf(folder: string, { fingerprint, version, ...saved }: Saved, parts: Map<number, PartReport>) {
+function stateOf(
+  folder: string,
+  { fingerprint, version, ...saved }: Saved,
+  parts: Map<number, PartReport>,
+) {
   let { done } = saved;
-  const save = (): Promise<void> => replace(join(folder, "load.json"), { fingerprint, version, done });
+  const save = (): Promise<void> =>
+    replace(join(folder, "load.json"), { fingerprint, version, done });
   return {
     ...{ folder, version, fingerprint, save },
     remove: (): Promise<void> => rm(folder, { recursive: true, force: true }),
@@ -66,7 +72,12 @@ export async function openLoad(folder: string): Promise<LoadState | undefined> {
   return stateOf(folder, saved, parts);
 }
 
-export async function beginLoad(folder: string, fingerprint: string, version: string, parts: number) {
+export async function beginLoad(
+  folder: string,
+  fingerprint: string,
+  version: string,
+  parts: number,
+) {
   await rm(folder, { recursive: true, force: true });
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const state = stateOf(folder, { fingerprint, version, done: [] }, new Map());
@@ -91,12 +102,14 @@ async function readJson<Value>(path: string): Promise<Value | undefined> {
 export const fingerprintOf = (value: unknown): string =>
   createHash("sha256").update(JSON.stringify(value)).digest("hex");
 
-const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
+const sum = (numbers: readonly number[]): number =>
+  numbers.reduce((total, number) => total + number, 0);
 
 export function tableReport(parts: readonly PartReport[]): TableReport {
   const reasons: Record<string, number> = {};
   for (const part of parts) {
-    for (const [reason, count] of Object.entries(part.reasons)) reasons[reason] = (reasons[reason] ?? 0) + (count ?? 0);
+    for (const [reason, count] of Object.entries(part.reasons))
+      reasons[reason] = (reasons[reason] ?? 0) + (count ?? 0);
   }
   return {
     files: parts.length,
@@ -121,7 +134,9 @@ function most(examples: readonly Example[], limit: number): Example[] {
 
 export function departmentsReport(parts: readonly PartReport[]): DepartmentReport {
   const all = parts.map(({ departments }) => departments);
-  const examples = all.flatMap((one) => one.examples.map(({ value, people }): Example => [value, people]));
+  const examples = all.flatMap((one) =>
+    one.examples.map(({ value, people }): Example => [value, people]),
+  );
   return {
     unknown: sum(all.map(({ unknown }) => unknown)),
     missing: sum(all.map(({ missing }) => missing)),
@@ -133,9 +148,14 @@ export function clearedReports(parts: readonly PartReport[]): Record<string, Cle
   const cleared: Record<string, ClearedReport> = {};
   for (const field of new Set(parts.flatMap((part) => Object.keys(part.cleared)))) {
     const all = parts.flatMap((part) => part.cleared[field] ?? []);
-    const examples = all.flatMap((one) => one.examples.map(({ value, rows }): Example => [value, rows]));
+    const examples = all.flatMap((one) =>
+      one.examples.map(({ value, rows }): Example => [value, rows]),
+    );
     const values = sum(all.map((one) => one.values));
-    cleared[field] = { values, examples: most(examples, 5).map(([value, rows]) => ({ value, rows })) };
+    cleared[field] = {
+      values,
+      examples: most(examples, 5).map(([value, rows]) => ({ value, rows })),
+    };
   }
   return cleared;
 }

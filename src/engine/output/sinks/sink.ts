@@ -1,7 +1,14 @@
 import type { RecordKind } from "../../../shared/rows/values.ts";
 import type { Disk } from "../../runs/disk.ts";
 import type { Guard, SavedView } from "../../runs/plan.ts";
-import { type AskedView, type Form, formName, lateFormat, type Output, type Rendering } from "../formats.ts";
+import {
+  type AskedView,
+  type Form,
+  formName,
+  lateFormat,
+  type Output,
+  type Rendering,
+} from "../formats.ts";
 import { FileOutput, openStream, type StreamOptions } from "../output.ts";
 import type { OutputPlace } from "../register.ts";
 import { engineOf } from "../tables/target.ts";

@@ -7,7 +7,14 @@ import type { OutputPlace } from "../register.ts";
 import type { ColumnType, TypedColumn } from "../whole/cells.ts";
 import { append, type DuckDb, definitions, loadDuckDb, openFile } from "../whole/duck.ts";
 import { quoted, sqlName, type TableTarget } from "./target.ts";
-import { IDENTITY, IDENTITY_COLUMN, noIdentity, TableRefusal, type TableWriter, unfit } from "./writer.ts";
+import {
+  IDENTITY,
+  IDENTITY_COLUMN,
+  noIdentity,
+  TableRefusal,
+  type TableWriter,
+  unfit,
+} from "./writer.ts";
 
 type Target = TableTarget & { readonly engine: "duckdb" };
 
@@ -21,10 +28,16 @@ export async function openDuckDb(
   const isNew = (await stat(target.file).catch(() => undefined)) === undefined;
   const part = join(dirname(target.file), `.${basename(target.file)}.${name}.part`);
   if (isNew) await clear(part);
-  const { connection, close: closeFile } = await openFile(isNew ? part : target.file, {}, "A DuckDB table");
+  const { connection, close: closeFile } = await openFile(
+    isNew ? part : target.file,
+    {},
+    "A DuckDB table",
+  );
   // It reads other files too, into memory, where rows would be lost.
   const [[path] = []] = (
-    await connection.runAndReadAll("SELECT path FROM duckdb_databases() WHERE database_name = current_database()")
+    await connection.runAndReadAll(
+      "SELECT path FROM duckdb_databases() WHERE database_name = current_database()",
+    )
   ).getRows();
   let open = true;
   const close = (): void => {
@@ -70,15 +83,24 @@ async function upsert(
   const has = await existing(connection, target);
   const all = [IDENTITY_COLUMN, ...columns];
   let fitted = all;
-  if (has.size === 0) await connection.run(`CREATE TABLE ${into} (${definitions(duckdb, all).join(", ")})`);
+  if (has.size === 0)
+    await connection.run(`CREATE TABLE ${into} (${definitions(duckdb, all).join(", ")})`);
   else {
     if (!has.has(IDENTITY)) throw noIdentity();
     fitted = all.map((column) => adapt(duckdb, column, has.get(column.name.toLowerCase())));
     for (const column of fitted.filter(({ name }) => !has.has(name.toLowerCase())))
-      await connection.run(`ALTER TABLE ${into} ADD COLUMN ${definitions(duckdb, [column]).join()}`);
+      await connection.run(
+        `ALTER TABLE ${into} ADD COLUMN ${definitions(duckdb, [column]).join()}`,
+      );
   }
-  await connection.run(`CREATE TEMP TABLE headcount_rows (${definitions(duckdb, fitted).join(", ")})`);
-  await append(duckdb, connection, { table: ["headcount_rows", "main", "temp"], columns: fitted, batches });
+  await connection.run(
+    `CREATE TEMP TABLE headcount_rows (${definitions(duckdb, fitted).join(", ")})`,
+  );
+  await append(duckdb, connection, {
+    table: ["headcount_rows", "main", "temp"],
+    columns: fitted,
+    batches,
+  });
   const id = quoted(IDENTITY);
   const names = fitted.map(({ name }) => quoted(name));
   const set = names.slice(1).map((name) => `${name} = came.${name}`);
@@ -88,12 +110,17 @@ async function upsert(
       `UPDATE ${into} AS there SET ${set.join(", ")} FROM temp.headcount_rows AS came WHERE ${same}`,
     );
   const insert = `INSERT INTO ${into} (${names.join(", ")}) SELECT ${names.join(", ")} FROM temp.headcount_rows AS came`;
-  const { rowsChanged } = await connection.run(`${insert} WHERE NOT EXISTS (FROM ${into} AS there WHERE ${same})`);
+  const { rowsChanged } = await connection.run(
+    `${insert} WHERE NOT EXISTS (FROM ${into} AS there WHERE ${same})`,
+  );
   await connection.run("DROP TABLE temp.headcount_rows");
   return rowsChanged;
 }
 
-async function existing(connection: DuckDBConnection, { schema, table }: Target): Promise<ReadonlyMap<string, string>> {
+async function existing(
+  connection: DuckDBConnection,
+  { schema, table }: Target,
+): Promise<ReadonlyMap<string, string>> {
   const reader = await connection.runAndReadAll(
     `SELECT lower(column_name), data_type FROM duckdb_columns() WHERE database_name = current_database()
       AND lower(schema_name) = lower(coalesce(?, current_schema())) AND lower(table_name) = lower(?)`,

@@ -4,7 +4,11 @@ import { parseTable, quoted, sqlName } from "./target.ts";
 import { IDENTITY } from "./writer.ts";
 
 /** @param erase whether they are deleted @throws where it does not answer */
-export async function rowsOfPerson(output: string, identities: readonly string[], erase: boolean): Promise<number> {
+export async function rowsOfPerson(
+  output: string,
+  identities: readonly string[],
+  erase: boolean,
+): Promise<number> {
   const target = parseTable(output, "/");
   const from = `FROM ${sqlName(target)} WHERE ${quoted(IDENTITY)} IN (${identities.map(sqlText).join(", ")})`;
   const count = `SELECT count(*) AS n ${from}`;
@@ -25,7 +29,8 @@ export async function rowsOfPerson(output: string, identities: readonly string[]
   );
   try {
     const reader = await connection.runAndReadAll(count);
-    if (erase) for (const statement of [`DELETE ${from}`, "CHECKPOINT"]) await connection.run(statement);
+    if (erase)
+      for (const statement of [`DELETE ${from}`, "CHECKPOINT"]) await connection.run(statement);
     return Number(reader.getRows()[0]?.[0]);
   } finally {
     close();

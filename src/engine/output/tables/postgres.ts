@@ -3,7 +3,14 @@ import { optional } from "../../../shared/packages.ts";
 import { type JsonRecord, type JsonValue, stringifyExact } from "../../../shared/rows/values.ts";
 import { type ColumnType, type TypedColumn, textOf, valueIn } from "../whole/cells.ts";
 import { quoted, sqlName, type TableTarget } from "./target.ts";
-import { IDENTITY, IDENTITY_COLUMN, noIdentity, TableRefusal, type TableWriter, unfit } from "./writer.ts";
+import {
+  IDENTITY,
+  IDENTITY_COLUMN,
+  noIdentity,
+  TableRefusal,
+  type TableWriter,
+  unfit,
+} from "./writer.ts";
 
 type Target = TableTarget & { readonly engine: "postgres" };
 
@@ -90,7 +97,9 @@ async function upsert(
   } else {
     if (!has.has(IDENTITY)) throw noIdentity();
     for (const column of all) checkFit(column, has.get(column.name));
-    const lacks = all.filter(({ name }) => !has.has(name)).map((column) => `ADD COLUMN ${define(column)}`);
+    const lacks = all
+      .filter(({ name }) => !has.has(name))
+      .map((column) => `ADD COLUMN ${define(column)}`);
     if (lacks.length > 0) await client.query(`ALTER TABLE ${into} ${lacks.join(", ")}`);
   }
   const names = all.map(({ name }) => quoted(name));
@@ -110,8 +119,13 @@ async function upsert(
   return added;
 }
 
-async function existing(client: Client, into: string): Promise<ReadonlyMap<string, Existing> | undefined> {
-  const result = await client.query<{ oid: string | null }>("SELECT to_regclass($1)::oid AS oid", [into]);
+async function existing(
+  client: Client,
+  into: string,
+): Promise<ReadonlyMap<string, Existing> | undefined> {
+  const result = await client.query<{ oid: string | null }>("SELECT to_regclass($1)::oid AS oid", [
+    into,
+  ]);
   const oid = result.rows[0]?.oid;
   if (oid === null || oid === undefined) return undefined;
   const { rows } = await client.query<Existing>(
@@ -130,7 +144,9 @@ function checkFit({ name, type, empty }: TypedColumn, has: Existing | undefined)
 const jsonOf = (rows: readonly JsonRecord[], columns: readonly TypedColumn[]): string =>
   stringifyExact(
     rows.map((row) =>
-      Object.fromEntries(columns.map((column) => [column.name, plain(valueIn(row, column), column.type)])),
+      Object.fromEntries(
+        columns.map((column) => [column.name, plain(valueIn(row, column), column.type)]),
+      ),
     ),
   );
 

@@ -58,7 +58,12 @@ function checkGuard({ overwrite, maxShrink }: Guard): void {
 }
 
 /** In one transaction, once all rows are there. */
-export async function openTable(output: string, rendering: Rendering, guard: Guard, place: OutputPlace) {
+export async function openTable(
+  output: string,
+  rendering: Rendering,
+  guard: Guard,
+  place: OutputPlace,
+) {
   const target = parseTable(output, "/");
   if (target.engine === "duckdb") await clearLeftovers(target.file);
   const { kind, fields } = rendering;
@@ -77,7 +82,13 @@ export async function openTable(output: string, rendering: Rendering, guard: Gua
       try {
         writer = await open(target, place);
         const added = await writer.upsert(columns, identified(pages, kind));
-        return { file: tableText(target), format: formName(rendering), bytes: null, sha256: null, added };
+        return {
+          file: tableText(target),
+          format: formName(rendering),
+          bytes: null,
+          sha256: null,
+          added,
+        };
       } catch (error) {
         throw refused(error, target, "writing");
       }
@@ -107,7 +118,8 @@ type Moment = "early" | "writing" | "commit";
 
 function refused(error: unknown, target: TableTarget, moment: Moment): unknown {
   if (error instanceof CliError) return error;
-  const message = (error as Error).message.split("\n", 1)[0]?.trim() || errorCode(error) || "unknown";
+  const message =
+    (error as Error).message.split("\n", 1)[0]?.trim() || errorCode(error) || "unknown";
   const busy = target.engine === "duckdb" && BUSY.test(message);
   const why = busy ? "another process has the file open" : message;
   const name = tableText(target);
@@ -124,7 +136,8 @@ function refused(error: unknown, target: TableTarget, moment: Moment): unknown {
   return new CliError({ ...init, category: busy ? "locked" : "usage", hint });
 }
 
-const DOWN = "is it running there, and the address right? The same command again is right once it is";
+const DOWN =
+  "is it running there, and the address right? The same command again is right once it is";
 const NOT_REACHED = /^(?:ECONN\w+|ETIMEDOUT|E(?:HOST|NET)\w+|EAI_AGAIN|ENOTFOUND|EPIPE)$/;
 /** The connection failed, it has no room for another, it starts or is stopped. */
 const NOT_SERVED = /^(?:08|53|57P0)/;
@@ -132,12 +145,16 @@ const NOT_SERVED = /^(?:08|53|57P0)/;
 function isDown(error: unknown, { engine }: TableTarget): boolean {
   const code = errorCode(error) ?? "";
   const isSilent = /timeout|terminated/i.test((error as Error).message);
-  return engine === "postgres" && (NOT_REACHED.test(code) || NOT_SERVED.test(code) || (code === "" && isSilent));
+  return (
+    engine === "postgres" &&
+    (NOT_REACHED.test(code) || NOT_SERVED.test(code) || (code === "" && isSilent))
+  );
 }
 
 function hintOf(error: unknown, { engine }: TableTarget): string {
   if (error instanceof TableRefusal) return error.hint;
-  if (engine === "duckdb") return "-o duckdb:FILE#TABLE names a DuckDB file, or one that is not there yet";
+  if (engine === "duckdb")
+    return "-o duckdb:FILE#TABLE names a DuckDB file, or one that is not there yet";
   const code = errorCode(error) ?? "";
   if (code === "28P01" || /password/.test((error as Error).message))
     return "PGPASSWORD, or a line of ~/.pgpass, has the password";

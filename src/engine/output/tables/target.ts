@@ -3,8 +3,18 @@ import { echo, withoutPassword } from "../../../shared/contract/text.ts";
 import { usageError } from "../../../shared/errors.ts";
 
 export type TableTarget =
-  | { readonly engine: "duckdb"; readonly file: string; readonly schema: string | undefined; readonly table: string }
-  | { readonly engine: "postgres"; readonly url: string; readonly schema: string | undefined; readonly table: string };
+  | {
+      readonly engine: "duckdb";
+      readonly file: string;
+      readonly schema: string | undefined;
+      readonly table: string;
+    }
+  | {
+      readonly engine: "postgres";
+      readonly url: string;
+      readonly schema: string | undefined;
+      readonly table: string;
+    };
 
 const NAME = /^(?:([A-Za-z_][\w$]{0,62})\.)?([A-Za-z_][\w$]{0,62})$/;
 const POSTGRES = /^postgres(?:ql)?:\/\//i;
@@ -41,7 +51,8 @@ function parseDuckDb(text: string, cwd: string): TableTarget {
   const hash = text.lastIndexOf("#");
   const file = text.slice("duckdb:".length, hash < 0 ? undefined : hash);
   const table = hash < 0 ? "" : text.slice(hash + 1);
-  if (file === "" || table === "") throw usageError(`-o ${echo(text)} names no table of a DuckDB file`, EXAMPLES);
+  if (file === "" || table === "")
+    throw usageError(`-o ${echo(text)} names no table of a DuckDB file`, EXAMPLES);
   return { engine: "duckdb", file: resolve(cwd, file), ...tableName(table, text) };
 }
 
@@ -70,7 +81,10 @@ function parsePostgres(text: string): TableTarget {
   return { engine: "postgres", url: url.href, ...tableName(table, shown) };
 }
 
-function tableName(text: string, whole: string): { readonly schema: string | undefined; readonly table: string } {
+function tableName(
+  text: string,
+  whole: string,
+): { readonly schema: string | undefined; readonly table: string } {
   const [, schema, table] = NAME.exec(text) ?? [];
   if (table !== undefined) return { schema, table };
   throw usageError(

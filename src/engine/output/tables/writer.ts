@@ -6,7 +6,10 @@ import type { TypedColumn } from "../whole/cells.ts";
 
 export interface TableWriter {
   /** By their identity, in a transaction. @returns how many are new */
-  upsert(columns: readonly TypedColumn[], batches: AsyncIterable<readonly JsonRecord[]>): Promise<number>;
+  upsert(
+    columns: readonly TypedColumn[],
+    batches: AsyncIterable<readonly JsonRecord[]>,
+  ): Promise<number>;
   /** Nobody sees anything before. */
   commit(): Promise<void>;
   rollback(): Promise<void>;
@@ -15,7 +18,12 @@ export interface TableWriter {
 /** `id`, else `@` and the address, else `#` and a digest of the record. */
 export const IDENTITY = "identity";
 const KEY = "\u0000identity";
-export const IDENTITY_COLUMN: TypedColumn = { field: KEY, name: IDENTITY, type: "text", empty: false };
+export const IDENTITY_COLUMN: TypedColumn = {
+  field: KEY,
+  name: IDENTITY,
+  type: "text",
+  empty: false,
+};
 
 /** Each row once: those that name nobody may come twice, and are the same then. */
 export async function* identified(
@@ -51,7 +59,10 @@ export class TableRefusal extends Error {
 const ANOTHER = "name another table: one that is not there is made";
 
 export const noIdentity = (): TableRefusal =>
-  new TableRefusal(`it has no column ${IDENTITY}, by which rows are updated: it was not made by headcount`, ANOTHER);
+  new TableRefusal(
+    `it has no column ${IDENTITY}, by which rows are updated: it was not made by headcount`,
+    ANOTHER,
+  );
 
 export const unfit = (column: string, has: string, comes: string): TableRefusal =>
   new TableRefusal(

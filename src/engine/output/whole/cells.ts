@@ -1,7 +1,21 @@
-import { cellOf, fieldValue, type JsonRecord, type JsonValue, stringifyExact } from "../../../shared/rows/values.ts";
+import {
+  cellOf,
+  fieldValue,
+  type JsonRecord,
+  type JsonValue,
+  stringifyExact,
+} from "../../../shared/rows/values.ts";
 
 /** Decided by every value of the run, so that no value is lost in a narrower type. */
-export type ColumnType = "text" | "integer" | "long" | "decimal" | "boolean" | "instant" | "date" | "list";
+export type ColumnType =
+  | "text"
+  | "integer"
+  | "long"
+  | "decimal"
+  | "boolean"
+  | "instant"
+  | "date"
+  | "list";
 
 export interface TypedColumn {
   readonly field: string;
@@ -16,7 +30,8 @@ export interface TypedColumn {
 export const textOf = (value: NonNullable<JsonValue>): string =>
   (Array.isArray(value) ? stringifyExact(value) : String(cellOf(value))).toWellFormed();
 
-export const valueIn = (row: JsonRecord, { field }: TypedColumn): JsonValue => fieldValue(row, field) ?? null;
+export const valueIn = (row: JsonRecord, { field }: TypedColumn): JsonValue =>
+  fieldValue(row, field) ?? null;
 
 /** Since 1970; `Date` keeps only milliseconds. */
 export function micros(text: string): bigint {

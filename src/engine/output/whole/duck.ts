@@ -17,7 +17,11 @@ const LIMITS = { memory_limit: "512MB", threads: "2" } as const;
 export const sqlText = (text: string): string => `'${text.replaceAll("'", "''")}'`;
 
 /** @param file `:memory:` for none @returns its one connection, and what closes both */
-export async function openFile(file: string, settings: Readonly<Record<string, string>> = {}, what?: string) {
+export async function openFile(
+  file: string,
+  settings: Readonly<Record<string, string>> = {},
+  what?: string,
+) {
   const { DuckDBInstance } = await loadDuckDb(what);
   const instance = await DuckDBInstance.create(file, { ...LIMITS, ...settings });
   try {
@@ -38,7 +42,10 @@ interface DuckColumn {
   readonly value: (duckdb: DuckDb, value: NonNullable<JsonValue>) => DuckDBValue;
 }
 
-const WHOLE: DuckColumn = { type: ({ BIGINT }) => BIGINT, value: (_, value) => BigInt(value as number | bigint) };
+const WHOLE: DuckColumn = {
+  type: ({ BIGINT }) => BIGINT,
+  value: (_, value) => BigInt(value as number | bigint),
+};
 const COLUMNS: Readonly<Record<ColumnType, DuckColumn>> = {
   text: { type: ({ VARCHAR }) => VARCHAR, value: (_, value) => textOf(value) },
   integer: WHOLE,
@@ -49,10 +56,14 @@ const COLUMNS: Readonly<Record<ColumnType, DuckColumn>> = {
     type: ({ TIMESTAMPTZ }) => TIMESTAMPTZ,
     value: (duckdb, value) => duckdb.timestampTZValue(micros(value as string)),
   },
-  date: { type: ({ DATE }) => DATE, value: (duckdb, value) => new duckdb.DuckDBDateValue(days(value as string)) },
+  date: {
+    type: ({ DATE }) => DATE,
+    value: (duckdb, value) => new duckdb.DuckDBDateValue(days(value as string)),
+  },
   list: {
     type: ({ LIST, VARCHAR }) => LIST(VARCHAR),
-    value: (duckdb, value) => duckdb.listValue((value as readonly string[]).map((item) => item.toWellFormed())),
+    value: (duckdb, value) =>
+      duckdb.listValue((value as readonly string[]).map((item) => item.toWellFormed())),
   },
 };
 
@@ -70,7 +81,11 @@ interface Rows {
   readonly batches: AsyncIterable<readonly JsonRecord[]>;
 }
 
-export async function append(duckdb: DuckDb, connection: DuckDBConnection, { table, columns, batches }: Rows) {
+export async function append(
+  duckdb: DuckDb,
+  connection: DuckDBConnection,
+  { table, columns, batches }: Rows,
+) {
   const appender = await connection.createAppender(...table);
   const types = columns.map(({ type }) => COLUMNS[type].type(duckdb));
   for await (const rows of batches) {

@@ -17,7 +17,9 @@ async function* copied(
   try {
     const written = join(scratch, "rows.parquet");
     const to = `TO ${sqlText(written)} (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 122880)`;
-    const { connection, close } = await openFile(join(scratch, "rows.duckdb"), { temp_directory: scratch });
+    const { connection, close } = await openFile(join(scratch, "rows.duckdb"), {
+      temp_directory: scratch,
+    });
     await work(connection, to).finally(close);
     yield* createReadStream(written);
   } finally {
@@ -42,14 +44,20 @@ const nameOf = (path: string): string => sqlText(path.replace(/[[*?]/g, "[$&]"))
 async function* records(path: string): AsyncGenerator<string> {
   const { connection, close } = await openFile(":memory:");
   try {
-    const result = await connection.stream(`SELECT to_json(t)::VARCHAR FROM read_parquet(${nameOf(path)}) t`);
+    const result = await connection.stream(
+      `SELECT to_json(t)::VARCHAR FROM read_parquet(${nameOf(path)}) t`,
+    );
     for await (const rows of result.yieldRows()) for (const [record] of rows) yield String(record);
   } finally {
     close();
   }
 }
 
-async function* without({ path }: StoredFile, chosen: Chosen, scratch: string | undefined): AsyncGenerator<Uint8Array> {
+async function* without(
+  { path }: StoredFile,
+  chosen: Chosen,
+  scratch: string | undefined,
+): AsyncGenerator<Uint8Array> {
   const positions: number[] = [];
   let at = 0;
   for await (const text of records(path)) {
@@ -67,7 +75,9 @@ async function* without({ path }: StoredFile, chosen: Chosen, scratch: string | 
 async function count({ path }: StoredFile): Promise<number> {
   const { connection, close } = await openFile(":memory:");
   try {
-    const reader = await connection.runAndReadAll(`SELECT sum(num_rows) FROM parquet_file_metadata(${nameOf(path)})`);
+    const reader = await connection.runAndReadAll(
+      `SELECT sum(num_rows) FROM parquet_file_metadata(${nameOf(path)})`,
+    );
     return Number(reader.getRows()[0]?.[0]);
   } finally {
     close();

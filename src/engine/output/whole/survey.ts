@@ -26,7 +26,10 @@ const PUBLISHED_TYPES: Readonly<Record<string, ColumnType>> = {
 };
 
 /** As CSV has them; `taken`: names that are not free. */
-export async function surveyColumns({ pages, kind, columns: pinned }: WholeOptions, others: readonly string[] = []) {
+export async function surveyColumns(
+  { pages, kind, columns: pinned }: WholeOptions,
+  others: readonly string[] = [],
+) {
   const union = new ColumnUnion();
   const types = new Map<string, ColumnType>();
   let rows = 0;
@@ -65,18 +68,22 @@ function typeOf(value: NonNullable<JsonValue>): ColumnType {
     case "string":
       return timeOf(value) ?? "text";
     default:
-      return Array.isArray(value) && value.every((item) => typeof item === "string") ? "list" : "text";
+      return Array.isArray(value) && value.every((item) => typeof item === "string")
+        ? "list"
+        : "text";
   }
 }
 
 function timeOf(text: string): "instant" | "date" | undefined {
-  if (DATE.test(text)) return new Date(`${text}T00:00:00Z`).toJSON()?.slice(0, 10) === text ? "date" : undefined;
+  if (DATE.test(text))
+    return new Date(`${text}T00:00:00Z`).toJSON()?.slice(0, 10) === text ? "date" : undefined;
   return INSTANT.test(text) && !Number.isNaN(Date.parse(text)) ? "instant" : undefined;
 }
 
 function common(a: ColumnType | undefined, b: ColumnType): ColumnType {
   if (a === undefined || a === b) return b;
-  const among = (...types: readonly ColumnType[]): boolean => types.includes(a) && types.includes(b);
+  const among = (...types: readonly ColumnType[]): boolean =>
+    types.includes(a) && types.includes(b);
   if (among("integer", "long")) return "long";
   // A long beside a decimal would lose digits in a double.
   return among("integer", "decimal") ? "decimal" : "text";

@@ -25,7 +25,8 @@ function checkSheet(rows: number, category: "usage" | "incomplete", said = ""): 
   );
 }
 
-const loadZip = () => optional("yazl", "A spreadsheet (.xlsx)", import("yazl"), "choose --format csv with --csv excel");
+const loadZip = () =>
+  optional("yazl", "A spreadsheet (.xlsx)", import("yazl"), "choose --format csv with --csv excel");
 
 const XML = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n';
 const MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main";
@@ -59,11 +60,14 @@ const SPECIAL = /[&<>\u0000-\u0008\u000b-\u001f\ufffe\uffff]|_(?=x[0-9A-Fa-f]{4}
 const escaped = (text: string): string =>
   text.replace(
     SPECIAL,
-    (character) => ESCAPES[character] ?? `_x${character.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}_`,
+    (character) =>
+      ESCAPES[character] ??
+      `_x${character.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}_`,
   );
 
 /** As spreadsheets count days; undefined before 1900-03-01, where they disagree. */
-const serial = (sinceEpoch: number): number | undefined => (sinceEpoch + 25_569 < 61 ? undefined : sinceEpoch + 25_569);
+const serial = (sinceEpoch: number): number | undefined =>
+  sinceEpoch + 25_569 < 61 ? undefined : sinceEpoch + 25_569;
 
 async function* sheetOf(rows: WholeRows): AsyncGenerator<Buffer> {
   checkSheet(rows.rows, "incomplete");
@@ -82,7 +86,8 @@ async function workbook(sheet: Readable, rows: number): Promise<AsyncIterable<Bu
   const zip = new ZipFile();
   // The same rows are the same bytes.
   const entry = { mtime: new Date(2000, 0, 1), mode: 0o100_600 };
-  for (const [name, text] of Object.entries(PARTS)) zip.addBuffer(Buffer.from(XML + text), name, entry);
+  for (const [name, text] of Object.entries(PARTS))
+    zip.addBuffer(Buffer.from(XML + text), name, entry);
   const out = zip.outputStream as Readable;
   (zip as unknown as NodeJS.EventEmitter).on("error", (error: Error) => void out.destroy(error));
   zip.addReadStream(sheet, "xl/worksheets/sheet1.xml", entry);
@@ -92,7 +97,9 @@ async function workbook(sheet: Readable, rows: number): Promise<AsyncIterable<Bu
 
 async function* sheetXml({ columns, pages, rows, onCut }: WholeRows): AsyncGenerator<string> {
   const names = columns.map((_, index) => letters(index));
-  const header = columns.map(({ name }, index) => textCell(name, `${names[index]}1`, HEADER, onCut)).join("");
+  const header = columns
+    .map(({ name }, index) => textCell(name, `${names[index]}1`, HEADER, onCut))
+    .join("");
   const pane = '<pane ySplit="1" topLeftCell="A2" activePane="bottomLeft" state="frozen"/>';
   yield `${XML}<worksheet xmlns="${MAIN}"><dimension ref="A1:${names.at(-1) ?? "A"}${rows + 1}"/><sheetViews><sheetView workbookViewId="0">${pane}</sheetView></sheetViews><sheetData><row r="1">${header}</row>`;
   let at = 1;
@@ -112,17 +119,27 @@ async function* sheetXml({ columns, pages, rows, onCut }: WholeRows): AsyncGener
   yield "</sheetData></worksheet>";
 }
 
-function cellXml(value: NonNullable<JsonValue>, { type }: TypedColumn, place: string, onCut: () => void): string {
+function cellXml(
+  value: NonNullable<JsonValue>,
+  { type }: TypedColumn,
+  place: string,
+  onCut: () => void,
+): string {
   if (typeof value === "boolean") return `<c r="${place}" t="b"><v>${value ? 1 : 0}</v></c>`;
   if (typeof value === "number" || typeof value === "bigint") {
     const number = String(value);
-    return /\d{16}/.test(number) && number.replace(/\D/g, "").length > DIGITS && Number.isInteger(Number(value))
+    return /\d{16}/.test(number) &&
+      number.replace(/\D/g, "").length > DIGITS &&
+      Number.isInteger(Number(value))
       ? textCell(number, place, 0, onCut)
       : `<c r="${place}"><v>${number}</v></c>`;
   }
   if (type === "instant" || type === "date") {
-    const day = serial(type === "date" ? days(value as string) : Number(micros(value as string)) / 86_400_000_000);
-    if (day !== undefined) return `<c r="${place}" s="${type === "date" ? DATE : INSTANT}"><v>${day}</v></c>`;
+    const day = serial(
+      type === "date" ? days(value as string) : Number(micros(value as string)) / 86_400_000_000,
+    );
+    if (day !== undefined)
+      return `<c r="${place}" s="${type === "date" ? DATE : INSTANT}"><v>${day}</v></c>`;
   }
   const text = String(cellOf(value)).toWellFormed();
   return textCell(text, place, isFormula(text) ? AS_TEXT : 0, onCut);
@@ -166,14 +183,21 @@ async function* sheetWithout({ path }: StoredFile, chosen: Chosen): AsyncGenerat
   const rows = await countSheet({ path });
   let sheet: Buffer | undefined;
   for (const { name, bytes } of partsOf(await readFile(path))) if (name === SHEET) sheet = bytes;
-  if (rows === undefined || sheet === undefined) throw new Error("a spreadsheet of another program");
+  if (rows === undefined || sheet === undefined)
+    throw new Error("a spreadsheet of another program");
   const cellsIn = (text: string) =>
-    [...text.matchAll(CELL)].map(([, column = "", said, value]) => [column, textIn(said ?? value ?? "")] as const);
+    [...text.matchAll(CELL)].map(
+      ([, column = "", said, value]) => [column, textIn(said ?? value ?? "")] as const,
+    );
   let names = new Map<string, string>();
   let count = 0;
   const row = (all: string, number: string, text: string): string => {
     if (number === "1") names = new Map(cellsIn(text));
-    else if (chosen(textIn(text), () => Object.fromEntries(cellsIn(text).map(([at, cell]) => [names.get(at), cell])))) {
+    else if (
+      chosen(textIn(text), () =>
+        Object.fromEntries(cellsIn(text).map(([at, cell]) => [names.get(at), cell])),
+      )
+    ) {
       count++;
       return "";
     }
@@ -181,14 +205,18 @@ async function* sheetWithout({ path }: StoredFile, chosen: Chosen): AsyncGenerat
     return count === 0 ? all : all.replace(/^(<row r=")\d+"|(<c r="[A-Z]+)\d+"/g, `$1$2${place}`);
   };
   const before = sheet.toString();
-  const after = before.replace(ROW, row).replace(/(<dimension ref="A1:[A-Z]+)\d+"/, `$1${rows - count + 1}"`);
+  const after = before
+    .replace(ROW, row)
+    .replace(/(<dimension ref="A1:[A-Z]+)\d+"/, `$1${rows - count + 1}"`);
   yield* await workbook(Readable.from([after], { objectMode: false }), rows - count);
 }
 
 const textIn = (xml: string): string =>
   xml
     .replace(/&(?:lt|gt|amp);/g, (entity) => ENTITIES[entity] ?? entity)
-    .replace(/_x([0-9A-F]{4})_/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)));
+    .replace(/_x([0-9A-F]{4})_/g, (_, code: string) =>
+      String.fromCharCode(Number.parseInt(code, 16)),
+    );
 
 const ENTRY = 0x02014b50;
 
@@ -197,11 +225,18 @@ function* partsOf(file: Buffer): Generator<{ readonly name: string; readonly byt
   const end = file.lastIndexOf(Buffer.from([0x50, 0x4b, 5, 6]));
   if (end < 0) throw new Error("no spreadsheet");
   for (let at = file.readUInt32LE(end + 16); file.readUInt32LE(at) === ENTRY; ) {
-    const [method, size, local] = [file.readUInt16LE(at + 10), file.readUInt32LE(at + 20), file.readUInt32LE(at + 42)];
+    const [method, size, local] = [
+      file.readUInt16LE(at + 10),
+      file.readUInt32LE(at + 20),
+      file.readUInt32LE(at + 42),
+    ];
     const length = file.readUInt16LE(at + 28);
     const begin = local + 30 + file.readUInt16LE(local + 26) + file.readUInt16LE(local + 28);
     const part = file.subarray(begin, begin + size);
-    yield { name: file.toString("utf8", at + 46, at + 46 + length), bytes: method === 0 ? part : inflateRawSync(part) };
+    yield {
+      name: file.toString("utf8", at + 46, at + 46 + length),
+      bytes: method === 0 ? part : inflateRawSync(part),
+    };
     at += 46 + length + file.readUInt16LE(at + 30) + file.readUInt16LE(at + 32);
   }
 }

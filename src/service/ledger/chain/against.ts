@@ -13,10 +13,15 @@ const PAGE_ROWS = 500;
 const ENTRIES = "SELECT id, chain AS link, account_id, mode, kind, amount, created_at FROM entries";
 const AUDIT = "SELECT id, digest AS link, action, states FROM audit";
 const HOLDS = `SELECT ${[...HOLD_COLUMNS, ...RESOLVED_COLUMNS].join(", ")}, digest FROM holds`;
-const REPLIES = "SELECT hold_id AS id, digest, created_at, headers FROM idempotency WHERE status IS NOT NULL";
+const REPLIES =
+  "SELECT hold_id AS id, digest, created_at, headers FROM idempotency WHERE status IS NOT NULL";
 
 /** I18. @param earlier of the backup @param at now, epoch ms @returns a sentence for each breach */
-export async function historyBreaches(earlier: AskBackup, today: AskBackup, at: number): Promise<readonly string[]> {
+export async function historyBreaches(
+  earlier: AskBackup,
+  today: AskBackup,
+  at: number,
+): Promise<readonly string[]> {
   const breaches: string[] = [];
   const chains = new Set<string>();
   /** What is chained says by its first difference that all behind it is another. */
@@ -41,8 +46,10 @@ export async function historyBreaches(earlier: AskBackup, today: AskBackup, at: 
   }
   for await (const { is, was } of pairsOf(both, HOLDS, "id")) {
     // What is held ends in some way; what has ended stays as it ended.
-    const columns = was.state === "pending" ? HOLD_COLUMNS : [...HOLD_COLUMNS, ...RESOLVED_COLUMNS, "digest"];
-    if (is !== undefined && String(valuesOf(is, columns)) === String(valuesOf(was, columns))) continue;
+    const columns =
+      was.state === "pending" ? HOLD_COLUMNS : [...HOLD_COLUMNS, ...RESOLVED_COLUMNS, "digest"];
+    if (is !== undefined && String(valuesOf(is, columns)) === String(valuesOf(was, columns)))
+      continue;
     breaches.push(`I18: hold ${String(was.id)} ${becameOf(is)}`);
     break;
   }
@@ -53,20 +60,27 @@ export async function historyBreaches(earlier: AskBackup, today: AskBackup, at: 
   for (const [kind, sql] of Object.entries(THINGS)) {
     for await (const { is, was } of pairsOf(both, sql, "text")) {
       const thing = `${kind} ${String(was.id)}`;
-      if (changed.has(thing) || (is !== undefined && auditStateOf(is) === auditStateOf(was))) continue;
+      if (changed.has(thing) || (is !== undefined && auditStateOf(is) === auditStateOf(was)))
+        continue;
       breaches.push(`I18: the ${thing} ${becameOf(is)}, and no act since then says so`);
     }
   }
   for await (const { is, was } of pairsOf(both, REPLIES, "id")) {
-    if (is === undefined ? await isOver(was) : is.digest === was.digest || isRewritten(is)) continue;
-    breaches.push(`I18: the stored reply of hold ${String(was.id)} ${becameOf(is)}, and its day is not over`);
+    if (is === undefined ? await isOver(was) : is.digest === was.digest || isRewritten(is))
+      continue;
+    breaches.push(
+      `I18: the stored reply of hold ${String(was.id)} ${becameOf(is)}, and its day is not over`,
+    );
   }
   return breaches;
 
   async function isOver({ created_at: created, id }: Row): Promise<boolean> {
     if (at - Number(created) >= IDEMPOTENCY_TTL_MS) return true;
     // A charge in doubt that went back took its reply with it.
-    return (await today({ sql: "SELECT 1 FROM entries WHERE refund_of = $1", values: [id] })).rows.length > 0;
+    return (
+      (await today({ sql: "SELECT 1 FROM entries WHERE refund_of = $1", values: [id] })).rows
+        .length > 0
+    );
   }
 }
 
@@ -84,13 +98,21 @@ async function* pairsOf(
   for await (const page of pages(earlier, `SELECT * FROM (${sql}) AS t WHERE 1 = 1`)) {
     if (page.length === 0) return;
     const rows = page.map(({ id }) => [type === "id" ? String(id) : id]);
-    const query = { sql: `SELECT * FROM (${sql}) AS t WHERE id IN (VALUES %)`, types: [type], rows };
+    const query = {
+      sql: `SELECT * FROM (${sql}) AS t WHERE id IN (VALUES %)`,
+      types: [type],
+      rows,
+    };
     const current = new Map((await today(query)).rows.map((row) => [String(row.id), row]));
     for (const was of page) yield { was, is: current.get(String(was.id)) };
   }
 }
 
-async function* pages(ask: AskBackup, sql: string, ...values: readonly unknown[]): AsyncGenerator<readonly Row[]> {
+async function* pages(
+  ask: AskBackup,
+  sql: string,
+  ...values: readonly unknown[]
+): AsyncGenerator<readonly Row[]> {
   for (let last: unknown; ; ) {
     const more = last === undefined ? "" : `AND id > $${values.length + 1}`;
     const query = {

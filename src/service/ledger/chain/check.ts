@@ -1,4 +1,11 @@
-import { type ChainEnd, inPages, type LedgerEnds, type Row, type Steps, statementRows } from "../database.ts";
+import {
+  type ChainEnd,
+  inPages,
+  type LedgerEnds,
+  type Row,
+  type Steps,
+  statementRows,
+} from "../database.ts";
 import { TWINS, twinOf } from "../schema.ts";
 import {
   AUDIT_COLUMNS,
@@ -37,7 +44,9 @@ export function* verifyChain(): Steps<readonly string[]> {
 /** One digest for all that the ledger says now: no two histories have the same. */
 export function* headOf(): Steps<string> {
   const rows = yield* statementRows("SELECT account_id, mode, head FROM balances");
-  const heads = rows.map((row) => `${String(row.account_id)} ${String(row.mode)} ${String(row.head)}`).sort();
+  const heads = rows
+    .map((row) => `${String(row.account_id)} ${String(row.mode)} ${String(row.head)}`)
+    .sort();
   const [last] = yield* statementRows("SELECT head FROM chains WHERE name = 'audit'");
   return digestOf(String(last?.head), ...heads);
 }
@@ -60,11 +69,15 @@ export function* chainEnd(kind: keyof typeof CHAIN_ROWS, id?: string): Steps<Cha
 }
 
 function* checkHolds(breaches: Breaches): Steps<void> {
-  yield* inPages(`SELECT ${[...HOLD_COLUMNS, ...RESOLVED_COLUMNS].join(", ")}, digest FROM holds`, (rows) => {
-    for (const row of rows) {
-      if (holdDigest(row) !== row.digest) breaches.push(`I14: hold ${String(row.id)} is not what was written`);
-    }
-  });
+  yield* inPages(
+    `SELECT ${[...HOLD_COLUMNS, ...RESOLVED_COLUMNS].join(", ")}, digest FROM holds`,
+    (rows) => {
+      for (const row of rows) {
+        if (holdDigest(row) !== row.digest)
+          breaches.push(`I14: hold ${String(row.id)} is not what was written`);
+      }
+    },
+  );
 }
 
 const REPLIES = `SELECT i.hold_id AS id, ${REPLY_COLUMNS.map((column) => `i.${column}`).join(", ")}, i.digest, h.reply
@@ -119,14 +132,17 @@ function* checkAudit(breaches: Breaches): Steps<void> {
     for (const row of rows) {
       const link = auditLink(head, valuesOf(row, AUDIT_COLUMNS));
       if (link !== row.digest) {
-        breaches.push(`I17: row ${String(row.id)} of the audit does not follow from what is before it`);
+        breaches.push(
+          `I17: row ${String(row.id)} of the audit does not follow from what is before it`,
+        );
       }
       head = row.digest as string;
       for (const [thing, state] of statesOf(row)) states.set(thing, state);
     }
   });
   const [last] = yield* statementRows("SELECT head FROM chains WHERE name = 'audit'");
-  if (last?.head !== head) breaches.push("I17: the audit does not end where its chain does: its last rows are missing");
+  if (last?.head !== head)
+    breaches.push("I17: the audit does not end where its chain does: its last rows are missing");
   yield* checkThings(states, breaches);
 }
 

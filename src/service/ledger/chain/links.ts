@@ -55,7 +55,12 @@ export const entryLink = (
 ): string => digestOf("entry", before, ...(values as readonly DigestPart[]), hold, reply);
 
 export const linkOf = (before: string, row: Row): string =>
-  entryLink(before, valuesOf(row, ENTRY_COLUMNS), row.hold_digest as string | null, row.reply as string | null);
+  entryLink(
+    before,
+    valuesOf(row, ENTRY_COLUMNS),
+    row.hold_digest as string | null,
+    row.reply as string | null,
+  );
 
 export const auditLink = (before: string, values: readonly unknown[]): string =>
   digestOf("audit", before, ...(values as readonly DigestPart[]));
@@ -112,7 +117,15 @@ export function* audit(acted: Acted, at: number): Steps<void> {
     const [row] = yield* statementRows(`SELECT * FROM (${THINGS[kind]}) AS t WHERE id = $1`, id);
     states[`${kind} ${id}`] = row === undefined ? null : auditStateOf(row);
   }
-  const values = [at, actor, action, accountId, target, JSON.stringify(detail), JSON.stringify(states)];
+  const values = [
+    at,
+    actor,
+    action,
+    accountId,
+    target,
+    JSON.stringify(detail),
+    JSON.stringify(states),
+  ];
   // Written before it is read: who comes second waits for the row, and reads what the first has left.
   yield* change("UPDATE chains SET head = head WHERE name = 'audit'");
   const [row] = yield* statementRows("SELECT head FROM chains WHERE name = 'audit'");
