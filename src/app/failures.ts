@@ -192,7 +192,10 @@ export function mapError(error: unknown, site: CallSite): unknown {
 
 const STOPPED = { code: "interrupted", category: "interrupted", message: "interrupted" } as const;
 const ENDINGS: Readonly<Record<string, Omit<CliErrorInit, "cause">>> = {
-  ...{ SIGINT: STOPPED, SIGTERM: STOPPED, SIGHUP: STOPPED, SIGBREAK: STOPPED },
+  SIGINT: STOPPED,
+  SIGTERM: STOPPED,
+  SIGHUP: STOPPED,
+  SIGBREAK: STOPPED,
   EPIPE: { code: "pipe_closed", category: "pipe_closed", message: "closed pipe" },
 };
 

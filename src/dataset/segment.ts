@@ -13,7 +13,8 @@ export interface SegmentPositions<Positions extends Rids = Uint32Array> {
 }
 
 export const wholeDataset = (count: number): SegmentPositions => ({
-  ...{ count, bytes: 0 },
+  count,
+  bytes: 0,
   slice(offset, limit) {
     const length = Math.max(0, Math.min(limit, count - offset));
     return Uint32Array.from({ length }, (_, index) => offset + index);
@@ -23,7 +24,8 @@ export const wholeDataset = (count: number): SegmentPositions => ({
 export const listSegment = <Positions extends Rids = Uint32Array>(
   rids: Positions,
 ): SegmentPositions<Positions> => ({
-  ...{ count: rids.length, bytes: rids.byteLength },
+  count: rids.length,
+  bytes: rids.byteLength,
   // A part of an array is an array of its kind; TypeScript knows it of each kind, not of both.
   slice: (offset, limit) =>
     rids.subarray(

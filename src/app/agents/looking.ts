@@ -130,7 +130,10 @@ export async function describeTool({ key, prefix }: Input<"describe_filters">, w
     throw usageError("prefix goes with a key", "say whose values are to begin with it");
   const keys = (spec === undefined ? FILTER_SPECS : [spec]).map(
     ({ key: name, match, list, description }) => ({
-      ...{ key: name, match, list, description },
+      key: name,
+      match,
+      list,
+      description,
     }),
   );
   const [only] = keys;

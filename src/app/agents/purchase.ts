@@ -56,7 +56,11 @@ export async function heldQuoteFor(
       offered.reuse === undefined ? offered.total : priceOf(offered.rows, offered.unitPrice);
     const bounds = { limit, credits: most, again: fresh };
     return world.quotes.keep({
-      ...{ target: order.target, quote: offered, continues, hints, said },
+      target: order.target,
+      quote: offered,
+      continues,
+      hints,
+      said,
       isTest: account.keyMode === "test",
       command: personsCommand(order.target, session.connectionName, world.connecting, bounds),
       buy: (within, start, call) =>
@@ -133,11 +137,9 @@ export async function buyQuoted(offer: HeldQuote, world: AgentWorld) {
     throw usageError("nothing can be bought: no --max-credits was given at the start");
   const { name, per } = budget;
   const turn = {
-    ...{
-      folder: join(stateDir(context), "budgets"),
-      name: `${name}.lock`,
-      what: `the budget "${name}"`,
-    },
+    folder: join(stateDir(context), "budgets"),
+    name: `${name}.lock`,
+    what: `the budget "${name}"`,
     onWait: () => undefined,
     continues: ({ run }: { readonly run: string }) => run === offer.continues,
     refusal: {

@@ -66,7 +66,10 @@ export async function readRowsTool(input: Input<"read_rows">, world: AgentWorld)
     checkFields(fields, kind, { has: (field) => published.has(field) || present.has(field) });
   const end = offset + rows.length;
   return {
-    ...{ run: run.id, source: THIRD_PARTY, rows, total },
+    run: run.id,
+    source: THIRD_PARTY,
+    rows,
+    total,
     ...(rows.length > 0 && end < total ? { next: end } : {}),
     ...(cut.size === 0 ? {} : { cut: [...cut] }),
   };

@@ -85,7 +85,9 @@ export async function budgetDocument(world: AgentWorld, isTest: boolean) {
   const now = world.context.now();
   const midnight = new Date(now - (now % DAY_MS) + DAY_MS).toISOString();
   return {
-    ...{ name, cap: creditsToNumber(cap), per },
+    name,
+    cap: creditsToNumber(cap),
+    per,
     spent: creditsToNumber(use.spent),
     left: creditsToNumber(use.left),
     resets_at: per === "day" ? midnight : null,

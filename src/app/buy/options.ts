@@ -17,7 +17,10 @@ interface OutputOptions extends Partial<Pick<Guard, "maxShrink" | "minRows">> {
 }
 
 export const outputGuard = ({ overwrite, minRows, maxShrink }: OutputOptions): Guard => ({
-  ...{ overwrite: overwrite === true, allowEmpty: minRows === 0, minRows, maxShrink },
+  overwrite: overwrite === true,
+  allowEmpty: minRows === 0,
+  minRows,
+  maxShrink,
 });
 
 /** How rows are written. `fields` are split, not yet checked. @throws CliError exit 2 for what does not go together */

@@ -40,7 +40,10 @@ export interface Check {
 const checksOf =
   (area: Check["area"]) =>
   (name: string, status: Check["status"], message: string, fix?: string): Check => ({
-    ...{ name, area, status, message: harmless(message) },
+    name,
+    area,
+    status,
+    message: harmless(message),
     ...(fix === undefined ? {} : { fix: harmless(fix) }),
   });
 

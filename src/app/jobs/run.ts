@@ -330,7 +330,9 @@ async function underBudget<T>(
   const keyMode =
     session.keyMode ?? (await session.client.account(context.interrupted)).keyMode ?? "live";
   const turn = {
-    ...{ folder: jobsFolder(context), name: ".budget.lock", what: "the budget of the jobs" },
+    folder: jobsFolder(context),
+    name: ".budget.lock",
+    what: "the budget of the jobs",
     onWait: () =>
       void context.stderr.write("waiting for another job: a budget is counted one job at a time\n"),
     continues: (run: RunSpend) => isOf(job, run, context),

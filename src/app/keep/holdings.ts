@@ -57,7 +57,10 @@ const filesKept = async (
   path: string,
   more: Partial<Holding> = {},
 ): Promise<Holding> => ({
-  ...{ ...NOBODY, ...(await filesAt(path)), what, path },
+  ...NOBODY,
+  ...(await filesAt(path)),
+  what,
+  path,
   ...more,
 });
 

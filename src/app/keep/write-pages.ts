@@ -50,7 +50,11 @@ export async function writePages(
   const { kind, format, fields } = rendering;
   await checkSink({ ...guard, format, fields, output: path }, kind, disk);
   const output = await openSink({
-    ...{ output: path, stream, rendering, guard, interrupted },
+    output: path,
+    stream,
+    rendering,
+    guard,
+    interrupted,
     place: { name: `${name}-${pid}`, by: name, disk, register: registerOf(context, disk) },
   });
   let rows = 0;

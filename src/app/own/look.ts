@@ -87,7 +87,12 @@ export async function lookInto(
   const forgotten = forgottenIn(canonical, sight.others, version(), library);
   const rest = forgotten.leftOut ? { total: sight.total - forgotten.people, others: 0 } : {};
   return {
-    ...{ ...sight, ...rest, ...likeness, listSize: counts.listSize, forgotten, alone: byFilters },
+    ...sight,
+    ...rest,
+    ...likeness,
+    listSize: counts.listSize,
+    forgotten,
+    alone: byFilters,
     get members() {
       members ??= membersOf(bySketch?.sketch?.members ?? []);
       return members;

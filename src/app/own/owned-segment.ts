@@ -143,13 +143,11 @@ export class OwnedSegment implements Ownership {
     const total = rowsOf(counts);
     const owned = total - rowsOf(rest);
     return {
-      ...{
-        total,
-        owned,
-        exact: true,
-        calls: made,
-        durationMs: countingTime(calls, this.#people.account, this.#deps),
-      },
+      total,
+      owned,
+      exact: true,
+      calls: made,
+      durationMs: countingTime(calls, this.#people.account, this.#deps),
       estimate: { callsPerCredit: this.#perCredit, calls, rows, parts: 1 },
       divide: async () => {
         const parts: NewParts[] = [];

@@ -123,7 +123,8 @@ function install(
   } = options;
   const args = [
     ...optionWords({ "--connection": connection, "--base-url": baseUrl, "--paging": paging }),
-    ...["mcp", ...optionWords({ "--max-credits": cap?.text, "--budget": budget })],
+    "mcp",
+    ...optionWords({ "--max-credits": cap?.text, "--budget": budget }),
     ...optionWords({ "--ask-over": over === undefined ? undefined : formatCredits(over) }),
     ...optionWords({ "--output": output === undefined ? undefined : resolve(cwd, output) }),
   ];
@@ -153,7 +154,8 @@ function budgetFrom({ maxCredits, budget, askOver: over }: McpOptions): NamedBud
 }
 
 const NO_MESSAGE = `${JSON.stringify({
-  ...{ jsonrpc: "2.0", id: null },
+  jsonrpc: "2.0",
+  id: null,
   error: { code: -32_600, message: "a line is one message of JSON-RPC 2.0, and no batch" },
 })}\n`;
 
@@ -184,7 +186,10 @@ async function serve(options: McpOptions, context: Context): Promise<void> {
   const inner = Object.create(context, { interrupted: { value: closing.signal } }) as Context;
   const { connection, baseUrl, paging, maxWait } = options;
   const world: AgentWorld = {
-    ...{ context: inner, budget, out, askOver: options.askOver ?? ZERO },
+    context: inner,
+    budget,
+    out,
+    askOver: options.askOver ?? ZERO,
     connecting: { connection, baseUrl, paging, maxWait },
     events: { log: requestLog(options, context) },
     startedAt: context.now(),

@@ -105,7 +105,9 @@ async function spend({ options, printer, context }: Desk<SpendOptions>): Promise
 
 const keyColumns = (keys: readonly string[]): readonly ColumnOf<Group>[] =>
   keys.map((name, index) => ({
-    ...{ name, title: name, long: true },
+    name,
+    title: name,
+    long: true,
     value: ({ of }) => of[index] ?? null,
   }));
 

@@ -93,23 +93,28 @@ export const creditsColumn = <Row>(
   title: string,
   of: (row: Row) => Credits | null,
 ): ColumnOf<Row> => ({
-  ...{
-    name,
-    title,
-    align: "right",
-    value: (row) => creditsOrNull(of(row)),
-    show: (row) => money(of(row)),
-  },
+  name,
+  title,
+  align: "right",
+  value: (row) => creditsOrNull(of(row)),
+  show: (row) => money(of(row)),
 });
 export const countColumn = <Row>(name: string, of: (row: Row) => number | null): ColumnOf<Row> => ({
-  ...{ name, title: name, align: "right", value: of, show: (row) => count(of(row)) },
+  name,
+  title: name,
+  align: "right",
+  value: of,
+  show: (row) => count(of(row)),
 });
 export const timeColumn = <Row>(
   name: string,
   title: string,
   of: (row: Row) => number | null,
 ): ColumnOf<Row> => ({
-  ...{ name, title, value: (row) => iso(of(row)), show: (row) => minute(of(row)) },
+  name,
+  title,
+  value: (row) => iso(of(row)),
+  show: (row) => minute(of(row)),
 });
 
 const minute = (at: number | null): string =>

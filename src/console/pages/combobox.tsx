@@ -78,7 +78,14 @@ export function Combobox({ filterKey, problem }: FieldProps) {
         />
       </div>
       <FieldProblem id={`${id}-problem`} text={problem} />
-      <Options {...{ id, active, choose, options }} name={labelOf(filterKey)} hidden={!isShown} />
+      <Options
+        id={id}
+        active={active}
+        choose={choose}
+        options={options}
+        name={labelOf(filterKey)}
+        hidden={!isShown}
+      />
     </div>
   );
 }

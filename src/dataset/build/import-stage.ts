@@ -183,7 +183,10 @@ async function planFile(staging: Staging, kind: ImportKind, file: InputFile): Pr
   const text = await openTextFile(file, columnNames(kind, map[kind]), staging.text, { signal });
   const { header: names, dialect } = text;
   const columns = findColumns(kind, map[kind], {
-    ...{ file: file.name, names, copies: dialect?.copies, nested: file.format === "ndjson" },
+    file: file.name,
+    names,
+    copies: dialect?.copies,
+    nested: file.format === "ndjson",
   });
   return { file, columns, text, types: new Map(), proposed: proposedMap(kind, map[kind], names) };
 }

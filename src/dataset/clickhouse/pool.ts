@@ -56,13 +56,13 @@ export class ServerPool {
   constructor({ clients, watchers = clients, urls = [], topology }: ClickHouseServers) {
     this.#topology = topology;
     this.#servers = clients.map((client, index) => ({
-      ...{
-        client,
-        watcher: watchers[index] ?? client,
-        name: urls[index] ?? "the server",
-        shard: undefined,
-      },
-      ...{ isLost: true, versions: new Set<string>(), looking: undefined },
+      client,
+      watcher: watchers[index] ?? client,
+      name: urls[index] ?? "the server",
+      shard: undefined,
+      isLost: true,
+      versions: new Set<string>(),
+      looking: undefined,
     }));
   }
 

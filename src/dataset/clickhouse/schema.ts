@@ -27,7 +27,10 @@ export const leftOutTable = (topology: Topology): string =>
 export const LOW = [...SORT_KEYS, "seniority_level", "functional_area", "state"];
 const HIGH = [
   ...NORMAL_COLUMNS.filter((column) => !LOW.includes(column)),
-  ...["network_address", "network_slug", "company_address", "company_slug"],
+  "network_address",
+  "network_slug",
+  "company_address",
+  "company_slug",
 ];
 
 /** The embedded engine's sort key, so that leading keys prune. Missing text is ''. */

@@ -246,7 +246,13 @@ export function facetView(result: unknown, key: FacetKey, meta: ReplyMeta) {
   }
   const distinct = whole(result.distinct);
   return {
-    ...{ key, values, count, others, missing, distinct, meta },
+    key,
+    values,
+    count,
+    others,
+    missing,
+    distinct,
+    meta,
     least: whole(result.least) ?? 1,
     exact: result.exact,
     reason: text(result.reason),

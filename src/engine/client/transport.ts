@@ -166,7 +166,9 @@ export function openCalls({ baseUrl, apiKey, ...options }: Access) {
     }: ServiceCall): Promise<RawReply> {
       const paid = idempotencyKey !== undefined;
       const reply = await send({
-        ...{ method, signal, paid },
+        method,
+        signal,
+        paid,
         path: `${prefix}${path}${query === undefined ? "" : `?${query}`}`,
         headers: {
           ...own,

@@ -118,7 +118,11 @@ export class Lists {
     this.#run(
       `INSERT INTO list (output, filters, canonical, view, at) VALUES (?, ?, ?, ?, ?) ON CONFLICT (output) DO UPDATE
        SET filters = excluded.filters, canonical = excluded.canonical, view = excluded.view, at = excluded.at`,
-      ...[output, JSON.stringify(filters), canonical, JSON.stringify(view), at],
+      output,
+      JSON.stringify(filters),
+      canonical,
+      JSON.stringify(view),
+      at,
     );
     return this.at(output) ?? { n: 0, refreshes: 0 };
   }

@@ -108,7 +108,11 @@ async function usage(call: ConsoleCall) {
     since,
     days,
     rows: rows.map(({ call: name, calls, charged, day, keyId, refunded, rows: people }) => ({
-      ...{ day, key: keyId, call: name, calls, rows: people },
+      day,
+      key: keyId,
+      call: name,
+      calls,
+      rows: people,
       credits: creditsToNumber(charged),
       refunded: creditsToNumber(refunded),
     })),
@@ -127,11 +131,18 @@ const shownEntry = ({
   note,
   ...entry
 }: LedgerEntry) => ({
-  ...{ id: String(id), at: timeOf(at), kind, call, key: keyId, actor, rows: entry.rows },
+  id: String(id),
+  at: timeOf(at),
+  kind,
+  call,
+  key: keyId,
+  actor,
+  rows: entry.rows,
   price: creditsOrNull(entry.price),
   amount: creditsToNumber(amount),
   balance_after: creditsToNumber(balanceAfter),
-  ...{ request_id: entry.requestId, note },
+  request_id: entry.requestId,
+  note,
 });
 
 export type EntriesAnswer = Awaited<ReturnType<typeof entries>>;
@@ -162,13 +173,15 @@ function shownKey(key: KeyDetail) {
   const { budget, createdAt, expiresAt, id, lastUsedAt, mode, prefix, revokedAt, scopes, spent } =
     key;
   return {
-    ...{ id, name: harmless(key.name), mode, prefix, scopes },
-    ...{
-      made: timeOf(createdAt),
-      used: timeOf(lastUsedAt),
-      expires: timeOf(expiresAt),
-      revoked: timeOf(revokedAt),
-    },
+    id,
+    name: harmless(key.name),
+    mode,
+    prefix,
+    scopes,
+    made: timeOf(createdAt),
+    used: timeOf(lastUsedAt),
+    expires: timeOf(expiresAt),
+    revoked: timeOf(revokedAt),
     credits: creditsToNumber(spent),
     cap: budget && creditsToNumber(budget.cap),
     cap_left: budget && creditsToNumber(leftOfCap(budget)),

@@ -37,7 +37,9 @@ interface ExportFile {
 }
 
 const FILE_ENDPOINT: ConsoleEndpoint = {
-  ...{ method: "GET", path: "/exports/:id/:format", roles: BUYERS },
+  method: "GET",
+  path: "/exports/:id/:format",
+  roles: BUYERS,
   run: async (call) =>
     fileOf(call.parts, await exportOf(call), chosen(call.params.format, "format", FORMATS)),
 };

@@ -186,15 +186,13 @@ export class Exports {
       });
     const requestId = pageKey(item, pages);
     return await purchase(store, {
-      ...{
-        call: { requestId, charged: ZERO },
-        key,
-        account,
-        costed: "person_search",
-        part: "page",
-        rows,
-        suppressed,
-      },
+      call: { requestId, charged: ZERO },
+      key,
+      account,
+      costed: "person_search",
+      part: "page",
+      rows,
+      suppressed,
       idempotency: {
         key: requestId,
         requestHash: createHash("sha256").update(identity).digest("hex"),

@@ -253,11 +253,23 @@ async function buy(call: ConsoleCall) {
   const now = parts.now();
   const { filters, mode, profiles, version } = quote;
   const item: ConsoleExport = {
-    ...{ id, accountId: visitor.account.id, mode, keyId: key.id, filters, version, profiles },
+    id,
+    accountId: visitor.account.id,
+    mode,
+    keyId: key.id,
+    filters,
+    version,
+    profiles,
     perPage: Math.min(PER_PAGE_MAX, profiles),
     price: visitor.account.plan.costs.person_search,
-    ...{ createdAt: now, seenAt: now, state: "buying", why: "" },
-    ...{ pages: 0, rows: 0, credits: ZERO, turn: 0 },
+    createdAt: now,
+    seenAt: now,
+    state: "buying",
+    why: "",
+    pages: 0,
+    rows: 0,
+    credits: ZERO,
+    turn: 0,
   };
   // A quote that is sent twice makes one export: its name is the quote's.
   if (await parts.store.console.enterExport(item, assertUnsold)) parts.exports.work(item, key);
@@ -283,7 +295,14 @@ function viewOf({ parts, visitor }: ConsoleCall, item: ConsoleExport) {
   } = parts.exports.viewOf(item);
   const now = visitor.account.plan.costs.person_search;
   return {
-    ...{ id, mode, profiles, rows, pages, state, why, version },
+    id,
+    mode,
+    profiles,
+    rows,
+    pages,
+    state,
+    why,
+    version,
     filters: JSON.parse(filters) as Filters,
     credits: creditsToNumber(credits),
     // At the price that was agreed to while it is being bought, else at today's.

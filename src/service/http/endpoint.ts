@@ -88,7 +88,13 @@ export async function sell(
       return order.work(served, version);
     });
   const { answer } = await purchase(store, {
-    ...{ costed, part: "call", rows, idempotency, suppressed, key, account },
+    costed,
+    part: "call",
+    rows,
+    idempotency,
+    suppressed,
+    key,
+    account,
     call: request.call,
     // Slow while its credits are held, so that a second call with the same Idempotency-Key meets it in flight.
     work: async () => {

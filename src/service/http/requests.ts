@@ -98,7 +98,9 @@ export function readFacets(body: Uint8Array, few: number | null) {
   return {
     ...request,
     question: {
-      ...{ key, prefix: normalForm(prefix), limit },
+      key,
+      prefix: normalForm(prefix),
+      limit,
       least: Math.max(FACET_LEAST, few ?? 0),
     } satisfies FacetQuestion,
   };

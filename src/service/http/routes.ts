@@ -137,7 +137,10 @@ async function search(request: FastifyRequest, options: RouteOptions): Promise<A
   const { account, key } = admitted(request);
   const { canonical, filters, paging } = readSearch(jsonBody(request), options.maxDepth);
   return sell(request, options, {
-    ...{ costed: "person_search", rows: paging.perPage, identity: canonical, paging },
+    costed: "person_search",
+    rows: paging.perPage,
+    identity: canonical,
+    paging,
     magic: () => magicOfFilters(filters, true),
     async work({ engine }, version) {
       const page = await engine.people(filters, { offset: paging.offset, limit: paging.perPage });
@@ -155,7 +158,10 @@ async function enrich(request: FastifyRequest, options: RouteOptions): Promise<A
   const lookup = readEnrich(queryText(request));
   const miss = companyMiss(lookup);
   return sell(request, options, {
-    ...{ costed: "company_enrich", rows: 1, identity: companyParameter(lookup), miss },
+    costed: "company_enrich",
+    rows: 1,
+    identity: companyParameter(lookup),
+    miss,
     magic: () => magicOfCompany(lookup),
     async work({ engine }, version) {
       const company = await engine.company(lookup);
@@ -171,7 +177,11 @@ async function employees(request: FastifyRequest, options: RouteOptions): Promis
   const segment = companyParameter(lookup);
   const miss = companyMiss(lookup);
   return sell(request, options, {
-    ...{ costed: "company_employees", rows: paging.perPage, identity: segment, paging, miss },
+    costed: "company_employees",
+    rows: paging.perPage,
+    identity: segment,
+    paging,
+    miss,
     magic: () => magicOfCompany(lookup),
     async work({ engine }, version) {
       const company = await engine.company(lookup);
@@ -255,7 +265,11 @@ const keyOf = ({
   prefix,
   scopes,
 }: KeyDetail): KeyResult["key"] => ({
-  ...{ id, name, mode, prefix, scopes },
+  id,
+  name,
+  mode,
+  prefix,
+  scopes,
   created_at: timeOf(createdAt),
   expires_at: timeOf(expiresAt),
   last_used_at: timeOf(lastUsedAt),

@@ -51,7 +51,14 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   watchers.metrics?.watch(() => ({ ...turns.load, connections: connections.open }));
   const hasConsole = options.console !== undefined && (await isConsoleBuilt());
   const app = new HttpApp({
-    ...{ fastify, admission, limiter, turns, connections, timeouts, tls, ...watchers },
+    fastify,
+    admission,
+    limiter,
+    turns,
+    connections,
+    timeouts,
+    tls,
+    ...watchers,
     monotonic: clocks.monotonic,
   });
   options.onApp?.(app.http);
@@ -67,7 +74,11 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     ? undefined
     : await import("../console/console.ts").then(({ serveConsole }) =>
         serveConsole(app.http, {
-          ...{ ...parts, admission, engine, host, scheme },
+          ...parts,
+          admission,
+          engine,
+          host,
+          scheme,
           publicUrl: options.console?.publicUrl,
           facetTimeouts: timeouts,
           onFault: (id, error) => watchers.log.fault(id, error),

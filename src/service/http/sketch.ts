@@ -75,7 +75,10 @@ export async function sketch(request: FastifyRequest, options: RouteOptions): Pr
     });
   const { roster, part, version } = await inFreeTurn(request, options, work);
   const result = JSON.stringify({
-    ...{ count: roster.places.size, key: roster.key, from, cells: String(part) },
+    count: roster.places.size,
+    key: roster.key,
+    from,
+    cells: String(part),
     as_of: new Date(options.now()).toISOString(),
   });
   return freeAnswer(request, options, { result, version });
@@ -91,11 +94,9 @@ export async function people(request: FastifyRequest, options: RouteOptions): Pr
   const { account, key } = admitted(request);
   const { canonical, digests, filters } = readPeople(jsonBody(request));
   return sell(request, options, {
-    ...{
-      costed: "person_search",
-      rows: digests.length,
-      identity: `${canonical}\n${digests.join()}`,
-    },
+    costed: "person_search",
+    rows: digests.length,
+    identity: `${canonical}\n${digests.join()}`,
     magic: () => magicOfFilters(filters, true),
     async work({ engine, sketches }, version) {
       const { places } = await sketches.list(

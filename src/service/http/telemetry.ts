@@ -97,12 +97,10 @@ async function openMeters() {
     label?: string,
   ) =>
     new Gauge({
-      ...{
-        name: `headcount_${name}`,
-        help,
-        labelNames: label === undefined ? [] : [label],
-        registers,
-      },
+      name: `headcount_${name}`,
+      help,
+      labelNames: label === undefined ? [] : [label],
+      registers,
       collect() {
         const now = read();
         if (typeof now === "number") this.set(now);

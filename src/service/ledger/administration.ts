@@ -102,8 +102,10 @@ function usageQuery({ accountId, by, keyId, mode, since, until }: UsageQuery): Q
   };
 }
 
+/** What a sum over days, keys or calls does not tell. */
+const SUMMED: Pick<UsageRow, "day" | "keyId" | "call"> = { day: null, keyId: null, call: null };
 const usageRow = (row: Row): UsageRow => ({
-  ...{ day: null, keyId: null, call: null },
+  ...SUMMED,
   ...storedFields<UsageRow>(row, ["calls", "rows"]),
 });
 

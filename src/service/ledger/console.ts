@@ -62,7 +62,8 @@ function sessionsOf(database: LedgerDatabase, now: () => number) {
       one(
         `SELECT ${SESSION_COLUMNS} FROM console_sessions WHERE hash = $1 AND ended_at IS NULL AND expires_at > $2`,
         storedSession,
-        ...[hash, now()],
+        hash,
+        now(),
       ),
     async sessions() {
       const sql = `SELECT ${SESSION_COLUMNS} FROM console_sessions WHERE ended_at IS NULL AND expires_at > $1
@@ -121,7 +122,11 @@ function exportsOf(database: LedgerDatabase, now: () => number) {
         `SELECT status, headers, body FROM idempotency WHERE account_id = $1 AND mode = $2 AND call = $3 AND key = $4
          AND status IS NOT NULL AND created_at > $5`,
         replyOf,
-        ...[accountId, mode, call, key, now() - IDEMPOTENCY_TTL_MS],
+        accountId,
+        mode,
+        call,
+        key,
+        now() - IDEMPOTENCY_TTL_MS,
       ),
   } satisfies Partial<ConsoleStore>;
 }
@@ -136,7 +141,8 @@ function* redeem(hash: string, session: Omit<ConsoleSession, "accountId" | "role
   const id = link.name === "" ? session.id : `${link.name as string}-${session.id}`;
   const count = yield* change(
     "UPDATE console_links SET used_at = $1 WHERE hash = $2 AND used_at IS NULL",
-    ...[session.createdAt, hash],
+    session.createdAt,
+    hash,
   );
   // Taken by this very session: its first try was committed and the word of it was lost.
   if (count === 0) {

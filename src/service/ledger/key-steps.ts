@@ -182,7 +182,10 @@ export function* updateKey(
   const { name = key.name, expiresAt = key.expiresAt, scopes = key.scopes } = changes;
   yield* change(
     "UPDATE keys SET name = $1, expires_at = $2, scopes = $3 WHERE id = $4",
-    ...[name, expiresAt, scopesText(scopes), id],
+    name,
+    expiresAt,
+    scopesText(scopes),
+    id,
   );
   const removed = Object.entries(changes).flatMap(([what, value]) =>
     value === null ? [what] : [],

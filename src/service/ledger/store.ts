@@ -104,7 +104,10 @@ function* replace(
   const values = [status, JSON.stringify(headers), body.toString()];
   return yield* change(
     "UPDATE idempotency SET status = $1, headers = $2, body = $3, digest = $4 WHERE hold_id = $5 AND digest = $6",
-    ...[...values, replyDigest([requestHash, ...values]), holdId, digest],
+    ...values,
+    replyDigest([requestHash, ...values]),
+    holdId,
+    digest,
   );
 }
 

@@ -106,7 +106,12 @@ const FACETS_BODY = body("FacetsRequest", {
 const onePerson = envelope("One person", [exampleOf(API_SCHEMAS.Person)], 1);
 const CUT_FACETS = envelope("It would have taken too long", {
   ...(exampleOf(API_SCHEMAS.Facets) as object),
-  ...{ count: null, values: [], others: null, missing: null, distinct: null, exact: false },
+  count: null,
+  values: [],
+  others: null,
+  missing: null,
+  distinct: null,
+  exact: false,
   reason:
     "counting the values of this segment takes longer than 300 ms; narrow the filters, or count the values that you know",
 });

@@ -50,7 +50,10 @@ export async function checkFiles(list: Followed, { order, latest, context }: Wor
 }
 
 const entryOf = ({ filters, canonical, at, view }: Followed, work: Work) => ({
-  ...{ output: work.order.output ?? "", filters, canonical: canonicalJson(canonical), at },
+  output: work.order.output ?? "",
+  filters,
+  canonical: canonicalJson(canonical),
+  at,
   view: savedView(viewOf(view, work)),
 });
 
@@ -101,15 +104,13 @@ export async function keep(result: Brought, work: Work): Promise<RefreshReceipt>
   });
   const at = context.now();
   library.lists.record(entryOf(list, work), before, {
-    ...{
-      at,
-      added,
-      removed,
-      changed,
-      calls: counts.calls,
-      credits: result.spent,
-      run: result.runs[0] ?? null,
-    },
+    at,
+    added,
+    removed,
+    changed,
+    calls: counts.calls,
+    credits: result.spent,
+    run: result.runs[0] ?? null,
     datasetVersion: counts.datasetVersion ?? account.datasetVersion ?? null,
     count: result.certificate.total,
   });

@@ -99,7 +99,10 @@ export async function bring(
     ...results,
   ];
   return {
-    ...{ list, plan, counts, ...verified },
+    list,
+    plan,
+    counts,
+    ...verified,
     now: now.people,
     renamed: new Map([...renamed, ...now.renamed]),
     runs: all.map(({ run }) => run),

@@ -51,7 +51,8 @@ export async function refreshPlanOf(
     ...groups.map(({ people }) => people.length),
   ];
   const plan = {
-    ...{ unitPrice: price, assumed },
+    unitPrice: price,
+    assumed,
     total,
     owned: present,
     gone: sketch?.leavers.length ?? sizes.reduce((sum, each) => sum + each, 0) - present,

@@ -104,12 +104,16 @@ function statusColumns(now: number, isWide: boolean): readonly ColumnOf<JobStatu
     { name: "job", title: "job", long: true, value: ({ job }) => job },
     { name: "command", value: ({ command }) => command },
     {
-      ...{ name: "status", title: "status", value: ({ status }) => status },
+      name: "status",
+      title: "status",
+      value: ({ status }) => status,
       show: ({ exit_code: code, status }) => (status === "failed" ? `failed (${code})` : status),
     },
     { name: "exit_code", value: ({ exit_code: code }) => code },
     {
-      ...{ name: "last", title: "last", value: ({ last }) => last },
+      name: "last",
+      title: "last",
+      value: ({ last }) => last,
       show: ({ last }) => (last === null ? "never" : ago(now - Date.parse(last), Date.parse(last))),
     },
     countColumn("rows", ({ rows }) => rows),
@@ -121,7 +125,10 @@ function statusColumns(now: number, isWide: boolean): readonly ColumnOf<JobStatu
       show: change,
     },
     {
-      ...{ name: "credits", ...wide("credits"), align: "right", value: ({ credits }) => credits },
+      name: "credits",
+      ...wide("credits"),
+      align: "right",
+      value: ({ credits }) => credits,
       show: ({ credits }) => (credits === null ? "" : grouped(credits)),
     },
     { name: "next", title: "next", value: ({ next }) => next, show: next },
@@ -168,9 +175,13 @@ export async function showStatus(
   const month = new Date(context.now()).toISOString().slice(0, 7);
   if (printer.json) {
     return printer.document<"jobs status">({
-      ...{ file: file.path, month, budget: creditsOrNull(file.budget) },
+      file: file.path,
+      month,
+      budget: creditsOrNull(file.budget),
       services: services.map(({ serviceId, keyMode, spent }) => ({
-        ...{ service: serviceId, key_mode: keyMode, spent: creditsToNumber(spent) },
+        service: serviceId,
+        key_mode: keyMode,
+        spent: creditsToNumber(spent),
       })),
       jobs: all,
     });

@@ -58,7 +58,9 @@ async function entries({
 }: StoreDesk<EntriesOptions>): Promise<void> {
   const { account, key, kind, mode } = options;
   const query: Omit<EntryQuery, "limit"> = {
-    ...{ accountId: account, mode, ...timesOf(options, context.now()) },
+    accountId: account,
+    mode,
+    ...timesOf(options, context.now()),
     ...(kind === undefined ? {} : { kind }),
     ...(key === undefined ? {} : { keyId: key }),
   };

@@ -96,7 +96,12 @@ async function run(desk: Desk<ImportOptions>): Promise<void> {
   const began = context.now();
   const load = async (setup: BuildSetup): Promise<ImportReport> => {
     const input = {
-      ...{ people, companies, cwd: context.cwd, rejects, dryRun: options.dryRun === true, ...text },
+      people,
+      companies,
+      cwd: context.cwd,
+      rejects,
+      dryRun: options.dryRun === true,
+      ...text,
       ...(map !== undefined && { map }),
       ...(maxRefused && { maxRefused }),
     };

@@ -118,13 +118,11 @@ async function check(
   if (printer.json) {
     printer.document<"suppress check">({
       checked: checked.map(({ who, suppressed, entry }) => ({
-        ...{
-          who,
-          suppressed,
-          kind: entry?.kind ?? null,
-          at: entry?.at ?? null,
-          note: entry?.note ?? null,
-        },
+        who,
+        suppressed,
+        kind: entry?.kind ?? null,
+        at: entry?.at ?? null,
+        note: entry?.note ?? null,
       })),
     });
   } else {

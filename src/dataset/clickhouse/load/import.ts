@@ -85,13 +85,11 @@ export async function loadIntoClickHouse(
       const files = await Promise.all(parts.map(({ plan }) => stat(plan.file.path)));
       const fingerprint = fingerprintOf({
         format: LOAD_FORMAT,
-        ...{
-          place,
-          map,
-          encoding: input.encoding,
-          skipLines: input.skipLines,
-          suppressed: suppression.digest,
-        },
+        place,
+        map,
+        encoding: input.encoding,
+        skipLines: input.skipLines,
+        suppressed: suppression.digest,
         parts: parts.map(({ kind, plan }, index) => [
           kind,
           plan.file.path,
@@ -179,9 +177,12 @@ async function run({ load, state, parts, input, rejects }: Run): Promise<ImportR
     await state.setDone("publish");
   }
   const report = {
-    ...{ version: state.version, people, companies: { ...companies, derived } },
+    version: state.version,
+    people,
+    companies: { ...companies, derived },
     departments: departmentsReport(of("people")),
-    ...{ cleared: clearedReports(all), rejects: await rejects.finish() },
+    cleared: clearedReports(all),
+    rejects: await rejects.finish(),
   };
   await (input.dryRun ? load.drop() : load.publish());
   await state.remove();

@@ -317,7 +317,8 @@ export class Load {
     const rows = await this.#servers.rows(firstPeopleSql(this.#table, where, anyRefused, most));
     const firsts = inPlace(rows).map(([title, id]): TitleAndId => [String(title), String(id)]);
     return firsts.map((from, index) => ({
-      ...{ values, count: Math.min(most, count - index * most) },
+      values,
+      count: Math.min(most, count - index * most),
       piece: { from, before: firsts[index + 1] },
     }));
   }

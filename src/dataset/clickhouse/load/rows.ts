@@ -29,7 +29,8 @@ const VALUES_OF_FEW = 4_000;
 
 export const FURTHER: Readonly<Record<ImportKind, readonly string[]>> = {
   people: [
-    ...["line", `${usableOf("network_url")} AS address`],
+    "line",
+    `${usableOf("network_url")} AS address`,
     `${usableOf("company_network_url")} AS company_address`,
   ],
   companies: ["line", `${usableOf("company_network_url")} AS address`],

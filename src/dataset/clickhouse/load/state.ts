@@ -36,7 +36,10 @@ function stateOf(
   const save = (): Promise<void> =>
     replace(join(folder, "load.json"), { fingerprint, version, done });
   return {
-    ...{ folder, version, fingerprint, save },
+    folder,
+    version,
+    fingerprint,
+    save,
     remove: (): Promise<void> => rm(folder, { recursive: true, force: true }),
     part: (part: number): PartReport | undefined => parts.get(part),
     isDone: (step: LoadStep): boolean => done.includes(step),

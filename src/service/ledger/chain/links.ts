@@ -132,7 +132,8 @@ export function* audit(acted: Acted, at: number): Steps<void> {
   const link = auditLink(row?.head as string, values);
   yield* change(
     `INSERT INTO audit (${AUDIT_COLUMNS.join(", ")}, digest) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-    ...[...values, link],
+    ...values,
+    link,
   );
   yield* change("UPDATE chains SET head = $1 WHERE name = 'audit'", link);
 }
