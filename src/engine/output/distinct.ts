@@ -1,3 +1,4 @@
+// Tested by test/unit/output-formats.test.ts.
 import { canonicalAddress } from "../../shared/contract/normalise.ts";
 import {
   NOBODY_SUPPRESSED,

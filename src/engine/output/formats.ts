@@ -1,3 +1,4 @@
+// Tested by test/unit/output-formats.test.ts and test/unit/output-csv-bytes.test.ts.
 import { stat } from "node:fs/promises";
 import { aside, nearest } from "../../shared/contract/suggest.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";

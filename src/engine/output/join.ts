@@ -1,3 +1,4 @@
+// Tested by test/cli/keep-input.test.ts.
 import {
   canonicalAddress,
   canonicalDomain,

@@ -1,3 +1,4 @@
+// Tested by test/cli/output-files.test.ts.
 import { createHash, type Hash } from "node:crypto";
 import { type FileHandle, open } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";

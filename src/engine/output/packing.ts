@@ -1,3 +1,4 @@
+// Tested by test/cli/output-packed.test.ts.
 import { createReadStream } from "node:fs";
 import { pipeline, type Readable, type Transform } from "node:stream";
 import zlib from "node:zlib";

@@ -1,3 +1,4 @@
+// Tested by test/cli/output-files.test.ts.
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { access, constants, lstat, realpath, stat } from "node:fs/promises";

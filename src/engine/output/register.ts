@@ -1,3 +1,4 @@
+// Tested by test/cli/forget.test.ts.
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";

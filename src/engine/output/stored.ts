@@ -1,3 +1,4 @@
+// Tested by test/cli/forget.test.ts.
 import type { Page } from "../../shared/rows/page.ts";
 import { type JsonValue, parseExact } from "../../shared/rows/values.ts";
 import type { TypedColumn } from "./whole/cells.ts";

@@ -1,3 +1,4 @@
+// Tested by test/cli/output-rows.test.ts.
 import { grouped } from "../../shared/contract/text.ts";
 import type { View } from "../../shared/rows/page.ts";
 import { cellOf, fieldValue, type JsonValue, type RecordKind } from "../../shared/rows/values.ts";

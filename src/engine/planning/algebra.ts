@@ -1,3 +1,4 @@
+// Tested by test/planning/sets.test.ts.
 import { canonicalJson } from "../../shared/contract/filters.ts";
 import { isSlug, normalForm, slugOf } from "../../shared/contract/normalise.ts";
 import {

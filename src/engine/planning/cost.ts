@@ -1,3 +1,4 @@
+// Tested by test/planning/cost.test.ts.
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { descend } from "./descent.ts";
 import { type Dice, dice, draw } from "./draw.ts";

@@ -1,3 +1,4 @@
+// Tested by test/planning/descent.test.ts.
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { alphabetOf, bySteps, END } from "./names.ts";
 import { loosened, type Node, newIn, ownedIn, piece, rest } from "./node.ts";

@@ -1,3 +1,4 @@
+// Tested by test/planning/draw.test.ts.
 import { createHash } from "node:crypto";
 
 export interface DrawnPage {

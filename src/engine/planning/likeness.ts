@@ -1,3 +1,4 @@
+// Tested by test/planning/cost.test.ts.
 import { type FilterKey, type Filters, knownValues } from "../../shared/contract/vocabulary.ts";
 import { groupsBy } from "../../shared/groups.ts";
 import type { Dice } from "./draw.ts";

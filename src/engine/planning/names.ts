@@ -1,3 +1,4 @@
+// Tested by test/planning/descent.test.ts.
 import { normalForm } from "../../shared/contract/normalise.ts";
 import { groupsBy } from "../../shared/groups.ts";
 import type { SegmentMember } from "./question.ts";

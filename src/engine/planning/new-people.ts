@@ -1,3 +1,4 @@
+// Tested by test/planning/cost.test.ts.
 import { type Descent, type DescentInput, descend } from "./descent.ts";
 import { namesHold, type Presence } from "./presence.ts";
 import type { Counts, SegmentMember } from "./question.ts";

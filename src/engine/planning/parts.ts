@@ -1,3 +1,4 @@
+// Tested by test/planning/parts.test.ts.
 import { type FilterKey, type Filters, knownValues } from "../../shared/contract/vocabulary.ts";
 import { LETTERS } from "./names.ts";
 import { UnsoundCountsError } from "./question.ts";

@@ -1,3 +1,4 @@
+// Tested by test/planning/cost.test.ts.
 import { canonicalAddress, isSlug, slugOf } from "../../shared/contract/normalise.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { groupsBy } from "../../shared/groups.ts";

@@ -1,3 +1,4 @@
+// Tested by test/planning/parts.test.ts.
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 
 declare const owned: unique symbol;

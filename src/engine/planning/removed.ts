@@ -1,3 +1,4 @@
+// Tested by test/planning/removed.test.ts.
 import { groupsBy } from "../../shared/groups.ts";
 import { UnsoundCountsError } from "./question.ts";
 

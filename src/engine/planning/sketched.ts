@@ -1,3 +1,4 @@
+// Tested by test/planning/sketched.test.ts.
 import { digestsOf } from "../../shared/contract/person-digest.ts";
 import {
   type Digests,

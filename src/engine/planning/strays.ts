@@ -1,3 +1,4 @@
+// Tested by test/planning/descent.test.ts.
 import { meet, type Segment } from "./algebra.ts";
 import { loosened, type Node, newIn, ownedIn, type Piece, piece } from "./node.ts";
 import { type Counts, UnsoundCountsError } from "./question.ts";

@@ -1,3 +1,4 @@
+// Tested by test/planning/descent.test.ts.
 import { type FilterKey, type Filters, knownValues } from "../../shared/contract/vocabulary.ts";
 import { type Node, newIn, type Piece } from "./node.ts";
 import type { Counts, SegmentMember } from "./question.ts";

@@ -1,3 +1,4 @@
+// Tested by test/service/bookkeeping.test.ts.
 import type { DatasetInfo } from "../../dataset/engine.ts";
 import { envelopeJson } from "../../shared/contract/envelope.ts";
 import { creditsToNumber } from "../../shared/contract/money.ts";

@@ -1,3 +1,4 @@
+// Tested by test/service/billing.test.ts.
 import { envelopeBytes } from "../../shared/contract/envelope.ts";
 import {
   affordableRows,

@@ -1,3 +1,4 @@
+// Tested by test/service/keys.test.ts.
 import { hash as digest, randomBytes, timingSafeEqual } from "node:crypto";
 import type { KeyMode, StoredKey } from "../ledger/ledger.ts";
 

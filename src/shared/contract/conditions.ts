@@ -1,3 +1,4 @@
+// Tested by test/dataset/segment.test.ts.
 import { isSlug, slugOf } from "./normalise.ts";
 import { type CanonicalFilters, FILTER_SPECS, type MatchType } from "./vocabulary.ts";
 

@@ -1,3 +1,4 @@
+// Tested by test/unit/contract-filters.test.ts.
 import { canonicalAddress, hasLoneSurrogate, normalForm } from "./normalise.ts";
 import { aside, nearest } from "./suggest.ts";
 import { echo } from "./text.ts";

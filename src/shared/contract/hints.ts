@@ -1,3 +1,4 @@
+// Tested by test/cli/count-hints.test.ts.
 import { flagOf } from "./command-line.ts";
 import { FACET_VALUES_MAX } from "./facets.ts";
 import { checkFilters } from "./filters.ts";

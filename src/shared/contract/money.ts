@@ -1,3 +1,4 @@
+// Tested by test/unit/contract-money.test.ts.
 import { grouped } from "./text.ts";
 
 /** Credits as whole millionths in a bigint, never a float (docs/contract.md, Credits). */

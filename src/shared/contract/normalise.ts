@@ -1,3 +1,4 @@
+// Tested by test/unit/contract-filters.test.ts.
 import { domainToUnicode } from "node:url";
 
 /**

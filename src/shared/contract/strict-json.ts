@@ -1,3 +1,4 @@
+// Tested by test/service/fuzz.test.ts.
 import { isUtf8 } from "node:buffer";
 import { echo } from "./text.ts";
 

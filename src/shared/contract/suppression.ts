@@ -1,3 +1,4 @@
+// Tested by test/cli/suppress.test.ts.
 import { createHash, createHmac } from "node:crypto";
 import { canonicalAddress, canonicalDomain, isSlug, slugOf } from "./normalise.ts";
 

@@ -1,3 +1,5 @@
+// Tested by test/unit/contract-filters.test.ts.
+
 export const DEPARTMENTS = [
   "Administrative",
   "C-Suite",

@@ -1,3 +1,4 @@
+// Tested by test/unit/output-formats.test.ts.
 import { createReadStream } from "node:fs";
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,3 +1,4 @@
+// Tested by test/unit/output-formats.test.ts.
 import { ColumnUnion, eachCell, publishedFields } from "../../../shared/rows/columns.ts";
 import type { Page } from "../../../shared/rows/page.ts";
 import { fieldValue, type JsonValue, type RecordKind } from "../../../shared/rows/values.ts";

@@ -1,3 +1,4 @@
+// Tested by test/cli/output-packed.test.ts.
 import { open, readFile } from "node:fs/promises";
 import { Readable } from "node:stream";
 import { inflateRawSync } from "node:zlib";
