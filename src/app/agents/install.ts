@@ -39,6 +39,7 @@ export function launchOf(
       return [];
     return [[name, /_(DIR|HOME)$/.test(name) ? resolve(cwd, value) : value] as const];
   });
+
   const words = [fileURLToPath(new URL("bin/headcount.js", packageRoot())), ...args];
   return {
     command: execPath,

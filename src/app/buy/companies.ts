@@ -115,6 +115,7 @@ export async function parseCsv(list: string): Promise<CsvRow[]> {
     relax_column_count: true,
     relax_quotes: true,
     skip_empty_lines: true,
+
     on_record: (cells: readonly string[], { lines }: { readonly lines: number }) => {
       // A row ends on this line; it began before the line breaks inside its cells.
       const inside = cells.join("").match(/\r?\n/g) ?? [];
@@ -125,6 +126,7 @@ export async function parseCsv(list: string): Promise<CsvRow[]> {
       return null;
     },
   };
+
   try {
     parse(text, options);
   } catch (error) {
@@ -133,5 +135,6 @@ export async function parseCsv(list: string): Promise<CsvRow[]> {
       "close the quote, or double the quotes inside a cell",
     );
   }
+
   return rows;
 }

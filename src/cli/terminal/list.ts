@@ -26,6 +26,7 @@ export async function printList<Row>(
   if (printer.json) return printer.document(documentsOf(columns, rows));
   if (!printer.terminal) return printer.text(csvOf(columns, rows));
   if (rows.length === 0) return printer.note(none);
+
   const shown = columns.filter(({ title }) => title !== undefined);
   await printer.table(
     shown.map(({ align = "left" as const, long, title = "" }) => ({
@@ -62,10 +63,12 @@ export async function printPages<Row>(
       printer.text(last === undefined ? text : text.slice(text.indexOf("\n") + 1));
       await printer.drain();
     } else rows.push(...page);
+
     last = page.at(-1);
     rest -= page.length;
     if (page.length < size || rest <= 0) break;
   }
+
   if (!streams) await printList(columns, rows, printer, "Nothing to list.");
 }
 

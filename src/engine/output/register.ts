@@ -53,6 +53,7 @@ export function registerIn(stateDir: string, disk: Disk, now: () => number) {
   }
 
   const has = (path: string): boolean => existsSync(fileOf(path));
+
   return { enter, entries, has, drop: (path: string): Promise<void> => remove(fileOf(path)) };
 }
 

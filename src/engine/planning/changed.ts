@@ -35,6 +35,7 @@ export async function findChanged<T>(
     );
     for (const person of leavers) changed.add(person);
   }
+
   return [...changed];
 }
 
@@ -54,16 +55,19 @@ function questionsFor<T>(pairs: readonly PersonValue<T>[], most: Most): Question
   const sizes = shared.map(({ people }) => people.length);
   const { sets, each } = designFor(sizes, most);
   if (each === 1 && sets >= shared.length) return single;
+
   const together = Array.from({ length: sets }, () => ({
     values: [] as string[],
     people: [] as T[],
   }));
+
   for (const [index, code] of codesFor(sizes, sets, each).entries()) {
     for (const set of code) {
       together[set]?.values.push(...(shared[index]?.values ?? []));
       together[set]?.people.push(...(shared[index]?.people ?? []));
     }
   }
+
   return [...single.filter(isAlone), ...together.filter(({ people }) => people.length > 0)];
 }
 
@@ -85,6 +89,7 @@ function designFor(
       if (calls < best.calls) best = { sets, each, calls };
     }
   }
+
   return best;
 }
 

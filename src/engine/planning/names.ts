@@ -33,6 +33,7 @@ export function alphabetOf(names: Iterable<string>) {
     }
     learn(name, END);
   }
+
   for (const letter of LETTERS) for (const step of [letter, ` ${letter}`]) count(ANY, step, 0);
 
   function learn(beginning: string, step: string): void {
@@ -65,15 +66,18 @@ export function alphabetOf(names: Iterable<string>) {
         weight: (GENERAL * share) / Math.max(1, total) / 1.21,
       };
     });
+
     const score = (step: string): number =>
       likely.reduce(
         (sum, { after, weight }) => sum + weight * (after.get(step) ?? 0),
         groups.get(step)?.length ?? 0,
       );
+
     const candidates = [
       groups,
       ...likely.flatMap(({ after, isRare }) => (rare || !isRare ? [after] : [])),
     ];
+
     return [...new Set(candidates.flatMap((steps) => [...steps.keys()]))]
       .filter((step) => beginning !== "" || (step !== END && !step.startsWith(" ")))
       .map((step) => [step, score(step)] as const)

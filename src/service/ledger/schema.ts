@@ -290,11 +290,13 @@ export const keepsLog = (database: object): boolean => !("hasLog" in database);
 
 export function checkSqliteVersion(database: DatabaseSyncInstance): void {
   if (!keepsLog(database)) return;
+
   const { version } = database.prepare("SELECT sqlite_version() AS version").get() as {
     version: string;
   };
   const parts = version.split(".").map(Number);
   const oldest = OLDEST_SQLITE.split(".").map(Number);
+
   for (const [position, needed] of oldest.entries()) {
     const part = parts[position] ?? 0;
     if (part > needed) return;
@@ -315,6 +317,7 @@ export function assertKnown(database: DatabaseSyncInstance, path: string): boole
 export function makeTables(database: DatabaseSyncInstance, path: string): void {
   if (assertKnown(database, path)) return;
   database.exec("BEGIN IMMEDIATE");
+
   try {
     if (!assertKnown(database, path)) {
       database.exec(SQLITE_SCHEMA);
@@ -343,31 +346,38 @@ export async function makePostgresTables(
       "this PostgreSQL server runs with fsync or full_page_writes off: it would lose charges in a power failure",
     );
   }
+
   const place = `the schema ${schema}`;
   const tables = await client.query(
     "SELECT 1 FROM pg_tables WHERE schemaname = $1 AND tablename = 'schema_version'",
     [schema],
   );
+
   const read = async (): Promise<boolean> => {
     const result = await client.query<{ version: number }>("SELECT version FROM schema_version");
     return isThere(result.rows[0]?.version ?? 0, place);
   };
+
   // Where all is as it should be nothing is written: whoever only verifies may have no right to.
   if (tables.rows.length > 0 && (await read())) return;
   if (!create && tables.rows.length === 0) throw new NoLedgerError(`${place} of this database`);
+
   await client.query("BEGIN");
   try {
     await client.query("SELECT pg_advisory_xact_lock(hashtext($1))", [
       `headcount-schema-${schema}`,
     ]);
+
     const match = await client.query("SELECT 1 FROM pg_namespace WHERE nspname = $1", [schema]);
     // Asked for again it would need the right to make it, which whoever made it beforehand need not give.
     if (match.rows.length === 0) await client.query(`CREATE SCHEMA ${schema}`);
     await client.query("CREATE TABLE IF NOT EXISTS schema_version (version integer NOT NULL)");
+
     if (!(await read())) {
       await client.query(POSTGRES_SCHEMA);
       await client.query("INSERT INTO schema_version VALUES ($1)", [SCHEMA_VERSION]);
     }
+
     await client.query("COMMIT");
   } catch (error) {
     await client.query("ROLLBACK").catch(() => undefined);

@@ -36,6 +36,7 @@ export function accountBody(parts: AccountParts): string {
 function resultOf({ account, dataset, key, maxDepth, money }: AccountParts): AccountResult {
   const { costs, name, perDay, perMinute } = account.plan;
   const { companies, people, version } = dataset;
+
   return {
     account: { id: account.id, name: account.name },
     key: { id: key.id, name: key.name, mode: key.mode, prefix: key.prefix },

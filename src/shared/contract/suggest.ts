@@ -30,5 +30,6 @@ export function nearest(text: string, candidates: readonly string[]): string | u
       bestDistance = score;
     }
   }
+
   return best;
 }

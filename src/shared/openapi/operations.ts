@@ -148,6 +148,7 @@ function operation(call: Call) {
     headers: more = call.tags.includes("Account") ? [] : (["X-Dataset-Version"] as const),
     ...said
   } = rest;
+
   const success: ApiResponse = {
     description: answer,
     headers: headers(...RATE_HEADERS, ...more),
@@ -156,6 +157,7 @@ function operation(call: Call) {
   const failures = Object.entries({ ...EVERY_ERROR, ...errorsOf(call) }).map(
     ([status, name]): [string, Ref] => [status, { $ref: `#/components/responses/${name}` }],
   );
+
   return {
     ...said,
     "x-cost": cost,

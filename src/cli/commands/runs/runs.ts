@@ -31,6 +31,7 @@ export function register(program: Command, context: Context): void {
   $ headcount runs show last
   $ headcount runs export last --fields name,location -o people.parquet
   $ headcount runs prune 90d --dry-run`);
+
   registerList(runs, context);
   registerShow(runs, context);
   registerRemove(runs, context);
@@ -72,11 +73,13 @@ async function list({ options, printer, context }: Desk<ListOptions>): Promise<v
   const people = printer.terminal && !printer.json;
   const shown = wanted.slice(0, options.limit ?? (people ? SCREENFUL : undefined));
   if (printer.json) return printer.document<"runs list">(shown.map(runDocument));
+
   const none =
     all.length === 0
       ? "No runs yet: headcount search makes the first one."
       : `None of ${counted(all.length, "run")} fits.`;
   await printList(columns(all, printer, context), shown, printer, none);
+
   if (people && options.limit === undefined && shown.length < wanted.length) {
     printer.note(
       `${grouped(wanted.length - shown.length)} more: --limit ${wanted.length} lists them`,
@@ -127,6 +130,7 @@ function columns(
   const short = shortIds(all.map(({ id }) => id));
   const isWide = printer.width >= 80;
   const wide = (title: string) => (isWide ? { title } : {});
+
   return [
     { name: "id", title: "run", value: ({ id }) => id, show: ({ id }) => short(id) },
     {
@@ -224,13 +228,16 @@ async function show({ printer, context }: Desk<GlobalOptions>, name: string): Pr
     bytes: await store.size(id),
     receipt: ((await store.receipt(id)) ?? null) as Documents["runs show"]["receipt"],
   };
+
   if (printer.json) return printer.document<"runs show">(document);
   if (!printer.terminal) {
     const { receipt: _, ...facts } = document;
     return printer.leaves(facts);
   }
+
   const amount = (credits: typeof ZERO): string | undefined =>
     credits === ZERO ? undefined : formatCreditsGrouped(credits);
+
   await printer.card([
     ["run", id],
     ["status", problem === undefined ? status : `${status}: ${problem}`],

@@ -22,6 +22,7 @@ export function register(program: Command, context: Context): void {
   $ headcount service credits add 10000
   $ headcount service usage --by key
   $ headcount service verify`);
+
   const parts = [
     registerImport,
     registerGenerate,

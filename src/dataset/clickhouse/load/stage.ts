@@ -128,10 +128,12 @@ export function createStage(
 ): readonly string[] {
   const names = stageOf(version);
   const low = dialect.isModern ? "LowCardinality(String)" : "String";
+
   const typed = (columns: readonly string[]): string[] =>
     columns.map(
       (column) => `${column} ${TYPES[column] ?? (LOW_STORED.includes(column) ? low : "String")}`,
     );
+
   // Missing values last, as in the end. Parts are no partitions: each would be read for every range.
   const order = `(${inOrder(SORT_KEYS)}, id)`;
   // What is read a few times only is not worth being merged again and again.

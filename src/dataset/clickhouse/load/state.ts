@@ -35,6 +35,7 @@ function stateOf(
   let { done } = saved;
   const save = (): Promise<void> =>
     replace(join(folder, "load.json"), { fingerprint, version, done });
+
   return {
     folder,
     version,
@@ -114,6 +115,7 @@ export function tableReport(parts: readonly PartReport[]): TableReport {
     for (const [reason, count] of Object.entries(part.reasons))
       reasons[reason] = (reasons[reason] ?? 0) + (count ?? 0);
   }
+
   return {
     files: parts.length,
     rows: sum(parts.map(({ rows }) => rows)),
@@ -160,5 +162,6 @@ export function clearedReports(parts: readonly PartReport[]): Record<string, Cle
       examples: most(examples, 5).map(([value, rows]) => ({ value, rows })),
     };
   }
+
   return cleared;
 }

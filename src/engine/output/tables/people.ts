@@ -13,6 +13,7 @@ export async function rowsOfPerson(
   const target = parseTable(output, "/");
   const from = `FROM ${sqlName(target)} WHERE ${quoted(IDENTITY)} IN (${identities.map(sqlText).join(", ")})`;
   const count = `SELECT count(*) AS n ${from}`;
+
   if (target.engine === "postgres") {
     const client = await connectPostgres(target);
     try {
@@ -23,11 +24,13 @@ export async function rowsOfPerson(
       await client.end();
     }
   }
+
   const { connection, close } = await openFile(
     target.file,
     erase ? {} : { access_mode: "READ_ONLY" },
     "A DuckDB table",
   );
+
   try {
     const reader = await connection.runAndReadAll(count);
     if (erase)

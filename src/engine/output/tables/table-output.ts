@@ -34,6 +34,7 @@ export async function checkTable(
     await (await import("../whole/duck.ts")).loadDuckDb("A DuckDB table");
     if (!(await exists(target.file))) return;
   }
+
   const { columns } = await surveyColumns({ pages: () => [], kind, columns: fields }, [IDENTITY]);
   let writer: TableWriter | undefined;
   try {
@@ -67,6 +68,7 @@ export async function openTable(
 ) {
   const target = parseTable(output, "/");
   if (target.engine === "duckdb") await clearLeftovers(target.file);
+
   const { kind, fields } = rendering;
   const fieldCheck = askedFields(fields);
   let writer: TableWriter | undefined;
@@ -74,11 +76,14 @@ export async function openTable(
     get notices() {
       return fieldCheck.notices();
     },
+
     async write(page) {
       fieldCheck.look(page);
     },
+
     async prepare(pages) {
       await checkRows(fieldCheck.rows(), undefined, guard);
+
       const { columns } = await surveyColumns({ pages, kind, columns: fields }, [IDENTITY]);
       try {
         writer = await open(target, place);
@@ -94,6 +99,7 @@ export async function openTable(
         throw refused(error, target, "writing");
       }
     },
+
     async publish() {
       const path = target.engine === "duckdb" ? target.file : "";
       try {
@@ -104,6 +110,7 @@ export async function openTable(
         throw refused(error, target, "commit");
       }
     },
+
     async abort() {
       const begun = writer;
       writer = undefined;
@@ -119,6 +126,7 @@ type Moment = "early" | "writing" | "commit";
 
 function refused(error: unknown, target: TableTarget, moment: Moment): unknown {
   if (error instanceof CliError) return error;
+
   const message =
     (error as Error).message.split("\n", 1)[0]?.trim() || errorCode(error) || "unknown";
   const busy = target.engine === "duckdb" && BUSY.test(message);
@@ -131,9 +139,11 @@ function refused(error: unknown, target: TableTarget, moment: Moment): unknown {
   };
   const init = { code: "table_refused", message: said[moment], cause: error };
   const hint = busy ? "close it there, and run this again" : hintOf(error, target);
+
   if (moment !== "early") return new CliError({ ...init, category: "incomplete", hint });
   // A database that is down comes back, and schedules try again.
   if (isDown(error, target)) return new CliError({ ...init, category: "network", hint: DOWN });
+
   return new CliError({ ...init, category: busy ? "locked" : "usage", hint });
 }
 

@@ -43,6 +43,7 @@ export async function* identified(
       }
       rows.push({ ...row, [KEY]: identity });
     }
+
     if (rows.length > 0) yield rows;
   }
 }

@@ -25,6 +25,7 @@ export async function openFile(
 ) {
   const { DuckDBInstance } = await loadDuckDb(what);
   const instance = await DuckDBInstance.create(file, { ...LIMITS, ...settings });
+
   try {
     const connection = await instance.connect();
     const close = (): void => {
@@ -97,5 +98,6 @@ export async function append(
       appender.appendDataChunk(chunk);
     }
   }
+
   appender.closeSync();
 }
