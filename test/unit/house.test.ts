@@ -22,9 +22,9 @@ interface Bound {
 const BOUNDS: Readonly<Record<string, Bound>> = {
   "nodes of the syntax tree": { most: 434_060, goal: 400_000, air: 2_000 },
   "nodes of purchase and runs": { most: 61_170, goal: 45_000, air: 1_000 },
-  "longer functions without a paragraph, %": { most: 95, goal: 35, air: 2 },
+  "longer functions without a paragraph, %": { most: 13, goal: 35, air: 2 },
   "functions with more than 15 locals": { most: 54, goal: 10, air: 2 },
-  "functions over 60 lines": { most: 36, goal: 5, air: 2 },
+  "functions over 60 lines": { most: 53, goal: 5, air: 2 },
   "code lines over 100 columns": { most: 795, goal: 0, air: 20 },
   "comment lines over 100 columns": { most: 1_130, goal: 0, air: 20 },
   "characters a line of code": { most: 36.5, goal: 34, air: 0.3 },
