@@ -29,14 +29,13 @@ export async function measure({ quick }) {
 function rowsOf({ size, calls, seconds, bytes, credits, fresh }) {
   const row = (part, target, unit, value) =>
     valueRow({
-      ...{
-        id: "R5",
-        part: `${size.toLocaleString("en")} people: ${part}`,
-        target: { atMost: target },
-        unit,
-        value,
-      },
-      ...{ work: "a refresh at 5 % churn by sketches", ours: [value] },
+      id: "R5",
+      part: `${size.toLocaleString("en")} people: ${part}`,
+      target: { atMost: target },
+      unit,
+      value,
+      work: "a refresh at 5 % churn by sketches",
+      ours: [value],
     });
   return [
     row("free calls", 5, "calls", calls),
@@ -138,12 +137,11 @@ function turning(inner) {
     return found;
   };
   return {
-    ...{
-      facet: inner.facet.bind(inner),
-      company: inner.company.bind(inner),
-      employees: inner.employees.bind(inner),
-    },
-    ...{ verify: () => inner.verify(), close: async () => undefined },
+    facet: inner.facet.bind(inner),
+    company: inner.company.bind(inner),
+    employees: inner.employees.bind(inner),
+    verify: () => inner.verify(),
+    close: async () => undefined,
     info: () => ({ ...inner.info(), version: `week-${version}` }),
     count: async (filters) => (await all(filters)).length,
     people: async (filters, { offset, limit }) => {

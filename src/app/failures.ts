@@ -91,6 +91,7 @@ function rowOf({ status, envelope, detail }: ServiceError): ReturnType<typeof ro
   // The 404 of a company that nobody knows is an answer, and does not come here.
   if (status === 404 || (!envelope && (status < 400 || status === 405))) return NOT_THE_API;
   if (![400, 413, 415, 422].includes(status)) return ANSWERS[status] ?? FAILED;
+
   const said = detail.join(" ");
   if (/idempotency/i.test(said)) {
     const hint =
@@ -101,6 +102,7 @@ function rowOf({ status, envelope, detail }: ServiceError): ReturnType<typeof ro
       hint: /\b(?:used|already|another|different)\b/i.test(said) ? undefined : hint,
     };
   }
+
   const isFilter = /filter|\bkeys?\b|field|value/i.test(said);
   return {
     ...REFUSED,
@@ -125,6 +127,7 @@ function answerFailure(error: ServiceError, site: CallSite): CliError {
   };
   const advice = typeof hint === "function" ? hint(site) : hint;
   const said = message.replace(/STATUS|DETAIL|ADDRESS|KEY/g, (word) => words[word] ?? word);
+
   return new CliError({
     ...own,
     message: `${said}${freeText(error, site, said)}`,
@@ -147,6 +150,7 @@ function lostReply(error: LostReplyError, site: CallSite): CliError {
       : /CERT|SIGNATURE/.test(error.code)
         ? "the key is not sent to a host that cannot prove who it is"
         : `${doctor(site)} checks the way there, free of charge`;
+
   return failed.network(
     `${error.wasSent ? "no whole answer came" : "the request was not sent"}: ${error.message}; ${charged}`,
     hint,
@@ -159,6 +163,7 @@ function waitTooLong(error: WaitTooLongError, site: CallSite): CliError {
   const seconds = Math.ceil(error.waitMs / 1000);
   const waited = Math.ceil(error.waitedMs / 1000);
   const most = error.maxWaitMs / 1000;
+
   // Rounded so that the sum is what is said of it.
   const past = (Math.ceil(error.waitedMs / 100) / 10).toString();
   const asks =
@@ -168,6 +173,7 @@ function waitTooLong(error: WaitTooLongError, site: CallSite): CliError {
   const again =
     waited + seconds + 5 > 604_800 ? "" : `, or with --max-wait ${waited + seconds + 5}`;
   const hint = `run it again after ${new Date(error.resetAt).toISOString().slice(0, 19)}Z${again}`;
+
   // Which limit it is, in the service's words: there are others than that of the minute.
   const details = error.cause instanceof ServiceError ? error.cause.detail : [];
   const failure = failed.rate_limit(
@@ -192,17 +198,22 @@ export function mapError(error: unknown, site: CallSite): unknown {
 
 const STOPPED = { code: "interrupted", category: "interrupted", message: "interrupted" } as const;
 const ENDINGS: Readonly<Record<string, Omit<CliErrorInit, "cause">>> = {
-  ...{ SIGINT: STOPPED, SIGTERM: STOPPED, SIGHUP: STOPPED, SIGBREAK: STOPPED },
+  SIGINT: STOPPED,
+  SIGTERM: STOPPED,
+  SIGHUP: STOPPED,
+  SIGBREAK: STOPPED,
   EPIPE: { code: "pipe_closed", category: "pipe_closed", message: "closed pipe" },
 };
 
 /** Whatever a command threw as the one error that is reported. What nothing else explains is a bug: exit 1. */
 export function failureOf(error: unknown): CliError {
   if (error instanceof CliError) return error;
+
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
   const message = error instanceof Error ? error.message : String(error);
   const ending = ENDINGS[code];
   if (ending !== undefined) return new CliError({ ...ending, cause: error });
+
   // Data of a service that is nested so deep cannot be gone through; our own code never is.
   if (error instanceof RangeError && message.includes("call stack")) {
     return failed.service(
@@ -212,6 +223,7 @@ export function failureOf(error: unknown): CliError {
       error,
     );
   }
+
   return (
     systemFailure(error) ??
     missingPackage(error) ??

@@ -96,12 +96,14 @@ async function openTarget(
     } as const;
     return { ...own, baseUrl, dialect: DEFAULT_DIALECT, apiKey, close };
   }
+
   const target = await resolveTarget(connecting, context);
   if (target.movedFrom !== undefined) {
     notice(
       `notice: the key stored for ${target.movedFrom} is sent to ${target.baseUrl}, the base URL given`,
     );
   }
+
   return { ...target, serviceId: target.baseUrl };
 }
 
@@ -125,15 +127,18 @@ function sessionFor(
     sampleDir,
     keySource,
   } = target;
+
   const maxWaitMs = maxWait * 1000;
   const keyMode = keyModeOf(apiKey);
   if (keyMode === "test") notice("TEST key: synthetic people and simulated credits");
+
   const pacer = new Pacer({
     stateDir: findFolder("state", context),
     baseUrl: serviceId,
     apiKey,
     now,
   });
+
   let saved = Promise.resolve();
   const onLimits = (limits: ServiceLimits): void => {
     const { maxDepth } = limits;
@@ -145,6 +150,7 @@ function sessionFor(
       .then(() => keepLimits(limits, target, context, notice))
       .catch((error: Error) => notice(`warning: not kept: ${error.message}`));
   };
+
   const timeouts = { free: patienceOf(maxWaitMs) };
   const client = createClient({ baseUrl, apiKey, dialect, now, env, log, onLimits, timeouts });
   const pauses: Session["pauses"] = {};
@@ -212,11 +218,13 @@ function wordsOf(
     else if (ms >= SAID_FROM_MS && pause !== undefined) pause(until, reason);
     else notice(`${reason} ${ms < 10_000 ? (ms / 1000).toFixed(1) : Math.ceil(ms / 1000)} s`);
   };
+
   const said = new Set<string>();
   const once = (text: string): void => {
     if (!said.has(text)) notice(text);
     said.add(text);
   };
+
   return {
     onWait: ({ ms, reason, error }) =>
       pausing(
@@ -225,9 +233,11 @@ function wordsOf(
           ? "rate limit reached: waiting"
           : `${error.message}: trying again in`,
       ),
+
     onTurn: (ms) => {
       if (ms >= SAID_FROM_MS) pausing(ms, "near the rate limit: waiting");
     },
+
     onReply: ({ creditsUsed = ZERO, deprecation, notices }, free) => {
       if (free && creditsUsed > 0n) {
         once(

@@ -53,18 +53,22 @@ export function layered(command: Illustrated, whole: boolean): void {
   const sorted = [...command.options].sort(
     (a, b) => order.indexOf(a.long ?? "") - order.indexOf(b.long ?? ""),
   );
+
   for (const [heading, common, more] of groups) {
     const names = new Set(`${common} ${more}`.split(" "));
     for (const option of sorted)
       if (names.has(option.long?.slice(2) ?? "")) option.helpGroup(`${heading}:`);
   }
+
   (command.options as unknown[]).splice(0, sorted.length, ...sorted);
   examplesFirst(command, whole ? Number.POSITIVE_INFINITY : MOST_EXAMPLES);
   if (whole) return;
+
   const isProgram = command.parent === null;
   const isLeftOut = ({ long = "" }: { long?: string }): boolean =>
     isProgram ? !OPTIONS.has(long) && long !== "--help" : rare.has(long);
   const plain = new Help();
+
   command.configureHelp({
     visibleOptions: (of) => plain.visibleOptions(of).filter((option) => !isLeftOut(option)),
     ...(isProgram && {
@@ -72,6 +76,7 @@ export function layered(command: Illustrated, whole: boolean): void {
         plain.visibleCommands(of).filter((child) => COMMANDS.has(child.name())),
     }),
   });
+
   const rest = sorted.filter((option) => !option.hidden && isLeftOut(option)).length;
   if (rest > 0 && !isProgram)
     command.addHelpText(
@@ -87,12 +92,14 @@ function examplesFirst(command: Illustrated, most: number): void {
     paragraphs
       .map((each) => fitTo(command.configureOutput().getOutHelpWidth?.() ?? 80, each))
       .join("\n\n");
+
   const examples = lines.split(/\n(?= {2}\$)/).slice(0, most + 1);
   if (lines !== "")
     command.addHelpText(
       "before",
       () => `${fitted(["Examples:", ...examples.slice(1)].join("\n"))}\n`,
     );
+
   if (notes.length > 0) command.addHelpText("after", () => `\n${fitted(...notes)}`);
 }
 
@@ -103,21 +110,25 @@ function fitTo(width: number, paragraph: string): string {
   const lines = paragraph.split("\n");
   const said = lines.map((line) => EXAMPLE.exec(line)).filter((match) => match?.[2] !== undefined);
   const column = Math.max(0, ...said.map((match) => match?.[1]?.length ?? 0)) + 3;
+
   return lines
     .flatMap((line) => {
       const [, example, comment] = EXAMPLE.exec(line) ?? [];
       if (comment === undefined && line.length <= width) return [line];
       if (example === undefined) return broken(line.split(" "), "", "", width);
+
       // An option and its value stay together.
       const chunks: string[] = [];
       for (const word of example.match(/(?:[^\s"']|"[^"]*"|'[^']*')+/g) ?? []) {
         if (chunks.length === 0 || /^[-|]/.test(word)) chunks.push(word);
         else chunks.push(`${chunks.pop()} ${word}`);
       }
+
       const command = broken(chunks, "      ", " \\", width - 4);
       const beside =
         comment !== undefined && command.length === 1 && column + comment.length <= width - 4;
       if (beside) return [`  $ ${example.padEnd(column)}${comment}`];
+
       return [`  $ ${command.join("\n")}`, ...(comment === undefined ? [] : [`      ${comment}`])];
     })
     .join("\n");

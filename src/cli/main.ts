@@ -23,8 +23,10 @@ const VERSION = new Set(["--version", "-V", "version"]);
 /** Runs one command line, never throws. @returns its exit code (docs/exit-codes.md, "Exit codes") */
 export async function main(argv: readonly string[], context: Context): Promise<number> {
   const stopped = stopSignal(argv, context);
+
   // Whoever writes learns of it from `written`; without a listener it would end the process as a bug.
   context.stdout.on("error", () => undefined);
+
   try {
     await Promise.race([execute(argv, context, stopped.watch), stopped.signal]);
     // One place for all: what a command printed and nobody got is no success.
@@ -47,12 +49,15 @@ async function execute(
     const { packageVersion } = await import("../shared/paths.ts");
     return void context.stdout.write(`${packageVersion()}\n`);
   }
+
   const { buildProgram, commandName, printHelp } = await import("./program.ts");
   const name = commandName(argv) ?? "";
   watch(name);
   if (name === "help") return printHelp(argv, context);
+
   const program = await buildProgram(context, argv);
   if (argv.length === 0) return program.outputHelp();
+
   try {
     await program.parseAsync(argv, { from: "user" });
   } catch (error) {
@@ -68,10 +73,12 @@ function stopSignal(argv: readonly string[], context: Context) {
     reject = refuse;
   });
   signal.catch(() => undefined);
+
   let command = "";
   const onSignal = (): void => {
     if (!GRACEFUL.has(command) && !isBuild(argv)) reject(context.interrupted.reason);
   };
+
   context.interrupted.addEventListener("abort", onSignal, { once: true });
   return {
     signal,
@@ -89,26 +96,33 @@ function processContext(
 ): Context {
   // Opening a stream costs one or two milliseconds, and most commands need neither of these.
   const stdin = (): InputStream => process.stdin;
+
   const stderr = (): OutputStream => {
     onStderr();
     return process.stderr;
   };
+
   return {
     get stdin() {
       return stdin();
     },
+
     get stderr() {
       return stderr();
     },
+
     stdout: process.stdout as OutputStream,
     env: process.env,
+
     // Asked for where a path is: the folder may be gone, and most commands need none.
     get cwd() {
       return process.cwd();
     },
+
     platform: process.platform,
     pid: process.pid,
     now: () => Date.now(),
+
     sleep: async (ms, signal) => {
       const { setTimeout: sleep } = await import("node:timers/promises");
       // Node's own AbortError does not say what ended the wait.
@@ -116,14 +130,17 @@ function processContext(
         signal?.throwIfAborted(),
       );
     },
+
     random: () => Math.random(),
     confirm: async (question) =>
       (await import("./terminal/prompt.ts")).confirmOn(stdin(), stderr(), question, interrupted),
+
     prompt: async (question, options) =>
       (await import("./terminal/prompt.ts")).promptOn(stdin(), stderr(), question, {
         ...options,
         signal: interrupted,
       }),
+
     startSample: async (context, notice) =>
       (await import("./sample.ts")).startSample(context, notice),
     interrupted,
@@ -145,17 +162,21 @@ export async function run(): Promise<void> {
     if (signals > 1 && !isBuild(argv)) process.exit(130);
     interruption.abort(Object.assign(new Error(signal), { name: "AbortError", code: signal }));
   };
+
   process.on("SIGINT", onSignal);
   process.on("SIGTERM", onSignal);
+
   // A closed window: Windows gives ten seconds. Elsewhere a listener would undo what nohup asked for.
   if (process.platform === "win32")
     for (const name of ["SIGHUP", "SIGBREAK"]) process.on(name, onSignal);
+
   let stderrOpened = false;
   const context = processContext(argv, interruption.signal, () => {
     // What nobody reads any more (`2>&1 | head`) is no reason to end in the middle of a purchase.
     if (!stderrOpened) process.stderr.on("error", () => undefined);
     stderrOpened = true;
   });
+
   let settled = false;
   process.on("exit", () => {
     if (!settled && process.exitCode === undefined) {
@@ -165,8 +186,10 @@ export async function run(): Promise<void> {
       );
     }
   });
+
   const code = await main(argv, context);
   settled = true;
+
   // Who was told to end does not wait for the reader of a log.
   const patience = new Promise((resolve) => signals > 0 && setTimeout(resolve, LAST_WORDS_MS));
   if (stderrOpened) await Promise.race([written(process.stderr), patience]).catch(() => undefined);

@@ -134,10 +134,12 @@ export function sinceMs(text: string, now: number, flag = "--since"): number {
   if (text === "all") return 0;
   const span = spanMs(text);
   if (span !== undefined) return now - span;
+
   const date = /^\d{4}-\d\d-\d\d(T[\d:.]+(Z|[+-]\d\d:\d\d))?$/.test(text)
     ? Date.parse(text)
     : Number.NaN;
   if (!Number.isNaN(date)) return date;
+
   throw usageError(
     `${flag} takes 2m (minutes), 12h, 30d, 8w, a date such as 2026-01-31 or 2026-01-31T10:03Z, or all, not "${echo(text)}"`,
     `for example ${flag} 7d`,

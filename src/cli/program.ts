@@ -109,12 +109,15 @@ export async function printHelp(argv: readonly string[], context: Context): Prom
   const topic = words.length === 1 ? topicText(words[0] ?? "") : undefined;
   if (topic !== undefined) return void context.stdout.write(topic);
   if (words[0] === "all") return (await buildProgram(context, ["--help-all"])).outputHelp();
+
   const command = find(await buildProgram(context, argv), words);
   if (command !== undefined) return command.outputHelp();
+
   const { nearest } = await import("../shared/contract/suggest.ts");
   const phrase = words.join(" ");
   const paths = every(await buildProgram(context, [], "all")).map(pathOf);
   const topics = TOPICS.map(({ name }) => name);
+
   const beside =
     words.length > 1
       ? paths.filter((path) => path.startsWith(`${words[0]} `))
@@ -149,6 +152,7 @@ export async function buildProgram(
     "-c, --connection <name>",
     'which connection to use; "sample" is built in (env: HEADCOUNT_CONNECTION)',
   );
+
   program
     .description(
       "Count a segment of people for free, see what it costs, buy exactly that, keep every paid profile.",
@@ -185,6 +189,7 @@ export async function buildProgram(
     )
     .examples(EXAMPLES)
     .showSuggestionAfterError(true);
+
   const wanted = commandName(argv);
   const helpFor = wanted === "help" ? commandName(argv.slice(argv.indexOf("help") + 1)) : undefined;
   for (const [group, commands] of Object.entries(COMMANDS)) {
@@ -196,6 +201,7 @@ export async function buildProgram(
       find(program, [name])?.summary(summary);
     }
   }
+
   settle(program, context, load === "all" || argv.includes("--help-all"));
   program.hook("preAction", (_, command) => begin(command, argv));
   return program;
@@ -226,6 +232,7 @@ const summaryOf = (description: string): string =>
 function settle(command: Command, context: Context, whole: boolean): void {
   layered(command, whole);
   if (command.summary() === "") command.summary(summaryOf(command.description()));
+
   command
     // Refused in words of our own: see the hook.
     .allowExcessArguments()

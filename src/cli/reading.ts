@@ -17,8 +17,10 @@ const MEANT: ReadonlyMap<string, string> = new Map([
 export function readingFailure({ code, message }: CommanderError, command: Command): CliError {
   const path = pathOf(command);
   const help = path === "" ? "headcount --help" : `headcount help ${path}`;
+
   if (code === "commander.help")
     return usageError("no command given", `${help} lists the commands`);
+
   if (code === "commander.unknownCommand" && path === "") {
     const [, word = ""] = /'(.*?)'/.exec(message) ?? [];
     const command = MEANT.get(word);
@@ -29,11 +31,13 @@ export function readingFailure({ code, message }: CommanderError, command: Comma
         "unknown_command",
       );
   }
+
   const [first = "", ...more] = message.replace(/^error: /, "").split("\n");
   const suggestion = more
     .join(" ")
     .trim()
     .replace(/^\(|\)$/g, "");
+
   if (path === "count" && first === "unknown option '--all'") {
     return usageError(
       first,
@@ -41,12 +45,14 @@ export function readingFailure({ code, message }: CommanderError, command: Comma
       "unknown_option",
     );
   }
+
   const shows =
     code === "commander.unknownCommand"
       ? `${help} lists the commands`
       : code === "commander.unknownOption"
         ? `${help} lists the options`
         : `${help} shows how it is called`;
+
   return usageError(
     first,
     suggestion || shows,

@@ -17,6 +17,7 @@ export async function startSample(
   notice: (text: string) => void,
 ): Promise<Sample> {
   const dir = sampleDir(context);
+
   const { now } = context;
   let folder: DataFolder | undefined;
   let release = async (): Promise<void> => undefined;
@@ -26,8 +27,10 @@ export async function startSample(
     const libraries = (["live", "test"] as const).map((mode) =>
       libraryPath(stateDir(context), sampleId(dir), mode),
     );
+
     allowOwnSqlite(join(dir, "/"), ...libraries);
     release = await holdSample(dir, context, notice);
+
     const [{ openDataFolder }, { startService }] = await Promise.all([
       import("../service/admin/data-folder.ts"),
       import("../service/http/server.ts"),
@@ -35,21 +38,25 @@ export async function startSample(
     const onSample = (): void =>
       notice("making the sample dataset of 50,000 synthetic people (once)");
     const open = (): Promise<DataFolder> => openDataFolder(dir, { now, onSample });
+
     folder = await open().catch((error: unknown) => {
       if (!(error instanceof Error && error.name === "DatasetDamagedError")) throw error;
       // Of another version, or broken: it is made again from nothing, accounts and runs stay.
       rmSync(join(dir, "dataset"), { recursive: true, force: true });
       return open();
     });
+
     const { engine, store, testEngine } = folder;
     const key = await sampleKey(dir, folder, context);
     const service = await startService({ engine, store, testEngine, now });
     const opened = folder;
+
     const close = async (): Promise<void> => {
       await service.close();
       await opened.close();
       await release();
     };
+
     return { url: service.url, key, dir, close };
   } catch (error) {
     await folder?.close();
@@ -68,16 +75,19 @@ async function holdSample(
 ): Promise<() => Promise<void>> {
   holders++;
   sampleLock ??= lockSample(dir, context, notice);
+
   const release = async (): Promise<void> => {
     if (--holders > 0) return;
     const lock = sampleLock;
     sampleLock = undefined;
     await (await lock)?.release();
   };
+
   await sampleLock.catch(async (error: unknown) => {
     await release().catch(() => undefined);
     throw error;
   });
+
   return release;
 }
 
@@ -92,15 +102,18 @@ async function lockSample(
     notice(`waiting for another process that is at work on the sample (${path})`);
   const lock = (path: string): Promise<Lock> =>
     acquireLock(path, { now, sleep, wait: true, onWait: () => onWait(path), what: "the sample" });
+
   const ended = async (path: string): Promise<void> => {
     if (await isLocked(path)) onWait(path);
     while (await isLocked(path)) await sleep(250);
   };
+
   if (nativePath("@photostructure/sqlite") === undefined) {
     const own = await lock(alone);
     for (const path of await natives(dir)) await ended(path);
     return own;
   }
+
   for (;;) {
     await ended(alone);
     const own = await lock(join(dir, `native-${randomBytes(6).toString("hex")}.lock`));
@@ -134,20 +147,24 @@ async function sampleKey(
     import("../service/money/keys.ts"),
   ]);
   const file = join(dir, "sample.key");
+
   const read = async (): Promise<string | undefined> => {
     const text = (await readFile(file, "utf8").catch(ifMissing(""))).trim();
     const parsed = parseApiKey(text);
     const stored = parsed && (await store.findKey(parsed.hash));
     return stored === undefined || stored.revokedAt !== null ? undefined : text;
   };
+
   const before = await read();
   if (before !== undefined) return before;
+
   const lock = await acquireLock(join(dir, "key.lock"), {
     now,
     sleep,
     wait: true,
     what: "the sample's key",
   });
+
   try {
     const theirs = await read();
     if (theirs !== undefined) return theirs;
@@ -167,10 +184,12 @@ function explained(error: unknown, dir: string): unknown {
       message: `the sample connection runs the service inside headcount: ${missing.message}`,
     });
   }
+
   if (name === "LedgerFormatError") {
     const hint = `remove ${dir}: it holds the sample alone, which is made again`;
     return failed.filesystem(message, hint, "ledger_format", error);
   }
+
   // Of a ledger that cannot be opened the cause says why.
   if (error instanceof Error && error.cause !== undefined && code === undefined) {
     const why = explained(error.cause, dir);
@@ -178,6 +197,7 @@ function explained(error: unknown, dir: string): unknown {
   }
   if (code === undefined || !/^(EACCES|EPERM|EROFS|ENOENT|ENOTDIR|ENOSPC|EDQUOT)$/.test(code))
     return error;
+
   return failed.filesystem(
     `the sample's folder ${dir} cannot be made or written: ${message}`,
     "set XDG_DATA_HOME to a folder that may be written and has 50 MB of room",

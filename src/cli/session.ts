@@ -22,6 +22,7 @@ function sessionEvents(
   const { stderr } = context;
   const { quiet, verbose } = flags;
   const notice = quiet ? undefined : (text: string): void => void stderr.write(`${text}\n`);
+
   return {
     notice,
     pause:

@@ -11,17 +11,20 @@ const INPUTS = /^--(filters|input|people|companies|suggest)$/;
 export function excessWord(command: Command, argv: readonly string[]): CliError {
   const path = pathOf(command);
   const [first = ""] = command.args;
+
   // A key that was pasted in the wrong place is not shown.
   const word = (command.args[command.registeredArguments.length] ?? "").replace(
     /(_(?:live|test)_).*/is,
     "$1…",
   );
+
   // `runs exprot`: read as an argument of the command that `runs` alone stands for.
   const group = command.parent?.parent == null ? undefined : command.parent;
   if (group !== undefined && !argv.includes(command.name())) {
     // The nearest word would be remove.
     if (first === "resume")
       return usageError('runs has no command "resume"', "headcount resume", "unknown_command");
+
     const names = group.commands.map((child) => child.name());
     const hint = didYouMean(first, names, (name) => `headcount ${pathOf(group)} ${name}`);
     const all = `headcount help ${pathOf(group)} lists its commands`;
@@ -31,6 +34,7 @@ export function excessWord(command: Command, argv: readonly string[]): CliError 
       "unknown_command",
     );
   }
+
   const message = `"${echo(word)}" is one word too many for headcount ${path}`;
   const at = argv.lastIndexOf(word);
   const flag = argv.slice(0, at).findLast((before) => before.startsWith("-"));
@@ -45,10 +49,12 @@ export function excessWord(command: Command, argv: readonly string[]): CliError 
       `give it again (${again}), or quote a value with spaces (${flag} ${shellWord(`${value} ${word}`)})`,
     );
   }
+
   const flags = command.options.map(({ long }) => long ?? "");
   const likely = /[./]/.test(word)
     ? flags.filter((long) => INPUTS.test(long))
     : flags.filter((long) => long === "--country" || long === "--title");
+
   return usageError(
     message,
     likely.length === 0

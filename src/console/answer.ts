@@ -28,6 +28,7 @@ export function segmentInquiry<Value>(
     turn.abort();
     turn = new AbortController();
   };
+
   const begin = async (of: string): Promise<void> => {
     const { signal } = turn;
     try {
@@ -41,6 +42,7 @@ export function segmentInquiry<Value>(
       timer = setTimeout(() => void begin(of), ms);
     }
   };
+
   /** @param waitMs before it is asked: while somebody types */
   const ask = (of: string, waitMs = 0): void => {
     stop();
@@ -50,6 +52,7 @@ export function segmentInquiry<Value>(
     if (waitMs === 0) void begin(of);
     else timer = setTimeout(() => void begin(of), waitMs);
   };
+
   return { ask, stop };
 }
 

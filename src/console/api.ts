@@ -59,7 +59,9 @@ async function call(
     await pause(Number(response.headers.get("retry-after") ?? 1) * 1_000, signal);
     response = await send(method, path, body, signal);
   }
+
   if (response.ok) return response;
+
   // A refusal needs no words.
   const refusal = (await response.json().catch(() => ({}))) as { error?: string; code?: string };
   const seconds = response.headers.get("retry-after");

@@ -29,6 +29,7 @@ export function App() {
       </main>
     );
   }
+
   const page = PAGES.find(({ id }) => id === place.value.page) ?? PAGES[0];
   return (
     <div class={mode.value === "test" ? "shell test" : "shell"}>
@@ -70,6 +71,7 @@ function Main({ children, page }: { readonly children: ComponentChildren; readon
     if (!isFirst.current) main.current?.focus();
     isFirst.current = false;
   }, [page]);
+
   return (
     <main id="main" ref={main} tabIndex={-1}>
       <p class="notice" role="alert" hidden={notice.value === ""}>
@@ -85,11 +87,13 @@ function Foot() {
   const now = me.value;
   if (now === undefined) return null;
   const money = now.modes.find((each) => each.mode === mode.value);
+
   const leave = (): void => {
     if (newKey.value !== undefined) {
       notice.value = "The new key is shown this once: say first that you have kept it.";
       return;
     }
+
     api("DELETE", "/session")
       .catch(() => undefined)
       .then(() => {
@@ -98,6 +102,7 @@ function Foot() {
         signedOut.value = "You are signed out.";
       });
   };
+
   return (
     <div class="foot">
       <p>
@@ -124,6 +129,7 @@ function Foot() {
 function Enter({ why }: { readonly why: string }) {
   const key = useSignal("");
   const { act, problem } = useWork();
+
   return (
     <main class="enter">
       <h1>headcount</h1>

@@ -31,10 +31,12 @@ export async function startDuckDb(resources: Resources, spill?: string): Promise
     autoload_known_extensions: "false",
     ...(spill === undefined ? {} : { temp_directory: spill }),
   });
+
   // Else a time with an offset is read as that of the machine's zone.
   const connection = await instance.connect();
   await connection.run("SET GLOBAL TimeZone = 'UTC'");
   connection.closeSync();
+
   return instance;
 }
 
@@ -83,8 +85,10 @@ export async function runWatched(
       onPart(most);
     }
   };
+
   // Progress is a courtesy: where it cannot be had the statement goes on.
   void watch().catch(() => undefined);
+
   try {
     await connection.run(sql);
   } finally {

@@ -69,6 +69,8 @@ export interface Engine {
 
 /** The filter that finds the people of a company by its address: a count of it is the number of its employees. */
 export const ofCompany = (address: string): CanonicalFilters => ({
-  ...{ exact: {}, prefix: {}, range: {} },
+  exact: {},
+  prefix: {},
+  range: {},
   company_network_url: address,
 });

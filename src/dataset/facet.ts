@@ -15,6 +15,7 @@ export function facetOf(
     from: prefix,
     before: afterPrefix(prefix),
   } as const;
+
   // Departments are kept as their names, all else in the normal form that a prefix comes in.
   const byName = key === "department";
   const [from, to] = byName || prefix === "" ? [0, size] : (dictionary.ranges(begins)[0] ?? [0, 0]);
@@ -29,14 +30,18 @@ export function facetOf(
       (byName && !String(dictionary.value(code)).toLowerCase().startsWith(prefix))
     )
       continue;
+
     distinct++;
     if (people < enough) continue;
+
     codes.push(code);
     // Codes rise with the values: a later one has to be more, not as many.
     if (codes.length < 2 * limit + 100) continue;
+
     codes = codes.sort(isMore).slice(0, limit);
     enough = Math.max(enough, (sums[codes.at(-1) ?? 0] ?? 0) + 1);
   }
+
   const values = codes.sort(isMore).slice(0, limit);
   return withOthers({
     count: sums.reduce((sum, people) => sum + people, 0),

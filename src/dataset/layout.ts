@@ -54,6 +54,7 @@ export async function readPointer(datasetDir: string): Promise<Pointer | undefin
     ifMissing(undefined, "ENOTDIR"),
   );
   if (text === undefined) return undefined;
+
   try {
     const value: unknown = JSON.parse(text);
     if (typeof value === "object" && value !== null && "version" in value && "folder" in value) {
@@ -63,6 +64,7 @@ export async function readPointer(datasetDir: string): Promise<Pointer | undefin
       if (typeof version === "string" && isFolder(folder)) return { version, folder, previous };
     }
   } catch {}
+
   throw new DatasetDamagedError(
     `${join(datasetDir, "CURRENT")} is not a dataset pointer; import or generate the dataset again`,
   );
@@ -140,11 +142,13 @@ export async function publish(
   await writeManifest(draft);
   for (const name of await readdir(draft)) await syncPath(join(draft, name));
   await syncPath(draft);
+
   // A sample of another format may have the same name.
   const isTaken =
     (await stat(join(datasetDir, `v-${meta.version}`)).catch(() => undefined)) !== undefined;
   const folder = `v-${meta.version}${isTaken ? `-${randomBytes(3).toString("hex")}` : ""}`;
   await rename(draft, join(datasetDir, folder));
+
   const before = await readPointer(datasetDir).catch(() => undefined);
   const previous = before === undefined ? [] : [before.folder, ...before.previous].slice(0, keep);
   await pointTo(datasetDir, { version: meta.version, folder, previous });
@@ -229,6 +233,7 @@ export async function withBuildLock<Result>(
 ): Promise<Result> {
   const lock = join(datasetDir, "lock.db");
   await writeFile(lock, "", { flag: "a", mode: 0o600 });
+
   const db = new DatabaseSync(lock);
   try {
     for (;;) {
@@ -241,6 +246,7 @@ export async function withBuildLock<Result>(
         await sleep(100);
       }
     }
+
     return await work();
   } finally {
     db.close();

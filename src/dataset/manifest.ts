@@ -40,6 +40,7 @@ export async function checkManifest(folder: string): Promise<string[]> {
       `${manifest} cannot be read: ${error instanceof Error ? error.message : String(error)}`,
     ];
   }
+
   const lines = text.split(/(?<=\n)/);
   const byName = new Map(lines.map((line) => [line.slice(66, -1), line]));
   for (const name of names) {
@@ -51,9 +52,11 @@ export async function checkManifest(folder: string): Promise<string[]> {
     // One of them: what says the same twice is not what was written either.
     if (line !== undefined) lines.splice(lines.indexOf(line), 1);
   }
+
   for (const line of lines)
     problems.push(
       `${manifest} has a line of nothing that is there: ${JSON.stringify(line.slice(0, 120))}`,
     );
+
   return problems;
 }

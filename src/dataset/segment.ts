@@ -13,7 +13,8 @@ export interface SegmentPositions<Positions extends Rids = Uint32Array> {
 }
 
 export const wholeDataset = (count: number): SegmentPositions => ({
-  ...{ count, bytes: 0 },
+  count,
+  bytes: 0,
   slice(offset, limit) {
     const length = Math.max(0, Math.min(limit, count - offset));
     return Uint32Array.from({ length }, (_, index) => offset + index);
@@ -23,7 +24,8 @@ export const wholeDataset = (count: number): SegmentPositions => ({
 export const listSegment = <Positions extends Rids = Uint32Array>(
   rids: Positions,
 ): SegmentPositions<Positions> => ({
-  ...{ count: rids.length, bytes: rids.byteLength },
+  count: rids.length,
+  bytes: rids.byteLength,
   // A part of an array is an array of its kind; TypeScript knows it of each kind, not of both.
   slice: (offset, limit) =>
     rids.subarray(
@@ -64,11 +66,13 @@ export class ChunkedSegment implements SegmentPositions {
   add(chunk: number, places: Uint16Array): void {
     const count = places.length;
     if (count === 0) return;
+
     let marks: SegmentPiece["marks"] = new Uint32Array(WORDS_A_CHUNK);
     for (let index = 0; index < count; index++) {
       const place = places[index] ?? 0;
       marks[place >>> 5] = (marks[place >>> 5] ?? 0) | (1 << (place & 31));
     }
+
     if (count < 2 * WORDS_A_CHUNK) marks = placesIn(marks, count);
     this.#pieces.push({ chunk, before: this.count, count, marks });
     this.count += count;
@@ -79,6 +83,7 @@ export class ChunkedSegment implements SegmentPositions {
     const rids = new Uint32Array(Math.max(0, Math.min(limit, this.count - offset)));
     let length = 0;
     const first = this.#pieces.findLastIndex(({ before }) => before <= offset);
+
     for (const { before, chunk, count, marks } of this.#pieces.slice(Math.max(0, first))) {
       if (length === rids.length) break;
       const places = marks instanceof Uint16Array ? marks : placesIn(marks, count);
@@ -86,6 +91,7 @@ export class ChunkedSegment implements SegmentPositions {
         rids[length++] = chunk * PEOPLE_A_CHUNK + (places[at] ?? 0);
       }
     }
+
     return rids;
   }
 }

@@ -68,12 +68,14 @@ export async function checkLeftOut(datasetDir: string): Promise<string[]> {
   await readHiddenPeople(suppressionDir(datasetDir)).catch((error: Error) =>
     problems.push(error.message),
   );
+
   const file = leftOutFile(datasetDir);
   const isThere = (await stat(file).catch(ifMissing(undefined))) !== undefined;
   if (isThere && (await readLeftOut(datasetDir)) === undefined)
     problems.push(
       `${file} is not what was written: until the next import every page is looked through for people who are left out`,
     );
+
   return problems;
 }
 
@@ -87,11 +89,13 @@ export async function removeSuppressed(
   const result = await connection.stream(
     "SELECT id, network_url, company_domain FROM linked_people",
   );
+
   for await (const chunk of result) {
     for (const [id, address, domain] of chunk.getRows() as (string | null)[][]) {
       if (suppression.hides({ id, address, domain })) hidden.push(String(id));
     }
   }
+
   if (hidden.length === 0) return;
   await connection.run(
     `DELETE FROM ${table} WHERE id IN (SELECT unnest(from_json(?, '["VARCHAR"]')))`,

@@ -27,6 +27,7 @@ export function threadOf<Message, Answer>({
   const waiting = new Map<number, Pick<PromiseWithResolvers<Answer>, "resolve" | "reject">>();
   let running: Worker | undefined;
   let next = 0;
+
   const lose = (reason: Error): void => {
     running = undefined;
     for (const { reject } of waiting.values()) reject(reason);
@@ -47,9 +48,11 @@ export function threadOf<Message, Answer>({
         else caller?.reject(new Error(error));
       },
     );
+
     const ended = (error: Error): void => {
       if (running === worker) lose(error);
     };
+
     worker.on("error", ended);
     worker.on("exit", () => ended(new Error(`${what} has ended`)));
     return worker;

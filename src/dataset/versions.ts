@@ -42,6 +42,7 @@ export async function versionsOf(datasetDir: string): Promise<KeptVersion[]> {
       if (name === folder) throw error;
     }
   }
+
   return versions;
 }
 
@@ -57,6 +58,7 @@ export async function rollBack(
 ): Promise<KeptVersion> {
   const { datasetDir } = building;
   await currentPointer(datasetDir);
+
   return withBuildLock(building, async () => {
     const versions = await versionsOf(datasetDir);
     const chosen = versionNamed(versions, wanted ?? "previous");
@@ -79,6 +81,7 @@ export function versionNamed(versions: readonly KeptVersion[], name: string): Ke
         ? previous
         : versions.find(({ version }) => version === name);
   if (match) return match;
+
   throw new UnknownVersionError(
     name === "previous"
       ? "no version before the one that is served is kept"
@@ -98,6 +101,7 @@ export const dropPrevious = (building: Building): Promise<void> =>
 export async function checkVersionFiles(datasetDir: string): Promise<string[] | undefined> {
   const current = join(datasetDir, "CURRENT");
   const problems = await checkLeftOut(datasetDir);
+
   try {
     const pointer = await readPointer(datasetDir);
     if (pointer === undefined) {
@@ -105,6 +109,7 @@ export async function checkVersionFiles(datasetDir: string): Promise<string[] | 
       if (damage !== undefined) problems.push(damage);
       return problems.length > 0 ? problems : undefined;
     }
+
     if ((await readFile(current, "utf8")) !== `${JSON.stringify(pointer)}\n`)
       problems.push(`${current} is not as it was written`);
     for (const name of [pointer.folder, ...pointer.previous]) {
@@ -116,6 +121,7 @@ export async function checkVersionFiles(datasetDir: string): Promise<string[] | 
       if (version !== pointer.version)
         problems.push(`${current} names version ${pointer.version}, ${folder} is ${version}`);
     }
+
     return problems;
   } catch (error) {
     return [...problems, error instanceof Error ? error.message : String(error)];

@@ -69,6 +69,7 @@ export class OutcomeUnknownError extends Error {
 /** What a failure anywhere in a request is to the client (docs/contract.md, Errors). */
 export function problemOf(error: unknown): Problem {
   if (error instanceof Problem) return error;
+
   const { code, statusCode } = (
     typeof error === "object" && error !== null ? error : {}
   ) as Partial<FastifyError>;
@@ -76,6 +77,7 @@ export function problemOf(error: unknown): Problem {
   if (typeof statusCode === "number" && statusCode >= 400 && statusCode < 500) {
     return invalid("the body cannot be read");
   }
+
   if (error instanceof DeadlineError || error instanceof OutOfTimeError) {
     return new Problem(500, [`${error.message}; nothing was charged, try again`]);
   }
@@ -86,5 +88,6 @@ export function problemOf(error: unknown): Problem {
   }
   if (error instanceof VanishedError)
     return new Problem(500, [`${error.message}; nothing was charged`]);
+
   return new Problem(500, ["internal error; nothing was charged"]);
 }

@@ -55,6 +55,7 @@ export class Overrun extends Error {}
 export async function answerOf<Answer>(message: object, options: ChildOptions): Promise<Answer> {
   const { data, deadlineMs, memoryMb, signal, text, what } = options;
   signal?.throwIfAborted();
+
   const child = spawn(execPath, ["-e", programOf(text)], {
     stdio: ["ignore", "ignore", "ignore", "ipc"],
     serialization: "advanced",
@@ -71,6 +72,7 @@ export async function answerOf<Answer>(message: object, options: ChildOptions): 
       );
       signal?.addEventListener("abort", onAbort, { once: true });
       const onExit = (): void => reject(new Overrun(`${what} was ended from outside`));
+
       child.on("exit", onExit);
       child.on("error", onExit);
       child.once("message", (reply: Reply<Answer>) => {

@@ -132,6 +132,7 @@ export function systemFailure(error: unknown): CliError | undefined {
   if (!(error instanceof Error) || !("syscall" in error)) return undefined;
   const { code, errno, syscall, message } = error as NodeJS.ErrnoException;
   const full = NO_ROOM[errno === EDQUOT ? "EDQUOT" : (code ?? "")];
+
   if (syscall === "uv_cwd") {
     return usageError(
       "the folder that this was started in is gone",
@@ -139,6 +140,7 @@ export function systemFailure(error: unknown): CliError | undefined {
       "filesystem",
     );
   }
+
   return new CliError({
     code: full === undefined ? "filesystem" : "disk_full",
     category: "filesystem",

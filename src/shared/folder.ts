@@ -32,6 +32,7 @@ export function makeFolder(path: string): void {
     makeFolder(path);
     return;
   }
+
   syncFolder(above);
 }
 

@@ -45,6 +45,7 @@ export async function readInput(
     const { code, message } = cause as NodeJS.ErrnoException;
     throw refuse(`cannot read ${what} from ${name}: ${WHY[code ?? ""] ?? message}`);
   }
+
   const bytes = Buffer.concat(chunks);
   // Spreadsheets save "Unicode text" so; its byte order mark tells.
   const wide =
@@ -53,6 +54,7 @@ export async function readInput(
       : bytes[0] === 0xfe && bytes[1] === 0xff
         ? "utf-16be"
         : undefined;
+
   try {
     return new TextDecoder(wide ?? "utf-8", { fatal: true }).decode(bytes);
   } catch {
@@ -63,6 +65,7 @@ export async function readInput(
         .toString("latin1")
         .replace(/[\x80-\x9f]/g, (char) => WINDOWS[char.charCodeAt(0) - 0x80] ?? char);
     }
+
     throw refuse(
       `${name} is not ${wide === undefined ? "UTF-8" : "UTF-16"} text`,
       "save it as UTF-8",

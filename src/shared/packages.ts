@@ -55,6 +55,7 @@ export function installCommand(name: string): string {
   }
   if (/[\\/]_npx[\\/]/.test(root)) return "npx -p headcount -p headcount-service headcount ...";
   if (/[\\/]npm[\\/]node_modules[\\/]headcount[\\/]$/.test(root)) return `npm install -g ${what}`;
+
   return /[\\/]node_modules[\\/]headcount[\\/]$/.test(root) ? `npm install ${what}` : "npm install";
 }
 
@@ -66,9 +67,11 @@ export function missingPackage(error: unknown): CliError | undefined {
   if (!(error instanceof Error)) return undefined;
   const { code, message } = error as NodeJS.ErrnoException;
   if (code !== "ERR_MODULE_NOT_FOUND" && code !== "MODULE_NOT_FOUND") return undefined;
+
   // A file of our own that is not found is a bug, and stays one.
   const missing = /(?:package|module) '?([^' ,./][^' ,]*)'?/.exec(message)?.[1];
   if (missing === undefined) return undefined;
+
   return failed.usage(
     `this needs the optional package ${missing}, which is not installed; searches and runs work without it`,
     `install what it needs: ${installCommand(missing)}`,

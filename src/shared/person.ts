@@ -23,14 +23,17 @@ const textOf = (value: JsonValue | undefined): string | undefined =>
 /** Who a value is a record of, also where it wraps the record. */
 export function identityIn(value: JsonValue): Identity | undefined {
   if (!isNested(value)) return undefined;
+
   const address = textOf(value.network_url);
   const id = textOf(value.id);
   const email = textOf(value.email)?.trim().toLowerCase();
+
   if (id === undefined && address === undefined) {
     const inner = WRAPPERS.map((name) => value[name]).find((one) => one !== undefined);
     if (inner !== undefined || email === undefined)
       return inner === undefined ? undefined : identityIn(inner);
   }
+
   const name = textOf(value.name);
   return {
     id,
@@ -132,6 +135,7 @@ export class PersonMatcher {
   add({ id, address, email, name }: Identity, service: string): boolean {
     const ids = this.#ids.get(service) ?? new Set<string>();
     this.#ids.set(service, ids);
+
     const own = email === undefined || this.#shared.has(email) ? undefined : email;
     const called = normalForm(name ?? "");
     const news = [
@@ -144,6 +148,7 @@ export class PersonMatcher {
       ] as const,
     ].filter(([known, one]) => one !== undefined && !known.has(one));
     for (const [known, one] of news) known.add(one ?? "");
+
     return news.length > 0;
   }
 
@@ -188,6 +193,7 @@ export class PersonMatcher {
     if (names.some((name) => name.length >= TELLING && hasWord(lower, name.toLowerCase())))
       return true;
     if (!byName || this.#called.size === 0) return false;
+
     const normal = normalForm(text);
     return [...this.#called].some((name) => hasWord(normal, name));
   }
@@ -220,6 +226,7 @@ export class PersonMatcher {
       if (!isNested(value)) return value;
       return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, strip(one)]));
     };
+
     const after = strip(parseExact(body.toString("utf8")));
     return count === 0 ? undefined : Buffer.from(stringifyExact(after));
   }

@@ -38,6 +38,7 @@ let own: ProcessIdentity | undefined;
 
 export function thisProcess(): ProcessIdentity {
   if (own?.pid === pid) return own;
+
   const machine = systemText("/etc/machine-id") || systemText("/var/lib/dbus/machine-id");
   own = {
     pid,
@@ -50,6 +51,7 @@ export function thisProcess(): ProcessIdentity {
         : createHash("sha256").update(`headcount ${machine}`).digest("hex").slice(0, 16),
     host: hostname(),
   };
+
   return own;
 }
 

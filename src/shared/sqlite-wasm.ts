@@ -80,6 +80,7 @@ class Database {
     const result = withText(sqlite, name, (at) =>
       sqlite._sqlite3_open_v2(at, place, readOnly ? 1 : 6, 0),
     );
+
     this.#db = new DataView(sqlite.HEAPU8.buffer).getInt32(place, true);
     sqlite._free(place);
     this.#check(result);
@@ -121,8 +122,10 @@ class Database {
       sqlite._sqlite3_prepare_v2(this.#db, at, -1, place, 0),
     );
     const at = new DataView(sqlite.HEAPU8.buffer).getInt32(place, true);
+
     sqlite._free(place);
     this.#check(result);
+
     const check = (code: number): void => this.#check(code);
     const statement = new Statement(sqlite, {
       at,
@@ -132,6 +135,7 @@ class Database {
       lastRow: () => this.#lastRow(),
     });
     this.#statements.add(statement);
+
     return statement;
   }
 
@@ -246,14 +250,18 @@ class Statement {
       ];
       return sqlite._sqlite3_bind_int64(this.#at, place, low, high);
     }
+
     if (typeof value === "number") return sqlite._sqlite3_bind_double(this.#at, place, value);
     if (typeof value !== "string" && !(value instanceof Uint8Array))
       throw new TypeError("SQLite has no such value");
+
     const bytes = Buffer.from(value as string);
     const at = sqlite._malloc(bytes.length + 1);
     sqlite.HEAPU8.set(bytes, at);
+
     const bind = typeof value === "string" ? sqlite._sqlite3_bind_text : sqlite._sqlite3_bind_blob;
     const result = bind(this.#at, place, at, bytes.length, COPY);
+
     sqlite._free(at);
     return result;
   }

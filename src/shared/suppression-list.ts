@@ -11,6 +11,7 @@ export async function readSuppressionList(folder: string, damaged: (why: string)
   // Both may have been made between the two readings.
   const list =
     before === undefined && key !== undefined ? await read(SUPPRESSION_FILES.list) : before;
+
   try {
     return { key, entries: parseSuppressed(list?.toString(), key) };
   } catch (error) {

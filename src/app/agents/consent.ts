@@ -80,6 +80,7 @@ export async function consentTo(
       "leave inputResponses out to be asked",
       "no_question",
     );
+
   if (costsAtMost(offer.quote, world.askOver)) return undefined;
   if (question === undefined) {
     if (!canAsk(ctx, server)) {
@@ -92,15 +93,18 @@ export async function consentTo(
     await requireRoom(offer, world);
     return ask(offer, asking);
   }
+
   if (question.quote !== offer.id || !world.quotes.answers(offer.id, question.question))
     throw refusal(
       "this is no answer to a question that is open",
       "leave requestState out to be asked",
       "no_question",
     );
+
   const answer = sdk.inputResponse(answers, SPEND);
   if (answer.kind === "elicit" && answer.action === "accept" && answer.content?.[SPEND] === true)
     return undefined;
+
   world.quotes.drop(offer.id);
   throw refusal(
     "declined",
@@ -122,6 +126,7 @@ async function requireRoom(
     quote.credits <= use.left
   )
     return;
+
   const { cap, name, per } = world.budget;
   const [cost, rest] = [costText(quote), formatCreditsGrouped(use.left)];
   throw refusal(
@@ -143,10 +148,12 @@ async function ask(
     target.kind === "enrich"
       ? counted(rows, "company", "companies")
       : `${most}${counted(rows, "profile")}`;
+
   const again =
     paidAgain(quote) === 0 ? "" : ` Up to ${grouped(paidAgain(quote))} of them are owned already.`;
   const rest = formatCreditsGrouped(await leftOf(world, offer.isTest));
   const state = { quote: offer.id, question: world.quotes.ask(offer.id) };
+
   return sdk.inputRequired({
     inputRequests: {
       [SPEND]: sdk.inputRequired.elicit({

@@ -31,6 +31,7 @@ export async function openHttp(
   const handler = sdk.createMcpHandler(factory);
   const [hosts, origins] = [sdk.localhostAllowedHostnames(), sdk.localhostAllowedOrigins()];
   const secret = digest(`Bearer ${token}`);
+
   const answer = async (incoming: IncomingMessage, signal: AbortSignal): Promise<Response> => {
     const request = await requestOf(incoming, signal);
     const refused =
@@ -42,6 +43,7 @@ export async function openHttp(
       return new Response(null, { status: 401, headers: { "www-authenticate": "Bearer" } });
     return await handler.fetch(request);
   };
+
   const server = createServer((incoming, outgoing) => {
     const closing = new AbortController();
     outgoing.once("close", () => closing.abort());
@@ -52,6 +54,7 @@ export async function openHttp(
       .then((response) => send(response, outgoing))
       .catch(() => outgoing.destroy());
   });
+
   server.listen(port, "127.0.0.1");
   await once(server, "listening").catch((error: Error) => {
     throw usageError(
@@ -60,11 +63,13 @@ export async function openHttp(
     );
   });
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}${PATH}`;
+
   const close = async (): Promise<void> => {
     await handler.close();
     server.closeAllConnections();
     await new Promise<void>((done) => server.close(() => done()));
   };
+
   return { url, token, close };
 }
 
@@ -73,6 +78,7 @@ async function requestOf(incoming: IncomingMessage, signal: AbortSignal) {
   const headers = new Headers();
   for (const [name, value] of Object.entries(fields))
     if (value !== undefined) headers.set(name, [value].flat().join(", "));
+
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of incoming as AsyncIterable<Buffer>) {
@@ -80,6 +86,7 @@ async function requestOf(incoming: IncomingMessage, signal: AbortSignal) {
     if (size > MOST_BYTES) throw new RangeError("too large");
     chunks.push(chunk);
   }
+
   const body = size === 0 ? {} : { body: Buffer.concat(chunks) };
   return new Request(`http://127.0.0.1${url}`, { method, headers, signal, ...body });
 }

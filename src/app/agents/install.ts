@@ -39,6 +39,7 @@ export function launchOf(
       return [];
     return [[name, /_(DIR|HOME)$/.test(name) ? resolve(cwd, value) : value] as const];
   });
+
   const words = [fileURLToPath(new URL("bin/headcount.js", packageRoot())), ...args];
   return {
     command: execPath,
@@ -62,7 +63,10 @@ const adds =
   (start: Launch): string[] => [
     ...before.split(" "),
     ...Object.entries(start.env ?? {}).flatMap(([name, value]) => [flag, `${name}=${value}`]),
-    ...[...after, "--", start.command, ...start.args],
+    ...after,
+    "--",
+    start.command,
+    ...start.args,
   ];
 const inConfig = (path: string) => ({
   darwin: `~/Library/Application Support/${path}`,
@@ -79,7 +83,9 @@ const toml = ({ command, args, env = {} }: Launch): string => {
 };
 
 const opencode = ({ command, args, env }: Launch) => ({
-  ...{ type: "local", command: [command, ...args], enabled: true },
+  type: "local",
+  command: [command, ...args],
+  enabled: true,
   ...(env === undefined ? {} : { environment: env }),
 });
 

@@ -27,6 +27,7 @@ export async function accountTool(world: AgentWorld) {
   return await withService(world, async ({ client, keyMode }) => {
     const account = await client.account(world.context.interrupted);
     const mode = account.keyMode ?? keyMode ?? null;
+
     return {
       balance: creditsOrNull(account.balance),
       held: creditsOrNull(account.held),
@@ -50,11 +51,13 @@ export async function countTool(
 ) {
   const { interrupted: signal } = world.context;
   const { canonical, filters } = filtersOfTool(input);
+
   if (by !== undefined && !isFacetKey(by))
     throw usageError(
       `"${echo(by)}" is no key to count by; one of ${FACET_KEYS.join(", ")}`,
       didYouMean(by, FACET_KEYS) ?? "leave by out to count the segment as a whole",
     );
+
   return await withService(world, async ({ client, keyMode, serviceId }) => {
     const { count, cached, asOf } = await client.count(filters, signal);
     const { costs, keyMode: mode } = await client.account(signal);
@@ -74,6 +77,7 @@ export async function countTool(
       ...(hints.length === 0 ? {} : { hints }),
     };
     if (by === undefined) return whole;
+
     const facet = await client.facets(filters, by as (typeof FACET_KEYS)[number], {
       limit: top,
       signal,
@@ -85,6 +89,7 @@ export async function countTool(
         "no_values",
       );
     }
+
     const parts = facet.values.map(({ value, count: people }) => ({
       value: harmlessLine(value),
       count: people,
@@ -105,6 +110,7 @@ async function ownedOf(
       openRuns(world.context),
     );
     if (opened === undefined) return 0;
+
     try {
       return opened.library.count(canonical);
     } finally {
@@ -128,19 +134,26 @@ export async function describeTool({ key, prefix }: Input<"describe_filters">, w
     );
   if (spec === undefined && prefix !== undefined)
     throw usageError("prefix goes with a key", "say whose values are to begin with it");
+
   const keys = (spec === undefined ? FILTER_SPECS : [spec]).map(
     ({ key: name, match, list, description }) => ({
-      ...{ key: name, match, list, description },
+      key: name,
+      match,
+      list,
+      description,
     }),
   );
   const [only] = keys;
   if (spec === undefined || only === undefined) return { keys };
+
   const isKnown = knownValues(spec.key).length > 0;
   if (isKnown && prefix === undefined) {
     return { keys: [{ ...only, values: knownValues(spec.key).map((value) => ({ value })) }] };
   }
+
   const name = spec.key;
   if (!isFacetKey(name)) return { keys };
+
   return await withService(world, async ({ client }) => {
     const facet = await client.facets({}, name, {
       limit: VALUES_MOST,
@@ -180,5 +193,6 @@ export async function runsTool(
     if (runs.length === limit && last !== undefined) return { runs, next: last.run };
     runs.push(runDocument(summary));
   }
+
   return { runs };
 }

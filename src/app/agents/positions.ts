@@ -46,5 +46,6 @@ async function placesOf(
     );
     places.push({ page: unit.intent.n, rows: rows.map((index) => page.position(index)) });
   }
+
   return places;
 }

@@ -42,6 +42,7 @@ export async function heldQuoteFor(
 ): Promise<HeldQuote> {
   const { context } = world;
   const wanted = { target, limit, fresh, maxCalls: AGENT_CALLS };
+
   return await withService(world, async (session) => {
     const said: string[] = [];
     const warning = (text: string) => void said.push(text.replace(/^notice: /, ""));
@@ -51,12 +52,18 @@ export async function heldQuoteFor(
     const matches = offered.share?.total ?? offered.matches ?? Number.POSITIVE_INFINITY;
     const { hints } =
       target.kind === "search" ? await hintsFor(target.filters, matches, questions) : { hints: [] };
+
     // What an earlier run holds counts within a cap, though it is not paid for.
     const most =
       offered.reuse === undefined ? offered.total : priceOf(offered.rows, offered.unitPrice);
     const bounds = { limit, credits: most, again: fresh };
+
     return world.quotes.keep({
-      ...{ target: order.target, quote: offered, continues, hints, said },
+      target: order.target,
+      quote: offered,
+      continues,
+      hints,
+      said,
       isTest: account.keyMode === "test",
       command: personsCommand(order.target, session.connectionName, world.connecting, bounds),
       buy: (within, start, call) =>
@@ -84,6 +91,7 @@ export async function quoteTool(input: Input<"quote">, world: AgentWorld) {
   const notice = noticeOf(offer);
   const isUnknown = again === true || (target.kind === "employees" && offered.share === undefined);
   const fresh = (isNewOnly(offered) ? newPeopleIn(offered.share) : undefined) ?? Number.MAX_VALUE;
+
   return {
     most: leastOrMost(offered, target),
     quote_id: offer.id,
@@ -110,6 +118,7 @@ function noticeOf({ quote: offered, target, said }: HeldQuote): string | undefin
     twice && `paid twice: ${twice}`,
     uncounted && `uncounted: ${uncounted}`,
   ];
+
   return (
     [paidAgainText(offered, target, "new_only"), ...others].filter((each) => each).join("; ") ||
     undefined
@@ -131,13 +140,12 @@ export async function buyQuoted(offer: HeldQuote, world: AgentWorld) {
   const { budget, context } = world;
   if (budget === undefined)
     throw usageError("nothing can be bought: no --max-credits was given at the start");
+
   const { name, per } = budget;
   const turn = {
-    ...{
-      folder: join(stateDir(context), "budgets"),
-      name: `${name}.lock`,
-      what: `the budget "${name}"`,
-    },
+    folder: join(stateDir(context), "budgets"),
+    name: `${name}.lock`,
+    what: `the budget "${name}"`,
     onWait: () => undefined,
     continues: ({ run }: { readonly run: string }) => run === offer.continues,
     refusal: {
@@ -145,6 +153,7 @@ export async function buyQuoted(offer: HeldQuote, world: AgentWorld) {
       hint: `a person may buy it: ${offer.command}`,
     },
   };
+
   return await withinBudget(
     budgetOf(budget, world, offer.isTest),
     turn,
@@ -174,11 +183,13 @@ async function withWhatIsKept(
     .summary(run)
     .catch(() => undefined);
   if (summary === undefined) return error;
+
   const failure = failureOf(error);
   const { rows, settled, uncertain, pending } = summary;
   const unsure = uncertain > 0n ? `, ${formatCreditsGrouped(uncertain)} uncertain` : "";
   const open = pending > 0 ? `, ${counted(pending, "request")} without a reply` : "";
   const goesOn = isResumable(summary) ? "; a new quote for the same goes on with it" : "";
+
   return failure.with({
     details: [
       ...failure.details,

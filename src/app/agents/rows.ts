@@ -45,6 +45,7 @@ export async function readRowsTool(input: Input<"read_rows">, world: AgentWorld)
   const filters = where && filtersOfTool(where).canonical;
   if (filters !== undefined && kind === "company")
     throw usageError("where is about people, and this run holds companies", "leave it out");
+
   const places = await world.positions(run, filters);
   const total = places.reduce((sum, { rows }) => sum + rows.length, 0);
   const rows: InertRow[] = [];
@@ -61,12 +62,17 @@ export async function readRowsTool(input: Input<"read_rows">, world: AgentWorld)
     if (full) break;
     rows.push(row);
   }
+
   const published = new Set(publishedFields(kind));
   if (rows.length > 0)
     checkFields(fields, kind, { has: (field) => published.has(field) || present.has(field) });
+
   const end = offset + rows.length;
   return {
-    ...{ run: run.id, source: THIRD_PARTY, rows, total },
+    run: run.id,
+    source: THIRD_PARTY,
+    rows,
+    total,
     ...(rows.length > 0 && end < total ? { next: end } : {}),
     ...(cut.size === 0 ? {} : { cut: [...cut] }),
   };
@@ -86,6 +92,7 @@ async function* recordsFrom(
     before += rows.length;
     if (before >= offset + limit) break;
   }
+
   for await (const { unit, body } of run.pages(({ intent }) => chosen.has(intent.n))) {
     const page = Page.read(body, kindOf(run));
     for (const index of chosen.get(unit.intent.n) ?? []) yield page.row(index);
@@ -118,12 +125,14 @@ export async function exportTool(
   const { context, out } = world;
   if (out === undefined)
     throw usageError("nothing can be written: the server was started without --output");
+
   const run = await runNamed(name, world);
   const path = await pathIn(out, file ?? `${run.id}.${format}`);
   const columns = fields && parseFields(fields.join(","));
   const view = { ...chooseForm(format, path, false), fields: columns, excel: false, raw: false };
   const pages = () => distinctPages(run);
   const rendering = await renderingOf(pages, kindOf(run), view);
+
   const writing = {
     output: path,
     stream: context.stdout,
@@ -142,6 +151,7 @@ async function pathIn(folder: string, name: string): Promise<string> {
       `"${echo(name)}" is no plain file name: it goes into the folder of --output and nowhere else`,
       "letters, digits, dots, hyphens and underscores",
     );
+
   const path = join(await realpath(folder), name);
   const stats = await lstat(path).catch(() => undefined);
   if (stats !== undefined)
@@ -150,5 +160,6 @@ async function pathIn(folder: string, name: string): Promise<string> {
       "give another name with file",
       "file_exists",
     );
+
   return path;
 }

@@ -88,7 +88,8 @@ const outputs = {
     budget: s.maybe(budget),
   }),
   buy: s.object({
-    ...{ run: s.text, profiles: s.wholeNumberShape },
+    run: s.text,
+    profiles: s.wholeNumberShape,
     ...s.each(s.number, "credits", "uncertain_credits", "budget_left"),
     complete: s.flag,
   }),

@@ -31,6 +31,7 @@ export function atWork() {
       tasks.add(settled);
       return await task;
     },
+
     ended: async (): Promise<void> => void (await Promise.all(tasks)),
   };
 }
@@ -50,6 +51,7 @@ export function serverFactory(
 ): McpServerFactory {
   const codec = questionCodec(sdk);
   const validator = new AjvJsonSchemaValidator();
+
   return () => {
     const server = new sdk.McpServer(
       { name: "headcount", version: packageVersion() },
@@ -60,8 +62,10 @@ export function serverFactory(
         requestState: { verify: codec.verify },
       },
     );
+
     for (const [name, tool] of tools)
       addTool(name, tool, { sdk, server, codec, world, work, validator });
+
     return server;
   };
 }
@@ -96,6 +100,7 @@ function addTool(
       return refused(failureOf(error));
     }
   };
+
   server.registerTool(
     name,
     {
@@ -135,6 +140,7 @@ function argumentProblem(input: unknown, schema: JsonSchema): string | undefined
   if (typeof input !== "object" || input === null) return undefined;
   const properties = schema.properties as Readonly<Record<string, JsonSchema>>;
   const names = Object.keys(properties);
+
   for (const [name, value] of Object.entries(input)) {
     const property = Object.hasOwn(properties, name) ? properties[name] : undefined;
     if (property === undefined) {
@@ -142,11 +148,14 @@ function argumentProblem(input: unknown, schema: JsonSchema): string | undefined
         names.length === 0 ? "the tool takes none" : `valid arguments: ${names.join(", ")}`;
       return `unknown argument: ${echo(name)}${aside(nearest(name, names))}; ${valid}`;
     }
+
     const choices = property.enum as readonly string[] | undefined;
     if (choices === undefined || choices.includes(value as string)) continue;
+
     const said = typeof value === "string" ? `"${echo(value)}"` : "this";
     return `${name} is one of ${choices.join(", ")}, not ${said}`;
   }
+
   return undefined;
 }
 

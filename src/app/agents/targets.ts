@@ -36,21 +36,25 @@ export function targetOf({
   const isFresh = fresh === true;
   if (isFresh && kind === "enrich")
     throw wrong('new_only is about people, not the kind "enrich"', "leave it out");
+
   if (kind === "people") {
     if (companies.length > 0 || each !== undefined || titles !== undefined)
       throw wrong(
         'companies, per_company and titles go with other kinds than "people"',
         'give filters for "people"',
       );
+
     const segment = filtersOfTool(filters);
     if (isUnfiltered(segment.canonical))
       throw wrong(
         "no filter is given, so this would be the whole dataset",
         "give at least one filter",
       );
+
     const target = searchTarget([segment], []);
     return isFresh ? { ...target, owned: "without" } : target;
   }
+
   if ((filters ?? titles) !== undefined && kind === "enrich")
     throw wrong(
       'filters go with the kinds "people" and "employees", not "enrich"',
@@ -58,6 +62,7 @@ export function targetOf({
     );
   if (companies.length === 0)
     throw wrong("no company is given", "give companies: domains, profile addresses or slugs");
+
   const queries = new Map<string, CompanyQuery>();
   for (const text of companies) {
     const query = queryOf(text);
@@ -68,6 +73,7 @@ export function targetOf({
       );
     queries.set(companyKey(query), query);
   }
+
   const chosen = [...queries.values()];
   const other = chosen.find(({ by }) => by !== "company_network_url");
   if (kind === "employees" && (filters ?? titles ?? fresh) !== undefined && other !== undefined)
@@ -75,6 +81,7 @@ export function targetOf({
       `with filters, titles or new_only a company is named by its profile address or slug, and "${echo(other.value)}" is a ${other.by}: no filter finds its people`,
       "a quote of the kind enrich buys its address (company_network_url)",
     );
+
   if (kind === "employees")
     return staffOf(chosen, {
       most: each ?? null,
@@ -82,11 +89,13 @@ export function targetOf({
       ladder: titles,
       newOnly: fresh,
     });
+
   if (each !== undefined || profiles !== undefined)
     throw wrong(
       'profiles and per_company are about people, not the kind "enrich"',
       "leave them out",
     );
+
   return { kind, companies: chosen };
 }
 
@@ -124,6 +133,7 @@ export function personsCommand(
   ];
   const command = (words: readonly string[], names: readonly string[] = []): string =>
     ["headcount", ...service, ...words, ...bound, ...names].map(shellWord).join(" ");
+
   if (target.kind === "search" && target.staff !== undefined) {
     const { filters, staff, union = [] } = target;
     const most = staff.most === null ? [] : ["--per-company", `${staff.most}`];
@@ -132,6 +142,7 @@ export function personsCommand(
     return command(["employees", ...filterWords(filters), ...most, ...ladder], ["--", ...slugs]);
   }
   if (target.kind === "search") return command(["search", ...filterWords(target.filters)]);
+
   const { companies, kind } = target;
   const [first] = companies;
   const by =

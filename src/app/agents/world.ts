@@ -81,11 +81,15 @@ export const leftOf = async (world: AgentWorld, isTest: boolean): Promise<Credit
 export async function budgetDocument(world: AgentWorld, isTest: boolean) {
   const use = await useOf(world, isTest);
   if (world.budget === undefined || use === undefined) return null;
+
   const { name, cap, per } = world.budget;
   const now = world.context.now();
   const midnight = new Date(now - (now % DAY_MS) + DAY_MS).toISOString();
+
   return {
-    ...{ name, cap: creditsToNumber(cap), per },
+    name,
+    cap: creditsToNumber(cap),
+    per,
     spent: creditsToNumber(use.spent),
     left: creditsToNumber(use.left),
     resets_at: per === "day" ? midnight : null,
@@ -136,10 +140,12 @@ export function quoteBook(now: () => number) {
       expiresAt: now() + QUOTE_MS,
     };
     quotes.set(quote.id, quote);
+
     for (const id of quotes.keys()) {
       if (quotes.size <= MOST) break;
       quotes.delete(id);
     }
+
     return quote;
   }
 

@@ -56,12 +56,15 @@ export async function buy(what: Order | Quotation, world: World, events: Events 
 async function addressed(order: Order, world: World, events: Events, buys: boolean) {
   const { accounts, maxCredits, budgetLeft } = order;
   if (accounts === undefined) return { order };
+
   const { companies, staffing } = accounts;
   const others = companies.filter(({ by }) => by !== "company_network_url");
   if (others.length === 0) return { order };
+
   const target: LookUps = { kind: "enrich", companies: others, lookUp: true };
   const { wait = false, concurrency = 4, job, budget } = order;
   const lookUp: Order = { target, wait, concurrency, job, budget, maxCredits, budgetLeft };
+
   const {
     quote: lookUps,
     account,
@@ -73,6 +76,7 @@ async function addressed(order: Order, world: World, events: Events, buys: boole
     const message = `--max-credits pays for the look-ups at most (${creditsText(lookUps.credits)}), and for nobody; nothing was spent`;
     throw failed.credits(message, "--dry-run prices both", "over_cap");
   }
+
   const isOpen = lookUps.requests > 0 || continues !== undefined;
   if (buys && isOpen) {
     await buy(lookUp, world, events).catch((error: unknown) => {
@@ -83,23 +87,27 @@ async function addressed(order: Order, world: World, events: Events, buys: boole
       });
     });
   }
+
   const queries = await withAddresses(companies, target, account, world);
   const rest =
     buys || !isOpen
       ? queries.filter(({ address }) => address === undefined).map(({ value }) => echo(value))
       : [];
+
   if (rest.length > 0) {
     const none = counted(rest.length, "company has", "companies have");
     (events.warning ?? events.notice)?.(
       `notice: ${none} no profile address that is known, left out: ${someOf(rest)}`,
     );
   }
+
   const { staffOf } = await import("./staff.ts");
   const spent = buys ? await spentOn(target, account, world) : cost;
   if (buys && spent > before)
     (events.warning ?? events.notice)?.(
       `notice: look-ups of companies cost ${creditsText(credits(spent - before))}`,
     );
+
   return {
     order: {
       ...order,
@@ -114,6 +122,7 @@ async function addressed(order: Order, world: World, events: Events, buys: boole
 
 function withLookUps(quoted: Quote, lookUps: Quote | undefined): Quote {
   if (lookUps === undefined) return quoted;
+
   const { balanceAfter: after, durationMs } = quoted;
   return {
     ...quoted,
@@ -158,6 +167,7 @@ async function purchase<T>(
   work: (deps: ExportDeps) => Promise<T>,
 ): Promise<T> {
   const silent = (): void => undefined;
+
   const { agree = refuse, notice = silent, warning = silent, start, progress } = events;
   const { target, maxCalls, fresh = false, rows = nowhere(), table } = order;
   let close = silent;
@@ -166,6 +176,7 @@ async function purchase<T>(
       ...world,
       stdout: rows,
       table,
+
       consent: async (quoted, resuming) => {
         const costs = quoted.credits > 0n;
         if (!resuming && (costs || order.strict === true || peopleIn(quoted) === 0))
@@ -173,6 +184,7 @@ async function purchase<T>(
         if (!resuming && peopleIn(quoted) === 0) requirePlace(order);
         if (costs) await agree(quoted, resuming, target);
       },
+
       onNotice: notice,
       onWarning: warning,
       onStart: start,
@@ -184,6 +196,7 @@ async function purchase<T>(
       deps = { ...deps, ownership: ownership.open };
       close = ownership.close;
     }
+
     return await work(deps);
   } catch (error) {
     throw await explained(error, order, world, events);
@@ -236,10 +249,12 @@ async function explained(
   const error = world.mapError(thrown);
   if (!(error instanceof CliError)) return error;
   if (error.code === "too_few_rows") await tellWhy(order, undefined, world, events);
+
   const { target, accounts } = order;
   const { companies = [] } = target.kind === "search" ? (accounts ?? {}) : target;
   const [company] = error.code === "not_found" ? companies : [];
   if (company === undefined) return error;
+
   const { nearCompany } = await import("../count/hints.ts");
   const near = await nearCompany(company, world.seller, world.interrupted);
   const spelling =
@@ -264,6 +279,7 @@ async function withAddresses(
   const how = { fresh: false, limit: undefined };
   const pages = await ownedCompanies(store, identity, account.datasetVersion ?? null, how, { now });
   const bodies = new Map(pages.map(({ target: index, body }) => [target.companies[index], body]));
+
   return companies.map((company): Prospect => {
     if (company.by === "company_network_url") return { ...company, address: company.value };
     const body = bodies.get(company);

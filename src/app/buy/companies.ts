@@ -112,7 +112,10 @@ export async function parseCsv(list: string): Promise<CsvRow[]> {
     bom: true,
     delimiter: separator ?? [",", ";", "\t"].find((mark) => firstLine.includes(mark)) ?? ",",
     record_delimiter: ["\r\n", "\n"],
-    ...{ relax_column_count: true, relax_quotes: true, skip_empty_lines: true },
+    relax_column_count: true,
+    relax_quotes: true,
+    skip_empty_lines: true,
+
     on_record: (cells: readonly string[], { lines }: { readonly lines: number }) => {
       // A row ends on this line; it began before the line breaks inside its cells.
       const inside = cells.join("").match(/\r?\n/g) ?? [];
@@ -123,6 +126,7 @@ export async function parseCsv(list: string): Promise<CsvRow[]> {
       return null;
     },
   };
+
   try {
     parse(text, options);
   } catch (error) {
@@ -131,5 +135,6 @@ export async function parseCsv(list: string): Promise<CsvRow[]> {
       "close the quote, or double the quotes inside a cell",
     );
   }
+
   return rows;
 }

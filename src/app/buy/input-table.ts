@@ -56,6 +56,7 @@ export async function readKept(
       `--prefix ${prefix === DEFAULT_PREFIX ? "company_" : DEFAULT_PREFIX} names ours otherwise`,
     );
   }
+
   const indexes = new Map<string, number>();
   const companies: CompanyQuery[] = [];
   let leftOut = 0;
@@ -67,6 +68,7 @@ export async function readKept(
       const why = `names ${cell.length} companies: ${cell.slice(0, 5).map(echo).join(", ")}`;
       return { body: row.body, company: undefined, match: "ambiguous", why };
     }
+
     const query = cell as CompanyQuery;
     if (isLeftOut(query)) {
       leftOut++;
@@ -77,11 +79,14 @@ export async function readKept(
         why: "it is on the suppression list",
       };
     }
+
     const key = companyKey(query);
     const company = indexes.get(key) ?? companies.push(query) - 1;
     indexes.set(key, company);
+
     return { body: row.body, company, match: "found", why: "" };
   });
+
   if (companies.length === 0 && leftOut > 0) {
     throw usageError(
       `${name} names no company but such as are on the suppression list; nothing was spent`,
@@ -89,12 +94,14 @@ export async function readKept(
       "suppressed",
     );
   }
+
   if (companies.length === 0) {
     throw usageError(
       `no row of ${name} names a company`,
       "choose another column with --column NAME",
     );
   }
+
   const sha256 = createHash("sha256").update(text).digest("hex");
   return {
     companies,
@@ -126,6 +133,7 @@ function readCell(text: string, by: Keep["by"]): CompanyQuery | string | readonl
   if (value === "") return "empty";
   if (NOTHING.has(value.toLowerCase())) return `"${echo(value)}" names no company`;
   if (by !== null) return queryOf(value, by) ?? "empty";
+
   const parts = value.split(/[\s,;|]+/).filter((part) => part !== "");
   const hosts = parts.filter((part) => canonicalDomain(part) !== undefined);
   if (parts.length > 1 && hosts.length === parts.length) {
@@ -135,6 +143,7 @@ function readCell(text: string, by: Keep["by"]): CompanyQuery | string | readonl
     const [only] = queries.values();
     return queries.size === 1 && only !== undefined ? only : parts;
   }
+
   const query = /\s/.test(value) ? undefined : queryOf(value);
   return query ?? `"${echo(value)}" is no domain, profile address or slug`;
 }
@@ -154,6 +163,7 @@ async function ofCsv(text: string, name: string, column: string | null): Promise
   const [first] = parsed;
   if (first === undefined)
     throw usageError(`${name} is empty`, "a table has a line with the names of its columns");
+
   const plain =
     column === null && first.cells.length === 1 && !HEADINGS.has(columnName(first.cells[0] ?? ""));
   const header = plain ? ["company"] : first.cells.map((cell) => cell.trim());
@@ -163,6 +173,7 @@ async function ofCsv(text: string, name: string, column: string | null): Promise
   if (match === undefined || (column !== null && chooseColumn(header, column) === undefined)) {
     throw noColumn(name, column, header);
   }
+
   const at = header.indexOf(match);
   const columns = uniqueNames(header, Math.max(...parsed.map(({ cells }) => cells.length)));
   const keys = columns.map((each) => JSON.stringify(each));
@@ -204,6 +215,7 @@ function ofNdjson(text: string, name: string, column: string | null): Table {
   const columns = [...new Set(records.flatMap(({ fields }) => Object.keys(fields)))];
   const match = chooseColumn(columns, column ?? undefined);
   if (match === undefined) throw noColumn(name, column, columns);
+
   const rows = records.map(({ line, text: whole, fields }) => {
     // A list names what its items name: one company, or several.
     const wordsIn = (key: string) => [fields[key]].flat().filter(isWord);

@@ -17,7 +17,10 @@ interface OutputOptions extends Partial<Pick<Guard, "maxShrink" | "minRows">> {
 }
 
 export const outputGuard = ({ overwrite, minRows, maxShrink }: OutputOptions): Guard => ({
-  ...{ overwrite: overwrite === true, allowEmpty: minRows === 0, minRows, maxShrink },
+  overwrite: overwrite === true,
+  allowEmpty: minRows === 0,
+  minRows,
+  maxShrink,
 });
 
 /** How rows are written. `fields` are split, not yet checked. @throws CliError exit 2 for what does not go together */
@@ -33,6 +36,7 @@ export function outputView(
       `${called("format")} is about files, and ${called("output")} names a table`,
       "leave one of them out",
     );
+
   const form: Form =
     engine === undefined ? chooseForm(format, output, isTerminal) : { format: engine };
   if (csv !== undefined && form.format !== "csv" && form.format !== "tsv")
@@ -40,6 +44,7 @@ export function outputView(
       `${called("csv")} ${csv} is about CSV, not ${form.format}`,
       `add ${called("format")} csv`,
     );
+
   const columns = fields === undefined ? undefined : parseFields(fields);
   return { output, ...form, fields: columns, excel: csv === "excel", raw: csv === "raw" };
 }
@@ -53,21 +58,25 @@ export function narrowed(
   if (!newOnly && !withOwned) return target;
   const [fresh, beside] = [called("new_only"), called("with_owned")];
   const one = newOnly ? fresh : beside;
+
   if (newOnly && withOwned)
     throw usageError(
       `${fresh} and ${beside} exclude each other`,
       `${beside} buys only new people too`,
     );
+
   if (target.union !== undefined || target.except !== undefined) {
     throw usageError(
       `${one} takes one segment`,
       "give one after the other: whom the first one bought, the next one leaves out",
     );
   }
+
   if (target.sample !== undefined)
     throw usageError(
       `${one} and a sample exclude each other`,
       "a sample is drawn from all of a segment",
     );
+
   return { ...target, owned: newOnly ? "without" : "with" };
 }

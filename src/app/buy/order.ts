@@ -82,6 +82,7 @@ export function worldOf(seller: Session, context: Context): World {
   const { now, sleep, random, interrupted } = context;
   const disk = new Disk(failpoint(context.env));
   const explain = (error: unknown): unknown => mapError(error, seller.site);
+
   return {
     now,
     sleep,

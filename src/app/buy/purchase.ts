@@ -39,6 +39,7 @@ export async function quoteExport(
   const inquiry = await inquire(target, options, deps);
   const open = await stillOpen(inquiry, false);
   if (open === undefined) await requireFree(options);
+
   const base = open === undefined ? inquiry : { ...inquiry, target: open.target };
   const { quote, offer, run, ...result } = await survey(base, open?.id);
   return {
@@ -109,6 +110,7 @@ export async function resumeExport(
   const store = new RunStore(deps.stateDir, deps.disk);
   const plan = await store.readPlan(id);
   const options = await withPlaces(savedOptions(plan, draft));
+
   return await withRunLock(
     options,
     isNarrowed(plan.target) ? options.wait : undefined,

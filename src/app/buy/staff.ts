@@ -40,6 +40,7 @@ export function staffOf(
       perCompany: most,
     };
   }
+
   const { canonical, filters } = segment ?? checkedFilters({});
   if (filters.company_network_url !== undefined) {
     throw usageError(
@@ -47,12 +48,14 @@ export function staffOf(
       "leave one out",
     );
   }
+
   if (ladder !== undefined && filters.title !== undefined) {
     throw usageError(
       "titles are named twice: by the filter title, and by the ladder",
       "leave one out",
     );
   }
+
   const rungs = ladder ?? [undefined];
   if (companies.length * rungs.length > MOST_COUNTS) {
     const each = ladder === undefined ? "" : ` and title (${rungs.length})`;
@@ -61,12 +64,14 @@ export function staffOf(
       "split the list",
     );
   }
+
   const titled = (title: string | undefined) => (title === undefined ? {} : { title });
   const addresses = companies.flatMap(
     ({ by, value, address }) => (by === "company_network_url" ? value : address) ?? [],
   );
   const unknown = companies.length - addresses.length;
   const each = new Map(addresses.map((address) => [slugIn(address), address]));
+
   const union = [...each.values()].flatMap((address) =>
     rungs.map(
       (title) =>
@@ -74,6 +79,7 @@ export function staffOf(
     ),
   );
   const [one, ...more] = union;
+
   // All of one company is a segment as any other, and its new people have a certificate.
   if (
     newOnly === true &&
@@ -83,6 +89,7 @@ export function staffOf(
   ) {
     return { ...searchTarget([checkedFilters(one)], []), owned: "without" };
   }
+
   const slugs = [...each.keys()];
   const titles = ladder === undefined ? "" : ` by ${JSON.stringify(ladder)}`;
   const where = `${canonicalJson(canonical)}${titles} at ${JSON.stringify(slugs)}`;
@@ -93,6 +100,7 @@ export function staffOf(
     ...(keep && { keep, prospects: companies }),
   };
   const owned = newOnly && { owned: "without" as const };
+
   return { kind: "search", filters, canonical: where, union, staff, ...owned };
 }
 

@@ -18,6 +18,7 @@ export async function nearCompany(
     .replace(/[^\p{L}\p{N}]+/gu, "-")
     .replace(/^-|-$/g, "");
   if (slug === "" || slug === value) return undefined;
+
   try {
     const { count } = await client.count({ company_network_url: slug }, signal);
     return count === 0
@@ -47,10 +48,12 @@ export async function tellHints(
   signal: AbortSignal,
 ): Promise<void> {
   if (say === undefined && !strict) return;
+
   const questions = questionsTo(session.client, signal);
   const problems: string[] = [];
   for (const { filters, count, name } of segments) {
     if (Object.keys(filters).length === 0) continue;
+
     // What was counted or bought stands, whatever becomes of a free count that would say why.
     const people = count ?? (await questions.count(filters).catch(() => undefined));
     const of = name === undefined ? "" : `${name}: `;
@@ -60,12 +63,15 @@ export async function tellHints(
       questions,
     );
     for (const hint of hints) say?.(`hint: ${of}${hint}`);
+
     if (people === 0) problems.push(`${of}nobody matches`);
     else if (unmatched.length > 0) problems.push(`${of}nobody matches ${unmatched.join(", ")}`);
     else if (unchecked.length > 0) problems.push(`${of}nobody looked at ${unchecked.join(", ")}`);
   }
+
   const [first, ...others] = problems;
   if (!strict || first === undefined) return;
+
   const failure = failed.incomplete(
     `${first} (--strict)`,
     "correct it, or leave --strict out",

@@ -58,11 +58,13 @@ export async function ownedValues(
 ): Promise<KnownValues | undefined> {
   const checked = checkFilters(filters);
   if (!checked.ok || (spec.match !== "exact" && spec.match !== "department")) return undefined;
+
   const opened = await openLibrary(
     shelfAt(stateDir(context), serviceId, keyMode),
     openRuns(context),
   );
   if (opened === undefined) return undefined;
+
   try {
     const values = opened.library.valuesOf(spec, checked.canonical);
     const wanted = values.filter(({ value }) => normalForm(value).startsWith(normalForm(prefix)));

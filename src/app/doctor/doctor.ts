@@ -40,7 +40,10 @@ export interface Check {
 const checksOf =
   (area: Check["area"]) =>
   (name: string, status: Check["status"], message: string, fix?: string): Check => ({
-    ...{ name, area, status, message: harmless(message) },
+    name,
+    area,
+    status,
+    message: harmless(message),
     ...(fix === undefined ? {} : { fix: harmless(fix) }),
   });
 
@@ -89,8 +92,10 @@ function optionalCheck(): Check {
 function stateCheck(context: Context): Check {
   const state = findFolder("state", context);
   const fix = "set HEADCOUNT_STATE_DIR to a folder that may be written";
+
   if (state === undefined)
     return machine("State folder", "warn", "none: no home is set; exports need one", fix);
+
   let folder = state;
   while (!existsSync(folder) && dirname(folder) !== folder) folder = dirname(folder);
   try {
@@ -99,6 +104,7 @@ function stateCheck(context: Context): Check {
   } catch {
     // Said below.
   }
+
   return machine(
     "State folder",
     "fail",
@@ -113,6 +119,7 @@ function configCheck(context: Context, options: DoctorOptions): Check {
     const fix = "set HEADCOUNT_CONFIG_DIR, or give all by HEADCOUNT_API_KEY and HEADCOUNT_BASE_URL";
     return machine("Config", "warn", "no folder: no home is set", fix);
   }
+
   try {
     const config = readConfig(dir);
     const names = Object.keys(config.connections);
@@ -178,6 +185,7 @@ export async function checkService(
 ): Promise<void> {
   if (selectionOf(options, context).connection === SAMPLE)
     return checkSample(context, options, add);
+
   let target: Destination;
   try {
     target = await resolveTarget(options, context);
@@ -186,6 +194,7 @@ export async function checkService(
     add(service("Service", "skip", "not tried without a key"));
     return;
   }
+
   const kind = keyModeOf(target.apiKey) ?? "unknown kind of";
   add(
     key(
@@ -203,8 +212,10 @@ async function checkSample(context: Context, { quiet }: DoctorOptions, add: Add)
     add(failed(service, "Sample", error));
   });
   if (sample === undefined) return;
+
   const { url: baseUrl, key: apiKey, dir } = sample;
   add(key("Key", "ok", `the sample's own, in ${dir}`));
+
   try {
     await probe(
       { name: SAMPLE, baseUrl, apiKey, dialect: DEFAULT_DIALECT, keySource: "sample" },
@@ -233,10 +244,12 @@ async function probe(
     add(failed(mapped.category === "auth" ? key : service, "Service", mapped));
     return;
   }
+
   add(service("Service", "ok", `${baseUrl} answered in ${Math.round(report.elapsedMs)} ms`));
   add(clockCheck(report));
   add(accountCheck(report));
   for (const check of dialectChecks(report, name, dialect)) add(check);
+
   const saved = await saveDialect(name, report, context);
   if (saved !== undefined) add(saved);
 }
@@ -263,6 +276,7 @@ function accountCheck({ account, balanceFell: fell, rateLimitHeaders }: ProbeRep
     balance === undefined ? "balance unknown" : `balance ${formatCreditsGrouped(balance)}`,
     perMinute === undefined ? undefined : `${counted(perMinute, "call")} a minute`,
   ].filter((part) => part !== undefined);
+
   const unknown = untold === "" ? "" : `; no price for ${untold}: a purchase assumes 1`;
   const less =
     fell === ZERO
@@ -288,10 +302,12 @@ function dialectChecks(report: ProbeReport, name: string, dialect: Dialect): Che
           "ok",
           countShape === "bare number" ? "a bare number" : `under "${countShape}"`,
         );
+
   if (charged !== undefined) {
     const fix = "compare headcount account with before; tell the service's operator";
     return [count, service("Paging", "fail", charged, fix)];
   }
+
   const largest =
     perPageMax === undefined
       ? service("Largest page", "warn", "not told; learned from the first refusal")
@@ -312,12 +328,14 @@ function pagingCheck(report: ProbeReport, name: string, used: Dialect): Check {
   const isUnsaved = [FROM_ENVIRONMENT, SAMPLE].includes(name);
   const how = isUnsaved ? "set HEADCOUNT_PAGING=" : `headcount connections set ${name} paging=`;
   const using = pagingName(used);
+
   if (paging !== undefined && (paging !== "page" || firstPage !== undefined)) {
     const name = pagingName({ paging, firstPage });
     if (name === using) return service("Paging", "ok", WORDS[name]);
     const saved = isUnsaved ? "; nothing keeps it, as no connection has this address" : "";
     return service("Paging", isUnsaved ? "warn" : "ok", `${WORDS[name]}${saved}`, `${how}${name}`);
   }
+
   const why = refusesUnknownFilters
     ? ""
     : `: the service does not ${uncounted ? "count people" : "refuse unknown filters"}, so no search could be tried for free`;
@@ -336,6 +354,7 @@ async function saveDialect(
   const before =
     dir === undefined || name === SAMPLE ? undefined : findConnection(readConfig(dir), name);
   if (dir === undefined || before === undefined || report.charged !== undefined) return undefined;
+
   const perPageMax = report.perPageMax ?? before.dialect?.perPageMax;
   const dialect: Dialect = {
     paging: report.paging ?? before.dialect?.paging ?? "page",
@@ -345,6 +364,7 @@ async function saveDialect(
   };
   if (JSON.stringify(dialect) === JSON.stringify(before.dialect))
     return machine("Saved", "ok", `"${name}" was up to date`);
+
   try {
     await updateConnection(dir, name, (was) => ({ ...was, dialect }));
     return machine("Saved", "ok", `to the connection "${name}"`);

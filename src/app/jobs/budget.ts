@@ -63,6 +63,7 @@ export async function withinBudget<T>(
 ): Promise<T> {
   const { now, sleep, interrupted } = context;
   makeFolder(turn.folder);
+
   const { what, onWait } = turn;
   const lock = { now, sleep, what, onWait, wait: true, signal: interrupted };
   return await withLock(join(turn.folder, turn.name), lock, async () => {

@@ -70,8 +70,10 @@ export async function readJobs(context: Context, word: string | undefined): Prom
   const name = word ?? path;
   const { body, plainOf } = await readDocument(text, name);
   const problems: DocumentProblem[] = [];
+
   if (!isObjectNode(body))
     throw refusal(name, [{ ...textPlaceOf(body), message: "a file of jobs is one JSON object" }]);
+
   const members = documentMembers(body, "the file", problems, [...Object.keys(FILE_KEYS), "jobs"]);
   const all = members.find(({ key }) => key === "jobs");
   const own = members.filter((member) => member !== all);
@@ -82,17 +84,20 @@ export async function readJobs(context: Context, word: string | undefined): Prom
     notify_failure: notifyFailure,
   } = valuesOf(own, FILE_KEYS, plainOf, problems);
   const folder = dirname(path);
+
   if (all === undefined) problems.push({ ...textPlaceOf(body), message: 'the file has no "jobs"' });
   else if (!isObjectNode(all.value))
     problems.push({
       ...textPlaceOf(all.value),
       message: '"jobs" is an object: a name for each job',
     });
+
   const entries =
     all !== undefined && isObjectNode(all.value)
       ? documentMembers(all.value, '"jobs"', problems)
       : [];
   if (problems.length > 0) throw refusal(name, problems);
+
   const logFile = log === undefined ? undefined : resolve(folder, log);
   const shared: Shared = { folder, plainOf, log: logFile, notify, notifyFailure, budget };
   const jobs: Job[] = [];
@@ -106,6 +111,7 @@ export async function readJobs(context: Context, word: string | undefined): Prom
     else if (job.output !== undefined) outputs.set(job.output, job.name);
     jobs.push({ ...job, problem: faults.length === 0 ? undefined : refusal(name, faults) });
   }
+
   return { path, folder, budget, jobs };
 }
 
@@ -118,7 +124,9 @@ async function readJob(
     const message = `"${echo(name)}" is no name of a job: letters, digits, dashes, dots and _, at most 64`;
     problems.push({ ...at, message });
   }
+
   if (!isObjectNode(node)) problems.push({ ...textPlaceOf(node), message: "a job is an object" });
+
   const members = isObjectNode(node)
     ? documentMembers(node, "a job", problems, Object.keys(KEYS))
     : [];
@@ -132,22 +140,28 @@ async function readJob(
     written === undefined ? undefined : resolveOutput(written, shared.folder),
   );
   if (output instanceof Error) add("output", output.message);
+
   const table = typeof output === "string" && engineOf(output) !== undefined;
   const command = values.command ?? (table ? "search" : "refresh");
   const log = values.log === undefined ? shared.log : resolve(shared.folder, values.log);
+
   for (const { key, at: place } of members) {
     const { of } = KEYS[key as KeyName] as { readonly of?: JobCommand };
     if (of === undefined || of === command) continue;
     const meant = values.command === undefined ? `, so it goes with "command": "${of}"` : "";
     problems.push({ ...place, message: `"${key}" is a key of a ${of}${meant}` });
   }
+
   const addMissing: typeof add = (key, message) => {
     if (values[key] !== undefined || !places.has(key)) add(key, message);
   };
+
   if (isObjectNode(node)) requireWhole({ ...values, command }, table, shared, addMissing);
+
   const { schedule } = values;
   const wrong = schedule === undefined ? undefined : await scheduleProblem(schedule);
   if (wrong !== undefined) add("schedule", wrong);
+
   return {
     name,
     command,
@@ -178,6 +192,7 @@ function requireWhole(
   if ((output ?? list) === undefined) add("output", 'it has no "output": the file to write');
   if (table && command === "refresh")
     add("output", 'a refresh keeps a file; "command": "search" fills a table');
+
   // The consent of a job is its cap: nobody is there to be asked.
   if (cap === undefined) {
     add(
@@ -191,9 +206,11 @@ function requireWhole(
       `"max_credits" ${formatCredits(cap)} is more than the whole budget of ${most} a month`,
     );
   }
+
   const nobody = Array.isArray(filters) || filters === undefined ? filters : Object.keys(filters);
   if ((nobody ?? []).length > 0 || segment !== undefined || list !== undefined) return;
   if (all === true || sample !== undefined) return;
+
   add(
     "filters",
     'it says not who is wanted: "filters", a "segment" or a "list"; a search with "all": true buys everybody',
@@ -225,9 +242,11 @@ function areFilters(
   problems: DocumentProblem[],
 ): boolean {
   if (!isObjectNode(node)) return true;
+
   const before = problems.length;
   const members = documentMembers(node, '"filters"', problems, FILTER_KEYS);
   if (problems.length > before) return false;
+
   const checked = checkFilters(value);
   for (const { key, message } of checked.ok ? [] : checked.issues) {
     problems.push({
@@ -235,6 +254,7 @@ function areFilters(
       message,
     });
   }
+
   return checked.ok;
 }
 
@@ -318,5 +338,6 @@ function documentMembers(
       problems.push({ ...at, message: `${what} has no key "${echo(key)}"${meant}` });
     } else members.set(key, { key, at, value: member.value });
   }
+
   return [...members.values()];
 }

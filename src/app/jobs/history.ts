@@ -70,6 +70,7 @@ export async function historyOf(context: Context, key: string) {
   const lock = lockOf(context, key);
   const process =
     existsSync(lock) && (await isLocked(lock)) ? ("running" as const) : ("killed" as const);
+
   return {
     last: outcomes.at(-1),
     done: outcomes.findLast(({ status }) => status === "done"),

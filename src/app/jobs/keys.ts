@@ -209,6 +209,7 @@ export function jobsSchema(): s.JsonSchema {
         { description: says, ...takes.schema },
       ]),
     );
+
   const job = { ...s.object(properties(KEYS)), required: ["max_credits"] };
   return {
     $schema: s.DIALECT,

@@ -66,14 +66,17 @@ export async function searchOf(job: Job, context: Context): Promise<Order> {
       "no filter is given, so this would buy the whole dataset",
       '"all": true agrees to that',
     );
+
   if (sample !== undefined && limit !== undefined)
     throw usageError(
       '"limit" is the first so many, "sample" so many by chance',
       "leave one of them out",
     );
+
   const segment = searchTarget(segments, except);
   const drawn =
     sample === undefined ? {} : { sample: { rows: sample, seed, together: perPage ?? null } };
+
   return {
     ...rowsOf(job),
     target: narrowed(
@@ -107,12 +110,14 @@ export async function refreshOf(job: Job, context: Context): Promise<RefreshOrde
       '"command": "search" buys several; or make a job of each',
     );
   }
+
   const verify = values.verify_fields === undefined ? [] : readVerified(values.verify_fields);
   if (values.buy_changed === true && verify.length === 0)
     throw usageError(
       '"buy_changed" goes with "verify_fields"',
       'for example "verify_fields": "title,company"',
     );
+
   const view = rowsOf(job);
   if (view.format === "table") {
     throw usageError(
@@ -120,6 +125,7 @@ export async function refreshOf(job: Job, context: Context): Promise<RefreshOrde
       '"command": "search" writes it anew each time',
     );
   }
+
   return {
     word: values.list,
     segment: segment === undefined || isUnfiltered(segment.canonical) ? undefined : segment,

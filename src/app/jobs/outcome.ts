@@ -51,6 +51,7 @@ export async function tellOutcome(
   } catch (error) {
     failure = failureOf(error);
   }
+
   const { receipt = null, rows = null } = ended;
   const mine = await spentSince(started, isMine, context);
   const outcome: RunOutcome = {
@@ -70,6 +71,7 @@ export async function tellOutcome(
     receipt,
   };
   await tell(outcome, job, context);
+
   return { outcome, failure };
 }
 
@@ -100,16 +102,19 @@ async function tell(
 ): Promise<void> {
   const line = `${JSON.stringify(outcome)}\n`;
   const warn = (text: string): void => void context.stderr.write(`warning: ${text}\n`);
+
   if (log !== undefined) {
     await appendLine(log, line).catch((error: Error) =>
       warn(`no line was added to ${log}: ${error.message}`),
     );
   }
+
   const failed = outcome.status === "failed" && outcome.exit_code !== EXIT.interrupted;
   const commands = {
     notify: failed || outcome.changed === true ? notify : undefined,
     notify_failure: failed ? notifyFailure : undefined,
   };
+
   for (const [key, command] of Object.entries(commands)) {
     const problem = command === undefined ? undefined : await notified(command, line, context);
     if (problem !== undefined) warn(`${key} ${problem}: ${harmlessLine(command ?? "", 80)}`);
@@ -139,6 +144,7 @@ export function notified(
     Object.entries(context.env).filter(([name]) => !SECRETS.has(name)),
   );
   const group = context.platform !== "win32";
+
   return new Promise((done) => {
     // A group of its own: what the shell started ends with it.
     const child = spawn(command, {
@@ -148,6 +154,7 @@ export function notified(
       detached: group,
       stdio: ["pipe", "pipe", "pipe"],
     });
+
     let late = false;
     const timer = setTimeout(() => {
       late = true;
@@ -158,12 +165,15 @@ export function notified(
         // It ended meanwhile.
       }
     }, most);
+
     const end = (problem: string | undefined): void => {
       clearTimeout(timer);
       done(late ? `took longer than ${most / 1000} s and was ended` : problem);
     };
+
     for (const stream of [child.stdout, child.stderr])
       stream.on("data", (data: Buffer) => context.stderr.write(data));
+
     // It need not read.
     child.stdin.on("error", () => undefined).end(text);
     child.on("error", (error) => end(`could not be run: ${error.message}`));

@@ -78,6 +78,7 @@ function contextOf({ name }: Job, { folder }: JobsFile, context: Context): Conte
         done();
       },
     });
+
   return Object.create(context, {
     cwd: { value: folder },
     stdout: { value: stream(() => undefined) },
@@ -90,6 +91,7 @@ function contextOf({ name }: Job, { folder }: JobsFile, context: Context): Conte
 export async function runJob(job: Job, file: JobsFile, terms: JobTerms, outside: Context) {
   const key = keyOf(file, job.name);
   if (job.problem === undefined) await makeJobFolder(outside, key);
+
   const history = await historyOf(outside, key);
   const context = contextOf(job, file, outside);
   const work: Work = { job, file, terms, context, history };
@@ -100,10 +102,12 @@ export async function runJob(job: Job, file: JobsFile, terms: JobTerms, outside:
     outside,
     async () => {
       if (job.problem !== undefined) throw job.problem;
+
       const lock = await lockJob(job.name, key, outside).catch((error: unknown) => {
         locked = failureOf(error).exitCode === EXIT.locked;
         throw error;
       });
+
       try {
         const outcome = await atService(work, (session) => purchase(work, session));
         terms.say?.(outcome, context);
@@ -119,6 +123,7 @@ export async function runJob(job: Job, file: JobsFile, terms: JobTerms, outside:
         const keys = raisedKeys(failure, job.command);
         if (keys === "")
           throw failure.resumable ? failure.with({ next, hint, resumable: true }) : failure;
+
         const cap = credits(failure.raise?.maxCredits ?? ZERO);
         const budget =
           cap > (file.budget ?? cap)
@@ -131,8 +136,10 @@ export async function runJob(job: Job, file: JobsFile, terms: JobTerms, outside:
       }
     },
   );
+
   // One that found the job at work has no part in its history; a job that breaks a rule may have no name for a folder.
   if (!locked && job.problem === undefined) await appendOutcome(outside, key, outcome);
+
   return { outcome, failure };
 }
 
@@ -144,6 +151,7 @@ export async function quoteJob(
   outside: Context,
 ): Promise<Quoted> {
   if (job.problem !== undefined) throw job.problem;
+
   const context = contextOf(job, file, outside);
   const work: Work = {
     job,
@@ -152,6 +160,7 @@ export async function quoteJob(
     context,
     history: await historyOf(outside, keyOf(file, job.name)),
   };
+
   return await atService(work, async (session): Promise<Quoted> => {
     if (job.command === "refresh") {
       const order = await refreshOrder(work);
@@ -161,6 +170,7 @@ export async function quoteJob(
         plan: await terms.lists.planRefresh(order, session, context, eventsOf(context)),
       };
     }
+
     const order = await searchOrder(work);
     return {
       kind: "search",
@@ -175,6 +185,7 @@ export async function quoteJob(
 async function purchase(work: Work, session: Session): Promise<JobOutcome> {
   const { job, context } = work;
   const events = eventsOf(context);
+
   // Read before the budget is: what cannot be read costs nobody a turn.
   if (job.command === "refresh") {
     const { terms, ...order } = await refreshOrder(work);
@@ -184,6 +195,7 @@ async function purchase(work: Work, session: Session): Promise<JobOutcome> {
     const moved = async (lines: string): Promise<void> => {
       if (command !== undefined) failure = await handOn(lines, command, context);
     };
+
     const receipt = await underBudget(work, session, (budgetLeft) =>
       lists.refresh(
         { ...order, output: order.output ?? "", terms: { ...terms, budgetLeft } },
@@ -197,6 +209,7 @@ async function purchase(work: Work, session: Session): Promise<JobOutcome> {
     );
     return { kind: "refresh", receipt, failure };
   }
+
   const order = await searchOrder(work);
   const result = await underBudget(work, session, (budgetLeft) =>
     buy({ ...order, budgetLeft }, worldOf(session, context), events),
@@ -250,12 +263,15 @@ async function atService<T>(
 async function mayReplace({ job, context, history }: Work): Promise<boolean> {
   const { output, values } = job;
   if (values.overwrite !== undefined) return values.overwrite;
+
   const isFile = output !== undefined && engineOf(output) === undefined;
   // Who names a file as the list means that file.
   if (!isFile || values.list !== undefined || !existsSync(output)) return false;
+
   const mine = history.wrote?.output === output ? history.wrote : undefined;
   // A refresh knows the lists that are kept of its segment, whoever kept them.
   if (mine === undefined && job.command === "refresh") return false;
+
   const { runs } = await readSpend(
     join(stateDir(context), "runs"),
     Date.parse(mine?.finished ?? ""),
@@ -264,6 +280,7 @@ async function mayReplace({ job, context, history }: Work): Promise<boolean> {
     mine === undefined ? [] : runs.filter((run) => run.days.length > 0 && run.job !== job.name);
   for (const run of since) if (await wrote(run.run, output, context)) throw foreign(output, run);
   if (mine === undefined) throw foreign(output, undefined);
+
   return true;
 }
 
@@ -327,10 +344,13 @@ async function underBudget<T>(
 ): Promise<T> {
   const cap = file.budget;
   if (cap === undefined) return await work(undefined);
+
   const keyMode =
     session.keyMode ?? (await session.client.account(context.interrupted)).keyMode ?? "live";
   const turn = {
-    ...{ folder: jobsFolder(context), name: ".budget.lock", what: "the budget of the jobs" },
+    folder: jobsFolder(context),
+    name: ".budget.lock",
+    what: "the budget of the jobs",
     onWait: () =>
       void context.stderr.write("waiting for another job: a budget is counted one job at a time\n"),
     continues: (run: RunSpend) => isOf(job, run, context),

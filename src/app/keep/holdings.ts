@@ -44,6 +44,7 @@ async function filesAt(path: string): Promise<Files & { readonly bytes: number }
     info?.isDirectory() === true ? files.map((file) => stat(file).catch(() => undefined)) : [info];
   const infos = (await Promise.all(all)).filter((one) => one !== undefined);
   const times = infos.map(({ mtimeMs }) => mtimeMs);
+
   return {
     items: infos.length,
     bytes: infos.reduce((sum, { size }) => sum + size, 0),
@@ -57,7 +58,10 @@ const filesKept = async (
   path: string,
   more: Partial<Holding> = {},
 ): Promise<Holding> => ({
-  ...{ ...NOBODY, ...(await filesAt(path)), what, path },
+  ...NOBODY,
+  ...(await filesAt(path)),
+  what,
+  path,
   ...more,
 });
 
@@ -75,9 +79,11 @@ export async function holdingsHere(context: Context): Promise<readonly Holding[]
     ...libraries,
     ...(await written(runs, lists, context)),
   ];
+
   const marks = await marksOn(store, state);
   const list = join(state, "suppression");
   if (marks > 0) holdings.push(await filesKept("suppression list", list, { items: marks }));
+
   const names = new Set(["runs", "library", "suppression", REGISTER]);
   for (const name of (await below(state)).filter((one) => !names.has(one)))
     holdings.push(await filesKept(name.replace(/\.\w+$/, ""), join(state, name)));
@@ -85,11 +91,14 @@ export async function holdingsHere(context: Context): Promise<readonly Holding[]
     (file) => file.what !== "segment",
   ))
     holdings.push(await filesKept(what, path));
+
   holdings.push(...(await configured(context)));
+
   // Of services.
   const data = findFolder("data", context);
   for (const name of await below(data))
     holdings.push(await filesKept("data folder", join(data ?? "", name)));
+
   return holdings.filter(({ items, what }) => items > 0 || what === OWN);
 }
 
@@ -127,6 +136,7 @@ async function librariesIn(state: string, store: RunStore) {
       library.close();
     }
   }
+
   return { libraries, lists };
 }
 
@@ -138,6 +148,7 @@ async function written(
   const holdings: Holding[] = [];
   const rowsOfRun = new Map(runs.map(({ plan, rows }) => [plan.id, rows] as const));
   const entries = await registerOf(context).entries();
+
   for (const { by, path, what } of entries.filter(
     (entry) => entry.what !== "log" && entry.what !== "jobs",
   )) {
@@ -149,6 +160,7 @@ async function written(
       holdings.push(await filesKept(isList ? "list" : what, path, isList ? {} : { rows }));
     else holdings.push({ ...NO_FILE, what: "moved or removed", path, people: null, rows });
   }
+
   return holdings;
 }
 
@@ -165,6 +177,7 @@ const OWN = "connections and keys";
 async function configured(context: Context): Promise<readonly Holding[]> {
   const path = findFolder("config", context);
   if (path === undefined) return [];
+
   const { readConfig } = await import("../../engine/connections/config.ts");
   const connections = Object.values(readConfig(path).connections);
   const inKeychain = connections.filter(({ keyStore }) => keyStore === "keychain").length;
@@ -173,6 +186,7 @@ async function configured(context: Context): Promise<readonly Holding[]> {
   const jobs = await filesAt(join(path, "jobs.jsonc"));
   const bytes = files.bytes - (segments.bytes ?? 0) - jobs.bytes;
   const own = { ...NOBODY, ...files, what: OWN, path, items: connections.length, bytes };
+
   return [
     ...(files.items > segments.items + jobs.items ? [own] : []),
     { ...NOBODY, ...NO_FILE, what: "keys", path: "keychain", items: inKeychain },

@@ -35,5 +35,6 @@ export async function usersFiles(context: Context): Promise<readonly UsersFile[]
     ...segments.map((name) => ({ what: "segment" as const, path: join(folder, name) })),
   ];
   const once = new Map(all.map((file) => [file.path, file]));
+
   return [...once.values()].filter(({ path }) => existsSync(path));
 }

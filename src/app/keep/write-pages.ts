@@ -46,13 +46,20 @@ export async function writePages(
       "file_exists",
     );
   }
+
   const disk = new Disk();
   const { kind, format, fields } = rendering;
   await checkSink({ ...guard, format, fields, output: path }, kind, disk);
+
   const output = await openSink({
-    ...{ output: path, stream, rendering, guard, interrupted },
+    output: path,
+    stream,
+    rendering,
+    guard,
+    interrupted,
     place: { name: `${name}-${pid}`, by: name, disk, register: registerOf(context, disk) },
   });
+
   let rows = 0;
   try {
     for await (const page of pages()) {
@@ -92,5 +99,6 @@ export async function renderingOf(
       fields.every((field) => published.has(field)) ? published : new Set(await columns()),
     );
   }
+
   return { ...view, kind, fields, table: await drawn?.draw() };
 }

@@ -61,10 +61,12 @@ export async function lookInto(
 ): Promise<Sight> {
   const version = (): string | undefined => counts.datasetVersion ?? account.datasetVersion;
   const now = version();
+
   const membersOf = (some: readonly string[]): SegmentMember[] =>
     library === undefined
       ? []
       : ownedBy(library.database, some).map((person) => memberOf(person, now));
+
   // Only our own service names its dataset, and gives sketches.
   const bySketch =
     now === undefined || library === undefined || byFilters
@@ -76,6 +78,7 @@ export async function lookInto(
           counts,
         });
   if (bySketch === undefined && isTried) await requireSound(filters, counts);
+
   // Most sketches need nobody's record.
   let members =
     bySketch === undefined ? [...membersOf(identities), ...membersOf(beside())] : undefined;
@@ -86,8 +89,14 @@ export async function lookInto(
       : UNLIKE;
   const forgotten = forgottenIn(canonical, sight.others, version(), library);
   const rest = forgotten.leftOut ? { total: sight.total - forgotten.people, others: 0 } : {};
+
   return {
-    ...{ ...sight, ...rest, ...likeness, listSize: counts.listSize, forgotten, alone: byFilters },
+    ...sight,
+    ...rest,
+    ...likeness,
+    listSize: counts.listSize,
+    forgotten,
+    alone: byFilters,
     get members() {
       members ??= membersOf(bySketch?.sketch?.members ?? []);
       return members;

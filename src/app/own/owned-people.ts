@@ -59,6 +59,7 @@ export class OwnedPeople {
     );
     const people = identities.filter((identity) => identity !== undefined);
     if (this.library === undefined) return new Set();
+
     const at = Date.parse(run.plan.created_at);
     const owned = boughtBefore(this.library.database, people, { run: run.id, at });
     return new Set(

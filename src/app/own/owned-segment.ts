@@ -90,11 +90,14 @@ export class OwnedSegment implements Ownership {
       this.#deps.onWarning(`warning: run ${run} is not counted: ${why}`);
     if (this.#whole.staff !== undefined)
       return this.#lookAtEach(parts ?? [], each ?? [], this.#whole.staff.most);
+
     const counts = freeCounts(this.#deps, this.#people.account, this.#bounds.maxCalls);
     if (!narrowed) return this.#glance(total, counts);
+
     return sound(async () => {
       const sight = await this.#sight(counts, this.#people.library !== undefined && total > 0);
       this.#warn(sight);
+
       // What was counted so far, and once more in the end.
       const calls = counts.calls + sight.calls;
       const estimate =
@@ -102,6 +105,7 @@ export class OwnedSegment implements Ownership {
           ? { callsPerCredit: 0, calls: sight.calls, rows: 0, parts: 0 }
           : await costWithin(sight, this.#perCredit, this.#bounds.maxCalls - calls);
       if (estimate === undefined) throw await this.#tooManyCalls(sight, calls);
+
       return {
         ...this.#shareOf(sight, estimate, counts),
         divide: (maxRows) => sound(() => this.#divide(sight, estimate, maxRows, counts)),
@@ -120,6 +124,7 @@ export class OwnedSegment implements Ownership {
       readonly count: number;
       readonly share: OwnedShare | undefined;
     }[] = [];
+
     let [made, calls] = [0, 0];
     for (const [index, filters] of parts.entries()) {
       const maxCalls = this.#bounds.maxCalls - made - calls;
@@ -131,26 +136,28 @@ export class OwnedSegment implements Ownership {
       );
       // Bought beside each other, as filters of one run.
       part.#how = { byFilters: true };
+
       const total = counts[index] ?? 0;
       const share = part.#matching().length === 0 ? undefined : await part.look(total, true);
       made += share?.calls ?? 0;
       calls += share?.estimate?.calls ?? 0;
       fresh.push({ filters, count: total - (share?.owned ?? 0), share });
     }
+
     const rest = fresh.map(({ count }) => count);
     const companies = parts.map(({ company_network_url: company }) => company);
     const rows = rowsOf(evenly(rest, companies, { rows: Number.MAX_SAFE_INTEGER, most }));
     const total = rowsOf(counts);
     const owned = total - rowsOf(rest);
+
     return {
-      ...{
-        total,
-        owned,
-        exact: true,
-        calls: made,
-        durationMs: countingTime(calls, this.#people.account, this.#deps),
-      },
+      total,
+      owned,
+      exact: true,
+      calls: made,
+      durationMs: countingTime(calls, this.#people.account, this.#deps),
       estimate: { callsPerCredit: this.#perCredit, calls, rows, parts: 1 },
+
       divide: async () => {
         const parts: NewParts[] = [];
         for (const { filters, count, share } of fresh) {
@@ -172,6 +179,7 @@ export class OwnedSegment implements Ownership {
       await costOf(sight, CALLS_PER_CREDIT),
     ];
     const time = spoken({ ms: countingTime(least, this.#people.account, this.#deps) });
+
     return usageError(
       `${grouped(others)} of ${counted(total, "person", "people")} ${others === 1 ? "is" : "are"} new, and finding them takes about ${counted(least, "free call")}${time}, more than the ${grouped(this.#bounds.maxCalls)} allowed; nothing was spent`,
       `--max-calls ${beside + Math.ceil(usual.calls * 1.5)} allows them; without --new-only all ${grouped(total)} are bought`,
@@ -191,6 +199,7 @@ export class OwnedSegment implements Ownership {
       estimate: undefined,
       durationMs: 0,
     };
+
     if (calls === 0 || calls > QUOTE_CALLS) return { ...believed, exact: false };
     try {
       const sight = await this.#lookInto(this.#matching(), { counts });
@@ -199,10 +208,12 @@ export class OwnedSegment implements Ownership {
       if (estimate === undefined || share.durationMs || !isDividedUnasked(sight, estimate))
         return share;
       if (sight.sketch === undefined) await requireSound(this.#segment.filters, counts);
+
       const divide = (maxRows: number) => {
         this.#warn(sight);
         return sound(() => this.#divide(sight, estimate, maxRows, counts));
       };
+
       return { ...share, divide };
     } catch (error) {
       // The quote is right without it.
@@ -230,6 +241,7 @@ export class OwnedSegment implements Ownership {
     if (others === 0) return { parts: [], counts: [] };
     if (segment.network_url !== undefined && sketch === undefined)
       return this.#listedParts(sight, counts);
+
     // Where less than all of it may be bought, the first rows could be those that are owned.
     const callsPerCredit =
       maxRows >= total ? estimate.callsPerCredit : estimate.callsPerCredit || this.#perCredit;
@@ -237,6 +249,7 @@ export class OwnedSegment implements Ownership {
     const { onNotice } = this.#deps;
     const people = counted(others, "new person", "new people");
     if (isLong) onNotice(`looking for ${people}: about ${counted(estimate.calls, "free count")}`);
+
     const { owned } = isLong
       ? await tellApart(sight, counts)
       : { owned: sketch === undefined ? sight.members : [] };
@@ -249,10 +262,12 @@ export class OwnedSegment implements Ownership {
     };
     const { leaves, unreached, overlap, beyond } = await findNew(sight, owned, allowed, counts);
     const found = leaves.reduce((sum, { fresh }) => sum + fresh, 0);
+
     if (isLong)
       onNotice(
         `${counted(found, "new person", "new people")} in ${counted(leaves.length, "part")}, found by ${counted(counts.calls, "free count")}`,
       );
+
     return { ...partsOf(leaves), unreached, ...(overlap === 0 ? {} : { overlap }), beyond };
   }
 
@@ -266,9 +281,11 @@ export class OwnedSegment implements Ownership {
       .map(String)
       .filter((address) => !owned.has(canonicalAddress(address) ?? ""));
     if (rest.length === 0) return { parts: [], counts: [] };
+
     const count = await counts.countAt(filters, rest.map(ownedAddress));
     if (count > total)
       throw new UnsoundCountsError(`${count} of ${total} people are at some of the addresses`);
+
     return { parts: [{ ...filters, network_url: rest }], counts: [count] };
   }
 
@@ -308,6 +325,7 @@ export class OwnedSegment implements Ownership {
         .identities({ matching: EVERYBODY })
         .filter((identity) => !matches.has(identity));
     };
+
     return this.#lookInto(matching, { counts, beside, isTried, isMeasured: isTried, ...this.#how });
   }
 
@@ -332,7 +350,9 @@ export class OwnedSegment implements Ownership {
       const some = `up to ${grouped(people)} of the ${grouped(others)} new`;
       onWarning(`${some} are people whom you forgot: paid for, and in no file`);
     }
+
     if (unknown.length === 0) return;
+
     const whom = counted(unknown.length, "person whom you own has", "people whom you own have");
     onWarning(
       `warning: ${whom} neither address nor name, so nothing tells them from new ones: they may be paid for again`,

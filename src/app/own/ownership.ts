@@ -34,6 +34,7 @@ const nobodyIn = (people: OwnedPeople): Ownership => ({
       durationMs: 0,
     };
   },
+
   before: (...of) => people.rowsBefore(...of),
   certify: async () => undefined,
   beside: async function* () {},
@@ -50,6 +51,7 @@ export function ownershipOf(
       const whole = wholeOf(target);
       if (whole === undefined) return undefined;
       opened ??= new OwnedPeople(account, deps).open();
+
       const segment = opened.then(async (people) => {
         const records = isNarrowed(target) ? undefined : recordsOf(whole, people);
         if (records === 0) return nobodyIn(people);
@@ -60,6 +62,7 @@ export function ownershipOf(
       // A quote is right without it; buying only the new ones is not.
       return isNarrowed(target) ? segment : segment.catch(() => undefined);
     },
+
     close: () => void opened?.then((people) => people.close()).catch(() => undefined),
   };
 }

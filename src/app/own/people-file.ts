@@ -29,6 +29,7 @@ function jsonRecords(text: string, file: string): JsonRecord[] {
         .flatMap((line, index) =>
           line.trim() === "" ? [] : [parsed(line, `${file}, line ${index + 1}`)],
         );
+
   return values.map((value, index) => {
     if (isNested(value)) return value;
     throw usageError(`${file}: record ${index + 1} is no JSON object`);

@@ -99,6 +99,7 @@ async function withoutTrailing(text: string): Promise<string> {
       plain = plain.slice(0, span[0]) + blank(plain.slice(...span)) + plain.slice(span[1]);
     if (!isComment) comma = type === "Comma" ? [from, to] : undefined;
   }
+
   return plain;
 }
 
@@ -111,6 +112,7 @@ export async function readFilterFile(
   const refuse = (message: string, hint?: string): CliError =>
     usageError(message, hint, "invalid_filters_file");
   const text = await readInput(context, file, "filters", MAX_BODY_BYTES);
+
   // What the service would refuse, such as a key that is there twice, is no segment to count and buy.
   const { parseStrictJson } = await import("../../shared/contract/strict-json.ts");
   const first = parseStrictJson(Buffer.from(text));
@@ -127,9 +129,11 @@ export async function readFilterFile(
       'a filter file looks like {"country": "france", "department": ["Sales", "Marketing"]}',
     );
   }
+
   const parsed = strict.value;
   if (!isObject(parsed)) throw refuse(`${name} must hold one JSON object of filters`);
   if (!Object.hasOwn(parsed, "filters")) return parsed;
+
   const { filters: inner, ...others } = parsed;
   const [other] = Object.keys(others);
   if (other !== undefined) {
@@ -139,5 +143,6 @@ export async function readFilterFile(
     );
   }
   if (!isObject(inner)) throw refuse(`"filters" in ${name} must be a JSON object`);
+
   return inner;
 }

@@ -54,9 +54,11 @@ async function read(
   if (saved.length + files.length === 0) return [];
   if (files.filter((word) => word === "-").length > 1)
     throw usageError("-f - was given twice; stdin is read only once");
+
   const { namedSegments } = await import("./segment-store.ts");
   const { filterFiles, readFilterFile } = await import("./filter-files.ts");
   const { inputName } = await import("../../shared/input.ts");
+
   const sources = [
     ...(saved.length === 0 ? [] : await namedSegments(context, saved)),
     ...(await filterFiles(context, files)).map((file) => ({ name: file, file })),
@@ -66,5 +68,6 @@ async function read(
     const values = await readFilterFile(context, file);
     sets.push({ name, ...checkedFilters({ ...values, ...own }, `${inputName(name)}: `) });
   }
+
   return sets;
 }

@@ -27,6 +27,7 @@ export const checkSegmentName = (name: string): string => checkWord(name, "segme
 export async function savedSegments(context: Context): Promise<readonly SavedSegment[]> {
   const config = findFolder("config", context);
   if (config === undefined) return [];
+
   const names = await readdir(folderIn(config)).catch(ifMissing<string[]>([], "ENOTDIR"));
   const saved: SavedSegment[] = [];
   for (const each of names.sort()) {
@@ -36,6 +37,7 @@ export async function savedSegments(context: Context): Promise<readonly SavedSeg
     if (name !== undefined && info?.isFile() === true)
       saved.push({ name, file, savedAt: info.mtimeMs });
   }
+
   return saved;
 }
 
@@ -62,6 +64,7 @@ function noSuch(name: string, saved: readonly SavedSegment[]) {
     names.length === 0
       ? `none is saved yet; for example: ${example}`
       : "headcount segment list shows them";
+
   return usageError(
     `there is no segment "${echo(name)}"`,
     didYouMean(name, names) ?? others,
@@ -80,6 +83,7 @@ export async function saveSegment(
   const file = join(folder, `${checkSegmentName(name)}.json`);
   const text = `${JSON.stringify(filters, undefined, 2)}\n`;
   const disk = new Disk();
+
   makeFolder(folder);
   try {
     await disk.replaceFile(file, text, "segment", replace);
@@ -94,6 +98,7 @@ export async function saveSegment(
       );
     }
   }
+
   return { name, file, savedAt: context.now() };
 }
 

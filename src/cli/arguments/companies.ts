@@ -44,6 +44,7 @@ export async function readCompanies(
   const { input } = flags;
   if (input === undefined && flags.column !== undefined)
     throw usageError("--column goes with --input FILE");
+
   const companies = new Map<string, CompanyQuery>();
   const add = (text: string): boolean => {
     const query = queryOf(text, flags.by);
@@ -51,6 +52,7 @@ export async function readCompanies(
       companies.set(companyKey(query), query);
     return query !== undefined;
   };
+
   const file = names.find((name) => LIST.test(name) && existsSync(resolve(context.cwd, name)));
   if (file !== undefined) {
     throw usageError(
@@ -58,8 +60,10 @@ export async function readCompanies(
       `--input ${shellWord(file)} takes companies from it; --keep-input keeps its rows and columns`,
     );
   }
+
   const wrong = names.find((name) => !add(name));
   if (wrong !== undefined) throw usageError(`"${echo(wrong)}" names no company`, HOW);
+
   if (input !== undefined) {
     const text = await readInput(context, input, "companies", MAX_INPUT_BYTES);
     const name = inputName(input);
@@ -70,15 +74,18 @@ export async function readCompanies(
     );
     const [first] = notes;
     if (first !== undefined && companies.size === 0) throw usageError(first, HOW);
+
     for (const each of notes.slice(0, TOLD)) context.stderr.write(`warning: ${each}: left out\n`);
     if (notes.length > TOLD)
       context.stderr.write(`warning: so do ${notes.length - TOLD} more lines: left out\n`);
   }
+
   if (companies.size === 0) {
     throw usageError(
       "no company is given",
       "name it by domain, profile address or slug, or give --input FILE",
     );
   }
+
   return [...companies.values()];
 }

@@ -137,9 +137,11 @@ export function readExportOptions(
 ): ExportOptions {
   const view = readView(context, flags);
   if (view.fields !== undefined) checkFields(view.fields, kind);
+
   const all = flags.fields === ALL && view.format === "table";
   const file = (name: string | undefined): string | undefined =>
     name === undefined ? undefined : resolve(context.cwd, name);
+
   return {
     ...view,
     fields: all ? [...publishedFields(kind)] : view.fields,

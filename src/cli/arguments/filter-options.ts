@@ -41,11 +41,13 @@ export function addFilterOptions(command: Command): Command {
     const offer = isFacetKey(key) ? offering(option, { kind: "listed", values: [key] }) : option;
     command.addOption(values.length === 0 ? offer : offering(option, { kind: "list", values }));
   }
+
   command.option(
     "-f, --filters <file>",
     "filters as JSON from a file (- for stdin, or a pattern); flags replace its values",
     collect,
   );
+
   return command.offers(
     "-s, --segment <name>",
     "saved segment (or pattern); flags replace its values",
@@ -106,6 +108,7 @@ async function flagValues(
         : await valuesGiven(context, flagOf(key), words);
     values[key] = typed.length === 1 ? typed[0] : typed;
   }
+
   return values;
 }
 
@@ -135,6 +138,7 @@ export function valuesWithin(
   const values = words ?? inFilters ?? (usual.length === 0 ? undefined : usual);
   const inside = inFilters === undefined ? undefined : new Set(inFilters.map(normalForm));
   const distinct = new Map(values?.map((value) => [normalForm(value), value]));
+
   for (const [normal, value] of distinct) {
     checkedFilters({ [key]: value }, "--by: ");
     if (inside === undefined || inside.has(normal)) continue;
@@ -142,6 +146,7 @@ export function valuesWithin(
       `--by ${key}=${value} is outside the segment: its filters have ${key} ${[...inside].join(", ")}`,
     );
   }
+
   return values && [...distinct.values()];
 }
 

@@ -44,6 +44,7 @@ export async function readTable(
       throw usageError("--prefix goes with --keep-input", "add --keep-input");
     return undefined;
   }
+
   const [input, ...others] = flags.input === undefined ? names : [flags.input, ...names];
   if (input === undefined || others.length > 0) {
     const command = kind === "person" ? "employees" : "enrich";
@@ -52,18 +53,21 @@ export async function readTable(
       `for example: headcount ${command} crm.csv --keep-input -o crm-enriched.csv`,
     );
   }
+
   const text = await readInput(context, input, "companies", MAX_INPUT_BYTES);
   const how = {
     column: flags.column ?? null,
     by: flags.by ?? null,
     prefix: flags.prefix ?? DEFAULT_PREFIX,
   } as const;
+
   const list = await openRuns(context).suppression();
   const isLeftOut = (company: CompanyQuery): boolean => isSuppressedCompany(company, list);
   const { companies, keep, join, leftOut } = await readKept(text, inputName(input), how, isLeftOut);
   const toPipe = flags.output === undefined && context.stdout.isTTY !== true && flags.json !== true;
   const implied = toPipe ? (join.json ? "ndjson" : "csv") : undefined;
   const format = flags.format ?? implied;
+
   const view = {
     ...readExportOptions(context, format === undefined ? flags : { ...flags, format }, kind),
     join,
@@ -74,6 +78,7 @@ export async function readTable(
       "add --format csv",
     );
   }
+
   await requireApart(input, view, context);
   const note = `notice: ${counted(leftOut, "row")} with a company on the suppression list: neither asked for nor paid`;
   return { companies, keep, view, notice: leftOut > 0 ? note : undefined };
@@ -87,6 +92,7 @@ async function requireApart(
 ): Promise<void> {
   const real = async (path: string): Promise<string> => realpath(path).catch(() => path);
   const own = await real(resolve(context.cwd, input));
+
   for (const [option, path] of Object.entries({
     "-o": output,
     "--receipt": receipt,

@@ -36,6 +36,7 @@ export function readSampling({
       `leave one of them out`,
     );
   }
+
   return { rows: sample, seed: seed ?? null, together: perPage ?? null };
 }
 

@@ -17,15 +17,18 @@ export function settingsOf<Name extends string>(
       settings[name] = value.trim();
       continue;
     }
+
     const near =
       name === undefined
         ? didYouMean(label, names, (each) => `${each}=${echo(value) || "VALUE"}`)
         : undefined;
+
     throw usageError(
       `${what} takes NAME=VALUE, not "${echo(word)}"`,
       near ?? `NAME is one of ${names.join(", ")}`,
     );
   }
+
   return settings;
 }
 

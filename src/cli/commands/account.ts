@@ -95,9 +95,11 @@ type Entry = readonly [label: string, value: string | undefined];
 /** What bounds the key; a service that does not tell bounds it by what only a refusal says. */
 function boundsOf(key: KeyView | undefined): readonly Entry[] {
   if (key === undefined) return [["may do", "not known: this service does not tell"]];
+
   const { cap, expiresAt, lastUsedAt, scopes } = key;
   const at = (text: string): string => timeText(Date.parse(text));
   const money = (value: Credits): string => formatCreditsGrouped(value);
+
   return [
     ["may call", scopes === null ? "everything" : scopes.join(", ")],
     ["expires", expiresAt === null ? "never" : at(expiresAt)],
@@ -126,6 +128,7 @@ function cardOf(
   const { balance, costs, people, companies, perMinute, perDay } = account;
   const held =
     account.held !== undefined && account.held > 0n ? ` (${money(account.held)} held)` : "";
+
   return [
     ["account", account.accountName ?? account.accountId],
     ["connection", `${session.connectionName} (${session.site.baseUrl})`],

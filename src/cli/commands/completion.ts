@@ -49,6 +49,7 @@ async function printScript(shell: Shell | undefined, context: Context): Promise<
       "for example: headcount completion bash",
     );
   }
+
   const file = new URL(`completions/${FILES[shell]}`, packageRoot());
   try {
     context.stdout.write(await readFile(file, "utf8"));
@@ -71,12 +72,14 @@ async function answer(context: Context): Promise<void> {
     await readFile(new URL("completions/tree.json", packageRoot()), "utf8"),
   ) as CommandSpec;
   const offer = offerAt(tree, words);
+
   // What cannot be read in time offers nothing: a tab key is no place for an error.
   const late = context.sleep(DEADLINE_MS).then((): readonly Word[] => []);
   const values = await Promise.race([
     valuesOf(offer, context).catch((): readonly Word[] => []),
     late,
   ]);
+
   const { kind } = offer.values;
   const type =
     kind === "file"
@@ -86,6 +89,7 @@ async function answer(context: Context): Promise<void> {
         : kind === "commas"
           ? "list"
           : "words";
+
   const fitting = values.filter(([value]) =>
     value.toLowerCase().startsWith(offer.typed.toLowerCase()),
   );
@@ -132,6 +136,7 @@ async function peopleValues(
   const { filterSpec } = await import("../../shared/contract/vocabulary.ts");
   const spec = filterSpec(key);
   if (spec === undefined) return [];
+
   const wanted = { spec, filters: {}, limit: MAX_VALUES, ...(prefix === "" ? {} : { prefix }) };
   const config = readConfig(findFolder("config", context));
   const connection = context.env.HEADCOUNT_CONNECTION ?? config.default;
@@ -142,14 +147,17 @@ async function peopleValues(
     ...context,
     stderr: new Writable({ write: (_chunk, _encoding, done) => done() }),
   };
+
   const owned = async () => {
     const { serviceId, mode } = (await import("./owned/shelf.ts")).shelfOf({ maxWait: 0 }, context);
     return ownedValues({ serviceId, keyMode: mode }, context, wanted);
   };
+
   const ask = () =>
     withSession(silent, { maxWait: 0, quiet: true }, (session) =>
       valuesIn(session, silent, wanted),
     );
+
   const facet = isLocked ? await owned() : await ask().catch(owned);
   return (facet?.values ?? []).map(({ value, count }) => [value, `${count}`]);
 }

@@ -36,6 +36,7 @@ export function register(program: Command, context: Context): void {
   $ headcount connections --json`);
   const nameWord = (): Argument =>
     offering(new Argument("<name>", "name of the connection"), { kind: "connections" });
+
   connections
     .command("list", { isDefault: true })
     .description("list connections and where their keys live (no key is read or shown)")
@@ -45,12 +46,14 @@ export function register(program: Command, context: Context): void {
     .description("make a connection the one that is used where none is named")
     .addArgument(nameWord())
     .does(atDesk(context, use));
+
   connections
     .command("set")
     .description("say how a service pages, where doctor cannot find it out")
     .addArgument(nameWord())
     .argument("<setting...>", "paging=page|page0|offset|cursor, per-page-max=N; auto: not known")
     .does(atDesk(context, set));
+
   connections
     .command("remove")
     .description("forget a connection: its address and its key")
@@ -90,6 +93,7 @@ async function list({ options, printer, context }: Desk<GlobalOptions>): Promise
     HEADCOUNT_CONNECTION: HEADCOUNT_CONNECTION || null,
   };
   if (options.json) return printer.document<"connections list">({ connections: rows, environment });
+
   await printer.rows(
     [
       { title: "name", fixed: true },
@@ -99,6 +103,7 @@ async function list({ options, printer, context }: Desk<GlobalOptions>): Promise
     ],
     rows.map((row) => [row.name, row.base_url, row.key_store, row.default ? "default" : ""]),
   );
+
   if (environment.HEADCOUNT_API_KEY)
     printer.note("HEADCOUNT_API_KEY is set: it is used in place of every stored key");
   if (environment.HEADCOUNT_BASE_URL !== null)
@@ -120,6 +125,7 @@ async function use(
       "reserved_name",
     );
   }
+
   await updateConfig(configDir(context), (config) => {
     existingConnection(config, name);
     return { ...config, default: name };
@@ -137,6 +143,7 @@ function dialectBy(words: readonly string[]): (before: Dialect | undefined) => D
   const paging = how === undefined || how === "auto" ? how : pagingOf(how);
   const perPageMax =
     most === undefined || most === "auto" ? most : wholeNumber("per-page-max", 1, 100_000)(most);
+
   return (before) => {
     const { perPageMax: current, ...rest } = before ?? DEFAULT_DIALECT;
     const largest = perPageMax === "auto" ? undefined : (perPageMax ?? current);
@@ -156,6 +163,7 @@ async function set(
 ): Promise<void> {
   if (name === SAMPLE)
     throw usageError('"sample" is built in; nothing of it is to be set', "headcount connections");
+
   const change = dialectBy(words);
   const { connections } = await updateConnection(
     configDir(context),
@@ -167,16 +175,19 @@ async function set(
   );
   const dialect = connections[name]?.dialect;
   const paging = dialect === undefined ? null : pagingName(dialect);
+
   if (options.json)
     return printer.document<"connections set">({
       connection: name,
       paging,
       per_page_max: dialect?.perPageMax ?? null,
     });
+
   const largest =
     dialect?.perPageMax === undefined
       ? ""
       : `, at most ${counted(dialect.perPageMax, "profile")} a page`;
+
   printer.note(
     `"${name}" pages by ${paging ?? "page"}${largest}; headcount doctor -c ${name} checks it`,
   );
@@ -192,6 +203,7 @@ async function remove(
       "headcount connections",
       "reserved_name",
     );
+
   const dir = configDir(context);
   const keyRemoved = await removeStoredKey(
     name,
@@ -199,6 +211,7 @@ async function remove(
     dir,
     context,
   );
+
   let wasDefault = false;
   await updateConfig(
     dir,
@@ -213,6 +226,7 @@ async function remove(
   );
   if (options.json)
     return printer.document<"connections remove">({ removed: name, key_removed: keyRemoved });
+
   printer.note(`Removed the connection "${name}"${keyRemoved ? " and its key" : ""}`);
   if (wasDefault)
     printer.note("No connection is used by default now: headcount connections use NAME");
@@ -246,14 +260,17 @@ async function logout(
     throw usageError("there is no connection to log out of", "headcount connections lists them");
   if (name === SAMPLE)
     throw usageError('"sample" is built in and has no key of yours', "headcount connections");
+
   const removed = await removeStoredKey(name, existingConnection(config, name), dir, context);
   await updateConnection(dir, name, ({ keyStore: _, ...rest }) => rest);
+
   if (options.json) printer.document<"logout">({ connection: name, removed });
   else if (!removed) printer.note(`"${name}" had no key stored`);
   else
     printer.note(
       `Removed the key of "${name}"; it goes on working until it is revoked at the service`,
     );
+
   if (context.env.HEADCOUNT_API_KEY?.trim())
     printer.note("notice: HEADCOUNT_API_KEY is set and goes on being used");
 }

@@ -32,11 +32,13 @@ export function register(program: Command, context: Context): void {
 
 Policy: runs prune and jobs run remove runs that are over and older than that.
 See also: headcount forget, headcount suppress`);
+
   data
     .command("show", { isDefault: true })
     .description("Show what is kept: where it lies, how many, how old.")
     .examples("\n  $ headcount data show --json")
     .does(atDesk(context, show));
+
   data
     .command("set")
     .description("Say how long runs are kept that are over; what is not named stays.")
@@ -56,15 +58,18 @@ async function set(
       `runs are kept for 90d, 12h, 8w or forever, not "${echo(runs)}"`,
       "for example runs=90d",
     );
+
   if (span === 0) {
     throw usageError(
       `"runs=${echo(runs)}" would keep no run at all`,
       "headcount runs prune 0h removes all that are over, once",
     );
   }
+
   await updateConfig(configDir(context), ({ retention: _, ...config }) =>
     runs === "forever" ? config : { ...config, retention: { runs } },
   );
+
   const term = keptRuns(context) ?? null;
   if (printer.json) printer.document<"data set">({ retention: { runs: term } });
   printer.note(
@@ -77,14 +82,17 @@ async function set(
 async function show({ printer, context }: Desk<GlobalOptions>): Promise<void> {
   const rows = await holdingsHere(context);
   const policy = keptRuns(context) ?? null;
+
   if (printer.json)
     return printer.document({ retention: { runs: policy }, kept: documentsOf(KEPT_COLUMNS, rows) });
   await printList(KEPT_COLUMNS, rows, printer, "nothing is kept yet");
+
   const runs = rows.find(({ what }) => what === "runs")?.items ?? 0;
   const said =
     policy === null
       ? "are kept until somebody removes them (headcount data set runs=90d)"
       : `are kept for ${policy}`;
+
   if (printer.terminal) printer.note(`${counted(runs, "run")} ${said}`);
 }
 

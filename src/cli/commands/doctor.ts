@@ -32,12 +32,15 @@ async function run({ options, printer, context }: Desk<GlobalOptions>): Promise<
     checks.push(check);
     if (!printer.json) printCheck(check, printer);
   };
+
   for (const check of await checkMachine(context, options)) add(check);
   await checkService(context, options, add);
   const failed = checks.filter(({ status }) => status === "fail");
   if (printer.json) printer.document<"doctor">({ ok: failed.length === 0, checks });
+
   const [first] = failed;
   if (first === undefined) return;
+
   const more = failed.length > 1 ? ` (and ${failed.length - 1} more)` : "";
   const message = `${first.name}: ${first.message}${more}`;
   throw new CliError({
@@ -57,6 +60,7 @@ function printCheck({ name, status, message, fix }: Check, printer: Printer): vo
     printer.lines([[status, name, message, fix]]);
     return;
   }
+
   const mark = MARKS[status][printer.unicode ? 0 : 1];
   const indent = printer.unicode ? 17 : 20;
   const lines = [message, ...(fix === undefined || status === "ok" ? [] : [fix])];

@@ -23,9 +23,11 @@ export function register(program: Command, context: Context, run: typeof buy = b
     .description(
       "Buy people of companies, with filters those who match. By address or slug the price is known; otherwise --max-credits, --limit or --per-company bounds it.",
     );
+
   addTableOptions(addCompanyOptions(addFilterOptions(command)))
     .number("--per-company <n>", "at most so many people of each company", [1, 1e9])
     .option("--title-ladder <titles>", "'cro; vp sales': the best title somebody has", ladderOf);
+
   addNewOnlyOptions(addExportOptions(command, "person"))
     .examples(`
   $ headcount -c sample employees zephyr-pulse-co --dry-run --limit 50
@@ -56,6 +58,7 @@ async function parse(
       "leave --misses out: the summary says at how many companies nobody matches",
     );
   }
+
   const staffing = {
     most: flags.perCompany ?? null,
     segment,
@@ -65,6 +68,7 @@ async function parse(
   };
   const target = staffOf(companies, staffing);
   const accounts = target.kind === "search" ? { companies, staffing } : undefined;
+
   return {
     order: { ...view, target, accounts, maxCalls: flags.maxCalls },
     flags,

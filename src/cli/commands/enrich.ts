@@ -19,6 +19,7 @@ export function register(program: Command, context: Context, run: typeof buy = b
       "Look companies up. A match is charged, a miss is free. One company is looked up at once; for several the price is shown and agreed to first, as with search.",
     );
   addTableOptions(addCompanyOptions(command));
+
   addExportOptions(command, "company")
     .examples(`
   $ headcount -c sample enrich zephyr-pulse-co.example
@@ -42,6 +43,7 @@ async function parse(
     const { companies, keep, view, notice } = table;
     return { order: { ...view, target: { kind: "enrich", companies, keep } }, flags, notice };
   }
+
   const companies = await readCompanies(context, names, flags);
   const options = readExportOptions(context, flags, "company");
   const target: Target = { kind: "enrich", companies };
@@ -49,6 +51,7 @@ async function parse(
   // One company for a person or as one JSON document, rather than an export with a file or a format of its own.
   const lookUp = small && flags.output === undefined && flags.format === undefined;
   if (!lookUp) return { order: { ...options, target }, flags, small };
+
   return { order: { ...options, format: "ndjson", target }, flags, small, show: printCompany };
 }
 

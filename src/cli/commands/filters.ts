@@ -53,6 +53,7 @@ async function runFilters(desk: Desk<FiltersOptions>, key: string | undefined): 
       );
     return printValues(parseKey(key), desk);
   }
+
   if (key === undefined) await printAll(FILTER_SPECS.map(describe), printer);
   else await printOne(describe(parseKey(key)), printer);
 }
@@ -92,6 +93,7 @@ async function printValues(
   const { prefix, top = TOP } = options;
   const { withSession } = await import("../session.ts");
   const { valuesIn } = await import("../../app/count/values.ts");
+
   await withSession(context, options, async (session) => {
     const facet = await valuesIn(session, context, { spec, filters: {}, limit: top, prefix });
     if (facet === undefined) {
@@ -103,6 +105,7 @@ async function printValues(
         "no_values",
       );
     }
+
     const { values, from, others = null, missing = null } = facet;
     if (printer.json)
       printer.document<"filters">({
@@ -130,7 +133,9 @@ async function printValues(
       if (from === "owned")
         printer.note("the service lists no values: these are among who you own");
     }
+
     if (values.length > 0 || prefix === undefined) return;
+
     const all = await valuesIn(session, context, { spec, filters: {}, limit: 1_000 });
     const near = nearest(normalForm(prefix), all?.values.map(({ value }) => value) ?? []);
     printer.note(
@@ -145,6 +150,7 @@ async function printAll(entries: readonly Entry[], printer: Printer): Promise<vo
     /^(exact|prefix|range)$/.test(String(match)) ? String(match) : "special";
   const takes = (value: TsvValue): string =>
     value === "integer" ? "number" : value === "string" ? "text" : "text, or several";
+
   await printer.rows(
     [
       { title: "key", fixed: true },

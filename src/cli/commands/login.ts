@@ -89,6 +89,7 @@ async function run(
       "key_from_environment",
     );
   }
+
   const dir = configDir(context);
   const config = readConfig(dir);
   const address = options.baseUrl || context.env.HEADCOUNT_BASE_URL;
@@ -103,6 +104,7 @@ async function run(
       "reserved_name",
     );
   }
+
   if (name === FROM_ENVIRONMENT) {
     throw usageError(
       `"${FROM_ENVIRONMENT}" is the name of what HEADCOUNT_API_KEY and HEADCOUNT_BASE_URL make up`,
@@ -110,22 +112,26 @@ async function run(
       "reserved_name",
     );
   }
+
   const before = findConnection(config, name);
   const baseUrl = await baseUrlFor(before, address, options, context);
   const isAsked = options.keyStdin !== true && canPrompt(context);
   // Before anybody types a key: where it could not be kept.
   if (isAsked && options.insecureStorage !== true)
     await inKeychain((chain) => chain.get(name), { name, baseUrl }, context);
+
   const key = checkKey(await readKey(options, context), options.keyStdin ? "stdin" : "the prompt");
   const account = await checkWithService({ baseUrl, apiKey: key, name }, options, context);
 
   const keyStore = options.insecureStorage ? ("file" as const) : ("keychain" as const);
   await storeKey(key, { name, baseUrl, keyStore, before, dir }, context);
+
   const next = await updateConfig(dir, (now) => {
     const dialect =
       findConnection(now, name)?.baseUrl === baseUrl
         ? findConnection(now, name)?.dialect
         : undefined;
+
     const { accountId } = account;
     const connection = {
       baseUrl,
@@ -135,6 +141,7 @@ async function run(
     };
     return withConnection({ ...now, default: now.default ?? name }, name, connection);
   });
+
   const print = new Printer(context, options);
   const login = {
     connection: name,
@@ -143,6 +150,7 @@ async function run(
     key_store: keyStore,
     default: next.default === name,
   };
+
   if (options.json) print.document<"login">(login);
   else printSummary(login, account, print);
 }
@@ -176,6 +184,7 @@ async function baseUrlFor(
       "no_base_url",
     );
   }
+
   const usual = before === undefined ? "" : ` [${before.baseUrl}]`;
   const answer = (await context.prompt(`Base URL${usual}: `)).trim();
   return baseUrlText(parseBaseUrl(answer === "" && before !== undefined ? before.baseUrl : answer));
@@ -190,6 +199,7 @@ async function readKey(options: LoginOptions, context: Context): Promise<string>
       "cannot_prompt",
     );
   }
+
   let text = "";
   for await (const chunk of context.stdin) {
     text += String(chunk);
@@ -199,6 +209,7 @@ async function readKey(options: LoginOptions, context: Context): Promise<string>
         "pipe the key in and nothing else",
       );
   }
+
   return text;
 }
 
@@ -225,12 +236,14 @@ async function checkWithService(
     log,
     timeouts,
   });
+
   try {
     const settings = { now, sleep, random, maxWaitMs, attempts: 3, signal };
     return await retryCall((inner) => client.account(inner), settings);
   } catch (error) {
     const mapped = mapError(error, { connectionName: name, baseUrl });
     if (!(mapped instanceof CliError)) throw mapped;
+
     const { message, status } = mapped;
     throw mapped.with({
       message: `${message}; the key was not stored`,
@@ -263,6 +276,7 @@ async function storeKey(
   const { keyFile, removeFromKeyFile, writeKeyFile } = await import(
     "../../engine/connections/key-file.ts"
   );
+
   if (keyStore === "file") {
     context.stderr.write(
       `warning: the key is about to be written unencrypted to ${keyFile(dir)} (${FOR_WHOM})\n`,
@@ -270,6 +284,7 @@ async function storeKey(
     writeKeyFile(dir, name, key, context.platform);
     return;
   }
+
   await inKeychain((chain) => chain.set(name, key), { name, baseUrl }, context);
   if (before?.keyStore === "file") removeFromKeyFile(dir, name, context.platform);
 }

@@ -76,6 +76,7 @@ export function register(parent: Command, context: Context): void {
     .description(
       "Serve the tools of headcount to an agent by the Model Context Protocol, over stdin and stdout. It counts and quotes for free; it buys only where a cap is given here, and asks a person first. The cap holds whatever the agent does with these tools; against one that has a shell the wall is a key with a cap of its own.",
     );
+
   addCapOptions(command)
     .number(
       "--port <n>",
@@ -89,6 +90,7 @@ export function register(parent: Command, context: Context): void {
 
 See docs/mcp.md for the tools, the cap, and how to make a key that cannot spend more.`)
     .does((options: McpOptions) => serve(options, context));
+
   addCapOptions(
     command
       .command("install")
@@ -111,6 +113,7 @@ function install(
 ): void {
   budgetFrom(options);
   if (client === SKILL) return void context.stdout.write(skillText());
+
   const { cwd, env, platform } = context;
   const {
     connection = env.HEADCOUNT_CONNECTION,
@@ -121,9 +124,11 @@ function install(
     askOver: over,
     output,
   } = options;
+
   const args = [
     ...optionWords({ "--connection": connection, "--base-url": baseUrl, "--paging": paging }),
-    ...["mcp", ...optionWords({ "--max-credits": cap?.text, "--budget": budget })],
+    "mcp",
+    ...optionWords({ "--max-credits": cap?.text, "--budget": budget }),
     ...optionWords({ "--ask-over": over === undefined ? undefined : formatCredits(over) }),
     ...optionWords({ "--output": output === undefined ? undefined : resolve(cwd, output) }),
   ];
@@ -132,6 +137,7 @@ function install(
   printer.note(
     `goes into ${file}, beside what is there${line === undefined ? "" : `; or: ${line}`}`,
   );
+
   if (connection === undefined && env.HEADCOUNT_API_KEY !== undefined)
     printer.note(
       "notice: the client does not see HEADCOUNT_API_KEY of this shell: headcount login keeps a key for it",
@@ -153,7 +159,8 @@ function budgetFrom({ maxCredits, budget, askOver: over }: McpOptions): NamedBud
 }
 
 const NO_MESSAGE = `${JSON.stringify({
-  ...{ jsonrpc: "2.0", id: null },
+  jsonrpc: "2.0",
+  id: null,
   error: { code: -32_600, message: "a line is one message of JSON-RPC 2.0, and no batch" },
 })}\n`;
 
@@ -162,11 +169,13 @@ async function serve(options: McpOptions, context: Context): Promise<void> {
   const out = options.output === undefined ? undefined : resolve(context.cwd, options.output);
   if (out !== undefined && !(await stat(out).catch(() => undefined))?.isDirectory())
     throw usageError(`--output ${echo(options.output)} is no folder`, "make it first");
+
   const loading = Promise.all([
     import("@modelcontextprotocol/server"),
     import("@modelcontextprotocol/server/stdio"),
     import("@modelcontextprotocol/server/validators/ajv"),
   ]);
+
   const without = "use headcount's other commands";
   const [sdk, stdio, validators] = await optional(
     "@modelcontextprotocol/server",
@@ -174,23 +183,30 @@ async function serve(options: McpOptions, context: Context): Promise<void> {
     loading,
     without,
   );
+
   const { atWork, serverFactory } = await import("../../app/agents/server.ts");
   const { toolsOf } = await import("../../app/agents/tools.ts");
   const closing = new AbortController();
   const stop = (): void =>
     closing.abort(Object.assign(new Error("closed"), { name: "AbortError", code: "SIGTERM" }));
+
   context.interrupted.addEventListener("abort", stop, { once: true });
   if (context.interrupted.aborted) stop();
+
   const inner = Object.create(context, { interrupted: { value: closing.signal } }) as Context;
   const { connection, baseUrl, paging, maxWait } = options;
   const world: AgentWorld = {
-    ...{ context: inner, budget, out, askOver: options.askOver ?? ZERO },
+    context: inner,
+    budget,
+    out,
+    askOver: options.askOver ?? ZERO,
     connecting: { connection, baseUrl, paging, maxWait },
     events: { log: requestLog(options, context) },
     startedAt: context.now(),
     quotes: quoteBook(context.now),
     positions: rowPositions(),
   };
+
   const work = atWork();
   const factory = serverFactory(sdk, validators, world, { work, tools: toolsOf(world) });
   const ended = new Promise<void>((done) => {
@@ -199,6 +215,7 @@ async function serve(options: McpOptions, context: Context): Promise<void> {
     closing.signal.addEventListener("abort", () => done(), { once: true });
     if (closing.signal.aborted) done();
   });
+
   if (options.port !== undefined) {
     const { openHttp } = await import("../../app/agents/http.ts");
     const door = await openHttp(sdk, factory, {
@@ -210,15 +227,18 @@ async function serve(options: McpOptions, context: Context): Promise<void> {
     await work.ended();
     return await door.close();
   }
+
   const transport = new stdio.StdioServerTransport(context.stdin, context.stdout);
   const handle = stdio.serveStdio(factory, {
     transport,
+
     onerror: (error) => {
       // A line of JSON that is no message, such as a batch: whoever sent it waits for an answer.
       if (error.name === "ZodError") context.stdout.write(NO_MESSAGE);
       if (options.verbose === true) context.stderr.write(`mcp: ${error.name}\n`);
     },
   });
+
   await ended;
   stop();
   await work.ended();

@@ -42,6 +42,7 @@ export function register(program: Command, context: Context): void {
       "Bring a list of people up to date: who is gone and who is new is found by free counts, and only parts with somebody new are bought. Writes the list, and beside it who was added, removed and changed.",
     );
   addFilterOptions(command);
+
   addGuardOptions(
     addViewOptions(
       command,
@@ -65,6 +66,7 @@ export function register(program: Command, context: Context): void {
     .option("-y, --yes", "buy without asking")
     .option("--dry-run", "show what there is to do and buy nothing")
     .option("--wait", "wait for another command at the same list instead of ending with exit 9");
+
   command
     .examples(`
   $ headcount -c sample search --department Legal --country germany --yes -o legal.csv --overwrite
@@ -114,8 +116,10 @@ async function eventsOf(
     unit: "free call",
   });
   session.pauses.show = enabled ? progress.wait : undefined;
+
   return {
     agree: (plan) => agreeToRefresh(plan, order, desk),
+
     agreeToRest: async (run, most) => {
       if (flags.yes === true) return;
       await askFor(
@@ -125,6 +129,7 @@ async function eventsOf(
         context,
       );
     },
+
     warning: (text) => printer.say(text),
     progress: (calls) => (calls === undefined ? progress.stop() : progress.update({ done: calls })),
   };
@@ -144,11 +149,13 @@ async function parse(
       "for example --verify-fields title,company --buy-changed",
     );
   }
+
   if (flags.buyChanged === true && flags.maxCredits === undefined) {
     throw usageError(
       "--buy-changed needs --max-credits: how many have changed is not known beforehand",
     );
   }
+
   // The list is written to where it was read from, unless another name is given.
   const path = flags.output ?? (word === undefined || !/\.\w+$/.test(word) ? undefined : word);
   if (path === undefined && flags.dryRun !== true) {
@@ -158,6 +165,7 @@ async function parse(
       "no_output",
     );
   }
+
   if (path === "-") {
     throw usageError(
       "refresh writes four files, which stdout cannot hold",
@@ -165,12 +173,14 @@ async function parse(
       "no_output",
     );
   }
+
   if (path !== undefined && engineOf(path) !== undefined) {
     throw usageError(
       "refresh writes four files, and -o names a table",
       "-o people.csv; headcount owned export -o fills a table",
     );
   }
+
   const quoting = { ...flags, format: flags.format ?? "csv" };
   const view = readView(context, path === undefined ? quoting : { ...flags, output: path });
   if (view.format === "table") {
@@ -178,9 +188,11 @@ async function parse(
       "a list is kept as rows (csv, ndjson, json, xlsx, parquet and so on), not as a table",
     );
   }
+
   if (view.fields !== undefined) checkFields(view.fields, "person");
   const { maxCredits, maxCalls, again, buyChanged, perPage, wait, csv } = flags;
   const bounds = { maxCredits, maxCalls, again, buyChanged, perPage, wait, csv };
+
   return {
     word,
     segment,

@@ -25,6 +25,7 @@ export function register(program: Command, context: Context): void {
     .description(
       "Continue an export where it stopped. What it bought is read from its run and not bought again; the output is written as if nothing had happened. --limit and --max-credits count from the run's beginning.",
     );
+
   addBuyingOptions(command, "buy at most so many rows")
     .examples(`
   $ headcount -c sample resume
@@ -34,6 +35,7 @@ Where several runs are unfinished, name one: headcount runs lists them.`)
     .does(async (options: ExportFlags, run: string | undefined) => {
       const purchase = await parse(run, options, context);
       if (purchase === undefined) return;
+
       await buy(purchase, context).catch(async (error: unknown) => {
         if (!(error instanceof CliError) || error.code !== "no_base_url") throw error;
         const { base_url: address } = await openRuns(context).readPlan(purchase.run ?? "");
@@ -64,6 +66,7 @@ async function parse(
     context.stderr.write(`Nothing to resume: no run is unfinished${but}\n`);
     return undefined;
   }
+
   const { connection: saved, target, output, view, ...plan } = await store.readPlan(id);
   if (target.kind === "search" && target.list !== undefined) {
     throw usageError(
@@ -72,6 +75,7 @@ async function parse(
       "run_of_list",
     );
   }
+
   const { keep } =
     (target.kind === "search" ? target.staff : target.kind === "enrich" && target) || {};
   // Who was left out when it began is asked for by no later session either.
@@ -83,11 +87,13 @@ async function parse(
     keep === undefined
       ? undefined
       : (await readKept(await keptInput(store, id), "the table", keep, isLeftOut)).join;
+
   // "environment" is what a connection is called that variables alone make up.
   const connection = options.connection ?? (saved === "environment" ? undefined : saved);
   const begun = pagingName({ paging: plan.paging, firstPage: plan.first_page });
   const paging = selectionOf(options, context).paging ?? begun;
   const flags = { ...options, paging, ...(connection === undefined ? {} : { connection }) };
+
   return {
     order: {
       ...readBuyingOptions(flags),
@@ -119,10 +125,12 @@ function theUnfinished(runs: readonly RunSummary[]): string | undefined {
   const open = runs.filter(({ status }) => status === "unfinished");
   const [first, second] = open;
   if (first === undefined || second === undefined) return first?.id;
+
   const each = open.map(
     ({ id, rows, plan: { output, target } }) =>
       `${id} (${counted(rows, "row")}, ${output ?? "stdout"}, ${spokenTarget(target)})`,
   );
+
   throw usageError(
     `${open.length} runs are unfinished: ${someOf(each)}`,
     `name one: ${resumeOf(first.plan)}`,

@@ -43,9 +43,11 @@ async function printSchema(
   words: readonly string[],
 ): Promise<void> {
   if (words.length === 0) return printAll(printer);
+
   const phrase = words.join(" ");
   const file = FILES[phrase as keyof typeof FILES];
   if (file !== undefined) return printer.document<"schema">(await file());
+
   const path = describedPath(phrase);
   const schema = path && schemaOf(path);
   if (!schema) {
@@ -55,6 +57,7 @@ async function printSchema(
       "headcount schema lists those that do";
     throw usageError(`"${echo(phrase)}" is no command that prints JSON`, hint, "unknown_command");
   }
+
   printer.document<"schema">(schema);
 }
 

@@ -41,6 +41,7 @@ export function register(program: Command, context: Context, run: typeof buy = b
     .description(
       "Count a segment, price it, ask, then buy and write exactly that. Every paid page is kept in a run: the same command again goes on where this one stopped, and buys nothing twice.",
     );
+
   addExceptOption(addFilterOptions(command));
   addNewOnlyOptions(addSamplingOptions(addExportOptions(command, "person")))
     .option("--with-owned", "as --new-only, and write those you own beside them at 0 credits")
@@ -81,6 +82,7 @@ async function parse(
       "unfiltered",
     );
   }
+
   const options = readExportOptions(context, flags, "person");
   const segment = searchTarget(segments, except);
   const target = narrowed(sample === undefined ? segment : { ...segment, sample }, flags, called);

@@ -35,14 +35,17 @@ export function register(program: Command, context: Context): void {
   $ headcount segment remove eu-legal
 
 See also: headcount help filters`);
+
   const nameWord = (label: string): Argument =>
     offering(new Argument(label, "name of the segment (or a pattern: 'eu-*')"), {
       kind: "segments",
     });
+
   segment
     .command("list", { isDefault: true })
     .description("list the saved segments")
     .does(atDesk(context, list));
+
   addFilterOptions(
     segment
       .command("save")
@@ -50,11 +53,13 @@ See also: headcount help filters`);
       .argument("<name>", "lower-case letters, digits, - and _")
       .option("--overwrite", "replace the segment of this name"),
   ).does(atDesk(context, save));
+
   segment
     .command("show")
     .description("print a segment's filters, as -f reads them")
     .addArgument(nameWord("<name>"))
     .does(atDesk(context, show));
+
   segment
     .command("remove")
     .description("forget segments")
@@ -74,6 +79,7 @@ async function save(
       "give a filter (headcount filters lists them)",
     );
   }
+
   const saved = await saveSegment(context, name, filters, options.overwrite === true);
   if (printer.json) printer.document<"segment save">({ name, file: saved.file, filters });
   printer.note(`saved as ${name}: headcount count -s ${name}`);
@@ -83,12 +89,14 @@ async function list({ printer, context }: Desk<GlobalOptions>): Promise<void> {
   const rows = await Promise.all(
     (await savedSegments(context)).map((segment) => described(segment, context)),
   );
+
   if (printer.json) return printer.document<"segment list">({ segments: rows });
   if (rows.length === 0 && printer.terminal) {
     return printer.note(
       "no segment is saved yet; for example: headcount segment save legal --department Legal",
     );
   }
+
   await printer.rows(
     [
       { title: "name", fixed: true },

@@ -101,8 +101,10 @@ function voiceOf(options: ServeOptions, context: Context): Voice {
     void context.stderr.write(
       `${JSON.stringify({ level, time: new Date(context.now()).toISOString(), msg })}\n`,
     );
+
   const text = (text: string): void => printer.text(text);
   if (options.log) return { text, note: line(30), warn: line(40) };
+
   return {
     text,
     note: (text) => printer.note(text),
@@ -118,12 +120,14 @@ async function run(options: ServeOptions, context: Context): Promise<void> {
   const settings = await readSettings(options, context, voice);
   let folder: DataFolder | undefined;
   let service: RunningService | undefined;
+
   let signLast: (() => Promise<void>) | undefined;
   try {
     const { createFirstKey, openDataFolder } = await import("../../service/admin/data-folder.ts");
     const { startService } = await import("../../service/http/server.ts");
     const store = await storeOf(options, context);
     const keep = await witness(dir, store, options, context);
+
     folder = await openDataFolder(dir, {
       now: context.now,
       ...(store === undefined ? {} : { store }),
@@ -134,6 +138,7 @@ async function run(options: ServeOptions, context: Context): Promise<void> {
       onReloadError: (error) =>
         warn(`a new dataset cannot be opened, the old one goes on: ${error.message}`),
     });
+
     // Ctrl-C while the sample was made: nobody is waiting for an address any more.
     context.interrupted.throwIfAborted();
     service = await startService({
@@ -144,6 +149,7 @@ async function run(options: ServeOptions, context: Context): Promise<void> {
       now: context.now,
     });
     signLast = await keep(folder.store);
+
     const first = await createFirstKey(folder.store, context.now);
     try {
       const link = await consoleLink(service, folder.store, options, context);
@@ -153,6 +159,7 @@ async function run(options: ServeOptions, context: Context): Promise<void> {
       if (first !== undefined) await folder.store.revokeKey(first.id);
       throw error;
     }
+
     if (!context.interrupted.aborted) await once(context.interrupted, "abort");
     note("Finishing the calls in flight ...");
   } catch (error) {
@@ -182,6 +189,7 @@ async function witness(
   const { assertNotOlder, keepWitness, WITNESS } = await import("../../service/admin/witness.ts");
   const file =
     options.witness === undefined ? join(dir, WITNESS) : resolve(context.cwd, options.witness);
+
   if (options.force !== true) {
     await assertNotOlder(ledgerFile(dir, store), file).catch((error: Error) => {
       if (error.name !== "OlderLedgerError") throw error;
@@ -193,6 +201,7 @@ async function witness(
       );
     });
   }
+
   return (ledger: Store) =>
     keepWitness(ledger, file, context.now, ({ at, head, signature }) => {
       const line = { level: 30, time: at, head, signature, msg: "head" };
@@ -211,6 +220,7 @@ async function datasetOf({ dataset }: ServeOptions, context: Context) {
       `--dataset takes a folder or clickhouse://..., not "${withoutPassword(dataset)}"`,
     );
   }
+
   const { resolve } = await import("node:path");
   return { dataset: resolve(context.cwd, dataset) };
 }
@@ -240,9 +250,11 @@ async function tlsSetting(
   if (tlsCert === undefined && tlsKey === undefined) return {};
   if (!tlsCert || !tlsKey)
     throw usageError("--tls-cert and --tls-key go together: each takes a file");
+
   const { resolve } = await import("node:path");
   const tls = { cert: resolve(context.cwd, tlsCert), key: resolve(context.cwd, tlsKey) };
   const { readTls } = await import("../../service/http/tls.ts");
+
   await readTls(tls, context.now()).catch((error: Error) => {
     throw failed.filesystem(
       error.message,
@@ -251,8 +263,10 @@ async function tlsSetting(
       error,
     );
   });
+
   const complain = (error: Error) =>
     voice.warn(`the renewed certificate cannot be used, the old one goes on: ${error.message}`);
+
   return { tls: { ...tls, failed: complain } };
 }
 
@@ -261,6 +275,7 @@ function consoleSetting(options: ServeOptions, voice: Voice): Pick<ServiceOption
   const { publicUrl } = options;
   if (publicUrl !== undefined) publicOrigin(publicUrl);
   if (options.console === "off") return {};
+
   const isSafe =
     isLoopback(options.host) ||
     options.tlsCert !== undefined ||
@@ -271,6 +286,7 @@ function consoleSetting(options: ServeOptions, voice: Voice): Pick<ServiceOption
     );
     return {};
   }
+
   return { console: { publicUrl } };
 }
 
@@ -284,6 +300,7 @@ async function consoleLink(
   if (service.consoleUrl === undefined) return undefined;
   await store.console.served(new URL(service.consoleUrl).origin);
   if (context.stdout.isTTY !== true && options.console !== "link") return undefined;
+
   const { makeLink } = await import("../../service/console/sessions.ts");
   const { DEFAULT_ACCOUNT } = await import("../../service/admin/keys.ts");
   const link = {
@@ -309,6 +326,7 @@ function announce(
     const fix = "give --tls-cert and --tls-key, or put a proxy with TLS in front";
     warn(`keys and records travel in clear on ${options.host}; ${fix}`);
   }
+
   if (options.json) {
     const { url } = service;
     const answer = {
@@ -319,6 +337,7 @@ function announce(
     text(`${JSON.stringify(answer)}\n`);
     return;
   }
+
   text(`Serving ${service.url}\n`);
   if (service.metricsUrl !== undefined) note(`Metrics ${service.metricsUrl}`);
   if (link !== undefined) text(`Console ${link} (signs in once, within ten minutes)\n`);
@@ -327,6 +346,7 @@ function announce(
       `Console ${service.consoleUrl}; a link to sign in: headcount service link${placeFlags(options)}`,
     );
   }
+
   if (key !== undefined) text(`Key ${key} (shown this once)\n`);
   else note(`Another key: headcount service keys create${placeFlags(options)}`);
 }
@@ -342,8 +362,10 @@ function listenError(error: unknown, options: ServeOptions): CliError | undefine
   const why = NOT_HEARD[(error as NodeJS.ErrnoException).code ?? ""];
   const { address, port, syscall } = error as { address?: string; port?: number; syscall?: string };
   if (why === undefined || syscall === "open") return undefined;
+
   const metrics = options.metrics === undefined ? undefined : metricsAt(options.metrics);
   const isMetrics = port !== undefined && port === metrics?.port && String(port) !== options.port;
+
   // Not bad input: another process may be about to end, or the network about to come; a unit tries again.
   return failed.network(
     `cannot listen on ${address ?? options.host} port ${port ?? options.port}: ${why}`,

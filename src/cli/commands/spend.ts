@@ -76,13 +76,16 @@ async function spend({ options, printer, context }: Desk<SpendOptions>): Promise
   const since = sinceMs(options.since, context.now());
   const { runs, damaged } = await readSpend(openRuns(context).folder, since);
   const { groups, total } = fold(runs, options);
+
   for (const id of damaged) {
     printer.say(
       `warning: run ${id} is damaged: what it spent counts only as far as it can be read`,
     );
   }
+
   // A connection has a name, and an address: "environment" is what all of those are called that variables make up.
   const keys = options.by === "connection" ? ["connection", "service"] : [options.by];
+
   if (printer.json) {
     return printer.document({
       since: new Date(since).toISOString(),
@@ -93,19 +96,25 @@ async function spend({ options, printer, context }: Desk<SpendOptions>): Promise
       damaged,
     });
   }
+
   const kind = options.mode === "test" ? "simulated credits" : "credits";
   const span = `${spanMs(options.since) === undefined ? " since" : " in the last"} ${options.since}`;
   const none = `No ${kind} spent from this machine${options.since === "all" ? "" : span}.`;
+
   if (!printer.terminal || groups.length === 0)
     return await printList([...keyColumns(keys), ...SUMS], groups, printer, none);
+
   // Columns that hold nothing are left out for a person; CSV and JSON always have them.
   const shown = SUMS.filter(({ name, value }) => name === "settled" || value(total) !== 0);
+
   await printList([...keyColumns(keys), ...shown], [...groups, total], printer, none);
 }
 
 const keyColumns = (keys: readonly string[]): readonly ColumnOf<Group>[] =>
   keys.map((name, index) => ({
-    ...{ name, title: name, long: true },
+    name,
+    title: name,
+    long: true,
     value: ({ of }) => of[index] ?? null,
   }));
 
@@ -130,6 +139,7 @@ function fold(
   for (const run of runs) {
     if (options.connection !== undefined && run.connection !== options.connection) continue;
     if ((run.key_mode === "test") !== (options.mode === "test")) continue;
+
     for (const day of run.days) {
       const of = keyOf(run, day, options.by);
       const group = groups.get(of.join("\n")) ?? { of, sums: noSums() };
@@ -140,6 +150,7 @@ function fold(
       }
     }
   }
+
   return {
     groups: [...groups].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, group]) => group),
     total,

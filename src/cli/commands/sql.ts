@@ -46,6 +46,7 @@ async function query(
 ): Promise<void> {
   if (library === undefined)
     throw usageError("there is nobody to ask about", "headcount search buys people");
+
   const { columns, rows } = await askViews(library, text, context.interrupted);
   if (printer.json) {
     const documents = rows.map((row) =>

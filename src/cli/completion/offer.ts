@@ -25,6 +25,7 @@ export function offerAt(tree: CommandSpec, words: readonly string[]): Candidates
   const flags = (): readonly FlagSpec[] => [...command.flags, ...tree.flags];
   const flagOf = (name: string): FlagSpec | undefined =>
     flags().find(({ names }) => names.includes(name));
+
   for (const [index, word] of before.entries()) {
     if (pending !== undefined && !(pending.many && word.startsWith("-"))) {
       if (before[index - 1] === "--file") file = word;
@@ -32,8 +33,10 @@ export function offerAt(tree: CommandSpec, words: readonly string[]): Candidates
       if (!pending.many) pending = undefined;
       continue;
     }
+
     const child =
       position === 0 ? command.commands.find(({ path }) => path.at(-1) === word) : undefined;
+
     if (isLiteral) position++;
     else if (word.startsWith("-")) {
       [isLiteral, pending] = [word === "--", flagOf(word)?.value];
@@ -41,6 +44,7 @@ export function offerAt(tree: CommandSpec, words: readonly string[]): Candidates
     } else if (child !== undefined) command = child;
     else position++;
   }
+
   const [, name = "", rest = ""] = /^(--[^=]+)=(.*)$/s.exec(isLiteral ? "" : current) ?? [];
   if (pending === undefined && name !== "") {
     return within({
@@ -50,6 +54,7 @@ export function offerAt(tree: CommandSpec, words: readonly string[]): Candidates
       file,
     });
   }
+
   const offer = { head: "", typed: current, file };
   const isFlag = current.startsWith("-") && !isLiteral;
   if (pending !== undefined && !(pending.many && isFlag))
@@ -60,12 +65,14 @@ export function offerAt(tree: CommandSpec, words: readonly string[]): Candidates
     );
     return { ...offer, values: { kind: "words", words: [...words] } };
   }
+
   if (position === 0 && command.commands.length > 0) {
     const children = command.commands.map(
       ({ path, summary }): Word => [path.at(-1) ?? "", summary],
     );
     return { ...offer, values: { kind: "words", words: children } };
   }
+
   const argument =
     command.arguments[position] ?? command.arguments.filter(({ many }) => many).at(-1);
   return within({ ...offer, values: argument?.values ?? { kind: "text" } });

@@ -69,6 +69,7 @@ function commandSpec(command: Command, path: readonly string[]): CommandSpec {
 
 export function programTree(program: Command): CommandSpec {
   const tree = commandSpec(program, []);
+
   const topics = [
     ...tree.commands.map(({ path }) => path.join(" ")),
     ...TOPICS.map(({ name }) => name),

@@ -22,6 +22,7 @@ import { printSummary } from "./summary.ts";
 export async function buy(purchase: ParsedPurchase, context: Context): Promise<void> {
   const { flags, run, show } = purchase;
   const printer = new Printer(context, flags);
+
   if (purchase.order.output === undefined && flags.dryRun !== true && isClosed(context.stdout)) {
     throw usageError(
       "stdout is closed, and the rows go there; nothing was spent",
@@ -29,6 +30,7 @@ export async function buy(purchase: ParsedPurchase, context: Context): Promise<v
       "no_stdout",
     );
   }
+
   await withSession(context, flags, async (session) => {
     const shown = show === undefined ? undefined : captured();
     const order = {
@@ -38,6 +40,7 @@ export async function buy(purchase: ParsedPurchase, context: Context): Promise<v
     };
     const { events, stop } = await watch(purchase, session, printer, context);
     const world = worldOf(session, context);
+
     if (purchase.notice !== undefined) session.notice(purchase.notice);
     try {
       if (flags.dryRun === true) {
@@ -47,12 +50,15 @@ export async function buy(purchase: ParsedPurchase, context: Context): Promise<v
         else await printer.card(quoteEntries(quoted.quote, target, true), 2);
         return await written(context.stdout);
       }
+
       const result =
         run === undefined
           ? await buyOrder(order, world, events)
           : await resume(run, order, world, events);
+
       stop();
       if (shown !== undefined) await show?.(shown.text(), printer);
+
       // Before anything is called exported.
       await written(context.stdout).catch((error: unknown) => {
         throw unread(error, result);
@@ -95,6 +101,7 @@ async function watch(
   const { order, show } = purchase;
   const { now, stderr } = context;
   const { one: unit, many: units } = wordingOf(order.target);
+
   // Rows on the same terminal say by themselves how far it is.
   const isOnScreen = order.output === undefined && printer.terminal && stderr.isTTY === true;
   const isShown = !printer.quiet && show === undefined && !isOnScreen;
@@ -107,6 +114,7 @@ async function watch(
     hint: printer.quiet ? undefined : (text) => printer.note(text),
     notice: (text) => (progress === undefined ? session.notice(text) : progress.note(text)),
     warning: (text) => (progress === undefined ? printer.say(text) : progress.note(text)),
+
     start: ({ kept: startedWith, rows, cap }) => {
       plan = { rows, cap: formatCreditsGrouped(cap) };
       const { noteStyle: style, unicode } = printer;
@@ -121,6 +129,7 @@ async function watch(
         startedWith,
       });
     },
+
     progress: ({ rows: done, settled, uncertain, wait }) => {
       const unsure = uncertain > 0n ? `, ${formatCreditsGrouped(uncertain)} uncertain` : "";
       const same =

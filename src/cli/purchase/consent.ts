@@ -26,6 +26,7 @@ export async function askConsent(
   const asks = canPrompt(context);
   if (flags.yes === true || (!asks && flags.maxCredits !== undefined)) return;
   if (small === true && costsAtMost(quote, ONE_CREDIT)) return;
+
   const { one, many } = wordingOf(target);
   const price = costText(quote);
   const fresh = isNewOnly(quote) && !resuming ? newPeopleIn(quote.share) : undefined;
@@ -34,6 +35,7 @@ export async function askConsent(
       ? `${counted(rowsToBuy(quote), one, many)} for ${price}`
       : `${counted(fresh, `new ${one}`, `new ${many}`)} for at most ${price}`;
   const spent = quote.kept > 0 ? "nothing more was spent" : "nothing was spent";
+
   if (!asks) {
     throw usageError(
       `this buys up to ${what}, and there is no terminal to ask at; ${spent}`,
@@ -41,6 +43,7 @@ export async function askConsent(
       "consent_needed",
     );
   }
+
   await printer.noteCard(quoteEntries(quote, target, false));
   const agreed = await context
     .confirm(`${resuming ? "Go on and export" : "Export"} ${what}? [y/N]`)

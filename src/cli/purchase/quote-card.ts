@@ -31,6 +31,7 @@ export function quoteEntries(quote: Quote, target: Target, whole: boolean): Entr
   const wait = quote.durationMs
     ? `${fewest || "about "}${duration(quote.durationMs)} at`
     : "no wait for";
+
   return [
     target.kind === "search"
       ? ["matches", count]
@@ -106,19 +107,24 @@ const drawnText = ({ seed, together }: SampleQuote): string =>
 function ownedEntries(quote: Quote, target: Target): Entries {
   const { share, unitPrice } = quote;
   if (share === undefined) return [];
+
   const { owned, exact, calls, total, estimate, durationMs } = share;
   const checked = calls === 0 ? "" : ` (${counted(calls, "free count")})`;
+
   if (!exact) {
     const rough = calls === 0 ? grouped(owned) : `about ${grouped(owned)}`;
     const how =
       calls === 0 || quote.sample !== undefined ? "" : `; --new-only counts them${checked}`;
     return [["people owned", `${rough} by your records${how}`]];
   }
+
   const lines: [string, string | undefined][] = [["people owned", `${grouped(owned)}${checked}`]];
   if (estimate === undefined || owned === 0 || quote.sample !== undefined) return lines;
+
   const wait = durationMs ? `, about ${duration(durationMs)}` : "";
   const finding = `about ${counted(estimate.calls, "free count")}${wait}`;
   const isWhole = estimate.callsPerCredit === 0 && estimate.rows > 0;
+
   if (isNewOnly(quote)) {
     lines.push(["new", grouped(total - owned)]);
     const how = isWhole
@@ -129,10 +135,12 @@ function ownedEntries(quote: Quote, target: Target): Entries {
     lines.push(["all of it", `${creditsText(priceOf(total, unitPrice))} ${otherwise}`]);
     return lines;
   }
+
   const only =
     estimate.rows === 0
       ? "nobody is new"
       : `${newPriceText(quote, share)} with --new-only, ${finding}`;
   lines.push(["only the new", isWhole ? "finding them costs more than buying all of it" : only]);
+
   return lines;
 }

@@ -72,11 +72,13 @@ export async function agreeToRefresh(
   { context, options, printer }: Desk<{ readonly yes?: boolean }>,
 ): Promise<void> {
   if (options.yes === true) return;
+
   const who =
     order.terms.again === true
       ? `the whole segment again, ${counted(plan.total, "person", "people")},`
       : `about ${counted(plan.others, "new person", "new people")}${forgottenText(plan)}`;
   const what = `${who} for at most ${mostText(plan)}`;
+
   await askFor(what, plan.most, order, context, async () => {
     await printer.noteCard(entriesOf(plan, order));
     printer.note(
@@ -102,6 +104,7 @@ export async function askFor(
       "consent_needed",
     );
   }
+
   await show();
   if (!(await context.confirm(`Buy ${what}? [y/N]`))) throw declined("declined; nothing was spent");
 }

@@ -27,6 +27,7 @@ export function printSummary(
   const { target } = order;
   const { one, many } = wordingOf(target);
   if (printer.json && order.output !== undefined) printer.document<"search">(receipt);
+
   const whole = wholeOf(target, receipt, quote);
   const short = whole !== undefined && whole > receipt.distinct;
   const most = target.kind === "employees" ? "at most " : "";
@@ -38,6 +39,7 @@ export function printSummary(
       : short
         ? `${grouped(rows)} of ${most}${counted(whole, one, many)}`
         : counted(rows, one, many);
+
   const { added = null } = receipt.output ?? {};
   const newThere = added === null ? "" : `, ${grouped(added)} of them new there`;
   const where = order.output === undefined ? "" : ` to ${flags.output ?? order.output}${newThere}`;
@@ -51,6 +53,7 @@ export function printSummary(
   );
   const now = fresh >= paid ? "" : ` (${formatCreditsGrouped(fresh)} of them now)`;
   printer.say(`Exported ${what}${seed} for ${creditsText(paid)}${now}${where}${credit}`);
+
   const again = receipt.paid_again ?? 0;
   if (again > 0) {
     const why =
@@ -61,15 +64,18 @@ export function printSummary(
       `notice: ${grouped(again)} of the ${grouped(receipt.received)} rows ${again === 1 ? "is of somebody" : "are of people"} you owned: ${why}`,
     );
   }
+
   if (receipt.uncertain_credits > 0) {
     printer.say(
       `warning: ${counted(receipt.uncertain_credits, "more credit")} may have been charged for replies that were lost, failed or said otherwise`,
     );
   }
+
   const answers = receipt.received + receipt.misses;
   const rest = whole === undefined || whole <= answers ? undefined : whole - answers;
   const stopped =
     receipt.complete || receipt.received === 0 ? undefined : STOPPED_AT[receipt.bound];
+
   if (stopped !== undefined && (target.kind !== "enrich" || rest !== undefined)) {
     const isThere =
       typeof receipt.output?.sha256 === "string" && !order.overwrite && order.job === undefined;
@@ -80,12 +86,14 @@ export function printSummary(
         : isHeld && receipt.bound === "limit" && quote.apart === undefined
           ? `the same command with a higher ${stopped}${isThere ? " and --overwrite" : ""} goes on`
           : goingOn(bought, order, rest);
+
     const what =
       isHeld && spent === 0n && receipt.bound === "cap"
         ? "nothing was bought"
         : `stopped at ${stopped}`;
     printer[order.job === undefined ? "note" : "say"](words(`notice: ${what}; ${goesOn}`));
   }
+
   printNotices(bought, order, printer);
 }
 
@@ -97,6 +105,7 @@ function printNotices(
   const { one, many } = wordingOf(target);
   for (const text of beyondAnswers(creditsOf(receipt.foreign_credits)))
     printer.note(`notice: ${text}`);
+
   if (receipt.reused > 0 && receipt.new_only === null) {
     const note =
       receipt.forgotten === undefined
@@ -106,16 +115,19 @@ function printNotices(
       `notice: ${counted(receipt.reused, one, many)} bought before${note}, and not paid for again`,
     );
   }
+
   if (receipt.withheld > 0) {
     printer.note(
       `notice: the service itself leaves out ${counted(receipt.withheld, "person", "people")} of the segment since it was counted`,
     );
   }
+
   if (receipt.suppressed > 0) {
     printer.say(
       `notice: ${counted(receipt.suppressed, one, many)} on the suppression list: paid for, and left out of the output`,
     );
   }
+
   if (receipt.duplicates > 0) {
     const { duplicates } = receipt;
     const isKept = target.kind === "enrich" && target.keep !== undefined;
@@ -127,9 +139,11 @@ function printNotices(
       : [`${counted(duplicates, "row")} came twice and`, "written once"];
     printer.note(`notice: ${what} ${duplicates === 1 ? "is" : "are"} ${how}`);
   }
+
   if (misses.length > 0) {
     printer.note(`notice: ${grouped(misses.length)} not found: ${someOf(misses)}`);
   }
+
   if (format === "table" && fields === undefined) {
     printer.note(
       `notice: these are the main columns; headcount runs export ${run} -o FILE writes all of them at 0 credits`,
@@ -154,15 +168,18 @@ function goingOn(
   const raise = raiseFor(receipt, quote, more, answers + more > most ? answers + more : undefined);
   const { run: id, connection } = receipt;
   const command = resumeOf({ id, connection, target, output: output ?? null }, raise);
+
   if (raise.withOwned) return `${command} writes all, and pays for nobody again`;
   if (rest === undefined)
     return more === 0
       ? "the balance pays for no more"
       : `there may be more: ${command} buys up to ${grouped(more)}`;
+
   const others = `the other ${grouped(rest)}`;
   if (more === 0) return `the balance pays for none of ${others}`;
   if (more < rest)
     return `${command} buys ${grouped(more)} of ${others}, which is what the balance pays for`;
+
   return `${command} ${target.kind === "search" ? `buys ${others}` : "goes on with the rest"}`;
 }
 

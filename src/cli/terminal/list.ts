@@ -26,6 +26,7 @@ export async function printList<Row>(
   if (printer.json) return printer.document(documentsOf(columns, rows));
   if (!printer.terminal) return printer.text(csvOf(columns, rows));
   if (rows.length === 0) return printer.note(none);
+
   const shown = columns.filter(({ title }) => title !== undefined);
   await printer.table(
     shown.map(({ align = "left" as const, long, title = "" }) => ({
@@ -62,10 +63,12 @@ export async function printPages<Row>(
       printer.text(last === undefined ? text : text.slice(text.indexOf("\n") + 1));
       await printer.drain();
     } else rows.push(...page);
+
     last = page.at(-1);
     rest -= page.length;
     if (page.length < size || rest <= 0) break;
   }
+
   if (!streams) await printList(columns, rows, printer, "Nothing to list.");
 }
 
@@ -93,23 +96,28 @@ export const creditsColumn = <Row>(
   title: string,
   of: (row: Row) => Credits | null,
 ): ColumnOf<Row> => ({
-  ...{
-    name,
-    title,
-    align: "right",
-    value: (row) => creditsOrNull(of(row)),
-    show: (row) => money(of(row)),
-  },
+  name,
+  title,
+  align: "right",
+  value: (row) => creditsOrNull(of(row)),
+  show: (row) => money(of(row)),
 });
 export const countColumn = <Row>(name: string, of: (row: Row) => number | null): ColumnOf<Row> => ({
-  ...{ name, title: name, align: "right", value: of, show: (row) => count(of(row)) },
+  name,
+  title: name,
+  align: "right",
+  value: of,
+  show: (row) => count(of(row)),
 });
 export const timeColumn = <Row>(
   name: string,
   title: string,
   of: (row: Row) => number | null,
 ): ColumnOf<Row> => ({
-  ...{ name, title, value: (row) => iso(of(row)), show: (row) => minute(of(row)) },
+  name,
+  title,
+  value: (row) => iso(of(row)),
+  show: (row) => minute(of(row)),
 });
 
 const minute = (at: number | null): string =>

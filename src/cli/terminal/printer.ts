@@ -120,6 +120,7 @@ export class Printer {
     const shown = (index: number, { show }: Column, row: readonly TsvValue[]): TsvValue =>
       this.terminal && show !== undefined ? show(row[index]) : row[index];
     const cells = rows.map((row) => visible.map(([index, column]) => shown(index, column, row)));
+
     if (this.terminal)
       await this.table(
         visible.map(([, column]) => column),

@@ -68,6 +68,7 @@ export function progressLine(
     total === undefined
       ? counted(done, options.unit, units)
       : `${grouped(done)} of ${counted(total, options.unit, units)}`;
+
   const detail = harmless(state.detail ?? "");
   const speed = hasSpeed
     ? `${perSecond < 10 ? perSecond.toFixed(1) : grouped(Math.round(perSecond))} ${units}/s`
@@ -76,6 +77,7 @@ export function progressLine(
     hasSpeed && total !== undefined && total > done
       ? `${duration(((total - done) * 1000) / perSecond)} left`
       : "";
+
   const share = total === undefined || total <= 0 ? undefined : Math.min(done, total) / total;
   const percent = share === undefined ? "" : `${Math.floor(share * 100)}%  `;
   const unicode = options.unicode ?? true;
@@ -85,6 +87,7 @@ export function progressLine(
       : `${bar(share, BAR, unicode).padEnd(BAR, unicode ? "░" : ".")} `;
   const line = (before: string, ...parts: readonly string[]): string =>
     before + percent + parts.filter((part) => part !== "").join(", ");
+
   const lines = [
     line(drawn, rows, detail, speed, rest),
     line(drawn, rows, speed, rest),
@@ -102,8 +105,10 @@ function milestones(options: ProgressOptions): ProgressLine {
   let said: number | undefined;
   let toldUntil: number | undefined;
   const write = (text: string): void => void options.stream.write(`${text}\n`);
+
   return {
     ...SILENT,
+
     update(state) {
       const now = tenth(state);
       // What an earlier process had reached is no news of this one.
@@ -112,12 +117,14 @@ function milestones(options: ProgressOptions): ProgressLine {
       said = now;
       write(progressLine(state, startedAt, options));
     },
+
     wait(until, reason) {
       if (until === undefined || until === toldUntil || until - options.now() < LONG_WAIT_MS)
         return;
       toldUntil = until;
       write(`${harmless(reason ?? "waiting")} ${duration(until - options.now())}`);
     },
+
     note: write,
   };
 }
@@ -141,6 +148,7 @@ function spinner(options: ProgressOptions): ProgressLine {
     // A line that wraps could not be taken back.
     const room = widthOfStream(stream) - 3;
     if (waiting === undefined) return progressLine(state, startedAt, options, room);
+
     const rest = Math.max(0, waiting.until - now());
     const wait = truncate(`${waiting.reason} ${duration(Math.ceil(rest / 1000) * 1000)}`, room);
     const before = room - widthOf(wait) - 2;
@@ -148,16 +156,20 @@ function spinner(options: ProgressOptions): ProgressLine {
       state.total === undefined && state.done === 0
         ? ""
         : progressLine(state, startedAt, options, before);
+
     return before < 8 || far === ""
       ? options.style.warning(wait)
       : `${options.style.warning(wait)}  ${far}`;
   };
+
   const redraw = (): void => {
     if (drawn !== undefined) drawn.text = text();
   };
+
   // What is over at once shows nothing; these timers draw and decide nothing, and keep no process alive.
   const delay = setTimeout(() => void appear(), SPINNER_DELAY_MS);
   const tick = setInterval(redraw, TICK_MS);
+
   delay.unref();
   tick.unref();
 
@@ -174,15 +186,18 @@ function spinner(options: ProgressOptions): ProgressLine {
       state = next;
       redraw();
     },
+
     wait(until, reason = "waiting") {
       waiting = until === undefined ? undefined : { until, reason: harmless(reason) };
       redraw();
     },
+
     note(line) {
       drawn?.stop();
       stream.write(`${line}\n`);
       drawn?.start();
     },
+
     stop() {
       if (stopped) return;
       stopped = true;

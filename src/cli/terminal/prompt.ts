@@ -25,9 +25,11 @@ export async function promptOn(
 ): Promise<string> {
   const { signal, hidden = false } = options;
   signal?.throwIfAborted();
+
   const prompt = question.endsWith(" ") ? question : `${question} `;
   const terminal = input.isTTY === true && input.setRawMode !== undefined;
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
+
   // Raw before the question is shown: no key typed at once is echoed, and Ctrl-C is a key.
   const reader = createInterface({
     input,
@@ -36,6 +38,7 @@ export async function promptOn(
     terminal,
     historySize: 0,
   });
+
   return await new Promise<string>((resolve, reject) => {
     const settle = (finish: () => void, lineEnded = false): void => {
       signal?.removeEventListener("abort", onAbort);
@@ -46,9 +49,11 @@ export async function promptOn(
       if (terminal && !lineEnded) output.write("\n");
       finish();
     };
+
     const onAbort = (): void => settle(() => reject(signal?.reason));
     reader.once("line", (line) => settle(() => resolve(line), !hidden));
     reader.once("close", () => settle(() => resolve("")));
+
     const interruption = Object.assign(new Error("SIGINT"), { name: "AbortError", code: "SIGINT" });
     reader.once("SIGINT", () => settle(() => reject(interruption)));
     // The input's: the reader hands it on.

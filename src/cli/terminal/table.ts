@@ -28,6 +28,7 @@ function columnWidths(
     Math.max(widthOf(column.title), ...rows.map((row) => widthOf(row[index] ?? ""))),
   );
   const space = width - GAP * (columns.length - 1);
+
   for (const least of [NARROWEST_COLUMN, 1]) {
     while (widths.reduce((sum, one) => sum + one, 0) > space) {
       let widest = -1;
@@ -39,6 +40,7 @@ function columnWidths(
       widths[widest] = (widths[widest] ?? 1) - 1;
     }
   }
+
   return widths;
 }
 
@@ -66,9 +68,11 @@ function layOut(
     colWidths: widths.map((width, index) => width + (index === last ? 0 : GAP)),
     colAligns: [...aligned],
   });
+
   // The gap belongs to the cell, so that right-aligned numbers keep it on their right.
   const gap = (index: number): string =>
     index !== last && aligned[index] === "right" ? " ".repeat(GAP) : "";
+
   table.push(...cells.map((row) => row.map((text, index) => `${text}${gap(index)}`)));
   return table.toString().split("\n");
 }
@@ -91,6 +95,7 @@ function draw(
     columns.map(({ align = "left" }) => align),
   );
   const shown = lines.map((line) => isolateRightToLeft(line.trimEnd()));
+
   return shown
     .map((line, index) => `${header && index === 0 ? style.strong(line) : line}\n`)
     .join("");
@@ -131,6 +136,7 @@ function fitting(
     const isNumber = cells.length > 0 && cells.every((cell) => NUMBER.test(cell));
     shown.push({ index, title, ...(isNumber ? { align: "right" } : {}) });
   }
+
   return shown;
 }
 
@@ -161,9 +167,11 @@ export function createRowsTable(
       titles.map((title, index) => [title, row[index]] as const),
       options,
     );
+
   return (cells) => {
     if (cells.length === 0) return "";
     if (asCards) return cells.map(card).join("");
+
     const safe = harmlessCells(cells);
     const header = layout === undefined;
     const shown = layout?.shown ?? fitting(titles, safe, always, options.width);
@@ -172,6 +180,7 @@ export function createRowsTable(
       shown,
       widths: toTheEdge(columnWidths(shown, rows, options.width), shown, options.width),
     };
+
     return draw(shown, rows, layout.widths, { style: options.style, header });
   };
 }
@@ -191,6 +200,7 @@ export function renderCard(
     wrap(harmless(value), room).join("\n"),
   ]);
   if (cells.length === 0) return "";
+
   return layOut(cells, [labels, room], ["left", "left"])
     .map((line) => `${indent}${isolateRightToLeft(line)}`.trimEnd())
     .map((line) => `${line}\n`)

@@ -14,6 +14,7 @@ export const widthOf = (text: string): number => stringWidth(text);
 export function truncate(text: string, width: number): string {
   if (text.length <= width && /^[\x20-\x7e]*$/.test(text)) return text;
   if (widthOf(text) <= width) return text;
+
   let cut = "";
   let used = 0;
   for (const { segment } of graphemes(text)) {
@@ -22,6 +23,7 @@ export function truncate(text: string, width: number): string {
     cut += segment;
     used += more;
   }
+
   return `${cut.trimEnd()}…`;
 }
 
@@ -43,8 +45,10 @@ export function wrap(text: string, width: number): string[] {
       line = joined;
       continue;
     }
+
     if (line !== "") lines.push(line);
     line = "";
+
     for (const { segment } of graphemes(word)) {
       if (widthOf(line) + widthOf(segment) > width) {
         lines.push(line);
@@ -53,6 +57,8 @@ export function wrap(text: string, width: number): string[] {
       line += segment;
     }
   }
+
   if (line !== "" || lines.length === 0) lines.push(line);
+
   return lines;
 }

@@ -22,12 +22,15 @@ export function BuyDrawer({ onClose }: { readonly onClose: () => void }) {
     error,
     value: now,
   } = useInquiry<QuoteAnswer>("/quote", question, text === "" ? 0 : 200);
+
   useEffect(() => {
     problem.value = "";
   }, [question]);
+
   const buy = async (): Promise<void> => {
     if (now === undefined || isBusy.value) return;
     isBusy.value = true;
+
     try {
       await api("POST", "/exports", { quote_id: now.quote_id });
       refreshMe();
@@ -44,12 +47,14 @@ export function BuyDrawer({ onClose }: { readonly onClose: () => void }) {
       isBusy.value = false;
     }
   };
+
   const wrong = isNumber
     ? problem.value || (error === undefined ? "" : reasonOf(error))
     : NOT_WHOLE;
   const all = count.value === undefined ? "all" : `all ${figure(count.value.count)}`;
   const offer =
     now && `Buy ${amount(now.profiles, "profile")} for ${amount(now.credits, "credit")}`;
+
   return (
     <Dialog title="Buy" onClose={onClose}>
       <p class="soft">{inWords(chosenFilters.value)}</p>
@@ -104,6 +109,7 @@ function BoughtBefore({ quote: { bought, profiles } }: { readonly quote: QuoteAn
     item.state === "buying" ? item.profiles : item.rows;
   const [best] = [...bought].sort((one, other) => reach(other) - reach(one));
   if (best === undefined) return null;
+
   const mine = Math.min(reach(best), profiles);
   return (
     <p class="problem">

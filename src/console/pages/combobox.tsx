@@ -22,22 +22,26 @@ export function Combobox({ filterKey, problem }: FieldProps) {
   const input = useRef<HTMLInputElement>(null);
   const chosen = filterValues(chosenFilters.value, filterKey);
   const options = useSuggestions(filterKey, text.value, isOpen.value);
+
   const set = (values: readonly string[]): void => {
     if (values.length !== chosen.length)
       setFilters(withValues(chosenFilters.value, filterKey, values));
     input.current?.focus();
   };
+
   const choose = (value: string): void => {
     const clean = value.trim();
     [text.value, active.value] = ["", -1];
     set(clean === "" || chosen.includes(clean) ? chosen : [...chosen, clean]);
   };
+
   /** Arrows go round the options, Backspace takes the last chip away. */
   const onKeyDown = (event: KeyboardEvent): void => {
     // Enter and the arrows are the input method's while it composes.
     if (event.isComposing) return;
     const { key } = event;
     const [at, { length }] = [active.value, options];
+
     if (key === "Backspace" && text.value === "") set(chosen.slice(0, -1));
     if (key === "ArrowDown")
       [isOpen.value, active.value] = [true, length === 0 ? -1 : (at + 1) % length];
@@ -46,8 +50,10 @@ export function Combobox({ filterKey, problem }: FieldProps) {
     else if (key === "Enter") choose(options[at]?.value ?? text.value);
     else if (key === "Escape") isOpen.value = false;
     else return;
+
     event.preventDefault();
   };
+
   const isShown = isOpen.value && options.length > 0;
   return (
     <div class="field">
@@ -78,7 +84,14 @@ export function Combobox({ filterKey, problem }: FieldProps) {
         />
       </div>
       <FieldProblem id={`${id}-problem`} text={problem} />
-      <Options {...{ id, active, choose, options }} name={labelOf(filterKey)} hidden={!isShown} />
+      <Options
+        id={id}
+        active={active}
+        choose={choose}
+        options={options}
+        name={labelOf(filterKey)}
+        hidden={!isShown}
+      />
     </div>
   );
 }
@@ -159,9 +172,11 @@ function useSuggestions(key: FilterKey, text: string, isOpen: boolean): Suggesti
   };
   const of = isOpen && isFacetKey(key) ? JSON.stringify(question) : undefined;
   const { value: facets } = useInquiry<FacetResult>("/facets", of, prefix === "" ? 0 : PAUSE_MS);
+
   // What was suggested stays until something else is.
   const last = useRef<Suggestions>([]);
   last.current = facets?.values ?? last.current;
+
   const vocabulary = knownValues(key)
     .filter((value) => value.toLowerCase().startsWith(prefix.toLowerCase()))
     .map((value) => ({ value }));

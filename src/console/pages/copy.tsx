@@ -21,6 +21,7 @@ export function Copy() {
   const said = useSignal("");
   const shown = useRef<HTMLPreElement>(null);
   const text = TEXTS[tab.value]();
+
   const copy = async (): Promise<void> => {
     try {
       await navigator.clipboard.writeText(text ?? "");
@@ -32,6 +33,7 @@ export function Copy() {
     }
     setTimeout(() => (said.value = ""), 2_000);
   };
+
   const controls = (
     <>
       <Choice name="as" chosen={tab} options={FORMS} />
@@ -41,6 +43,7 @@ export function Copy() {
       <Button look="quiet" disabled={text === undefined} act={() => copy()} text="Copy" />
     </>
   );
+
   return (
     <Card id="copy" title="Copy" beside={controls}>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls is reached by keyboard too */}

@@ -23,8 +23,10 @@ export function ExportsPage() {
   const items = answer?.exports ?? [];
   const buying = items.filter(({ state }) => state === "buying").length;
   useEffect(refreshMe, [buying]);
+
   const act: Act = (id, what, body) =>
     void api("POST", `/exports/${id}/${what}`, body).catch(fail).finally(load);
+
   return (
     <>
       <h1>Exports</h1>
@@ -77,6 +79,7 @@ function ExportCard({ act, item }: { readonly act: Act; readonly item: ExportAns
   const isThere = kept && rows > 0 && state !== "buying";
   const rest = `${amount(profiles - rows, "profile")} more for ${amount(credits_left, "credit")}`;
   const goOn = (): void => act(id, "continue", { credits: credits_left });
+
   return (
     <section class="card" aria-label={`Export ${id}`} data-state={state}>
       <Head

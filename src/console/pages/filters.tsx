@@ -61,11 +61,13 @@ function TextField({
   useEffect(() => {
     if (timer.current === undefined) draft.value = undefined;
   }, [stored]);
+
   const onInput = (text: string): void => {
     clearTimeout(timer.current);
     timer.current = undefined;
     draft.value = text;
     if (isNumber && !isWholeNumber(text)) return;
+
     timer.current = setTimeout(() => {
       timer.current = undefined;
       draft.value = undefined;
@@ -75,6 +77,7 @@ function TextField({
       );
     }, PAUSE_MS);
   };
+
   const isWrong = isNumber && draft.value !== undefined && !isWholeNumber(draft.value);
   const said = isWrong ? "a whole number of 0 or more; the count is still without it" : problem;
   return (

@@ -36,10 +36,12 @@ const stateOf = ({ expires, mode, revoked }: Key): string => {
 export function KeysPage() {
   const { answer, load } = useLoaded<KeysAnswer>("/keys");
   const revoking = useSignal<Key | undefined>(undefined);
+
   const close = (): void => {
     revoking.value = undefined;
     load();
   };
+
   return (
     <>
       <h1>API keys</h1>
@@ -81,11 +83,13 @@ function NewKey({ onMade }: { readonly onMade: () => void }) {
   const scopes = useSignal<readonly string[]>([]);
   const { act, problem } = useWork(onMade);
   const id = useId();
+
   const make = async (): Promise<void> => {
     if (!isWholeNumber(days.value) || days.value === "0" || Number(days.value) > MOST_DAYS)
       throw new Error(`days: a whole number from 1 to ${MOST_DAYS}; empty for no end`);
     if (!isWholeNumber(cap.value))
       throw new Error("at most credits: a whole number; empty for no cap");
+
     const { key } = await api<{ key: string }>("POST", "/keys", {
       name: name.value,
       mode: mode.value,
@@ -97,10 +101,12 @@ function NewKey({ onMade }: { readonly onMade: () => void }) {
     });
     [name.value, newKey.value] = ["", key];
   };
+
   const tick = (scope: string, isTicked: boolean): void => {
     const others = scopes.value.filter((each) => each !== scope);
     scopes.value = isTicked ? [...others, scope] : others;
   };
+
   return (
     <SubmitForm class="card" act={() => act(make())} aria-labelledby={`${id}-title`}>
       <h2 id={`${id}-title`}>New key</h2>
@@ -135,6 +141,7 @@ export function NewKeyOnce({ text }: { readonly text: string }) {
     addEventListener("beforeunload", stay);
     return () => removeEventListener("beforeunload", stay);
   }, []);
+
   return (
     <section class="card kept" aria-label="The new key">
       <h2>This is shown once</h2>
@@ -155,12 +162,14 @@ function Revoke({ item, onDone }: { readonly item: Key; readonly onDone: () => v
   const isBusy = useSignal(item.used !== null && Date.now() - Date.parse(item.used) < DAY_MS);
   const typed = useSignal("");
   const { act, problem } = useWork(onDone);
+
   const revoke = (): Promise<unknown> =>
     api("DELETE", `/keys/${item.id}`, { confirm: typed.value }).catch((error: unknown) => {
       if (!(error instanceof ApiError) || error.code !== "confirm") throw error;
       isBusy.value = true;
       throw new Error(`${error.message}: type ${item.name}`);
     });
+
   return (
     <Dialog title={`Revoke ${item.name}?`} onClose={onDone}>
       <p>Whoever uses {item.prefix} is refused from now on. This cannot be undone.</p>

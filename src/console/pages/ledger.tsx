@@ -42,6 +42,7 @@ export function Ledger() {
   const next = useSignal<string | null>(null);
   const [call, key, isBusy] = [useSignal(""), useSignal(""), useSignal(false)];
   const chosen = { mode: mode.value, call: call.value, key: key.value };
+
   const load = (after: string | null): void => {
     entriesOf(chosen, after, 50)
       .then((page) => {
@@ -50,16 +51,19 @@ export function Ledger() {
       })
       .catch(fail);
   };
+
   useEffect(() => {
     loaded.value = undefined;
     load(null);
   }, [mode.value, call.value, key.value]);
+
   const save = (): void => {
     isBusy.value = true;
     saveCsv(chosen)
       .catch(fail)
       .finally(() => (isBusy.value = false));
   };
+
   const entries = loaded.value ?? [];
   const controls = (
     <>
@@ -68,6 +72,7 @@ export function Ledger() {
       <Button look="quiet" disabled={isBusy.value} act={save} text="Download CSV" />
     </>
   );
+
   return (
     <Card id="ledger" title="Ledger" beside={controls}>
       <Absent isAsked={loaded.value !== undefined} isThere={entries.length > 0} />
@@ -109,6 +114,7 @@ async function saveCsv(chosen: Chosen): Promise<void> {
       lines.push(COLUMNS.map((column) => cell(entry[column])).join(","));
     after = page.next;
   } while (after !== null);
+
   saveFile(
     new Blob([`${lines.join("\r\n")}\r\n`], { type: "text/csv" }),
     `ledger-${chosen.mode}.csv`,

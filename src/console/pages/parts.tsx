@@ -8,6 +8,7 @@ import { fail, notice } from "../state.ts";
 export function useLoaded<Answer>(path: string, everyMs?: number) {
   const latest = useSignal<{ readonly of: string; readonly answer: Answer } | undefined>(undefined);
   const isAway = useRef(false);
+
   const load = (signal?: AbortSignal): void => {
     api<Answer>("GET", path, undefined, signal)
       .then((answer) => {
@@ -23,6 +24,7 @@ export function useLoaded<Answer>(path: string, everyMs?: number) {
         fail(error);
       });
   };
+
   useEffect(() => {
     const turn = new AbortController();
     load(turn.signal);
@@ -32,6 +34,7 @@ export function useLoaded<Answer>(path: string, everyMs?: number) {
       clearInterval(timer);
     };
   }, [path, everyMs]);
+
   return { answer: latest.value?.answer, load: () => load() };
 }
 
@@ -220,6 +223,7 @@ export function Text({ label, text, type = "text", ...rest }: TextProps) {
     />
   );
   if (label === undefined) return input;
+
   return (
     // biome-ignore lint/a11y/noLabelWithoutControl: the input is in it
     <label>
@@ -284,10 +288,12 @@ export function Dialog({ children, onClose, title }: DialogProps) {
     // Taken away, and not closed, it would leave the focus nowhere: closed, it gives it back.
     return () => own?.close();
   }, []);
+
   const cancel = (event: Event): void => {
     event.preventDefault();
     onClose();
   };
+
   return (
     <dialog ref={dialog} aria-label={title} onCancel={cancel}>
       <h2>{title}</h2>

@@ -5,9 +5,11 @@ import { FactTable } from "./parts.tsx";
 export function PlanPage() {
   const now = me.value;
   if (now === undefined) return null;
+
   const { dataset, limits, plan } = now;
   const small =
     plan.small_counts === null ? "none" : `of fewer than ${figure(plan.small_counts)} people`;
+
   return (
     <>
       <h1>Plan</h1>

@@ -52,6 +52,7 @@ function CountCard({ onBuy }: { readonly onBuy: () => void }) {
   const isEmpty = answer?.count === 0;
   const last = useSignal("…");
   if (answer !== undefined) last.value = figure(answer.count);
+
   return (
     <section class="card count" aria-label="Count">
       <div>
@@ -114,6 +115,7 @@ function Nobody({ of }: { readonly of: string }) {
     );
     return () => turn.abort();
   }, [of]);
+
   const hints = answerTo(of, finding.value).value ?? [];
   return (
     <div role="status">
@@ -134,6 +136,7 @@ function Void({ again, why }: { readonly why: string; readonly again: number | u
     const timer = setInterval(() => (now.value = Date.now()), 500);
     return () => clearInterval(timer);
   }, []);
+
   const seconds = again === undefined ? 0 : Math.max(0, Math.ceil((again - now.value) / 1_000));
   return (
     <p class="problem" role="alert">
@@ -167,12 +170,14 @@ function Breakdown() {
   const filters = withValues(chosenFilters.value, key.value, []);
   const question = JSON.stringify({ filters, mode: mode.value, key: key.value, limit: BARS });
   const { again, error, value: facets } = useInquiry<FacetResult>("/facets", question);
+
   const toggle = (value: string): void => {
     const next = chosen.includes(value)
       ? chosen.filter((each) => each !== value)
       : [...chosen, value];
     setFilters(withValues(chosenFilters.value, key.value, next));
   };
+
   return (
     <Card
       id="breakdown"
@@ -213,10 +218,12 @@ function Bars({ chosen, facets: { missing, others, values }, onToggle }: BarsPro
       <span class="n">{figure(people)}</span>
     </>
   );
+
   const rest = [
     ["others", others],
     ["no value", missing],
   ] as const;
+
   return (
     <ul class="bars">
       {values.map(({ count: people, value }) => (

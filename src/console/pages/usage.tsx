@@ -24,10 +24,12 @@ export function Usage() {
       credits: sumOf(rows, "credits"),
     }))
     .reverse();
+
   const most = Math.max(...days.map(({ credits }) => credits));
   const refunded = sumOf(answer?.rows ?? [], "refunded");
   const partOf = ({ call, credits, key }: UsageRow): string =>
     `${by.value === "key" ? key : call?.replaceAll("_", " ")} ${figure(credits)}`;
+
   return (
     <Card
       id="usage"

@@ -63,6 +63,7 @@ export async function buildVersion(
     await removeUnused(options.datasetDir);
     const draft = join(options.datasetDir, newDraftName());
     await mkdir(draft, { mode: 0o700 });
+
     try {
       const meta = await write(draft);
       if (meta === undefined) return undefined;
@@ -84,6 +85,7 @@ async function writeVersion(
 ): Promise<DatasetMeta | undefined> {
   const scratch = join(draft, "scratch");
   await mkdir(scratch, { mode: 0o700 });
+
   const resources = options.resources ?? machineResources();
   const instance = await startDuckDb(resources, scratch);
   const connection = await instance.connect();
@@ -91,26 +93,31 @@ async function writeVersion(
   const stop = new AbortController();
   const interrupts = interruptedBy([connection, beside], stop.signal);
   const onAbort = (): void => stop.abort(options.signal?.reason);
+
   options.signal?.addEventListener("abort", onAbort, { once: true });
   const writer = new RecordWriter(draft, resources.threads);
   stop.signal.addEventListener("abort", () => void writer.stop(), { once: true });
+
   try {
     if ((await source.bytes(connection)) > resources.memoryBytes)
       await stageInFile(scratch, connection, beside);
     await addNormalForms(connection, beside);
     options.onProgress?.({ phase: "read", done: 0, total: 0 });
     const name = await source.stage(connection, scratch);
+
     options.signal?.throwIfAborted();
     if (name === undefined) {
       await writer.abandon();
       return undefined;
     }
+
     const companies = toNumber(await scalar(connection, "SELECT count(*) FROM staged_companies"));
     const linked = await withoutHidden(connection, beside, source, options);
     const people = toNumber(await scalar(connection, "SELECT count(*) FROM staged_people"));
     const tell = (phase: BuildProgress["phase"]) => (done: number) =>
       options.onProgress?.({ phase, done, total: people });
     const columns = await ColumnWriter.create(join(draft, FILES.columns), people);
+
     const writing: PeopleDraft = {
       connection,
       writer,
@@ -122,6 +129,7 @@ async function writeVersion(
     await writePeople(writing, { beside, stop, tell, linked, peopleARound: options.peopleARound });
     tell("lookups")(people);
     await writer.finish();
+
     return {
       format: DATASET_FORMAT,
       version: source.version,
@@ -168,12 +176,15 @@ async function withoutHidden(
     await keyCompanies(on);
     await linkCompanies(on);
   };
+
   if (list.isEmpty) return () => link(beside);
+
   // Whom it names is known with their companies only.
   await link(connection);
   await removeSuppressed(connection, rows, list);
   // Of a version that is not published yet: until then the one that is served counts as built without anybody.
   await noteLeftOut(datasetDir, version, list);
+
   return () => Promise.resolve();
 }
 
@@ -197,11 +208,13 @@ async function writePeople(
   const onSorted = tell("sort");
   onSorted(0);
   const ordered = orderPeople(writing);
+
   const counted = async (): Promise<void> => {
     await ordered;
     await writeCodes(writing);
     await writePeopleKeys(writing, KEYS_BESIDE);
   };
+
   const shown = async (): Promise<void> => {
     const other = { ...writing, connection: beside };
     await linked();
@@ -212,6 +225,7 @@ async function writePeople(
     const others = ROW_INDEXES.filter((index) => !KEYS_BESIDE.includes(index));
     await writePeopleKeys(other, others);
   };
+
   try {
     await together(stop, counted(), shown());
     await columns.finish();
@@ -244,10 +258,12 @@ export function interruptedBy(
   const interrupt = (): void => {
     for (const connection of connections) connection.interrupt();
   };
+
   const begin = (): void => {
     interrupt();
     timer = setInterval(interrupt, INTERRUPT_EVERY_MS);
   };
+
   signal.addEventListener("abort", begin, { once: true });
   return {
     stop() {
@@ -269,6 +285,7 @@ async function orderPeople(writing: PeopleDraft): Promise<void> {
   const keys = await codesOf(writing, SORT_KEYS);
   const codes = keys.map(({ code, column }) => `${code} AS ${column}_code`);
   const order = [...keys.map(({ column }) => `${column}_code`), "id"].join(", ");
+
   await connection.run(`CREATE TABLE positions AS
     SELECT * EXCLUDE (id), (row_number() OVER (ORDER BY ${order}) - 1)::UINTEGER AS rid
     FROM (SELECT place, id, ${codes.join(", ")} FROM staged_people ${joined(keys)})`);
@@ -322,6 +339,7 @@ async function codesOf(
       FROM (SELECT value, ${isAsIs(column) ? "value" : "normal_form(value)"} AS form
         FROM (SELECT DISTINCT ${column} AS value FROM staged_people WHERE ${column} IS NOT NULL))
       WINDOW forms AS (ORDER BY form NULLS LAST)`);
+
     const forms = `FROM codes_${column} WHERE is_first AND form IS NOT NULL`;
     const reader = await connection.runAndReadAll(
       `SELECT count(*), sum(${isNumber ? "8" : "strlen(form)"})::BIGINT ${forms}`,
@@ -337,6 +355,7 @@ async function codesOf(
         };
     codings.push({ column, values, code: `coalesce(codes_${column}.code, ${size}::UINTEGER)` });
   }
+
   return codings;
 }
 
@@ -370,6 +389,7 @@ async function write(
       for (let row = 0; row < rids.length; row++) own[rids[row] ?? 0] = words[row] ?? 0;
     }
   }
+
   for (const [index, { column, values }] of codings.entries()) {
     await columns.add(column, values, all[index] ?? new Uint8Array());
     await connection.run(`DROP TABLE codes_${column}`);

@@ -74,6 +74,7 @@ function slotsFor(weights: readonly number[], slots: number): Uint32Array {
     next += share;
   });
   for (let index = 0; next < slots; index++) owner[next++] = index % weights.length;
+
   return owner;
 }
 
@@ -101,11 +102,13 @@ function makePlaces(): readonly MadePlace[] {
       const [state, cities] = entry.split("=");
       if (state && cities) states.set(state, cities.split(","));
     }
+
     const stateCount = Math.min(24, 1 + Math.floor(wanted / 8));
     for (let index = 0; states.size < stateCount; index++) {
       const kind = pickWord(["Province", "Region", "District", "State", "County"], rank);
       states.set(`${pickWord(heads, rank, index)}${pickWord(tails, rank, index, 1)} ${kind}`, []);
     }
+
     const stateNames = [...states.keys()];
     const list: { state: string; city: string }[] = [];
     const keys = new Set<string>();
@@ -114,16 +117,19 @@ function makePlaces(): readonly MadePlace[] {
       if (!keys.has(key)) list.push({ state, city });
       keys.add(key);
     };
+
     for (let depth = 0; depth < 8; depth++) {
       for (const [state, cities] of states) {
         const city = cities[depth];
         if (city !== undefined) add(state, city);
       }
     }
+
     for (let index = 0; list.length < wanted; index++) {
       const state = stateNames[mix32(index + rank * 7919) % stateNames.length] ?? country;
       add(state, `${pickWord(heads, rank, index, 2)}${pickWord(tails, rank, index, 3)}`);
     }
+
     const cityWeights = zipfWeights(list.length);
     const citySum = cityWeights.reduce((total, weight) => total + weight, 0);
     list.forEach(({ state, city }, index) => {
@@ -132,6 +138,7 @@ function makePlaces(): readonly MadePlace[] {
       places.push({ country, state, city, location, culture: CULTURES.indexOf(culture), weight });
     });
   });
+
   return places;
 }
 
@@ -142,6 +149,7 @@ export function makePools() {
   const heads = words.companyHeads.map(spelled);
   const at = (choice: readonly string[], slot: number): string =>
     choice[slot % choice.length] ?? "";
+
   return {
     places,
     placeOwners: slotsFor(
@@ -183,6 +191,7 @@ function namePool(kind: "first" | "last") {
       names.map((_, rank) => 1 / (rank + 6)),
       real,
     );
+
     return Array.from({ length: slots }, (_, slot) => {
       const name = `${heads[slot % heads.length] ?? ""}${tails[Math.floor(slot / heads.length) % tails.length] ?? ""}`;
       return slot < real ? names[owners[slot] ?? 0] : { display: name, ascii: slugText(name) };
@@ -198,8 +207,10 @@ function titlePool() {
         words.levels.flatMap(({ label, level, pattern, weight }) => {
           const chief = department === "C-Suite";
           if (chief && pattern !== "%" && level !== "owner") return [];
+
           const spread = (words.departmentWeights[index] ?? 1) / areaCount / length;
           weights.push(((chief ? 500 : weight) * spread * 2) / (rank + 1.5));
+
           const title = pattern.replace("%", role).replace("#", area).replace("@", department);
           return {
             department,

@@ -114,6 +114,7 @@ export class Population {
       number,
       number,
     ];
+
     // 2029 is prime and no divisor of the number of names, so that neighbours do not share the first word.
     const slot = (number * 2029 + 1) % companyNames.length;
     const { name, slug } = this.#companyName(number, slot);
@@ -124,6 +125,7 @@ export class Population {
     const staff = 1 + Math.floor(followers / 12) + Math.floor(this.#companies / (7 * (number + 1)));
     const employees = Math.min(250_000, staff);
     const works = `${name} works on ${specialty} and ${second} in ${place.city}.`;
+
     const record = {
       id: `c${this.#scramble(number, 100)}`,
       name,
@@ -167,6 +169,7 @@ export class Population {
     const employer =
       a % 100 < 8 ? undefined : this.#employer(highProduct(highProduct(b, b), this.#companies));
     const origin = this.#placeOf(d >>> 14);
+
     const near =
       employer !== undefined && (a >>> 7) % 100 < 55 ? employer.place : this.#placeOf(c >>> 14);
     const place = c % 100 === 0 ? undefined : near;
@@ -181,6 +184,7 @@ export class Population {
       (e >>> 12) % 8 === 0 ? ` ${String.fromCharCode(65 + ((e >>> 15) % 26))}. ` : " ";
     const company = employer?.record;
     const missing = c % 29;
+
     return {
       id: `p${this.#scramble(number, 1)}`,
       network_url: `network.example/in/${first?.ascii}-${last?.ascii}-${this.#scramble(number, 2)}`,

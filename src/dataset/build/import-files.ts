@@ -37,11 +37,13 @@ export async function findFiles(
       for (const match of paths) files.push(await inputFile(match, match));
     }
   }
+
   const before = new Set<string>();
   for (const { name, path } of files) {
     if (before.has(path)) throw new InputError(`${name} is given twice`, "name each file once");
     before.add(path);
   }
+
   return files;
 }
 
@@ -53,16 +55,19 @@ async function inputFile(name: string, path: string): Promise<InputFile> {
     const hint = code === "EACCES" ? "whoever runs this needs to be allowed to read it" : undefined;
     throw new InputError(`${name} cannot be read: ${code || String(error)}`, hint);
   };
+
   const info = await stat(path).catch(refuse);
   if (info.isDirectory())
     throw new InputError(
       `${name} is a folder, not a file`,
       `for all files in it: "${name}/*.parquet"`,
     );
+
   const format = formatOf(name);
   if (!info.isFile())
     throw new InputError(`${name} is not a regular file`, "write the rows to a file first");
   if (info.size === 0) throw new InputError(`${name} is empty`);
+
   await access(path, constants.R_OK).catch(refuse);
   return { name, path, format, bytes: info.size };
 }

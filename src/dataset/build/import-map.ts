@@ -75,17 +75,20 @@ export function parseMap(text: string, source: string): ImportMap {
       'a map looks like {"people": {"title": "Job Title"}}',
     );
   }
+
   if (!isObject(value))
     throw new InputError(
       `${source} must hold a JSON object`,
       'for example {"people": {"title": "Job Title"}}',
     );
+
   const { values, numbers, ...parts } = value;
   const further = { values: parseValues(values ?? {}, source), ...parseNumbers(numbers, source) };
   const nested = Object.keys(parts).some(
     (key) => (key === "people" || key === "companies") && isObject(parts[key]),
   );
   if (!nested) return { people: parseColumns("people", parts, source), companies: {}, ...further };
+
   for (const key of Object.keys(parts)) {
     if (key !== "people" && key !== "companies") {
       throw new InputError(
@@ -94,6 +97,7 @@ export function parseMap(text: string, source: string): ImportMap {
       );
     }
   }
+
   return {
     people: parseColumns("people", parts.people ?? {}, source),
     companies: parseColumns("companies", parts.companies ?? {}, source),
@@ -114,11 +118,13 @@ function parseValues(value: unknown, source: string): ImportMap["values"] {
   const form = '{"values": {"department": {"Engineering": "Engineering and Technical"}}}';
   if (!isObject(value))
     throw new InputError(`${source}: "values" must be an object of field: {value: value}`, form);
+
   const all = [...mappedFields("people"), ...mappedFields("companies")];
   for (const [field, values] of Object.entries(value)) {
     if (!all.includes(field)) throw unknownField(source, field, "people or companies", all);
     if (!isObject(values))
       throw new InputError(`${source}: the values of "${field}" must be an object`, form);
+
     for (const [from, to] of Object.entries(values)) {
       if (to !== null && typeof to !== "string") {
         throw new InputError(
@@ -132,6 +138,7 @@ function parseValues(value: unknown, source: string): ImportMap["values"] {
       }
     }
   }
+
   return value as ImportMap["values"];
 }
 
@@ -148,6 +155,7 @@ function unknownField(
 function parseColumns(kind: ImportKind, value: unknown, source: string): ColumnMap {
   if (!isObject(value))
     throw new InputError(`${source}: "${kind}" must be an object of field: column`);
+
   const fields = mappedFields(kind);
   const columns: Record<string, string | null> = {};
   for (const [field, column] of Object.entries(value)) {
@@ -159,6 +167,7 @@ function parseColumns(kind: ImportKind, value: unknown, source: string): ColumnM
     }
     columns[field] = column;
   }
+
   return columns;
 }
 
@@ -204,6 +213,7 @@ export function findColumns(
   for (const field of mappedFields(kind)) {
     const wanted = map[field];
     if (wanted === null) continue;
+
     if (wanted === undefined) {
       const [column, ...others] = byPlainName.get(field) ?? [];
       if (others.length > 0) {
@@ -222,6 +232,7 @@ export function findColumns(
       columns.set(field, wanted);
     }
   }
+
   if (!fileIdentity(kind).some((field) => columns.has(field))) {
     const proposed = proposedMap(kind, map, names);
     const isEnough = fileIdentity(kind).some((field) => proposed[field] !== undefined);
@@ -231,9 +242,11 @@ export function findColumns(
       `say which column is which with --map: ${JSON.stringify({ [kind]: example })}`,
     );
   }
+
   for (const field of nested ? mappedFields(kind) : []) {
     if (map[field] === undefined && !columns.has(field)) columns.set(field, field);
   }
+
   return columns;
 }
 
@@ -247,6 +260,7 @@ export function proposedMap(kind: ImportKind, map: ColumnMap, names: readonly st
     ...Object.values(map),
     ...mappedFields(kind).map((field) => byPlainName.get(field)),
   ]);
+
   const proposed: Record<string, string> = {};
   for (const field of fields) {
     const others = otherNamesOf(kind, field).map((name) => byPlainName.get(name));
@@ -254,6 +268,7 @@ export function proposedMap(kind: ImportKind, map: ColumnMap, names: readonly st
     if (column !== undefined) proposed[field] = column;
     columns.add(column);
   }
+
   return proposed;
 }
 

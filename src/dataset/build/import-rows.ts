@@ -29,6 +29,7 @@ export function parquetRows(
   const values = mappedFields(kind).map((field) => {
     const column = columns.get(field);
     if (column === undefined) return `NULL::VARCHAR AS ${field}`;
+
     const type = types.get(column) ?? "VARCHAR";
     if (field !== "specialties" && isNestedType(type)) {
       throw new InputError(
@@ -36,12 +37,14 @@ export function parquetRows(
         "map the field to a plain column, or to null",
       );
     }
+
     if (isMisread(type)) {
       throw new InputError(
         `${file.name}: column "${column}" is ${type}, and decimals are read up to 38 digits`,
         `write the column with fewer digits or as text, or map ${field} to null`,
       );
     }
+
     const value = fieldSql(column, type, INTEGERS[kind].includes(field));
     if (type === "BLOB") {
       const words = literal(`column "${column}" holds bytes that are not UTF-8`);
@@ -52,8 +55,10 @@ export function parquetRows(
       });
       return `coalesce(${value}, ${identifier(column)}::VARCHAR) AS ${field}`;
     }
+
     return `${value} AS ${field}`;
   });
+
   const detail = firstOf(undecodable.map(({ when, words }) => `WHEN ${when} THEN ${words}`));
   const wrong = firstOf(undecodable.map(({ when, field }) => `WHEN ${when} THEN '${field}'`));
   return `SELECT ${values.join(", ")}, CASE WHEN ${detail} IS NOT NULL THEN 'broken_line' END AS problem, ${detail} AS detail,
@@ -115,6 +120,7 @@ export function ndjsonRows(
     const column = columnOf(field);
     return literal(jsonPath(header.includes(column) ? [column] : column.split(".")));
   });
+
   // ->> gives a string's text, and the JSON text of everything else.
   const values = mappedFields(kind).map((field) => {
     if (!columns.has(field)) return `NULL::VARCHAR AS ${field}`;
@@ -126,6 +132,7 @@ export function ndjsonRows(
   const texts = present.filter(
     (field) => field !== "specialties" && !lenientFields(kind).includes(field),
   );
+
   const notText = (then: (field: string) => string): string =>
     firstOf(
       texts.map(
@@ -133,11 +140,13 @@ export function ndjsonRows(
           `WHEN json_type(${item(field)}) IN ('OBJECT', 'ARRAY', 'BOOLEAN') THEN ${then(field)}`,
       ),
     );
+
   const wrong = notText((field) => `'${field}'`);
   const words = notText(
     (field) =>
       `concat(${literal(columnOf(field))}, ' holds an ', lower(json_type(${item(field)})))`,
   );
+
   return `SELECT ${values.join(", ")},
       CASE WHEN detail IS NOT NULL OR v IS NULL THEN 'broken_line' WHEN ${wrong} IS NOT NULL THEN 'not_text' END AS problem,
       CASE WHEN detail IS NOT NULL THEN detail WHEN v IS NULL THEN 'no JSON object' ELSE ${words} END AS detail,
@@ -184,11 +193,14 @@ export function checkedSql(kind: ImportKind, source: string, file: number, map: 
   if (Object.keys(map.values).length > 0)
     rows = `SELECT ${each((field) => mapped(field, map.values))}, ${line} FROM (${rows})`;
   rows = `SELECT ${each((field) => (lenient.includes(field) ? meant(field) : field))}, ${line} FROM (${rows})`;
+
   const longest = `greatest(${fields.map((field) => `strlen(${field})`).join(", ")}) > ${MAX_VALUE} AS is_long`;
   rows = `SELECT *, ${[...lenient.map((field) => `${usable[field]} AS ${usableOf(field)}`), longest].join(", ")} FROM (${rows})`;
+
   const identity = fileIdentity(kind).join(", ");
   const tooLong = (then: (field: string) => string): string =>
     `WHEN is_long THEN CASE ${fields.map((field) => `WHEN length(${field}) > ${MAX_VALUE} THEN ${then(field)}`).join(" ")} END`;
+
   return `SELECT CASE WHEN id IS NOT NULL OR reason IS NOT NULL THEN id
         ELSE ${madeId(kind, `coalesce(${[...madeFrom(kind).map(keyOf), rowKey(kind)].join(", ")})`)} END,
       ${fields.slice(1).join(", ")}, ${lenient.map(usableOf).join(", ")}, reason, CASE WHEN reason IS NOT NULL THEN detail END,

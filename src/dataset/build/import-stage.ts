@@ -73,6 +73,7 @@ export async function stageTable(
 ): Promise<TableReport> {
   const { connection, options } = staging;
   await createRaw(connection, kind);
+
   const plans = await planFiles(staging, kind, names);
   const total = plans.reduce((sum, { file }) => sum + file.bytes, 0);
   const reports: FileReport[] = [];
@@ -84,6 +85,7 @@ export async function stageTable(
     bytes += plan.file.bytes;
     onBytes(0);
   }
+
   await markDuplicates(connection, kind);
   const rows = reports.reduce((sum, file) => sum + file.rows, 0);
   return { ...(await refusedOf(staging, kind, plans, rows)), files: plans.length, read: reports };
@@ -172,6 +174,7 @@ function fileReport(
 async function planFile(staging: Staging, kind: ImportKind, file: InputFile): Promise<FilePlan> {
   const { connection, map, options } = staging;
   options.signal?.throwIfAborted();
+
   if (file.format === "parquet") {
     const parquet = await parquetColumns(connection, file);
     const names = parquet.map(({ name }) => name);
@@ -179,11 +182,15 @@ async function planFile(staging: Staging, kind: ImportKind, file: InputFile): Pr
     const columns = findColumns(kind, map[kind], { file: file.name, names, nested: false });
     return { file, columns, types, proposed: proposedMap(kind, map[kind], names) };
   }
+
   const { signal } = options;
   const text = await openTextFile(file, columnNames(kind, map[kind]), staging.text, { signal });
   const { header: names, dialect } = text;
   const columns = findColumns(kind, map[kind], {
-    ...{ file: file.name, names, copies: dialect?.copies, nested: file.format === "ndjson" },
+    file: file.name,
+    names,
+    copies: dialect?.copies,
+    nested: file.format === "ndjson",
   });
   return { file, columns, text, types: new Map(), proposed: proposedMap(kind, map[kind], names) };
 }
@@ -209,6 +216,7 @@ function stageText(
   const fields = mappedFields(kind).filter((field) => columns.has(field));
   const places = fields.map((field) => text.header.indexOf(columns.get(field) ?? ""));
   const path = join(scratch, "rows");
+
   return readTextRows(text, places, { signal: options.signal, onBytes }, async (rows) => {
     const { hasEscapes } = rows;
     await rows.flush(path);
@@ -243,6 +251,7 @@ async function writeRefused(
     `SELECT file, line, reason, detail, text, id, to_json(struct_pack(${members.join(", ")}))::VARCHAR, blamed, left(CASE blamed ${value} END, ${MOST_OF_VALUE})
      FROM (SELECT *, ${blamedSql(kind)} AS blamed FROM raw_${kind} WHERE reason IS NOT NULL) ORDER BY file, line`,
   );
+
   const examples: RejectPlace[] = [];
   for await (const chunk of result) {
     for (const [index, line, reason, detail, text, id, row, field, value] of chunk.getRows()) {
@@ -258,6 +267,7 @@ async function writeRefused(
         detail:
           reason === "duplicate_id" ? twinWords(String(id), String(detail), plans) : String(detail),
       };
+
       if (examples.length < MOST_EXAMPLES) examples.push(place);
       await rejects.write({
         ...place,
@@ -265,6 +275,7 @@ async function writeRefused(
       });
     }
   }
+
   return examples;
 }
 

@@ -34,6 +34,7 @@ export async function departmentReport(
   const rows = reader.getRowsJS();
   const [, , unknown, missing] = rows[0] ?? [];
   const examples = rows.filter(([value]) => value !== null);
+
   return {
     unknown: toNumber(unknown),
     missing: toNumber(missing),
@@ -72,6 +73,7 @@ function wholeSql(field: string, numbers: NumberStyle | undefined): string {
     `[0-9]{1,3}(${separator}[0-9]{3})${times}`;
   const before = (mark: string): string => `split_part(${field}, '${mark}', 1)`;
   const shapes = [digits("[0-9]+", field), digits(group("[ \u00a0\u202f''\u2019]", "+"), field)];
+
   if (numbers === "en") shapes.push(digits(`([0-9]+|${group(",", "+")})([.]0+)?`, before(".")));
   else if (numbers === "de")
     shapes.push(digits(`([0-9]+|${group("[.]", "+")})(,0+)?`, before(",")));
@@ -82,6 +84,7 @@ function wholeSql(field: string, numbers: NumberStyle | undefined): string {
       shapes.push(digits(zeros, before(mark)));
     }
   }
+
   const number = `TRY_CAST(CASE ${shapes.join(" ")} END AS BIGINT)`;
   return `CASE WHEN regexp_full_match(${field}, '[0-9]{1,15}') THEN ${field}::BIGINT WHEN ${number} <= 9007199254740991 THEN ${number} END`;
 }
@@ -123,6 +126,7 @@ export async function clearedReport(
     const examples = rows.map(([value, count]) => ({ value: shown(value), rows: toNumber(count) }));
     cleared[`${kind}.${field}`] = { values: toNumber(rows[0]?.[2]), examples };
   }
+
   return cleared;
 }
 
@@ -137,8 +141,10 @@ export async function typedTables(connection: DuckDBConnection): Promise<void> {
   const asWritten = lenientFields("people").filter(
     (field) => ADDRESSES.people[field] !== "address_form",
   );
+
   for (const column of [...REFUSALS, ...asWritten])
     await connection.run(`ALTER TABLE raw_people DROP COLUMN ${column}`);
+
   const forms = [
     `${usableOf("network_url")} AS address`,
     `${usableOf("company_network_url")} AS company_address`,
@@ -197,26 +203,31 @@ export async function deriveCompanies(connection: DuckDBConnection): Promise<num
         "address IS NULL AND domain IS NULL AND plain IS NOT NULL AND plain NOT IN (SELECT normal_form(name) FROM staged_companies WHERE name IS NOT NULL)",
     },
   ];
+
   await connection.run(`CREATE TABLE employers AS
     SELECT place, company_address AS address, company_network_url, company_domain AS domain, company_name AS name,
       CASE WHEN company_address IS NULL AND company_domain IS NULL THEN normal_form(company_name) END AS plain FROM staged_people
     WHERE coalesce(company_network_url, company_domain, company_name) IS NOT NULL`);
+
   // A bare slug stands for the whole address where somebody gives that.
   const bare = await scalar(
     connection,
     "SELECT count(*) FROM employers WHERE NOT contains(address, '/')",
   );
+
   if (toNumber(bare) > 0) {
     await connection.run(`UPDATE employers SET address = whole.address, company_network_url = NULL FROM (
       SELECT slug_of(address) AS slug, min(address) AS address FROM employers WHERE contains(address, '/') GROUP BY 1) AS whole
     WHERE employers.address = whole.slug`);
   }
+
   for (const { key, prefix, where } of tiers) {
     await connection.run(`INSERT INTO staged_companies BY NAME
       SELECT 'c' || left(md5('${prefix}' || shared), 20) AS id, * EXCLUDE (shared), []::VARCHAR[] AS specialties
       FROM (SELECT ${key} AS shared, ${first("name")}, ${first("domain")}, ${first("company_network_url")}
         FROM employers WHERE ${where} GROUP BY 1)`);
   }
+
   await connection.run("DROP TABLE employers");
   return toNumber(await scalar(connection, "SELECT count(*) FROM staged_companies"));
 }

@@ -59,10 +59,13 @@ export async function importDataset(
     report = await stageFiles({ connection, scratch, map, input, options }, version);
     return input.dryRun ? undefined : someOf(filesOf(input).map((name) => basename(name)));
   };
+
   const bytes = async (connection: DuckDBConnection): Promise<number> =>
     stagedFileBytes(await findFiles(connection, filesOf(input), input.cwd));
+
   await buildDataset({ version, stage, rows: "raw_people", bytes }, options);
   if (!report) throw new Error("nothing was imported");
+
   return report;
 }
 
@@ -96,6 +99,7 @@ async function stageFiles(
     ...(input.map === undefined ? [] : [resolve(input.cwd, input.map)]),
   ];
   const rejects = await rejectFileAt(path, options.datasetDir, read);
+
   const staging: Staging = {
     connection,
     map,
@@ -105,15 +109,18 @@ async function stageFiles(
     rejects,
     options,
   };
+
   try {
     const people = await stageTable(staging, "people", input.people);
     const companies = await stageTable(staging, "companies", input.companies);
     await checkRefused(input, people, companies, rejects);
+
     const departments = await departmentReport(connection);
     const cleared = {
       ...(await clearedReport(connection, "people")),
       ...(await clearedReport(connection, "companies")),
     };
+
     await typedTables(connection);
     const derived = input.companies.length > 0 ? 0 : await deriveCompanies(connection);
     return {
@@ -142,17 +149,20 @@ export async function checkRefused(
   const most =
     maxRefused && ("rows" in maxRefused ? maxRefused.rows : Math.floor(maxRefused.share * rows));
   if (people.taken > 0 && (most === undefined || refused <= most)) return;
+
   const reasons = [people, companies].flatMap((table) => Object.entries(table.reasons));
   const why = reasons.map(([reason, count]) => `${reason} ${grouped(count)}`).join(", ");
   const place = await rejects.finish();
   const hint =
     place === null ? undefined : `the rows and reasons are in ${place}; the dataset is unchanged`;
+
   if (people.rows === 0) throw new InputError(`no rows in ${input.people.join(", ")}`);
   if (people.taken === 0)
     throw new InputError(
       `none of ${counted(people.rows, "row")} of people can be taken: ${why}`,
       hint,
     );
+
   throw new TooManyRefusedError(
     `${grouped(refused)} of ${grouped(rows)} rows are refused, ${grouped(most ?? 0)} may be: ${why}; ${hint}`,
   );

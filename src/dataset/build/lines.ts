@@ -31,6 +31,7 @@ export async function eachPiece(
   await connection.run(
     `COPY (${query}) TO ${literal(path)} (FORMAT csv, HEADER false, QUOTE '', ESCAPE '')`,
   );
+
   const file = await open(path);
   try {
     const { size } = await file.stat();

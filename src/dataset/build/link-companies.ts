@@ -22,6 +22,7 @@ export async function linkCompanies(connection: DuckDBConnection): Promise<void>
     `CREATE TABLE link_keys AS SELECT DISTINCT ${LINK_KEY} AS link_key FROM staged_people`,
   );
   await connection.run("CREATE TABLE links (link_key VARCHAR, seq UINTEGER)");
+
   const byAddress =
     "SELECT 'address ' || address AS key, min(seq) AS seq FROM keyed_companies WHERE address IS NOT NULL";
   const steps: readonly { readonly key: string; readonly companies: string }[] = [
@@ -46,12 +47,14 @@ export async function linkCompanies(connection: DuckDBConnection): Promise<void>
         "SELECT 'name ' || name_key AS key, min(seq) AS seq FROM keyed_companies WHERE name_key IS NOT NULL GROUP BY 1 HAVING count(*) = 1",
     },
   ];
+
   for (const { key, companies } of steps) {
     await connection.run(`CREATE TABLE found AS SELECT l.link_key, c.seq
       FROM (SELECT link_key, ${key} AS wanted FROM link_keys WHERE link_key IS NOT NULL) l JOIN (${companies}) c ON c.key = l.wanted`);
     await connection.run("INSERT INTO links SELECT * FROM found ANTI JOIN links USING (link_key)");
     await connection.run("DROP TABLE found");
   }
+
   await connection.run(`CREATE TABLE company_of AS
     SELECT l.link_key, k.seq, k.name, k.domain, k.company_network_url, k.address FROM links l JOIN keyed_companies k USING (seq)`);
   await connection.run("DROP TABLE link_keys; DROP TABLE links");

@@ -38,6 +38,7 @@ export async function addNormalForms(
       }
     });
   }
+
   const macros = {
     normal_form: `WHEN regexp_full_match(x, '[${PLAIN}]+( [${PLAIN}]+)*') THEN lower(x) ELSE js_normal_form(x)`,
     address_form: `WHEN contains(lower(x), 'xn--') THEN js_address_form(x) WHEN regexp_full_match(x, '${ADDRESS}') THEN ${bare("x")}
@@ -48,6 +49,7 @@ export async function addNormalForms(
       WHEN regexp_full_match(x, '${DOMAIN}') THEN ${bare("x")} ELSE js_domain_form(x)`,
     slug_of: "ELSE split_part(x, '/', -1)",
   };
+
   for (const each of [connection, ...others]) {
     for (const [name, cases] of Object.entries(macros)) {
       await each.run(

@@ -13,6 +13,7 @@ import { loadRecords, peopleOf, stagedBytes, stagePeople } from "./records-table
 export async function rebuildDataset(options: BuildOptions) {
   const { datasetDir } = options;
   if ((await readPointer(datasetDir)) === undefined) return undefined;
+
   let removed = 0;
   const stage = async (
     connection: DuckDBConnection,
@@ -21,25 +22,30 @@ export async function rebuildDataset(options: BuildOptions) {
     const { folder, meta } = await currentVersion(datasetDir);
     const suppression = await readHiddenPeople(options.suppression ?? suppressionDir(datasetDir));
     const store = new RecordStore(folder);
+
     try {
       const people = peopleLeft(store, meta, suppression, options);
       const remainder = await stagePeople({ connection, scratch }, people);
       removed = meta.people - remainder;
+
       if (removed === 0) {
         await noteLeftOut(datasetDir, meta.version, suppression);
         return undefined;
       }
+
       await loadRecords(
         { connection, scratch },
         "staged_companies",
         COMPANY_FIELDS,
         store.companies(),
       );
+
       return meta.source;
     } finally {
       await store.close();
     }
   };
+
   const bytes = async (): Promise<number> =>
     stagedBytes((await currentVersion(datasetDir)).meta.people);
   const meta = await buildDataset(
@@ -47,6 +53,7 @@ export async function rebuildDataset(options: BuildOptions) {
     { ...options, keep: 0 },
   );
   if (meta === undefined) await dropPrevious(options);
+
   return meta && { meta, removed };
 }
 
@@ -69,10 +76,12 @@ export async function* currentPeople(
   { onProgress, signal }: Pick<BuildOptions, "signal" | "onProgress">,
 ): AsyncGenerator<string> {
   if ((await readPointer(datasetDir)) === undefined) return;
+
   const { folder, meta } = await currentVersion(datasetDir);
   const mark = markInUse(folder);
   const store = new RecordStore(folder);
   const onRead = (done: number): void => onProgress?.({ phase: "read", done, total: meta.people });
+
   try {
     yield* peopleOf(store, meta.people, signal, onRead);
   } finally {

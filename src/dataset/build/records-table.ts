@@ -64,9 +64,11 @@ export async function loadRecords(
       field === "specialties" ? "VARCHAR[]" : WHOLE_NUMBERS.includes(field) ? "BIGINT" : "VARCHAR";
     return { field, type };
   });
+
   await connection.run(
     `CREATE TABLE ${table} (${columns.map(({ field, type }) => `${field} ${type}`).join(", ")})`,
   );
+
   const types = columns.map(({ field, type }) => `${field}: '${type}'`).join(", ");
   const path = join(scratch, "records");
   let rows = 0;
@@ -82,6 +84,7 @@ export async function loadRecords(
       yield `${value}\n`;
     }
   }
+
   while (!ended) {
     const before = rows;
     await pipeline(Readable.from(part()), createWriteStream(path, { mode: 0o600 }));
@@ -91,5 +94,6 @@ export async function loadRecords(
     }
     await rm(path);
   }
+
   return rows;
 }

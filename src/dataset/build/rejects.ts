@@ -38,6 +38,7 @@ export async function rejectFileAt(path: string, datasetDir: string, inputs: rea
       );
     }
   }
+
   const draft = join(datasetDir, `${newDraftName()}.ndjson`);
   let stream: ReturnType<typeof createWriteStream> | undefined;
   return {

@@ -43,13 +43,16 @@ export async function ensureGenerated(
   const { datasetDir } = options;
   const isDone = (): Promise<boolean> => hasDataset(datasetDir);
   if (await isDone()) return false;
+
   const result = await buildVersion({ version, isDone }, options, async (draft) => {
     const population = new Population(generate);
     const hidden = await readHiddenPeople(options.suppression ?? suppressionDir(datasetDir));
     if (!hidden.isEmpty) await noteLeftOut(datasetDir, version, hidden);
+
     const companies = [...population.companies()];
     const people = await writeSmall(draft, visible(population.people(), hidden), companies);
     const created_at = new Date(options.now()).toISOString();
+
     return {
       format: DATASET_FORMAT,
       version,
@@ -81,13 +84,16 @@ export async function generateDataset(
   if (!Number.isInteger(seed) || seed < 0 || seed > 4_294_967_295) {
     throw new RangeError(`the seed must be a whole number from 0 to 4,294,967,295, not ${seed}`);
   }
+
   const stage = async (connection: DuckDBConnection, scratch: string): Promise<string> => {
     await generateInto({ connection, scratch }, generate);
     return `generated: ${people} people, seed ${seed}`;
   };
+
   const bytes = (): Promise<number> => Promise.resolve(stagedBytes(people));
   const meta = await buildDataset({ version: newVersion(options.now()), stage, bytes }, options);
   if (!meta) throw new Error("nothing was built");
+
   return meta;
 }
 

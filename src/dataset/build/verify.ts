@@ -20,12 +20,15 @@ export async function verifyFiles(
   const expect = (what: string, count: number, wanted: number): void => {
     if (count !== wanted) breaches.push(`${what}: ${count}, expected ${wanted}`);
   };
+
   const people = store.rows("people");
   expect("people in the row store", people, meta.people);
   expect("companies in the row store", store.rows("companies"), meta.companies);
+
   for (const [name, column] of columns.byName) {
     for (const wrong of wrongIn(column, meta.people)) breaches.push(`${name}: ${wrong}`);
   }
+
   expect("people out of order", outOfOrder(columns, meta.people), 0);
   for (const column of PLACED_COLUMNS) {
     const order = columns.placed[column];
@@ -33,19 +36,23 @@ export async function verifyFiles(
     if (!isOrder(order, meta.people))
       breaches.push(`${column}: the places of people are no order of them`);
   }
+
   const damaged = store.check();
   breaches.push(...damaged);
   // A hole in the row store is told already, and cannot be read over.
   if (damaged.length > 0 || people !== meta.people) return breaches;
+
   for (const index of ADDRESS_INDEXES) {
     const twice = `entries of ${index} for people that it has twice or that there are not`;
     expect(twice, store.astray(index, meta.people), 0);
   }
+
   expect(
     `of ${SAMPLE} records those unlike their columns`,
     await unlike(columns, store, meta.people),
     0,
   );
+
   return breaches;
 }
 
@@ -114,11 +121,13 @@ async function unlike(columns: StoredColumns, store: RecordStore, people: number
   const records = (await store.people(rids)).map(
     (record) => JSON.parse(String(record)) as Readonly<Record<string, unknown>>,
   );
+
   const wrong = new Set<number>();
   for (const column of FILTER_COLUMNS) {
     const own = records.map((record) => formOf(column, record[column]));
     const coded = isPlaced(column) ? columns.placed[column] : columns.byName.get(column)?.coded;
     const dictionary = columns.byName.get(column)?.dictionary;
+
     for (const [index, rid] of rids.entries()) {
       const code = coded?.codes[rid] ?? 0;
       const value = own[index];
@@ -131,6 +140,7 @@ async function unlike(columns: StoredColumns, store: RecordStore, people: number
       if (!(await isOwn())) wrong.add(rid);
     }
   }
+
   for (const [index, field] of [
     ["address", "network_url"] as const,
     ["employer", "company_network_url"] as const,
@@ -138,8 +148,10 @@ async function unlike(columns: StoredColumns, store: RecordStore, people: number
     const addresses = records.map(({ [field]: url }) =>
       typeof url === "string" ? canonicalAddress(url) : undefined,
     );
+
     for (const address of new Set(addresses)) {
       if (address === undefined) continue;
+
       const matches = new Set<number>();
       for await (const piece of store.find(
         index,
@@ -147,10 +159,12 @@ async function unlike(columns: StoredColumns, store: RecordStore, people: number
       )) {
         for (const rid of piece) matches.add(rid);
       }
+
       for (const [at, rid] of rids.entries())
         if (addresses[at] === address && !matches.has(rid)) wrong.add(rid);
     }
   }
+
   return wrong.size;
 }
 

@@ -44,6 +44,7 @@ export async function writeCompanies(writing: PeopleDraft): Promise<void> {
       return (await writer.addRecords("companies", lines, isLast)).size;
     },
   );
+
   for (const [index, key] of Object.entries(COMPANY_KEYS)) {
     await writeKeys(
       writing,
@@ -65,6 +66,7 @@ export async function writeRecords(
 ): Promise<void> {
   const { people, writer } = writing;
   writer.packAgainst("people", await samplesOf(writing, RECORD, "staged_people", "place"));
+
   const rounds = Math.min(MOST_ROUNDS, Math.ceil(people / peopleARound));
   const most = Math.ceil(people / rounds / RECORDS_A_BLOCK) * RECORDS_A_BLOCK;
   let rows = 0;
@@ -78,6 +80,7 @@ export async function writeRecords(
       return size;
     });
   }
+
   if (rows !== people) throw new Error(`${rows} of ${people} records are written`);
 }
 
@@ -90,6 +93,7 @@ export async function writePeopleKeys(
     const [key, table] = PERSON_KEYS[index];
     if (index === "headline")
       writer.packAgainst(index, await samplesOf(writing, key, table, "place"));
+
     const order = new Uint32Array(isPlaced(index) ? people : 0);
     let next = 0;
     const keys = `SELECT key, rid FROM (SELECT ${key} AS key, place FROM ${table}) JOIN positions USING (place)`;

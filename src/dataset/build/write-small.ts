@@ -125,20 +125,24 @@ class SmallPeople {
       ...column.coding(name),
     }));
     const ranks = new Float64Array(this.ids.length);
+
     for (const { codes, people, values } of codings.slice(0, SORT_KEYS.length)) {
       for (const [place, number] of people.entries()) {
         ranks[place] = (ranks[place] ?? 0) * (sizeOf(values) + 1) + (codes[number] ?? 0);
       }
     }
+
     const idOf = (place: number): string => this.ids[place] ?? "";
     const order = Uint32Array.from(this.ids.keys());
     order.sort((a, b) => (ranks[a] ?? 0) - (ranks[b] ?? 0) || (idOf(a) < idOf(b) ? -1 : 1));
+
     for (const { codes, name, people, values } of codings) {
       const own = codesFor(sizeOf(values), order.length);
       for (const [position, place] of order.entries())
         own[position] = codes[people[place] ?? 0] ?? 0;
       await columns.add(name, values, own);
     }
+
     return order;
   }
 }
@@ -157,17 +161,20 @@ export async function writeSmall(
   const people = new SmallPeople(all, companies);
   const writer = new RecordWriter(draft, 1);
   const columns = await ColumnWriter.create(join(draft, FILES.columns), people.ids.length);
+
   try {
     const company = packer(COMPANY_FIELDS);
     const documents = companies.map((each) => Buffer.from(`${company(each)}\n`));
     writer.packAgainst("companies", samplesOf(documents).map(withoutEnd));
     await writer.addRecords("companies", Buffer.concat(documents), true);
     const order = await people.writeColumns(columns);
+
     writer.packAgainst("people", samplesOf(people.records).map(withoutEnd));
     const records = Buffer.concat(
       Array.from(order, (place) => people.records[place] ?? Buffer.alloc(0)),
     );
     writer.packAgainst("headline", samplesOf(people.keys.headline.map((key) => key ?? "")));
+
     const writeKeys = async (): Promise<void> => {
       for (const index of ROW_INDEXES) {
         const keys = people.keys[index];
@@ -178,14 +185,17 @@ export async function writeSmall(
         );
         if (isPlaced(index)) await columns.addOrder(index, Uint32Array.from(rids));
       }
+
       for (const [index, keyOf] of Object.entries(COMPANY_KEYS)) {
         await writer.addKeys(index as KeyIndex, keyLines(companies.map(keyOf)), true);
       }
     };
+
     // A thread packs the records while keys are sorted in this one.
     await Promise.all([writer.addRecords("people", records, true), writeKeys()]);
     await columns.finish();
     await writer.finish();
+
     return people.ids.length;
   } catch (error) {
     await columns.abandon();
@@ -202,7 +212,9 @@ function keyLines(keys: readonly (string | undefined)[]): Buffer {
     if (same) same.push(position);
     else positions.set(key, [position]);
   }
+
   positions.delete("");
+
   // Without a function that compares: in a fifth of the time.
   const lines = [...positions.keys()].sort().flatMap((key) => {
     const end = ` ${Buffer.byteLength(key)} ${key}\n`;

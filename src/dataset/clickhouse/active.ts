@@ -41,10 +41,12 @@ export async function activeDataset(
       throw error;
     }
   };
+
   const active = await first(
     `SELECT version, people, companies, activated FROM ${database}.headcount_datasets ORDER BY activated DESC LIMIT 1`,
   );
   if (active === undefined) return undefined;
+
   const version = String(active[0]);
   const [stored = 0, companies = 0, step = 0] = active.slice(1).map(Number);
   const those = `FROM ${database}.headcount_left_out WHERE version = '${version}' AND step = ${step}`;
@@ -54,6 +56,7 @@ export async function activeDataset(
     people: stored - leftOut,
     companies,
   };
+
   return {
     info,
     version,

@@ -8,6 +8,7 @@ export function parseClickHouseAddress(text: string, password = "") {
   const match =
     /^clickhouse:\/\/(?:([^:@/]*)(?::([^@/]*))?@)?([^/?]+)(?:\/([^?]*))?(?:\?(.*))?$/.exec(text);
   if (match === null) throw new InputError(`not a ClickHouse address; the form is ${FORM}`);
+
   const [, user, inline, hosts = "", database, query = ""] = match;
   const options = new URLSearchParams(query);
   for (const key of options.keys()) {
@@ -16,6 +17,7 @@ export function parseClickHouseAddress(text: string, password = "") {
         `unknown option "${key}" in the ClickHouse address; the form is ${FORM}`,
       );
   }
+
   const scheme = options.get("tls") === "true" ? "https" : "http";
   const urls = hosts.split(",").map((host) => {
     if (!/^(\[[0-9a-f:.]+\]|[\w.-]+)(:\d{1,5})?$/i.test(host))
@@ -27,10 +29,12 @@ export function parseClickHouseAddress(text: string, password = "") {
     database: database === undefined || database === "" ? "default" : database,
     ...(cluster === undefined ? {} : { cluster }),
   };
+
   for (const [what, name] of Object.entries(names)) {
     if (!/^[A-Za-z_]\w{0,63}$/.test(name))
       throw new InputError(`the ${what} must be a plain name, not "${name}"`);
   }
+
   return {
     /** HTTP addresses, one for each server; queries go to the first that answers, tables are made on all. */
     urls,

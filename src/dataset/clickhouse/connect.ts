@@ -23,6 +23,7 @@ export async function connectClickHouse(
 ): Promise<ClickHouseServers> {
   const parsed = parseClickHouseAddress(address, password);
   const { ClickHouseLogLevel, createClient } = await import("@clickhouse/client");
+
   const clientOf = (url: string): ClickHouseClient =>
     createClient({
       url,
@@ -35,6 +36,7 @@ export async function connectClickHouse(
       // Its log goes to the console and knows nothing of our allow-list; every error reaches the caller anyway.
       log: { level: ClickHouseLogLevel.OFF },
     });
+
   const all = parsed.urls.map((url) => ({ url, client: clientOf(url), watcher: clientOf(url) }));
   const pings = all.map(async (one) => {
     const ping = await one.watcher.ping({
@@ -44,6 +46,7 @@ export async function connectClickHouse(
     if (!ping.success) throw new DatasetUnavailableError(`${one.url}: ${ping.error.message}`);
     return one;
   });
+
   try {
     const first = await Promise.any(pings);
     const version = await first.client.query({ query: "SELECT version()", format: "JSONCompact" });
@@ -52,6 +55,7 @@ export async function connectClickHouse(
     );
     const { database, cluster, replicated } = parsed;
     const others = all.filter((one) => one !== first);
+
     return {
       clients: [first.client, ...others.map(({ client }) => client)],
       watchers: [first, ...others].map(({ watcher }) => watcher),

@@ -103,6 +103,7 @@ export class ClickHouseEngine implements Engine {
     const where = this.#where(filters);
     const groups = `SELECT ${key} AS value, count() AS n FROM ${this.#people}${where.sql} GROUP BY ${key}`;
     const params = { ...where.params, prefix, least, limit };
+
     // Missing text is ''.
     const condition = `value != ''${prefix === "" ? "" : ` AND startsWith(${key === "department" ? "lower(value)" : "value"}, {prefix:String})`}`;
     const order = "ORDER BY n DESC, value LIMIT {limit:UInt32}";
@@ -143,8 +144,10 @@ export class ClickHouseEngine implements Engine {
       params: { id: companyId },
     });
     if (company === undefined) return { records: [], total: 0 };
+
     const address = String(company[1]);
     if (address !== "") return this.people(ofCompany(address), slice);
+
     const where = {
       sql: " WHERE company = {company:Int64}",
       params: { company: Number(company[0]) },
@@ -159,17 +162,21 @@ export class ClickHouseEngine implements Engine {
     const people = `SELECT count(), ${distinct}, max(rid) FROM ${this.#people}${and({ sql: "", params: {} }, this.#active.shown).sql}`;
     const [row = []] = await this.#rows({ sql: people, params: {} }, VERIFY_MS);
     const [count = 0, rids = 0, last = 0] = row.map(Number);
+
     if (count !== this.#active.info.people)
       breaches.push(
         `${count} people are stored, ${this.#active.info.people} were imported and not left out since`,
       );
+
     if (rids !== count) breaches.push(`${count - rids} row numbers are not distinct`);
     const twins = await this.#twins();
     if (twins > 0) breaches.push(`${twins} ids are not distinct`);
+
     // Those who are left out leave holes, and the last one may be one.
     const isPast = this.#active.shown === "" ? last !== count - 1 : last >= this.#active.stored;
     if (count > 0 && isPast)
       breaches.push(`row numbers end at ${last}, not at ${this.#active.stored - 1}`);
+
     const [companies] = await this.#rows({
       sql: `SELECT count() FROM ${this.#companies}`,
       params: {},
@@ -178,6 +185,7 @@ export class ClickHouseEngine implements Engine {
     if (stored !== this.#active.info.companies) {
       breaches.push(`${stored} companies are stored, ${this.#active.info.companies} were imported`);
     }
+
     return breaches;
   }
 
@@ -247,9 +255,11 @@ export class ClickHouseEngine implements Engine {
     const segment = this.#segments.get(key);
     if (segment !== undefined)
       return { rids: [...segment.slice(slice.offset, slice.limit)], total: segment.count };
+
     const cursor = this.#cursors.get(key);
     const total = cursor?.total ?? (await this.#count(where));
     if (total <= slice.offset) return { rids: [], total };
+
     // One segment may take a quarter of what there is for all.
     if (slice.offset > 0 && total * Float64Array.BYTES_PER_ELEMENT <= this.#segmentBytes / 4) {
       const all = Float64Array.from(await this.#rids(where, "ORDER BY rid", {}));
@@ -259,16 +269,19 @@ export class ClickHouseEngine implements Engine {
       this.#segments.set(key, segment);
       return { rids: [...segment.slice(slice.offset, slice.limit)], total };
     }
+
     const after = slice.offset === 0 ? -1 : cursor?.ends.get(slice.offset);
     const skipping = "ORDER BY rid LIMIT {limit:UInt32} OFFSET {offset:UInt64}";
     const rids = await (after === undefined
       ? this.#rids(where, skipping, { ...slice })
       : this.#ridsAfter(where, after, Math.min(slice.limit, total - slice.offset), total));
     const last = rids.at(-1);
+
     if (last !== undefined) {
       const { ends } = cursor ?? { ends: new LRUCache<number, number>({ max: ENDS }).set(0, -1) };
       this.#cursors.set(key, { total, ends: ends.set(slice.offset + rids.length, last) });
     }
+
     return { rids, total };
   }
 
@@ -293,6 +306,7 @@ export class ClickHouseEngine implements Engine {
         })),
       );
     }
+
     return rids;
   }
 
@@ -309,11 +323,13 @@ export class ClickHouseEngine implements Engine {
 
   async #records(rids: readonly number[]): Promise<readonly Buffer[]> {
     if (rids.length === 0) return [];
+
     const rows = await this.#rows({
       sql: `SELECT rid, record FROM ${this.#people} WHERE rid IN {rids:Array(UInt64)}`,
       params: { rids },
     });
     const byRid = new Map(rows.map(([rid, record]) => [Number(rid), Buffer.from(String(record))]));
+
     return rids.map((rid) => {
       const record = byRid.get(rid);
       if (record === undefined)

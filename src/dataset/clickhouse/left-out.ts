@@ -56,18 +56,21 @@ export class ServedPeople {
   ): Promise<{ readonly removed: number; readonly version: string }> {
     const servers = this.#servers;
     await servers.onAll([leftOutTable(servers.connected.topology)]);
+
     for (;;) {
       const { version, step: activated, stored: people, info } = await this.#latest();
       const before = await this.#step(version, activated);
       // What another that was cut off has written for the step that comes now.
       const next = await this.#step(version, activated + 1);
       for (const rid of (await this.#find(version, names)).keys()) next.add(rid);
+
       const all = new Set([...before, ...next]);
       const step = all.size === before.size ? activated : activated + 1;
       await this.#fill(version, step, all);
       // An import that became active in between has a later pointer, which this must not go behind.
       await servers.point({ version, activated: step, people, companies: info.companies });
       if ((await this.#latest()).version !== version) continue;
+
       await this.#sleep(NOTICED_MS);
       return {
         removed: all.size - before.size,
@@ -83,9 +86,11 @@ export class ServedPeople {
     const rids = [...(await this.#find(version, names)).keys()];
     if (rids.length > 0)
       await servers.remove(tablesOf(version).people, `rid IN (${rids.join(", ")})`);
+
     const served = await servers.rows(
       `SELECT DISTINCT version FROM ${servers.pathOf("headcount_datasets")}`,
     );
+
     for (const [name] of served) {
       if (String(name) !== version)
         await servers.onAll(dropTables(String(name), servers.connected.topology));
@@ -119,6 +124,7 @@ export class ServedPeople {
       note: null,
     }));
     const list = new Suppression(key, entries);
+
     for (let at = 0; at < names.length; at += NAMES_AT_ONCE) {
       const some = names.slice(at, at + NAMES_AT_ONCE);
       const domains = [...new Set(some.flatMap(({ domain }) => domain ?? []))];
@@ -127,6 +133,7 @@ export class ServedPeople {
         slugs: some.flatMap(({ address }) => (address ? slugOf(address) : [])),
         ...Object.fromEntries(domains.map((domain, index) => [`d${index}`, domain])),
       };
+
       const conditions = [
         ...(params.ids.length > 0 ? ["id IN {ids:Array(String)}"] : []),
         ...(params.slugs.length > 0 ? ["network_slug IN {slugs:Array(String)}"] : []),
@@ -138,6 +145,7 @@ export class ServedPeople {
       ];
       const people = this.#servers.pathOf(tablesOf(version).people);
       const sql = `SELECT rid, record FROM ${people} WHERE ${conditions.join(" OR ")}`;
+
       for (const [rid, text] of await this.#servers.rows({ sql, params })) {
         const record = String(text);
         const {
@@ -153,6 +161,7 @@ export class ServedPeople {
         if (list.hides(who)) records.set(Number(rid), record);
       }
     }
+
     return records;
   }
 

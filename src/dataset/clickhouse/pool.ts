@@ -24,9 +24,11 @@ export async function unlessLost<Answer>(
       if (lossText !== undefined) throw new LostServerError(lossText);
     }
   };
+
   const watching = watch();
   // Whichever comes second may reject when nobody waits for it.
   for (const each of [answer, watching]) each.catch(() => undefined);
+
   return Promise.race([answer, watching]).finally(() => end.abort());
 }
 
@@ -56,13 +58,13 @@ export class ServerPool {
   constructor({ clients, watchers = clients, urls = [], topology }: ClickHouseServers) {
     this.#topology = topology;
     this.#servers = clients.map((client, index) => ({
-      ...{
-        client,
-        watcher: watchers[index] ?? client,
-        name: urls[index] ?? "the server",
-        shard: undefined,
-      },
-      ...{ isLost: true, versions: new Set<string>(), looking: undefined },
+      client,
+      watcher: watchers[index] ?? client,
+      name: urls[index] ?? "the server",
+      shard: undefined,
+      isLost: true,
+      versions: new Set<string>(),
+      looking: undefined,
     }));
   }
 
@@ -79,6 +81,7 @@ export class ServerPool {
       look.catch(() => undefined);
       return isPatient || alive.length === 0 || alive.includes(server) ? [look] : [];
     });
+
     const results = await Promise.allSettled(looks.flat());
     const states = results.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
     if (states.length === 0) {
@@ -88,9 +91,11 @@ export class ServerPool {
         results.map((one) => (one.status === "rejected" ? one.reason.message : "")),
       );
     }
+
     const [last] = states.sort((a, b) => (b?.step ?? 0) - (a?.step ?? 0));
     const step = last?.step ?? 0;
     if (step < this.#latest) throw unavailable(["those that do are behind what is served"]);
+
     this.#latest = step;
     return last;
   }
@@ -99,6 +104,7 @@ export class ServerPool {
     const look = async (): Promise<Active | undefined> => {
       const { name, versions, watcher } = server;
       const limit = AbortSignal.timeout(limitMs);
+
       try {
         server.shard ??= await shardOf(watcher, this.#topology, limit);
         const active = await activeDataset(watcher, this.#topology, limit);
@@ -113,15 +119,18 @@ export class ServerPool {
         );
       }
     };
+
     server.looking ??= look().finally(() => {
       server.looking = undefined;
     });
+
     return server.looking;
   }
 
   /** Reads only: a question may be asked twice. @throws DatasetUnavailableError where no server is left */
   async ask<Answer>(version: string, question: Question<Answer>): Promise<Answer> {
     const failures: string[] = [];
+
     const tries: Server[] = [];
     let isPatient = false;
     for (;;) {
@@ -132,8 +141,10 @@ export class ServerPool {
         await this.look(true);
         server = this.#next(version, tries);
       }
+
       if (server === undefined) throw unavailable(failures);
       tries.push(server);
+
       try {
         return await this.#askOne(server, question);
       } catch (error) {
@@ -160,6 +171,7 @@ export class ServerPool {
   async #askOne<Answer>(server: Server, question: Question<Answer>): Promise<Answer> {
     const end = new AbortController();
     const before = this.#servers.filter(({ isLost }) => isLost);
+
     const loss = async (): Promise<string | undefined> => {
       await this.look().catch(() => undefined);
       const other = this.#servers.find(
@@ -168,6 +180,7 @@ export class ServerPool {
       );
       return other && `${other.name} does not answer`;
     };
+
     try {
       const answer = question(server.client, end.signal);
       return await (this.#servers.length === 1 ? answer : unlessLost(answer, PATIENCE_MS, loss));

@@ -27,7 +27,10 @@ export const leftOutTable = (topology: Topology): string =>
 export const LOW = [...SORT_KEYS, "seniority_level", "functional_area", "state"];
 const HIGH = [
   ...NORMAL_COLUMNS.filter((column) => !LOW.includes(column)),
-  ...["network_address", "network_slug", "company_address", "company_slug"],
+  "network_address",
+  "network_slug",
+  "company_address",
+  "company_slug",
 ];
 
 /** The embedded engine's sort key, so that leading keys prune. Missing text is ''. */
@@ -49,6 +52,7 @@ export function createTables(
     ...NUMBER_COLUMNS.map((name) => `${name} Nullable(Int64)`),
     record,
   ];
+
   const companies = [
     "seq UInt64",
     "id String",
@@ -58,6 +62,7 @@ export function createTables(
     "slug String",
     record,
   ];
+
   if (dialect.isModern) {
     people.push("INDEX rid_range rid TYPE minmax GRANULARITY 1");
     people.push("PROJECTION by_name (SELECT name, rid ORDER BY name, rid)");
@@ -66,10 +71,12 @@ export function createTables(
     people.push(
       "PROJECTION by_slug (SELECT network_slug, network_address, rid ORDER BY network_slug, rid)",
     );
+
     for (const key of ["name", "address", "slug", "id"]) {
       companies.push(`PROJECTION by_${key} (SELECT * ORDER BY ${key})`);
     }
   }
+
   return [
     ...table(tables.people, topology, {
       columns: people,
@@ -113,10 +120,12 @@ export function table(
   const statements = [
     `CREATE TABLE ${topology.database}.${local} (${columns.join(", ")}) ENGINE = ${engine}${parts} ORDER BY ${order}${settings === undefined ? "" : ` SETTINGS ${settings}`}`,
   ];
+
   if (topology.cluster !== undefined) {
     statements.push(
       `CREATE TABLE ${topology.database}.${name} AS ${topology.database}.${local} ENGINE = Distributed(${topology.cluster}, ${topology.database}, ${local}, cityHash64(${shardBy}))`,
     );
   }
+
   return statements;
 }

@@ -65,9 +65,11 @@ export async function readColumns(path: string, people: number): Promise<StoredC
   try {
     const header = await headerOf(file);
     if (header?.people !== people) throw damaged(path);
+
     const load = async (span: ByteSpan): Promise<ArrayBuffer> =>
       (await loaded(file, span)) ?? Promise.reject(damaged(path));
     const words = async (span: ByteSpan): Promise<Uint32Array> => new Uint32Array(await load(span));
+
     const coded = async ({
       codes,
       least,
@@ -84,6 +86,7 @@ export async function readColumns(path: string, people: number): Promise<StoredC
         most: new Kind(all.most),
       });
     };
+
     const byName = new Map<string, StoredColumn>();
     for (const [name, column] of Object.entries(header.columns)) {
       const { before, numbers, starts, texts } = column;
@@ -92,6 +95,7 @@ export async function readColumns(path: string, people: number): Promise<StoredC
         : textDictionary(await words(starts ?? before), Buffer.from(await load(texts ?? before)));
       byName.set(name, { dictionary, before: await words(before), coded: await coded(column) });
     }
+
     const { headline, name } = header.placed;
     return { byName, placed: { name: await coded(name), headline: await coded(headline) } };
   } finally {

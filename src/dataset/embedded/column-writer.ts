@@ -61,6 +61,7 @@ export class ColumnWriter {
       if (code > size) throw new Error(`a person has value ${code} of ${column}, of ${size}`);
       before[code + 1] = (before[code + 1] ?? 0) + 1;
     }
+
     for (let code = 1; code < before.length; code++)
       before[code] = (before[code] ?? 0) + (before[code - 1] ?? 0);
     this.#columns[column] = {
@@ -86,6 +87,7 @@ export class ColumnWriter {
     for (let chunk = 0; chunk < chunks; chunk++) {
       [least[chunk], most[chunk]] = edgesOf(codes, chunk);
     }
+
     const width = codes.BYTES_PER_ELEMENT as 1 | 2 | 4;
     return {
       size,
@@ -99,6 +101,7 @@ export class ColumnWriter {
   async finish(): Promise<void> {
     const { headline, name } = this.#orders;
     if (!name || !headline) throw new Error("an order of the people is missing");
+
     const header: ColumnFileHeader = {
       people: this.#people,
       columns: this.#columns,
@@ -120,6 +123,7 @@ export class ColumnWriter {
   /** As they come: so they are never in memory as a whole. */
   async #texts({ bytes, each, size }: TextLines): Promise<Pick<ColumnHeader, "starts" | "texts">> {
     if (bytes >= 2 ** 32) throw new Error("the different texts of a column are more than 4 GB");
+
     const starts = new Uint32Array(size + 1);
     const at = this.#reserve(bytes);
     let crc = 0;
@@ -134,14 +138,17 @@ export class ColumnWriter {
         start = end + 1;
         starts[++texts] = total + to;
       }
+
       const own = lines.subarray(0, to);
       await this.#write(own, at + total);
       crc = crc32(own, crc);
       total += to;
+
       return start;
     });
     if (texts !== size || total !== bytes)
       throw new Error(`${texts} texts of ${total} bytes, not ${size} of ${bytes}`);
+
     return { starts: await this.#put(starts), texts: { at, bytes, crc } };
   }
 

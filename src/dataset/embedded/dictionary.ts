@@ -24,6 +24,7 @@ const range = (from: number, to: number): Ranges => (from < to ? [[from, to]] : 
 
 export function textDictionary(starts: Uint32Array, bytes: Buffer): Dictionary {
   const size = starts.length - 1;
+
   // A call of Buffer's own costs more than the few bytes that two texts share.
   const compare = (key: Buffer, code: number): number => {
     const start = starts[code] ?? 0;
@@ -34,11 +35,14 @@ export function textDictionary(starts: Uint32Array, bytes: Buffer): Dictionary {
     }
     return length - key.length;
   };
+
   /** The number of values below these bytes. The order of UTF-8 is that of code points. */
   const place = (key: Buffer): number => partition(size, (code) => compare(key, code) < 0);
+
   return {
     size,
     value: (code) => bytes.toString("utf8", starts[code], starts[code + 1]),
+
     ranges(condition) {
       if (condition.kind === "prefix") {
         const { from, before } = condition;
@@ -48,12 +52,14 @@ export function textDictionary(starts: Uint32Array, bytes: Buffer): Dictionary {
         );
       }
       if (condition.kind !== "in") return [];
+
       const codes = new Set<number>();
       for (const value of condition.values) {
         const key = Buffer.from(value);
         const code = place(key);
         if (code < size && compare(key, code) === 0) codes.add(code);
       }
+
       return [...codes].sort((a, b) => a - b).map((code) => [code, code + 1]);
     },
   };
@@ -62,6 +68,7 @@ export function textDictionary(starts: Uint32Array, bytes: Buffer): Dictionary {
 export const numberDictionary = (numbers: Float64Array): Dictionary => ({
   size: numbers.length,
   value: (code) => numbers[code] ?? 0,
+
   ranges(condition) {
     if (condition.kind !== "range") return [];
     const { min = 0, max = Number.POSITIVE_INFINITY } = condition;

@@ -28,15 +28,18 @@ export function keyBlocks(index: KeyIndex, lines: Buffer, isLast: boolean) {
   const writer = new ByteWriter(lines.length);
   let at = 0;
   let size = 0;
+
   const number = (): number => {
     let value = 0;
     for (let byte = lines[at++] ?? SPACE; byte !== SPACE; byte = lines[at++] ?? SPACE)
       value = value * 10 + byte - ZERO;
     return value;
   };
+
   while (at < lines.length) {
     const head = writer.length;
     writer.reserve(1 + ridBytes(index) * KEYS_A_BLOCK);
+
     const own: number[] = [];
     let first = "";
     let before = 0;
@@ -45,17 +48,21 @@ export function keyBlocks(index: KeyIndex, lines: Buffer, isLast: boolean) {
       const rid = number();
       const length = number();
       if (at + length >= lines.length) break;
+
       own.push(rid);
       if (own.length === 1) first = lines.toString("utf8", at, at + length);
+
       const most = Math.min(length, beforeLength);
       let start = 0;
       while (start < most && lines[at + start] === lines[before + start]) start++;
+
       let end = 0;
       while (
         end < most - start &&
         lines[at + length - 1 - end] === lines[before + beforeLength - 1 - end]
       )
         end++;
+
       writer.number(start);
       writer.number(end);
       writer.number(length - start - end);
@@ -64,16 +71,19 @@ export function keyBlocks(index: KeyIndex, lines: Buffer, isLast: boolean) {
       beforeLength = length;
       at += length + 1;
     }
+
     if (own.length < KEYS_A_BLOCK && !(isLast && at === lines.length)) {
       writer.length = head;
       break;
     }
+
     writer.head(head, own, ridBytes(index));
     firsts.push(first);
     for (const rid of own) rids.push(rid);
     ends.push(writer.length);
     size = at;
   }
+
   return { bytes: writer.bytes.subarray(0, writer.length), ends, firsts, rids, size };
 }
 
@@ -148,6 +158,7 @@ export function spanIn(index: KeyIndex, block: Buffer, key: Buffer) {
       if (byte < 128) return value;
     }
   };
+
   let length = 0;
   // How far the last key is the beginning of ours, and whether it is below it.
   let matched = 0;
@@ -159,20 +170,25 @@ export function spanIn(index: KeyIndex, block: Buffer, key: Buffer) {
     const whole = start + between + end;
     if (whole > scratch.length)
       scratch = Buffer.concat([scratch.subarray(0, length), Buffer.alloc(2 * whole)]);
+
     if (end > 0) scratch.copyWithin(start + between, length - end, length);
     for (let place = 0; place < between; place++) scratch[start + place] = block[at + place] ?? 0;
     at += between;
     length = whole;
+
     if (start > matched) {
       below = entry + 1;
       continue;
     }
     if (start < matched) return { below, upTo: entry, size };
+
     while (matched < length && matched < key.length && scratch[matched] === key[matched]) matched++;
     if (matched === key.length && length > matched) return { below, upTo: entry, size };
     if (matched < length && (scratch[matched] ?? 0) > (key[matched] ?? 0))
       return { below, upTo: entry, size };
+
     if (matched < key.length) below = entry + 1;
   }
+
   return { below, upTo: size, size };
 }

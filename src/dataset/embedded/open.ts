@@ -21,5 +21,6 @@ export async function openDataset(
       if ((await readPointer(datasetDir))?.folder === folder) throw error;
     }
   }
+
   throw failure;
 }

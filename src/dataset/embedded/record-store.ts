@@ -56,6 +56,7 @@ export class RecordStore {
   constructor(folder: string, options: RowReaderOptions = {}) {
     this.#path = join(folder, FILES.records);
     this.#rows = new RowReader(this.#path, options);
+
     const { db } = this.#rows;
     const dictionaries: { name: string; data: unknown }[] = db
       .prepare("SELECT name, data FROM dictionaries")
@@ -63,6 +64,7 @@ export class RecordStore {
     const sizes: { name: string; entries: number }[] = db
       .prepare("SELECT name, entries FROM sizes")
       .all();
+
     this.#dictionaries = new Map(
       dictionaries.map(({ name, data }) => [
         name,
@@ -87,11 +89,13 @@ export class RecordStore {
       if (block) blocks.set(number, block);
       else missing.add(number);
     }
+
     for (const [number, data] of await this.#blocks(table, [...missing])) {
       const block = blockOf(data);
       this.#cache.set(`${table} ${number}`, block);
       blocks.set(number, block);
     }
+
     return Array.from(rids, (rid) => {
       const block = blocks.get(Math.floor(rid / RECORDS_A_BLOCK));
       const place = rid % RECORDS_A_BLOCK;
@@ -123,9 +127,11 @@ export class RecordStore {
   async company(lookup: CompanyLookup): Promise<StoredCompany | undefined> {
     if (lookup.by !== "company_network_url")
       return this.#companyAt(`company_${lookup.by}`, [lookup.value]);
+
     const slug = slugOf(lookup.value);
     if (slug === lookup.value)
       return this.#companyAt("company_address", addressKeys([{ slug, address: undefined }]));
+
     const whole = await this.#companyAt(
       "company_address",
       addressKeys([{ slug, address: lookup.value }]),
@@ -139,10 +145,12 @@ export class RecordStore {
     for await (const piece of this.find(index, keys))
       for (const rid of piece) seq = Math.min(seq, rid);
     if (seq === Number.POSITIVE_INFINITY) return undefined;
+
     const stored = await this.#records("companies", Uint32Array.of(seq));
     const [record] = COMPANIES.json(stored);
     const [fields] = stored.map((each) => COMPANIES.fields(each));
     if (!record || !fields) return undefined;
+
     const address = fields("company_network_url");
     return {
       seq,
@@ -176,6 +184,7 @@ export class RecordStore {
           few.push(...ridsOf(block, from % KEYS_A_BLOCK, ((before - 1) % KEYS_A_BLOCK) + 1));
         else if (from < before) yield* this.#entries(index, from, before);
       }
+
       yield few;
     }
   }
@@ -238,6 +247,7 @@ export class RecordStore {
         block && typeof one !== "string"
           ? spanIn(index, block, Buffer.from(one.before)).below
           : last;
+
       const first = number * KEYS_A_BLOCK;
       const isWhole = upTo < size;
       return {
@@ -248,6 +258,7 @@ export class RecordStore {
         block: isWhole && upTo > below ? block : null,
       };
     });
+
     for (const below of ["<", "<="] as const) {
       const long = spans.filter(
         ({ isWhole, one }) => !isWhole && (typeof one === "string") === (below === "<="),
@@ -258,6 +269,7 @@ export class RecordStore {
         if (span) span.before = before;
       }
     }
+
     return spans;
   }
 
@@ -311,12 +323,14 @@ export class RecordStore {
     const { db } = this.#rows;
     const checks: { integrity_check: string }[] = db.prepare("PRAGMA integrity_check(5)").all();
     const problems = checks.map((row) => row.integrity_check).filter((text) => text !== "ok");
+
     for (const table of TABLES) {
       let entries = 0;
       let next = 0;
       for (const [block, data] of this.#sealed(table)) {
         if (block !== next) problems.push(`${this.#path}: ${table}: block ${next} is missing`);
         next = block + 1;
+
         try {
           entries += entriesOf(table, this.#open(table, block, data));
         } catch (error) {
@@ -328,10 +342,12 @@ export class RecordStore {
           problems.push(`${error instanceof Error ? error.message : String(error)}${whom}`);
         }
       }
+
       if (problems.length === 0 && entries !== this.rows(table)) {
         problems.push(`${this.#path}: ${table} has ${entries} entries, not ${this.rows(table)}`);
       }
     }
+
     return problems;
   }
 

@@ -53,10 +53,12 @@ export class RecordWriter {
     const inserts: [string, StatementSyncInstance][] = [
       [name, this.#db.prepare(`INSERT INTO ${name} VALUES (?, ?)`)],
     ];
+
     if (!name.startsWith("by_")) return inserts;
     this.#db.exec(
       `CREATE TABLE first_${name} (key TEXT, block INTEGER, PRIMARY KEY (key, block)) WITHOUT ROWID`,
     );
+
     return [
       ...inserts,
       [`first_${name}`, this.#db.prepare(`INSERT INTO first_${name} VALUES (?, ?)`)],
@@ -79,6 +81,7 @@ export class RecordWriter {
       start = at + 1;
       count = rows;
     }
+
     this.#count(table, count);
     await this.#write(table, { bytes: lines, ends }, this.#dictionaries[table]);
     return { count, size: start };
@@ -181,6 +184,7 @@ export class BlockPacker {
       return;
     }
     if (this.#isClosed) throw closed();
+
     const jobs: Promise<Pieces>[] = [];
     for (let from = 0; from < ends.length; from += BLOCKS_A_MESSAGE) {
       const start = ends[from - 1] ?? 0;
@@ -190,6 +194,7 @@ export class BlockPacker {
       const thread = this.#threads[jobs.length % this.#threads.length];
       if (thread) jobs.push(thread.ask({ bytes: piece, ends: own, options }, [piece.buffer]));
     }
+
     // Whoever waits for the first is told of its failure; the others fail with it.
     for (const job of jobs) job.catch(() => undefined);
     for (const job of jobs) yield await job;

@@ -78,10 +78,12 @@ class RecordForm {
   constructor(fields: readonly string[]) {
     this.#fields = fields.length;
     this.#places = new Map(fields.map((field, place) => [field, place]));
+
     const openings = fields.map((field, index) =>
       Buffer.from(`${index === 0 ? "{" : ","}${JSON.stringify(field)}:`),
     );
     const words = openings.map(({ length }) => Math.ceil(length / WORD));
+
     this.#row = (2 + Math.max(...words)) * WORD;
     const table = Buffer.alloc(this.#row * openings.length);
     for (const [index, opening] of openings.entries()) {
@@ -89,6 +91,7 @@ class RecordForm {
       table.writeInt32LE(words[index] ?? 0, index * this.#row + WORD);
       opening.copy(table, index * this.#row + 2 * WORD);
     }
+
     this.#openings = viewOf(table);
     this.#around = openings.reduce((sum, { length }) => sum + length, 1);
     this.#derived = fields.map((field) => {
@@ -153,8 +156,10 @@ class RecordForm {
       for (let word = 0; word < words; word++) {
         to.setInt32(at + word * WORD, openings.getInt32(row + (2 + word) * WORD, true), true);
       }
+
       at += openings.getInt32(row, true);
       this.#begins[field] = at - start;
+
       let hits = 0;
       while (hits === 0) {
         const word = bytes.getInt32(from, true);
@@ -166,14 +171,18 @@ class RecordForm {
         from += length;
         at += length;
       }
+
       const isLast = field === this.#fields - 1;
       if (bytes.getUint8(from++) !== (isLast ? END : SEPARATOR)) throw damaged(this.#fields);
+
       const derived = this.#derived[field];
       if (derived !== undefined && at === start + (this.#begins[field] ?? 0)) {
         at = this.#derive(derived, field, bytes, from, start);
       }
+
       this.#ends[field] = at - start;
     }
+
     to.setUint8(at, BRACE);
     return at + 1;
   }
@@ -188,9 +197,11 @@ class RecordForm {
     let at = start + (this.#begins[field] ?? 0);
     let next = field + 1;
     let ahead = from;
+
     desk.setUint8(at++, QUOTE);
     for (let index = 0; index < parts.length; index++) {
       if (index > 0) at = copied(by, 0, by.byteLength, at);
+
       const part = parts[index] ?? 0;
       if (part < field)
         at = copied(
@@ -204,6 +215,7 @@ class RecordForm {
         at = copied(bytes, ahead + 1, endOf(bytes, ahead) - 1, at);
       }
     }
+
     desk.setUint8(at++, QUOTE);
     return at;
   }
@@ -256,6 +268,7 @@ export function packer(
           : JSON.stringify(value ?? null);
     };
   });
+
   const separator = String.fromCharCode(SEPARATOR);
   return (record) => values.map((packed) => packed(record)).join(separator);
 }

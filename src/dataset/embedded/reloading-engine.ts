@@ -22,12 +22,14 @@ export interface DatasetPlace {
 
 const folderPlace = (datasetDir: string, options: EmbeddedEngineOptions): DatasetPlace => ({
   stamp: async () => fileStamp(join(datasetDir, "CURRENT")),
+
   async version() {
     const pointer = await readPointer(datasetDir);
     if (!pointer)
       throw new Error(`${datasetDir} has lost its dataset; the one that is open goes on`);
     return pointer.version;
   },
+
   open: () => openDataset(datasetDir, options),
 });
 
@@ -95,21 +97,25 @@ export class ReloadingEngine implements Engine {
   /** Never rejects: what goes wrong with a new version is reported and must not fail a call on the old one. */
   #look(): Promise<void> {
     if (this.#looking) return this.#looking;
+
     const now = this.#options.now();
     if (this.#closed || now - this.#lookedAt < (this.#options.everyMs ?? 1_000))
       return Promise.resolve();
+
     this.#lookedAt = now;
     this.#looking = this.#follow()
       .catch((error: unknown) => this.#options.onError?.(error))
       .finally(() => {
         this.#looking = undefined;
       });
+
     return this.#looking;
   }
 
   async #follow(): Promise<void> {
     const stamp = await this.#place.stamp();
     if (stamp === this.#stamp) return;
+
     if ((await this.#place.version()) !== this.#engine.info().version) {
       const old = this.#engine;
       this.#engine = await this.#place.open();
@@ -120,6 +126,7 @@ export class ReloadingEngine implements Engine {
       this.#retired.add(retired);
       this.#options.onReload?.(this.#engine.info());
     }
+
     this.#stamp = stamp;
   }
 }

@@ -80,6 +80,7 @@ export class RowReader {
 
   async all(sql: string, ...values: Values): Promise<readonly Row[]> {
     if (this.#away > 0) return this.#ask(sql, values);
+
     const diskBefore = this.#diskReads?.() ?? 0;
     const began = this.#now();
     let statement = this.#statements.get(sql);
@@ -87,14 +88,17 @@ export class RowReader {
       statement = this.#db.prepare(sql);
       this.#statements.set(sql, statement);
     }
+
     const rows: readonly Row[] = statement.all(...values);
     const isFromDisk = (): boolean =>
       !this.#diskReads || this.#slowMs === 0 || this.#diskReads() > diskBefore;
+
     if (this.#now() - began > this.#slowMs && isFromDisk()) {
       this.#away = this.#returnAfter;
       this.#returnAfter = Math.min(2 * this.#returnAfter, MOST_BEFORE_RETURN);
       this.#quickHere = 0;
     } else if (++this.#quickHere === FORGOTTEN_AFTER) this.#returnAfter = QUICK_BEFORE_RETURN;
+
     return rows;
   }
 

@@ -49,15 +49,18 @@ class Postings {
     const from = this.#places;
     const to = new Uint16Array(from.length);
     const next = new Uint32Array(digits);
+
     for (const code of this.#codes) {
       const digit = (code >>> shift) & (DIGITS - 1);
       next[digit] = (next[digit] ?? 0) + 1;
     }
+
     for (let digit = 0, sum = 0; digit < digits; digit++) {
       const own = next[digit] ?? 0;
       next[digit] = sum;
       sum += own;
     }
+
     for (let index = 0; index < from.length; index++) {
       const place = from[index] ?? 0;
       const digit = ((this.#codes[place] ?? 0) >>> shift) & (DIGITS - 1);
@@ -65,6 +68,7 @@ class Postings {
       to[at] = place;
       next[digit] = at + 1;
     }
+
     this.#places = to;
     this.#ends = next;
   }
@@ -170,7 +174,9 @@ function wantedOf(
     if ((ranges[2 * middle + 1] ?? 0) <= low) from = middle + 1;
     else to = middle;
   }
+
   if (2 * from >= ranges.length || (ranges[2 * from] ?? 0) > high) return "none";
+
   return (ranges[2 * from] ?? 0) <= low && (ranges[2 * from + 1] ?? 0) > high ? "all" : "some";
 }
 
@@ -194,6 +200,7 @@ function sift(
     }
     return length;
   }
+
   const least = ranges[0] ?? 0;
   const most = (ranges[1] ?? 0) - 1;
   for (let index = from; index < before; index++) {
@@ -203,6 +210,7 @@ function sift(
     // The sign of a difference says which is less: codes are below 2^31.
     length += (((code - least) | (most - code)) >>> 31) ^ 1;
   }
+
   return length;
 }
 
@@ -224,9 +232,11 @@ export function passing(
     if (share === "none") return NOBODY;
     if (share === "some") open.push(test);
   }
+
   const all = some ?? EVERYBODY.subarray(0, people - first);
   const [fewest] = open;
   if (!fewest) return all;
+
   const postings =
     some === undefined && fewest.isListed ? fewest.column.postings(chunk) : undefined;
   const pieces = postings?.pieces(fewest.ranges) ?? [{ places: all, from: 0, before: all.length }];
@@ -235,5 +245,6 @@ export function passing(
   for (const piece of pieces) length = sift(next, first, piece, length);
   for (const test of others)
     length = sift(test, first, { places: ROOM, from: 0, before: length }, 0);
+
   return ROOM.subarray(0, length);
 }

@@ -79,6 +79,7 @@ export class PeopleSelection {
   ): Promise<Facet> {
     const { before, coded, dictionary } = this.#column(question.key);
     const size = dictionary.size + 1;
+
     if (conditions.length === 0) {
       const everybody = Uint32Array.from(
         { length: size },
@@ -86,6 +87,7 @@ export class PeopleSelection {
       );
       return facetOf(everybody, dictionary, question);
     }
+
     const sums = new Uint32Array(size);
     const add = (chunk: number, places: Uint16Array): void => {
       for (let index = 0; index < places.length; index++) {
@@ -93,8 +95,10 @@ export class PeopleSelection {
         sums[code] = (sums[code] ?? 0) + 1;
       }
     };
+
     const plan = await this.#plan(conditions);
     if (plan) await this.#pass(plan, add, limitMs);
+
     return facetOf(sums, dictionary, question);
   }
 
@@ -125,6 +129,7 @@ export class PeopleSelection {
         among = others ? persons.filter((person) => others.has(person)) : persons;
       } else wanted.push(await this.#wanted(condition));
     }
+
     if (among?.length === 0 || wanted.some(({ people }) => people === 0)) return undefined;
     wanted.sort((a, b) => a.people - b.people);
     const tests = wanted.map(({ column, people, ranges }) => testOf(column, ranges, people));
@@ -140,12 +145,14 @@ export class PeopleSelection {
           ? await store.spans(name, condition.values)
           : [await store.places(name, condition)],
       );
+
       return {
         column: columns.placed[name],
         ranges,
         people: ranges.reduce((sum, [from, to]) => sum + to - from, 0),
       };
     }
+
     const { before, coded, dictionary } = this.#column(name);
     const ranges = joined(dictionary.ranges(condition));
     const people = ranges.reduce(
@@ -180,6 +187,7 @@ export class PeopleSelection {
     const { monotonic } = this.#options;
     const { people } = this.#tables;
     const began = monotonic();
+
     for (let chunk = 0, at = 0; chunk * PEOPLE_A_CHUNK < people; chunk++) {
       let some: Uint16Array | undefined;
       if (among) {
@@ -189,9 +197,11 @@ export class PeopleSelection {
         // The lower 16 bits of a position are its place in its chunk.
         some = new Uint16Array(among.subarray(start, at));
       }
+
       await this.#turn();
       if (monotonic() - began >= limitMs)
         throw new OutOfTimeError(`no answer from the dataset within ${limitMs} ms`);
+
       take(chunk, passing(tests, people, chunk, some));
     }
   }
@@ -222,6 +232,7 @@ function turns(now: () => number): () => Promise<void> {
     });
     return next;
   };
+
   return async () => {
     while (began !== undefined && now() - began >= READING_MS) await round();
     if (began !== undefined) return;

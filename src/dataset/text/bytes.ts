@@ -23,6 +23,7 @@ export async function* bytesOf(
     onBytes?.(bytes);
   });
   source.pause();
+
   try {
     if (/\.gz$/i.test(file.name)) {
       const gunzip = createGunzip({ chunkSize: CHUNK });
@@ -55,6 +56,7 @@ export async function* utf8Of(
     yield Buffer.from(decoder.decode());
     return;
   }
+
   let first = true;
   for await (const chunk of bytesOf(file, options)) {
     yield first ? withoutByteOrderMark(chunk) : chunk;

@@ -51,18 +51,22 @@ export class CsvScanner {
         at = next;
         continue;
       }
+
       const isBroken = this.problem !== undefined;
       this.problem ??= this.#doubt();
+
       if (this.problem === undefined) this.#doubtful = false;
       else if (isBroken || (this.#lines > 1 && this.#columns >= ENOUGH_COLUMNS)) {
         next = this.#firstLine(last);
         if (next < 0) break;
         this.#doubtful = true;
       }
+
       goesOn = handle();
       this.line += this.#lines;
       at = next;
     }
+
     this.#rest = this.data.subarray(at);
   }
 
@@ -70,9 +74,11 @@ export class CsvScanner {
     const { data } = this;
     const length = data.length;
     const delimiter = this.#delimiter;
+
     this.cells = 0;
     this.#lines = 1;
     this.problem = undefined;
+
     let at = from;
     for (;;) {
       let begin = at;
@@ -88,18 +94,22 @@ export class CsvScanner {
         }
         this.#add(begin, at, CELL.plain);
       }
+
       if (at >= length) {
         if (!last && length - from <= LONGEST) return -1;
         if (!last) this.problem = "longer than 2 MB";
         this.end = length;
         return length;
       }
+
       if (data[at] === delimiter) at++;
       else break;
     }
+
     if (data[at] === CR && at + 1 >= length && !last) return -1;
     this.end = at;
     if (at - from > LONGEST) this.problem = "longer than 2 MB";
+
     return this.#afterLineEnd(at);
   }
 
@@ -119,14 +129,17 @@ export class CsvScanner {
       form = CELL.doubled;
       close += 2;
     }
+
     let after = close + 1;
     while (data[after] === SPACE || (data[after] === TAB && this.#delimiter !== TAB)) after++;
     if (after >= data.length && !last) return -1;
+
     const byte = data[after];
     if (byte !== undefined && byte !== this.#delimiter && byte !== LF && byte !== CR) {
       this.problem = "there is text after a closing quote";
       return after;
     }
+
     for (let at = open; at < close; at++) if (this.#endsLine(at)) this.#lines++;
     this.#add(open + 1, close, form);
     return after;
@@ -154,6 +167,7 @@ export class CsvScanner {
   #doubt(): string | undefined {
     const columns = this.#columns;
     if (columns === 0) return undefined;
+
     let { cells } = this;
     while (cells > columns && this.starts[cells - 1] === this.ends[cells - 1]) cells--;
     if (cells !== columns) {
@@ -163,12 +177,14 @@ export class CsvScanner {
     if (this.#lines > 1 && columns > 2 && this.#isRowsByItself())
       return "a quoted cell swallows lines that are rows";
     if (!this.#doubtful) return undefined;
+
     for (let index = 0; index < cells; index++) {
       const quote =
         this.forms[index] === CELL.plain ? this.data.indexOf(QUOTE, this.starts[index]) : -1;
       if (quote >= 0 && quote < (this.ends[index] ?? 0))
         return "a quote within a cell, after a line with a broken one";
     }
+
     return undefined;
   }
 

@@ -26,6 +26,7 @@ export function dialectOf(
       : undefined;
   const skipped = skip ?? (said === undefined ? 0 : 1);
   const body = afterLines(head, skipped);
+
   const candidates = (said === undefined ? DELIMITERS : [said]).map((delimiter) => {
     const first = csvRecords(body, delimiter);
     const sizes = [first, ...later.map((piece) => csvRecords(piece, delimiter))].flatMap((rows) =>
@@ -37,6 +38,7 @@ export function dialectOf(
     const fits = size === header.length || sizes.length === 1;
     const names = header.filter((name) => isKnown(name)).length;
     const single = sizes.filter((cells) => cells === 1).length;
+
     return {
       delimiter,
       title,
@@ -46,6 +48,7 @@ export function dialectOf(
       size,
     };
   });
+
   // Where no delimiter is in the header there is one column, whatever its texts hold.
   const several = candidates.filter(({ header }) => header.length > 1);
   const best = (several.length > 0 ? several : candidates).reduce((a, b) => {
@@ -68,6 +71,7 @@ export function afterLines(bytes: Buffer, lines: number): Buffer {
 function csvRecords(piece: Buffer, delimiter: string): string[][] {
   const records: string[][] = [];
   const scanner = new CsvScanner(delimiter);
+
   const take = (): boolean => {
     if (scanner.problem === undefined) {
       records.push(
@@ -76,8 +80,10 @@ function csvRecords(piece: Buffer, delimiter: string): string[][] {
     }
     return records.length < LOOKED_AT;
   };
+
   scanner.push(piece, false, take);
   if (records.length < 2) scanner.push(Buffer.alloc(0), true, take);
+
   return records;
 }
 

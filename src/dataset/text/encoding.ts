@@ -29,17 +29,22 @@ export async function lookAt(
         every *= 2;
       }
     }
+
     end = chunk;
     if (encoding === undefined) judge.take(chunk);
   }
+
   refuseBinary(file.name, head);
   const label = encoding ?? markOf(head) ?? judge.verdict();
+
   const decoded = (bytes: Buffer): Buffer =>
     label === "utf-8"
       ? withoutByteOrderMark(bytes)
       : Buffer.from(new TextDecoder(label).decode(bytes));
+
   // Rows that were added last may have other keys.
   if (head.length === HEAD) later.push(Buffer.from(end.subarray(-PIECE)));
+
   const wholeLines = later.map(decoded).map((bytes) => bytes.subarray(bytes.indexOf("\n") + 1));
   const pieces = [decoded(head), ...wholeLines];
   return { encoding: label, pieces: pieces.filter((piece) => piece.length > 0) };
@@ -84,6 +89,7 @@ function encodingJudge() {
       if (!isAscii(bytes)) utf8++;
       return;
     }
+
     for (let at = 0; at < bytes.length; ) {
       const end = bytes.indexOf(0x0a, at);
       const line = bytes.subarray(at, end < 0 ? bytes.length : end);
@@ -96,6 +102,7 @@ function encodingJudge() {
       }
     }
   };
+
   return {
     take(chunk: Buffer): void {
       const cut = chunk.lastIndexOf(0x0a) + 1;

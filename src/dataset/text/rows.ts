@@ -47,9 +47,11 @@ function ndjsonHeader(file: InputFile, look: TextLook): string[] {
       columns.set(key, Math.min(place, columns.get(key) ?? place));
     }
   }
+
   if (columns.size > 0) {
     return [...columns].sort(([a, x], [b, y]) => x - y || (a < b ? -1 : 1)).map(([name]) => name);
   }
+
   const first = lines.find((line) => line.trim() !== "")?.trimStart();
   if (first?.startsWith("[")) {
     throw new InputError(
@@ -57,6 +59,7 @@ function ndjsonHeader(file: InputFile, look: TextLook): string[] {
       `jq -c '.[]' ${file.name} > ${file.name.replace(/\.json(\.gz)?$/, "")}.ndjson`,
     );
   }
+
   throw new InputError(`${file.name} has no JSON object in its first lines`);
 }
 
@@ -101,6 +104,7 @@ async function* inChunks(
     parts = [];
     size = 0;
   }
+
   yield { bytes: Buffer.concat(parts), last: true };
 }
 
@@ -118,22 +122,27 @@ function csvReader(
   const take = (): boolean => {
     const { data, start, end } = scanner;
     const record = data.subarray(start, end);
+
     if (first === undefined) {
       first = Buffer.from(record);
       return true;
     }
+
     if (withoutByteOrderMark(record).equals(first)) scanner.problem ??= "the header again";
     // Where all of what the scanner has is UTF-8 records need not be looked at one by one.
     if (judged !== data)
       isValid = isUtf8(data.subarray(0, data.lastIndexOf(0x0a) + 1 || data.length));
     judged = data;
     rows.addRecord(scanner, places, isValid);
+
     return true;
   };
+
   const push = (bytes: Buffer, last: boolean): void => {
     scanner.push(skip > 0 ? afterLines(bytes, skip) : bytes, last, take);
     skip = 0;
   };
+
   return { push, repaired: 0 };
 }
 
@@ -157,8 +166,10 @@ class LineReader {
       this.#add(data.subarray(at, end < 0 ? data.length : end));
       at = end < 0 ? data.length : end + 1;
     }
+
     this.#rest = data.subarray(at);
     if (this.#rest.length <= LONGEST) return;
+
     if (!this.#skipping) this.#add(this.#rest);
     this.#skipping = true;
     this.#rest = Buffer.alloc(0);
@@ -169,9 +180,11 @@ class LineReader {
       this.#skipping = false;
       return;
     }
+
     this.#line++;
     const line = bytes.at(-1) === 0x0d ? bytes.subarray(0, -1) : bytes;
     if (line.length === 0) return;
+
     const problem =
       line.length > LONGEST ? "longer than 2 MB" : isUtf8(line) ? undefined : "not UTF-8";
     this.#rows.addLine(
@@ -215,6 +228,7 @@ class PlainRows {
     const problem =
       scanner.problem ?? (isValid || isUtf8(data.subarray(start, end)) ? undefined : "not UTF-8");
     this.#begin(scanner.line, problem, data.subarray(start, end));
+
     for (const place of places) {
       this.#out[this.bytes++] = SEPARATOR;
       if (problem === undefined) {
@@ -226,6 +240,7 @@ class PlainRows {
         );
       }
     }
+
     this.#out[this.bytes++] = 0x0a;
   }
 
@@ -243,11 +258,13 @@ class PlainRows {
       this.#out.copy(grown, 0, 0, this.bytes);
       this.#out = grown;
     }
+
     this.bytes += this.#out.write(String(line), this.bytes, "latin1");
     this.#out[this.bytes++] = SEPARATOR;
     if (problem !== undefined) this.bytes += this.#out.write(problem, this.bytes);
     this.#out[this.bytes++] = SEPARATOR;
     if (problem === undefined) return;
+
     const shown = Buffer.from(text.toString("utf8", 0, SHOWN).toWellFormed());
     this.#copy(shown, 0, shown.length, false);
   }
@@ -266,6 +283,7 @@ class PlainRows {
         this.hasEscapes = true;
       }
     }
+
     this.bytes = at;
   }
 

@@ -72,6 +72,7 @@ function pricesOf(from: Fields): ReadonlyMap<string, Credits> {
     else if (price === undefined && isObject(value))
       for (const [inner, each] of Object.entries(value)) add(`${name}.${inner}`, each);
   };
+
   for (const group of COSTS) {
     const costs = find(from, [group]);
     if (isObject(costs)) for (const [name, value] of Object.entries(costs)) add(name, value);
@@ -79,6 +80,7 @@ function pricesOf(from: Fields): ReadonlyMap<string, Credits> {
       for (const value of costs)
         if (isObject(value)) add(String(find(value, CALL_NAMES) ?? ""), value);
   }
+
   return prices;
 }
 
@@ -94,6 +96,7 @@ export function accountView(result: unknown, meta: ReplyMeta) {
   const cost = (...names: readonly string[]): Credits | undefined =>
     names.map((name) => prices.get(plain(name))).find((each) => each !== undefined);
   const mode = text(find(from, ["key.mode", "key_mode", "mode"]));
+
   return {
     accountId: text(find(from, ["account.id", "account_id", "id", "user.id", "user_id"])),
     accountName: text(find(from, ["account.name", "account_name", "name", "user.name", "email"])),
@@ -173,6 +176,7 @@ export function countView(result: unknown, meta: ReplyMeta) {
       : result,
   );
   if (count === undefined) return undefined;
+
   return {
     count,
     cached: typeof fields.cached === "boolean" ? fields.cached : undefined,
@@ -225,6 +229,7 @@ export function facetView(result: unknown, key: FacetKey, meta: ReplyMeta) {
   ) {
     return undefined;
   }
+
   const values: FacetValue[] = [];
   for (const entry of result.values as unknown[]) {
     const count = isObject(entry) ? whole(entry.count) : undefined;
@@ -232,6 +237,7 @@ export function facetView(result: unknown, key: FacetKey, meta: ReplyMeta) {
       return undefined;
     values.push({ value: entry.value, count });
   }
+
   const [count, others, missing] = [
     whole(result.count),
     whole(result.others),
@@ -244,9 +250,16 @@ export function facetView(result: unknown, key: FacetKey, meta: ReplyMeta) {
   ) {
     return undefined;
   }
+
   const distinct = whole(result.distinct);
   return {
-    ...{ key, values, count, others, missing, distinct, meta },
+    key,
+    values,
+    count,
+    others,
+    missing,
+    distinct,
+    meta,
     least: whole(result.least) ?? 1,
     exact: result.exact,
     reason: text(result.reason),
@@ -277,6 +290,7 @@ export function keyView(result: unknown, meta: ReplyMeta) {
   const { account, cap, key } = fieldsOf(result);
   const { created_at, expires_at, id, last_used_at, name, prefix, scopes } = fieldsOf(key);
   if (typeof id !== "string" || !("cap" in fieldsOf(result))) return undefined;
+
   const { held, left, max_credits, spent } = fieldsOf(cap);
   const [most, used, kept, free] = [max_credits, spent, held, left].map(amountOf);
   return {

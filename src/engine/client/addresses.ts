@@ -10,8 +10,10 @@ export const isLoopbackHost = (hostname: string): boolean =>
 export function parseBaseUrl(text: string): URL {
   const refused = (why: string, hint: string) =>
     usageError(`the base URL "${echo(shownAddress(text.trim()))}" ${why}`, hint, "bad_base_url");
+
   if (!URL.canParse(text.trim()))
     throw refused("is no URL", "give it with its scheme, for example https://api.example.com");
+
   const url = new URL(text.trim());
   // What was meant as a password may have ended the host: https://user/pass@host.
   if (url.username !== "" || url.password !== "" || url.pathname.includes("@")) {
@@ -20,6 +22,7 @@ export function parseBaseUrl(text: string): URL {
       "leave them out; the key goes to `headcount login` or into HEADCOUNT_API_KEY",
     );
   }
+
   if (url.protocol !== "https:" && !(url.protocol === "http:" && isLoopbackHost(url.hostname))) {
     const rule =
       url.protocol === "http:"
@@ -30,6 +33,7 @@ export function parseBaseUrl(text: string): URL {
   if (url.search !== "" || url.hash !== "") {
     throw refused("has a query or a fragment", "give the address up to the part before /v1");
   }
+
   url.pathname = url.pathname.replace(/\/+$/, "").replace(/\/v1$/, "");
   return url;
 }

@@ -21,6 +21,7 @@ export async function decompressed(
   const most = replyLimit(paid, reply.status);
   let { body } = reply;
   const encodings = packed.toLowerCase().split(/[\s,]+/);
+
   for (const name of encodings.toReversed()) {
     if (name === "" || name === "identity") continue;
     if (!isKnown(name))
@@ -29,9 +30,11 @@ export async function decompressed(
         "BAD_ENCODING",
         true,
       );
+
     // Some servers call a deflate stream without its zlib header by the same name.
     const decode =
       name === "deflate" && ((body[0] ?? 0) & 0x0f) !== 8 ? promisify(inflateRaw) : DECODERS[name];
+
     try {
       body = await decode(body, { maxOutputLength: most });
     } catch (error) {
@@ -45,5 +48,6 @@ export async function decompressed(
       );
     }
   }
+
   return body;
 }

@@ -19,6 +19,7 @@ export function directWire(origin: URL): Wire {
     hostname: origin.hostname.replace(/^\[|\]$/g, ""),
     port: origin.port === "" ? undefined : Number(origin.port),
   };
+
   return {
     send({ method, path, headers, body }, receiver) {
       let request: ClientRequest | undefined;
@@ -26,6 +27,7 @@ export function directWire(origin: URL): Wire {
         receiver.failed(error, codeOf(error));
         request?.destroy();
       };
+
       try {
         request = http.request({ ...target, method, path, headers });
         request.on("socket", (socket) => {
@@ -43,8 +45,10 @@ export function directWire(origin: URL): Wire {
           receiver.failed(error instanceof Error ? error : new Error(String(error)), "UNSENDABLE"),
         );
       }
+
       return () => void request?.destroy();
     },
+
     close: async () => agent.destroy(),
   };
 }

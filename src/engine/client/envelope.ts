@@ -50,6 +50,7 @@ function metaOf(reply: RawReply, fields: Fields, now: number): ReplyMeta {
     deprecation === undefined ? "" : `deprecated: ${harmlessLine(deprecation, 100)}`,
     sunset === undefined ? "" : `goes away: ${harmlessLine(sunset, 100)}`,
   ].filter((part) => part !== "");
+
   return {
     status: reply.status,
     requestId: requestIdOf(reply),
@@ -88,8 +89,10 @@ export function unwrap(reply: RawReply, now: number): Unwrapped {
         error,
       );
     }
+
     throw errorOf(reply, now, undefined);
   }
+
   if (
     typeof parsed !== "object" ||
     parsed === null ||
@@ -97,9 +100,11 @@ export function unwrap(reply: RawReply, now: number): Unwrapped {
   ) {
     throw errorOf(reply, now, undefined);
   }
+
   const envelope = parsed as Readonly<Record<string, unknown>>;
   // Another success than 200 is no answer of the contract: it may come yet.
   if (status !== 200 || envelope.status === false) throw errorOf(reply, now, envelope);
+
   const fields: Fields = {
     used: parseCredits(envelope.credits_used),
     remaining: parseCredits(envelope.credits_remaining),
@@ -129,6 +134,7 @@ export function unwrapPage(reply: RawReply, now: number): Unwrapped {
       return { result: undefined, meta: metaOf(reply, fields, now) };
     }
   }
+
   return unwrap(reply, now);
 }
 
@@ -144,6 +150,7 @@ export function unwrapRows(reply: RawReply, now: number): Unwrapped {
 
 function refuseRedirect(reply: RawReply): void {
   if (reply.status < 300 || reply.status >= 400) return;
+
   const target = header(reply.headers, "location");
   const to = target === undefined ? "" : ` to ${harmlessLine(shownAddress(target), 120)}`;
   throw new ServiceError({
@@ -165,6 +172,7 @@ function errorOf(
     envelope === undefined
       ? []
       : detailOf(envelope.detail ?? envelope.message ?? envelope.error ?? envelope.title);
+
   if (detail.length === 0) {
     const line = envelope === undefined ? firstLine(reply.body) : "";
     const type = harmlessLine(header(reply.headers, "content-type") ?? "no content type", 60);
@@ -174,6 +182,7 @@ function errorOf(
         : "no detail";
     detail.push(line === "" ? what : `${what}: "${line}"`);
   }
+
   return new ServiceError({
     status: reply.status,
     detail,

@@ -58,7 +58,10 @@ export const withoutCounts = ({
   requestId,
 }: Pick<CliErrorInit, "status" | "requestId">): CliError =>
   new CliError({
-    ...{ code: "uncounted", category: "service", status, requestId },
+    code: "uncounted",
+    category: "service",
+    status,
+    requestId,
     message: `the service does not count people: POST /v1/person/count is answered ${status}`,
     hint: "headcount search buys without counts; --limit N or --max-credits N says how many",
   });

@@ -85,6 +85,7 @@ class HttpClient implements ServiceClient {
       body: { filters },
       signal,
     };
+
     const { result, meta } = await this.#call(call, unwrap).catch(async (error: unknown) => {
       if (!(error instanceof ServiceError && isWithoutRoute(error))) throw error;
       // Whether the address is the API's, another call tells.
@@ -203,6 +204,7 @@ class HttpClient implements ServiceClient {
     const { headers, body } = reply;
     const next = cursorOf(toldOf(result, ["next_cursor", "nextCursor", "cursor"]));
     const total = toldOf(result, ["total", "total_count", "total_results"]);
+
     return {
       body,
       meta,
@@ -219,6 +221,7 @@ class HttpClient implements ServiceClient {
   ): Promise<Unwrapped & { readonly reply: RawReply }> {
     const { now } = this.#options;
     const startedAt = now();
+
     const log = (outcome: number | string, used?: Credits, requestId?: string): void =>
       this.#options.log?.({
         method: call.method,
@@ -228,6 +231,7 @@ class HttpClient implements ServiceClient {
         creditsUsed: used === undefined ? undefined : creditsText(used),
         requestId,
       });
+
     try {
       const reply = await this.#calls.send(call);
       const unwrapped = read(reply, now());

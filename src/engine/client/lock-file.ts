@@ -25,6 +25,7 @@ function acquire(lock: string, patienceMs: number): boolean {
       Atomics.wait(pause, 0, 0, 1);
     }
   }
+
   return false;
 }
 

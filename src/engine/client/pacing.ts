@@ -57,8 +57,10 @@ export class Pacer {
       this.#lease--;
       return 0;
     }
+
     const { minute, day: today } = this.#state;
     if (minute === undefined && today === undefined && this.#file?.exists() !== true) return 0;
+
     let waitMs = 0;
     this.#update((shared) => {
       refill(shared, at);
@@ -67,6 +69,7 @@ export class Pacer {
         waitMs = day.resetAt - at;
         return;
       }
+
       const room = minute === undefined ? 1 : roomOf(minute);
       const calls = Math.max(
         1,
@@ -80,11 +83,13 @@ export class Pacer {
       if (day !== undefined) day.remaining -= calls;
       if (minute !== undefined) waitMs = spend(minute, calls, at);
     });
+
     return waitMs;
   }
 
   observe(limit: RateLimit | undefined): void {
     if (limit === undefined) return;
+
     const at = this.#now();
     const window = limit.window ?? (limit.resetAt - at > 2 * MINUTE ? "day" : "minute");
     const own = this.#state[window];
@@ -92,6 +97,7 @@ export class Pacer {
     // The headers tell the window that binds first: with calls left in this minute there are some left today.
     const healsDay =
       window === "minute" && limit.remaining > 0 && (this.#state.day?.remaining ?? 1) <= 0;
+
     if (window === "minute") this.#minuteLimit = limit.limit;
     if (
       !healsDay &&
@@ -101,8 +107,10 @@ export class Pacer {
       at - this.#writtenAt < LEASE_MS
     )
       return;
+
     const spare = plenty ? 0 : this.#lease;
     this.#lease -= spare;
+
     const learn = (shared: Shared): void => {
       refill(shared, at);
       if (healsDay) delete shared.day;
@@ -114,6 +122,7 @@ export class Pacer {
       const nextAt = same ? before.nextAt : at;
       shared[window] = { limit: limit.limit, remaining, resetAt: limit.resetAt, nextAt };
     };
+
     // A process that makes one call while there is plenty has nothing to share.
     if (plenty && this.#writtenAt === Number.NEGATIVE_INFINITY) learn(this.#state);
     else this.#update(learn);
@@ -158,6 +167,7 @@ function spend(bucket: Bucket, calls: number, at: number): number {
     bucket.nextAt = at;
     return 0;
   }
+
   const slot = Math.max(at, bucket.nextAt);
   if (bucket.remaining <= 0 || slot >= bucket.resetAt - GUARD_MS) {
     // One after the other, so that waiting processes do not all begin in the window's first moment.
@@ -166,6 +176,7 @@ function spend(bucket: Bucket, calls: number, at: number): number {
     bucket.remaining = Math.min(0, bucket.remaining) - calls;
     return first - at;
   }
+
   bucket.nextAt = slot + Math.ceil((bucket.resetAt - slot) / bucket.remaining);
   bucket.remaining -= calls;
   return slot - at;
@@ -186,8 +197,10 @@ function sharedFile(stateDir: string, baseUrl: string, apiKey: string) {
     path ??= join(folder, `${keyFingerprint(baseUrl, apiKey)}.json`);
     return path;
   };
+
   return {
     exists: () => existsSync(folder) && existsSync(file()),
+
     /** Reads, changes and writes under a lock; `fallback` where the folder cannot be used. */
     update(change: (shared: Shared) => void, fallback: Shared): Shared {
       try {
@@ -203,6 +216,7 @@ function sharedFile(stateDir: string, baseUrl: string, apiKey: string) {
       } catch (error) {
         if (!(error instanceof Error && "syscall" in error)) throw error;
       }
+
       change(fallback);
       return fallback;
     },

@@ -54,12 +54,14 @@ export async function probeService(
   const calls = openCalls({ ...options, timeouts: { free: patienceOf(0) } });
   const send = (method: ServiceCall["method"], path: string, body?: unknown) =>
     calls.send({ method, path, body, signal });
+
   const look = async () => {
     const reply = await send("GET", "/v1/account");
     const at = now();
     const { result, meta } = unwrap(reply, at);
     return { account: accountView(result, meta), at, meta, clock: serverClock(reply.headers) };
   };
+
   const ask: AskPage = async (method, path, body) => {
     try {
       return answered(unwrap(await send(method, path, body), now()));
@@ -67,6 +69,7 @@ export async function probeService(
       return refusedWith(error);
     }
   };
+
   try {
     const startedAt = now();
     const { account, at, meta, clock } = await look();
@@ -83,6 +86,7 @@ export async function probeService(
     const paging = await probePaging(ask, strict, strict && (await isEmpty()) ? nobody : undefined);
     const { balance = ZERO } = account;
     const left = (await look().catch(() => undefined))?.account.balance ?? balance;
+
     return {
       balanceFell: creditsLess(balance, left),
       elapsedMs: at - startedAt,
@@ -134,24 +138,29 @@ async function probePaging(
     report.perPageMax !== undefined &&
     report.paging !== undefined &&
     (report.paging !== "page" || report.firstPage !== undefined);
+
   const learn = (part: PagingReport): void => {
     report.paging ??= part.paging;
     report.firstPage ??= part.firstPage;
     report.perPageMax ??= part.perPageMax;
   };
+
   let size = 1;
   const search = (filters: object, fields: object): Promise<Answer> =>
     ask("POST", "/v1/person/search", { filters, per_page: size, ...fields });
+
   const uncharged = (answer: Answer, what: string): Answer => {
     if (answer.kind === "charged")
       throw new Charged(`${what} was charged for (request ${answer.text})`);
     return answer.kind === "taken" ? { ...answer, kind: "miss" } : answer;
   };
+
   const refused: Attempt = async (fields) => {
     const answer = await search({ headcount_doctor_probe: "no such filter" }, fields);
     if (answer.kind !== "charged" && answer.kind !== "taken") return answer;
     throw new Charged(`a search with an unknown filter was not refused (request ${answer.text})`);
   };
+
   // A company that nobody has is a free miss, whatever the rest of the query says (docs/contract.md, Employees).
   const employees: Attempt = async (fields) => {
     const query = new URLSearchParams({
@@ -164,9 +173,11 @@ async function probePaging(
       "a company that nobody has",
     );
   };
+
   // Charged is what is returned (docs/contract.md, Search): of nobody, nothing.
   const empty: Attempt = async (fields) =>
     uncharged(await search(nobody ?? {}, fields), "a search that matches nobody");
+
   try {
     if (refusesUnknown) learn(await fromWords(refused));
     for (const attempt of nobody === undefined ? [employees] : [employees, empty]) {
@@ -180,6 +191,7 @@ async function probePaging(
       }
       if (plain.kind === "miss") learn(await fromOutcomes(attempt));
     }
+
     return report;
   } catch (error) {
     if (error instanceof Charged) return { ...report, paging: undefined, charged: error.message };
@@ -197,14 +209,17 @@ async function fromWords(search: Attempt): Promise<PagingReport> {
       ? text.replace(/unknown filter[^;]*/gi, "").replace(/valid filters[^;]*/gi, "")
       : "";
   };
+
   const list = VALID.exec(await words({ headcount_doctor_probe: 1 }))?.[1];
   let paging = PARAMETERS.find((name) => list !== undefined && speaksOf(list, name));
   for (const name of paging === undefined ? PARAMETERS : []) {
     const text = await words({ [name]: name === "cursor" ? 0 : "probe" });
     if (speaksOf(text, name) && !saysUnknown(text)) paging ??= name;
   }
+
   const perPageMax = largestIn(await words({ per_page: FAR_TOO_LARGE }));
   if (paging !== "page") return { paging, perPageMax };
+
   const [negative, zero] = [await words({ page: -1 }), await words({ page: 0 })];
   const firstPage = speaksOf(zero, "page") ? 1 : speaksOf(negative, "page") ? 0 : undefined;
   return { paging, perPageMax, firstPage };
@@ -215,6 +230,7 @@ async function fromOutcomes(attempt: Attempt): Promise<PagingReport> {
   let paging: Dialect["paging"] | undefined;
   let list = "";
   const others = new Set<string>(PARAMETERS);
+
   for (const name of PARAMETERS) {
     const { kind, text } = await attempt({ [name]: "probe" });
     if (kind !== "refused") continue;
@@ -222,9 +238,11 @@ async function fromOutcomes(attempt: Attempt): Promise<PagingReport> {
     else others.delete(name);
     list += VALID.exec(text)?.[1] ?? "";
   }
+
   const rest = PARAMETERS.filter((name) => others.has(name));
   paging ??=
     PARAMETERS.find((name) => speaksOf(list, name)) ?? (rest.length === 1 ? rest[0] : undefined);
+
   const large = await attempt({ per_page: FAR_TOO_LARGE });
   const perPageMax = large.kind === "refused" ? largestIn(large.text) : undefined;
   let firstPage: 0 | 1 | undefined;
@@ -233,6 +251,7 @@ async function fromOutcomes(attempt: Attempt): Promise<PagingReport> {
     if (zero === "miss") firstPage = 0;
     else if (zero === "refused" && (await attempt({ page: 1 })).kind === "miss") firstPage = 1;
   }
+
   return { paging, firstPage, perPageMax };
 }
 

@@ -35,10 +35,12 @@ function aheadMs(
     absolute = /[a-z:]/i.test(text) ? Date.parse(text) : Number.NaN;
     if (Number.isNaN(absolute)) return undefined;
   }
+
   const plausible = (ahead: number): boolean => ahead >= -2_000 && ahead <= maxAhead;
   const ahead = absolute - now;
   if (!plausible(ahead) && serverNow !== undefined && plausible(absolute - serverNow))
     return absolute - serverNow;
+
   return ahead;
 }
 
@@ -63,8 +65,10 @@ export function rateLimitOf(headers: ReplyHeaders, now: number): RateLimit | und
     const text = header(headers, ...names);
     return text !== undefined && /^\d{1,15}/.test(text) ? Number.parseInt(text, 10) : undefined;
   };
+
   const remaining = whole("x-ratelimit-remaining", "x-rate-limit-remaining", "ratelimit-remaining");
   if (remaining === undefined) return undefined;
+
   const limit = whole("x-ratelimit-limit", "x-rate-limit-limit", "ratelimit-limit") ?? remaining;
   const word = header(headers, "x-ratelimit-window")?.toLowerCase();
   const window = word === "minute" || word === "day" ? word : undefined;
@@ -72,6 +76,7 @@ export function rateLimitOf(headers: ReplyHeaders, now: number): RateLimit | und
   const maxAhead = window === "minute" ? MINUTE + 2_000 : DAY + MINUTE;
   const ahead =
     reset === undefined ? undefined : aheadMs(reset, now, serverClock(headers), maxAhead);
+
   // A reset beyond a day cannot be true, and would stop the key's calls for as long.
   return {
     limit,

@@ -35,6 +35,7 @@ export function depthIn(
   const numbers = [...text.matchAll(/\d+/g)]
     .map(([digits]) => Number(digits))
     .filter((number) => number >= Math.max(1, reached) && number < offset + perPage);
+
   // Not about the size, which the service gave before.
   const isDeep =
     wasGiven &&
@@ -42,6 +43,7 @@ export function depthIn(
     AMOUNT.test(text) &&
     (numbers.length > 0 || /page|offset/i.test(text));
   if (!isDeep && !isTooDeep(text)) return undefined;
+
   return numbers.length > 0 ? Math.max(...numbers) : offset || undefined;
 }
 
@@ -69,14 +71,17 @@ export function sizeRefusal(
     .filter((number) => number >= 1);
   const smaller = numbers.filter((number) => number < perPage);
   const larger = numbers.filter((number) => number > perPage);
+
   if (!SIZE.test(text) && !AMOUNT.test(text)) return undefined;
   if ([...accepted].some((size) => size > perPage))
     return { atLeast: larger.length > 0 ? Math.min(...larger) : perPage + 1 };
+
   const small =
     /at least|greater than|too (small|low)|minimum/i.test(text) &&
     !/between|less than|at most|\bnot\b.*greater/i.test(text);
   if (smaller.length > 0 && !small) return { atMost: Math.max(...smaller) };
   if (larger.length > 0) return { atLeast: Math.min(...larger) };
   if (!SIZE.test(text) && !/too (large|big|high)|exceed/i.test(text)) return undefined;
+
   return perPage > 1 ? { atMost: Math.floor(perPage / 2) } : undefined;
 }

@@ -83,6 +83,7 @@ export function callAttempts(options: RetryOptions) {
     const least = Math.min(LEAST_MS * 2 ** Math.min(attempt - 1, 20), CAP_MS);
     const waitMs = Math.ceil(Math.max(delay ?? backoff(attempt, random), least));
     const waitedMs = limitedMs;
+
     if (waitedMs + waitMs > maxWaitMs) {
       const { requestId } = error;
       throw new WaitTooLongError({
@@ -94,6 +95,7 @@ export function callAttempts(options: RetryOptions) {
         cause: error,
       });
     }
+
     const ms = waitMs + Math.floor(random() * 250);
     limitedMs += ms;
     return { ms, reason: "rate_limit", attempt, error };
@@ -107,11 +109,13 @@ export function callAttempts(options: RetryOptions) {
     const unreachable = isLost && /^(ECONNREFUSED|ENOTFOUND)$/.test(error.code);
     const most = attempts ?? (unreachable ? UNREACHABLE_ATTEMPTS : ATTEMPTS);
     if (!isLater && attempt >= most) return undefined;
+
     const delay = isLost ? undefined : error.retryAfterMs;
     const own = isLater
       ? Math.min(LEAST_MS * 2 ** Math.min(attempt, 20), CAP_MS)
       : backoff(attempt, random);
     const ms = Math.max(delay ?? 0, own);
+
     faultMs += tookMs;
     const patience = isLater || delay !== undefined ? maxWaitMs : patienceOf(maxWaitMs);
     if (faultMs + ms > patience) {
@@ -119,6 +123,7 @@ export function callAttempts(options: RetryOptions) {
       const tries = `${error.message} (${attempt} tries, ${Math.ceil(faultMs / 1000)} s)`;
       throw new LostReplyError(tries, error.code, error.wasSent, error);
     }
+
     faultMs += ms;
     return { ms, reason: "retry", attempt, error };
   }
@@ -173,6 +178,7 @@ export function paced(client: ServiceClient, options: PacedOptions): ServiceClie
       throw error;
     }
   }
+
   function free<T extends { readonly meta: ReplyMeta } | undefined>(
     call: (signal?: AbortSignal) => Promise<T>,
     signal = options.signal,
@@ -188,6 +194,7 @@ export function paced(client: ServiceClient, options: PacedOptions): ServiceClie
     };
     return retryCall(attempt, { ...options, signal });
   }
+
   return {
     baseUrl: client.baseUrl,
     get dialect() {

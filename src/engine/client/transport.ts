@@ -39,15 +39,18 @@ function goesRound(origin: URL, noProxy: string): boolean {
 /** By the usual variables; none to this machine. @throws CliError (exit 2) on an address that is no URL */
 export function proxyFor(origin: URL, env: Env): URL | undefined {
   if (isLoopbackHost(origin.hostname)) return undefined;
+
   const entry = variable(env, "HTTPS_PROXY") ?? variable(env, "HTTP_PROXY");
   if (entry === undefined || goesRound(origin, variable(env, "NO_PROXY")?.value ?? ""))
     return undefined;
+
   // "proxy:3128" parses as a URL of scheme "proxy".
   const url =
     /^https?:\/\//i.test(entry.value) && URL.canParse(entry.value)
       ? new URL(entry.value)
       : undefined;
   if (url !== undefined && url.hostname !== "" && url.pathname === "/") return url;
+
   throw usageError(
     `the proxy in ${entry.name} is no http or https URL: "${echo(shownAddress(entry.value))}"`,
     `set it as in ${entry.name}=http://proxy.example:3128 (a "/" or "@" of a password as %2F or %40), or unset it`,
@@ -76,10 +79,12 @@ export function openTransport({
   const least = Object.entries(paid).map(([limit, ms]) => [limit, Math.min(ms, free ?? ms)]);
   const unpaid = Object.fromEntries(least) as Timeouts;
   let wire: Promise<Wire> | undefined;
+
   const open = async (): Promise<Wire> =>
     proxy === undefined
       ? (await import("./direct.ts")).directWire(origin)
       : (await import("./tunnel.ts")).tunnelWire(origin, proxy);
+
   return {
     async send(request: RawRequest): Promise<RawReply> {
       wire ??= open();
@@ -89,6 +94,7 @@ export function openTransport({
         now,
       });
     },
+
     async close(): Promise<void> {
       await (await wire)?.close();
     },
@@ -120,6 +126,7 @@ async function readable(reply: RawReply, paid: boolean, apiKey: string): Promise
     [value ?? []].flat().map(clean),
   ]);
   const headers = Object.fromEntries(named) as RawReply["headers"];
+
   return {
     ...reply,
     headers,
@@ -153,9 +160,11 @@ export function openCalls({ baseUrl, apiKey, ...options }: Access) {
     // On one machine compressing costs more than it saves.
     ...(!isLoopbackHost(origin.hostname) ? { "accept-encoding": "gzip, br" } : {}),
   };
+
   return {
     baseUrl: baseUrlText(origin),
     close,
+
     async send({
       method,
       path,
@@ -165,8 +174,11 @@ export function openCalls({ baseUrl, apiKey, ...options }: Access) {
       signal,
     }: ServiceCall): Promise<RawReply> {
       const paid = idempotencyKey !== undefined;
+
       const reply = await send({
-        ...{ method, signal, paid },
+        method,
+        signal,
+        paid,
         path: `${prefix}${path}${query === undefined ? "" : `?${query}`}`,
         headers: {
           ...own,

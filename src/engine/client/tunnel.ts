@@ -24,26 +24,32 @@ export function dispatcherWire(origin: URL, dispatcher: Dispatcher): Wire {
             if (cut) started.abort(cut);
             else receiver.sending();
           },
+
           onResponseStart(_, status, replyHeaders) {
             if (status >= 200) receiver.headers(status, replyHeaders);
           },
+
           onResponseData(_, chunk) {
             receiver.data(chunk);
           },
+
           onResponseEnd() {
             receiver.end();
           },
+
           onResponseError(_, error) {
             const [text, code] = namesOf(error);
             receiver.failed(text, code);
           },
         },
       );
+
       return (reason) => {
         cut = reason;
         controller?.abort(reason);
       };
     },
+
     close: () => dispatcher.destroy(),
   };
 }
@@ -65,6 +71,7 @@ function namesOf(error: NodeJS.ErrnoException): readonly [Error, string | undefi
       refused < "500" ? "PROXY_REFUSED" : "PROXY_FAILED",
     ];
   }
+
   const { code = "" } = error;
   return [
     error,

@@ -118,6 +118,7 @@ class Exchange implements Receiver {
     this.#timer?.refresh();
     this.#length += chunk.length;
     this.#chunks.push(chunk);
+
     const { now, timeouts } = this.#options;
     const most = replyLimit(this.#request.paid, this.#head.status);
     if (this.#length > most) this.#giveUp("REPLY_TOO_LARGE", undefined, tooLarge(most));

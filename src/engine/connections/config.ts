@@ -30,11 +30,13 @@ export const SAMPLE = "sample";
 /** It is also a file's. @param what it names @throws CliError (exit 2) */
 export function checkWord(name: string, what: "connection" | "segment", example: string): string {
   if (/^[a-z0-9][a-z0-9_-]{0,63}$/.test(name)) return name;
+
   const suggestion = name
     .toLowerCase()
     .replace(/[^a-z0-9_-]+/g, "-")
     .replace(/^[-_]+|-+$/g, "")
     .slice(0, 64);
+
   throw usageError(
     `"${echo(name)}" is no name for a ${what}: lower-case letters, digits, "-" and "_", beginning with a letter or digit, at most 64`,
     `for example: ${suggestion === "" ? example : suggestion}`,
@@ -47,6 +49,7 @@ export const checkName = (name: string): string => checkWord(name, "connection",
 /** Plain JSON: it is on the way of every command. Nothing there is an empty one. @throws CliError (exit 2) */
 export function readConfig(dir: string | undefined): Config {
   if (dir === undefined) return EMPTY;
+
   const file = configFile(dir);
   let text: string;
   try {
@@ -60,13 +63,16 @@ export function readConfig(dir: string | undefined): Config {
       error,
     );
   }
+
   let parsed: unknown;
   try {
     parsed = JSON.parse(text);
   } catch (error) {
     throw unreadable(file, "is no JSON", error);
   }
+
   if (!isObject(parsed)) throw unreadable(file, "holds no JSON object");
+
   const connections: Record<string, Connection> = {};
   for (const [name, value] of Object.entries(
     isObject(parsed.connections) ? parsed.connections : {},
@@ -74,10 +80,12 @@ export function readConfig(dir: string | undefined): Config {
     if (isObject(value) && typeof value.baseUrl === "string" && /^[a-z0-9]/.test(name))
       connections[name] = connection(value);
   }
+
   const runs = isObject(parsed.retention) ? parsed.retention.runs : undefined;
   if (runs !== undefined && (typeof runs !== "string" || spanMs(runs) === undefined)) {
     throw unreadable(file, 'has a "retention" whose "runs" is no span such as 90d');
   }
+
   return {
     ...(typeof parsed.default === "string" ? { default: parsed.default } : {}),
     ...(runs === undefined ? {} : { retention: { runs } }),
@@ -117,12 +125,14 @@ export async function updateConfig(
         projectName: "headcount",
         configFileMode: 0o600,
       };
+
       const store = new Conf<Record<string, unknown>>({
         ...settings,
         accessPropertiesByDotNotation: false,
         clearInvalidConfig: false,
       });
       const { default: _, retention: __, ...others } = store.store;
+
       store.store = { ...others, ...next };
       return next;
     });
@@ -131,6 +141,7 @@ export async function updateConfig(
     if (!(error instanceof Error && "syscall" in error)) throw error;
     throw notWritable(dir, error.message, error);
   }
+
   throw notWritable(dir, "another headcount is changing it");
 }
 

@@ -48,6 +48,7 @@ type Keys = Readonly<Record<string, string>>;
 function change(dir: string, platform: NodeJS.Platform, edit: (keys: Keys) => Keys): void {
   const file = keyFile(dir);
   const temporary = `${file}.${randomBytes(6).toString("hex")}`;
+
   try {
     makeFolder(dir);
     const result = locked(`${file}.lock`, LOCK_MS, () => {
@@ -61,6 +62,7 @@ function change(dir: string, platform: NodeJS.Platform, edit: (keys: Keys) => Ke
         });
         renameSync(temporary, file);
       }
+
       return true;
     });
     if (result === undefined) throw new Error("another headcount is changing it");
@@ -91,6 +93,7 @@ function readAll(dir: string, platform: NodeJS.Platform): Keys {
       error,
     );
   }
+
   try {
     const { mode } = fstatSync(handle);
     if (platform !== "win32" && (mode & 0o077) !== 0) {
@@ -99,9 +102,11 @@ function readAll(dir: string, platform: NodeJS.Platform): Keys {
         `chmod 600 ${shellWord(file)}, and replace the key if somebody may have seen it`,
       );
     }
+
     const parsed: unknown = JSON.parse(readFileSync(handle, "utf8"));
     if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed))
       throw new SyntaxError("no JSON object");
+
     return Object.fromEntries(
       Object.entries(parsed).filter(([, value]) => typeof value === "string"),
     );

@@ -54,6 +54,7 @@ export function openKeychain(options: KeychainOptions): Keychain {
     } catch (error) {
       throw keychainError("missing_package", options, error);
     }
+
     // Unpinned, the package falls back to the kernel's keyring, which is gone at reboot.
     const pinned =
       options.platform === "linux" ? ({ linux: { store: "secret-service" } } as const) : null;
@@ -65,6 +66,7 @@ export function openKeychain(options: KeychainOptions): Keychain {
       throw keychainError("hung", options);
     });
     deadline.catch(() => undefined);
+
     try {
       return await Promise.race([operate(new loaded.AsyncEntry(SERVICE, name, pinned)), deadline]);
     } catch (error) {
@@ -85,6 +87,7 @@ function problemOf(error: unknown): KeychainProblem {
   const text = error instanceof Error ? error.message : String(error);
   if (/timed? ?out|NoReply|did not receive a reply/i.test(text)) return "hung";
   if (/not provided by any|ServiceUnknown|NameHasNoOwner/i.test(text)) return "no_provider";
+
   if (
     /autolaunch|DBUS_SESSION_BUS|connect to socket|Failed to connect|no such file|NotSupported|\$DISPLAY/i.test(
       text,
@@ -94,6 +97,7 @@ function problemOf(error: unknown): KeychainProblem {
   if (/\blocked|dismissed|prompt/i.test(text)) return "locked";
   if (/no such (object|collection)|default collection|does not exist/i.test(text))
     return "no_collection";
+
   return "failed";
 }
 
@@ -143,6 +147,7 @@ function keychainError(
   const text = cause instanceof Error ? cause.message.split("\n", 1)[0] : undefined;
   const elsewhere = platform !== "linux" && problem !== "missing_package";
   const silent = "the system's keychain did not answer";
+
   return new CliError({
     code: `keychain_${problem}`,
     category: "auth",

@@ -34,6 +34,7 @@ export function findFolder(kind: Kind, { env, platform }: Surroundings): string 
   const own = OWN_VARIABLE[kind];
   const path = own === undefined ? undefined : env[own];
   if (path) return path;
+
   // The XDG rules ask for absolute paths only.
   const xdg = env[XDG_VARIABLE[kind]];
   if (xdg && isAbsolute(xdg)) return join(xdg, "headcount");
@@ -42,9 +43,11 @@ export function findFolder(kind: Kind, { env, platform }: Surroundings): string 
     if (base) return win32.join(base, "headcount", kind);
     return env.USERPROFILE ? win32.join(env.USERPROFILE, ".headcount", kind) : undefined;
   }
+
   const home = env.HOME;
   if (!home) return undefined;
   if (platform !== "darwin") return posix.join(home, ...UNDER_HOME[kind], "headcount");
+
   return posix.join(home, ...MAC[kind], "headcount", ...(kind === "state" ? ["state"] : []));
 }
 

@@ -44,10 +44,12 @@ function keyFromEnvironment({ env }: Surroundings): string | undefined {
 export function checkKey(text: string, from: string): string {
   const key = text.trim();
   if (/^[\x21-\x7e]{8,512}$/.test(key)) return key;
+
   let why = "has characters that no key has";
   if (key === "") why = "is empty";
   else if (/\s/.test(key)) why = "has spaces or line breaks in it";
   else if (key.length < 8) why = "is too short to be a key";
+
   throw failed.auth(
     `the key from ${from} ${why}`,
     "give the whole key and nothing else, as it was shown once when it was made",
@@ -78,6 +80,7 @@ export async function resolveTarget(
   const apiKey = keyFromEnvironment(surroundings);
   const override = url === undefined ? undefined : baseUrlText(parseBaseUrl(url));
   const said = paging === undefined ? undefined : pagingOf(paging);
+
   if (
     connection === FROM_ENVIRONMENT ||
     (apiKey !== undefined && override !== undefined && connection === undefined)
@@ -87,17 +90,21 @@ export async function resolveTarget(
     const dialect = { ...dialectFor(dir, override), ...said };
     return { name: FROM_ENVIRONMENT, baseUrl: override, dialect, apiKey, keySource: "environment" };
   }
+
   const config = readConfig(dir);
   const name = connection ?? config.default;
   const entry = name === undefined ? undefined : existingConnection(config, name, dir);
   if (name === undefined || entry === undefined)
     throw apiKey === undefined ? noKey(undefined) : noAddress();
+
   const stored = baseUrlText(parseBaseUrl(entry.baseUrl));
   const baseUrl = override ?? stored;
   const dialect = { ...DEFAULT_DIALECT, ...entry.dialect, ...said };
+
   if (apiKey !== undefined) return { name, baseUrl, dialect, apiKey, keySource: "environment" };
   const moved = new URL(baseUrl).origin !== new URL(stored).origin;
   if (moved && !flags.baseUrl) throw storedForAnother(name, stored, baseUrl);
+
   const key = await storedKey(name, entry, dir, surroundings);
   return { name, baseUrl, dialect, ...key, ...(moved ? { movedFrom: stored } : {}) };
 }
@@ -115,9 +122,11 @@ async function storedKey(
     return { apiKey: checkKey(key, "the credentials file"), keySource: "file" };
   }
   if (keyStore !== "keychain") throw noKey(name);
+
   const { openKeychain } = await import("./keychain.ts");
   const key = await openKeychain(surroundings).get(name);
   if (key === undefined) throw noKey(name, "the keychain has no entry for it any more");
+
   return { apiKey: checkKey(key, "the keychain"), keySource: "keychain" };
 }
 

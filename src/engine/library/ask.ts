@@ -28,10 +28,12 @@ export async function askViews({ path }: Pick<Library, "path">, sql: string, sig
       "bad_query",
     );
   }
+
   type Answer = {
     readonly columns: string[];
     readonly rows: (string | number | bigint | null)[][];
   };
+
   const options = { what: "the query", text: TEXT, signal, ...BOUNDS, data: await driverPath() };
   try {
     return await answerOf<Answer>({ path, sql, before: `${PRAGMAS}; ${VIEWS}` }, options);

@@ -19,8 +19,10 @@ export function forgetPeople(
   const { database } = library;
   const people = new Set<number>();
   for (const { n, body } of bodiesOf(library)) if (is(body)) people.add(n);
+
   const list = JSON.stringify([...people]);
   const run = (sql: string): void => void database.prepare(sql).run(list);
+
   database.exec("PRAGMA secure_delete = ON");
   inTransaction(database, () => {
     for (const table of ["member", "changed"])
@@ -58,6 +60,7 @@ function forgetTargets(database: DatabaseSyncInstance, names: (target: string) =
     "SELECT id, target FROM run",
   ))
     if (names(target)) blank.run(id);
+
   type ListRow = { n: number; filters: string; canonical: string };
   for (const { n, filters, canonical } of allRows<ListRow>(
     database,

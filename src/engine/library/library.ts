@@ -74,6 +74,7 @@ export class Library {
       const { user_version: version } = database.prepare("PRAGMA user_version").get() as {
         user_version: number;
       };
+
       if (version === 0) database.exec(`${SCHEMA}; PRAGMA user_version = ${FORMAT}`);
       else if (version !== FORMAT) {
         throw usageError(
@@ -82,9 +83,11 @@ export class Library {
           "other_format",
         );
       }
+
       hideAll(database, suppression);
     });
     database.exec(SHOWN);
+
     return new Library(path, database, suppression);
   }
 
@@ -155,11 +158,14 @@ export class Library {
     this.#touched.add(person);
     const own = "SELECT record FROM purchase WHERE person = ?";
     this.#run(`DELETE FROM record WHERE person = ? AND r NOT IN (${own})`, person, person);
+
     const newest = this.purchases(person).at(-1);
     const { identity = "" } =
       this.#first<{ identity: string }>("SELECT identity FROM person WHERE n = ?", person) ?? {};
+
     this.#run("DELETE FROM person WHERE n = ?", person);
     if (newest === undefined) return;
+
     const record = this.#recordOf(person, newest.record);
     this.#put(
       person,
@@ -183,6 +189,7 @@ export class Library {
     const newNumber = "SELECT coalesce(max(n), 0) + 1 AS n FROM person";
     const person = row?.n ?? this.#first<{ n: number }>(newNumber)?.n ?? 1;
     const record = this.#recordOf(person, text);
+
     this.#run(
       "INSERT INTO purchase VALUES (?, ?, ?, ?, ?, ?, ?)",
       person,
@@ -260,6 +267,7 @@ export class Library {
     const whole = slug === null ? (address ?? null) : null;
     const sql = `SELECT n FROM shown WHERE identity IN (?, ?) OR network_url_address = ? OR network_url_slug = ? OR name = ?
       ORDER BY n LIMIT 20`;
+
     const rows = this.#statement(sql).all(
       text,
       `@${whole ?? ""}`,
@@ -276,6 +284,7 @@ export class Library {
     const rows = this.database
       .prepare(sql, { readBigInts: true })
       .all(person) as unknown as PastPurchase[];
+
     return rows.map((row) => ({
       ...row,
       at: Number(row.at),
@@ -377,6 +386,7 @@ export function totalsOf(database?: DatabaseSyncInstance) {
   const count = (name: string): number => Number(sums?.[name] ?? 0n);
   const time = (name: string): number | null =>
     typeof sums?.[name] === "bigint" ? count(name) : null;
+
   return {
     people: count("people"),
     suppressed: count("suppressed"),

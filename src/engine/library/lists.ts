@@ -48,6 +48,7 @@ export class Lists {
       output,
     );
     if (row === undefined) return undefined;
+
     return {
       ...row,
       filters: JSON.parse(row.filters) as Filters,
@@ -81,18 +82,22 @@ export class Lists {
       const refresh = refreshes + 1;
       const members = new Set(this.members(n));
       const own = new Set(before);
+
       this.#join(
         n,
         before.filter((person) => !members.has(person)),
         refresh - 1,
       );
+
       const leaving = [...result.removed, ...[...members].filter((other) => !own.has(other))];
       const leave = `UPDATE member SET until = ? WHERE list = ? AND until IS NULL AND person ${AMONG}`;
       this.#run(leave, refresh, n, JSON.stringify(leaving));
       this.#join(n, result.added, refresh);
+
       const change =
         "INSERT INTO changed (list, refresh, person, fields) SELECT ?, ?, value ->> 0, value -> 1";
       this.#run(`${change} FROM json_each(?)`, n, refresh, JSON.stringify([...result.changed]));
+
       const { at, datasetVersion, count, added, removed, changed, calls, credits, run } = result;
       const facts = [
         at,
@@ -105,6 +110,7 @@ export class Lists {
         credits,
         run,
       ];
+
       this.#run(
         "INSERT INTO refresh VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         n,
@@ -118,7 +124,11 @@ export class Lists {
     this.#run(
       `INSERT INTO list (output, filters, canonical, view, at) VALUES (?, ?, ?, ?, ?) ON CONFLICT (output) DO UPDATE
        SET filters = excluded.filters, canonical = excluded.canonical, view = excluded.view, at = excluded.at`,
-      ...[output, JSON.stringify(filters), canonical, JSON.stringify(view), at],
+      output,
+      JSON.stringify(filters),
+      canonical,
+      JSON.stringify(view),
+      at,
     );
     return this.at(output) ?? { n: 0, refreshes: 0 };
   }

@@ -64,6 +64,7 @@ function whereOf(who: Who): readonly [where: string, ...values: (string | number
   if ("list" in who)
     return [among("SELECT person FROM member WHERE list = ? AND until IS NULL"), who.list];
   if (!("segment" in who)) return [among("SELECT value FROM json_each(?)"), JSON.stringify(who)];
+
   const target = `search ${who.segment}`;
   const lists = `${target} for `;
   const runs = "SELECT id FROM run WHERE target = ? OR substr(target, 1, ?) = ?";
@@ -117,6 +118,7 @@ export function changedSince(
       (SELECT old.body FROM purchase JOIN record AS old ON old.r = purchase.record WHERE purchase.person = n AND at <= ?
        ORDER BY at DESC, run DESC, unit DESC, position DESC LIMIT 1) AS old
     FROM person JOIN record ON record.r = person.record WHERE bought_at > ? AND +identity ${AMONG}`;
+
   type Change = { identity: string; now: string; old: string | null };
   const changed = new Map<string, string[]>();
   for (const { identity, now, old } of allRows<Change>(
@@ -129,6 +131,7 @@ export function changedSince(
     const fields = old === null || old === now ? [] : changedFields(fieldsOf(old), fieldsOf(now));
     if (fields.length > 0) changed.set(identity, fields);
   }
+
   return changed;
 }
 

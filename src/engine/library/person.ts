@@ -22,20 +22,24 @@ export function normalValues(record: Readonly<Record<string, unknown>>): Value[]
   const values: Value[] = NORMAL_COLUMNS.map((column) => normalText(record[column]));
   const { department } = record;
   values.push(typeof department === "string" ? (departmentOf(department) ?? department) : null);
+
   for (const column of NUMBER_COLUMNS) {
     const value = record[column];
     values.push(typeof value === "number" && Number.isSafeInteger(value) ? value : null);
   }
+
   for (const column of ADDRESS_COLUMNS) {
     const address = addressOf(record[column]);
     values.push(address === undefined ? null : slugOf(address), address ?? null);
   }
+
   return values;
 }
 
 /** As the library's own queries would find it. */
 export function meets(values: readonly Value[], conditions: readonly Condition[]): boolean {
   const cell = (column: string): Value => values[PERSON_COLUMNS.indexOf(column)] ?? null;
+
   return conditions.every((condition) => {
     const { column } = condition;
     if (condition.kind === "address") {
@@ -44,10 +48,12 @@ export function meets(values: readonly Value[], conditions: readonly Condition[]
         one.address === undefined ? one.slug === slug : one.address === address,
       );
     }
+
     const value = cell(column);
     if (value === null) return false;
     if (condition.kind === "in") return condition.values.includes(String(value));
     if (condition.kind === "prefix") return String(value).startsWith(condition.from);
+
     const { min = 0, max = Number.POSITIVE_INFINITY } = condition;
     return typeof value === "number" && value >= min && value <= max;
   });

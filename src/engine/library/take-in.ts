@@ -34,7 +34,9 @@ export async function openLibrary(shelf: Shelf, store: RunStore) {
         unread.push({ run: id, why: (error as Error).message });
     }
   }
+
   if (plans.size === 0 && !existsSync(shelf.path)) return undefined;
+
   const library = await Library.open(shelf.path, await store.suppression());
   try {
     let pages = 0;
@@ -48,6 +50,7 @@ export async function openLibrary(shelf: Shelf, store: RunStore) {
         if (errorCode(error) !== "ENOENT") unread.push({ run: id, why: (error as Error).message });
       }
     }
+
     return { library, taken: { pages, unread } };
   } catch (error) {
     library.close();
@@ -93,12 +96,14 @@ export function importRecords(
   const body = `{"result":[${texts.join(",")}]}`;
   const run = `import-${createHash("sha256").update(body).digest("hex").slice(0, 12)}`;
   library.addPages([{ run, unit: 1, at, rows: rowsOf(recordPage(texts), 0n) }]);
+
   const facts = {
     datasetVersion: null,
     output: null,
     createdAt: new Date(at).toISOString(),
     finishedAt: at,
   };
+
   library.putRun({ id: run, command: "import", target: name, ...facts });
   return library.size - before;
 }
@@ -139,10 +144,12 @@ async function takeIn(library: Library, run: RunReader): Promise<number> {
     count += group.length;
     [group, rows] = [[], 0];
   };
+
   for await (const { unit, settled, body } of run.pages()) {
     const { n, target } = unit.intent;
     // Records of earlier purchases, from here.
     if (target === BESIDE || library.hasPage(run.id, n)) continue;
+
     const page = Page.read(body, "person");
     const used = creditsOf(settled.used);
     const paid = Math.max(settled.rows, page.length);
@@ -154,11 +161,13 @@ async function takeIn(library: Library, run: RunReader): Promise<number> {
     rows += page.length;
     if (rows >= GROUP_ROWS) put();
   }
+
   put();
   const { id, command, output, created_at: createdAt } = run.plan;
   // Only where nothing more can come: an unfinished run is read again.
   const finishedAt = run.state.done === undefined ? null : run.state.lastAt;
   const datasetVersion = versionOf(run);
+
   library.putRun({
     id,
     command,
@@ -168,6 +177,7 @@ async function takeIn(library: Library, run: RunReader): Promise<number> {
     createdAt,
     finishedAt,
   });
+
   return count;
 }
 

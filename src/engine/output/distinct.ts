@@ -1,3 +1,4 @@
+// Tested by test/unit/output-formats.test.ts.
 import { canonicalAddress } from "../../shared/contract/normalise.ts";
 import {
   NOBODY_SUPPRESSED,
@@ -32,10 +33,12 @@ class Hashes {
       b = Math.imul(b ^ code, 0x5bd1e995);
       b ^= b >>> 15;
     }
+
     a = mix(a ^ identity.length);
     const high = mix(b + a) || 1;
     if (!this.#insert(a, high)) return false;
     if (++this.count > this.#slots * 0.85) this.#grow();
+
     return true;
   }
 
@@ -99,12 +102,15 @@ export class Distinct {
       else if (!this.#hashes.add(identity)) continue;
       fresh.push(index);
     }
+
     const again = page.length - fresh.length;
     this.duplicates += again;
     if (again > 0 && fresh.length === 0 && page.length > 1) this.repeatedPages++;
+
     const distinct = again === 0 ? page : page.select(fresh);
     const rest = shown(distinct, this.#kind, this.#suppression);
     this.suppressed += distinct.length - rest.length;
+
     return rest;
   }
 }

@@ -1,3 +1,4 @@
+// Tested by test/unit/output-formats.test.ts and test/unit/output-csv-bytes.test.ts.
 import { stat } from "node:fs/promises";
 import { aside, nearest } from "../../shared/contract/suggest.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
@@ -70,6 +71,7 @@ const separated = (separator: "," | "\t"): Omit<PagedFormat, "endings"> => ({
     return ({ kind, fields, excel, raw }, extra) =>
       new CsvView({ kind, columns: fields, extra, excel, raw, separator });
   },
+
   rows: async () => (await storedForms()).cellRows(separator),
 });
 
@@ -103,6 +105,7 @@ const TABLE = {
   table: {
     endings: [],
     unpacked: "a table is for a person to look at",
+
     view: async () => {
       const { tableView } = await import("./table.ts");
       return ({ kind, fields, table }) => {
@@ -184,6 +187,7 @@ export async function rowsWithout(
     if (goes) count++;
     return goes;
   };
+
   const rows = await storedRows(form.format);
   return (
     rows && {
@@ -259,6 +263,7 @@ export function chooseForm(
     }
     form = { format, packing };
   }
+
   checkForm(form, file, terminal);
   return form;
 }
@@ -272,6 +277,7 @@ function checkForm({ format, packing }: Form, file: string | undefined, terminal
     );
   }
   if (packing === undefined) return;
+
   const why = specOf(format)?.unpacked;
   if (why !== undefined) {
     throw usageError(
@@ -279,6 +285,7 @@ function checkForm({ format, packing }: Form, file: string | undefined, terminal
       `leave .${packing} out`,
     );
   }
+
   if (file === undefined && terminal) {
     throw usageError(
       `${formName({ format, packing })} is compressed: nothing for a terminal`,
@@ -299,6 +306,7 @@ export async function checkRows(
 ): Promise<void> {
   const { allowEmpty, minRows, maxShrink } = guard;
   const came = counted(rows, "row");
+
   if (minRows !== undefined && rows < minRows) {
     throw tooFew(
       `${came}: fewer than --min-rows ${minRows}${said}`,
@@ -306,18 +314,22 @@ export async function checkRows(
     );
   }
   if (path === undefined || (rows === 0 ? allowEmpty : maxShrink === undefined)) return;
+
   const before = await rowsIn(path);
   if (before === 0) return;
+
   const place =
     before === undefined
       ? "a file whose rows cannot be counted"
       : `the ${grouped(before)} in ${path}`;
+
   if (rows === 0) {
     throw tooFew(
       `0 rows would take the place of ${place}: it stays as it is${said}`,
       "--min-rows 0 replaces it",
     );
   }
+
   if (before === undefined || rows < before * (1 - (maxShrink ?? 1))) {
     const percent = Math.round((maxShrink ?? 1) * 100);
     throw tooFew(

@@ -1,3 +1,4 @@
+// Tested by test/cli/keep-input.test.ts.
 import {
   canonicalAddress,
   canonicalDomain,
@@ -82,6 +83,7 @@ export class JoinOutput implements Output {
     this.#settled = new Map(
       settledUnits(this.#run.state).map((unit) => [unit.intent.target, unit]),
     );
+
     const ours =
       rendering.fields ?? (await collectColumns(distinctPages(this.#run), kindOf(this.#run)));
     const pages = (): AsyncGenerator<Page> => this.#pages(ours);
@@ -92,11 +94,13 @@ export class JoinOutput implements Output {
     this.#inner = inner;
     for await (const page of pages()) await inner.write(page);
     this.#tally.clear();
+
     for (const row of join.rows) {
       const [answer] = this.#answers(row);
       if (answer !== undefined)
         this.#tally.set(answer.match, (this.#tally.get(answer.match) ?? 0) + 1);
     }
+
     return inner.prepare(pages);
   }
 
@@ -127,6 +131,7 @@ export class JoinOutput implements Output {
         record === undefined ? undefined : (cells?.get(field) ?? fieldValue(record, field));
       return value ?? null;
     });
+
     const pairs = [match, why, ...values].map((value, index) => {
       const name = join.prefix + (["match", "why"][index] ?? ours[index - 2] ?? "");
       return `${JSON.stringify(name)}:${stringifyExact(this.#guarded(value, rendering))}`;
@@ -157,6 +162,7 @@ export class JoinOutput implements Output {
     why = "",
   }: Prospect): Answer[] {
     if (address === undefined) return [{ match: "not found", why }];
+
     const { target, parts = [] } = this.#run.plan;
     const theirs = parts.flatMap(({ company_network_url: of }, n) =>
       slugIn(String(of)) === slugIn(address) ? [n] : [],
@@ -165,17 +171,20 @@ export class JoinOutput implements Output {
       const isNew = target.kind === "search" && target.owned !== undefined;
       return [{ match: "nobody", why: isNew ? "nobody there is new" : "nobody there matches" }];
     }
+
     const units = [...this.#run.state.units.values()].filter(({ intent }) =>
       theirs.includes(intent.target),
     );
     const answers = units.flatMap((unit): Answer[] => {
       if (unit.settled?.follows === undefined) return [];
+
       const page = shown(
         Page.read(this.#run.readReply(unit), "person"),
         "person",
         this.#run.suppression,
       );
       const owned = unit.settled.owned === undefined ? "" : "owned already";
+
       return Array.from({ length: page.length }, (_, n) => ({
         match: "found",
         why: owned,
@@ -183,8 +192,10 @@ export class JoinOutput implements Output {
       }));
     });
     if (answers.length > 0) return answers;
+
     const isHidden = units.some(({ settled }) => (settled?.rows ?? 0) > 0);
     if (isHidden) return [{ match: "suppressed", why: "on the suppression list" }];
+
     return [{ match: "not asked", why: "the run ended before its turn" }];
   }
 
@@ -195,11 +206,14 @@ export class JoinOutput implements Output {
         ? undefined
         : target.companies[row.company];
     if (query === undefined) return row;
+
     const unit = this.#settled.get(row.company ?? -1);
     if (unit?.settled === undefined)
       return { match: "not asked", why: "the run ended before its turn" };
+
     const { refused } = unit.settled;
     if (refused !== undefined) return { match: "not found", why: `refused: ${refused}` };
+
     const page =
       unit.settled.follows === undefined
         ? Page.empty
@@ -207,6 +221,7 @@ export class JoinOutput implements Output {
     if (page.length === 0) return { match: "not found", why: "the service does not know it" };
     if (shown(page, "company", this.#run.suppression).length === 0)
       return { match: "suppressed", why: "it is on the suppression list" };
+
     const record = page.row(0);
     const other = otherThan(query, record);
     return other === undefined

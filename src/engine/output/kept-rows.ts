@@ -1,3 +1,5 @@
+// Tested by test/cli/keep-input.test.ts.
+
 export const MATCHES = [
   "found",
   "nobody",

@@ -1,3 +1,4 @@
+// Tested by test/cli/output-files.test.ts.
 import { createHash, type Hash } from "node:crypto";
 import { type FileHandle, open } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
@@ -74,6 +75,7 @@ export class FileOutput implements Output {
     this.#bytes = 0;
     this.#filled = 0;
     this.#packer = openPacker(this.#target.rendering.packing);
+
     const rendering = { ...this.#target.rendering, fields };
     this.#view = isWhole(rendering.format)
       ? undefined
@@ -124,6 +126,7 @@ export class FileOutput implements Output {
   async prepare(pages: () => AsyncIterable<Page>): Promise<Written> {
     const { guard, path, rendering } = this.#target;
     await checkRows(this.#fieldCheck.rows(), path, guard);
+
     const { format, kind, fields } = rendering;
     const whole = await lateFormat(format);
     if (whole !== undefined) {
@@ -132,16 +135,19 @@ export class FileOutput implements Output {
       const rows = { ...survey, pages, onCut: () => this.#cut++ };
       for await (const chunk of whole.bytes(rows, `${this.#part}.scratch`)) await this.#put(chunk);
     }
+
     if (this.#view !== undefined && this.#view.unseen.size > 0) {
       await this.#begin(await collectColumns(pages(), kind));
       for await (const page of pages()) await this.#put(this.#view.page(page));
     }
+
     if (this.#view !== undefined) await this.#put(this.#view.end());
     await this.#drain();
     if (this.#packer !== undefined) await this.#store(await this.#packer.end());
     await this.#file?.sync();
     await this.#close();
     this.#sha256 = this.#hash.digest("hex");
+
     return {
       file: path,
       format: formName(rendering),
@@ -160,6 +166,7 @@ export class FileOutput implements Output {
   async publish(): Promise<void> {
     const { guard, path, place, rendering } = this.#target;
     const { disk } = place;
+
     await enterOutput(path, { kind: rendering.kind, format: formName(rendering) }, place, [
       this.#sha256,
     ]);
@@ -204,11 +211,14 @@ export async function openStream({
   const onError = (error: unknown): void => {
     failure ??= error;
   };
+
   stream.on("error", onError);
+
   const put = (data: Uint8Array | string): Promise<void> => {
     if (failure !== undefined) return Promise.reject(failureOf(failure));
     if (stream.destroyed) return Promise.reject(pipeClosed());
     if (data.length === 0) return Promise.resolve();
+
     return new Promise((resolve, reject) => {
       const onAbort = (): void => reject(interrupted.reason);
       interrupted.addEventListener("abort", onAbort, { once: true });
@@ -219,25 +229,31 @@ export async function openStream({
       });
     });
   };
+
   const pack = async (data: Buffer | string): Promise<void> => {
     if (packer === undefined) return put(data);
     for (const chunk of await packer.push(Buffer.from(data))) await put(chunk);
   };
+
   const release = async (): Promise<void> => void stream.off("error", onError);
+
   return {
     get notices() {
       return fieldCheck.notices();
     },
+
     write(page) {
       fieldCheck.look(page);
       return pack(view.page(page));
     },
+
     async prepare() {
       await pack(view.end());
       for (const chunk of (await packer?.end()) ?? []) await put(chunk);
       await checkRows(fieldCheck.rows(), undefined, guard);
       return undefined;
     },
+
     publish: release,
     abort: release,
   };

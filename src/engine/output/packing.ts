@@ -1,3 +1,4 @@
+// Tested by test/cli/output-packed.test.ts.
 import { createReadStream } from "node:fs";
 import { pipeline, type Readable, type Transform } from "node:stream";
 import zlib from "node:zlib";
@@ -11,11 +12,13 @@ export interface Packer {
 function streamed(stream: Transform): Packer {
   let out: Uint8Array[] = [];
   stream.on("data", (chunk: Buffer) => out.push(chunk));
+
   const take = (): readonly Uint8Array[] => {
     const batch = out;
     out = [];
     return batch;
   };
+
   return {
     push: (bytes) =>
       new Promise((resolve, reject) => {

@@ -1,3 +1,4 @@
+// Tested by test/cli/output-files.test.ts.
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { access, constants, lstat, realpath, stat } from "node:fs/promises";
@@ -23,6 +24,7 @@ export async function checkOutput(path: string): Promise<string> {
       "no_folder",
     );
   if (!parent.isDirectory()) throw usageError(`${folder} is not a folder`, undefined, "no_folder");
+
   try {
     await access(folder, constants.W_OK | constants.X_OK);
   } catch {
@@ -32,6 +34,7 @@ export async function checkOutput(path: string): Promise<string> {
       "not_writable",
     );
   }
+
   const stats = await lstat(path).catch(ifMissing(undefined));
   if (stats === undefined) return path;
   if (stats.isSymbolicLink()) {
@@ -42,13 +45,16 @@ export async function checkOutput(path: string): Promise<string> {
         "symlink",
       );
     }
+
     const target = await realpath(path).catch(() => undefined);
     // A pipe behind /dev/stdout or /dev/fd/63 has no name of its own.
     if (target === undefined && (await exists(path))) throw notAFile(path);
     if (target === undefined)
       throw usageError(`${path} is a symbolic link to nothing`, "remove it", "symlink");
+
     return checkOutput(target);
   }
+
   if (stats.isDirectory())
     throw usageError(
       `${path} is a folder, not a file`,
@@ -56,6 +62,7 @@ export async function checkOutput(path: string): Promise<string> {
       "is_folder",
     );
   if (!stats.isFile()) throw notAFile(path);
+
   return path;
 }
 

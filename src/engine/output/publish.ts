@@ -1,3 +1,4 @@
+// Tested by test/cli/output-files.test.ts.
 import { readdir } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { failed } from "../../shared/errors.ts";

@@ -1,3 +1,4 @@
+// Tested by test/cli/forget.test.ts.
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
@@ -52,6 +53,7 @@ export function registerIn(stateDir: string, disk: Disk, now: () => number) {
   }
 
   const has = (path: string): boolean => existsSync(fileOf(path));
+
   return { enter, entries, has, drop: (path: string): Promise<void> => remove(fileOf(path)) };
 }
 

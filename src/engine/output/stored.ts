@@ -1,3 +1,4 @@
+// Tested by test/cli/forget.test.ts.
 import type { Page } from "../../shared/rows/page.ts";
 import { type JsonValue, parseExact } from "../../shared/rows/values.ts";
 import type { TypedColumn } from "./whole/cells.ts";
@@ -53,9 +54,11 @@ async function* linesOf(bytes: AsyncIterable<Uint8Array>, quotes = false): Async
       rest = [];
       from = at + 1;
     }
+
     // A chunk may be used again by whoever gave it.
     if (from < chunk.length) rest.push(Buffer.from(chunk.subarray(from)));
   }
+
   if (rest.length > 0) yield Buffer.concat(rest);
 }
 
@@ -107,11 +110,14 @@ async function* arrayWithout(file: StoredFile, chosen: Chosen): AsyncGenerator<U
     if (isFirst !== (text === "[\n") || !/^(\[|\]|\{.*\},?)\n$/.test(text))
       throw new Error("an array of another program");
     if (text === "[\n" || text === "]\n") continue;
+
     const record = text.replace(/,?\n$/, "");
     if (chosen(record, () => parseExact(record))) continue;
+
     yield Buffer.from(before + record);
     before = ",\n";
   }
+
   yield Buffer.from(before === "[\n" ? "[]\n" : "\n]\n");
 }
 
@@ -131,6 +137,7 @@ function cellsOf(record: string, separator: keyof typeof CELLS): string[] {
 
 export const cellRows = (separator: keyof typeof CELLS): StoredRows => ({
   count: async (file) => Math.max(0, (await countLines(file, true)) - 1),
+
   async *without(file, chosen) {
     let names: readonly string[] | undefined;
     for await (const line of linesOf(file.bytes(), true)) {

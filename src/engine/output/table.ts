@@ -1,3 +1,4 @@
+// Tested by test/cli/output-rows.test.ts.
 import { grouped } from "../../shared/contract/text.ts";
 import type { View } from "../../shared/rows/page.ts";
 import { cellOf, fieldValue, type JsonValue, type RecordKind } from "../../shared/rows/values.ts";
@@ -22,12 +23,27 @@ type DrawRows = (cells: readonly (readonly string[])[]) => string;
 /** The most telling first, as many as there is room for. */
 const MAIN_COLUMNS: Readonly<Record<RecordKind, readonly string[]>> = {
   person: [
-    ...["name", "title", "company_name", "location"],
-    ...["department", "seniority_level", "connections", "industry", "followers", "network_url"],
+    "name",
+    "title",
+    "company_name",
+    "location",
+    "department",
+    "seniority_level",
+    "connections",
+    "industry",
+    "followers",
+    "network_url",
   ],
   company: [
-    ...["name", "domain", "employee_count", "location"],
-    ...["industry", "founded_year", "followers", "type", "company_network_url"],
+    "name",
+    "domain",
+    "employee_count",
+    "location",
+    "industry",
+    "founded_year",
+    "followers",
+    "type",
+    "company_network_url",
   ],
 };
 const ALWAYS = 4;

@@ -1,3 +1,4 @@
+// Tested by test/planning/sets.test.ts.
 import { canonicalJson } from "../../shared/contract/filters.ts";
 import { isSlug, normalForm, slugOf } from "../../shared/contract/normalise.ts";
 import {
@@ -44,10 +45,12 @@ function meetOne(
     const [short = "", long = ""] = [String(a), String(b)].sort((x, y) => x.length - y.length);
     return long.startsWith(short) ? long : undefined;
   }
+
   const common = isAddress(spec)
     ? texts(a).flatMap((one) => texts(b).flatMap((other) => sameAddress(one, other) ?? []))
     : texts(a).filter((value) => texts(b).includes(value));
   if (common.length === 0) return undefined;
+
   return spec.list ? [...new Set(common)] : common[0];
 }
 
@@ -128,19 +131,25 @@ async function butNot(
     if (isLow(key) && bound === 0) return undefined;
     return meet(segment, beyond) ?? "nobody";
   }
+
   const listKey = (spec.match === "prefix" ? spec.field : key) as FilterKey;
   const listSpec = filterSpec(listKey);
   if (listSpec === undefined || !listSpec.list) return undefined;
+
   const values =
     segment[listKey] === undefined ? await valuesOf(segment, listKey) : texts(segment[listKey]);
   if (values === undefined || values.length > MAX_VALUES_PER_KEY) return undefined;
+
   const wanted = texts(other[key]);
+
   // A slug may stand for an address, and a wider one than that.
   if (isAddress(spec) && [...values, ...wanted].some(isSlug)) return undefined;
+
   const isMet = (value: string): boolean =>
     spec.match === "prefix"
       ? wanted.some((prefix) => beginsWith(value, prefix))
       : wanted.includes(key === "department" ? value : normalForm(value));
+
   const rest = values.filter((value) => !isMet(value));
   return rest.length === 0 ? "nobody" : { ...segment, [listKey]: rest };
 }
@@ -162,6 +171,7 @@ async function minus(
     if (piece !== "nobody") pieces.push(piece);
     rest = meet(rest, condition);
   }
+
   return pieces;
 }
 
@@ -215,6 +225,7 @@ export class Sets {
       }
       return sum;
     };
+
     return within(undefined, 0, 1);
   }
 
@@ -253,10 +264,12 @@ export class Sets {
       }
       all = rest;
     }
+
     const parts = await this.#filled(all);
     let overlap = 0;
     for (const [index, part] of all.entries())
       for (const other of all.slice(index + 1)) overlap += await this.count(meet(part, other));
+
     return { parts, overlap };
   }
 
@@ -280,8 +293,10 @@ export class Sets {
           at += smaller.length - 1;
         }
       }
+
       if (!isPlaced) all.push(piece);
     }
+
     return all;
   }
 }

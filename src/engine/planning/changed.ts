@@ -1,3 +1,4 @@
+// Tested by test/planning/removed.test.ts.
 import { groupsBy } from "../../shared/groups.ts";
 import { countChunks, findGone } from "./removed.ts";
 
@@ -34,6 +35,7 @@ export async function findChanged<T>(
     );
     for (const person of leavers) changed.add(person);
   }
+
   return [...changed];
 }
 
@@ -53,16 +55,19 @@ function questionsFor<T>(pairs: readonly PersonValue<T>[], most: Most): Question
   const sizes = shared.map(({ people }) => people.length);
   const { sets, each } = designFor(sizes, most);
   if (each === 1 && sets >= shared.length) return single;
+
   const together = Array.from({ length: sets }, () => ({
     values: [] as string[],
     people: [] as T[],
   }));
+
   for (const [index, code] of codesFor(sizes, sets, each).entries()) {
     for (const set of code) {
       together[set]?.values.push(...(shared[index]?.values ?? []));
       together[set]?.people.push(...(shared[index]?.people ?? []));
     }
   }
+
   return [...single.filter(isAlone), ...together.filter(({ people }) => people.length > 0)];
 }
 
@@ -84,6 +89,7 @@ function designFor(
       if (calls < best.calls) best = { sets, each, calls };
     }
   }
+
   return best;
 }
 

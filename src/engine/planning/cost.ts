@@ -1,3 +1,4 @@
+// Tested by test/planning/cost.test.ts.
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { descend } from "./descent.ts";
 import { type Dice, dice, draw } from "./draw.ts";
@@ -28,15 +29,18 @@ export async function costOf(look: Look, callsPerCredit: number): Promise<Cost> 
   // One sketch more proves it.
   if (sketch !== undefined)
     return { callsPerCredit, calls: 1, rows: callsPerCredit === 0 ? total : others, parts: 1 };
+
   const kind = KINDS.find(({ from }) => callsPerCredit >= from);
   const each = Math.max(kind?.rows ?? Number.POSITIVE_INFINITY, 1.1 + alike);
   const rows = alone ? others : Math.min(total, Math.ceil(others * each) + SPARE);
   const certain = proofOf(look);
+
   if (others === 0)
     return { callsPerCredit: 0, calls: halvingOf(look) + certain, rows: 0, parts: 0 };
   if (kind === undefined || rows === total) {
     return { callsPerCredit: 0, calls: halvingOf(look) + certain, rows: total, parts: 1 };
   }
+
   const rehearsal = await rehearse(look, { callsPerCredit, spare: (rows - others) / others });
   const calls = rehearsal.calls + halvingOf(look) + certain;
   return { ...rehearsal, callsPerCredit, calls, rows: Math.min(rows, rehearsal.rows + SPARE) };
@@ -86,15 +90,18 @@ async function rehearse(look: Look, allowed: Allowed): Promise<Rehearsal> {
   const { total, others, members, listSize } = look;
   const isSure = members.every(({ isKnown }) => isKnown);
   const names = isSure ? 0 : Math.ceil(members.length / Math.min(listSize, MOST_NAMED)) + 15;
+
   if (members.length < LEAST_PEOPLE) {
     const levels = Math.log2(total / others);
     return { calls: Math.ceil(others * (2.4 * levels + 7)) + names, rows: total, parts: others };
   }
+
   const size = Math.min(members.length, MOST_PEOPLE);
   const fresh = Math.min(size - 1, Math.max(1, Math.round((size * others) / total)));
   let [calls, rows, parts] = [0, 0, 0];
   const times = Math.min(MOST_TIMES, Math.ceil(ENOUGH / Math.min(fresh, size - fresh)));
   const scale = others / fresh / times;
+
   for (let time = 0; time < times; time++) {
     const random = dice(`rehearsal ${time}`);
     const cast = draw(members.length, size, random).flatMap((at) => members[at] ?? []);
@@ -103,6 +110,7 @@ async function rehearse(look: Look, allowed: Allowed): Promise<Rehearsal> {
     rows += rehearsal.rows * scale;
     parts += rehearsal.parts * scale;
   }
+
   const deeper = Math.max(1, depth(total, others) / depth(size, fresh));
   return {
     calls: Math.ceil(calls * deeper) + names,
@@ -126,6 +134,7 @@ async function play(
       ? newcomerOf(each, traits, random)
       : { ...like, address: each.address };
   });
+
   const now = owned.map((each): SegmentMember => {
     const isStill = each.isKnown || random(1_000) < 1_000 * still;
     return isStill
@@ -133,6 +142,7 @@ async function play(
       : { ...each, values: { ...each.values, followers: Number(each.values.followers) + 1 } };
   });
   const counts = ownCounts([...newcomers, ...now], segment, listSize);
+
   const input = {
     segment,
     total: cast.length,
@@ -142,6 +152,7 @@ async function play(
     maxWaste: Math.round(spare * fresh),
     maxRows: cast.length,
   };
+
   try {
     const { leaves, unreached } = await descend(input, counts);
     const parts = [
@@ -164,16 +175,20 @@ function ownCounts(people: readonly SegmentMember[], segment: Filters, listSize:
     const holds = tests.map(([key, value]) => holding(key, value));
     return people.filter((member) => holds.every((hold) => hold(member)));
   };
+
   let calls = 0;
   return {
     listSize,
+
     get calls() {
       return calls;
     },
+
     async count(filters) {
       calls++;
       return matching(filters).length;
     },
+
     async countAt(filters, addresses) {
       calls += Math.ceil(addresses.length / listSize);
       const list = new Set(addresses);
@@ -187,6 +202,7 @@ function holding(key: string, wanted: unknown): (member: SegmentMember) => boole
   const field = key.replace(/_(prefix|min|max)$/, "");
   const of = (member: SegmentMember): unknown =>
     field === "name" ? member.name : member.values[field];
+
   if (key.endsWith("_prefix"))
     return (member) => String(of(member) ?? "").startsWith(String(wanted));
   if (key.endsWith("_min") || key.endsWith("_max")) {
@@ -196,6 +212,7 @@ function holding(key: string, wanted: unknown): (member: SegmentMember) => boole
       return typeof value === "number" && sign * value >= sign * Number(wanted);
     };
   }
+
   const among = new Set([wanted].flat().map(String));
   return (member) => among.has(String(of(member) ?? ""));
 }

@@ -1,3 +1,4 @@
+// Tested by test/planning/descent.test.ts.
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { alphabetOf, bySteps, END } from "./names.ts";
 import { loosened, type Node, newIn, ownedIn, piece, rest } from "./node.ts";
@@ -125,10 +126,12 @@ class Search {
     const root = { filters: segment, count: total, placed, floating, afloat: floating.length };
     if (newIn(root) < 0)
       throw new UnsoundCountsError(`${ownedIn(root)} of ${total} people are owned`);
+
     this.#spare = SPARE_CALLS * newIn(root);
     await this.#place(root, false);
     await this.#refine(this.#input.maxWaste);
     await this.#settle();
+
     const leaves = this.#leaves
       .map(({ node, count: fresh }) => ({ filters: node.filters, count: node.count, fresh }))
       .sort((a, b) => a.count / a.fresh - b.count / b.fresh);
@@ -143,11 +146,13 @@ class Search {
         `a part of ${node.count} people has ${ownedIn(node)} who are owned`,
       );
     if (fresh === 0) return;
+
     const { maxRows, maxCalls } = this.#input;
     if (this.#fresh >= maxRows) {
       this.#beyond += fresh;
       return;
     }
+
     const isKnown = node.afloat === 0 && node.placed.every((member) => member.isKnown);
     const stops = isKnown ? this.#byValue : this.#byName;
     const owned = ownedIn(node);
@@ -155,6 +160,7 @@ class Search {
       return this.#take(node);
     if (this.#counts.calls >= maxCalls)
       return void this.#stuck.push({ node, count: fresh, why: OUT_OF_CALLS });
+
     for (const part of await this.#divided(node, isKnown)) await this.#place(part, strict);
   }
 
@@ -167,17 +173,21 @@ class Search {
       this.#stuck.push({ node: twins, count: newIn(twins), why: NONE.why });
       return [];
     }
+
     const isLarge = ownedIn(node) > this.#counts.listSize;
     const ways: (() => Promise<Division>)[] = [
       () => this.#steps(node, isLarge),
       () => this.#halves(node, 0),
       () => this.#steps(node, true),
     ];
+
     // Who has no address cannot be asked after: by values they would be bought again.
     if (node.placed.some((member) => !member.isKnown && member.address === undefined))
       ways.push(...ways.splice(1, 1));
+
     // Where it is not known who is in it, names tell nothing.
     if (isKnown || node.afloat > 0) ways.unshift(() => this.#halves(node, LIKELY));
+
     let best: Division = NONE;
     for (const way of ways) {
       if (this.#counts.calls >= this.#input.maxCalls) break;
@@ -187,9 +197,11 @@ class Search {
       // All of the owned would be asked after at each step: rather name who is left.
       if (isLarge && !isKnown && division.parts.length > 0) break;
     }
+
     const stuck = await this.#strays(node, best);
     const isOut = this.#counts.calls >= this.#input.maxCalls && this.#counts.calls > calls;
     for (const each of stuck) this.#stuck.push({ ...each, why: isOut ? OUT_OF_CALLS : best.why });
+
     return best.parts;
   }
 
@@ -203,6 +215,7 @@ class Search {
       maxCalls: Math.min(maxCalls, calls + worth + this.#spare),
       room: () => maxWaste - this.#waste,
       isCheap: this.#byName,
+
       take: (cell) => {
         // Nothing takes it further apart.
         this.#take(cell, newIn(cell), true);
@@ -214,6 +227,7 @@ class Search {
       parts,
       Number.isFinite(strays) ? strays : newIn(node),
     );
+
     this.#spare = Math.max(0, this.#spare - Math.max(0, this.#counts.calls - calls - worth));
     return stuck;
   }
@@ -254,6 +268,7 @@ class Search {
     const { maxWaste, maxCalls } = this.#input;
     const cheapest = (): Residue | undefined =>
       this.#stuck.sort((a, b) => wasteOf(a) - wasteOf(b)).shift();
+
     for (let next = cheapest(); next !== undefined; next = cheapest()) {
       const cost = wasteOf(next);
       const mayFit = sumOf(this.#leaves.filter(({ isLast }) => isLast)) + cost <= maxWaste;
@@ -270,9 +285,11 @@ class Search {
   async #twinsIn(whole: Node): Promise<Node | undefined> {
     const [one] = whole.placed;
     const { tries, hits } = this.#twins;
+
     if (one === undefined || ownedIn(whole) > 1 || (!one.isKnown && one.address === undefined))
       return undefined;
     if (tries >= 4 * (hits + 1)) return undefined;
+
     this.#twins.tries++;
     const node = loosened(whole, "isKnown");
     const { name_prefix: _, ...filters } = node.filters;
@@ -282,6 +299,7 @@ class Search {
       this.#counts,
     );
     if (newIn(twins) !== newIn(node)) return undefined;
+
     this.#twins.hits++;
     return twins;
   }
@@ -291,12 +309,14 @@ class Search {
     const node = loosened(whole, "isNamed");
     const { name, name_prefix: prefix, ...others } = node.filters;
     if (name !== undefined) return NONE;
+
     const beginning = String(prefix ?? "");
     const groups = bySteps(node.placed, beginning);
     const parts: Node[] = [];
     let strays = newIn(node);
     for (const step of this.#stepsAfter(beginning, groups, rare)) {
       if (strays <= 0 || this.#counts.calls >= this.#input.maxCalls) break;
+
       const own = new Set(groups.get(step));
       const filters =
         step === END
@@ -308,9 +328,11 @@ class Search {
         throw new UnsoundCountsError(
           `names that begin with "${beginning}" are fewer than those that go on`,
         );
+
       if (fresh > 0) parts.push(part);
       strays -= fresh;
     }
+
     const so = beginning === "" ? "" : `"${beginning}" and `;
     return {
       parts,
@@ -328,22 +350,27 @@ class Search {
       if (this.#counts.calls >= this.#input.maxCalls || sure ** fresh < least) break;
       const first = await piece(node, left, this.#counts);
       if (newIn(first) === fresh) return { parts: [first], strays: 0, why: NONE.why };
+
       const second = covers ? rest(node, first, right) : await piece(node, right, this.#counts);
       if (first.count + second.count > node.count) {
         this.#values.refuse(key);
         continue;
       }
+
       const parts = [first, second].filter((part) => newIn(part) !== 0);
       const missing = fresh - newIn(first) - newIn(second);
       if (missing < 0) throw new UnsoundCountsError(`parts of ${fresh} new people have more`);
+
       if (missing < best.strays)
         best = {
           parts,
           strays: missing,
           why: `who have no ${key}, and are not told apart otherwise`,
         };
+
       if (missing === 0) break;
     }
+
     return best;
   }
 }
@@ -377,8 +404,10 @@ function solved(split: number, request: number): StopRule {
       { length: fresh + 1 },
       (_, at) => ((above[at - 1] ?? 0) + (above[at] ?? 0)) / 2,
     );
+
     const row = new Float64Array(OWNED + 1).fill(request, 0, 1);
     cost.push(row);
+
     for (let owned = 1; owned <= OWNED; owned++) {
       const left = owned >> 1;
       let parted = split;
@@ -387,11 +416,13 @@ function solved(split: number, request: number): StopRule {
           parted +=
             chance * ((cost[count]?.[left] ?? 0) + (cost[fresh - count]?.[owned - left] ?? 0));
       }
+
       if (left === 0) parted /= 1 - (chances[0] ?? 0);
       row[owned] = Math.min(owned + request, parted);
       if (owned + request <= parted) most[fresh] = owned;
     }
   }
+
   const ratio = (most[NEW] ?? 0) / NEW;
   return (owned, fresh) => owned <= (fresh <= NEW ? (most[fresh] ?? 0) : ratio * fresh);
 }

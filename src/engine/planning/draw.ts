@@ -1,3 +1,4 @@
+// Tested by test/planning/draw.test.ts.
 import { createHash } from "node:crypto";
 
 export interface DrawnPage {
@@ -23,6 +24,7 @@ export function dice(seed: string): Dice {
     at += 4;
     return block.readUInt32BE(at - 4);
   };
+
   return (below) => {
     // The numbers beyond the last multiple would make the small ones more frequent.
     const end = 2 ** 53 - (2 ** 53 % below);

@@ -1,3 +1,4 @@
+// Tested by test/planning/cost.test.ts.
 import { type FilterKey, type Filters, knownValues } from "../../shared/contract/vocabulary.ts";
 import { groupsBy } from "../../shared/groups.ts";
 import type { Dice } from "./draw.ts";
@@ -47,6 +48,7 @@ async function traitsIn(
   for (const key of [...LISTS, ...RANGES]) {
     const own = people.flatMap(({ values: { [key]: value } }) => value ?? []);
     if (own.length === 0 || Object.keys(segment).some((filter) => filter.startsWith(key))) continue;
+
     const kinds: Trait["kinds"][number][] = [];
     let upTo = 0;
     for (const { filters, having, make } of kindsOf(key, own, counts.listSize)) {
@@ -56,12 +58,15 @@ async function traitsIn(
       upTo += Math.max(0, fresh / others) * (having === 0 ? 1 : people.length / having);
       kinds.push({ upTo, make });
     }
+
     const unowned = knownValues(key as FilterKey).filter((value) => !own.includes(value));
     const other: Make = (one, random) =>
       one.values[key] && (unowned[random(Math.max(1, unowned.length))] ?? null);
+
     if (kinds.length > 0)
       traits.push({ key, kinds: [...kinds, { upTo: Number.POSITIVE_INFINITY, make: other }] });
   }
+
   return traits;
 }
 
@@ -78,16 +83,20 @@ function kindsOf(
       ? []
       : [{ filters: { [key]: values }, having: own.length, make: asOwned }];
   }
+
   const least = own.reduce<number>(
     (low, number) => Math.min(low, Number(number)),
     Number.POSITIVE_INFINITY,
   );
   const greatest = own.reduce<number>((high, number) => Math.max(high, Number(number)), 0);
+
   const from = (min: number, max?: number): Filters => ({
     [`${key}_min`]: min,
     ...(max && { [`${key}_max`]: max }),
   });
+
   const below: Make = (_, random) => random(least);
+
   return [
     ...(least > 1 ? [{ filters: from(0, least - 1), having: 0, make: below }] : []),
     {
@@ -133,6 +142,7 @@ async function copiesIn(
   );
   const median = numbers.sort((a, b) => a - b)[numbers.length >> 1];
   if (hasFilter || median === undefined) return UNLIKE;
+
   const names = [...groupsBy(people, ({ name = "" }) => name)];
   const lists = [true, false].flatMap((isFew) => {
     const side = isFew
@@ -140,6 +150,7 @@ async function copiesIn(
       : { followers_min: median + 1 };
     const isHere = ({ address, values: { followers } }: SegmentMember): boolean =>
       address !== undefined && typeof followers === "number" && followers <= median === isFew;
+
     // A name that people on both sides have tells nothing.
     const own = names.filter(([name, owners]) => name !== "" && owners.every(isHere));
     return chunksOf(own, Math.min(counts.listSize, MOST_NAMED)).map((list, at) => ({
@@ -149,6 +160,7 @@ async function copiesIn(
     }));
   });
   lists.sort((a, b) => a.at - b.at);
+
   let [sample, all, alike] = [0, 0, 0];
   for (const { list, side } of lists.slice(0, Math.min(most, Math.floor(others / NEW_A_LIST)))) {
     const owned = addressesOf(list.flatMap(([, owners]) => owners));
@@ -160,7 +172,9 @@ async function copiesIn(
     all += fresh;
     alike += fresh === 0 ? 0 : 2 * (await newIn({ ...filters, ...side })) - fresh;
   }
+
   if (alike <= 2 * Math.sqrt(all)) return UNLIKE;
+
   const moving = people.filter(({ isKnown, address }) => !isKnown && address !== undefined);
   const some = moving.filter(
     (_, at) => at % Math.ceil(moving.length / Math.min(MOST_STILL, 2 * others)) === 0,
@@ -168,6 +182,7 @@ async function copiesIn(
   let still = 0;
   for (const one of some)
     still += await counts.countAt({ ...valuesOf(one), ...segment }, addressesOf([one]));
+
   return {
     // Who is like somebody who left is told apart like anybody else.
     alike: Math.min(1, (alike * present) / (others * sample)),

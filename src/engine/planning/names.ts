@@ -1,3 +1,4 @@
+// Tested by test/planning/descent.test.ts.
 import { normalForm } from "../../shared/contract/normalise.ts";
 import { groupsBy } from "../../shared/groups.ts";
 import type { SegmentMember } from "./question.ts";
@@ -32,6 +33,7 @@ export function alphabetOf(names: Iterable<string>) {
     }
     learn(name, END);
   }
+
   for (const letter of LETTERS) for (const step of [letter, ` ${letter}`]) count(ANY, step, 0);
 
   function learn(beginning: string, step: string): void {
@@ -64,15 +66,18 @@ export function alphabetOf(names: Iterable<string>) {
         weight: (GENERAL * share) / Math.max(1, total) / 1.21,
       };
     });
+
     const score = (step: string): number =>
       likely.reduce(
         (sum, { after, weight }) => sum + weight * (after.get(step) ?? 0),
         groups.get(step)?.length ?? 0,
       );
+
     const candidates = [
       groups,
       ...likely.flatMap(({ after, isRare }) => (rare || !isRare ? [after] : [])),
     ];
+
     return [...new Set(candidates.flatMap((steps) => [...steps.keys()]))]
       .filter((step) => beginning !== "" || (step !== END && !step.startsWith(" ")))
       .map((step) => [step, score(step)] as const)

@@ -1,3 +1,4 @@
+// Tested by test/planning/cost.test.ts.
 import { type Descent, type DescentInput, descend } from "./descent.ts";
 import { namesHold, type Presence } from "./presence.ts";
 import type { Counts, SegmentMember } from "./question.ts";
@@ -22,6 +23,7 @@ export async function findNew(
 ): Promise<Descent> {
   const { callsPerCredit, maxRows } = allowed;
   const whole = { ...EXACT, leaves: [{ filters: segment, count: total, fresh: others }] };
+
   if (total > 0 && callsPerCredit === 0) return whole;
   if (others === 0) return { ...EXACT, leaves: [] };
   if (sketch !== undefined) {
@@ -31,6 +33,7 @@ export async function findNew(
     return { ...EXACT, leaves: [leaf], beyond: fresh.length - digests.length };
   }
   if (members.length === 0 && maxRows >= total) return whole;
+
   const most = maxRenamed === 0 ? 0 : Math.min(1 + maxRenamed * members.length, maxWaste / 2);
   const owned = await withNames(segment, members, most, counts);
   const again = members.length - owned.length;

@@ -1,3 +1,4 @@
+// Tested by test/planning/descent.test.ts.
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { addressesOf, type Counts, type SegmentMember, UnsoundCountsError } from "./question.ts";
 

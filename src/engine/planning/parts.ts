@@ -1,3 +1,4 @@
+// Tested by test/planning/parts.test.ts.
 import { type FilterKey, type Filters, knownValues } from "../../shared/contract/vocabulary.ts";
 import { LETTERS } from "./names.ts";
 import { UnsoundCountsError } from "./question.ts";
@@ -52,10 +53,12 @@ export async function divide(
     };
     if (!wanted(part.from, part.from + part.count)) return;
     if (values.length === 1 || part.count <= wall) return place(part, after);
+
     const [left, right] = halves(values, part.count, wall);
     const size = await count({ ...part.filters, [key]: left.map(({ value }) => value) });
     if (size > part.count)
       throw new UnsoundCountsError(`a part of ${part.count} people has ${size}`);
+
     await byList({ ...part, count: size }, { key, values: left }, after);
     await byList(
       { ...part, count: part.count - size, from: part.from + size },
@@ -71,21 +74,26 @@ export async function divide(
     const whole = prefix === "" || filters.name !== undefined ? 0 : await count(exact);
     if (whole > people)
       throw new UnsoundCountsError(`"${prefix}" is more often a whole name than a beginning`);
+
     if (whole > wall) unreached.push({ where: `who are all called "${prefix}"`, count: whole });
     else if (whole > 0) parts.push({ filters: exact, count: whole, from });
+
     let rest = people - whole;
     for (const step of STEPS) {
       if (rest <= 0 || !wanted(from + people - rest, from + people)) return;
       if (prefix === "" && step.startsWith(" ")) continue;
+
       const longer = { ...filters, name_prefix: prefix + step };
       const size = await count(longer);
       if (size > rest) {
         const why = `people whose names begin with "${prefix}" are ${people}, and more with the letters after it`;
         throw new UnsoundCountsError(why);
       }
+
       await place({ filters: longer, count: size, from: from + people - rest }, []);
       rest -= size;
     }
+
     const beginning = prefix === "" ? "" : `"${prefix}" and `;
     if (rest > 0)
       unreached.push({
@@ -116,6 +124,7 @@ async function coveringLists(
   for (const key of ["department", "seniority_level"] as const) {
     const wanted = [segment[key] ?? knownValues(key)].flat().map(String);
     if (wanted.length < 2) continue;
+
     const shares: Share[] = [];
     let sum = 0;
     for (const value of wanted) {
@@ -123,14 +132,17 @@ async function coveringLists(
       sum += size;
       if (size > 0) shares.push({ value, share: size / total });
     }
+
     // The sum of the values is the union of them, and both are everybody.
     if (
       sum !== total ||
       (await count({ ...segment, [key]: shares.map(({ value }) => value) })) !== total
     )
       continue;
+
     lists.push({ key, values: shares.sort((a, b) => b.share - a.share) });
   }
+
   return lists;
 }
 
@@ -145,6 +157,8 @@ function halves(values: readonly Share[], people: number, wall: number): [Share[
     (fits ? left : right).push(value);
     if (fits) size += value.share;
   }
+
   if (right.length === 0) right.push(...left.splice(-1));
+
   return [left, right];
 }

@@ -1,3 +1,4 @@
+// Tested by test/planning/cost.test.ts.
 import { canonicalAddress, isSlug, slugOf } from "../../shared/contract/normalise.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { groupsBy } from "../../shared/groups.ts";
@@ -52,6 +53,7 @@ export async function lookFor(
     item.people.filter(({ identity }) => !identity.startsWith("@")).length > 1;
   const single = items.filter((item) => !isSeveral(item));
   const present = presentIn(segment, counts);
+
   // The first list teaches how many the service takes.
   const size = counts.listSize;
   const begun = await countChunks(single.slice(0, size), size, present);
@@ -60,14 +62,17 @@ export async function lookFor(
     ...first,
     ...(await countChunks(single.slice(first.length * size), counts.listSize, present)),
   ];
+
   const groups = await Promise.all(
     items
       .filter(isSeveral)
       .map(async ({ address, people }) => group(people, await counts.countAt(segment, [address]))),
   );
   groups.push(...(await byName(segment, people, single, counts)));
+
   const owned = [...chunks, ...groups].reduce((sum, each) => sum + each.present, 0);
   if (owned > total) throw new UnsoundCountsError(`${owned} of ${total} people are owned`);
+
   const unknown = people.filter(({ address, name }) => address === undefined && name === undefined);
   const sight = { segment, total, present: owned, others: total - owned, chunks, groups, unknown };
   return { ...sight, calls: counts.calls - calls };
@@ -161,12 +166,14 @@ async function byName(
   const all = [...groupsBy(withName, ({ name = "" }) => name)].map(([name, owners]): Namesakes => {
     return { name, owners, addresses: addresses.get(name)?.map(({ address }) => address) ?? [] };
   });
+
   // Two of one list are never in one list again: there are as many lists as one is long.
   const size = Math.min(
     counts.listSize,
     MOST_NAMED,
     Math.max(1, Math.floor(Math.sqrt(all.length))),
   );
+
   const groups: Group[] = [];
   const even = async (list: readonly Namesakes[]): Promise<readonly Namesakes[]> => {
     const own = {
@@ -178,11 +185,14 @@ async function byName(
       (await counts.count(own)) - (places.length === 0 ? 0 : await counts.countAt(own, places));
     const owners = list.flatMap((each) => each.owners);
     if (present === owners.length) return list;
+
     if (list.length === 1) groups.push(group(owners, present));
     if (list.length === 1) return [];
+
     const isMixed = Math.abs(present - owners.length) * 2 > list.length;
     return evenIn(chunksOf(list, isMixed ? 1 : Math.ceil(list.length / 2)));
   };
+
   const evenIn = async (lists: readonly (readonly Namesakes[])[]) =>
     (await Promise.all(lists.map(even))).flat();
   const once = await evenIn(chunksOf(all, size));

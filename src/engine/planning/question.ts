@@ -1,3 +1,4 @@
+// Tested by test/planning/parts.test.ts.
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 
 declare const owned: unique symbol;
@@ -60,12 +61,14 @@ export async function requireSound(segment: Filters, counts: Counts): Promise<vo
   for (const key of ["connections", "followers"] as const) {
     const [lowest, highest, at] = [`${key}_min`, `${key}_max`, CUTS[key]] as const;
     if (segment[lowest] !== undefined || segment[highest] !== undefined) continue;
+
     const [all, below, above] = await Promise.all([
       counts.count({ ...segment, [lowest]: 0 }),
       counts.count({ ...segment, [lowest]: 0, [highest]: at }),
       counts.count({ ...segment, [lowest]: at + 1 }),
     ]);
     if (below + above === all) continue;
+
     throw new UnsoundCountsError(
       `of ${all} people with ${key}, ${below} have at most ${at} and ${above} more`,
     );

@@ -1,3 +1,4 @@
+// Tested by test/planning/removed.test.ts.
 import { groupsBy } from "../../shared/groups.ts";
 import { UnsoundCountsError } from "./question.ts";
 
@@ -52,12 +53,14 @@ export async function findGone<T>(
     if (nodes.length === 0) break;
     nodes = await halved(nodes, most, present);
   }
+
   const all = chunks.flatMap(({ items }) => items);
   const split = {
     members: all.filter((item) => !leavers.has(item)),
     leavers: all.filter((item) => leavers.has(item)),
   };
   if (split.leavers.length > 0) await prove(split, most, present);
+
   return split;
 }
 
@@ -76,6 +79,7 @@ async function halved<T>(
     halves.map(({ left, spread }) => ({ most: spread, load: left.length })),
     most,
   );
+
   const lists = sets.map((set) => set.flatMap((index) => halves[index]?.left ?? []));
   const counts = await present(lists);
   const beyond = sets.map((set, index) => {
@@ -86,6 +90,7 @@ async function halved<T>(
   const solution = solve(beyond);
   const noFit = "those of the people who are looked for do not fit each other";
   if (solution === undefined) throw new UnsoundCountsError(noFit);
+
   return halves.flatMap(({ left, right, absent, least, spread }, index) => {
     const more = solution[index] ?? 0;
     if (more < 0 || more > spread) throw new UnsoundCountsError(noFit);
@@ -146,12 +151,15 @@ const AT_ONCE = 2_048;
 export function weighings(unknowns: readonly Unknown[], room: number): Weighings {
   const whole = unknowns.length <= AT_ONCE ? packed(unknowns, room) : undefined;
   if (whole !== undefined) return whole;
+
   const half = unknowns.length >> 1;
   if (half === 0) return oneByOne(unknowns.length);
+
   const left = weighings(unknowns.slice(0, half), room);
   const right = weighings(unknowns.slice(half), room);
   return {
     sets: [...left.sets, ...right.sets.map((set) => set.map((index) => index + half))],
+
     solve: (sums) => {
       const first = left.solve(sums.slice(0, left.sets.length));
       const second = right.solve(sums.slice(left.sets.length));
@@ -187,6 +195,7 @@ function packed(unknowns: readonly Unknown[], room: number): Weighings | undefin
   const standing = layout(unknowns);
   const count = standing.at(-1)?.subset ?? 0;
   if (count >= unknowns.length) return oneByOne(unknowns.length);
+
   const load = new Float64Array(count + 1);
   const sets = Array.from({ length: count + 1 }, (): number[] => []);
   const weightOf = (index: number): number => unknowns[index]?.load ?? 0;
@@ -198,6 +207,7 @@ function packed(unknowns: readonly Unknown[], room: number): Weighings | undefin
     const members = new Map(oddSubsets(subset).map((odd) => [odd, [] as number[]]));
     for (let weighing = 1; weighing <= count; weighing++)
       members.get(weighing & subset)?.push(weighing);
+
     const emptiest = [...members]
       .map(([odd, list]) => ({
         odd,
@@ -206,6 +216,7 @@ function packed(unknowns: readonly Unknown[], room: number): Weighings | undefin
       }))
       .sort((a, b) => a.fullest - b.fullest)
       .slice(0, factor);
+
     for (const { list, fullest } of emptiest) {
       if (fullest + weightOf(unknown) > room) return undefined;
       for (const at of list) {
@@ -213,8 +224,10 @@ function packed(unknowns: readonly Unknown[], room: number): Weighings | undefin
         sets[at]?.push(unknown);
       }
     }
+
     places.push({ unknown, subset, factor, chosen: new Set(emptiest.map(({ odd }) => odd)) });
   }
+
   return { sets: sets.slice(1), solve: (sums) => solve(unknowns, places, sums) };
 }
 
@@ -236,6 +249,7 @@ function layout(unknowns: readonly Unknown[]): Omit<Place, "chosen">[] {
     }
     standing.push({ unknown: order[large--] ?? 0, subset, factor });
   }
+
   return standing;
 }
 
@@ -252,6 +266,7 @@ function solve(
     let digits = 0;
     for (let at = subset; at !== 0; at = (at - 1) & subset)
       digits += (bitsOf(at) % 2 === 1 ? 1 : -1) * (rest[at] ?? 0);
+
     for (const { unknown, factor, chosen } of group.sort((a, b) => b.factor - a.factor)) {
       const value = Math.floor(digits / factor);
       if (value < 0 || value > (unknowns[unknown]?.most ?? 0)) return undefined;
@@ -261,7 +276,9 @@ function solve(
       for (let at = 1; at < rest.length; at++)
         if (chosen.has(at & subset)) rest[at] = (rest[at] ?? 0) - value;
     }
+
     if (digits !== 0) return undefined;
   }
+
   return rest.some((sum) => sum !== 0) ? undefined : values;
 }

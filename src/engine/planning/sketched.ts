@@ -1,3 +1,4 @@
+// Tested by test/planning/sketched.test.ts.
 import { digestsOf } from "../../shared/contract/person-digest.ts";
 import {
   type Digests,
@@ -37,18 +38,22 @@ async function reconcile(ids: readonly string[], ask: AskSketch) {
     const from: number = all?.to ?? 0;
     const sketch = await ask(from, Math.min(wanted - from, SKETCH_CELLS_MAX));
     if (sketch === undefined) return undefined;
+
     const { cells, count: total, key } = sketch;
     own ??= digestsOf(key, ids);
     cells.minus(SketchCells.of(own, from, cells.to));
     all = all?.followedBy(cells) ?? cells;
     if (all.to < wanted) continue;
+
     const difference = differenceIn(all);
     if (difference !== undefined) return { total, key, own, ...difference };
+
     const size = differenceSize(all, total - ids.length);
     const { each, beside } = from === 0 ? SECOND_CELLS : ALL_CELLS;
     wanted = Math.ceil(each * size + beside);
     if (wanted <= all.to) wanted = Math.ceil(MORE * all.to);
   }
+
   return undefined;
 }
 
@@ -72,6 +77,7 @@ export async function lookBySketch(
   if (ids.length === 0 || ids.some((id) => id.startsWith("@"))) return undefined;
   const difference = await reconcile(ids, ask);
   if (difference === undefined) return undefined;
+
   const { key, total } = difference;
   const away = new Set(ownersOf(difference.fewer, ids, difference.own).values());
   const leavers = [...away];
@@ -79,6 +85,7 @@ export async function lookBySketch(
   const addresses = addressesOf(membersOf(leavers)).slice(0, counts.listSize);
   const renumbered = addresses.length === 0 ? 0 : await counts.countAt(segment, addresses);
   if (renumbered > ids.length * MOST_RENUMBERED) return undefined;
+
   const own = new Set(ids);
   const others = difference.more.length === 0 ? [] : elsewhere().filter((id) => !own.has(id));
   const moved = ownersOf(difference.more, others, digestsOf(key, others));
@@ -91,6 +98,7 @@ export async function lookBySketch(
     others: fresh.length,
     sketch: { fresh, members, leavers },
   };
+
   return { ...sight, chunks: [], groups: [], unknown: [], calls: 1 };
 }
 

@@ -1,3 +1,4 @@
+// Tested by test/planning/descent.test.ts.
 import { type FilterKey, type Filters, knownValues } from "../../shared/contract/vocabulary.ts";
 import { type Node, newIn, type Piece } from "./node.ts";
 import type { Counts, SegmentMember } from "./question.ts";
@@ -55,10 +56,12 @@ export class Values {
     this.#segment = segment;
     this.#total = total;
     this.#counts = counts;
+
     const longest = Math.min(LONGEST_LIST, counts.listSize);
     for (const key of [...LISTS, ...RARE]) {
       const own = segment[key];
       if (own !== undefined && !Array.isArray(own)) continue;
+
       const tally = timesOf(key, owned);
       const vocabulary = knownValues(key);
       const often = (a: string, b: string): number =>
@@ -67,11 +70,13 @@ export class Values {
         own ?? (vocabulary.length > 0 ? vocabulary : [...tally.keys()].sort(often)),
       ].flat();
       const isLong = values.length > longest || RARE.some((rare) => rare === key);
+
       // As many new people have a value of none of the owned as owned ones are alone with theirs (Good and Turing).
       const alone =
         vocabulary.length > 0 ? 0 : [...tally.values()].filter((times) => times === 1).length;
       const without = owned.length - [...tally.values()].reduce((sum, times) => sum + times, 0);
       const unseen = (alone + without) / Math.max(1, owned.length);
+
       if (values.length < 2) continue;
       if (!isLong) this.#lists.push({ key, values, unseen });
       else if (own === undefined)
@@ -90,22 +95,27 @@ export class Values {
       if (halves !== undefined && halves.balance > 0.05 && score > 0)
         rated.push({ score, cut: { ...halves, covers, sure } });
     };
+
     const usable = (key: string): boolean => !this.#unusable.has(key);
     for (const key of RANGES.filter(usable)) {
       const cut = rangeCut(filters, key, members);
       const covers = cut !== undefined && (await this.#covers(key));
       rate(cut, covers ? 1 : (cut?.with ?? 0), covers);
     }
+
     for (const { key, values, unseen } of this.#lists)
       if (usable(key)) rate(listCut(filters, key, values, members), 1 - unseen);
+
     const likely = rated.sort((a, b) => b.score - a.score).map(({ cut }) => cut);
     if (!all) return likely;
+
     const others = [
       ...RANGES.map((key) => middleCut(filters, key)),
       ...[...this.#lists, ...this.#long].map(({ key, values }) =>
         listCut(filters, key, values, members),
       ),
     ].flatMap((cut) => (cut === undefined ? [] : [{ ...cut, covers: false, sure: 0 }]));
+
     return [
       ...likely,
       ...others.filter(({ key }) => usable(key) && likely.every((cut) => cut.key !== key)),
@@ -121,6 +131,7 @@ export class Values {
   #covers(key: RangeKey): Promise<boolean> {
     const before = this.#covering.get(key);
     if (before !== undefined) return before;
+
     const { [`${key}_min`]: min, [`${key}_max`]: max } = this.#segment as Record<string, unknown>;
     const answer =
       min !== undefined || max !== undefined
@@ -129,6 +140,7 @@ export class Values {
             .count({ ...this.#segment, [`${key}_min`]: 0 })
             .then((count) => count === this.#total);
     this.#covering.set(key, answer);
+
     return answer;
   }
 }
@@ -140,11 +152,13 @@ export function valuesOf({ name, values }: SegmentMember): Filters {
     const value = values[key];
     if (typeof value === "string") own[key] = value;
   }
+
   for (const key of RANGES) {
     const value = values[key];
     if (typeof value === "number")
       Object.assign(own, { [`${key}_min`]: value, [`${key}_max`]: value });
   }
+
   return own;
 }
 
@@ -170,12 +184,14 @@ function rangeCut(
     )
     .sort((a, b) => a - b);
   if (numbers.length === 0 || from >= to) return undefined;
+
   const median = numbers[(numbers.length - 1) >> 1] ?? 0;
   // Of many with the same number the cut is made beside them, where it halves better.
   const above = numbers.filter((number) => number > median).length;
   const below = numbers.filter((number) => number < median).length;
   const at = Math.max(below > above ? median - 1 : median, from);
   if (at >= to) return undefined;
+
   const half = numbers.filter((number) => number <= at).length / numbers.length;
   return {
     ...cutAt(filters, key, at),
@@ -205,6 +221,7 @@ function cutAt(
     (least: number, most: number): Piece["holds"] =>
     ({ values: { [key]: value } }) =>
       typeof value === "number" && value >= least && value <= most;
+
   return {
     key,
     left: {
@@ -233,17 +250,20 @@ function listCut(
   const own = filters[key];
   const values = Array.isArray(own) ? (own as readonly string[]) : own === undefined ? all : [];
   if (values.length < 2) return undefined;
+
   const times = timesOf(key, members);
   const peopleOf = (value: string): number => times.get(value) ?? 0;
   const [left, right] = [
     { values: [] as string[], people: 0 },
     { values: [] as string[], people: 0 },
   ];
+
   for (const value of [...values].sort((a, b) => peopleOf(b) - peopleOf(a) || (a < b ? -1 : 1))) {
     const side = left.people <= right.people ? left : right;
     side.values.push(value);
     side.people += peopleOf(value) + 0.01;
   }
+
   const half = ({ values: some }: { readonly values: readonly string[] }): Piece => {
     const among = new Set(some);
     return {
@@ -251,6 +271,7 @@ function listCut(
       holds: ({ values: own }) => among.has(String(own[key])),
     };
   };
+
   const balance = entropy(left.people / (left.people + right.people));
   return { key, balance, with: 1, left: half(left), right: half(right) };
 }

@@ -145,7 +145,9 @@ export const staleRun = (
   anew: string,
 ): CliError =>
   runMismatch(run, [moved], `${writesStock(run)}; ${anew}`).with({
-    ...{ code: "stale_run", category, exitCode: EXIT[category] },
+    code: "stale_run",
+    category,
+    exitCode: EXIT[category],
   });
 
 /** What an earlier session wrote is in the way of it. */
@@ -264,7 +266,11 @@ export const PAGE_TWICE = "page_twice";
 
 /** Nothing more is bought on what was once answered so: going on ends the same way. */
 const SPOILT = new Set([
-  ...["price_moved", "impossible_charge", "page_too_long", "drawn_short", "unreadable_page"],
+  "price_moved",
+  "impossible_charge",
+  "page_too_long",
+  "drawn_short",
+  "unreadable_page",
   PAGE_TWICE,
 ]);
 

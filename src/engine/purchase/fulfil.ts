@@ -110,10 +110,20 @@ async function buyPages(
   const addresses = new Map<number, string | undefined>();
   const source = sourceOf(run, seller.client, quote);
   const buyer = new Buyer({
-    ...{ now, sleep, random, interrupted, onProgress, onNotice, run, cap, datasetVersion },
+    now,
+    sleep,
+    random,
+    interrupted,
+    onProgress,
+    onNotice,
+    run,
+    cap,
+    datasetVersion,
     ...seller,
     source,
-    ...{ price: quote.unitPrice, priceKnown, maxCredits: boundOf(options, run.state) },
+    price: quote.unitPrice,
+    priceKnown,
+    maxCredits: boundOf(options, run.state),
     // A row may turn out to be cheaper than it was thought to be: then the cap buys more of them.
     maxRows: priceKnown ? quote.rowsIfNothingLost : quote.rowsUncapped,
     perPage: run.plan.draw === undefined ? perPageOf(options, account, deps) : WHOLE_PAGE,

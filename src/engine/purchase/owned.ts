@@ -82,7 +82,8 @@ export async function widen(run: Run, quote: Quote, { account, deps }: Trade): P
   const division: Division =
     digests === undefined
       ? {
-          ...{ parts: [...parts, ...others], counts: [...counts, ...sizes] },
+          parts: [...parts, ...others],
+          counts: [...counts, ...sizes],
           spans: [...cut, ...sizes.map((to) => ({ from: 0, to }))],
           ...(double === 0 ? {} : { overlap: double }),
         }

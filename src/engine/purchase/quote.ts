@@ -174,7 +174,8 @@ export function makeQuote(input: QuoteInput): Quote {
         ? maxDepth
         : undefined,
     sample: input.drawn && {
-      ...{ seed: input.drawn.seed, rows: rowsOf(input.drawn.pages) },
+      seed: input.drawn.seed,
+      rows: rowsOf(input.drawn.pages),
       together: Math.max(1, ...input.drawn.pages.slice(0, 1_000).map(({ size }) => size)),
     },
   };

@@ -73,6 +73,7 @@ export async function backUp({ dir, ledger, now, to }: BackupOptions): Promise<M
     const head = await copyLedger(ledger, draft, dataset !== undefined);
     if (head === null && dataset === undefined)
       throw new BackupError(`there is nothing to back up in ${dir}`);
+
     await assertSound(draft);
     const files = await hashed(draft, await filesOf(draft));
     const manifest = {
@@ -83,6 +84,7 @@ export async function backUp({ dir, ledger, now, to }: BackupOptions): Promise<M
       files,
     };
     await writeFile(join(draft, MANIFEST), manifestText(manifest), { mode: 0o600 });
+
     return manifest;
   });
 }
@@ -115,11 +117,14 @@ export async function restoreBackup({ actor, dir, from, now }: RestoreOptions): 
         ifMissing(undefined),
       );
     }
+
     const [damage] = await damagesOf(manifest, draft, from);
     if (damage !== undefined) throw new BackupError(damage);
+
     if (manifest.head !== null) {
       await noteRestored(join(draft, LEDGER), { at: now(), by: actor, madeAt: manifest.made_at });
     }
+
     await assertSound(draft);
     return manifest;
   });
@@ -137,17 +142,20 @@ export async function readManifest(from: string): Promise<Manifest> {
       throw new BackupError(`${from} is no backup: it has no ${MANIFEST}`);
     if (!(error instanceof SyntaxError)) throw error;
   }
+
   const { files, format, made_at: madeAt } = manifest;
   if (format !== FORMAT && Number.isInteger(format)) {
     throw new BackupError(
       `${path} has format ${format}; this version of headcount reads ${FORMAT}`,
     );
   }
+
   const plain =
     Array.isArray(files) && files.every((file: Partial<BackedFile>) => isPlain(String(file?.path)));
   if (!plain || typeof madeAt !== "string" || manifestText(manifest as Manifest) !== text) {
     throw new BackupError(`${path} is not what a backup has written`);
   }
+
   return manifest as Manifest;
 }
 
@@ -194,8 +202,10 @@ async function inDraft<Value>(
   if ((await readdir(target).catch(ifMissing<string[]>([]))).length > 0) {
     throw new TakenError(`${target} is not empty: name a folder that is missing or empty`);
   }
+
   const draft = `${target}.part`;
   await mkdir(draft, { recursive: true, mode: 0o700 });
+
   // The lock is SQLite's, so it dies with the process that held it.
   const lock = new DatabaseSync(join(draft, LOCK), { timeout: 0 });
   try {
@@ -204,9 +214,11 @@ async function inDraft<Value>(
     } catch {
       throw new TakenError(`another process is writing ${draft}`);
     }
+
     for (const name of await readdir(draft)) {
       if (!name.startsWith(LOCK)) await rm(join(draft, name), { recursive: true });
     }
+
     try {
       const value = await work(draft);
       await syncAll(draft);
@@ -217,6 +229,7 @@ async function inDraft<Value>(
       });
       await syncPath(dirname(target));
       await rm(join(target, LOCK), { force: true });
+
       return value;
     } catch (error) {
       await rm(draft, { recursive: true, force: true });
@@ -234,6 +247,7 @@ async function copyDataset(from: string, to: string): Promise<Pointer | undefine
   for (;;) {
     const pointer = await readPointer(from);
     if (pointer === undefined) return undefined;
+
     const source = join(from, pointer.folder);
     let mark: ReturnType<typeof markInUse>;
     try {
@@ -242,6 +256,7 @@ async function copyDataset(from: string, to: string): Promise<Pointer | undefine
       if ((await readPointer(from))?.folder !== pointer.folder) continue;
       throw error;
     }
+
     try {
       await copyFolder(source, join(to, pointer.folder));
       const list = suppressionDir(from);
@@ -270,6 +285,7 @@ async function copyFolder(from: string, to: string, linked = true): Promise<void
       ))
     )
       continue;
+
     await copyFile(source, target, constants.COPYFILE_FICLONE);
   }
 }
@@ -287,6 +303,7 @@ async function assertSound(folder: string): Promise<void> {
 export async function verifyVersions(folder: string): Promise<readonly string[] | null> {
   const hurt = await checkVersionFiles(folder);
   if (hurt === undefined) return null;
+
   try {
     const { openDataset } = await import("../../dataset/embedded/open.ts");
     const engine = await openDataset(folder);

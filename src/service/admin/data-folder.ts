@@ -47,6 +47,7 @@ export async function openStore(dir: string, options: StoreOptions = {}): Promis
     ...(options.actor === undefined ? {} : { actor: options.actor }),
   };
   if (create) makeFolder(dir);
+
   const store = isUrl(place)
     ? await import("../ledger/postgres.ts").then(({ openPostgresStore }) =>
         openPostgresStore({ ...shared, url: place }),
@@ -54,12 +55,14 @@ export async function openStore(dir: string, options: StoreOptions = {}): Promis
     : await import("../ledger/sqlite.ts").then(({ openSqliteStore }) =>
         openSqliteStore({ ...shared, path: place }),
       );
+
   try {
     await setUp(store);
   } catch (error) {
     await store.close();
     throw error;
   }
+
   return store;
 }
 
@@ -93,6 +96,7 @@ export async function openDataFolder(
       engine,
       store,
       leftOut,
+
       testEngine() {
         test ??= openTestDataset(leftOut.testDataset, leftOut.suppression).catch(
           (error: unknown) => {
@@ -102,6 +106,7 @@ export async function openDataFolder(
         );
         return test;
       },
+
       async close() {
         await engine.close();
         await test?.then((opened) => opened.close()).catch(() => undefined);
@@ -123,10 +128,12 @@ async function openEngine(dir: string, options: DataFolderOptions): Promise<Engi
       reloadOptions(options),
     );
   }
+
   const { ensureSample } = await import("../../dataset/build/sample.ts");
   const { DatasetDamagedError, lostPointer, readPointer } = await import("../../dataset/layout.ts");
   const { ReloadingEngine } = await import("../../dataset/embedded/reloading-engine.ts");
   const folder = options.dataset ?? datasetDir(dir);
+
   if (options.dataset === undefined && (await readPointer(folder)) === undefined) {
     const damage = await lostPointer(folder);
     // Made-up people must not be sold in the place of those that were imported.
@@ -134,6 +141,7 @@ async function openEngine(dir: string, options: DataFolderOptions): Promise<Engi
     options.onSample?.();
     await ensureSample(folder, options.signal === undefined ? {} : { signal: options.signal });
   }
+
   return ReloadingEngine.open(folder, reloadOptions(options));
 }
 
@@ -165,6 +173,7 @@ async function setUp(store: Store): Promise<void> {
       if (!(error instanceof StoreConflictError)) throw error;
     }
   }
+
   // The one that made the account is about to endow it, unless it died on the way. Keys are made only afterwards.
   for (let attempt = 0; attempt < 40; attempt++) {
     const { balance, usedToday } = await store.balance(DEFAULT_ACCOUNT, "test");
@@ -172,6 +181,7 @@ async function setUp(store: Store): Promise<void> {
       return;
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
+
   await endow(store);
 }
 

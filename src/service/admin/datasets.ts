@@ -40,6 +40,7 @@ async function countCache(engine: Engine, { monotonic, now }: Clocks) {
     ttlResolution: 0,
     perf,
   });
+
   const running = new Map<string, Promise<CountEntry>>();
   let current = "";
   const time = (): string => new Date(now()).toISOString();
@@ -118,6 +119,7 @@ export async function serveDatasets(
       sketches: new Sketches(),
     };
   };
+
   const served = await serve(live, people?.dataset);
   const opened = Promise.resolve(served);
   let test: Promise<ServedDataset> | undefined;
@@ -132,6 +134,7 @@ export async function serveDatasets(
         });
       return test;
     },
+
     look(): void {
       const looks = [served.engine.current?.(), test?.then(({ engine }) => engine.current?.())];
       for (const each of looks) each?.catch(() => undefined);
@@ -165,6 +168,7 @@ export async function facetsOf(
     };
   } catch (error) {
     if (!(error instanceof OutOfTimeError)) throw error;
+
     const reason = `counting the values of this segment takes longer than ${limitMs} ms; narrow the filters, or count the values that you know`;
     const nothing = {
       count: null,
@@ -173,6 +177,7 @@ export async function facetsOf(
       missing: null,
       distinct: null,
     };
+
     return { ...base, ...nothing, exact: false, reason };
   }
 }

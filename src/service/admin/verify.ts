@@ -54,6 +54,7 @@ export async function verifyFolder({
   const isExpected = expectHead === undefined || expectHead === head;
   const ends = `the ledger ends with the head ${head}, and not with ${expectHead}: it is older, newer or another one`;
   const outside = [...older, ...(isExpected ? [] : [ends])];
+
   return {
     ledger: outside.length === 0 ? breaches : [...(breaches ?? []), ...outside],
     dataset,
@@ -104,19 +105,24 @@ export async function verifyAgainst({
 
 async function ledgerIn(backup: string): Promise<string> {
   if (isUrl(backup)) return backup;
+
   const stats = await stat(backup).catch(() => undefined);
   if (stats === undefined) throw new BackupError(`${backup} is no backup: nothing is there`);
   if (!stats.isDirectory()) return backup;
+
   const manifest =
     (await stat(join(backup, MANIFEST)).catch(() => undefined)) && (await readManifest(backup));
   const path = ledgerFile(backup);
+
   if (manifest === undefined) return path;
   if (manifest.head === null) {
     throw new BackupError(
       `the backup ${backup} has no ledger: its accounts were elsewhere. Restore their dump, and name that`,
     );
   }
+
   const entry = manifest.files.find((file) => join(backup, file.path) === path);
   if (entry?.sha256 === (await fileDigest(path))) return path;
+
   throw new BackupError(`${path} is not what was backed up: its SHA-256 is another`);
 }

@@ -50,12 +50,14 @@ export async function keepWitness(
 ): Promise<() => Promise<void>> {
   const tell = async (): Promise<void> => onHead(await signHead(store, file, now));
   await tell();
+
   // What cannot be signed now is signed a minute later: no call waits for it.
   const timer = setInterval(
     () => void signHead(store, file, now).catch(() => undefined),
     WITNESS_MS,
   );
   timer.unref();
+
   return () => {
     clearInterval(timer);
     return tell();
@@ -65,11 +67,13 @@ export async function keepWitness(
 export async function assertNotOlder(ledger: string, file: string): Promise<void> {
   const text = await readFile(file, "utf8").catch(ifMissing(undefined));
   if (text === undefined) return;
+
   const { signature, ...head } = await parsed(file, text);
   const key = await keyOf(file).catch(ifMissing(undefined));
   if (key === undefined || signatureOf(head, key) !== signature) {
     throw new OlderLedgerError(`${file} is not what was signed with ${file}.key`);
   }
+
   const lacks = await readLedger(ledger, async (ask) => {
     for (const kind of ["entry", "act"] as const) {
       const end = head[kind];
@@ -83,6 +87,7 @@ export async function assertNotOlder(ledger: string, file: string): Promise<void
     throw error;
   });
   if (lacks === undefined) return;
+
   throw new OlderLedgerError(
     `the ledger is older than the one that was served until ${head.at}, or another: it ${lacks} the head ${head.head}`,
   );

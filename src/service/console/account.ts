@@ -60,6 +60,7 @@ async function me(call: ConsoleCall) {
       return { mode, ...inNumbers({ balance, held, used_today: usedToday }) };
     }),
   );
+
   return {
     role: visitor.session.role,
     account: { id: account.id, name: account.name },
@@ -104,11 +105,16 @@ async function usage(call: ConsoleCall) {
     since,
     ...ownKey(call),
   });
+
   return {
     since,
     days,
     rows: rows.map(({ call: name, calls, charged, day, keyId, refunded, rows: people }) => ({
-      ...{ day, key: keyId, call: name, calls, rows: people },
+      day,
+      key: keyId,
+      call: name,
+      calls,
+      rows: people,
       credits: creditsToNumber(charged),
       refunded: creditsToNumber(refunded),
     })),
@@ -127,11 +133,18 @@ const shownEntry = ({
   note,
   ...entry
 }: LedgerEntry) => ({
-  ...{ id: String(id), at: timeOf(at), kind, call, key: keyId, actor, rows: entry.rows },
+  id: String(id),
+  at: timeOf(at),
+  kind,
+  call,
+  key: keyId,
+  actor,
+  rows: entry.rows,
   price: creditsOrNull(entry.price),
   amount: creditsToNumber(amount),
   balance_after: creditsToNumber(balanceAfter),
-  ...{ request_id: entry.requestId, note },
+  request_id: entry.requestId,
+  note,
 });
 
 export type EntriesAnswer = Awaited<ReturnType<typeof entries>>;
@@ -141,6 +154,7 @@ async function entries(call: ConsoleCall) {
   const limit = wholeOf(Number(query.get("limit") ?? 50), "limit", 1, MAX_PAGE);
   const after = query.get("after");
   if (after !== null && !/^\d{1,18}$/.test(after)) throw bad("after is the id of an entry");
+
   const [keyId, callName] = [query.get("key"), query.get("call")];
   const rows = await parts.store.entries({
     accountId: visitor.account.id,
@@ -152,6 +166,7 @@ async function entries(call: ConsoleCall) {
     limit: limit + 1,
   });
   const page = rows.slice(0, limit);
+
   return {
     entries: page.map(shownEntry),
     next: rows.length > limit ? String(page.at(-1)?.id) : null,
@@ -161,14 +176,17 @@ async function entries(call: ConsoleCall) {
 function shownKey(key: KeyDetail) {
   const { budget, createdAt, expiresAt, id, lastUsedAt, mode, prefix, revokedAt, scopes, spent } =
     key;
+
   return {
-    ...{ id, name: harmless(key.name), mode, prefix, scopes },
-    ...{
-      made: timeOf(createdAt),
-      used: timeOf(lastUsedAt),
-      expires: timeOf(expiresAt),
-      revoked: timeOf(revokedAt),
-    },
+    id,
+    name: harmless(key.name),
+    mode,
+    prefix,
+    scopes,
+    made: timeOf(createdAt),
+    used: timeOf(lastUsedAt),
+    expires: timeOf(expiresAt),
+    revoked: timeOf(revokedAt),
     credits: creditsToNumber(spent),
     cap: budget && creditsToNumber(budget.cap),
     cap_left: budget && creditsToNumber(leftOfCap(budget)),
@@ -188,6 +206,7 @@ async function keys(call: ConsoleCall) {
 async function makeKey(call: ConsoleCall) {
   const { body, parts, visitor } = call;
   if (visitor.account.suspendedAt !== null) throw suspended();
+
   const { expires_at: expires = null, max_credits: cap = null, scopes = null } = body;
   const init = {
     name: bodyText(body.name, "name", 80),
@@ -231,6 +250,7 @@ async function revoke({ body, params, parts, visitor }: ConsoleCall) {
   if (key?.accountId !== visitor.account.id) {
     throw new ConsoleRefusal(404, "no_key", "there is no such key in this account");
   }
+
   const busy = key.lastUsedAt !== null && parts.now() - key.lastUsedAt < DAY_MS;
   if (busy && body.confirm !== harmless(key.name)) {
     throw new ConsoleRefusal(
@@ -239,5 +259,6 @@ async function revoke({ body, params, parts, visitor }: ConsoleCall) {
       "this key was used within a day: confirm with its name",
     );
   }
+
   return { revoked: await parts.store.revokeKey(key.id, { by: byOf(visitor) }) };
 }

@@ -22,11 +22,13 @@ export async function assetFrom(
 ): Promise<Asset | undefined> {
   const type = TYPES[/^[\w-]+\.(\w+)$/.exec(name)?.[1] ?? ""];
   if (type === undefined) return undefined;
+
   const brotli = /\bbr\b(?!\s*;\s*q=0(?:\.0+)?\s*(?:,|$))/i.test(String(accepted ?? ""))
     ? await read(`${name}.br`)
     : undefined;
   const body = brotli ?? (await read(name));
   if (body === undefined) return undefined;
+
   return {
     body,
     headers: {

@@ -79,6 +79,7 @@ export function countedPeople(call: ConsoleCall, mode: KeyMode, scope: Scope): S
   const key = parts.sessions.acting(visitor, mode, scope);
   const rate = parts.limiter.take(key.id, visitor.account.plan);
   if (rate.allowed) return key;
+
   throw new ConsoleRefusal(
     429,
     "rate_limited",
@@ -101,6 +102,7 @@ export function inPlanTurn<Result>(
 
 export function filtersOf({ body }: Pick<ConsoleCall, "body">) {
   if (body.filters === undefined) throw bad("filters is required; {} is everybody");
+
   const check = checkFilters(body.filters);
   if (check.ok)
     return {
@@ -108,6 +110,7 @@ export function filtersOf({ body }: Pick<ConsoleCall, "body">) {
       canonical: check.canonical,
       text: canonicalJson(check.canonical),
     };
+
   const issues = check.issues.map(({ key, message }) => ({ key, message }));
   throw new ConsoleRefusal(
     422,

@@ -37,7 +37,9 @@ interface ExportFile {
 }
 
 const FILE_ENDPOINT: ConsoleEndpoint = {
-  ...{ method: "GET", path: "/exports/:id/:format", roles: BUYERS },
+  method: "GET",
+  path: "/exports/:id/:format",
+  roles: BUYERS,
   run: async (call) =>
     fileOf(call.parts, await exportOf(call), chosen(call.params.format, "format", FORMATS)),
 };
@@ -48,6 +50,7 @@ function addExportFiles(app: FastifyInstance, admission: Admission, opened: Open
     await admission.admit(request);
     const { key } = request.call;
     if (key === undefined) throw new Error("a key was let in that is not there");
+
     assertScope(key, "search");
     const parts = opened();
     const { file } = request.params as { readonly file: string };
@@ -57,6 +60,7 @@ function addExportFiles(app: FastifyInstance, admission: Admission, opened: Open
     const isOwn = item && (maySee(key)(item) || (await parts.store.key(key.id))?.budget === null);
     if (item?.mode !== key.mode || !isOwn)
       throw new Problem(404, ["this key has no such export; /exports/ID.csv or .ndjson"]);
+
     const { headers, rows } = await fileOf(parts, item, format as Format);
     return reply.headers(headers).send(rows);
   });
@@ -151,9 +155,11 @@ function addConsole(app: FastifyInstance, opened: Open, onFault: ConsoleSetting[
       });
       addSignIn(scope, opened);
       for (const endpoint of ENDPOINTS) addEndpoint(scope, endpoint, opened);
+
       scope.all("/api/*", () => {
         throw new ConsoleRefusal(404, "no_route", "the console has no such call");
       });
+
       scope.get("/assets/:name", async (request, reply) => {
         const { name } = request.params as { readonly name: string };
         return await sendAsset(
@@ -162,12 +168,14 @@ function addConsole(app: FastifyInstance, opened: Open, onFault: ConsoleSetting[
           IMMUTABLE,
         );
       });
+
       const page = async (request: FastifyRequest, reply: FastifyReply) =>
         await sendAsset(
           reply,
           await assetFrom("index.html", request.headers["accept-encoding"]),
           "no-cache",
         );
+
       scope.get("/", page);
       scope.get("/enter", page);
     },
@@ -200,6 +208,7 @@ function addSignIn(scope: FastifyInstance, opened: Open): void {
         : await sessions.byKey(String(key), address);
     return answer(reply.header("set-cookie", login.cookie), { proof: login.proof });
   });
+
   scope.delete("/api/session", async (request, reply) => {
     const { sessions } = opened();
     const visitor = await sessions.visitor(request.headers, proofOf(request));
@@ -216,6 +225,7 @@ function addEndpoint(
   scope.route({
     method,
     url: `/api${path}`,
+
     handler: async (request, reply) => {
       const parts = opened();
       const visitor = await parts.sessions.visitor(request.headers, proofOf(request));
@@ -227,6 +237,7 @@ function addEndpoint(
           `this session is a ${visitor.session.role}'s; ${may}`,
         );
       }
+
       const query = new URLSearchParams(queryText(request));
       const params = request.params as Readonly<Record<string, string>>;
       const body = method === "GET" ? {} : bodyOf(request);

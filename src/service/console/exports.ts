@@ -72,19 +72,23 @@ export class Exports {
   /** @returns it as a person should see it: stopped where its service is gone, with what it waits for */
   viewOf(item: ConsoleExport): ConsoleExport {
     if (item.state === "ready") return item;
+
     const turn = this.#working.get(item.id);
     if (turn !== undefined)
       return { ...item, state: "buying", why: item.state === "stopped" ? ENDING : turn.waits };
     if (item.state === "stopped") return item;
+
     const silent = this.#options.now() - item.seenAt;
     if (silent < QUIET_MS) return item;
     const seconds = Math.round(silent / 1_000);
+
     // Another process may be at it, and wait for its minute.
     if (silent < SILENT_MS)
       return {
         ...item,
         why: `no word of it for ${seconds} s; after ${SILENT_MS / 1_000} s it can be continued`,
       };
+
     return { ...item, state: "stopped", why: GONE };
   }
 
@@ -104,6 +108,7 @@ export class Exports {
       now = { ...now, ...changes, seenAt: this.#options.now() };
       return store.advanceExport(now);
     };
+
     try {
       let isWanted = true;
       while (isWanted && !this.#closed) {
@@ -132,8 +137,10 @@ export class Exports {
         const account = await this.#options.store.account(item.accountId);
         if (account === undefined) throw new UnknownAccountError(item.accountId);
         if (account.plan.costs.person_search > item.price) throw dearer();
+
         if (!isCounted) this.#count(key, account);
         isCounted = true;
+
         const { answer, charge } = await this.#sell(item, key, account);
         const rows = Number(answer.headers[ROWS] ?? 0);
         const spent = credits(item.credits + charge);
@@ -142,12 +149,14 @@ export class Exports {
           rows: item.rows + rows,
           credits: spent,
         });
+
         if (rows === 0)
           throw new ConsoleRefusal(
             409,
             "short",
             "the segment has fewer people than were agreed to",
           );
+
         return isWanted;
       } catch (error) {
         const ms = waitAfter(error, tries);
@@ -166,17 +175,21 @@ export class Exports {
     const { pages, perPage, profiles, version } = item;
     const check = checkFilters(JSON.parse(item.filters));
     if (!check.ok) throw new Error("an export was kept with filters that are none");
+
     const { engine, suppressed } = await dataset(item.mode);
     const offset = pages * perPage;
     const rows = Math.min(perPage, profiles - offset);
     const identity = `console\n${canonicalJson(check.canonical)}\n${version}\n${offset} ${rows}`;
+
     const work = () =>
       onOneVersion(engine, async (now): Promise<ChargedReply> => {
         if (now !== version) throw moved();
+
         const { leftOut = [], records } = await engine.people(check.canonical, {
           offset,
           limit: rows,
         });
+
         return {
           rows: records.length,
           result: listOf(records),
@@ -184,17 +197,16 @@ export class Exports {
           headers: { "x-dataset-version": now, [ROWS]: String(records.length + leftOut.length) },
         };
       });
+
     const requestId = pageKey(item, pages);
     return await purchase(store, {
-      ...{
-        call: { requestId, charged: ZERO },
-        key,
-        account,
-        costed: "person_search",
-        part: "page",
-        rows,
-        suppressed,
-      },
+      call: { requestId, charged: ZERO },
+      key,
+      account,
+      costed: "person_search",
+      part: "page",
+      rows,
+      suppressed,
       idempotency: {
         key: requestId,
         requestHash: createHash("sha256").update(identity).digest("hex"),
@@ -276,6 +288,7 @@ export async function* storedPages(
         `page ${page + 1} of ${item.pages} is no longer kept: replies are kept for 24 hours`,
       );
     }
+
     yield (await suppressed.shown(reply)).body.toString();
   }
 }

@@ -46,11 +46,13 @@ export function consoleGuard({ host, port, publicUrl, scheme }: GuardOptions) {
     port === (scheme === "http" ? 80 : 443) ? [name, `${name}:${port}`] : [`${name}:${port}`],
   );
   const origins = hosts.map((each) => `${scheme}://${each}`);
+
   if (publicUrl !== undefined) {
     const url = new URL(publicUrl);
     hosts.push(url.host);
     origins.push(url.origin);
   }
+
   return {
     /** A name of another page that was pointed at this address (DNS rebinding). @throws ConsoleRefusal 421 */
     checkHost({ host }: IncomingHttpHeaders): void {
@@ -67,12 +69,15 @@ export function consoleGuard({ host, port, publicUrl, scheme }: GuardOptions) {
     checkSender(method: string, headers: IncomingHttpHeaders): void {
       const site = headers["sec-fetch-site"];
       const reads = method === "GET" || method === "HEAD";
+
       if (site !== undefined) {
         if (site === "same-origin" || (reads && site === "none")) return;
         throw foreign(`a page of another origin (${String(site).slice(0, 20)})`);
       }
+
       const { origin } = headers;
       if (origin === undefined ? reads : origins.includes(origin.toLowerCase())) return;
+
       throw foreign(
         origin === undefined ? "a program that names no origin" : "a page of another origin",
       );

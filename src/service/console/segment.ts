@@ -71,10 +71,12 @@ async function countNow(call: ConsoleCall, mode: KeyMode, key: StoredKey) {
   const result =
     (await counts.recall(text, whose)) ??
     (await inPlanTurn(call, key, canonical, () => counts.count(canonical, text, whose)));
+
   call.parts.smallCounts.tell(key, call.visitor.account.plan, {
     segment: text,
     count: result.count,
   });
+
   return { ...result, filters, ms: Math.round((monotonic() - start) * 10) / 10 };
 }
 
@@ -98,10 +100,12 @@ function freeOf(
   const buying = exports.filter(
     (item) => item.state === "buying" && parts.exports.viewOf(item).state === "buying",
   );
+
   const needed = (some: readonly ConsoleExport[]) =>
     credits(
       some.reduce((sum, { price, profiles, rows }) => sum + priceOf(profiles - rows, price), 0n),
     );
+
   const free = credits(balance - maxCredits(held, needed(buying)));
   const own = needed(buying.filter(({ origin }) => origin === key.origin));
   const remainder = budget ? leftOfCap({ ...budget, held: maxCredits(budget.held, own) }) : free;
@@ -124,6 +128,7 @@ async function count(call: ConsoleCall) {
   const { asOf, cached, count: people, ms } = await countNow(call, mode, key);
   const { free } = freeOf(call, key, await standingOf(call, key, "buying"));
   const { credits: cost, creditsNumber } = quoteOf(call.visitor.account, people);
+
   return {
     count: people,
     cached,
@@ -143,12 +148,14 @@ async function facets(call: ConsoleCall) {
     Buffer.from(JSON.stringify(question)),
     call.visitor.account.plan.smallCounts,
   );
+
   const { engine } = await parts.dataset(mode);
   const limits = { ...parts.facetTimeouts, now: parts.now };
   const facet = await inPlanTurn(call, key, request.filters, () =>
     onOneVersion(engine, () => facetsOf(engine, request, limits)),
   );
   parts.smallCounts.tellFacet(key, call.visitor.account.plan, request, facet);
+
   return facet;
 }
 
@@ -164,12 +171,14 @@ async function quote(call: ConsoleCall) {
     wholeOf(body.profiles ?? Math.max(1, people), "profiles", 1, 1e9),
   );
   if (profiles === 0) throw bad("nobody is in this segment: there is nothing to buy");
+
   const depth = parts.maxDepth;
   if (depth !== undefined && profiles > depth) {
     throw bad(
       `this service gives the first ${depth} people of a segment: ask for at most so many, or narrow the filters`,
     );
   }
+
   const { credits: cost, creditsNumber, requests } = quoteOf(visitor.account, profiles);
   const now = await standingOf(call, key);
   const { capped, free } = freeOf(call, key, now);
@@ -178,6 +187,7 @@ async function quote(call: ConsoleCall) {
   const bought = boughtOf(call, segment, now.exports);
   const bound = { mode, ...segment, profiles, credits: String(cost), made };
   const sealed: Quote = { ...bound, told: bought.map(({ id }) => id) };
+
   return {
     quote_id: sealToken(sealed, visitor.secret),
     count: people,
@@ -229,6 +239,7 @@ async function buy(call: ConsoleCall) {
   const { body, parts, visitor } = call;
   // Who may not buy is told that first.
   parts.sessions.acting(visitor, visitor.key?.mode ?? "live", "search");
+
   const quote = unseal(body.quote_id, visitor.secret) as Quote | undefined;
   if (quote === undefined) {
     throw new ConsoleRefusal(
@@ -237,30 +248,47 @@ async function buy(call: ConsoleCall) {
       "this is no quote of this session: ask for one; nothing was bought",
     );
   }
+
   const id = hashOf(String(body.quote_id)).slice(0, 16);
   // First: what a quote has bought is bought, whatever changed since.
   const purchase = await parts.store.console.export(visitor.account.id, id);
   if (purchase !== undefined) return viewOf(call, purchase);
+
   const key = binding(call, quote);
   const { engine } = await parts.dataset(quote.mode);
   if (engine.info().version !== quote.version) throw moved();
+
   const assertUnsold = (standing: Standing): void => {
     if (boughtOf(call, quote, standing.exports).some((each) => !quote.told.includes(each.id))) {
       throw refused("bought_since", "people of this segment were bought since this quote");
     }
     assertFree(call, key, BigInt(quote.credits), standing);
   };
+
   const now = parts.now();
   const { filters, mode, profiles, version } = quote;
   const item: ConsoleExport = {
-    ...{ id, accountId: visitor.account.id, mode, keyId: key.id, filters, version, profiles },
+    id,
+    accountId: visitor.account.id,
+    mode,
+    keyId: key.id,
+    filters,
+    version,
+    profiles,
     perPage: Math.min(PER_PAGE_MAX, profiles),
     price: visitor.account.plan.costs.person_search,
-    ...{ createdAt: now, seenAt: now, state: "buying", why: "" },
-    ...{ pages: 0, rows: 0, credits: ZERO, turn: 0 },
+    createdAt: now,
+    seenAt: now,
+    state: "buying",
+    why: "",
+    pages: 0,
+    rows: 0,
+    credits: ZERO,
+    turn: 0,
   };
   // A quote that is sent twice makes one export: its name is the quote's.
   if (await parts.store.console.enterExport(item, assertUnsold)) parts.exports.work(item, key);
+
   return viewOf(call, item);
 }
 
@@ -282,8 +310,16 @@ function viewOf({ parts, visitor }: ConsoleCall, item: ConsoleExport) {
     why,
   } = parts.exports.viewOf(item);
   const now = visitor.account.plan.costs.person_search;
+
   return {
-    ...{ id, mode, profiles, rows, pages, state, why, version },
+    id,
+    mode,
+    profiles,
+    rows,
+    pages,
+    state,
+    why,
+    version,
     filters: JSON.parse(filters) as Filters,
     credits: creditsToNumber(credits),
     // At the price that was agreed to while it is being bought, else at today's.
@@ -310,6 +346,7 @@ async function goOn(call: ConsoleCall) {
   const { body, parts, visitor } = call;
   if (item.state === "ready" || (item.state === "buying" && parts.exports.isWorking(item)))
     return viewOf(call, item);
+
   if (!parts.exports.isKept(item)) {
     throw new ConsoleRefusal(
       410,
@@ -317,6 +354,7 @@ async function goOn(call: ConsoleCall) {
       "its first pages are no longer kept: buy the segment anew",
     );
   }
+
   const rest = item.profiles - item.rows;
   const agreed =
     body.credits === undefined ? priceOf(rest, item.price) : amountOf(body.credits, "credits");
@@ -324,6 +362,7 @@ async function goOn(call: ConsoleCall) {
   const key = parts.sessions.acting(visitor, item.mode, "search");
   const needed = priceOf(rest, price);
   if (needed > agreed) throw dearer();
+
   const next: ConsoleExport = {
     ...item,
     state: "buying",
@@ -333,8 +372,10 @@ async function goOn(call: ConsoleCall) {
     turn: item.turn + 1,
   };
   const assertLeft = (now: Standing): void => assertFree(call, key, needed, now);
+
   if (await parts.store.console.enterExport({ ...next, keyId: key.id }, assertLeft))
     parts.exports.work(next, key);
+
   return viewOf(call, await exportOf(call));
 }
 

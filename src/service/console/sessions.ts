@@ -91,6 +91,7 @@ export class Sessions {
         "this link was used before, is older than ten minutes, or was never made; headcount service link prints a new one",
       );
     }
+
     return login;
   }
 
@@ -105,6 +106,7 @@ export class Sessions {
         "this API key is not valid here, or expired; headcount service keys create makes one",
       );
     }
+
     const login = this.#make();
     const session = {
       ...login.session,
@@ -113,6 +115,7 @@ export class Sessions {
       keyHash: key.hash,
     };
     await this.#options.store.console.addSession(session);
+
     return login;
   }
 
@@ -122,13 +125,16 @@ export class Sessions {
     const session =
       secret === undefined ? undefined : await this.#options.store.console.session(hashOf(secret));
     const now = this.#options.now();
+
     if (secret === undefined || session === undefined) throw signedOut();
     if (proof === undefined || !sameHash(hashOf(proof), session.proofHash)) throw signedOut();
+
     const seenAt = Math.max(session.seenAt, this.#times.get(session.id) ?? 0);
     if (now - seenAt > IDLE_MS) {
       await this.end(session.id);
       throw signedOut();
     }
+
     const key =
       session.keyHash === null ? undefined : await this.#options.store.findKey(session.keyHash);
     const account = await this.#options.store.account(session.accountId);
@@ -136,10 +142,12 @@ export class Sessions {
       await this.end(session.id);
       throw signedOut();
     }
+
     if (now - seenAt > SEEN_MS) {
       this.#times.set(session.id, now);
       await this.#options.store.console.seeSession(session.id, now);
     }
+
     return { session, secret, account, key };
   }
 
@@ -154,8 +162,10 @@ export class Sessions {
       const whose = { accountId: account.id, accountName: account.name, session: session.id };
       return { ...NOBODYS_KEY, ...whose, id, origin: id, mode };
     }
+
     assertScope(key, scope);
     if (key.mode === mode) return { ...key, session: session.id };
+
     throw new ConsoleRefusal(
       403,
       "other_mode",
@@ -185,6 +195,7 @@ export class Sessions {
       seenAt: now,
       expiresAt: now + SESSION_MS,
     };
+
     return {
       cookie: `${this.#cookie}=${secret}${this.#attributes}; Max-Age=${SESSION_MS / 1_000}`,
       proof,
@@ -199,6 +210,7 @@ export class Sessions {
       TRIES_A_MINUTE,
     );
     if (allowed) return;
+
     throw new ConsoleRefusal(
       429,
       "too_many_tries",

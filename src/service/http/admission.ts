@@ -18,10 +18,12 @@ export function admissionBy(store: Store, limiter: RateLimiter) {
   async function admit({ call, raw }: FastifyRequest): Promise<void> {
     const { headers, httpVersion, rawHeaders } = raw;
     if (httpVersion !== "1.1" && httpVersion !== "1.0") throw new Problem(400, ["send HTTP/1.1"]);
+
     const hosts = countOf("host", rawHeaders);
     if (hosts > 1 || (hosts === 0 && httpVersion === "1.1")) {
       throw new Problem(400, ["the request needs exactly one Host header"]);
     }
+
     // Node's merged headers hide a second one.
     const count = countOf("authorization", rawHeaders);
     const [, secret = ""] = /^bearer +(\S+)$/i.exec(headers.authorization ?? "") ?? [];
@@ -35,6 +37,7 @@ export function admissionBy(store: Store, limiter: RateLimiter) {
     ) {
       throw new Problem(401, [unauthorised(headers.authorization, count)], CHALLENGE);
     }
+
     const account = await store.account(key.accountId);
     if (account === undefined) throw new Error(`key ${key.id} belongs to no account`);
     if (key.expiresAt !== null && key.expiresAt <= limiter.now()) {
@@ -42,11 +45,13 @@ export function admissionBy(store: Store, limiter: RateLimiter) {
         `the API key expired at ${new Date(key.expiresAt).toISOString()}; ask its operator for another`,
       );
     }
+
     call.key = key;
     call.account = account;
     call.rate = limiter.take(key.id, account.plan);
     if (!call.rate.allowed) throw tooMany(call.rate);
     if (account.suspendedAt !== null) throw suspended();
+
     if (call.name !== undefined) assertScope(key, API_CALLS[call.name].scope);
   }
 

@@ -45,6 +45,7 @@ export class HttpApp {
     this.#parts = parts;
     const { log, metrics, monotonic } = parts;
     const isReported = log !== SILENT || metrics !== undefined;
+
     this.lifecycle = {
       draining: false,
       report: isReported
@@ -70,6 +71,7 @@ export class HttpApp {
       // Checked by admission, so that the answer is in the envelope.
       requireHostHeader: false,
     };
+
     const app = this.#parts.fastify({
       logger: false,
       bodyLimit: MAX_BODY_BYTES,
@@ -90,6 +92,7 @@ export class HttpApp {
       routerOptions: { querystringParser: () => ({}) },
       rewriteUrl: (request) => originForm(request.url ?? "/"),
       clientErrorHandler: (error, socket) => refuseBytes(error, socket, limiter),
+
       frameworkErrors: (error, request, reply) => {
         // The path could not be decoded: there is no such route. No hook has run yet.
         this.#begin(request, reply);
@@ -98,6 +101,7 @@ export class HttpApp {
         );
       },
     });
+
     // An idle connection ends by `connectionTimeout` all the same: two timers less for each call.
     app.server.keepAliveTimeout = 0;
     // Bounded by their bytes. With a bound of their number Node hides those behind it.
@@ -105,10 +109,12 @@ export class HttpApp {
     app.server.on("connect", (_request, socket: Socket) =>
       refuseBytes({ code: "CONNECT" }, socket, limiter),
     );
+
     app.server.on("checkExpectation", (request: IncomingMessage, response: ServerResponse) => {
       // An expectation that we do not know may be ignored (RFC 9110, 10.1.1).
       app.server.emit("request", request, response);
     });
+
     return app;
   }
 
@@ -120,6 +126,7 @@ export class HttpApp {
     http.addContentTypeParser("application/json", (_request, payload, done) =>
       readBody(payload, done),
     );
+
     http.addHook("onRequest", async (request, reply) => {
       this.#begin(request, reply);
       if (request.is404) return this.answerUnrouted(request, reply);
@@ -141,8 +148,10 @@ export class HttpApp {
     const route = request.is404 ? null : (request.routeOptions.url ?? null);
     const call = callOf(request.id, this.#parts.monotonic(), route);
     request.call = call;
+
     const { raw } = reply;
     const { socket } = request.raw;
+
     if (raw.shouldKeepAlive && !this.lifecycle.draining)
       reply.header("keep-alive", this.#keepAlive);
     this.#parts.connections.begin(socket);
@@ -172,6 +181,7 @@ export class HttpApp {
       const advice = `${echo(request.method)} is not allowed on ${path}; use ${route.method}`;
       return this.#sendProblem(request, reply, new Problem(405, [advice], { allow: route.method }));
     }
+
     const pages = ["/docs", "/openapi.json", "/healthz", "/readyz", "/livez"];
     const routes = [...Object.keys(API_ROUTES), ...pages].join(", ");
     return this.#sendProblem(

@@ -129,6 +129,7 @@ export function refuseBytes(
     refuse(error, socket, limiter);
     return;
   }
+
   const { bytesRead, bytesWritten } = socket;
   // The clock of a request runs from its first byte, and Node looks at it before it reads. One turn reads
   // all that has arrived, the second is for what was only then accepted.
@@ -157,6 +158,7 @@ function refuse(error: { readonly code?: string }, socket: Socket, limiter: Rate
     socket.destroy();
     return;
   }
+
   const [status, reason, detail] = REFUSALS[error.code ?? ""] ?? [
     400,
     "Bad Request",

@@ -81,14 +81,22 @@ export async function sell(
   const served = await options.dataset(key.mode);
   const { engine, suppressed } = served;
   if (idempotency === undefined) checkCursorVersion(paging, engine.info().version);
+
   const magic = magicOf(key, find, miss);
   const work = () =>
     onOneVersion(engine, (version) => {
       checkCursorVersion(paging, version);
       return order.work(served, version);
     });
+
   const { answer } = await purchase(store, {
-    ...{ costed, part: "call", rows, idempotency, suppressed, key, account },
+    costed,
+    part: "call",
+    rows,
+    idempotency,
+    suppressed,
+    key,
+    account,
     call: request.call,
     // Slow while its credits are held, so that a second call with the same Idempotency-Key meets it in flight.
     work: async () => {
@@ -97,9 +105,11 @@ export async function sell(
     },
     vanished: () => isGone(request),
   });
+
   // Charged, and nobody said so. Whoever asks again with the same Idempotency-Key gets the stored reply.
   if (magic === "drop" && answer.headers["idempotent-replayed"] === undefined)
     request.raw.socket.destroy();
+
   return answer;
 }
 

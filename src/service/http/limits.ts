@@ -68,6 +68,7 @@ export class RateLimiter {
     const time = this.now();
     const windows = this.#windows(keyId, time);
     const allowed = windows.inMinute < plan.perMinute && windows.inDay < plan.perDay;
+
     if (allowed) {
       windows.inMinute++;
       windows.inDay++;
@@ -75,6 +76,7 @@ export class RateLimiter {
       if (ofDay) ofDay.set(keyId, (ofDay.get(keyId) ?? 0) + 1);
       else this.#pending.set(windows.day, new Map([[keyId, 1]]));
     }
+
     return this.#stateOf(windows, plan, time, allowed);
   }
 
@@ -96,6 +98,7 @@ export class RateLimiter {
   ) {
     const minuteLeft = Math.max(0, perMinute - inMinute);
     const dayLeft = Math.max(0, perDay - inDay);
+
     return dayLeft <= minuteLeft && (dayLeft < minuteLeft || dayLeft === 0)
       ? this.#state(
           { allowed, window: "day", limit: perDay, remaining: dayLeft },
@@ -122,8 +125,10 @@ export class RateLimiter {
         this.#anonymous.delete(oldest);
       this.#anonymous.set(whose, window);
     }
+
     const allowed = window.count < limit;
     if (allowed) window.count++;
+
     const state = { allowed, window: "minute", limit, remaining: limit - window.count } as const;
     return this.#state(state, (minute + 1) * MINUTE_MS, time);
   }
@@ -140,10 +145,12 @@ export class RateLimiter {
     if (this.#pending.size === 0) return;
     const batch = this.#pending;
     this.#pending = new Map();
+
     const counts: DayCount[] = [];
     for (const [day, ofDay] of batch) {
       for (const [keyId, count] of ofDay) counts.push({ keyId, day: dayText(day), count });
     }
+
     try {
       await this.#options.store.recordCalls(counts);
     } catch (error) {
@@ -154,6 +161,7 @@ export class RateLimiter {
       }
       throw error;
     }
+
     const day = Math.floor(this.now() / DAY_MS);
     await this.#learn(day, batch.get(day));
   }
@@ -163,12 +171,14 @@ export class RateLimiter {
       const time = this.now();
       const windows = this.#windows(keyId, time);
       if (windows.day !== day) continue;
+
       const last = this.#lastCounts.get(keyId);
       this.#lastCounts.set(keyId, { day, count, at: time });
       // Never downwards: the store may lag behind what this process let through.
       windows.inDay = Math.max(windows.inDay, count + (this.#pending.get(day)?.get(keyId) ?? 0));
       if (last?.day !== day || time - last.at > RECENT_MS) continue;
       if (Math.floor(last.at / MINUTE_MS) !== windows.minute) continue;
+
       windows.inMinute += Math.max(0, count - last.count - (written?.get(keyId) ?? 0));
     }
   }
@@ -182,14 +192,17 @@ export class RateLimiter {
       this.#keys.set(keyId, fresh);
       return fresh;
     }
+
     if (minute > windows.minute) {
       windows.minute = minute;
       windows.inMinute = 0;
     }
+
     if (day > windows.day) {
       windows.day = day;
       windows.inDay = 0;
     }
+
     return windows;
   }
 
@@ -198,6 +211,7 @@ export class RateLimiter {
     // After a jump the reset is told on the clock that the client shares, not on ours.
     const jump = this.#options.now() - time;
     const reset = Math.ceil((Math.abs(jump) < 1_000 ? end : end + jump) / 1_000);
+
     // Not spread: on the way of every call, a copy and two properties more take as long as all the rest.
     return {
       allowed,
@@ -272,6 +286,7 @@ export class SmallCounts {
     const { smallCounts: few } = plan;
     const { count, kind = "people", more = "" } = disclosure;
     if (few === null || count === null) return;
+
     const whose = `${mode} ${accountId}`;
     const answers = this.#answers.get(whose) ?? new Map<string, Reply>();
     const segment = createHash("sha256")
@@ -280,9 +295,11 @@ export class SmallCounts {
       .slice(0, 22);
     const question = `${segment} ${kind} ${more}`;
     if (answers.get(question)?.count === count) return;
+
     if (kind === SKETCH) this.#spendSketch(whose);
     else if (count < few || hasNear(answers, { segment, kind, count }, few))
       this.#spend(whose, few);
+
     answers.delete(question);
     const [oldest] = answers.keys();
     if (oldest !== undefined && answers.size >= REMEMBERED_QUESTIONS) answers.delete(oldest);

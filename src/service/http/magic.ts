@@ -42,11 +42,13 @@ function magicProblem(magic: Magic | undefined, miss?: Problem): Problem | undef
       `magic value: this call may cost more credits than are available: ${advice}`,
     ]);
   }
+
   if (magic === "429") {
     const headers = { "retry-after": "1", "x-ratelimit-remaining": "0" };
     return new Problem(429, ["magic value: rate limit exceeded; retry in 1 s"], headers);
   }
   if (magic === "500")
     return new Problem(500, ["magic value: internal error; nothing was charged"]);
+
   return undefined;
 }

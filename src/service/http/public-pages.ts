@@ -50,11 +50,13 @@ export function addPublicPages(
       .code(status === "ok" ? 200 : 503)
       .headers({ ...SECURITY, "content-type": JSON_TYPE, "cache-control": "no-store" })
       .send(JSON.stringify({ status, dataset_version: engine.info().version }));
+
   add("/livez", async (_request, reply) => says(reply, "ok"));
   const isUnwell = illness(engine, store);
   for (const url of ["/healthz", "/readyz"]) {
     add(url, async (_request, reply) => says(reply, (await isUnwell()) ?? "ok"));
   }
+
   app.get("/", async (request, reply) => {
     if (!/\btext\/html\b/.test(request.headers.accept ?? "")) return notFound(request, reply);
     const headers = {
@@ -92,6 +94,7 @@ export function addPublicPages(
       headers: { "content-security-policy": REFERENCE_CSP },
     });
   };
+
   for (const url of ["/docs", "/docs/*", "/favicon.ico", "/llms.txt"]) add(url, sendReference);
 }
 
@@ -111,6 +114,7 @@ function illness(
       () => undefined,
       () => what,
     );
+
   return async () => {
     const accounts = asks(() => store.balance("default", "live"), "the accounts do not answer");
     if (performance.now() - well < WELL_MS) return accounts;

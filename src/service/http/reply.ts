@@ -40,6 +40,7 @@ function sendEncoded(
   const { call, server } = request;
   const { lifecycle } = server;
   const varied = headers.vary === undefined ? undefined : reply.getHeader("vary");
+
   reply.headers(standardHeaders(call.requestId, rate)).headers(answer.headers).headers(headers);
   if (varied !== undefined) reply.header("vary", `${varied}, ${headers.vary}`);
   if (lifecycle.draining || isCutOff(request, reply, answer.status)) {
@@ -48,6 +49,7 @@ function sendEncoded(
   // Fastify would end it after any refused body.
   else if (reply.hasHeader("connection") && !/\bclose\b/i.test(request.headers.connection ?? ""))
     reply.removeHeader("connection");
+
   if (request.method === "HEAD") reply.header("content-length", String(Buffer.byteLength(body)));
   call.isAnswered = true;
   if (call.isClosed) lifecycle.report?.(request, reply);
@@ -91,9 +93,11 @@ async function encodeLarge(accepted: string | undefined, body: string | Buffer):
     const weight = parameters.find((parameter) => parameter.startsWith("q="));
     weights.set(name, weight === undefined ? 1 : Number(weight.slice(2)) || 0);
   }
+
   const weightOf = (name: string): number => weights.get(name) ?? weights.get("*") ?? 0;
   const [br, gz] = [weightOf("br"), weightOf("gzip")];
   if (br <= 0 && gz <= 0) return { body, headers: { vary: "accept-encoding" } };
+
   const name = br >= gz ? "br" : "gzip";
   return {
     body: await packers[name](body),

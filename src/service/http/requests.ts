@@ -70,6 +70,7 @@ export function readCounts(body: Uint8Array) {
   if (filters.company_network_url !== undefined) {
     throw invalid("companies are named twice: leave the filter company_network_url out");
   }
+
   const base = fields.get("filters") as object;
   const each = companies.map((company_network_url: unknown) =>
     readSegment(new Map([["filters", { ...base, company_network_url }]])),
@@ -82,11 +83,13 @@ export function readFacets(body: Uint8Array, few: number | null) {
   const request = readSegment(fields);
   const key = fields.get("key");
   const keys = `keys that have facets: ${FACET_KEYS.join(", ")}`;
+
   if (typeof key !== "string") throw invalid(`key is required, a string; ${keys}`);
   if (!isFacetKey(key)) {
     const why = filterSpec(key) ? `${key} has no facets` : `unknown key: ${echo(key)}`;
     throw invalid(`${why}; ${keys}`);
   }
+
   const prefix = fields.get("prefix") ?? "";
   if (typeof prefix !== "string") throw invalid("prefix must be a string");
   if (prefix.length > MAX_VALUE_LENGTH || prefix.includes("\0") || hasLoneSurrogate(prefix)) {
@@ -94,11 +97,14 @@ export function readFacets(body: Uint8Array, few: number | null) {
       `prefix takes at most ${MAX_VALUE_LENGTH} characters, without NUL and lone surrogates`,
     );
   }
+
   const limit = readWithin(fields, "limit", FACET_VALUES_DEFAULT, [1, FACET_VALUES_MAX]);
   return {
     ...request,
     question: {
-      ...{ key, prefix: normalForm(prefix), limit },
+      key,
+      prefix: normalForm(prefix),
+      limit,
       least: Math.max(FACET_LEAST, few ?? 0),
     } satisfies FacetQuestion,
   };
@@ -116,6 +122,7 @@ export function readEmployees(query: string, maxDepth: number | undefined) {
   const fields = queryFields(query, [...LOOKUP_KEYS, ...PAGING_KEYS]);
   const company = lookup(fields);
   const numbers = new Map<string, unknown>(fields);
+
   for (const name of ["per_page", "page"]) {
     const text = fields.get(name);
     if (text === undefined) continue;
@@ -124,6 +131,7 @@ export function readEmployees(query: string, maxDepth: number | undefined) {
       throw invalid(`${name} must be an integer, not "${echo(text)}"`);
     numbers.set(name, Number(text));
   }
+
   return { lookup: company, paging: paging(numbers, companyParameter(company), maxDepth) };
 }
 
@@ -159,9 +167,11 @@ function queryFields(query: string, valid: readonly string[]): Map<string, strin
     if (fields.has(name)) doubled.push(name);
     fields.set(name, value);
   }
+
   refuseUnknown(fields.keys(), valid, "parameter");
   if (doubled[0] !== undefined)
     throw invalid(`${echo(doubled[0])} is given more than once; send it once`);
+
   return fields;
 }
 
@@ -189,7 +199,9 @@ function refuseUnknown(
     if (unknown.length < MAX_ECHOED) unknown.push(echo(name));
     else more++;
   }
+
   if (unknown.length === 0) return;
+
   const list = more > 0 ? `${unknown.join(", ")} and ${more} more` : unknown.join(", ");
   const hint = valid.length === 0 ? "this call takes none" : `valid ${kind}s: ${valid.join(", ")}`;
   throw invalid(`unknown ${kind}${unknown.length + more > 1 ? "s" : ""}: ${list}; ${hint}`);
@@ -215,6 +227,7 @@ function paging(
   const cursor = cursorOf(fields, segmentKey);
   const page = readInteger(fields, "page", 1);
   if (page < 1) throw invalid(`page counts from 1, not ${page}`);
+
   // The product may lie beyond what a double counts exactly, and so beyond any dataset.
   const offset =
     cursor?.offset ?? Math.min((page - 1) * perPage, Number.MAX_SAFE_INTEGER - PER_PAGE_MAX);
@@ -225,6 +238,7 @@ function paging(
     );
   }
   if (cursor === undefined) return { offset, perPage, page };
+
   return { offset, perPage, page: Math.floor(offset / perPage) + 1, cursorVersion: cursor.version };
 }
 
@@ -275,6 +289,7 @@ function lookup(fields: ReadonlyMap<string, string>): CompanyLookup {
       `name the company by exactly one parameter${said}; valid parameters: ${LOOKUP_KEYS.join(", ")}`,
     );
   }
+
   const text = fields.get(by) ?? "";
   if (text.length > MAX_PARAMETER_LENGTH) {
     throw invalid(`${by} takes at most ${MAX_PARAMETER_LENGTH} characters, not ${text.length}`);
@@ -282,8 +297,10 @@ function lookup(fields: ReadonlyMap<string, string>): CompanyLookup {
   if (normalForm(text) === "") throw invalid(`${by} must not be empty`);
   if (by === "name") return { by, value: normalForm(text) };
   if (by === "id") return { by, value: text.trim() };
+
   const value = by === "domain" ? canonicalDomain(text) : canonicalAddress(text);
   if (value !== undefined) return { by, value };
+
   throw invalid(
     by === "domain"
       ? `domain is not a domain: "${echo(text)}"; for example acme.example`
@@ -314,6 +331,7 @@ function readCursor(text: string): Cursor | undefined {
   const match = /^([A-Za-z0-9_-]{1,400})\.([A-Za-z0-9_-]{8})$/.exec(text);
   const [, body = "", sum] = match ?? [];
   if (match === null || digest(body).slice(0, 8) !== sum) return undefined;
+
   try {
     const parts: unknown = JSON.parse(Buffer.from(body, "base64url").toString("utf8"));
     if (!Array.isArray(parts)) return undefined;
@@ -350,6 +368,7 @@ export const isLarge = (headers: IncomingHttpHeaders): boolean =>
 
 function checkBodyHeaders(headers: IncomingHttpHeaders): void {
   if (Number(headers["content-length"]) > MAX_BODY_BYTES) throw bodyTooLarge();
+
   // Without a body its own check says that it is missing.
   const [type, ...parameters] = (headers["content-type"] ?? "application/json")
     .split(";")
@@ -359,6 +378,7 @@ function checkBodyHeaders(headers: IncomingHttpHeaders): void {
     ?.replace(/^charset\s*=\s*|"/gi, "");
   if (type?.toLowerCase() !== "application/json" || !/^utf-?8$/i.test(charset ?? "utf-8"))
     throw unsupportedMediaType();
+
   const encoding = headers["content-encoding"];
   if (encoding !== undefined && encoding !== "identity") {
     throw new Problem(415, ["send the body without a Content-Encoding"], {
@@ -380,27 +400,32 @@ export function readBody(
     done(bodyTooLarge());
     return;
   }
+
   const chunks: Buffer[] = [];
   let size = 0;
   const finish = (error: Error | null): void => {
     payload.off("data", take).off("end", end).off("error", fail);
     done(error, error === null ? Buffer.concat(chunks, size) : undefined);
   };
+
   const take = (chunk: Buffer): void => {
     chunks.push(chunk);
     size += chunk.length;
     if (size > MAX_BODY_BYTES) finish(bodyTooLarge());
   };
+
   const end = (): void =>
     finish(
       said >= 0 && size !== said ? invalid("the body is not as long as its Content-Length") : null,
     );
+
   const fail = (error: Error): void => finish(Object.assign(error, { statusCode: 400 }));
   const come = payload.read() as Buffer | null;
   if (payload.complete && come?.length === said) {
     done(null, come);
     return;
   }
+
   payload.on("data", take).on("end", end).on("error", fail);
   if (come !== null) take(come);
 }
@@ -425,6 +450,7 @@ export function idempotencyOf({ call, headers, method, raw }: Called, identity: 
   if (!/^[\x21-\x7e]{1,255}$/.test(key)) {
     throw invalid("Idempotency-Key takes 1 to 255 visible ASCII characters without spaces");
   }
+
   const requestHash = createHash("sha256")
     .update(`${method} ${call.name}\n${identity}`)
     .digest("hex");

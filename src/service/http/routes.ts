@@ -48,6 +48,7 @@ export function addRoutes(app: FastifyInstance, options: RouteOptions, more: End
   for (const [url, { method, name }] of Object.entries(API_ROUTES)) {
     const endpoint = endpoints[name];
     if (endpoint === undefined) continue;
+
     app.route({
       url,
       method,
@@ -78,6 +79,7 @@ async function count(request: FastifyRequest, options: RouteOptions): Promise<An
   refuseQuery(queryText(request));
   const { canonical, filters } = readCount(jsonBody(request));
   const { account, key } = admitted(request);
+
   await freeMagic(request, options, filters);
   const { counts } = await options.dataset(key.mode);
   const work = () => counts.count(filters, canonical, account.id);
@@ -86,6 +88,7 @@ async function count(request: FastifyRequest, options: RouteOptions): Promise<An
     options.admission.weigh(request.call, filters);
     counted = await inFreeTurn(request, options, work);
   }
+
   options.smallCounts.tell(key, account.plan, { segment: canonical, count: counted.count });
   const result = `{"count":${counted.count},"cached":${counted.cached},"as_of":"${counted.asOf}"}`;
   return freeAnswer(request, options, { result, version: counted.version });
@@ -96,14 +99,17 @@ async function facets(request: FastifyRequest, options: RouteOptions): Promise<A
   const { account, key } = admitted(request);
   const question = readFacets(jsonBody(request), account.plan.smallCounts);
   await freeMagic(request, options, question.filters);
+
   const { engine } = await options.dataset(key.mode);
   const limits = { ...options.timeouts, now: options.now };
   options.admission.weigh(request.call, question.filters);
+
   const work = () =>
     onOneVersion(engine, async (version) => ({
       version,
       facet: await facetsOf(engine, question, limits),
     }));
+
   const { facet, version } = await inFreeTurn(request, options, work);
   options.smallCounts.tellFacet(key, account.plan, question, facet);
   return freeAnswer(request, options, { result: JSON.stringify(facet), version });
@@ -116,6 +122,7 @@ async function counts(request: FastifyRequest, options: RouteOptions): Promise<A
   const { account, key } = admitted(request);
   const { counts, engine } = await options.dataset(key.mode);
   options.admission.weigh(request.call, filters, each.length);
+
   const work = () =>
     onOneVersion(engine, async (version) => {
       const numbers: number[] = [];
@@ -124,10 +131,12 @@ async function counts(request: FastifyRequest, options: RouteOptions): Promise<A
       }
       return { numbers, version };
     });
+
   const { numbers, version } = await inFreeTurn(request, options, work);
   for (const [at, { canonical: segment }] of each.entries()) {
     options.smallCounts.tell(key, account.plan, { segment, count: numbers[at] ?? 0 });
   }
+
   const result = JSON.stringify({ counts: numbers, as_of: timeOf(options.now()) });
   return freeAnswer(request, options, { result, version });
 }
@@ -136,9 +145,14 @@ async function search(request: FastifyRequest, options: RouteOptions): Promise<A
   refuseQuery(queryText(request));
   const { account, key } = admitted(request);
   const { canonical, filters, paging } = readSearch(jsonBody(request), options.maxDepth);
+
   return sell(request, options, {
-    ...{ costed: "person_search", rows: paging.perPage, identity: canonical, paging },
+    costed: "person_search",
+    rows: paging.perPage,
+    identity: canonical,
+    paging,
     magic: () => magicOfFilters(filters, true),
+
     async work({ engine }, version) {
       const page = await engine.people(filters, { offset: paging.offset, limit: paging.perPage });
       // Nothing is charged for it, and it says and costs as much as a count does: also behind the last page.
@@ -154,9 +168,14 @@ async function search(request: FastifyRequest, options: RouteOptions): Promise<A
 async function enrich(request: FastifyRequest, options: RouteOptions): Promise<Answer> {
   const lookup = readEnrich(queryText(request));
   const miss = companyMiss(lookup);
+
   return sell(request, options, {
-    ...{ costed: "company_enrich", rows: 1, identity: companyParameter(lookup), miss },
+    costed: "company_enrich",
+    rows: 1,
+    identity: companyParameter(lookup),
+    miss,
     magic: () => magicOfCompany(lookup),
+
     async work({ engine }, version) {
       const company = await engine.company(lookup);
       if (company === undefined) throw miss;
@@ -170,12 +189,19 @@ async function employees(request: FastifyRequest, options: RouteOptions): Promis
   const { lookup, paging } = readEmployees(queryText(request), options.maxDepth);
   const segment = companyParameter(lookup);
   const miss = companyMiss(lookup);
+
   return sell(request, options, {
-    ...{ costed: "company_employees", rows: paging.perPage, identity: segment, paging, miss },
+    costed: "company_employees",
+    rows: paging.perPage,
+    identity: segment,
+    paging,
+    miss,
     magic: () => magicOfCompany(lookup),
+
     async work({ engine }, version) {
       const company = await engine.company(lookup);
       if (company === undefined) throw miss;
+
       const slice = { offset: paging.offset, limit: paging.perPage };
       // What a count of the address finds, also where several companies share a slug.
       const page = await (lookup.by === "company_network_url"
@@ -184,6 +210,7 @@ async function employees(request: FastifyRequest, options: RouteOptions): Promis
             slice,
           )
         : engine.employees(company.id, slice));
+
       if (page.records.length === 0) {
         options.smallCounts.tell(key, account.plan, {
           segment: company.id,
@@ -191,6 +218,7 @@ async function employees(request: FastifyRequest, options: RouteOptions): Promis
           count: page.total,
         });
       }
+
       const target = `/v1/company/employees?${lookup.by}=${encodeURIComponent(lookup.value)}`;
       return boughtPage(page, paging, { version, segment, target });
     },
@@ -211,6 +239,7 @@ function boughtPage(
   const { leftOut = [], records } = page;
   const rows = records.length;
   if (leftOut.length > 0) headers[LEFT_OUT] = String(leftOut.length);
+
   const next = paging.offset + rows + leftOut.length;
   if (next > paging.offset && next < page.total) {
     const cursor = writeCursor({ version, segment: segmentHash(segment), offset: next });
@@ -223,6 +252,7 @@ function boughtPage(
       ? `<${target}&${name}=${value}&per_page=${paging.perPage}>; rel="next"`
       : `<${target}>; rel="next"; ${name}="${value}"; per_page="${paging.perPage}"`;
   }
+
   return { rows, result: listOf(records), headers };
 }
 
@@ -235,6 +265,7 @@ async function key(request: FastifyRequest, { store }: RouteOptions): Promise<An
   const { account, key } = admitted(request);
   const detail = await store.key(key.id);
   if (detail === undefined) throw new Error("a key was let in that is not there");
+
   const { balance, held } = await store.money(detail.accountId, detail.mode);
   const result: KeyResult = {
     account: { id: account.id, name: account.name },
@@ -255,7 +286,11 @@ const keyOf = ({
   prefix,
   scopes,
 }: KeyDetail): KeyResult["key"] => ({
-  ...{ id, name, mode, prefix, scopes },
+  id,
+  name,
+  mode,
+  prefix,
+  scopes,
   created_at: timeOf(createdAt),
   expires_at: timeOf(expiresAt),
   last_used_at: timeOf(lastUsedAt),

@@ -31,6 +31,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     options.sleep ?? ((ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms)));
   const timeouts = { ...SERVER_TIMEOUTS, ...options.timeouts };
   const host = options.host ?? "127.0.0.1";
+
   const { dataset, look } = await serveDatasets(
     options.engine,
     options.testEngine,
@@ -39,9 +40,11 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   );
   const tls = options.tls === undefined ? undefined : await readTls(options.tls, clocks.now());
   const scheme = tls === undefined ? "http" : "https";
+
   await store.recover(0);
   const limiter = new RateLimiter({ ...clocks, store });
   await limiter.load();
+
   const admission = admissionBy(store, limiter);
   const turns = new Turns(options.turns ?? {}, timeouts, clocks.monotonic);
   const connections = new Connections(options.maxConnections ?? 4_096);
@@ -49,30 +52,46 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   const smallCounts = new SmallCounts({ ...clocks, store, onAsked: watchers.metrics?.smallCount });
   await smallCounts.load();
   watchers.metrics?.watch(() => ({ ...turns.load, connections: connections.open }));
+
   const hasConsole = options.console !== undefined && (await isConsoleBuilt());
   const app = new HttpApp({
-    ...{ fastify, admission, limiter, turns, connections, timeouts, tls, ...watchers },
+    fastify,
+    admission,
+    limiter,
+    turns,
+    connections,
+    timeouts,
+    tls,
+    ...watchers,
     monotonic: clocks.monotonic,
   });
   options.onApp?.(app.http);
+
   const { engine, maxDepth, sketches = true } = options;
   const parts = { ...clocks, store, dataset, limiter, smallCounts, maxDepth, sleep, turns };
+
   addRoutes(app.http, { ...parts, admission, timeouts }, sketches ? { sketch, people } : {});
   addPublicPages(app.http, {
     engine,
     store,
     notFound: (request, reply) => app.answerUnrouted(request, reply),
   });
+
   const browser = !hasConsole
     ? undefined
     : await import("../console/console.ts").then(({ serveConsole }) =>
         serveConsole(app.http, {
-          ...{ ...parts, admission, engine, host, scheme },
+          ...parts,
+          admission,
+          engine,
+          host,
+          scheme,
           publicUrl: options.console?.publicUrl,
           facetTimeouts: timeouts,
           onFault: (id, error) => watchers.log.fault(id, error),
         }),
       );
+
   connections.watch(app.http.server);
   try {
     await app.http.listen({ host, port: options.port ?? 0 });
@@ -81,11 +100,13 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     await app.http.close();
     throw error;
   }
+
   const unfollow =
     options.tls === undefined
       ? undefined
       : followTls(app.http.server, options.tls, clocks.now, watchers.log);
   const closing = { limiter, smallCounts, ...watchers, browser, unfollow, drainMs: timeouts.drain };
+
   // Also while nobody asks: a version that was replaced because of somebody in it is let go of.
   return running(app, addressOf(host, portOf(app), scheme), { ...closing, look });
 }
@@ -117,6 +138,7 @@ function running(app: HttpApp, url: string, parts: Closing) {
   }, FLUSH_MS);
   flushing.unref();
   log.event("listening", { url });
+
   let closed: Promise<void> | undefined;
   return {
     url,
@@ -126,6 +148,7 @@ function running(app: HttpApp, url: string, parts: Closing) {
       metrics === undefined ? undefined : `${addressOf(metrics.host, metrics.port)}/metrics`,
     inject: app.http.inject.bind(app.http) as FastifyInstance["inject"],
     flush: () => flushAll(parts),
+
     close(): Promise<void> {
       clearInterval(flushing);
       closed ??= drain(app, parts);
@@ -147,9 +170,11 @@ async function drain({ http, lifecycle }: HttpApp, closing: Closing): Promise<vo
   unfollow?.();
   lifecycle.draining = true;
   await takeWhatCame(http.server);
+
   // A connection becomes idle when its call is answered, which Node does not look at again by itself.
   const idle = setInterval(() => http.server.closeIdleConnections(), 50);
   const cut = setTimeout(() => http.server.closeAllConnections(), drainMs);
+
   try {
     await browser?.close();
     await http.close();
@@ -168,11 +193,13 @@ async function takeWhatCame(server: FastifyInstance["server"]): Promise<void> {
   const count = (): void => {
     arrived += 1;
   };
+
   server.on("connection", count);
   for (let quiet = 0, turns = 0; quiet < 3 && turns < 5_000; turns++) {
     const before = arrived;
     await new Promise(setImmediate);
     quiet = arrived === before ? quiet + 1 : 0;
   }
+
   server.off("connection", count);
 }

@@ -47,6 +47,7 @@ function readPeople(body: Uint8Array) {
   }
   if (new Set(digests).size < digests.length)
     throw invalid("a digest is given twice: each person is sold once");
+
   return { ...readSegment(fields), digests };
 }
 
@@ -62,6 +63,7 @@ export async function sketch(request: FastifyRequest, options: RouteOptions): Pr
   const { counts, engine, sketches } = await options.dataset(key.mode);
   const whose = await digestKey(store, key);
   const segment = { canonical, filters };
+
   const work = () =>
     onOneVersion(engine, async (version) => {
       const { count } = await counts.count(filters, canonical, account.id);
@@ -73,9 +75,13 @@ export async function sketch(request: FastifyRequest, options: RouteOptions): Pr
       const roster = await sketches.list(engine, segment, whose);
       return { version, roster, part: await cellsOf(roster, from, from + cells) };
     });
+
   const { roster, part, version } = await inFreeTurn(request, options, work);
   const result = JSON.stringify({
-    ...{ count: roster.places.size, key: roster.key, from, cells: String(part) },
+    count: roster.places.size,
+    key: roster.key,
+    from,
+    cells: String(part),
     as_of: new Date(options.now()).toISOString(),
   });
   return freeAnswer(request, options, { result, version });
@@ -90,13 +96,13 @@ export async function people(request: FastifyRequest, options: RouteOptions): Pr
   refuseQuery(queryText(request));
   const { account, key } = admitted(request);
   const { canonical, digests, filters } = readPeople(jsonBody(request));
+
   return sell(request, options, {
-    ...{
-      costed: "person_search",
-      rows: digests.length,
-      identity: `${canonical}\n${digests.join()}`,
-    },
+    costed: "person_search",
+    rows: digests.length,
+    identity: `${canonical}\n${digests.join()}`,
     magic: () => magicOfFilters(filters, true),
+
     async work({ engine, sketches }, version) {
       const { places } = await sketches.list(
         engine,
@@ -106,6 +112,7 @@ export async function people(request: FastifyRequest, options: RouteOptions): Pr
       const positions = digests.flatMap((digest) => places.get(digest) ?? []);
       const result = await recordsAt(engine, filters, positions);
       const missing = digests.length - result.length;
+
       if (result.length === 0) {
         options.smallCounts.tell(key, account.plan, {
           segment: `${canonical}\n${digests.join()}`,
@@ -113,8 +120,10 @@ export async function people(request: FastifyRequest, options: RouteOptions): Pr
         });
         options.admission.weigh(request.call, filters, 0, digests.length - 1);
       }
+
       const headers: Record<string, string> = { "x-dataset-version": version };
       if (missing > 0) headers[LEFT_OUT] = String(missing);
+
       return { rows: result.length, result: listOf(result), headers };
     },
   });

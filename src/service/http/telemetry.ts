@@ -38,6 +38,7 @@ export async function openLog(out: {
     if (count > 0) logger.warn({ lines: count }, "log lines dropped: nobody read them");
     out.write(line);
   };
+
   const logger = pino({ base: null, timestamp: pino.stdTimeFunctions.isoTime }, { write });
   let isLost = false;
   return {
@@ -48,6 +49,7 @@ export async function openLog(out: {
         isLost = false;
         logger.info({ request_id: call.requestId }, "ledger back");
       }
+
       logger.info({
         method: request.method,
         route: call.route,
@@ -58,6 +60,7 @@ export async function openLog(out: {
         credits: formatCredits(call.charged),
       });
     },
+
     fault(requestId, error) {
       if (error instanceof StoreUnavailableError) {
         if (!isLost) logger.error({ request_id: requestId, error: error.message }, "ledger lost");
@@ -70,6 +73,7 @@ export async function openLog(out: {
         message,
       );
     },
+
     event(message, fields) {
       logger.info({ ...fields }, message);
     },
@@ -85,11 +89,13 @@ async function openMeters() {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
+
   const counter = <Label extends string>(
     name: string,
     help: string,
     ...labelNames: readonly Label[]
   ) => new Counter({ name: `headcount_${name}`, help, labelNames, registers });
+
   const gauge = (
     name: string,
     help: string,
@@ -97,12 +103,11 @@ async function openMeters() {
     label?: string,
   ) =>
     new Gauge({
-      ...{
-        name: `headcount_${name}`,
-        help,
-        labelNames: label === undefined ? [] : [label],
-        registers,
-      },
+      name: `headcount_${name}`,
+      help,
+      labelNames: label === undefined ? [] : [label],
+      registers,
+
       collect() {
         const now = read();
         if (typeof now === "number") this.set(now);
@@ -110,6 +115,7 @@ async function openMeters() {
           for (const [each, value] of Object.entries(now)) this.set({ [label ?? ""]: each }, value);
       },
     });
+
   const requests = counter("requests_total", "Answers by call and status", "call", "status");
   const seconds = new Histogram({
     name: "headcount_request_seconds",
@@ -118,6 +124,7 @@ async function openMeters() {
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
     registers,
   });
+
   const charged = counter(
     "credits_charged_total",
     "Credits charged by call and mode of the key",
@@ -129,6 +136,7 @@ async function openMeters() {
     "Credits charged by calls whose client did not take the answer",
     "call",
   );
+
   const small = counter(
     "small_counts_total",
     "Counts of few people by accounts whose plan bounds them",
@@ -143,12 +151,15 @@ export async function openMetrics(host: string, port: number) {
   const refused = new Set<string>();
   const refusedHelp = "Accounts that were refused a count of few people since the start";
   gauge("small_count_accounts", refusedHelp, () => refused.size);
+
   const server = pageOf(registry, host);
   await once(server.listen(port, host), "listening");
+
   const address = server.address();
   return {
     host,
     port: typeof address === "object" && address !== null ? address.port : port,
+
     observe(request: FastifyRequest, status: number, ms: number): void {
       const { call } = request;
       const name = call.name ?? "other";
@@ -159,16 +170,19 @@ export async function openMetrics(host: string, port: number) {
       charged.inc({ call: name, mode: call.key?.mode ?? "live" }, credits);
       if (status === CLIENT_GONE) unanswered.inc({ call: name }, credits);
     },
+
     smallCount(account: string, isAnswered: boolean): void {
       small.inc({ outcome: isAnswered ? "answered" : "refused" });
       if (!isAnswered) refused.add(account);
     },
+
     /** Shows how full it is, as it is when somebody looks. @param load by what is counted */
     watch(load: () => Readonly<Record<string, number>>): void {
       const help =
         "Calls that the dataset works for, calls that wait for their turn, open connections";
       gauge("load", help, load, "what");
     },
+
     close: () =>
       new Promise<void>((resolve) => {
         server.close(() => resolve());
@@ -183,11 +197,13 @@ const pageOf = (registry: Registry, host: string): Server =>
       response.writeHead(421).end();
       return;
     }
+
     const path = request.url?.split("?", 1)[0];
     if (request.method !== "GET" || path !== "/metrics") {
       response.writeHead(path === "/metrics" ? 405 : 404).end();
       return;
     }
+
     registry.metrics().then(
       (text) => response.writeHead(200, { "content-type": registry.contentType }).end(text),
       () => response.writeHead(500).end(),

@@ -69,8 +69,10 @@ export function followTls(
       },
     );
   };
+
   const paths = [files.cert, files.key];
   for (const path of paths) watchFile(path, { interval: LOOK_MS, persistent: false }, renew);
+
   return () => {
     for (const path of paths) unwatchFile(path, renew);
   };

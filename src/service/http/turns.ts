@@ -85,6 +85,7 @@ export class Turns {
       end();
       throw error;
     }
+
     working.then(end, end);
     return within(working, this.#timesMs.work);
   }
@@ -112,6 +113,7 @@ export class Turns {
     lane.running -= 1;
     this.#running[lane.kind] -= 1;
     if (lane.running === 0 && lane.waiting.size === 0) this.#lanes.delete(lane.id);
+
     for (const next of this.#lanes.values()) {
       const [first] = next.waiting;
       if (first === undefined || !this.#mayBegin(next)) continue;
@@ -124,6 +126,7 @@ export class Turns {
 
   #wait(lane: Lane): Promise<void> {
     if (lane.waiting.size >= this.#bounds.waiting) throw this.#busy(lane);
+
     return new Promise((resolve, reject) => {
       const begin = (): void => {
         clearTimeout(timer);

@@ -40,6 +40,7 @@ export function storedAccount(row: Row): Account {
     smallCounts: row.small_counts === null ? null : Number(row.small_counts),
     costs: costs as Record<CostedCall, Credits>,
   };
+
   const suspendedAt = row.suspended_at === null ? null : Number(row.suspended_at);
   return { id: row.id as string, name: row.name as string, plan, suspendedAt };
 }
@@ -57,20 +58,24 @@ export function* createAccount(
     "ON CONFLICT (id) DO NOTHING",
   );
   const account = { id, name, plan: STANDARD_PLAN, suspendedAt: null };
+
   if (added === 0) {
     const [row] = yield* statementRows("SELECT name, created_at FROM accounts WHERE id = $1", id);
     if (repeated && row?.name === name && Number(row.created_at) === at) return account;
     throw new StoreConflictError(`an account named ${JSON.stringify(id)} exists already`);
   }
+
   yield* writePlan(id, STANDARD_PLAN);
   yield* change(
     "INSERT INTO balances (account_id, mode) VALUES ($1, 'live'), ($2, 'test')",
     id,
     id,
   );
+
   const act = { actor: by, action: "accounts.create", accountId: id, target: id, detail: { name } };
   const changed = (["account", "plan"] as const).map((kind) => [kind, id] as const);
   yield* audit({ ...act, changed }, at);
+
   return account;
 }
 
@@ -116,10 +121,12 @@ export function* setPlan(
 ): Steps<AccountPlan> {
   const [row] = yield* statementRows(`${ACCOUNT_COLUMNS} WHERE a.id = $1${lock}`, accountId);
   if (row === undefined) throw new UnknownAccountError(accountId);
+
   const { plan } = storedAccount(row);
   const changed = { ...plan, ...changes, costs: { ...plan.costs, ...changes.costs } };
   checkPlan(changed);
   yield* writePlan(accountId, changed);
+
   const act = {
     actor: by,
     action: "plan.set",
@@ -127,6 +134,7 @@ export function* setPlan(
     target: accountId,
     detail: toldOf(changes),
   };
+
   yield* audit({ ...act, changed: [["plan", accountId]] }, at);
   return changed;
 }
@@ -148,12 +156,14 @@ function checkPlan(plan: AccountPlan): void {
       throw new RangeError(`the limit ${name} must be a whole number of at least 1, not ${value}`);
     }
   }
+
   const { smallCounts } = plan;
   if (smallCounts !== null && !(Number.isSafeInteger(smallCounts) && smallCounts > 0)) {
     throw new RangeError(
       `small counts are of fewer than a whole number of people, at least 1, not ${smallCounts}`,
     );
   }
+
   for (const call of COSTED_CALLS) {
     if (plan.costs[call] < 0n) throw new RangeError(`the cost of ${call} cannot be negative`);
     if (plan.costs[call] <= MAX_PRICE) continue;
@@ -179,6 +189,7 @@ export function* recordCalls(counts: readonly DayCount[], at: number): Steps<voi
     const id = `${each.day} ${each.keyId}`;
     sums.set(id, { ...each, count: each.count + (sums.get(id)?.count ?? 0) });
   }
+
   if (sums.size === 0) return;
   yield {
     sql: `INSERT INTO call_counts (key_id, day, count) VALUES %
@@ -188,6 +199,7 @@ export function* recordCalls(counts: readonly DayCount[], at: number): Steps<voi
       .sort(([a], [b]) => (a < b ? -1 : 1))
       .map(([, { count, day, keyId }]) => [keyId, day, count]),
   };
+
   yield {
     sql: `INSERT INTO key_uses (key_id, used_at) SELECT v.column1, v.column2 FROM (VALUES %) AS v JOIN keys k ON k.id = v.column1
           WHERE 1 = 1 ON CONFLICT (key_id) DO UPDATE SET used_at = excluded.used_at WHERE key_uses.used_at < excluded.used_at`,

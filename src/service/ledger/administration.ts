@@ -61,6 +61,7 @@ function entriesQuery(query: EntryQuery): Query {
     ["e.created_at >= ?", since],
     ["e.created_at < ?", until],
   ]);
+
   const sql = `SELECT e.id, e.account_id, e.mode, e.kind, e.amount, e.balance_after, e.created_at AS at, e.actor, e.operation, e.note,
       e.price, e.sold AS rows, COALESCE(h.key_id, r.key_id) AS key_id, COALESCE(h.call, r.call) AS call,
       COALESCE(h.request_id, r.request_id) AS request_id, c.id AS refund_of
@@ -89,6 +90,7 @@ function usageQuery({ accountId, by, keyId, mode, since, until }: UsageQuery): Q
     ["day >= ?", since],
     ["day <= ?", until],
   ]);
+
   const grouped =
     columns.length === 0 ? "" : `GROUP BY ${columns.join(", ")} ORDER BY ${columns.join(", ")}`;
   // Where one charge does not say how many rows it sold, their sum is not known either.
@@ -96,14 +98,17 @@ function usageQuery({ accountId, by, keyId, mode, since, until }: UsageQuery): Q
   const sums = ["calls", "charged", "refunded"].map(
     (name) => `CAST(COALESCE(SUM(${name}), 0) AS bigint) AS ${name}`,
   );
+
   return {
     sql: `SELECT ${[...columns, sold, ...sums].join(", ")} FROM usage ${filter.sql} ${grouped}`,
     values: filter.values,
   };
 }
 
+/** What a sum over days, keys or calls does not tell. */
+const SUMMED: Pick<UsageRow, "day" | "keyId" | "call"> = { day: null, keyId: null, call: null };
 const usageRow = (row: Row): UsageRow => ({
-  ...{ day: null, keyId: null, call: null },
+  ...SUMMED,
   ...storedFields<UsageRow>(row, ["calls", "rows"]),
 });
 
@@ -144,10 +149,12 @@ export function administration(
     const [at, by] = [now(), act?.by ?? actor];
     return database.change("durable", (repeated) => steps({ at, by, repeated })).finally(forget);
   };
+
   const readAll = async <Value>(
     { sql, values }: Query,
     read: (row: Row) => Value,
   ): Promise<readonly Value[]> => (await database.read(sql, ...values)).map(read);
+
   const labelOf = ({ accountId, mode }: Place, { by, note, reference }: Adjustment) => {
     const operation =
       reference === undefined
@@ -155,11 +162,13 @@ export function administration(
         : operationNamed(accountId, mode, reference);
     return { operation, note, actor: by ?? actor };
   };
+
   const move = async (place: Place, request: MoneyRequest): Promise<Adjusted> => {
     const moved = (await database.money("durable", request, place)) as Omit<Adjusted, "usedToday">;
     const { usedToday } = await balance(place.accountId, place.mode);
     return { ...moved, usedToday };
   };
+
   const adjusting =
     (entry: "grant" | "correction"): Administration["deduct"] =>
     async (accountId, mode, amount, adjustment) => {
@@ -168,6 +177,7 @@ export function administration(
       const place = { accountId, mode };
       return move(place, { kind: "adjust", entry, place, amount, ...labelOf(place, adjustment) });
     };
+
   const grant = adjusting("grant");
   return {
     createAccount: (id, name, act) => acts(act, (acting) => createAccount(id, name, acting)),
@@ -175,6 +185,7 @@ export function administration(
     suspendAccount: (id, suspended, act) =>
       acts(act, (acting) => suspendAccount(id, suspended, acting)),
     createKey: (key, act) => acts(act, (acting) => createKeyStep(key, rowLock, acting)),
+
     listKeys: (accountId) =>
       readAll(
         {
@@ -183,13 +194,16 @@ export function administration(
         },
         keyDetail,
       ),
+
     async key(id) {
       const [row] = await database.read(`${KEY_DETAILS} WHERE k.id = $1`, id);
       return row === undefined ? undefined : keyDetail(row);
     },
+
     updateKey: (id, changes, act) => acts(act, (acting) => updateKey(id, changes, rowLock, acting)),
     revokeKey: (id, act) => acts(act, (acting) => revokeKey(id, acting)),
     setPlan: (id, changes, act) => acts(act, (acting) => setPlan(id, changes, rowLock, acting)),
+
     grant: (accountId, mode, amount, adjustment) =>
       grant(
         accountId,
@@ -197,7 +211,9 @@ export function administration(
         amount,
         typeof adjustment === "string" ? { note: adjustment } : adjustment,
       ),
+
     deduct: adjusting("correction"),
+
     async refund(entryId, amount, adjustment) {
       const sql = "SELECT account_id, mode, hold_id FROM entries WHERE id = $1 AND kind = 'charge'";
       const [row] = await database.read(sql, entryId);
@@ -210,6 +226,7 @@ export function administration(
         ...labelOf(place, adjustment),
       });
     },
+
     entries: (query) => readAll(entriesQuery(query), ledgerEntry),
     usage: (query) => readAll(usageQuery(query), usageRow),
     audit: (query) => readAll(auditQuery(query), auditRow),

@@ -50,6 +50,7 @@ function sessionsOf(database: LedgerDatabase, now: () => number) {
   const { one, write } = toolsOf(database);
   return {
     addLink: (link, by) => database.change("durable", () => addLink(link, by)),
+
     async redeemLink(hash, session) {
       // Guesses cost a look, and no transaction.
       const [link] = await database.read("SELECT 1 FROM console_links WHERE hash = $1", hash);
@@ -57,27 +58,35 @@ function sessionsOf(database: LedgerDatabase, now: () => number) {
         ? undefined
         : database.change("durable", () => redeem(hash, session));
     },
+
     addSession: (session) => database.change("durable", () => addSession(session)),
+
     session: (hash) =>
       one(
         `SELECT ${SESSION_COLUMNS} FROM console_sessions WHERE hash = $1 AND ended_at IS NULL AND expires_at > $2`,
         storedSession,
-        ...[hash, now()],
+        hash,
+        now(),
       ),
+
     async sessions() {
       const sql = `SELECT ${SESSION_COLUMNS} FROM console_sessions WHERE ended_at IS NULL AND expires_at > $1
         ORDER BY created_at DESC`;
       return (await database.read(sql, now())).map(storedSession);
     },
+
     async seeSession(id, seenAt) {
       await write("volatile", "UPDATE console_sessions SET seen_at = $1 WHERE id = $2", seenAt, id);
     },
+
     endSession: (id, by) => database.change("durable", () => endSession(id, by, now())),
+
     async served(origin) {
       await database.change("volatile", () =>
         upsert("console_places", { origin, startedAt: now() }, "origin"),
       );
     },
+
     lastServed: () =>
       one(
         "SELECT origin FROM console_places ORDER BY started_at DESC LIMIT 1",
@@ -93,6 +102,7 @@ function exportsOf(database: LedgerDatabase, now: () => number) {
       database.change("durable", (repeated) =>
         enterExport(item, assertFree, { lock: database.rowLock, repeated }),
       ),
+
     export: (accountId, id) =>
       one(
         `SELECT ${EXPORT_COLUMNS} FROM console_exports WHERE account_id = $1 AND id = $2`,
@@ -100,8 +110,10 @@ function exportsOf(database: LedgerDatabase, now: () => number) {
         accountId,
         id,
       ),
+
     exports: async ({ accountId, mode }, state) =>
       (await database.read(exportsSql(state), accountId, mode)).map(storedExport),
+
     async advanceExport({ credits: spent, id, pages, rows, seenAt, turn }) {
       // A page is bought before it is written down, and its key gives it again for nothing: no sync is needed.
       const sql = `UPDATE console_exports SET pages = $1, row_count = $2, credits = $3, seen_at = $4,
@@ -111,17 +123,23 @@ function exportsOf(database: LedgerDatabase, now: () => number) {
       const ours = "SELECT 1 FROM console_exports WHERE id = $1 AND state = 'buying' AND turn = $2";
       return (await database.read(ours, id, turn)).length > 0;
     },
+
     async stopExport({ accountId, id }, why, turn = Number.MAX_SAFE_INTEGER) {
       const sql = `UPDATE console_exports SET state = 'stopped', why = $1
         WHERE account_id = $2 AND id = $3 AND state = 'buying' AND turn <= $4`;
       return (await write("durable", sql, why, accountId, id, turn)) > 0;
     },
+
     storedReply: (accountId, mode, call, key) =>
       one(
         `SELECT status, headers, body FROM idempotency WHERE account_id = $1 AND mode = $2 AND call = $3 AND key = $4
          AND status IS NOT NULL AND created_at > $5`,
         replyOf,
-        ...[accountId, mode, call, key, now() - IDEMPOTENCY_TTL_MS],
+        accountId,
+        mode,
+        call,
+        key,
+        now() - IDEMPOTENCY_TTL_MS,
       ),
   } satisfies Partial<ConsoleStore>;
 }
@@ -132,17 +150,21 @@ function* redeem(hash: string, session: Omit<ConsoleSession, "accountId" | "role
     hash,
   );
   if (link === undefined || Number(link.expires_at) <= session.createdAt) return undefined;
+
   const rights = { accountId: link.account_id as string, role: link.role as ConsoleRole };
   const id = link.name === "" ? session.id : `${link.name as string}-${session.id}`;
   const count = yield* change(
     "UPDATE console_links SET used_at = $1 WHERE hash = $2 AND used_at IS NULL",
-    ...[session.createdAt, hash],
+    session.createdAt,
+    hash,
   );
+
   // Taken by this very session: its first try was committed and the word of it was lost.
   if (count === 0) {
     const [again] = yield* statementRows("SELECT 1 FROM console_sessions WHERE id = $1", id);
     return again === undefined ? undefined : rights;
   }
+
   yield* insert("console_sessions", { ...session, ...rights, id }, OR_NOTHING);
   const acted = {
     actor: `link ${hash.slice(0, 8)}`,
@@ -152,6 +174,7 @@ function* redeem(hash: string, session: Omit<ConsoleSession, "accountId" | "role
   };
   const changed = [["session", id] as const];
   yield* audit({ ...acted, changed, detail: { role: rights.role } }, session.createdAt);
+
   return rights;
 }
 
@@ -184,12 +207,14 @@ function* enterExport(
   const sql = `SELECT p.account_id, p.mode, p.balance, p.held FROM balances p WHERE p.account_id = $1 AND p.mode = $2${lock}`;
   const [money] = yield* statementRows(sql, accountId, mode);
   if (money === undefined) throw new UnknownAccountError(accountId);
+
   const [before] = yield* statementRows(
     "SELECT pages, turn FROM console_exports WHERE id = $1",
     id,
   );
   const last = before === undefined ? -1 : Number(before.turn);
   if (last !== turn - 1) return repeated && last === turn;
+
   const [key] = yield* statementRows(`${KEY_DETAILS} WHERE k.id = $1`, keyId);
   const others = (yield* statementRows(exportsSql(), accountId, mode))
     .map(storedExport)
@@ -200,9 +225,11 @@ function* enterExport(
     mode,
     pageKey(item, Number(before?.pages ?? 0)),
   );
+
   const without = ({ held }: { readonly held: Credits }) => ({
     held: credits(held - ((own?.amount ?? 0n) as bigint)),
   });
+
   const [{ balance, ...all }, budget] = [moneyOf(money), key && keyDetail(key).budget];
   assertFree({
     balance,
@@ -210,16 +237,19 @@ function* enterExport(
     budget: budget && { ...budget, ...without(budget) },
     exports: others,
   });
+
   if (turn > 0) {
     const sql = `UPDATE console_exports SET state = 'buying', why = '', price = $1, seen_at = $2, turn = $3
       WHERE id = $4 AND state <> 'ready'`;
     return (yield* change(sql, price, seenAt, turn, id)) > 0;
   }
+
   yield* insert("console_exports", { ...row, rowCount });
   yield* audit(
     { actor: keyId, action: "export.bought", accountId, target: id, detail: { mode, profiles } },
     createdAt,
   );
+
   return true;
 }
 
@@ -242,6 +272,7 @@ function* endSession(id: string, actor: string, at: number): Steps<boolean> {
     id,
   );
   if (ended === 0) return false;
+
   const [row] = yield* statementRows(
     "SELECT account_id, role FROM console_sessions WHERE id = $1",
     id,
@@ -252,6 +283,7 @@ function* endSession(id: string, actor: string, at: number): Steps<boolean> {
     accountId: row?.account_id as string,
     target: id,
   };
+
   yield* audit({ ...acted, changed: [["session", id]], detail: { role: row?.role } }, at);
   return true;
 }

@@ -73,9 +73,11 @@ export function resultCode(error: unknown): number | undefined {
   };
   if (typeof errcode === "number") return errcode & 0xff;
   if (code !== "ERR_SQLITE_ERROR") return undefined;
+
   const text = String(message);
   if (/is locked/.test(text)) return SQLITE_BUSY;
   if (/malformed|not a database/.test(text)) return SQLITE_CORRUPT;
+
   return /constraint failed/.test(text) ? SQLITE_CONSTRAINT : 1;
 }
 

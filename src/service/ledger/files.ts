@@ -35,6 +35,7 @@ function digestsOf(path: string, file?: number): readonly string[] {
   try {
     if (file !== undefined && fstatSync(handle).ino !== file)
       throw new Error(`${path} is another file by now`);
+
     const digests: string[] = [];
     const buffer = Buffer.allocUnsafe(CHUNK);
     for (let size = CHUNK, position = 0; size === CHUNK; position += size) {
@@ -42,6 +43,7 @@ function digestsOf(path: string, file?: number): readonly string[] {
       for (let at = 0; at < size; at += PAGE)
         digests.push(digestOf(buffer.subarray(at, Math.min(at + PAGE, size))));
     }
+
     return digests;
   } finally {
     closeSync(handle);
@@ -89,6 +91,7 @@ export function brokenPages(path: string): BrokenPages | undefined {
   } catch {
     return undefined;
   }
+
   const end = text.lastIndexOf("\n", text.length - 2) + 1;
   const [title, ...sealed] = text.slice(0, end).split("\n").slice(0, -1);
   if (
@@ -97,6 +100,7 @@ export function brokenPages(path: string): BrokenPages | undefined {
   ) {
     return { pages: [], seal: `the seal ${sealOf(path)} is not what was written` };
   }
+
   const digests = digestsOf(path);
   const most = Math.max(digests.length, sealed.length);
   const pages = Array.from({ length: most }, (_, index) => index).filter(
@@ -153,8 +157,10 @@ export async function assertFilesBeside(path: string, patienceMs: number): Promi
   const damage = lostLedger(path);
   if (damage !== undefined) throw new StoreUnavailableError(damage);
   if (!existsSync(path)) return;
+
   const missing = (): string | undefined =>
     [`${path}-wal`, `${path}-shm`].find((file) => !existsSync(file));
+
   for (
     let waited = 0;
     missing() !== undefined && hasLog(path) && !(await isAlone(path));
@@ -184,6 +190,7 @@ function hasLog(path: string): boolean {
 /** Every process that has the file open holds a lock on the file itself too. What a log has left is folded into it. */
 async function isAlone(path: string): Promise<boolean> {
   const { DatabaseSync } = await import("@photostructure/sqlite");
+
   let database: DatabaseSyncInstance | undefined;
   try {
     database = new DatabaseSync(path, { timeout: 0 });

@@ -85,6 +85,7 @@ export class GroupCommit<Request> {
         if (this.#volatile.length > 0) this.#flush(false);
       });
     }
+
     if (this.#durable.length === 0) return;
     if (this.#durable.length >= Math.min(this.#options.size, this.#options.expected())) {
       if (this.#immediate) return;
@@ -104,11 +105,14 @@ export class GroupCommit<Request> {
       clearTimeout(this.#timer);
       this.#timer = undefined;
     }
+
     const { size } = this.#options;
     const jobs = this.#volatile.splice(0, size);
     const durableJobs = durable ? this.#durable.splice(0, size - jobs.length) : [];
+
     jobs.push(...durableJobs);
     if (jobs.length === 0) return;
+
     if (this.#attempt(jobs, durableJobs.length > 0)) this.#schedule();
     else this.#retrying = this.#retry(jobs, durableJobs.length > 0);
   }
@@ -120,6 +124,7 @@ export class GroupCommit<Request> {
       await new Promise((resolve) => setTimer(resolve, 1 + (attempt % 5)));
       isDone = this.#attempt(jobs, durable);
     }
+
     this.#retrying = undefined;
     if (!isDone) {
       const error = new StoreUnavailableError(
@@ -127,6 +132,7 @@ export class GroupCommit<Request> {
       );
       for (const job of jobs) job.reject(error);
     }
+
     this.#schedule();
   }
 
@@ -143,6 +149,7 @@ export class GroupCommit<Request> {
       for (const job of jobs) job.reject(translateError(error));
       return true;
     }
+
     let outcomes: readonly Outcome[];
     let committing = false;
     try {
@@ -155,12 +162,14 @@ export class GroupCommit<Request> {
       else for (const job of jobs) job.reject(translateError(error));
       return true;
     }
+
     try {
       this.#options.confirm();
     } catch (error) {
       for (const job of jobs) job.reject(error);
       return true;
     }
+
     answer(jobs, outcomes);
     return true;
   }

@@ -38,6 +38,7 @@ function needsOf(group: readonly Attempt[]) {
         if (session !== undefined) sessions.add(session);
         places.set(placeKey(request.request), request.request);
         if (request.holdId !== undefined && earlier !== undefined) holds.add(request.holdId);
+
         if (idempotency !== undefined) {
           records.set(recordKey(request.request, call, idempotency.key), [
             accountId,
@@ -46,6 +47,7 @@ function needsOf(group: readonly Attempt[]) {
             idempotency.key,
           ]);
         }
+
         break;
       }
       case "settle":
@@ -64,6 +66,7 @@ function needsOf(group: readonly Attempt[]) {
         operations.add(request.operation);
     }
   }
+
   return { places, holds, operations, records, keys, sessions };
 }
 
@@ -90,6 +93,7 @@ function* readGroup(
     records: replies,
     sessions,
   } = needsOf(group);
+
   const links = {
     heads: new Map<string, string>(),
     holds: new Map<string, string>(),
@@ -97,6 +101,7 @@ function* readGroup(
   };
   const money =
     lock === undefined ? undefined : yield* readMoney([lock], " FOR UPDATE OF b", links.heads);
+
   const records = new Map<string, ReplyRecord>();
   for (const row of yield* rowsOf(
     `SELECT r.account_id, r.mode, r.call, r.key, r.request_hash, r.hold_id, r.created_at, r.status, r.headers, r.body, r.digest,
@@ -111,11 +116,13 @@ function* readGroup(
     records.set(recordKey(placeIn(row), row.call as string, row.key as string), record);
     if (record.reply === undefined && !record.ownerAlive) holdIds.add(record.holdId);
   }
+
   const holds = yield* readHolds([...holdIds], links);
   for (const hold of holds.values()) {
     places.set(placeKey(hold), hold);
     keyIds.add(hold.keyId);
   }
+
   const { budgets, keys } = yield* readKeys([...keyIds]);
   const entries = yield* rowsOf(
     `SELECT e.operation, e.kind, e.amount, e.refund_of
@@ -123,6 +130,7 @@ function* readGroup(
     ["text"],
     [...operations].map((operation) => [operation]),
   );
+
   // Whatever was charged may be about to come back.
   const back = group.some(
     ({ request }) => request.kind === "refund" || (request.kind === "release" && request.refund),
@@ -135,12 +143,14 @@ function* readGroup(
         ["id"],
         [...holds.keys()].map((id) => [id]),
       );
+
   const numbered = group.some(
     ({ request }) => request.kind === "hold" && request.holdId === undefined,
   );
   const [last] = numbered
     ? yield* statementRows("SELECT COALESCE(MAX(id), 0) AS id FROM holds")
     : [];
+
   return {
     now,
     money: money ?? (yield* readMoney([...places.values()], "", links.heads)),
@@ -174,9 +184,11 @@ function* readHolds(
     holds.set(hold.id, hold);
     links.holds.set(hold.id, row.digest as string);
   }
+
   const keyed = [...holds.values()].filter(
     ({ idempotencyKey, state }) => idempotencyKey !== null && state === "pending",
   );
+
   for (const row of yield* rowsOf(
     "SELECT r.hold_id, r.request_hash FROM (VALUES %) AS v JOIN idempotency r ON r.hold_id = v.column1",
     ["id"],
@@ -184,6 +196,7 @@ function* readHolds(
   )) {
     links.requests.set(String(row.hold_id), row.request_hash as string);
   }
+
   return holds;
 }
 
@@ -198,6 +211,7 @@ function* readMoney(
     ["text", "text"],
     places.map(({ accountId, mode }) => [accountId, mode]),
   );
+
   return new Map(
     rows.map((row) => {
       const money = moneyOf(row);
@@ -215,6 +229,7 @@ function* readKeys(ids: readonly string[]): Steps<Pick<Facts, "keys" | "budgets"
     ["text"],
     ids.map((id) => [id]),
   );
+
   const keys = new Map<string, KeyFacts>();
   const budgets = new Map<string, Capped>();
   for (const row of rows) {
@@ -222,6 +237,7 @@ function* readKeys(ids: readonly string[]): Steps<Pick<Facts, "keys" | "budgets"
     keys.set(row.id as string, facts);
     if (row.cap !== null) budgets.set(facts.origin, assertBudget(facts));
   }
+
   return { keys, budgets };
 }
 

@@ -74,7 +74,11 @@ export function instancesBy(clock: string) {
     yield* change(
       `INSERT INTO instances (id, pid, started, machine, heartbeat_at) VALUES ($1, $2, $3, $4, COALESCE(${clock}, $5))
        ON CONFLICT (id) DO UPDATE SET heartbeat_at = excluded.heartbeat_at`,
-      ...[id, pid, started, machine, now],
+      id,
+      pid,
+      started,
+      machine,
+      now,
     );
   }
 

@@ -57,6 +57,7 @@ export function* createKeyStep(
   ) {
     throw new UnknownAccountError(accountId);
   }
+
   const [match] = yield* statementRows(
     "SELECT id, hash FROM keys WHERE id = $1 OR hash = $2",
     id,
@@ -66,6 +67,7 @@ export function* createKeyStep(
     if (repeated && match.id === id && match.hash === hash) return;
     throw new StoreConflictError(`a key ${id}, or one with the same secret, exists already`);
   }
+
   yield* assertRoom(key, at);
   const origin = rotatedFrom === undefined ? null : yield* originOf(rotatedFrom, key);
   const { expiresAt = null, scopes } = key;
@@ -82,6 +84,7 @@ export function* createKeyStep(
     origin,
   };
   yield* insert("keys", row);
+
   const cap = key.maxCredits ?? null;
   if (cap !== null) {
     if (origin !== null)
@@ -89,6 +92,7 @@ export function* createKeyStep(
     if (cap < 0n) throw new RangeError("a cap cannot be negative");
     yield* insert("budgets", { keyId: id, cap, spent: 0, held: 0 });
   }
+
   const detail = {
     mode,
     ...toldOf(key),
@@ -103,6 +107,7 @@ function* assertRoom({ accountId, rotatedFrom }: NewKey, at: number): Steps<void
   const sql = `SELECT COUNT(CASE WHEN revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2) THEN 1 END) AS live,
     COUNT(CASE WHEN created_at > $3 THEN 1 END) AS recent FROM keys WHERE account_id = $1`;
   const [row] = yield* statementRows(sql, accountId, at, at - DAY_MS);
+
   // A rotation is never refused for the number: the old key ends soon.
   if (rotatedFrom === undefined && Number(row?.live) >= MAX_KEYS) {
     throw new StoreConflictError(
@@ -110,6 +115,7 @@ function* assertRoom({ accountId, rotatedFrom }: NewKey, at: number): Steps<void
     );
   }
   if (Number(row?.recent) < MAX_KEYS) return;
+
   throw new StoreConflictError(
     `${MAX_KEYS} keys of the account were made in 24 hours, the most there are: wait`,
   );
@@ -156,9 +162,11 @@ export function* revokeKey(id: string, { at, by, repeated }: Acting): Steps<bool
       },
       at,
     );
+
     return true;
   }
   if (!repeated) return false;
+
   return (
     (yield* statementRows("SELECT 1 FROM keys WHERE id = $1 AND revoked_at = $2", id, at))
       .length === 1
@@ -174,16 +182,23 @@ export function* updateKey(
   yield* statementRows(`SELECT 1 FROM keys p WHERE p.id = $1${lock}`, id);
   const [match] = yield* statementRows(`${KEY_COLUMNS} WHERE k.id = $1`, id);
   if (match === undefined) throw new StoreConflictError(`there is no key ${id}`);
+
   const key = storedKey(match);
   if (key.revokedAt !== null)
     throw new StoreConflictError(`key ${id} is revoked, and stays so: make another`);
+
   const { accountId, mode, origin } = key;
   if (changes.maxCredits !== undefined) yield* setCap(key, changes.maxCredits, lock);
+
   const { name = key.name, expiresAt = key.expiresAt, scopes = key.scopes } = changes;
   yield* change(
     "UPDATE keys SET name = $1, expires_at = $2, scopes = $3 WHERE id = $4",
-    ...[name, expiresAt, scopesText(scopes), id],
+    name,
+    expiresAt,
+    scopesText(scopes),
+    id,
   );
+
   const removed = Object.entries(changes).flatMap(([what, value]) =>
     value === null ? [what] : [],
   );
@@ -196,6 +211,7 @@ export function* updateKey(
     detail: { mode, origin, ...detail },
   };
   const cap = changes.maxCredits === undefined ? [] : ([["cap", origin]] as const);
+
   yield* audit({ ...act, changed: [["key", id], ...cap] }, at);
   const [row] = yield* statementRows(`${KEY_DETAILS} WHERE k.id = $1`, id);
   return keyDetail(row ?? {});
@@ -211,6 +227,7 @@ function* setCap(
   yield* statementRows(locked, accountId, mode);
   const [row] = yield* statementRows(BUDGET_OF, accountId, mode, origin);
   const { held, spent } = budgetOf(0n, row?.spent ?? 0n, row?.held ?? 0n);
+
   yield* change("DELETE FROM budgets WHERE key_id = $1", origin);
   if (cap === null) return;
   if (cap < spent + held) {
@@ -220,6 +237,7 @@ function* setCap(
       `the key has spent ${creditsText(spent)}${inFlight}: its cap cannot be below ${least}; revoke it to end it now`,
     );
   }
+
   yield* insert("budgets", { keyId: origin, cap, spent, held });
 }
 

@@ -32,6 +32,7 @@ export function unavailable(error: unknown): unknown {
     });
   }
   if (severity === undefined && !isTransientFailure(error)) return error;
+
   return new StoreUnavailableError(
     `the ledger's database cannot be used: ${(error as Error).message}`,
     {
@@ -92,6 +93,7 @@ export class PostgresSession {
       performance.now() + Math.min(IMPATIENCE_MS, patience),
     );
     const left = (): number => Math.max(1, deadline - performance.now());
+
     for (let attempt = 0; ; attempt += 1) {
       this.assertOpen();
       try {
@@ -153,6 +155,7 @@ export class PostgresSession {
         .slice(-1);
       assertSchema((begun?.rows[0] as Row | undefined)?.version);
       const value = await work((statement) => ask(client, statement, each));
+
       await commit(client, left);
       client.release();
       return value;
@@ -170,10 +173,12 @@ export class PostgresSession {
     });
     const client = await Promise.race([connecting, late]).finally(() => clearTimeout(timer));
     if (client !== undefined) return client;
+
     connecting.then(
       (unused) => unused.release(),
       () => undefined,
     );
+
     throw new Error("timeout: no connection to the database came free");
   }
 }

@@ -66,6 +66,7 @@ async function openLedger(options: PostgresStoreOptions) {
   const schema = options.schema ?? "headcount";
   if (!/^[a-z_][a-z0-9_]{0,40}$/.test(schema))
     throw new RangeError(`not a name for a schema: ${JSON.stringify(schema)}`);
+
   const patienceMs = options.patienceMs ?? PATIENCE_MS;
   const pool = new pg.Pool({
     connectionString: options.url,
@@ -80,6 +81,7 @@ async function openLedger(options: PostgresStoreOptions) {
           : pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser,
     },
   });
+
   // The request on a broken connection gets the error; without a listener the same event would end the process.
   pool.on("error", () => undefined);
   pool.on("connect", (client) => {
@@ -89,6 +91,7 @@ async function openLedger(options: PostgresStoreOptions) {
       .query(`SET search_path = ${schema}; SET lock_timeout = ${patienceMs}`)
       .catch(() => client.end());
   });
+
   try {
     const client = await pool.connect();
     try {
@@ -100,6 +103,7 @@ async function openLedger(options: PostgresStoreOptions) {
     await pool.end();
     throw unavailable(error);
   }
+
   const now = anchoredClock(options.now, options.monotonic);
   return {
     ledger: new PostgresLedger(pool, {
@@ -163,6 +167,7 @@ class PostgresLedger implements LedgerDatabase {
     hint: Place | undefined,
   ): Promise<unknown> {
     this.#session.assertOpen();
+
     const place = hint ?? (await this.#placeOf(request));
     return new Promise((resolve, reject) => {
       const job: Job = { request, durability, resolve, reject, askedAt: performance.now() };
@@ -231,6 +236,7 @@ class PostgresLedger implements LedgerDatabase {
         }
       }
     }
+
     this.#queues.delete(id);
   }
 
@@ -243,6 +249,7 @@ class PostgresLedger implements LedgerDatabase {
       decided = await runStatement(moveMoney(jobs, options), execute);
       return decided;
     };
+
     const outcomes = await this.#session.retried(async (_, left) => {
       try {
         return await this.#session.transaction(durability, attempt, left);

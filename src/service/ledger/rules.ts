@@ -74,6 +74,7 @@ export function decide(
     refunded: new Map(facts.refunded),
     writes: { holds: [], resolved: [], entries: [], forgotten: [], records: [], replies: [] },
   };
+
   const outcomes = group.map((attempt): Outcome => {
     try {
       return { ok: true, value: decideOne(draft, attempt) };
@@ -81,6 +82,7 @@ export function decide(
       return { ok: false, error };
     }
   });
+
   const writes = {
     ...draft.writes,
     money: changed(facts.money, draft.money),
@@ -126,10 +128,12 @@ function hold(draft: Draft, request: HoldRequest, madeId: string | undefined): H
     (keyFacts === undefined ? undefined : endOf(keyFacts, draft.now)) ??
     endOfSession(draft, request);
   if (why !== undefined) return { kind: "key_ended", why };
+
   const origin = keyFacts?.origin ?? request.keyId;
   const budget = draft.budgets.get(origin);
   const key = idempotency === undefined ? undefined : recordKey(request, call, idempotency.key);
   const record = key === undefined ? undefined : draft.records.get(key);
+
   if (key !== undefined && record !== undefined && idempotency !== undefined) {
     const answered = replay(draft, key, record, idempotency.requestHash);
     // A reply that another key paid for is worth what this one would pay for it.
@@ -137,17 +141,21 @@ function hold(draft: Draft, request: HoldRequest, madeId: string | undefined): H
     if (isForeign && budget !== undefined && leftOfCap(budget) < amount) return overCap(budget);
     if (answered !== undefined) return answered;
   }
+
   const money = moneyOf(draft, request);
   const { balance } = money;
   const free = balance - money.held;
   const remainder = budget === undefined ? free : leftOfCap(budget);
   if (budget !== undefined && remainder < amount && remainder <= free) return overCap(budget);
   if (free < amount) return { kind: "insufficient", balance, held: money.held };
+
   const held = credits(money.held + amount);
   move(draft, { accountId, mode, balance, held }, used(budget, { held: amount }));
+
   const id = madeId ?? (draft.nextHoldId++).toString();
   const idempotencyKey = idempotency?.key ?? null;
   const { keyId } = request;
+
   draft.holds.set(id, {
     id,
     accountId,
@@ -160,6 +168,7 @@ function hold(draft: Draft, request: HoldRequest, madeId: string | undefined): H
     idempotencyKey,
   });
   draft.writes.holds.push({ id, request });
+
   if (key !== undefined && idempotency !== undefined) {
     const { requestHash } = idempotency;
     draft.records.set(key, {
@@ -174,6 +183,7 @@ function hold(draft: Draft, request: HoldRequest, madeId: string | undefined): H
     });
     draft.writes.records.push({ id, request });
   }
+
   return { kind: "held", holdId: id, balance, held };
 }
 
@@ -209,6 +219,7 @@ function replay(
     if (dead?.state === "pending") giveBack(draft, dead, "expired");
     return undefined;
   }
+
   if (record.reply !== undefined && draft.now - record.createdAt >= IDEMPOTENCY_TTL_MS) {
     forget(draft, key, record.holdId);
     return undefined;
@@ -216,6 +227,7 @@ function replay(
   if (record.requestHash !== requestHash) return { kind: "mismatch" };
   if (record.damaged)
     throw new LedgerInvariantError(`the stored reply of hold ${record.holdId} is damaged`);
+
   return record.reply === undefined
     ? { kind: "in_flight" }
     : { kind: "replay", reply: record.reply, charged: record.charged };
@@ -234,6 +246,7 @@ function settle(
       `${sold.rows} rows at ${sold.price} millionths are not ${amount}`,
     );
   }
+
   const { accountId, call, idempotencyKey, keyId, mode } = held;
   const money = moneyOf(draft, held);
   const balance = credits(money.balance - amount);
@@ -242,6 +255,7 @@ function settle(
   const budget = used(budgetOf(draft, held), { held: credits(-held.amount), spent: amount });
   move(draft, { accountId, mode, balance, held: credits(money.held - held.amount) }, budget);
   resolve(draft, held, "posted", amount);
+
   if (amount > 0n) {
     // In one literal, here and below: an object made by spreading others costs a charge microseconds.
     draft.writes.entries.push({
@@ -260,6 +274,7 @@ function settle(
       used: { keyId, call },
     });
   }
+
   if (idempotencyKey !== null) {
     draft.writes.replies.push({ holdId, reply: answer });
     const key = recordKey(held, call, idempotencyKey);
@@ -267,6 +282,7 @@ function settle(
     if (record !== undefined)
       draft.records.set(key, { ...record, reply: answer, charged: amount, createdAt: draft.now });
   }
+
   return { reply: answer, balance };
 }
 
@@ -301,6 +317,7 @@ function adjustOnce(draft: Draft, request: Adjustable, earlier: unknown): unknow
   const entry = draft.operations.get(request.operation);
   if (entry !== undefined) {
     if (earlier !== undefined) return earlier;
+
     const same =
       request.kind === "adjust"
         ? entry.kind === request.entry &&
@@ -315,6 +332,7 @@ function adjustOnce(draft: Draft, request: Adjustable, earlier: unknown): unknow
     }
   } else if (request.kind === "refund") refundCharge(draft, holdOf(draft, request.holdId), request);
   else adjust(draft, request);
+
   const { balance, held } = moneyOf(draft, place);
   return { balance, held, repeated: entry !== undefined };
 }
@@ -328,6 +346,7 @@ function adjust(draft: Draft, { actor, amount, entry, note, operation, place }: 
       `${creditsText(amount)} cannot be removed: ${free} are free of a balance of ${formatCredits(balance)}`,
     );
   }
+
   enter(draft, place, {
     kind: entry,
     amount: signed,
@@ -359,6 +378,7 @@ function refundCharge(
       `${creditsText(back)} cannot be refunded: ${formatCredits(remainder)} of ${charged} are left`,
     );
   }
+
   refund(draft, held, { ...rest, amount: back });
 }
 
@@ -384,6 +404,7 @@ function enter(draft: Draft, place: Place, init: Entered, budget?: Capped): void
   const balance = credits(before + amount);
   if (balance > MAX_BALANCE)
     throw new RangeError(`a balance cannot exceed ${formatCredits(MAX_BALANCE)} credits`);
+
   move(draft, { accountId, mode, balance, held }, budget);
   draft.writes.entries.push({
     ...init,

@@ -128,57 +128,51 @@ const beside = (int: string): Readonly<Record<string, readonly string[]>> => ({
   ],
   key_uses: ["key_id text PRIMARY KEY", `used_at ${int} NOT NULL`],
   instances: [
-    ...[
-      "id text PRIMARY KEY",
-      `pid ${int} NOT NULL`,
-      "started text NOT NULL",
-      "machine text NOT NULL",
-    ],
+    "id text PRIMARY KEY",
+    `pid ${int} NOT NULL`,
+    "started text NOT NULL",
+    "machine text NOT NULL",
     `heartbeat_at ${int} NOT NULL`,
   ],
   console_links: [
-    ...[
-      "hash text PRIMARY KEY CHECK (length(hash) = 64)",
-      "account_id text NOT NULL REFERENCES accounts (id)",
-    ],
-    ...["role text NOT NULL CHECK (role IN ('owner', 'viewer'))", "name text NOT NULL"],
-    ...[`created_at ${int} NOT NULL`, `expires_at ${int} NOT NULL`, `used_at ${int}`],
+    "hash text PRIMARY KEY CHECK (length(hash) = 64)",
+    "account_id text NOT NULL REFERENCES accounts (id)",
+    "role text NOT NULL CHECK (role IN ('owner', 'viewer'))",
+    "name text NOT NULL",
+    `created_at ${int} NOT NULL`,
+    `expires_at ${int} NOT NULL`,
+    `used_at ${int}`,
   ],
   console_sessions: [
-    ...["id text PRIMARY KEY", "hash text NOT NULL UNIQUE CHECK (length(hash) = 64)"],
+    "id text PRIMARY KEY",
+    "hash text NOT NULL UNIQUE CHECK (length(hash) = 64)",
     "proof_hash text NOT NULL CHECK (length(proof_hash) = 64)",
     "account_id text NOT NULL REFERENCES accounts (id)",
     "role text NOT NULL CHECK (role IN ('owner', 'viewer', 'key'))",
-    ...[
-      "key_hash text CHECK ((role = 'key') = (key_hash IS NOT NULL))",
-      `created_at ${int} NOT NULL`,
-    ],
-    ...[`seen_at ${int} NOT NULL`, `expires_at ${int} NOT NULL`, `ended_at ${int}`],
+    "key_hash text CHECK ((role = 'key') = (key_hash IS NOT NULL))",
+    `created_at ${int} NOT NULL`,
+    `seen_at ${int} NOT NULL`,
+    `expires_at ${int} NOT NULL`,
+    `ended_at ${int}`,
   ],
   console_exports: [
-    ...["id text PRIMARY KEY", "account_id text NOT NULL REFERENCES accounts (id)"],
-    ...[
-      "mode text NOT NULL CHECK (mode IN ('live', 'test'))",
-      "key_id text NOT NULL",
-      "filters text NOT NULL",
-    ],
-    ...[
-      "version text NOT NULL",
-      `profiles ${int} NOT NULL`,
-      `per_page ${int} NOT NULL`,
-      `price ${int} NOT NULL`,
-    ],
-    ...[
-      `created_at ${int} NOT NULL`,
-      "state text NOT NULL CHECK (state IN ('buying', 'ready', 'stopped'))",
-    ],
-    ...[
-      "why text NOT NULL",
-      `pages ${int} NOT NULL`,
-      `row_count ${int} NOT NULL`,
-      `credits ${int} NOT NULL`,
-    ],
-    ...[`seen_at ${int} NOT NULL`, `turn ${int} NOT NULL`],
+    "id text PRIMARY KEY",
+    "account_id text NOT NULL REFERENCES accounts (id)",
+    "mode text NOT NULL CHECK (mode IN ('live', 'test'))",
+    "key_id text NOT NULL",
+    "filters text NOT NULL",
+    "version text NOT NULL",
+    `profiles ${int} NOT NULL`,
+    `per_page ${int} NOT NULL`,
+    `price ${int} NOT NULL`,
+    `created_at ${int} NOT NULL`,
+    "state text NOT NULL CHECK (state IN ('buying', 'ready', 'stopped'))",
+    "why text NOT NULL",
+    `pages ${int} NOT NULL`,
+    `row_count ${int} NOT NULL`,
+    `credits ${int} NOT NULL`,
+    `seen_at ${int} NOT NULL`,
+    `turn ${int} NOT NULL`,
   ],
   console_places: ["origin text PRIMARY KEY", `started_at ${int} NOT NULL`],
 });
@@ -296,11 +290,13 @@ export const keepsLog = (database: object): boolean => !("hasLog" in database);
 
 export function checkSqliteVersion(database: DatabaseSyncInstance): void {
   if (!keepsLog(database)) return;
+
   const { version } = database.prepare("SELECT sqlite_version() AS version").get() as {
     version: string;
   };
   const parts = version.split(".").map(Number);
   const oldest = OLDEST_SQLITE.split(".").map(Number);
+
   for (const [position, needed] of oldest.entries()) {
     const part = parts[position] ?? 0;
     if (part > needed) return;
@@ -321,6 +317,7 @@ export function assertKnown(database: DatabaseSyncInstance, path: string): boole
 export function makeTables(database: DatabaseSyncInstance, path: string): void {
   if (assertKnown(database, path)) return;
   database.exec("BEGIN IMMEDIATE");
+
   try {
     if (!assertKnown(database, path)) {
       database.exec(SQLITE_SCHEMA);
@@ -349,31 +346,38 @@ export async function makePostgresTables(
       "this PostgreSQL server runs with fsync or full_page_writes off: it would lose charges in a power failure",
     );
   }
+
   const place = `the schema ${schema}`;
   const tables = await client.query(
     "SELECT 1 FROM pg_tables WHERE schemaname = $1 AND tablename = 'schema_version'",
     [schema],
   );
+
   const read = async (): Promise<boolean> => {
     const result = await client.query<{ version: number }>("SELECT version FROM schema_version");
     return isThere(result.rows[0]?.version ?? 0, place);
   };
+
   // Where all is as it should be nothing is written: whoever only verifies may have no right to.
   if (tables.rows.length > 0 && (await read())) return;
   if (!create && tables.rows.length === 0) throw new NoLedgerError(`${place} of this database`);
+
   await client.query("BEGIN");
   try {
     await client.query("SELECT pg_advisory_xact_lock(hashtext($1))", [
       `headcount-schema-${schema}`,
     ]);
+
     const match = await client.query("SELECT 1 FROM pg_namespace WHERE nspname = $1", [schema]);
     // Asked for again it would need the right to make it, which whoever made it beforehand need not give.
     if (match.rows.length === 0) await client.query(`CREATE SCHEMA ${schema}`);
     await client.query("CREATE TABLE IF NOT EXISTS schema_version (version integer NOT NULL)");
+
     if (!(await read())) {
       await client.query(POSTGRES_SCHEMA);
       await client.query("INSERT INTO schema_version VALUES ($1)", [SCHEMA_VERSION]);
     }
+
     await client.query("COMMIT");
   } catch (error) {
     await client.query("ROLLBACK").catch(() => undefined);

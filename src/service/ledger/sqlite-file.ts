@@ -64,6 +64,7 @@ async function lookAt<Value>(
   look: Look<Value>,
 ): Promise<{ readonly value: Value; readonly logged: boolean }> {
   if (!isFile(path)) throw new NoLedgerError(path);
+
   const log = `${path}-wal`;
   for (let attempt = 0; !isFile(log) && attempt < 3; attempt += 1) {
     const { mtimeMs } = statSync(path);
@@ -73,6 +74,7 @@ async function lookAt<Value>(
       return { value, logged: statSync(log, { throwIfNoEntry: false }) !== undefined };
     }
   }
+
   const cut = isFile(log) ? logBreach(path) : undefined;
   // Where nobody else is at work SQLite would write the index anew, and with it how far the log went.
   if (cut === undefined && statSync(`${path}-shm`, { throwIfNoEntry: false }) !== undefined) {
@@ -82,6 +84,7 @@ async function lookAt<Value>(
       if (!(error instanceof StoreUnavailableError)) throw error;
     }
   }
+
   const folder = mkdtempSync(join(tmpdir(), "headcount-verify-"));
   try {
     for (const end of ["", "-wal"]) copyFileSync(path + end, join(folder, `ledger.db${end}`));
@@ -101,11 +104,13 @@ async function verifyOpened(
   cut?: string,
 ): Promise<VerifiedFile> {
   const hurt = cut === undefined ? [] : [cut];
+
   let opened = false;
   try {
     return await withFile(place, READING, (database, statements) => {
       opened = true;
       assertLedger(database, path);
+
       const breaches = [
         ...hurt,
         ...pageBreaches(sealed, database),
@@ -113,6 +118,7 @@ async function verifyOpened(
       ];
       const open = statements.execute({ sql: "SELECT machine FROM instances", values: [] }).rows
         .length;
+
       return {
         breaches,
         notes: open === 0 ? [] : [COPIED],
@@ -187,16 +193,19 @@ export function verifySnapshot(
 ): readonly string[] {
   const breaches: string[] = [];
   const look = (sql: string): readonly Row[] => statements.execute({ sql, values: [] }).rows;
+
   try {
     database.exec("BEGIN");
     for (const row of look("PRAGMA integrity_check")) {
       if (row.integrity_check !== "ok") breaches.push(`file: ${String(row.integrity_check)}`);
     }
+
     for (const row of look("PRAGMA foreign_key_check")) {
       breaches.push(
         `file: a row of ${String(row.table)} points to a missing row of ${String(row.parent)}`,
       );
     }
+
     breaches.push(...schemaBreaches(database));
     breaches.push(
       ...runNow(verifySums(), statements.execute),
@@ -208,6 +217,7 @@ export function verifySnapshot(
   } finally {
     if (database.isTransaction) database.exec("ROLLBACK");
   }
+
   return breaches;
 }
 
@@ -226,9 +236,11 @@ let ownSchema: ReadonlyMap<string, string> | undefined;
 /** What is to be there: made once. */
 function schemaAsMade(database: DatabaseSyncInstance): ReadonlyMap<string, string> {
   if (ownSchema !== undefined) return ownSchema;
+
   const fresh = new (database.constructor as new (path: string) => DatabaseSyncInstance)(
     ":memory:",
   );
+
   try {
     makeTables(fresh, ":memory:");
     ownSchema = schemaOf(fresh);
@@ -263,22 +275,27 @@ export function logBreach(path: string): string | undefined {
   // Two copies: where they differ somebody is writing.
   if (index === undefined || !index.subarray(0, INDEX_HEAD).equals(index.subarray(INDEX_HEAD)))
     return undefined;
+
   const expected = endianness() === "LE" ? index.readUInt32LE(16) : index.readUInt32BE(16);
   const log = readFileSync(`${path}-wal`);
   const salts = index.subarray(32, 40);
   const again = firstBytes(`${path}-shm`, INDEX_HEAD)?.subarray(32, 40);
   // Begun anew meanwhile: what was read is two logs.
   if (expected === 0 || again?.equals(salts) !== true) return undefined;
+
   const valid = validFrames(log, salts);
   if (valid >= expected) return undefined;
+
   return `file: the log ${path}-wal is damaged at frame ${valid + 1} of ${expected}: what was committed from there on is not seen (or the machine lost power: then start the service once, it goes on with what was synced)`;
 }
 
 function validFrames(log: Buffer, salts: Buffer): number {
   if (log.length < LOG_HEAD || !log.subarray(16, 24).equals(salts)) return 0;
+
   const little = log.readUInt32BE(0) === LITTLE;
   let sums = checksum(log.subarray(0, 24), little, [0, 0]);
   if (!matches(log, 24, sums)) return 0;
+
   const page = log.readUInt32BE(8);
   let frames = 0;
   for (let at = LOG_HEAD; at + FRAME_HEAD + page <= log.length; at += FRAME_HEAD + page) {
@@ -288,6 +305,7 @@ function validFrames(log: Buffer, salts: Buffer): number {
     if (!matches(log, at + 16, sums)) break;
     frames += 1;
   }
+
   return frames;
 }
 
@@ -313,6 +331,7 @@ function firstBytes(path: string, length: number): Buffer | undefined {
   } catch {
     return undefined;
   }
+
   try {
     const bytes = Buffer.alloc(length);
     return readSync(handle, bytes, 0, length, 0) === length ? bytes : undefined;
@@ -325,12 +344,14 @@ function firstBytes(path: string, length: number): Buffer | undefined {
 export async function snapshotLedger(path: string, to: string): Promise<string> {
   await assertFilesBeside(path, PATIENCE_MS);
   if (!isFile(path)) throw new NoLedgerError(path);
+
   // Made here, so that no moment passes in which others may read it.
   closeSync(openSync(to, "wx", 0o600));
   await withFile(path, WRITING, (database) => {
     assertLedger(database, path);
     database.prepare("VACUUM INTO ?").run(to);
   });
+
   return withFile(to, WRITING, (copy, { execute }) => {
     // None of the processes at work will ever answer from the copy: what they hold goes back when it is opened.
     copy.exec("DELETE FROM instances");
@@ -355,9 +376,11 @@ export async function noteRestored(path: string, { at, by, madeAt }: Restored): 
       target: "ledger",
       detail: { made_at: madeAt },
     };
+
     database.exec("BEGIN IMMEDIATE");
     runNow(audit(act, at), execute);
     database.exec("COMMIT");
   });
+
   seal(path, statSync(path).ino);
 }

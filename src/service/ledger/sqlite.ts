@@ -35,8 +35,10 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
   const { DatabaseSync } = await import("@photostructure/sqlite");
   const patienceMs = options.patienceMs ?? PATIENCE_MS;
   let database: DatabaseSyncInstance;
+
   await assertFilesBeside(options.path, patienceMs);
   if (options.create === false && !isFile(options.path)) throw new NoLedgerError(options.path);
+
   try {
     // Made here and not by SQLite, so that no moment passes in which others may read it.
     closeSync(openSync(options.path, "a", 0o600));
@@ -50,6 +52,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
       },
     );
   }
+
   try {
     checkSqliteVersion(database);
     database.exec(
@@ -67,6 +70,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
       breakSeal(options.path);
     });
     await whileBusy(patienceMs, () => makeTables(database, options.path));
+
     const now = anchoredClock(options.now, options.monotonic);
     const open = new Map<string, Place>();
     const ledger = new SqliteLedger(database, { ...options, patienceMs, now, open });
@@ -129,6 +133,7 @@ class SqliteLedger implements LedgerDatabase {
 
   constructor(database: DatabaseSyncInstance, options: SqliteLedgerOptions) {
     this.#database = database;
+
     this.#statements = statementsOf(database);
     this.#dataVersion = database.prepare("PRAGMA data_version");
     this.#options = options;
@@ -170,9 +175,11 @@ class SqliteLedger implements LedgerDatabase {
     this.#others = others;
     this.#commits = commits;
     this.#believed = true;
+
     const doubt = (): void => {
       this.#believed = false;
     };
+
     queueMicrotask(() => process.nextTick(doubt));
     return this.#generation;
   }
@@ -216,6 +223,7 @@ class SqliteLedger implements LedgerDatabase {
 
   async wipe(): Promise<boolean> {
     await this.#settled();
+
     const emptied = (): boolean => {
       const [row] = this.#statements.execute({
         sql: "PRAGMA wal_checkpoint(TRUNCATE)",
@@ -223,6 +231,7 @@ class SqliteLedger implements LedgerDatabase {
       }).rows;
       return Number(row?.busy) === 0;
     };
+
     try {
       // Writers of other processes wait for as long as the file is built again.
       await whileBusy(this.#options.patienceMs, () => this.#database.exec("VACUUM"));
@@ -249,11 +258,13 @@ class SqliteLedger implements LedgerDatabase {
   async close(): Promise<void> {
     await this.#writer.drain();
     this.#closed = true;
+
     // What our index says of the log is no longer so: folded back by it, the log would overwrite what others wrote.
     if (this.#files.areReplaced()) {
       abandoned.push(this.#database);
       return;
     }
+
     // The driver keeps the connection half open, so that SQLite does not empty the log at the last close by itself.
     try {
       this.#database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
@@ -261,6 +272,7 @@ class SqliteLedger implements LedgerDatabase {
     } catch {
       // All that was acknowledged is in the log, and stays there.
     }
+
     this.#statements.clear();
     this.#database.close();
   }
@@ -284,6 +296,7 @@ class SqliteLedger implements LedgerDatabase {
     assertSchema(
       this.#statements.execute({ sql: "PRAGMA user_version", values: [] }).rows[0]?.user_version,
     );
+
     const { execute } = this.#statements;
     const done = group.map((change): Outcome | undefined =>
       change.kind === "steps" ? { ok: true, value: runNow(change.steps(), execute) } : undefined,
@@ -291,6 +304,7 @@ class SqliteLedger implements LedgerDatabase {
     const money = group.flatMap((change) => (change.kind === "steps" ? [] : [{ request: change }]));
     const options = { instances: this.instances, now: this.#options.now() };
     const moved = money.length === 0 ? [] : [...runNow(moveMoney(money, options), execute)];
+
     return done.map(
       (outcome) =>
         outcome ?? moved.shift() ?? { ok: false, error: new Error("a change was forgotten") },

@@ -20,6 +20,7 @@ export function statementsOf(database: DatabaseSyncInstance) {
 
   const execute = (statement: PreparedStatement): StatementResult => {
     if (!("rows" in statement)) return outcomeOf(preparedFor(statement.sql, 0), statement.values);
+
     const { rows, sql, types } = statement;
     const answers: Row[] = [];
     let changed = 0;
@@ -30,11 +31,13 @@ export function statementsOf(database: DatabaseSyncInstance) {
         for (const [column, value] of row.entries())
           values.push(types[column] === "id" ? rowId(value) : value);
       }
+
       const result = outcomeOf(preparedFor(sql, size, types), values);
       answers.push(...result.rows);
       changed += result.changed;
       at += size;
     }
+
     return { rows: answers, changed };
   };
 
@@ -44,6 +47,7 @@ export function statementsOf(database: DatabaseSyncInstance) {
     statements.set(sql, sizes);
     const before = sizes.get(rows);
     if (before !== undefined) return before;
+
     const tuple = `(${types.map((type) => (type === "utf8" ? "CAST(? AS TEXT)" : "?")).join(", ")})`;
     const text = sql
       .replace(/\$(\d+)/g, "?$1")
@@ -52,6 +56,7 @@ export function statementsOf(database: DatabaseSyncInstance) {
     const statement = database.prepare(text, { readBigInts: true });
     const prepared = { statement, reads: /^\s*(SELECT|PRAGMA)/.test(text) };
     sizes.set(rows, prepared);
+
     return prepared;
   }
 

@@ -67,14 +67,17 @@ function peopleStore(database: LedgerDatabase, now: () => number): PeopleStore {
       last = rows.at(-1)?.hold_id;
     }
   }
+
   return {
     replies: keptReplies,
+
     async filters() {
       const rows = await database.read(
         "SELECT account_id, id, filters FROM console_exports ORDER BY id",
       );
       return rows.map((row) => storedFields<KeptFilters>(row, []));
     },
+
     async rewrite(make) {
       let rewritten = 0;
       for await (const old of keptReplies()) {
@@ -84,7 +87,9 @@ function peopleStore(database: LedgerDatabase, now: () => number): PeopleStore {
       }
       return rewritten;
     },
+
     removeFilters: (these) => database.change("durable", () => remove(these)),
+
     note: (detail, by) =>
       database.change("durable", () => {
         return audit(
@@ -92,6 +97,7 @@ function peopleStore(database: LedgerDatabase, now: () => number): PeopleStore {
           now(),
         );
       }),
+
     wipe: () => database.wipe(["idempotency", "console_exports"]),
   };
 }
@@ -104,7 +110,10 @@ function* replace(
   const values = [status, JSON.stringify(headers), body.toString()];
   return yield* change(
     "UPDATE idempotency SET status = $1, headers = $2, body = $3, digest = $4 WHERE hold_id = $5 AND digest = $6",
-    ...[...values, replyDigest([requestHash, ...values]), holdId, digest],
+    ...values,
+    replyDigest([requestHash, ...values]),
+    holdId,
+    digest,
   );
 }
 
@@ -226,6 +235,7 @@ class LedgerStore implements Omit<Store, keyof Administration> {
   async hold(request: HoldRequest): Promise<HoldOutcome> {
     if (request.amount < 0n) throw new RangeError("a hold cannot be negative");
     if (!this.#registered) await this.#register();
+
     const holdId = this.#database.makeHoldId?.();
     const { accountId, mode } = request;
     const place = { accountId, mode };
@@ -234,6 +244,7 @@ class LedgerStore implements Omit<Store, keyof Administration> {
       request,
       ...(holdId === undefined ? {} : { holdId }),
     };
+
     try {
       const outcome = (await this.#database.money("volatile", moneyRequest, place)) as HoldOutcome;
       if (outcome.kind === "held") this.#open.set(outcome.holdId, place);
@@ -272,6 +283,7 @@ class LedgerStore implements Omit<Store, keyof Administration> {
         request,
         this.#open.get(holdId),
       )) as Credits;
+
       this.#doubtful.delete(holdId);
       this.#owed.delete(holdId);
       return balance;
@@ -314,6 +326,7 @@ class LedgerStore implements Omit<Store, keyof Administration> {
     const dead = pending.filter((row) => !instances.isAlive(row, now));
     await this.#giveBack(dead, "expired");
     this.#beginTending();
+
     return dead.length;
   }
 
@@ -331,6 +344,7 @@ class LedgerStore implements Omit<Store, keyof Administration> {
   async close(): Promise<void> {
     if (this.#database.closed) return;
     clearInterval(this.#heartbeat);
+
     try {
       await this.#registration?.catch(() => undefined);
       await this.#database.drain();
@@ -369,6 +383,7 @@ class LedgerStore implements Omit<Store, keyof Administration> {
         throw error;
       },
     );
+
     return this.#registration;
   }
 
@@ -394,6 +409,7 @@ class LedgerStore implements Omit<Store, keyof Administration> {
         this.#owed.delete(holdId);
       }
     }
+
     await this.recover(0);
     await this.#prune();
   }
@@ -401,6 +417,7 @@ class LedgerStore implements Omit<Store, keyof Administration> {
   async #prune(): Promise<void> {
     const now = this.#now();
     const { instances } = this.#database;
+
     const some = (): Promise<number> =>
       this.#database.change("volatile", () =>
         change(
@@ -409,6 +426,7 @@ class LedgerStore implements Omit<Store, keyof Administration> {
           now - IDEMPOTENCY_TTL_MS,
         ),
       );
+
     let pruned = 0;
     for (let round = 0; round < PRUNE_ROUNDS && pruned === round * PRUNE_ROWS; round += 1)
       pruned += await some();

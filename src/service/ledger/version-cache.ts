@@ -26,19 +26,25 @@ export function versionCache<Value>(generation: () => number | Promise<number>, 
       entries.clear();
       of = version;
     }
+
     const entry = entries.get(key);
     if (entry !== undefined) return entry;
+
     // The generation was asked for before the read: what is read may be newer, and never older.
     const fresh: CacheEntry<Value> = { reading: load(), value: undefined };
+
     if (entries.size >= size) return fresh;
     entries.set(key, fresh);
+
     const forget = (): void => {
       if (entries.get(key) === fresh) entries.delete(key);
     };
+
     fresh.reading.then((value) => {
       fresh.value = value;
       if (value === undefined) forget();
     }, forget);
+
     return fresh;
   }
 

@@ -31,6 +31,7 @@ export function* writeGroup(
     ["id"],
     writes.forgotten.map((id) => [id]),
   );
+
   yield* tupled(
     `INSERT INTO holds (${HOLD_COLUMNS.join(", ")}, digest, state) SELECT v.*, 'pending' FROM (VALUES %) AS v`,
     ["id", "text", "text", "text", "text", "bigint", "text", "text", "text", "bigint", "text"],
@@ -41,6 +42,7 @@ export function* writeGroup(
       return [...values, heldDigest(values)];
     }),
   );
+
   yield* tupled(
     `INSERT INTO idempotency (account_id, mode, call, key, request_hash, hold_id, created_at, digest)
      SELECT v.* FROM (VALUES %) AS v`,
@@ -50,6 +52,7 @@ export function* writeGroup(
       return [accountId, mode, call, idempotency?.key, idempotency?.requestHash, id, now, digest];
     }),
   );
+
   const replies = writes.replies.map(({ holdId, reply: { body, headers, status } }) => {
     const values = [status, JSON.stringify(headers), body];
     return [
@@ -59,6 +62,7 @@ export function* writeGroup(
       replyDigest([links.requests.get(holdId) ?? "", ...values]),
     ] as const;
   });
+
   const replied = new Map(replies.map((row) => [row[0], row[row.length - 1] as string]));
   const { changed: resolved } = yield* tupled(
     `WITH v (id, state, posted, resolved_at, reply, digest) AS (VALUES %)
@@ -75,6 +79,7 @@ export function* writeGroup(
       `${writes.resolved.length} holds were to be resolved, ${resolved} were pending`,
     );
   }
+
   const heads = yield* writeEntries(writes.entries, links, replied, now);
   const { changed: stored } = yield* tupled(
     `WITH v (hold_id, status, headers, body, created_at, digest) AS (VALUES %)
@@ -86,6 +91,7 @@ export function* writeGroup(
   );
   if (stored !== replies.length)
     throw new LedgerInvariantError("a hold has lost its idempotency record");
+
   yield* writeFigures(writes, heads);
 }
 
@@ -100,6 +106,7 @@ function* writeFigures(
       values: [balance, held, head, accountId, mode],
     };
   }
+
   for (const { held, origin, spent } of budgets) {
     yield {
       sql: "UPDATE budgets SET spent = $1, held = $2 WHERE key_id = $3",
@@ -131,6 +138,7 @@ function* writeEntries(
         entry.price,
         entry.sold,
       ];
+
       const values = [accountId, mode, kind, amount, entry.balanceAfter, holdId, ...rest];
       const place = placeKey(entry);
       const hold = holdId === null ? null : (links.holds.get(holdId) ?? null);
@@ -141,12 +149,15 @@ function* writeEntries(
         replies.get(holdId ?? "") ?? null,
       );
       heads.set(place, link);
+
       return [...values, link];
     }),
   );
+
   const used = new Map<string, unknown[]>();
   for (const { accountId, amount, kind, mode, sold, used: by } of entries) {
     if (by === null) continue;
+
     const id = [accountId, mode, by.keyId, by.call].join(" ");
     const sums = used.get(id) ?? [accountId, mode, day, by.keyId, by.call, 0, 0, 0n, 0n];
     const [calls, rows, charged, refunded] = sums.slice(5) as [
@@ -155,6 +166,7 @@ function* writeEntries(
       bigint,
       bigint,
     ];
+
     const counted =
       kind === "charge"
         ? [
@@ -164,8 +176,10 @@ function* writeEntries(
             refunded,
           ]
         : [calls, rows, charged, refunded + amount];
+
     used.set(id, [...sums.slice(0, 5), ...counted]);
   }
+
   yield* tupled(
     `INSERT INTO usage (account_id, mode, day, key_id, call, calls, sold, charged, refunded) VALUES %
      ON CONFLICT (account_id, mode, day, key_id, call) DO UPDATE SET calls = usage.calls + excluded.calls,
@@ -173,8 +187,10 @@ function* writeEntries(
     ["text", "text", "text", "text", "text", "bigint", "bigint", "bigint", "bigint"],
     [...used.values()],
   );
+
   const acts = entries.filter(({ kind }) => kind !== "charge").map((entry) => actOf(entry));
   for (const act of acts) yield* audit(act, now);
+
   return heads;
 }
 

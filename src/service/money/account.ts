@@ -1,3 +1,4 @@
+// Tested by test/service/bookkeeping.test.ts.
 import type { DatasetInfo } from "../../dataset/engine.ts";
 import { envelopeJson } from "../../shared/contract/envelope.ts";
 import { creditsToNumber } from "../../shared/contract/money.ts";
@@ -35,6 +36,7 @@ export function accountBody(parts: AccountParts): string {
 function resultOf({ account, dataset, key, maxDepth, money }: AccountParts): AccountResult {
   const { costs, name, perDay, perMinute } = account.plan;
   const { companies, people, version } = dataset;
+
   return {
     account: { id: account.id, name: account.name },
     key: { id: key.id, name: key.name, mode: key.mode, prefix: key.prefix },

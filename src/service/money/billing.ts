@@ -1,3 +1,4 @@
+// Tested by test/service/billing.test.ts.
 import { envelopeBytes } from "../../shared/contract/envelope.ts";
 import {
   affordableRows,
@@ -76,6 +77,7 @@ export async function purchase(store: Store, order: Purchase): Promise<Sale> {
     ...(key.session === undefined ? {} : { session: key.session }),
     ...(order.idempotency === undefined ? {} : { idempotency: order.idempotency }),
   };
+
   const hold = await store.hold(request);
   if (hold.kind === "replay") {
     const reply = await order.suppressed.shown(hold.reply);
@@ -85,6 +87,7 @@ export async function purchase(store: Store, order: Purchase): Promise<Sale> {
     };
   }
   if (hold.kind !== "held") throw refused(hold, order);
+
   const { holdId } = hold;
   let page: ChargedReply;
   try {
@@ -94,6 +97,7 @@ export async function purchase(store: Store, order: Purchase): Promise<Sale> {
     await store.release(holdId);
     throw error;
   }
+
   const charge = priceOf(page.rows, unit);
   try {
     const sale: HoldSettlement = {
@@ -107,6 +111,7 @@ export async function purchase(store: Store, order: Purchase): Promise<Sale> {
       }),
     };
     const { reply } = await store.settle(sale);
+
     call.charged = charge;
     return { answer: reply, charge };
   } catch (error) {

@@ -1,3 +1,4 @@
+// Tested by test/service/keys.test.ts.
 import { hash as digest, randomBytes, timingSafeEqual } from "node:crypto";
 import type { KeyMode, StoredKey } from "../ledger/ledger.ts";
 
@@ -28,14 +29,18 @@ const MAX_HASHED = 100;
 /** Exactly as it was sent. @returns undefined where form or checksum are wrong */
 export function parseApiKey(text: string): Pick<ApiKey, "mode" | "hash"> | undefined {
   if (text.length > MAX_HASHED) return undefined;
+
   const hash = hashOf(text);
   const before = sound.get(hash);
   if (before !== undefined) return before;
+
   const match = PATTERN.exec(text);
   if (!match) return undefined;
+
   const [, mode, secret = "", sum = ""] = match;
   if ((mode !== "live" && mode !== "test") || checksum(mode, secret) !== sum) return undefined;
   if (sound.size >= MAX_SOUND) sound.clear();
+
   const key = { mode, hash } as const;
   sound.set(hash, key);
   return key;

@@ -26,6 +26,7 @@ export async function openKept(
     throw error;
   });
   const folders = peopleFolders(dir);
+
   return {
     dir,
     folders,
@@ -56,6 +57,7 @@ export async function findInFolder(word: string, places: KeptPeople, setup: Buil
   const { currentPeople } = await import("../../dataset/build/rebuild.ts");
   const { peopleIn } = await import("./suppressed.ts");
   const person = new PersonMatcher(word);
+
   const theirs = async (
     records: AsyncIterable<string> | Iterable<string>,
     service = LIVE,
@@ -67,6 +69,7 @@ export async function findInFolder(word: string, places: KeptPeople, setup: Buil
     }
     return identities;
   };
+
   let records = 0;
   let replies = 0;
   let exports = new Set<string>();
@@ -77,6 +80,7 @@ export async function findInFolder(word: string, places: KeptPeople, setup: Buil
       ...(await theirs(away)),
     ];
     [records, replies, exports] = [matches.length, 0, new Set()];
+
     for await (const { key, mode, reply } of places.store?.people.replies() ?? []) {
       const own = peopleIn(reply)
         .map(identityOf)
@@ -87,14 +91,17 @@ export async function findInFolder(word: string, places: KeptPeople, setup: Buil
       if (page !== undefined) exports.add(page);
       if (mode === LIVE) matches.push(...own);
     }
+
     if (pass === 0 && !word.includes("/"))
       requireOne(
         word,
         matches.map((who) => ({ who, service: LIVE })),
       );
+
     fresh = false;
     for (const who of matches) fresh = person.add(who, LIVE) || fresh;
   }
+
   const { length: test } = await theirs(currentPeople(places.folders.testDataset, setup), "test");
   const filters = await namedBy(person, places);
   return {
@@ -136,11 +143,13 @@ export async function purge(
   await suppress(names);
   step?.("listed");
   const removed = await purgeLedger(person, places);
+
   step?.("replies");
   for (const datasetDir of [folders.dataset, folders.testDataset]) {
     await rebuildDataset({ ...setup, datasetDir, suppression: folders.suppression });
     step?.("dataset");
   }
+
   await places.servers?.leaveOut(names);
   await places.servers?.erase(names);
   // A call that had read its rows before the list was written may have been charged since.
@@ -148,13 +157,16 @@ export async function purge(
   if (records + replies > 0)
     await store?.people.note({ records, replies, exports, filters: removed }, actor);
   step?.("replies again");
+
   const inUse = (await store?.people.wipe()) === false ? ["the ledger"] : [];
   step?.("wiped");
+
   for (const datasetDir of [folders.dataset, folders.testDataset]) {
     const versions = await purgeOldVersions(datasetDir, setup.sleep, PATIENCE_MS);
     inUse.push(...versions.map((name) => join(datasetDir, name)));
     step?.("versions");
   }
+
   return { inUse, files: await strangers(person, places) };
 }
 

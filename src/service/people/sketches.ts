@@ -40,6 +40,7 @@ export class Sketches {
     const { version } = engine.info();
     const before = this.recall(version, segment, whose);
     if (before !== undefined) return before;
+
     const key = keyOf(whose, segment.canonical);
     const { ids, places: each } = await peopleOf(engine, segment);
     const digests = { high: new Uint32Array(ids.length), low: new Uint32Array(ids.length) };
@@ -52,10 +53,12 @@ export class Sketches {
         places.set(hexOf(first, low[at] ?? 0), each[from + at] ?? 0);
       await othersTurn();
     }
+
     const roster = { key, digests, places };
     const [oldest] = this.#lists.keys();
     if (oldest !== undefined && this.#lists.size >= KEPT) this.#lists.delete(oldest);
     this.#lists.set(`${version} ${key}`, roster);
+
     return roster;
   }
 }
@@ -89,9 +92,11 @@ async function peopleOf(engine: Engine, { filters }: Sketched) {
         `a sketch is of at most ${SKETCH_PEOPLE_MAX} people, and these filters find ${total}: narrow them`,
       );
     }
+
     places.push(...byPlace.keys());
     for (const record of byPlace.values()) ids.push(idOf(record));
     if (offset + PAGE >= total) return { ids, places };
+
     await othersTurn();
   }
 }
@@ -129,6 +134,7 @@ export async function recordsAt(
     const { byPlace } = await placedAt(engine, filters, { offset, limit: last - offset + 1 });
     for (const [place, record] of byPlace) all.set(place, record);
   }
+
   return places.flatMap((place) => all.get(place) ?? []);
 }
 

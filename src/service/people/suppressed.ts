@@ -37,12 +37,14 @@ export function leaveOutSuppressed(
 ): StoredReply {
   const envelope = parseExact(reply.body.toString());
   if (!isNested(envelope) || !Array.isArray(envelope.result)) return reply;
+
   const people: readonly JsonValue[] = envelope.result;
   const visible = people.filter((record) => {
     const who = namedIn(record);
     return who === undefined || !hides(who);
   });
   if (visible.length === people.length) return reply;
+
   const before = Number(reply.headers[LEFT_OUT] ?? 0);
   return {
     status: reply.status,
@@ -64,6 +66,7 @@ export function suppressedPeople(folder: string | undefined) {
   /** @throws InputError where the list is damaged: nobody is shown then rather than too many */
   async function current(): Promise<Suppression> {
     if (folder === undefined) return NOBODY_SUPPRESSED;
+
     const stamp = fileStamp(join(folder, SUPPRESSION_FILES.list));
     if (stamp !== last) {
       last = stamp;
@@ -73,6 +76,7 @@ export function suppressedPeople(folder: string | undefined) {
         last = UNREAD;
       });
     }
+
     return reading;
   }
 
@@ -84,6 +88,7 @@ export function suppressedPeople(folder: string | undefined) {
   /** The engine with pages that have nobody of the list, also before the dataset is built again without them. */
   function over(engine: Engine, datasetDir: string): Engine {
     if (folder === undefined) return engine;
+
     let verdict:
       | { readonly stamp: string; readonly version: string; readonly whole: boolean }
       | undefined;
@@ -96,6 +101,7 @@ export function suppressedPeople(folder: string | undefined) {
       if (whole) verdict = { stamp: last, version, whole };
       return whole;
     };
+
     const filtered = async (page: RecordPage): Promise<RecordPage> => {
       const list = await current();
       if (
@@ -104,16 +110,19 @@ export function suppressedPeople(folder: string | undefined) {
         (await isWithout(list, engine.info().version))
       )
         return page;
+
       const leftOut = [...page.records.keys()].filter((at) => {
         const who = namedIn(parseExact(String(page.records[at])));
         return who !== undefined && list.hides(who);
       });
+
       return {
         records: page.records.filter((_, at) => !leftOut.includes(at)),
         total: page.total,
         leftOut,
       };
     };
+
     return {
       info: () => engine.info(),
       current: async () => engine.current?.(),

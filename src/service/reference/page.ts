@@ -52,6 +52,7 @@ export function referencePage(): readonly ReferenceFile[] {
   // The file names the address of a service that was started without options.
   const collection = fileText("collection.json").replace("http://127.0.0.1:8787", BASE);
   const [css, icon] = [fileText("reference.css"), fileText("icon.svg")];
+
   return [
     { path: "/docs", contentType: "text/html; charset=utf-8", body: pageOf(text) },
     { path: "/docs/reference.css", contentType: "text/css; charset=utf-8", body: css },
@@ -122,6 +123,7 @@ function block(text: string): string {
   if (first.startsWith("```")) {
     return `<pre tabindex="0"><code>${escapeHtml(lines.slice(1, -1).join("\n"))}</code></pre>`;
   }
+
   if (first.startsWith("#")) {
     const { id, level, text: words } = headingOf(first);
     // The smallest headings are the same in every section: they have no name.
@@ -130,6 +132,7 @@ function block(text: string): string {
   if (first.startsWith("|")) return table(lines);
   if (first.startsWith("- "))
     return `<ul>${lines.map((line) => `<li>${inline(line.slice(2))}</li>`).join("")}</ul>`;
+
   return `<p>${inline(lines.join(" "))}</p>`;
 }
 

@@ -33,6 +33,7 @@ function boundsOf({
 }: OpenApiSchema): string {
   const top = maximum === Number.MAX_SAFE_INTEGER ? undefined : maximum;
   const isPlain = properties === undefined && items === undefined;
+
   const parts = [
     minimum !== undefined && top !== undefined
       ? `${minimum} to ${top}`
@@ -85,6 +86,7 @@ function curlOf(path: string, operation: Operation): string {
   const [example] = Object.values(
     operation.requestBody?.content["application/json"]?.examples ?? {},
   );
+
   return [
     `curl -s ${query === "" ? `${BASE}${path}` : quoted(`${BASE}${path}${query}`)}`,
     '-H "Authorization: Bearer $HEADCOUNT_API_KEY"',
@@ -106,6 +108,7 @@ function operationText(
     isRef(response) ? [] : [response],
   );
   const [body] = Object.values(requestBody?.content ?? {});
+
   return [
     `### ${summary} {#${operationId}}`,
     `**${method.toUpperCase()}** \`${path}\` · ${cost}`,
@@ -153,6 +156,7 @@ export function referenceText(document: OpenApiDocument): string {
   const calls = Object.entries(paths).flatMap(([path, item]) =>
     Object.entries(item).map(([method, operation]) => [path, method, operation] as const),
   );
+
   return [
     `# ${info.title}`,
     `Version ${info.version} · base address \`${BASE}\` · [openapi.json](openapi.json) (OpenAPI ${document.openapi}) · [collection.json](docs/collection.json) (requests for an API client)`,

@@ -1,3 +1,4 @@
+// Tested by test/dataset/segment.test.ts.
 import { isSlug, slugOf } from "./normalise.ts";
 import { type CanonicalFilters, FILTER_SPECS, type MatchType } from "./vocabulary.ts";
 
@@ -52,17 +53,20 @@ export function conditionsOf(filters: CanonicalFilters): Condition[] {
       conditions.push({ kind: "address", column, values: values.map(addressOf) });
     else conditions.push({ kind: "in", column, values });
   }
+
   for (const [key, prefix] of Object.entries(filters.prefix)) {
     if (prefix === undefined) continue;
     const column = key.slice(0, -"_prefix".length);
     conditions.push({ kind: "prefix", column, from: prefix, before: afterPrefix(prefix) });
   }
+
   for (const column of ["connections", "followers"] as const) {
     const min = filters.range[`${column}_min`];
     const max = filters.range[`${column}_max`];
     if (min !== undefined || max !== undefined)
       conditions.push({ kind: "range", column, min, max });
   }
+
   if (filters.company_network_url !== undefined) {
     conditions.push({
       kind: "address",
@@ -70,9 +74,11 @@ export function conditionsOf(filters: CanonicalFilters): Condition[] {
       values: [addressOf(filters.company_network_url)],
     });
   }
+
   if (filters.department !== undefined) {
     conditions.push({ kind: "in", column: "department", values: filters.department });
   }
+
   return conditions;
 }
 
@@ -141,6 +147,7 @@ function conditionSql(condition: Condition, dialect: SqlDialect): Sql {
           ),
         );
       }
+
       if (whole.length > 0) {
         // The slug leads the sort of the table, the address alone would be a scan.
         const bySlug = [...new Set(whole.map(({ slug }) => slug))];
@@ -155,6 +162,7 @@ function conditionSql(condition: Condition, dialect: SqlDialect): Sql {
           ),
         );
       }
+
       const joined = joinSql(parts, ") OR (");
       return { text: `((${joined.text}))`, values: joined.values };
     }

@@ -1,3 +1,4 @@
+// Tested by test/service/endpoints.test.ts.
 import { type Credits, formatCredits, ZERO } from "./money.ts";
 
 const HEAD = '{"status":true,"detail":[],"result":';

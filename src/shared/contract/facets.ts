@@ -1,3 +1,5 @@
+// Tested by test/service/facets.test.ts.
+
 export const FACET_VALUES_DEFAULT = 20;
 export const FACET_VALUES_MAX = 1_000;
 /** A value that fewer people of the segment share is not told: the facets of one person would be the record. */

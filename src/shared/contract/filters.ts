@@ -1,3 +1,4 @@
+// Tested by test/unit/contract-filters.test.ts.
 import { canonicalAddress, hasLoneSurrogate, normalForm } from "./normalise.ts";
 import { aside, nearest } from "./suggest.ts";
 import { echo } from "./text.ts";
@@ -55,6 +56,7 @@ export function checkFilters(input: unknown): FilterCheck {
     const message = `filters must be an object, not ${typeName(input)}`;
     return { ok: false, issues: [{ key: "filters", code: "wrong_type", message }] };
   }
+
   // Own keys only: a key such as __proto__ reaches us as an own key from a safe parser and must be named as unknown.
   const entries = new Map<string, unknown>(Object.entries(input));
   let values = 0;
@@ -64,12 +66,15 @@ export function checkFilters(input: unknown): FilterCheck {
     const message = `filters take at most ${MAX_VALUES} values in all, not ${values}; ask in several requests`;
     return { ok: false, issues: [{ key: "filters", code: "too_long", message }] };
   }
+
   const budget = { characters: MAX_CHARACTERS };
   const issues = unknownKeys(entries.keys());
   const filters: Record<string, Value> = {};
   const canonical = { exact: {}, prefix: {}, range: {} as CanonicalFilters["range"] };
+
   for (const spec of FILTER_SPECS) {
     if (!entries.has(spec.key) || issues.length >= MAX_ISSUES || budget.characters < 0) continue;
+
     const { key, match } = spec;
     const reading =
       match === "range"
@@ -79,11 +84,13 @@ export function checkFilters(input: unknown): FilterCheck {
       issues.push(...reading.issues.slice(0, MAX_ISSUES - issues.length));
       continue;
     }
+
     filters[key] = reading.sent;
     const place =
       match === "department" || match === "company_network_url" ? canonical : canonical[match];
     Object.assign(place, { [key]: reading.matched });
   }
+
   issues.push(...upsideDown(canonical.range));
   return issues.length > 0 ? { ok: false, issues } : { ok: true, filters, canonical };
 }
@@ -99,6 +106,7 @@ function unknownKeys(keys: Iterable<string>): FilterIssue[] {
   for (const key of keys) {
     if (issues.length >= MAX_ISSUES) break;
     if (filterSpec(key) !== undefined) continue;
+
     const near = nearest(key, FILTER_KEYS);
     const message = `unknown filter: ${echo(key)}${aside(near)}`;
     issues.push({
@@ -108,6 +116,7 @@ function unknownKeys(keys: Iterable<string>): FilterIssue[] {
       ...(near === undefined ? {} : { nearest: near }),
     });
   }
+
   return issues;
 }
 
@@ -115,12 +124,14 @@ function readNumber(key: FilterKey, value: unknown): Reading {
   const wrong = (code: FilterIssueCode, message: string): Reading => ({
     issues: [{ key, code, message: `${key} ${message}` }],
   });
+
   if (typeof value !== "number")
     return wrong("wrong_type", `must be an integer, not ${typeName(value)}`);
   if (!Number.isInteger(value)) return wrong("wrong_type", `must be an integer, not ${value}`);
   if (!Number.isSafeInteger(value))
     return wrong("out_of_range", "must be at most 9007199254740991");
   if (value < 0) return wrong("out_of_range", `must not be negative: ${value}`);
+
   // No -0: it would be another text in JSON.
   return { sent: value + 0, matched: value + 0 };
 }
@@ -131,6 +142,7 @@ function readTexts(spec: FilterKeySpec, value: unknown, budget: { characters: nu
   const values = Array.isArray(value) ? (value as unknown[]) : [value];
   const problem = listProblem(spec, value, values);
   if (problem) return { issues: [{ ...problem, key, message: `${key} ${problem.message}` }] };
+
   const texts = values as string[];
   const sent = Array.isArray(value) ? [...texts] : (texts[0] ?? "");
   const isAddress = match === "company_network_url" || key === "network_url";
@@ -143,11 +155,13 @@ function readTexts(spec: FilterKeySpec, value: unknown, budget: { characters: nu
         issues: [{ key, code: "empty", message: `${key} must not be empty; leave the key out` }],
       };
     }
+
     budget.characters -= normal.length;
     if (budget.characters < 0) {
       const message = `filters take at most ${MAX_CHARACTERS} characters in all, in their normal form; ask in several requests`;
       return { issues: [{ key, code: "too_long", message }] };
     }
+
     const form =
       match === "department"
         ? DEPARTMENT_BY_NORMAL.get(normal)
@@ -158,9 +172,11 @@ function readTexts(spec: FilterKeySpec, value: unknown, budget: { characters: nu
     else issues.push(match === "department" ? unknownDepartment(text) : noAddress(key, text));
     if (issues.length >= MAX_ISSUES) break;
   }
+
   if (issues.length > 0) return { issues };
   if (match === "department")
     return { sent, matched: DEPARTMENTS.filter((name) => forms.includes(name)) };
+
   return { sent, matched: match === "exact" ? [...new Set(forms)].sort() : (forms[0] ?? "") };
 }
 
@@ -224,6 +240,7 @@ function listProblem(
       message: "takes one string, not an array; send one request for each",
     };
   }
+
   if (values.length === 0)
     return { code: "empty", message: "must not be an empty array; leave the key out" };
   if (values.length > MAX_VALUES_PER_KEY) {
@@ -232,6 +249,7 @@ function listProblem(
       message: `takes at most ${MAX_VALUES_PER_KEY} values, not ${values.length}`,
     };
   }
+
   for (const item of values) {
     if (typeof item !== "string")
       return { code: "wrong_type", message: `must be ${wanted}, not ${typeName(item)}` };
@@ -241,10 +259,12 @@ function listProblem(
         message: `takes at most ${MAX_VALUE_LENGTH} characters a value, not ${item.length}`,
       };
     }
+
     if (item.includes("\0") || hasLoneSurrogate(item)) {
       return { code: "bad_value", message: "must not contain NUL characters or lone surrogates" };
     }
   }
+
   return undefined;
 }
 

@@ -1,3 +1,4 @@
+// Tested by test/cli/count-hints.test.ts.
 import { flagOf } from "./command-line.ts";
 import { FACET_VALUES_MAX } from "./facets.ts";
 import { checkFilters } from "./filters.ts";
@@ -54,6 +55,7 @@ function otherName(key: string, value: string): string | undefined {
     const name = new Intl.DisplayNames("en", { type: "region" }).of(normal.toUpperCase());
     return name === undefined || name.length === 2 ? undefined : name.toLowerCase();
   }
+
   const list = knownValues(key as FilterKey);
   return list.length === 0 || list.some((level) => normalForm(level) === normal)
     ? undefined
@@ -117,6 +119,7 @@ export async function hintsFor(filters: Filters, count: number, questions: Quest
   const open = new Map(listsOf(filters));
   const say = (key: string, values: readonly string[]) =>
     values.map((value) => questions.say(key, value));
+
   try {
     if (count === 0) {
       hints.push(...misread(filters, questions));
@@ -128,6 +131,7 @@ export async function hintsFor(filters: Filters, count: number, questions: Quest
       hints.push(...empty.hints);
       for (const key of remedy === undefined ? empty.keys : open.keys()) open.delete(key);
     }
+
     for (const [key, values] of [...open]) {
       const { missing, unknown } = await unmatchedOf(key, values, questions);
       unmatched.push(...say(key, missing));
@@ -140,6 +144,7 @@ export async function hintsFor(filters: Filters, count: number, questions: Quest
   } catch {
     // The count itself was answered; a hint is worth no error.
   }
+
   return { hints, unmatched, unchecked: [...open].flatMap(([key, values]) => say(key, values)) };
 }
 
@@ -156,6 +161,7 @@ async function unmatchedOf(key: string, values: readonly string[], questions: Qu
   const rest = values.filter((value) => !facet.has(normalForm(value)));
   if (rest.length > 1 && (await questions.count({ [key]: rest })) === 0)
     return { missing: rest, unknown: [] };
+
   const missing: string[] = [];
   const unknown: string[] = [];
   for (const value of rest) {
@@ -163,6 +169,7 @@ async function unmatchedOf(key: string, values: readonly string[], questions: Qu
     if (count === undefined) unknown.push(value);
     else if (count === 0) missing.push(value);
   }
+
   return { missing, unknown };
 }
 
@@ -183,6 +190,7 @@ async function otherWords(mistaken: Mistaken, questions: Questions): Promise<str
     ? []
     : await questions.values({}, key);
   const hints: string[] = [];
+
   const silent: string[] = [];
   for (const value of missing) {
     const other = otherName(key, value) ?? nearest(normalForm(value), facet);
@@ -193,7 +201,9 @@ async function otherWords(mistaken: Mistaken, questions: Questions): Promise<str
     if (likely === undefined) silent.push(value);
     else hints.push(`${say(value)} matches nobody: ${likely}`);
   }
+
   if (silent.length === 0) return hints;
+
   const names = silent.slice(0, MOST_NAMES).map(say);
   const more =
     silent.length > names.length ? `, and ${counted(silent.length - names.length, "other")}` : "";
@@ -224,6 +234,7 @@ function remedy(filters: Filters, replace: Replace, questions: Questions) {
     changed[key] = after.length === 1 ? after[0] : after;
     words.push(...after.map((text) => questions.say(key, text)));
   }
+
   const merged = { ...filters, ...changed } as Filters;
   return words.length > 0 && checkFilters(merged).ok
     ? { filters: merged, text: words.join(" ") }
@@ -236,6 +247,7 @@ const isDomain = (text: string): boolean =>
 
 function misread(filters: Filters, questions: Questions): string[] {
   const say = (key: string, text: unknown): string => questions.say(key, text);
+
   return Object.entries(filters).flatMap(([key, value]) =>
     [value].flat().flatMap((text) => {
       if (text === "-")
@@ -246,8 +258,10 @@ function misread(filters: Filters, questions: Questions): string[] {
         return [
           `${say(key, text)} is a domain, and this takes a profile address or slug: employees takes domains`,
         ];
+
       const levels = knownValues(key as FilterKey);
       if (key !== "seniority_level" || levels.includes(normalForm(String(text)))) return [];
+
       return [`${say(key, text)} is none of the usual levels: ${levels.join(", ")}`];
     }),
   );
@@ -258,12 +272,14 @@ async function remedyFor(filters: Filters, questions: Questions): Promise<string
     filterSpec(key)?.list === true && text.includes(",")
       ? text.split(",").map((part) => part.trim())
       : [text];
+
   const name: Replace = (key, text) => split(key, text).map((part) => otherName(key, part) ?? part);
   for (const replace of [name, split, (_: string, text: string) => [text.toLowerCase()]]) {
     const tried = remedy(filters, replace, questions);
     const likely = tried && (await questions.countText(tried.filters, tried.text));
     if (likely !== undefined) return likely;
   }
+
   // The one value may be the beginning of a longer one.
   const [[key, value] = ["", undefined], second] = Object.entries(filters);
   const prefix = `${key}_prefix`;
@@ -271,6 +287,7 @@ async function remedyFor(filters: Filters, questions: Questions): Promise<string
     const beginning = await questions.countText({ [prefix]: value }, questions.say(prefix, value));
     if (beginning !== undefined) return beginning;
   }
+
   const near = remedy(filters, await nearNames(filters, questions), questions);
   const count = near && (await questions.count(near.filters));
   return near !== undefined && count
@@ -293,23 +310,27 @@ async function nearNames(filters: Filters, questions: Questions): Promise<Replac
 async function whichEmpties(filters: Filters, questions: Questions) {
   const entries = Object.entries(filters) as [FilterKey, Filters[FilterKey]][];
   if (entries.length === 1) return { keys: entries.map(([key]) => key), hints: [] };
+
   const alone: [FilterKey, string][] = [];
   for (const [key, value] of entries.slice(0, MOST_CALLS / 2)) {
     const words = [value].flat().map((text) => questions.say(key, text));
     if ((await questions.count({ [key]: value })) === 0) alone.push([key, words.join(" ")]);
   }
+
   const keys = alone.map(([key]) => key);
   if (keys.length > 0)
     return {
       keys,
       hints: [`nobody matches ${alone.map(([, words]) => words).join(" or ")} alone`],
     };
+
   const without: string[] = [];
   for (const [key] of entries.slice(0, MOST_CALLS / 2)) {
     const { [key]: _, ...others } = filters;
     const count = await questions.count(others);
     if (count) without.push(`${questions.speech.name(key)}: ${people(count)}`);
   }
+
   const each = "each filter matches somebody, all together nobody";
   return {
     keys,

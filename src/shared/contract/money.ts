@@ -1,3 +1,4 @@
+// Tested by test/unit/contract-money.test.ts.
 import { grouped } from "./text.ts";
 
 /** Credits as whole millionths in a bigint, never a float (docs/contract.md, Credits). */
@@ -38,8 +39,10 @@ export function parseCredits(value: unknown): Credits | undefined {
     // Below 1e9 a double keeps all six decimals, so rounding to millionths recovers what was written.
     return credits(BigInt(Math.round(value * 1_000_000)));
   }
+
   const match = typeof value === "string" ? PATTERN.exec(value.trim()) : null;
   if (!match) return undefined;
+
   const [, sign, whole = "0", fraction = ""] = match;
   const micros = BigInt(whole) * SCALE + BigInt(fraction.padEnd(6, "0"));
   return credits(sign === "-" ? -micros : micros);

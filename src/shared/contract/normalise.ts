@@ -1,3 +1,4 @@
+// Tested by test/unit/contract-filters.test.ts.
 import { domainToUnicode } from "node:url";
 
 /**
@@ -57,13 +58,16 @@ export function canonicalAddress(text: string): string | undefined {
   } else if (rest.startsWith("//")) {
     rest = rest.slice(2);
   }
+
   rest = unescaped(rest.replace(/[?#].*$/s, "")).replace(/\/+$/, "");
   if (scheme || rest.includes("/")) rest = rest.replace(/^([^/:]+):(?:443|80)(?=\/|$)/, "$1");
   if (rest.includes("/")) rest = rest.replace(/^www\./, "");
+
   const host = rest.split("/", 1)[0] ?? "";
   if (host.includes("xn--"))
     rest = normalForm(domainToUnicode(host) || host) + rest.slice(host.length);
   if (host.includes("@")) return undefined;
+
   return rest === "" || /\s/.test(rest) ? undefined : rest;
 }
 

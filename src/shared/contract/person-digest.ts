@@ -1,3 +1,4 @@
+// Tested by test/service/sketch.test.ts.
 import { createHash } from "node:crypto";
 import type { Digests } from "./sketch.ts";
 

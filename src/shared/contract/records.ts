@@ -1,3 +1,4 @@
+// Tested by test/dataset/records.test.ts.
 import { SENIORITY_LEVELS } from "./vocabulary.ts";
 
 type Fields = Readonly<

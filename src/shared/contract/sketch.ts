@@ -1,3 +1,4 @@
+// Tested by test/service/sketch.test.ts.
 /*
  * A set sketch (docs/contract-keys.md, Sketches): cells over digests of people. Two sketches of the same cells are
  * subtracted cell by cell; who is in one set alone is read out of what is left. Rateless: any first cells are a sketch.
@@ -135,6 +136,7 @@ export function differenceIn(cells: SketchCells): Difference | undefined {
   const rest = cells.followedBy(SketchCells.empty(cells.to, cells.to));
   const [more, fewer]: [string[], string[]] = [[], []];
   const open = Array.from({ length: rest.to }, (_, cell) => cell);
+
   for (let cell = open.pop(); cell !== undefined; cell = open.pop()) {
     const { check, count, high, low } = rest.at(cell);
     if ((count !== 1 && count !== -1) || checkOf(high, low) !== check) continue;
@@ -142,10 +144,12 @@ export function differenceIn(cells: SketchCells): Difference | undefined {
     rest.add(high, low, count === 1 ? -1 : 1);
     for (const walk = new Walk(high, low); walk.at < rest.to; walk.next()) open.push(walk.at);
   }
+
   for (let cell = 0; cell < rest.to; cell++) {
     const { check, count, high, low } = rest.at(cell);
     if (count !== 0 || high !== 0 || low !== 0 || check !== 0) return undefined;
   }
+
   return { more, fewer };
 }
 

@@ -1,3 +1,4 @@
+// Tested by test/service/fuzz.test.ts.
 import { isUtf8 } from "node:buffer";
 import { echo } from "./text.ts";
 
@@ -23,9 +24,11 @@ export function parseStrictJson(bytes: Uint8Array): StrictJson {
   if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) {
     return wrong("the body begins with a byte order mark; send plain UTF-8");
   }
+
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8");
   const problem = scan(text);
   if (problem !== undefined) return wrong(problem);
+
   try {
     return { ok: true, value: JSON.parse(text) as unknown };
   } catch (error) {
@@ -53,13 +56,16 @@ function scan(text: string): string | undefined {
     const first = token[0];
     if (first === '"') {
       if (end === "") return "the body is not valid JSON (a string does not end)";
+
       const content = stringContent(token);
       if (typeof content !== "string") return content.problem;
       if (!expectKey || keys === null) continue;
       if (keys.has(content))
         return `duplicate key in the body: ${echo(content)}; send each key once`;
+
       keys.add(content);
       if (++count > MAX_KEYS) return `the body holds more than ${MAX_KEYS} keys`;
+
       path[path.length - 1] = content;
       expectKey = false;
     } else if (first === "{" || first === "[") {
@@ -83,6 +89,7 @@ function scan(text: string): string | undefined {
       return `${placeOf(path)}the number ${echo(token)} is out of range: ${bound}`;
     }
   }
+
   return undefined;
 }
 
@@ -99,14 +106,17 @@ function placeOf(path: readonly (string | number)[]): string {
 function stringContent(token: string): string | { readonly problem: string } {
   // Without an escape there can be neither: the bytes are valid UTF-8 and JSON.parse refuses raw control characters.
   if (!token.includes("\\")) return token.slice(1, -1);
+
   let content: string;
   try {
     content = JSON.parse(token) as string;
   } catch {
     return { problem: "the body is not valid JSON (a string holds an escape that is none)" };
   }
+
   if (content.includes("\0")) return { problem: "the body holds a NUL character (\\u0000)" };
   if (!content.isWellFormed())
     return { problem: "the body holds a lone surrogate (half of a UTF-16 pair)" };
+
   return content;
 }

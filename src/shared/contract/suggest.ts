@@ -1,3 +1,4 @@
+// Tested by test/unit/contract-text.test.ts.
 import { distance } from "fastest-levenshtein";
 
 /** A hint for a word that is none of these; undefined where none is near. */
@@ -29,5 +30,6 @@ export function nearest(text: string, candidates: readonly string[]): string | u
       bestDistance = score;
     }
   }
+
   return best;
 }

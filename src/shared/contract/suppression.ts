@@ -1,3 +1,4 @@
+// Tested by test/cli/suppress.test.ts.
 import { createHash, createHmac } from "node:crypto";
 import { canonicalAddress, canonicalDomain, isSlug, slugOf } from "./normalise.ts";
 
@@ -35,6 +36,7 @@ export function suppressedName(text: string, kind?: SuppressedKind): SuppressedN
   // A name with a space is nobody's id, and an address of mail is neither.
   if (word === "" || (kind === undefined && !word.includes("/") && /[\s@]/.test(word)))
     return undefined;
+
   const type =
     kind ?? (word.includes("/") ? "address" : /^[^\s@]+\.[^\s@]+$/.test(word) ? "domain" : "id");
   const address = canonicalAddress(word);
@@ -43,6 +45,7 @@ export function suppressedName(text: string, kind?: SuppressedKind): SuppressedN
     const domain = canonicalDomain(word);
     return domain === undefined ? undefined : { kind: type, domain };
   }
+
   return {
     kind: type,
     id: word,
@@ -79,9 +82,11 @@ function namesOf({ id, address, domain }: RecordNames): string[] {
       `slug:${slugOf(canonical)}`,
       `${isSlug(canonical) ? "last" : "address"}:${canonical}`,
     );
+
   // A domain stands for what is below it too.
   const labels = canonicalDomain(domain ?? "")?.split(".") ?? [];
   for (let at = 0; at < labels.length - 1; at++) names.push(`domain:${labels.slice(at).join(".")}`);
+
   return names;
 }
 
@@ -146,15 +151,19 @@ export function parseSuppressed(
 ): SuppressedEntry[] {
   if (text === undefined && key === undefined) return [];
   if (text === undefined) throw new Error("the list is gone, and its key is there");
+
   const lines = text.slice(0, text.lastIndexOf("\n", text.length - 2) + 1);
   if (key === undefined && lines === "" && EMPTY.test(text)) return [];
   if (key?.length !== KEY_BYTES)
     throw new Error(`its key is ${key === undefined ? "gone" : "damaged"}`);
+
   const entries = lines
     .split("\n")
     .flatMap((line, index) => (line === "" ? [] : [entryOf(line, index + 1)]));
+
   if (text.slice(lines.length) !== sealOf(lines, key))
     throw new Error("it or its key is not what was written");
+
   return entries;
 }
 

@@ -1,3 +1,4 @@
+// Tested by test/unit/contract-text.test.ts.
 // What changes how a terminal or an editor shows the text around it. The two joiners stay: names in Persian or Hindi
 // need them.
 const HARMFUL =

@@ -1,3 +1,5 @@
+// Tested by test/unit/contract-filters.test.ts.
+
 export const DEPARTMENTS = [
   "Administrative",
   "C-Suite",
@@ -111,6 +113,7 @@ const specOf = (key: FilterKey): Omit<FilterKeySpec, "key" | "example"> => {
       description: "one of the 20 departments, any case",
     };
   }
+
   if (key === "company_network_url") {
     return {
       match: key,
@@ -119,11 +122,13 @@ const specOf = (key: FilterKey): Omit<FilterKeySpec, "key" | "example"> => {
       description: "profile address of the company, or its slug",
     };
   }
+
   if (key in RANGE) {
     const field = describe(key);
     const bound = key.endsWith("_min") ? "at least" : "at most";
     return { match: "range", list: false, field, description: `${bound} this many ${field}` };
   }
+
   if (key in PREFIX) {
     const field = key.replace(/_prefix$/, "");
     return {
@@ -133,6 +138,7 @@ const specOf = (key: FilterKey): Omit<FilterKeySpec, "key" | "example"> => {
       description: `${describe(key)} begins with this text`,
     };
   }
+
   const described = MEANINGS[key] ?? `${describe(key)} is exactly this, any case`;
   return { match: "exact", list: true, field: key, description: described };
 };

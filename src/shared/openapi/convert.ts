@@ -29,6 +29,7 @@ export function openApi(schema: Schema): OpenApiSchema {
   const [either, none] = (anyOf ?? []) as readonly Source[];
   if (none?.type === "null")
     return { ...openApi({ ...either, ...rest, examples }), nullable: true };
+
   const [first, orNull] = [type ?? (values === undefined ? [] : "string")].flat();
   return {
     ...rest,

@@ -106,7 +106,12 @@ const FACETS_BODY = body("FacetsRequest", {
 const onePerson = envelope("One person", [exampleOf(API_SCHEMAS.Person)], 1);
 const CUT_FACETS = envelope("It would have taken too long", {
   ...(exampleOf(API_SCHEMAS.Facets) as object),
-  ...{ count: null, values: [], others: null, missing: null, distinct: null, exact: false },
+  count: null,
+  values: [],
+  others: null,
+  missing: null,
+  distinct: null,
+  exact: false,
   reason:
     "counting the values of this segment takes longer than 300 ms; narrow the filters, or count the values that you know",
 });
@@ -143,6 +148,7 @@ function operation(call: Call) {
     headers: more = call.tags.includes("Account") ? [] : (["X-Dataset-Version"] as const),
     ...said
   } = rest;
+
   const success: ApiResponse = {
     description: answer,
     headers: headers(...RATE_HEADERS, ...more),
@@ -151,6 +157,7 @@ function operation(call: Call) {
   const failures = Object.entries({ ...EVERY_ERROR, ...errorsOf(call) }).map(
     ([status, name]): [string, Ref] => [status, { $ref: `#/components/responses/${name}` }],
   );
+
   return {
     ...said,
     "x-cost": cost,

@@ -29,13 +29,16 @@ function noteKeys({ bytes, keys, marks }: Cells, at: number, present: Uint8Array
   const width = keys.length;
   const base = at * width * 2;
   if (marks[base] === -1) return false;
+
   for (let column = 0; column < width; column++) {
     const start = marks[base + column * 2] as number;
     if (start !== 0 && bytes[start] === OPEN_OBJECT) return false;
   }
+
   for (let column = 0; column < width; column++) {
     if (marks[base + column * 2] !== 0) present[column] = 1;
   }
+
   return true;
 }
 
@@ -118,10 +121,12 @@ export function checkFields(
   const published = publishedFields(kind);
   for (const field of fields) {
     if (published.includes(field) || field.includes(".") || data?.has(field)) continue;
+
     const near = nearest(field, published);
     // A service may have fields of its own: what no row has is said once they came.
     const isOthers = publishedFields(kind === "person" ? "company" : "person").includes(field);
     if (data === undefined && near === undefined && !isOthers) continue;
+
     throw usageError(
       `unknown field: ${field}${aside(near)}; fields of a ${kind}: ${published.join(", ")}`,
       data === undefined

@@ -83,18 +83,22 @@ export class CsvBytes {
     const guard = this.#guard;
     const separator = this.#separator === "," ? COMMA : TAB;
     if (marks[base] === -1 || width === 0) return false;
+
     // No plain cell is longer than its JSON.
     const room = size + width + 4;
     this.#reserve(room);
+
     const begin = this.#length;
     let out = this.#out;
     let outView = this.#view;
     let to = begin;
     for (let column = 0; column < width; column++) {
       if (column > 0) out[to++] = separator;
+
       const source = sources[column] as number;
       const start = source < 0 ? 0 : (marks[base + source * 2] as number);
       if (start === 0) continue;
+
       const mark = marks[base + source * 2 + 1] as number;
       const end = mark >> 2;
       const first = bytes[start] as number;
@@ -103,10 +107,12 @@ export class CsvBytes {
         plain =
           (mark & ESCAPED) === 0 && (guard === "none" || LOOK[bytes[start + 1] as number] === 0);
         if (guard === "inside" && bytes.subarray(start, end).includes(SEMICOLON)) plain = false;
+
         if (plain) {
           // With a comma in it the JSON string, quotes and all, is the cell.
           const quoted = (mark & HAS_COMMA) !== 0 && separator === COMMA;
           if (quoted) out[to++] = QUOTE;
+
           const after = to + end - start - 2;
           // Reads and writes up to three bytes too many: the next cell writes over them.
           for (let from = start + 1; to < after; from += 4, to += 4)
@@ -124,10 +130,12 @@ export class CsvBytes {
           (word) => word.length === end - start && word.compare(bytes, start, end) === 0,
         );
       }
+
       if (plain) {
         for (let from = start; from < end; from++) out[to++] = bytes[from] as number;
         continue;
       }
+
       this.#length = to;
       this.text(
         cellText(cellOf(parseExact(bytes.toString("utf8", start, end))), guard, this.#separator),
@@ -137,13 +145,16 @@ export class CsvBytes {
       outView = this.#view;
       to = this.#length;
     }
+
     if (width === 1 && to === begin) {
       out[to++] = QUOTE;
       out[to++] = QUOTE;
     }
+
     if (this.#lineBreak.length > 1) out[to++] = CARRIAGE_RETURN;
     out[to++] = LINE_FEED;
     this.#length = to;
+
     return true;
   }
 

@@ -41,12 +41,14 @@ export class CsvView implements View {
   page(page: Page): Buffer {
     const out = this.#out;
     out.begin();
+
     if (page.length > 0) {
       if (this.#columns === undefined) {
         const union = new ColumnUnion();
         union.add(page);
         this.#fix(union.columns(this.#options.kind));
       }
+
       this.#header();
       const { cells } = page;
       const sources = cells === undefined ? undefined : this.#sources(cells);
@@ -59,8 +61,10 @@ export class CsvView implements View {
         }
         parsed.push(nested ? this.#pinnedCells(page.row(index)) : this.#cells(page.row(index)));
       }
+
       if (parsed.length > 0) out.lines(parsed);
     }
+
     return out.bytes();
   }
 
@@ -104,6 +108,7 @@ export class CsvView implements View {
         if (columns.some((column) => column.startsWith(`${key}.`))) return undefined;
       if (sources.includes(-1) && keys.some((key) => WRAPPERS.includes(key))) return undefined;
     }
+
     return Int32Array.from(sources);
   }
 
@@ -125,6 +130,7 @@ export class CsvView implements View {
       }
     });
     if (rest !== undefined) cells[width - 1] = stringifyExact(rest);
+
     return cells;
   }
 }

@@ -14,8 +14,10 @@ export function ndjsonView(columns?: readonly string[]): View {
     if (buffer.length < size) buffer = Buffer.allocUnsafeSlow(Math.ceil(size * 1.1));
     return buffer;
   };
+
   return {
     unseen: new Set(),
+
     page(page) {
       if (columns === undefined) return page.ndjson(room);
       return page
@@ -23,15 +25,18 @@ export function ndjsonView(columns?: readonly string[]): View {
         .map((row) => `${selected(row, columns)}\n`)
         .join("");
     },
+
     end: () => "",
   };
 }
 
 export function jsonView(columns?: readonly string[]): View {
   const lines = ndjsonView(columns);
+
   let started = false;
   return {
     unseen: lines.unseen,
+
     page(page) {
       if (page.length === 0) return "";
       // No token holds a raw line break, so every one here ends a record.
@@ -40,6 +45,7 @@ export function jsonView(columns?: readonly string[]): View {
       started = true;
       return before + body;
     },
+
     end: () => (started ? "\n]\n" : "[]\n"),
   };
 }

@@ -109,6 +109,7 @@ export class Page {
       const text = plainText(cells, this.position(index), keys);
       if (text !== undefined) return text;
     }
+
     const row = this.row(index);
     for (const key of keys) {
       const value = fieldValue(row, key);
@@ -116,6 +117,7 @@ export class Page {
         return typeof value === "object" ? stringifyExact(value) : String(value);
       }
     }
+
     return undefined;
   }
 
@@ -125,12 +127,14 @@ export class Page {
     const keys = cells?.keys ?? [];
     const column = keys.indexOf(field);
     const mayNest = keys.some((key) => field.startsWith(`${key}.`) || WRAPPERS.includes(key));
+
     for (let index = 0; index < this.length; index++) {
       const base = this.position(index) * keys.length;
       const isKnown = cells !== undefined && cells.marks[base * 2] !== -1;
       if (isKnown && column >= 0 && cells.marks[(base + column) * 2] !== 0) return true;
       if ((!isKnown || mayNest) && fieldValue(this.row(index), field) !== undefined) return true;
     }
+
     return false;
   }
 
@@ -147,10 +151,12 @@ export class Page {
       for (const end of ends) out[end - first] = LINE_BREAK;
       return out;
     }
+
     const lineBreak = Uint8Array.of(LINE_BREAK);
     const parts: Uint8Array[] = [];
     for (let index = 0; index < this.length; index++)
       parts.push(this.#line(this.position(index)), lineBreak);
+
     return Buffer.concat(parts);
   }
 
@@ -178,6 +184,7 @@ function plainText(
 ): string | undefined {
   const base = at * keys.length * 2;
   if (marks[base] === -1) return undefined;
+
   for (const key of wanted) {
     const column = keys.indexOf(key);
     const start = column < 0 ? 0 : (marks[base + column * 2] ?? 0);
@@ -188,6 +195,7 @@ function plainText(
       return bytes.toString("utf8", start + 1, end - 1);
     return isInteger(bytes, start, end) ? bytes.toString("latin1", start, end) : undefined;
   }
+
   return undefined;
 }
 
@@ -223,6 +231,7 @@ function findRows(bytes: Buffer, kind: RecordKind): Spans {
   );
   if (bytes[begin] === OPEN_LIST) return unwrapped(bytes, scanList(bytes, begin));
   if (bytes[begin] !== OPEN_OBJECT) throw malformed(begin);
+
   let list: ReturnType<typeof scanList> | undefined;
   const members = scanObject(bytes, begin, (key, start) => {
     if (key !== "result") return undefined;
@@ -230,6 +239,7 @@ function findRows(bytes: Buffer, kind: RecordKind): Spans {
     return list?.end;
   });
   if (list !== undefined) return unwrapped(bytes, list);
+
   const result = memberOf(members, ["result"]);
   if (result === undefined) throw unreadable("the reply holds no result");
   if (isNull(bytes, result)) return NOTHING;
@@ -240,6 +250,7 @@ function findRows(bytes: Buffer, kind: RecordKind): Spans {
       used !== undefined && Number(bytes.toString("latin1", used.start, used.end)) > 0;
     return unwrapped(bytes, listIn(bytes, result.start, isCharged));
   }
+
   throw unreadable(`the reply holds no ${kind === "company" ? "company" : "list of profiles"}`);
 }
 
@@ -267,8 +278,10 @@ function listIn(bytes: Buffer, start: number, isCharged: boolean): Spans {
     (all.length === 1 ? all[0] : direct.length === 0 && usual.length === 1 ? usual[0] : undefined);
   if (own !== undefined && (all.length === 1 || !BARE_NAMES.includes(own.key)))
     return scanList(bytes, own.start);
+
   const list = listOfPeople(bytes, all, isCharged) ?? own;
   if (list !== undefined) return scanList(bytes, list.start);
+
   throw unreadable(
     `the reply holds ${all.length === 0 ? "no list" : `${all.length} lists and none by a usual name that can be taken for that`} of profiles`,
   );
@@ -285,6 +298,7 @@ function listOfPeople(
 ): Member | undefined {
   const isEmpty = ({ start }: Member): boolean => bytes[skipSpace(bytes, start + 1)] === CLOSE_LIST;
   if (!isCharged && lists.some(isEmpty)) return undefined;
+
   const ofPeople = lists.filter(({ start }) => {
     const { starts } = unwrapped(bytes, scanList(bytes, start));
     const objects = starts.slice(0, LOOKED_AT).filter((row) => bytes[row] === OPEN_OBJECT);
@@ -309,6 +323,7 @@ function recordIn(bytes: Buffer, object: Omit<Member, "key">, depth = 0): Spans 
   ) {
     return NOTHING;
   }
+
   if (memberOf(members, RECORD_KEYS) === undefined && depth < 2) {
     const list = members.find(
       ({ key, start }) => LIST_NAMES.includes(key) && isEmptyOrRecords(bytes, start),
@@ -319,6 +334,7 @@ function recordIn(bytes: Buffer, object: Omit<Member, "key">, depth = 0): Spans 
     if (inner !== undefined && bytes[inner.start] === OPEN_OBJECT)
       return recordIn(bytes, inner, depth + 1);
   }
+
   return { starts: [object.start], ends: [object.end], tight: false, long: true };
 }
 
@@ -330,11 +346,14 @@ function unwrapped(bytes: Buffer, spans: Spans): Spans {
     const wraps = only !== undefined && others.length === 0 && WRAPPERS.includes(only.key);
     return wraps && bytes[only.start] === OPEN_OBJECT ? only : undefined;
   };
+
   if (spans.starts.length === 0 || (spans.cells?.keys.length ?? 1) > 1 || inner(0) === undefined)
     return spans;
+
   const records = spans.starts.map(
     (start, row) => inner(row) ?? { start, end: spans.ends[row] ?? start },
   );
+
   return {
     starts: records.map(({ start }) => start),
     ends: records.map(({ end }) => end),

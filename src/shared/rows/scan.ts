@@ -76,6 +76,7 @@ function skipValue(bytes: Uint8Array, from: number, findings?: Findings): number
   const length = bytes.length;
   const first = bytes[from];
   if (first === QUOTE) return skipString(bytes, from);
+
   let at = from;
   if (first !== OPEN_OBJECT && first !== OPEN_LIST) {
     for (; at < length; at++) {
@@ -86,6 +87,7 @@ function skipValue(bytes: Uint8Array, from: number, findings?: Findings): number
     if (findings !== undefined && at - from >= LONG_DIGITS) findings.long = true;
     return at;
   }
+
   let depth = 0;
   let digits = 0;
   while (at < length) {
@@ -94,17 +96,20 @@ function skipValue(bytes: Uint8Array, from: number, findings?: Findings): number
       at = skipString(bytes, at);
       continue;
     }
+
     at++;
     if (byte >= ZERO && byte <= NINE) {
       if (++digits === LONG_DIGITS && findings !== undefined) findings.long = true;
       continue;
     }
+
     digits = 0;
     if (byte === OPEN_OBJECT || byte === OPEN_LIST) depth++;
     else if (byte === CLOSE_OBJECT || byte === CLOSE_LIST) {
       if (--depth === 0) return at;
     } else if (byte <= 0x20 && findings !== undefined) findings.spaces = true;
   }
+
   throw malformed(from);
 }
 
@@ -117,18 +122,22 @@ export function scanObject(
   const members: Member[] = [];
   let at = skipSpace(bytes, from + 1);
   if (bytes[at] === CLOSE_OBJECT) return members;
+
   for (;;) {
     if (bytes[at] !== QUOTE) throw malformed(at);
+
     const keyEnd = skipString(bytes, at);
     const key = JSON.parse(bytes.toString("utf8", at, keyEnd)) as string;
     const colon = skipSpace(bytes, keyEnd);
     if (bytes[colon] !== COLON) throw malformed(colon);
+
     const start = skipSpace(bytes, colon + 1);
     const end = visit?.(key, start) ?? skipValue(bytes, start);
     members.push({ key, start, end });
     at = skipSpace(bytes, end);
     if (bytes[at] === CLOSE_OBJECT) return members;
     if (bytes[at] !== COMMA) throw malformed(at);
+
     at = skipSpace(bytes, at + 1);
   }
 }
@@ -139,6 +148,7 @@ export function scanList(bytes: Buffer, from: number): Spans & { readonly end: n
   const findings: Findings = { spaces: false, long: false };
   let at = skipSpace(bytes, from + 1);
   if (bytes[at] === CLOSE_LIST) return { starts, ends, tight: true, long: false, end: at + 1 };
+
   const cells = Cells.learn(bytes, at, skipValue(bytes, at));
   for (;;) {
     let end = cells?.row(at, findings) ?? -1;
@@ -146,8 +156,10 @@ export function scanList(bytes: Buffer, from: number): Spans & { readonly end: n
       end = skipValue(bytes, at, findings);
       cells?.pass();
     }
+
     starts.push(at);
     ends.push(end);
+
     const separator = skipSpace(bytes, end);
     if (bytes[separator] === CLOSE_LIST) {
       return {
@@ -160,6 +172,7 @@ export function scanList(bytes: Buffer, from: number): Spans & { readonly end: n
       };
     }
     if (bytes[separator] !== COMMA) throw malformed(separator);
+
     at = skipSpace(bytes, separator + 1);
     if (separator !== end || at !== separator + 1) findings.spaces = true;
   }
@@ -188,6 +201,7 @@ export function compact(bytes: Uint8Array, start: number, end: number): Uint8Arr
     }
     at = after;
   }
+
   return out.subarray(0, length);
 }
 
@@ -225,9 +239,11 @@ export class Cells {
     this.#tokens = Buffer.concat(tokens);
     this.#tokenView = viewOf(this.#tokens);
     this.#offsets = new Int32Array(keys.length + 1);
+
     for (const [index, token] of tokens.entries()) {
       this.#offsets[index + 1] = (this.#offsets[index] ?? 0) + token.length;
     }
+
     this.#spaced = tokens.some((token) => token.at(-1) !== COLON || token.at(-2) !== QUOTE);
     this.#expected = expected;
   }
@@ -235,15 +251,18 @@ export class Cells {
   /** Learns from the row that is `bytes[from, end)`. @returns undefined where it is no object or an unusual one */
   static learn(bytes: Buffer, from: number, end: number): Cells | undefined {
     if (bytes[from] !== OPEN_OBJECT || bytes.length > MOST_BYTES) return undefined;
+
     let members: Member[];
     try {
       members = scanObject(bytes, from);
     } catch {
       return undefined;
     }
+
     const keys = members.map(({ key }) => key);
     if (keys.length === 0 || keys.length > MOST_KEYS || new Set(keys).size < keys.length)
       return undefined;
+
     let before = from + 1;
     const tokens = members.map(({ start, end: after }) => {
       const token = bytes.subarray(bytes.indexOf(QUOTE, before), start);
@@ -267,18 +286,22 @@ export class Cells {
     let long = false;
     let open = true;
     if (bytes[from] !== OPEN_OBJECT) return -1;
+
     let at = from + 1;
     for (let column = 0; column < width; column++, mark += 2) {
       marks[mark] = 0;
       if (!open) continue;
+
       if ((bytes[at] as number) <= 0x20) {
         at = skipSpace(bytes, at);
         spaced = true;
       }
+
       // The key: as it was in that row, else the row does not have it, or is another kind of row.
       let token = offsets[column] as number;
       const tokenEnd = offsets[column + 1] as number;
       let start = at;
+
       if (at + tokenEnd - token > lastWord) return -1;
       for (
         ;
@@ -286,17 +309,22 @@ export class Cells {
         token += 4
       )
         start += 4;
+
       while (token < tokenEnd && bytes[start] === tokens[token]) {
         token++;
         start++;
       }
+
       if (token < tokenEnd) continue;
+
       let bits = 0;
       const first = bytes[start] as number;
       at = start;
+
       if (first === QUOTE) {
         for (at++; ; ) {
           if (at > lastWord) return -1;
+
           const word = view.getInt32(at, true);
           const controls = (word - 0x20202020) & ~word & 0x80808080;
           const ends = zeroBytes(word ^ 0x22222222) | zeroBytes(word ^ 0x5c5c5c5c) | controls;
@@ -306,12 +334,15 @@ export class Cells {
             at += 4;
             continue;
           }
+
           at += (31 - Math.clz32(lowest)) >> 3;
           if (bytes[at] === QUOTE) break;
           if (bytes[at] !== BACKSLASH) throw malformed(at);
+
           bits |= ESCAPED;
           at += 2;
         }
+
         at++;
       } else if (first === OPEN_OBJECT || first === OPEN_LIST) {
         at = skipValue(bytes, at, findings);
@@ -320,20 +351,25 @@ export class Cells {
         if (at === start) return -1;
         if (at - start >= LONG_DIGITS) long = true;
       }
+
       marks[mark] = start;
       marks[mark + 1] = (at << 2) | bits;
+
       if ((bytes[at] as number) <= 0x20) {
         at = skipSpace(bytes, at);
         spaced = true;
       }
+
       if (bytes[at] === CLOSE_OBJECT) open = false;
       else if (bytes[at] !== COMMA) return -1;
       at++;
     }
+
     if (open) return -1;
     if (spaced) findings.spaces = true;
     if (long) findings.long = true;
     this.#rows++;
+
     return at;
   }
 

@@ -87,21 +87,26 @@ const COMPANY = "company";
  */
 export function fieldValue(record: JsonRecord, field: string): JsonValue | undefined {
   if (Object.hasOwn(record, field)) return record[field];
+
   const inside = (name: string, inner: string): JsonValue | undefined => {
     const nested = Object.hasOwn(record, name) ? record[name] : undefined;
     return isNested(nested) ? fieldValue(nested, inner) : undefined;
   };
+
   for (let dot = field.indexOf("."); dot > 0; dot = field.indexOf(".", dot + 1)) {
     const value = inside(field.slice(0, dot), field.slice(dot + 1));
     if (value !== undefined) return value;
   }
+
   if (field.startsWith(`${COMPANY}_`)) {
     const value = inside(COMPANY, field) ?? inside(COMPANY, field.slice(COMPANY.length + 1));
     if (value !== undefined) return value;
   }
+
   for (const name of PERSONS) {
     const value = inside(name, field);
     if (value !== undefined) return value;
   }
+
   return undefined;
 }

@@ -59,6 +59,7 @@ export function filterFileSchema(): JsonSchema {
     required: ["filters"],
     additionalProperties: false,
   };
+
   return {
     $schema: DIALECT,
     title: "headcount filters",
@@ -79,6 +80,7 @@ export function briefFiltersSchema(): JsonSchema {
     if (match === "department") return { type: "array", items: { ...one, enum: DEPARTMENTS } };
     return list ? { type: "array", items: one } : one;
   };
+
   return {
     type: "object",
     description: "keys combine with AND, values of a list with OR",

@@ -25,7 +25,10 @@ export const person = row("a person", PERSON_FIELDS, {
   followers: counts,
 });
 export const company = row("a company", COMPANY_FIELDS, {
-  ...{ id, employee_count: counts, founded_year: counts, followers: counts },
+  id,
+  employee_count: counts,
+  founded_year: counts,
+  followers: counts,
   specialties: { type: ["array", "null"], items: text },
 });
 

@@ -63,23 +63,28 @@ export async function keptOf(
       throw error;
     });
     if (plan === undefined) continue;
+
     const shelf = shelfOfPlan(stateDir, plan);
     runs.push({ plan, service: shelf?.path ?? "" });
     if (shelf === undefined || paths.has(shelf.path)) continue;
+
     paths.add(shelf.path);
     const opened = await openLibrary(shelf, store).catch((error: { code?: string }) => {
       if (error.code === "missing_package" && !existsSync(shelf.path)) return undefined;
       throw error;
     });
     opened?.library.close();
+
     const [unread] = opened?.taken.unread ?? [];
     if (unread === undefined) continue;
+
     throw usageError(
       `run ${unread.run} cannot be read, and nobody knows whom it holds: ${unread.why}`,
       `headcount runs remove ${unread.run} --force --yes removes it; nothing was forgotten yet`,
       "unread_run",
     );
   }
+
   const folder = join(stateDir, "library");
   const files = await readdir(folder).catch(() => []);
   return {
@@ -109,6 +114,7 @@ async function* sightings(
       library.close();
     }
   }
+
   for (const run of runs) yield* await rowsOf(run, store);
 }
 
@@ -125,6 +131,7 @@ export async function learn(
   const [byName, mailed] = [isName(word), isEmail(word)];
   if (!byName && !mailed && !["id", "address"].includes(suppressedName(word)?.kind ?? ""))
     throw notOne(word);
+
   const person = new PersonMatcher(byName ? undefined : word);
   const [wanted, email] = [normalForm(word), word.trim().toLowerCase()];
   for (let pass = 0, fresh = true; fresh; pass++) {
@@ -137,11 +144,14 @@ export async function learn(
       if (byWord || person.is(who, service)) hits.push(sighting);
       else person.addOther(who);
     }
+
     if (pass === 0 && !word.includes("/")) requireOne(word, hits);
     if (byName && hits.length === 0) throw nobody(word);
+
     fresh = false;
     for (const { who, service } of hits) fresh = person.add(who, service) || fresh;
   }
+
   return person;
 }
 
@@ -198,5 +208,6 @@ export async function runsWith(
     const receipt = (await store.receipt(plan.id)) as Receipt | undefined;
     matches.push({ ...run, rows, isNamed, receipt });
   }
+
   return matches;
 }

@@ -88,8 +88,10 @@ export async function mentionsOf(person: PersonMatcher, context: Context): Promi
       at++;
       if (person.isNamedIn(line)) lines.push(at);
     }
+
     if (lines.length > 0) mentions.push({ path, lines });
   }
+
   return mentions;
 }
 

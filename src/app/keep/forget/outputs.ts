@@ -68,6 +68,7 @@ export async function registered(entries: readonly RegisterEntry[], person: Pers
   for (const entry of entries) {
     const { path, what, kind } = entry;
     if (what === "log" || what === "jobs") continue;
+
     if (engineOf(path) !== undefined) {
       tables++;
       const rows = kind === "person" ? await rowsIn(path, person) : 0;
@@ -79,6 +80,7 @@ export async function registered(entries: readonly RegisterEntry[], person: Pers
       if (how !== undefined) outputs.push({ path, how, run: undefined });
     } else gone.push(path);
   }
+
   return { outputs, files, tables, gone };
 }
 
@@ -100,6 +102,7 @@ async function isOfNamesakes(entry: RegisterEntry, person: PersonMatcher): Promi
     if (person.isNamedIn(text)) named++;
     return person.isNamedIn(text) && !person.isNamedIn(text, false);
   };
+
   const choice = { mayBeIn, isRow: (row: JsonValue) => person.isNamesake(row) };
   const rest =
     form && entry.kind === "person"
@@ -122,8 +125,10 @@ async function rowsCut(entry: RegisterEntry, person: PersonMatcher, to?: string)
   const { path, kind } = entry;
   const form = formOf(entry);
   if (form === undefined || kind !== "person" || !(await isFile(path))) return 0;
+
   const rest = await rowsWithout(path, form, person, to && `${to}.scratch`);
   if (rest === undefined) return 0;
+
   const packer = openPacker(to === undefined ? undefined : form.packing);
   const file = to === undefined ? undefined : await open(to, "wx", FILE_MODE);
   try {
@@ -133,6 +138,7 @@ async function rowsCut(entry: RegisterEntry, person: PersonMatcher, to?: string)
   } finally {
     await file?.close();
   }
+
   return rest.gone();
 }
 
@@ -148,10 +154,12 @@ export async function cutFile(
 ): Promise<void> {
   const { path } = entry;
   await clearLeftovers(path);
+
   const draft = join(dirname(path), `.${basename(path)}.cut-forget-${context.pid}.part`);
   try {
     const { mode } = await stat(path);
     if ((await rowsCut(entry, person, draft)) === 0) return;
+
     const file = await open(draft, "r+");
     try {
       await file.chmod(mode & 0o777);
@@ -159,6 +167,7 @@ export async function cutFile(
     } finally {
       await file.close();
     }
+
     const sha256 = (await sha256Of(draft)) ?? "";
     await registerOf(context, disk).enter({ ...entry, sha256: [sha256] });
     await disk.rename(draft, path, "output");
@@ -197,6 +206,7 @@ export async function writeAgain(
     raw,
     table: undefined,
   };
+
   const writing = {
     output: draftOf(plan),
     stream: context.stdout,

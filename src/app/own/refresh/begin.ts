@@ -15,6 +15,7 @@ export async function prepare(
   const world = worldOf(session, context);
   const output = request.output === undefined ? undefined : await checkOutput(request.output);
   await checkSink({ ...request.terms, ...request.view, output }, "person", world.disk);
+
   const deps = {
     ...world,
     stdout: nowhere(),
@@ -23,6 +24,7 @@ export async function prepare(
     onWarning: events.warning,
     onStart: events.start,
   };
+
   const account = await session.client.account(context.interrupted);
   const shelf = shelfAt(deps.stateDir, session.serviceId, account.keyMode);
   const store = new RunStore(deps.stateDir, deps.disk);

@@ -17,6 +17,7 @@ import type { Refreshing, RefreshResult, Work } from "./work.ts";
 export const refresh: Refreshing["refresh"] = async (order, ...args) => {
   const prepared = await prepare(order, ...args);
   const { deps, order: own } = prepared;
+
   // Lists of one schedule wait for each other: none is left out because another one is at work.
   return await withRunLock({ output: own.output, wait: own.terms.wait === true }, true, deps, () =>
     afterLook(prepared, true, async (begun, work) => {
@@ -42,17 +43,21 @@ async function afterLook<T>(
 ): Promise<T> {
   const { events, account } = prepared;
   const latest = { library: await libraryOf(prepared) };
+
   const look = async (): Promise<T> => {
     let work: Work = { ...prepared, latest };
     let list = await followed(work);
     if (list.filters.network_url !== undefined) throw byAddress();
+
     // What a job quotes is refused as what it does.
     if (writes || work.order.terms.job !== undefined) await checkFiles(list, work);
+
     const finished = writes ? await finishRest(list, work) : undefined;
     if (finished !== undefined) {
       work = afterwards(work, finished);
       list = await followed(work);
     }
+
     const { terms, view, output } = work.order;
     const counts = freeCounts(work.deps, account, terms.maxCalls, events.progress);
     const own = candidates(list, latest.library);
@@ -67,10 +72,12 @@ async function afterLook<T>(
       isMeasured: true,
     });
     if (sight.unknown.length > 0) throw untold(sight.unknown.length);
+
     events.progress?.(undefined);
     const partsOf = textsIn(sight, latest.library);
     const plan = await refreshPlanOf({ sight, partsOf, counts, finished }, work);
     const { calls } = counts;
+
     if (sight.total === 0 || list.view === undefined) {
       const session = { client: counts.answers(plan.calls - calls) };
       const segment = { filters: list.filters, count: sight.total };
@@ -80,11 +87,13 @@ async function afterLook<T>(
         work.deps.interrupted,
       );
     }
+
     await checkRows(sight.total, output, terms, "; nothing was spent");
     await checkRoom(view, sight.total);
     const quoted = { ...plan, calls: plan.calls + counts.calls - calls };
     return await rest({ ...own, list, sight, plan: quoted, counts, finished }, work);
   };
+
   try {
     return await soundly(
       "the list stays as it was, and nothing was bought by these counts",

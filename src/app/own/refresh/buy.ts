@@ -65,10 +65,12 @@ export async function finishRest(list: Followed, work: Work): Promise<RefreshRes
   const identity = runIdentityOf(target, null, account, deps.seller);
   const entry = await store.findOpen(identity);
   if (entry === undefined) return undefined;
+
   const options = optionsFor(target, work, undefined);
   const trade = { store, account, options, deps };
   const open = await stillOpen({ ...trade, identity }, true);
   if (open === undefined) return { run: entry.id, spent: ZERO, rows: 0 };
+
   const before = await standingOf(open.id, trade);
   const { spent, rest } = before;
   if (most !== undefined && rest > most) {
@@ -79,9 +81,11 @@ export async function finishRest(list: Followed, work: Work): Promise<RefreshRes
     );
   }
   if (rest > 0n) await events.agreeToRest(open.id, rest);
+
   const maxCredits = credits(spent + maxOf(rest, capOf(order.terms) ?? ZERO));
   const after = await goOn(open.id, spent, { ...trade, options: { ...options, maxCredits } });
   await takeIn(work);
+
   const { database } = work.latest.library;
   const run = { run: open.id, at: Date.parse(open.created_at) };
   const again = boughtBefore(database, identitiesIn(database, run), run);
@@ -112,6 +116,7 @@ async function goOn(id: string, spentBefore: Credits, trade: Trade): ReturnType<
     await continueRun(await openRun(id, trade), trade, true);
   } catch (error) {
     if (!(error instanceof CliError) || !FEWER.includes(error.code)) throw error;
+
     // The balance that it began with is told anew: what it bought is off.
     const next = {
       ...trade,
@@ -123,11 +128,13 @@ async function goOn(id: string, spentBefore: Credits, trade: Trade): ReturnType<
       if (!fits || spent <= spentBefore) throw error;
       return await goOn(id, spent, next);
     }
+
     const run = await openRun(id, trade);
     if (run.state.done === undefined && run.state.ended?.how !== "stale")
       await endStale(run, error.message, trade);
     else await run.close();
   }
+
   return await standingOf(id, trade);
 }
 
@@ -150,6 +157,7 @@ export async function buyLeaves(
       "over_cap",
     );
   }
+
   const target = targetOf(list, work);
   const offer = { matches, datasetVersion, ...partsOf(leaves) };
   const { receipt } = await buyExport(
@@ -158,12 +166,14 @@ export async function buyLeaves(
     work.deps,
   );
   const { received, unit_cost: price, run } = receipt;
+
   if (!receipt.complete) {
     throw failed.incomplete(
       `a row costs ${counted(price, "credit")}, which the account did not tell: ${grouped(received)} of ${counted(matches, "row")} came for what was agreed to, and the list stays as it was`,
       `the same command with a larger --max-credits buys the others: at least ${formatCredits(priceOf(matches - received, creditsOf(price)))}`,
     );
   }
+
   await takeIn(work);
   return {
     run,

@@ -38,10 +38,12 @@ export function besideName(path: string, what: File): string {
 export async function checkFiles(list: Followed, { order, latest, context }: Work): Promise<void> {
   const { output, word, terms } = order;
   if (output === undefined || terms.overwrite) return;
+
   // Somebody's, too: a list of another segment, and a file that was not written here.
   const isKnown = latest.library.lists.at(output)?.canonical === canonicalJson(list.canonical);
   const register = registerOf(context);
   const isNamed = word !== undefined && output === (await listPath(word, context));
+
   for (const what of FILES) {
     const path = besideName(output, what);
     const isOurs = (isKnown && register.has(path)) || (what === "list" && isNamed);
@@ -50,7 +52,10 @@ export async function checkFiles(list: Followed, { order, latest, context }: Wor
 }
 
 const entryOf = ({ filters, canonical, at, view }: Followed, work: Work) => ({
-  ...{ output: work.order.output ?? "", filters, canonical: canonicalJson(canonical), at },
+  output: work.order.output ?? "",
+  filters,
+  canonical: canonicalJson(canonical),
+  at,
   view: savedView(viewOf(view, work)),
 });
 
@@ -72,6 +77,7 @@ export async function keep(result: Brought, work: Work): Promise<RefreshReceipt>
   const changed = new Map(changedSince(library.database, without(now, added), list.at));
   for (const [person, fields] of result.changed)
     changed.set(person, [...new Set([...(changed.get(person) ?? []), ...fields])]);
+
   const view = viewOf(list.view, work);
   // Who is suppressed is in the list's history, so that nobody is paid for twice, and in no file.
   const people = {
@@ -82,11 +88,13 @@ export async function keep(result: Brought, work: Work): Promise<RefreshReceipt>
   };
   const pages = (who: readonly string[]) => (): AsyncIterable<Page> =>
     recordPages(newestRecords(library.database, who));
+
   // Each of the files has the columns of the list.
   const isAsItCame = AS_THEY_CAME.includes(view.format);
   const columns = isAsItCame
     ? undefined
     : await collectColumns(pages([...now, ...removed])(), "person");
+
   beginList(list, work);
   const facts = await writeTogether(
     FILES.map((what) => ({
@@ -100,23 +108,24 @@ export async function keep(result: Brought, work: Work): Promise<RefreshReceipt>
     throw unwritten(error, result, order);
   });
   const at = context.now();
+
   library.lists.record(entryOf(list, work), before, {
-    ...{
-      at,
-      added,
-      removed,
-      changed,
-      calls: counts.calls,
-      credits: result.spent,
-      run: result.runs[0] ?? null,
-    },
+    at,
+    added,
+    removed,
+    changed,
+    calls: counts.calls,
+    credits: result.spent,
+    run: result.runs[0] ?? null,
     datasetVersion: counts.datasetVersion ?? account.datasetVersion ?? null,
     count: result.certificate.total,
   });
+
   if (added.length + removed.length + changed.size > 0)
     await work.events.moved?.(movesIn(people, changed, library));
   if (result.changed.size > 0 && order.terms.buyChanged !== true)
     deps.onNotice(asBought(result, work));
+
   return receiptOf(result, work, {
     checked_at: new Date(at).toISOString(),
     added: added.length,
@@ -141,6 +150,7 @@ function unwritten(
 ): unknown {
   const failure = error instanceof CliError ? error : systemFailure(error);
   if (rows === 0 || failure === undefined) return error;
+
   const details = [
     `${counted(rows, "profile")} bought for ${creditsText(spent)} ${rows === 1 ? "is" : "are"} kept`,
   ];
@@ -257,13 +267,17 @@ async function writeTogether(
         interrupted: context.interrupted,
       });
       outputs.push(output);
+
       for await (const page of pages()) {
         context.interrupted.throwIfAborted();
         await output.write(page);
       }
+
       facts.push(await output.prepare(pages));
     }
+
     for (const output of [...outputs.slice(1), ...outputs.slice(0, 1)]) await output.publish();
+
     return facts;
   } catch (error) {
     for (const output of outputs) await output.abort();

@@ -36,6 +36,7 @@ export async function followed(work: Work): Promise<Followed> {
   const { order, latest, store, context } = work;
   const { word, output, segment } = order;
   const { library } = latest;
+
   if (word === undefined) {
     if (segment === undefined) {
       throw usageError(
@@ -44,12 +45,15 @@ export async function followed(work: Work): Promise<Followed> {
         "nothing_named",
       );
     }
+
     const list =
       output === undefined ? undefined : listAt(output, work, canonicalJson(segment.canonical));
     if (list !== undefined) return list;
+
     const before = identitiesIn(library.database, { matching: segment.canonical });
     return { ...segment, before, at: context.now(), view: undefined };
   }
+
   const path = await listPath(word, context);
   const run = await newestRun(path, work);
   const list =
@@ -57,6 +61,7 @@ export async function followed(work: Work): Promise<Followed> {
       ? undefined
       : listAt(path, work);
   if (list !== undefined) return list;
+
   if (run !== undefined) {
     const { target } = run.plan;
     // A file of `--with-owned` also holds people whom its run did not bring.
@@ -64,6 +69,7 @@ export async function followed(work: Work): Promise<Followed> {
     const { before, ...own } = ofRun(run.plan, run.at, work);
     return { ...own, before: holdsMore ? await peopleIn(path, work) : before };
   }
+
   if (existsSync(path)) return ofFile(word, path, work);
   if (/\.\w+$/.test(word)) {
     throw usageError(
@@ -72,6 +78,7 @@ export async function followed(work: Work): Promise<Followed> {
       "no_such_list",
     );
   }
+
   const plan = await store.readPlan(await store.resolve(word));
   return ofRun(plan, (await store.open(plan.id)).state.lastAt, work);
 }
@@ -108,6 +115,7 @@ async function newestRun(
     const run = await store.open(id).catch(() => undefined);
     if (run?.state.done !== undefined) return { plan, at: run.state.lastAt };
   }
+
   return undefined;
 }
 
@@ -126,12 +134,14 @@ function ofRun(plan: Plan, at: number, work: Work): Followed {
       "no_segment",
     );
   }
+
   if (plan.base_url !== shelf.serviceId || (plan.key_mode ?? "live") !== shelf.mode) {
     throw usageError(
       `run ${plan.id} bought from ${plan.base_url}, not from ${shelf.serviceId}`,
       `add -c ${plan.connection}`,
     );
   }
+
   return {
     ...sameSegment(target.filters, `run ${plan.id}`, work),
     before: identitiesIn(latest.library.database, { run: plan.id }),
@@ -162,6 +172,7 @@ async function ofFile(word: string, path: string, work: Work): Promise<Followed>
       "no_segment",
     );
   }
+
   return {
     ...segment,
     before: await peopleIn(path, work),
@@ -185,12 +196,14 @@ async function peopleIn(
   const rest = addresses.flatMap((address, index) =>
     byIdentity.has(identities[index] ?? "") ? [] : (address ?? []),
   );
+
   const byAddress = new Map(
     ownedBy(database, { addresses: rest }).map(({ address = "", identity }) => [
       canonicalAddress(address),
       identity,
     ]),
   );
+
   const missing = identities.filter(
     (each, index) => !byIdentity.has(each) && !byAddress.has(addresses[index]),
   );
@@ -201,6 +214,7 @@ async function peopleIn(
       "not_owned",
     );
   }
+
   return [...new Set([...byIdentity, ...byAddress.values()])];
 }
 
@@ -224,6 +238,7 @@ export function merged(all: readonly string[], { database }: Library): Merged {
   const people = [...new Set(all)];
   const isBare = (identity: string): boolean => identity.startsWith("@");
   if (!people.some(isBare)) return { people, renamed: new Map() };
+
   const owned = ownedBy(database, people).map(({ address, identity }) => ({
     identity,
     own: address === undefined ? undefined : canonicalAddress(address),
@@ -232,11 +247,13 @@ export function merged(all: readonly string[], { database }: Library): Merged {
     owned.flatMap(({ identity, own }) => (isBare(identity) ? [] : [[own, identity] as const])),
   );
   withId.delete(undefined);
+
   const renamed = new Map<string, string>();
   for (const { identity, own } of owned) {
     const id = isBare(identity) ? withId.get(own) : undefined;
     if (id !== undefined) renamed.set(identity, id);
   }
+
   return { people: people.filter((identity) => !renamed.has(identity)), renamed };
 }
 

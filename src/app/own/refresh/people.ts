@@ -57,6 +57,7 @@ export async function bring(
     textsIn(sight, latest.library),
     counts,
   );
+
   // What is left of the calls must do for the proof.
   const proof = sight.calls + Math.ceil(sight.others / counts.listSize) + 3;
   const allowed = {
@@ -66,10 +67,12 @@ export async function bring(
     maxWaste: Math.max(0, plan.rows - sight.others),
     maxRenamed: MOST_RENAMED,
   };
+
   const bought = new Set<string>();
   const results: RefreshResult[] = [];
   const buy = async (leaves: readonly Leaf[]): Promise<void> => {
     if (leaves.length === 0) return;
+
     // All leaves cost no more than was quoted; a last page larger than what is left is staked on within the user's cap.
     const most = credits((capOf(terms) ?? plan.most) - spentBy(results));
     const result = await buyLeaves(
@@ -81,15 +84,18 @@ export async function bring(
       bought.add(identity);
     results.push(result);
   };
+
   const descent = await findNew(sight, members, allowed, counts);
   await buy(descent.leaves);
   requireAll(descent, work);
+
   if (terms.buyChanged === true) {
     const missing = members.filter(
       ({ identity }) => verified.changed.has(identity) && !bought.has(identity),
     );
     await buy(leavesAt(list.filters, missing, counts.listSize));
   }
+
   const inList = new Set(people);
   const now = merged([...present, ...bought], latest.library);
   // Where everybody was there at the first look, that is the proof.
@@ -98,8 +104,12 @@ export async function bring(
     ...(finished === undefined || finished.spent === ZERO ? [] : [finished]),
     ...results,
   ];
+
   return {
-    ...{ list, plan, counts, ...verified },
+    list,
+    plan,
+    counts,
+    ...verified,
     now: now.people,
     renamed: new Map([...renamed, ...now.renamed]),
     runs: all.map(({ run }) => run),
@@ -118,6 +128,7 @@ const MOST_RENAMED = 0.005;
 function requireAll({ unreached, leaves }: Descent, { account }: Work): void {
   const people = unreached.reduce((sum, { count }) => sum + count, 0);
   if (people === 0) return;
+
   const rows = unreached.flatMap(({ within }) => within).reduce((sum, each) => sum + each.rows, 0);
   const newPeople = leaves.reduce((sum, { fresh }) => sum + fresh, 0);
   const price = formatCredits(priceOf(rows, profilePrice(account).price));
@@ -147,11 +158,13 @@ async function proved(
       "not_certain",
       cause,
     );
+
   const looking = { counts, account, library: latest.library };
   const certificate = await lookInto(list, people, looking).catch((error: unknown) => {
     throw error instanceof UnsoundCountsError ? notCertain(error.message, error) : error;
   });
   if (isWholeSegment(certificate)) return certificate;
+
   const { total, present } = certificate;
   throw notCertain(
     `the segment has ${counted(total, "person", "people")}, and ${grouped(present)} of the ${grouped(people.length)} that are owned of it are there`,

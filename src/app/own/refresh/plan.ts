@@ -37,6 +37,7 @@ export async function refreshPlanOf(
   const { buyChanged, maxCredits, maxCalls } = order.terms;
   const { price, assumed } = profilePrice(account);
   if (assumed !== undefined) deps.onNotice(`warning: ${assumed}`);
+
   const anew = order.terms.again === true;
   const about = await costOf(sight, anew ? 0 : CALLS_PER_CREDIT);
   const { total, others, present, chunks, groups, sketch, forgotten } = sight;
@@ -46,12 +47,14 @@ export async function refreshPlanOf(
   const calls = counts.calls + about.calls + verifyCalls(order.verify, sight, partsOf, counts);
   const worth = maxCredits === undefined ? about.rows : pays;
   const rows = anew ? total : others === 0 ? 0 : Math.min(total, worth);
+
   const sizes = [
     ...chunks.map(({ items }) => items.length),
     ...groups.map(({ people }) => people.length),
   ];
   const plan = {
-    ...{ unitPrice: price, assumed },
+    unitPrice: price,
+    assumed,
     total,
     owned: present,
     gone: sketch?.leavers.length ?? sizes.reduce((sum, each) => sum + each, 0) - present,
@@ -64,14 +67,17 @@ export async function refreshPlanOf(
     ms: countingTime(calls, account, deps),
     again,
   };
+
   const nothing =
     finished === undefined || finished.spent === 0n
       ? "nothing was spent"
       : `nothing was spent beside the ${creditsText(finished.spent)} that finished run ${finished.run}`;
+
   const over = (code: string, message: string, hint: string): CliError =>
     failed.credits(`${message}; ${nothing}`, hint, code).with({
       details: anew ? [] : [`--again buys the whole segment again for ${creditsText(again)}`],
     });
+
   if (anew && total > pays) {
     throw over(
       "over_cap",
@@ -79,6 +85,7 @@ export async function refreshPlanOf(
       `--max-credits ${formatCredits(again)} buys it again; without --again only who is new is paid for`,
     );
   }
+
   if (others > pays) {
     throw over(
       "over_cap",
@@ -86,6 +93,7 @@ export async function refreshPlanOf(
       `--max-credits ${formatCredits(priceOf(Math.max(others, about.rows), price))} brings the list up to date`,
     );
   }
+
   if (calls > maxCalls) {
     throw over(
       "over_calls",
@@ -93,6 +101,7 @@ export async function refreshPlanOf(
       `--max-calls ${Math.ceil(calls * 1.25)} brings the list up to date for at most ${creditsText(minCredits(again, plan.most))}`,
     );
   }
+
   return plan;
 }
 

@@ -106,6 +106,7 @@ export function readVerified(text: string): VerifiedField[] {
   const fields = [...new Set(names.filter((name) => name !== ""))];
   if (fields.length === 0)
     throw usageError("--verify-fields names no field", "for example --verify-fields title,company");
+
   return fields.map((name) => {
     if (name === "company") return { name, key: "company_network_url" };
     if (VERIFIABLE.includes(name)) return { name, key: name as FilterKey };

@@ -31,11 +31,14 @@ export async function readByKey(
     const values = value === undefined ? [] : await valuesGiven(context, "--by", [value]);
     keys.set(spec, [...(before ?? []), ...values]);
   }
+
   const [first, another] = keys;
   if (first === undefined || another !== undefined) throw wrongKeys();
+
   const [spec, own] = first;
   const values = own.length === 0 ? undefined : own;
   if (owned === true && values === undefined) return { spec, values };
+
   return { spec, values: valuesWithin(spec.key, filters, values) };
 }
 
@@ -49,6 +52,7 @@ function breakdownKey(by: string): FilterKeySpec {
   const key = keyName(by);
   const spec = filterSpec(key);
   const usable = FILTER_SPECS.filter(({ match }) => match !== "range").map((spec) => spec.key);
+
   if (spec === undefined) {
     throw usageError(
       `--by takes a filter key, not "${by}"${aside(nearest(key, usable))}; keys: ${usable.join(", ")}`,
@@ -57,6 +61,7 @@ function breakdownKey(by: string): FilterKeySpec {
   if (spec.match === "range") {
     throw usageError(`--by ${key} makes no parts: it is a range; keys: ${usable.join(", ")}`);
   }
+
   return spec;
 }
 
@@ -73,6 +78,7 @@ export async function countParts(
     await printParts({ by: spec, whole, parts, filters, rest: { others, missing } }, printer);
     return [{ filters, count: whole }];
   }
+
   const values = by.values ?? facet?.values.map(({ value }) => value) ?? [];
   const each = values.map((value) => ({ ...filters, [spec.key]: value }));
   const [total = { count: 0 }, ...counts] = await countAll([filters, ...each], counting);
@@ -81,6 +87,7 @@ export async function countParts(
     { by: spec, whole: total.count, parts: largest(parts, options.top), filters },
     printer,
   );
+
   return [{ filters, count: total.count }];
 }
 
@@ -101,7 +108,9 @@ async function listedFor(
       `the service lists no values: counted ${facet.values.length === 1 ? "is" : "are"} ${which} among who you own`,
     );
   }
+
   if (facet !== undefined && (facet.from === "service" || facet.values.length > 0)) return facet;
+
   throw usageError(
     `--by ${spec.key} needs values: neither the service nor what you own lists what a ${words(spec)} can be`,
     `for example --by ${spec.key}=${spec.key === "country" ? "france --by country=germany" : `A --by ${spec.key}=B`}, or --by ${spec.key}=@FILE with one a line`,

@@ -32,6 +32,7 @@ export function register(program: Command, context: Context, run = runCount): vo
     .option("--union", "one count of several segments: whoever is in at least one of them")
     .option("--owned", "count who you own instead: offline")
     .addOption(modeOption().implies({ owned: true }));
+
   addExceptOption(addFilterOptions(command))
     .examples(`
   $ headcount -c sample count --department Sales
@@ -55,11 +56,13 @@ async function parse(
   const set = await readSegmentSet(context, options);
   const { segments, except } = set;
   const [segment, ...others] = segments;
+
   if (options.union === true || except.length > 0) {
     const wrong = (["by", "owned"] as const).find((name) => options[name] !== undefined);
     if (wrong === undefined) return { kind: "set", set, options };
     throw usageError(`--${wrong} does not go with --union and --except`, "these make one number");
   }
+
   if (options.by !== undefined) {
     if (segment === undefined || others.length > 0)
       throw usageError("--by breaks one segment down; name one with -f or -s");
@@ -71,23 +74,29 @@ async function parse(
       options,
     };
   }
+
   if (options.top !== undefined)
     throw usageError("--top goes with --by", "for example --by country --top 10");
   if (segment === undefined || others.length > 0) return { kind: "files", segments, options };
+
   return { kind: "one", segment, options };
 }
 
 async function runCount(request: CountRequest, context: Context): Promise<void> {
   const { options } = request;
   if (options.owned === true && request.kind !== "set") return countOwnedAs(request, context);
+
   const printer = new Printer(context, options);
   await withSession(context, options, async (session) => {
     const segments = await countAs(request, { options, session, printer, context });
     const strict = options.strict === true;
+
     const suspect = ({ filters, count = 0 }: CountedSegment): boolean =>
       count === 0 ||
       Object.values(filters).some((value) => Array.isArray(value) && value.length > 1);
+
     if (!strict && !segments.some(suspect)) return;
+
     const { tellHints } = await import("../../../app/count/hints.ts");
     await tellHints(
       segments,

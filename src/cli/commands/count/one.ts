@@ -45,15 +45,18 @@ export async function countSet(
   const { countJoined, isSet, searchTarget } = await import("../../../engine/purchase/joined.ts");
   const target = searchTarget(segments, except);
   if (!isSet(target)) return countOne(checkedFilters(target.filters), counting);
+
   const people = await countJoined(target, {
     count: (filters) => session.client.count(filters, context.interrupted),
   });
   const { filters, union = [filters], except: without = [] } = target;
   await tell({ count: people }, await pricesFor(counting), { union, except: without }, counting);
+
   const segmentOf = (each: Filters): CountedSegment => ({
     filters: each,
     count: people === 0 ? undefined : people,
   });
+
   return [...union.map(segmentOf), ...without.map(segmentOf)];
 }
 
@@ -113,6 +116,7 @@ async function printCount(
   const short = isShort
     ? `, enough for ${counted(affordableRows(balance, price ?? most), "profile")}`
     : "";
+
   printer.text(`${printer.style.strong(grouped(count))} ${count === 1 ? "person" : "people"}\n`);
   await printer.card(
     [

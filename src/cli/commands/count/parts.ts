@@ -46,10 +46,13 @@ export async function printParts(breakdown: Breakdown, printer: Printer): Promis
   // Beginnings of one text are nested or apart: what is within another part is in that one's number.
   const apart = parts.filter(({ value }) => !within.has(value));
   const unexplained = whole - apart.reduce((sum, part) => sum + part.count, 0);
+
   for (const [inner, outer] of within)
     printer.note(`notice: parts overlap: "${inner}" is counted in "${outer}" too`);
+
   const explained = { ...breakdown, parts, unexplained };
   if (printer.form === "table") return printTable(explained, printer);
+
   if (printer.json) {
     const { others = null, missing = null } = breakdown.rest ?? {};
     printer.document<"count">({
@@ -65,6 +68,7 @@ export async function printParts(breakdown: Breakdown, printer: Printer): Promis
     const rows = parts.map(({ value, count }) => [value, count]);
     printer.text(csvDocument([by.key, "count"], rows));
   }
+
   const text = remainderText(explained);
   if (text !== undefined) printer.note(text);
 }
@@ -108,6 +112,7 @@ async function printTable(breakdown: Explained, printer: Printer): Promise<void>
   // The remainder is no part: its bar would only flatten those of the parts.
   const longest = Math.max(1, ...parts.map((part) => part.count));
   const width = Math.max(4, Math.min(BAR_WIDTH, printer.width - 50));
+
   await printer.table(
     [
       { title: words(by) },
@@ -120,6 +125,7 @@ async function printTable(breakdown: Explained, printer: Printer): Promise<void>
       return [value, grouped(count), percent(count, whole), drawn];
     }),
   );
+
   printer.text(
     `${printer.style.strong(grouped(whole))} ${whole === 1 ? "person" : "people"} in all\n`,
   );
@@ -150,11 +156,13 @@ export function countOwned(
         : ownedValues(library, by, filters);
     return printParts({ by, whole: count(filters), parts: largest(parts, top), filters }, printer);
   }
+
   const rows = segments.map(({ name, filters }) => ({
     segment: name,
     count: count(filters),
     filters,
   }));
+
   if (first !== undefined && rows.length === 1) {
     const { count: people, filters } = rows[0] ?? { count: 0, filters: {} };
     if (printer.json) printer.document<"count">({ count: people, owned: true, filters });

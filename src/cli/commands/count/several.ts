@@ -28,6 +28,7 @@ export async function countFiles(
   }));
   const cost = (count: number): number | null =>
     unit === undefined ? null : creditsToNumber(priceOf(count, unit));
+
   if (form === "json") {
     const documents = rows.map(({ segment, count, filters }) => {
       return { segment, count, filters, unit_cost: creditsOrNull(unit), max_cost: cost(count) };
@@ -39,6 +40,7 @@ export async function countFiles(
   } else {
     const price = (count: number): string =>
       unit === undefined ? "" : formatCreditsGrouped(priceOf(count, unit));
+
     await printer.table(
       [
         { title: "segment" },
@@ -48,6 +50,7 @@ export async function countFiles(
       rows.map(({ segment, count }) => [segment, grouped(count), price(count)]),
     );
   }
+
   noticeUnknownCost(account, session);
   return rows.map(({ segment, filters, count }) => ({ name: segment, filters, count }));
 }
@@ -72,6 +75,7 @@ export async function countAll(
     unit: "count",
   });
   session.pauses.show = progress.wait;
+
   const counts: CountView[] = [];
   const stop = new AbortController();
   const signal = AbortSignal.any([context.interrupted, stop.signal]);
@@ -84,6 +88,7 @@ export async function countAll(
       progress.update({ done: ++done, total: segments.length });
     }
   };
+
   const workers = Array.from({ length: Math.min(IN_FLIGHT, segments.length) }, worker);
   try {
     await Promise.all(workers);
@@ -95,5 +100,6 @@ export async function countAll(
     session.pauses.show = undefined;
     progress.stop();
   }
+
   return counts;
 }

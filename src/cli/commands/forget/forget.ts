@@ -72,17 +72,20 @@ async function forget(
   const disk = new Disk(failpoint(context.env));
   const store = new RunStore(stateDir(context), disk);
   const traces = await find(word, store, context);
+
   if (options.dryRun === true) {
     report(traces, "would_forget", printer);
     if (!printer.json) printer.text("nothing of this was done (--dry-run)\n");
     return;
   }
   if (options.yes !== true) await agreeToForget(linesOf(traces), printer, context);
+
   const list = listOf(context);
   // First: from here on nobody sees the person. Then the runs, and last the library, which knows every name.
   await list.add(traces.person.suppressed, FORGOTTEN);
   for (const run of traces.runs) await forgetRun(run, traces, { store, disk }, context);
   for (const { job } of traces.histories) await forgetHistory(job, traces.person, disk, context);
+
   const register = registerOf(context, disk);
   const entries = await register.entries();
   for (const { path, how } of traces.outputs) {
@@ -91,13 +94,17 @@ async function forget(
     else if (how === "cut" && entry !== undefined)
       await cutFile(entry, traces.person, disk, context);
   }
+
   // What a process had not deleted of a run that died while it removed it.
   await store.sweep();
   for (const path of traces.libraries) await forgetIn(path, traces.person, store);
+
   const after = await registered(entries, traces.person);
+
   // Their own names name the person: nothing of ours keeps them.
   for (const { path } of entries) if (traces.person.isNamedIn(path)) await register.drop(path);
   report(traces, "forgot", printer);
+
   const rest = after.outputs;
   const lines = traces.mentions.flatMap(mentionLines);
   if (rest.length === 0 && lines.length === 0) {
@@ -106,6 +113,7 @@ async function forget(
       printer.text(`looked again at ${places} that were written: none has the person\n`);
     return;
   }
+
   const outputs = `${counted(rest.length, "output")} may still have the person, outside of rows that are told apart or where they cannot be written`;
   const mentions = `${counted(traces.mentions.length, "file of yours names", "files of yours name")} the person: a log, jobs or a segment`;
   const message = [
@@ -115,6 +123,7 @@ async function forget(
   const again =
     "write them again without the person (runs export, owned export, refresh), delete or edit them";
   const hint = rest.length === 0 ? "delete or edit these lines by hand" : again;
+
   throw failed
     .incomplete(message, hint, "files_left")
     .with({ details: [...rest.map(({ path }) => path), ...lines] });
@@ -146,9 +155,11 @@ async function find(word: string, store: RunStore, context: Context): Promise<Tr
   const all = await runsWith(person, data.runs, store);
   const outputs: OutputFound[] = [];
   for (const run of all) outputs.push(...(await outputsOf(run, person)));
+
   let owned = 0;
   const { gone, ...files } = await registered(await registerOf(context).entries(), person);
   outputs.push(...files.outputs);
+
   for (const path of data.libraries) {
     const library = await Library.open(path, await store.suppression());
     try {
@@ -159,11 +170,13 @@ async function find(word: string, store: RunStore, context: Context): Promise<Tr
       library.close();
     }
   }
+
   const touched = ({ plan, rows, isNamed, receipt }: RunFound): boolean =>
     rows > 0 ||
     isNamed ||
     receipt?.forgetting !== undefined ||
     outputs.some(({ run }) => run === plan.id);
+
   const runs = all.filter(touched);
   // A run's own stands first: it knows more of it.
   const once = [...new Map(outputs.toReversed().map((output) => [output.path, output])).values()];
@@ -173,6 +186,7 @@ async function find(word: string, store: RunStore, context: Context): Promise<Tr
   const nothing =
     [runs, once, histories, mentions].every(({ length }) => length === 0) && owned === 0;
   if (nothing && !(await wasForgotten(word, context))) throw nobody(word);
+
   return {
     person,
     runs,
@@ -193,19 +207,24 @@ async function forgetRun(
 ): Promise<void> {
   await removePart(plan, context);
   if (isNamed) return store.remove({ plan }, context);
+
   // While it is under way the receipt says so: the output is then written again, however far an earlier attempt came.
   const before = (receipt?.forgotten ?? 0) - (receipt?.forgetting ?? 0);
   const forgotten = rows > 0 ? before + rows : (receipt?.forgotten ?? 0);
   const change = (body: Buffer): Buffer | undefined => person.without(body, service);
+
   if (rows > 0 || receipt?.forgetting !== undefined) {
     const forgetting = rows > 0 ? rows : receipt?.forgetting;
     await store.rewrite(plan.id, context, receipt && { ...receipt, forgotten, forgetting }, change);
   }
+
   if (receipt === undefined) return;
+
   const { forgetting, replaces: _, ...rest } = receipt;
   const again = outputs.some(({ run, how }) => run === plan.id && how === "again");
   const output = again ? await writeAgain(plan, store, context) : undefined;
   const after = { ...rest, forgotten, ...(output === undefined ? {} : { output }) };
+
   if (output !== undefined) {
     // Whichever of the two files a process leaves that dies here, the receipt knows it.
     const replaces = (await sha256Of(output.file)) ?? null;
@@ -216,6 +235,7 @@ async function forgetRun(
     });
     await replaceOutput(plan, output, disk, context);
   }
+
   await store.rewrite(plan.id, context, after);
 }
 

@@ -88,6 +88,7 @@ function registerLooking(jobs: Command, context: Context, read: ReadJobs): void 
         await showStatus(file, await jobsNamed(file, names), desk);
       }),
     );
+
   withFile(jobs.command("check"))
     .description(
       "Say which jobs break a rule, failed last, were killed, or should have run by now. Exit 2 where one breaks a rule, 5 where another one needs a look, else 0: for a monitor. Offline.",

@@ -39,6 +39,7 @@ export async function checkJobs(
   const written = (await stat(file.path)).mtimeMs;
   const findings: Finding[] = [];
   for (const job of file.jobs) findings.push(...(await findingsOf(job, file, written, context)));
+
   await printList(
     FINDING_COLUMNS,
     findings,
@@ -46,12 +47,15 @@ export async function checkJobs(
     `${counted(file.jobs.length, "job")}: nothing to look at.`,
   );
   if (findings.length === 0) return;
+
   const jobs = [...new Set(findings.map(({ job }) => job))];
   const message = `${jobs.length} of ${counted(file.jobs.length, "job")} need a look: ${jobs.join(", ")}`;
   const next = `headcount jobs status --file ${shellWord(file.path)}`;
   const hint = `${next} says how each went`;
+
   if (findings.some(({ finding }) => finding === "invalid"))
     throw usageError(message, hint, "jobs_check");
+
   throw new CliError({ code: "jobs_check", category: "incomplete", message, hint, next });
 }
 
@@ -67,15 +71,19 @@ async function findingsOf(
       { job: name, finding: "invalid", message: [problem.message, ...problem.details].join("; ") },
     ];
   }
+
   const { last, done, now } = await historyOf(context, keyOf(file, name));
   if (now === "running") return [];
+
   const findings: Finding[] = [];
   const add = (finding: Finding["finding"], message: string): void =>
     void findings.push({ job: name, finding, message });
+
   if (now === "killed")
     add("killed", "its process is gone without a word; the next run goes on where it stopped");
   else if (last?.status === "failed")
     add("failed", `exit ${last.exit_code}: ${last.error?.message ?? "no message"}`);
+
   const due = schedule === undefined ? undefined : await lastTime(schedule, context.now());
   const since = done === undefined ? written : Date.parse(done.started);
   if (due !== undefined && since < due && context.now() - due > LATE_MS) {
@@ -83,6 +91,7 @@ async function findingsOf(
       done === undefined ? "never done" : `last done ${timeText(Date.parse(done.started))}`;
     add("overdue", `due since ${timeText(due)}, ${before}`);
   }
+
   return findings;
 }
 
@@ -97,19 +106,25 @@ function statusColumns(now: number, isWide: boolean): readonly ColumnOf<JobStatu
       ? "="
       : `${rows > rows_before ? "+" : "-"}${grouped(Math.abs(rows - rows_before))}`;
   };
+
   const wide = (title: string) => (isWide ? { title } : {});
   const next = ({ due, next: at }: JobStatus): string =>
     due ? "due" : at === null ? "by hand" : `in ${duration(Date.parse(at) - now)}`;
+
   return [
     { name: "job", title: "job", long: true, value: ({ job }) => job },
     { name: "command", value: ({ command }) => command },
     {
-      ...{ name: "status", title: "status", value: ({ status }) => status },
+      name: "status",
+      title: "status",
+      value: ({ status }) => status,
       show: ({ exit_code: code, status }) => (status === "failed" ? `failed (${code})` : status),
     },
     { name: "exit_code", value: ({ exit_code: code }) => code },
     {
-      ...{ name: "last", title: "last", value: ({ last }) => last },
+      name: "last",
+      title: "last",
+      value: ({ last }) => last,
       show: ({ last }) => (last === null ? "never" : ago(now - Date.parse(last), Date.parse(last))),
     },
     countColumn("rows", ({ rows }) => rows),
@@ -121,7 +136,10 @@ function statusColumns(now: number, isWide: boolean): readonly ColumnOf<JobStatu
       show: change,
     },
     {
-      ...{ name: "credits", ...wide("credits"), align: "right", value: ({ credits }) => credits },
+      name: "credits",
+      ...wide("credits"),
+      align: "right",
+      value: ({ credits }) => credits,
       show: ({ credits }) => (credits === null ? "" : grouped(credits)),
     },
     { name: "next", title: "next", value: ({ next }) => next, show: next },
@@ -135,6 +153,7 @@ async function statusOf(job: Job, file: JobsFile, context: Context): Promise<Job
   const history = await historyOf(context, keyOf(file, job.name));
   const { last, wrote, now } = history;
   const at = context.now();
+
   return {
     job: job.name,
     command: job.command,
@@ -160,23 +179,32 @@ export async function showStatus(
   const { context, printer } = desk;
   const all: JobStatus[] = [];
   for (const job of jobs) all.push(await statusOf(job, file, context));
+
   const list = () =>
     printList(statusColumns(context.now(), printer.width >= 80), all, printer, "no jobs");
   if (!printer.json && !printer.terminal) return list();
+
   const { spentByJobs } = await import("../../../app/jobs/budget.ts");
   const services = await spentByJobs(context);
   const month = new Date(context.now()).toISOString().slice(0, 7);
+
   if (printer.json) {
     return printer.document<"jobs status">({
-      ...{ file: file.path, month, budget: creditsOrNull(file.budget) },
+      file: file.path,
+      month,
+      budget: creditsOrNull(file.budget),
       services: services.map(({ serviceId, keyMode, spent }) => ({
-        ...{ service: serviceId, key_mode: keyMode, spent: creditsToNumber(spent) },
+        service: serviceId,
+        key_mode: keyMode,
+        spent: creditsToNumber(spent),
       })),
       jobs: all,
     });
   }
+
   await list();
   const of = file.budget === undefined ? "" : ` of ${formatCreditsGrouped(file.budget)}`;
+
   if (services.length === 0) printer.note(`no credits spent by jobs in ${month} (UTC)`);
   for (const { serviceId, keyMode, spent } of services) {
     const at = `${serviceId}${keyMode === "test" ? " (test key)" : ""}`;
@@ -184,5 +212,6 @@ export async function showStatus(
       `${formatCreditsGrouped(spent)}${of} credits spent by jobs in ${month} (UTC) at ${at}`,
     );
   }
+
   for (const { job, message } of all) if (message !== null) printer.note(`${job}: ${message}`);
 }

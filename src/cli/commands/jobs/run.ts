@@ -46,6 +46,7 @@ export async function runJobs(
   const context =
     options.json === true && outside.stderr.isTTY !== true ? withNotices(outside) : outside;
   const printer = new Printer(context, options);
+
   await enterOwn("jobs", file.path, context);
   const chosen =
     names.length > 0 ? await jobsNamed(file, names) : await dueJobs(file, printer, context);
@@ -62,6 +63,7 @@ export async function runJobs(
     // The only one is told by what is thrown, and with --json each by its document.
     if (chosen.length > 1 && !printer.json) sayFailure(job.name, failure, printer);
   }
+
   if (printer.json) printer.document(documents);
   if (options.dryRun !== true && !context.interrupted.aborted)
     await applyRetention(context, printer);
@@ -95,6 +97,7 @@ function failureAll(
     const { failure, job } = first as Failed;
     return failure.with({ message: `${job}: ${failure.message}`, resumable: failure.resumable });
   }
+
   const list = failures.map(({ job, failure }) => `${job} (exit ${failure.exitCode})`).join(", ");
   return first?.failure.with({
     code: "jobs_failed",
@@ -134,6 +137,7 @@ async function dueJobs(
         next: schedule === undefined ? undefined : await nextTime(schedule, context.now()),
       });
   }
+
   const times = later.flatMap(({ next }) => (next === undefined ? [] : [next]));
   if (due.length === 0) {
     const next = times.length === 0 ? "" : `; the next is at ${timeText(Math.min(...times))}`;
@@ -144,6 +148,7 @@ async function dueJobs(
     );
     printer.note(`not due: ${when.join(", ")}`);
   }
+
   return due;
 }
 

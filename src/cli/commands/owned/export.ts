@@ -29,6 +29,7 @@ export function register(owned: Command, context: Context): void {
     .description(
       "Write the newest record of everybody you own who matches, in any format. Offline, 0 credits.",
     );
+
   addShelfOption(addGuardOptions(addViewOptions(addFilterOptions(command), PERSON_FIELDS)))
     .examples(`
   $ headcount -c sample owned export --department Legal -o legal.parquet --overwrite

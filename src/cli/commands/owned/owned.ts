@@ -43,6 +43,7 @@ export function register(program: Command, context: Context): void {
   $ headcount -c sample owned
   $ headcount -c sample owned export --department Legal --fields name,title | head -3
   $ headcount -c sample count --owned --department Sales`);
+
   registerStatus(owned, context);
   registerShow(owned, context);
   registerExport(owned, context);
@@ -77,8 +78,10 @@ async function printStatus({ library, printer }: LibraryDesk<ShelfOptions>): Pro
     last_bought_at: time(totals.lastAt),
     file: library?.path ?? null,
   };
+
   if (printer.json) return printer.document<"owned status">(document);
   if (!printer.terminal) return printer.leaves(document);
+
   const repeated = document.rows_repeated;
   await printer.card([
     ["owned", counted(totals.people, "person", "people")],
@@ -120,6 +123,7 @@ export function registerImport(owned: Command, context: Context): void {
           file === "-" ? context.now() : (await stat(resolve(context.cwd, file))).mtimeMs;
         sources.push({ name: basename(file), at: Math.floor(written), records });
       }
+
       const library = await Library.open(
         shelfOf(options, context).path,
         await openRuns(context).suppression(),
@@ -204,12 +208,15 @@ async function show(
 ): Promise<void> {
   const people = library?.find(person) ?? [];
   if (library === undefined || people.length === 0) throw notOwned(person);
+
   const everybody = people.map((one) => library.purchases(one));
   const documents = everybody.map(documentOf);
+
   if (printer.json)
     return printer.text(
       `${stringifyExact(documents.length === 1 ? (documents[0] ?? null) : documents)}\n`,
     );
+
   for (const [index, { record, states }] of documents.entries()) {
     await printer.card(Object.entries(record).map(([name, value]) => [name, textOf(value)]));
     const history = states.map(({ valid_from, changed }) =>
@@ -221,8 +228,10 @@ async function show(
       ({ at, run, price }) =>
         ["bought", `${iso(at)} for ${formatCreditsGrouped(credits(price))} in run ${run}`] as const,
     );
+
     await printer.card([...history, ...purchases], 2);
   }
+
   if (documents.length > 1)
     printer.note(
       `${grouped(documents.length)} people are called so; an id or a profile address names one`,

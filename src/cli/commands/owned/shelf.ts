@@ -19,10 +19,12 @@ function serviceIdOf(options: GlobalOptions, context: Context): string {
   const { connection, baseUrl } = selectionOf(options, context);
   if (connection === SAMPLE) return sampleId(sampleDir(context));
   if (baseUrl !== undefined) return baseUrlText(parseBaseUrl(baseUrl));
+
   const config = readConfig(findFolder("config", context));
   const name = connection ?? config.default;
   if (name !== undefined)
     return baseUrlText(parseBaseUrl(existingConnection(config, name).baseUrl));
+
   throw usageError(
     "no connection is named, so nobody knows whose people are meant",
     "name one with -c, or an address with --base-url; headcount connections lists them",
@@ -52,11 +54,13 @@ export const atLibrary = <Options extends ShelfOptions, Args extends unknown[]>(
     const opened = await openLibrary(shelf, openRuns(context));
     for (const { run, why } of opened?.taken.unread ?? [])
       printer.say(`warning: run ${run} is not counted: ${why}`);
+
     if (opened === undefined) {
       printer.note(
         `nothing was bought from ${shelf.serviceId}${shelf.mode === "test" ? " with a test key" : ""} yet`,
       );
     }
+
     try {
       await work({ ...desk, library: opened?.library }, ...args);
     } finally {

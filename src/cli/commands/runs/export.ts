@@ -27,6 +27,7 @@ export function register(runs: Command, context: Context): void {
   const command = runs
     .command("export <run>")
     .description("Write a run again, in another format or with other fields. Offline, 0 credits.");
+
   addGuardOptions(addViewOptions(command, [...new Set([...PERSON_FIELDS, ...COMPANY_FIELDS])]))
     .option("--require-complete", "exit 5 and write nothing where the run is not finished")
     .option("--force", "leave out what was damaged on the disk, and say how much")
@@ -53,18 +54,21 @@ async function exportRun(
     options.force === true ? await store.salvage(id) : await store.open(id).catch(orSalvage(id));
   const open = run.state.done === undefined ? await store.find(id) : undefined;
   if (open !== undefined && options.requireComplete === true) throw notFinished(open);
+
   const kind = kindOf(run);
   const unreadable: unknown[] = [];
   const pages = (): AsyncIterable<Page> => distinctPages(run, unreadable);
   const writing = await writingOf(pages, kind, view, options, printer);
   const written = writePages(pages, { ...writing, name: `${id}-export` }, context);
   const { rows, file, notices } = await written.catch(orSalvage(id));
+
   for (const what of run.damages ?? []) printer.say(`warning: ${what}`);
   for (const notice of notices) printer.note(notice);
   if (open !== undefined) {
     const has = open.status === "stale" ? "all that it has" : "what it has so far";
     printer.say([`run ${run.id} is ${open.status}: this is ${has}`, ...rest(open)].join("; "));
   }
+
   if (file !== undefined && printer.json) {
     printer.document<"runs export">({
       run: run.id,
@@ -74,6 +78,7 @@ async function exportRun(
       output: file,
     });
   }
+
   const what = kind === "person" ? counted(rows, "profile") : counted(rows, "company", "companies");
   if (file !== undefined)
     printer.note(`Wrote ${what} of run ${run.id} to ${options.output} at 0 credits`);

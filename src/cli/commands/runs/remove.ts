@@ -65,9 +65,11 @@ async function prune(desk: Desk<PruneOptions>, age: string | undefined): Promise
       "headcount runs prune 90d, or once headcount data set runs=90d",
     );
   }
+
   if (spanMs(span) === undefined) {
     throw usageError(`prune takes an age such as 90d, 12h or 8w, not "${echo(span)}"`);
   }
+
   const store = openRuns(context);
   const old = await runsOlderThan(span, store, context, options.force);
   if (options.dryRun === true) report("would remove", old, printer);
@@ -78,6 +80,7 @@ async function prune(desk: Desk<PruneOptions>, age: string | undefined): Promise
 export async function applyRetention(context: Context, printer: Printer): Promise<void> {
   const span = keptRuns(context);
   if (span === undefined) return;
+
   try {
     const store = openRuns(context);
     const old = await runsOlderThan(span, store, context);
@@ -114,6 +117,7 @@ async function removeKeeping(
   const shelves = runs
     .map(({ plan }) => shelfOfPlan(stateDir(context), plan))
     .filter((shelf) => shelf !== undefined);
+
   try {
     for (const shelf of new Map(shelves.map((one) => [one.path, one])).values()) {
       const opened = await openLibrary(shelf, store);
@@ -127,6 +131,7 @@ async function removeKeeping(
     if (options.force !== true)
       throw failure.with({ hint: "with --force they go with the run; nothing was removed yet" });
   }
+
   for (const run of runs) await store.remove(run, context);
   await store.sweep();
 }

@@ -31,6 +31,7 @@ export function register(program: Command, context: Context): void {
   $ headcount runs show last
   $ headcount runs export last --fields name,location -o people.parquet
   $ headcount runs prune 90d --dry-run`);
+
   registerList(runs, context);
   registerShow(runs, context);
   registerRemove(runs, context);
@@ -72,11 +73,13 @@ async function list({ options, printer, context }: Desk<ListOptions>): Promise<v
   const people = printer.terminal && !printer.json;
   const shown = wanted.slice(0, options.limit ?? (people ? SCREENFUL : undefined));
   if (printer.json) return printer.document<"runs list">(shown.map(runDocument));
+
   const none =
     all.length === 0
       ? "No runs yet: headcount search makes the first one."
       : `None of ${counted(all.length, "run")} fits.`;
   await printList(columns(all, printer, context), shown, printer, none);
+
   if (people && options.limit === undefined && shown.length < wanted.length) {
     printer.note(
       `${grouped(wanted.length - shown.length)} more: --limit ${wanted.length} lists them`,
@@ -127,36 +130,41 @@ function columns(
   const short = shortIds(all.map(({ id }) => id));
   const isWide = printer.width >= 80;
   const wide = (title: string) => (isWide ? { title } : {});
+
   return [
     { name: "id", title: "run", value: ({ id }) => id, show: ({ id }) => short(id) },
     {
-      ...{ name: "last_at", title: "when", value: ({ lastAt }) => iso(lastAt) },
+      name: "last_at",
+      title: "when",
+      value: ({ lastAt }) => iso(lastAt),
       show: ({ lastAt }) => ago(context.now() - lastAt, lastAt),
     },
     {
-      ...{
-        name: "target",
-        title: "what",
-        long: true,
-        value: ({ plan }) => describeTarget(plan.target),
-      },
+      name: "target",
+      title: "what",
+      long: true,
+      value: ({ plan }) => describeTarget(plan.target),
       show: ({ plan }) => spokenTarget(plan.target),
     },
     {
-      ...{ name: "rows", title: "rows", align: "right", value: ({ rows }) => rows },
+      name: "rows",
+      title: "rows",
+      align: "right",
+      value: ({ rows }) => rows,
       show: isWide ? progressOf : progressAndStatus,
     },
     {
-      ...{
-        name: "settled",
-        ...wide("credits"),
-        align: "right",
-        value: ({ settled }) => creditsToNumber(settled),
-      },
+      name: "settled",
+      ...wide("credits"),
+      align: "right",
+      value: ({ settled }) => creditsToNumber(settled),
       show: ({ settled }) => formatCreditsGrouped(settled),
     },
     {
-      ...{ name: "output", title: "output", long: true, value: ({ plan }) => plan.output },
+      name: "output",
+      title: "output",
+      long: true,
+      value: ({ plan }) => plan.output,
       show: ({ plan }) => shortPath(plan.output, context),
     },
     { name: "status", ...wide("status"), value: ({ status }) => status },
@@ -220,13 +228,16 @@ async function show({ printer, context }: Desk<GlobalOptions>, name: string): Pr
     bytes: await store.size(id),
     receipt: ((await store.receipt(id)) ?? null) as Documents["runs show"]["receipt"],
   };
+
   if (printer.json) return printer.document<"runs show">(document);
   if (!printer.terminal) {
     const { receipt: _, ...facts } = document;
     return printer.leaves(facts);
   }
+
   const amount = (credits: typeof ZERO): string | undefined =>
     credits === ZERO ? undefined : formatCreditsGrouped(credits);
+
   await printer.card([
     ["run", id],
     ["status", problem === undefined ? status : `${status}: ${problem}`],

@@ -34,6 +34,7 @@ export function register(service: Command, context: Context): void {
     .description(
       "Make, list, suspend and resume accounts. Each has its own balance, plan and keys; the other commands name one with --account.",
     );
+
   addFolderOptions(
     accounts
       .command("create")
@@ -48,10 +49,12 @@ export function register(service: Command, context: Context): void {
   $ headcount service credits add 5000 --account acme
   $ headcount service keys create --account acme --name first`)
     .does(atStore(context, create));
+
   addFolderOptions(accounts.command("list", { isDefault: true }))
     .description("List the accounts with their balances and keys. A pipe gets CSV.")
     .examples("\n  $ headcount service accounts\n  $ headcount service accounts list --json")
     .does(atStore(context, list));
+
   for (const [verb, suspended, what] of [
     [
       "suspend",
@@ -83,9 +86,11 @@ async function create(
       `${ACCOUNT_ID_RULE}, not "${echo(id)}"`,
       "for example acme; --name takes any name",
     );
+
   const name = options.name === undefined ? id : nameOf(options.name);
   await newAccount(store, id, name);
   if (printer.json) return printer.document<"service accounts create">({ id, name });
+
   const next = `headcount service keys create --account ${id}${placeFlags(options)} makes a key`;
   printer.note(`Account ${id} is made, with no credits yet. ${next}.`);
 }

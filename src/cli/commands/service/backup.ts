@@ -32,17 +32,20 @@ async function run({ options, printer, context }: Desk<FolderOptions>, to: strin
   const target = resolve(context.cwd, to);
   const store = await storeOf(options, context);
   const elsewhere = store !== undefined && /^postgres/i.test(store);
+
   try {
     const { backUp } = await import("../../../service/admin/backup.ts");
     const { ledgerFile } = await import("../../../service/admin/data-folder.ts");
     const ledger = elsewhere ? undefined : ledgerFile(dir, store);
     const manifest = await backUp({ dir, ledger, to: target, now: context.now });
+
     if (printer.json) printer.document<"service backup">({ backup: target, ...viewOf(manifest) });
     else printer.lines(linesOf(manifest));
     if (elsewhere)
       printer.say(
         "notice: accounts in PostgreSQL are not in it: pg_dump --schema headcount copies them, from one snapshot",
       );
+
     printer.note(
       `verified; headcount service restore ${shellWord(to)} --data DIR makes a data folder of it`,
     );
@@ -79,6 +82,7 @@ function backupError(error: unknown, dir: string, store?: string): unknown {
   if (error.name === "TakenError") {
     return failed.usage(error.message, undefined, "folder_taken", error);
   }
+
   if (error.name === "BackupError") {
     const { breaches } = error as Error & { readonly breaches: readonly string[] };
     if (breaches.length === 0)
@@ -87,6 +91,7 @@ function backupError(error: unknown, dir: string, store?: string): unknown {
       .internal(error.message, undefined, "breach", error)
       .with({ details: breaches.slice(0, 20) });
   }
+
   return serviceError(error, dir, store);
 }
 
@@ -117,6 +122,7 @@ async function verify({ options, printer, context }: Desk<VerifyOptions>): Promi
     options.against === undefined || expectHead !== undefined
       ? undefined
       : ledgerPlaceOf("--against", options.against, files, context);
+
   const { breachesOf, verifyFolder } = await import("../../../service/admin/verify.ts");
   const findings = await verifyFolder({ dir, store, backup, expectHead, now: context.now }).catch(
     (error: unknown) => {
@@ -124,10 +130,13 @@ async function verify({ options, printer, context }: Desk<VerifyOptions>): Promi
     },
   );
   const breaches = breachesOf(findings);
+
   if (printer.json)
     printer.document<"service verify">({ sound: breaches.length === 0, ...findings });
   else printFindings(findings, printer);
+
   if (breaches.length === 0) return;
+
   const hint =
     "stop the service, keep the folder as it is, and make a new one of the last sound backup: headcount service restore BACKUP --data DIR";
   const message = `${counted(breaches.length, "breach", "breaches")} found in ${dir}`;
@@ -174,6 +183,7 @@ async function restoreFrom(
     const { restoreBackup: restore } = await import("../../../service/admin/backup.ts");
     const source = resolve(context.cwd, from);
     const manifest = await restore({ from: source, dir, now: context.now, actor: actor(context) });
+
     if (printer.json) printer.document<"service restore">({ data: dir, ...viewOf(manifest) });
     else printer.lines(linesOf(manifest));
     printer.note(

@@ -31,6 +31,7 @@ export function textOptions({ encoding, skipLines }: TextFlags): {
       "for example --encoding windows-1252, or utf-16le",
     );
   }
+
   return {
     ...(label !== undefined && { encoding: label }),
     ...(skipLines !== undefined && { skipLines: wholeNumber("--skip-lines", 0, 1_000)(skipLines) }),
@@ -50,6 +51,7 @@ export async function withBuild<Result>(
   const { context, options } = desk;
   const dir = await folderOf(options, context);
   const progress = await buildProgress(desk);
+
   try {
     const { datasetDir } = await import("../../../service/admin/datasets.ts");
     const setup = {
@@ -77,6 +79,7 @@ function inputError(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
   const tooSmall = (what: string, hint: string, code: string): CliError =>
     failed.filesystem(`the ${what}; the dataset is as it was before`, hint, code, error);
+
   if (/no space left|disk is full/i.test(error.message)) {
     const hint =
       "a build needs about 1 KB of disk for each person, and up to 0.5 KB when it is done";
@@ -87,6 +90,7 @@ function inputError(error: unknown): unknown {
       "a build takes a third of the memory of the machine or container, and wants 0.25 KB of that";
     return tooSmall("memory is too small", `${hint} for each person`, "out_of_memory");
   }
+
   if (error.name === "TooManyRefusedError") {
     return failed.incomplete(
       error.message,
@@ -96,6 +100,7 @@ function inputError(error: unknown): unknown {
     );
   }
   if (error.name !== "InputError") return error;
+
   const hint = "hint" in error && typeof error.hint === "string" ? error.hint : undefined;
   return usageError(error.message, hint, "bad_input", error);
 }
@@ -111,6 +116,7 @@ const DOING = {
 /** A line on stderr for each phase, on a terminal only. */
 async function buildProgress({ context, printer }: Desk<FolderOptions>) {
   const { openProgress } = await import("../../terminal/progress.ts");
+
   const { stderr, now } = context;
   const { noteStyle: style, quiet, unicode } = printer;
   const enabled = stderr.isTTY === true && !quiet;
@@ -127,6 +133,7 @@ async function buildProgress({ context, printer }: Desk<FolderOptions>) {
       const whole = total > 0 ? Math.ceil(total / size) : undefined;
       line?.update({ done: Math.floor(done / size), total: whole, detail: DOING[phase] });
     },
+
     clear: () => line?.stop(),
   };
 }

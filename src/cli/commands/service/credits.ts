@@ -47,6 +47,7 @@ export function register(service: Command, context: Context): void {
     .description(
       "Add credits to an account, take them away, refund a charge, or show what an account has.",
     );
+
   addAdjust(
     addMode(credits.command("add").argument("<amount>", "credits, with up to six decimals")),
   )
@@ -57,6 +58,7 @@ export function register(service: Command, context: Context): void {
   $ headcount service credits add 10000
   $ headcount service credits add 250.5 --reference invoice-2026-17 --note "paid by transfer" --json`)
     .does(atStore(context, adjusting("add")));
+
   addAdjust(
     addMode(credits.command("remove").argument("<amount>", "credits, with up to six decimals")),
   )
@@ -79,6 +81,7 @@ function registerRefund(credits: Command, context: Context): void {
     .command("refund")
     .argument("<entry-id>", "the charge, as `service entries` shows it")
     .argument("[amount]", "credits, with up to six decimals; all that is left of it by default");
+
   addAdjust(addAccountOptions(refunding))
     .description(
       "Give a charge back, or a part of it: to the balance, and to the cap of the key that was charged.",
@@ -101,6 +104,7 @@ function adjustmentOf({ note, reference }: AdjustOptions, otherwise: string): Ad
       continue;
     throw usageError(`${flag} takes 1 to ${most} characters on one line, not "${echo(text)}"`);
   }
+
   return { note: note ?? otherwise, ...(reference === undefined ? {} : { reference }) };
 }
 
@@ -134,6 +138,7 @@ async function refund(
       "unknown_entry",
     );
   }
+
   const adjusted = await store.refund(entryId, amount, adjustment);
   const by = amount === undefined ? "" : ` by ${creditsText(amount)}`;
   tell(adjusted, adjustment, printer, `Refunded entry ${id}${by}.`);
@@ -186,6 +191,7 @@ export function registerPlan(service: Command, context: Context): void {
   const plan = service
     .command("plan")
     .description("Set or show the rate limits and the prices of an account.");
+
   addAccountOptions(
     plan.command("set").argument("<setting...>", `NAME=VALUE: ${PLAN_SETTINGS.join(", ")}`),
   )
@@ -199,6 +205,7 @@ export function registerPlan(service: Command, context: Context): void {
 
 Counts of fewer people than small-counts are small: an account gets 100 of them a day; off: no bound.`)
     .does(atStore(context, setPlan));
+
   addAccountOptions(plan.command("show", { isDefault: true }))
     .description("Show the rate limits and the prices of an account.")
     .examples("\n  $ headcount service plan\n  $ headcount service plan show --json")
@@ -219,6 +226,7 @@ async function setPlan(
   const costs = Object.fromEntries(
     Object.entries(prices).map(([call, text]) => [call, creditsGiven(call, text)]),
   );
+
   const changes: PlanChanges = {
     ...(name === undefined ? {} : { name: nameOf(name, "name") }),
     ...(perMinute === undefined
@@ -241,6 +249,7 @@ function printPlan(plan: AccountPlan, { account }: AccountOptions, printer: Prin
     const costs = Object.fromEntries(
       COSTED_CALLS.map((call) => [call, creditsToNumber(plan.costs[call])]),
     );
+
     printer.document<"service plan show">({
       account,
       name: plan.name,

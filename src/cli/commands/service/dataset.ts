@@ -14,6 +14,7 @@ export function register(service: Command, context: Context): void {
     .description(
       "List and take back versions of the dataset. Every import, generate and suppression makes one; one that was served before is kept (--keep of import says how many), so that a bad import can be looked at and taken back.",
     );
+
   addDataOption(dataset.command("list", { isDefault: true }))
     .description(
       "List the version that is served and those kept, the last served first: when each was made, from what, people, companies and bytes. A pipe gets CSV.",
@@ -22,6 +23,7 @@ export function register(service: Command, context: Context): void {
       "\n  $ headcount service dataset\n  $ headcount service dataset list --data ./demo --json",
     )
     .does(atDesk(context, list));
+
   addDataOption(
     dataset.command("rollback").argument("[version]", "a version of the list", "previous"),
   )
@@ -67,6 +69,7 @@ async function rollBack(desk: Desk<FolderOptions>, wanted: string): Promise<void
     return { before, now: await versions.rollBack(wanted, setup) };
   });
   const { companies, created_at, people, source, version } = now;
+
   if (printer.json) {
     const served = { version, people, companies, created_at, source };
     printer.document<"service dataset rollback">({ ...served, before: before?.version ?? null });

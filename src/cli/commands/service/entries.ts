@@ -41,6 +41,7 @@ export function register(service: Command, context: Context): void {
     )
     .oneOf("--kind <kind>", "only these", ["grant", "charge", "refund", "correction"])
     .option("--key <key-id>", "only what one key was charged, or got back");
+
   addTimes(command)
     .examples(`
   $ headcount service entries
@@ -58,10 +59,13 @@ async function entries({
 }: StoreDesk<EntriesOptions>): Promise<void> {
   const { account, key, kind, mode } = options;
   const query: Omit<EntryQuery, "limit"> = {
-    ...{ accountId: account, mode, ...timesOf(options, context.now()) },
+    accountId: account,
+    mode,
+    ...timesOf(options, context.now()),
     ...(kind === undefined ? {} : { kind }),
     ...(key === undefined ? {} : { keyId: key }),
   };
+
   if (key !== undefined) await requireUsedKey(store, key, options);
   await printPages(COLUMNS, { limit: options.limit, printer }, (limit, last) =>
     store.entries({ ...query, limit, ...(last === undefined ? {} : { before: last.id }) }),
@@ -156,6 +160,7 @@ async function usage({ context, options, printer, store }: StoreDesk<UsageOption
   const by = wordsGiven("--by", options.by, GROUPS);
   const since = new Date(sinceMs(options.since, context.now())).toISOString().slice(0, 10);
   if (key !== undefined) await requireUsedKey(store, key, options);
+
   const query = {
     accountId: account,
     mode,

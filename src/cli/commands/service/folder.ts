@@ -73,11 +73,13 @@ export const atStore = <
   atDesk(context, async (desk: Desk<Options>, ...args: Args) => {
     const { options } = desk;
     const dir = await folderOf(options, context);
+
     try {
       const { openStore } = await import("../../../service/admin/data-folder.ts");
       const ledger = await ledgerOf(options, context);
       const create = ledger.store === undefined && existsSync(join(dir, "dataset", "CURRENT"));
       const store = await openStore(dir, { ...ledger, create });
+
       try {
         if (options.account !== undefined) await requireAccount(store, options.account, options);
         await work({ ...desk, store }, ...args);
@@ -126,6 +128,7 @@ export function ledgerPlaceOf(
       "in a password write / as %2F, # as %23, ? as %3F, @ as %40; or leave it out and set PGPASSWORD",
     );
   }
+
   // One letter and a colon begin a path on Windows.
   if (store === "" || /^[a-z][a-z0-9+.-]+:/i.test(store)) {
     throw usageError(
@@ -133,12 +136,14 @@ export function ledgerPlaceOf(
       `for example ${option} postgres://localhost/headcount; a file whose name has a colon as ./NAME`,
     );
   }
+
   return resolve(context.cwd, store);
 }
 
 /** What went wrong below, as an error of the command line. Faults that nobody can act on stay what they are. */
 export function serviceError(error: unknown, dir: string, store?: string): unknown {
   if (error instanceof CliError || !(error instanceof Error)) return error;
+
   const importing = `headcount service import --people FILE --data ${shellWord(dir)}`;
   const place = placeFlags({ data: dir, store });
   const first = store === undefined ? `headcount service import --people FILE${place} or ` : "";
@@ -161,12 +166,14 @@ export function serviceError(error: unknown, dir: string, store?: string): unkno
     ],
     NoDatasetError: ["no_dataset", "usage", importing],
   };
+
   const isFolder = /^(EACCES|EROFS|ENOTDIR|EEXIST)$/.test(
     (error as NodeJS.ErrnoException).code ?? "",
   );
   const folder = ["data_folder", "filesystem", `choose another --data than ${dir}`] as const;
   const kind = kinds[error.name] ?? (isFolder ? folder : undefined);
   if (kind === undefined) return missingPackage(error) ?? error;
+
   const [code, category, hint] = kind;
   return new CliError({ code, category, message: error.message, hint, cause: error });
 }

@@ -54,12 +54,14 @@ async function forget(desk: Desk<ForgetOptions>, word: string): Promise<void> {
       "bad_name",
     );
   }
+
   const dir = await folderOf(options, context);
   const step = failpoint(context.env);
   const [disk, lock] = [
     new Disk(step),
     { now: context.now, sleep: context.sleep, signal: context.interrupted },
   ];
+
   await withBuild(desk, async (setup) => {
     const servers = await servedPeople(options, context);
     const data = await openKept(dir, await ledgerOf(options, context), servers).catch(
@@ -68,11 +70,13 @@ async function forget(desk: Desk<ForgetOptions>, word: string): Promise<void> {
         throw error;
       },
     );
+
     try {
       const traces = await findInFolder(word, data, setup);
       if (!traces.anything && !(await data.hides(name))) throw nobody(word, options);
       if (options.dryRun === true) return report(traces, "would_forget", printer);
       if (options.yes !== true) await agreeToForget(linesOf(traces), printer, context);
+
       const rest = await purge(traces, data, {
         setup,
         actor: actor(context),
@@ -80,6 +84,7 @@ async function forget(desk: Desk<ForgetOptions>, word: string): Promise<void> {
           suppressionList(data.folders.suppression, disk, lock).add(names, "forgotten"),
         step: (what) => step?.(what, "written"),
       });
+
       report(traces, "forgot", printer);
       complain(rest);
     } finally {
@@ -111,6 +116,7 @@ function complain({
     throw failed.locked(what, hint, "in_use").with({ details: inUse });
   }
   if (files.length === 0) return;
+
   const [has, them] = files.length === 1 ? ["has", "it"] : ["have", "them"];
   const what = `${counted(files.length, "file")} of the folder still ${has} the person, and headcount did not write ${them}`;
   throw failed.incomplete(what, "delete or edit them", "files_left").with({ details: files });
@@ -171,6 +177,7 @@ export function registerSuppress(service: Command, context: Context): void {
 
 The last one lets the person in again with the next import. A dataset in ClickHouse is named
 with --dataset, as in "headcount serve"; without it the people leave that one with its next import only.`);
+
   addListCommands<SuppressFlags>(suppress, context, {
     name: "headcount service suppress",
     options: addDataOption,
@@ -194,6 +201,7 @@ async function rebuild(names: readonly SuppressedName[], desk: Desk<SuppressFlag
         : `took ${counted(away.removed, "person", "people")} out of the dataset in ClickHouse (now ${away.version})`,
     );
   }
+
   const built = await withBuild(desk, async (setup) => {
     const { rebuildDataset } = await import("../../../dataset/build/rebuild.ts");
     const { peopleFolders } = await import("../../../service/admin/datasets.ts");
@@ -203,6 +211,7 @@ async function rebuild(names: readonly SuppressedName[], desk: Desk<SuppressFlag
   });
   // Who serves from ClickHouse need have no dataset here.
   if (built === undefined && away !== undefined) return;
+
   const said =
     built === undefined
       ? "nobody of the dataset is on the list: it stays as it is"

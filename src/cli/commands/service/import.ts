@@ -46,6 +46,7 @@ export function register(service: Command, context: Context): void {
       [0, 100],
     )
     .option("--dry-run", "read and check the files, and leave the dataset as it is");
+
   addDataOption(
     addTextFlags(command).option(
       "--dataset <url>",
@@ -86,6 +87,7 @@ async function run(desk: Desk<ImportOptions>): Promise<void> {
       "leave --keep or --dataset out",
     );
   }
+
   const { join } = await import("node:path");
   const maxRefused =
     options.maxRefused === undefined ? undefined : refusedLimit(options.maxRefused);
@@ -94,28 +96,38 @@ async function run(desk: Desk<ImportOptions>): Promise<void> {
   const folder = await folderOf(options, context);
   const rejects = join(folder, "import-rejects.ndjson");
   const began = context.now();
+
   const load = async (setup: BuildSetup): Promise<ImportReport> => {
     const input = {
-      ...{ people, companies, cwd: context.cwd, rejects, dryRun: options.dryRun === true, ...text },
+      people,
+      companies,
+      cwd: context.cwd,
+      rejects,
+      dryRun: options.dryRun === true,
+      ...text,
       ...(map !== undefined && { map }),
       ...(maxRefused && { maxRefused }),
     };
+
     if (options.dataset === undefined) {
       const { importDataset } = await import("../../../dataset/build/import.ts");
       return importDataset(input, { ...setup, ...keep });
     }
+
     const { suppressionDir } = await import("../../../dataset/suppression.ts");
     const { importIntoClickHouse } = await import("../../../dataset/clickhouse/load/import.ts");
     const password = context.env.HEADCOUNT_CLICKHOUSE_PASSWORD ?? "";
     // What is known of a load that is under way; the dataset that the data folder serves stays.
     const datasetDir = join(folder, "clickhouse-import");
     const suppression = suppressionDir(setup.datasetDir);
+
     return importIntoClickHouse(options.dataset, password, input, {
       ...setup,
       datasetDir,
       suppression,
     });
   };
+
   const report = await withBuild(desk, load, options.dataset === undefined ? undefined : GOES_ON);
   const seconds = (context.now() - began) / 1_000;
   if (printer.json) printer.document({ ...report, seconds });
@@ -139,10 +151,12 @@ function summary(report: ImportReport, seconds: number, isDryRun: boolean): stri
     ...refusals("people", people),
     ...refusals("companies", companies),
   ];
+
   if (report.rejects !== null)
     lines.push(`Refused rows, with reasons: ${harmless(report.rejects)}`);
   const such = (examples: readonly { readonly value: string; readonly count: number }[]): string =>
     examples.map(({ value, count }) => `${harmlessLine(value, 40)} (${grouped(count)})`).join(", ");
+
   if (departments.unknown > 0) {
     const examples = departments.examples
       .slice(0, 5)
@@ -154,6 +168,7 @@ function summary(report: ImportReport, seconds: number, isDryRun: boolean): stri
       '  "values" in the map says what they are: {"values": {"department": {"Tech": "Engineering and Technical"}}}',
     );
   }
+
   if (departments.missing > 0)
     lines.push(`People without a department, now Other: ${grouped(departments.missing)}`);
   for (const [field, { values, examples }] of Object.entries(report.cleared)) {
@@ -167,6 +182,7 @@ function summary(report: ImportReport, seconds: number, isDryRun: boolean): stri
       );
     }
   }
+
   return lines.join("\n");
 }
 
@@ -221,6 +237,7 @@ async function generate(desk: Desk<GenerateOptions>): Promise<void> {
   const { context, options, printer } = desk;
   if (options.people === undefined)
     throw usageError("--people is missing", "for example --people 50000");
+
   const people = wholeNumber("--people", 1, 4_000_000_000)(options.people);
   const seed = wholeNumber("--seed", 0, 4_294_967_295)(options.seed);
   const began = context.now();
@@ -231,6 +248,7 @@ async function generate(desk: Desk<GenerateOptions>): Promise<void> {
   const seconds = (context.now() - began) / 1_000;
   const { version, companies } = meta;
   const amounts = `${counted(people, "person", "people")} and ${counted(companies, "company", "companies")}`;
+
   if (printer.json)
     printer.document<"service generate">({ version, people, companies, seed, seconds });
   else printer.note(`Generated ${amounts} in ${seconds.toFixed(1)} s (dataset ${version}).`);

@@ -42,6 +42,7 @@ export function register(service: Command, context: Context): void {
     )
     .examples("\n  $ headcount service keys\n  $ headcount service keys list --json")
     .does(atStore(context, list));
+
   addBoundOptions(addAccountOptions(keys.command("set").argument(...KEY_ID)))
     .description(
       "Change the name, end, cap or scopes of a key; what is not given stays. A cap counts all that the key was ever charged, and cannot be below what it spent and holds.",
@@ -51,6 +52,7 @@ export function register(service: Command, context: Context): void {
       "\n  $ headcount service keys set k_0a1b2c3d4e5f --max-credits 1000\n  $ headcount service keys set k_0a1b2c3d4e5f --expires never --scope all",
     )
     .does(atStore(context, set));
+
   addAccountOptions(keys.command("revoke").argument(...KEY_ID))
     .description("Revoke a key; it cannot be brought back. Calls with it are refused from then on.")
     .examples("\n  $ headcount service keys revoke k_0a1b2c3d4e5f")
@@ -74,6 +76,7 @@ function registerMaking(keys: Command, context: Context): void {
   $ headcount service keys create --name agent --max-credits 500 --expires 7d --scope count,search
   $ headcount service keys create --mode test --json`)
     .does(atStore(context, create));
+
   addAccountOptions(keys.command("rotate").argument(...KEY_ID))
     .argument("[overlap]", "how long the old key goes on: 0, 12h, 7d, 4w", "24h")
     .description(
@@ -126,6 +129,7 @@ async function rotate(
   const overlapMs = overlapOf(overlap);
   const old = await requireKey(store, id, options);
   const { rotateKey } = await import("../../../service/admin/keys.ts");
+
   const tell = async (key: MadeKey, ends: number): Promise<void> => {
     await show(
       key,
@@ -136,6 +140,7 @@ async function rotate(
     const follows = `Key ${key.id} (${old.mode}) follows ${id}, which works until ${iso(ends)}.`;
     if (!printer.json) printer.note(`${follows} It is shown this once: keep it now.`);
   };
+
   await rotateKey(store, old, { now: context.now, overlapMs }, tell).catch((error: Error) => {
     if (error.name !== "StoreConflictError") throw error;
     throw usageError(
@@ -157,6 +162,7 @@ async function set(
   if (Object.keys(changes).length === 0) {
     throw usageError("nothing to set", "give --max-credits, --expires, --scope or --name");
   }
+
   await requireKey(store, id, options);
   await store.updateKey(id, changes);
   await printList(columns(context.now()), [await requireKey(store, id, options)], printer, "");
@@ -209,6 +215,7 @@ function columns(now: number): readonly ColumnOf<KeyDetail>[] {
     revokedAt !== null ? "revoked" : expiresAt !== null && expiresAt <= now ? "expired" : "active";
   const rest = ({ budget }: KeyDetail) =>
     budget && creditsOrNull((budget.cap - budget.spent - budget.held) as typeof budget.cap);
+
   return [
     { name: "id", title: "key", value: ({ id }) => id },
     { name: "name", title: "name", long: true, value: ({ name }) => name },
@@ -286,6 +293,7 @@ function momentOf(flag: string, text: string, now: number): number {
     );
   }
   if (at > now) return at;
+
   throw usageError(
     `${flag} ${echo(text)} lies in the past`,
     "headcount service keys revoke KEY ends a key now",

@@ -22,11 +22,25 @@ export function register(program: Command, context: Context): void {
   $ headcount service credits add 10000
   $ headcount service usage --by key
   $ headcount service verify`);
+
   const parts = [
-    ...[registerImport, registerGenerate, registerDataset],
-    ...[registerAccounts, registerKeys, registerCredits, registerPlan],
-    ...[registerEntries, registerUsage, registerAudit, registerLink, registerSessions],
-    ...[registerSuppress, registerForget, registerBackup, registerVerify, registerRestore],
+    registerImport,
+    registerGenerate,
+    registerDataset,
+    registerAccounts,
+    registerKeys,
+    registerCredits,
+    registerPlan,
+    registerEntries,
+    registerUsage,
+    registerAudit,
+    registerLink,
+    registerSessions,
+    registerSuppress,
+    registerForget,
+    registerBackup,
+    registerVerify,
+    registerRestore,
   ];
   for (const register of parts) register(service, context);
 }

@@ -49,6 +49,7 @@ export function addListCommands<Options extends SuppressOptions>(
     (place.addOptions ?? ((it) => it))(own(note(kind(command))));
   const { now, sleep, interrupted: signal } = context;
   const disk = new Disk(failpoint(context.env));
+
   const open = async (desk: Desk<Options>): Promise<Opened> => ({
     ...desk,
     place: place.name,
@@ -59,10 +60,12 @@ export function addListCommands<Options extends SuppressOptions>(
         : [nameOf(word, desk.options.kind)],
     added: async (names) => place.added?.(names, desk),
   });
+
   const opening = <Args extends unknown[]>(
     work: (opened: Opened, ...args: Args) => Promise<void>,
   ) =>
     atDesk(context, async (desk: Desk<Options>, ...args: Args) => work(await open(desk), ...args));
+
   adding(parent.command("add <who...>"))
     .description("leave people out: by profile address, id or domain")
     .does(
@@ -72,6 +75,7 @@ export function addListCommands<Options extends SuppressOptions>(
         await add(opened, names);
       }),
     );
+
   adding(parent.command("import <file>"))
     .description("leave out everybody in a file (- for stdin): an address, id or domain a line")
     .does(
@@ -80,6 +84,7 @@ export function addListCommands<Options extends SuppressOptions>(
         await add(opened, namesIn(text, file, opened.options.kind));
       }),
     );
+
   own(parent.command("list", { isDefault: true }))
     .description("show when, as what and why; nobody's name is kept")
     .does(opening(show));
@@ -115,16 +120,15 @@ async function check(
     const [entry = null] = entries.flat();
     checked.push({ who, suppressed: entry !== null, entry });
   }
+
   if (printer.json) {
     printer.document<"suppress check">({
       checked: checked.map(({ who, suppressed, entry }) => ({
-        ...{
-          who,
-          suppressed,
-          kind: entry?.kind ?? null,
-          at: entry?.at ?? null,
-          note: entry?.note ?? null,
-        },
+        who,
+        suppressed,
+        kind: entry?.kind ?? null,
+        at: entry?.at ?? null,
+        note: entry?.note ?? null,
       })),
     });
   } else {
@@ -143,8 +147,10 @@ async function check(
       ]),
     );
   }
+
   const absent = checked.filter(({ suppressed }) => !suppressed);
   if (absent.length === 0) return;
+
   throw failed.not_found(
     `not on the list: ${absent.map(({ who }) => echo(who)).join(", ")}`,
     `${place} add leaves somebody out; a name on the list by address alone is not found by id, nor the other way round`,
@@ -179,6 +185,7 @@ function namesIn(text: string, file: string, kind: SuppressedKind | undefined): 
     );
   });
   if (names.length > 0) return names;
+
   throw usageError(
     `${inputName(file)} names nobody`,
     "the file has an address, id or domain a line",
@@ -192,12 +199,16 @@ async function add(opened: Opened, names: readonly SuppressedName[]): Promise<vo
   if (note !== undefined && (note.length > NOTE_LENGTH || /\p{Cc}/u.test(note))) {
     throw usageError(`--note takes at most ${NOTE_LENGTH} characters on one line`);
   }
+
   const added = await suppression.add(names, note ?? null);
+
   // Also where all were there before: the process that added them may have died here.
   await opened.added(names);
+
   const { length: entries } = await suppression.entries();
   if (printer.json)
     printer.document<"suppress add">({ added, known: names.length - added, entries });
+
   const again = added === names.length ? "" : `, ${names.length - added} there already`;
   printer.note(`added ${counted(added, "entry", "entries")}${again}; the list has ${entries}`);
 }
@@ -211,6 +222,7 @@ async function remove(
   const names = words.map((word) => nameOf(word, options.kind));
   const removed = await list.remove(names, words.filter(isMark));
   const { length: entries } = await list.entries();
+
   if (removed === 0) {
     throw usageError(
       `nobody who is named so is on the list of ${counted(entries, "entry", "entries")}`,
@@ -218,6 +230,7 @@ async function remove(
       "not_suppressed",
     );
   }
+
   if (printer.json) printer.document<"suppress remove">({ removed, entries });
   printer.note(`removed ${counted(removed, "entry", "entries")}; the list has ${entries}`);
 }
@@ -225,6 +238,7 @@ async function remove(
 async function show({ list, printer }: Opened): Promise<void> {
   const entries = await list.entries();
   const mark = ({ marks: [first = ""] }: SuppressedEntry): string => first.slice(0, MARK_DIGITS);
+
   if (printer.json) {
     return printer.document<"suppress list">({
       entries: entries.map((entry) => ({
@@ -236,6 +250,7 @@ async function show({ list, printer }: Opened): Promise<void> {
     });
   }
   if (entries.length === 0 && printer.terminal) return printer.note("nobody is suppressed");
+
   await printer.rows(
     [
       { title: "mark", fixed: true },

@@ -23,6 +23,7 @@ An address has a slash, a domain a dot and no slash; any other word is an id or 
 name is looked up among the people you have, and refused where nobody or several have it. A domain stands for
 everybody who works there. People who are named in a search are not bought; people who merely match are paid for, and left out.
 See also: headcount forget`);
+
   addListCommands(suppress, context, {
     name: "headcount suppress",
     folder: async () => suppressionFolder(stateDir(context)),

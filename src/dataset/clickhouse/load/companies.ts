@@ -40,6 +40,7 @@ export function deriveSql(
     ? `SELECT *, if(whole != '', whole, own) AS address, if(whole != '', 'null', company_url_json) AS url
     FROM (${people}) AS p ANY LEFT JOIN (${wholes}) AS w USING (own)`
     : `SELECT *, own AS address, company_url_json AS url FROM (${people}) AS p`;
+
   const first = (value: string, json: string): string =>
     `argMinIf(${value}, place, ${json} != 'null')`;
   const tiers = [
@@ -57,6 +58,7 @@ export function deriveSql(
         (SELECT name FROM ${table("companies")} WHERE name != '')`,
     },
   ];
+
   return tiers.map(
     ({ key, prefix, where }) => `INSERT INTO ${table("companies")} (${STAGED.companies.join(", ")})
 SELECT 0, 0, id, name, domain, address, if(address = '', '', ${lastOf("address")}), name_json, domain_json, url_json, concat(${record}, '}')
@@ -85,6 +87,7 @@ export function linksSql(table: TableName): string {
   );
   const least = (value: string): string => `argMin(${value}, toUInt64(tier) * 1099511627776 + seq)`;
   const employers = EMPLOYER.map((value) => least(value)).join(", ");
+
   return `INSERT INTO ${table("links")} (key, seq, address, ${EMPLOYER.join(", ")}, tier)
 SELECT key, ${least("seq")}, ${least("address")}, ${employers}, min(tier)
 FROM (${keys.join(" UNION ALL ")}) AS keys GROUP BY key HAVING min(tier) < 4 OR count() = 1`;
@@ -99,9 +102,11 @@ export function linkedSql(
 ): string {
   const slug = `if(startsWith(asked, 'address ') AND position(asked, '/') > 0, concat('address ', ${lastOf("asked")}), '')`;
   const values = ["seq", "address", ...EMPLOYER];
+
   const side = (name: string, key: string, wanted: string, more: string): string =>
     `SELECT key AS ${key}, ${values.map((value) => `${value} AS ${name}_${value}`).join(", ")}, tier AS ${name}_tier
       FROM ${table("links")} WHERE key GLOBAL IN (SELECT ${wanted} FROM (${keys}) AS wanted)${more}`;
+
   const choices = values.map((value) => `if(a_tier > 0, a_${value}, b_${value}) AS k_${value}`);
   const links = `SELECT asked, (a_tier + b_tier) > 0 AS found, ${choices.join(", ")}
 FROM (SELECT *, ${slug} AS link_slug FROM (SELECT DISTINCT asked FROM (${keys}) AS k WHERE asked != '') AS keys

@@ -47,6 +47,7 @@ export async function importIntoClickHouse(
     throw new InputError(
       "several servers hold a dataset as a cluster: name it, ?cluster=NAME, in the address",
     );
+
   const servers = await connectClickHouse(address, password, STATEMENT_MS);
   try {
     return await loadIntoClickHouse(servers, [...urls, database].join(" "), input, options);
@@ -64,6 +65,7 @@ export async function loadIntoClickHouse(
 ): Promise<ImportReport> {
   const { datasetDir, now, signal, onProgress } = options;
   await mkdir(datasetDir, { recursive: true, mode: 0o700 });
+
   return withBuildLock(options, async () => {
     const folder = join(datasetDir, input.dryRun ? "dry-run" : "load");
     const map = input.map === undefined ? NO_MAP : await readMap(input.map, input.cwd);
@@ -78,6 +80,7 @@ export async function loadIntoClickHouse(
       format,
       build: options,
     });
+
     try {
       const parts = await reader.plan();
       const begun = await openLoad(folder);
@@ -85,13 +88,11 @@ export async function loadIntoClickHouse(
       const files = await Promise.all(parts.map(({ plan }) => stat(plan.file.path)));
       const fingerprint = fingerprintOf({
         format: LOAD_FORMAT,
-        ...{
-          place,
-          map,
-          encoding: input.encoding,
-          skipLines: input.skipLines,
-          suppressed: suppression.digest,
-        },
+        place,
+        map,
+        encoding: input.encoding,
+        skipLines: input.skipLines,
+        suppressed: suppression.digest,
         parts: parts.map(({ kind, plan }, index) => [
           kind,
           plan.file.path,
@@ -99,6 +100,7 @@ export async function loadIntoClickHouse(
           files[index]?.mtimeMs,
         ]),
       });
+
       const loadOf = (state: LoadState): Load => {
         const { rangeRows } = options;
         const servers = new LoadServers(connected, state.version, signal);
@@ -112,11 +114,13 @@ export async function loadIntoClickHouse(
           ...(rangeRows && { rangeRows }),
         });
       };
+
       const isSame = begun?.fingerprint === fingerprint;
       const again = begun && (await goOn(begun, isSame, loadOf(begun)));
       const version = newVersion(now()).replace(/\W/g, "_");
       const state = again ?? (await beginLoad(folder, fingerprint, version, parts.length));
       const load = loadOf(state);
+
       try {
         if (again === undefined) await load.create();
         return await run({ load, state, parts, input, rejects });
@@ -161,7 +165,9 @@ async function run({ load, state, parts, input, rejects }: Run): Promise<ImportR
     await load.stage();
     await load.refuseTwins();
   }
+
   for (const { number } of parts) await copyRejects(state.rejects(number), rejects);
+
   const reports = parts.map(({ number, kind }) => ({
     kind,
     report: state.part(number) as PartReport,
@@ -173,16 +179,22 @@ async function run({ load, state, parts, input, rejects }: Run): Promise<ImportR
   const companies = tableReport(of("companies"));
   await checkRefused(input, people, companies, rejects);
   const derived = await load.companies(!input.dryRun);
+
   if (!isWhole && !input.dryRun) {
     await load.hide([...new Set(all.flatMap(({ hiddenDomains }) => hiddenDomains))]);
     await load.people();
     await state.setDone("publish");
   }
+
   const report = {
-    ...{ version: state.version, people, companies: { ...companies, derived } },
+    version: state.version,
+    people,
+    companies: { ...companies, derived },
     departments: departmentsReport(of("people")),
-    ...{ cleared: clearedReports(all), rejects: await rejects.finish() },
+    cleared: clearedReports(all),
+    rejects: await rejects.finish(),
   };
+
   await (input.dryRun ? load.drop() : load.publish());
   await state.remove();
   return report;

@@ -86,6 +86,7 @@ export class Load {
   async stage(): Promise<void> {
     const { parts, reader, onProgress } = this.#options;
     await this.#forgetLost();
+
     const total = parts.reduce((sum, { plan }) => sum + plan.file.bytes, 0);
     let bytes = 0;
     let sending: Promise<void> = Promise.resolve();
@@ -101,9 +102,11 @@ export class Load {
         sending = this.#send(part, report, rows);
         sending.catch(() => undefined);
       }
+
       bytes += part.plan.file.bytes;
       onProgress?.({ phase: "read", done: bytes, total });
     }
+
     await sending;
   }
 
@@ -113,6 +116,7 @@ export class Load {
     const own = `part = ${part.number}`;
     // What a load that was cut off, or a server, left of it.
     if ((await servers.count(name, own)) !== 0) await servers.remove(name, own);
+
     const files = (await readdir(rows)).values();
     await allOf(
       servers.streams.map(async (client) => {
@@ -145,21 +149,26 @@ export class Load {
   async refuseTwins(): Promise<void> {
     if (this.#state.isDone("twins")) return;
     const { parts, reader } = this.#options;
+
     await this.#again("refused");
     const losses = new Map<number, number>();
     for (const kind of ["people", "companies"] as const) await this.#findTwins(kind, losses);
+
     for (const part of parts) {
       const { number } = part;
       const report = this.#state.part(number);
       const isMarked = report !== undefined && report.taken !== report.sent;
       if (report === undefined || (!losses.has(number) && !isMarked)) continue;
+
       const places = { rejects: this.#state.rejects(number), twins: this.#state.twins(number) };
       const again = await reader.read(part, places, () => undefined);
       if (again.taken !== report.sent - (losses.get(number) ?? 0)) {
         throw new Error(`${part.plan.file.name} has other rows than when it was read first`);
       }
+
       await this.#state.setPart(number, { ...again, sent: report.sent });
     }
+
     await this.#state.setDone("twins");
   }
 
@@ -167,24 +176,30 @@ export class Load {
     const servers = this.#servers;
     const names = stageOf(this.#state.version);
     await this.#again("twins");
+
     // All rows of an id are on one shard, so each server finds those of its own.
     const twins = `SELECT id FROM ${servers.local(names[kind])} GROUP BY id HAVING count() > 1`;
     await servers.onEach((client) =>
       servers.run(`INSERT INTO ${servers.local(names.twins)} ${twins}`, client),
     );
+
     const first = this.#options.parts.findIndex((part) => part.kind === kind);
     const batches = new Map<number, string[]>();
+
     const flush = async (part: number, lines: string[]): Promise<void> => {
       await appendFile(this.#state.twins(part), lines.map((line) => `${line}\n`).join(""));
       const rows = lines.map((line) => ({ part, line: line.split(",", 1)[0], why: 1 }));
       await servers.insert(names.refused, rows, servers.connected.clients[0]);
       lines.length = 0;
     };
+
     for (const part of this.#options.parts)
       if (part.kind === kind) await rm(this.#state.twins(part.number), { force: true });
+
     let winner: readonly [id: string, file: number, line: string] = ["", 0, ""];
     const sql = `SELECT id, part, line FROM ${this.#table(kind)} WHERE id GLOBAL IN (SELECT id FROM ${this.#table("twins")})
       ORDER BY id, part, line`;
+
     for await (const [id = "", part = "", line = ""] of servers.stream(sql)) {
       if (id !== winner[0]) winner = [id, Number(part) - first, line];
       else {
@@ -195,6 +210,7 @@ export class Load {
         if (lines.length === TWINS_AT_ONCE) await flush(Number(part), lines);
       }
     }
+
     for (const [part, lines] of batches) if (lines.length > 0) await flush(part, lines);
   }
 
@@ -210,6 +226,7 @@ export class Load {
     const servers = this.#servers;
     const { companies: table } = tablesOf(this.#state.version);
     const isDerived = !this.#options.parts.some(({ kind }) => kind === "companies");
+
     if (!this.#state.isDone("companies")) {
       await this.#holdsParts("companies");
       const any = this.#anyRefused;
@@ -218,8 +235,10 @@ export class Load {
         const anyBare = (await servers.number(bareSql(this.#table))) > 0;
         for (const statement of deriveSql(this.#table, any, anyBare)) await servers.run(statement);
       }
+
       await this.#again("keyed");
       await servers.empty(table);
+
       const most = this.#options.rangeRows ?? RANGE_ROWS;
       const rows = await servers.rows(firstCompaniesSql(this.#table, any, most));
       const firsts = inPlace(rows).map(([id]) => String(id));
@@ -228,17 +247,21 @@ export class Load {
           keyedSql(this.#table, { from, before: firsts[index + 1], offset: index * most }, any),
         );
       }
+
       const columns = ["seq", "id", "name", "domain", "address", "slug", "record"].join(", ");
       const copied = `INSERT INTO ${servers.pathOf(table)} (${columns}) SELECT ${columns} FROM ${this.#table("keyed")}`;
+
       const links = async (): Promise<void> => {
         await this.#again("links");
         await servers.run(linksSql(this.#table));
       };
+
       await allOf([servers.run(copied), ...(andLinks ? [links()] : [])]);
       const all = `SELECT count() FROM ${this.#table("companies")} WHERE ${notRefused(this.#table, any)}`;
       await this.#holds(table, await servers.number(all));
       await this.#state.setDone("companies");
     }
+
     return isDerived ? servers.count(table) : 0;
   }
 
@@ -258,6 +281,7 @@ export class Load {
     const { rangeRows = RANGE_ROWS, onProgress } = this.#options;
     const servers = this.#servers;
     await this.#holdsParts("people");
+
     const any = (await servers.count(stageOf(this.#state.version).refused)) !== 0;
     const groups = await this.#groups(any, rangeRows);
     const { people } = tablesOf(this.#state.version);
@@ -266,6 +290,7 @@ export class Load {
     const ranges = rangesOf(groups, rangeRows);
     let rows = 0;
     const next = ranges.values();
+
     const work = async (client: ClickHouseClient): Promise<void> => {
       for (const { groups: own, from, before } of next) {
         const place = `rid >= ${from} AND rid < ${before}`;
@@ -283,10 +308,12 @@ export class Load {
           );
           await this.#holds(people, before - from, place);
         }
+
         rows += before - from;
         onProgress?.({ phase: "copy", done: rows, total });
       }
     };
+
     await allOf(servers.streams.map(work));
     await this.#holds(people, total);
   }
@@ -299,6 +326,7 @@ export class Load {
       );
       if (groups.every(({ count }) => count <= rangeRows)) return groups;
       if (depth < RANGE_COLUMNS.length) continue;
+
       const cut: Group[] = [];
       const conditions = rangeConditions(RANGE_COLUMNS, groups);
       for (const group of groups) {
@@ -307,6 +335,7 @@ export class Load {
           ...(group.count > rangeRows ? await this.#pieces(group, where, anyRefused) : [group]),
         );
       }
+
       return cut;
     }
   }
@@ -317,7 +346,8 @@ export class Load {
     const rows = await this.#servers.rows(firstPeopleSql(this.#table, where, anyRefused, most));
     const firsts = inPlace(rows).map(([title, id]): TitleAndId => [String(title), String(id)]);
     return firsts.map((from, index) => ({
-      ...{ values, count: Math.min(most, count - index * most) },
+      values,
+      count: Math.min(most, count - index * most),
       piece: { from, before: firsts[index + 1] },
     }));
   }
@@ -336,6 +366,7 @@ export class Load {
     const activated = Math.max(
       ...(await servers.onEach((client) => servers.number(query, client))),
     );
+
     await servers.point({
       version,
       activated: activated || this.#options.now(),
@@ -343,6 +374,7 @@ export class Load {
       companies,
     });
     await servers.onAll(dropStage(version, servers.connected.topology));
+
     // The version before the new one stays for services that have not noticed yet.
     const versions = await servers.rows(
       `SELECT version FROM ${pointers} GROUP BY version ORDER BY max(activated) DESC`,

@@ -94,15 +94,19 @@ export class PartReader {
     const connection = this.#connection;
     const rejects = await rejectFileAt(places.rejects, this.#options.scratch, []);
     const staging = this.#staging(rejects);
+
     await connection.run(
       "DROP VIEW IF EXISTS typed; DROP TABLE IF EXISTS raw_people; DROP TABLE IF EXISTS raw_companies",
     );
     await createRaw(connection, kind);
+
     try {
       const file = await stageFile(staging, plan, { kind, index, onBytes });
       if (places.twins !== undefined) await this.#markTwins(kind, places.twins);
+
       const counted = await refusedOf(staging, kind, this.#files[kind], file.rows);
       await rejects.finish();
+
       const report = {
         ...counted,
         file,
@@ -112,12 +116,15 @@ export class PartReader {
             : { unknown: 0, missing: 0, examples: [] },
         cleared: await clearedReport(connection, kind, ALL_VALUES),
       };
+
       await connection.run(
         `CREATE VIEW typed AS ${typedSql(kind, FURTHER[kind])} WHERE reason IS NULL`,
       );
+
       const hiddenDomains = await this.#hide(kind);
       if (places.rows !== undefined)
         await writeRows(connection, part, this.#options.format, places.rows);
+
       return { ...report, hiddenDomains, sent: counted.taken };
     } catch (error) {
       await rejects.abandon();
@@ -151,6 +158,7 @@ export class PartReader {
     await connection.run("CREATE OR REPLACE TABLE hidden (line BIGINT)");
     const { suppression } = this.#options;
     if (suppression.isEmpty) return [];
+
     const domain = kind === "people" ? "company_domain" : "domain";
     const reader = await connection.runAndReadAll(
       `SELECT DISTINCT ${domain}, ${jsonSql(domain)} FROM typed WHERE ${domain} IS NOT NULL`,
@@ -158,6 +166,7 @@ export class PartReader {
     const domains = reader
       .getRowsJS()
       .filter(([name]) => suppression.hides({ domain: String(name) }));
+
     if (kind === "people") {
       const lines: string[] = [];
       const text = (value: unknown): string | undefined =>
@@ -165,6 +174,7 @@ export class PartReader {
       const result = await connection.stream(
         "SELECT line, id, network_url, company_domain FROM typed",
       );
+
       for await (const chunk of result) {
         for (const [line, id, address, employer] of chunk.getRows()) {
           if (suppression.hides({ id: text(id), address: text(address), domain: text(employer) })) {
@@ -172,12 +182,14 @@ export class PartReader {
           }
         }
       }
+
       if (lines.length > 0) {
         await connection.run(`INSERT INTO hidden SELECT unnest(from_json(?, '["BIGINT"]'))`, [
           `[${lines.join(",")}]`,
         ]);
       }
     }
+
     return domains.map(([, text]) => String(text));
   }
 }

@@ -50,11 +50,13 @@ export function peopleSql(
 ): Statement {
   const forms = [...LOW, ...FORMED_COLUMNS, "network_address"];
   const source = `FROM ${table("people")} WHERE ${where.sql} AND ${condition(table, anyRefused)}`;
+
   // Only a record to which its company may add something is put together of parts, behind the join.
   const record = [
     madeOf("whole", "asked = ''"),
     ...RECORD.map((part) => madeOf(part, "asked != ''")),
   ];
+
   const parts = [
     ...forms.map((form) => madeOf(form)),
     ...NUMBER_COLUMNS,
@@ -62,9 +64,11 @@ export function peopleSql(
     "asked",
     ...record,
   ].join(", ");
+
   // Rows are wide, and the table puts them in its order anyway: what is sorted here is their places only.
   const places = `SELECT ${offset} + rowNumberInAllBlocks() AS rid, place
       FROM (SELECT ${PLACE} AS place ${source} ORDER BY ${inOrder(SORT_KEYS)}, id) AS ordered`;
+
   const columns = [
     "rid",
     "id",
@@ -79,6 +83,7 @@ export function peopleSql(
     ANY LEFT JOIN (${places}) AS places USING (place)`;
   const address = `if(found AND NOT ${isWhole} AND k_address != '', k_address, own_address)`;
   const filled = ["rid", "id", ...forms, ...NUMBER_COLUMNS].join(", ");
+
   return {
     sql: `INSERT INTO ${target} (${filled}, network_slug, company_address, company_slug, company, record)
 SELECT ${filled}, ${slugSql("network_address")}, address, ${slugSql("address")}, company, record

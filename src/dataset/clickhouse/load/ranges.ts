@@ -31,7 +31,9 @@ export function rangesOf(groups: readonly Group[], most: number): RowRange[] {
     }
     before += count;
   }
+
   if (before > from) ranges.push({ groups: groups.slice(start), from, before });
+
   return ranges;
 }
 
@@ -47,10 +49,12 @@ export function rangeConditions(
       sizes.set(key, (sizes.get(key) ?? 0) + 1);
     }
   }
+
   const level = (groups: readonly Group[], depth: number, bound: Bound): string => {
     const key = keys[depth];
     if (key === undefined)
       return anyOf(groups.flatMap(({ piece }) => (piece ? [pieceSql(piece, bound)] : [])));
+
     const whole: string[] = [];
     const conditions: string[] = [];
     for (const [value, same] of groupsBy(groups, ({ values }) => values[depth] ?? "")) {
@@ -59,9 +63,12 @@ export function rangeConditions(
       else
         conditions.push(`${key} = ${bound(value, "String")} AND ${level(same, depth + 1, bound)}`);
     }
+
     if (whole.length > 0) conditions.unshift(`${key} IN ${bound(whole, "Array(String)")}`);
+
     return anyOf(conditions);
   };
+
   return (groups) => {
     const params: Record<string, Param> = {};
     const bound: Bound = (value, type) => {

@@ -29,7 +29,8 @@ const VALUES_OF_FEW = 4_000;
 
 export const FURTHER: Readonly<Record<ImportKind, readonly string[]>> = {
   people: [
-    ...["line", `${usableOf("network_url")} AS address`],
+    "line",
+    `${usableOf("network_url")} AS address`,
     `${usableOf("company_network_url")} AS company_address`,
   ],
   companies: ["line", `${usableOf("company_network_url")} AS address`],
@@ -125,11 +126,13 @@ export async function writeRows(
   await rm(folder, { recursive: true, force: true });
   const anyHidden = toNumber(await scalar(connection, "SELECT count(*) FROM hidden")) > 0;
   const rows = `SELECT ${number} AS part, * FROM (${rowsSql(kind, anyHidden)})`;
+
   if (format === "Parquet") {
     await connection.run(`COPY (${rows}) TO ${literal(folder)}
       (FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, DICTIONARY_SIZE_LIMIT ${VALUES_OF_FEW}, ROW_GROUP_SIZE ${ROWS_A_PIECE / 2}, ROW_GROUPS_PER_FILE 2)`);
     return;
   }
+
   await mkdir(folder, { mode: 0o700 });
   const numbers: readonly string[] = ["part", "line", "hidden", ...NUMBER_COLUMNS];
   const cells = STAGED[kind].map((column) =>

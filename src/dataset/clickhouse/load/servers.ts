@@ -174,16 +174,19 @@ export class LoadServers {
       ? [`SYSTEM SYNC REPLICA ${this.local(table)}`]
       : [];
     if (replicated.length > 0) await this.onAll(replicated);
+
     const sql = `SELECT ${by} AS number, count() FROM ${this.local(table)} WHERE ${condition} GROUP BY number`;
     this.#shards ??= await this.onEach((client) =>
       this.#reaching(shardOf(client, this.connected.topology)),
     );
+
     const shards = this.#shards;
     const tallies = await this.onEach(async (client) => {
       return new Map(
         (await this.rows(sql, client)).map(([key, count]) => [Number(key), Number(count)]),
       );
     });
+
     const sums = new Map<number, number>();
     for (const number of new Set(tallies.flatMap((counts) => [...counts.keys()]))) {
       const ofShards = new Map<unknown, number>();
@@ -192,11 +195,13 @@ export class LoadServers {
         const shard = shards[index] ?? `of ${index}`;
         ofShards.set(shard, (ofShards.get(shard) ?? count) === count ? count : Number.NaN);
       }
+
       sums.set(
         number,
         [...ofShards.values()].reduce((sum, count) => sum + count, 0),
       );
     }
+
     return sums;
   }
 

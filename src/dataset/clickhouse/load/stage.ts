@@ -39,22 +39,18 @@ export const RECORD = ["head", ...EMPLOYER, "tail"] as const;
 /** Columns of a staged row, in the order in which they are sent. A part is a file, a line its place there. */
 export const STAGED: Readonly<Record<"people" | "companies", readonly string[]>> = {
   people: [
-    ...[
-      "part",
-      "line",
-      "hidden",
-      "id",
-      ...LOW,
-      ...Object.keys(FORMED).map(stagedForm),
-      "network_address",
-    ],
-    ...[
-      ...NUMBER_COLUMNS,
-      "own_address",
-      "asked",
-      ...VALUES.map(givenOf),
-      ...RECORD.map(escapedOf),
-    ],
+    "part",
+    "line",
+    "hidden",
+    "id",
+    ...LOW,
+    ...Object.keys(FORMED).map(stagedForm),
+    "network_address",
+    ...NUMBER_COLUMNS,
+    "own_address",
+    "asked",
+    ...VALUES.map(givenOf),
+    ...RECORD.map(escapedOf),
   ],
   companies: ["part", "line", "id", "name", "domain", "address", "slug", ...EMPLOYER, "record"],
 };
@@ -132,10 +128,12 @@ export function createStage(
 ): readonly string[] {
   const names = stageOf(version);
   const low = dialect.isModern ? "LowCardinality(String)" : "String";
+
   const typed = (columns: readonly string[]): string[] =>
     columns.map(
       (column) => `${column} ${TYPES[column] ?? (LOW_STORED.includes(column) ? low : "String")}`,
     );
+
   // Missing values last, as in the end. Parts are no partitions: each would be read for every range.
   const order = `(${inOrder(SORT_KEYS)}, id)`;
   // What is read a few times only is not worth being merged again and again.
@@ -146,7 +144,9 @@ export function createStage(
     twins: { columns: ["id String"], order: "id" },
     refused: {
       columns: ["part UInt32", "line UInt64", "why UInt8"],
-      ...{ order: "(part, line)", shardBy: "line", partitionBy: "why" },
+      order: "(part, line)",
+      shardBy: "line",
+      partitionBy: "why",
     },
     keyed: { columns: typed(["seq", ...STAGED.companies.slice(2)]), order: "id" },
     links: {

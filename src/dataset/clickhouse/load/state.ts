@@ -35,8 +35,12 @@ function stateOf(
   let { done } = saved;
   const save = (): Promise<void> =>
     replace(join(folder, "load.json"), { fingerprint, version, done });
+
   return {
-    ...{ folder, version, fingerprint, save },
+    folder,
+    version,
+    fingerprint,
+    save,
     remove: (): Promise<void> => rm(folder, { recursive: true, force: true }),
     part: (part: number): PartReport | undefined => parts.get(part),
     isDone: (step: LoadStep): boolean => done.includes(step),
@@ -111,6 +115,7 @@ export function tableReport(parts: readonly PartReport[]): TableReport {
     for (const [reason, count] of Object.entries(part.reasons))
       reasons[reason] = (reasons[reason] ?? 0) + (count ?? 0);
   }
+
   return {
     files: parts.length,
     rows: sum(parts.map(({ rows }) => rows)),
@@ -157,5 +162,6 @@ export function clearedReports(parts: readonly PartReport[]): Record<string, Cle
       examples: most(examples, 5).map(([value, rows]) => ({ value, rows })),
     };
   }
+
   return cleared;
 }

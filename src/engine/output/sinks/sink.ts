@@ -1,3 +1,4 @@
+// Tested by test/unit/output-formats.test.ts.
 import type { RecordKind } from "../../../shared/rows/values.ts";
 import type { Disk } from "../../runs/disk.ts";
 import type { Guard, SavedView } from "../../runs/plan.ts";

@@ -1,3 +1,4 @@
+// Tested by test/cli/output-tables.test.ts.
 import { chmod, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import type { DuckDBConnection } from "@duckdb/node-api";
@@ -28,29 +29,35 @@ export async function openDuckDb(
   const isNew = (await stat(target.file).catch(() => undefined)) === undefined;
   const part = join(dirname(target.file), `.${basename(target.file)}.${name}.part`);
   if (isNew) await clear(part);
+
   const { connection, close: closeFile } = await openFile(
     isNew ? part : target.file,
     {},
     "A DuckDB table",
   );
+
   // It reads other files too, into memory, where rows would be lost.
   const [[path] = []] = (
     await connection.runAndReadAll(
       "SELECT path FROM duckdb_databases() WHERE database_name = current_database()",
     )
   ).getRows();
+
   let open = true;
   const close = (): void => {
     if (!open) return;
     open = false;
     closeFile();
   };
+
   if (path === null || path === undefined) {
     close();
     throw new TableRefusal("the file is no DuckDB database", NAMES);
   }
+
   return {
     upsert: (columns, batches) => upsert(connection, target, columns, batches),
+
     async commit() {
       await connection.run("COMMIT");
       close();
@@ -59,6 +66,7 @@ export async function openDuckDb(
       await disk.place(part, target.file, "output");
       await clear(part);
     },
+
     async rollback() {
       if (open) await connection.run("ROLLBACK").catch(() => undefined);
       close();
@@ -93,6 +101,7 @@ async function upsert(
         `ALTER TABLE ${into} ADD COLUMN ${definitions(duckdb, [column]).join()}`,
       );
   }
+
   await connection.run(
     `CREATE TEMP TABLE headcount_rows (${definitions(duckdb, fitted).join(", ")})`,
   );
@@ -101,18 +110,22 @@ async function upsert(
     columns: fitted,
     batches,
   });
+
   const id = quoted(IDENTITY);
   const names = fitted.map(({ name }) => quoted(name));
   const set = names.slice(1).map((name) => `${name} = came.${name}`);
   const same = `there.${id} = came.${id}`;
+
   if (set.length > 0)
     await connection.run(
       `UPDATE ${into} AS there SET ${set.join(", ")} FROM temp.headcount_rows AS came WHERE ${same}`,
     );
+
   const insert = `INSERT INTO ${into} (${names.join(", ")}) SELECT ${names.join(", ")} FROM temp.headcount_rows AS came`;
   const { rowsChanged } = await connection.run(
     `${insert} WHERE NOT EXISTS (FROM ${into} AS there WHERE ${same})`,
   );
+
   await connection.run("DROP TABLE temp.headcount_rows");
   return rowsChanged;
 }

@@ -1,3 +1,4 @@
+// Tested by test/cli/output-tables.test.ts.
 import { openFile, sqlText } from "../whole/duck.ts";
 import { connectPostgres } from "./postgres.ts";
 import { parseTable, quoted, sqlName } from "./target.ts";
@@ -12,6 +13,7 @@ export async function rowsOfPerson(
   const target = parseTable(output, "/");
   const from = `FROM ${sqlName(target)} WHERE ${quoted(IDENTITY)} IN (${identities.map(sqlText).join(", ")})`;
   const count = `SELECT count(*) AS n ${from}`;
+
   if (target.engine === "postgres") {
     const client = await connectPostgres(target);
     try {
@@ -22,11 +24,13 @@ export async function rowsOfPerson(
       await client.end();
     }
   }
+
   const { connection, close } = await openFile(
     target.file,
     erase ? {} : { access_mode: "READ_ONLY" },
     "A DuckDB table",
   );
+
   try {
     const reader = await connection.runAndReadAll(count);
     if (erase)

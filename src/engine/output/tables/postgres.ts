@@ -1,3 +1,4 @@
+// Tested by test/cli/output-tables.test.ts.
 import type { Client } from "pg";
 import { optional } from "../../../shared/packages.ts";
 import { type JsonRecord, type JsonValue, stringifyExact } from "../../../shared/rows/values.ts";
@@ -89,8 +90,10 @@ async function upsert(
       `a column cannot be called ${long.name}, which is longer than 63 bytes`,
       "--fields chooses others",
     );
+
   const has = await existing(client, into);
   const define = ({ name, type }: TypedColumn): string => `${quoted(name)} ${TYPES[type]}`;
+
   if (has === undefined) {
     const [identity, ...rest] = all.map(define);
     await client.query(`CREATE TABLE ${into} (${[`${identity} PRIMARY KEY`, ...rest].join(", ")})`);
@@ -102,6 +105,7 @@ async function upsert(
       .map((column) => `ADD COLUMN ${define(column)}`);
     if (lacks.length > 0) await client.query(`ALTER TABLE ${into} ${lacks.join(", ")}`);
   }
+
   const names = all.map(({ name }) => quoted(name));
   const [id, ...others] = names;
   const set = others.map((name) => `${name} = excluded.${name}`);
@@ -109,13 +113,16 @@ async function upsert(
     SELECT ${names.join(", ")} FROM json_populate_recordset(NULL::${into}, $1::json)
     ON CONFLICT (${id}) DO ${set.length === 0 ? "NOTHING" : `UPDATE SET ${set.join(", ")}`} RETURNING xmax = 0 AS added)
     SELECT count(*) FILTER (WHERE added)::int AS added FROM put`;
+
   const put = async (rows: readonly JsonRecord[]): Promise<number> => {
     const result = await client.query<{ added: number }>(statement, [jsonOf(rows, all)]);
     return result.rows[0]?.added ?? 0;
   };
+
   // Also without a row: what may not be written is known by then.
   let added = await put([]);
   for await (const rows of batches) added += await put(rows);
+
   return added;
 }
 
@@ -128,6 +135,7 @@ async function existing(
   ]);
   const oid = result.rows[0]?.oid;
   if (oid === null || oid === undefined) return undefined;
+
   const { rows } = await client.query<Existing>(
     `SELECT attname AS name, format_type(atttypid, atttypmod) AS type, typcategory AS category
       FROM pg_attribute JOIN pg_type ON pg_type.oid = atttypid WHERE attrelid = $1 AND attnum > 0 AND NOT attisdropped`,

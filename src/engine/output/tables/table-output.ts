@@ -1,3 +1,4 @@
+// Tested by test/cli/output-tables.test.ts.
 import { CliError, usageError } from "../../../shared/errors.ts";
 import { askedFields } from "../../../shared/rows/columns.ts";
 import { errorCode } from "../../runs/disk.ts";
@@ -33,6 +34,7 @@ export async function checkTable(
     await (await import("../whole/duck.ts")).loadDuckDb("A DuckDB table");
     if (!(await exists(target.file))) return;
   }
+
   const { columns } = await surveyColumns({ pages: () => [], kind, columns: fields }, [IDENTITY]);
   let writer: TableWriter | undefined;
   try {
@@ -66,6 +68,7 @@ export async function openTable(
 ) {
   const target = parseTable(output, "/");
   if (target.engine === "duckdb") await clearLeftovers(target.file);
+
   const { kind, fields } = rendering;
   const fieldCheck = askedFields(fields);
   let writer: TableWriter | undefined;
@@ -73,11 +76,14 @@ export async function openTable(
     get notices() {
       return fieldCheck.notices();
     },
+
     async write(page) {
       fieldCheck.look(page);
     },
+
     async prepare(pages) {
       await checkRows(fieldCheck.rows(), undefined, guard);
+
       const { columns } = await surveyColumns({ pages, kind, columns: fields }, [IDENTITY]);
       try {
         writer = await open(target, place);
@@ -93,6 +99,7 @@ export async function openTable(
         throw refused(error, target, "writing");
       }
     },
+
     async publish() {
       const path = target.engine === "duckdb" ? target.file : "";
       try {
@@ -103,6 +110,7 @@ export async function openTable(
         throw refused(error, target, "commit");
       }
     },
+
     async abort() {
       const begun = writer;
       writer = undefined;
@@ -118,6 +126,7 @@ type Moment = "early" | "writing" | "commit";
 
 function refused(error: unknown, target: TableTarget, moment: Moment): unknown {
   if (error instanceof CliError) return error;
+
   const message =
     (error as Error).message.split("\n", 1)[0]?.trim() || errorCode(error) || "unknown";
   const busy = target.engine === "duckdb" && BUSY.test(message);
@@ -130,9 +139,11 @@ function refused(error: unknown, target: TableTarget, moment: Moment): unknown {
   };
   const init = { code: "table_refused", message: said[moment], cause: error };
   const hint = busy ? "close it there, and run this again" : hintOf(error, target);
+
   if (moment !== "early") return new CliError({ ...init, category: "incomplete", hint });
   // A database that is down comes back, and schedules try again.
   if (isDown(error, target)) return new CliError({ ...init, category: "network", hint: DOWN });
+
   return new CliError({ ...init, category: busy ? "locked" : "usage", hint });
 }
 

@@ -1,3 +1,4 @@
+// Tested by test/cli/output-tables.test.ts.
 import { resolve } from "node:path";
 import { echo, withoutPassword } from "../../../shared/contract/text.ts";
 import { usageError } from "../../../shared/errors.ts";
@@ -64,20 +65,24 @@ function parsePostgres(text: string): TableTarget {
   } catch {
     throw usageError(`-o ${shown} is no address of a database`, EXAMPLES);
   }
+
   if (url.password !== "" || [...url.searchParams.keys()].some((key) => /pass/i.test(key))) {
     throw usageError(
       `-o ${shown} holds a password: others see it in the list of processes`,
       "leave it out: PGPASSWORD, or a line of ~/.pgpass, has it",
     );
   }
+
   const [database = "", ...more] = url.pathname.slice(1).split("/");
   const tables = [...more, ...(url.hash === "" ? [] : [url.hash.slice(1)])];
   const [table = ""] = tables;
   if (database === "" || table === "" || tables.length > 1)
     throw usageError(`-o ${shown} names no table of a database`, EXAMPLES);
+
   url.hash = "";
   url.pathname = `/${database}`;
   url.protocol = "postgres:";
+
   return { engine: "postgres", url: url.href, ...tableName(table, shown) };
 }
 

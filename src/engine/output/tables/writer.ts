@@ -1,3 +1,4 @@
+// Tested by test/cli/output-tables.test.ts.
 import { createHash } from "node:crypto";
 import type { Page } from "../../../shared/rows/page.ts";
 import type { JsonRecord, RecordKind } from "../../../shared/rows/values.ts";
@@ -42,6 +43,7 @@ export async function* identified(
       }
       rows.push({ ...row, [KEY]: identity });
     }
+
     if (rows.length > 0) yield rows;
   }
 }

@@ -1,3 +1,4 @@
+// Tested by test/cli/output-packed.test.ts.
 import {
   cellOf,
   fieldValue,

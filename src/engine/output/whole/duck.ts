@@ -1,3 +1,4 @@
+// Tested by test/cli/output-tables.test.ts.
 import type { DuckDBConnection, DuckDBType, DuckDBValue } from "@duckdb/node-api";
 import { optional } from "../../../shared/packages.ts";
 import type { JsonRecord, JsonValue } from "../../../shared/rows/values.ts";
@@ -24,6 +25,7 @@ export async function openFile(
 ) {
   const { DuckDBInstance } = await loadDuckDb(what);
   const instance = await DuckDBInstance.create(file, { ...LIMITS, ...settings });
+
   try {
     const connection = await instance.connect();
     const close = (): void => {
@@ -96,5 +98,6 @@ export async function append(
       appender.appendDataChunk(chunk);
     }
   }
+
   appender.closeSync();
 }

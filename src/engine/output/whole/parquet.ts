@@ -1,3 +1,4 @@
+// Tested by test/unit/output-formats.test.ts.
 import { createReadStream } from "node:fs";
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -14,6 +15,7 @@ async function* copied(
 ): AsyncGenerator<Buffer> {
   await rm(scratch, { recursive: true, force: true });
   await mkdir(scratch, { mode: FOLDER_MODE });
+
   try {
     const written = join(scratch, "rows.parquet");
     const to = `TO ${sqlText(written)} (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 122880)`;
@@ -64,7 +66,9 @@ async function* without(
     if (chosen(text, () => parseExact(text))) positions.push(at);
     at++;
   }
+
   if (positions.length === 0 || scratch === undefined) return;
+
   const rows = `read_parquet(${nameOf(path)}, file_row_number = true)`;
   const query = `SELECT * EXCLUDE file_row_number FROM ${rows} WHERE file_row_number NOT IN (${positions.join(", ")})`;
   yield* copied(scratch, async (connection, to) => {

@@ -1,3 +1,4 @@
+// Tested by test/unit/output-formats.test.ts.
 import { ColumnUnion, eachCell, publishedFields } from "../../../shared/rows/columns.ts";
 import type { Page } from "../../../shared/rows/page.ts";
 import { fieldValue, type JsonValue, type RecordKind } from "../../../shared/rows/values.ts";
@@ -33,10 +34,12 @@ export async function surveyColumns(
   const union = new ColumnUnion();
   const types = new Map<string, ColumnType>();
   let rows = 0;
+
   const note = (column: string, value: JsonValue | undefined): void => {
     const type = value === undefined || value === null ? undefined : typeOf(value);
     if (type !== undefined) types.set(column, common(types.get(column), type));
   };
+
   for await (const page of pages()) {
     rows += page.length;
     if (pinned === undefined) union.add(page);
@@ -45,6 +48,7 @@ export async function surveyColumns(
       else for (const column of pinned) note(column, fieldValue(row, column));
     }
   }
+
   const columns = pinned ?? union.columns(kind);
   const fields = columns.length === 0 ? publishedFields(kind) : columns;
   const names = distinctNames(fields, others);

@@ -1,3 +1,4 @@
+// Tested by test/cli/output-packed.test.ts.
 import { open, readFile } from "node:fs/promises";
 import { Readable } from "node:stream";
 import { inflateRawSync } from "node:zlib";
@@ -88,10 +89,12 @@ async function workbook(sheet: Readable, rows: number): Promise<AsyncIterable<Bu
   const entry = { mtime: new Date(2000, 0, 1), mode: 0o100_600 };
   for (const [name, text] of Object.entries(PARTS))
     zip.addBuffer(Buffer.from(XML + text), name, entry);
+
   const out = zip.outputStream as Readable;
   (zip as unknown as NodeJS.EventEmitter).on("error", (error: Error) => void out.destroy(error));
   zip.addReadStream(sheet, "xl/worksheets/sheet1.xml", entry);
   zip.end({ comment: `headcount: ${rows} rows`, forceZip64Format: false });
+
   return out as AsyncIterable<Buffer>;
 }
 
@@ -102,6 +105,7 @@ async function* sheetXml({ columns, pages, rows, onCut }: WholeRows): AsyncGener
     .join("");
   const pane = '<pane ySplit="1" topLeftCell="A2" activePane="bottomLeft" state="frozen"/>';
   yield `${XML}<worksheet xmlns="${MAIN}"><dimension ref="A1:${names.at(-1) ?? "A"}${rows + 1}"/><sheetViews><sheetView workbookViewId="0">${pane}</sheetView></sheetViews><sheetData><row r="1">${header}</row>`;
+
   let at = 1;
   for await (const page of pages()) {
     let text = "";
@@ -114,8 +118,10 @@ async function* sheetXml({ columns, pages, rows, onCut }: WholeRows): AsyncGener
       }
       text += "</row>";
     }
+
     if (text !== "") yield text;
   }
+
   yield "</sheetData></worksheet>";
 }
 
@@ -134,6 +140,7 @@ function cellXml(
       ? textCell(number, place, 0, onCut)
       : `<c r="${place}"><v>${number}</v></c>`;
   }
+
   if (type === "instant" || type === "date") {
     const day = serial(
       type === "date" ? days(value as string) : Number(micros(value as string)) / 86_400_000_000,
@@ -141,6 +148,7 @@ function cellXml(
     if (day !== undefined)
       return `<c r="${place}" s="${type === "date" ? DATE : INSTANT}"><v>${day}</v></c>`;
   }
+
   const text = String(cellOf(value)).toWellFormed();
   return textCell(text, place, isFormula(text) ? AS_TEXT : 0, onCut);
 }
@@ -185,10 +193,12 @@ async function* sheetWithout({ path }: StoredFile, chosen: Chosen): AsyncGenerat
   for (const { name, bytes } of partsOf(await readFile(path))) if (name === SHEET) sheet = bytes;
   if (rows === undefined || sheet === undefined)
     throw new Error("a spreadsheet of another program");
+
   const cellsIn = (text: string) =>
     [...text.matchAll(CELL)].map(
       ([, column = "", said, value]) => [column, textIn(said ?? value ?? "")] as const,
     );
+
   let names = new Map<string, string>();
   let count = 0;
   const row = (all: string, number: string, text: string): string => {
@@ -201,9 +211,11 @@ async function* sheetWithout({ path }: StoredFile, chosen: Chosen): AsyncGenerat
       count++;
       return "";
     }
+
     const place = `${Number(number) - count}"`;
     return count === 0 ? all : all.replace(/^(<row r=")\d+"|(<c r="[A-Z]+)\d+"/g, `$1$2${place}`);
   };
+
   const before = sheet.toString();
   const after = before
     .replace(ROW, row)
@@ -224,6 +236,7 @@ const ENTRY = 0x02014b50;
 function* partsOf(file: Buffer): Generator<{ readonly name: string; readonly bytes: Buffer }> {
   const end = file.lastIndexOf(Buffer.from([0x50, 0x4b, 5, 6]));
   if (end < 0) throw new Error("no spreadsheet");
+
   for (let at = file.readUInt32LE(end + 16); file.readUInt32LE(at) === ENTRY; ) {
     const [method, size, local] = [
       file.readUInt16LE(at + 10),
@@ -233,6 +246,7 @@ function* partsOf(file: Buffer): Generator<{ readonly name: string; readonly byt
     const length = file.readUInt16LE(at + 28);
     const begin = local + 30 + file.readUInt16LE(local + 26) + file.readUInt16LE(local + 28);
     const part = file.subarray(begin, begin + size);
+
     yield {
       name: file.toString("utf8", at + 46, at + 46 + length),
       bytes: method === 0 ? part : inflateRawSync(part),

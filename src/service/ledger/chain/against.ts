@@ -34,16 +34,19 @@ export async function historyBreaches(
         : "is another than in the backup: from there on history was written anew";
     breaches.push(`I18: ${what} ${how}`);
   };
+
   const both = { earlier, today };
   for await (const pair of pairsOf(both, ENTRIES, "bigint")) {
     const place = placeName(pair.was);
     tellFirst(place, `entry ${entryName(pair.was)} of ${place}`, pair);
   }
+
   let last: unknown = 0;
   for await (const pair of pairsOf(both, AUDIT, "bigint")) {
     last = pair.was.id;
     tellFirst("audit", `row ${String(last)} (${String(pair.was.action)}) of the audit`, pair);
   }
+
   for await (const { is, was } of pairsOf(both, HOLDS, "id")) {
     // What is held ends in some way; what has ended stays as it ended.
     const columns =
@@ -53,10 +56,12 @@ export async function historyBreaches(
     breaches.push(`I18: hold ${String(was.id)} ${becameOf(is)}`);
     break;
   }
+
   const changed = new Set<string>();
   for await (const page of pages(today, `${AUDIT} WHERE id > $1`, last)) {
     for (const row of page) for (const [thing] of statesOf(row)) changed.add(thing);
   }
+
   for (const [kind, sql] of Object.entries(THINGS)) {
     for await (const { is, was } of pairsOf(both, sql, "text")) {
       const thing = `${kind} ${String(was.id)}`;
@@ -65,6 +70,7 @@ export async function historyBreaches(
       breaches.push(`I18: the ${thing} ${becameOf(is)}, and no act since then says so`);
     }
   }
+
   for await (const { is, was } of pairsOf(both, REPLIES, "id")) {
     if (is === undefined ? await isOver(was) : is.digest === was.digest || isRewritten(is))
       continue;
@@ -72,6 +78,7 @@ export async function historyBreaches(
       `I18: the stored reply of hold ${String(was.id)} ${becameOf(is)}, and its day is not over`,
     );
   }
+
   return breaches;
 
   async function isOver({ created_at: created, id }: Row): Promise<boolean> {

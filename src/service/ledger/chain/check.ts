@@ -31,6 +31,7 @@ export function* verifyChain(): Steps<readonly string[]> {
   yield* checkReplies(breaches);
   yield* checkEntries(breaches);
   yield* checkAudit(breaches);
+
   for (const [table, columns] of Object.entries(TWINS)) {
     for (const row of yield* statementRows(
       `SELECT ${columns[0]} AS id FROM ${table} WHERE twin <> ${twinOf(columns)}`,
@@ -38,6 +39,7 @@ export function* verifyChain(): Steps<readonly string[]> {
       breaches.push(`I14: the row ${String(row.id)} of ${table} is not what was written`);
     }
   }
+
   return breaches;
 }
 
@@ -114,6 +116,7 @@ function* checkEntries(breaches: Breaches): Steps<void> {
       heads.set(place, row.chain as string);
     }
   });
+
   for (const row of yield* statementRows("SELECT account_id, mode, head FROM balances")) {
     const place = placeName(row);
     if ((heads.get(place) ?? "") === row.head) continue;
@@ -140,6 +143,7 @@ function* checkAudit(breaches: Breaches): Steps<void> {
       for (const [thing, state] of statesOf(row)) states.set(thing, state);
     }
   });
+
   const [last] = yield* statementRows("SELECT head FROM chains WHERE name = 'audit'");
   if (last?.head !== head)
     breaches.push("I17: the audit does not end where its chain does: its last rows are missing");
@@ -166,6 +170,7 @@ function* checkThings(states: Map<string, unknown>, breaches: Breaches): Steps<v
       }
     });
   }
+
   for (const [thing, state] of states) {
     if (state !== null) breaches.push(`I17: the ${thing} is gone, and no act removed it`);
   }

@@ -117,6 +117,7 @@ export function* audit(acted: Acted, at: number): Steps<void> {
     const [row] = yield* statementRows(`SELECT * FROM (${THINGS[kind]}) AS t WHERE id = $1`, id);
     states[`${kind} ${id}`] = row === undefined ? null : auditStateOf(row);
   }
+
   const values = [
     at,
     actor,
@@ -126,13 +127,16 @@ export function* audit(acted: Acted, at: number): Steps<void> {
     JSON.stringify(detail),
     JSON.stringify(states),
   ];
+
   // Written before it is read: who comes second waits for the row, and reads what the first has left.
   yield* change("UPDATE chains SET head = head WHERE name = 'audit'");
+
   const [row] = yield* statementRows("SELECT head FROM chains WHERE name = 'audit'");
   const link = auditLink(row?.head as string, values);
   yield* change(
     `INSERT INTO audit (${AUDIT_COLUMNS.join(", ")}, digest) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-    ...[...values, link],
+    ...values,
+    link,
   );
   yield* change("UPDATE chains SET head = $1 WHERE name = 'audit'", link);
 }
