@@ -1,12 +1,60 @@
 import { resolve } from "node:path";
-import { configDefaults, defineConfig } from "vitest/config";
-import SlowTests from "./test/support/slow-tests.ts";
+import { defineConfig, type TestProjectInlineConfiguration } from "vitest/config";
+import Durations from "./test/support/durations.ts";
+import { type Kind, type TestFile, testFiles } from "./test/support/kinds.ts";
 
-/** `--mode quick` (`npm test`): what takes a second or so at most and needs no package that `npm run foreign` installs. */
-const LONG = ["test/**/*.long.test.ts", "test/foreign/**"];
+/**
+ * `--mode quick` (`npm test`) leaves out what takes long, `--mode rest` runs only that, and without a mode everything runs.
+ * `--mode dist` runs tests over what the compiler emitted, which is not always what the source says.
+ */
+const FORMS: Readonly<Record<string, (file: TestFile) => boolean>> = {
+  quick: ({ isLong }) => !isLong,
+  rest: ({ isLong, hasLong }) => isLong || hasLong,
+};
+
+/** Of the files that are run the tests that are: of a file that is long as a whole all of them. */
+const TAGS: Readonly<Record<string, string[]>> = { quick: ["!long"], rest: ["long"] };
+
+const KINDS = {
+  // One process and its threads: modules are loaded once for all files that a worker runs.
+  in: { pool: "threads", isolate: false },
+  apart: { pool: "forks", isolate: true },
+} as const;
+
+function projects(mode: string): TestProjectInlineConfiguration[] {
+  const files = testFiles().filter(FORMS[mode] ?? (() => true));
+  const tags = TAGS[mode];
+
+  const project = (name: string, kind: Kind, of: readonly TestFile[], tagsFilter?: string[]) => ({
+    extends: true as const,
+    test: {
+      name,
+      ...KINDS[kind],
+      include: of.map(({ path }) => path),
+      env: { HEADCOUNT_TEST: "1", HEADCOUNT_KIND: kind },
+      ...(tagsFilter === undefined ? {} : { tagsFilter }),
+    },
+  });
+
+  return (["in", "apart"] as const).flatMap((kind) => {
+    const ofKind = files.filter((file) => file.kind === kind);
+    return [
+      project(
+        kind,
+        kind,
+        ofKind.filter(({ isLong }) => !isLong),
+        tags,
+      ),
+      project(
+        `${kind}, long`,
+        kind,
+        ofKind.filter(({ isLong }) => isLong),
+      ),
+    ].filter(({ test }) => test.include.length > 0);
+  });
+}
 
 export default defineConfig(({ mode }) => ({
-  // `--mode dist`: the same tests over what the compiler emitted, which is not always what the source says.
   resolve: {
     alias:
       mode === "dist"
@@ -19,16 +67,14 @@ export default defineConfig(({ mode }) => ({
         : [],
   },
   test: {
-    include: ["test/**/*.test.ts"],
-    exclude: [...configDefaults.exclude, ...(mode === "quick" ? LONG : [])],
     globalSetup: ["test/support/global-setup.ts"],
     setupFiles: ["test/support/own-folder.ts"],
-    reporters: [process.env.CI ? "default" : "dot", ...(mode === "quick" ? [new SlowTests()] : [])],
+    reporters: [process.env.CI ? "default" : "dot", new Durations()],
     testTimeout: 180_000,
     hookTimeout: 120_000,
-    // Real servers, shells and databases: two files at a time on two cores, each in a process of its own.
+    // Real servers, shells and databases: two files at a time on two cores.
     maxWorkers: 2,
-    pool: "forks",
-    env: { HEADCOUNT_TEST: "1", HEADCOUNT_QUICK: mode === "quick" ? "1" : "" },
+    tags: [{ name: "long", description: "takes a second or more: not in the quick form" }],
+    projects: projects(mode),
   },
 }));

@@ -1,10 +1,11 @@
 import { execFile } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { beforeEach, describe, expect, test } from "vitest";
-import { BIN, charged, type Ran, type RunOptions, readCsv, runIds } from "../support/export.ts";
+import { charged, type Ran, type RunOptions, readCsv, runIds } from "../support/export.ts";
 import type { FaultProxy } from "../support/fault-proxy.ts";
 import { foreignScene } from "../support/foreign-scene.ts";
 import { CREDITS, type Serving, serveThroughProxy } from "../support/serving.ts";
+import { BIN } from "../support/spawned.ts";
 
 // Consent belongs to the invocation: what an earlier call agreed to is no yes of this one.
 

@@ -3,9 +3,10 @@ import { writeFileSync } from "node:fs";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { startAgent, type ToolResult, YES } from "../support/agent.ts";
 import { answerError, rawServer } from "../support/client.ts";
-import { BIN, spentBy, type User, user } from "../support/export.ts";
+import { spentBy, type User, user } from "../support/export.ts";
 import { foreignScene } from "../support/foreign-scene.ts";
 import type { ForeignOptions } from "../support/foreign-service.ts";
+import { BIN } from "../support/spawned.ts";
 
 // The end of a purchase at a service that gives pages of its own size, loses replies or charges for answers: what is said of it is so,
 // and the command that a hint names does what the hint says.

@@ -7,19 +7,11 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { keyOf } from "../../src/app/jobs/history.ts";
 import { startDuckDb } from "../../src/dataset/duckdb.ts";
 import { startAgent, YES } from "../support/agent.ts";
-import {
-  charged,
-  readCsv,
-  runIds,
-  seeded,
-  spawnUser,
-  spentBy,
-  type User,
-  user,
-} from "../support/export.ts";
+import { charged, readCsv, runIds, seeded, spentBy, type User, user } from "../support/export.ts";
 import { Crowd, startPeopleService } from "../support/people-service.ts";
 import { ok } from "../support/ran.ts";
 import { startTestService, type TestService } from "../support/service.ts";
+import { spawnUser } from "../support/spawned.ts";
 import { postgresBinaries, startCluster } from "../support/store-postgres.ts";
 import { isLeftOut } from "../support/tools.ts";
 

@@ -3,8 +3,9 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { expect, test, vi } from "vitest";
-import { BIN, runIds, spentBy } from "../support/export.ts";
+import { runIds, spentBy } from "../support/export.ts";
 import { type ForeignScene, foreignScene } from "../support/foreign-scene.ts";
+import { BIN } from "../support/spawned.ts";
 
 // Runs that go on after a kill with pages in flight, at a service that keeps no keys: what those pages may have cost is counted before
 // anything is said or bought.

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "vitest";
-import { readCsv, seeded, spawnUser, type User, user } from "../support/export.ts";
+import { readCsv, seeded, type User, user } from "../support/export.ts";
 import { long } from "../support/long.ts";
 import {
   Crowd,
@@ -9,6 +9,7 @@ import {
   personKey,
   startPeopleService,
 } from "../support/people-service.ts";
+import { spawnUser } from "../support/spawned.ts";
 
 const SEGMENT = ["--department", "Sales"];
 const services: PeopleService[] = [];

@@ -4,9 +4,10 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { canonicalAddress, normalForm, slugOf } from "../../src/shared/contract/normalise.ts";
 import type { CanonicalFilters } from "../../src/shared/contract/vocabulary.ts";
 import { fakeClock } from "../support/client.ts";
-import { charged, readCsv, spawnUser, type User, user } from "../support/export.ts";
+import { charged, readCsv, type User, user } from "../support/export.ts";
 import { long } from "../support/long.ts";
 import { startTestService, type TestService } from "../support/service.ts";
+import { spawnUser } from "../support/spawned.ts";
 
 const CREDITS = 100_000;
 const SEGMENT = ["--department", "Sales"];

@@ -13,9 +13,10 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { startAgent, YES } from "../support/agent.ts";
-import { type Ran, readCsv, spawnUser, spentBy, user } from "../support/export.ts";
+import { type Ran, readCsv, spentBy, user } from "../support/export.ts";
 import { foreignScene } from "../support/foreign-scene.ts";
 import type { ForeignOptions } from "../support/foreign-service.ts";
+import { spawnUser } from "../support/spawned.ts";
 
 // Behind each sentence that headcount says stands here the opposite truth: then it must not be said.
 

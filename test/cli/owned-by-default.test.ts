@@ -1,9 +1,10 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { charged, readCsv, runIds, spawnUser, type User, user } from "../support/export.ts";
+import { charged, readCsv, runIds, type User, user } from "../support/export.ts";
 import { long } from "../support/long.ts";
 import { startTestService, type TestService } from "../support/service.ts";
+import { spawnUser } from "../support/spawned.ts";
 
 // Where few free counts tell the new people of a segment from those who are owned, nobody is paid for again unasked.
 

@@ -1,9 +1,10 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { charged, readCsv, runIds, spawnUser, user, visibleFiles } from "../support/export.ts";
+import { charged, readCsv, runIds, user, visibleFiles } from "../support/export.ts";
 import { startTestService } from "../support/service.ts";
 import { CREDITS, type Serving, serveUsers } from "../support/serving.ts";
+import { spawnUser } from "../support/spawned.ts";
 
 const SALES = ["search", "--department", "Sales", "--per-page", "20"];
 const STOPPED = ["--max-credits", "60", "--require-complete"];

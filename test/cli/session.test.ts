@@ -12,7 +12,6 @@ import {
   tempDir,
   testContext,
 } from "../support/client.ts";
-import { QUICK } from "../support/long.ts";
 
 async function run(argv: readonly string[], options: TestContextOptions = {}) {
   const tested = testContext(options);
@@ -20,7 +19,7 @@ async function run(argv: readonly string[], options: TestContextOptions = {}) {
   return { code, stdout: tested.stdout(), stderr: tested.stderr(), dir: tested.dir };
 }
 
-describe.skipIf(QUICK)("the sample connection", () => {
+describe("the sample connection", { tags: ["long"] }, () => {
   const home = tempDir();
   const env = { XDG_DATA_HOME: home, HEADCOUNT_STATE_DIR: join(home, "state") };
   const folder = join(home, "headcount", "sample");

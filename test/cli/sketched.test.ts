@@ -2,11 +2,12 @@ import { existsSync, writeFileSync } from "node:fs";
 import { afterEach, describe, expect, test } from "vitest";
 import { cases } from "../support/campaign.ts";
 import { type CrowdEngine, crowdEngine } from "../support/crowd-engine.ts";
-import { seeded, spawnUser, type User, user } from "../support/export.ts";
+import { seeded, type User, user } from "../support/export.ts";
 import { expectFiles, inSales, keysIn, keysOf, rowsIn, without } from "../support/kept-list.ts";
 import { long } from "../support/long.ts";
 import { Crowd, type Human, personKey } from "../support/people-service.ts";
 import { startTestService, type TestService, type TestServiceOptions } from "../support/service.ts";
+import { spawnUser } from "../support/spawned.ts";
 
 // Where the service gives set sketches: who is gone and who is new, in a few free calls, and nobody else is paid for.
 

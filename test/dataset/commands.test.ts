@@ -8,7 +8,7 @@ import { hasClickHouseServer, startCluster } from "../support/clickhouse.ts";
 import { testContext } from "../support/client.ts";
 import { tempFolder } from "../support/dataset.ts";
 import { freePort } from "../support/free-port.ts";
-import { long, QUICK } from "../support/long.ts";
+import { long } from "../support/long.ts";
 import { isLeftOut } from "../support/tools.ts";
 
 async function headcount(cwd: string, argv: readonly string[], tty = false) {
@@ -291,7 +291,7 @@ describe("headcount service import with a map", () => {
     }
   });
 
-  test.skipIf(QUICK || isLeftOut(hasClickHouseServer))(
+  long.skipIf(isLeftOut(hasClickHouseServer))(
     "into ClickHouse, leaving the data folder's own dataset alone",
     async () => {
       const folder = await tempFolder();

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync 
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { long, QUICK } from "../support/long.ts";
+import { long } from "../support/long.ts";
 import { isLeftOut } from "../support/tools.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
@@ -191,7 +191,7 @@ describe("tab in a real shell", () => {
     );
   });
 
-  test.skipIf(QUICK || lacks("bash", "timeout"))(
+  long.skipIf(lacks("bash", "timeout"))(
     "a config that hangs when it is read does not hold the shell",
     () => {
       const hung = join(dir, "hung");

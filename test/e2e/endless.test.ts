@@ -2,9 +2,10 @@ import { spawn } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { BIN, spawnUser, type User, user } from "../support/export.ts";
+import { type User, user } from "../support/export.ts";
 import { long } from "../support/long.ts";
 import { startTestService, type TestService } from "../support/service.ts";
+import { BIN, spawnUser } from "../support/spawned.ts";
 
 let service: TestService;
 let u: User;

@@ -3,19 +3,11 @@ import { existsSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import {
-  BIN,
-  charged,
-  readCsv,
-  runIds,
-  spawnUser,
-  type User,
-  user,
-  visibleFiles,
-} from "../support/export.ts";
+import { charged, readCsv, runIds, type User, user, visibleFiles } from "../support/export.ts";
 import { type FaultProxy, faultProxy } from "../support/fault-proxy.ts";
 import { long } from "../support/long.ts";
 import { startTestService, type TestService } from "../support/service.ts";
+import { BIN, spawnUser } from "../support/spawned.ts";
 import { isLeftOut } from "../support/tools.ts";
 
 const CREDITS = 1_000_000;

@@ -1,7 +1,8 @@
 import { closeSync, existsSync, openSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { runIds, type Spawned, spawnUser, type User, user } from "../support/export.ts";
+import { runIds, type User, user } from "../support/export.ts";
 import { type ForeignService, startForeignService } from "../support/foreign-service.ts";
+import { type Spawned, spawnUser } from "../support/spawned.ts";
 
 describe.skipIf(!existsSync("/dev/full"))(
   "rows that stdout does not take are paid for, kept, and said",

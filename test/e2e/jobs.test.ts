@@ -10,9 +10,10 @@ import {
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { shellWord } from "../../src/shared/contract/text.ts";
-import { BIN, charged, modeOf, readCsv, runIds, spawnUser } from "../support/export.ts";
+import { charged, modeOf, readCsv, runIds } from "../support/export.ts";
 import type { FaultProxy } from "../support/fault-proxy.ts";
 import { CREDITS, type Serving, serveThroughProxy } from "../support/serving.ts";
+import { BIN, spawnUser } from "../support/spawned.ts";
 
 let { service, proxy, u } = {} as Serving & { proxy: FaultProxy };
 serveThroughProxy((now) => ({ service, proxy, u } = now));

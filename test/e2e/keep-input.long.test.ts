@@ -2,9 +2,10 @@ import { spawn } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Person } from "../../src/shared/contract/records.ts";
-import { BIN, charged, readCsv, spawnUser, user } from "../support/export.ts";
+import { charged, readCsv, user } from "../support/export.ts";
 import { faultProxy } from "../support/fault-proxy.ts";
 import { startTestService, type TestService } from "../support/service.ts";
+import { BIN, spawnUser } from "../support/spawned.ts";
 
 const CREDITS = 100_000;
 let service: TestService;

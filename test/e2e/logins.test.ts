@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { answerEnvelope, type RawServer, rawServer, tempDir } from "../support/client.ts";
-import { BIN } from "../support/export.ts";
+import { BIN } from "../support/spawned.ts";
 
 let service: RawServer;
 beforeAll(async () => {

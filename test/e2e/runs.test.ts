@@ -1,8 +1,9 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { describe, expect, test } from "vitest";
-import { BIN, charged, readCsv, runIds, spawnUser } from "../support/export.ts";
+import { charged, readCsv, runIds } from "../support/export.ts";
 import type { FaultProxy } from "../support/fault-proxy.ts";
 import { CREDITS, type Serving, serveThroughProxy } from "../support/serving.ts";
+import { BIN, spawnUser } from "../support/spawned.ts";
 import { isLeftOut } from "../support/tools.ts";
 
 const UNSHARE = ["--pid", "--fork", "--mount-proc", "--kill-child"];

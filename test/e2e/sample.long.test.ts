@@ -1,8 +1,9 @@
 import { spawn } from "node:child_process";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { BIN, charged, readCsv, runIds, spawnUser, user } from "../support/export.ts";
+import { charged, readCsv, runIds, user } from "../support/export.ts";
 import { faultProxy } from "../support/fault-proxy.ts";
 import { startTestService, type TestService } from "../support/service.ts";
+import { BIN, spawnUser } from "../support/spawned.ts";
 
 const CREDITS = 100_000;
 let service: TestService;

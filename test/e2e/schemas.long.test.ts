@@ -11,8 +11,9 @@ import { DESCRIBED, describedPath, schemaOf } from "../../src/cli/schemas/all.ts
 import type { JsonSchema } from "../../src/shared/schema/build.ts";
 import { testContext } from "../support/client.ts";
 import { ConsoleClient } from "../support/console.ts";
-import { BIN, spawnUser, type User, user } from "../support/export.ts";
+import { type User, user } from "../support/export.ts";
 import { startTestService, type TestService } from "../support/service.ts";
+import { BIN, spawnUser } from "../support/spawned.ts";
 
 /** Commands that print no JSON document, each with what they print. */
 const NO_JSON: Readonly<Record<string, string>> = {

@@ -4,10 +4,11 @@ import { join } from "node:path";
 import { connect } from "node:tls";
 import { afterEach, describe, expect, test } from "vitest";
 import { tempDir } from "../support/client.ts";
-import { BIN, spawnUser, user } from "../support/export.ts";
+import { user } from "../support/export.ts";
 import { long } from "../support/long.ts";
 import { type Served, startServed } from "../support/served.ts";
 import { generatedDataset } from "../support/service.ts";
+import { BIN, spawnUser } from "../support/spawned.ts";
 
 const dir = tempDir("headcount-tls-");
 const file = (name: string): string => join(dir, name);

@@ -4,8 +4,9 @@ import { resolve } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Person } from "../../src/shared/contract/records.ts";
-import { BIN, charged, type User, user } from "../support/export.ts";
+import { charged, type User, user } from "../support/export.ts";
 import { startTestService, type TestService } from "../support/service.ts";
+import { BIN } from "../support/spawned.ts";
 
 const text = readFileSync(resolve(import.meta.dirname, "../../skills/headcount/SKILL.md"), "utf8");
 const sections = text.split(/^## /m).slice(1);

@@ -4,7 +4,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { tempDir } from "../support/client.ts";
-import { BIN, spawnUser, user } from "../support/export.ts";
+import { user } from "../support/export.ts";
+import { BIN, spawnUser } from "../support/spawned.ts";
 import { isLeftOut } from "../support/tools.ts";
 import { HAS_CHROMIUM, type Looking, linkTo, lookAtConsole, violations } from "./browser.ts";
 

@@ -3,8 +3,9 @@ import { once } from "node:events";
 import { request } from "node:http";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { BIN, charged, type User, user } from "../support/export.ts";
+import { charged, type User, user } from "../support/export.ts";
 import { startTestService, type TestService } from "../support/service.ts";
+import { BIN } from "../support/spawned.ts";
 
 const CREDITS = 100_000;
 let service: TestService;

@@ -3,19 +3,13 @@ import { promisify } from "node:util";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { createKey } from "../../src/service/admin/keys.ts";
 import { parseCredits } from "../../src/shared/contract/money.ts";
-import {
-  type Agent,
-  type AgentOptions,
-  quoteOf,
-  rawAgent,
-  startAgent,
-  textOf,
-  YES,
-} from "../support/agent.ts";
-import { BIN, charged, readCsv, spentBy, type User, user } from "../support/export.ts";
+import { type Agent, type AgentOptions, startAgent, YES } from "../support/agent.ts";
+import { quoteOf, rawAgent, textOf } from "../support/agent-process.ts";
+import { charged, readCsv, spentBy, type User, user } from "../support/export.ts";
 import { faultProxy } from "../support/fault-proxy.ts";
 import { long } from "../support/long.ts";
 import { startTestService, type TestService } from "../support/service.ts";
+import { BIN } from "../support/spawned.ts";
 
 const CREDITS = 100_000;
 let service: TestService;

@@ -3,15 +3,8 @@ import { existsSync, mkdirSync, readFileSync, symlinkSync } from "node:fs";
 import { promisify } from "node:util";
 import { afterEach, expect, test } from "vitest";
 import { FILTER_KEYS } from "../../src/shared/contract/vocabulary.ts";
-import {
-  type Agent,
-  type AgentOptions,
-  quoteOf,
-  rawAgent,
-  startAgent,
-  textOf,
-  YES,
-} from "../support/agent.ts";
+import { type Agent, type AgentOptions, startAgent, YES } from "../support/agent.ts";
+import { quoteOf, rawAgent, textOf } from "../support/agent-process.ts";
 import { user } from "../support/export.ts";
 import { type ForeignService, startForeignService } from "../support/foreign-service.ts";
 import { long } from "../support/long.ts";

@@ -1,8 +1,14 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { createInterface } from "node:readline";
-import { Client } from "@modelcontextprotocol/client";
-import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
-import { BIN, type User } from "./export.ts";
+import { PassThrough, type Readable, type Writable } from "node:stream";
+import {
+  Client,
+  type JSONRPCMessage,
+  ReadBuffer,
+  serializeMessage,
+  type Transport,
+} from "@modelcontextprotocol/client";
+import { main } from "../../src/cli/main.ts";
+import { testContext } from "./client.ts";
+import type { User } from "./export.ts";
 
 /** The newest revision, or the last before it. */
 export type Era = "modern" | "legacy";
@@ -25,7 +31,6 @@ export interface Agent {
   readonly client: Client;
   /** What a person was asked. */
   readonly questions: string[];
-  readonly pid: number;
   stderr(): string;
   call(name: string, given?: Readonly<Record<string, unknown>>): Promise<ToolResult>;
   close(): Promise<void>;
@@ -40,24 +45,47 @@ export interface AgentOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** Starts the built program as an agent's client does, and talks to it by the protocol's own library. */
-export async function startAgent(
-  of: User,
-  argv: readonly string[],
-  options: AgentOptions = {},
+/** Messages over the streams that a process would have as stdin and stdout. */
+class StreamTransport implements Transport {
+  onclose?: () => void;
+  onerror?: (error: Error) => void;
+  onmessage?: Transport["onmessage"];
+  readonly #buffer = new ReadBuffer();
+  readonly #from: Readable;
+  readonly #to: Writable;
+
+  constructor(from: Readable, to: Writable) {
+    this.#from = from;
+    this.#to = to;
+  }
+
+  async start(): Promise<void> {
+    this.#from.on("data", (chunk: Buffer) => {
+      this.#buffer.append(chunk);
+      let message = this.#buffer.readMessage();
+      while (message !== null) {
+        this.onmessage?.(message);
+        message = this.#buffer.readMessage();
+      }
+    });
+    this.#from.once("end", () => this.onclose?.());
+  }
+
+  async send(message: JSONRPCMessage): Promise<void> {
+    this.#to.write(serializeMessage(message));
+  }
+
+  async close(): Promise<void> {
+    this.#to.end();
+  }
+}
+
+/** Shakes hands as an agent's client does, by the protocol's own library. */
+export async function connectAgent(
+  transport: Transport,
+  stderr: () => string,
+  { era = "modern", answer }: AgentOptions,
 ): Promise<Agent> {
-  const { era = "modern", answer, env = {} } = options;
-  const transport = new StdioClientTransport({
-    command: process.execPath,
-    args: [BIN, "mcp", ...argv],
-    cwd: of.dir,
-    env: { PATH: process.env.PATH ?? "", ...of.env, ...env },
-    stderr: "pipe",
-  });
-  let stderr = "";
-  transport.stderr?.on("data", (chunk: Buffer) => {
-    stderr += chunk.toString();
-  });
   const client = new Client(
     { name: "test-agent", version: "1" },
     {
@@ -78,8 +106,7 @@ export async function startAgent(
   return {
     client,
     questions,
-    pid: transport.pid ?? 0,
-    stderr: () => stderr,
+    stderr,
     call: async (name, given = {}) => {
       const result = await client.callTool({ name, arguments: { ...given } });
       const text = (result.content as { type: string; text?: string }[])
@@ -96,80 +123,30 @@ export async function startAgent(
   };
 }
 
-export interface Reply {
-  readonly id: number;
-  readonly result?: Readonly<Record<string, unknown>>;
-  readonly error?: { readonly code: number; readonly message: string };
-}
-
-/** A client that writes its own messages: one that does not play by the rules. */
-export interface RawAgent {
-  readonly child: ChildProcess;
-  /** Every line of stdout. */
-  readonly lines: string[];
-  stderr(): string;
-  send(method: string, params?: Readonly<Record<string, unknown>>): Promise<Reply>;
-  call(name: string, given: object, more?: object): Promise<Reply>;
-  /** Ends stdin; resolves with the exit code. */
-  end(): Promise<number>;
-  readonly exited: Promise<number>;
-}
-
-export function rawAgent(
+/** The tools of `headcount mcp`, in this process, and an agent's client that talks to them. */
+export async function startAgent(
   of: User,
   argv: readonly string[],
-  capabilities: object = { elicitation: { form: {} } },
-): RawAgent {
-  const child = spawn(process.execPath, [BIN, "mcp", ...argv], {
+  options: AgentOptions = {},
+): Promise<Agent> {
+  const stdin = new PassThrough();
+  const stdout = new PassThrough();
+  const words = ["mcp", ...argv];
+  const tested = testContext({
+    argv: words,
     cwd: of.dir,
-    env: { PATH: process.env.PATH ?? "", ...of.env },
-    stdio: ["pipe", "pipe", "pipe"],
+    env: { ...of.env, ...options.env },
+    stdin,
   });
-  let stderr = "";
-  child.stderr?.on("data", (chunk: Buffer) => {
-    stderr += chunk.toString();
-  });
-  const lines: string[] = [];
-  const waiting = new Map<number, (reply: Reply) => void>();
-  createInterface({ input: child.stdout as NodeJS.ReadableStream }).on("line", (line) => {
-    lines.push(line);
-    const reply = JSON.parse(line) as Reply;
-    waiting.get(reply.id)?.(reply);
-  });
-  const exited = new Promise<number>((done) =>
-    child.on("exit", (code, signal) => done(signal === null ? (code ?? -1) : 137)),
-  );
-  let last = 0;
-  const send: RawAgent["send"] = (method, params = {}) => {
-    const id = ++last;
-    const _meta = {
-      "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-      "io.modelcontextprotocol/clientInfo": { name: "raw", version: "1" },
-      "io.modelcontextprotocol/clientCapabilities": capabilities,
-    };
-    const reply = new Promise<Reply>((done) => waiting.set(id, done));
-    child.stdin?.write(
-      `${JSON.stringify({ jsonrpc: "2.0", id, method, params: { ...params, _meta } })}\n`,
-    );
-    return reply;
-  };
+
+  const ended = main(words, { ...tested.context, stdout }).finally(() => stdout.end());
+  const agent = await connectAgent(new StreamTransport(stdout, stdin), tested.stderr, options);
+
   return {
-    ...{ child, lines, send, exited },
-    stderr: () => stderr,
-    call: (name, given, more = {}) => send("tools/call", { name, arguments: given, ...more }),
-    end: () => {
-      child.stdin?.end();
-      return exited;
+    ...agent,
+    close: async () => {
+      await agent.close();
+      await ended;
     },
   };
 }
-
-/** The sentences of a reply's result, or its error. */
-export const textOf = ({ result, error }: Reply): string =>
-  error?.message ??
-  ((result?.content ?? []) as { text?: string }[]).map((each) => each.text ?? "").join("\n");
-
-/** The id in a reply of `quote`. */
-export const quoteOf = ({ result }: Reply): string =>
-  (result as { readonly structuredContent: { readonly quote_id: string } }).structuredContent
-    .quote_id;

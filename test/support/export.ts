@@ -1,6 +1,5 @@
-import { spawn } from "node:child_process";
 import { readdirSync, readFileSync, statSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { parse } from "csv-parse/sync";
 import { main } from "../../src/cli/main.ts";
 import { readSpend } from "../../src/engine/runs/spend.ts";
@@ -96,44 +95,6 @@ export async function spentBy({
     refunded: sum("refunded"),
     foreign: sum("foreign"),
   };
-}
-
-export const BIN = resolve(import.meta.dirname, "../../bin/headcount.js");
-
-export interface Spawned {
-  /** Exit code, or 128 + the signal's number. */
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-/** Runs the built program in a process of its own. */
-export function spawnUser(
-  of: User,
-  argv: readonly string[],
-  more: Readonly<Record<string, string>> = {},
-  stdoutTo: "pipe" | number = "pipe",
-  stderrTo: "pipe" | number = "pipe",
-): Promise<Spawned> {
-  return new Promise((done, reject) => {
-    const child = spawn(process.execPath, [BIN, ...argv], {
-      cwd: of.dir,
-      env: { PATH: process.env.PATH ?? "", ...of.env, ...more },
-      stdio: ["ignore", stdoutTo, stderrTo],
-    });
-    let stdout = "";
-    let stderr = "";
-    child.stdout?.on("data", (chunk: Buffer) => {
-      stdout += chunk.toString();
-    });
-    child.stderr?.on("data", (chunk: Buffer) => {
-      stderr += chunk.toString();
-    });
-    child.on("error", reject);
-    child.on("close", (code, signal) =>
-      done({ code: code ?? (signal === "SIGKILL" ? 137 : 143), stdout, stderr }),
-    );
-  });
 }
 
 /** The records of a CSV text, by a reader that is not ours. */

@@ -1,8 +1,19 @@
 import { spawnSync } from "node:child_process";
-import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statfsSync,
+  statSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import type { TestProject } from "vitest/node";
+
+/** What a whole run has in its folder at the most, in bytes, and as much again. */
+const ROOM = 6e9;
 
 const ROOT = resolve(import.meta.dirname, "../..");
 
@@ -41,6 +52,15 @@ const traces = (): string[] =>
       .map((name) => join(folder, name)),
   );
 
+/** A folder of memory that has room for a run, or else the usual one. */
+function memory(): string {
+  const shared = "/dev/shm";
+  if (!existsSync(shared)) return tmpdir();
+
+  const { bavail, bsize } = statfsSync(shared);
+  return bavail * bsize > ROOM ? shared : tmpdir();
+}
+
 /**
  * Everything temporary of a run stands in one folder, which goes at the end whatever a test did, killed itself or was killed
  * (`own-folder.ts` gives each file a folder in it). After a run of all tests nothing else may be left either.
@@ -48,11 +68,18 @@ const traces = (): string[] =>
 export default function setup({ vitest }: TestProject): () => void {
   build();
   const before = new Set(traces());
-  const run = mkdtempSync(join(tmpdir(), "headcount-run-"));
-  // See own-folder.ts.
-  chmodSync(run, 0o711);
+  const [run, disk] = [memory(), tmpdir()].map((home) => {
+    const folder = mkdtempSync(join(home, "headcount-run-"));
+    // See own-folder.ts.
+    chmodSync(folder, 0o711);
+    return folder;
+  });
   process.env.HEADCOUNT_TEST_FOLDER = run;
-  const remove = (): void => rmSync(run, { recursive: true, force: true, maxRetries: 3 });
+  process.env.HEADCOUNT_TEST_DISK = disk;
+  const remove = (): void => {
+    for (const folder of [run, disk])
+      if (folder !== undefined) rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
+  };
   process.once("exit", remove);
   return () => {
     remove();

@@ -2,8 +2,10 @@ import { cpSync, existsSync, mkdtempSync, renameSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** Where global-setup.ts put everything temporary of this run. */
+/** Where global-setup.ts put everything temporary of this run: in memory, where there is room. */
 export const RUN_FOLDER = process.env.HEADCOUNT_TEST_FOLDER ?? tmpdir();
+/** The same on a disk. */
+export const DISK_FOLDER = process.env.HEADCOUNT_TEST_DISK ?? tmpdir();
 
 /**
  * A folder that takes a second to make and is the same for every file of tests: the first file of a run makes it, and each has a

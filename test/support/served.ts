@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { BIN } from "./export.ts";
+import { BIN } from "./spawned.ts";
 
 /** The built program's `serve`, as a process of its own. */
 export interface Served {

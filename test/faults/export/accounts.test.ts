@@ -2,9 +2,10 @@ import { writeFileSync } from "node:fs";
 import { afterAll, beforeAll, expect } from "vitest";
 import type { Person } from "../../../src/shared/contract/records.ts";
 import { cases, LONG } from "../../support/campaign.ts";
-import { charged, spawnUser, user, visibleFiles } from "../../support/export.ts";
+import { charged, user, visibleFiles } from "../../support/export.ts";
 import { long } from "../../support/long.ts";
 import { startTestService, type TestService } from "../../support/service.ts";
+import { spawnUser } from "../../support/spawned.ts";
 
 // Accounts by their domains, killed at every durable write: look-ups, then people, within one cap, and nobody twice.
 

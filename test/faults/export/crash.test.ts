@@ -3,18 +3,11 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { cases, everyNth, LONG } from "../../support/campaign.ts";
 import { fakeClock } from "../../support/client.ts";
-import {
-  charged,
-  readCsv,
-  seeded,
-  spawnUser,
-  spentBy,
-  user,
-  visibleFiles,
-} from "../../support/export.ts";
+import { charged, readCsv, seeded, spentBy, user, visibleFiles } from "../../support/export.ts";
 import { type Fault, type FaultProxy, faultProxy } from "../../support/fault-proxy.ts";
 import { long } from "../../support/long.ts";
 import { startTestService, type TestService } from "../../support/service.ts";
+import { spawnUser } from "../../support/spawned.ts";
 
 const CREDITS = 10_000_000;
 const argvFor = (limit: number, perPage: number): string[] => [

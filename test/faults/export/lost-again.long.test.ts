@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import { everyNth } from "../../support/campaign.ts";
-import { spawnUser, spentBy, user } from "../../support/export.ts";
+import { spentBy, user } from "../../support/export.ts";
 import { startForeignService } from "../../support/foreign-service.ts";
+import { spawnUser } from "../../support/spawned.ts";
 
 // A service that knows no keys charges a request that is made again once more. However often the process is killed between a charge and
 // its line in the journal, all of it is in the books, and with it no more is spent than the cap.

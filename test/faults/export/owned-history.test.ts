@@ -1,9 +1,10 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { cases, LONG } from "../../support/campaign.ts";
-import { readCsv, seeded, spawnUser, user } from "../../support/export.ts";
+import { readCsv, seeded, user } from "../../support/export.ts";
 import { long } from "../../support/long.ts";
 import { Crowd, type Human, personKey, startPeopleService } from "../../support/people-service.ts";
+import { spawnUser } from "../../support/spawned.ts";
 
 type Step =
   | { readonly kind: "week"; readonly gone: number; readonly moved: number; readonly born: number }

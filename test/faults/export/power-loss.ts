@@ -2,7 +2,8 @@ import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
-import { BIN, type User } from "../../support/export.ts";
+import type { User } from "../../support/export.ts";
+import { BIN } from "../../support/spawned.ts";
 
 /** What a program told the system, in order. */
 export type Event =

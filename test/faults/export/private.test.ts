@@ -2,8 +2,9 @@ import { spawn, spawnSync } from "node:child_process";
 import { existsSync, openSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { BIN, type User, user } from "../../support/export.ts";
+import { type User, user } from "../../support/export.ts";
 import { startTestService, type TestService } from "../../support/service.ts";
+import { BIN } from "../../support/spawned.ts";
 import { isLeftOut } from "../../support/tools.ts";
 
 const HAS_STRACE = spawnSync("strace", ["-V"]).status === 0;

@@ -7,8 +7,9 @@ import { openDataset } from "../../../src/dataset/embedded/open.ts";
 import type { Engine } from "../../../src/dataset/engine.ts";
 import { cases, everyNth, LONG } from "../../support/campaign.ts";
 import { SMALL, sleep, tempFolder } from "../../support/dataset.ts";
-import { spawnUser, type User, user } from "../../support/export.ts";
+import { type User, user } from "../../support/export.ts";
 import { startTestService, type TestService } from "../../support/service.ts";
+import { spawnUser } from "../../support/spawned.ts";
 
 /** A dataset of these people, as `service import` makes it. */
 async function datasetOf(people: Iterable<WorldPerson>): Promise<Engine> {
