@@ -1,15 +1,10 @@
 import { chmod, cp, readdir, readFile, stat, writeFile } from "node:fs/promises";
-import { join, relative } from "node:path";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { main } from "../../src/cli/main.ts";
 import { generateDataset } from "../../src/dataset/build/sample.ts";
-import { checkVersionFiles } from "../../src/dataset/versions.ts";
-import { cases } from "../support/campaign.ts";
 import { testContext } from "../support/client.ts";
 import { SMALL, sleep, smallDatasetFolder, tempFolder } from "../support/dataset.ts";
-import { seededRandom } from "../support/exactness.ts";
-
-const FLIPS = cases(200, 1_000);
 
 /** A data folder with a version that is served and one that is kept. */
 async function dataFolder(): Promise<string> {
@@ -41,30 +36,6 @@ async function verify(data: string) {
   const code = await main(["service", "verify", "--data", data, "--json"], tested.context);
   return { code, findings: JSON.parse(tested.stdout()) as { sound: boolean; dataset: string[] } };
 }
-
-test(`each of ${FLIPS} single bits that flip anywhere in a dataset's folder is found, and the file is named`, async () => {
-  const datasetDir = join(await dataFolder(), "dataset");
-  expect(await checkVersionFiles(datasetDir)).toEqual([]);
-  const files = await filesOf(datasetDir);
-  expect(files.length).toBeGreaterThanOrEqual(2 * 5 + 1);
-  const random = seededRandom(5);
-  for (let flip = 0; flip < FLIPS; flip++) {
-    // Small files as often as large ones.
-    const { bytes, path } = files[flip % files.length] ?? { bytes: 0, path: "" };
-    const sound = await readFile(path);
-    const hurt = Buffer.from(sound);
-    const bit = Math.floor(random() * bytes * 8);
-    hurt[bit >> 3] = (hurt[bit >> 3] ?? 0) ^ (1 << (bit & 7));
-    await writeFile(path, hurt);
-    const problems = (await checkVersionFiles(datasetDir)) ?? [];
-    const what = `bit ${bit} of ${relative(datasetDir, path)}`;
-    expect(problems, what).not.toEqual([]);
-    // A changed CURRENT may name another folder, which is not there.
-    if (!path.endsWith("CURRENT")) expect(problems.join("\n"), what).toContain(path);
-    await writeFile(path, sound);
-  }
-  expect(await checkVersionFiles(datasetDir)).toEqual([]);
-});
 
 test("service verify names the file, the block and the people, and works on a copy that nobody may write", async () => {
   const data = await dataFolder();

@@ -1,4 +1,4 @@
-// Mutation of the files that count money: `npm run mutate [-- FILE...] [--most N] [--told]`. Each mutant changes one place of one file in a
+// Mutation of the files that count money: `npm run campaign mutation -- [FILE...] [--most N] [--told]`. Each mutant changes one place of one file in a
 // copy of the repository and runs the tests that are to notice, the quick ones first, until one fails. What nobody notices is a survivor:
 // survivors.json names those that were looked at, each with the reason why it may live. Another one ends this with 1. `--told` says of
 // every other mutant which test noticed it. About two seconds of CPU a mutant.
@@ -16,7 +16,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 
-const ROOT = resolve(import.meta.dirname, "../..");
+const ROOT = resolve(import.meta.dirname, "../../..");
 /** Which tests are to notice a change of which file. */
 const WATCHED = {
   "src/service/ledger/rules.ts": [
@@ -29,7 +29,7 @@ const WATCHED = {
   ],
   "src/service/ledger/group.ts": [
     "test/service/store-sqlite.test.ts",
-    "test/faults/ledger/model.long.test.ts",
+    "test/campaigns/campaigns.long.test.ts",
   ],
   "src/service/ledger/writes.ts": ["test/service/store-sqlite.test.ts"],
   "src/service/ledger/key-steps.ts": [
@@ -180,10 +180,12 @@ const heard = () =>
 /** @returns which tests failed of this file; undefined where nothing was said within `limit` milliseconds */
 async function failures(changed, tests, limit) {
   if (running === undefined) {
-    running = fork(join(copy, "test/mutation/tests.mjs"), {
+    running = fork(join(copy, "test/campaigns/mutation/tests.mjs"), {
       cwd: copy,
       detached: true,
       stdio: "ignore",
+      // Of the campaigns the one that knows what money does.
+      env: { ...process.env, HEADCOUNT_CAMPAIGN: "model" },
     });
     await heard();
   }

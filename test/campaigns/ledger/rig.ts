@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { appendFileSync, cpSync, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { setFlagsFromString } from "node:v8";
@@ -7,7 +7,6 @@ import { runInNewContext } from "node:vm";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { openSqliteStore, type SqliteStoreOptions } from "../../../src/service/ledger/sqlite.ts";
 import { credits } from "../../../src/shared/contract/money.ts";
-import { LONG, SHARE } from "../../support/campaign.ts";
 
 /** strace is what stops, breaks and records the system calls. */
 export const HAS_STRACE = existsSync("/usr/bin/strace");
@@ -19,18 +18,6 @@ export const STORE_MODULE = join(
   "service/ledger/sqlite.js",
 );
 export const WORKER = join(import.meta.dirname, "worker.mjs");
-
-/** Prints what a campaign did, and keeps it where HEADCOUNT_FAULTS_REPORT names a file. */
-export function report(campaign: string, figures: Readonly<Record<string, number | string>>): void {
-  const line = JSON.stringify({
-    campaign,
-    form: !LONG ? "short" : SHARE < 1 ? `${SHARE} of the long form` : "long",
-    ...figures,
-  });
-  if (LONG) process.stderr.write(`${line}\n`);
-  const file = process.env.HEADCOUNT_FAULTS_REPORT;
-  if (file !== undefined) appendFileSync(file, `${line}\n`);
-}
 
 /** A seeded generator of numbers in [0, 1): a campaign can be repeated. */
 export function seeded(seed: number): () => number {
@@ -72,6 +59,8 @@ export interface LifeOptions {
   /** Dies by SIGKILL as soon as an action was refused. Only with `tolerant`. */
   readonly fragile?: boolean;
   readonly store?: Partial<SqliteStoreOptions>;
+  /** For controls: acknowledges before it has done anything, or what was refused. */
+  readonly lies?: "early" | "always";
 }
 
 export interface Life {
@@ -189,13 +178,14 @@ function goOn(pid: number, ended: Promise<unknown>): void {
   void ended.finally(() => clearInterval(again));
 }
 
-/** Plays the points 1 to `total`, every `step`th, two at a time: a life leaves most of two cores idle. */
+/** Plays of the points 1 to `total` every `step`th, two at a time: a life leaves most of two cores idle. */
 export async function eachPoint(
   total: number,
   step: number,
   play: (when: number) => Promise<void>,
 ): Promise<void> {
-  let next = 1;
+  // Where few are played, none of them is the very beginning.
+  let next = Math.max(1, step / 2);
   const player = async (): Promise<void> => {
     while (next <= total) {
       const when = Math.round(next);
@@ -206,13 +196,16 @@ export async function eachPoint(
   await Promise.all([player(), player()]);
 }
 
-/** How many calls strace saw of each kind. */
+/** How many calls strace saw of a kind. */
 export const countCalls = (trace: string, name: string): number =>
   trace.split("\n").filter((line) => line.includes(` ${name}(`)).length;
 
-setFlagsFromString("--expose-gc");
-const collect = runInNewContext("gc") as () => void;
 let checks = 0;
+
+function collectGarbage(): void {
+  setFlagsFromString("--expose-gc");
+  (runInNewContext("gc") as () => void)();
+}
 
 /**
  * Opens a ledger that a dead process left, recovers it, and compares it with what that process was told.
@@ -226,7 +219,7 @@ export async function checkLedger(
 ): Promise<string[]> {
   // The driver closes a file only when its statements are collected.
   checks += 1;
-  if (checks % 50 === 0) collect();
+  if (checks % 50 === 0) collectGarbage();
   const problems: string[] = [];
   const actions = (which: "try" | "ack" | "refused"): Action[] =>
     lines.flatMap((line) => line[which] ?? []);
@@ -335,4 +328,9 @@ export async function checkLedger(
     await store.close();
   }
   return problems;
+}
+
+/** Throws where there is anything to say. */
+export function throwAll(problems: readonly string[]): void {
+  if (problems.length > 0) throw new Error(problems.slice(0, 20).join("\n"));
 }

@@ -1,86 +1,16 @@
 import { readFileSync } from "node:fs";
-import { connect, createServer, type Server, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { HoldResolvedError, StoreUnavailableError } from "../../../src/service/ledger/errors.ts";
-import type { Store } from "../../../src/service/ledger/ledger.ts";
-import {
-  openPostgresStore,
-  type PostgresStoreOptions,
-} from "../../../src/service/ledger/postgres.ts";
-import { SCHEMA_VERSION } from "../../../src/service/ledger/schema.ts";
-import { makeApiKey } from "../../../src/service/money/keys.ts";
-import { cases } from "../../support/campaign.ts";
-import { ACCOUNT, answer, c, fund, held, holdRequest } from "../../support/store.ts";
-import {
-  type PostgresCluster,
-  postgresBinaries,
-  startCluster,
-} from "../../support/store-postgres.ts";
-import { isLeftOut } from "../../support/tools.ts";
-import { report, seeded } from "./rig.ts";
+import { HoldResolvedError, StoreUnavailableError } from "../../src/service/ledger/errors.ts";
+import type { Store } from "../../src/service/ledger/ledger.ts";
+import { openPostgresStore, type PostgresStoreOptions } from "../../src/service/ledger/postgres.ts";
+import { SCHEMA_VERSION } from "../../src/service/ledger/schema.ts";
+import { makeApiKey } from "../../src/service/money/keys.ts";
+import { LossyProxy } from "../support/lossy-proxy.ts";
+import { ACCOUNT, answer, c, fund, held, holdRequest } from "../support/store.ts";
+import { type PostgresCluster, postgresBinaries, startCluster } from "../support/store-postgres.ts";
+import { isLeftOut } from "../support/tools.ts";
 
-// F7: the database is killed, stopped, restarted, or answers a commit with silence.
-const KILLS = cases(2, 50);
-const STOPS = cases(1, 20);
-const CLIENTS = 16;
-
-/** A way to the database that can be cut; `cutAtCommit` lets a COMMIT through and cuts before its answer comes back. */
-class LossyProxy {
-  readonly #server: Server;
-  readonly #sockets = new Set<Socket>();
-  cutAtCommit: () => boolean = () => false;
-  cuts = 0;
-  closesAfterCut = false;
-  /** No way through at all. */
-  closed = false;
-  port = 0;
-
-  constructor(target: number) {
-    this.#server = createServer((client) => {
-      if (this.closed) {
-        client.on("error", () => undefined);
-        client.destroy();
-        return;
-      }
-      const upstream = connect(target, "127.0.0.1");
-      let silenced = false;
-      for (const socket of [client, upstream]) {
-        this.#sockets.add(socket);
-        socket.on("error", () => undefined);
-        socket.on("close", () => {
-          this.#sockets.delete(socket);
-          client.destroy();
-          upstream.destroy();
-        });
-      }
-      client.on("data", (chunk: Buffer) => {
-        if (chunk.includes("COMMIT\0") && this.cutAtCommit()) {
-          silenced = true;
-          this.cuts += 1;
-        }
-        upstream.write(chunk);
-      });
-      upstream.on("data", (chunk: Buffer) => {
-        // The database has answered, so the commit stands; the client never learns it.
-        if (silenced) {
-          this.closed = this.closesAfterCut;
-          client.destroy();
-        } else client.write(chunk);
-      });
-    });
-  }
-
-  async listen(): Promise<void> {
-    await new Promise<void>((resolve) => this.#server.listen(0, "127.0.0.1", resolve));
-    const address = this.#server.address();
-    if (address !== null && typeof address === "object") this.port = address.port;
-  }
-
-  async close(): Promise<void> {
-    for (const socket of this.#sockets) socket.destroy();
-    await new Promise((resolve) => this.#server.close(resolve));
-  }
-}
+// What the store does while its database is away, hangs, or answers a commit with silence. `npm run campaign postgres` does it under load.
 
 const missing = isLeftOut(postgresBinaries() !== undefined);
 describe.skipIf(missing)("a ledger on a PostgreSQL that fails", () => {
@@ -110,129 +40,6 @@ describe.skipIf(missing)("a ledger on a PostgreSQL that fails", () => {
     stores.push(store);
     return store;
   };
-
-  /** Clients that charge one credit per call, each call with a key and repeated until it is answered. */
-  async function load(
-    targets: readonly Store[],
-    until: () => boolean,
-    figures = { calls: 0, refused: 0, conflicts: 0 },
-  ): Promise<{ calls: number; refused: number; conflicts: number }> {
-    const client = async (n: number): Promise<void> => {
-      while (!until()) {
-        figures.calls += 1;
-        const idempotency = { key: `call-${figures.calls}`, requestHash: "h" };
-        for (let answered = false; !answered; ) {
-          const store = targets[n % targets.length];
-          if (store === undefined) throw new Error("no store");
-          let holdId: string | undefined;
-          try {
-            const outcome = await store.hold(holdRequest(c(1), { idempotency }));
-            if (outcome.kind === "held") {
-              holdId = outcome.holdId;
-              await store.settle({ holdId, amount: c(1), reply: answer(idempotency.key) });
-              answered = true;
-            } else if (outcome.kind === "replay") answered = true;
-            else figures.conflicts += 1;
-          } catch (error) {
-            // A hold that was not synced may be gone after a kill: refused, and nothing charged.
-            if (!(error instanceof StoreUnavailableError || error instanceof HoldResolvedError))
-              throw error;
-            figures.refused += 1;
-            if (holdId !== undefined) await store.release(holdId).catch(() => undefined);
-          }
-          if (!answered) await new Promise((resolve) => setTimeout(resolve, 20));
-        }
-      }
-    };
-    await Promise.all(Array.from({ length: CLIENTS }, (_, n) => client(n)));
-    return figures;
-  }
-
-  async function chargedExactly(store: Store, calls: number, granted: number): Promise<void> {
-    expect(await store.verify()).toEqual([]);
-    const { balance, held: left } = await store.balance(ACCOUNT, "live");
-    expect({ balance, held: left }).toEqual({ balance: c(granted - calls), held: 0n });
-  }
-
-  it("charges every call once through kills, restarts and stops of the server", {
-    timeout: 3_600_000,
-  }, async () => {
-    const name = schema();
-    const options = { schema: name, heartbeatMs: 500 };
-    const [one, two] = [await open(options), await open(options)];
-    await fund(one, 1_000_000);
-    let over = false;
-    const figures = { calls: 0, refused: 0, conflicts: 0 };
-    const running = load([one, two], () => over, figures);
-    const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
-    for (let n = 0; n < KILLS; n += 1) {
-      const before = figures.calls;
-      await pause(150 + (n % 7) * 40);
-      // A server that is killed before it answers anybody shows nothing; on a slow machine it may take seconds.
-      await expect.poll(() => figures.calls, { timeout: 60_000 }).toBeGreaterThan(before);
-      await cluster.kill();
-      await cluster.start();
-    }
-    for (let n = 0; n < STOPS; n += 1) {
-      await pause(100);
-      const pid = cluster.pid();
-      process.kill(pid, "SIGSTOP");
-      await pause(200);
-      process.kill(pid, "SIGCONT");
-    }
-    await pause(300);
-    over = true;
-    await running;
-    report("postgres kills", { kills: KILLS, stops: STOPS, ...figures });
-    expect(figures.calls).toBeGreaterThan(CLIENTS);
-    await chargedExactly(one, figures.calls, 1_000_000);
-  });
-
-  it("knows after a lost answer whether its commit stands, and does it once", {
-    timeout: 600_000,
-  }, async () => {
-    const proxy = new LossyProxy(cluster.port);
-    await proxy.listen();
-    const name = schema();
-    const url = cluster.url.replace(`:${cluster.port}/`, `:${proxy.port}/`);
-    const store = await open({ schema: name, url });
-    await fund(store, 100_000);
-    const chance = seeded(99);
-    proxy.cutAtCommit = () => chance() < 0.2;
-    const rounds = cases(25, 2_000);
-    // Without idempotency keys: nobody repeats but the store itself.
-    let charged = 0;
-    for (let round = 0; round < rounds; round += 1) {
-      const ids = await Promise.all([1, 2, 3].map((n) => held(store, c(n))));
-      await Promise.all(
-        ids.map((holdId, n) => store.settle({ holdId, amount: c(n + 1), reply: answer() })),
-      );
-      charged += 6;
-      await store.grant(ACCOUNT, "live", c(1), "again");
-      charged -= 1;
-    }
-    proxy.cutAtCommit = () => false;
-    report("postgres commits without an answer", { rounds, cuts: proxy.cuts });
-    expect(proxy.cuts).toBeGreaterThan(rounds / 5);
-    await chargedExactly(store, charged, 100_000);
-    proxy.cutAtCommit = () => chance() < 0.5;
-    const key = makeApiKey("live");
-    const { hash, prefix } = key;
-    await store.createKey({
-      id: "k",
-      name: "k",
-      mode: "live",
-      prefix,
-      hash,
-      accountId: ACCOUNT,
-      createdAt: 1,
-    });
-    await store.createAccount("second", "Second");
-    expect(await store.revokeKey("k")).toBe(true);
-    proxy.cutAtCommit = () => false;
-    await store.close();
-    await proxy.close();
-  });
 
   it("gives a charge back that it had to report as failed, once, and leaves it to a retry where there is a key", async () => {
     const proxy = new LossyProxy(cluster.port);

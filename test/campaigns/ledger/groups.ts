@@ -1,9 +1,8 @@
 import { DatabaseSync } from "@photostructure/sqlite";
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { expect } from "vitest";
 import type { Store } from "../../../src/service/ledger/ledger.ts";
 import { credits } from "../../../src/shared/contract/money.ts";
-import { cases, LONG } from "../../support/campaign.ts";
 import {
   ACCOUNT,
   held,
@@ -11,6 +10,8 @@ import {
   type TestLedger,
   temporaryLedger,
 } from "../../support/store.ts";
+import type { Campaign } from "../campaign.ts";
+import { losing } from "./broken.ts";
 
 // Changes that come together are gathered and written many at a time. Whatever they are, the ledger must end up row for row as if
 // each had come alone, and every caller must be told the same.
@@ -85,13 +86,13 @@ class Side {
   readonly store: Store;
   readonly #thief: Store;
 
-  private constructor(ledger: TestLedger, thief: Store) {
+  private constructor(ledger: TestLedger, thief: Store, store: Store) {
     this.#ledger = ledger;
-    this.store = ledger.store;
+    this.store = store;
     this.#thief = thief;
   }
 
-  static async open(groupSize: number): Promise<Side> {
+  static async open(groupSize: number, wrap = (store: Store) => store): Promise<Side> {
     const ledger = await temporaryLedger({
       now: () => START,
       synchronous: "NORMAL",
@@ -102,7 +103,7 @@ class Side {
     await ledger.store.createAccount(OTHER_ACCOUNT, "Bolt");
     // The first hold makes its process known before; those after it travel with their group.
     await ledger.store.release(await held(ledger.store, credits(0n), { requestId: "first" }));
-    return new Side(ledger, await ledger.another());
+    return new Side(ledger, await ledger.another(), wrap(ledger.store));
   }
 
   async startRound(stolen: readonly number[]): Promise<void> {
@@ -182,8 +183,8 @@ class Side {
 
 const millions = (amount: number) => credits(BigInt(amount) * 1_000_000n);
 
-async function follow(rounds: readonly Round[]): Promise<void> {
-  const together = await Side.open(64);
+async function follow(rounds: readonly Round[], isBroken: boolean): Promise<void> {
+  const together = await Side.open(64, isBroken ? losing : undefined);
   const alone = await Side.open(1);
   try {
     for (const { stolen, together: changes } of rounds) {
@@ -203,12 +204,20 @@ async function follow(rounds: readonly Round[]): Promise<void> {
   }
 }
 
-describe("changes that come together", () => {
-  it("do what each would have done alone", { timeout: 3_600_000 }, async () => {
-    await fc.assert(fc.asyncProperty(fc.array(round, { minLength: 2, maxLength: 6 }), follow), {
-      numRuns: cases(150, 5_000),
-      ...(LONG ? {} : { seed: 20_261_121 }),
-      verbose: 1,
-    });
-  });
-});
+export const groups: Campaign = {
+  name: "groups",
+  seed: 20_261_121,
+  cases: { quick: 25, whole: 5_000 },
+  control: {
+    without: "what every second call costs",
+    seen: /^expected .* to deeply equal/,
+  },
+
+  async run({ cases, isBroken, seed }) {
+    const property = fc.asyncProperty(fc.array(round, { minLength: 2, maxLength: 6 }), (rounds) =>
+      follow(rounds, isBroken),
+    );
+    await fc.assert(property, { numRuns: cases, seed, verbose: 1, endOnFailure: isBroken });
+    return { sequences: cases };
+  },
+};

@@ -1,5 +1,5 @@
 // The official conformance runner against `mcp --port`, with all that 2026-07-28 requires: of what is served no failure is expected.
-// npm run conformance RUNNER [-- OPTIONS OF headcount], on Node 22 or later, after npm run build. RUNNER is dist/index.js of
+// npm run campaign conformance RUNNER [-- OPTIONS OF headcount], on Node 22 or later, after npm run build. RUNNER is dist/index.js of
 // @modelcontextprotocol/conformance 0.2.0-alpha.12, installed in a folder of its own: it does not start on Node 20.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -33,7 +33,8 @@ const NOT_SERVED = [
 const PATIENT = `const real = globalThis.setTimeout;
 globalThis.setTimeout = Object.assign((run, ms, ...rest) => real(run, 20 * ms, ...rest), real);`;
 const [runner, ...options] = process.argv.slice(2);
-if (runner === undefined) throw new Error("which runner? node test/mcp/conformance.mjs RUNNER");
+if (runner === undefined)
+  throw new Error("which runner? node test/campaigns/conformance.mjs RUNNER");
 /** A service of somebody else, where options name one, has nothing to sell here. */
 const served =
   options.length === 0 ? ["-c", "sample", "mcp", "--max-credits", "5"] : [...options, "mcp"];

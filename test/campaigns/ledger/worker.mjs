@@ -31,14 +31,20 @@ const holdOf = (name, credits, idempotent) => ({
 async function begin(path, ackPath, options) {
   const ack = openSync(ackPath, "a");
   const line = (entry) => writeSync(ack, `${JSON.stringify(entry)}\n`);
-  /** With `tolerant`, an action that is refused is written down and the rest goes on; with `fragile` too, the process dies. */
+  /**
+   * With `tolerant`, an action that is refused is written down and the rest goes on; with `fragile` too, the process dies. What `lies` is
+   * for controls: what is acknowledged before it is done, or although it was refused, is missing afterwards.
+   */
   const act = async (entry, work) => {
     line({ try: entry });
+    if (options.lies === "early") line({ ack: entry });
     try {
       const value = await work();
-      line({ ack: entry });
+      if (options.lies !== "early") line({ ack: entry });
       return value;
     } catch (error) {
+      if (options.lies === "always") line({ ack: entry });
+      if (options.lies === "always") return undefined;
       if (!options.tolerant) throw error;
       line({ refused: entry, name: error.name, message: error.message });
       if (options.fragile) process.kill(process.pid, "SIGKILL");
