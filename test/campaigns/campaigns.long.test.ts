@@ -1,3 +1,6 @@
+import { spawnSync } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { isLeftOut } from "../support/tools.ts";
 import { courseOf, refusalOf } from "./campaign.ts";
@@ -29,3 +32,28 @@ for (const campaign of CAMPAIGNS.filter(({ name }) => asked === undefined || nam
     });
   });
 }
+
+describe.skipIf(isWhole)("the campaigns", () => {
+  test("are all played here", () => {
+    const modules = readdirSync(import.meta.dirname, { recursive: true, encoding: "utf8" })
+      .filter((name) => name.endsWith(".ts"))
+      .map((name) => readFileSync(join(import.meta.dirname, name), "utf8"))
+      .filter((text) => text.includes(": Campaign = {\n"));
+    expect(CAMPAIGNS).toHaveLength(modules.length);
+  });
+
+  test("are listed by the command without a name; another name is an error that lists them", () => {
+    const run = (...words: string[]) =>
+      spawnSync(process.execPath, [resolve(import.meta.dirname, "run.mjs"), ...words], {
+        encoding: "utf8",
+      });
+    const listed = run();
+    expect(listed).toMatchObject({ status: 0, stderr: "" });
+    for (const { name } of CAMPAIGNS)
+      expect(listed.stdout).toMatch(new RegExp(`^${name} .+; `, "m"));
+
+    const unknown = run("nothing");
+    expect(unknown).toMatchObject({ status: 2, stdout: "" });
+    expect(unknown.stderr).toContain(listed.stdout);
+  });
+});

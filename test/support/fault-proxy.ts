@@ -52,6 +52,8 @@ export interface FaultProxyOptions {
    * Makes the service look like somebody else's: idempotency keys are taken away, and nothing of our extensions is passed on.
    */
   readonly foreign?: boolean;
+  /** Takes away the idempotency keys alone: for a control, which must notice. */
+  readonly withoutKeys?: boolean;
 }
 
 export interface FaultProxy {
@@ -166,7 +168,7 @@ export async function faultProxy(options: FaultProxyOptions): Promise<FaultProxy
       connection: "close",
     };
     delete headers.host;
-    if (options.foreign === true) delete headers["idempotency-key"];
+    if (options.foreign === true || options.withoutKeys === true) delete headers["idempotency-key"];
     return new Promise((resolve, reject) => {
       const call = httpRequest(
         options.target + request.url,

@@ -7,7 +7,7 @@ export type Kind = "in" | "apart";
 const TEST = resolve(import.meta.dirname, "..");
 
 /** Their tests start programs, send signals or need a machine as it is: each file has a process of its own. */
-const APART = /^(?:e2e|faults|foreign|keyring)\//;
+const APART = /^(?:campaigns|e2e|faults|foreign|keyring)\//;
 
 /**
  * What a process has once: a file that changes it cannot share one, and one that starts a program has two things to wait for.
@@ -57,7 +57,7 @@ export interface TestFile {
 /** Every file of tests, and how it is to be run. */
 export function testFiles(): TestFile[] {
   return readdirSync(TEST, { recursive: true, encoding: "utf8" })
-    .filter((name) => name.endsWith(".test.ts") && !name.startsWith("campaigns/"))
+    .filter((name) => name.endsWith(".test.ts"))
     .sort()
     .map((name) => {
       const file = join(TEST, name);

@@ -1,19 +1,16 @@
 import { existsSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { cases } from "../../support/campaign.ts";
 import { fakeClock } from "../../support/client.ts";
 import {
   charged,
   readCsv,
   runIds,
-  seeded,
   spentBy,
   type User,
   user,
   visibleFiles,
 } from "../../support/export.ts";
 import { type Fault, type FaultProxy, faultProxy } from "../../support/fault-proxy.ts";
-import { long } from "../../support/long.ts";
 import { startTestService, type TestService } from "../../support/service.ts";
 
 const SALES = ["search", "--department", "Sales", "-o", "p.csv", "--yes"];
@@ -110,51 +107,6 @@ test("a reply is lost, and the machine sleeps for longer than the service keeps 
     await forgetful.close();
   }
 });
-
-long(
-  "a run of many pages with a third of them faulty is charged exactly once a row",
-  async () => {
-    const random = seeded(20_260_115);
-    proxy.decide = ({ paid }) => {
-      if (paid === 0 || random() > 0.3) return { kind: "none" };
-      const faults: Fault[] = [
-        { kind: "drop" },
-        { kind: "cut", bytes: Math.floor(random() * 2_000) },
-        { kind: "duplicate" },
-        { kind: "reset" },
-        { kind: "error", status: 500 },
-        { kind: "html", status: 502, charged: random() > 0.5 },
-        { kind: "drip", bytes: 3, pauseMs: 1 },
-        { kind: "error", status: 429, headers: { "retry-after": "1" } },
-      ];
-      return faults[Math.floor(random() * faults.length)] ?? { kind: "none" };
-    };
-    const wanted = cases(200, 2_000);
-    const argv = [
-      "search",
-      "--all",
-      "--limit",
-      String(wanted),
-      "--per-page",
-      "1",
-      "--yes",
-      "-o",
-      "p.csv",
-    ];
-    let ran = await u.run(argv, { clock: fakeClock(Date.now()) });
-    // Ten faults in a row at one page end a run; the same command goes on.
-    for (let again = 0; again < 5 && ran.code === 8; again++)
-      ran = await u.run(argv, { clock: fakeClock(Date.now()) });
-    expect(ran).toMatchObject({ code: 0 });
-    const ids = readCsv(u.read("p.csv")).map(({ id }) => id);
-    expect(new Set(ids).size).toBe(wanted);
-    expect(await spent()).toBe(wanted);
-    expect((proxy.done.get("drop") ?? 0) + (proxy.done.get("cut") ?? 0)).toBeGreaterThan(
-      wanted / 50,
-    );
-  },
-  600_000,
-);
 
 describe("a service that ignores idempotency keys", () => {
   let foreign: FaultProxy;
