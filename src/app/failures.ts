@@ -38,7 +38,10 @@ const KEY = row(
       : `headcount login ${connectionName} stores another key; this one was sent as Authorization: Bearer`,
 );
 
-/** What a service's answer means, by its status. No error is ever charged (docs/contract.md, "Errors"). */
+/**
+ * What a service's answer means, by its status. No
+ * error is ever charged (docs/contract.md, "Errors").
+ */
 const ANSWERS: Readonly<Record<number, ReturnType<typeof row>>> = {
   401: KEY,
   402: row("insufficient_credits", "credits", "not enough credits (402): DETAIL", creditHint),
@@ -110,7 +113,10 @@ function rowOf({ status, envelope, detail }: ServiceError): ReturnType<typeof ro
   };
 }
 
-/** Of a paid call it is said only where the answer tells its charge, or the balance was looked at since. */
+/**
+ * Of a paid call it is said only where the answer tells
+ * its charge, or the balance was looked at since.
+ */
 const freeText = (error: unknown, { paid = false }: CallSite, said = ""): string => {
   const used = error instanceof ServiceError ? (error.creditsUsed ?? (paid ? undefined : 0n)) : 0n;
   return used !== 0n || said.includes("nothing was charged") ? "" : "; nothing was charged";
@@ -185,7 +191,9 @@ function waitTooLong(error: WaitTooLongError, site: CallSite): CliError {
   return failure.with({ status: 429, requestId: error.requestId, details });
 }
 
-/** What went wrong with a call, as it is reported; what is no error of a call comes back as it is. */
+/**
+ * What went wrong with a call, as it is reported; what is no error of a call comes back as it is.
+ */
 export function mapError(error: unknown, site: CallSite): unknown {
   if (error instanceof WaitTooLongError) return waitTooLong(error, site);
   if (error instanceof ServiceError) return answerFailure(error, site);
@@ -205,7 +213,10 @@ const ENDINGS: Readonly<Record<string, Omit<CliErrorInit, "cause">>> = {
   EPIPE: { code: "pipe_closed", category: "pipe_closed", message: "closed pipe" },
 };
 
-/** Whatever a command threw as the one error that is reported. What nothing else explains is a bug: exit 1. */
+/**
+ * Whatever a command threw as the one error that is
+ * reported. What nothing else explains is a bug: exit 1.
+ */
 export function failureOf(error: unknown): CliError {
   if (error instanceof CliError) return error;
 

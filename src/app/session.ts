@@ -24,7 +24,10 @@ import { creditsText, ZERO } from "../shared/contract/money.ts";
 import { grouped } from "../shared/contract/text.ts";
 import type { CallSite } from "./failures.ts";
 
-/** Free calls are retried and take their turn; whoever makes a paid one takes a turn from the pacer first. */
+/**
+ * Free calls are retried and take their turn; whoever
+ * makes a paid one takes a turn from the pacer first.
+ */
 export interface Session extends Seller {
   readonly keyFingerprint: string;
   readonly keyMode: "live" | "test" | undefined;
@@ -56,7 +59,10 @@ interface Opened extends Destination {
   readonly close?: () => Promise<void>;
 }
 
-/** Errors of calls come out as {@link CliError}s. @throws CliError exit 3 without a key, exit 2 for a wrong address */
+/**
+ * Errors of calls come out as {@link CliError}s.
+ * @throws CliError exit 3 without a key, exit 2 for a wrong address
+ */
 export async function inSession<T>(
   context: Context,
   connecting: Connecting,

@@ -4,7 +4,10 @@ import { pathOf } from "./reading.ts";
 type Illustrated = Command & { readonly exampleText: string };
 type Group = readonly [heading: string, common: string, rare: string];
 
-/** Which options `-h` shows, in this order; the others are in `--help-all`. What no group names comes first. */
+/**
+ * Which options `-h` shows, in this order; the others
+ * are in `--help-all`. What no group names comes first.
+ */
 const BUYING: readonly Group[] = [
   [
     "Filter (flags combine with AND, a flag given again is OR)",
@@ -41,7 +44,10 @@ function groupsOf(command: Command): readonly Group[] {
   return has("--filters") ? BUYING : has("--max-credits") ? BUYING.slice(1) : [];
 }
 
-/** Puts options into their groups, and leaves what is rare to `--help-all` unless the help is to be whole. */
+/**
+ * Puts options into their groups, and leaves what is
+ * rare to `--help-all` unless the help is to be whole.
+ */
 export function layered(command: Illustrated, whole: boolean): void {
   const groups = groupsOf(command);
   const rare = new Set(
@@ -85,7 +91,10 @@ export function layered(command: Illustrated, whole: boolean): void {
     );
 }
 
-/** Examples are what most readers of a help came for: they come before the usage, notes stay at the end. */
+/**
+ * Examples are what most readers of a help came for:
+ * they come before the usage, notes stay at the end.
+ */
 function examplesFirst(command: Illustrated, most: number): void {
   const [lines = "", ...notes] = command.exampleText.trimEnd().split(/\n{2,}/);
   const fitted = (...paragraphs: readonly string[]): string =>
@@ -105,7 +114,10 @@ function examplesFirst(command: Illustrated, most: number): void {
 
 const EXAMPLE = /^ {2}\$ (.*?)(?: {2,}(\S.*))?$/;
 
-/** Prose broken at spaces, a command continued as a shell reads it, what is said of it beside or beneath. */
+/**
+ * Prose broken at spaces, a command continued as a
+ * shell reads it, what is said of it beside or beneath.
+ */
 function fitTo(width: number, paragraph: string): string {
   const lines = paragraph.split("\n");
   const said = lines.map((line) => EXAMPLE.exec(line)).filter((match) => match?.[2] !== undefined);

@@ -1,8 +1,11 @@
 import { type Context, type InputStream, type OutputStream, written } from "../shared/context.ts";
 
-// Nothing is imported here before it is known to be needed: `--version` must cost no more than Node itself.
+// Nothing is imported here before it is known to be
+// needed: `--version` must cost no more than Node itself.
 
-/** Commands that settle what they paid for at the first signal, or drain; every other ends at once. */
+/**
+ * Commands that settle what they paid for at the first signal, or drain; every other ends at once.
+ */
 const GRACEFUL = new Set([
   "search",
   "employees",
@@ -14,17 +17,24 @@ const GRACEFUL = new Set([
   "serve",
   "mcp",
 ]);
-/** Subcommands of `service` that build a dataset: what DuckDB runs has to end before the process can. */
+/**
+ * Subcommands of `service` that build a dataset: what
+ * DuckDB runs has to end before the process can.
+ */
 const BUILDS = new Set(["import", "generate"]);
 const isBuild = (argv: readonly string[]): boolean =>
   argv.includes("service") && argv.some((word) => BUILDS.has(word));
 const VERSION = new Set(["--version", "-V", "version"]);
 
-/** Runs one command line, never throws. @returns its exit code (docs/exit-codes.md, "Exit codes") */
+/**
+ * Runs one command line, never throws.
+ * @returns its exit code (docs/exit-codes.md, "Exit codes")
+ */
 export async function main(argv: readonly string[], context: Context): Promise<number> {
   const stopped = stopSignal(argv, context);
 
-  // Whoever writes learns of it from `written`; without a listener it would end the process as a bug.
+  // Whoever writes learns of it from `written`; without
+  // a listener it would end the process as a bug.
   context.stdout.on("error", () => undefined);
 
   try {
@@ -148,7 +158,10 @@ function processContext(
   };
 }
 
-/** Runs this process's own command line and ends it: flushes stderr, then stdout, then exits with the code. */
+/**
+ * Runs this process's own command line and ends it:
+ * flushes stderr, then stdout, then exits with the code.
+ */
 const LAST_WORDS_MS = 2_000;
 
 export async function run(): Promise<void> {
@@ -166,7 +179,8 @@ export async function run(): Promise<void> {
   process.on("SIGINT", onSignal);
   process.on("SIGTERM", onSignal);
 
-  // A closed window: Windows gives ten seconds. Elsewhere a listener would undo what nohup asked for.
+  // A closed window: Windows gives ten seconds. Elsewhere
+  // a listener would undo what nohup asked for.
   if (process.platform === "win32")
     for (const name of ["SIGHUP", "SIGBREAK"]) process.on(name, onSignal);
 

@@ -13,7 +13,10 @@ export class Command extends Commander {
     return new Command(name);
   }
 
-  /** For the help: a line each, begun with two spaces and `$`; paragraphs after an empty line are notes. */
+  /**
+   * For the help: a line each, begun with two spaces
+   * and `$`; paragraphs after an empty line are notes.
+   */
   exampleText = "";
 
   examples(text: string): this {
@@ -86,7 +89,10 @@ export type OfferedValues =
 
 const offers = new WeakMap<Option | Argument, OfferedValues>();
 
-/** Declares what is offered for an option or argument that takes other values too: choices say it themselves. */
+/**
+ * Declares what is offered for an option or argument that
+ * takes other values too: choices say it themselves.
+ */
 export function offering<T extends Option | Argument>(declared: T, values: OfferedValues): T {
   offers.set(declared, values);
   return declared;

@@ -141,7 +141,9 @@ const every = (command: Command): Command[] => [
   ...command.commands.flatMap(every),
 ];
 
-/** Only the named command is loaded whole, the others are there for help; `"all"` loads every one. */
+/**
+ * Only the named command is loaded whole, the others are there for help; `"all"` loads every one.
+ */
 export async function buildProgram(
   context: Context,
   argv: readonly string[],

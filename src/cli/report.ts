@@ -17,7 +17,10 @@ export function report(error: unknown, argv: readonly string[], context: Context
   return failure.exitCode;
 }
 
-/** The documented shape of an error under `--json`; absent values are null so that every key is always there. */
+/**
+ * The documented shape of an error under `--json`; absent
+ * values are null so that every key is always there.
+ */
 function errorObject(error: CliError): Record<string, unknown> {
   const { code, message, details, exitCode: exit_code, requestId: request_id = null } = error;
   const { status = null, hint = null, resumable, next = null } = error;

@@ -91,7 +91,10 @@ async function holdSample(
   return release;
 }
 
-/** The program's own SQLite has no locks: it is at work alone. Native ones are side by side, each with its lock. */
+/**
+ * The program's own SQLite has no locks: it is at work
+ * alone. Native ones are side by side, each with its lock.
+ */
 async function lockSample(
   dir: string,
   { now, sleep }: Context,
@@ -136,7 +139,10 @@ async function natives(dir: string): Promise<string[]> {
   return living;
 }
 
-/** Kept in its folder, readable for its owner alone, and made again where the ledger no longer knows it. */
+/**
+ * Kept in its folder, readable for its owner alone,
+ * and made again where the ledger no longer knows it.
+ */
 async function sampleKey(
   dir: string,
   { store }: DataFolder,

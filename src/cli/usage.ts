@@ -7,7 +7,10 @@ import { pathOf } from "./reading.ts";
 /** Flags that name the file which a command is about. */
 const INPUTS = /^--(filters|input|people|companies|suggest)$/;
 
-/** A word that the command has no place for: what it was probably meant to be, and how that is written. */
+/**
+ * A word that the command has no place for: what it
+ * was probably meant to be, and how that is written.
+ */
 export function excessWord(command: Command, argv: readonly string[]): CliError {
   const path = pathOf(command);
   const [first = ""] = command.args;

@@ -1,4 +1,6 @@
-/** What is known of what was asked last: an answer, or why there is none and when it is asked again. */
+/**
+ * What is known of what was asked last: an answer, or why there is none and when it is asked again.
+ */
 export interface Finding<Value> {
   readonly of: string;
   readonly value?: Value;
@@ -12,8 +14,9 @@ export const answerTo = <Value>(of: string, last: Finding<Value>): Finding<Value
   last.of === of ? last : { of };
 
 /**
- * Asks one question at a time. What it tells belongs to the question that was asked last: an answer that comes late is
- * dropped, and a question that failed for a while (a limit, a service that is away) is asked again by itself.
+ * Asks one question at a time. What it tells belongs to the question that was
+ * asked last: an answer that comes late is dropped, and a question that failed
+ * for a while (a limit, a service that is away) is asked again by itself.
  */
 export function segmentInquiry<Value>(
   request: (of: string, signal: AbortSignal) => Promise<Value>,
@@ -56,7 +59,9 @@ export function segmentInquiry<Value>(
   return { ask, stop };
 }
 
-/** A service that is away and a minute's limit end by themselves; a day's is somebody's to wait for. */
+/**
+ * A service that is away and a minute's limit end by themselves; a day's is somebody's to wait for.
+ */
 const AWAY_MS = 5_000;
 const LONGEST_MS = 120_000;
 

@@ -1,4 +1,7 @@
-/** What the service answered where it refused: a sentence, a word to act on, and what belongs to which field. */
+/**
+ * What the service answered where it refused: a sentence,
+ * a word to act on, and what belongs to which field.
+ */
 export class ApiError extends Error {
   override readonly name = "ApiError";
   readonly status: number;
@@ -20,7 +23,10 @@ export class ApiError extends Error {
   }
 }
 
-/** Kept where only pages of this very origin can read it, the port included; a cookie is sent to other ports too. */
+/**
+ * Kept where only pages of this very origin can read it,
+ * the port included; a cookie is sent to other ports too.
+ */
 const PROOF = "headcount-console-proof";
 
 export const keepProof = (proof: string): void => localStorage.setItem(PROOF, proof);
@@ -34,7 +40,10 @@ export const hasProof = (): boolean => localStorage.getItem(PROOF) !== null;
 
 type Method = "GET" | "POST" | "DELETE";
 
-/** A service that is busy says so before it does anything: so often a call is made before that is told. */
+/**
+ * A service that is busy says so before it does
+ * anything: so often a call is made before that is told.
+ */
 const BUSY_TRIES = 4;
 
 function pause(ms: number, signal?: AbortSignal): Promise<void> {
@@ -47,7 +56,10 @@ function pause(ms: number, signal?: AbortSignal): Promise<void> {
   });
 }
 
-/** One call of the API, again where the service is busy (503). @throws ApiError, or what `fetch` throws */
+/**
+ * One call of the API, again where the service is busy (503).
+ * @throws ApiError, or what `fetch` throws
+ */
 async function call(
   method: Method,
   path: string,

@@ -5,7 +5,8 @@ import { countAlways, refreshMe } from "./state.ts";
 
 const root = document.getElementById("console");
 if (root !== null) {
-  // The first count need not wait until it is known who is asking; where nobody is signed in yet it has to.
+  // The first count need not wait until it is known who
+  // is asking; where nobody is signed in yet it has to.
   const isKnown = hasProof() && !location.hash.startsWith("#t=");
   const signingIn = beginSession();
   if (isKnown) countAlways();

@@ -68,7 +68,10 @@ export const searchCommand = (filters: Filters, credits: number, profiles?: numb
 export const exportCommand = (id: string, origin: string): string =>
   `curl -f -H "Authorization: Bearer $HEADCOUNT_API_KEY" ${shellWord(`${origin}/exports/${id}.csv`)} -o people-${id}.csv`;
 
-/** Who is not in the file of an export yet: the program knows whom its user owns, this service does not. */
+/**
+ * Who is not in the file of an export yet: the program
+ * knows whom its user owns, this service does not.
+ */
 export const refreshCommand = (id: string, filters: Filters): string =>
   `headcount owned import people-${id}.csv && headcount refresh people-${id}.csv ${flagsOf(filters)}`;
 
@@ -121,7 +124,9 @@ export function placeInAddress(fragment: string): PagePlace {
   };
 }
 
-/** As the address says them: what is no filter, or not of its kind, the service refuses by its name. */
+/**
+ * As the address says them: what is no filter, or not of its kind, the service refuses by its name.
+ */
 function filtersOf(text: string | null): Filters {
   let json: unknown;
   try {

@@ -30,7 +30,10 @@ addEventListener("hashchange", () => {
   if (location.hash !== fragmentOf(place.value)) place.value = placeInAddress(location.hash);
 });
 
-/** Goes somewhere else. @param replace without a step for the browser's Back: while a text is typed */
+/**
+ * Goes somewhere else.
+ * @param replace without a step for the browser's Back: while a text is typed
+ */
 export function go(changes: Partial<PagePlace>, replace = false): void {
   const next = { ...place.value, ...changes };
   const fragment = fragmentOf(next);
@@ -71,7 +74,10 @@ export const segment = computed(() =>
 );
 const finding = signal<Finding<CountAnswer>>({ of: "" });
 const answer = computed(() => answerTo(segment.value, finding.value));
-/** How many the very segment on the screen has, and what they cost; undefined where nobody has said so. */
+/**
+ * How many the very segment on the screen has, and
+ * what they cost; undefined where nobody has said so.
+ */
 export const count = computed(() => answer.value.value);
 export const counting = computed(
   () => answer.value.value === undefined && answer.value.error === undefined,
@@ -103,7 +109,10 @@ export function countAlways(): void {
   });
 }
 
-/** What a POST answers to a question, asked again whenever that changes; undefined: nothing is asked. */
+/**
+ * What a POST answers to a question, asked again
+ * whenever that changes; undefined: nothing is asked.
+ */
 export function useInquiry<Answer>(path: string, of: string | undefined, waitMs = 0) {
   const finding = useSignal<Finding<Answer>>({ of: "" });
   const inquiry = useMemo(() => inquiryAt<Answer>(path, (next) => (finding.value = next)), []);

@@ -9,9 +9,13 @@ import type {
 
 export type Resources = Readonly<ReturnType<typeof machineResources>>;
 
-/** All cores and a third of the memory (at least 256 MB): the rest is for the row store's pages in the cache. */
+/**
+ * All cores and a third of the memory (at least 256 MB):
+ * the rest is for the row store's pages in the cache.
+ */
 export function machineResources() {
-  // In a container the limit is below what the machine has; where there is none it reads as 0 or as an absurd number.
+  // In a container the limit is below what the machine has;
+  // where there is none it reads as 0 or as an absurd number.
   const limit = constrainedMemory() || Number.POSITIVE_INFINITY;
   const memory = Math.min(totalmem(), limit);
   return {
@@ -40,7 +44,10 @@ export async function startDuckDb(resources: Resources, spill?: string): Promise
   return instance;
 }
 
-/** A value as a SQL string literal, for the few places that take no parameters (file names in ATTACH). */
+/**
+ * A value as a SQL string literal, for the few places
+ * that take no parameters (file names in ATTACH).
+ */
 export const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`;
 
 export const identifier = (name: string): string => `"${name.replaceAll('"', '""')}"`;

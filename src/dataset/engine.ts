@@ -2,27 +2,41 @@ import type { Facet } from "../shared/contract/facets.ts";
 import type { CanonicalFilters, FacetKey } from "../shared/contract/vocabulary.ts";
 
 export interface DatasetInfo {
-  /** Changes with every import, generate or reload; cursors, count caches and runs are bound to it. */
+  /**
+   * Changes with every import, generate or reload; cursors, count caches and runs are bound to it.
+   */
   readonly version: string;
   readonly people: number;
   readonly companies: number;
 }
 
-/** A slice of an ordered list, zero-based. The order is the public order of the dataset version (`rid`). */
+/**
+ * A slice of an ordered list, zero-based. The order
+ * is the public order of the dataset version (`rid`).
+ */
 export interface Slice {
   readonly offset: number;
   readonly limit: number;
 }
 
-/** Records as JSON text in UTF-8, one object each, fields in published order: they go onto the wire byte for byte. */
+/**
+ * Records as JSON text in UTF-8, one object each, fields
+ * in published order: they go onto the wire byte for byte.
+ */
 export interface RecordPage {
   readonly records: readonly Buffer[];
   readonly total: number;
-  /** Which rows of the slice are left out since the version was built: `records` lacks them, `total` does not. */
+  /**
+   * Which rows of the slice are left out since the version
+   * was built: `records` lacks them, `total` does not.
+   */
   readonly leftOut?: readonly number[];
 }
 
-/** How one company is named: exactly one of the four (docs/contract.md, Enrich). Values in normal or canonical form. */
+/**
+ * How one company is named: exactly one of the four
+ * (docs/contract.md, Enrich). Values in normal or canonical form.
+ */
 export interface CompanyLookup {
   readonly by: "domain" | "company_network_url" | "name" | "id";
   readonly value: string;
@@ -46,28 +60,45 @@ export class OutOfTimeError extends Error {
 }
 
 /**
- * Where data cannot be read completely all methods reject: never a short answer. A count is what `people` pages
- * through.
+ * Where data cannot be read completely all methods reject:
+ * never a short answer. A count is what `people` pages through.
  */
 export interface Engine {
   info(): DatasetInfo;
-  /** Resolves once a newer version has taken over: before an answer that was kept is given again. */
+  /**
+   * Resolves once a newer version has taken over: before an answer that was kept is given again.
+   */
   current?(): Promise<void>;
   count(filters: CanonicalFilters): Promise<number>;
   /** How many of the segment have each value of a key. @throws OutOfTimeError after `limitMs` */
   facet(filters: CanonicalFilters, question: FacetQuestion, limitMs: number): Promise<Facet>;
-  /** The people of a slice of the segment, in public order; the same row is at the same offset for every slice. */
+  /**
+   * The people of a slice of the segment, in public order;
+   * the same row is at the same offset for every slice.
+   */
   people(filters: CanonicalFilters, slice: Slice): Promise<RecordPage>;
-  /** The company, or undefined. Where a name is shared, the one that comes first in the order of ids. */
+  /**
+   * The company, or undefined. Where a name is shared,
+   * the one that comes first in the order of ids.
+   */
   company(lookup: CompanyLookup): Promise<FoundCompany | undefined>;
-  /** People of a company by its id, in public order: those that {@link ofCompany} finds where it has an address. */
+  /**
+   * People of a company by its id, in public order: those
+   * that {@link ofCompany} finds where it has an address.
+   */
   employees(companyId: string, slice: Slice): Promise<RecordPage>;
-  /** Recomputes what can be checked of the stored data. @returns one sentence for each breach; empty when sound */
+  /**
+   * Recomputes what can be checked of the stored data.
+   * @returns one sentence for each breach; empty when sound
+   */
   verify(): Promise<readonly string[]>;
   close(): Promise<void>;
 }
 
-/** The filter that finds the people of a company by its address: a count of it is the number of its employees. */
+/**
+ * The filter that finds the people of a company by its
+ * address: a count of it is the number of its employees.
+ */
 export const ofCompany = (address: string): CanonicalFilters => ({
   exact: {},
   prefix: {},

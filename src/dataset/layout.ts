@@ -6,8 +6,8 @@ import { ifMissing } from "../shared/folder.ts";
 import { writeManifest } from "./manifest.ts";
 
 /*
- * Layout: docs/dataset.md. `build-*` is a version that is being written; the lock dies with the process that holds
- * it.
+ * Layout: docs/dataset.md. `build-*` is a version that is
+ * being written; the lock dies with the process that holds it.
  */
 
 export const FILES = {
@@ -17,7 +17,9 @@ export const FILES = {
   inUse: "in-use.db",
 } as const;
 
-/** Raised when the stored form changes: a folder of another format is refused, and imported again. */
+/**
+ * Raised when the stored form changes: a folder of another format is refused, and imported again.
+ */
 export const DATASET_FORMAT = 7;
 
 export interface DatasetMeta {
@@ -48,7 +50,10 @@ export class DatasetDamagedError extends Error {
   override readonly name = "DatasetDamagedError";
 }
 
-/** What CURRENT names, or undefined where there is no dataset yet. @throws Error where CURRENT is not what we write */
+/**
+ * What CURRENT names, or undefined where there is no dataset yet.
+ * @throws Error where CURRENT is not what we write
+ */
 export async function readPointer(datasetDir: string): Promise<Pointer | undefined> {
   const text = await readFile(join(datasetDir, "CURRENT"), "utf8").catch(
     ifMissing(undefined, "ENOTDIR"),
@@ -70,7 +75,10 @@ export async function readPointer(datasetDir: string): Promise<Pointer | undefin
   );
 }
 
-/** What is wrong where nothing says which version is served; undefined where none was ever published. */
+/**
+ * What is wrong where nothing says which version is
+ * served; undefined where none was ever published.
+ */
 export async function lostPointer(datasetDir: string): Promise<string | undefined> {
   const names = await readdir(datasetDir).catch(ifMissing<string[]>([], "ENOTDIR"));
   const versions = names.filter((name) => /^v-\d/.test(name)).sort();
@@ -161,7 +169,10 @@ export async function pointTo(datasetDir: string, pointer: Pointer): Promise<voi
   await syncPath(datasetDir);
 }
 
-/** A mark that a version is being read, held for as long as the engine is open. Dies with the process. */
+/**
+ * A mark that a version is being read, held for as
+ * long as the engine is open. Dies with the process.
+ */
 export function markInUse(folder: string): { release(): void } {
   const db = new DatabaseSync(join(folder, FILES.inUse), { readOnly: true });
   try {
@@ -188,7 +199,10 @@ function isUnused(folder: string): boolean {
   }
 }
 
-/** Removes versions that nobody reads or keeps, and drafts of builds that died. The caller holds the build lock. */
+/**
+ * Removes versions that nobody reads or keeps, and drafts
+ * of builds that died. The caller holds the build lock.
+ */
 export async function removeUnused(datasetDir: string): Promise<void> {
   const current = await readPointer(datasetDir);
   for (const entry of await readdir(datasetDir, { withFileTypes: true })) {
@@ -202,7 +216,10 @@ export async function removeUnused(datasetDir: string): Promise<void> {
   }
 }
 
-/** Waits for versions that are still read. @returns the folders that are read at the end of the wait */
+/**
+ * Waits for versions that are still read.
+ * @returns the folders that are read at the end of the wait
+ */
 export async function purgeOldVersions(
   datasetDir: string,
   sleep: (ms: number) => Promise<void>,

@@ -4,7 +4,10 @@ import { PEOPLE_A_CHUNK } from "./embedded/scan.ts";
 /** Positions: 32-bit ones in the embedded engine, those of a cluster as whole numbers in floats. */
 export type Rids = Uint32Array | Float64Array;
 
-/** The people of a segment: positions (`rid`) in public order. Any page costs the same, wherever it lies. */
+/**
+ * The people of a segment: positions (`rid`) in public
+ * order. Any page costs the same, wherever it lies.
+ */
 export interface SegmentPositions<Positions extends Rids = Uint32Array> {
   readonly count: number;
   readonly bytes: number;
@@ -36,7 +39,10 @@ export const listSegment = <Positions extends Rids = Uint32Array>(
 
 const WORDS_A_CHUNK = PEOPLE_A_CHUNK / 32;
 
-/** The places whose bits are set, in their order: place `i` is bit `i & 31`, the lowest first, of word `i >>> 5`. */
+/**
+ * The places whose bits are set, in their order: place `i`
+ * is bit `i & 31`, the lowest first, of word `i >>> 5`.
+ */
 function placesIn(bits: Uint32Array, count: number): Uint16Array {
   const places = new Uint16Array(count);
   let length = 0;
@@ -101,7 +107,10 @@ export type SegmentCache<Positions extends Rids = Uint32Array> = LRUCache<
   SegmentPositions<Positions>
 >;
 
-/** Segments that were asked for lately. @param budget in bytes; a segment that alone exceeds it is not kept */
+/**
+ * Segments that were asked for lately.
+ * @param budget in bytes; a segment that alone exceeds it is not kept
+ */
 export const segmentCache = <Positions extends Rids = Uint32Array>(
   budget: number,
 ): SegmentCache<Positions> =>

@@ -16,7 +16,10 @@ export interface PeopleFolders {
 /** Beside the versions of a dataset. Every build leaves out who is on the list there. */
 export const suppressionDir = (datasetDir: string): string => join(datasetDir, "suppression");
 
-/** @throws InputError where the list cannot be read whole: nothing is built then rather than too much */
+/**
+ * @throws InputError where the list cannot be read
+ * whole: nothing is built then rather than too much
+ */
 export async function readHiddenPeople(folder: string): Promise<Suppression> {
   const { entries, key } = await readList(folder);
   return key === undefined ? NOBODY_SUPPRESSED : new Suppression(key, entries);
@@ -31,7 +34,10 @@ const readList = (folder: string) =>
     );
   });
 
-/** Whom a version was built without. Whoever is added later is looked for in every page until the next build. */
+/**
+ * Whom a version was built without. Whoever is added
+ * later is looked for in every page until the next build.
+ */
 const leftOutFile = (datasetDir: string): string => join(datasetDir, "left-out.json");
 
 interface LeftOut {
@@ -79,7 +85,10 @@ export async function checkLeftOut(datasetDir: string): Promise<string[]> {
   return problems;
 }
 
-/** Takes people with their companies (`linked_people`) whom the list names out of the table that they came from. */
+/**
+ * Takes people with their companies (`linked_people`) whom
+ * the list names out of the table that they came from.
+ */
 export async function removeSuppressed(
   connection: DuckDBConnection,
   table: string,

@@ -1,7 +1,10 @@
 import { type Transferable, Worker } from "node:worker_threads";
 import type { ChildOptions } from "../shared/child.ts";
 
-/** The program of each, as text, since it is the same then from the sources, from the build and from a bundle. */
+/**
+ * The program of each, as text, since it is the same then
+ * from the sources, from the build and from a bundle.
+ */
 const programOf = (text: string): string => `
 const { parentPort, workerData } = require("node:worker_threads");
 const work = (() => { ${text} })();
@@ -16,8 +19,9 @@ parentPort.on("message", ({ id, isLast, message }) => {
 });`;
 
 /**
- * A thread that answers in order. It starts with the first message, and keeps no process alive while nobody waits.
- * `text` makes a function of a message that returns `[answer, what of it is handed over]`. It may use `workerData`.
+ * A thread that answers in order. It starts with the first message, and keeps
+ * no process alive while nobody waits. `text` makes a function of a message
+ * that returns `[answer, what of it is handed over]`. It may use `workerData`.
  */
 export function threadOf<Message, Answer>({
   data,
@@ -61,7 +65,10 @@ export function threadOf<Message, Answer>({
   return {
     isRunning: () => running !== undefined,
 
-    /** @param moved what is handed over. @throws Error of the thread, or that it ended: the next message starts one */
+    /**
+     * @param moved what is handed over.
+     * @throws Error of the thread, or that it ended: the next message starts one
+     */
     ask(message: Message, moved: readonly Transferable[] = []): Promise<Answer> {
       running ??= start();
       const worker = running;
@@ -78,7 +85,8 @@ export function threadOf<Message, Answer>({
       const worker = running;
       lose(reason);
       if (!worker) return;
-      // Not terminate(): between the making of a zlib stream and its first use Node aborts the process then.
+      // Not terminate(): between the making of a zlib stream
+      // and its first use Node aborts the process then.
       const ended = new Promise((resolve) => worker.once("exit", resolve));
       worker.ref();
       worker.postMessage({ isLast: true });

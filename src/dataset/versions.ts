@@ -24,7 +24,10 @@ export class UnknownVersionError extends Error {
   override readonly name = "UnknownVersionError";
 }
 
-/** The version that is served, then those kept, the last served first. @throws NoDatasetError where there is none */
+/**
+ * The version that is served, then those kept, the last served first.
+ * @throws NoDatasetError where there is none
+ */
 export async function versionsOf(datasetDir: string): Promise<KeptVersion[]> {
   const { folder, previous } = await currentPointer(datasetDir);
   const versions: KeptVersion[] = [];
@@ -51,7 +54,10 @@ async function sizeOf(folder: string): Promise<number> {
   return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
 }
 
-/** @param wanted by default the one that was served last. @throws UnknownVersionError where it is not kept */
+/**
+ * @param wanted by default the one that was served last.
+ * @throws UnknownVersionError where it is not kept
+ */
 export async function rollBack(
   wanted: string | undefined,
   building: Building,
@@ -97,7 +103,10 @@ export const dropPrevious = (building: Building): Promise<void> =>
     await removeUnused(building.datasetDir);
   });
 
-/** Reads every byte, writes nothing. @returns a sentence for each file that is hurt; undefined without a dataset */
+/**
+ * Reads every byte, writes nothing.
+ * @returns a sentence for each file that is hurt; undefined without a dataset
+ */
 export async function checkVersionFiles(datasetDir: string): Promise<string[] | undefined> {
   const current = join(datasetDir, "CURRENT");
   const problems = await checkLeftOut(datasetDir);

@@ -1,7 +1,9 @@
 import type { FastifyError } from "fastify";
 import { OutOfTimeError } from "../dataset/engine.ts";
 
-/** An answer that is an error: thrown anywhere in a request, sent in the envelope, never charged. */
+/**
+ * An answer that is an error: thrown anywhere in a request, sent in the envelope, never charged.
+ */
 export class Problem extends Error {
   override readonly name = "Problem";
   readonly status: number;
@@ -61,7 +63,10 @@ export function assertScope(
   throw new Problem(403, [`this key may not call ${scope}; its scopes: ${scopes.join(", ")}`]);
 }
 
-/** After the charge it could not be learned whether it was committed. The stored reply decides, where there is one. */
+/**
+ * After the charge it could not be learned whether it was
+ * committed. The stored reply decides, where there is one.
+ */
 export class OutcomeUnknownError extends Error {
   override readonly name = "OutcomeUnknownError";
 }

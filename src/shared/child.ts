@@ -1,7 +1,10 @@
 import { spawn } from "node:child_process";
 import { execPath } from "node:process";
 
-/** With what a person's own program may take: a query that asks for more is wrong, or belongs elsewhere. */
+/**
+ * With what a person's own program may take: a query
+ * that asks for more is wrong, or belongs elsewhere.
+ */
 export interface ChildOptions {
   /** Milliseconds for one answer. */
   readonly deadlineMs: number;
@@ -9,7 +12,10 @@ export interface ChildOptions {
   readonly memoryMb: number;
   /** For errors: "the query". */
   readonly what: string;
-  /** The body of a function that returns one of a message, which answers it. It may use `workerData` and `require`. */
+  /**
+   * The body of a function that returns one of a message,
+   * which answers it. It may use `workerData` and `require`.
+   */
   readonly text: string;
   readonly data?: unknown;
   /** Ends it: who waits is told the signal's reason. */
@@ -21,8 +27,9 @@ type Reply<Answer> =
   | { readonly error: string; readonly code?: string };
 
 /**
- * The program of the process, as text: the same from the sources and from a bundle. The work runs in a thread of it,
- * so that what never returns does not keep the process from hearing that its parent is gone.
+ * The program of the process, as text: the same from the sources and from
+ * a bundle. The work runs in a thread of it, so that what never returns
+ * does not keep the process from hearing that its parent is gone.
  */
 const programOf = (text: string): string => `
 const host = require("node:process");
@@ -48,10 +55,16 @@ parentPort.on("message", async (message) => {
   }
 });`;
 
-/** What ended a child before it answered: its deadline or its memory. What it threw itself is a plain Error. */
+/**
+ * What ended a child before it answered: its deadline
+ * or its memory. What it threw itself is a plain Error.
+ */
 export class Overrun extends Error {}
 
-/** A process of its own for what a person wrote (SQL): a signal, a deadline and a bound on memory end it. */
+/**
+ * A process of its own for what a person wrote (SQL):
+ * a signal, a deadline and a bound on memory end it.
+ */
 export async function answerOf<Answer>(message: object, options: ChildOptions): Promise<Answer> {
   const { data, deadlineMs, memoryMb, signal, text, what } = options;
   signal?.throwIfAborted();

@@ -20,7 +20,9 @@ export interface Sample {
   close(): Promise<void>;
 }
 
-/** All of the outside world that a command may touch: no `process`, clock or timer below `main.ts`. */
+/**
+ * All of the outside world that a command may touch: no `process`, clock or timer below `main.ts`.
+ */
 export interface Context {
   readonly stdin: InputStream;
   readonly stdout: OutputStream;
@@ -38,7 +40,10 @@ export interface Context {
   readonly prompt: (question: string, options?: { readonly hidden?: boolean }) => Promise<string>;
   /** Fires at the first SIGINT or SIGTERM; the second ends the process at once. */
   readonly interrupted: AbortSignal;
-  /** Starts the built-in service for the time of a command. @throws CliError exit 2 without the optional packages */
+  /**
+   * Starts the built-in service for the time of a command.
+   * @throws CliError exit 2 without the optional packages
+   */
   readonly startSample: (context: Context, notice: (text: string) => void) => Promise<Sample>;
   /** The arguments as given, for hints that repeat the user's own command. Never contains a key. */
   readonly argv: readonly string[];
@@ -50,7 +55,10 @@ export const canPrompt = (context: Context): boolean =>
   !context.env.CI &&
   !context.env.HEADCOUNT_NO_INPUT;
 
-/** Whether it was closed before Node began, which then opens /dev/null there: to be read too, unlike `> /dev/null`. */
+/**
+ * Whether it was closed before Node began, which then opens
+ * /dev/null there: to be read too, unlike `> /dev/null`.
+ */
 export function isClosed({ fd }: OutputStream): boolean {
   try {
     if (fd === undefined || fstatSync(fd).rdev !== statSync("/dev/null").rdev) return false;
@@ -60,7 +68,10 @@ export function isClosed({ fd }: OutputStream): boolean {
   }
 }
 
-/** Resolves once the stream has taken everything. @throws what kept it from that: a full disk, a reader that is gone */
+/**
+ * Resolves once the stream has taken everything.
+ * @throws what kept it from that: a full disk, a reader that is gone
+ */
 export const written = (stream: OutputStream): Promise<void> =>
   new Promise((resolve, reject) => {
     if (stream.errored) reject(stream.errored);

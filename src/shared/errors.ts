@@ -51,13 +51,18 @@ export interface CliErrorInit {
   readonly category: ErrorCategory;
   /** Default: what its category ends with. */
   readonly exitCode?: ExitCode;
-  /** What failed and which rule says so. One sentence without a final full stop where it is short. */
+  /**
+   * What failed and which rule says so. One sentence without a final full stop where it is short.
+   */
   readonly message: string;
   /** Where possible the exact command that would work. */
   readonly hint?: string | undefined;
   /** The one command to type next, where there is one. */
   readonly next?: string | undefined;
-  /** Whether `next` goes on where this stopped, and nothing is paid twice. Default: where it resumes or refreshes. */
+  /**
+   * Whether `next` goes on where this stopped, and nothing
+   * is paid twice. Default: where it resumes or refreshes.
+   */
   readonly resumable?: boolean | undefined;
   /** Of a purchase that a bound held up: every door has words of its own for it. */
   readonly raise?: Raise | undefined;
@@ -67,7 +72,10 @@ export interface CliErrorInit {
   readonly cause?: unknown;
 }
 
-/** The one error class of the command line: everything below `main.ts` throws it, and only `report.ts` prints it. */
+/**
+ * The one error class of the command line: everything below
+ * `main.ts` throws it, and only `report.ts` prints it.
+ */
 export class CliError extends Error {
   override readonly name = "CliError";
   declare readonly code: string;
@@ -117,7 +125,9 @@ export const usageError = failed.usage;
 /** Somebody said no, or what was agreed to is no longer so: exit 10, nothing done. */
 export const { declined } = failed;
 
-/** What was to be written has no room or no device any more. Every other refusal is about the path. */
+/**
+ * What was to be written has no room or no device any more. Every other refusal is about the path.
+ */
 const NO_ROOM: Readonly<Record<string, string>> = {
   ENOSPC: "the disk is full",
   EDQUOT: "the disk quota is used up",
@@ -127,7 +137,10 @@ const NO_ROOM: Readonly<Record<string, string>> = {
 // libuv has no name for it.
 const EDQUOT = -122;
 
-/** A refusal of the operating system (docs/exit-codes.md): 5 where the room ran out, 2 for a wrong path. */
+/**
+ * A refusal of the operating system (docs/exit-codes.md):
+ * 5 where the room ran out, 2 for a wrong path.
+ */
 export function systemFailure(error: unknown): CliError | undefined {
   if (!(error instanceof Error) || !("syscall" in error)) return undefined;
   const { code, errno, syscall, message } = error as NodeJS.ErrnoException;

@@ -5,8 +5,9 @@ import { dirname } from "node:path";
 export const FOLDER_MODE = 0o700;
 
 /**
- * In a `catch`: what stands for a file or folder that is not there. @param alike other codes of the system that say so:
- * a folder that is a file (ENOTDIR) is no empty one where something is told of what is in it
+ * In a `catch`: what stands for a file or folder that is not there.
+ * @param alike other codes of the system that say so: a folder that is a
+ * file (ENOTDIR) is no empty one where something is told of what is in it
  */
 export const ifMissing =
   <Value>(value: Value, ...alike: readonly "ENOTDIR"[]) =>
@@ -17,8 +18,9 @@ export const ifMissing =
   };
 
 /**
- * Makes a folder and those above it, each with its name on the disk. Node's own recursion never ends where a parent
- * that is there says ENOENT, as below /proc. @throws Error the system's, with its code
+ * Makes a folder and those above it, each with its name on the disk.
+ * Node's own recursion never ends where a parent that is there says
+ * ENOENT, as below /proc. @throws Error the system's, with its code
  */
 export function makeFolder(path: string): void {
   const above = dirname(path);
@@ -36,7 +38,10 @@ export function makeFolder(path: string): void {
   syncFolder(above);
 }
 
-/** The names in it are on the disk, where that can be had: not on Windows, nor in a folder that may not be read. */
+/**
+ * The names in it are on the disk, where that can be had:
+ * not on Windows, nor in a folder that may not be read.
+ */
 export function syncFolder(path: string): void {
   let folder: number | undefined;
   try {

@@ -4,7 +4,9 @@ import type { Context } from "./context.ts";
 import { grouped } from "./contract/text.ts";
 import { CliError, usageError } from "./errors.ts";
 
-/** What Windows-1252 has from 0x80 on; Node's decoder of that name reads Latin-1. A blank: nothing. */
+/**
+ * What Windows-1252 has from 0x80 on; Node's decoder of that name reads Latin-1. A blank: nothing.
+ */
 const WINDOWS = [..."€ ‚ƒ„…†‡ˆ‰Š‹Œ Ž  ‘’“”•–—˜™š›œ žŸ"];
 
 const WHY: Readonly<Record<string, string>> = {
@@ -14,7 +16,8 @@ const WHY: Readonly<Record<string, string>> = {
 };
 
 /**
- * The text of a file, a pipe, or of stdin for `-`. @param most bytes @throws CliError exit 2 for no UTF-8 or no file
+ * The text of a file, a pipe, or of stdin for `-`. @param
+ * most bytes @throws CliError exit 2 for no UTF-8 or no file
  */
 export async function readInput(
   context: Context,

@@ -6,7 +6,9 @@ export function percent(part: number, whole: number): string {
   return `${share.toFixed(1)}%`;
 }
 
-/** A time span in words of at most two units: `0.4 s`, `12 s`, `3 min 20 s`, `2 h 5 min`, `3 d 4 h`. */
+/**
+ * A time span in words of at most two units: `0.4 s`, `12 s`, `3 min 20 s`, `2 h 5 min`, `3 d 4 h`.
+ */
 export function duration(ms: number): string {
   if (ms < 950) return `${(Math.max(0, ms) / 1000).toFixed(1)} s`;
   const seconds = Math.round(ms / 1000);
@@ -24,7 +26,10 @@ export const inSeconds = (ms: number | undefined): number | null =>
 const two = (large: number, largeUnit: string, small: number, smallUnit: string): string =>
   small === 0 ? `${large} ${largeUnit}` : `${large} ${largeUnit} ${small} ${smallUnit}`;
 
-/** How long ago something was: `just now`, `3 min ago`, `5 h ago`, `12 days ago`; its date where that is longer. */
+/**
+ * How long ago something was: `just now`, `3 min ago`, `5
+ * h ago`, `12 days ago`; its date where that is longer.
+ */
 export function ago(ms: number, epochMs: number): string {
   const minutes = Math.floor(ms / 60_000);
   if (minutes < 1) return "just now";
@@ -34,13 +39,18 @@ export function ago(ms: number, epochMs: number): string {
   return timeText(epochMs).slice(0, 10);
 }
 
-/** A time for a person: local to nobody, so that two machines say the same: `2026-01-15 12:00 UTC`. */
+/**
+ * A time for a person: local to nobody, so that two machines say the same: `2026-01-15 12:00 UTC`.
+ */
 export const timeText = (epochMs: number): string =>
   `${new Date(epochMs).toISOString().slice(0, 16).replace("T", " ")} UTC`;
 
 const EIGHTHS = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"] as const;
 
-/** A bar for a share of 0..1; anything above nothing shows a sliver. @param unicode blocks in eighths; else `#` */
+/**
+ * A bar for a share of 0..1; anything above nothing shows a sliver.
+ * @param unicode blocks in eighths; else `#`
+ */
 export function bar(share: number, width: number, unicode: boolean): string {
   const bounded = Math.min(1, Math.max(0, Number.isFinite(share) ? share : 0));
   if (!unicode) return "#".repeat(bounded > 0 ? Math.max(1, Math.round(bounded * width)) : 0);

@@ -6,10 +6,16 @@ import { shellWord } from "./contract/text.ts";
 import { type CliError, failed } from "./errors.ts";
 import { packageRoot } from "./paths.ts";
 
-/** What cannot be part of one bundle: the package headcount-service brings them (docs/dependencies.md). */
+/**
+ * What cannot be part of one bundle: the package
+ * headcount-service brings them (docs/dependencies.md).
+ */
 export const NATIVES: readonly string[] = ["@duckdb/node-api", "@photostructure/sqlite"];
 
-/** Where a package stands: in the own tree, or in that of headcount-service. @throws Error as `require.resolve` */
+/**
+ * Where a package stands: in the own tree, or in that of headcount-service.
+ * @throws Error as `require.resolve`
+ */
 export function packagePath(name: string): string {
   const resolver = createRequire(import.meta.url);
   try {
@@ -34,7 +40,10 @@ export function nativePath(name: string): string | undefined {
 
 let own: readonly string[] = [];
 
-/** From here on SQLite may be the one of the program itself (sqlite-wasm.ts) for files that begin so, and no others. */
+/**
+ * From here on SQLite may be the one of the program itself
+ * (sqlite-wasm.ts) for files that begin so, and no others.
+ */
 export function allowOwnSqlite(...beginnings: readonly string[]): void {
   own = beginnings;
 }
@@ -43,7 +52,10 @@ export function allowOwnSqlite(...beginnings: readonly string[]): void {
 export const mayBeOwnSqlite = (path?: string): boolean =>
   own.some((beginning) => path === undefined || path.startsWith(beginning));
 
-/** The command that brings a package: npx, a project and a global install look for it in other places. */
+/**
+ * The command that brings a package: npx, a project
+ * and a global install look for it in other places.
+ */
 export function installCommand(name: string): string {
   const root = fileURLToPath(packageRoot());
   const what = NATIVES.includes(name) ? "headcount-service" : name;
@@ -60,8 +72,9 @@ export function installCommand(name: string): string {
 }
 
 /**
- * A package that may be left out, and was (README, "Installation"): exit 2, with the command that installs it; else
- * undefined. It says so in two ways: to `import`, and to a `require` further down.
+ * A package that may be left out, and was (README, "Installation"):
+ * exit 2, with the command that installs it; else undefined. It says
+ * so in two ways: to `import`, and to a `require` further down.
  */
 export function missingPackage(error: unknown): CliError | undefined {
   if (!(error instanceof Error)) return undefined;

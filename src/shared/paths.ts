@@ -1,8 +1,9 @@
 import { existsSync, readFileSync } from "node:fs";
 
 /**
- * The folder of the installed package, with a slash: the nearest one above that holds package.json. The program runs
- * from `src`, from `dist` and from the bundle in `dist/program`, which lie at different depths.
+ * The folder of the installed package, with a slash: the nearest one
+ * above that holds package.json. The program runs from `src`, from `dist`
+ * and from the bundle in `dist/program`, which lie at different depths.
  */
 export function packageRoot(): URL {
   for (const above of ["../", "../../", "../../../", "../../../../"]) {

@@ -59,7 +59,9 @@ function hasWord(text: string, name: string): boolean {
 export class PersonMatcher {
   readonly #addresses = new Set<string>();
   readonly #slugs = new Set<string>();
-  /** By service, since another service may give the same id to somebody else; "" is every service. */
+  /**
+   * By service, since another service may give the same id to somebody else; "" is every service.
+   */
   readonly #ids = new Map<string, Set<string>>();
 
   /** Whole ones, in normal form. */
@@ -69,7 +71,8 @@ export class PersonMatcher {
   readonly #shared = new Set<string>();
 
   /**
-   * @param word a profile address, its last part, an id or a mail address; undefined: nobody until a record is added
+   * @param word a profile address, its last part, an id or a
+   * mail address; undefined: nobody until a record is added
    */
   constructor(word?: string) {
     if (word === undefined) return;
@@ -92,8 +95,8 @@ export class PersonMatcher {
   }
 
   /**
-   * Whether a row of a file is the person's. A file does not say whose ids it has: an address decides where there is
-   * one, a mail address where there is nothing else.
+   * Whether a row of a file is the person's. A file does not say whose ids it has: an address
+   * decides where there is one, a mail address where there is nothing else.
    */
   isRow(row: JsonValue): boolean {
     const who = identityIn(row);
@@ -180,7 +183,10 @@ export class PersonMatcher {
     ];
   }
 
-  /** Whether a text (a file, a segment, an error) has an address, its last part, an id or the whole name, as words. */
+  /**
+   * Whether a text (a file, a segment, an error) has an
+   * address, its last part, an id or the whole name, as words.
+   */
   isNamedIn(text: string, byName = true): boolean {
     const names = [
       ...this.addresses,
@@ -238,7 +244,10 @@ export interface Sighting {
   readonly service: string;
 }
 
-/** The different people among these: records are of one who share an address, or an id of the same service. */
+/**
+ * The different people among these: records are of one
+ * who share an address, or an id of the same service.
+ */
 function peopleAmong(sightings: readonly Sighting[]): readonly ReadonlySet<string>[] {
   const people: Set<string>[] = [];
   for (const { who, service } of sightings) {

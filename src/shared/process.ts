@@ -27,7 +27,10 @@ export const systemText = (path: string): string =>
   readTrimmed((file) => readFileSync(file, "latin1"), path);
 const link = (path: string): string => readTrimmed(readlinkSync, path);
 
-/** Fields 3 (state) and 22 (start time) of /proc/PID/stat; the name in field 2 may hold spaces and parentheses. */
+/**
+ * Fields 3 (state) and 22 (start time) of /proc/PID/stat;
+ * the name in field 2 may hold spaces and parentheses.
+ */
 function statOf(id: number | "self") {
   const text = systemText(`/proc/${id}/stat`);
   const [state = "", ...fields] = text.slice(text.lastIndexOf(")") + 2).split(" ");
@@ -55,7 +58,10 @@ export function thisProcess(): ProcessIdentity {
   return own;
 }
 
-/** Of a process of this boot and space. @returns undefined where its number is in use, and nobody tells since when */
+/**
+ * Of a process of this boot and space.
+ * @returns undefined where its number is in use, and nobody tells since when
+ */
 export function isRunning(holder: Pick<ProcessIdentity, "pid" | "started">): boolean | undefined {
   try {
     kill(holder.pid, 0);

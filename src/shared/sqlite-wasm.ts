@@ -14,8 +14,9 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 
 /*
- * SQLite as WebAssembly (the package wa-sqlite) in the form of the native driver, for the sample where that is not
- * installed. It has a rollback journal and no locks: whoever opens a file keeps other processes away.
+ * SQLite as WebAssembly (the package wa-sqlite) in the form of the native
+ * driver, for the sample where that is not installed. It has a rollback
+ * journal and no locks: whoever opens a file keeps other processes away.
  */
 
 /** The functions of SQLite that are used. Numbers are addresses in the module's memory too. */
@@ -90,7 +91,10 @@ class Database {
     );
   }
 
-  /** What a native one left in a log beside the file goes into the file: a log wants memory that is shared. */
+  /**
+   * What a native one left in a log beside the file goes
+   * into the file: a log wants memory that is shared.
+   */
   #foldLog(): void {
     try {
       this.exec("SELECT 1 FROM sqlite_schema");

@@ -35,7 +35,10 @@ export const questionCodec = (sdk: Sdk): QuestionCodec =>
     bind: (ctx) => ctx.mcpReq.method,
   });
 
-/** Whether the client can show a person a form: it says so with each request, or said so when it connected. */
+/**
+ * Whether the client can show a person a form: it says
+ * so with each request, or said so when it connected.
+ */
 function canAsk(ctx: ServerContext, server: Server): boolean {
   const envelope: Readonly<Record<string, unknown>> | undefined = ctx.mcpReq.envelope;
   const capabilities = envelope?.[CAPABILITIES] as ClientCapabilities | undefined;
@@ -113,7 +116,10 @@ export async function consentTo(
   );
 }
 
-/** Nobody is asked for what the budget would refuse. Requests of an unfinished run are in it already. */
+/**
+ * Nobody is asked for what the budget would refuse.
+ * Requests of an unfinished run are in it already.
+ */
 async function requireRoom(
   { command, continues, isTest, quote }: HeldQuote,
   world: AgentWorld,

@@ -21,7 +21,9 @@ function tokenFrom(word: string | undefined): string {
   );
 }
 
-/** Serves on the loopback of this machine, to whoever has the token, and to no page of a browser. */
+/**
+ * Serves on the loopback of this machine, to whoever has the token, and to no page of a browser.
+ */
 export async function openHttp(
   sdk: typeof import("@modelcontextprotocol/server"),
   factory: McpServerFactory,

@@ -6,14 +6,20 @@ import type { Context } from "../../shared/context.ts";
 import { shellWord } from "../../shared/contract/text.ts";
 import { packageRoot } from "../../shared/paths.ts";
 
-/** How a client starts the server: by absolute paths, because what a desktop starts has no PATH of a shell. */
+/**
+ * How a client starts the server: by absolute paths,
+ * because what a desktop starts has no PATH of a shell.
+ */
 interface Launch {
   readonly command: string;
   readonly args: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** They say where things are, and no secret: a server that a client starts finds what this shell finds. */
+/**
+ * They say where things are, and no secret: a server
+ * that a client starts finds what this shell finds.
+ */
 const HANDED_ON = [
   "HEADCOUNT_CONFIG_DIR",
   "HEADCOUNT_STATE_DIR",
@@ -131,7 +137,10 @@ const FORMS = {
 export type Client = keyof typeof FORMS;
 export const CLIENTS = Object.keys(FORMS) as readonly Client[];
 
-/** What the config of a client needs in its own form, the file that it belongs into, and the line that adds it. */
+/**
+ * What the config of a client needs in its own form, the
+ * file that it belongs into, and the line that adds it.
+ */
 export function entryFor(client: Client, start: Launch, platform: NodeJS.Platform) {
   const { file, config, line }: ClientForm = FORMS[client];
   const document = config(start);

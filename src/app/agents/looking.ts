@@ -117,7 +117,8 @@ async function ownedOf(
       opened.library.close();
     }
   } catch (error) {
-    // A count is worth telling without it: the library's package may be missing, or another command be at work in it.
+    // A count is worth telling without it: the library's package
+    // may be missing, or another command be at work in it.
     if (error instanceof CliError) return null;
     throw error;
   }

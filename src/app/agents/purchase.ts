@@ -35,7 +35,10 @@ import { type AgentWorld, budgetOf, type HeldQuote, leftOf, withService } from "
 /** Free calls that looking for new people may take: an agent waits for them. */
 const AGENT_CALLS = 500;
 
-/** Prices what is wanted as a purchase of it would, and keeps that for ten minutes. Free. @throws CliError */
+/**
+ * Prices what is wanted as a purchase of it would, and keeps that for ten minutes. Free.
+ * @throws CliError
+ */
 export async function heldQuoteFor(
   { target, limit, fresh = false }: Pick<Order, "target" | "limit" | "fresh">,
   world: AgentWorld,
@@ -135,7 +138,10 @@ function whyNot({ quote: offered }: HeldQuote, rest: Credits | undefined): strin
   return beyond && `it costs ${cost}, and ${beyond.said}`;
 }
 
-/** Buys what a quote says, in its turn of the budget. What was paid is in a run by then. @throws CliError */
+/**
+ * Buys what a quote says, in its turn of the budget. What was paid is in a run by then.
+ * @throws CliError
+ */
 export async function buyQuoted(offer: HeldQuote, world: AgentWorld) {
   const { budget, context } = world;
   if (budget === undefined)

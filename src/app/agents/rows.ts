@@ -16,7 +16,9 @@ import { type AgentWorld, runNamed } from "./world.ts";
 
 /** What rows of a run may take of a result: with what stands around them it stays below 25 kB. */
 const ROWS_BYTES = 22_000;
-/** Longer values are cut: 12 fields of 50 rows are to fit more often than not, and one row always. */
+/**
+ * Longer values are cut: 12 fields of 50 rows are to fit more often than not, and one row always.
+ */
 const VALUE_LENGTH = 200;
 const DEFAULT_LIMIT = 20;
 
@@ -30,10 +32,14 @@ const DEFAULT_FIELDS: Readonly<Record<RecordKind, readonly string[]>> = {
 
 type InertRow = Readonly<Record<string, string | number | boolean | null>>;
 
-// Characters that no one sees and a model reads: tags, and selectors of variants that can spell bytes.
+// Characters that no one sees and a model reads: tags,
+// and selectors of variants that can spell bytes.
 const UNSEEN = /\u00ad|[\u{e0000}-\u{e007f}]|[\u{e0100}-\u{e01ef}]/gu;
 
-/** A value of a record as a model may read it: no controls, no bidi, nothing unseen, at most so long. */
+/**
+ * A value of a record as a model may read it: no
+ * controls, no bidi, nothing unseen, at most so long.
+ */
 export const inert = (value: string): string => harmless(value).replace(UNSEEN, "\ufffd");
 
 /** Rows of a run that is owned, harmless and within bounds. Asks nobody. @throws CliError exit 2 */
@@ -117,7 +123,10 @@ function inertRow(
 
 const NEW = { overwrite: false, allowEmpty: true };
 
-/** Writes a run to the one folder that a person gave, and never over something. @throws CliError exit 2 */
+/**
+ * Writes a run to the one folder that a person gave, and never over something.
+ * @throws CliError exit 2
+ */
 export async function exportTool(
   { run: name, format, fields, file }: Input<"export_run">,
   world: AgentWorld,

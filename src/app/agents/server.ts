@@ -36,7 +36,10 @@ export function atWork() {
   };
 }
 
-/** Makes the server once for each connection; the same one speaks the newest protocol and its predecessors. */
+/**
+ * Makes the server once for each connection; the same
+ * one speaks the newest protocol and its predecessors.
+ */
 export function serverFactory(
   sdk: typeof import("@modelcontextprotocol/server"),
   { AjvJsonSchemaValidator }: Validators,
@@ -135,7 +138,10 @@ function addTool(
   );
 }
 
-/** What a validator's words leave out: which argument is none of the tool's, and what a choice is from. */
+/**
+ * What a validator's words leave out: which argument
+ * is none of the tool's, and what a choice is from.
+ */
 function argumentProblem(input: unknown, schema: JsonSchema): string | undefined {
   if (typeof input !== "object" || input === null) return undefined;
   const properties = schema.properties as Readonly<Record<string, JsonSchema>>;

@@ -15,7 +15,10 @@ import type { rowPositions } from "./positions.ts";
 export const PERIODS = ["day", "session", "total"] as const;
 export type Period = (typeof PERIODS)[number];
 
-/** The cap that a person gave at the start: what is bought within it is marked with its name in the journals. */
+/**
+ * The cap that a person gave at the start: what is bought
+ * within it is marked with its name in the journals.
+ */
 export interface NamedBudget {
   readonly name: string;
   readonly cap: Credits;

@@ -21,7 +21,10 @@ export interface Quotation extends Priced {
   readonly madeAt: number;
 }
 
-/** Younger than this a quotation is bought without counting again: the account tells price and dataset. */
+/**
+ * Younger than this a quotation is bought without
+ * counting again: the account tells price and dataset.
+ */
 const YOUNG_MS = 60_000;
 
 /** Prices an order by free calls alone. @throws CliError */
@@ -40,8 +43,8 @@ export async function quote(draft: Order, world: World, events: Events = {}): Pr
 }
 
 /**
- * Buys an order, or exactly what a quotation says. Goes on with the run that the same order left unfinished. What was
- * paid is kept, whatever is thrown.
+ * Buys an order, or exactly what a quotation says. Goes on with the run that the same order left
+ * unfinished. What was paid is kept, whatever is thrown.
  * @throws CliError exit 10 (`quote_changed`) where a quotation no longer holds
  */
 export async function buy(what: Order | Quotation, world: World, events: Events = {}) {
@@ -52,7 +55,10 @@ export async function buy(what: Order | Quotation, world: World, events: Events 
   );
 }
 
-/** An order whose accounts all have addresses: those that nobody owns are looked up first where it `buys`. */
+/**
+ * An order whose accounts all have addresses: those
+ * that nobody owns are looked up first where it `buys`.
+ */
 async function addressed(order: Order, world: World, events: Events, buys: boolean) {
   const { accounts, maxCredits, budgetLeft } = order;
   if (accounts === undefined) return { order };
@@ -146,8 +152,8 @@ function agreedTo(
 }
 
 /**
- * Goes on with a run: target, output, format and fields are its own, and so are bounds where none are given.
- * Asks only where more would be spent than was agreed to for it. @throws CliError
+ * Goes on with a run: target, output, format and fields are its own, and so are bounds where none
+ * are given. Asks only where more would be spent than was agreed to for it. @throws CliError
  */
 export async function resume(
   id: string,
@@ -208,7 +214,10 @@ async function purchase<T>(
 /** Of the segment: nobody new is not nobody. */
 const peopleIn = ({ matches, share }: Quote): number | null => share?.total ?? matches;
 
-/** One company that nobody is found at: as where the service is asked for it by name. @throws CliError exit 6 */
+/**
+ * One company that nobody is found at: as where the service is asked for it by name.
+ * @throws CliError exit 6
+ */
 function requirePlace({ target, accounts }: Order): void {
   const { companies: [company, ...others] = [], staffing: { segment, ladder, keep } = {} } =
     accounts ?? {};
@@ -222,7 +231,11 @@ async function refuse({ credits }: Quote): Promise<void> {
   throw usageError(message, undefined, "consent_needed");
 }
 
-/** Why nobody matches, and which values match nobody. @param matches of the whole @throws CliError exit 5 (`strict`) */
+/**
+ * Why nobody matches, and which values match nobody.
+ * @param matches of the whole
+ * @throws CliError exit 5 (`strict`)
+ */
 async function tellWhy(
   { target, strict = false }: Order,
   matches: number | null | undefined,
@@ -239,7 +252,10 @@ async function tellWhy(
   await tellHints(segments, { strict, session: seller, say: hint }, interrupted);
 }
 
-/** A failure with what helps: why nobody matches where an empty file was refused, a company whose name is near. */
+/**
+ * A failure with what helps: why nobody matches where an
+ * empty file was refused, a company whose name is near.
+ */
 async function explained(
   thrown: unknown,
   order: Order,
@@ -266,7 +282,9 @@ async function explained(
 
 type LookUps = Target & { readonly kind: "enrich" };
 
-/** The companies with the addresses that paid look-ups tell; of the others in words why none. Free. */
+/**
+ * The companies with the addresses that paid look-ups tell; of the others in words why none. Free.
+ */
 async function withAddresses(
   companies: readonly Prospect[],
   target: LookUps,

@@ -3,7 +3,10 @@ import { canonicalAddress, canonicalDomain } from "../../shared/contract/normali
 import { isObject } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
 
-/** Columns that a company is looked up by, best first; in any case, with spaces or hyphens for underscores. */
+/**
+ * Columns that a company is looked up by, best first;
+ * in any case, with spaces or hyphens for underscores.
+ */
 const COLUMNS = [
   "company_network_url",
   "company_linkedin_url",
@@ -48,7 +51,10 @@ export const columnName = (text: string): string =>
     .toLowerCase()
     .replace(/[\s-]+/g, "_");
 
-/** The column as it was named, in any spelling; without a name the best of those that name companies. */
+/**
+ * The column as it was named, in any spelling; without
+ * a name the best of those that name companies.
+ */
 export function chooseColumn(
   names: readonly string[],
   wanted: string | undefined,
@@ -63,7 +69,10 @@ export function chooseColumn(
 
 const PROFILE_PATH = /^[^/]+\/(company|companies|school|showcase|organi[sz]ations?|org)\/[^/]+/;
 
-/** What a text is by its look: a profile address (host/company/slug), the domain of another address, or a slug. */
+/**
+ * What a text is by its look: a profile address
+ * (host/company/slug), the domain of another address, or a slug.
+ */
 export function queryOf(text: string, by?: "name" | "id" | null): CompanyQuery | undefined {
   const value = text.trim();
   if (value === "") return undefined;
@@ -80,7 +89,10 @@ export function queryOf(text: string, by?: "name" | "id" | null): CompanyQuery |
 export const isWord = (value: unknown): value is string | number =>
   typeof value === "string" || Number.isSafeInteger(value);
 
-/** The objects of NDJSON, with the numbers and texts of their lines. @throws CliError exit 2 for a line that is none */
+/**
+ * The objects of NDJSON, with the numbers and texts of their lines.
+ * @throws CliError exit 2 for a line that is none
+ */
 export function* jsonLines(text: string, name: string) {
   for (const [index, raw] of text.split("\n").entries()) {
     const line = raw.trim();
@@ -99,7 +111,10 @@ interface CsvRow {
   readonly cells: readonly string[];
 }
 
-/** The rows of a list: comma, semicolon or tab, as the first line has or names. Rows without text are left out. */
+/**
+ * The rows of a list: comma, semicolon or tab, as the
+ * first line has or names. Rows without text are left out.
+ */
 export async function parseCsv(list: string): Promise<CsvRow[]> {
   const { parse } = await import("csv-parse/sync");
   // Excel's word for the separator; the line stays one, so that the others keep their numbers.

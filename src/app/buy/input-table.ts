@@ -36,10 +36,13 @@ export function checkPrefix(prefix: string): string {
 }
 
 /**
- * A table of the caller's, each row with the company that it names; companies that several rows name are there once.
+ * A table of the caller's, each row with the company that it
+ * names; companies that several rows name are there once.
  * @param name of the file, for messages
- * @param isLeftOut companies that are not asked for: their rows say that they are on the suppression list
- * @throws CliError exit 2 where it is no table, has no such column, or has columns that begin as ours do
+ * @param isLeftOut companies that are not asked for:
+ * their rows say that they are on the suppression list
+ * @throws CliError exit 2 where it is no table, has no
+ * such column, or has columns that begin as ours do
  */
 export async function readKept(
   text: string,

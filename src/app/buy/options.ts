@@ -4,7 +4,10 @@ import type { Guard, Target } from "../../engine/runs/plan.ts";
 import { usageError } from "../../shared/errors.ts";
 import { parseFields } from "../../shared/rows/columns.ts";
 
-/** How a door calls what it is given: `--new-only` of a command line, `"new_only"` of a file of jobs. */
+/**
+ * How a door calls what it is given: `--new-only` of
+ * a command line, `"new_only"` of a file of jobs.
+ */
 export type Called = (name: "csv" | "format" | "new_only" | "output" | "with_owned") => string;
 
 interface OutputOptions extends Partial<Pick<Guard, "maxShrink" | "minRows">> {
@@ -23,7 +26,10 @@ export const outputGuard = ({ overwrite, minRows, maxShrink }: OutputOptions): G
   maxShrink,
 });
 
-/** How rows are written. `fields` are split, not yet checked. @throws CliError exit 2 for what does not go together */
+/**
+ * How rows are written. `fields` are split, not yet checked.
+ * @throws CliError exit 2 for what does not go together
+ */
 export function outputView(
   { format, fields, csv }: OutputOptions,
   output: string | undefined,
@@ -49,7 +55,10 @@ export function outputView(
   return { output, ...form, fields: columns, excel: csv === "excel", raw: csv === "raw" };
 }
 
-/** The target without whom is owned, where that is asked for. @throws CliError exit 2 for what cannot be narrowed */
+/**
+ * The target without whom is owned, where that is asked for.
+ * @throws CliError exit 2 for what cannot be narrowed
+ */
 export function narrowed(
   target: Target & { readonly kind: "search" },
   { newOnly = false, withOwned = false }: OutputOptions,

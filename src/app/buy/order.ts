@@ -11,7 +11,10 @@ import { mapError } from "../failures.ts";
 import type { Session } from "../session.ts";
 import type { Staffing } from "./staff.ts";
 
-/** What is bought, how it is delivered, what bounds it: what is not named is as {@link DEFAULTS} says. */
+/**
+ * What is bought, how it is delivered, what bounds
+ * it: what is not named is as {@link DEFAULTS} says.
+ */
 export interface Order extends Partial<Omit<ExportOptions, "agreed">> {
   readonly target: Target;
   /** Whose people are bought: with the addresses of all of them these make the target. */
@@ -38,12 +41,16 @@ export interface World extends Surroundings {
 /** What a purchase asks and tells. Nobody needs to listen. */
 export interface Events {
   /**
-   * Agrees to a quote, or throws. Asked before anything is paid, but for a quote handed in and a run resumed within
-   * what was agreed to. Left out, nothing is ever paid for. Look-ups of companies are agreed to before their people.
+   * Agrees to a quote, or throws. Asked before anything is paid, but for a quote handed in and a
+   * run resumed within what was agreed to. Left out, nothing is ever paid for. Look-ups of
+   * companies are agreed to before their people.
    */
   readonly agree?: ((quote: Quote, resuming: boolean, target: Target) => Promise<void>) | undefined;
   readonly notice?: ((text: string) => void) | undefined;
-  /** Why nobody matches, and which values match nobody: found out by free counts where somebody listens. */
+  /**
+   * Why nobody matches, and which values match nobody:
+   * found out by free counts where somebody listens.
+   */
   readonly hint?: ((text: string) => void) | undefined;
   /** What must be said also where notices are not wanted. */
   readonly warning?: ((text: string) => void) | undefined;

@@ -51,7 +51,10 @@ export async function quoteExport(
   };
 }
 
-/** Buys an export, or continues what the same command left unfinished. What was paid is kept. @throws CliError */
+/**
+ * Buys an export, or continues what the same command left unfinished. What was paid is kept.
+ * @throws CliError
+ */
 export async function buyExport(
   target: Target,
   draft: ExportOptions,
@@ -77,7 +80,8 @@ export async function buyExport(
 }
 
 /**
- * Goes on with a run, and closes it whatever happens. @param isNamed whether the run itself was asked for
+ * Goes on with a run, and closes it whatever happens.
+ * @param isNamed whether the run itself was asked for
  * @returns undefined where it is let go of, as the same search pays for fewer if it begins anew
  */
 export async function continueRun(run: Run, trade: Trade, isNamed: true): Promise<Finished>;
@@ -101,7 +105,10 @@ export async function continueRun(
   return undefined;
 }
 
-/** Output, format and fields are the run's own. @throws CliError exit 5 where service or dataset are not */
+/**
+ * Output, format and fields are the run's own.
+ * @throws CliError exit 5 where service or dataset are not
+ */
 export async function resumeExport(
   id: string,
   draft: ExportOptions,

@@ -22,8 +22,8 @@ export interface Staffing {
 }
 
 /**
- * The people of companies; with a segment or titles those of them who match: as many segments of one company each, of
- * those whose address is known. @throws CliError exit 2
+ * The people of companies; with a segment or titles those of them who match: as many segments of
+ * one company each, of those whose address is known. @throws CliError exit 2
  */
 export function staffOf(
   companies: readonly Prospect[],

@@ -6,7 +6,9 @@ import { counted } from "../../shared/contract/text.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { failed } from "../../shared/errors.ts";
 
-/** What a look-up that found nothing may have meant, by a free count; undefined where there is none. */
+/**
+ * What a look-up that found nothing may have meant, by a free count; undefined where there is none.
+ */
 export async function nearCompany(
   { by, value }: CompanyQuery,
   { client }: { readonly client: Pick<ServiceClient, "count"> },

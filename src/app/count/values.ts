@@ -24,7 +24,10 @@ export interface ValuesRequest {
   readonly prefix?: string | undefined;
 }
 
-/** From the service where it lists them, else among who is owned of the segment; undefined where neither does. */
+/**
+ * From the service where it lists them, else among who
+ * is owned of the segment; undefined where neither does.
+ */
 export const valuesIn = async (
   session: Session,
   context: Context,

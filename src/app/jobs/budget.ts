@@ -54,7 +54,10 @@ export interface Turn {
   readonly refusal: { readonly period: string; readonly hint: string };
 }
 
-/** Counts and buys in one turn: two could find the same room. @throws CliError exit 4 where it does not fit */
+/**
+ * Counts and buys in one turn: two could find the same room.
+ * @throws CliError exit 4 where it does not fit
+ */
 export async function withinBudget<T>(
   budget: PurchaseBudget,
   turn: Turn,
@@ -81,7 +84,10 @@ export async function withinBudget<T>(
   });
 }
 
-/** The first moment of a calendar month in UTC, as `headcount spend` counts its days. Epoch milliseconds. */
+/**
+ * The first moment of a calendar month in UTC, as
+ * `headcount spend` counts its days. Epoch milliseconds.
+ */
 function monthStart(now: number): number {
   const date = new Date(now);
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), 1);

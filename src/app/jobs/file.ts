@@ -27,7 +27,9 @@ export interface Job {
   readonly name: string;
   readonly command: JobCommand;
   readonly schedule: string | undefined;
-  /** Its keys as they were read; paths and names of files are relative to the folder of the file. */
+  /**
+   * Its keys as they were read; paths and names of files are relative to the folder of the file.
+   */
   readonly values: JobValues;
   /** Absolute path, or the address of a table. */
   readonly output: string | undefined;
@@ -258,7 +260,10 @@ function areFilters(
   return checked.ok;
 }
 
-/** The jobs of these names, in the order of the file. @throws CliError exit 2 for a name that none has */
+/**
+ * The jobs of these names, in the order of the file.
+ * @throws CliError exit 2 for a name that none has
+ */
 export async function jobsNamed(
   { jobs, path }: JobsFile,
   names: readonly string[],
@@ -288,7 +293,10 @@ interface DocumentMember {
   readonly value: AnyNode;
 }
 
-/** JSON with comments, the place of every key, and what makes plain values of it. @throws CliError exit 2, with both */
+/**
+ * JSON with comments, the place of every key, and what makes plain values of it.
+ * @throws CliError exit 2, with both
+ */
 async function readDocument(text: string, name: string) {
   const { evaluate: plainOf, parse } = await import("@humanwhocodes/momoa");
   try {
@@ -320,7 +328,10 @@ const textPlaceOf = ({ loc }: Pick<AnyNode, "loc">): TextPlace => ({
 
 const isObjectNode = (node: AnyNode): node is ObjectNode => node.type === "Object";
 
-/** The members of an object. One that is there twice is a problem, and one that is not among `known`. */
+/**
+ * The members of an object. One that is there twice
+ * is a problem, and one that is not among `known`.
+ */
 function documentMembers(
   node: ObjectNode,
   what: string,

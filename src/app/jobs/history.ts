@@ -12,7 +12,10 @@ import type { Of } from "../../shared/schema/build.ts";
 import type { outcome } from "../../shared/schema/purchase.ts";
 import { lastTime } from "./schedule.ts";
 
-/** How a job went: a line of its log, what `notify` gets, and what `jobs status` reads (docs/jobs.md, "Log"). */
+/**
+ * How a job went: a line of its log, what `notify` gets,
+ * and what `jobs status` reads (docs/jobs.md, "Log").
+ */
 export type RunOutcome = Of<typeof outcome>;
 
 export type History = Awaited<ReturnType<typeof historyOf>>;
@@ -76,7 +79,10 @@ export async function historyOf(context: Context, key: string) {
     done: outcomes.findLast(({ status }) => status === "done"),
     /** The last that wrote its file, whatever failed then. */
     wrote: outcomes.findLast(({ rows }) => rows !== null),
-    /** `running`: a living process holds it. `killed`: the one that held it is gone and told nothing. */
+    /**
+     * `running`: a living process holds it. `killed`:
+     * the one that held it is gone and told nothing.
+     */
     now: existsSync(lock) ? process : undefined,
   };
 }

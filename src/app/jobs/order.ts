@@ -14,7 +14,10 @@ import { type SegmentSet, segmentSet } from "../segments/segment-set.ts";
 import type { Job } from "./file.ts";
 import { type JobCommand, KEYS, type Keys } from "./keys.ts";
 
-/** The segments that a job names: files and saved ones are read when it runs. @throws CliError exit 2 */
+/**
+ * The segments that a job names: files and saved ones are read when it runs.
+ * @throws CliError exit 2
+ */
 async function segmentsOf(
   { filters, segment, except }: Job["values"],
   context: Context,
@@ -28,7 +31,10 @@ const called = (name: string): string => `"${name}"`;
 
 const OPTION = /headcount .*|(?<![\w./])--([a-z][a-z-]+)(?: ([\d.]+%?|N)\b)?/g;
 
-/** Options as keys, without what is said of one that is none (`others`: with it); commands stay as they are. */
+/**
+ * Options as keys, without what is said of one that is
+ * none (`others`: with it); commands stay as they are.
+ */
 export function inKeys(text: string, command: JobCommand, others = false): string {
   const clauses = text.split("; ").map((clause) =>
     clause.replace(OPTION, (whole, option?: string, value?: string) => {

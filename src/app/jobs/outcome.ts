@@ -94,7 +94,10 @@ async function spentSince(since: number, isMine: Telling["isMine"], context: Con
   return { credits: netOf(mine), run: mine.at(0)?.run };
 }
 
-/** Log and notice come last: what fails here is said, and changes nothing of what was bought and written. */
+/**
+ * Log and notice come last: what fails here is said,
+ * and changes nothing of what was bought and written.
+ */
 async function tell(
   outcome: RunOutcome,
   { log, notify, notifyFailure }: Job,

@@ -69,7 +69,9 @@ interface Work {
   readonly history: History;
 }
 
-/** The world of a job: relative to the folder of its file, and what it says begins with its name. */
+/**
+ * The world of a job: relative to the folder of its file, and what it says begins with its name.
+ */
 function contextOf({ name }: Job, { folder }: JobsFile, context: Context): Context {
   const stream = (take: (text: string) => void): Writable =>
     new Writable({
@@ -137,13 +139,17 @@ export async function runJob(job: Job, file: JobsFile, terms: JobTerms, outside:
     },
   );
 
-  // One that found the job at work has no part in its history; a job that breaks a rule may have no name for a folder.
+  // One that found the job at work has no part in its history;
+  // a job that breaks a rule may have no name for a folder.
   if (!locked && job.problem === undefined) await appendOutcome(outside, key, outcome);
 
   return { outcome, failure };
 }
 
-/** What a job would do and cost, by free calls. @throws CliError as the job itself would before it buys */
+/**
+ * What a job would do and cost, by free calls.
+ * @throws CliError as the job itself would before it buys
+ */
 export async function quoteJob(
   job: Job,
   file: JobsFile,
@@ -217,7 +223,10 @@ async function purchase(work: Work, session: Session): Promise<JobOutcome> {
   return { kind: "search", order, purchase: result };
 }
 
-/** @returns how it failed (exit 1): what moved is in the list's history by then, and not handed on again */
+/**
+ * @returns how it failed (exit 1): what moved is in
+ * the list's history by then, and not handed on again
+ */
 async function handOn(
   lines: string,
   command: string,
@@ -259,7 +268,10 @@ async function atService<T>(
   return await inSession(context, { ...terms, ...said }, terms.listen?.(context) ?? {}, work);
 }
 
-/** Whether the job wrote the file last, or says that it may. @throws CliError exit 2 where another wrote it */
+/**
+ * Whether the job wrote the file last, or says that it may.
+ * @throws CliError exit 2 where another wrote it
+ */
 async function mayReplace({ job, context, history }: Work): Promise<boolean> {
   const { output, values } = job;
   if (values.overwrite !== undefined) return values.overwrite;

@@ -1,6 +1,9 @@
 import { echo } from "../../shared/contract/text.ts";
 
-/** In words: why a text is neither five fields as in a crontab nor `@daily` or the like; undefined where it is. */
+/**
+ * In words: why a text is neither five fields as in a
+ * crontab nor `@daily` or the like; undefined where it is.
+ */
 export async function scheduleProblem(text: string): Promise<string | undefined> {
   const fields = text.trim().split(/\s+/).length;
   if (fields !== 5 && !text.trim().startsWith("@")) {
@@ -18,7 +21,10 @@ async function times(schedule: string) {
   return new Cron(schedule, { paused: true, mode: "5-part" });
 }
 
-/** The first time after another, in the machine's own time zone. Epoch milliseconds; undefined where there is none. */
+/**
+ * The first time after another, in the machine's own time
+ * zone. Epoch milliseconds; undefined where there is none.
+ */
 export const nextTime = async (schedule: string, after: number): Promise<number | undefined> =>
   (await times(schedule)).nextRun(new Date(after))?.getTime();
 

@@ -5,11 +5,17 @@ import { isOver, type RunStore } from "../../engine/runs/run-store.ts";
 import type { Context } from "../../shared/context.ts";
 import { spanMs } from "../../shared/contract/text.ts";
 
-/** How long runs are kept that are over, as it was set: `90d`; undefined: until somebody removes them. */
+/**
+ * How long runs are kept that are over, as it was
+ * set: `90d`; undefined: until somebody removes them.
+ */
 export const keptRuns = (context: Context): string | undefined =>
   readConfig(findFolder("config", context)).retention?.runs;
 
-/** The runs that nothing happened to for a span: those that are over, and with `force` unfinished ones too. */
+/**
+ * The runs that nothing happened to for a span: those
+ * that are over, and with `force` unfinished ones too.
+ */
 export async function runsOlderThan(
   span: string,
   store: RunStore,

@@ -77,7 +77,8 @@ export async function writePages(
 }
 
 /**
- * How rows that are owned already are to be written. Fields that no published record has are checked against the rows.
+ * How rows that are owned already are to be written. Fields
+ * that no published record has are checked against the rows.
  * @param table draws `format: "table"`, with all columns where that is asked for
  * @throws CliError exit 2 for a field that no row has
  */

@@ -39,13 +39,19 @@ export interface Looking {
   readonly beside?: () => readonly string[];
   /** Whether counts are tried first, where they tell. */
   readonly isTried?: boolean;
-  /** Whether it is counted how alike the new people are to those who are owned: a quote by the way does without. */
+  /**
+   * Whether it is counted how alike the new people are to
+   * those who are owned: a quote by the way does without.
+   */
   readonly isMeasured?: boolean;
   /** Whether who is new must be found by filters: no sketch is asked. */
   readonly byFilters?: boolean;
 }
 
-/** Nobody can ask after who is forgotten: they are left out where they are known to be all of the others. */
+/**
+ * Nobody can ask after who is forgotten: they are left
+ * out where they are known to be all of the others.
+ */
 export async function lookInto(
   { filters, canonical }: CheckedFilters,
   identities: readonly string[],
@@ -146,7 +152,8 @@ interface Forgotten {
 }
 
 /**
- * Whoever was bought from this version of the dataset, and forgotten, is in the segment still; of others nobody knows.
+ * Whoever was bought from this version of the dataset, and
+ * forgotten, is in the segment still; of others nobody knows.
  * @param others people in the segment who are not owned
  */
 function forgottenIn(

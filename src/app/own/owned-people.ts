@@ -14,7 +14,10 @@ import { BESIDE } from "../../engine/runs/journal.ts";
 import { RunStore } from "../../engine/runs/run-store.ts";
 import type { CanonicalFilters } from "../../shared/contract/vocabulary.ts";
 
-/** Everybody who is owned of the service that sells, by the library; nobody where nothing was ever bought of it. */
+/**
+ * Everybody who is owned of the service that sells, by the
+ * library; nobody where nothing was ever bought of it.
+ */
 export class OwnedPeople {
   readonly account: AccountView;
   readonly #deps: Pick<ExportDeps, "disk" | "seller" | "stateDir">;

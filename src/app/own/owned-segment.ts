@@ -40,10 +40,16 @@ export interface LookBounds {
 
 /** Free counts that may tell how many of a segment are owned, where it is bought as it is. */
 const QUOTE_CALLS = 10;
-/** Free counts that may find its new people then without being asked to, where no known rate limit makes them wait. */
+/**
+ * Free counts that may find its new people then without
+ * being asked to, where no known rate limit makes them wait.
+ */
 const DIVIDE_CALLS = 100;
 
-/** The share of calls that may go into owned people whose records do not match: some moved into the segment. */
+/**
+ * The share of calls that may go into owned people whose
+ * records do not match: some moved into the segment.
+ */
 const LOOK_SHARE = 0.1;
 
 export interface Whole {
@@ -52,7 +58,9 @@ export interface Whole {
   readonly beside?: readonly Filters[];
   /** Where it is of several companies, counted one by one. */
   readonly staff?: { readonly most: number | null } | undefined;
-  /** Owned people whose records say that they are in it; undefined where only new ones are bought. */
+  /**
+   * Owned people whose records say that they are in it; undefined where only new ones are bought.
+   */
   readonly records?: number | undefined;
 }
 
@@ -187,7 +195,10 @@ export class OwnedSegment implements Ownership {
     );
   }
 
-  /** What a quote says by the way: counted where that takes a few calls, otherwise as the records have it. */
+  /**
+   * What a quote says by the way: counted where that
+   * takes a few calls, otherwise as the records have it.
+   */
   async #glance(total: number, counts: FreeCounts): Promise<OwnedShare | undefined> {
     const { beside = [], records = 0 } = this.#whole;
     // Of several companies no single count tells.
@@ -311,7 +322,10 @@ export class OwnedSegment implements Ownership {
     yield* this.#people.pagesBeside(id, await this.#again(identitiesThere));
   }
 
-  /** Of whose records match, and where that takes few calls of all others: some may have moved into the segment. */
+  /**
+   * Of whose records match, and where that takes few calls
+   * of all others: some may have moved into the segment.
+   */
   #sight(counts: FreeCounts, isTried = false): Promise<Sight> {
     const matching = this.#matching();
     const beside = () => {
@@ -360,7 +374,10 @@ export class OwnedSegment implements Ownership {
   }
 }
 
-/** Few calls, and records that say what the service says today: then nobody who is owned is paid for again. */
+/**
+ * Few calls, and records that say what the service says
+ * today: then nobody who is owned is paid for again.
+ */
 const isDividedUnasked = (sight: Sight, { rows, calls, callsPerCredit }: Cost) =>
   sight.present > 0 &&
   sight.unknown.length === 0 &&

@@ -56,7 +56,9 @@ async function csvRecords(text: string, file: string): Promise<JsonRecord[]> {
   );
 }
 
-/** Numbers again numbers, and without the apostrophe that keeps a spreadsheet from running a cell. */
+/**
+ * Numbers again numbers, and without the apostrophe that keeps a spreadsheet from running a cell.
+ */
 function fieldOf(name: string, cell: string): string | number | null {
   if (cell === "") return null;
   const number =

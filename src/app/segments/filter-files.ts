@@ -31,7 +31,10 @@ async function matching({ cwd }: Context, pattern: string): Promise<readonly str
   );
 }
 
-/** As typed, with the lines of `@FILE` in its place; `@@x` is the value `@x`. @throws CliError exit 2 */
+/**
+ * As typed, with the lines of `@FILE` in its place; `@@x` is the value `@x`.
+ * @throws CliError exit 2
+ */
 export async function listedValues(
   context: Context,
   flag: string,
@@ -113,7 +116,8 @@ export async function readFilterFile(
     usageError(message, hint, "invalid_filters_file");
   const text = await readInput(context, file, "filters", MAX_BODY_BYTES);
 
-  // What the service would refuse, such as a key that is there twice, is no segment to count and buy.
+  // What the service would refuse, such as a key that
+  // is there twice, is no segment to count and buy.
   const { parseStrictJson } = await import("../../shared/contract/strict-json.ts");
   const first = parseStrictJson(Buffer.from(text));
   const plain = first.ok ? undefined : await withoutTrailing(text).catch(() => undefined);

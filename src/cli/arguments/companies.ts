@@ -33,7 +33,8 @@ const TOLD = 5;
 const LIST = /\.(csv|tsv|txt|ndjson|jsonl)$/i;
 
 /**
- * The companies that arguments and `--input` name, each once; lines of the file that name none are told and left out.
+ * The companies that arguments and `--input` name, each once;
+ * lines of the file that name none are told and left out.
  * @throws CliError exit 2 for an argument that names no company, or where no line does
  */
 export async function readCompanies(

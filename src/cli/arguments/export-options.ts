@@ -121,7 +121,10 @@ export const addExportOptions = (command: Command, kind: RecordKind): Command =>
 export const called: Called = (name) =>
   name === "output" ? "-o" : `--${name.replaceAll("_", "-")}`;
 
-/** How the flags want rows written. `fields` are split and not yet checked. @throws CliError exit 2 */
+/**
+ * How the flags want rows written. `fields` are split and not yet checked.
+ * @throws CliError exit 2
+ */
 export function readView(context: Context, { csv, fields, format, json, output: to }: ViewFlags) {
   const output = to === undefined || to === "-" ? undefined : resolveOutput(to, context.cwd);
   const implied = json === true && output === undefined ? "json" : undefined;

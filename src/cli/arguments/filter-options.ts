@@ -26,7 +26,10 @@ export interface FilterOptions extends NamedSegment {
   readonly [key: string]: unknown;
 }
 
-/** A filter key in any of the ways people write it: `title_prefix`, `Title-Prefix`, `--title-prefix`. */
+/**
+ * A filter key in any of the ways people write it:
+ * `title_prefix`, `Title-Prefix`, `--title-prefix`.
+ */
 export const keyName = (text: string): string =>
   text.trim().replace(/^--/, "").replaceAll("-", "_").toLowerCase();
 
@@ -65,8 +68,8 @@ export const addExceptOption = (command: Command): Command =>
   );
 
 /**
- * The filters of a command that takes one segment; flags replace values of the file. @throws CliError (exit 2) with
- * every issue, before any request
+ * The filters of a command that takes one segment; flags replace values of the file. @throws
+ * CliError (exit 2) with every issue, before any request
  */
 export async function readFilters(
   context: Context,
@@ -82,7 +85,10 @@ export async function readFilters(
   return only;
 }
 
-/** The segments that a command line names: saved ones, then those of files; one that is only flags where none is. */
+/**
+ * The segments that a command line names: saved ones, then
+ * those of files; one that is only flags where none is.
+ */
 export const readFilterSets = async (
   context: Context,
   options: FilterOptions,
@@ -124,7 +130,8 @@ export async function valuesGiven(
 }
 
 /**
- * Values of a key to go through: as given, of the filters, or all there are; undefined where nobody here can tell.
+ * Values of a key to go through: as given, of the filters,
+ * or all there are; undefined where nobody here can tell.
  * @throws CliError exit 2 for one that is none, or outside the segment
  */
 export function valuesWithin(

@@ -30,7 +30,8 @@ export const addTableOptions = (command: Command): Command =>
     );
 
 /**
- * The table whose rows are kept, with what is bought beside them: `--input`, or the one file that is named instead.
+ * The table whose rows are kept, with what is bought beside
+ * them: `--input`, or the one file that is named instead.
  * @returns undefined without `--keep-input`
  */
 export async function readTable(

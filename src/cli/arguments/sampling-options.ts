@@ -19,7 +19,10 @@ export const addSamplingOptions = (command: Command): Command =>
       Number.MAX_SAFE_INTEGER,
     ]);
 
-/** The sample that the flags ask for; undefined: none. @throws CliError exit 2 for flags that make none */
+/**
+ * The sample that the flags ask for; undefined: none.
+ * @throws CliError exit 2 for flags that make none
+ */
 export function readSampling({
   sample,
   seed,

@@ -3,7 +3,10 @@ import { didYouMean } from "../../shared/contract/suggest.ts";
 import { echo } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
 
-/** `NAME=VALUE` words by their names. @throws CliError exit 2 for a name that is none, or without a value */
+/**
+ * `NAME=VALUE` words by their names.
+ * @throws CliError exit 2 for a name that is none, or without a value
+ */
 export function settingsOf<Name extends string>(
   what: string,
   words: readonly string[],
@@ -42,7 +45,10 @@ export function creditsGiven(what: string, text: string): Credits {
   );
 }
 
-/** Words with commas between, in the order of `words`. @throws CliError exit 2 for one that is none of them */
+/**
+ * Words with commas between, in the order of `words`.
+ * @throws CliError exit 2 for one that is none of them
+ */
 export function wordsGiven<Word extends string>(
   what: string,
   text: string,

@@ -45,7 +45,9 @@ async function runAccount({ options, printer, context }: Desk<GlobalOptions>): P
   });
 }
 
-/** With `told` a null of key and cap means that there is no such bound, else that it is not known. */
+/**
+ * With `told` a null of key and cap means that there is no such bound, else that it is not known.
+ */
 function accountDocument(account: AccountView, key: KeyView | undefined, session: Session) {
   const { cap } = key ?? {};
   return {

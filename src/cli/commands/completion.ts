@@ -62,9 +62,9 @@ async function printScript(shell: Shell | undefined, context: Context): Promise<
 }
 
 /**
- * Reads the words of a line from stdin, one a line, the one at the cursor last. Says what may stand there: `files` or
- * `directories`, which the shell knows, `list` where more follow a comma, else `words`; behind a tab what of the word
- * stays; then `value TAB description` a line.
+ * Reads the words of a line from stdin, one a line, the one at the cursor last. Says what may stand
+ * there: `files` or `directories`, which the shell knows, `list` where more follow a comma, else
+ * `words`; behind a tab what of the word stays; then `value TAB description` a line.
  */
 async function answer(context: Context): Promise<void> {
   const words = (await text(context.stdin)).split("\n").slice(0, -1);

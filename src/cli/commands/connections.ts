@@ -134,7 +134,10 @@ async function use(
   else printer.note(`"${name}" is used where no connection is named`);
 }
 
-/** `NAME=VALUE` words as changes of a dialect; `auto` takes what was known back. @throws CliError exit 2 */
+/**
+ * `NAME=VALUE` words as changes of a dialect; `auto` takes what was known back.
+ * @throws CliError exit 2
+ */
 function dialectBy(words: readonly string[]): (before: Dialect | undefined) => Dialect | undefined {
   const { paging: how, "per-page-max": most } = settingsOf("connections set", words, [
     "paging",
@@ -276,8 +279,8 @@ async function logout(
 }
 
 /**
- * Takes a connection's key out of wherever it is. @returns whether there was one @throws CliError where the store
- * cannot say: what may still be there is never reported as gone
+ * Takes a connection's key out of wherever it is. @returns whether there was one @throws CliError
+ * where the store cannot say: what may still be there is never reported as gone
  */
 export async function removeStoredKey(
   name: string,

@@ -54,7 +54,10 @@ async function run({ options, printer, context }: Desk<GlobalOptions>): Promise<
 const MARKS = { ok: ["✓", "ok"], warn: ["!", "!"], fail: ["✗", "FAIL"], skip: ["-", "-"] } as const;
 const PAINT = { ok: "good", warn: "warning", fail: "strong", skip: "faint" } as const;
 
-/** To a terminal a mark, a name and what was found; piped, the same tab-separated with the status in words. */
+/**
+ * To a terminal a mark, a name and what was found; piped,
+ * the same tab-separated with the status in words.
+ */
 function printCheck({ name, status, message, fix }: Check, printer: Printer): void {
   if (!printer.terminal) {
     printer.lines([[status, name, message, fix]]);

@@ -48,7 +48,8 @@ async function parse(
   const options = readExportOptions(context, flags, "company");
   const target: Target = { kind: "enrich", companies };
   const small = companies.length === 1 && flags.input === undefined && flags.dryRun !== true;
-  // One company for a person or as one JSON document, rather than an export with a file or a format of its own.
+  // One company for a person or as one JSON document, rather
+  // than an export with a file or a format of its own.
   const lookUp = small && flags.output === undefined && flags.format === undefined;
   if (!lookUp) return { order: { ...options, target }, flags, small };
 

@@ -63,7 +63,10 @@ To try things without an account: headcount -c sample account`)
     });
 }
 
-/** A key in an argument is in the shell's history and in the list of processes already: it is refused, not used. */
+/**
+ * A key in an argument is in the shell's history and in
+ * the list of processes already: it is refused, not used.
+ */
 function refuseKeyArgument(words: readonly (string | undefined)[], options: LoginOptions): void {
   const [, , , ...excess] = words;
   const hasKey = words.some((word) => word !== undefined && /_(live|test)_|^.{65,}$/.test(word));

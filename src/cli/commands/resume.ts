@@ -108,7 +108,9 @@ async function parse(
   };
 }
 
-/** @throws CliError exit 5 where a crash came before the table was kept: nothing was bought by then */
+/**
+ * @throws CliError exit 5 where a crash came before the table was kept: nothing was bought by then
+ */
 async function keptInput(store: RunStore, id: string): Promise<string> {
   return store.input(id).catch((cause: unknown) => {
     throw failed.incomplete(

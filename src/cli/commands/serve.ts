@@ -177,7 +177,10 @@ async function run(options: ServeOptions, context: Context): Promise<void> {
   }
 }
 
-/** What signs the head of the ledger. @throws CliError where the ledger is older than what was signed last */
+/**
+ * What signs the head of the ledger.
+ * @throws CliError where the ledger is older than what was signed last
+ */
 async function witness(
   dir: string,
   store: string | undefined,
@@ -270,7 +273,10 @@ async function tlsSetting(
   return { tls: { ...tls, failed: complain } };
 }
 
-/** Whether the console is served: not where its cookies would travel in clear, unless that is asked for. */
+/**
+ * Whether the console is served: not where its cookies
+ * would travel in clear, unless that is asked for.
+ */
 function consoleSetting(options: ServeOptions, voice: Voice): Pick<ServiceOptions, "console"> {
   const { publicUrl } = options;
   if (publicUrl !== undefined) publicOrigin(publicUrl);
@@ -366,7 +372,8 @@ function listenError(error: unknown, options: ServeOptions): CliError | undefine
   const metrics = options.metrics === undefined ? undefined : metricsAt(options.metrics);
   const isMetrics = port !== undefined && port === metrics?.port && String(port) !== options.port;
 
-  // Not bad input: another process may be about to end, or the network about to come; a unit tries again.
+  // Not bad input: another process may be about to end,
+  // or the network about to come; a unit tries again.
   return failed.network(
     `cannot listen on ${address ?? options.host} port ${port ?? options.port}: ${why}`,
     isMetrics

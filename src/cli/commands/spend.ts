@@ -83,7 +83,8 @@ async function spend({ options, printer, context }: Desk<SpendOptions>): Promise
     );
   }
 
-  // A connection has a name, and an address: "environment" is what all of those are called that variables make up.
+  // A connection has a name, and an address: "environment"
+  // is what all of those are called that variables make up.
   const keys = options.by === "connection" ? ["connection", "service"] : [options.by];
 
   if (printer.json) {

@@ -13,7 +13,9 @@ export interface Candidates {
 
 export type Word = readonly [value: string, description: string];
 
-/** @param words of the line behind the program's name, without quotes, the one at the cursor last */
+/**
+ * @param words of the line behind the program's name, without quotes, the one at the cursor last
+ */
 export function offerAt(tree: CommandSpec, words: readonly string[]): Candidates {
   // bash parts --country=germany into three words; shells give empty ones beside the cursor.
   const before = words.slice(0, -1).filter((word) => word !== "" && word !== "=");

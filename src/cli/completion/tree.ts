@@ -95,7 +95,10 @@ export const allCommands = (command: CommandSpec): readonly CommandSpec[] => [
   ...command.commands.flatMap(allCommands),
 ];
 
-/** What `npm run completions` writes: the tree that `completion --words` reads, so that a tab loads no command. */
+/**
+ * What `npm run completions` writes: the tree that
+ * `completion --words` reads, so that a tab loads no command.
+ */
 export const generatedFiles = (program: Command): ReadonlyMap<string, string> =>
   new Map([
     ["completions/tree.json", `${JSON.stringify(programTree(program))}\n`],
@@ -154,7 +157,10 @@ function page(
   return [`docs/man/${name}.1`, `${lines.join("\n")}\n`];
 }
 
-/** A short page that names the others, and one for each command, as help prints them: by their places. */
+/**
+ * A short page that names the others, and one for
+ * each command, as help prints them: by their places.
+ */
 export function manPages(program: Command): readonly (readonly [path: string, text: string])[] {
   const topics = TOPICS.flatMap(({ name }) => [
     `.SH "${name.replace("-", " ").toUpperCase()}"`,

@@ -70,7 +70,10 @@ export async function buy(purchase: ParsedPurchase, context: Context): Promise<v
   });
 }
 
-/** Stdout took not all of what was bought: it is kept, so the same command again is not the way to have it. */
+/**
+ * Stdout took not all of what was bought: it is kept,
+ * so the same command again is not the way to have it.
+ */
 function unread(error: unknown, { receipt, run }: Bought): unknown {
   const failure = systemFailure(error);
   if (failure === undefined || errorCode(error) === "EPIPE") return error;

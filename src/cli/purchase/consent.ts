@@ -12,7 +12,10 @@ import type { Printer } from "../terminal/printer.ts";
 import type { ParsedPurchase } from "./purchase.ts";
 import { quoteEntries, wordingOf } from "./quote-card.ts";
 
-/** Consent to a quote: `--yes`, the cap where nobody can be asked, a small look-up, or a person's `y`. */
+/**
+ * Consent to a quote: `--yes`, the cap where nobody
+ * can be asked, a small look-up, or a person's `y`.
+ */
 export async function askConsent(
   {
     quote,

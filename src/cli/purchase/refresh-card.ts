@@ -65,7 +65,10 @@ export function planJson(plan: RefreshPlan, { terms }: RefreshOrder) {
   };
 }
 
-/** Consent, before more is looked at. @throws CliError exit 2 where nobody can be asked, 10 where declined */
+/**
+ * Consent, before more is looked at.
+ * @throws CliError exit 2 where nobody can be asked, 10 where declined
+ */
 export async function agreeToRefresh(
   plan: RefreshPlan,
   order: RefreshOrder,

@@ -151,7 +151,10 @@ function printNotices(
   }
 }
 
-/** What buys the rest, or as much of it as the balance pays for; of an unknown rest as many rows again. */
+/**
+ * What buys the rest, or as much of it as the balance
+ * pays for; of an unknown rest as many rows again.
+ */
 function goingOn(
   { receipt, quote }: Bought,
   { target, output }: Order,
@@ -183,7 +186,10 @@ function goingOn(
   return `${command} ${target.kind === "search" ? `buys ${others}` : "goes on with the rest"}`;
 }
 
-/** What there is of what was asked for, where that can be told: people that match, companies that were named. */
+/**
+ * What there is of what was asked for, where that can be
+ * told: people that match, companies that were named.
+ */
 function wholeOf(target: Target, receipt: Receipt, quote: Quote): number | undefined {
   if (target.kind === "enrich") return target.companies.length;
   if (quote.sample !== undefined) return quote.sample.rows;

@@ -10,7 +10,10 @@ import {
 } from "../arguments/export-options.ts";
 import type { Printer } from "../terminal/printer.ts";
 
-/** How owned rows are written, by the options of a command line. @throws CliError exit 2 for a field that no row has */
+/**
+ * How owned rows are written, by the options of a command line.
+ * @throws CliError exit 2 for a field that no row has
+ */
 export async function writingOf(
   pages: Pages,
   kind: RecordKind,

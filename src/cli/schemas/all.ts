@@ -285,7 +285,10 @@ const ERROR = s.object({
   }),
 });
 
-/** A group alone stands for the command that runs then. @returns undefined where none is described */
+/**
+ * A group alone stands for the command that runs then.
+ * @returns undefined where none is described
+ */
 export function describedPath(path: string): string | undefined {
   const full = USUAL[path] === undefined ? path : `${path} ${USUAL[path]}`;
   return full === "errors" || DESCRIBED.has(full) ? full : undefined;

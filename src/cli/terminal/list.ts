@@ -16,7 +16,10 @@ export interface ColumnOf<Row> {
   readonly long?: true;
 }
 
-/** A table on a terminal, CSV in a pipe, one JSON array with `--json`. @param none said where there is no row */
+/**
+ * A table on a terminal, CSV in a pipe, one JSON array with `--json`.
+ * @param none said where there is no row
+ */
 export async function printList<Row>(
   columns: readonly ColumnOf<Row>[],
   rows: readonly Row[],

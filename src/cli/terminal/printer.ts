@@ -8,7 +8,9 @@ import type { TextColumn } from "./table.ts";
 
 export type TsvValue = string | number | bigint | boolean | null | undefined;
 
-/** Rows as lines: no header, nothing shortened; tabs and line breaks inside a value become spaces. */
+/**
+ * Rows as lines: no header, nothing shortened; tabs and line breaks inside a value become spaces.
+ */
 export const tsv = (rows: readonly (readonly TsvValue[])[]): string => rows.map(tsvLine).join("");
 
 const tsvLine = (row: readonly TsvValue[]): string =>
@@ -38,7 +40,9 @@ const harmlessLines = (text: string): string => text.replace(/[^\n\t]+/g, harmle
 
 type Entries = readonly (readonly [label: string, value: string | undefined])[];
 
-/** It alone knows whether stdout is a terminal or a pipe, how wide it is and whether it has colour. */
+/**
+ * It alone knows whether stdout is a terminal or a pipe, how wide it is and whether it has colour.
+ */
 export class Printer {
   readonly terminal: boolean;
   readonly json: boolean;
@@ -60,7 +64,10 @@ export class Printer {
     return widthOfStream(this.#paper.stdout);
   }
 
-  /** How a table of values is printed: JSON where asked for, else a table for a person and CSV for a pipe. */
+  /**
+   * How a table of values is printed: JSON where asked
+   * for, else a table for a person and CSV for a pipe.
+   */
   get form(): "json" | "table" | "csv" {
     return this.json ? "json" : this.terminal ? "table" : "csv";
   }
@@ -73,7 +80,10 @@ export class Printer {
     this.#paper.stdout.write(text);
   }
 
-  /** One line in a pipe, indented and harmless on a terminal. Without a path tests alone hold it against its schema. */
+  /**
+   * One line in a pipe, indented and harmless on a terminal.
+   * Without a path tests alone hold it against its schema.
+   */
   document<Path extends keyof Documents = never>(
     value: [Path] extends [never] ? object : Documents[Path],
   ): void {

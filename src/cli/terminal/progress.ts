@@ -45,7 +45,10 @@ const SILENT: ProgressLine = {
   stop: () => undefined,
 };
 
-/** Progress on stderr: a spinner with speed and time left on a terminal, a line for every 10% otherwise. */
+/**
+ * Progress on stderr: a spinner with speed and time
+ * left on a terminal, a line for every 10% otherwise.
+ */
 export function openProgress(options: ProgressOptions): ProgressLine {
   if (!options.enabled) return SILENT;
   return options.stream.isTTY === true ? spinner(options) : milestones(options);
@@ -166,7 +169,8 @@ function spinner(options: ProgressOptions): ProgressLine {
     if (drawn !== undefined) drawn.text = text();
   };
 
-  // What is over at once shows nothing; these timers draw and decide nothing, and keep no process alive.
+  // What is over at once shows nothing; these timers
+  // draw and decide nothing, and keep no process alive.
   const delay = setTimeout(() => void appear(), SPINNER_DELAY_MS);
   const tick = setInterval(redraw, TICK_MS);
 
@@ -176,7 +180,8 @@ function spinner(options: ProgressOptions): ProgressLine {
   async function appear(): Promise<void> {
     const { default: ora } = await import("ora");
     if (stopped) return;
-    // Colour is decided by style.ts; stdin stays as it is, so that Ctrl-C reaches the process as a signal.
+    // Colour is decided by style.ts; stdin stays as it
+    // is, so that Ctrl-C reaches the process as a signal.
     drawn = ora({ stream: sized(stream), text: text(), discardStdin: false, color: false });
     drawn.start();
   }

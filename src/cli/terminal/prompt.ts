@@ -14,8 +14,8 @@ export async function confirmOn(
 }
 
 /**
- * The terminal is as it was before, however this ends; the end of input (Ctrl-D) is an empty answer. @throws an error
- * with code SIGINT on Ctrl-C, or the signal's reason
+ * The terminal is as it was before, however this ends; the end of input (Ctrl-D) is an empty
+ * answer. @throws an error with code SIGINT on Ctrl-C, or the signal's reason
  */
 export async function promptOn(
   input: Input,

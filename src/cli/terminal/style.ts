@@ -7,7 +7,9 @@ interface Stream {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** `NO_COLOR` over `--no-color` over `FORCE_COLOR` over `TERM=dumb` over whether it is a terminal. */
+/**
+ * `NO_COLOR` over `--no-color` over `FORCE_COLOR` over `TERM=dumb` over whether it is a terminal.
+ */
 export function hasColor(stream: Stream, env: Environment, wanted?: boolean): boolean {
   if (env.NO_COLOR) return false;
   if (wanted === false) return false;
@@ -17,7 +19,10 @@ export function hasColor(stream: Stream, env: Environment, wanted?: boolean): bo
   return stream.isTTY === true;
 }
 
-/** Whether block characters can be shown: everywhere but in a dumb terminal or a locale that is not UTF-8. */
+/**
+ * Whether block characters can be shown: everywhere but
+ * in a dumb terminal or a locale that is not UTF-8.
+ */
 export function hasUnicode(env: Environment, platform: NodeJS.Platform): boolean {
   if (env.TERM === "dumb") return false;
   if (platform === "win32" || platform === "darwin") return true;

@@ -50,12 +50,16 @@ const BORDERS = ["top", "bottom", "left", "right"].flatMap((side) => [
   `${side}-left`,
   `${side}-right`,
 ]);
-/** Lines without borders, so that `grep` works on them: nothing between the cells but two spaces. */
+/**
+ * Lines without borders, so that `grep` works on them: nothing between the cells but two spaces.
+ */
 const NO_LINES = Object.fromEntries(
   [...BORDERS, "mid", "mid-mid", "middle"].map((name) => [name, ""]),
 );
 
-/** Cells that fit their widths already, laid out beside each other; a cell may have several lines. */
+/**
+ * Cells that fit their widths already, laid out beside each other; a cell may have several lines.
+ */
 function layOut(
   cells: readonly (readonly string[])[],
   widths: readonly number[],
@@ -151,7 +155,10 @@ function toTheEdge(
   return widths.map((own, index) => (index === last ? own + Math.max(0, spare) : own));
 }
 
-/** Rows that grow page by page, laid out by the first one; a card each where columns would be too narrow. */
+/**
+ * Rows that grow page by page, laid out by the first
+ * one; a card each where columns would be too narrow.
+ */
 export function createRowsTable(
   columns: readonly string[],
   always: number,

@@ -31,7 +31,10 @@ export function truncate(text: string, width: number): string {
 const RIGHT_TO_LEFT =
   /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}](?: ?[^ \u001b])*/gu;
 
-/** Isolates right-to-left text in a line that is laid out: a terminal reorders within the cell alone. */
+/**
+ * Isolates right-to-left text in a line that is laid
+ * out: a terminal reorders within the cell alone.
+ */
 export const isolateRightToLeft = (line: string): string =>
   line.replace(RIGHT_TO_LEFT, "\u2068$&\u2069");
 

@@ -103,7 +103,10 @@ const QuoteFacts = ({ quote: now }: { readonly quote: QuoteAnswer }) => (
   </>
 );
 
-/** People who were paid for already: they are downloaded again for nothing, and bought again at the whole price. */
+/**
+ * People who were paid for already: they are downloaded
+ * again for nothing, and bought again at the whole price.
+ */
 function BoughtBefore({ quote: { bought, profiles } }: { readonly quote: QuoteAnswer }) {
   const reach = (item: ExportAnswer): number =>
     item.state === "buying" ? item.profiles : item.rows;

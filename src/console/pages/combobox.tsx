@@ -15,7 +15,10 @@ interface FieldProps {
   readonly problem: string | undefined;
 }
 
-/** A filter that takes several values: chips (any of them matches) and an input that suggests what the segment has. */
+/**
+ * A filter that takes several values: chips (any of them
+ * matches) and an input that suggests what the segment has.
+ */
 export function Combobox({ filterKey, problem }: FieldProps) {
   const id = useId();
   const [text, active, isOpen] = [useSignal(""), useSignal(-1), useSignal(false)];
@@ -130,7 +133,7 @@ const Options = ({ active, choose, hidden, id, name, options }: OptionsProps) =>
     class="options"
   >
     {options.map(({ count, value }, index) => (
-      // biome-ignore lint/a11y/useKeyWithClickEvents: the input's keys choose; an option never has the focus
+      // biome-ignore lint/a11y/useKeyWithClickEvents: the input's keys choose; options have no focus
       <div
         key={value}
         id={`${id}-${index}`}

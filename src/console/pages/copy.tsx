@@ -46,7 +46,7 @@ export function Copy() {
 
   return (
     <Card id="copy" title="Copy" beside={controls}>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls is reached by keyboard too */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard has to reach what scrolls */}
       <pre ref={shown} tabIndex={0} data-testid="copy">
         {text ?? "The segment has no price yet: it is not counted."}
       </pre>

@@ -14,7 +14,10 @@ import { Button, Head, Shown, saveFile, useLoaded } from "./parts.tsx";
 
 const POLL_MS = 2_000;
 
-/** What was bought here. It goes on without this tab, and can be fetched again at no cost while it is kept. */
+/**
+ * What was bought here. It goes on without this tab,
+ * and can be fetched again at no cost while it is kept.
+ */
 export function ExportsPage() {
   const { answer, load } = useLoaded<{ exports: readonly ExportAnswer[] }>(
     `/exports?mode=${mode.value}`,

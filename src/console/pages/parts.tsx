@@ -4,7 +4,10 @@ import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { api, reasonOf } from "../api.ts";
 import { fail, notice } from "../state.ts";
 
-/** What a GET answers: asked for when the page is shown, again by `load`, and every so many milliseconds. */
+/**
+ * What a GET answers: asked for when the page is shown,
+ * again by `load`, and every so many milliseconds.
+ */
 export function useLoaded<Answer>(path: string, everyMs?: number) {
   const latest = useSignal<{ readonly of: string; readonly answer: Answer } | undefined>(undefined);
   const isAway = useRef(false);
@@ -52,7 +55,9 @@ export function useWork(done: () => void = () => undefined) {
   return { problem, act };
 }
 
-/** Where rows would be: that there are none is said only where they were asked for and none came. */
+/**
+ * Where rows would be: that there are none is said only where they were asked for and none came.
+ */
 export const Absent = ({
   isAsked,
   isThere,
@@ -125,7 +130,7 @@ const Scroll = ({
   readonly children: ComponentChildren;
   readonly name: string;
 }) => (
-  // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls has to be reached by keyboard
+  // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard has to reach what scrolls
   <section class="scroll" aria-label={name} tabIndex={0}>
     {children}
   </section>
@@ -138,13 +143,16 @@ export const Shown = ({
   readonly children: string;
   readonly testId?: string;
 }) => (
-  // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls has to be reached by keyboard
+  // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard has to reach what scrolls
   <pre tabIndex={0} data-testid={testId}>
     {children}
   </pre>
 );
 
-/** What stands over a column, what of a row stands in it, and how it looks: `n` is a number, `row` names the row. */
+/**
+ * What stands over a column, what of a row stands in it,
+ * and how it looks: `n` is a number, `row` names the row.
+ */
 export type TableColumn<Row> = readonly [
   name: string,
   cell: (row: Row) => ComponentChildren,
@@ -281,7 +289,8 @@ interface DialogProps {
 /** A modal dialog of the browser: it keeps the focus, and Escape closes it. */
 export function Dialog({ children, onClose, title }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
-  // Before the next key: what is typed into a dialog that was opened by a key must not go to the field below it.
+  // Before the next key: what is typed into a dialog that
+  // was opened by a key must not go to the field below it.
   useLayoutEffect(() => {
     const own = dialog.current;
     if (own?.open === false) own.showModal();

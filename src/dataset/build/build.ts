@@ -44,7 +44,10 @@ export interface BuildSource extends VersionSource {
 
 const INTERRUPT_EVERY_MS = 50;
 
-/** Builds a version beside the current one and publishes it. @returns undefined where none is to be made */
+/**
+ * Builds a version beside the current one and publishes it.
+ * @returns undefined where none is to be made
+ */
 export const buildDataset = (
   source: BuildSource,
   options: BuildOptions,
@@ -151,8 +154,8 @@ async function writeVersion(
 }
 
 /**
- * Tables in memory are written out anew each time that they make room; those of a file once, packed, which costs more
- * than it saves where all fits.
+ * Tables in memory are written out anew each time that they make room; those of a file once,
+ * packed, which costs more than it saves where all fits.
  */
 async function stageInFile(
   scratch: string,
@@ -164,7 +167,10 @@ async function stageInFile(
   for (const connection of connections) await connection.run("USE stage");
 }
 
-/** Takes out of the stage whom the list names. @returns what links people to their companies, where that is not done */
+/**
+ * Takes out of the stage whom the list names.
+ * @returns what links people to their companies, where that is not done
+ */
 async function withoutHidden(
   connection: DuckDBConnection,
   beside: DuckDBConnection,
@@ -182,7 +188,8 @@ async function withoutHidden(
   // Whom it names is known with their companies only.
   await link(connection);
   await removeSuppressed(connection, rows, list);
-  // Of a version that is not published yet: until then the one that is served counts as built without anybody.
+  // Of a version that is not published yet: until then the
+  // one that is served counts as built without anybody.
   await noteLeftOut(datasetDir, version, list);
 
   return () => Promise.resolve();
@@ -235,7 +242,10 @@ async function writePeople(
   }
 }
 
-/** Waits for works beside each other. Where one fails the others are stopped, and none is at work when this throws. */
+/**
+ * Waits for works beside each other. Where one fails the
+ * others are stopped, and none is at work when this throws.
+ */
 async function together(
   stop: AbortController,
   ...works: readonly Promise<unknown>[]
@@ -277,8 +287,9 @@ export function interruptedBy(
 const COLUMNS_A_PASS = 5;
 
 /**
- * `positions`, of which many tables are made in the order of people: sorted by codes, so that no texts are moved.
- * A place is the number of a staged row, a position (`rid`) that of a person in the dataset.
+ * `positions`, of which many tables are made in the order of people:
+ * sorted by codes, so that no texts are moved. A place is the number
+ * of a staged row, a position (`rid`) that of a person in the dataset.
  */
 async function orderPeople(writing: PeopleDraft): Promise<void> {
   const { connection } = writing;
@@ -311,7 +322,10 @@ async function writeCodes(writing: PeopleDraft): Promise<void> {
 interface Coding {
   readonly column: string;
   readonly values: ColumnValues;
-  /** In SQL, of a person joined with `codes_COLUMN`: the place of their value among all, after the last for none. */
+  /**
+   * In SQL, of a person joined with `codes_COLUMN`: the
+   * place of their value among all, after the last for none.
+   */
   readonly code: string;
 }
 

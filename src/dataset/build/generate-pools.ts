@@ -1,13 +1,17 @@
 import words from "./words.json" with { type: "json" };
 
-// Earlier entries are more frequent. A change in words.json changes every generated dataset: raise `SAMPLE_VERSION`.
+// Earlier entries are more frequent. A change in words.json
+// changes every generated dataset: raise `SAMPLE_VERSION`.
 
 type NameWords = (typeof words.cultures)["english"];
 export const { companyEnds: COMPANY_ENDS } = words;
 const NAMES: ReadonlyMap<string, NameWords> = new Map(Object.entries(words.cultures));
 const CULTURES = [...NAMES.keys()];
 const COUNTRIES = Object.entries(words.countries);
-/** Real states and cities of the big countries, `State=City,City`; the rest of the places are made up. */
+/**
+ * Real states and cities of the big countries,
+ * `State=City,City`; the rest of the places are made up.
+ */
 const REAL_PLACES: ReadonlyMap<string, string> = new Map(Object.entries(words.places));
 
 const PLACE_SLOTS = 2 ** 18;
@@ -62,7 +66,10 @@ const slugText = (text: string): string =>
 const zipfWeights = (count: number): number[] =>
   Array.from({ length: count }, (_, rank) => 1 / (rank + 1));
 
-/** For each slot the number of the value that owns it: in proportion to the weights, at least one slot each. */
+/**
+ * For each slot the number of the value that owns it:
+ * in proportion to the weights, at least one slot each.
+ */
 function slotsFor(weights: readonly number[], slots: number): Uint32Array {
   const sum = weights.reduce((total, weight) => total + weight, 0);
   const spare = slots - weights.length;
@@ -226,7 +233,10 @@ function titlePool() {
   return Array.from(slotsFor(weights, TITLE_SLOTS), (owner) => roles[owner]);
 }
 
-/** Heavy-tailed numbers by quantile. Only +, *, / and sqrt: exact in IEEE arithmetic, so the same everywhere. */
+/**
+ * Heavy-tailed numbers by quantile. Only +, *, / and
+ * sqrt: exact in IEEE arithmetic, so the same everywhere.
+ */
 const tailPool = () =>
   Array.from({ length: TAIL_SLOTS }, (_, slot) => {
     const odds = (slot + 0.5) / (TAIL_SLOTS - slot - 0.5);

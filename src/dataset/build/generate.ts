@@ -65,7 +65,10 @@ interface MadeCompany {
 
 const KNOWN_COMPANIES = 10_000;
 
-/** Made-up people and companies. A record is a pure function of its number and the seed, in 32-bit integers. */
+/**
+ * Made-up people and companies. A record is a pure
+ * function of its number and the seed, in 32-bit integers.
+ */
 export class Population {
   readonly #people: number;
   readonly #companies: number;
@@ -115,7 +118,8 @@ export class Population {
       number,
     ];
 
-    // 2029 is prime and no divisor of the number of names, so that neighbours do not share the first word.
+    // 2029 is prime and no divisor of the number of names,
+    // so that neighbours do not share the first word.
     const slot = (number * 2029 + 1) % companyNames.length;
     const { name, slug } = this.#companyName(number, slot);
     const place = this.#placeOf(a >>> 14);

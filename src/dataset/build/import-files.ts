@@ -84,7 +84,10 @@ function formatOf(name: string): FileFormat {
   return format;
 }
 
-/** Of the sample's people 0.8 KB in DuckDB's memory are 75 bytes of packed Parquet, 400 of CSV and 700 of NDJSON. */
+/**
+ * Of the sample's people 0.8 KB in DuckDB's memory are 75
+ * bytes of packed Parquet, 400 of CSV and 700 of NDJSON.
+ */
 const STAGED_OF_A_BYTE: Readonly<Record<FileFormat, number>> = { parquet: 10, csv: 2, ndjson: 1.2 };
 const BYTES_OF_A_PACKED_ONE = 6;
 
@@ -100,7 +103,10 @@ const literalPath = (path: string): string =>
 export const parquetSql = (file: InputFile): string =>
   `read_parquet(${literal(literalPath(file.path))}, file_row_number = true)`;
 
-/** Of each column the name, and the type that DuckDB reads it as. @throws InputError where it cannot be read */
+/**
+ * Of each column the name, and the type that DuckDB reads it as.
+ * @throws InputError where it cannot be read
+ */
 export async function parquetColumns(connection: DuckDBConnection, file: InputFile) {
   try {
     const reader = await connection.runAndReadAll(
@@ -117,7 +123,8 @@ export async function parquetColumns(connection: DuckDBConnection, file: InputFi
 }
 
 /**
- * DuckDB (1.5.6) reads decimals of more than 38 digits as DOUBLE, and wrongly where they are no multiple of 8 bytes.
+ * DuckDB (1.5.6) reads decimals of more than 38 digits as
+ * DOUBLE, and wrongly where they are no multiple of 8 bytes.
  */
 async function wideDecimals(
   connection: DuckDBConnection,
@@ -146,7 +153,9 @@ export const unreadableInput = (file: InputFile, error: unknown): InputError =>
 
 export const isNestedType = (type: string): boolean => /\[\d*\]$|^STRUCT|^MAP|^UNION/.test(type);
 
-/** The text of a field in a row of a Parquet file, before any checking; NULL where it is missing. */
+/**
+ * The text of a field in a row of a Parquet file, before any checking; NULL where it is missing.
+ */
 export function fieldSql(column: string, type: string, isNumber = false): string {
   const name = identifier(column);
   if (type === "VARCHAR") return name;
@@ -158,7 +167,10 @@ export function fieldSql(column: string, type: string, isNumber = false): string
   return `${name}::VARCHAR`;
 }
 
-/** Whole numbers kept as floats (a column with missing values often is) as whole ones, NaN as missing. */
+/**
+ * Whole numbers kept as floats (a column with missing
+ * values often is) as whole ones, NaN as missing.
+ */
 export const typedNumberSql = (double: string, text: string, isNumber: boolean): string =>
   `CASE WHEN isnan(${double}) THEN NULL WHEN ${double} = trunc(${double}) AND abs(${double}) <= 9007199254740991
     THEN ${double}::BIGINT::VARCHAR WHEN ${isNumber} AND contains(${text}, '.') AND NOT contains(${text}, 'e') THEN ${text} || 'e0'

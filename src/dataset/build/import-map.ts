@@ -14,7 +14,10 @@ const OTHER_NAMES: Readonly<Record<string, readonly string[]>> = otherNames;
 const otherNamesOf = (kind: ImportKind, field: string): readonly string[] =>
   OTHER_NAMES[field] ?? OTHER_NAMES[`${field} of ${kind}`] ?? [];
 
-/** Our field -> the column; null leaves it out. A field that is not named takes the column of its own name. */
+/**
+ * Our field -> the column; null leaves it out. A field
+ * that is not named takes the column of its own name.
+ */
 export type ColumnMap = Readonly<Record<string, string | null>>;
 
 /** How numbers with separators are written: `1,234.0` (en) or `1.234,0` (de). */
@@ -60,7 +63,10 @@ export const lenientFields = (kind: ImportKind): readonly string[] => [
   ...INTEGERS[kind],
 ];
 
-/** The column of a raw table with what of a lenient field can be used: a canonical address, a number, a time. */
+/**
+ * The column of a raw table with what of a lenient field
+ * can be used: a canonical address, a number, a time.
+ */
 export const usableOf = (field: string): string => `usable_${field}`;
 
 /** Also for people alone. @throws InputError */
@@ -198,11 +204,16 @@ export interface MappedHeader {
   readonly file: string;
   readonly names: readonly string[];
   readonly copies?: ReadonlyMap<string, string> | undefined;
-  /** Whether rows are objects (NDJSON): of which `names` are those of some rows, and values lie within values. */
+  /**
+   * Whether rows are objects (NDJSON): of which `names`
+   * are those of some rows, and values lie within values.
+   */
   readonly nested: boolean;
 }
 
-/** @throws InputError where a column is missing, several are one field, or nothing identifies a row */
+/**
+ * @throws InputError where a column is missing, several are one field, or nothing identifies a row
+ */
 export function findColumns(
   kind: ImportKind,
   map: ColumnMap,

@@ -16,7 +16,8 @@ import { usableSql } from "./import-values.ts";
 
 const MAX_VALUE = 100_000;
 
-// Every source gives the fields as text, `problem`, `detail`, `wrong_field`, `text` (the line) and `line`.
+// Every source gives the fields as text, `problem`,
+// `detail`, `wrong_field`, `text` (the line) and `line`.
 
 export function parquetRows(
   kind: ImportKind,
@@ -68,7 +69,10 @@ export function parquetRows(
 const firstOf = (cases: readonly string[]): string =>
   cases.length === 0 ? "NULL::VARCHAR" : `CASE ${cases.join(" ")} END`;
 
-/** A FROM clause over a file of rows in plain form (rows.ts) with these columns beside the line's own. */
+/**
+ * A FROM clause over a file of rows in plain form
+ * (rows.ts) with these columns beside the line's own.
+ */
 const plainSql = (path: string, columns: readonly string[]): string =>
   `read_csv(${literal(path)}, columns = {'line': 'BIGINT', 'detail': 'VARCHAR', 'text': 'VARCHAR', ${columns
     .map((column) => `'${column}': 'VARCHAR'`)
@@ -162,7 +166,10 @@ const jsonPath = (parts: readonly string[]): string =>
 
 const WHITE = "e' \\t\\r\\n'";
 
-/** A cell without the white space around it, NULL where nothing is left. Most have none, which is told by the ends. */
+/**
+ * A cell without the white space around it, NULL where
+ * nothing is left. Most have none, which is told by the ends.
+ */
 const trimmed = (field: string): string =>
   `CASE WHEN ${field} >= '!' AND NOT (suffix(${field}, ' ') OR suffix(${field}, e'\\n') OR suffix(${field}, e'\\r') OR suffix(${field}, e'\\t'))
     THEN ${field} ELSE nullif(trim(${field}, ${WHITE}), '') END`;
@@ -181,7 +188,10 @@ function mapped(field: string, values: ImportMap["values"]): string {
 const meant = (field: string): string =>
   `CASE WHEN strlen(${field}) > 4 OR lower(${field}) NOT IN (${NO_VALUE}) THEN ${field} END`;
 
-/** Rows of a source as they go into the raw table: values cleaned, the id settled, `reason` where a row is refused. */
+/**
+ * Rows of a source as they go into the raw table: values
+ * cleaned, the id settled, `reason` where a row is refused.
+ */
 export function checkedSql(kind: ImportKind, source: string, file: number, map: ImportMap): string {
   const fields = mappedFields(kind);
   const lenient = lenientFields(kind);
@@ -214,7 +224,10 @@ export function checkedSql(kind: ImportKind, source: string, file: number, map: 
       FROM (${rows}))`;
 }
 
-/** What an id is made from where a row has none: the first of these that it has, else all of the row. */
+/**
+ * What an id is made from where a row has none: the
+ * first of these that it has, else all of the row.
+ */
 const madeFrom = (kind: ImportKind): readonly string[] =>
   kind === "people" ? ["network_url"] : ["company_network_url", "domain"];
 const keyOf = (field: string): string => `'${field} ' || ${usableOf(field)}`;

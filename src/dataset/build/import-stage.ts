@@ -65,7 +65,10 @@ export interface FilePlan {
   readonly proposed: ColumnMap;
 }
 
-/** Reads files into `raw_<kind>` (text as it came, one row a line) and marks in `reason` what is refused. */
+/**
+ * Reads files into `raw_<kind>` (text as it came, one
+ * row a line) and marks in `reason` what is refused.
+ */
 export async function stageTable(
   staging: Staging,
   kind: ImportKind,

@@ -54,7 +54,8 @@ const fourDigits = (time: string): string =>
   `CASE WHEN strlen(${time}) = 20 AND ${time} >= '0001' THEN ${time} END`;
 
 /**
- * A date, a timestamp or an epoch. Never cast to a type with a zone: DuckDB (1.5.6) takes the zone of the row before.
+ * A date, a timestamp or an epoch. Never cast to a type with
+ * a zone: DuckDB (1.5.6) takes the zone of the row before.
  */
 const timestampSql = `CASE WHEN regexp_full_match(updated_at, '${DAY}T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z')
   THEN CASE WHEN TRY_CAST(updated_at AS TIMESTAMP) IS NOT NULL THEN ${fourDigits("updated_at")} END ELSE ${fourDigits(`strftime(coalesce(
@@ -65,7 +66,10 @@ const timestampSql = `CASE WHEN regexp_full_match(updated_at, '${DAY}T([01][0-9]
     WHEN regexp_full_match(updated_at, '${DAY}${TIME}${ZONE}') THEN TRY_CAST(TRY_CAST(updated_at AS TIMESTAMPTZ) AS TIMESTAMP) END
 ), '%Y-%m-%dT%H:%M:%SZ')`)} END`;
 
-/** From 0 to 9007199254740991, else NULL (docs/dataset.md, Values): what may be read two ways is left out. */
+/**
+ * From 0 to 9007199254740991, else NULL (docs/dataset.md,
+ * Values): what may be read two ways is left out.
+ */
 function wholeSql(field: string, numbers: NumberStyle | undefined): string {
   const digits = (pattern: string, digit: string): string =>
     `WHEN regexp_full_match(${field}, '[+]?${pattern}') THEN regexp_replace(${digit}, '[^0-9]', '', 'g')`;
@@ -184,7 +188,10 @@ export function typedSql(kind: ImportKind, more: readonly string[] = []): string
   return `SELECT ${[...columns, ...more].join(", ")} FROM raw_${kind}`;
 }
 
-/** One company for each address that people name, else each domain, else each name. @returns how many */
+/**
+ * One company for each address that people name, else each domain, else each name.
+ * @returns how many
+ */
 export async function deriveCompanies(connection: DuckDBConnection): Promise<number> {
   const first = (field: string): string =>
     `arg_min(${field}, place) FILTER (WHERE ${field} IS NOT NULL) AS ${field}`;

@@ -26,7 +26,10 @@ export interface ImportInput extends TextOptions {
   readonly map?: string;
   readonly cwd: string;
   readonly rejects: string;
-  /** How many rows of all may be refused: a number of rows, or a share from 0 to 1. No limit where neither is given. */
+  /**
+   * How many rows of all may be refused: a number of rows,
+   * or a share from 0 to 1. No limit where neither is given.
+   */
   readonly maxRefused?: { readonly rows: number } | { readonly share: number };
   readonly dryRun?: boolean;
 }

@@ -18,8 +18,9 @@ export interface PeopleDraft {
 const PIECE_BYTES = 2 ** 24;
 
 /**
- * The texts of a query as lines, none of them a string of JavaScript's: so neither the heap nor what it is cleaned for
- * grows with the data. Through a file: value by value costs three times as much.
+ * The texts of a query as lines, none of them a string of JavaScript's:
+ * so neither the heap nor what it is cleaned for grows with the data.
+ * Through a file: value by value costs three times as much.
  * @param take returns how many bytes it is done with
  */
 export async function eachPiece(

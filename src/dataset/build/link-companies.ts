@@ -15,8 +15,11 @@ export const LINK_KEY = `CASE WHEN company_address IS NOT NULL THEN 'address ' |
   WHEN company_domain IS NOT NULL THEN 'domain ' || company_domain
   WHEN normal_form(company_name) IS NOT NULL THEN 'name ' || normal_form(company_name) END`;
 
-/** `company_of`: the company of each link key; `linked_people`: what a record lacks of its company. */
-// By address, slug, domain, a name that only one has; the first by id wins. One join a statement, for memory's sake.
+/**
+ * `company_of`: the company of each link key; `linked_people`: what a record lacks of its company.
+ */
+// By address, slug, domain, a name that only one has; the
+// first by id wins. One join a statement, for memory's sake.
 export async function linkCompanies(connection: DuckDBConnection): Promise<void> {
   await connection.run(
     `CREATE TABLE link_keys AS SELECT DISTINCT ${LINK_KEY} AS link_key FROM staged_people`,
@@ -61,7 +64,10 @@ export async function linkCompanies(connection: DuckDBConnection): Promise<void>
   await connection.run(`CREATE VIEW linked_people AS ${employerSql("staged_people")}`);
 }
 
-/** These rows of `staged_people` as {@link linkCompanies} completes them, and each one's company's position. */
+/**
+ * These rows of `staged_people` as {@link linkCompanies}
+ * completes them, and each one's company's position.
+ */
 export const employerSql = (people: string): string => `SELECT s.* REPLACE (
     coalesce(s.company_name, k.name) AS company_name, coalesce(s.company_domain, k.domain) AS company_domain,
     CASE WHEN s.company_address IS NULL OR (NOT contains(s.company_address, '/') AND k.company_network_url IS NOT NULL)

@@ -3,8 +3,9 @@ import { canonicalAddress, canonicalDomain, normalForm } from "../../shared/cont
 import { addFunction } from "../duckdb.ts";
 
 /**
- * Characters of which the normal form is the lower case, also beside each other, in every version of Unicode: ASCII,
- * signs, letters of Latin, Greek, Cyrillic, Hebrew, Arabic and Thai, kana, hangul, Chinese characters, emoji.
+ * Characters of which the normal form is the lower case, also beside each
+ * other, in every version of Unicode: ASCII, signs, letters of Latin, Greek,
+ * Cyrillic, Hebrew, Arabic and Thai, kana, hangul, Chinese characters, emoji.
  */
 const PLAIN = [
   "!-~\\x{a1}-\\x{a7}\\x{ab}\\x{b0}\\x{b7}\\x{bb}\\x{bf}-\\x{de}\\x{e0}-\\x{12f}\\x{141}-\\x{148}\\x{14a}-\\x{17e}",
@@ -13,7 +14,8 @@ const PLAIN = [
   "\\x{3400}-\\x{4dbf}\\x{4e00}-\\x{9fff}\\x{ac00}-\\x{d7a3}\\x{1f300}-\\x{1faff}",
 ].join("");
 
-// No pattern here ignores case: then the long s and the sign of Kelvin, which are other letters, would match.
+// No pattern here ignores case: then the long s and the
+// sign of Kelvin, which are other letters, would match.
 const BEFORE_HOST = "([hH][tT][tT][pP][sS]?://)?([wW][wW][wW][.])?";
 const ADDRESS = `${BEFORE_HOST}[A-Za-z0-9_.~-]+(/[A-Za-z0-9_.~-]+)+/?`;
 const DOMAIN = `${BEFORE_HOST}[A-Za-z0-9_-]+([.][A-Za-z0-9_-]+)+/?`;
@@ -23,7 +25,10 @@ const bare = (text: string): string =>
 export const PERSON_FORMS =
   "address_form(network_url) AS address, address_form(company_network_url) AS company_address";
 
-/** What contract/normalise.ts gives, as macros. Texts with characters that DuckDB treats otherwise go to JavaScript. */
+/**
+ * What contract/normalise.ts gives, as macros. Texts with
+ * characters that DuckDB treats otherwise go to JavaScript.
+ */
 export async function addNormalForms(
   connection: DuckDBConnection,
   ...others: readonly DuckDBConnection[]

@@ -1,7 +1,10 @@
 import type { Resources } from "../duckdb.ts";
 import type { Building } from "../layout.ts";
 
-/** How far a build is: in bytes of the files while reading, else in people. `total` is 0 where it is not known yet. */
+/**
+ * How far a build is: in bytes of the files while reading,
+ * else in people. `total` is 0 where it is not known yet.
+ */
 export interface BuildProgress {
   /** `copy` is into ClickHouse, after all others. */
   readonly phase: "read" | "sort" | "records" | "lookups" | "copy";

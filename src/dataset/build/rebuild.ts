@@ -9,7 +9,10 @@ import { buildDataset } from "./build.ts";
 import type { BuildOptions } from "./options.ts";
 import { loadRecords, peopleOf, stagedBytes, stagePeople } from "./records-table.ts";
 
-/** Builds the current version without whom it leaves out now. @returns undefined where nobody had to go */
+/**
+ * Builds the current version without whom it leaves out now.
+ * @returns undefined where nobody had to go
+ */
 export async function rebuildDataset(options: BuildOptions) {
   const { datasetDir } = options;
   if ((await readPointer(datasetDir)) === undefined) return undefined;
@@ -70,7 +73,10 @@ async function* peopleLeft(
   }
 }
 
-/** Every person of the current version as JSON text, in public order; nobody where there is no dataset. */
+/**
+ * Every person of the current version as JSON text,
+ * in public order; nobody where there is no dataset.
+ */
 export async function* currentPeople(
   datasetDir: string,
   { onProgress, signal }: Pick<BuildOptions, "signal" | "onProgress">,

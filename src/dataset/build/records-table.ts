@@ -16,7 +16,10 @@ const WHOLE_NUMBERS: readonly string[] = [
   "founded_year",
 ];
 const ROWS_AT_ONCE = 1_000;
-/** Records that lie in a file of their own for a moment: so much disk is needed beside the table, some 100 MB. */
+/**
+ * Records that lie in a file of their own for a moment:
+ * so much disk is needed beside the table, some 100 MB.
+ */
 const ROWS_A_FILE = 200_000;
 
 export async function* peopleOf(

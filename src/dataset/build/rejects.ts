@@ -20,10 +20,16 @@ export interface RejectPlace {
   readonly detail: string;
 }
 
-/** Written in the dataset folder, where a crash leaves it to the next build, and moved to its place whole. */
+/**
+ * Written in the dataset folder, where a crash leaves
+ * it to the next build, and moved to its place whole.
+ */
 export type RejectFile = Awaited<ReturnType<typeof rejectFileAt>>;
 
-/** Replaces what an import before it left there. @throws InputError where the path is one of the inputs */
+/**
+ * Replaces what an import before it left there.
+ * @throws InputError where the path is one of the inputs
+ */
 export async function rejectFileAt(path: string, datasetDir: string, inputs: readonly string[]) {
   const target = await stat(path).catch(() => undefined);
   for (const input of inputs) {

@@ -12,10 +12,16 @@ import { writeSmall } from "./write-small.ts";
 export const SAMPLE_PEOPLE = 50_000;
 export const SAMPLE_COMPANIES = companiesFor(SAMPLE_PEOPLE);
 const SAMPLE_SEED = 20_260_101;
-/** The same on every machine, so that caches and runs agree; raised when the generator or its words change. */
+/**
+ * The same on every machine, so that caches and runs
+ * agree; raised when the generator or its words change.
+ */
 export const SAMPLE_VERSION = "sample-1";
 
-/** Where there is none; of several processes one builds, the others wait. @returns whether this call made it */
+/**
+ * Where there is none; of several processes one builds, the others wait.
+ * @returns whether this call made it
+ */
 export const ensureSample = (
   datasetDir: string,
   options: Partial<BuildOptions> = {},
@@ -72,7 +78,10 @@ function* visible(people: Iterable<Person>, hidden: Suppression): Generator<Pers
   }
 }
 
-/** Replaces the dataset of a folder by a synthetic one. @throws RangeError where people or seed are out of bounds */
+/**
+ * Replaces the dataset of a folder by a synthetic one.
+ * @throws RangeError where people or seed are out of bounds
+ */
 export async function generateDataset(
   generate: GenerateOptions,
   options: BuildOptions,

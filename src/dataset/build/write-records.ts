@@ -7,12 +7,16 @@ import { packedSql } from "../embedded/records.ts";
 import { eachPiece, type PeopleDraft } from "./lines.ts";
 import { employerSql } from "./link-companies.ts";
 
-/** Records or keys that say what the others are like: together more than what can be packed against. */
+/**
+ * Records or keys that say what the others are like: together more than what can be packed against.
+ */
 export const SAMPLES = 400;
 
 const RECORD = packedSql(PERSON_FIELDS);
 
-/** Slug first, the rest behind a character that it cannot hold: a bare slug is then a range of keys. */
+/**
+ * Slug first, the rest behind a character that it cannot hold: a bare slug is then a range of keys.
+ */
 const addressKey = (slug: string, address: string): string =>
   `${slug} || '/' || left(${address}, length(${address}) - length(${slug}))`;
 
@@ -58,7 +62,10 @@ export async function writeCompanies(writing: PeopleDraft): Promise<void> {
 export const PEOPLE_A_ROUND = 76_800 * RECORDS_A_BLOCK;
 const MOST_ROUNDS = 4;
 
-/** In public order. The sort of so many texts is DuckDB's, which spills what does not fit into its memory. */
+/**
+ * In public order. The sort of so many texts is DuckDB's,
+ * which spills what does not fit into its memory.
+ */
 export async function writeRecords(
   writing: PeopleDraft,
   peopleARound: number,

@@ -21,8 +21,9 @@ import { FILES } from "../layout.ts";
 import { SAMPLES } from "./write-records.ts";
 
 /*
- * What build.ts writes, of people who fit into memory and without DuckDB. Only for generated ones: each company has
- * a name of its own and people name it as it names itself, so that nothing has to be looked for or completed.
+ * What build.ts writes, of people who fit into memory and without DuckDB.
+ * Only for generated ones: each company has a name of its own and people name
+ * it as it names itself, so that nothing has to be looked for or completed.
  */
 
 interface Coding {
@@ -57,7 +58,10 @@ class Column {
 
 const formOf = (text: string | null): string => normalForm(text ?? "");
 
-/** Slug first, as {@link KeyIndex} `address` has it. A generated one is in canonical form but for large letters. */
+/**
+ * Slug first, as {@link KeyIndex} `address` has it. A
+ * generated one is in canonical form but for large letters.
+ */
 function addressKey(text: string | null): string | undefined {
   if (text === null) return undefined;
   const address = formOf(text);
@@ -204,7 +208,9 @@ export async function writeSmall(
   }
 }
 
-/** Sorted by key and position. Generated texts have no characters that code units sort otherwise. */
+/**
+ * Sorted by key and position. Generated texts have no characters that code units sort otherwise.
+ */
 function keyLines(keys: readonly (string | undefined)[]): Buffer {
   const positions = new Map<string, number[]>();
   for (const [position, key = ""] of keys.entries()) {

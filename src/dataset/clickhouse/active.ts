@@ -3,7 +3,9 @@ import type { DatasetInfo } from "../engine.ts";
 import { codeOf } from "./errors.ts";
 import type { Topology } from "./schema.ts";
 
-/** Exact answers: with `skip_unavailable_shards` a shard that is down would make a count smaller. */
+/**
+ * Exact answers: with `skip_unavailable_shards` a shard that is down would make a count smaller.
+ */
 export const EXACT = {
   skip_unavailable_shards: 0,
   fallback_to_stale_replicas_for_distributed_queries: 0,
@@ -15,13 +17,19 @@ export const EXACT = {
 const UNKNOWN_TABLE = "60";
 
 export interface Active {
-  /** Its version is another with everybody who is left out, so that no count from before is taken for it. */
+  /**
+   * Its version is another with everybody who is left
+   * out, so that no count from before is taken for it.
+   */
   readonly info: DatasetInfo;
   readonly version: string;
   readonly stored: number;
   /** Greater for whatever was told to the servers later. */
   readonly step: number;
-  /** A condition on row numbers that holds of those who are not left out; "" where everybody is shown. */
+  /**
+   * A condition on row numbers that holds of those who
+   * are not left out; "" where everybody is shown.
+   */
   readonly shown: string;
 }
 

@@ -3,7 +3,10 @@ import { InputError } from "../text/input-file.ts";
 const FORM =
   "clickhouse://[USER[:PASSWORD]@]HOST[:PORT][,HOST[:PORT]...]/DATABASE[?cluster=NAME][&replicated=true][&tls=true]";
 
-/** The password may come from the environment, where no process list shows it. @throws InputError with the form */
+/**
+ * The password may come from the environment, where no process list shows it.
+ * @throws InputError with the form
+ */
 export function parseClickHouseAddress(text: string, password = "") {
   const match =
     /^clickhouse:\/\/(?:([^:@/]*)(?::([^@/]*))?@)?([^/?]+)(?:\/([^?]*))?(?:\?(.*))?$/.exec(text);
@@ -36,7 +39,10 @@ export function parseClickHouseAddress(text: string, password = "") {
   }
 
   return {
-    /** HTTP addresses, one for each server; queries go to the first that answers, tables are made on all. */
+    /**
+     * HTTP addresses, one for each server; queries go to
+     * the first that answers, tables are made on all.
+     */
     urls,
     ...names,
     user: decodeURIComponent(user ?? "default"),

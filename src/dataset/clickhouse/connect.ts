@@ -6,7 +6,10 @@ import type { Topology } from "./schema.ts";
 
 export interface ClickHouseServers {
   readonly clients: readonly [ClickHouseClient, ...ClickHouseClient[]];
-  /** A second way to each, by which it is seen to be alive however many answers of the first are awaited. */
+  /**
+   * A second way to each, by which it is seen to be
+   * alive however many answers of the first are awaited.
+   */
   readonly watchers?: readonly ClickHouseClient[];
   readonly urls?: readonly string[];
   readonly topology: Topology;
@@ -15,7 +18,10 @@ export interface ClickHouseServers {
 
 const PING_MS = 15_000;
 
-/** @param timeoutMs for one answer. @throws InputError for a bad address, DatasetUnavailableError where none answers */
+/**
+ * @param timeoutMs for one answer.
+ * @throws InputError for a bad address, DatasetUnavailableError where none answers
+ */
 export async function connectClickHouse(
   address: string,
   password = "",
@@ -33,7 +39,8 @@ export async function connectClickHouse(
       request_timeout: timeoutMs,
       max_open_connections: 16,
       compression: { response: false },
-      // Its log goes to the console and knows nothing of our allow-list; every error reaches the caller anyway.
+      // Its log goes to the console and knows nothing of our
+      // allow-list; every error reaches the caller anyway.
       log: { level: ClickHouseLogLevel.OFF },
     });
 

@@ -6,7 +6,10 @@ export interface Statement {
 }
 
 export interface ServerDialect {
-  /** What production uses: parameters that the server binds, dictionary-encoded columns, projections. */
+  /**
+   * What production uses: parameters that the server
+   * binds, dictionary-encoded columns, projections.
+   */
   readonly isModern: boolean;
   /** How rows are sent: as columns, packed, or as lines of text. */
   readonly rows: "Parquet" | "TabSeparated";
@@ -14,7 +17,10 @@ export interface ServerDialect {
 
 export const MODERN: ServerDialect = { isModern: true, rows: "Parquet" };
 
-/** For tests: 18.16 is the newest real cluster they can start; it binds no parameters, so values become literals. */
+/**
+ * For tests: 18.16 is the newest real cluster they can
+ * start; it binds no parameters, so values become literals.
+ */
 export const LITERAL_TEST: ServerDialect = { isModern: false, rows: "TabSeparated" };
 
 export function rendered(query: Statement, dialect: ServerDialect) {

@@ -51,7 +51,10 @@ interface PageCursor {
 const SEGMENTS = 1_000;
 const ENDS = 1_000;
 
-/** The same answers as the embedded engine, row for row. Stays on the version that was active when it was opened. */
+/**
+ * The same answers as the embedded engine, row for row.
+ * Stays on the version that was active when it was opened.
+ */
 export class ClickHouseEngine implements Engine {
   readonly #dialect: ServerDialect;
   readonly #active: Active;
@@ -60,7 +63,10 @@ export class ClickHouseEngine implements Engine {
   readonly #companies: string;
   readonly #segmentBytes: number;
   readonly #segments: SegmentCache<Float64Array>;
-  /** Where pages of large segments ended, so that the next one begins there and nothing is skipped row by row. */
+  /**
+   * Where pages of large segments ended, so that the next
+   * one begins there and nothing is skipped row by row.
+   */
   readonly #cursors = new LRUCache<string, PageCursor>({ max: SEGMENTS });
 
   private constructor(
@@ -79,7 +85,10 @@ export class ClickHouseEngine implements Engine {
     this.#segments = segmentCache(segmentBytes);
   }
 
-  /** Who opened the servers closes them. @throws DatasetUnavailableError, NoDatasetError where they hold no dataset */
+  /**
+   * Who opened the servers closes them.
+   * @throws DatasetUnavailableError, NoDatasetError where they hold no dataset
+   */
   static async open(
     servers: ClickHouseServers,
     options: ClickHouseEngineOptions = {},
@@ -189,7 +198,10 @@ export class ClickHouseEngine implements Engine {
     return breaches;
   }
 
-  /** Ids that more than one person has. All rows of an id are on one shard, so that each shard looks at its own. */
+  /**
+   * Ids that more than one person has. All rows of an id
+   * are on one shard, so that each shard looks at its own.
+   */
   async #twins(): Promise<number> {
     const sql = `SELECT id FROM ${this.#people} GROUP BY id HAVING count() > 1 LIMIT 1000`;
     const own = {
@@ -285,7 +297,10 @@ export class ClickHouseEngine implements Engine {
     return { rids, total };
   }
 
-  /** Looks where the next rows should be, were the segment spread evenly, then in four times as much. */
+  /**
+   * Looks where the next rows should be, were the
+   * segment spread evenly, then in four times as much.
+   */
   async #ridsAfter(
     where: Statement,
     after: number,
@@ -371,7 +386,10 @@ const and = ({ sql, params }: Statement, condition: string): Statement =>
 export const openClickHouse = (address: string, password = ""): Promise<Engine> =>
   opened(address, password, (servers) => ClickHouseEngine.open(servers));
 
-/** An engine that goes over to the next dataset version, or one without somebody, at the first call a second later. */
+/**
+ * An engine that goes over to the next dataset version, or
+ * one without somebody, at the first call a second later.
+ */
 export function followClickHouse(
   address: string,
   password: string,

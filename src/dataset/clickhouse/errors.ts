@@ -7,7 +7,10 @@ export class LostServerError extends Error {
   override readonly name = "LostServerError";
 }
 
-/** A number of a server, which an old one tells in the text only, or a word of a connection such as ECONNREFUSED. */
+/**
+ * A number of a server, which an old one tells in the text
+ * only, or a word of a connection such as ECONNREFUSED.
+ */
 export function codeOf(error: unknown): string {
   if (!(error instanceof Error)) return "";
   return "code" in error ? String(error.code) : (/Code: (\d+)/.exec(error.message)?.[1] ?? "");

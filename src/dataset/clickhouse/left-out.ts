@@ -13,7 +13,10 @@ const ROWS_AT_ONCE = 10_000;
 /** A running service looks for a new step once a second. */
 const NOTICED_MS = 1_100;
 
-/** Leaves some of the people out that servers serve. Done again, or cut off and done again, it is the same. */
+/**
+ * Leaves some of the people out that servers serve. Done
+ * again, or cut off and done again, it is the same.
+ */
 export class ServedPeople {
   readonly #servers: LoadServers;
   readonly #sleep: (ms: number) => Promise<void>;
@@ -43,13 +46,17 @@ export class ServedPeople {
     );
   }
 
-  /** Records under one of the names, left out already or not. @throws NoDatasetError where nothing is stored */
+  /**
+   * Records under one of the names, left out already or not.
+   * @throws NoDatasetError where nothing is stored
+   */
   async records(names: readonly SuppressedName[]): Promise<readonly string[]> {
     return [...(await this.#find((await this.#latest()).version, names)).values()];
   }
 
   /**
-   * @returns how many were not left out before, and the version then. @throws NoDatasetError, DatasetUnavailableError
+   * @returns how many were not left out before, and the version
+   * then. @throws NoDatasetError, DatasetUnavailableError
    */
   async leaveOut(
     names: readonly SuppressedName[],
@@ -79,7 +86,9 @@ export class ServedPeople {
     }
   }
 
-  /** Takes the rows of people who are left out off the servers' tables, and every version before. */
+  /**
+   * Takes the rows of people who are left out off the servers' tables, and every version before.
+   */
   async erase(names: readonly SuppressedName[]): Promise<void> {
     const servers = this.#servers;
     const { version } = await this.#latest();
@@ -137,7 +146,8 @@ export class ServedPeople {
       const conditions = [
         ...(params.ids.length > 0 ? ["id IN {ids:Array(String)}"] : []),
         ...(params.slugs.length > 0 ? ["network_slug IN {slugs:Array(String)}"] : []),
-        // No column has it. What is escaped or not plain ASCII may be the same domain, and is looked at here.
+        // No column has it. What is escaped or not plain ASCII
+        // may be the same domain, and is looked at here.
         ...domains.map((_, index) => `positionCaseInsensitive(record, {d${index}:String}) > 0`),
         ...(domains.length > 0
           ? [`match(record, '(?i)"company_domain":"[^"]*([^"!-~]|%|xn--)')`]

@@ -10,7 +10,10 @@ const LOOK_MS = 700;
 /** Where no server is known to answer, so that none can be asked meanwhile. */
 const FIRST_LOOK_MS = 5_000;
 
-/** The answer, or a LostServerError once `loss` tells one: it is asked again and again while the answer is awaited. */
+/**
+ * The answer, or a LostServerError once `loss` tells one:
+ * it is asked again and again while the answer is awaited.
+ */
 export async function unlessLost<Answer>(
   answer: Promise<Answer>,
   everyMs: number,
@@ -46,8 +49,9 @@ interface Server {
 type Question<Answer> = (client: ClickHouseClient, loss: AbortSignal) => Promise<Answer>;
 
 /**
- * Servers of one dataset, which take turns. Where one is lost that is asked, or that it may wait for, the question goes
- * to the next that was told to serve the same version. One that returns is noticed at the next look.
+ * Servers of one dataset, which take turns. Where one is lost that is asked,
+ * or that it may wait for, the question goes to the next that was told to
+ * serve the same version. One that returns is noticed at the next look.
  */
 export class ServerPool {
   readonly #servers: readonly Server[];
@@ -69,9 +73,10 @@ export class ServerPool {
   }
 
   /**
-   * What any server was told last. Those that are lost are looked at beside the others, and waited for with
-   * `isPatient` or where there are no others.
-   * @throws DatasetUnavailableError where none answers, or only those that are behind what was told before
+   * What any server was told last. Those that are lost are looked at beside the others, and waited
+   * for with `isPatient` or where there are no others.
+   * @throws DatasetUnavailableError where none answers,
+   * or only those that are behind what was told before
    */
   async look(isPatient = false): Promise<Active | undefined> {
     const alive = this.#servers.filter(({ isLost }) => !isLost);
@@ -127,7 +132,10 @@ export class ServerPool {
     return server.looking;
   }
 
-  /** Reads only: a question may be asked twice. @throws DatasetUnavailableError where no server is left */
+  /**
+   * Reads only: a question may be asked twice.
+   * @throws DatasetUnavailableError where no server is left
+   */
   async ask<Answer>(version: string, question: Question<Answer>): Promise<Answer> {
     const failures: string[] = [];
 
@@ -156,7 +164,10 @@ export class ServerPool {
     }
   }
 
-  /** Of all that answer: a server reads its own shard itself, so beside a lost one of it none waits for that one. */
+  /**
+   * Of all that answer: a server reads its own shard itself,
+   * so beside a lost one of it none waits for that one.
+   */
   #next(version: string, tries: readonly Server[]): Server | undefined {
     const alive = this.#servers.filter(({ isLost }) => !isLost);
     const losses = this.#servers.filter((server) => server.isLost && server.shard !== undefined);

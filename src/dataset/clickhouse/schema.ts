@@ -8,18 +8,26 @@ export interface Topology {
   readonly replicated: boolean;
 }
 
-/** Names of one dataset version's tables. A version is made of letters, digits and underscores only. */
+/**
+ * Names of one dataset version's tables. A version is made of letters, digits and underscores only.
+ */
 export function tablesOf(version: string): { readonly people: string; readonly companies: string } {
   if (!/^[A-Za-z0-9_]{1,64}$/.test(version)) throw new Error(`not a dataset version: ${version}`);
   return { people: `people_${version}`, companies: `companies_${version}` };
 }
 
-/** The pointer to the version that is served: the row that was activated last. Kept whole on every server. */
+/**
+ * The pointer to the version that is served: the row
+ * that was activated last. Kept whole on every server.
+ */
 export const pointerTable = (topology: Topology): string =>
   `CREATE TABLE IF NOT EXISTS ${topology.database}.headcount_datasets
   (version String, activated UInt64, people UInt64, companies UInt64) ENGINE = MergeTree() ORDER BY activated`;
 
-/** Whom a version is served without. A step has them all, and counts once a pointer has its number as `activated`. */
+/**
+ * Whom a version is served without. A step has them all,
+ * and counts once a pointer has its number as `activated`.
+ */
 export const leftOutTable = (topology: Topology): string =>
   `CREATE TABLE IF NOT EXISTS ${topology.database}.headcount_left_out
   (version String, step UInt64, rid UInt64) ENGINE = MergeTree() ORDER BY (version, step, rid)`;
@@ -86,7 +94,10 @@ export function createTables(
   ];
 }
 
-/** Tables of people and companies in this topology, those on which statements about what a server holds itself run. */
+/**
+ * Tables of people and companies in this topology, those on
+ * which statements about what a server holds itself run.
+ */
 export const localName = (name: string, topology: Topology): string =>
   `${topology.database}.${topology.cluster === undefined ? name : `${name}_local`}`;
 

@@ -1,9 +1,15 @@
 import { crc32, inflateRawSync, type ZlibOptions } from "node:zlib";
 import { DatasetDamagedError } from "../layout.ts";
 
-/** Records of a block: 16 are quicker to unpack and larger, 64 slower and smaller (docs/performance.md). */
+/**
+ * Records of a block: 16 are quicker to unpack and
+ * larger, 64 slower and smaller (docs/performance.md).
+ */
 export const RECORDS_A_BLOCK = 32;
-/** Deflate takes each block's dictionary in anew: twice as much would save 2 bytes a record for 0.8 us of CPU. */
+/**
+ * Deflate takes each block's dictionary in anew: twice
+ * as much would save 2 bytes a record for 0.8 us of CPU.
+ */
 const DICTIONARY_BYTES = 16_384;
 const CHECKSUM_BYTES = 4;
 
@@ -17,7 +23,10 @@ export function dictionaryOf(samples: readonly string[]): Buffer {
   return bytes.subarray(Math.max(0, bytes.length - DICTIONARY_BYTES));
 }
 
-/** How blocks are packed. Level 3 packs a record into 3 to 5 bytes less, for a quarter of this CPU more. */
+/**
+ * How blocks are packed. Level 3 packs a record into
+ * 3 to 5 bytes less, for a quarter of this CPU more.
+ */
 export const packing = (dictionary: Buffer): ZlibOptions => ({
   level: 2,
   memLevel: 9,
@@ -27,7 +36,10 @@ export const packing = (dictionary: Buffer): ZlibOptions => ({
 export const unpackBlock = (bytes: Uint8Array, dictionary: Buffer): Buffer =>
   inflateRawSync(bytes, dictionary.length > 0 ? { dictionary } : {});
 
-/** A block behind its checksum, in which its number is: a block in the place of another is noticed too. */
+/**
+ * A block behind its checksum, in which its number
+ * is: a block in the place of another is noticed too.
+ */
 export function sealed(bytes: Uint8Array, block: number): Buffer {
   const whole = Buffer.allocUnsafe(CHECKSUM_BYTES + bytes.length);
   whole.writeUInt32LE(crc32(bytes, block), 0);

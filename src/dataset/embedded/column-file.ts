@@ -6,10 +6,11 @@ import { type Dictionary, numberDictionary, textDictionary } from "./dictionary.
 import { CodedColumn, type Codes } from "./scan.ts";
 
 /*
- * columns.bin, little-endian: arrays at multiples of 8, a header (JSON), its CRC-32 (u32), its length (u32), the magic.
- * A dictionary holds values in rising order; a missing value has the code after the last. There is a code for each
- * person, in public order, the least and the greatest of each chunk of people, and for each code how many people have
- * one before it. The code of a long text is the place of the person's entry in the row store's index of it.
+ * columns.bin, little-endian: arrays at multiples of 8, a header (JSON), its CRC-32 (u32), its
+ * length (u32), the magic. A dictionary holds values in rising order; a missing value has the code
+ * after the last. There is a code for each person, in public order, the least and the greatest of
+ * each chunk of people, and for each code how many people have one before it. The code of a long
+ * text is the place of the person's entry in the row store's index of it.
  */
 
 export const MAGIC = "hccolum2";
@@ -18,7 +19,10 @@ export const KINDS: Readonly<
   Record<1 | 2 | 4, (new (length: number) => Codes) & (new (memory: ArrayBuffer) => Codes)>
 > = { 1: Uint8Array, 2: Uint16Array, 4: Uint32Array };
 
-/** Bytes that are read, and whose checksum is computed, in one round of the event loop: well below a millisecond. */
+/**
+ * Bytes that are read, and whose checksum is computed, in
+ * one round of the event loop: well below a millisecond.
+ */
 const READ_AT_ONCE = 2 ** 20;
 
 export interface ByteSpan {

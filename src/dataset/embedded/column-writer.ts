@@ -15,11 +15,17 @@ import { type Codes, edgesOf, PEOPLE_A_CHUNK } from "./scan.ts";
 export const codesFor = (size: number, people: number): Codes =>
   new KINDS[size < 2 ** 8 ? 1 : size < 2 ** 16 ? 2 : 4](people);
 
-/** Texts in rising order by code point, a line feed behind each, and how many and how many bytes without these. */
+/**
+ * Texts in rising order by code point, a line feed behind
+ * each, and how many and how many bytes without these.
+ */
 export interface TextLines {
   readonly size: number;
   readonly bytes: number;
-  /** Gives all lines, in pieces that are spoiled. @param take returns how many bytes of whole lines it took */
+  /**
+   * Gives all lines, in pieces that are spoiled.
+   * @param take returns how many bytes of whole lines it took
+   */
   readonly each: (take: (lines: Buffer) => Promise<number>) => Promise<void>;
 }
 

@@ -29,7 +29,10 @@ export interface EmbeddedEngineOptions {
   readonly segmentBytes?: number;
   /** A search of all people that takes longer is given up with OutOfTimeError. Default 30 s. */
   readonly limitMs?: number;
-  /** A read of the row store that takes longer goes on in a thread of its own, in milliseconds: {@link RowReader}. */
+  /**
+   * A read of the row store that takes longer goes on in a
+   * thread of its own, in milliseconds: {@link RowReader}.
+   */
   readonly slowReadMs?: number;
   readonly monotonic?: () => number;
 }
@@ -44,7 +47,10 @@ interface Parts {
   readonly columns: StoredColumns;
 }
 
-/** Columns in memory for counts and selection, SQLite for records and keys. See docs/dataset.md for the layout. */
+/**
+ * Columns in memory for counts and selection, SQLite for
+ * records and keys. See docs/dataset.md for the layout.
+ */
 export class EmbeddedEngine implements Engine {
   readonly #parts: Parts;
   readonly #segments: SegmentCache;

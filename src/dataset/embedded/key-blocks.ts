@@ -1,15 +1,22 @@
 import { isPlaced, type KeyIndex } from "../columns.ts";
 
 /*
- * Sorted keys of people or companies in blocks: how many entries (1 byte), whose they are (positions, 4 bytes each,
- * little-endian; not of long texts, of which the columns have it), then each key as three LEB128 numbers (bytes shared
- * with the key before at its beginning, at its end, and bytes between), then those. Addresses share both ends.
+ * Sorted keys of people or companies in blocks: how many entries (1 byte), whose they are
+ * (positions, 4 bytes each, little-endian; not of long texts, of which the columns have it), then
+ * each key as three LEB128 numbers (bytes shared with the key before at its beginning, at its end,
+ * and bytes between), then those. Addresses share both ends.
  */
 
-/** Look-ups read one block, so few entries are quick; the key that leads a block is stored once more. */
+/**
+ * Look-ups read one block, so few entries are quick;
+ * the key that leads a block is stored once more.
+ */
 export const KEYS_A_BLOCK = 64;
 
-/** Long texts are packed on top (14 bytes each in place of 55): the others are looked up by the thousand. */
+/**
+ * Long texts are packed on top (14 bytes each in place
+ * of 55): the others are looked up by the thousand.
+ */
 export const isPacked = (index: KeyIndex): index is "headline" => index === "headline";
 
 /** A line for {@link keyBlocks}, in SQL: the position, how many bytes the key has, and the key. */
@@ -20,7 +27,10 @@ export type KeyBlocks = ReturnType<typeof keyBlocks>;
 
 const ridBytes = (index: KeyIndex): number => (isPlaced(index) ? 0 : 4);
 
-/** Lines as {@link keyLineSql} makes them, sorted by key. @param isLast else what fills no block is left */
+/**
+ * Lines as {@link keyLineSql} makes them, sorted by key.
+ * @param isLast else what fills no block is left
+ */
 export function keyBlocks(index: KeyIndex, lines: Buffer, isLast: boolean) {
   const firsts: string[] = [];
   const rids: number[] = [];

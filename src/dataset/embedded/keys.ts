@@ -9,5 +9,8 @@ export const addressKeys = (addresses: readonly Address[]): KeyList =>
       : `${slug}/${address.slice(0, address.length - slug.length)}`,
   );
 
-/** Keys that are looked up together, many at a time: each one key, or the few that lie close together. */
+/**
+ * Keys that are looked up together, many at a time:
+ * each one key, or the few that lie close together.
+ */
 export type KeyList = readonly (string | { readonly from: string; readonly before: string })[];

@@ -11,10 +11,16 @@ import { addressKeys, type KeyList } from "./keys.ts";
 import { type Block, blockOf, COMPANIES, PEOPLE, type Stored } from "./records.ts";
 import { RowReader, type RowReaderOptions } from "./row-reader.ts";
 
-/** Keys that are looked up in one piece, and blocks of entries that are read by one: about a millisecond each. */
+/**
+ * Keys that are looked up in one piece, and blocks of
+ * entries that are read by one: about a millisecond each.
+ */
 const KEYS_AT_ONCE = 100;
 const BLOCKS_AT_ONCE = 32;
-/** Unpacked blocks that are kept, in bytes of all of them: the end of a page is the beginning of the next. */
+/**
+ * Unpacked blocks that are kept, in bytes of all of
+ * them: the end of a page is the beginning of the next.
+ */
 const KEPT_BYTES = 4 * 2 ** 20;
 
 interface LeadingBlock {
@@ -42,7 +48,10 @@ export interface StoredCompany extends FoundCompany {
   readonly address: string | undefined;
 }
 
-/** Every call is a few look-ups of blocks, on this thread while they are quick: see {@link RowReader}. */
+/**
+ * Every call is a few look-ups of blocks, on this
+ * thread while they are quick: see {@link RowReader}.
+ */
 export class RecordStore {
   readonly #rows: RowReader;
   readonly #path: string;
@@ -172,7 +181,10 @@ export class RecordStore {
     }
   }
 
-  /** Positions in no order, in pieces of about a millisecond. The same one may come twice where it is wanted twice. */
+  /**
+   * Positions in no order, in pieces of about a millisecond.
+   * The same one may come twice where it is wanted twice.
+   */
   async *find(index: ListedIndex, keys: KeyList): AsyncGenerator<readonly number[]> {
     for (let start = 0; start < keys.length; start += KEYS_AT_ONCE) {
       const few: number[] = [];
@@ -208,7 +220,10 @@ export class RecordStore {
     }
   }
 
-  /** Which entries, counted from 0 in the order of the index, have each key: from the first to before the second. */
+  /**
+   * Which entries, counted from 0 in the order of the index,
+   * have each key: from the first to before the second.
+   */
   async spans(
     index: PlacedColumn,
     keys: readonly string[],
@@ -221,7 +236,10 @@ export class RecordStore {
     return spans;
   }
 
-  /** Which entries, counted from 0 in the order of the index, lie in a range: from the first to before the second. */
+  /**
+   * Which entries, counted from 0 in the order of the index,
+   * lie in a range: from the first to before the second.
+   */
   async places(
     index: PlacedColumn,
     { from, before }: KeyRange,

@@ -20,7 +20,10 @@ const NONE = Buffer.alloc(0);
 const LINE_FEED = 10;
 const SEPARATOR_BYTE = RECORD_SEPARATOR.charCodeAt(0);
 
-/** Rows come in the order of their positions, keys in theirs, all but the last part of a table in whole blocks. */
+/**
+ * Rows come in the order of their positions, keys in
+ * theirs, all but the last part of a table in whole blocks.
+ */
 export class RecordWriter {
   readonly #db: DatabaseSyncInstance;
   readonly #inserts: Readonly<Record<string, StatementSyncInstance>>;
@@ -36,14 +39,18 @@ export class RecordWriter {
   constructor(folder: string, threads: number) {
     this.#packer = new BlockPacker(threads);
     this.#db = new DatabaseSync(join(folder, FILES.records));
-    // No journal on disk: the file is built apart from readers and flushed whole before it is published.
+    // No journal on disk: the file is built apart from
+    // readers and flushed whole before it is published.
     this.#db.exec(`PRAGMA page_size = 32768; PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; PRAGMA cache_size = -65536;
       CREATE TABLE dictionaries (name TEXT PRIMARY KEY, data BLOB NOT NULL);
       CREATE TABLE sizes (name TEXT PRIMARY KEY, entries INTEGER NOT NULL); BEGIN`);
     this.#inserts = Object.fromEntries(TABLES.flatMap((table) => this.#table(table)));
   }
 
-  /** What blocks of a table are packed against: samples of what it is going to hold. Before the first of them. */
+  /**
+   * What blocks of a table are packed against: samples of
+   * what it is going to hold. Before the first of them.
+   */
   packAgainst(table: Packed, samples: readonly string[]): void {
     this.#dictionaries[table] = dictionaryOf(samples);
   }
@@ -65,7 +72,10 @@ export class RecordWriter {
     ];
   }
 
-  /** @param lines stored records, a line feed behind each; spoiled @param isLast else what fills no block is left */
+  /**
+   * @param lines stored records, a line feed behind each; spoiled
+   * @param isLast else what fills no block is left
+   */
   async addRecords(table: "people" | "companies", lines: Buffer<ArrayBuffer>, isLast: boolean) {
     const ends: number[] = [];
     let count = 0;
@@ -135,7 +145,10 @@ export class RecordWriter {
     this.#db.close();
   }
 
-  /** What is being packed fails at once, so that neither threads nor this one hold up who waits for the end. */
+  /**
+   * What is being packed fails at once, so that neither
+   * threads nor this one hold up who waits for the end.
+   */
   async stop(): Promise<void> {
     await this.#packer.close();
   }

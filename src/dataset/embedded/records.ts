@@ -1,6 +1,9 @@
 import { COMPANY_FIELDS, PERSON_FIELDS } from "../../shared/contract/records.ts";
 
-/** Between values, and between records: JSON has neither. Without field names a record is half the size. */
+/**
+ * Between values, and between records: JSON has neither.
+ * Without field names a record is half the size.
+ */
 const SEPARATOR = 0x1f;
 export const RECORD_SEPARATOR = "\x1e";
 const END = 0x1e;
@@ -59,7 +62,10 @@ interface Derivation {
 }
 
 const DESK_BYTES = 2 ** 18;
-/** Where records are put together: what was handed out is never written again, and a full desk is left to it. */
+/**
+ * Where records are put together: what was handed out is
+ * never written again, and a full desk is left to it.
+ */
 let desk = viewOf(Buffer.allocUnsafeSlow(DESK_BYTES));
 let top = 0;
 
@@ -107,7 +113,10 @@ class RecordForm {
     this.#ends = new Int32Array(fields.length);
   }
 
-  /** Records as JSON text in UTF-8, fields in published order. @throws Error where one is damaged */
+  /**
+   * Records as JSON text in UTF-8, fields in published order.
+   * @throws Error where one is damaged
+   */
   json(records: readonly Stored[]): Buffer[] {
     this.#makeRoom(records);
     return records.map((record) => this.#joined(record));
@@ -142,7 +151,10 @@ class RecordForm {
     return Buffer.from(desk.buffer, start, top - start);
   }
 
-  /** Four bytes a step: what is written too much is written over by what comes next. @returns where it ends */
+  /**
+   * Four bytes a step: what is written too much is written over by what comes next.
+   * @returns where it ends
+   */
   #join({ block, place }: Stored, start: number): number {
     const isInside = place + 2 < block.starts.length;
     const bytes = isInside ? block.bytes : block.last;

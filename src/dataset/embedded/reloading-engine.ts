@@ -10,7 +10,10 @@ export interface ReloadOptions extends EmbeddedEngineOptions {
   /** How often CURRENT is looked at, at most, in milliseconds. Default 1,000. */
   readonly everyMs?: number;
   readonly onReload?: (info: DatasetInfo) => void;
-  /** Told when a new version cannot be opened; the old one goes on serving and the next look tries again. */
+  /**
+   * Told when a new version cannot be opened; the old
+   * one goes on serving and the next look tries again.
+   */
   readonly onError?: (error: unknown) => void;
 }
 
@@ -34,8 +37,8 @@ const folderPlace = (datasetDir: string, options: EmbeddedEngineOptions): Datase
 });
 
 /**
- * The first call `everyMs` after the last look opens a new version. Calls on the old one end on it; then it is
- * closed.
+ * The first call `everyMs` after the last look opens a new
+ * version. Calls on the old one end on it; then it is closed.
  */
 export class ReloadingEngine implements Engine {
   readonly #place: DatasetPlace;
@@ -60,7 +63,8 @@ export class ReloadingEngine implements Engine {
   }
 
   static async follow(place: DatasetPlace, options: ReloadOptions): Promise<ReloadingEngine> {
-    // The stamp is taken first: a version that comes while we open is then noticed at the next look.
+    // The stamp is taken first: a version that comes
+    // while we open is then noticed at the next look.
     const stamp = await place.stamp();
     return new ReloadingEngine(place, options, await place.open(), stamp);
   }
@@ -94,7 +98,10 @@ export class ReloadingEngine implements Engine {
     await Promise.all(this.#retired);
   }
 
-  /** Never rejects: what goes wrong with a new version is reported and must not fail a call on the old one. */
+  /**
+   * Never rejects: what goes wrong with a new version is
+   * reported and must not fail a call on the old one.
+   */
   #look(): Promise<void> {
     if (this.#looking) return this.#looking;
 

@@ -19,7 +19,10 @@ export interface RowReaderOptions {
 
 /** Far above what 25 records from memory take (0.2 ms). */
 const SLOW_MS = 1;
-/** Quick reads of the other thread before this one reads again; doubled each time that this was too soon. */
+/**
+ * Quick reads of the other thread before this one reads
+ * again; doubled each time that this was too soon.
+ */
 export const QUICK_BEFORE_RETURN = 256;
 const MOST_BEFORE_RETURN = 2 ** 16;
 const FORGOTTEN_AFTER = 4_096;
@@ -39,7 +42,9 @@ return ({ sql, values }) => {
   return [{ rows, ms: performance.now() - began }];
 };`;
 
-/** Linux counts blocks read, so that a read that was slow because the machine is busy is told apart. */
+/**
+ * Linux counts blocks read, so that a read that was slow because the machine is busy is told apart.
+ */
 const linuxDiskReads = (): number => {
   const { fsRead, majorPageFault } = resourceUsage();
   return fsRead + majorPageFault;

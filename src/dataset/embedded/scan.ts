@@ -1,6 +1,9 @@
 export type Codes = Uint8Array | Uint16Array | Uint32Array;
 
-/** People are looked at in chunks of the public order, in which 16 bits tell one from another: their place in it. */
+/**
+ * People are looked at in chunks of the public order, in
+ * which 16 bits tell one from another: their place in it.
+ */
 export const PEOPLE_A_CHUNK = 2 ** 16;
 
 const EVERYBODY = Uint16Array.from({ length: PEOPLE_A_CHUNK }, (_, place) => place);
@@ -215,7 +218,8 @@ function sift(
 }
 
 /**
- * The places of who of a chunk passes all tests, each once, in no order: to be read before the next chunk is looked at.
+ * The places of who of a chunk passes all tests, each once,
+ * in no order: to be read before the next chunk is looked at.
  * @param tests the one that the fewest pass first
  * @param some who alone is looked at
  */

@@ -11,7 +11,10 @@ import { addressKeys, type KeyList } from "./keys.ts";
 import type { RecordStore } from "./record-store.ts";
 import { type CodedColumn, type CodeTest, PEOPLE_A_CHUNK, passing, testOf } from "./scan.ts";
 
-/** Records that are read in one piece: at most a millisecond when the file is in memory, some when it is not. */
+/**
+ * Records that are read in one piece: at most a millisecond
+ * when the file is in memory, some when it is not.
+ */
 const RECORDS_AT_ONCE = 25;
 const READING_MS = 5;
 
@@ -26,7 +29,10 @@ export interface SelectionOptions {
   readonly monotonic: () => number;
 }
 
-/** Who is looked at, all where nobody is listed, and what each has to pass, the one that the fewest pass first. */
+/**
+ * Who is looked at, all where nobody is listed, and what
+ * each has to pass, the one that the fewest pass first.
+ */
 interface Plan {
   readonly among: Uint32Array | undefined;
   readonly tests: readonly CodeTest[];
@@ -40,7 +46,10 @@ interface Wanted {
   readonly people: number;
 }
 
-/** Who meets all conditions: from the postings of the one that the fewest meet, then by the codes of the others. */
+/**
+ * Who meets all conditions: from the postings of the one
+ * that the fewest meet, then by the codes of the others.
+ */
 export class PeopleSelection {
   readonly #tables: Tables;
   readonly #options: SelectionOptions;
@@ -219,8 +228,8 @@ function joined(ranges: Ranges): Ranges {
 }
 
 /**
- * Work takes turns with the event loop: resolves when the next piece may run, in the next round where pieces of this
- * one took some milliseconds, the last one aside.
+ * Work takes turns with the event loop: resolves when the next piece may run, in the next round
+ * where pieces of this one took some milliseconds, the last one aside.
  */
 function turns(now: () => number): () => Promise<void> {
   let began: number | undefined;

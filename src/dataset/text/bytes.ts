@@ -10,7 +10,10 @@ export interface ReadingOptions {
   readonly onBytes?: ((bytes: number) => void) | undefined;
 }
 
-/** A file unpacked, however many members it has. @throws InputError where it is cut off or damaged */
+/**
+ * A file unpacked, however many members it has.
+ * @throws InputError where it is cut off or damaged
+ */
 export async function* bytesOf(
   file: InputFile,
   options: ReadingOptions = {},

@@ -12,7 +12,9 @@ const ENOUGH_COLUMNS = 5;
 
 export const CELL = { plain: 0, quoted: 1, doubled: 2 } as const;
 
-/** Finds records and cells (docs/dataset.md). While `handle` runs the fields describe the record. */
+/**
+ * Finds records and cells (docs/dataset.md). While `handle` runs the fields describe the record.
+ */
 export class CsvScanner {
   data: Buffer = Buffer.alloc(0);
   start = 0;
@@ -38,7 +40,10 @@ export class CsvScanner {
     this.line = line;
   }
 
-  /** `handle` is called for each whole record, and returns false to stop. Blank lines are no records. */
+  /**
+   * `handle` is called for each whole record, and
+   * returns false to stop. Blank lines are no records.
+   */
   push(chunk: Buffer, last: boolean, handle: () => boolean): void {
     this.data = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
     let at = this.#skipping ? this.#skipLine() : 0;
@@ -113,7 +118,10 @@ export class CsvScanner {
     return this.#afterLineEnd(at);
   }
 
-  /** @returns where the cell's closing quote and the white space after it end; negative where more bytes are needed */
+  /**
+   * @returns where the cell's closing quote and the white
+   * space after it end; negative where more bytes are needed
+   */
   #quoted(open: number, last: boolean): number {
     const { data, start } = this;
     let close = open + 1;

@@ -5,7 +5,10 @@ export interface CsvDialect {
   readonly delimiter: string;
   readonly skippedLines: number;
   readonly header: readonly string[];
-  /** Names of the header that were there before and are written otherwise: `name_1` for a second `name`. */
+  /**
+   * Names of the header that were there before and are
+   * written otherwise: `name_1` for a second `name`.
+   */
   readonly copies: ReadonlyMap<string, string>;
 }
 
@@ -94,7 +97,10 @@ function mostCommon(sizes: readonly number[]): { size: number; share: number } {
   return { size, share: count / Math.max(sizes.length, 1) };
 }
 
-/** How many records before the header are a title: one cell with text, no known name, and a header further on. */
+/**
+ * How many records before the header are a title: one
+ * cell with text, no known name, and a header further on.
+ */
 function titleLines(
   records: readonly (readonly string[])[],
   isKnown: (name: string) => boolean,

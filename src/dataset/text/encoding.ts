@@ -67,7 +67,10 @@ function refuseBinary(name: string, head: Buffer): void {
   if (kind) throw new InputError(`${name} is ${kind[1]}, not text`, kind[2](name));
 }
 
-/** UTF-16 by its mark, or by the zero bytes that it makes of ASCII; a few other characters have one too. */
+/**
+ * UTF-16 by its mark, or by the zero bytes that it
+ * makes of ASCII; a few other characters have one too.
+ */
 function markOf(head: Buffer): string | undefined {
   if (head[0] === 0xff && head[1] === 0xfe) return "utf-16le";
   if (head[0] === 0xfe && head[1] === 0xff) return "utf-16be";
@@ -80,7 +83,10 @@ function markOf(head: Buffer): string | undefined {
   return undefined;
 }
 
-/** Counts lines that are UTF-8 with more than ASCII, that are not, and that read well as Windows-1252. */
+/**
+ * Counts lines that are UTF-8 with more than ASCII,
+ * that are not, and that read well as Windows-1252.
+ */
 function encodingJudge() {
   let rest = Buffer.alloc(0);
   let [utf8, other, windows] = [0, 0, 0];
@@ -128,7 +134,10 @@ const SIGNS = new Set([
   0x80, 0x85, 0x91, 0x92, 0x93, 0x94, 0x95, 0x96, 0x97, 0x99, 0xa0, 0xab, 0xb0, 0xb7, 0xbb,
 ]);
 
-/** Accented letters beside plain ones, as in Western names; Cyrillic in another code page has none of these. */
+/**
+ * Accented letters beside plain ones, as in Western
+ * names; Cyrillic in another code page has none of these.
+ */
 function readsAsWindows1252(line: Buffer): boolean {
   return line.every((byte, at) => {
     if (byte < 0x80 || SIGNS.has(byte)) return true;

@@ -7,7 +7,9 @@ export interface InputFile {
   readonly bytes: number;
 }
 
-/** Something is wrong with what the user gave: a file, a column, a map. Says what and how to fix it. */
+/**
+ * Something is wrong with what the user gave: a file, a column, a map. Says what and how to fix it.
+ */
 export class InputError extends Error {
   override readonly name = "InputError";
   readonly hint: string | undefined;

@@ -20,7 +20,10 @@ export interface TextFile {
   readonly header: readonly string[];
 }
 
-/** Looks at all of a CSV or NDJSON file. @throws InputError where it cannot be read, or has no columns */
+/**
+ * Looks at all of a CSV or NDJSON file.
+ * @throws InputError where it cannot be read, or has no columns
+ */
 export async function openTextFile(
   file: InputFile,
   isKnown: (name: string) => boolean,
@@ -73,7 +76,10 @@ function objectIn(line: string): Readonly<Record<string, unknown>> | undefined {
   }
 }
 
-/** `places` are the columns of CSV that are wanted. @returns in how many lines a lone surrogate became U+FFFD */
+/**
+ * `places` are the columns of CSV that are wanted.
+ * @returns in how many lines a lone surrogate became U+FFFD
+ */
 export async function readTextRows(
   text: TextFile,
   places: readonly number[],
@@ -90,7 +96,9 @@ export async function readTextRows(
   return reader.repaired;
 }
 
-/** The same bytes in chunks of a megabyte, and which is the last: what unpackers give may be tiny. */
+/**
+ * The same bytes in chunks of a megabyte, and which is the last: what unpackers give may be tiny.
+ */
 async function* inChunks(
   source: AsyncIterable<Buffer>,
 ): AsyncGenerator<{ bytes: Buffer; last: boolean }> {
@@ -211,7 +219,8 @@ class LineReader {
 const ESCAPES = /\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|.)/g;
 const isSurrogate = (unit: string): boolean => /^\\u[dD][89a-fA-F]/.test(unit);
 
-// What DuckDB reads without guessing: a row a line, cells apart by U+0001, no quotes, U+0002 escapes.
+// What DuckDB reads without guessing: a row a line,
+// cells apart by U+0001, no quotes, U+0002 escapes.
 
 const SEPARATOR = 1;
 const ESCAPE = 2;

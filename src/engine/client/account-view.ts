@@ -6,7 +6,10 @@ import type { ReplyMeta } from "./errors.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** The first of several dotted paths that leads to a value. A name may have a dot (`costs["person.search"]`). */
+/**
+ * The first of several dotted paths that leads to a value.
+ * A name may have a dot (`costs["person.search"]`).
+ */
 function find(from: Fields, paths: readonly string[]): unknown {
   for (const path of paths) {
     const value = at(from, path.split("."));
@@ -37,7 +40,10 @@ const LIMITS = [
 const under = (groups: readonly string[], names: readonly string[]): string[] =>
   groups.flatMap((group) => names.map((name) => `${group}.${name}`));
 
-/** However a call's name is written: `personSearch`, `/v1/person/search` and `person.search` are one. */
+/**
+ * However a call's name is written: `personSearch`,
+ * `/v1/person/search` and `person.search` are one.
+ */
 const plain = (name: string): string =>
   name.toLowerCase().replace(/\b(?:get|post|v1)\b|[^a-z]/g, "");
 
@@ -62,7 +68,10 @@ const CALL_NAMES = [
   "type",
 ] as const;
 
-/** Prices of calls by plain names: an object, nested or not, or a list of objects that name the call. */
+/**
+ * Prices of calls by plain names: an object, nested
+ * or not, or a list of objects that name the call.
+ */
 function pricesOf(from: Fields): ReadonlyMap<string, Credits> {
   const prices = new Map<string, Credits>();
   const add = (name: string, value: unknown): void => {
@@ -87,8 +96,9 @@ function pricesOf(from: Fields): ReadonlyMap<string, Credits> {
 export type AccountView = ReturnType<typeof accountView>;
 
 /**
- * `result` of `GET /v1/account` (docs/contract.md, Account). `costs`: credits per profile or match.
- * Undefined is what is not told. `idempotencyMs`: how long a paid call may be repeated under its key at no charge.
+ * `result` of `GET /v1/account` (docs/contract.md, Account). `costs`: credits
+ * per profile or match. Undefined is what is not told. `idempotencyMs`: how
+ * long a paid call may be repeated under its key at no charge.
  */
 export function accountView(result: unknown, meta: ReplyMeta) {
   const from = isObject(result) ? result : {};
@@ -164,7 +174,10 @@ const COUNT_NAMES = ["count", "total", "total_results", "total_count", "results_
 
 export type CountView = NonNullable<ReturnType<typeof countView>>;
 
-/** A bare integer, or an object that holds it under one of the usual names; undefined for anything else. */
+/**
+ * A bare integer, or an object that holds it under one
+ * of the usual names; undefined for anything else.
+ */
 export function countView(result: unknown, meta: ReplyMeta) {
   const fields = isObject(result) ? result : {};
   const count = whole(
@@ -187,7 +200,10 @@ export function countView(result: unknown, meta: ReplyMeta) {
 
 export type CountsView = NonNullable<ReturnType<typeof countsView>>;
 
-/** One whole number for each of so many companies (docs/contract-keys.md, Counts); undefined for any other answer. */
+/**
+ * One whole number for each of so many companies
+ * (docs/contract-keys.md, Counts); undefined for any other answer.
+ */
 export function countsView(result: unknown, companies: number, meta: ReplyMeta) {
   const list: readonly unknown[] =
     isObject(result) && Array.isArray(result.counts) ? result.counts : [];
@@ -197,7 +213,9 @@ export function countsView(result: unknown, companies: number, meta: ReplyMeta) 
 
 export type SketchView = NonNullable<Awaited<ReturnType<typeof sketchView>>>;
 
-/** The cells that were asked for (docs/contract-keys.md, Sketches); undefined for any other answer. */
+/**
+ * The cells that were asked for (docs/contract-keys.md, Sketches); undefined for any other answer.
+ */
 export async function sketchView(
   result: unknown,
   range: { readonly from: number; readonly cells: number },
@@ -217,8 +235,8 @@ export async function sketchView(
 export type FacetView = NonNullable<ReturnType<typeof facetView>>;
 
 /**
- * docs/contract-keys.md, Facets; undefined for any other answer. Values that fewer than `least` share are in
- * `others`.
+ * docs/contract-keys.md, Facets; undefined for any other
+ * answer. Values that fewer than `least` share are in `others`.
  */
 export function facetView(result: unknown, key: FacetKey, meta: ReplyMeta) {
   if (
@@ -285,7 +303,10 @@ const amountOf = (value: unknown): Credits | undefined =>
 
 export type KeyView = NonNullable<ReturnType<typeof keyView>>;
 
-/** `GET /key` (docs/contract-keys.md, Keys); undefined for anything else; null: no such bound, or not known. */
+/**
+ * `GET /key` (docs/contract-keys.md, Keys); undefined
+ * for anything else; null: no such bound, or not known.
+ */
 export function keyView(result: unknown, meta: ReplyMeta) {
   const { account, cap, key } = fieldsOf(result);
   const { created_at, expires_at, id, last_used_at, name, prefix, scopes } = fieldsOf(key);

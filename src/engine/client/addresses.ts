@@ -6,7 +6,10 @@ export const isLoopbackHost = (hostname: string): boolean =>
   hostname === "[::1]" ||
   /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(hostname);
 
-/** The address of a service: https, or http to this machine; a path is put before `/v1`. @throws CliError (exit 2) */
+/**
+ * The address of a service: https, or http to this machine; a path is put before `/v1`.
+ * @throws CliError (exit 2)
+ */
 export function parseBaseUrl(text: string): URL {
   const refused = (why: string, hint: string) =>
     usageError(`the base URL "${echo(shownAddress(text.trim()))}" ${why}`, hint, "bad_base_url");

@@ -12,7 +12,10 @@ const DECODERS = {
 
 const isKnown = (name: string): name is keyof typeof DECODERS => Object.hasOwn(DECODERS, name);
 
-/** The last encoding first. @throws LostReplyError where it was cut, is too large or packed in another way */
+/**
+ * The last encoding first.
+ * @throws LostReplyError where it was cut, is too large or packed in another way
+ */
 export async function decompressed(
   reply: RawReply,
   packed: string,

@@ -1,7 +1,10 @@
 import { echo } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
 
-/** How a service speaks where the contract is silent; saved per connection (docs/contract.md, Search). */
+/**
+ * How a service speaks where the contract is silent;
+ * saved per connection (docs/contract.md, Search).
+ */
 export interface Dialect {
   readonly paging: "page" | "offset" | "cursor";
   /** Where pages are counted from; undefined: nobody told, and it is taken to be 1. */
@@ -10,7 +13,10 @@ export interface Dialect {
   readonly perPageMax?: number;
   /** Rows of a page where more are asked for and nothing tells the most: what quotes count on. */
   readonly pageRows?: number;
-  /** The deepest row of a segment that it gives, where its account does not tell: learned from a 422. */
+  /**
+   * The deepest row of a segment that it gives, where
+   * its account does not tell: learned from a 422.
+   */
   readonly maxDepth?: number;
 }
 

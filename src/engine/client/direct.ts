@@ -2,15 +2,18 @@ import type { ClientRequest, IncomingMessage } from "node:http";
 import { createRequire } from "node:module";
 import type { Receiver, ReplyHeaders, Wire } from "./wire.ts";
 
-/** An idle connection is not kept for longer: one that the service is just closing would lose the next reply. */
+/**
+ * An idle connection is not kept for longer: one that
+ * the service is just closing would lose the next reply.
+ */
 const IDLE_MS = 1_500;
 
 const require = createRequire(import.meta.url);
 
 export function directWire(origin: URL): Wire {
   const secure = origin.protocol === "https:";
-  // TLS is a third of the cost of loading this. `require`: an import that stays one in the bundle loads Node's loader
-  // of ES modules, a tenth of what a count costs.
+  // TLS is a third of the cost of loading this. `require`: an import that stays one in the bundle
+  // loads Node's loader of ES modules, a tenth of what a count costs.
   const http = require(secure ? "node:https" : "node:http") as typeof import("node:http");
   const agent = new http.Agent({ keepAlive: true, timeout: IDLE_MS });
   const target = {
@@ -69,7 +72,10 @@ function codeOf(error: NodeJS.ErrnoException): string | undefined {
   return code.startsWith("HPE_") ? "BROKEN_HTTP" : undefined;
 }
 
-/** Names in lower case, a repeated header as a list: `node:http` itself would join some and drop others. */
+/**
+ * Names in lower case, a repeated header as a list:
+ * `node:http` itself would join some and drop others.
+ */
 function headersOf(raw: readonly string[]): ReplyHeaders {
   const headers: Record<string, string | string[] | undefined> = Object.create(null);
   for (let index = 0; index + 1 < raw.length; index += 2) {

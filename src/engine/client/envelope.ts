@@ -113,9 +113,9 @@ export function unwrap(reply: RawReply, now: number): Unwrapped {
   return { result: envelope.result, meta: metaOf(reply, fields, now) };
 }
 
-// A page as our own service and any plain one sends it. Both ends of the text tell the envelope, so the megabyte
-// between them is parsed once, by whoever needs the rows. What stands right before the last brace is a field of the
-// envelope: text within a string has its quotes escaped.
+// A page as our own service and any plain one sends it. Both ends of the text tell the envelope, so
+// the megabyte between them is parsed once, by whoever needs the rows. What stands right before the
+// last brace is a field of the envelope: text within a string has its quotes escaped.
 const HEAD = /^\s*\{\s*"status"\s*:\s*true\s*,\s*"detail"\s*:\s*\[\s*\]\s*,\s*"result"\s*:\s*\[/;
 const TAIL =
   /\]\s*,\s*"credits_used"\s*:\s*(\d{1,9}(?:\.\d{1,6})?)\s*,\s*"credits_remaining"\s*:\s*(\d{1,15}(?:\.\d{1,6})?)\s*\}\s*$/;
@@ -138,7 +138,10 @@ export function unwrapPage(reply: RawReply, now: number): Unwrapped {
   return unwrap(reply, now);
 }
 
-/** As {@link unwrapPage}; null is no page, but one that may come yet. @throws ServiceError for it */
+/**
+ * As {@link unwrapPage}; null is no page, but one that may come yet.
+ * @throws ServiceError for it
+ */
 export function unwrapRows(reply: RawReply, now: number): Unwrapped {
   const unwrapped = unwrapPage(reply, now);
   if (unwrapped.result !== null) return unwrapped;

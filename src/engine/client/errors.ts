@@ -21,7 +21,10 @@ export interface RateLimit {
   readonly window: "minute" | "day" | undefined;
 }
 
-/** An answer that is no success. Not charged, unless its words or the balance say so (docs/contract.md, Credits). */
+/**
+ * An answer that is no success. Not charged, unless its
+ * words or the balance say so (docs/contract.md, Credits).
+ */
 export class ServiceError extends Error {
   override readonly name = "ServiceError";
   declare readonly status: number;
@@ -52,7 +55,9 @@ export class ServiceError extends Error {
 export const isWithoutRoute = ({ status }: { readonly status: number }): boolean =>
   [404, 405, 501].includes(status);
 
-/** Where other calls of the address are answered: no error of the address, and nothing to try again. */
+/**
+ * Where other calls of the address are answered: no error of the address, and nothing to try again.
+ */
 export const withoutCounts = ({
   status,
   requestId,
@@ -79,7 +84,10 @@ export class LostReplyError extends Error {
   }
 }
 
-/** A rate limit holds a call up for longer than the caller allows (`--max-wait`). Nothing was charged. */
+/**
+ * A rate limit holds a call up for longer than the
+ * caller allows (`--max-wait`). Nothing was charged.
+ */
 export class WaitTooLongError extends Error {
   override readonly name = "WaitTooLongError";
   declare readonly waitMs: number;

@@ -270,7 +270,10 @@ function toldOf(result: unknown, names: readonly string[]): unknown {
   return undefined;
 }
 
-/** Sent back as it came: a number, where it is exact, by its digits. 0 is how some say that there is none. */
+/**
+ * Sent back as it came: a number, where it is exact,
+ * by its digits. 0 is how some say that there is none.
+ */
 function cursorOf(value: unknown): string | null | undefined {
   if (value === 0) return null;
   if (Number.isSafeInteger(value)) return String(value);

@@ -26,16 +26,24 @@ interface Shared {
 }
 
 const MINUTE = 60_000;
-/** Above this share of the limit calls go as they come; below it the rest is spread over what is left of the window. */
+/**
+ * Above this share of the limit calls go as they come; below
+ * it the rest is spread over what is left of the window.
+ */
 const FREE_SHARE = 0.25;
-/** While there is plenty, a process takes several calls at once, so that the file is not in the way of every page. */
+/**
+ * While there is plenty, a process takes several calls at
+ * once, so that the file is not in the way of every page.
+ */
 const MAX_LEASE = 16;
 const LEASE_SHARE = 1 / 60;
 const LEASE_MS = 1_000;
 /** A call this close to the end of a window may arrive in the next one, and is reckoned there. */
 const GUARD_MS = 100;
 
-/** All processes of this machine share it (docs/contract.md, Limits). Without a file: less exact. */
+/**
+ * All processes of this machine share it (docs/contract.md, Limits). Without a file: less exact.
+ */
 export class Pacer {
   readonly #now: () => number;
   readonly #file: ReturnType<typeof sharedFile> | undefined;
@@ -94,7 +102,8 @@ export class Pacer {
     const window = limit.window ?? (limit.resetAt - at > 2 * MINUTE ? "day" : "minute");
     const own = this.#state[window];
     const plenty = limit.remaining > limit.limit * FREE_SHARE * 2;
-    // The headers tell the window that binds first: with calls left in this minute there are some left today.
+    // The headers tell the window that binds first: with
+    // calls left in this minute there are some left today.
     const healsDay =
       window === "minute" && limit.remaining > 0 && (this.#state.day?.remaining ?? 1) <= 0;
 

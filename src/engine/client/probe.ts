@@ -127,7 +127,10 @@ class Charged extends Error {}
 type Fields = Readonly<Record<string, string | number>>;
 type Attempt = (fields: Fields) => Promise<Answer>;
 
-/** @param nobody filters of which the service has counted that they match nobody, though it has people */
+/**
+ * @param nobody filters of which the service has
+ * counted that they match nobody, though it has people
+ */
 async function probePaging(
   ask: AskPage,
   refusesUnknown: boolean,
@@ -161,7 +164,8 @@ async function probePaging(
     throw new Charged(`a search with an unknown filter was not refused (request ${answer.text})`);
   };
 
-  // A company that nobody has is a free miss, whatever the rest of the query says (docs/contract.md, Employees).
+  // A company that nobody has is a free miss, whatever the
+  // rest of the query says (docs/contract.md, Employees).
   const employees: Attempt = async (fields) => {
     const query = new URLSearchParams({
       company_network_url: "headcount-doctor-probe",
@@ -201,7 +205,9 @@ async function probePaging(
 
 const VALID = /valid (?:fields|parameters|keys)\W+(.*)/i;
 
-/** With one fault more than the unknown filter: a service that tells all faults tells of that one. */
+/**
+ * With one fault more than the unknown filter: a service that tells all faults tells of that one.
+ */
 async function fromWords(search: Attempt): Promise<PagingReport> {
   const words = async (fields: Fields): Promise<string> => {
     const { kind, text } = await search(fields);

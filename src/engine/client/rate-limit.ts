@@ -15,7 +15,9 @@ export function header(headers: ReplyHeaders, ...names: readonly string[]): stri
   return undefined;
 }
 
-/** A header's delta, epoch (seconds or milliseconds) or date. `serverNow` is the service's clock. */
+/**
+ * A header's delta, epoch (seconds or milliseconds) or date. `serverNow` is the service's clock.
+ */
 function aheadMs(
   text: string,
   now: number,

@@ -19,7 +19,10 @@ const AMOUNT =
 const DEPTH =
   /depth|deep|reaches row|goes to row|beyond|page\s*[*x×]\s*(per_?page|size)|result window|only the first/i;
 
-/** Where a page was refused: rows up to `reached` came before, some in pages of this size where that `wasGiven`. */
+/**
+ * Where a page was refused: rows up to `reached` came
+ * before, some in pages of this size where that `wasGiven`.
+ */
 interface Refused {
   readonly offset: number;
   readonly perPage: number;
@@ -27,7 +30,9 @@ interface Refused {
   readonly wasGiven: boolean;
 }
 
-/** How deep a segment goes, by the refusal of a page; undefined where it is about something else. */
+/**
+ * How deep a segment goes, by the refusal of a page; undefined where it is about something else.
+ */
 export function depthIn(
   text: string,
   { offset, perPage, reached, wasGiven }: Refused,

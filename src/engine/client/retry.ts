@@ -12,7 +12,10 @@ export interface RetryWait {
 export interface RetryOptions {
   readonly now: () => number;
   readonly random: () => number;
-  /** The longest that a service may hold one call up, all its tries and waits together, in milliseconds. */
+  /**
+   * The longest that a service may hold one call up,
+   * all its tries and waits together, in milliseconds.
+   */
   readonly maxWaitMs: number;
   readonly attempts?: number;
 }
@@ -66,7 +69,10 @@ export function callAttempts(options: RetryOptions) {
   let limited = 0;
   let limitedMs = 0;
 
-  /** Undefined: no other attempt makes sense. @throws WaitTooLongError, LostReplyError beyond `maxWaitMs` */
+  /**
+   * Undefined: no other attempt makes sense.
+   * @throws WaitTooLongError, LostReplyError beyond `maxWaitMs`
+   */
   function after(error: unknown, tookMs = 0): RetryWait | undefined {
     if (!isTransient(error)) return undefined;
     return error instanceof ServiceError && error.status === 429
@@ -160,7 +166,10 @@ export interface PacedOptions extends CallOptions {
   readonly onTurn: (ms: number) => void;
 }
 
-/** Free calls wait for their turn and are retried; paid ones stay single attempts, for whoever keeps the books. */
+/**
+ * Free calls wait for their turn and are retried; paid
+ * ones stay single attempts, for whoever keeps the books.
+ */
 export function paced(client: ServiceClient, options: PacedOptions): ServiceClient {
   const { pacer } = options;
   async function watch<T extends { readonly meta: ReplyMeta } | undefined>(
@@ -185,7 +194,8 @@ export function paced(client: ServiceClient, options: PacedOptions): ServiceClie
   ): Promise<T> {
     const attempt = async (inner?: AbortSignal): Promise<T> => {
       const waitMs = pacer.take();
-      // What is too long is left to the service: it may know better, and its refusal says until when.
+      // What is too long is left to the service: it may
+      // know better, and its refusal says until when.
       if (waitMs > 0 && waitMs <= options.maxWaitMs) {
         options.onTurn(waitMs);
         await options.sleep(waitMs, inner);

@@ -36,7 +36,10 @@ function goesRound(origin: URL, noProxy: string): boolean {
   });
 }
 
-/** By the usual variables; none to this machine. @throws CliError (exit 2) on an address that is no URL */
+/**
+ * By the usual variables; none to this machine.
+ * @throws CliError (exit 2) on an address that is no URL
+ */
 export function proxyFor(origin: URL, env: Env): URL | undefined {
   if (isLoopbackHost(origin.hostname)) return undefined;
 

@@ -34,7 +34,9 @@ export interface PagePosition {
   readonly cursor?: string;
 }
 
-/** `body` is the reply as it came: it was paid for, and is spooled before anything looks into it. */
+/**
+ * `body` is the reply as it came: it was paid for, and is spooled before anything looks into it.
+ */
 export interface PageReply {
   readonly body: Buffer;
   readonly meta: ReplyMeta;
@@ -59,7 +61,10 @@ export interface ServiceClient {
   /** Undefined where the service does not tell a key about itself: it is not of the contract. */
   key(signal?: AbortSignal): Promise<KeyView | undefined>;
   count(filters: Filters, signal?: AbortSignal): Promise<CountView>;
-  /** Of one company each, in their order; undefined where the service has no such call: it is not of the contract. */
+  /**
+   * Of one company each, in their order; undefined where the
+   * service has no such call: it is not of the contract.
+   */
   counts(
     filters: Filters,
     companies: readonly string[],
@@ -67,7 +72,10 @@ export interface ServiceClient {
   ): Promise<CountsView | undefined>;
   /** Undefined where the service has no facets: they are not of the contract. Free. */
   facets(filters: Filters, key: FacetKey, options?: FacetOptions): Promise<FacetView | undefined>;
-  /** Undefined where the service has no sketches: they are not of the contract. Free. @param cells how many */
+  /**
+   * Undefined where the service has no sketches: they are not of the contract. Free.
+   * @param cells how many
+   */
   sketch(
     filters: Filters,
     from: number,
@@ -79,7 +87,10 @@ export interface ServiceClient {
     position: PagePosition,
     options: PaidCallOptions,
   ): Promise<PageReply>;
-  /** People by what was read out of a sketch of the same filters; how many are there no more is `withheld`. */
+  /**
+   * People by what was read out of a sketch of the same
+   * filters; how many are there no more is `withheld`.
+   */
   peopleByDigest(
     filters: Filters,
     digests: readonly string[],

@@ -46,7 +46,10 @@ export function checkWord(name: string, what: "connection" | "segment", example:
 
 export const checkName = (name: string): string => checkWord(name, "connection", "work");
 
-/** Plain JSON: it is on the way of every command. Nothing there is an empty one. @throws CliError (exit 2) */
+/**
+ * Plain JSON: it is on the way of every command. Nothing there is an empty one.
+ * @throws CliError (exit 2)
+ */
 export function readConfig(dir: string | undefined): Config {
   if (dir === undefined) return EMPTY;
 

@@ -41,7 +41,10 @@ const SERVICE = "headcount";
 /** A keychain outside of D-Bus asks the person, in a window of its own. */
 const DEADLINE_MS = { daemon: 3_000, person: 120_000 };
 
-/** One that is locked or hung is never "no key". @throws CliError (exit 3), `keychain_<problem>`, from every method */
+/**
+ * One that is locked or hung is never "no key".
+ * @throws CliError (exit 3), `keychain_<problem>`, from every method
+ */
 export function openKeychain(options: KeychainOptions): Keychain {
   type Entry = InstanceType<KeyringPackage["AsyncEntry"]>;
   const load =

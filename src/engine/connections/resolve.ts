@@ -70,7 +70,10 @@ export function keyPrefix(key: string): string {
     : `${key.slice(0, kind.length + 4)}…${key.slice(-4)}`;
 }
 
-/** Flags, then environment, then the config. @throws CliError exit 2, or exit 3 for what is wrong with the key */
+/**
+ * Flags, then environment, then the config.
+ * @throws CliError exit 2, or exit 3 for what is wrong with the key
+ */
 export async function resolveTarget(
   flags: ConnectionChoice,
   surroundings: Surroundings,

@@ -4,7 +4,9 @@ import type { Library } from "./library.ts";
 import { VIEWS } from "./schema.ts";
 import { driverPath } from "./sqlite.ts";
 
-/** SQLite's own memory, of which a sort can take all, is bound by {@link PRAGMAS} (docs/library.md). */
+/**
+ * SQLite's own memory, of which a sort can take all, is bound by {@link PRAGMAS} (docs/library.md).
+ */
 const BOUNDS = { deadlineMs: 300_000, memoryMb: 2_048 };
 const PRAGMAS =
   "PRAGMA hard_heap_limit = 2147483648; PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY";

@@ -35,7 +35,10 @@ export function forgetPeople(
   wipe(library);
 }
 
-/** How many different ones runs for a segment brought, at least. @param version null: of all runs */
+/**
+ * How many different ones runs for a segment brought, at least.
+ * @param version null: of all runs
+ */
 export function forgottenOf(
   { database }: Library,
   canonical: string,

@@ -321,7 +321,8 @@ const orderOf = ({
 type Row = { readonly n: number; readonly body: string };
 const PEOPLE = "SELECT n, body FROM person JOIN record ON r = person.record";
 
-// Who of a library is on the suppression list is kept beside the people, so that an answer hashes nobody.
+// Who of a library is on the suppression list is kept
+// beside the people, so that an answer hashes nobody.
 
 /** Everybody, where the list is another than at the last look. To be called in a transaction. */
 function hideAll(database: DatabaseSyncInstance, suppression: Suppression): void {

@@ -75,7 +75,10 @@ export class Lists {
     });
   }
 
-  /** Into the history of a list, made where there is none. @param before who was in it as it began */
+  /**
+   * Into the history of a list, made where there is none.
+   * @param before who was in it as it began
+   */
   record(list: ListHead, before: readonly string[], result: Refreshed): void {
     inTransaction(this.#database, () => {
       const { n, refreshes } = this.#put(list, result.at);

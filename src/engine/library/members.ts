@@ -16,7 +16,10 @@ export interface OwnedPerson {
   readonly version: string | null;
 }
 
-/** By identity, list, canonical address, the run or all runs for a segment that brought them, or by what was bought. */
+/**
+ * By identity, list, canonical address, the run or all runs
+ * for a segment that brought them, or by what was bought.
+ */
 export type Who =
   | readonly string[]
   | { readonly list: number }
@@ -80,7 +83,10 @@ function whereOf(who: Who): readonly [where: string, ...values: (string | number
 const among = (identities: string): string =>
   ` WHERE n IN (SELECT n FROM main.person WHERE identity IN (${identities}))`;
 
-/** As the service wrote it, by identity; nobody without a text. @param field of the record, no path */
+/**
+ * As the service wrote it, by identity; nobody without a text.
+ * @param field of the record, no path
+ */
 export function textsOf(
   database: DatabaseSyncInstance,
   identities: readonly string[],

@@ -18,9 +18,9 @@ const INDEXES = [
 ];
 
 /**
- * `person`: everybody once, with normal forms. `record`: each different record of a person. `purchase`: every paid
- * row; the newest one's record is the person's. `page`: which pages of which run are in. `run`: what was bought.
- * `suppressed`: who is left out of every answer.
+ * `person`: everybody once, with normal forms. `record`: each different record of a person.
+ * `purchase`: every paid row; the newest one's record is the person's. `page`: which pages of which
+ * run are in. `run`: what was bought. `suppressed`: who is left out of every answer.
  */
 export const SCHEMA = `
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;

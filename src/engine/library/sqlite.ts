@@ -64,7 +64,10 @@ export const firstRow = <Row>(
   ...values: readonly Value[]
 ): Row | undefined => database.prepare(sql).get(...values) as Row | undefined;
 
-/** The driver does not hold an iterator's statement, and where that is collected between two rows the process dies. */
+/**
+ * The driver does not hold an iterator's statement, and
+ * where that is collected between two rows the process dies.
+ */
 export function* queryRows<Row>(
   database: DatabaseSyncInstance,
   sql: string,

@@ -19,8 +19,8 @@ export interface Shelf {
 }
 
 /**
- * After taking in what the runs hold beyond it (docs/library.md, "Files and crashes"). @returns undefined where
- * nothing was ever bought there; `unread`: runs that cannot be read, and why
+ * After taking in what the runs hold beyond it (docs/library.md, "Files and crashes"). @returns
+ * undefined where nothing was ever bought there; `unread`: runs that cannot be read, and why
  */
 export async function openLibrary(shelf: Shelf, store: RunStore) {
   const plans = new Map<string, Plan>();
@@ -58,7 +58,10 @@ export async function openLibrary(shelf: Shelf, store: RunStore) {
   }
 }
 
-/** Before only new people are bought. @throws CliError exit 5 where a run cannot be read: its people would be again */
+/**
+ * Before only new people are bought.
+ * @throws CliError exit 5 where a run cannot be read: its people would be again
+ */
 export function requireRead([unread]: readonly {
   readonly run: string;
   readonly why: string;
@@ -82,7 +85,11 @@ export async function rebuildLibrary(
   return openLibrary(shelf, store);
 }
 
-/** At no price; again, it changes nothing. @param at epoch milliseconds @returns how many people are new */
+/**
+ * At no price; again, it changes nothing.
+ * @param at epoch milliseconds
+ * @returns how many people are new
+ */
 export function importRecords(
   library: Library,
   {

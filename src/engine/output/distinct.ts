@@ -13,7 +13,8 @@ const ADDRESSES: Readonly<Record<RecordKind, readonly string[]>> = {
   company: ["company_network_url", "domain"],
 };
 
-// 8 bytes a row: a 64-bit hash of its identity. Two among a million share one with a probability of 3 in 100 million.
+// 8 bytes a row: a 64-bit hash of its identity. Two among a
+// million share one with a probability of 3 in 100 million.
 class Hashes {
   #table: Uint32Array;
   #slots: number;
@@ -74,7 +75,9 @@ function mix(value: number): number {
   return hash ^ (hash >>> 16);
 }
 
-/** Lets no row through twice, nor anybody who is suppressed: every output is made of what comes out. */
+/**
+ * Lets no row through twice, nor anybody who is suppressed: every output is made of what comes out.
+ */
 export class Distinct {
   readonly #hashes: Hashes;
   readonly #kind: RecordKind;
@@ -133,7 +136,10 @@ interface PaidRows {
 export const kindOf = ({ plan }: Pick<PaidRows, "plan">): RecordKind =>
   plan.command === "enrich" ? "company" : "person";
 
-/** Every row once, in the output's order. @param unreadable takes why a page cannot be read; undefined: that ends it */
+/**
+ * Every row once, in the output's order.
+ * @param unreadable takes why a page cannot be read; undefined: that ends it
+ */
 export async function* distinctPages(run: PaidRows, unreadable?: unknown[]): AsyncGenerator<Page> {
   const kind = kindOf(run);
   const distinct = new Distinct(kind, run.state.rows, run.suppression);

@@ -42,7 +42,10 @@ export interface Output {
   abort(): Promise<void>;
 }
 
-/** As receipts and `--json` tell it: of a file its size and digest, of a table how many rows are new in it. */
+/**
+ * As receipts and `--json` tell it: of a file its size
+ * and digest, of a table how many rows are new in it.
+ */
 export type Written = Of<typeof writtenShape>;
 
 interface FormatSpec {
@@ -172,8 +175,10 @@ export interface RowChoice {
 }
 
 /**
- * The bytes of a file without some rows, before they are packed, and how many are gone by the time that they end.
- * @param scratch see {@link StoredRows} @returns undefined for a form whose rows cannot be told apart
+ * The bytes of a file without some rows, before they are
+ * packed, and how many are gone by the time that they end.
+ * @param scratch see {@link StoredRows} @returns
+ * undefined for a form whose rows cannot be told apart
  */
 export async function rowsWithout(
   path: string,
@@ -234,7 +239,10 @@ export const savedForm = (name: string): Form => {
   return formOf(name) ?? { format: "ndjson" };
 };
 
-/** As named, else by the file's ending, else NDJSON to a pipe and a table to a terminal. @throws CliError (exit 2) */
+/**
+ * As named, else by the file's ending, else NDJSON to a pipe and a table to a terminal.
+ * @throws CliError (exit 2)
+ */
 export function chooseForm(
   word: string | undefined,
   file: string | undefined,
@@ -297,7 +305,10 @@ function checkForm({ format, packing }: Form, file: string | undefined, terminal
 const tooFew = (message: string, hint: string): CliError =>
   failed.incomplete(message, hint, TOO_FEW);
 
-/** Asked before anything is bought, and before a file (undefined: a stream) is replaced. @throws CliError exit 5 */
+/**
+ * Asked before anything is bought, and before a file (undefined: a stream) is replaced.
+ * @throws CliError exit 5
+ */
 export async function checkRows(
   rows: number,
   path: string | undefined,

@@ -139,7 +139,10 @@ export class JoinOutput implements Output {
     return `${body}${body.endsWith("{") ? "" : ","}${pairs.join(",")}}`;
   }
 
-  /** What comes from the service is guarded against formulas in CSV; the caller's own cells are the caller's. */
+  /**
+   * What comes from the service is guarded against formulas
+   * in CSV; the caller's own cells are the caller's.
+   */
   #guarded(value: JsonValue, { format, excel, raw }: Rendering): JsonValue {
     if (format !== "csv" && format !== "tsv") return value;
     const cell = cellOf(value);

@@ -32,7 +32,10 @@ type FileTarget = Readonly<{
   place: OutputPlace;
 }>;
 
-/** A file that appears whole. Where a later page brings another column it is written again from the run. */
+/**
+ * A file that appears whole. Where a later page brings
+ * another column it is written again from the run.
+ */
 export class FileOutput implements Output {
   readonly #target: FileTarget;
   readonly #part: string;

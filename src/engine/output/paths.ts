@@ -9,11 +9,17 @@ import { type CliError, usageError } from "../../shared/errors.ts";
 import { ifMissing } from "../../shared/folder.ts";
 import { engineOf } from "./tables/target.ts";
 
-/** @returns what is written: the file behind a symbolic link @throws CliError exit 2 where it could not be */
+/**
+ * @returns what is written: the file behind a symbolic link
+ * @throws CliError exit 2 where it could not be
+ */
 export const placeOf = async (output: string | undefined): Promise<string | undefined> =>
   output === undefined || engineOf(output) !== undefined ? output : checkOutput(output);
 
-/** @returns the path to write: behind a symbolic link the file itself @throws CliError exit 2 where it cannot be */
+/**
+ * @returns the path to write: behind a symbolic link the file itself
+ * @throws CliError exit 2 where it cannot be
+ */
 export async function checkOutput(path: string): Promise<string> {
   const folder = dirname(path);
   const parent = await stat(folder).catch(() => undefined);

@@ -12,12 +12,15 @@ export interface StoredFile {
 /** Whether a row goes, told by its text; it is read only where that may be. */
 export type Chosen = (text: string, read: () => JsonValue) => boolean;
 
-/** How the rows of a format are read back. All throw, or tell nothing, where another program changed the file. */
+/**
+ * How the rows of a format are read back. All throw, or
+ * tell nothing, where another program changed the file.
+ */
 export interface StoredRows {
   count(file: StoredFile): Promise<number | undefined>;
   /**
-   * Every other byte of a text is as it was. @param scratch a folder to work in; undefined: the rows are only looked
-   * at
+   * Every other byte of a text is as it was. @param scratch a
+   * folder to work in; undefined: the rows are only looked at
    */
   without(file: StoredFile, chosen: Chosen, scratch: string | undefined): AsyncIterable<Uint8Array>;
   /** All that it says, where that is not its own bytes. */
@@ -35,7 +38,10 @@ export interface WholeRows {
 /** A format that needs all rows before the first byte. */
 export interface WholeFormat extends StoredRows {
   load(): Promise<unknown>;
-  /** @throws CliError where there are more rows than a file holds @param category usage before anything is bought */
+  /**
+   * @throws CliError where there are more rows than a file holds
+   * @param category usage before anything is bought
+   */
   checkRoom(rows: number, category: "usage" | "incomplete", said?: string): void;
   /** @param scratch a folder of its own to work in, gone at the end */
   bytes(rows: WholeRows, scratch: string): AsyncIterable<Buffer>;

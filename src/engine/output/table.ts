@@ -17,7 +17,9 @@ export function spokenValue(field: string, value: JsonValue | undefined): string
 /** Handed in by the command: `output/` knows no terminal. */
 export type DrawTable = (columns: readonly string[], always: number) => DrawRows;
 
-/** The cells of a page as lines, the header before the first ones; every line ends in a line break. */
+/**
+ * The cells of a page as lines, the header before the first ones; every line ends in a line break.
+ */
 type DrawRows = (cells: readonly (readonly string[])[]) => string;
 
 /** The most telling first, as many as there is room for. */

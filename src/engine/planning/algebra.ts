@@ -11,7 +11,9 @@ import {
   MAX_VALUES_PER_KEY,
 } from "../../shared/contract/vocabulary.ts";
 
-/** Filters in normal form, lists as arrays: a set of people, each with at most one value of a field. */
+/**
+ * Filters in normal form, lists as arrays: a set of people, each with at most one value of a field.
+ */
 export type Segment = { readonly [key in FilterKey]?: string | number | readonly string[] };
 
 export const segmentOf = (canonical: CanonicalFilters): Segment =>
@@ -116,7 +118,10 @@ function joinedTo(segments: readonly Segment[], next: Segment): readonly Segment
 
 export type ValuesOf = (segment: Segment, key: FilterKey) => Promise<readonly string[] | undefined>;
 
-/** Who of `segment` does not meet the condition of `key` in `other`; undefined where no filter says that. */
+/**
+ * Who of `segment` does not meet the condition of `key`
+ * in `other`; undefined where no filter says that.
+ */
 async function butNot(
   segment: Segment,
   other: Segment,
@@ -249,7 +254,10 @@ export class Sets {
     return each.filter(({ count }) => count > 0);
   }
 
-  /** Parts share at most `overlap`. @throws InseparableError where people of `except` cannot be left out */
+  /**
+   * Parts share at most `overlap`.
+   * @throws InseparableError where people of `except` cannot be left out
+   */
   async parts(segments: readonly Segment[], except: readonly Segment[]) {
     let all: Segment[] = [];
     for (const segment of joinedFilters(segments)) all = await this.#added(all, segment);

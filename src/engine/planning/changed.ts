@@ -17,7 +17,10 @@ export interface Most {
   readonly values: number;
 }
 
-/** No value's sets are among another's (a completely separating system): whoever moved is missing from one. */
+/**
+ * No value's sets are among another's (a completely
+ * separating system): whoever moved is missing from one.
+ */
 export async function findChanged<T>(
   pairs: readonly PersonValue<T>[],
   most: Most,

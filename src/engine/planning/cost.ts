@@ -75,7 +75,9 @@ function halvingOf({ chunks, listSize }: Look): number {
 
 const MOST_PEOPLE = 2_000;
 const LEAST_PEOPLE = 24;
-/** It is played until so many new people, and owned ones, took part: of few one time tells little. */
+/**
+ * It is played until so many new people, and owned ones, took part: of few one time tells little.
+ */
 const ENOUGH = 100;
 const MOST_TIMES = 6;
 
@@ -85,7 +87,10 @@ type Rehearsal = Pick<Cost, "calls" | "parts" | "rows">;
 /** More may have to be bought than in the mean of the rehearsals. */
 const MORE_ROWS = 1.15;
 
-/** Finds it out by doing it: some of the owned are taken for new and looked for by counts that are made here. */
+/**
+ * Finds it out by doing it: some of the owned are taken
+ * for new and looked for by counts that are made here.
+ */
 async function rehearse(look: Look, allowed: Allowed): Promise<Rehearsal> {
   const { total, others, members, listSize } = look;
   const isSure = members.every(({ isKnown }) => isKnown);

@@ -50,7 +50,10 @@ export interface Descent {
   readonly beyond: number;
 }
 
-/** By counts alone (docs/new-only.md, "How the new people are found"). @throws UnsoundCountsError */
+/**
+ * By counts alone (docs/new-only.md, "How the new people are found").
+ * @throws UnsoundCountsError
+ */
 export async function descend(input: DescentInput, counts: Counts): Promise<Descent> {
   return new Search(input, counts).run();
 }
@@ -79,7 +82,10 @@ const NONE: Division = {
   why: "whom no filter tells from people you own",
 };
 
-/** Calls for each new person that go into those whom hardly anything tells apart, beyond what they are worth. */
+/**
+ * Calls for each new person that go into those whom hardly
+ * anything tells apart, beyond what they are worth.
+ */
 const SPARE_CALLS = 2;
 
 /** Parts that are counted, at most, between two looks at the calls that are left. */
@@ -263,7 +269,10 @@ class Search {
     }
   }
 
-  /** Who is not told from others is bought with them where the waste allows it; other leaves make room. */
+  /**
+   * Who is not told from others is bought with them
+   * where the waste allows it; other leaves make room.
+   */
   async #settle(): Promise<void> {
     const { maxWaste, maxCalls } = this.#input;
     const cheapest = (): Residue | undefined =>
@@ -281,7 +290,10 @@ class Search {
     }
   }
 
-  /** Where everybody new is like the only owned person in all that filters tell; sought for where they are met. */
+  /**
+   * Where everybody new is like the only owned person in
+   * all that filters tell; sought for where they are met.
+   */
   async #twinsIn(whole: Node): Promise<Node | undefined> {
     const [one] = whole.placed;
     const { tries, hits } = this.#twins;
@@ -383,7 +395,10 @@ type StopRule = (owned: number, fresh: number) => boolean;
 
 const rules = new Map<string, StopRule>();
 
-/** Whether buying again costs less than parting, which takes `calls` and halves the owned (docs/new-only.md). */
+/**
+ * Whether buying again costs less than parting, which
+ * takes `calls` and halves the owned (docs/new-only.md).
+ */
 function stopRule(callsPerCredit: number, calls: number): StopRule {
   const key = `${callsPerCredit} ${calls}`;
   const rule =

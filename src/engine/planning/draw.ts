@@ -35,7 +35,10 @@ export function dice(seed: string): Dice {
   };
 }
 
-/** None twice, each order of each set equally likely. A smaller draw is the beginning of a larger one. */
+/**
+ * None twice, each order of each set equally likely.
+ * A smaller draw is the beginning of a larger one.
+ */
 export function draw(total: number, most: number, random: Dice): number[] {
   const moved = new Map<number, number>();
   const numbers: number[] = [];

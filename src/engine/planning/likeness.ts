@@ -17,7 +17,10 @@ interface Trait {
 /** Of what an owned person has. */
 type Make = (one: SegmentMember, random: Dice) => string | number | null | undefined;
 
-/** Shares: of the new people, who are like an owned one in all that filters tell; of the owned, who did not move. */
+/**
+ * Shares: of the new people, who are like an owned one in
+ * all that filters tell; of the owned, who did not move.
+ */
 export type Likeness = Readonly<Record<"alike" | "still", number>> & {
   readonly traits: readonly Trait[];
 };
@@ -26,7 +29,10 @@ export const UNLIKE: Likeness = { alike: 0, still: 1, traits: [] };
 
 const NEW_A_KIND = 24;
 
-/** By a tenth of the free counts that finding them takes. @param most lists of names that are asked about */
+/**
+ * By a tenth of the free counts that finding them takes.
+ * @param most lists of names that are asked about
+ */
 export async function likenessIn(
   presence: Presence,
   people: readonly SegmentMember[],
@@ -127,8 +133,9 @@ const NEW_A_LIST = 5;
 const MOST_STILL = 24;
 
 /**
- * Of the namesakes of people with few followers half have few by chance, of those with many half have many, and all of
- * them where they are copies. By four free calls for each of at most so many lists of names.
+ * Of the namesakes of people with few followers half have few by chance,
+ * of those with many half have many, and all of them where they are
+ * copies. By four free calls for each of at most so many lists of names.
  */
 async function copiesIn(
   { segment, others, present }: Presence,

@@ -12,7 +12,10 @@ export const LETTERS =
 
 const GENERAL = 4;
 
-/** One character, and more where an end of that kind would not stay as it is in normal form (a space is trimmed). */
+/**
+ * One character, and more where an end of that kind would
+ * not stay as it is in normal form (a space is trimmed).
+ */
 function stepAfter(name: string, beginning: string): string {
   let step = "";
   for (const character of name.slice(beginning.length)) {
@@ -47,7 +50,10 @@ export function alphabetOf(names: Iterable<string>) {
     contexts.set(context, after.set(step, (after.get(step) ?? 0) + times));
   }
 
-  /** Most likely first. @param rare whether also what no owned name has after these two characters */
+  /**
+   * Most likely first.
+   * @param rare whether also what no owned name has after these two characters
+   */
   function steps(
     beginning: string,
     groups: ReadonlyMap<string, readonly unknown[]>,

@@ -12,7 +12,8 @@ export interface Allowed
 const EXACT = { unreached: [], overlap: 0, beyond: 0 };
 
 /**
- * What to buy so as to have everybody who is new: the whole segment at 0 calls a credit, or where nothing costs less.
+ * What to buy so as to have everybody who is new: the whole
+ * segment at 0 calls a credit, or where nothing costs less.
  * @throws UnsoundCountsError
  */
 export async function findNew(

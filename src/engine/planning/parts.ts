@@ -24,7 +24,10 @@ const [PLAIN, OTHERS] = [LETTERS.slice(0, 26), LETTERS.slice(26)];
 /** What follows a space is asked for together with it, because ends are trimmed. */
 const STEPS = [...PLAIN, ...[...PLAIN].map((letter) => ` ${letter}`), ...OTHERS];
 
-/** They differ in a value that everybody has once, or in how the name begins. @throws UnsoundCountsError */
+/**
+ * They differ in a value that everybody has once, or in how the name begins.
+ * @throws UnsoundCountsError
+ */
 export async function divide(
   segment: Omit<Part, "from">,
   wall: number,

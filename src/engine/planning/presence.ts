@@ -30,7 +30,10 @@ export interface Presence {
   readonly calls: number;
   /** With neither address nor name: no count tells whether they are there. */
   readonly unknown: readonly SegmentMember[];
-  /** Where a sketch told it: digests of the others, who are bought by these and by no filter; identities. */
+  /**
+   * Where a sketch told it: digests of the others, who
+   * are bought by these and by no filter; identities.
+   */
   readonly sketch?: Readonly<Record<"fresh" | "members" | "leavers", readonly string[]>>;
 }
 
@@ -95,7 +98,10 @@ export const identitiesThere = async (
 
 export const MOST_NAMED = 400;
 
-/** Who took the name of another in the same list is not noticed; the plan contradicts the counts then, and ends. */
+/**
+ * Who took the name of another in the same list is not
+ * noticed; the plan contradicts the counts then, and ends.
+ */
 export async function namesHold(
   segment: Filters,
   members: readonly SegmentMember[],
@@ -150,8 +156,9 @@ interface Namesakes {
 }
 
 /**
- * Without those of the names whose addresses are owned. Where as many are there as are owned, nobody left: looked at
- * twice, in other lists, as somebody who left and a new namesake of another make up for each other in one of them.
+ * Without those of the names whose addresses are owned. Where as many are there
+ * as are owned, nobody left: looked at twice, in other lists, as somebody who
+ * left and a new namesake of another make up for each other in one of them.
  */
 async function byName(
   segment: Filters,

@@ -20,7 +20,10 @@ export interface Counts {
 /** Others use the key too: counts take at most this share of a minute's calls. */
 export const SHARE_OF_MINUTE = 0.8;
 
-/** In milliseconds at the rate limit: a minute for each window behind the first; undefined where no limit is known. */
+/**
+ * In milliseconds at the rate limit: a minute for each window
+ * behind the first; undefined where no limit is known.
+ */
 export function limitedMs(
   calls: number,
   perMinute: number | undefined,
@@ -56,7 +59,10 @@ export class UnsoundCountsError extends Error {
 /** Numbers that lie in the midst of what people have. */
 const CUTS = { connections: 300, followers: 500 } as const;
 
-/** Whether a few counts are exact: everybody with a number is on one side of a cut. @throws UnsoundCountsError */
+/**
+ * Whether a few counts are exact: everybody with a number is on one side of a cut.
+ * @throws UnsoundCountsError
+ */
 export async function requireSound(segment: Filters, counts: Counts): Promise<void> {
   for (const key of ["connections", "followers"] as const) {
     const [lowest, highest, at] = [`${key}_min`, `${key}_max`, CUTS[key]] as const;

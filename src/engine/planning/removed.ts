@@ -35,7 +35,10 @@ interface Node<T> {
   readonly absent: number;
 }
 
-/** In about log2 of the lists' length rounds, and proved without all that. @throws UnsoundCountsError */
+/**
+ * In about log2 of the lists' length rounds, and proved without all that.
+ * @throws UnsoundCountsError
+ */
 export async function findGone<T>(
   chunks: readonly Chunk<T>[],
   most: number,
@@ -145,7 +148,8 @@ interface Place {
 const AT_ONCE = 2_048;
 
 /**
- * Many small numbers by fewer sums (coin weighing: Lindström, Cantor and Mills, in mixed radix): 32 bits by 15, 192 by
+ * Many small numbers by fewer sums (coin weighing: Lindström,
+ * Cantor and Mills, in mixed radix): 32 bits by 15, 192 by
  * 63. @param room no set's load is larger, unless it is of one unknown
  */
 export function weighings(unknowns: readonly Unknown[], room: number): Weighings {
@@ -187,9 +191,10 @@ function oddSubsets(mask: number): number[] {
 }
 
 /**
- * Weighings are sets of bits. At each stand unknowns whose factors are the digits of a mixed radix, each in so many of
- * the odd subsets as its factor says: the alternating sum over all subsets tells the digits. What stands at other sets
- * cancels out, but for larger ones, which are known first. @returns undefined where a set exceeds the room
+ * Weighings are sets of bits. At each stand unknowns whose factors are the digits of a mixed radix,
+ * each in so many of the odd subsets as its factor says: the alternating sum over all subsets tells
+ * the digits. What stands at other sets cancels out, but for larger ones, which are known first.
+ * @returns undefined where a set exceeds the room
  */
 function packed(unknowns: readonly Unknown[], room: number): Weighings | undefined {
   const standing = layout(unknowns);

@@ -30,7 +30,10 @@ const ALL_CELLS = { each: 1.4, beside: 200 };
 const MORE = 1.5;
 const MOST_CELLS = 2 ** 19;
 
-/** Who of `ids` is in a segment, and digests of everybody else in it; undefined where no sketch tells. */
+/**
+ * Who of `ids` is in a segment, and digests of everybody
+ * else in it; undefined where no sketch tells.
+ */
 async function reconcile(ids: readonly string[], ask: AskSketch) {
   let own: Digests | undefined;
   let all: SketchCells | undefined;
@@ -68,7 +71,10 @@ interface SketchDeps {
 /** Up to this share of a list may be at their addresses under other ids: they are bought again. */
 const MOST_RENUMBERED = 0.01;
 
-/** What {@link lookFor} finds, by one to five calls in all; undefined where no sketch tells, or somebody has no id. */
+/**
+ * What {@link lookFor} finds, by one to five calls in all;
+ * undefined where no sketch tells, or somebody has no id.
+ */
 export async function lookBySketch(
   segment: Filters,
   ids: readonly string[],
@@ -81,7 +87,8 @@ export async function lookBySketch(
   const { key, total } = difference;
   const away = new Set(ownersOf(difference.fewer, ids, difference.own).values());
   const leavers = [...away];
-  // An id need not outlive a dataset: whoever is still at the address has another one, and only counts tell them.
+  // An id need not outlive a dataset: whoever is still at
+  // the address has another one, and only counts tell them.
   const addresses = addressesOf(membersOf(leavers)).slice(0, counts.listSize);
   const renumbered = addresses.length === 0 ? 0 : await counts.countAt(segment, addresses);
   if (renumbered > ids.length * MOST_RENUMBERED) return undefined;

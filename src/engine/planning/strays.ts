@@ -21,7 +21,10 @@ export interface StraysDeps {
   readonly take: (cell: Node) => void;
 }
 
-/** Looks by values for new people who are in no part of a node. Cells that are taken have nobody else new. */
+/**
+ * Looks by values for new people who are in no part of
+ * a node. Cells that are taken have nobody else new.
+ */
 export function straysIn(deps: StraysDeps) {
   const cells: Node[] = [];
 

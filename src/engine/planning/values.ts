@@ -71,7 +71,8 @@ export class Values {
       ].flat();
       const isLong = values.length > longest || RARE.some((rare) => rare === key);
 
-      // As many new people have a value of none of the owned as owned ones are alone with theirs (Good and Turing).
+      // As many new people have a value of none of the owned
+      // as owned ones are alone with theirs (Good and Turing).
       const alone =
         vocabulary.length > 0 ? 0 : [...tally.values()].filter((times) => times === 1).length;
       const without = owned.length - [...tally.values()].reduce((sum, times) => sum + times, 0);

@@ -21,9 +21,9 @@ import { noteRestored, snapshotLedger, verifySqliteFile } from "../ledger/sqlite
 import { datasetDir } from "./datasets.ts";
 
 /*
- * A backup is a folder: ledger.db (one state of it), dataset/ (what is served, and who is taken out), and backup.json,
- * written last, with the SHA-256 of every file. It and what is restored are made in DIR.part, and renamed once whole,
- * synced and verified.
+ * A backup is a folder: ledger.db (one state of it), dataset/ (what is served, and who is taken
+ * out), and backup.json, written last, with the SHA-256 of every file. It and what is restored are
+ * made in DIR.part, and renamed once whole, synced and verified.
  */
 
 export const MANIFEST = "backup.json";
@@ -174,7 +174,9 @@ export async function checkBackup(folder: string): Promise<readonly string[]> {
   }
 }
 
-/** What of a backup in `from` is not as its manifest says, by the files in `folder`: it, or a copy. */
+/**
+ * What of a backup in `from` is not as its manifest says, by the files in `folder`: it, or a copy.
+ */
 async function damagesOf(
   { files }: Manifest,
   folder: string,
@@ -193,7 +195,10 @@ async function damagesOf(
 /** No path of a manifest leads out of the folder. */
 const isPlain = (path: string): boolean => /^[\w-][\w.-]*(\/[\w-][\w.-]*)*$/.test(path);
 
-/** Does `work` in DIR.part, syncs it, and makes it DIR. What a killed process left of a draft is removed first. */
+/**
+ * Does `work` in DIR.part, syncs it, and makes it DIR.
+ * What a killed process left of a draft is removed first.
+ */
 async function inDraft<Value>(
   target: string,
   work: (draft: string) => Promise<Value>,
@@ -242,7 +247,10 @@ async function inDraft<Value>(
 
 const LOCK = "draft.lock";
 
-/** The version that is served, under a mark that keeps it from being removed, and the list of who is taken out. */
+/**
+ * The version that is served, under a mark that keeps it
+ * from being removed, and the list of who is taken out.
+ */
 async function copyDataset(from: string, to: string): Promise<Pointer | undefined> {
   for (;;) {
     const pointer = await readPointer(from);
@@ -270,7 +278,10 @@ async function copyDataset(from: string, to: string): Promise<Pointer | undefine
   }
 }
 
-/** @param linked whether its files never change again: then they are linked where the disk is the same */
+/**
+ * @param linked whether its files never change again:
+ * then they are linked where the disk is the same
+ */
 async function copyFolder(from: string, to: string, linked = true): Promise<void> {
   await mkdir(to, { recursive: true, mode: 0o700 });
   for (const name of await readdir(from)) {

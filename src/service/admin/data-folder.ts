@@ -17,7 +17,10 @@ interface StoreOptions
 }
 
 interface DataFolderOptions extends StoreOptions {
-  /** A dataset elsewhere: another folder, or `clickhouse://...`. Default: the folder `dataset` in the data folder. */
+  /**
+   * A dataset elsewhere: another folder, or `clickhouse://...`.
+   * Default: the folder `dataset` in the data folder.
+   */
   readonly dataset?: string;
   readonly clickHousePassword?: string;
   readonly onSample?: () => void;
@@ -34,7 +37,9 @@ export interface DataFolder
 
 export const isUrl = (text: string): boolean => /^[a-z][a-z0-9+.-]*:\/\//i.test(text);
 
-/** The accounts alone. A new folder gets the account `default`. Several processes may do so at once. */
+/**
+ * The accounts alone. A new folder gets the account `default`. Several processes may do so at once.
+ */
 export async function openStore(dir: string, options: StoreOptions = {}): Promise<Store> {
   const { create = true } = options;
   const now = options.now ?? Date.now;
@@ -66,7 +71,11 @@ export async function openStore(dir: string, options: StoreOptions = {}): Promis
   return store;
 }
 
-/** Writes nothing. @param place a file or an address @throws NoLedgerError where there are no accounts */
+/**
+ * Writes nothing.
+ * @param place a file or an address
+ * @throws NoLedgerError where there are no accounts
+ */
 export async function verifyLedger(place: string): Promise<VerifiedFile> {
   if (!isUrl(place)) return (await import("../ledger/sqlite-file.ts")).verifySqliteFile(place);
   const { readPostgres, verifyPostgres } = await import("../ledger/postgres.ts");
@@ -174,7 +183,8 @@ async function setUp(store: Store): Promise<void> {
     }
   }
 
-  // The one that made the account is about to endow it, unless it died on the way. Keys are made only afterwards.
+  // The one that made the account is about to endow it,
+  // unless it died on the way. Keys are made only afterwards.
   for (let attempt = 0; attempt < 40; attempt++) {
     const { balance, usedToday } = await store.balance(DEFAULT_ACCOUNT, "test");
     if (balance > ZERO || usedToday > ZERO || (await store.listKeys(DEFAULT_ACCOUNT)).length > 0)
@@ -201,7 +211,8 @@ const TEST_SEED = 20_260_404;
 const TEST_VERSION = "test-1";
 
 /**
- * Opens the dataset of test keys in a folder, making it there first where it is missing (once, in about a second).
+ * Opens the dataset of test keys in a folder, making it
+ * there first where it is missing (once, in about a second).
  * @param suppression the folder of the list of people who are left out of it
  */
 export async function openTestDataset(datasetDir: string, suppression?: string): Promise<Engine> {

@@ -29,7 +29,10 @@ const MAX_ENTRIES = 10_000;
 /** A longer key is not kept. */
 const MAX_KEY_LENGTH = 4_096;
 
-/** Counts of one dataset version (docs/contract.md, Count). Who asks at the same time shares one computation. */
+/**
+ * Counts of one dataset version (docs/contract.md, Count).
+ * Who asks at the same time shares one computation.
+ */
 async function countCache(engine: Engine, { monotonic, now }: Clocks) {
   const { LRUCache } = await import("lru-cache");
   const ttl = COUNT_CACHE_SECONDS * 1_000;

@@ -55,7 +55,10 @@ export async function shownKey(
   return key;
 }
 
-/** Makes the key that follows another, which goes on for a while. @throws StoreConflictError where it has ended */
+/**
+ * Makes the key that follows another, which goes on for a while.
+ * @throws StoreConflictError where it has ended
+ */
 export async function rotateKey(
   store: Store,
   old: KeyDetail,

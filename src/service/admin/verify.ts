@@ -8,7 +8,10 @@ import { isUrl, ledgerFile, readLedger, verifyLedger } from "./data-folder.ts";
 import { datasetDir, testDatasetDir } from "./datasets.ts";
 import { assertNotOlder, WITNESS } from "./witness.ts";
 
-/** What was found wrong, part by part; empty lists where all is sound, null where the folder has none. */
+/**
+ * What was found wrong, part by part; empty lists
+ * where all is sound, null where the folder has none.
+ */
 export interface Findings extends Pick<VerifiedFile, "notes" | "head"> {
   readonly ledger: readonly string[] | null;
   readonly dataset: readonly string[] | null;
@@ -29,7 +32,10 @@ export interface VerifyOptions {
   readonly now: () => number;
 }
 
-/** Recomputes ledger and dataset of a data folder, and writes nothing. @throws NoLedgerError where it has neither */
+/**
+ * Recomputes ledger and dataset of a data folder, and writes nothing.
+ * @throws NoLedgerError where it has neither
+ */
 export async function verifyFolder({
   backup,
   dir,
@@ -40,7 +46,8 @@ export async function verifyFolder({
   const dataset = await verifyDataset(dir);
   const { breaches, head, notes } = await verifyLedger(ledgerFile(dir, store)).catch(
     (error: Error) => {
-      // After an import into a new folder there are no accounts yet, and nothing is wrong with that.
+      // After an import into a new folder there are no
+      // accounts yet, and nothing is wrong with that.
       if (error.name !== "NoLedgerError" || store !== undefined || dataset === null) throw error;
       return {
         breaches: null,
@@ -87,7 +94,10 @@ interface AgainstOptions
   readonly backup: string;
 }
 
-/** All that is in the backup must be the beginning of today's ledger. @returns a sentence for each breach */
+/**
+ * All that is in the backup must be the beginning of today's ledger.
+ * @returns a sentence for each breach
+ */
 export async function verifyAgainst({
   backup,
   dir,

@@ -8,8 +8,9 @@ import type { Store } from "../ledger/ledger.ts";
 import { readLedger } from "./data-folder.ts";
 
 /*
- * An old copy of a ledger is sound in itself. Outside of it a file says where it ended last: the head, and the last
- * entry and act with their links, signed with a key beside it. A ledger that lacks them is an older one, or another.
+ * An old copy of a ledger is sound in itself. Outside of it a file says where
+ * it ended last: the head, and the last entry and act with their links, signed
+ * with a key beside it. A ledger that lacks them is an older one, or another.
  */
 
 type Witnessed = LedgerEnds & { readonly at: string };
@@ -22,7 +23,10 @@ class OlderLedgerError extends Error {
   override readonly name = "OlderLedgerError";
 }
 
-/** Signs where the ledger ends now, and keeps it: whole or not at all. Nothing of it is secret but the key. */
+/**
+ * Signs where the ledger ends now, and keeps it: whole
+ * or not at all. Nothing of it is secret but the key.
+ */
 async function signHead(
   store: Pick<Store, "ends">,
   file: string,
@@ -41,7 +45,9 @@ async function signHead(
 export const WITNESS = "head.json";
 const WITNESS_MS = 60_000;
 
-/** Signs the head at start, each minute and at the end: what is given back. Start and end are told. */
+/**
+ * Signs the head at start, each minute and at the end: what is given back. Start and end are told.
+ */
 export async function keepWitness(
   store: Store,
   file: string,

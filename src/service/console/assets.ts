@@ -15,7 +15,10 @@ const TYPES: Readonly<Record<string, string>> = {
 
 const files = new Map<string, Promise<Buffer | undefined>>();
 
-/** A file of the built console, in brotli where it is taken. @returns undefined where there is none of that name */
+/**
+ * A file of the built console, in brotli where it is taken.
+ * @returns undefined where there is none of that name
+ */
 export async function assetFrom(
   name: string,
   accepted: string | string[] | undefined,

@@ -42,7 +42,10 @@ export const EVERYBODY: readonly ConsoleRole[] = ["owner", "viewer", "key"];
 export const BUYERS: readonly ConsoleRole[] = ["owner", "key"];
 export const OWNERS: readonly ConsoleRole[] = ["owner"];
 
-/** An export that the session may see: a key sees those of its chain of rotations. @throws ConsoleRefusal 404 */
+/**
+ * An export that the session may see: a key sees those of its chain of rotations.
+ * @throws ConsoleRefusal 404
+ */
 export async function exportOf({ params, parts, visitor }: ConsoleCall): Promise<StoredExport> {
   const item = await parts.store.console.export(visitor.account.id, params.id ?? "");
   if (item !== undefined && maySee(visitor.key)(item)) return item;

@@ -140,7 +140,10 @@ function partsOf(setting: ConsoleSetting, port: number): ConsoleParts {
   return { ...setting, sessions, exports: new Exports(setting), origin, guard };
 }
 
-/** Adds the console below `/console`: page, files and its own API (docs/console.md). Nothing of it is below `/v1`. */
+/**
+ * Adds the console below `/console`: page, files and its
+ * own API (docs/console.md). Nothing of it is below `/v1`.
+ */
 function addConsole(app: FastifyInstance, opened: Open, onFault: ConsoleSetting["onFault"]): void {
   app.register(
     async (scope) => {

@@ -47,7 +47,9 @@ export interface ExportsOptions {
   readonly onFault: (id: string, error: unknown) => void;
 }
 
-/** Purchases that go on without their tab; each page under its own key, so that none is paid twice. */
+/**
+ * Purchases that go on without their tab; each page under its own key, so that none is paid twice.
+ */
 export class Exports {
   readonly #options: ExportsOptions;
   readonly #working = new Map<string, Turn>();
@@ -69,7 +71,10 @@ export class Exports {
       .finally(() => this.#working.get(item.id) === turn && this.#working.delete(item.id));
   }
 
-  /** @returns it as a person should see it: stopped where its service is gone, with what it waits for */
+  /**
+   * @returns it as a person should see it: stopped
+   * where its service is gone, with what it waits for
+   */
   viewOf(item: ConsoleExport): ConsoleExport {
     if (item.state === "ready") return item;
 
@@ -216,7 +221,10 @@ export class Exports {
     });
   }
 
-  /** Takes a call of the plan. @throws PlanWait until the next minute; ConsoleRefusal 429 for the day */
+  /**
+   * Takes a call of the plan.
+   * @throws PlanWait until the next minute; ConsoleRefusal 429 for the day
+   */
   #count({ id }: Spender, { plan }: Account): void {
     const rate = this.#options.limiter.take(id, plan);
     if (rate.allowed) return;
@@ -226,7 +234,10 @@ export class Exports {
     throw new ConsoleRefusal(429, "rate_limited", `${used}: continue it after midnight (UTC)`);
   }
 
-  /** Waits, and is heard of meanwhile where the accounts can be reached. @returns false where it was stopped */
+  /**
+   * Waits, and is heard of meanwhile where the accounts can be reached.
+   * @returns false where it was stopped
+   */
   async #pause(ms: number, isWanted: () => Promise<boolean>): Promise<boolean> {
     for (let rest = ms; rest > 0 && !this.#closed; rest -= WAIT_MS) {
       await this.#options.sleep(Math.min(rest, WAIT_MS));
@@ -251,8 +262,8 @@ function reasonOf(error: unknown): string {
 }
 
 /**
- * How long to wait before a page is asked for again, in milliseconds; undefined: that would not help.
- * A 409 is another process at this very page: what it gets is ours too.
+ * How long to wait before a page is asked for again, in milliseconds; undefined: that would not
+ * help. A 409 is another process at this very page: what it gets is ours too.
  */
 function waitAfter(error: unknown, tries: number): number | undefined {
   if (error instanceof PlanWait) return WAIT_MS;
@@ -268,7 +279,10 @@ const ROWS = "x-rows";
 
 export const keptUntil = ({ createdAt }: ConsoleExport): number => createdAt + IDEMPOTENCY_TTL_MS;
 
-/** Its pages from the stored replies, without the suppressed. @throws ConsoleRefusal 410: never short */
+/**
+ * Its pages from the stored replies, without the suppressed.
+ * @throws ConsoleRefusal 410: never short
+ */
 export async function* storedPages(
   { dataset, store }: Pick<ExportsOptions, "dataset" | "store">,
   item: ConsoleExport,

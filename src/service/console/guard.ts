@@ -1,7 +1,10 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { Problem } from "../problem.ts";
 
-/** An answer of the console that is an error: a sentence for the page to show, and a word for it to act on. */
+/**
+ * An answer of the console that is an error: a sentence
+ * for the page to show, and a word for it to act on.
+ */
 export class ConsoleRefusal extends Problem {
   readonly code: string;
   readonly issues: readonly { readonly key: string; readonly message: string }[] | undefined;
@@ -18,7 +21,10 @@ export class ConsoleRefusal extends Problem {
   }
 }
 
-/** Nothing but what the service itself serves runs, styles or is asked; no script may make markup from a text. */
+/**
+ * Nothing but what the service itself serves runs, styles
+ * or is asked; no script may make markup from a text.
+ */
 export const CONSOLE_HEADERS = {
   "content-security-policy":
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
@@ -36,7 +42,10 @@ interface GuardOptions {
   readonly publicUrl?: string | undefined;
 }
 
-/** Which names the console answers to, and from which pages it takes changes (docs/console.md, Rules). */
+/**
+ * Which names the console answers to, and from which
+ * pages it takes changes (docs/console.md, Rules).
+ */
 export function consoleGuard({ host, port, publicUrl, scheme }: GuardOptions) {
   const hostName = host.includes(":") ? `[${host}]` : host;
   const any = host === "0.0.0.0" || host === "::";
@@ -54,7 +63,10 @@ export function consoleGuard({ host, port, publicUrl, scheme }: GuardOptions) {
   }
 
   return {
-    /** A name of another page that was pointed at this address (DNS rebinding). @throws ConsoleRefusal 421 */
+    /**
+     * A name of another page that was pointed at this address (DNS rebinding).
+     * @throws ConsoleRefusal 421
+     */
     checkHost({ host }: IncomingHttpHeaders): void {
       if (host !== undefined && hosts.includes(host.toLowerCase())) return;
       const hostList = [...new Set(hosts)].join(", ");
@@ -65,7 +77,10 @@ export function consoleGuard({ host, port, publicUrl, scheme }: GuardOptions) {
       );
     },
 
-    /** Only a page of this very origin may ask for data or change something. @throws ConsoleRefusal 403 */
+    /**
+     * Only a page of this very origin may ask for data or change something.
+     * @throws ConsoleRefusal 403
+     */
     checkSender(method: string, headers: IncomingHttpHeaders): void {
       const site = headers["sec-fetch-site"];
       const reads = method === "GET" || method === "HEAD";

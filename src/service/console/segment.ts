@@ -34,7 +34,9 @@ import { sealToken, unseal } from "./sessions.ts";
 
 const QUOTE_MS = 10 * 60_000;
 
-/** What a quote binds, sealed with the secret of the session: no other can use it, and none is kept. */
+/**
+ * What a quote binds, sealed with the secret of the session: no other can use it, and none is kept.
+ */
 interface Quote {
   readonly mode: KeyMode;
   readonly filters: ConsoleExport["filters"];
@@ -203,7 +205,10 @@ async function quote(call: ConsoleCall) {
   };
 }
 
-/** Exports of this very segment and version of the dataset that cost nothing again, or are under way; newest first. */
+/**
+ * Exports of this very segment and version of the dataset
+ * that cost nothing again, or are under way; newest first.
+ */
 function boughtOf(
   call: ConsoleCall,
   { filters, version }: Pick<Quote, "filters" | "version">,
@@ -340,7 +345,10 @@ async function listExports(call: ConsoleCall) {
   return { exports: newest.map((item) => viewOf(call, item)) };
 }
 
-/** Buys the rest, in a turn of its own, for the `credits` that the click agrees to; without, at the old price. */
+/**
+ * Buys the rest, in a turn of its own, for the `credits`
+ * that the click agrees to; without, at the old price.
+ */
 async function goOn(call: ConsoleCall) {
   const item = await exportOf(call);
   const { body, parts, visitor } = call;

@@ -49,7 +49,10 @@ export interface Visitor {
 
 interface SignedIn {
   readonly cookie: string;
-  /** The second half of the session, for the page alone: a cookie is sent to other ports of the same name too. */
+  /**
+   * The second half of the session, for the page alone: a
+   * cookie is sent to other ports of the same name too.
+   */
   readonly proof: string;
 }
 
@@ -153,7 +156,8 @@ export class Sessions {
 
   /**
    * Who counts and buys: the session with its own key, or with one that nobody can have.
-   * @throws Problem 403 for a suspended account or a key without the scope; ConsoleRefusal 403 for another mode
+   * @throws Problem 403 for a suspended account or a key
+   * without the scope; ConsoleRefusal 403 for another mode
    */
   acting({ account, key, session }: Visitor, mode: KeyMode, scope: Scope): Spender {
     if (account.suspendedAt !== null) throw suspended();
@@ -203,7 +207,10 @@ export class Sessions {
     };
   }
 
-  /** What signs in is never refused for the failures of others behind the same address. @throws ConsoleRefusal 429 */
+  /**
+   * What signs in is never refused for the failures of others behind the same address.
+   * @throws ConsoleRefusal 429
+   */
   #countFailure(address: string): void {
     const { allowed, retryAfter } = this.#options.limiter.takeAnonymous(
       `sign in ${address}`,

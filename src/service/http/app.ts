@@ -34,7 +34,10 @@ interface AppParts {
 
 const REQUESTS_A_CONNECTION = 10_000;
 
-/** HTTP around the endpoints: limits of bytes and time, 401, 429, unknown routes, and failures in the envelope. */
+/**
+ * HTTP around the endpoints: limits of bytes and time,
+ * 401, 429, unknown routes, and failures in the envelope.
+ */
 export class HttpApp {
   readonly http: FastifyInstance;
   readonly lifecycle: Lifecycle;
@@ -164,7 +167,10 @@ export class HttpApp {
     });
   }
 
-  /** Reading and checking a large body keeps the event loop: those of one key wait for each other, unread. */
+  /**
+   * Reading and checking a large body keeps the event
+   * loop: those of one key wait for each other, unread.
+   */
   async #takeTurn({ call }: FastifyRequest, { raw }: FastifyReply): Promise<void> {
     if (call.key === undefined) return;
     const end = await this.#parts.turns.take("large", call.key.id);

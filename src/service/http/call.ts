@@ -31,12 +31,17 @@ declare module "fastify" {
   }
 }
 
-/** The status of a call in log and metrics whose client did not wait for the answer. No client ever sees it. */
+/**
+ * The status of a call in log and metrics whose client
+ * did not wait for the answer. No client ever sees it.
+ */
 export const CLIENT_GONE = 499;
 
 export type Answer = StoredReply;
 
-/** Headers of every `/v1` answer (docs/contract.md, Limits), and what keeps answers out of caches. */
+/**
+ * Headers of every `/v1` answer (docs/contract.md, Limits), and what keeps answers out of caches.
+ */
 export const standardHeaders = (requestId: string, rate: RateState): Record<string, string> => ({
   "x-ratelimit-limit": String(rate.limit),
   "x-ratelimit-remaining": String(rate.remaining),

@@ -6,7 +6,10 @@ interface ApiCall {
   readonly scope: Scope;
 }
 
-/** Every call that takes a key: what stands outside `/v1`, which holds what the contract has, is ours. */
+/**
+ * Every call that takes a key: what stands outside
+ * `/v1`, which holds what the contract has, is ours.
+ */
 export const API_CALLS = {
   account: { url: "/v1/account", method: "GET", scope: "account" },
   count: { url: "/v1/person/count", method: "POST", scope: "count" },

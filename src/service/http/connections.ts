@@ -31,8 +31,9 @@ interface Use {
 }
 
 /**
- * Where all are taken, of the addresses with idle ones the one that holds most gives up its longest idle. Whoever holds
- * more than that one gets none: the new connection is closed. A call at work is never cut.
+ * Where all are taken, of the addresses with idle ones the one that
+ * holds most gives up its longest idle. Whoever holds more than that one
+ * gets none: the new connection is closed. A call at work is never cut.
  */
 export class Connections {
   readonly #most: number;
@@ -50,7 +51,8 @@ export class Connections {
 
   watch(server: Server): void {
     server.on("connection", (socket: Socket) => this.#add(socket));
-    // With TLS the socket of a request is another than the connection's, and there once hands are shaken.
+    // With TLS the socket of a request is another than
+    // the connection's, and there once hands are shaken.
     server.on(server instanceof TlsServer ? "secureConnection" : "connection", (socket: Socket) =>
       this.#rest(socket),
     );
@@ -119,7 +121,10 @@ const REFUSALS: Readonly<Record<string, readonly [number, string, string]>> = {
   CONNECT: [405, "Method Not Allowed", "CONNECT is not allowed: this is no proxy"],
 };
 
-/** Answers what is no HTTP request, or late, in the envelope too. What this process held up is read first. */
+/**
+ * Answers what is no HTTP request, or late, in the
+ * envelope too. What this process held up is read first.
+ */
 export function refuseBytes(
   error: { readonly code?: string },
   socket: Socket,
@@ -131,8 +136,8 @@ export function refuseBytes(
   }
 
   const { bytesRead, bytesWritten } = socket;
-  // The clock of a request runs from its first byte, and Node looks at it before it reads. One turn reads
-  // all that has arrived, the second is for what was only then accepted.
+  // The clock of a request runs from its first byte, and Node looks at it before it reads. One turn
+  // reads all that has arrived, the second is for what was only then accepted.
   setImmediate(() =>
     setImmediate(() => {
       const request = (socket as InUse)._httpMessage?.req;

@@ -98,7 +98,8 @@ export async function sell(
     key,
     account,
     call: request.call,
-    // Slow while its credits are held, so that a second call with the same Idempotency-Key meets it in flight.
+    // Slow while its credits are held, so that a second call
+    // with the same Idempotency-Key meets it in flight.
     work: async () => {
       if (magic === "slow") await sleep(MAGIC_SLOW_MS);
       return turns.run("paid", key.id, work, () => isGone(request));
@@ -106,7 +107,8 @@ export async function sell(
     vanished: () => isGone(request),
   });
 
-  // Charged, and nobody said so. Whoever asks again with the same Idempotency-Key gets the stored reply.
+  // Charged, and nobody said so. Whoever asks again with
+  // the same Idempotency-Key gets the stored reply.
   if (magic === "drop" && answer.headers["idempotent-replayed"] === undefined)
     request.raw.socket.destroy();
 
@@ -116,7 +118,8 @@ export async function sell(
 const pagingIdentity = ({ cursorVersion, offset, perPage }: PageRequest): string =>
   `${offset} ${perPage} ${cursorVersion === undefined ? "page" : `cursor ${cursorVersion}`}`;
 
-// With an Idempotency-Key only after the stored reply: a lost one can still be fetched from an older dataset.
+// With an Idempotency-Key only after the stored reply: a
+// lost one can still be fetched from an older dataset.
 function checkCursorVersion(paging: PageRequest | undefined, version: string): void {
   const own = paging?.cursorVersion;
   if (own === undefined || own === version) return;

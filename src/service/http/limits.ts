@@ -40,8 +40,9 @@ export interface RateLimiterOptions {
 }
 
 /**
- * Fixed minute and day windows per key (docs/service.md, Limits and clocks). Time is the wall clock at the
- * start plus what the monotonic clock counted since, so a jump of the wall clock opens no second window.
+ * Fixed minute and day windows per key (docs/service.md, Limits and
+ * clocks). Time is the wall clock at the start plus what the monotonic
+ * clock counted since, so a jump of the wall clock opens no second window.
  */
 export class RateLimiter {
   readonly #options: RateLimiterOptions;
@@ -133,7 +134,10 @@ export class RateLimiter {
     return this.#state(state, (minute + 1) * MINUTE_MS, time);
   }
 
-  /** Writes the calls since the last flush and reads what others counted. What fails is tried again next time. */
+  /**
+   * Writes the calls since the last flush and reads what
+   * others counted. What fails is tried again next time.
+   */
   flush(): Promise<void> {
     this.#flushing ??= this.#flushOnce().finally(() => {
       this.#flushing = undefined;
@@ -212,7 +216,8 @@ export class RateLimiter {
     const jump = this.#options.now() - time;
     const reset = Math.ceil((Math.abs(jump) < 1_000 ? end : end + jump) / 1_000);
 
-    // Not spread: on the way of every call, a copy and two properties more take as long as all the rest.
+    // Not spread: on the way of every call, a copy and
+    // two properties more take as long as all the rest.
     return {
       allowed,
       window,
@@ -234,7 +239,10 @@ export function weightOf({ department = [], exact }: CanonicalFilters, companies
   return Math.max(1, Math.ceil(values / VALUES_A_CALL));
 }
 
-/** Distinct questions about few people that an account may ask on a UTC day, where its plan bounds them. */
+/**
+ * Distinct questions about few people that an account
+ * may ask on a UTC day, where its plan bounds them.
+ */
 export const SMALL_COUNTS_A_DAY = 100;
 /** A sketch tells more than a small count: of a whole segment who of one's own people is there. */
 const SKETCHES_A_DAY = 10;
@@ -261,8 +269,9 @@ interface Reply {
 }
 
 /**
- * Exact free counts spell out what is in a record that nobody bought: an account gets so many small ones a day.
- * Small is a count of few people, and one that differs by few from another: the two tell of those few.
+ * Exact free counts spell out what is in a record that nobody bought: an
+ * account gets so many small ones a day. Small is a count of few people,
+ * and one that differs by few from another: the two tell of those few.
  */
 export class SmallCounts {
   readonly #limiter: RateLimiter;
@@ -277,7 +286,10 @@ export class SmallCounts {
   load = (): Promise<void> => this.#limiter.load();
   flush = (): Promise<void> => this.#limiter.flush();
 
-  /** @throws Problem 429 where the account was told too much today; what it was told already is told again */
+  /**
+   * @throws Problem 429 where the account was told too
+   * much today; what it was told already is told again
+   */
   tell(
     { accountId, mode }: Pick<StoredKey, "accountId" | "mode">,
     plan: SmallPlan,

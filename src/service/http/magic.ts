@@ -3,7 +3,10 @@ import type { CanonicalFilters } from "../../shared/contract/vocabulary.ts";
 import type { StoredKey } from "../ledger/ledger.ts";
 import { Problem } from "../problem.ts";
 
-/** What a test key makes happen by a value (docs/service.md): undefined for a live one. @throws Problem */
+/**
+ * What a test key makes happen by a value (docs/service.md): undefined for a live one.
+ * @throws Problem
+ */
 export function magicOf(
   key: StoredKey,
   find: () => Magic | undefined,
@@ -22,7 +25,10 @@ export const MAGIC_SLOW_MS = 3_000;
 const MAGIC = /^magic-(402|404|429|500|slow|drop)(?:\.example)?$/;
 const wordOf = (value: string): Magic | undefined => MAGIC.exec(value)?.[1] as Magic | undefined;
 
-/** With a test key: `{"name": "magic-500"}` in the filters. There is no 404 on these, and no 402 on a count. */
+/**
+ * With a test key: `{"name": "magic-500"}` in the filters.
+ * There is no 404 on these, and no 402 on a count.
+ */
 export function magicOfFilters(filters: CanonicalFilters, paid: boolean): Magic | undefined {
   for (const name of filters.exact.name ?? []) {
     const magic = wordOf(name);

@@ -5,7 +5,10 @@ import type { Store } from "../ledger/ledger.ts";
 import type { TurnBounds } from "./turns.ts";
 
 export interface ServiceOptions {
-  /** The dataset of live keys. It and the store stay the caller's: closing the service does not close them. */
+  /**
+   * The dataset of live keys. It and the store stay the
+   * caller's: closing the service does not close them.
+   */
   readonly engine: Engine;
   readonly store: Store;
   readonly testEngine?: () => Promise<Engine>;
@@ -17,12 +20,17 @@ export interface ServiceOptions {
   readonly monotonic?: () => number;
   readonly sleep?: (ms: number) => Promise<void>;
   readonly maxDepth?: number;
-  /** Whether sketches are given, and people sold by them; without it both are a 404. Default true. */
+  /**
+   * Whether sketches are given, and people sold by them; without it both are a 404. Default true.
+   */
   readonly sketches?: boolean;
   readonly log?: { write(text: string): unknown };
   readonly metricsPort?: number;
   readonly metricsHost?: string;
-  /** The console at `/console` (docs/console.md), with the address that browsers reach it by. Default: none. */
+  /**
+   * The console at `/console` (docs/console.md), with the
+   * address that browsers reach it by. Default: none.
+   */
   readonly console?: { readonly publicUrl?: string | undefined };
   readonly timeouts?: Partial<ServerTimeouts>;
   readonly turns?: Partial<TurnBounds>;

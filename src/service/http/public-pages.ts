@@ -27,7 +27,10 @@ const HEALTH_MS = 2_000;
 const WELL_MS = 1_000;
 const METHODS = "GET, HEAD, OPTIONS";
 
-/** The routes outside `/v1`: open to all, without records and accounts. HEAD is answered as GET, without the body. */
+/**
+ * The routes outside `/v1`: open to all, without records
+ * and accounts. HEAD is answered as GET, without the body.
+ */
 export function addPublicPages(
   app: FastifyInstance,
   { engine, notFound, store }: PublicPageOptions,
@@ -103,7 +106,10 @@ const FRONT = `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="
 <ul><li><a href="/console">Console</a></li><li><a href="/docs">Reference of the API</a></li></ul></html>
 `;
 
-/** What keeps the service from selling a page; undefined where nothing does. What fails is asked anew each time. */
+/**
+ * What keeps the service from selling a page; undefined
+ * where nothing does. What fails is asked anew each time.
+ */
 function illness(
   engine: Engine,
   store: PublicPageOptions["store"],
@@ -129,7 +135,10 @@ function illness(
   };
 }
 
-/** The address that the request was sent to, to be shown in examples. A Host that is none is not repeated. */
+/**
+ * The address that the request was sent to, to be shown
+ * in examples. A Host that is none is not repeated.
+ */
 function baseOf({ headers, raw }: FastifyRequest): string {
   const { host } = headers;
   const { localAddress, localPort } = raw.socket;

@@ -15,7 +15,10 @@ declare module "fastify" {
   }
 }
 
-/** The most bytes of a body that are read past after it was refused; the request's timeout holds all the same. */
+/**
+ * The most bytes of a body that are read past after it
+ * was refused; the request's timeout holds all the same.
+ */
 const MAX_SKIPPED_BYTES = 64 * 1_024 * 1_024;
 
 export function send(
@@ -56,7 +59,10 @@ function sendEncoded(
   reply.code(answer.status).send(request.method === "HEAD" ? "" : body);
 }
 
-/** Whether the client must not use the connection again: its body is refused, and too long to be read past. */
+/**
+ * Whether the client must not use the connection again:
+ * its body is refused, and too long to be read past.
+ */
 const isCutOff = (request: FastifyRequest, reply: FastifyReply, status: number): boolean =>
   status >= 400 &&
   reply.hasHeader("connection") &&
@@ -76,7 +82,10 @@ export interface Encoded {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** A large body in the encoding that the client takes (RFC 9110, 12.5.3). Done beside the event loop. */
+/**
+ * A large body in the encoding that the client takes
+ * (RFC 9110, 12.5.3). Done beside the event loop.
+ */
 export function encodeBody(
   accepted: string | undefined,
   body: string | Buffer,

@@ -135,7 +135,9 @@ export function readEmployees(query: string, maxDepth: number | undefined) {
   return { lookup: company, paging: paging(numbers, companyParameter(company), maxDepth) };
 }
 
-/** A call without parameters refuses any, so that a misspelt route is noticed. Throws a 422 Problem. */
+/**
+ * A call without parameters refuses any, so that a misspelt route is noticed. Throws a 422 Problem.
+ */
 export function refuseQuery(query: string): void {
   if (query !== "") queryFields(query, []);
 }
@@ -319,7 +321,9 @@ const digest = (text: string): string => createHash("sha256").update(text).diges
 /** A short name for a segment, so that a cursor serves no other one. */
 export const segmentHash = (segment: string): string => digest(segment).slice(0, 12);
 
-/** An opaque text. The checksum is against mutilation: a cursor gives nobody more than `page` does. */
+/**
+ * An opaque text. The checksum is against mutilation: a cursor gives nobody more than `page` does.
+ */
 export function writeCursor(cursor: Cursor): string {
   const body = Buffer.from(
     JSON.stringify([cursor.version, cursor.segment, cursor.offset]),
@@ -389,7 +393,8 @@ function checkBodyHeaders(headers: IncomingHttpHeaders): void {
 
 /**
  * Reads a body: what has come by now, which mostly is all of it, and then what is still to come.
- * @param done told its bytes, or why there are none: a Problem (413, 422), or what ended the connection
+ * @param done told its bytes, or why there are none:
+ * a Problem (413, 422), or what ended the connection
  */
 export function readBody(
   payload: IncomingMessage,
@@ -440,7 +445,10 @@ const bodyTooLarge = (): Problem =>
 
 type Called = FastifyRequest & { readonly call: Pick<Call, "name"> };
 
-/** The `Idempotency-Key` with a SHA-256 over what it stands for (docs/contract.md). Throws a 422 Problem. */
+/**
+ * The `Idempotency-Key` with a SHA-256 over what it
+ * stands for (docs/contract.md). Throws a 422 Problem.
+ */
 export function idempotencyOf({ call, headers, method, raw }: Called, identity: string) {
   const key = headers["idempotency-key"];
   if (key === undefined) return undefined;

@@ -155,7 +155,8 @@ async function search(request: FastifyRequest, options: RouteOptions): Promise<A
 
     async work({ engine }, version) {
       const page = await engine.people(filters, { offset: paging.offset, limit: paging.perPage });
-      // Nothing is charged for it, and it says and costs as much as a count does: also behind the last page.
+      // Nothing is charged for it, and it says and costs as
+      // much as a count does: also behind the last page.
       if (page.records.length === 0) {
         options.smallCounts.tell(key, account.plan, { segment: canonical, count: page.total });
         options.admission.weigh(request.call, filters);

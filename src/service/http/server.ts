@@ -171,7 +171,8 @@ async function drain({ http, lifecycle }: HttpApp, closing: Closing): Promise<vo
   lifecycle.draining = true;
   await takeWhatCame(http.server);
 
-  // A connection becomes idle when its call is answered, which Node does not look at again by itself.
+  // A connection becomes idle when its call is answered,
+  // which Node does not look at again by itself.
   const idle = setInterval(() => http.server.closeIdleConnections(), 50);
   const cut = setTimeout(() => http.server.closeAllConnections(), drainMs);
 
@@ -181,13 +182,17 @@ async function drain({ http, lifecycle }: HttpApp, closing: Closing): Promise<vo
   } finally {
     clearInterval(idle);
     clearTimeout(cut);
-    // Where the counters cannot be written the rest is closed all the same, and the caller learns of it.
+    // Where the counters cannot be written the rest is
+    // closed all the same, and the caller learns of it.
     await flushAll(closing).finally(() => metrics?.close());
     log.event("stopped");
   }
 }
 
-/** What came before the signal may still be in the kernel: a turn takes one connection, the next its request. */
+/**
+ * What came before the signal may still be in the kernel:
+ * a turn takes one connection, the next its request.
+ */
 async function takeWhatCame(server: FastifyInstance["server"]): Promise<void> {
   let arrived = 0;
   const count = (): void => {

@@ -54,7 +54,10 @@ function readPeople(body: Uint8Array) {
 const CELLS_A_CALL = 1_000;
 const PEOPLE_A_CALL = 10_000;
 
-/** Who of one's own people is in a segment, and digests of the others (docs/contract-keys.md, Sketches). */
+/**
+ * Who of one's own people is in a segment, and digests
+ * of the others (docs/contract-keys.md, Sketches).
+ */
 export async function sketch(request: FastifyRequest, options: RouteOptions): Promise<Answer> {
   refuseQuery(queryText(request));
   const { cells, filters, from, canonical } = readSketch(jsonBody(request));
@@ -87,11 +90,17 @@ export async function sketch(request: FastifyRequest, options: RouteOptions): Pr
   return freeAnswer(request, options, { result, version });
 }
 
-/** A key that was rotated has the digests of the one that it came from: what was read out can still be bought. */
+/**
+ * A key that was rotated has the digests of the one that
+ * it came from: what was read out can still be bought.
+ */
 const digestKey = async (store: Store, { hash, id, origin }: StoredKey): Promise<string> =>
   origin === id ? hash : ((await store.key(origin))?.hash ?? hash);
 
-/** Sells people of a segment by the digests of a sketch. Who is not there any more is left out, free. */
+/**
+ * Sells people of a segment by the digests of a
+ * sketch. Who is not there any more is left out, free.
+ */
 export async function people(request: FastifyRequest, options: RouteOptions): Promise<Answer> {
   refuseQuery(queryText(request));
   const { account, key } = admitted(request);

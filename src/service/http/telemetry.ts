@@ -21,7 +21,9 @@ export const SILENT: ServiceLog = {
 /** Bytes of a log that wait for its reader; lines beyond them are dropped, and counted. */
 const UNREAD_MAX = 4 * 1024 * 1024;
 
-/** What is logged is an allow-list: never a key, a URL with its query, a filter value or a record. */
+/**
+ * What is logged is an allow-list: never a key, a URL with its query, a filter value or a record.
+ */
 export async function openLog(out: {
   write(text: string): unknown;
   readonly writableLength?: number;
@@ -145,7 +147,10 @@ async function openMeters() {
   return { registry, gauge, requests, seconds, charged, unanswered, small };
 }
 
-/** On loopback a Host of another name is refused: a page in a browser can make its own name point here. */
+/**
+ * On loopback a Host of another name is refused: a
+ * page in a browser can make its own name point here.
+ */
 export async function openMetrics(host: string, port: number) {
   const { registry, gauge, requests, seconds, charged, unanswered, small } = await openMeters();
   const refused = new Set<string>();

@@ -50,7 +50,10 @@ function parsed<Value>(what: string, parse: () => Value): Value {
   }
 }
 
-/** Serves renewed files from the next connection on; those that do not fit change nothing. @returns ends it */
+/**
+ * Serves renewed files from the next connection on; those that do not fit change nothing.
+ * @returns ends it
+ */
 export function followTls(
   server: NodeServer,
   files: TlsFiles,

@@ -9,10 +9,16 @@ export const TURNS = {
 };
 export type TurnBounds = Readonly<typeof TURNS>;
 
-/** Calls that are charged, and those that never are, at the dataset; and large bodies, at the event loop. */
+/**
+ * Calls that are charged, and those that never are, at
+ * the dataset; and large bodies, at the event loop.
+ */
 type TurnKind = keyof TurnBounds["all"];
 
-/** After a large body the event loop is the others' for twice as long as it took, but no longer than this. */
+/**
+ * After a large body the event loop is the others' for
+ * twice as long as it took, but no longer than this.
+ */
 const MOST_REST_MS = 20;
 const COMPANY_MS = 1_000;
 
@@ -43,7 +49,11 @@ export class Turns {
     this.#timesMs = timesMs;
   }
 
-  /** @param who the id of a key. @returns what ends the turn. @throws Problem 503 where it does not come in time */
+  /**
+   * @param who the id of a key.
+   * @returns what ends the turn.
+   * @throws Problem 503 where it does not come in time
+   */
   async take(kind: TurnKind, who: string): Promise<() => void> {
     const id = `${kind} ${who}`;
     const lane = this.#lanes.get(id) ?? { id, kind, running: 0, waiting: new Set() };
@@ -68,7 +78,8 @@ export class Turns {
   /**
    * Asks the dataset in a turn, which lasts until the work has ended.
    * @param isGone whether nobody waits for the answer any more: then nothing is begun
-   * @throws Problem 503; VanishedError; DeadlineError where the work takes too long; what the work throws
+   * @throws Problem 503; VanishedError; DeadlineError
+   * where the work takes too long; what the work throws
    */
   async run<Result>(
     kind: "paid" | "free",

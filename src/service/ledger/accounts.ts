@@ -182,7 +182,10 @@ function* writePlan(accountId: string, { costs: prices, ...rest }: AccountPlan):
   yield* upsert("plans", { accountId, name, perMinute, perDay, costs, smallCounts }, "account_id");
 }
 
-/** One row a key and day, always in the same order: two processes then never wait for each other in a circle. */
+/**
+ * One row a key and day, always in the same order: two
+ * processes then never wait for each other in a circle.
+ */
 export function* recordCalls(counts: readonly DayCount[], at: number): Steps<void> {
   const sums = new Map<string, DayCount>();
   for (const each of counts) {

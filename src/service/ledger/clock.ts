@@ -1,4 +1,7 @@
-/** The wall clock at the start, then a monotonic one, so that a clock that is set expires nothing (I12). Both in ms. */
+/**
+ * The wall clock at the start, then a monotonic one, so that
+ * a clock that is set expires nothing (I12). Both in ms.
+ */
 export function anchoredClock(
   wall: () => number,
   monotonic: (() => number) | undefined,

@@ -115,7 +115,8 @@ function exportsOf(database: LedgerDatabase, now: () => number) {
       (await database.read(exportsSql(state), accountId, mode)).map(storedExport),
 
     async advanceExport({ credits: spent, id, pages, rows, seenAt, turn }) {
-      // A page is bought before it is written down, and its key gives it again for nothing: no sync is needed.
+      // A page is bought before it is written down, and its
+      // key gives it again for nothing: no sync is needed.
       const sql = `UPDATE console_exports SET pages = $1, row_count = $2, credits = $3, seen_at = $4,
           state = CASE WHEN profiles <= $2 THEN 'ready' ELSE state END, why = CASE WHEN profiles <= $2 THEN '' ELSE why END
         WHERE id = $5 AND pages <= $1`;

@@ -1,9 +1,15 @@
-/** A row as either database gives it; whole numbers are bigints, because amounts must not pass through a float. */
+/**
+ * A row as either database gives it; whole numbers are
+ * bigints, because amounts must not pass through a float.
+ */
 export type Row = Record<string, unknown>;
 
 const fieldNames = new Map<string, string>();
 
-/** A row by the program's names (`created_at` is `createdAt`). @param numbers which whole numbers are no amounts */
+/**
+ * A row by the program's names (`created_at` is `createdAt`).
+ * @param numbers which whole numbers are no amounts
+ */
 export function storedFields<Value>(row: Row, numbers: readonly string[]): Value {
   const fields: Record<string, unknown> = {};
   for (const [column, value] of Object.entries(row)) {
@@ -23,12 +29,15 @@ export const replyOf = (row: Row) => ({
 });
 
 /**
- * `id` is the number of a hold: a text, and a whole number on SQLite. `utf8` is a text that may be given as its
- * bytes, so that they are not made a text first.
+ * `id` is the number of a hold: a text, and a whole number on SQLite. `utf8` is a text that may be
+ * given as its bytes, so that they are not made a text first.
  */
 export type SqlType = "text" | "utf8" | "bigint" | "integer" | "id";
 
-/** `$1`, `$2` ... stand for the values. With `rows`, `%` stands for a list of tuples, one for each row. */
+/**
+ * `$1`, `$2` ... stand for the values. With `rows`,
+ * `%` stands for a list of tuples, one for each row.
+ */
 export type PreparedStatement =
   | { readonly sql: string; readonly values: readonly unknown[] }
   | {
@@ -65,7 +74,10 @@ export function* tupled(
 const columnsOf = (row: object): readonly string[] =>
   Object.keys(row).map((name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`));
 
-/** Puts a row by the program's names (`createdAt` is `created_at`), in the place of the one with the same key. */
+/**
+ * Puts a row by the program's names (`createdAt` is
+ * `created_at`), in the place of the one with the same key.
+ */
 export function upsert(table: string, row: object, ...key: readonly string[]): Steps<number> {
   const others = columnsOf(row).filter((column) => !key.includes(column));
   const set = others.map((column) => `${column} = excluded.${column}`).join(", ");
@@ -113,7 +125,10 @@ export async function runStatement<Value>(
   return step.value;
 }
 
-/** A *durable* change is synced before it is acknowledged; a *volatile* one survives no power failure. */
+/**
+ * A *durable* change is synced before it is acknowledged;
+ * a *volatile* one survives no power failure.
+ */
 export type Durability = "durable" | "volatile";
 
 export type AskBackup = (

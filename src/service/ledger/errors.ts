@@ -2,7 +2,9 @@ import { type Credits, creditsText, formatCredits } from "../../shared/contract/
 
 export type HoldState = "pending" | "posted" | "voided" | "expired";
 
-/** The store cannot answer now. Nothing was charged as far as it can know; the service answers 500. */
+/**
+ * The store cannot answer now. Nothing was charged as far as it can know; the service answers 500.
+ */
 export class StoreUnavailableError extends Error {
   override readonly name = "StoreUnavailableError";
   /** The change may stand all the same: its commit was sent, and no answer came. */

@@ -21,7 +21,10 @@ export type MoneyRequest =
       readonly kind: "release";
       readonly holdId: string;
       readonly state: "voided" | "expired";
-      /** The settlement was reported as failed although its commit may stand: then the charge goes back. */
+      /**
+       * The settlement was reported as failed although
+       * its commit may stand: then the charge goes back.
+       */
       readonly refund: boolean;
     }
   | Adjust
@@ -61,7 +64,10 @@ export interface Money extends Place {
   readonly held: Credits;
 }
 
-/** What may become of who spends, a key or a session of the console: it is looked at again when it is to spend. */
+/**
+ * What may become of who spends, a key or a session of
+ * the console: it is looked at again when it is to spend.
+ */
 export interface Principal {
   readonly revokedAt: number | null;
   readonly expiresAt: number | null;
@@ -182,7 +188,10 @@ export function moneyOf(row: Row): Money {
   return assertCovered({ ...placeIn(row), balance, held });
 }
 
-/** I2, asserted on every figure that enters or leaves the ledger, besides the constraint in the schema. */
+/**
+ * I2, asserted on every figure that enters or leaves
+ * the ledger, besides the constraint in the schema.
+ */
 export function assertCovered<Figures extends Money>(money: Figures): Figures {
   const { accountId, balance, held, mode } = money;
   if (held >= 0n && held <= balance) return money;
@@ -191,7 +200,10 @@ export function assertCovered<Figures extends Money>(money: Figures): Figures {
   );
 }
 
-/** I16, asserted on every budget that enters or leaves the ledger, besides the constraint in the schema. */
+/**
+ * I16, asserted on every budget that enters or leaves
+ * the ledger, besides the constraint in the schema.
+ */
 export function assertBudget(budget: Capped): Capped {
   const { cap, held, origin, spent } = budget;
   if (held >= 0n && spent >= 0n && spent + held <= cap) return budget;
@@ -200,7 +212,10 @@ export function assertBudget(budget: Capped): Capped {
   );
 }
 
-/** What a database does for the ledger. Everything rejects with StoreUnavailableError where it cannot, or is closed. */
+/**
+ * What a database does for the ledger. Everything rejects
+ * with StoreUnavailableError where it cannot, or is closed.
+ */
 export interface LedgerDatabase {
   readonly instances: Instances;
   /** Makes the id of a hold before it is asked for; undefined where the database numbers them. */
@@ -208,16 +223,28 @@ export interface LedgerDatabase {
   readonly closed: boolean;
   /** Put behind a SELECT: keeps what was read from others, where a transaction alone does not. */
   readonly rowLock: string;
-  /** Another number after each commit that `read` could see; each time where asking costs as much as reading. */
+  /**
+   * Another number after each commit that `read` could
+   * see; each time where asking costs as much as reading.
+   */
   readonly generation: () => number | Promise<number>;
   read(sql: string, ...values: readonly unknown[]): Promise<readonly Row[]>;
-  /** One transaction. `work` is told whether an earlier attempt, whose outcome is unknown, came before. */
+  /**
+   * One transaction. `work` is told whether an earlier
+   * attempt, whose outcome is unknown, came before.
+   */
   change<Value>(durability: Durability, work: (repeated: boolean) => Steps<Value>): Promise<Value>;
-  /** Decided with those that come at the same time; resolves once committed. @param place whose money, where known */
+  /**
+   * Decided with those that come at the same time; resolves once committed.
+   * @param place whose money, where known
+   */
   money(durability: Durability, request: MoneyRequest, place: Place | undefined): Promise<unknown>;
   verify(): Promise<readonly string[]>;
   tidy(): Promise<void>;
-  /** Overwrites what was deleted from these tables. @returns false where another process kept that from being whole */
+  /**
+   * Overwrites what was deleted from these tables.
+   * @returns false where another process kept that from being whole
+   */
   wipe(tables: readonly string[]): Promise<boolean>;
   drain(): Promise<void>;
   close(): Promise<void>;

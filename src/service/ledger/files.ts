@@ -18,8 +18,9 @@ import { syncFolder } from "../../shared/folder.ts";
 import { resultCode, SQLITE_BUSY, StoreUnavailableError } from "./errors.ts";
 
 /*
- * A ledger's file is sealed when its last process closes it: a digest of every page. Rows have chains of their
- * own; the seal says which page is hurt. Whoever opens the file to write breaks it first.
+ * A ledger's file is sealed when its last process closes it: a digest
+ * of every page. Rows have chains of their own; the seal says which
+ * page is hurt. Whoever opens the file to write breaks it first.
  */
 
 const PAGE = 4_096;
@@ -72,7 +73,10 @@ export function seal(path: string, file: number): void {
   syncFolder(dirname(path));
 }
 
-/** Durable before anything is written: a seal that came back after a power failure would accuse a sound file. */
+/**
+ * Durable before anything is written: a seal that came
+ * back after a power failure would accuse a sound file.
+ */
 export function breakSeal(path: string): void {
   if (!existsSync(sealOf(path))) return;
   rmSync(sealOf(path), { force: true });
@@ -143,15 +147,19 @@ export function ledgerFiles(path: string, hasLog: boolean) {
   return {
     assertInPlace,
     ledger: opened.get(path) ?? 0,
-    /** Whether somebody else has begun files in the place of ours: neither sees the locks of the other then. */
+    /**
+     * Whether somebody else has begun files in the place
+     * of ours: neither sees the locks of the other then.
+     */
     areReplaced: () => [...opened].some(([each, file]) => (inodeOf(each) ?? file) !== file),
   };
 }
 
 /**
- * Before a ledger is opened to write: SQLite would make a missing index anew, beside a process at work on the removed
- * one: two writers that do not see each other damage the file.
- * @throws StoreUnavailableError where another process has it open without its files, or only its log or seal is there
+ * Before a ledger is opened to write: SQLite would make a missing index anew, beside a process at
+ * work on the removed one: two writers that do not see each other damage the file.
+ * @throws StoreUnavailableError where another process has it
+ * open without its files, or only its log or seal is there
  */
 export async function assertFilesBeside(path: string, patienceMs: number): Promise<void> {
   const damage = lostLedger(path);
@@ -175,7 +183,10 @@ export async function assertFilesBeside(path: string, patienceMs: number): Promi
   }
 }
 
-/** Whether the file is one that SQLite keeps a log of (https://sqlite.org/fileformat.html, offset 18). */
+/**
+ * Whether the file is one that SQLite keeps a log of
+ * (https://sqlite.org/fileformat.html, offset 18).
+ */
 function hasLog(path: string): boolean {
   if (!statSync(path).isFile()) return false;
   const handle = openSync(path, "r");
@@ -187,7 +198,10 @@ function hasLog(path: string): boolean {
   }
 }
 
-/** Every process that has the file open holds a lock on the file itself too. What a log has left is folded into it. */
+/**
+ * Every process that has the file open holds a lock on the
+ * file itself too. What a log has left is folded into it.
+ */
 async function isAlone(path: string): Promise<boolean> {
   const { DatabaseSync } = await import("@photostructure/sqlite");
 

@@ -11,14 +11,19 @@ import {
 import { answer, type Caller, type Outcome } from "./facts.ts";
 
 interface GroupCommitOptions<Request> {
-  /** Inside a transaction. What concerns one request is its outcome; what it throws takes the whole group back. */
+  /**
+   * Inside a transaction. What concerns one request is its
+   * outcome; what it throws takes the whole group back.
+   */
   readonly apply: (group: readonly Request[]) => readonly Outcome[];
   /** Called after each commit: what it throws is what the callers get instead of their outcomes. */
   readonly confirm: () => void;
   readonly waitMs: number;
   readonly size: number;
   readonly patienceMs: number;
-  /** How many more durable changes can come soon: the group does not wait once all of them are in. */
+  /**
+   * How many more durable changes can come soon: the group does not wait once all of them are in.
+   */
   readonly expected: () => number;
   /** Anything but `FULL` loses acknowledged charges when the power fails. */
   readonly synchronous: "FULL" | "NORMAL";
@@ -35,7 +40,10 @@ function isOfOneChange(error: unknown): boolean {
   );
 }
 
-/** The one writer of a process. Volatile changes are committed at once; durable ones wait for company and sync all. */
+/**
+ * The one writer of a process. Volatile changes are committed
+ * at once; durable ones wait for company and sync all.
+ */
 export class GroupCommit<Request> {
   readonly #database: DatabaseSyncInstance;
   readonly #options: GroupCommitOptions<Request>;
@@ -186,14 +194,18 @@ export class GroupCommit<Request> {
     }
   }
 
-  /** A refused commit may stand whole in the log: one is written over it, so that a crash cannot bring it back. */
+  /**
+   * A refused commit may stand whole in the log: one is
+   * written over it, so that a crash cannot bring it back.
+   */
   #rollback(committing: boolean): void {
     const database = this.#database;
     try {
       if (database.isTransaction) database.exec("ROLLBACK");
       if (!committing) return;
       database.exec("BEGIN IMMEDIATE");
-      // The number as it is by now: a newer version of the program may have moved the schema meanwhile.
+      // The number as it is by now: a newer version of
+      // the program may have moved the schema meanwhile.
       const { user_version: version } = database.prepare("PRAGMA user_version").get() as {
         user_version: number;
       };

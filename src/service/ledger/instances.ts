@@ -3,7 +3,10 @@ import { isRunning, type ProcessIdentity, thisProcess } from "../../shared/proce
 import { change, type Row, type Steps, statementRows } from "./database.ts";
 
 interface InstanceIdentity extends Pick<ProcessIdentity, "pid" | "started"> {
-  /** Machine id, host, boot and process-number space: only where all are the same does `pid` mean anything. */
+  /**
+   * Machine id, host, boot and process-number space: only
+   * where all are the same does `pid` mean anything.
+   */
   readonly machine: string;
 }
 
@@ -17,7 +20,10 @@ export function thisInstance(): InstanceIdentity {
 /** The process-number space of a whole machine. A container has its own. */
 const WHOLE_MACHINE = "pid:[4026531836]";
 
-/** Whether `owner` ran on this very machine before it was started anew. Many machines share a host name. */
+/**
+ * Whether `owner` ran on this very machine before it
+ * was started anew. Many machines share a host name.
+ */
 function wasRebooted(owner: string, self: string): boolean {
   const [ownerId, ownerHost, ownerBoot, ownerSpace] = owner.split("|");
   const [id, host, boot, space] = self.split("|");
@@ -30,7 +36,9 @@ function wasRebooted(owner: string, self: string): boolean {
 /**
  * The process table decides; from elsewhere only the heartbeat. A stopped process lives.
  * @param silentMs since its heartbeat
- * @param local whether all its processes are on one machine: then one that ran before its last start is gone */
+ * @param local whether all its processes are on one
+ * machine: then one that ran before its last start is gone
+ */
 export function isAlive(
   owner: InstanceIdentity,
   self: InstanceIdentity,
@@ -48,8 +56,10 @@ const FORGET_MS = 3_600_000;
 export type Instances = ReturnType<typeof instancesBy>;
 
 /**
- * Which processes hold money. One is made known before its first hold: who only reads or grants leaves no trace.
- * @param clock SQL for the database's own time in ms, where processes with other clocks meet; else `NULL`
+ * Which processes hold money. One is made known before its
+ * first hold: who only reads or grants leaves no trace.
+ * @param clock SQL for the database's own time in ms,
+ * where processes with other clocks meet; else `NULL`
  */
 export function instancesBy(clock: string) {
   const id = randomBytes(8).toString("hex");
@@ -65,7 +75,8 @@ export function instancesBy(clock: string) {
       machine: row.machine as string,
     };
     const silentMs = Number(row.clock ?? now) - Number(row.heartbeat_at);
-    // Machines that are copies of one image share host names and machine ids; behind one database they meet.
+    // Machines that are copies of one image share host
+    // names and machine ids; behind one database they meet.
     return isAlive(identity, self, silentMs, clock === "NULL");
   };
 

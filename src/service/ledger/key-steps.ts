@@ -41,7 +41,10 @@ const budgetOf = (...[cap, spent, held]: readonly unknown[]): KeyBudget => ({
   held: credits(held as bigint),
 });
 
-/** Live keys of an account at once, and keys that it may make in a day: each is a row of the audit for ever. */
+/**
+ * Live keys of an account at once, and keys that it may
+ * make in a day: each is a row of the audit for ever.
+ */
 const MAX_KEYS = 100;
 const DAY_MS = 86_400_000;
 
@@ -217,7 +220,10 @@ export function* updateKey(
   return keyDetail(row ?? {});
 }
 
-/** A cap counts from the first day of the key: what it spent and holds is read from the ledger itself. */
+/**
+ * A cap counts from the first day of the key: what
+ * it spent and holds is read from the ledger itself.
+ */
 function* setCap(
   { accountId, mode, origin }: StoredKey,
   cap: Credits | null,

@@ -17,7 +17,10 @@ export interface AccountPlan {
   readonly name: string;
   readonly perMinute: number;
   readonly perDay: number;
-  /** Counts of fewer people than that are small: an account gets so many a day. Null: they are not bounded. */
+  /**
+   * Counts of fewer people than that are small: an account
+   * gets so many a day. Null: they are not bounded.
+   */
   readonly smallCounts: number | null;
   readonly costs: Readonly<Record<CostedCall, Credits>>;
 }
@@ -59,7 +62,9 @@ export interface StoredKey {
   readonly expiresAt: number | null;
   /** Null: everything, also what is added later. */
   readonly scopes: readonly Scope[] | null;
-  /** The first key of a chain of rotations, itself where it is none: all of a chain share one cap. */
+  /**
+   * The first key of a chain of rotations, itself where it is none: all of a chain share one cap.
+   */
   readonly origin: string;
 }
 
@@ -86,13 +91,19 @@ export interface KeyChanges extends Partial<Pick<StoredKey, "name" | "expiresAt"
   readonly maxCredits?: Credits | null;
 }
 
-/** Who administers, where it is not the actor of the store's options. At most 100 characters; never a secret. */
+/**
+ * Who administers, where it is not the actor of the
+ * store's options. At most 100 characters; never a secret.
+ */
 export interface Act {
   readonly by?: string;
 }
 
 export interface Adjustment extends Act {
-  /** Names this adjustment for good within account and mode: asked for again it does nothing and says so. */
+  /**
+   * Names this adjustment for good within account and
+   * mode: asked for again it does nothing and says so.
+   */
   readonly reference?: string;
   readonly note: string;
 }
@@ -189,7 +200,9 @@ export interface HoldRequest extends Place {
   readonly call: CostedCall;
   readonly amount: Credits;
   readonly requestId: string;
-  /** The key that the client sent, and a SHA-256 over the request. Scoped to account, mode and call. */
+  /**
+   * The key that the client sent, and a SHA-256 over the request. Scoped to account, mode and call.
+   */
   readonly idempotency?: { readonly key: string; readonly requestHash: string };
 }
 
@@ -202,7 +215,9 @@ export type HoldOutcome =
     }
   | { readonly kind: "insufficient"; readonly balance: Credits; readonly held: Credits }
   | ({ readonly kind: "over_cap" } & KeyBudget)
-  /** Key or session came to its end after it was let in: 401, or 403 where its account is suspended. */
+  /**
+   * Key or session came to its end after it was let in: 401, or 403 where its account is suspended.
+   */
   | { readonly kind: "key_ended"; readonly why: "revoked" | "expired" | "suspended" | "signed_out" }
   | { readonly kind: "replay"; readonly reply: StoredReply; readonly charged: Credits }
   | { readonly kind: "in_flight" }
@@ -216,26 +231,41 @@ export interface HoldSettlement {
   readonly reply: (balanceAfter: Credits) => StoredReply;
 }
 
-/** Calls of one key on one UTC day (`YYYY-MM-DD`), or what else is bounded by the day, under a name that no key has. */
+/**
+ * Calls of one key on one UTC day (`YYYY-MM-DD`), or what
+ * else is bounded by the day, under a name that no key has.
+ */
 export interface DayCount {
   readonly keyId: string;
   readonly day: string;
   readonly count: number;
 }
 
-/** What operators do: every act writes one row of the audit, in the same commit. Queries give the newest first. */
+/**
+ * What operators do: every act writes one row of the audit,
+ * in the same commit. Queries give the newest first.
+ */
 export interface Administration {
   createAccount(id: string, name: string, act?: Act): Promise<Account>;
   listAccounts(): Promise<readonly AccountSummary[]>;
-  /** Its keys are refused from then on; what is held is still settled. @returns false where it was so before */
+  /**
+   * Its keys are refused from then on; what is held is still settled.
+   * @returns false where it was so before
+   */
   suspendAccount(id: string, suspended: boolean, act?: Act): Promise<boolean>;
   createKey(key: NewKey, act?: Act): Promise<void>;
   listKeys(accountId: string): Promise<readonly KeyDetail[]>;
   key(id: string): Promise<KeyDetail | undefined>;
-  /** @throws RangeError for a cap below what is spent and held; StoreConflictError for a key that is none */
+  /**
+   * @throws RangeError for a cap below what is spent
+   * and held; StoreConflictError for a key that is none
+   */
   updateKey(id: string, changes: KeyChanges, act?: Act): Promise<KeyDetail>;
   revokeKey(keyId: string, act?: Act): Promise<boolean>;
-  /** What is not named stays as it is, also where somebody else changes it at the same time. @returns the whole plan */
+  /**
+   * What is not named stays as it is, also where somebody else changes it at the same time.
+   * @returns the whole plan
+   */
   setPlan(accountId: string, changes: PlanChanges, act?: Act): Promise<AccountPlan>;
 
   grant(
@@ -250,7 +280,11 @@ export interface Administration {
     amount: Credits,
     adjustment: Adjustment,
   ): Promise<Adjusted>;
-  /** Gives a charge back, or a part of it. @param entryId of the charge @param amount undefined: what is left of it */
+  /**
+   * Gives a charge back, or a part of it.
+   * @param entryId of the charge
+   * @param amount undefined: what is left of it
+   */
   refund(entryId: bigint, amount: Credits | undefined, adjustment: Adjustment): Promise<Adjusted>;
 
   entries(query: EntryQuery): Promise<readonly LedgerEntry[]>;
@@ -258,33 +292,56 @@ export interface Administration {
   audit(query: AuditQuery): Promise<readonly AuditRow[]>;
 }
 
-/** Accounts, keys, money and idempotency. Answers come after the commit, or StoreUnavailableError. */
+/**
+ * Accounts, keys, money and idempotency. Answers come after the commit, or StoreUnavailableError.
+ */
 export interface Store extends Administration {
   readonly console: ConsoleStore;
   readonly people: PeopleStore;
 
-  /** @param hash from `hashOf`. @returns undefined where there is none, or it was revoked; not where it expired */
+  /**
+   * @param hash from `hashOf`.
+   * @returns undefined where there is none, or it was revoked; not where it expired
+   */
   findKey(hash: string): Promise<StoredKey | undefined>;
   account(accountId: string): Promise<Account | undefined>;
   balance(accountId: string, mode: KeyMode): Promise<Balance>;
-  /** The same without the sum of the day, which grows with the keys in use: for the envelope of every call. */
+  /**
+   * The same without the sum of the day, which grows with
+   * the keys in use: for the envelope of every call.
+   */
   money(accountId: string, mode: KeyMode): Promise<Pick<Balance, "balance" | "held">>;
 
-  /** Reserves credits until the hold resolves. An idempotency key is looked up first, so a replay needs no balance. */
+  /**
+   * Reserves credits until the hold resolves. An idempotency
+   * key is looked up first, so a replay needs no balance.
+   */
   hold(request: HoldRequest): Promise<HoldOutcome>;
-  /** Charges, refunds the difference, stores the reply. Rejects with HoldResolvedError where it was resolved before. */
+  /**
+   * Charges, refunds the difference, stores the reply. Rejects
+   * with HoldResolvedError where it was resolved before.
+   */
   settle(
     settlement: HoldSettlement,
   ): Promise<{ readonly reply: StoredReply; readonly balance: Credits }>;
-  /** Gives all back, also the charge of a `settle` that was rejected in doubt. @returns the balance */
+  /**
+   * Gives all back, also the charge of a `settle` that was rejected in doubt.
+   * @returns the balance
+   */
   release(holdId: string): Promise<Credits>;
 
-  /** Commits nothing of note: rejects where no commit goes through, on a full disk or a read-only server. */
+  /**
+   * Commits nothing of note: rejects where no commit
+   * goes through, on a full disk or a read-only server.
+   */
   probe(): Promise<void>;
   recordCalls(counts: readonly DayCount[]): Promise<void>;
   callsOfDay(day: string): Promise<readonly DayCount[]>;
 
-  /** Expires what dead processes left pending; from then on by itself. Called with 0 at the start. @returns how many */
+  /**
+   * Expires what dead processes left pending; from then on by itself. Called with 0 at the start.
+   * @returns how many
+   */
   recover(olderThanMs: number): Promise<number>;
   /** @returns one sentence for each breach of an invariant (docs/reliability.md) */
   verify(): Promise<readonly string[]>;
@@ -302,7 +359,9 @@ export interface LedgerOptions {
   readonly heartbeatMs?: number;
   /** Whether a ledger is made where there is none: true. Without it that is a NoLedgerError. */
   readonly create?: boolean;
-  /** How long a ledger that is locked, busy or away is tried before StoreUnavailableError: 5,000 ms. */
+  /**
+   * How long a ledger that is locked, busy or away is tried before StoreUnavailableError: 5,000 ms.
+   */
   readonly patienceMs?: number;
 }
 

@@ -5,7 +5,10 @@ import type { Durability, PreparedStatement, Row, StatementResult } from "./data
 import { StoreUnavailableError } from "./errors.ts";
 import { assertSchema } from "./schema.ts";
 
-/** Serialisation, deadlock, lock timeout, too many connections, shutting down, starting up: it may succeed soon. */
+/**
+ * Serialisation, deadlock, lock timeout, too many connections,
+ * shutting down, starting up: it may succeed soon.
+ */
 const TRANSIENT = /^(40001|40P01|55P03|53300|57P0\d|08...)$/;
 const CONNECTION =
   /ECONN|EPIPE|ETIMEDOUT|ENOENT|EHOSTUNREACH|terminat|timeout|Client has encountered a connection error|closed/i;
@@ -82,7 +85,10 @@ export class PostgresSession {
     await this.#pool.end();
   }
 
-  /** Tries again what may succeed soon: one deadline over attempts, pauses and answers, from `since` on. */
+  /**
+   * Tries again what may succeed soon: one deadline
+   * over attempts, pauses and answers, from `since` on.
+   */
   async retried<Value>(
     work: (repeated: boolean, left: Rest) => Promise<Value>,
     since = performance.now(),
@@ -231,7 +237,10 @@ async function ask(
   return { rows: rows as Row[], changed: rowCount ?? 0 };
 }
 
-/** The tuples of a statement as parameters with their types: PostgreSQL takes them for texts otherwise. */
+/**
+ * The tuples of a statement as parameters with their
+ * types: PostgreSQL takes them for texts otherwise.
+ */
 function numbered(statement: PreparedStatement): {
   readonly text: string;
   readonly values: unknown[];

@@ -82,7 +82,8 @@ async function openLedger(options: PostgresStoreOptions) {
     },
   });
 
-  // The request on a broken connection gets the error; without a listener the same event would end the process.
+  // The request on a broken connection gets the error;
+  // without a listener the same event would end the process.
   pool.on("error", () => undefined);
   pool.on("connect", (client) => {
     client.on("error", () => undefined);
@@ -124,7 +125,10 @@ interface Job extends Caller {
 
 type PostgresLedgerOptions = Required<Pick<LedgerOptions, "now" | "patienceMs" | "groupSize">>;
 
-/** A queue for each account: what comes while its transaction is under way goes together in the next. */
+/**
+ * A queue for each account: what comes while its
+ * transaction is under way goes together in the next.
+ */
 class PostgresLedger implements LedgerDatabase {
   readonly instances = instancesBy("CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS bigint)");
   readonly rowLock = " FOR UPDATE OF p";
@@ -226,7 +230,8 @@ class PostgresLedger implements LedgerDatabase {
       try {
         await this.#commitGroup(queue.place, jobs);
       } catch (error) {
-        // The database refused what the rules had let pass. Each alone, so that only the culprit fails.
+        // The database refused what the rules had let pass.
+        // Each alone, so that only the culprit fails.
         const alone = jobs.length > 1 && !isUnavailable(error) ? jobs : [];
         if (alone.length === 0) for (const job of jobs) refuse(job, error);
         for (const job of alone) {
@@ -241,7 +246,8 @@ class PostgresLedger implements LedgerDatabase {
   }
 
   async #commitGroup(place: Place, jobs: readonly Job[]): Promise<void> {
-    // Only a charge or a grant must outlive a power failure; the sync of the next one covers the holds before it.
+    // Only a charge or a grant must outlive a power failure;
+    // the sync of the next one covers the holds before it.
     const durability = jobs.some((job) => job.durability === "durable") ? "durable" : "volatile";
     let decided: readonly Outcome[] = [];
     const attempt = async (execute: Execute): Promise<readonly Outcome[]> => {
@@ -278,8 +284,8 @@ const findBreaches = async (execute: Execute): Promise<readonly string[]> => [
 ];
 
 /**
- * Keeps the planner from what only its statistics could defend: after a restore it has none. Sums of all are joined
- * as a whole, and pages of five hundred row by row.
+ * Keeps the planner from what only its statistics could defend: after a restore it has none. Sums
+ * of all are joined as a whole, and pages of five hundred row by row.
  */
 function* planned<Value>(steps: Steps<Value>, ...without: readonly string[]): Steps<Value> {
   for (const join of without) yield* change(`SET LOCAL enable_${join} = off`);

@@ -9,7 +9,10 @@ export interface Place {
   readonly mode: KeyMode;
 }
 
-/** How long the reply of a paid call is kept, and given again for nothing to who asks with its Idempotency-Key. */
+/**
+ * How long the reply of a paid call is kept, and given
+ * again for nothing to who asks with its Idempotency-Key.
+ */
 export const IDEMPOTENCY_TTL_MS = 24 * 60 * 60 * 1000;
 
 export interface StoredReply {
@@ -26,13 +29,19 @@ export interface ConsoleLink {
   readonly hash: string;
   readonly accountId: string;
   readonly role: Exclude<ConsoleRole, "key">;
-  /** Whom it is for: the session's id begins with it, and so does what it charges. Empty: nobody in particular. */
+  /**
+   * Whom it is for: the session's id begins with it, and
+   * so does what it charges. Empty: nobody in particular.
+   */
   readonly name: string;
   readonly createdAt: number;
   readonly expiresAt: number;
 }
 
-/** A session, with the SHA-256 of its cookie and of the second half that the page sends with every call. */
+/**
+ * A session, with the SHA-256 of its cookie and of the
+ * second half that the page sends with every call.
+ */
 export interface ConsoleSession extends Omit<ConsoleLink, "name" | "role"> {
   readonly id: string;
   readonly proofHash: string;
@@ -44,7 +53,10 @@ export interface ConsoleSession extends Omit<ConsoleLink, "name" | "role"> {
 
 type ExportState = "buying" | "ready" | "stopped";
 
-/** A purchase of the console. Its rows are the stored replies of its pages, each with an Idempotency-Key of its own. */
+/**
+ * A purchase of the console. Its rows are the stored replies
+ * of its pages, each with an Idempotency-Key of its own.
+ */
 export interface ConsoleExport extends Place {
   readonly id: string;
   readonly keyId: string;
@@ -60,11 +72,17 @@ export interface ConsoleExport extends Place {
   readonly rows: number;
   readonly credits: Credits;
   readonly seenAt: number;
-  /** Counts who went on with it: whoever buys in an earlier turn ends with the page in flight, and changes no state. */
+  /**
+   * Counts who went on with it: whoever buys in an earlier
+   * turn ends with the page in flight, and changes no state.
+   */
   readonly turn: number;
 }
 
-/** With the first key of the chain of rotations that its key is of: they share one cap, and what they bought. */
+/**
+ * With the first key of the chain of rotations that its
+ * key is of: they share one cap, and what they bought.
+ */
 export interface StoredExport extends ConsoleExport {
   readonly origin: string;
 }
@@ -73,7 +91,10 @@ export interface StoredExport extends ConsoleExport {
 export const pageKey = ({ id }: Pick<ConsoleExport, "id">, page: number): string =>
   `console-${id}-${page}`;
 
-/** What a key, with those it was rotated from and to, may be charged in all. `0 <= spent + held <= cap`. */
+/**
+ * What a key, with those it was rotated from and to,
+ * may be charged in all. `0 <= spent + held <= cap`.
+ */
 export interface KeyBudget {
   readonly cap: Credits;
   readonly spent: Credits;
@@ -91,7 +112,10 @@ export interface Standing {
 /** What the console keeps beside the ledger: nobody's money, and no record of a person. */
 export interface ConsoleStore {
   addLink(link: ConsoleLink, by: string): Promise<void>;
-  /** Takes the link and makes the session in one step. @returns undefined where it is unknown, used or expired */
+  /**
+   * Takes the link and makes the session in one step.
+   * @returns undefined where it is unknown, used or expired
+   */
   redeemLink(
     hash: string,
     session: Omit<ConsoleSession, "accountId" | "role">,
@@ -103,14 +127,21 @@ export interface ConsoleStore {
   endSession(id: string, by: string): Promise<boolean>;
   /**
    * Begins its turn: the first adds it, a later one goes on at its price.
-   * @param assertFree is asked in the same transaction, and throws. @returns false where another began it
+   * @param assertFree is asked in the same transaction,
+   * and throws. @returns false where another began it
    */
   enterExport(item: ConsoleExport, assertFree: (now: Standing) => void): Promise<boolean>;
   export(accountId: string, id: string): Promise<StoredExport | undefined>;
   exports(place: Place, state?: ExportState): Promise<readonly StoredExport[]>;
-  /** One page more, noted in any case: with the last it is ready. @returns whether its turn goes on */
+  /**
+   * One page more, noted in any case: with the last it is ready.
+   * @returns whether its turn goes on
+   */
   advanceExport(item: ConsoleExport): Promise<boolean>;
-  /** Whoever is buying it, in any process, ends with the page in flight. @param turn and no later one */
+  /**
+   * Whoever is buying it, in any process, ends with the page in flight.
+   * @param turn and no later one
+   */
   stopExport(
     item: Pick<ConsoleExport, "accountId" | "id">,
     why: string,
@@ -140,13 +171,22 @@ export interface KeptFilters {
 
 /** What the ledger keeps of people. Money, holds and entries hold nobody and stay. */
 export interface PeopleStore {
-  /** By pages, in no order that means anything; also those that are about to be removed for their age. */
+  /**
+   * By pages, in no order that means anything; also
+   * those that are about to be removed for their age.
+   */
   replies(): AsyncGenerator<KeptReply>;
   filters(): Promise<readonly KeptFilters[]>;
-  /** Puts another reply in the place of each for which `change` gives one, under the same key. @returns how many */
+  /**
+   * Puts another reply in the place of each for which `change` gives one, under the same key.
+   * @returns how many
+   */
   rewrite(change: (reply: KeptReply) => StoredReply | undefined): Promise<number>;
   removeFilters(these: readonly KeptFilters[]): Promise<void>;
   note(detail: Readonly<Record<string, number>>, by: string): Promise<void>;
-  /** Overwrites what was deleted before. @returns false where another process kept that from being done whole */
+  /**
+   * Overwrites what was deleted before.
+   * @returns false where another process kept that from being done whole
+   */
   wipe(): Promise<boolean>;
 }

@@ -43,7 +43,10 @@ import {
   leftOfCap,
 } from "./ledger.ts";
 
-/** Nine billion credits: exact as a JSON number (contract/money.ts), far below what 64 bits of millionths hold. */
+/**
+ * Nine billion credits: exact as a JSON number
+ * (contract/money.ts), far below what 64 bits of millionths hold.
+ */
 const MAX_BALANCE: Credits = credits(9_000_000_000n * 1_000_000n);
 
 type Mutable<Of> = {
@@ -57,7 +60,10 @@ type Mutable<Of> = {
 /** The facts as the requests before have left them, and what is to be written of it. */
 type Draft = Mutable<Facts> & { readonly writes: Mutable<Omit<Writes, "money" | "budgets">> };
 
-/** The one place where money moves. Each request sees what those before it left; one that fails changes nothing. */
+/**
+ * The one place where money moves. Each request sees what
+ * those before it left; one that fails changes nothing.
+ */
 export function decide(
   facts: Facts,
   group: readonly Attempt[],
@@ -257,7 +263,8 @@ function settle(
   resolve(draft, held, "posted", amount);
 
   if (amount > 0n) {
-    // In one literal, here and below: an object made by spreading others costs a charge microseconds.
+    // In one literal, here and below: an object made
+    // by spreading others costs a charge microseconds.
     draft.writes.entries.push({
       accountId,
       mode,
@@ -295,7 +302,10 @@ function giveBack(draft: Draft, held: Hold, state: "voided" | "expired"): void {
     forget(draft, recordKey(held, held.call, held.idempotencyKey), held.id);
 }
 
-/** Once per hold, by the name of the operation. With an idempotency key the retry gets the stored reply. */
+/**
+ * Once per hold, by the name of the operation. With
+ * an idempotency key the retry gets the stored reply.
+ */
 function refundLost(draft: Draft, held: Hold): void {
   const operation = refundOf(held.id);
   const remainder = unrefunded(draft, held);
@@ -311,7 +321,10 @@ function refundLost(draft: Draft, held: Hold): void {
 
 type Adjustable = Extract<MoneyRequest, { readonly kind: "adjust" | "refund" }>;
 
-/** What an operator asks for. Its name makes a second one nothing, and another one under it an error. */
+/**
+ * What an operator asks for. Its name makes a second
+ * one nothing, and another one under it an error.
+ */
 function adjustOnce(draft: Draft, request: Adjustable, earlier: unknown): unknown {
   const place = request.kind === "adjust" ? request.place : holdOf(draft, request.holdId);
   const entry = draft.operations.get(request.operation);

@@ -5,7 +5,10 @@ import { LedgerFormatError, NoLedgerError, StoreUnavailableError } from "./error
 interface Dialect {
   readonly int: string;
   readonly status: string;
-  /** Ids of holds: numbers on SQLite; on PostgreSQL made by the process, which can ask for one after a lost reply. */
+  /**
+   * Ids of holds: numbers on SQLite; on PostgreSQL made by
+   * the process, which can ask for one after a lost reply.
+   */
   readonly holdId: string;
   readonly entryId: string;
   readonly keyed: string;
@@ -34,7 +37,10 @@ const POSTGRES: Dialect = {
 
 export const SCHEMA_VERSION = 10;
 
-/** Amounts are millionths. Constraints and triggers repeat what the code does, so that its mistakes stop here. */
+/**
+ * Amounts are millionths. Constraints and triggers repeat
+ * what the code does, so that its mistakes stop here.
+ */
 const accounts = ({ hot, int, keyed }: Dialect): string => `
 CREATE TABLE accounts (id text PRIMARY KEY, name text NOT NULL, created_at ${int} NOT NULL, suspended_at ${int}) ${keyed};
 
@@ -254,7 +260,10 @@ const APPLICATION_ID = 0x68636e74;
 /** Older ones can corrupt a write-ahead log when a checkpoint meets a log restart. */
 const OLDEST_SQLITE = "3.51.3";
 
-/** Looked at inside every transaction: another headcount may have changed the schema under a running process. */
+/**
+ * Looked at inside every transaction: another headcount
+ * may have changed the schema under a running process.
+ */
 export function assertSchema(version: unknown): void {
   if (Number(version) === SCHEMA_VERSION) return;
   throw new StoreUnavailableError(
@@ -285,7 +294,10 @@ export function assertLedger(database: DatabaseSyncInstance, path: string): void
   isThere(pragma(database, "user_version"), path);
 }
 
-/** Whether SQLite is the native one, which writes a log beside the file (sqlite-wasm.ts writes none). */
+/**
+ * Whether SQLite is the native one, which writes a
+ * log beside the file (sqlite-wasm.ts writes none).
+ */
 export const keepsLog = (database: object): boolean => !("hasLog" in database);
 
 export function checkSqliteVersion(database: DatabaseSyncInstance): void {
@@ -307,7 +319,11 @@ export function checkSqliteVersion(database: DatabaseSyncInstance): void {
   }
 }
 
-/** Nothing is written. @returns whether there is a ledger @throws LedgerFormatError for one of another version */
+/**
+ * Nothing is written.
+ * @returns whether there is a ledger
+ * @throws LedgerFormatError for one of another version
+ */
 export function assertKnown(database: DatabaseSyncInstance, path: string): boolean {
   const version = pragma(database, "user_version");
   if (version !== 0 || pragma(database, "application_id") !== 0) assertOurs(database, path);
@@ -332,7 +348,10 @@ export function makeTables(database: DatabaseSyncInstance, path: string): void {
   }
 }
 
-/** As {@link makeTables}, in the search path. @param create else NoLedgerError where there is none */
+/**
+ * As {@link makeTables}, in the search path.
+ * @param create else NoLedgerError where there is none
+ */
 export async function makePostgresTables(
   client: PoolClient,
   schema: string,
@@ -369,7 +388,8 @@ export async function makePostgresTables(
     ]);
 
     const match = await client.query("SELECT 1 FROM pg_namespace WHERE nspname = $1", [schema]);
-    // Asked for again it would need the right to make it, which whoever made it beforehand need not give.
+    // Asked for again it would need the right to make it,
+    // which whoever made it beforehand need not give.
     if (match.rows.length === 0) await client.query(`CREATE SCHEMA ${schema}`);
     await client.query("CREATE TABLE IF NOT EXISTS schema_version (version integer NOT NULL)");
 

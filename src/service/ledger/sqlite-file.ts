@@ -31,7 +31,9 @@ import { type Statements, statementsOf } from "./statements.ts";
 export const isFile = (path: string): boolean =>
   (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0;
 
-/** Verifies a file and writes nothing, not even beside it; at need a copy among the temporary files. */
+/**
+ * Verifies a file and writes nothing, not even beside it; at need a copy among the temporary files.
+ */
 export async function verifySqliteFile(path: string): Promise<VerifiedFile> {
   const damage = lostLedger(path);
   if (damage !== undefined) return { breaches: [`file: ${damage}`], notes: [], head: null };
@@ -56,7 +58,11 @@ export async function readSqliteFile<Value>(
   return value;
 }
 
-/** Reads a file at a place. @param sealed what its seal says @param cut what is wrong with its log */
+/**
+ * Reads a file at a place.
+ * @param sealed what its seal says
+ * @param cut what is wrong with its log
+ */
 type Look<Value> = (place: string, sealed?: BrokenPages, cut?: string) => Promise<Value>;
 
 async function lookAt<Value>(
@@ -76,7 +82,8 @@ async function lookAt<Value>(
   }
 
   const cut = isFile(log) ? logBreach(path) : undefined;
-  // Where nobody else is at work SQLite would write the index anew, and with it how far the log went.
+  // Where nobody else is at work SQLite would write
+  // the index anew, and with it how far the log went.
   if (cut === undefined && statSync(`${path}-shm`, { throwIfNoEntry: false }) !== undefined) {
     try {
       return { value: await look(path), logged: true };
@@ -250,7 +257,10 @@ function schemaAsMade(database: DatabaseSyncInstance): ReadonlyMap<string, strin
   }
 }
 
-/** Tables, indices and triggers, against those of a new ledger: a trigger that is gone refuses nothing. */
+/**
+ * Tables, indices and triggers, against those of a
+ * new ledger: a trigger that is gone refuses nothing.
+ */
 function schemaBreaches(database: DatabaseSyncInstance): readonly string[] {
   const [own, other] = [schemaAsMade(database), schemaOf(database)];
   return [...new Set([...own.keys(), ...other.keys()])].flatMap((thing) =>
@@ -261,8 +271,8 @@ function schemaBreaches(database: DatabaseSyncInstance): readonly string[] {
 }
 
 /*
- * SQLite takes what comes after a damaged frame of a write-ahead log for a commit that was cut. How far the log
- * went is in its index (-shm) too: formats at https://sqlite.org/walformat.html.
+ * SQLite takes what comes after a damaged frame of a write-ahead log for a commit that was cut. How
+ * far the log went is in its index (-shm) too: formats at https://sqlite.org/walformat.html.
  */
 
 const FRAME_HEAD = 24;
@@ -353,7 +363,8 @@ export async function snapshotLedger(path: string, to: string): Promise<string> 
   });
 
   return withFile(to, WRITING, (copy, { execute }) => {
-    // None of the processes at work will ever answer from the copy: what they hold goes back when it is opened.
+    // None of the processes at work will ever answer from
+    // the copy: what they hold goes back when it is opened.
     copy.exec("DELETE FROM instances");
     return runNow(headOf(), execute);
   });

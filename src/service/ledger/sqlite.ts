@@ -26,11 +26,17 @@ export interface SqliteStoreOptions extends LedgerOptions {
   /** The ledger's file; made with mode 0600 where it is missing. Its folder must exist. */
   readonly path: string;
   readonly groupWaitMs?: number;
-  /** Default `FULL`. `NORMAL` loses acknowledged charges on a power failure; only the control experiments use it. */
+  /**
+   * Default `FULL`. `NORMAL` loses acknowledged charges on
+   * a power failure; only the control experiments use it.
+   */
   readonly synchronous?: "FULL" | "NORMAL";
 }
 
-/** @throws StoreUnavailableError where the file cannot be opened or locked; Error where it is no ledger of ours */
+/**
+ * @throws StoreUnavailableError where the file cannot be
+ * opened or locked; Error where it is no ledger of ours
+ */
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<Store> {
   const { DatabaseSync } = await import("@photostructure/sqlite");
   const patienceMs = options.patienceMs ?? PATIENCE_MS;
@@ -64,7 +70,8 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
       database.exec(
         "PRAGMA secure_delete = ON; PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_size_limit = 4194304",
       );
-      // Turning the log on needs the file alone for a moment, and SQLite does not wait for that by itself.
+      // Turning the log on needs the file alone for a
+      // moment, and SQLite does not wait for that by itself.
       database.exec("PRAGMA journal_mode = WAL");
       // Another process may have sealed it while this one waited for the file.
       breakSeal(options.path);
@@ -109,7 +116,9 @@ function reading<Value>(read: () => Value): Value {
 }
 
 const VACUUM_PAGES = 4_000;
-/** Of all ledgers that this process has open: what one of them commits is new to the others at once. */
+/**
+ * Of all ledgers that this process has open: what one of them commits is new to the others at once.
+ */
 let commits = 0;
 const abandoned: DatabaseSyncInstance[] = [];
 
@@ -158,7 +167,10 @@ class SqliteLedger implements LedgerDatabase {
     return reading(() => this.#statements.execute({ sql, values }).rows);
   }
 
-  /** Asked once for all that came in this turn of the event loop, and believed while only promises are waited for. */
+  /**
+   * Asked once for all that came in this turn of the event
+   * loop, and believed while only promises are waited for.
+   */
   readonly generation = (): number | Promise<number> => {
     if (this.#believed && this.#commits === commits && !this.#closed) return this.#generation;
     this.#asking ??= nextTurn().then(() => {
@@ -259,13 +271,15 @@ class SqliteLedger implements LedgerDatabase {
     await this.#writer.drain();
     this.#closed = true;
 
-    // What our index says of the log is no longer so: folded back by it, the log would overwrite what others wrote.
+    // What our index says of the log is no longer so: folded
+    // back by it, the log would overwrite what others wrote.
     if (this.#files.areReplaced()) {
       abandoned.push(this.#database);
       return;
     }
 
-    // The driver keeps the connection half open, so that SQLite does not empty the log at the last close by itself.
+    // The driver keeps the connection half open, so that SQLite
+    // does not empty the log at the last close by itself.
     try {
       this.#database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
       this.#sealAlone();
@@ -281,7 +295,8 @@ class SqliteLedger implements LedgerDatabase {
   #sealAlone(): void {
     this.#files.assertInPlace();
     this.#statements.clear();
-    // The last commit may have been unsynced; a rollback journal that is not synced in order can put back a torn page.
+    // The last commit may have been unsynced; a rollback journal
+    // that is not synced in order can put back a torn page.
     this.#database.exec("PRAGMA synchronous = FULL; PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE");
     try {
       seal(this.#options.path, this.#files.ledger);

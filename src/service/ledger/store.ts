@@ -102,7 +102,10 @@ function peopleStore(database: LedgerDatabase, now: () => number): PeopleStore {
   };
 }
 
-/** Only where it is still what was read. The digest of what was settled stays with the hold, and in the chain. */
+/**
+ * Only where it is still what was read. The digest of
+ * what was settled stays with the hold, and in the chain.
+ */
 function* replace(
   { digest, holdId, requestHash }: ReplyRow,
   { body, headers, status }: StoredReply,
@@ -355,7 +358,8 @@ class LedgerStore implements Omit<Store, keyof Administration> {
         await this.#database.change("volatile", () => this.#database.instances.leave());
       }
     } catch (error) {
-      // The database is away: another process gives the holds back once this one is seen to be gone.
+      // The database is away: another process gives the
+      // holds back once this one is seen to be gone.
       if (!(error instanceof StoreUnavailableError)) throw error;
     } finally {
       await this.#database.close();

@@ -4,8 +4,8 @@ interface CacheEntry<Value> {
 }
 
 /**
- * Values from memory as long as nothing was committed. Kept as the promises that brought them: whoever
- * asks again gets the same one, and nothing is made for it.
+ * Values from memory as long as nothing was committed. Kept as the promises that brought them:
+ * whoever asks again gets the same one, and nothing is made for it.
  */
 export function versionCache<Value>(generation: () => number | Promise<number>, size: number) {
   const entries = new Map<string, CacheEntry<Value>>();

@@ -49,7 +49,9 @@ export interface Purchase {
   readonly part: "call" | "page";
   readonly idempotency: HoldRequest["idempotency"];
   readonly suppressed: SuppressedPeople;
-  /** Runs only once the credits are held. A Problem that it throws is the answer, free of charge. */
+  /**
+   * Runs only once the credits are held. A Problem that it throws is the answer, free of charge.
+   */
   readonly work: () => Promise<ChargedReply>;
   readonly vanished: () => boolean;
 }
@@ -59,7 +61,9 @@ export interface Sale {
   readonly charge: Credits;
 }
 
-/** How long giving back is waited for. It goes on by itself, at the latest with the next heartbeat. */
+/**
+ * How long giving back is waited for. It goes on by itself, at the latest with the next heartbeat.
+ */
 const UNDO_MS = 500;
 
 /** Hold, work, settle (docs/contract.md, Credits). What fails after the hold gives all back. */
@@ -115,7 +119,8 @@ export async function purchase(store: Store, order: Purchase): Promise<Sale> {
     call.charged = charge;
     return { answer: reply, charge };
   } catch (error) {
-    // A settlement that failed charged nothing, unless its commit got through and only the word of it was lost.
+    // A settlement that failed charged nothing, unless its
+    // commit got through and only the word of it was lost.
     await within(store.release(holdId), UNDO_MS).catch(() => {
       throw new OutcomeUnknownError("the charge could neither be confirmed nor undone", {
         cause: error,

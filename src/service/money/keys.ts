@@ -2,7 +2,10 @@
 import { hash as digest, randomBytes, timingSafeEqual } from "node:crypto";
 import type { KeyMode, StoredKey } from "../ledger/ledger.ts";
 
-/** `hc_live_` or `hc_test_`, 24 random bytes and a checksum in hexadecimal: errors and guesses need no look-up. */
+/**
+ * `hc_live_` or `hc_test_`, 24 random bytes and a checksum
+ * in hexadecimal: errors and guesses need no look-up.
+ */
 const SECRET_BYTES = 24;
 const PATTERN = /^hc_(live|test)_([0-9a-f]{48})([0-9a-f]{8})$/;
 
@@ -21,7 +24,9 @@ export function makeApiKey(
   return { key, mode, hash: hashOf(key), prefix: displayPrefix(key) };
 }
 
-/** Keys whose form and checksum were right, by their SHA-256: whoever comes again is hashed once. */
+/**
+ * Keys whose form and checksum were right, by their SHA-256: whoever comes again is hashed once.
+ */
 const sound = new Map<string, Pick<ApiKey, "mode" | "hash">>();
 const MAX_SOUND = 10_000;
 const MAX_HASHED = 100;

@@ -52,7 +52,10 @@ const identityOf = ({ address, id }: RecordNames): Identity => ({
   address: canonicalAddress(address ?? "") ?? address ?? undefined,
 });
 
-/** Learns every name of the person, and counts what there is. @throws CliError exit 2 where a word names several */
+/**
+ * Learns every name of the person, and counts what there is.
+ * @throws CliError exit 2 where a word names several
+ */
 export async function findInFolder(word: string, places: KeptPeople, setup: BuildSetup) {
   const { currentPeople } = await import("../../dataset/build/rebuild.ts");
   const { peopleIn } = await import("./suppressed.ts");
@@ -130,7 +133,10 @@ export interface Eraser {
   step?(what: string): void;
 }
 
-/** Deletes it all: first the list, so that no answer has the person; last the dataset, which knows every name. */
+/**
+ * Deletes it all: first the list, so that no answer has
+ * the person; last the dataset, which knows every name.
+ */
 export async function purge(
   { exports, person, records, replies }: InFolder,
   places: KeptPeople,

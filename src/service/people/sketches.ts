@@ -30,7 +30,10 @@ const KEPT = 8;
 export class Sketches {
   readonly #lists = new Map<string, Roster>();
 
-  /** @param whose the hash of an API key: digests of one key say nothing of those of another, or of another segment */
+  /**
+   * @param whose the hash of an API key: digests of one key
+   * say nothing of those of another, or of another segment
+   */
   recall(version: string, { canonical }: Sketched, whose: string): Roster | undefined {
     return this.#lists.get(`${version} ${keyOf(whose, canonical)}`);
   }
@@ -114,10 +117,16 @@ async function placedAt(engine: Engine, filters: CanonicalFilters, slice: Slice)
   return { byPlace, total };
 }
 
-/** People who are so near to each other are read together: with those between them it is one question. */
+/**
+ * People who are so near to each other are read
+ * together: with those between them it is one question.
+ */
 const NEAR = 16;
 
-/** @param places in the segment @returns records in the order of the places asked, without those that are left out */
+/**
+ * @param places in the segment
+ * @returns records in the order of the places asked, without those that are left out
+ */
 export async function recordsAt(
   engine: Engine,
   filters: CanonicalFilters,

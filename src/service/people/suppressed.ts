@@ -53,12 +53,18 @@ export function leaveOutSuppressed(
   };
 }
 
-/** The stamp of no file, and not that of a file that is gone: a key without its list is a list that was lost. */
+/**
+ * The stamp of no file, and not that of a file that is
+ * gone: a key without its list is a list that was lost.
+ */
 const UNREAD = "unread";
 
 export type SuppressedPeople = ReturnType<typeof suppressedPeople>;
 
-/** The list of people of a data folder, as it is at each call: whoever is added is in no answer from then on. */
+/**
+ * The list of people of a data folder, as it is at each
+ * call: whoever is added is in no answer from then on.
+ */
 export function suppressedPeople(folder: string | undefined) {
   let last = UNREAD;
   let reading: Promise<Suppression> = Promise.resolve(NOBODY_SUPPRESSED);
@@ -85,7 +91,10 @@ export function suppressedPeople(folder: string | undefined) {
     return list.isEmpty ? reply : leaveOutSuppressed(reply, (who) => list.hides(who));
   }
 
-  /** The engine with pages that have nobody of the list, also before the dataset is built again without them. */
+  /**
+   * The engine with pages that have nobody of the list,
+   * also before the dataset is built again without them.
+   */
   function over(engine: Engine, datasetDir: string): Engine {
     if (folder === undefined) return engine;
 

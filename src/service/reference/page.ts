@@ -70,7 +70,9 @@ export function referencePage(): readonly ReferenceFile[] {
 
 let files: ReadonlyMap<string, ReferenceFile> | undefined;
 
-/** One file of the reference, naming `base` as the service's address; undefined where there is none. */
+/**
+ * One file of the reference, naming `base` as the service's address; undefined where there is none.
+ */
 export function referenceFile(path: string, base: string): ReferenceFile | undefined {
   files ??= new Map(referencePage().map((file) => [file.path, file]));
   const file = files.get(path);

@@ -150,7 +150,9 @@ function operationText(
 const errorOf = ({ components }: OpenApiDocument, ref: Ref): string =>
   components.responses[nameOf(ref)]?.description ?? "";
 
-/** All that the document says, for people and for programs that write programs: one Markdown text. */
+/**
+ * All that the document says, for people and for programs that write programs: one Markdown text.
+ */
 export function referenceText(document: OpenApiDocument): string {
   const { components, info, paths, tags } = document;
   const calls = Object.entries(paths).flatMap(([path, item]) =>

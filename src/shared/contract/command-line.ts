@@ -14,7 +14,10 @@ export const optionWords = (
     value === undefined ? [] : [flag, `${value}`],
   );
 
-/** Filters as words of a command line, each joined, so that a value that begins with a hyphen or an @ stays a value. */
+/**
+ * Filters as words of a command line, each joined, so that
+ * a value that begins with a hyphen or an @ stays a value.
+ */
 export const filterWords = (filters: Filters): string[] =>
   Object.entries(filters).flatMap(([key, values]) =>
     [values].flat().map((one) => `${flagOf(key)}=${typed(String(one))}`),

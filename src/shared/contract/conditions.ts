@@ -19,7 +19,10 @@ export const FILTER_COLUMNS: readonly string[] = [
   ...NUMBER_COLUMNS,
 ];
 
-/** What has to hold of one attribute. Conditions combine with AND; they know nothing of a SQL dialect. */
+/**
+ * What has to hold of one attribute. Conditions combine
+ * with AND; they know nothing of a SQL dialect.
+ */
 export type Condition =
   | { readonly kind: "in"; readonly column: string; readonly values: readonly string[] }
   /** `from <= attribute < before`, by code points; no `before` means no upper bound. */
@@ -36,7 +39,9 @@ export type Condition =
       readonly min: number | undefined;
       readonly max: number | undefined;
     }
-  /** The attribute's address is one of these: a whole address, or for a bare slug its last segment. */
+  /**
+   * The attribute's address is one of these: a whole address, or for a bare slug its last segment.
+   */
   | { readonly kind: "address"; readonly column: string; readonly values: readonly Address[] };
 
 export interface Address {
@@ -87,7 +92,10 @@ const addressOf = (value: string): Address => ({
   address: isSlug(value) ? undefined : value,
 });
 
-/** The least text, by code points, that is greater than every text with this prefix, if there is one. */
+/**
+ * The least text, by code points, that is greater
+ * than every text with this prefix, if there is one.
+ */
 export function afterPrefix(prefix: string): string | undefined {
   const points = [...prefix];
   for (let last = points.pop(); last !== undefined; last = points.pop()) {

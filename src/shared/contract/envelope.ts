@@ -15,7 +15,10 @@ const [OPEN, COMMA, CLOSE] = ["[", ",", "]"].map((text) => Buffer.from(text)) as
   Buffer,
 ];
 
-/** The same in UTF-8, of a result in pieces: stored records are passed on byte for byte, and never are a text. */
+/**
+ * The same in UTF-8, of a result in pieces: stored records
+ * are passed on byte for byte, and never are a text.
+ */
 export const envelopeBytes = (
   result: readonly Buffer[],
   used: Credits,

@@ -2,7 +2,10 @@
 
 export const FACET_VALUES_DEFAULT = 20;
 export const FACET_VALUES_MAX = 1_000;
-/** A value that fewer people of the segment share is not told: the facets of one person would be the record. */
+/**
+ * A value that fewer people of the segment share is not
+ * told: the facets of one person would be the record.
+ */
 export const FACET_LEAST = 3;
 
 export interface FacetValue {
@@ -11,7 +14,10 @@ export interface FacetValue {
   readonly count: number;
 }
 
-/** Values of a key among the people of a segment: `count` is the sum of all values told, `others` and `missing`. */
+/**
+ * Values of a key among the people of a segment: `count`
+ * is the sum of all values told, `others` and `missing`.
+ */
 export interface Facet {
   readonly count: number;
   /** The most frequent first, then by code point. */

@@ -50,14 +50,18 @@ const MAX_ISSUES = 20;
 
 export const VALID_FILTERS_LINE = `valid filters: ${FILTER_KEYS.join(", ")}`;
 
-/** The rules of docs/contract.md, Filters: in the client before sending, in the service before work. Never throws. */
+/**
+ * The rules of docs/contract.md, Filters: in the client
+ * before sending, in the service before work. Never throws.
+ */
 export function checkFilters(input: unknown): FilterCheck {
   if (typeof input !== "object" || input === null || Array.isArray(input)) {
     const message = `filters must be an object, not ${typeName(input)}`;
     return { ok: false, issues: [{ key: "filters", code: "wrong_type", message }] };
   }
 
-  // Own keys only: a key such as __proto__ reaches us as an own key from a safe parser and must be named as unknown.
+  // Own keys only: a key such as __proto__ reaches us as an
+  // own key from a safe parser and must be named as unknown.
   const entries = new Map<string, unknown>(Object.entries(input));
   let values = 0;
   for (const [key, value] of entries)
@@ -195,7 +199,10 @@ function upsideDown(range: CanonicalFilters["range"]): FilterIssue[] {
   });
 }
 
-/** The canonical filters as one line of JSON: equal for filters that mean the same. The key of caches and of runs. */
+/**
+ * The canonical filters as one line of JSON: equal for
+ * filters that mean the same. The key of caches and of runs.
+ */
 export function canonicalJson(canonical: CanonicalFilters): string {
   const flat: Record<string, unknown> = {};
   const { company_network_url, department, exact, prefix, range } = canonical;

@@ -18,7 +18,10 @@ const MOST_CALLS = 10;
 const MOST_LISTS = 3;
 const MOST_NAMES = 5;
 
-/** What people write for a value that goes by another name; two-letter countries are in the system's list. */
+/**
+ * What people write for a value that goes by another
+ * name; two-letter countries are in the system's list.
+ */
 const ALIASES: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   country: {
     "united states": ["usa", "u.s.", "u.s.a.", "america", "united states of america"],

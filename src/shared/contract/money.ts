@@ -4,7 +4,10 @@ import { grouped } from "./text.ts";
 /** Credits as whole millionths in a bigint, never a float (docs/contract.md, Credits). */
 declare const creditsBrand: unique symbol;
 
-/** An amount of credits in millionths. Calculate with bigint operators, then re-brand with {@link credits}. */
+/**
+ * An amount of credits in millionths. Calculate with
+ * bigint operators, then re-brand with {@link credits}.
+ */
 export type Credits = bigint & { readonly [creditsBrand]: true };
 
 const SCALE = 1_000_000n;
@@ -30,13 +33,17 @@ export function affordableRows(amount: Credits, unit: Credits): number {
   return rows > BigInt(Number.MAX_SAFE_INTEGER) ? Number.MAX_SAFE_INTEGER : Number(rows);
 }
 
-/** Reads `12`, `0.25` or a JSON number. Undefined for what is none, has more than six decimals, or is too large. */
+/**
+ * Reads `12`, `0.25` or a JSON number. Undefined for what
+ * is none, has more than six decimals, or is too large.
+ */
 export function parseCredits(value: unknown): Credits | undefined {
   if (typeof value === "number") {
     if (!Number.isFinite(value) || Math.abs(value) > 999_999_999) {
       return Number.isSafeInteger(value) ? credits(BigInt(value) * SCALE) : undefined;
     }
-    // Below 1e9 a double keeps all six decimals, so rounding to millionths recovers what was written.
+    // Below 1e9 a double keeps all six decimals, so
+    // rounding to millionths recovers what was written.
     return credits(BigInt(Math.round(value * 1_000_000)));
   }
 
@@ -70,5 +77,8 @@ export function creditsText(amount: Credits): string {
 export const creditsOrNull = (amount: Credits | null | undefined): number | null =>
   amount == null ? null : creditsToNumber(amount);
 
-/** As the JSON number that the envelope carries. Exact for every balance below 9,007,199,254 credits. */
+/**
+ * As the JSON number that the envelope carries. Exact
+ * for every balance below 9,007,199,254 credits.
+ */
 export const creditsToNumber = (amount: Credits): number => Number(formatCredits(amount));

@@ -2,8 +2,9 @@
 import { domainToUnicode } from "node:url";
 
 /**
- * The normal form on which exact and prefix keys match: NFKC, case-folded, trimmed, inner white space (Unicode's, and
- * the byte-order mark) collapsed. Stored values at import and request values both go through here.
+ * The normal form on which exact and prefix keys match: NFKC, case-folded,
+ * trimmed, inner white space (Unicode's, and the byte-order mark) collapsed.
+ * Stored values at import and request values both go through here.
  */
 export function normalForm(text: string): string {
   if (isAscii(text)) {
@@ -13,16 +14,22 @@ export function normalForm(text: string): string {
   return caseFold(text.normalize("NFKD")).normalize("NFKC").replace(WHITE, " ").trim();
 }
 
-/** The same of ASCII, where NFKC changes nothing: in a third of the time, and most texts have no space to mend. */
+/**
+ * The same of ASCII, where NFKC changes nothing: in a
+ * third of the time, and most texts have no space to mend.
+ */
 const ASCII_WHITE = /[\t-\r ]+/g;
 const UNEVEN = /[\t-\r]| ( |$)|^ /;
 const WHITE = /[\p{White_Space}\ufeff]+/gu;
 
-/** Whether {@link normalForm} of an ASCII text is just lower case with collapsed spaces, which SQL can do by itself. */
+/**
+ * Whether {@link normalForm} of an ASCII text is just lower
+ * case with collapsed spaces, which SQL can do by itself.
+ */
 const isAscii = (text: string): boolean => /^[\x00-\x7f]*$/.test(text);
 
-// JavaScript has no case folding: the German sharp s is ss, both sigmas are one, the Greek iota below a letter (alone
-// in NFKD) is a plain one, and nine shapes of Cyrillic letters are others.
+// JavaScript has no case folding: the German sharp s is ss, both sigmas are one, the Greek iota
+// below a letter (alone in NFKD) is a plain one, and nine shapes of Cyrillic letters are others.
 function caseFold(text: string): string {
   const lower = text
     .toLowerCase()
@@ -41,9 +48,10 @@ const CYRILLIC = "вдосттъѣꙋ";
 export const hasLoneSurrogate = (text: string): boolean => !text.isWellFormed();
 
 /**
- * A profile address in canonical form: no scheme, `www.`, port of the scheme, query, fragment or trailing slash;
- * escapes and `xn--` names as text, case folded (`https://www.Example.com:443/in/Ada/?x=1` -> `example.com/in/ada`).
- * A bare slug stays one. @returns undefined for empty text, user info, or another scheme than http and https
+ * A profile address in canonical form: no scheme, `www.`, port of the scheme, query, fragment or
+ * trailing slash; escapes and `xn--` names as text, case folded
+ * (`https://www.Example.com:443/in/Ada/?x=1` -> `example.com/in/ada`). A bare slug stays one.
+ * @returns undefined for empty text, user info, or another scheme than http and https
  */
 export function canonicalAddress(text: string): string | undefined {
   let rest = normalForm(text);
@@ -71,7 +79,10 @@ export function canonicalAddress(text: string): string | undefined {
   return rest === "" || /\s/.test(rest) ? undefined : rest;
 }
 
-/** Percent escapes as the text they stand for; those of `/ ? # %`, of white space and of what is no text stay. */
+/**
+ * Percent escapes as the text they stand for; those of
+ * `/ ? # %`, of white space and of what is no text stay.
+ */
 const unescaped = (address: string): string =>
   address.includes("%")
     ? normalForm(
@@ -94,7 +105,10 @@ export const slugIn = (text: string): string => slugOf(canonicalAddress(text) ??
 
 export const isSlug = (canonical: string): boolean => !canonical.includes("/");
 
-/** A domain without scheme, `www.`, path and trailing dot, case folded; undefined where no host with a dot is left. */
+/**
+ * A domain without scheme, `www.`, path and trailing dot,
+ * case folded; undefined where no host with a dot is left.
+ */
 export function canonicalDomain(text: string): string | undefined {
   const address = canonicalAddress(text);
   if (address === undefined) return undefined;

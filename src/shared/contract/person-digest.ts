@@ -2,7 +2,10 @@
 import { createHash } from "node:crypto";
 import type { Digests } from "./sketch.ts";
 
-/** The first 8 bytes of a SHA-256 over the sketch's key and the person's id. @param key 32 hexadecimal digits */
+/**
+ * The first 8 bytes of a SHA-256 over the sketch's key and the person's id.
+ * @param key 32 hexadecimal digits
+ */
 export function digestsOf(key: string, ids: readonly string[]): Digests {
   const begun = createHash("sha256").update(Buffer.from(key, "hex"));
   const [high, low] = [new Uint32Array(ids.length), new Uint32Array(ids.length)];

@@ -5,7 +5,10 @@ type Fields = Readonly<
   Record<string, readonly [example: string | number | readonly string[], says: string]>
 >;
 
-/** The fields of a person record in published order (docs/contract.md, Records), with an example and its meaning. */
+/**
+ * The fields of a person record in published order
+ * (docs/contract.md, Records), with an example and its meaning.
+ */
 export const PERSON = {
   id: ["p0f8b4db9", "Identifier, stable within a dataset version."],
   network_url: ["network.example/in/anthony-caldwood-ff61cef8", "Profile address."],

@@ -1,10 +1,14 @@
 // Tested by test/service/sketch.test.ts.
 /*
- * A set sketch (docs/contract-keys.md, Sketches): cells over digests of people. Two sketches of the same cells are
- * subtracted cell by cell; who is in one set alone is read out of what is left. Rateless: any first cells are a sketch.
+ * A set sketch (docs/contract-keys.md, Sketches): cells over digests of people.
+ * Two sketches of the same cells are subtracted cell by cell; who is in one set
+ * alone is read out of what is left. Rateless: any first cells are a sketch.
  */
 
-/** Bytes of a cell: how many digests it holds (modulo 65,536), their digests and their checks, each added by XOR. */
+/**
+ * Bytes of a cell: how many digests it holds (modulo 65,536),
+ * their digests and their checks, each added by XOR.
+ */
 const CELL_BYTES = 14;
 export const SKETCH_CELLS_MAX = 32_768;
 export const SKETCH_PEOPLE_MAX = 250_000;
@@ -27,7 +31,10 @@ function checkOf(high: number, low: number): number {
   return (mixed ^ (mixed >>> 16)) >>> 0;
 }
 
-/** Cells of one digest, which all 64 bits lead: the first, and cell i with a probability of 1 / (1 + i / 2). */
+/**
+ * Cells of one digest, which all 64 bits lead: the first,
+ * and cell i with a probability of 1 / (1 + i / 2).
+ */
 class Walk {
   readonly #high: number;
   #state: number;
@@ -153,7 +160,10 @@ export function differenceIn(cells: SketchCells): Difference | undefined {
   return { more, fewer };
 }
 
-/** How many the difference holds, about: its cells hold them by chance, more to the one side or the other. */
+/**
+ * How many the difference holds, about: its cells hold
+ * them by chance, more to the one side or the other.
+ */
 export function differenceSize(cells: SketchCells, net: number): number {
   const first = Math.min(16, cells.to >> 1);
   let sum = 0;

@@ -14,9 +14,10 @@ export type StrictJson =
 const wrong = (message: string): StrictJson => ({ ok: false, message });
 
 /**
- * Reads a request body as JSON. Refuses what two readers could understand differently: invalid UTF-8, a byte order
- * mark, duplicate keys, NUL, lone surrogates, numbers that a double does not hold exactly. `__proto__` stays an
- * ordinary key. Time is linear in the body; nesting and the number of keys are bounded.
+ * Reads a request body as JSON. Refuses what two readers could understand differently:
+ * invalid UTF-8, a byte order mark, duplicate keys, NUL, lone surrogates, numbers that
+ * a double does not hold exactly. `__proto__` stays an ordinary key. Time is linear in
+ * the body; nesting and the number of keys are bounded.
  */
 export function parseStrictJson(bytes: Uint8Array): StrictJson {
   if (bytes.length === 0) return wrong("the body is empty; send a JSON object");
@@ -42,10 +43,14 @@ function notJson(text: string, error: unknown): string {
   return `the body is not valid JSON${position ? ` (at character ${position[1]})` : ""}`;
 }
 
-// A string (its end is missing where the group is empty), a number, and what opens, closes and parts.
+// A string (its end is missing where the group is
+// empty), a number, and what opens, closes and parts.
 const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*("?)|-?\d[\d.eE+-]*|[[\]{},]/gs;
 
-/** One pass over the tokens for what JSON.parse lets through. On text that is no JSON it only has to end. */
+/**
+ * One pass over the tokens for what JSON.parse lets
+ * through. On text that is no JSON it only has to end.
+ */
 function scan(text: string): string | undefined {
   const open: (Set<string> | null)[] = [];
   const path: (string | number)[] = [];
@@ -93,7 +98,9 @@ function scan(text: string): string | undefined {
   return undefined;
 }
 
-/** `filters.connections_min: `, `filters.country[2]: `; nothing where the number is the whole body. */
+/**
+ * `filters.connections_min: `, `filters.country[2]: `; nothing where the number is the whole body.
+ */
 function placeOf(path: readonly (string | number)[]): string {
   const text = path
     .map((step, depth) =>
@@ -104,7 +111,8 @@ function placeOf(path: readonly (string | number)[]): string {
 }
 
 function stringContent(token: string): string | { readonly problem: string } {
-  // Without an escape there can be neither: the bytes are valid UTF-8 and JSON.parse refuses raw control characters.
+  // Without an escape there can be neither: the bytes are
+  // valid UTF-8 and JSON.parse refuses raw control characters.
   if (!token.includes("\\")) return token.slice(1, -1);
 
   let content: string;

@@ -15,7 +15,10 @@ export function didYouMean(
 export const aside = (near: string | undefined, mark = ""): string =>
   near === undefined ? "" : ` (did you mean ${mark}${near}${mark}?)`;
 
-/** The nearest within a third of its length, or one of which one is the beginning of the other; undefined: none is. */
+/**
+ * The nearest within a third of its length, or one of which
+ * one is the beginning of the other; undefined: none is.
+ */
 export function nearest(text: string, candidates: readonly string[]): string | undefined {
   const wanted = text.slice(0, 64).toLowerCase();
   let best: string | undefined;

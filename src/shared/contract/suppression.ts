@@ -5,9 +5,14 @@ import { canonicalAddress, canonicalDomain, isSlug, slugOf } from "./normalise.t
 export const SUPPRESSED_KINDS = ["address", "id", "domain"] as const;
 export type SuppressedKind = (typeof SUPPRESSED_KINDS)[number];
 
-/** Somebody who is left out, without a name: nobody learns who it is from this and without the key. */
+/**
+ * Somebody who is left out, without a name: nobody learns who it is from this and without the key.
+ */
 export interface SuppressedEntry {
-  /** Keyed hashes in hexadecimal digits: several of a bare word, which may be an id, and of a whole address. */
+  /**
+   * Keyed hashes in hexadecimal digits: several of a bare
+   * word, which may be an id, and of a whole address.
+   */
   readonly marks: readonly string[];
   readonly kind: SuppressedKind;
   readonly at: string;
@@ -28,8 +33,9 @@ export interface SuppressedName extends RecordNames {
 }
 
 /**
- * Reads how somebody is named: an address has a slash, a domain a dot and no slash; any other word is an id and the
- * last part of an address. @param kind where it is told @returns undefined for text of another kind
+ * Reads how somebody is named: an address has a slash, a domain a dot and
+ * no slash; any other word is an id and the last part of an address.
+ * @param kind where it is told @returns undefined for text of another kind
  */
 export function suppressedName(text: string, kind?: SuppressedKind): SuppressedName | undefined {
   const word = text.trim();
@@ -53,7 +59,10 @@ export function suppressedName(text: string, kind?: SuppressedKind): SuppressedN
   };
 }
 
-/** What an entry holds. The last part of a whole address is marked as that: it hides nobody of another host. */
+/**
+ * What an entry holds. The last part of a whole address
+ * is marked as that: it hides nobody of another host.
+ */
 export function marksOf(key: Buffer, { id, address, domain }: SuppressedName): string[] {
   const ofAddress =
     address && isSlug(address)
@@ -67,7 +76,10 @@ export function marksOf(key: Buffer, { id, address, domain }: SuppressedName): s
   return names.map((name) => markOf(key, name));
 }
 
-/** An entry that holds one of these means the same person or company, in whichever form it or this has the address. */
+/**
+ * An entry that holds one of these means the same person or
+ * company, in whichever form it or this has the address.
+ */
 export const marksAsked = (key: Buffer, who: RecordNames): string[] =>
   namesOf(who).map((name) => markOf(key, name));
 
@@ -126,13 +138,19 @@ export class Suppression {
 
 export const NOBODY_SUPPRESSED = new Suppression(Buffer.alloc(0), []);
 
-/** In a folder of its own: the list, one entry a line and a line that seals them, and the key, 32 random bytes. */
+/**
+ * In a folder of its own: the list, one entry a line and
+ * a line that seals them, and the key, 32 random bytes.
+ */
 export const SUPPRESSION_FILES = { list: "list.ndjson", key: "key" } as const;
 
 const KEY_BYTES = 32;
 const EMPTY = /^\{"hmac":"[0-9a-f]{64}"\}\n$/;
 
-/** The text of a list. Its last line is the HMAC-SHA-256 of those before, so that no bit of it changes unseen. */
+/**
+ * The text of a list. Its last line is the HMAC-SHA-256
+ * of those before, so that no bit of it changes unseen.
+ */
 export function suppressedText(entries: readonly SuppressedEntry[], key: Buffer): string {
   const lines = entries.map((entry) => `${JSON.stringify(entry)}\n`).join("");
   return `${lines}${sealOf(lines, key)}`;
@@ -142,8 +160,8 @@ const sealOf = (lines: string, key: Buffer): string =>
   `${JSON.stringify({ hmac: createHmac("sha256", key).update(`list:${lines}`).digest("hex") })}\n`;
 
 /**
- * @param text undefined where there is no list @throws Error saying what is damaged: a list that is read in part
- * would let people through
+ * @param text undefined where there is no list @throws Error saying
+ * what is damaged: a list that is read in part would let people through
  */
 export function parseSuppressed(
   text: string | undefined,

@@ -1,11 +1,15 @@
 // Tested by test/unit/contract-text.test.ts.
-// What changes how a terminal or an editor shows the text around it. The two joiners stay: names in Persian or Hindi
-// need them.
+
+// What changes how a terminal or an editor shows the text around it. The two joiners stay: names
+// in Persian or Hindi need them.
 const HARMFUL =
   /[\u0000-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
 const BREAKS = /[\t\n\v\f\r\u0085\u2028\u2029]+/g;
 
-/** Text from outside on one line: line breaks and tabs are a space, whatever else is harmful shows as U+FFFD. */
+/**
+ * Text from outside on one line: line breaks and tabs
+ * are a space, whatever else is harmful shows as U+FFFD.
+ */
 export const harmless = (text: string): string =>
   text.toWellFormed().replace(BREAKS, " ").replace(HARMFUL, "\ufffd");
 
@@ -16,17 +20,23 @@ export function harmlessLine(text: string, limit = 200): string {
   return line.length > limit ? `${line.slice(0, limit).toWellFormed()}…` : line;
 }
 
-/** JSON text with whatever {@link harmless} would replace escaped: the document stays the same value. */
+/**
+ * JSON text with whatever {@link harmless} would
+ * replace escaped: the document stays the same value.
+ */
 export const harmlessJson = (json: string): string =>
   // Below U+0020 JSON has no character of its own but the white space of its layout.
   json.replace(HARMFUL, (character) =>
     character < " " ? character : `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
   );
 
-// What spreadsheets run: these characters and their full-width forms, also behind what they trim or do not show.
+// What spreadsheets run: these characters and their full-width
+// forms, also behind what they trim or do not show.
 const FORMULA = /^[\s\p{Cc}\p{Cf}]*[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]/u;
 
-/** Whether a spreadsheet might run a text as a formula. Checks one character for nearly every text. */
+/**
+ * Whether a spreadsheet might run a text as a formula. Checks one character for nearly every text.
+ */
 export function isFormula(text: string): boolean {
   const first = text.charCodeAt(0);
   if ((first > 0x40 && first < 0x7f) || (first > 0x2f && first < 0x3d)) return false;
@@ -45,7 +55,10 @@ export function echo(value: unknown): string {
   return points.length === 64 && text.length > clean.length ? `${clean}…` : clean;
 }
 
-/** An address without what stands before its last `@`: a password may itself hold slashes and at-signs. */
+/**
+ * An address without what stands before its last `@`:
+ * a password may itself hold slashes and at-signs.
+ */
 export const withoutPassword = (address: string): string => {
   const at = address.lastIndexOf("@");
   if (at < 0) return address;
@@ -56,7 +69,10 @@ export const withoutPassword = (address: string): string => {
 export const shownAddress = (address: string): string =>
   withoutPassword(address).replace(/[?#].*$/s, "?…");
 
-/** A whole number with thousands separators, the same in every locale: `12,345`. Decimals stay as they are. */
+/**
+ * A whole number with thousands separators, the same in
+ * every locale: `12,345`. Decimals stay as they are.
+ */
 export const grouped = (value: number | bigint | string): string =>
   String(value).replace(/^-?\d+/, (whole) => whole.replace(/\B(?=(\d{3})+$)/g, ","));
 
@@ -69,7 +85,10 @@ export const someOf = (texts: readonly string[], most = 5): string =>
     ? `${texts.slice(0, most).join(", ")} and ${grouped(texts.length - most)} more`
     : texts.join(", ");
 
-/** A whole number, written in digits or a number already. @returns undefined where it is none, or out of bounds */
+/**
+ * A whole number, written in digits or a number already.
+ * @returns undefined where it is none, or out of bounds
+ */
 export function whole(
   value: unknown,
   least = 0,

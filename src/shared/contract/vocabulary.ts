@@ -52,7 +52,8 @@ export interface FilterKeySpec {
 const keysOf = <Key extends string>(examples: Readonly<Record<Key, unknown>>): readonly Key[] =>
   Object.keys(examples) as Key[];
 
-// Every filter key in the order of the contract, with an example: errors and help list them in this order.
+// Every filter key in the order of the contract, with
+// an example: errors and help list them in this order.
 const EXACT = {
   country: "france",
   state: "bavaria",
@@ -159,7 +160,10 @@ export const FACET_KEYS: readonly FacetKey[] = [
 export const isFacetKey = (text: string): text is FacetKey =>
   (FACET_KEYS as readonly string[]).includes(text);
 
-/** The values that a key is known to take: the 20 departments (closed), the seniority levels (the usual ones). */
+/**
+ * The values that a key is known to take: the 20 departments
+ * (closed), the seniority levels (the usual ones).
+ */
 export function knownValues(key: FilterKey): readonly string[] {
   if (key === "department") return DEPARTMENTS;
   return key === "seniority_level" ? SENIORITY_LEVELS : [];
@@ -173,7 +177,10 @@ export const filterSpec = (key: string): FilterKeySpec | undefined => SPEC_BY_KE
 
 export type Filters = { readonly [key in FilterKey]?: string | number | readonly string[] };
 
-/** Filters in normal form, lists sorted and distinct, keys in order: what engines match on and caches are keyed by. */
+/**
+ * Filters in normal form, lists sorted and distinct, keys
+ * in order: what engines match on and caches are keyed by.
+ */
 export interface CanonicalFilters {
   readonly exact: { readonly [key in ExactKey]?: readonly string[] };
   readonly prefix: { readonly [key in keyof typeof PREFIX]?: string };

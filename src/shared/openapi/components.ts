@@ -94,7 +94,8 @@ const parameter = (place: "query" | "header", name: string, described: Schema) =
   const { description = "", example: _, ...schema } = openApi(described);
   return { name, in: place, required: false, description, schema };
 };
-// Without examples but one: of the four exactly one may be sent, and there are tools that send every example.
+// Without examples but one: of the four exactly one may
+// be sent, and there are tools that send every example.
 const lookup = (name: string, description: string) => {
   const rule = "Exactly one of `domain`, `company_network_url`, `name` and `id` is required.";
   return parameter("query", name, said(PAGING.cursor, `${description} ${rule}`));

@@ -6,7 +6,10 @@ export interface Ref {
 
 type Bound = "minimum" | "maximum" | "minLength" | "maxLength" | "minItems" | "maxItems";
 
-/** The parts of OpenAPI 3.0.3's schemas that the document uses, for the reference page and the tests. */
+/**
+ * The parts of OpenAPI 3.0.3's schemas that the
+ * document uses, for the reference page and the tests.
+ */
 export interface OpenApiSchema extends Readonly<Partial<Record<Bound, number>>> {
   readonly title?: string;
   readonly description?: string;

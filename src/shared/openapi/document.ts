@@ -11,7 +11,10 @@ import { openApis } from "./convert.ts";
 import { OPENAPI_DESCRIPTION } from "./guide.ts";
 import { OPERATIONS } from "./operations.ts";
 
-/** The API as an OpenAPI 3.0.3 document, from the tables that client and service check by (docs/openapi.json). */
+/**
+ * The API as an OpenAPI 3.0.3 document, from the tables
+ * that client and service check by (docs/openapi.json).
+ */
 export function openApiDocument() {
   return {
     openapi: "3.0.3",
@@ -22,7 +25,8 @@ export function openApiDocument() {
       contact: { name: "Whoever runs this service" },
       license: { name: "MIT", url: "https://opensource.org/license/mit" },
     },
-    // Relative: a client that reads its address from here sends the key to the service that gave it the document.
+    // Relative: a client that reads its address from here
+    // sends the key to the service that gave it the document.
     servers: [{ url: "/", description: "the service that serves this document" }],
     security: [{ apiKey: [] }],
     tags: [

@@ -130,7 +130,9 @@ interface Call {
   readonly headers?: readonly (keyof typeof HEADERS)[];
 }
 
-/** What is sold is refused for money, a body for what is in it; a key's own calls read no dataset. */
+/**
+ * What is sold is refused for money, a body for what is in it; a key's own calls read no dataset.
+ */
 function errorsOf({
   cost,
   parameters = [],

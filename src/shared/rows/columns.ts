@@ -6,7 +6,8 @@ import type { Page } from "./page.ts";
 import { type Cells, OPEN_OBJECT } from "./scan.ts";
 import { isNested, type JsonRecord, type JsonValue, type RecordKind } from "./values.ts";
 
-// Deeper than this a nested value is one cell of JSON: a hostile record must not make columns without end.
+// Deeper than this a nested value is one cell of JSON:
+// a hostile record must not make columns without end.
 const MAX_DEPTH = 6;
 
 export const publishedFields = (kind: RecordKind): readonly string[] =>
@@ -42,7 +43,10 @@ function noteKeys({ bytes, keys, marks }: Cells, at: number, present: Uint8Array
   return true;
 }
 
-/** Published fields first and in their order, then the others by code points: no locale changes a file. */
+/**
+ * Published fields first and in their order, then the
+ * others by code points: no locale changes a file.
+ */
 function sortColumns(columns: ReadonlySet<string>, kind: RecordKind): string[] {
   const published = publishedFields(kind);
   const first = published.filter((field) => columns.has(field));
@@ -74,7 +78,10 @@ export class ColumnUnion {
   }
 }
 
-/** The columns of a file: the union over all pages of the run. An empty run has the published fields. */
+/**
+ * The columns of a file: the union over all pages of
+ * the run. An empty run has the published fields.
+ */
 export async function collectColumns(
   pages: AsyncIterable<Page> | Iterable<Page>,
   kind: RecordKind,
@@ -85,7 +92,9 @@ export async function collectColumns(
   return columns.length === 0 ? [...publishedFields(kind)] : columns;
 }
 
-/** Fields that were asked for and that no row had so far: a column of them is empty, which is said. */
+/**
+ * Fields that were asked for and that no row had so far: a column of them is empty, which is said.
+ */
 export function askedFields(fields: readonly string[] = []) {
   let [missing, rows] = [fields, 0];
   return {
@@ -112,7 +121,10 @@ export function parseFields(text: string): string[] {
   return fields;
 }
 
-/** @throws CliError (exit 2) for a field that is neither published nor a path (`a.b`) nor in the data */
+/**
+ * @throws CliError (exit 2) for a field that is
+ * neither published nor a path (`a.b`) nor in the data
+ */
 export function checkFields(
   fields: readonly string[],
   kind: RecordKind,

@@ -67,7 +67,8 @@ export class CsvBytes {
   }
 
   /**
-   * Copies the row `at` of `cells`, which has `size` bytes. @returns whether it was written: else it has to be parsed
+   * Copies the row `at` of `cells`, which has `size` bytes.
+   * @returns whether it was written: else it has to be parsed
    * @param sources for each column the number of its key, each at most once; below 0: an empty cell
    * @param nested whether a nested record is one cell; else it is several columns
    */

@@ -4,8 +4,8 @@ import type { Cell } from "./values.ts";
 
 export type Separator = "," | "\t";
 
-// `start`: a text that a spreadsheet might run gets a leading apostrophe. `inside`: also what follows a semicolon, a
-// tab or a line break, at which Excel splits lines where commas are decimal.
+// `start`: a text that a spreadsheet might run gets a leading apostrophe. `inside`: also what
+// follows a semicolon, a tab or a line break, at which Excel splits lines where commas are decimal.
 export type FormulaGuard = "none" | "start" | "inside";
 
 const RUN_AND_FORMULA = /([;\s\p{Cc}\p{Cf}"]+)([=+\-@\uff1d\uff0b\uff0d\uff20]?)/gu;
@@ -30,7 +30,10 @@ export const guardOf = ({ excel, raw }: CsvStyle): FormulaGuard =>
   raw === true ? "none" : excel === true ? "inside" : "start";
 export const lineBreakOf = ({ excel }: CsvStyle): string => (excel === true ? "\r\n" : "\n");
 
-/** Rows as CSV. A number is never guarded; a lone empty cell is quoted, since readers skip empty lines. */
+/**
+ * Rows as CSV. A number is never guarded; a lone empty
+ * cell is quoted, since readers skip empty lines.
+ */
 export const linesText = (
   rows: readonly (readonly Cell[])[],
   guard: FormulaGuard,
@@ -44,7 +47,8 @@ export const linesText = (
     {
       delimiter: separator,
       record_delimiter: lineBreak,
-      // Also the line break that is not this document's own: readers disagree on which of them ends a row.
+      // Also the line break that is not this document's
+      // own: readers disagree on which of them ends a row.
       quote_record_delimiter: true,
       quoted_empty: rows[0]?.length === 1,
       cast: { boolean: String },

@@ -17,12 +17,18 @@ import {
 export interface CsvOptions extends CsvStyle {
   readonly kind: RecordKind;
   readonly columns?: readonly string[] | undefined;
-  /** To a pipe: a last column holds, as JSON, what a row brings beyond the columns of the first page. */
+  /**
+   * To a pipe: a last column holds, as JSON, what a
+   * row brings beyond the columns of the first page.
+   */
   readonly extra?: boolean | undefined;
   readonly separator?: Separator | undefined;
 }
 
-/** CSV page by page. Rows of which it is known where their values stand are copied, all others are parsed. */
+/**
+ * CSV page by page. Rows of which it is known where
+ * their values stand are copied, all others are parsed.
+ */
 export class CsvView implements View {
   readonly unseen = new Set<string>();
   readonly #options: CsvOptions;
@@ -93,7 +99,9 @@ export class CsvView implements View {
     this.#out.lines([this.#extra === undefined ? columns : [...columns, this.#extra]]);
   }
 
-  /** For each column the number of its key, or -1 where it stays empty; undefined for other names. */
+  /**
+   * For each column the number of its key, or -1 where it stays empty; undefined for other names.
+   */
   #sources({ keys }: Cells): Int32Array | undefined {
     const columns = this.#columns ?? [];
     const sources = columns.map((column) => keys.indexOf(column));

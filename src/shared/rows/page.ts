@@ -47,7 +47,10 @@ export class Page {
 
   static readonly empty = new Page(Buffer.alloc(0), NOTHING);
 
-  /** Reads the body of a reply. @throws CliError (exit 5) where it is no JSON or holds nothing of that kind */
+  /**
+   * Reads the body of a reply.
+   * @throws CliError (exit 5) where it is no JSON or holds nothing of that kind
+   */
   static read(body: Buffer, kind: RecordKind): Page {
     const bytes = isUtf8(body) ? body : Buffer.from(body.toString("utf8"));
     const spans = findRows(bytes, kind);
@@ -72,7 +75,9 @@ export class Page {
     return new Page(this.#bytes, this.#spans, chosen);
   }
 
-  /** Where the values of the rows stand, where that is known: `position` tells a row's place there. */
+  /**
+   * Where the values of the rows stand, where that is known: `position` tells a row's place there.
+   */
   get cells(): Cells | undefined {
     return this.#spans.cells;
   }
@@ -121,7 +126,10 @@ export class Page {
     return undefined;
   }
 
-  /** Whether some row has what a field names, be it null. Parses only rows in which it may be nested. */
+  /**
+   * Whether some row has what a field names, be it
+   * null. Parses only rows in which it may be nested.
+   */
   has(field: string): boolean {
     const { cells } = this.#spans;
     const keys = cells?.keys ?? [];
@@ -138,7 +146,10 @@ export class Page {
     return false;
   }
 
-  /** One compact object a line. @param room gives a buffer: a new one for each page costs five times the copying */
+  /**
+   * One compact object a line.
+   * @param room gives a buffer: a new one for each page costs five times the copying
+   */
   ndjson(room: (size: number) => Buffer = Buffer.allocUnsafe): Buffer {
     const { starts, ends, tight } = this.#spans;
     if (this.length === 0) return Buffer.alloc(0);
@@ -167,7 +178,10 @@ export class Page {
     return tight ? this.#bytes.subarray(start, end) : compact(this.#bytes, start, end);
   }
 
-  /** Row by row, because one character beyond Latin-1 makes every text that holds it twice as wide, and slow. */
+  /**
+   * Row by row, because one character beyond Latin-1 makes
+   * every text that holds it twice as wide, and slow.
+   */
   #parse(index: number): JsonRecord {
     const at = this.position(index);
     const text = this.#bytes.toString("utf8", this.#spans.starts[at], this.#spans.ends[at]);
@@ -204,7 +218,9 @@ const LIST_NAMES = ["profiles", "people", "persons", "results", "items", "data",
 const BARE_NAMES = ["results", "items", "data"];
 /** However a service spells it: `firstName` is `first_name`. */
 const spelt = (key: string): string => key.replaceAll(/[_-]/g, "").toLowerCase();
-/** What only a person has, and of that what one person has and no group, opening or article does. */
+/**
+ * What only a person has, and of that what one person has and no group, opening or article does.
+ */
 const OF_PEOPLE = new Set(
   PERSON_FIELDS.filter((field) => !COMPANY_FIELDS.some((other) => other === field)).map(spelt),
 );
@@ -223,7 +239,10 @@ function memberOf(members: readonly Member[], names: readonly string[]): Member 
   return undefined;
 }
 
-/** The rows of a reply (docs/output.md, "Where rows are found"). @throws CliError (exit 5) where it holds none */
+/**
+ * The rows of a reply (docs/output.md, "Where rows are found").
+ * @throws CliError (exit 5) where it holds none
+ */
 function findRows(bytes: Buffer, kind: RecordKind): Spans {
   const begin = skipSpace(
     bytes,
@@ -262,7 +281,10 @@ const isEmptyOrRecords = (bytes: Buffer, start: number): boolean => {
   return first === OPEN_OBJECT || first === CLOSE_LIST;
 };
 
-/** The list that an object holds: under a usual name, or the only one of records here or one level down. */
+/**
+ * The list that an object holds: under a usual name,
+ * or the only one of records here or one level down.
+ */
 function listIn(bytes: Buffer, start: number, isCharged: boolean): Spans {
   const lists = (members: readonly Member[]): Member[] =>
     members.filter((member) => isEmptyOrRecords(bytes, member.start));
@@ -288,8 +310,8 @@ function listIn(bytes: Buffer, start: number, isCharged: boolean): Spans {
 }
 
 /**
- * The only list whose rows have the contract's fields of people. An empty one may be a page without people beside a
- * list of others: only of a reply that is charged for is that known not to be so.
+ * The only list whose rows have the contract's fields of people. An empty one may be a page without
+ * people beside a list of others: only of a reply that is charged for is that known not to be so.
  */
 function listOfPeople(
   bytes: Buffer,
@@ -313,7 +335,10 @@ function listOfPeople(
   return ofPeople.length === 1 ? ofPeople[0] : undefined;
 }
 
-/** The one record of a look-up: the object itself, or what it wraps; nothing where that says that there is none. */
+/**
+ * The one record of a look-up: the object itself, or what
+ * it wraps; nothing where that says that there is none.
+ */
 function recordIn(bytes: Buffer, object: Omit<Member, "key">, depth = 0): Spans {
   const members = scanObject(bytes, object.start);
   const said = memberOf(members, MATCH_NAMES);
@@ -338,7 +363,9 @@ function recordIn(bytes: Buffer, object: Omit<Member, "key">, depth = 0): Spans 
   return { starts: [object.start], ends: [object.end], tight: false, long: true };
 }
 
-/** Rows that hold nothing but the record under a name of its own (`{"profile":{...}}`): the records. */
+/**
+ * Rows that hold nothing but the record under a name of its own (`{"profile":{...}}`): the records.
+ */
 function unwrapped(bytes: Buffer, spans: Spans): Spans {
   const inner = (row: number): Member | undefined => {
     const start = spans.starts[row] ?? 0;
@@ -366,6 +393,9 @@ export interface View {
   /** The bytes of one page. A buffer is good until the next call, which may use it again. */
   page(page: Page): string | Buffer;
   end(): string | Buffer;
-  /** Columns that came too late to be written: a file is then rendered again, with those of `collectColumns`. */
+  /**
+   * Columns that came too late to be written: a file is
+   * then rendered again, with those of `collectColumns`.
+   */
   readonly unseen: ReadonlySet<string>;
 }

@@ -1,5 +1,6 @@
-// The one scanner of replies. It finds rows without parsing them, so NDJSON and JSON are what was paid for; of rows
-// with the keys of the first one it notes where each value stands, to copy CSV (docs/performance.md, Exports).
+// The one scanner of replies. It finds rows without parsing them, so NDJSON
+// and JSON are what was paid for; of rows with the keys of the first one it
+// notes where each value stands, to copy CSV (docs/performance.md, Exports).
 import { type CliError, failed } from "../errors.ts";
 
 export const QUOTE = 0x22;
@@ -45,7 +46,10 @@ export interface Member {
   readonly end: number;
 }
 
-/** A paid reply of which nothing can be made: it stays kept, and whoever reads it ends incomplete, now and later. */
+/**
+ * A paid reply of which nothing can be made: it stays kept,
+ * and whoever reads it ends incomplete, now and later.
+ */
 export const unreadable = (message: string): CliError =>
   failed.incomplete(message, undefined, "unreadable_reply");
 
@@ -113,7 +117,10 @@ function skipValue(bytes: Uint8Array, from: number, findings?: Findings): number
   throw malformed(from);
 }
 
-/** The members of the object that begins at `from`; `visit` may take a value over and return where it ends. */
+/**
+ * The members of the object that begins at `from`;
+ * `visit` may take a value over and return where it ends.
+ */
 export function scanObject(
   bytes: Buffer,
   from: number,
@@ -205,19 +212,25 @@ export function compact(bytes: Uint8Array, start: number, end: number): Uint8Arr
   return out.subarray(0, length);
 }
 
-/** The bytes as a view that reads four of them at once: what is most felt of an export is done in such steps. */
+/**
+ * The bytes as a view that reads four of them at once:
+ * what is most felt of an export is done in such steps.
+ */
 export const viewOf = (bytes: Uint8Array): DataView =>
   new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
-/** The bytes of a word that are zero, as their highest bits; a borrow may set bits above the lowest one. */
+/**
+ * The bytes of a word that are zero, as their highest
+ * bits; a borrow may set bits above the lowest one.
+ */
 const zeroBytes = (word: number): number => (word - 0x01010101) & ~word & 0x80808080;
 
 export class Cells {
   readonly bytes: Buffer;
   readonly view: DataView;
   readonly keys: readonly string[];
-  // Two numbers for each key of each row: where its value begins (0: none; -1 first in a row: nothing is known), and
-  // four times where it ends, plus ESCAPED and HAS_COMMA.
+  // Two numbers for each key of each row: where its value begins (0: none; -1 first in a row:
+  // nothing is known), and four times where it ends, plus ESCAPED and HAS_COMMA.
   marks = new Int32Array(0);
   /** `"key":` of each key, one after another, with the white space that stood round the colon. */
   readonly #tokens: Uint8Array;
@@ -248,7 +261,10 @@ export class Cells {
     this.#expected = expected;
   }
 
-  /** Learns from the row that is `bytes[from, end)`. @returns undefined where it is no object or an unusual one */
+  /**
+   * Learns from the row that is `bytes[from, end)`.
+   * @returns undefined where it is no object or an unusual one
+   */
   static learn(bytes: Buffer, from: number, end: number): Cells | undefined {
     if (bytes[from] !== OPEN_OBJECT || bytes.length > MOST_BYTES) return undefined;
 
@@ -272,7 +288,10 @@ export class Cells {
     return new Cells(bytes, keys, tokens, ((bytes.length - from) / (end - from)) * 1.1 + 1);
   }
 
-  /** Scans the next row. @returns the position after it, or -1 where it is another kind of row: `pass` it then */
+  /**
+   * Scans the next row.
+   * @returns the position after it, or -1 where it is another kind of row: `pass` it then
+   */
   row(from: number, findings: Findings): number {
     const { bytes, view } = this;
     const tokens = this.#tokens;

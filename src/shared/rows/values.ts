@@ -3,7 +3,10 @@ import { failed } from "../errors.ts";
 
 export type RecordKind = "person" | "company";
 
-/** A value as `JSON.parse` gives it; integers beyond 2^53 are bigints, so that no digit of a paid record is lost. */
+/**
+ * A value as `JSON.parse` gives it; integers beyond 2^53
+ * are bigints, so that no digit of a paid record is lost.
+ */
 export type JsonValue =
   | string
   | number
@@ -28,7 +31,10 @@ const READING = {
   onDuplicateKey: ({ newValue }: { readonly newValue: unknown }): unknown => newValue,
 };
 
-/** What recurses stops where a hostile service nests without end: the reply is kept, and other formats write it. */
+/**
+ * What recurses stops where a hostile service nests without
+ * end: the reply is kept, and other formats write it.
+ */
 function bounded<T>(read: () => T): T {
   try {
     return read();
@@ -43,11 +49,17 @@ function bounded<T>(read: () => T): T {
   }
 }
 
-/** `JSON.parse` with integers beyond 2^53 as bigints. @throws SyntaxError, CliError (exit 5) for too deep a nesting */
+/**
+ * `JSON.parse` with integers beyond 2^53 as bigints.
+ * @throws SyntaxError, CliError (exit 5) for too deep a nesting
+ */
 export const parseExact = (text: string): JsonValue =>
   (LONG.test(text) ? bounded(() => parse(text, null, READING)) : JSON.parse(text)) as JsonValue;
 
-/** `JSON.stringify` that writes bigints as integers. @throws CliError (exit 5) for too deep a nesting */
+/**
+ * `JSON.stringify` that writes bigints as integers.
+ * @throws CliError (exit 5) for too deep a nesting
+ */
 export const stringifyExact = (value: JsonValue): string =>
   bounded(() => {
     try {
@@ -76,14 +88,17 @@ export const cellOf = (value: JsonValue): Cell =>
       ? joined(value)
       : stringifyExact(value);
 
-/** The names under which services hold a person inside a row that says more (`{"profile":{...},"score":1}`). */
+/**
+ * The names under which services hold a person inside a
+ * row that says more (`{"profile":{...},"score":1}`).
+ */
 const PERSONS: readonly string[] = ["profile", "person", "employee", "record"];
 export const WRAPPERS: readonly string[] = ["company", "organization", ...PERSONS];
 const COMPANY = "company";
 
 /**
- * What a field names in a record: an own member, else the path `a.b`, else that of the record inside the row;
- * `company_name` and the like also inside a nested company.
+ * What a field names in a record: an own member, else the path `a.b`, else that of the record
+ * inside the row; `company_name` and the like also inside a nested company.
  */
 export function fieldValue(record: JsonRecord, field: string): JsonValue | undefined {
   if (Object.hasOwn(record, field)) return record[field];

@@ -19,7 +19,8 @@ import {
 import * as s from "./build.ts";
 import { described, envelope, ref, request, stamp, word } from "./words.ts";
 
-// What the service is asked and what it answers, as OpenAPI publishes it: each with its meaning and an example.
+// What the service is asked and what it answers, as OpenAPI
+// publishes it: each with its meaning and an example.
 
 const count = (description: string, example: number) =>
   s.said(s.wholeNumberShape, description, example);
@@ -59,7 +60,8 @@ const record = (title: string, description: string, fields: Fields): s.Schema =>
 
 const filterText = s.more(s.text, { minLength: 1, maxLength: MAX_VALUE_LENGTH });
 
-// One named schema for thirteen keys: an anonymous union at each makes thirteen classes in a generated client.
+// One named schema for thirteen keys: an anonymous union
+// at each makes thirteen classes in a generated client.
 function filterSchema({ description, example, list: isList, match }: FilterKeySpec): s.Schema {
   const sentence = `${description.charAt(0).toUpperCase()}${description.slice(1)}.`;
   if (match === "range") {
@@ -442,7 +444,10 @@ export const API_SCHEMAS = {
   KeyEnvelope: envelope("KeyEnvelope", ref("Key"), free),
 };
 
-/** `result` of `GET /v1/account`, `GET /key` and `POST /facets` (docs/contract.md). Times are ISO-8601. */
+/**
+ * `result` of `GET /v1/account`, `GET /key` and `POST
+ * /facets` (docs/contract.md). Times are ISO-8601.
+ */
 export type AccountResult = s.Of<typeof account>;
 export type KeyResult = s.Of<typeof key>;
 export type FacetResult = s.Of<typeof facets>;

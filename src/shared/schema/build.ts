@@ -64,7 +64,10 @@ export const maybe = <Schema extends Type.TSchema>(schema: Schema) => {
 export const optionalProperty = <Schema extends Type.TSchema>(schema: Schema) =>
   Type.Optional(schema);
 
-/** An object of ours: every key is always there, but for those that are `optional`, and there is no other. */
+/**
+ * An object of ours: every key is always there, but for
+ * those that are `optional`, and there is no other.
+ */
 export const object = <Properties extends Type.TProperties>(
   properties: Properties,
 ): Type.TObject<Properties> => Type.Object(properties, { additionalProperties: false });

@@ -43,7 +43,10 @@ function valueSchema({ description, example, key, list, match }: FilterKeySpec):
   };
 }
 
-/** The object of filters itself: all keys of the contract. `min` above `max` is left to `checkFilters`. */
+/**
+ * The object of filters itself: all keys of the
+ * contract. `min` above `max` is left to `checkFilters`.
+ */
 export const filtersSchema = (): JsonSchema => ({
   type: "object",
   properties: Object.fromEntries(FILTER_SPECS.map((spec) => [spec.key, valueSchema(spec)])),
@@ -70,8 +73,8 @@ export function filterFileSchema(): JsonSchema {
 }
 
 /**
- * The filters as small as they can be said: a list of tools is read at every start. Values are told as lists alone,
- * which every client can send.
+ * The filters as small as they can be said: a list of tools is read at every start. Values are told
+ * as lists alone, which every client can send.
  */
 export function briefFiltersSchema(): JsonSchema {
   const one = { type: "string" };

@@ -156,7 +156,10 @@ export const refreshed = s.object({
   files: s.object({ list: file, added: file, removed: file, changed: file }),
 });
 
-/** How a job went: a line of its log, what `notify` gets, and what `jobs status` reads (docs/jobs.md, "Log"). */
+/**
+ * How a job went: a line of its log, what `notify` gets,
+ * and what `jobs status` reads (docs/jobs.md, "Log").
+ */
 export const outcome = s.object({
   job: s.text,
   command: s.text,

@@ -28,7 +28,10 @@ import { openRuns } from "../store.ts";
 
 export interface RunFound extends KeptData {
   readonly rows: number;
-  /** Whether it was bought by the person's name, or a part or a table that it keeps has the name: it cannot stay. */
+  /**
+   * Whether it was bought by the person's name, or a part
+   * or a table that it keeps has the name: it cannot stay.
+   */
   readonly isNamed: boolean;
   readonly receipt: Receipt | undefined;
 }
@@ -49,7 +52,10 @@ interface KeptData {
   readonly service: string;
 }
 
-/** Every run and every library, with all that was bought taken in. @throws CliError where a run cannot be read */
+/**
+ * Every run and every library, with all that was bought taken in.
+ * @throws CliError where a run cannot be read
+ */
 export async function keptOf(
   stateDir: string,
   store: RunStore,
@@ -119,8 +125,8 @@ async function* sightings(
 }
 
 /**
- * Who is meant by a profile address, its last part, an id, mail or a whole name, by all that anything kept tells.
- * Of mail that nobody kept has, files may have rows.
+ * Who is meant by a profile address, its last part, an id, mail or a whole name, by all that
+ * anything kept tells. Of mail that nobody kept has, files may have rows.
  * @throws CliError exit 2 where a word names several, exit 6 for a name that nobody has
  */
 export async function learn(
@@ -155,7 +161,10 @@ export async function learn(
   return person;
 }
 
-/** How the suppression list names the one person who has a whole name. @throws CliError as {@link learn} */
+/**
+ * How the suppression list names the one person who has a whole name.
+ * @throws CliError as {@link learn}
+ */
 export async function namesOfName(
   name: string,
   context: Context,

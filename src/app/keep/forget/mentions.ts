@@ -32,7 +32,10 @@ export async function historiesWith(
   return histories;
 }
 
-/** Writes a job's history again: when, how and for how much stay. @throws CliError exit 9 while the job runs */
+/**
+ * Writes a job's history again: when, how and for how much stay.
+ * @throws CliError exit 9 while the job runs
+ */
 export async function forgetHistory(
   job: string,
   person: PersonMatcher,

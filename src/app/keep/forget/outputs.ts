@@ -28,8 +28,8 @@ import type { RunFound } from "./find.ts";
 export interface OutputFound {
   readonly path: string;
   /**
-   * `again`: as headcount wrote it, and written again from its run. `cut`: the person's rows are taken out.
-   * `deleted`: rows of a table. `left`: somebody has to look.
+   * `again`: as headcount wrote it, and written again from its run. `cut`: the person's rows are
+   * taken out. `deleted`: rows of a table. `left`: somebody has to look.
    */
   readonly how: "again" | "cut" | "deleted" | "left";
   readonly run: string | undefined;
@@ -143,8 +143,8 @@ async function rowsCut(entry: RegisterEntry, person: PersonMatcher, to?: string)
 }
 
 /**
- * Takes the person's rows out of a file: the rest, its name and who may read it stay. It is there whole at any time.
- * What hinders it leaves the file as it is, for whoever looks again to name.
+ * Takes the person's rows out of a file: the rest, its name and who may read it stay. It is there
+ * whole at any time. What hinders it leaves the file as it is, for whoever looks again to name.
  */
 export async function cutFile(
   entry: RegisterEntry,

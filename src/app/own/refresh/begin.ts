@@ -8,7 +8,10 @@ import type { Refreshing, Work } from "./work.ts";
 
 export type Prepared = Omit<Work, "latest">;
 
-/** What a refresh works with. @throws CliError where its list could not be written: then nothing is bought */
+/**
+ * What a refresh works with.
+ * @throws CliError where its list could not be written: then nothing is bought
+ */
 export async function prepare(
   ...[request, session, context, events]: Parameters<Refreshing["planRefresh"]>
 ): Promise<Prepared> {

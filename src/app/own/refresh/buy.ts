@@ -57,7 +57,10 @@ const optionsFor = (
 /** The people are no longer those that were counted. */
 const FEWER = ["incomplete", "dataset_moved", PAGE_TWICE];
 
-/** Where the service has fewer people by now the run is let go of. @throws CliError exit 4 over `maxCredits` */
+/**
+ * Where the service has fewer people by now the run is let go of.
+ * @throws CliError exit 4 over `maxCredits`
+ */
 export async function finishRest(list: Followed, work: Work): Promise<RefreshResult | undefined> {
   const { account, deps, store, events, order } = work;
   const { maxCredits: most } = order.terms;

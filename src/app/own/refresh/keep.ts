@@ -162,7 +162,10 @@ function unwritten(
   });
 }
 
-/** A JSON line each, with the newest record that is owned. @param people who is shown, of each change */
+/**
+ * A JSON line each, with the newest record that is owned.
+ * @param people who is shown, of each change
+ */
 function movesIn(
   people: Readonly<Record<"added" | "removed" | "changed", readonly string[]>>,
   changed: ReadonlyMap<string, readonly string[]>,

@@ -90,7 +90,10 @@ export async function listPath(word: string, { cwd }: Context): Promise<string> 
   return link?.isSymbolicLink() === true ? realpath(path).catch(() => path) : path;
 }
 
-/** The list that is kept at a path. @param canonical of the segment that it has to be of, where one is meant */
+/**
+ * The list that is kept at a path.
+ * @param canonical of the segment that it has to be of, where one is meant
+ */
 function listAt(path: string, work: Work, canonical?: string): Followed | undefined {
   const { library } = work.latest;
   const list = library.lists.at(path);

@@ -73,7 +73,8 @@ export async function bring(
   const buy = async (leaves: readonly Leaf[]): Promise<void> => {
     if (leaves.length === 0) return;
 
-    // All leaves cost no more than was quoted; a last page larger than what is left is staked on within the user's cap.
+    // All leaves cost no more than was quoted; a last page larger
+    // than what is left is staked on within the user's cap.
     const most = credits((capOf(terms) ?? plan.most) - spentBy(results));
     const result = await buyLeaves(
       leaves,
@@ -144,7 +145,10 @@ function requireAll({ unreached, leaves }: Descent, { account }: Work): void {
 const spentBy = (results: readonly RefreshResult[]): bigint =>
   results.reduce((sum, { spent }) => sum + spent, 0n);
 
-/** The segment's count is the sum of the counts of who is owned. @throws CliError exit 5 where it is not */
+/**
+ * The segment's count is the sum of the counts of who is owned.
+ * @throws CliError exit 5 where it is not
+ */
 async function proved(
   list: Followed,
   people: readonly string[],

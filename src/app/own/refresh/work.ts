@@ -77,7 +77,10 @@ export interface RefreshEvents {
   /** Free calls so far; undefined: something else is said now. */
   readonly progress?: ((calls: number | undefined) => void) | undefined;
   readonly start?: ((start: Start) => void) | undefined;
-  /** Gets who moved, once it is in the list's history; not where nobody did. Never twice for one move. */
+  /**
+   * Gets who moved, once it is in the list's history;
+   * not where nobody did. Never twice for one move.
+   */
   readonly moved?: ((lines: string) => Promise<void>) | undefined;
 }
 
@@ -124,7 +127,10 @@ export interface Refreshing {
     context: Context,
     events: RefreshEvents,
   ): Promise<RefreshPlan>;
-  /** What was bought is owned from then on, whatever happens: the same order pays for nobody twice. @throws CliError */
+  /**
+   * What was bought is owned from then on, whatever happens: the same order pays for nobody twice.
+   * @throws CliError
+   */
   refresh(
     order: RefreshOrder & { readonly output: string },
     session: Session,

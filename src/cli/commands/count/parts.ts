@@ -43,7 +43,8 @@ export async function printParts(breakdown: Breakdown, printer: Printer): Promis
   );
   const within =
     by.match === "prefix" ? nested(parts.map(({ value }) => value)) : new Map<string, string>();
-  // Beginnings of one text are nested or apart: what is within another part is in that one's number.
+  // Beginnings of one text are nested or apart: what
+  // is within another part is in that one's number.
   const apart = parts.filter(({ value }) => !within.has(value));
   const unexplained = whole - apart.reduce((sum, part) => sum + part.count, 0);
 

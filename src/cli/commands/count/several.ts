@@ -58,7 +58,10 @@ export async function countFiles(
 // Counts are free but take turns in the rate limit; a few in flight hide the latency of each.
 const IN_FLIGHT = 4;
 
-/** One free count for each segment, in their order, with a spinner. The first failure ends all of them. */
+/**
+ * One free count for each segment, in their order,
+ * with a spinner. The first failure ends all of them.
+ */
 export async function countAll(
   segments: readonly Filters[],
   { context, printer, session }: CountDesk,

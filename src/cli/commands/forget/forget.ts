@@ -81,7 +81,8 @@ async function forget(
   if (options.yes !== true) await agreeToForget(linesOf(traces), printer, context);
 
   const list = listOf(context);
-  // First: from here on nobody sees the person. Then the runs, and last the library, which knows every name.
+  // First: from here on nobody sees the person. Then the
+  // runs, and last the library, which knows every name.
   await list.add(traces.person.suppressed, FORGOTTEN);
   for (const run of traces.runs) await forgetRun(run, traces, { store, disk }, context);
   for (const { job } of traces.histories) await forgetHistory(job, traces.person, disk, context);
@@ -180,7 +181,8 @@ async function find(word: string, store: RunStore, context: Context): Promise<Tr
   const runs = all.filter(touched);
   // A run's own stands first: it knows more of it.
   const once = [...new Map(outputs.toReversed().map((output) => [output.path, output])).values()];
-  // Somebody who is on the list may be there because an earlier attempt was cut short: what it deleted is wiped.
+  // Somebody who is on the list may be there because an
+  // earlier attempt was cut short: what it deleted is wiped.
   const histories = await historiesWith(person, context);
   const mentions = await mentionsOf(person, context);
   const nothing =
@@ -208,7 +210,8 @@ async function forgetRun(
   await removePart(plan, context);
   if (isNamed) return store.remove({ plan }, context);
 
-  // While it is under way the receipt says so: the output is then written again, however far an earlier attempt came.
+  // While it is under way the receipt says so: the output is
+  // then written again, however far an earlier attempt came.
   const before = (receipt?.forgotten ?? 0) - (receipt?.forgetting ?? 0);
   const forgotten = rows > 0 ? before + rows : (receipt?.forgotten ?? 0);
   const change = (body: Buffer): Buffer | undefined => person.without(body, service);

@@ -28,10 +28,16 @@ const FINDING_COLUMNS: readonly ColumnOf<Finding>[] = [
   { name: "message", title: "message", long: true, value: ({ message }) => message },
 ];
 
-/** What is due is looked for every hour, and one job waits for another: so long nothing is said of it. */
+/**
+ * What is due is looked for every hour, and one job
+ * waits for another: so long nothing is said of it.
+ */
 const LATE_MS = 3_600_000;
 
-/** `jobs check`. @throws CliError exit 2 where a job breaks a rule, 5 where another one needs a look */
+/**
+ * `jobs check`.
+ * @throws CliError exit 2 where a job breaks a rule, 5 where another one needs a look
+ */
 export async function checkJobs(
   file: JobsFile,
   { context, printer }: Desk<GlobalOptions>,
@@ -59,7 +65,10 @@ export async function checkJobs(
   throw new CliError({ code: "jobs_check", category: "incomplete", message, hint, next });
 }
 
-/** @param written when the file of jobs was, epoch milliseconds: a job that never ran is not late before that */
+/**
+ * @param written when the file of jobs was, epoch
+ * milliseconds: a job that never ran is not late before that
+ */
 async function findingsOf(
   { name, problem, schedule }: Job,
   file: JobsFile,

@@ -36,7 +36,10 @@ interface Failed {
   readonly failure: CliError;
 }
 
-/** The failure of one job does not stop the others. @throws CliError with the first failure's exit code */
+/**
+ * The failure of one job does not stop the others.
+ * @throws CliError with the first failure's exit code
+ */
 export async function runJobs(
   names: readonly string[],
   file: JobsFile,
@@ -71,7 +74,10 @@ export async function runJobs(
   else throw failureAll(failures, file, chosen.length, chosen.length - documents.length);
 }
 
-/** The same world, with every line on stderr as JSON: beside an error that is, a program could read none of it. */
+/**
+ * The same world, with every line on stderr as JSON: beside
+ * an error that is, a program could read none of it.
+ */
 function withNotices(context: Context): Context {
   const write = (chunk: Buffer, _encoding: unknown, done: () => void): void => {
     const lines = chunk.toString("utf8").split("\n").filter(Boolean);

@@ -115,7 +115,8 @@ export function registerImport(owned: Command, context: Context): void {
   $ headcount owned import people.csv
   $ headcount owned import people.ndjson people.csv`)
     .does(async (options: ShelfOptions, files: readonly string[]) => {
-      // Everything is read before anything is taken in: a file that is refused leaves the library as it was.
+      // Everything is read before anything is taken in: a
+      // file that is refused leaves the library as it was.
       const sources: Source[] = [];
       for (const file of files) {
         const records = await recordsIn(await readInput(context, file, "people", MAX_BYTES), file);

@@ -43,7 +43,10 @@ export interface LibraryDesk<Options> extends Desk<Options> {
   readonly library: Library | undefined;
 }
 
-/** Works with the library of the service that is meant, after it has taken in what was bought meanwhile. */
+/**
+ * Works with the library of the service that is meant,
+ * after it has taken in what was bought meanwhile.
+ */
 export const atLibrary = <Options extends ShelfOptions, Args extends unknown[]>(
   context: Context,
   work: (desk: LibraryDesk<Options>, ...args: Args) => void | Promise<void>,

@@ -76,7 +76,10 @@ async function prune(desk: Desk<PruneOptions>, age: string | undefined): Promise
   else await removeAll(store, old, desk);
 }
 
-/** What the policy says, after jobs, which nobody looks at. Never asks; what cannot go now goes another time. */
+/**
+ * What the policy says, after jobs, which nobody looks
+ * at. Never asks; what cannot go now goes another time.
+ */
 export async function applyRetention(context: Context, printer: Printer): Promise<void> {
   const span = keptRuns(context);
   if (span === undefined) return;
@@ -106,7 +109,10 @@ async function removeAll(
   report("removed", runs, printer);
 }
 
-/** Who was bought stays owned: the library takes it in. @throws CliError where it cannot and no `--force` is given */
+/**
+ * Who was bought stays owned: the library takes it in.
+ * @throws CliError where it cannot and no `--force` is given
+ */
 async function removeKeeping(
   store: RunStore,
   runs: readonly RunSummary[],

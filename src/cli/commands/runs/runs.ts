@@ -183,7 +183,10 @@ function progressAndStatus(run: RunSummary): string {
   return plain ? text : `${text} ${run.status}`;
 }
 
-/** The end of an id, as short as all of them allow, but at least the six characters that were drawn for it. */
+/**
+ * The end of an id, as short as all of them allow, but
+ * at least the six characters that were drawn for it.
+ */
 function shortIds(ids: readonly string[]): (id: string) => string {
   for (let length = 6; length < 24; length++) {
     if (new Set(ids.map((id) => id.slice(-length))).size === ids.length)

@@ -42,7 +42,10 @@ export type BuildSetup = Required<
   Pick<BuildOptions, "datasetDir" | "now" | "sleep" | "signal" | "onProgress">
 >;
 
-/** Runs a build in the data folder of the options, with progress on stderr. Errors become those of the command line. */
+/**
+ * Runs a build in the data folder of the options, with
+ * progress on stderr. Errors become those of the command line.
+ */
 export async function withBuild<Result>(
   desk: Desk<FolderOptions>,
   work: (setup: BuildSetup) => Promise<Result>,
@@ -74,7 +77,9 @@ export async function withBuild<Result>(
 
 const INTERRUPTED = "interrupted; the dataset is as it was before";
 
-/** A mistake in a file or a map is the user's to mend: exit 2. So is a machine that is too small. */
+/**
+ * A mistake in a file or a map is the user's to mend: exit 2. So is a machine that is too small.
+ */
 function inputError(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
   const tooSmall = (what: string, hint: string, code: string): CliError =>

@@ -81,7 +81,10 @@ async function rollBack(desk: Desk<FolderOptions>, wanted: string): Promise<void
   }
 }
 
-/** Does work on the versions of the options' data folder. @throws CliError where one that is named is not kept */
+/**
+ * Does work on the versions of the options' data folder.
+ * @throws CliError where one that is named is not kept
+ */
 async function onVersions<Result>(
   desk: Desk<FolderOptions>,
   work: (

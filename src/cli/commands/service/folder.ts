@@ -37,7 +37,10 @@ export const addMode = (command: Command): Command =>
     "live",
   );
 
-/** The options again, for a command that is named to somebody: without them it would mean another folder. */
+/**
+ * The options again, for a command that is named to
+ * somebody: without them it would mean another folder.
+ */
 export const placeFlags = ({
   data,
   store,
@@ -60,8 +63,9 @@ export interface StoreDesk<Options> extends Desk<Options> {
 }
 
 /**
- * Opens the accounts of the options' data folder, does the work, closes them. Accounts are made only beside a dataset,
- * so that a mistyped folder is not a new one. Errors become those of the command line.
+ * Opens the accounts of the options' data folder, does the work, closes
+ * them. Accounts are made only beside a dataset, so that a mistyped
+ * folder is not a new one. Errors become those of the command line.
  */
 export const atStore = <
   Options extends FolderOptions & { readonly account?: string },
@@ -111,7 +115,10 @@ export async function ledgerOf(options: FolderOptions, context: Context) {
   return { now: context.now, actor: actor(context), ...(store === undefined ? {} : { store }) };
 }
 
-/** What an option names, as a URL or an absolute path. @param files what it takes besides addresses */
+/**
+ * What an option names, as a URL or an absolute path.
+ * @param files what it takes besides addresses
+ */
 export function ledgerPlaceOf(
   option: string,
   store: string,
@@ -140,7 +147,10 @@ export function ledgerPlaceOf(
   return resolve(context.cwd, store);
 }
 
-/** What went wrong below, as an error of the command line. Faults that nobody can act on stay what they are. */
+/**
+ * What went wrong below, as an error of the command line.
+ * Faults that nobody can act on stay what they are.
+ */
 export function serviceError(error: unknown, dir: string, store?: string): unknown {
   if (error instanceof CliError || !(error instanceof Error)) return error;
 
@@ -178,7 +188,10 @@ export function serviceError(error: unknown, dir: string, store?: string): unkno
   return new CliError({ code, category, message: error.message, hint, cause: error });
 }
 
-/** A name that an account, a key or a plan is given. @throws CliError where it cannot be shown in a list as it is */
+/**
+ * A name that an account, a key or a plan is given.
+ * @throws CliError where it cannot be shown in a list as it is
+ */
 export function nameOf(text: string, what = "--name"): string {
   const name = text.trim();
   if (name === "" || name.length > 100) throw usageError(`${what} takes 1 to 100 characters`);

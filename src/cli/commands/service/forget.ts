@@ -190,7 +190,10 @@ with --dataset, as in "headcount serve"; without it the people leave that one wi
   });
 }
 
-/** Serves nobody who is on the list; where a process died in between, the same command again does it. */
+/**
+ * Serves nobody who is on the list; where a process
+ * died in between, the same command again does it.
+ */
 async function rebuild(names: readonly SuppressedName[], desk: Desk<SuppressFlags>): Promise<void> {
   const { context, options, printer } = desk;
   const away = await withBuild(desk, () => leaveOutOfServers(names, options, context));

@@ -251,7 +251,10 @@ interface BoundOptions {
   readonly scope?: string;
 }
 
-/** The calls of the API (docs/contract-keys.md, Keys). The service has them too, and is loaded only when it runs. */
+/**
+ * The calls of the API (docs/contract-keys.md, Keys). The
+ * service has them too, and is loaded only when it runs.
+ */
 const SCOPES: readonly Scope[] = ["account", "count", "search", "employees", "enrich"];
 
 const addBoundOptions = (command: Command): Command =>

@@ -100,7 +100,9 @@ interface Opened extends Desk<SuppressOptions> {
   /** `headcount suppress`. */
   readonly place: string;
   readonly list: ReturnType<typeof suppressionList>;
-  /** How somebody is named on the list; by a whole name where the one person who has it is known. */
+  /**
+   * How somebody is named on the list; by a whole name where the one person who has it is known.
+   */
   readonly namesOf: (word: string) => Promise<readonly SuppressedName[]>;
   readonly added: (names: readonly SuppressedName[]) => Promise<void>;
 }

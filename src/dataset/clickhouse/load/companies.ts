@@ -23,7 +23,9 @@ const record = COMPANY_FIELDS.map((field) => {
 export const bareSql = (table: TableName): string =>
   `SELECT count() FROM ${table("people")} WHERE own_address != '' AND position(own_address, '/') = 0`;
 
-/** What `deriveCompanies` of build/import-values.ts does, in statements to be run one after another. */
+/**
+ * What `deriveCompanies` of build/import-values.ts does, in statements to be run one after another.
+ */
 export function deriveSql(
   table: TableName,
   anyRefused: boolean,
@@ -72,7 +74,10 @@ FROM (SELECT concat('c', substring(lower(hex(MD5(concat('${prefix}', shared)))),
   );
 }
 
-/** What a person may ask for, and the company that it means, in the order of build/link-companies.ts. */
+/**
+ * What a person may ask for, and the company that it
+ * means, in the order of build/link-companies.ts.
+ */
 export function linksSql(table: TableName): string {
   const values = `seq, address, ${EMPLOYER.join(", ")}`;
   const tiers = [
@@ -93,7 +98,10 @@ SELECT key, ${least("seq")}, ${least("address")}, ${employers}, min(tier)
 FROM (${keys.join(" UNION ALL ")}) AS keys GROUP BY key HAVING min(tier) < 4 OR count() = 1`;
 }
 
-/** Rows that ask for a company by the link key `asked`, and what is known of it: `found`, `k_seq`, `k_address`, ... */
+/**
+ * Rows that ask for a company by the link key `asked`, and
+ * what is known of it: `found`, `k_seq`, `k_address`, ...
+ */
 export function linkedSql(
   table: TableName,
   rows: string,

@@ -32,10 +32,16 @@ import {
 /** Another way to load has another number: what it has begun is not gone on with. */
 const LOAD_FORMAT = 4;
 
-/** `datasetDir` is a folder for what is known of a load that is under way; it is small, and goes with the load. */
+/**
+ * `datasetDir` is a folder for what is known of a load
+ * that is under way; it is small, and goes with the load.
+ */
 export type LoadBuildOptions = BuildOptions & { readonly rangeRows?: number };
 
-/** A load that was cut off is gone on with. @throws InputError, TooManyRefusedError, DatasetUnavailableError */
+/**
+ * A load that was cut off is gone on with.
+ * @throws InputError, TooManyRefusedError, DatasetUnavailableError
+ */
 export async function importIntoClickHouse(
   address: string,
   password: string,
@@ -141,7 +147,10 @@ export async function loadIntoClickHouse(
   });
 }
 
-/** @returns the load, where it was begun with the same files for the same servers; else nothing is left of it */
+/**
+ * @returns the load, where it was begun with the same
+ * files for the same servers; else nothing is left of it
+ */
 async function goOn(begun: LoadState, isSame: boolean, load: Load): Promise<LoadState | undefined> {
   await load.endRunning();
   const isWhole = begun.isDone("publish");

@@ -36,7 +36,10 @@ export interface LoadOptions {
 const TWINS_AT_ONCE = 10_000;
 const RANGE_ROWS = 500_000;
 
-/** Makes a dataset version on the servers. What is done stays done: another load of the same state goes on from it. */
+/**
+ * Makes a dataset version on the servers. What is done stays
+ * done: another load of the same state goes on from it.
+ */
 export class Load {
   readonly #options: LoadOptions;
   readonly #servers: LoadServers;
@@ -145,7 +148,10 @@ export class Load {
     }
   }
 
-  /** Parts of rows whose id an earlier row has are read again, so that those are refused with their words. */
+  /**
+   * Parts of rows whose id an earlier row has are read
+   * again, so that those are refused with their words.
+   */
   async refuseTwins(): Promise<void> {
     if (this.#state.isDone("twins")) return;
     const { parts, reader } = this.#options;
@@ -221,7 +227,10 @@ export class Load {
     });
   }
 
-  /** @param andLinks whether people are linked to them later. @returns how many were derived from people */
+  /**
+   * @param andLinks whether people are linked to them later.
+   * @returns how many were derived from people
+   */
   async companies(andLinks: boolean): Promise<number> {
     const servers = this.#servers;
     const { companies: table } = tablesOf(this.#state.version);

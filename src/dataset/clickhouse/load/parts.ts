@@ -39,7 +39,10 @@ export interface PartReaderOptions {
 
 const ALL_VALUES = 1_000_000;
 
-/** Reads files one after another by the rules of every import, and writes what is taken as rows for ClickHouse. */
+/**
+ * Reads files one after another by the rules of every
+ * import, and writes what is taken as rows for ClickHouse.
+ */
 export class PartReader {
   readonly #options: PartReaderOptions;
   readonly #instance: DuckDBInstance;
@@ -84,7 +87,10 @@ export class PartReader {
     return all.map((part, number) => ({ number, ...part }));
   }
 
-  /** `twins` is a file of `line,file,line` of rows whose id an earlier row has, `rows` a folder for what is taken. */
+  /**
+   * `twins` is a file of `line,file,line` of rows whose id
+   * an earlier row has, `rows` a folder for what is taken.
+   */
   async read(
     part: LoadPart,
     places: { readonly rejects: string; readonly twins?: string; readonly rows?: string },

@@ -14,7 +14,10 @@ export const groupsSql = (table: TableName, keys: readonly string[], anyRefused:
   `SELECT ${keys.join(", ")}, count() FROM ${table("people")} WHERE ${condition(table, anyRefused)}
   GROUP BY ${keys.join(", ")} ORDER BY ${inOrder(keys)}`;
 
-/** Leaves out whom the suppression list names by the domain of a company that the person is only linked to. */
+/**
+ * Leaves out whom the suppression list names by the
+ * domain of a company that the person is only linked to.
+ */
 export function hideSql(
   table: TableName,
   anyRefused: boolean,
@@ -30,7 +33,10 @@ export function hideSql(
 }
 
 const isWhole = "position(own_address, '/') > 0";
-/** What a record lacks of its company is filled in, so that a count of the address finds its employees. */
+/**
+ * What a record lacks of its company is filled in, so
+ * that a count of the address finds its employees.
+ */
 const FILLED: Readonly<Record<string, string>> = {
   company_name_json:
     "if(found AND company_name_json = 'null', k_company_name_json, company_name_json)",
@@ -65,7 +71,8 @@ export function peopleSql(
     ...record,
   ].join(", ");
 
-  // Rows are wide, and the table puts them in its order anyway: what is sorted here is their places only.
+  // Rows are wide, and the table puts them in its order
+  // anyway: what is sorted here is their places only.
   const places = `SELECT ${offset} + rowNumberInAllBlocks() AS rid, place
       FROM (SELECT ${PLACE} AS place ${source} ORDER BY ${inOrder(SORT_KEYS)}, id) AS ordered`;
 
@@ -113,7 +120,10 @@ export function keyedSql(
   };
 }
 
-/** The first of every so many rows, behind its place. In no order: asked for one, servers drop the inner one. */
+/**
+ * The first of every so many rows, behind its place. In
+ * no order: asked for one, servers drop the inner one.
+ */
 const firstsSql = (columns: string, rows: string, order: string, most: number): string =>
   `SELECT place, ${columns} FROM (SELECT ${columns}, rowNumberInAllBlocks() AS place
     FROM (SELECT ${columns} ${rows} ORDER BY ${order}) AS ordered) AS placed WHERE place % ${most} = 0`;

@@ -1,7 +1,10 @@
 import { groupsBy } from "../../../shared/groups.ts";
 import type { Param, Statement } from "../dialect.ts";
 
-/** Rows that are alike in the keys they are ordered by, in that order; a piece of them where they are many. */
+/**
+ * Rows that are alike in the keys they are ordered by,
+ * in that order; a piece of them where they are many.
+ */
 export interface Group {
   readonly values: readonly string[];
   readonly count: number;
@@ -10,7 +13,10 @@ export interface Group {
 
 export type TitleAndId = readonly [title: string, id: string];
 
-/** Neighbouring groups that are put in order together: `[from, before)` are their positions among all rows. */
+/**
+ * Neighbouring groups that are put in order together:
+ * `[from, before)` are their positions among all rows.
+ */
 export interface RowRange {
   readonly groups: readonly Group[];
   readonly from: number;

@@ -40,12 +40,18 @@ export const jsonSql = (field: string): string => `coalesce(to_json(${field})::V
 const jsonFields = (fields: readonly string[]): string =>
   fields.map((field) => `'"${field}":', ${jsonSql(field)}`).join(", ',', ");
 
-/** Of a row of `ALL_TEXTS` in plain ASCII the normal form is the lower case, which is told sooner than made. */
+/**
+ * Of a row of `ALL_TEXTS` in plain ASCII the normal form
+ * is the lower case, which is told sooner than made.
+ */
 const isPlain = (text: string): string => `is_plain AND strlen(${text}) = length(${text})`;
 const lowSql = (text: string): string =>
   `CASE WHEN ${isPlain(text)} THEN lower(${text}) ELSE normal_form(${text}) END`;
 
-/** A form where it may not be the value in lower case; only of ASCII do all databases agree on what that is. */
+/**
+ * A form where it may not be the value in lower case;
+ * only of ASCII do all databases agree on what that is.
+ */
 function formSql(column: string, value: string): string {
   // A domain in form most often is its own form too.
   const [isLower, form] =
@@ -64,10 +70,15 @@ const escaped: readonly string[] = [
   ...EMPLOYER_FIELDS.map(jsonSql),
   `concat(',', ${jsonFields(STAGE_TAIL)}, '}')`,
 ];
-/** Whether JSON writes one of the texts with an escape, or an empty one would be taken for a missing one. */
+/**
+ * Whether JSON writes one of the texts with an escape,
+ * or an empty one would be taken for a missing one.
+ */
 const IS_ESCAPED =
   "strlen(to_json(all_texts)::VARCHAR) <> strlen(all_texts) + 2 OR first_name = ''";
-/** With a space between them: where there are two, a text has them, or one at its beginning or end. */
+/**
+ * With a space between them: where there are two, a text has them, or one at its beginning or end.
+ */
 const ALL_TEXTS = `concat_ws(' ', id, ${VALUES.join(", ")})`;
 const IS_PLAIN =
   "is_escaped IS NOT TRUE AND NOT contains(all_texts, '  ') AND NOT contains(all_texts, chr(127))";

@@ -43,7 +43,10 @@ const HANGS_MS = 30_000;
 const ALREADY_EXISTS = "57";
 const CANNOT_KILL = "380";
 
-/** The servers as a load of one version uses them: every statement has an id by which it can be ended. */
+/**
+ * The servers as a load of one version uses them:
+ * every statement has an id by which it can be ended.
+ */
 export class LoadServers {
   readonly connected: ClickHouseServers;
   readonly #prefix: string;
@@ -56,7 +59,10 @@ export class LoadServers {
     this.#signal = signal;
   }
 
-  /** Connections that work beside each other: a statement keeps about one core of its server at work. */
+  /**
+   * Connections that work beside each other: a statement
+   * keeps about one core of its server at work.
+   */
   get streams(): readonly ClickHouseClient[] {
     return this.connected.clients.flatMap((client) =>
       Array<ClickHouseClient>(STREAMS).fill(client),
@@ -166,8 +172,8 @@ export class LoadServers {
   }
 
   /**
-   * Rows of a table by a number that they have, counted on every server: NaN where replicas of a shard do not hold the
-   * same of it.
+   * Rows of a table by a number that they have, counted on every
+   * server: NaN where replicas of a shard do not hold the same of it.
    */
   async counts(table: string, by: string, condition = "1"): Promise<ReadonlyMap<number, number>> {
     const replicated = this.connected.topology.replicated
@@ -221,7 +227,10 @@ export class LoadServers {
     });
   }
 
-  /** Ends what this load left running, which would go on writing: a stage that cannot be ended is over soon. */
+  /**
+   * Ends what this load left running, which would go on
+   * writing: a stage that cannot be ended is over soon.
+   */
   async endRunning(tries = 300): Promise<void> {
     const query = `KILL QUERY WHERE initial_query_id LIKE '${this.#prefix}%' SYNC`;
     try {

@@ -5,8 +5,9 @@ import type { ServerDialect } from "../dialect.ts";
 import { dropTable, LOW, type StorageOptions, type Topology, table } from "../schema.ts";
 
 /**
- * Tables that a load works in. `twins` has ids of more than one row, `refused` rows that are left out (`why` is 1 for
- * a duplicate, 2 for one of the suppression list), `links` what names a company.
+ * Tables that a load works in. `twins` has ids of more than one row,
+ * `refused` rows that are left out (`why` is 1 for a duplicate, 2
+ * for one of the suppression list), `links` what names a company.
  */
 const STAGE_TABLES = ["people", "companies", "twins", "refused", "keyed", "links"] as const;
 export type StageTables = Readonly<Record<(typeof STAGE_TABLES)[number], string>>;
@@ -36,7 +37,10 @@ export const givenOf = (field: string): string => `${field}_given`;
 export const escapedOf = (part: string): string => `${part}_escaped`;
 export const RECORD = ["head", ...EMPLOYER, "tail"] as const;
 
-/** Columns of a staged row, in the order in which they are sent. A part is a file, a line its place there. */
+/**
+ * Columns of a staged row, in the order in which they
+ * are sent. A part is a file, a line its place there.
+ */
 export const STAGED: Readonly<Record<"people" | "companies", readonly string[]>> = {
   people: [
     "part",
@@ -60,7 +64,10 @@ export const HEAD = PERSON_FIELDS.slice(0, employerAt);
 export const STAGE_TAIL = PERSON_FIELDS.slice(employerAt + EMPLOYER.length);
 const EMPLOYER_FIELDS = PERSON_FIELDS.slice(employerAt, employerAt + EMPLOYER.length);
 
-/** Texts in quotes, then null for those that are empty: no text that needs no escape has a quote in it. */
+/**
+ * Texts in quotes, then null for those that are empty:
+ * no text that needs no escape has a quote in it.
+ */
 const fieldsSql = (fields: readonly string[]): string => {
   const parts = fields.map((field) => {
     const name = `${field === "id" ? "{" : ","}"${field}":`;
@@ -134,7 +141,8 @@ export function createStage(
       (column) => `${column} ${TYPES[column] ?? (LOW_STORED.includes(column) ? low : "String")}`,
     );
 
-  // Missing values last, as in the end. Parts are no partitions: each would be read for every range.
+  // Missing values last, as in the end. Parts are no
+  // partitions: each would be read for every range.
   const order = `(${inOrder(SORT_KEYS)}, id)`;
   // What is read a few times only is not worth being merged again and again.
   const settings = dialect.isModern ? "min_parts_to_merge_at_once = 10" : undefined;

@@ -24,7 +24,10 @@ interface Saved {
   readonly done: readonly LoadStep[];
 }
 
-/** Which version a load makes, and what of it is done. Kept in a folder, so that the next process goes on. */
+/**
+ * Which version a load makes, and what of it is done.
+ * Kept in a folder, so that the next process goes on.
+ */
 export type LoadState = ReturnType<typeof stateOf>;
 
 function stateOf(
@@ -47,7 +50,10 @@ function stateOf(
     rejects: (part: number): string => join(folder, `part-${part}-rejects.ndjson`),
     twins: (part: number): string => join(folder, `part-${part}-twins.csv`),
 
-    /** @param report undefined where the part is not on the servers after all: all after it is to be made again */
+    /**
+     * @param report undefined where the part is not on the
+     * servers after all: all after it is to be made again
+     */
     async setPart(part: number, report: PartReport | undefined): Promise<void> {
       if (report === undefined) {
         done = [];

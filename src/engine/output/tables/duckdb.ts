@@ -161,7 +161,10 @@ const OF_TYPE: Readonly<Record<string, ColumnType>> = {
   "VARCHAR[]": "list",
 };
 
-/** A column as the table has it: texts take anything, and no value is changed to fit. @throws TableRefusal */
+/**
+ * A column as the table has it: texts take anything, and no value is changed to fit.
+ * @throws TableRefusal
+ */
 function adapt(duckdb: DuckDb, column: TypedColumn, has: string | undefined): TypedColumn {
   if (has === undefined || HOLDS[column.type].includes(has)) return column;
   if (has === "VARCHAR") return { ...column, type: "text" };

@@ -26,7 +26,10 @@ const EXAMPLES = "for example -o duckdb:people.duckdb#people, or -o postgres://m
 export const engineOf = (output: string): TableTarget["engine"] | undefined =>
   POSTGRES.test(output) ? "postgres" : DUCKDB.test(output) ? "duckdb" : undefined;
 
-/** What `--output` names: an absolute path, or a table as {@link tableText} writes it. @throws CliError exit 2 */
+/**
+ * What `--output` names: an absolute path, or a table as {@link tableText} writes it.
+ * @throws CliError exit 2
+ */
 export const resolveOutput = (text: string, cwd: string): string =>
   engineOf(text) === undefined ? resolve(cwd, text) : tableText(parseTable(text, cwd));
 
@@ -44,7 +47,10 @@ export const tableText = (target: TableTarget): string => {
   return target.engine === "duckdb" ? `duckdb:${target.file}#${table}` : `${target.url}#${table}`;
 };
 
-/** What is written by one process at a time: a DuckDB file whatever the table, else the output itself. */
+/**
+ * What is written by one process at a time: a DuckDB
+ * file whatever the table, else the output itself.
+ */
 export const lockedPart = (output: string): string =>
   engineOf(output) === "duckdb" ? output.slice(0, output.lastIndexOf("#")) : output;
 

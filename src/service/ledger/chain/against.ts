@@ -5,8 +5,9 @@ import { isRewritten, placeName, statesOf } from "./check.ts";
 import { auditStateOf, HOLD_COLUMNS, RESOLVED_COLUMNS, THINGS, valuesOf } from "./links.ts";
 
 /*
- * Whoever can write a ledger can write a whole new history. An earlier state, kept where they cannot
- * write, tells: all of it is the beginning of today's. Both are sound themselves, so a link stands for what it is over.
+ * Whoever can write a ledger can write a whole new history. An earlier
+ * state, kept where they cannot write, tells: all of it is the beginning of
+ * today's. Both are sound themselves, so a link stands for what it is over.
  */
 
 const PAGE_ROWS = 500;

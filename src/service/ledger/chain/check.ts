@@ -189,7 +189,10 @@ const SPENT = `SELECT COALESCE(k.origin, k.id) AS origin, -SUM(e.amount) AS tota
 const HELD = `SELECT COALESCE(k.origin, k.id) AS origin, SUM(h.amount) AS total FROM holds h JOIN keys k ON k.id = h.key_id
   WHERE h.state = 'pending' GROUP BY COALESCE(k.origin, k.id)`;
 
-/** One row, with one sentence, for each breach; recomputed from entries and holds. For both databases. */
+/**
+ * One row, with one sentence, for each breach;
+ * recomputed from entries and holds. For both databases.
+ */
 const INVARIANTS: readonly string[] = [
   `SELECT 'I1: balance of ' || b.account_id || ' (' || b.mode || ') is ' || b.balance || ' millionths, its entries sum to '
      || COALESCE(SUM(e.amount), 0)

@@ -3,7 +3,10 @@ import { change, type Row, type Steps, statementRows } from "../database.ts";
 
 export type DigestPart = string | number | bigint | null;
 
-/** SHA-256 over the parts, base64url; each with its length, so that no part can pass for the end of another. */
+/**
+ * SHA-256 over the parts, base64url; each with its length,
+ * so that no part can pass for the end of another.
+ */
 export function digestOf(...parts: readonly DigestPart[]): string {
   let text = "";
   for (const part of parts) {
@@ -18,11 +21,13 @@ export function digestOf(...parts: readonly DigestPart[]): string {
 
 /*
  * What was written is chained, so that nothing of it can change, go or come between unseen:
- *   a hold's digest      over what it was made with; where it ends without a charge over that again with how it ended
- *   an entry's chain     over the entry before it of the same place, its own columns, and of a charge its hold's digest
- *                        and the digest of its reply; the last one is `balances.head`
- *   a digest of audit    over the row before it, its own columns, and `states`: the digests of the things
- *                        that it has changed; the last one is in `chains`
+ *   a hold's digest      over what it was made with; where it ends without a charge over that
+ *                        again with how it ended
+ *   an entry's chain     over the entry before it of the same place, its own columns, and of a
+ *                        charge its hold's digest and the digest of its reply; the last one is
+ *                        `balances.head`
+ *   a digest of audit    over the row before it, its own columns, and `states`: the digests of
+ *                        the things that it has changed; the last one is in `chains`
  * A stored reply is in it by its digest, which stays with the hold when the reply goes.
  */
 
@@ -66,8 +71,8 @@ export const auditLink = (before: string, values: readonly unknown[]): string =>
   digestOf("audit", before, ...(values as readonly DigestPart[]));
 
 /**
- * @param values of {@link REPLY_COLUMNS}: the headers as JSON, the body as text or as its bytes; all but the
- * first null while the call is in flight
+ * @param values of {@link REPLY_COLUMNS}: the headers as JSON, the body as text or as its bytes;
+ * all but the first null while the call is in flight
  */
 export function replyDigest([requestHash, status, headers, body]: readonly unknown[]): string {
   const bodyHash = body === null ? null : hash("sha256", body as string | Buffer, "base64url");
@@ -98,7 +103,10 @@ export interface Acting {
   readonly repeated: boolean;
 }
 
-/** What can only be changed by an act: its rows, `id` first. What they are after it is digested into the chain. */
+/**
+ * What can only be changed by an act: its rows, `id` first.
+ * What they are after it is digested into the chain.
+ */
 export const THINGS = {
   account: "SELECT id, name, created_at, suspended_at FROM accounts",
   plan: "SELECT account_id AS id, name, per_minute, per_day, costs, small_counts FROM plans",
@@ -109,7 +117,10 @@ export const THINGS = {
 export const auditStateOf = (row: Readonly<Record<string, unknown>>): string =>
   digestOf("state", ...(Object.values(row) as DigestPart[]));
 
-/** One act, in the transaction of the act itself, and its last part: acts wait here for each other. @param at ms */
+/**
+ * One act, in the transaction of the act itself, and its last part: acts wait here for each other.
+ * @param at ms
+ */
 export function* audit(acted: Acted, at: number): Steps<void> {
   const { accountId, action, actor, changed = [], detail, target } = acted;
   const states: Record<string, string | null> = {};
@@ -128,7 +139,8 @@ export function* audit(acted: Acted, at: number): Steps<void> {
     JSON.stringify(states),
   ];
 
-  // Written before it is read: who comes second waits for the row, and reads what the first has left.
+  // Written before it is read: who comes second waits
+  // for the row, and reads what the first has left.
   yield* change("UPDATE chains SET head = head WHERE name = 'audit'");
 
   const [row] = yield* statementRows("SELECT head FROM chains WHERE name = 'audit'");
