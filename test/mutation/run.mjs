@@ -73,7 +73,7 @@ const WATCHED = {
     "test/cli/search.test.ts",
     "test/cli/foreign.test.ts",
     "test/cli/foreign-forgets.test.ts",
-    "test/cli/walls.test.ts",
+    "test/scene/walls.test.ts",
   ],
   "src/engine/runs/journal.ts": [
     "test/unit/journal-replay.test.ts",
