@@ -11,6 +11,7 @@ const [long, names] = [
 const all = [
   "test/faults",
   "test/simulation",
+  "test/scene/scene.test.ts",
   "test/service/fuzz.test.ts",
   "test/service/billing.test.ts",
   "test/dataset/exactness.long.test.ts",

@@ -1,4 +1,4 @@
-import { type Case, DOORS, product, run, tryCases } from "./scene.ts";
+import { ANY, at, type Case, DOORS, product, run, tryCases } from "./scene.ts";
 
 // What rows cost, where a service tells it late, otherwise, or not at all.
 
@@ -39,5 +39,24 @@ tryCases([
         charged: 100,
       }),
     ],
+  },
+  {
+    name: "an empty page that does not tell what it cost, and is charged as a request",
+    habit: {
+      people: 237,
+      maxPerPage: 100,
+      price: 0.25,
+      rowsUnder: "hits",
+      refusal: "pydantic",
+      costNames: "snake",
+      usedIs: "missing",
+      chargesRequests: true,
+      mishap: at(1, "cut"),
+    },
+    steps: [1, 2].map(() =>
+      run("employees a.example --paging page --yes -o o.csv --concurrency 4 --limit 250", ANY, {
+        mayDoubt: true,
+      }),
+    ),
   },
 ]);
