@@ -76,5 +76,14 @@ describe.skipIf(!existsSync("/dev/full"))(
       expect({ code: ran.code, charged: service.charged() }).toEqual({ code: 0, charged: 30 });
       expect(u.read("o.csv").match(/^\d+,/gm)?.length).toBe(30);
     });
+
+    test("what was paid for and could not be written goes elsewhere for nothing", async () => {
+      service.options.version = () => "v1";
+      const argv = ["search", "--country", "x", "--max-credits", "30"];
+      expect([(await toFull(...argv)).code, service.charged()]).toEqual([5, 30]);
+      const ran = await u.run([...argv, "-o", "o.csv"]);
+      expect([ran.code, service.charged()], ran.stderr).toEqual([0, 30]);
+      expect(u.read("o.csv").match(/^\d+,/gm)?.length).toBe(30);
+    });
   },
 );

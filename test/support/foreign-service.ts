@@ -123,6 +123,8 @@ export interface ForeignService {
   balance(): number;
   /** Others spend so many credits. */
   spend(credits: number): void;
+  /** What they spent so far. */
+  others(): number;
   /** Rows handed out and paid, those of lost replies included. */
   rowsSold(): number;
   paidCalls(): number;
@@ -210,6 +212,7 @@ export async function startForeignService(
   };
   const key = "acme_live_0123456789abcdefghij";
   let left = Math.round(options.balance * 1_000);
+  let others = 0;
   const granted = left;
   let calls = 0;
   let sold = 0;
@@ -603,7 +606,9 @@ export async function startForeignService(
     balance: () => left / 1_000,
     spend: (credits) => {
       left -= credits * 1_000;
+      others += credits;
     },
+    others: () => others,
     rowsSold: () => sold,
     paidCalls: () => calls,
     seen,

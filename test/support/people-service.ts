@@ -62,7 +62,17 @@ export interface PeopleService {
 /** Who somebody is, whatever else changes. */
 export const personKey = ({ id, network_url, name }: Human): string => id ?? network_url ?? name;
 
-const plain = (text: unknown): string => String(text).trim().replace(/\s+/g, " ").toLowerCase();
+const plains = new Map<unknown, string>();
+
+/** Remembered: each count of a crowd asks for everybody's. */
+function plain(text: unknown): string {
+  const known = plains.get(text);
+  if (known !== undefined) return known;
+
+  const made = String(text).trim().replace(/\s+/g, " ").toLowerCase();
+  plains.set(text, made);
+  return made;
+}
 
 function fits(
   human: Human,

@@ -1,0 +1,174 @@
+import { expect, test } from "vitest";
+import {
+  ANY,
+  ask,
+  at,
+  type Case,
+  DOORS,
+  EVERY_DOOR,
+  keysOf,
+  openScene,
+  product,
+  run,
+  tryCases,
+} from "./scene.ts";
+
+// Replies that are lost after they were charged: where the service knows the key of a request nothing is paid twice, and where it
+// does not, or only says so, what it may have cost is inside the cap.
+
+const FORGETS = { people: 60, announcesKeys: true, version: () => "v1" } as const;
+const LINES = { ...DOORS, enrich: `${DOORS.enrich} d.example e.example f.example` };
+
+tryCases([
+  ...product(["search", "employees"] as const, [true, false]).map(
+    ([door, idempotent]): Case => ({
+      name: `a lost page is asked for again under its own key, after resume too: ${door}, kept ${idempotent}`,
+      habit: { people: 60, idempotent, mishap: at(6, "drop") },
+      steps: [
+        run(`${DOORS[door]} --max-credits 60 --concurrency 1`, 5),
+        run(/headcount (resume \S+ --max-credits 70) buys the other 10\n/, 0, {
+          charged: idempotent ? 60 : 70,
+          spent: { settled: 60 },
+          check: ({ service }) => {
+            expect(service.seen.filter(({ key }) => key !== undefined)).toHaveLength(7);
+            expect(keysOf(service)).toHaveLength(6);
+          },
+        }),
+      ],
+    }),
+  ),
+
+  ...product(EVERY_DOOR, [1, 4]).map(
+    ([door, concurrency]): Case => ({
+      name: `lost for ever, they count against the cap: ${door}, ${concurrency} under way`,
+      habit: { ...FORGETS, mishap: () => "drop" },
+      steps: [
+        run(`${LINES[door]} --max-credits 40 --concurrency ${concurrency}`, undefined, {
+          spent: { settled: 0 },
+        }),
+        // Nor is the promise believed by whoever goes on.
+        run("resume last --yes", ANY, { chargedAtMost: 40 }),
+      ],
+    }),
+  ),
+  ...EVERY_DOOR.map(
+    (door): Case => ({
+      name: `each second one is lost: what it cost is booked, and ends inside the cap: ${door}`,
+      habit: { ...FORGETS, mishap: (call) => (call % 2 === 1 ? "drop" : undefined) },
+      steps: [
+        run(`${LINES[door]} --max-credits 40 --concurrency 1`, ANY, {
+          spent: { uncertain: expect.toSatisfy((uncertain: number) => uncertain > 0) },
+        }),
+      ],
+    }),
+  ),
+  ...product(EVERY_DOOR, [1, 4]).map(
+    ([door, concurrency]): Case => ({
+      name: `where keys are kept nothing is in doubt: ${door}, ${concurrency} under way`,
+      habit: {
+        ...FORGETS,
+        idempotent: true,
+        mishap: (call) => (call % 4 > 0 ? "drop" : undefined),
+      },
+      steps: [
+        run(`${LINES[door]} --max-credits 60 --concurrency ${concurrency}`, 0, {
+          spent: { uncertain: 0 },
+        }),
+      ],
+    }),
+  ),
+  {
+    name: "nor do a job and an agent pass their caps",
+    habit: { ...FORGETS, mishap: () => "drop" },
+    files: {
+      "jobs.json": {
+        jobs: {
+          a: {
+            filters: { country: "x" },
+            command: "search",
+            per_page: 5,
+            limit: 20,
+            max_credits: 20,
+            output: "a.csv",
+          },
+        },
+      },
+    },
+    steps: [
+      run("jobs run a --file jobs.json", ANY, { chargedAtMost: 20 }),
+      ask("--max-credits 20", "buy", { filters: { country: "y" }, profiles: 5 }, [0, 1], {
+        chargedAtMost: 40,
+        spent: { settled: 0 },
+      }),
+    ],
+  },
+  {
+    name: "a stored reply's balance is of then: what was topped up since is no loss",
+    habit: { people: 60, idempotent: true, mishap: at(1, "drop") },
+    steps: [
+      run(`${DOORS.search} --limit 5 --max-credits 5`, 5),
+      ({ service }) => service.spend(-100),
+      run("resume last --max-credits 20", 0, {
+        says: ["balance 5,095"],
+        spent: { settled: 5, uncertain: 5, refunded: 5 },
+      }),
+    ],
+  },
+]);
+
+test.each([false, true])(
+  "one reply that an earlier session lost as it was interrupted, its key kept: %s",
+  async (idempotent) => {
+    const scene = await openScene({ ...FORGETS, idempotent });
+    const buy = `${DOORS.search} --max-credits 60 --concurrency 1`;
+    const killed = await scene.u.run(buy.split(" "), {
+      before: ({ interrupt }) => {
+        scene.service.options.mishap = (call) => {
+          if (call === 3) interrupt("SIGTERM");
+          return call === 3 ? "drop" : undefined;
+        };
+      },
+    });
+    expect(killed.code, killed.stderr).toBe(130);
+
+    // Colleagues may have spent it as well: it is in the books, and holds nothing up.
+    const beside = idempotent ? 0 : 10;
+    await scene.take(
+      run("resume last --yes", ANY, {
+        spent: { settled: 60, uncertain: 0, foreign: beside },
+        charged: 60 + beside,
+      }),
+    );
+  },
+);
+
+test.each([
+  ["search", 1],
+  ["search", 3],
+  ["enrich", 3],
+] as const)(
+  "what our own runs spent side by side is nobody else's: %s, %i under way",
+  async (command, concurrency) => {
+    const scene = await openScene({ people: 60, jitterMs: 15 });
+    const names = Array.from(
+      { length: 30 },
+      (_, index) => `${index % 3 === 2 ? "missing" : "here"}${index}.example`,
+    );
+    const what = (index: number): string =>
+      command === "enrich"
+        ? `enrich ${names.join(" ")}`
+        : `search --country c${index} --per-page 10`;
+    const rans = await Promise.all(
+      Array.from({ length: 6 }, (_, index) =>
+        scene.run(`${what(index)} --again --yes -o o${index}.csv --concurrency ${concurrency}`),
+      ),
+    );
+
+    for (const ran of rans) {
+      expect(ran, ran.stderr).toMatchObject({ code: 0 });
+      expect(ran.stderr).not.toContain("others spent");
+    }
+    const settled = scene.service.charged();
+    await scene.take(run("spend --json", 0, { spent: { settled, uncertain: 0 } }));
+  },
+);
