@@ -302,24 +302,27 @@ describe("--new-only", () => {
     );
   });
 
-  test("a higher cap goes on: with those who were found, then with the others, nobody left out", async () => {
-    const { me, owned } = await owner(5_000);
-    const fresh = everybody.filter((id) => !owned.includes(id));
-    const argv = ["search", ...SEGMENT, "--new-only", "-o", "new.csv"];
-    expect((await me.run([...argv, "--max-credits", "5"])).code).toBe(0);
-    for (const cap of ["9", "5000"]) {
-      const ran = await me.run(["resume", "last", "--max-credits", cap]);
-      expect(ran.code, ran.stderr).toBe(0);
-    }
-    expect(idsIn(me, "new.csv")).toEqual(fresh);
-    // So does the same command, where the cap was no end.
-    const other = await owner(5_000);
-    const strict = [...argv, "--require-complete"];
-    expect((await other.me.run([...strict, "--max-credits", "5"])).code).toBe(5);
-    const whole = await other.me.run([...strict, "--max-credits", "5000"]);
-    expect(whole.code, whole.stderr).toBe(0);
-    expect(idsIn(other.me, "new.csv")).toEqual(fresh);
-  });
+  long(
+    "a higher cap goes on: with those who were found, then with the others, nobody left out",
+    async () => {
+      const { me, owned } = await owner(5_000);
+      const fresh = everybody.filter((id) => !owned.includes(id));
+      const argv = ["search", ...SEGMENT, "--new-only", "-o", "new.csv"];
+      expect((await me.run([...argv, "--max-credits", "5"])).code).toBe(0);
+      for (const cap of ["9", "5000"]) {
+        const ran = await me.run(["resume", "last", "--max-credits", cap]);
+        expect(ran.code, ran.stderr).toBe(0);
+      }
+      expect(idsIn(me, "new.csv")).toEqual(fresh);
+      // So does the same command, where the cap was no end.
+      const other = await owner(5_000);
+      const strict = [...argv, "--require-complete"];
+      expect((await other.me.run([...strict, "--max-credits", "5"])).code).toBe(5);
+      const whole = await other.me.run([...strict, "--max-credits", "5000"]);
+      expect(whole.code, whole.stderr).toBe(0);
+      expect(idsIn(other.me, "new.csv")).toEqual(fresh);
+    },
+  );
 
   test("a limit in a segment that is mostly new buys nobody who is owned", async () => {
     const me = user(service.url, service.key);

@@ -244,33 +244,36 @@ test("who was bought again by what was stopped is told by the refresh that finis
   expect(stderr).toContain(`${again} of those bought were yours already`);
 });
 
-test("--again buys the whole segment also where nobody is new, and says what it costs before", async () => {
-  const { service, me } = await twoLists();
-  const list = ["refresh", "sales.ndjson", "--department", "Sales"];
-  expect((await me.run([...list, "--max-credits", "500"])).code).toBe(0);
-  const count = service.matching({ department: "Sales" }).length;
-  const sold = service.rowsSold();
-  const plan = await me.run([...list, "--again", "--dry-run", "--json"]);
-  expect(JSON.parse(plan.stdout)).toMatchObject({
-    new: 0,
-    credits_at_most: count,
-    rebuy_credits: count,
-  });
-  const dear = await me.run([...list, "--again", "--max-credits", String(count - 1)]);
-  expect(dear.code, dear.stderr).toBe(4);
-  expect(dear.stderr).toContain(`--max-credits ${count} buys it again`);
-  expect((await me.run([...list, "--again"])).code).toBe(2);
-  expect(service.rowsSold()).toBe(sold);
-  const { code, stdout, stderr } = await me.run([...list, "--again", "--yes", "--json"]);
-  expect(code, stderr).toBe(0);
-  expect(JSON.parse(stdout)).toMatchObject({
-    added: 0,
-    removed: 0,
-    credits: count,
-    bought_again: count,
-  });
-  expect(service.rowsSold() - sold).toBe(count);
-});
+long(
+  "--again buys the whole segment also where nobody is new, and says what it costs before",
+  async () => {
+    const { service, me } = await twoLists();
+    const list = ["refresh", "sales.ndjson", "--department", "Sales"];
+    expect((await me.run([...list, "--max-credits", "500"])).code).toBe(0);
+    const count = service.matching({ department: "Sales" }).length;
+    const sold = service.rowsSold();
+    const plan = await me.run([...list, "--again", "--dry-run", "--json"]);
+    expect(JSON.parse(plan.stdout)).toMatchObject({
+      new: 0,
+      credits_at_most: count,
+      rebuy_credits: count,
+    });
+    const dear = await me.run([...list, "--again", "--max-credits", String(count - 1)]);
+    expect(dear.code, dear.stderr).toBe(4);
+    expect(dear.stderr).toContain(`--max-credits ${count} buys it again`);
+    expect((await me.run([...list, "--again"])).code).toBe(2);
+    expect(service.rowsSold()).toBe(sold);
+    const { code, stdout, stderr } = await me.run([...list, "--again", "--yes", "--json"]);
+    expect(code, stderr).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({
+      added: 0,
+      removed: 0,
+      credits: count,
+      bought_again: count,
+    });
+    expect(service.rowsSold() - sold).toBe(count);
+  },
+);
 
 test("a price that nobody told, and that what was agreed to does not pay for, is no dataset that moved", async () => {
   const { service, me } = await twoLists();

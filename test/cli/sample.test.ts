@@ -11,6 +11,7 @@ import {
   type ForeignService,
   startForeignService,
 } from "../support/foreign-service.ts";
+import { long } from "../support/long.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
 const CREDITS = 100_000;
@@ -35,62 +36,65 @@ const receiptOf = (u: User): Record<string, unknown> =>
   JSON.parse(u.read("r.json")) as Record<string, unknown>;
 const SAMPLE = ["search", "--department", "Sales", "--yes", "-o", "p.csv", "--receipt", "r.json"];
 
-test("who is yours already is drawn as everybody else, and that is said before and after, by a job too", async () => {
-  const u = someone();
-  const half = Math.floor(sales.length / 2);
-  expect(
-    (
-      await u.run([
-        "search",
-        "--department",
-        "Sales",
-        "--limit",
-        `${half}`,
-        "--yes",
-        "-o",
-        "half.csv",
-      ])
-    ).code,
-  ).toBe(0);
-  const mine = new Set(idsOf(u, "half.csv"));
-  const about = Math.round((40 * half) / sales.length);
-  const said = `about ${about} of the 40 to buy are yours already`;
-  const dry = await u.run([
-    "search",
-    "--department",
-    "Sales",
-    "--sample",
-    "40",
-    "--seed",
-    "7",
-    "--dry-run",
-  ]);
-  expect(dry.stdout).toMatch(new RegExp(`paid again +${said}`));
-  expect(dry.stdout).not.toContain("--new-only");
-  const ran = await u.run([...SAMPLE, "--sample", "40", "--seed", "7"]);
-  expect(ran.stderr).toContain(`notice: ${said}`);
-  const owned = idsOf(u).filter((id) => mine.has(id)).length;
-  expect(owned).toBeGreaterThan(0);
-  expect(ran.stderr).toContain(
-    `notice: ${owned} of the 40 rows are of people you owned: paid for again, as a sample`,
-  );
-  expect(receiptOf(u)).toMatchObject({ credits: 40, paid_again: owned });
-  // Held by a run: nothing is paid for again.
-  expect((await u.run([...SAMPLE, "--sample", "40", "--seed", "7", "--overwrite"])).code).toBe(0);
-  expect(receiptOf(u)).toMatchObject({ credits: 0, reused: 40, paid_again: 0 });
-  const job = {
-    filters: { department: "Sales" },
-    command: "search",
-    sample: 30,
-    seed: 8,
-    max_credits: 30,
-    output: "j.csv",
-  };
-  writeFileSync(u.file("jobs.jsonc"), JSON.stringify({ jobs: { a: job } }));
-  expect((await u.run(["jobs", "run", "a", "--file", "jobs.jsonc"])).stderr).toMatch(
-    /notice: about \d+ of the 30 to buy are yours/,
-  );
-});
+long(
+  "who is yours already is drawn as everybody else, and that is said before and after, by a job too",
+  async () => {
+    const u = someone();
+    const half = Math.floor(sales.length / 2);
+    expect(
+      (
+        await u.run([
+          "search",
+          "--department",
+          "Sales",
+          "--limit",
+          `${half}`,
+          "--yes",
+          "-o",
+          "half.csv",
+        ])
+      ).code,
+    ).toBe(0);
+    const mine = new Set(idsOf(u, "half.csv"));
+    const about = Math.round((40 * half) / sales.length);
+    const said = `about ${about} of the 40 to buy are yours already`;
+    const dry = await u.run([
+      "search",
+      "--department",
+      "Sales",
+      "--sample",
+      "40",
+      "--seed",
+      "7",
+      "--dry-run",
+    ]);
+    expect(dry.stdout).toMatch(new RegExp(`paid again +${said}`));
+    expect(dry.stdout).not.toContain("--new-only");
+    const ran = await u.run([...SAMPLE, "--sample", "40", "--seed", "7"]);
+    expect(ran.stderr).toContain(`notice: ${said}`);
+    const owned = idsOf(u).filter((id) => mine.has(id)).length;
+    expect(owned).toBeGreaterThan(0);
+    expect(ran.stderr).toContain(
+      `notice: ${owned} of the 40 rows are of people you owned: paid for again, as a sample`,
+    );
+    expect(receiptOf(u)).toMatchObject({ credits: 40, paid_again: owned });
+    // Held by a run: nothing is paid for again.
+    expect((await u.run([...SAMPLE, "--sample", "40", "--seed", "7", "--overwrite"])).code).toBe(0);
+    expect(receiptOf(u)).toMatchObject({ credits: 0, reused: 40, paid_again: 0 });
+    const job = {
+      filters: { department: "Sales" },
+      command: "search",
+      sample: 30,
+      seed: 8,
+      max_credits: 30,
+      output: "j.csv",
+    };
+    writeFileSync(u.file("jobs.jsonc"), JSON.stringify({ jobs: { a: job } }));
+    expect((await u.run(["jobs", "run", "a", "--file", "jobs.jsonc"])).stderr).toMatch(
+      /notice: about \d+ of the 30 to buy are yours/,
+    );
+  },
+);
 
 describe("a sample", () => {
   test("is so many people of the whole segment, each once, for exactly that many credits, and the same again by its seed", async () => {

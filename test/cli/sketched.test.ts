@@ -398,9 +398,13 @@ async function follow(
 }
 
 describe("by sketch, by counts and in truth the same, with kills and imports between", () => {
-  test("six weeks", async () => {
-    expect((await follow(10, 6)).kills).toBeGreaterThan(0);
-  }, 120_000);
+  long(
+    "six weeks",
+    async () => {
+      expect((await follow(10, 6)).kills).toBeGreaterThan(0);
+    },
+    120_000,
+  );
 
   for (let seed = 11; seed < 11 + cases(2, 12); seed++) {
     long(

@@ -7,6 +7,7 @@ import { readSuppression, suppressionList } from "../../src/engine/runs/suppress
 import { marksOf, Suppression, suppressedName } from "../../src/shared/contract/suppression.ts";
 import { tempDir } from "../support/client.ts";
 import { type User, user } from "../support/export.ts";
+import { long } from "../support/long.ts";
 import { ran as ok } from "../support/ran.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
@@ -40,65 +41,68 @@ async function buyer(): Promise<{ me: User; all: Row[]; one: Row; other: Row; th
 }
 
 describe("headcount suppress", () => {
-  test("who is on the list is in no output, and what was paid for all the same is said", async () => {
-    const { me, all, one, other, third } = await buyer();
-    await ok(me, [
-      "suppress",
-      "add",
-      one.id,
-      `https://www.${other.network_url}/?x=1`,
-      "--note",
-      "objected",
-    ]);
-    await ok(me, ["suppress", "add", third.company_domain]);
-    const left = all.filter(
-      (row) => row !== one && row !== other && row.company_domain !== third.company_domain,
-    );
-    const gone = all.filter((row) => !left.includes(row));
-    expect(gone.length).toBeGreaterThanOrEqual(3);
-    const searched = ["search", "--department", "Sales", "--yes", "--again"];
-    const offline = [
-      ["runs", "export", "last", "--format", "ndjson"],
-      ["runs", "export", "last", "--format", "csv"],
-      ["runs", "export", "last", "--format", "json"],
-      ["runs", "export", "last", "--format", "table", "--fields", "name,network_url"],
-      ["owned", "export", "--format", "ndjson"],
-      ["owned", "export", "--department", "Sales", "--format", "ndjson"],
-      ["sql", "select * from people"],
-      ["sql", "select body from record union all select identity from person"],
-      ["sql", "select * from purchases"],
-    ];
-    const bought = await ok(me, [...searched, "--format", "ndjson"]);
-    expect(rows(bought.stdout)).toEqual(left);
-    expect(bought.stderr).toContain(`${gone.length} profiles on the suppression list: paid for`);
-    await ok(me, [...searched, "-o", "sales.csv", "--receipt", "receipt.json"]);
-    expect(JSON.parse(me.read("receipt.json"))).toMatchObject({
-      received: all.length,
-      distinct: all.length,
-      suppressed: gone.length,
-      credits: all.length,
-      complete: true,
-    });
-    const outputs = [me.read("sales.csv")];
-    for (const argv of offline) outputs.push((await ok(me, argv)).stdout);
-    for (const text of outputs) {
-      expect(gone.filter(({ network_url }) => text.includes(network_url))).toEqual([]);
-      expect(left.some(({ name }) => text.includes(name))).toBe(true);
-    }
-    expect((await ok(me, ["count", "--owned"])).stdout).toBe(`${left.length}\n`);
-    expect(JSON.parse((await ok(me, ["owned", "--json"])).stdout)).toMatchObject({
-      people: left.length,
-      suppressed: gone.length,
-      rows_paid: all.length * 3,
-    });
-    expect((await me.run(["owned", "show", one.id])).code).toBe(6);
-    await ok(me, ["runs", "export", "last", "-o", "all.xlsx"]);
-    await ok(me, ["runs", "export", "last", "-o", "duckdb:crm.duckdb#people"]);
-    expect((await ok(me, ["suppress", "remove", third.company_domain])).stderr).toContain(
-      "removed 1 entry",
-    );
-    expect((await ok(me, ["count", "--owned"])).stdout).toBe(`${all.length - 2}\n`);
-  });
+  long(
+    "who is on the list is in no output, and what was paid for all the same is said",
+    async () => {
+      const { me, all, one, other, third } = await buyer();
+      await ok(me, [
+        "suppress",
+        "add",
+        one.id,
+        `https://www.${other.network_url}/?x=1`,
+        "--note",
+        "objected",
+      ]);
+      await ok(me, ["suppress", "add", third.company_domain]);
+      const left = all.filter(
+        (row) => row !== one && row !== other && row.company_domain !== third.company_domain,
+      );
+      const gone = all.filter((row) => !left.includes(row));
+      expect(gone.length).toBeGreaterThanOrEqual(3);
+      const searched = ["search", "--department", "Sales", "--yes", "--again"];
+      const offline = [
+        ["runs", "export", "last", "--format", "ndjson"],
+        ["runs", "export", "last", "--format", "csv"],
+        ["runs", "export", "last", "--format", "json"],
+        ["runs", "export", "last", "--format", "table", "--fields", "name,network_url"],
+        ["owned", "export", "--format", "ndjson"],
+        ["owned", "export", "--department", "Sales", "--format", "ndjson"],
+        ["sql", "select * from people"],
+        ["sql", "select body from record union all select identity from person"],
+        ["sql", "select * from purchases"],
+      ];
+      const bought = await ok(me, [...searched, "--format", "ndjson"]);
+      expect(rows(bought.stdout)).toEqual(left);
+      expect(bought.stderr).toContain(`${gone.length} profiles on the suppression list: paid for`);
+      await ok(me, [...searched, "-o", "sales.csv", "--receipt", "receipt.json"]);
+      expect(JSON.parse(me.read("receipt.json"))).toMatchObject({
+        received: all.length,
+        distinct: all.length,
+        suppressed: gone.length,
+        credits: all.length,
+        complete: true,
+      });
+      const outputs = [me.read("sales.csv")];
+      for (const argv of offline) outputs.push((await ok(me, argv)).stdout);
+      for (const text of outputs) {
+        expect(gone.filter(({ network_url }) => text.includes(network_url))).toEqual([]);
+        expect(left.some(({ name }) => text.includes(name))).toBe(true);
+      }
+      expect((await ok(me, ["count", "--owned"])).stdout).toBe(`${left.length}\n`);
+      expect(JSON.parse((await ok(me, ["owned", "--json"])).stdout)).toMatchObject({
+        people: left.length,
+        suppressed: gone.length,
+        rows_paid: all.length * 3,
+      });
+      expect((await me.run(["owned", "show", one.id])).code).toBe(6);
+      await ok(me, ["runs", "export", "last", "-o", "all.xlsx"]);
+      await ok(me, ["runs", "export", "last", "-o", "duckdb:crm.duckdb#people"]);
+      expect((await ok(me, ["suppress", "remove", third.company_domain])).stderr).toContain(
+        "removed 1 entry",
+      );
+      expect((await ok(me, ["count", "--owned"])).stdout).toBe(`${all.length - 2}\n`);
+    },
+  );
 
   test("a whole name is looked up among the people who are there, never taken for an id; check says who is on the list", async () => {
     const { me, all, one, other } = await buyer();

@@ -1,7 +1,7 @@
-import { readFile, rm, writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-import { beforeEach, describe, expect, test } from "vitest";
+import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { generateInto } from "../../src/dataset/build/generate.ts";
 import {
   type ImportInput,
@@ -741,6 +741,31 @@ test("a packed file that is cut off anywhere is refused, not read short", async 
 });
 
 describe("files that cannot be imported", () => {
+  // One dataset for all of them: none of these may change it.
+  let old: string;
+  beforeAll(async () => {
+    old = await tempFolder();
+    folder = old;
+    await write("people.csv", "id,name\n1,Ada\n");
+    await load({});
+    await write("empty.csv", "");
+    await write("people.xlsx", "x");
+    await write("ab.csv", "a,b\n1,2\n");
+    await write("header.csv", "id,name\n");
+    await write("bad.csv", "id,connections\n,x\n");
+    await write("fake.parquet", "not a parquet file at all");
+    await write("packed.csv", gzipSync("id,name\n1,Ada\n"));
+    const packed = gzipSync(
+      "id,name\n".concat(...Array.from({ length: 5_000 }, (_, row) => `${row},Name ${row}\n`)),
+    );
+    await write("cut.csv.gz", packed.subarray(0, packed.length >> 1));
+    await write("fake.csv.gz", "id,name\n1,x\n");
+    await write("array.json", '[{"id":1}]');
+  });
+  beforeEach(() => {
+    folder = old;
+  });
+
   test.each([
     ["a missing file", ["nope.csv"], /nope\.csv does not exist/],
     ["a folder", ["."], /is a folder, not a file/],
@@ -757,24 +782,8 @@ describe("files that cannot be imported", () => {
     ["a gzip that is none", ["fake.csv.gz"], /fake\.csv\.gz (is cut off|cannot be read)/],
     ["a JSON array", ["array.json"], /array\.json is one JSON array/],
   ])("%s: a clear error, and the old dataset stays", async (_what, people, message) => {
-    await write("people.csv", "id,name\n1,Ada\n");
-    await load({});
-    await write("empty.csv", "");
-    await write("people.xlsx", "x");
-    await write("ab.csv", "a,b\n1,2\n");
-    await write("header.csv", "id,name\n");
-    await write("bad.csv", "id,connections\n,x\n");
-    await write("fake.parquet", "not a parquet file at all");
-    await write("packed.csv", gzipSync("id,name\n1,Ada\n"));
-    const packed = gzipSync(
-      "id,name\n".concat(...Array.from({ length: 5_000 }, (_, row) => `${row},Name ${row}\n`)),
-    );
-    await write("cut.csv.gz", packed.subarray(0, packed.length >> 1));
-    await write("fake.csv.gz", "id,name\n1,x\n");
-    await write("array.json", '[{"id":1}]');
     await expect(load({ people })).rejects.toThrow(message);
     expect((await everybody()).map((person) => person.name)).toEqual(["Ada"]);
-    await rm(join(folder, "dataset"), { recursive: true });
   });
 });
 

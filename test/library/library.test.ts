@@ -9,6 +9,7 @@ import { canonicalJson } from "../../src/shared/contract/filters.ts";
 import type { Person } from "../../src/shared/contract/records.ts";
 import { tempDir } from "../support/client.ts";
 import { hostilePeople, matches, randomFilters, seededRandom } from "../support/exactness.ts";
+import { long } from "../support/long.ts";
 
 const SERVICE = "https://api.example.com";
 const START = Date.UTC(2026, 0, 15, 12);
@@ -99,7 +100,7 @@ const inPages = (people: readonly Person[], size: number): Person[][] =>
     people.slice(index * size, (index + 1) * size),
   );
 
-test("filters over what is owned find what a naive matcher finds", async () => {
+long("filters over what is owned find what a naive matcher finds", async () => {
   const { buy, open } = state();
   const people = hostilePeople(1_500, 11);
   await buy({ pages: inPages(people, 500) });
