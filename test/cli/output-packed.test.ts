@@ -1,10 +1,10 @@
-import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { parse } from "csv-parse/sync";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { modeOf, readCsv, type User, user } from "../support/export.ts";
 import { type ForeignService, startForeignService } from "../support/foreign-service.ts";
+import { fileOfZip } from "../support/zip.ts";
 
 // Formats that are made to be handed on: compressed, tab-separated, spreadsheets.
 
@@ -20,7 +20,7 @@ const search = (...more: string[]) =>
   u.run(["search", "--country", "x", "--yes", "--quiet", ...more]);
 const bytes = (name: string): Buffer => readFileSync(u.file(name));
 const sheetOf = (name: string): string =>
-  execFileSync("unzip", ["-p", u.file(name), "xl/worksheets/sheet1.xml"], { encoding: "utf8" });
+  fileOfZip(bytes(name), "xl/worksheets/sheet1.xml").toString();
 
 describe("compressed", () => {
   test("files and streams hold what the plain ones hold, whole, and for their owner alone", async () => {

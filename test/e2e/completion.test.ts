@@ -1,8 +1,21 @@
 import { execFileSync, spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { allCommands, manPages, programTree } from "../../src/cli/completion/tree.ts";
+import { buildProgram } from "../../src/cli/program.ts";
+import { EXIT_CODES } from "../../src/cli/topics.ts";
+import { testContext } from "../support/client.ts";
 import { long } from "../support/long.ts";
 import { isLeftOut } from "../support/tools.ts";
 
@@ -209,4 +222,53 @@ describe("tab in a real shell", () => {
       expect(out).toBe("<>\n");
     },
   );
+});
+
+describe("what is generated, read by what reads it", () => {
+  test.skipIf(lacks("groff"))(
+    "the man pages are clean roff, and have every command, exit code and topic",
+    async () => {
+      const program = await buildProgram(testContext({}).context, [], "all");
+      const pages = manPages(program).map(([path]) => path);
+      expect(readdirSync(join(ROOT, "docs/man")).map((name) => `docs/man/${name}`)).toEqual(
+        pages.toSorted(),
+      );
+      const { man } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as {
+        man: readonly string[];
+      };
+      expect(man).toEqual(pages.toSorted());
+      const printed = pages.map((page) => {
+        const { stderr, stdout } = spawnSync(
+          "groff",
+          ["-ww", "-man", "-Tascii", "-P-c", "-rLL=200n", join(ROOT, page)],
+          {
+            encoding: "utf8",
+          },
+        );
+        expect([page, stderr]).toEqual([page, ""]);
+        return stdout.replace(/.\u0008/g, "");
+      });
+      const text = printed.join("");
+      // The first page is short: it names the others.
+      expect(
+        readFileSync(join(ROOT, "docs/man/headcount.1"), "utf8").split("\n").length,
+      ).toBeLessThan(300);
+      for (const { path } of allCommands(programTree(program))) {
+        if (path.length > 0 && path[0] !== "help")
+          expect(text).toContain(`headcount ${path.join(" ")}`);
+      }
+      for (const { meaning } of EXIT_CODES) expect(text.replace(/\s+/g, " ")).toContain(meaning);
+      for (const heading of ["FILTERS", "EXIT CODES", "ENVIRONMENT"])
+        expect(text).toContain(heading);
+    },
+  );
+
+  test.each([
+    ["bash", "headcount.bash"],
+    ["zsh", "_headcount"],
+    ["fish", "headcount.fish"],
+  ])("%s reads its script", (shell, file) => {
+    if (lacks(shell)) return;
+    execFileSync(shell, ["-n", join(ROOT, "completions", file)]);
+  });
 });

@@ -1,27 +1,15 @@
-import { execFileSync, spawnSync } from "node:child_process";
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { Readable } from "node:stream";
 import { describe, expect, test } from "vitest";
-import {
-  allCommands,
-  generatedFiles,
-  manPages,
-  programTree,
-} from "../../src/cli/completion/tree.ts";
+import { allCommands, generatedFiles, programTree } from "../../src/cli/completion/tree.ts";
 import { main } from "../../src/cli/main.ts";
 import { buildProgram } from "../../src/cli/program.ts";
-import { EXIT_CODES, TOPICS } from "../../src/cli/topics.ts";
+import { TOPICS } from "../../src/cli/topics.ts";
 import { DEPARTMENTS, FILTER_KEYS } from "../../src/shared/contract/vocabulary.ts";
 import { testContext } from "../support/client.ts";
-import { isLeftOut } from "../support/tools.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
-const has = (program: string): boolean =>
-  spawnSync(program, ["--version"], { stdio: "ignore" }).error === undefined;
-/** Tests of a program are left out where it is not installed, but never in CI. */
-const lacks = (program: string): boolean => isLeftOut(has(program));
-
 describe("generated files", () => {
   test("are what the program makes (npm run build && npm run completions)", async () => {
     for (const [path, text] of generatedFiles(
@@ -32,53 +20,6 @@ describe("generated files", () => {
         path,
       );
     }
-  });
-
-  test.skipIf(lacks("groff"))(
-    "the man pages are clean roff, and have every command, exit code and topic",
-    async () => {
-      const program = await buildProgram(testContext({}).context, [], "all");
-      const pages = manPages(program).map(([path]) => path);
-      expect(readdirSync(join(ROOT, "docs/man")).map((name) => `docs/man/${name}`)).toEqual(
-        pages.toSorted(),
-      );
-      const { man } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as {
-        man: readonly string[];
-      };
-      expect(man).toEqual(pages.toSorted());
-      const printed = pages.map((page) => {
-        const { stderr, stdout } = spawnSync(
-          "groff",
-          ["-ww", "-man", "-Tascii", "-P-c", "-rLL=200n", join(ROOT, page)],
-          {
-            encoding: "utf8",
-          },
-        );
-        expect([page, stderr]).toEqual([page, ""]);
-        return stdout.replace(/.\u0008/g, "");
-      });
-      const text = printed.join("");
-      // The first page is short: it names the others.
-      expect(
-        readFileSync(join(ROOT, "docs/man/headcount.1"), "utf8").split("\n").length,
-      ).toBeLessThan(300);
-      for (const { path } of allCommands(programTree(program))) {
-        if (path.length > 0 && path[0] !== "help")
-          expect(text).toContain(`headcount ${path.join(" ")}`);
-      }
-      for (const { meaning } of EXIT_CODES) expect(text.replace(/\s+/g, " ")).toContain(meaning);
-      for (const heading of ["FILTERS", "EXIT CODES", "ENVIRONMENT"])
-        expect(text).toContain(heading);
-    },
-  );
-
-  test.each([
-    ["bash", "headcount.bash"],
-    ["zsh", "_headcount"],
-    ["fish", "headcount.fish"],
-  ])("%s reads its script", (shell, file) => {
-    if (lacks(shell)) return;
-    execFileSync(shell, ["-n", join(ROOT, "completions", file)]);
   });
 
   test("the tree knows where values come from", async () => {

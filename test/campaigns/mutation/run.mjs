@@ -1,7 +1,7 @@
 // Mutation of the files that count money: `npm run campaign mutation -- [FILE...] [--most N] [--told]`. Each mutant changes one place of one file in a
 // copy of the repository and runs the tests that are to notice, the quick ones first, until one fails. What nobody notices is a survivor:
 // survivors.json names those that were looked at, each with the reason why it may live. Another one ends this with 1. `--told` says of
-// every other mutant which test noticed it. About two seconds of CPU a mutant.
+// every other mutant which test noticed it. `--blind` changes nothing, so that nobody notices: the control. About two seconds of CPU a mutant.
 import { fork } from "node:child_process";
 import {
   cpSync,
@@ -130,7 +130,7 @@ function mutantsOf(file) {
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { most: { type: "string" }, told: { type: "boolean" } },
+  options: { most: { type: "string" }, told: { type: "boolean" }, blind: { type: "boolean" } },
 });
 const files = positionals.length === 0 ? Object.keys(WATCHED) : positionals;
 for (const file of files)
@@ -226,7 +226,7 @@ async function unchanged(file, tests) {
 async function notice({ file, text }) {
   for (const tests of WATCHED[file]) {
     for (let tries = 1; ; tries++) {
-      put(file, text);
+      put(file, values.blind ? original(file) : text);
       const answer = await failures(file, tests, 120_000 + 5 * took.get(tests));
       if (!isLate(answer)) {
         if (answer.failed.length > 0) return `${tests}: ${answer.failed[0].name}`;
