@@ -51,7 +51,7 @@ const WATCHED = {
     "test/cli/search.test.ts",
     "test/cli/foreign.test.ts",
     "test/cli/foreign-forgets.test.ts",
-    "test/cli/foreign-tails.test.ts",
+    "test/scene/ends.test.ts",
     "test/scene/errors.test.ts",
     "test/scene/keys.test.ts",
     "test/scene/misses.test.ts",
@@ -62,7 +62,7 @@ const WATCHED = {
   "src/engine/purchase/remaining.ts": [
     "test/unit/remaining.test.ts",
     "test/cli/search.test.ts",
-    "test/cli/foreign-tails.test.ts",
+    "test/scene/ends.test.ts",
   ],
   "src/engine/purchase/settle.ts": [
     "test/unit/journal-replay.test.ts",
