@@ -49,7 +49,7 @@ const WATCHED = {
     "test/unit/flight.test.ts",
     "test/unit/remaining.test.ts",
     "test/cli/search.test.ts",
-    "test/cli/foreign.test.ts",
+    "test/scene/contract.test.ts",
     "test/cli/foreign-forgets.test.ts",
     "test/scene/ends.test.ts",
     "test/scene/errors.test.ts",
@@ -71,7 +71,7 @@ const WATCHED = {
   ],
   "src/engine/purchase/attempt.ts": [
     "test/cli/search.test.ts",
-    "test/cli/foreign.test.ts",
+    "test/scene/contract.test.ts",
     "test/cli/foreign-forgets.test.ts",
     "test/scene/walls.test.ts",
   ],
