@@ -111,3 +111,31 @@ test("a refresh that goes on: the cap that is named is enough, and a page that i
     expect(s.service.charged()).toBe(76 + uncertain);
   }
 });
+
+test("of a first page that was in flight no more is in doubt than the balance lost since it was told", async () => {
+  const { service, u, ids } = await foreignScene({
+    people: 200,
+    maxPerPage: 25,
+    clamp: true,
+    idempotent: true,
+    // It is charged at once, and answered in a minute.
+    jitterMs: 60_000,
+    random: () => 1,
+  });
+  const child = spawn(process.execPath, [BIN, ...BUY, "--concurrency", "1"], {
+    cwd: u.dir,
+    env: { ...process.env, ...u.env },
+  });
+  const end = new Promise((done) => child.on("close", done));
+  await vi.waitFor(() => expect(service.charged()).toBe(25), { timeout: 60_000, interval: 20 });
+  child.kill("SIGKILL");
+  await end;
+  service.options.jitterMs = 0;
+
+  const ran = await u.run(["resume", "last", "--yes"]);
+  expect(ran.code, ran.stderr).toBe(0);
+  expect(ran.stderr).toContain("25 credits may have been charged");
+  expect(ran.stderr).toContain("for 200 credits");
+  expect(await spentBy(u)).toMatchObject({ settled: 200, uncertain: 25, refunded: 25, foreign: 0 });
+  expect([ids(), service.charged()]).toEqual([service.ids(), 200]);
+});

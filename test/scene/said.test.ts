@@ -94,7 +94,7 @@ tryCases([
       steps: [
         run(line, ANY, {
           says: ["it charged 5 credits for a call that is free by the contract"],
-          isFree: true,
+          isUnbooked: true,
           mayBlame: true,
         }),
       ],

@@ -49,9 +49,9 @@ const WATCHED = {
     "test/unit/flight.test.ts",
     "test/unit/remaining.test.ts",
     "test/cli/search.test.ts",
-    "test/cli/foreign.test.ts",
+    "test/scene/contract.test.ts",
     "test/cli/foreign-forgets.test.ts",
-    "test/cli/foreign-tails.test.ts",
+    "test/scene/ends.test.ts",
     "test/scene/errors.test.ts",
     "test/scene/keys.test.ts",
     "test/scene/misses.test.ts",
@@ -62,7 +62,7 @@ const WATCHED = {
   "src/engine/purchase/remaining.ts": [
     "test/unit/remaining.test.ts",
     "test/cli/search.test.ts",
-    "test/cli/foreign-tails.test.ts",
+    "test/scene/ends.test.ts",
   ],
   "src/engine/purchase/settle.ts": [
     "test/unit/journal-replay.test.ts",
@@ -71,7 +71,7 @@ const WATCHED = {
   ],
   "src/engine/purchase/attempt.ts": [
     "test/cli/search.test.ts",
-    "test/cli/foreign.test.ts",
+    "test/scene/contract.test.ts",
     "test/cli/foreign-forgets.test.ts",
     "test/scene/walls.test.ts",
   ],
