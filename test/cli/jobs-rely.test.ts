@@ -1,4 +1,4 @@
-import { existsSync, utimesSync, writeFileSync } from "node:fs";
+import { existsSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { fakeClock } from "../support/client.ts";
 import { charged, readCsv, seeded } from "../support/export.ts";
@@ -271,4 +271,34 @@ test("a refusal speaks in the keys of a job, and of no option that it has none f
   expect(quoted.error.hint).toMatch(/^"max_credits": \d+ brings the list up to date$/);
   expect(quoted.error.message).toContain('"max_credits": 1 pays for 1');
   expect(search).toMatchObject({ code: 5, stderr: expect.stringContaining('"min_rows"') });
+});
+
+test("a job whose disk was full once its file had its name goes on: the file is its own", async () => {
+  const file = write({ jobs: { legal: { ...LEGAL, command: "search", max_credits: 10 } } });
+  const before = await charged(service, CREDITS);
+  const env = { HEADCOUNT_FAILPOINT: "42:ENOSPC" };
+  const full = await u.run(["jobs", "run", "legal", ...file], { env });
+  // The step behind the one that gives the file its name.
+  expect([full.code, existsSync(u.file("legal.csv"))]).toEqual([5, true]);
+  expect(await run(file, "legal")).toMatchObject({ code: 0 });
+  expect(readCsv(u.read("legal.csv"))).toHaveLength(10);
+  expect((await charged(service, CREDITS)) - before).toBe(10);
+});
+
+test("a job that was killed before its history was written knows its file by its run", async () => {
+  const file = write({ jobs: { legal: { ...LEGAL, command: "search", max_credits: 10 } } });
+  expect(await run(file, "legal")).toMatchObject({ code: 0 });
+  rmSync(u.file("state/jobs"), { recursive: true });
+  const before = await charged(service, CREDITS);
+  expect(await run(file, "legal")).toMatchObject({ code: 0 });
+  expect((await charged(service, CREDITS)) - before).toBe(0);
+});
+
+test("a file that another put there is not a job's, also where the job has a run that is not over", async () => {
+  const file = write({ jobs: { legal: { ...LEGAL, command: "search", max_credits: 10 } } });
+  const env = { HEADCOUNT_FAILPOINT: "30:ENOSPC" };
+  expect((await u.run(["jobs", "run", "legal", ...file], { env })).code).toBe(5);
+  writeFileSync(u.file("legal.csv"), "mine\n");
+  expect(await run(file, "legal")).toMatchObject({ code: 2 });
+  expect(u.read("legal.csv")).toBe("mine\n");
 });

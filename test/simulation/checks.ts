@@ -1,9 +1,11 @@
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { planOf, stateOf } from "../../src/engine/runs/reader.ts";
 import { readSpend } from "../../src/engine/runs/spend.ts";
 import { IDEMPOTENCY_TTL_MS } from "../../src/service/ledger/records.ts";
 import { readCsv } from "../support/export.ts";
+import { BUDGET } from "./commands.ts";
+import { isDue, type JobTold, type TypedJob } from "./jobs.ts";
 import type { Sold } from "./network.ts";
 import { type Asked, type Before, besides, type Person, type Stage, type Typed } from "./person.ts";
 import type { Ended, Play } from "./play.ts";
@@ -29,7 +31,9 @@ export class Checks {
   }
 
   /** At the end of a command. */
-  ended({ before, code, stderr, typed, user }: Ended): void {
+  ended(ended: Ended): void {
+    const { before, code, disk, stderr, typed, user } = ended;
+    user.said = `${stderr}${ended.stdout}`;
     const say: Say = (what) =>
       `${user.name}: headcount ${typed.argv.join(" ")}: ${what}\nexit ${code}: ${stderr}`;
     must([0, 2, 3, 4, 5, 6, 7, 8, 9, 130].includes(code), say("an exit code that nobody promised"));
@@ -38,8 +42,11 @@ export class Checks {
       user.avoided.add(who);
       if (kind === "forget") user.forgotten.add(who);
     }
-    this.#filesOf(user, typed, before, code, say);
+    if (kind === "jobs") this.#ran(ended, say);
+    else this.#filesOf(user, typed, before, { code, disk }, say);
     this.#withinCaps(user, typed, before, say);
+    this.#withinBudget(ended, say);
+    if (kind === "agent") this.#agent(ended, say);
     const bought = this.#boughtBy(user, typed, before, stderr);
     if (bought === undefined) return;
     const { asked, run } = bought;
@@ -54,7 +61,7 @@ export class Checks {
     user: Person,
     { argv, file = "", kind, who = "" }: Typed,
     { files }: Before,
-    code: number,
+    { code, disk }: Pick<Ended, "code" | "disk">,
     say: Say,
   ): void {
     const now = user.written();
@@ -73,7 +80,9 @@ export class Checks {
       }
       return;
     }
-    must(code === 0 || changed.length === 0, say(`${changed} are others although it failed`));
+    // A disk may fail when the file has its name already, and is not told yet that it has: then it is whole.
+    if (code !== 0 && disk !== null) for (const name of changed) this.#isWhole(user, name, say);
+    else must(code === 0 || changed.length === 0, say(`${changed} are others although it failed`));
     const own =
       kind === "refresh"
         ? [file, ...besides(file)]
@@ -82,6 +91,152 @@ export class Checks {
           : [file];
     const others = changed.filter((name) => !own.includes(name));
     must(others.length === 0, say(`${others} are not its files: ${argv}`));
+  }
+
+  /** A file is all that some run of it holds, or what is beside a list. */
+  #isWhole(user: Person, name: string, say: Say): void {
+    const ids = user.idsIn(name);
+    const delivered = new Set(user.sold.flatMap((sold) => sold.ids));
+    for (const id of ids) must(delivered.has(id), say(`${id} is in ${name}, never delivered`));
+    must(new Set(ids).size === ids.length, say(`somebody is in ${name} twice`));
+    must(readFileSync(user.path(name), "utf8").endsWith("\n"), say(`${name} is cut`));
+
+    const hidden = [...user.avoided].filter((id) => delivered.has(id)).length;
+    const runs = user.runs().map((run) => user.stage(run));
+    const own = runs.filter(({ output }) => output === user.path(name));
+    // A list that is refreshed is of several runs.
+    if (own.length === 0 || user.lists.has(name)) return;
+    const isAll = own.some(({ rows }) => ids.length <= rows && ids.length >= rows - hidden);
+    must(isAll, say(`${ids.length} are in ${name}`));
+  }
+
+  /** Each job that is done has its file, the others left theirs as it was; and those ran whose time had come. */
+  #ran(ended: Ended, say: Say): void {
+    const { before, code, disk, stderr, stdout, typed, user } = ended;
+    const { argv, jobs = [] } = typed;
+    const told = stdout === "" ? [] : (JSON.parse(stdout) as JobTold[]);
+    const done = told.filter(({ status }) => status === "done").map(({ job }) => job);
+
+    const isNamed = ({ name }: TypedJob): boolean => argv.includes(name);
+    const named = jobs.filter(isNamed);
+    const due = jobs.filter(({ name }) => isDue(before.jobsDone.get(name), before.at));
+    const expected = (named.length > 0 ? named : due).map(({ name }) => name);
+    const ran = told.map(({ job }) => job);
+    const isCut = code === 130 && `${expected}`.startsWith(`${ran}`);
+    must(isCut || `${ran}` === `${expected}`, say(`${ran} were run, and due were ${expected}`));
+
+    const now = user.written();
+    const changed = [...new Set([...before.files.keys(), ...now.keys()])].filter(
+      (name) => before.files.get(name) !== now.get(name),
+    );
+    const own = jobs.flatMap(({ file = "", kind, name }) =>
+      done.includes(name) ? [file, ...(kind === "refresh" ? besides(file) : [])] : [],
+    );
+    for (const name of changed.filter((one) => !own.includes(one))) {
+      must(disk !== null, say(`${name} is another although no job wrote it`));
+      this.#isWhole(user, name, say);
+    }
+
+    for (const outcome of told) {
+      const asked = user.asked.get(jobs.find(({ name }) => name === outcome.job)?.file ?? "");
+      if (asked !== undefined && outcome.status === "done")
+        this.#job(user, { asked, before, outcome }, say, stderr);
+    }
+    const isAll = jobs.every(({ name }) => done.includes(name));
+    if (code !== 0) user.open = { typed, versions: new Set(), owned: new Set() };
+    else if (isAll && user.open?.typed.kind === "jobs") user.open = undefined;
+  }
+
+  #job(
+    user: Person,
+    {
+      asked,
+      before,
+      outcome,
+    }: { readonly asked: Asked; readonly before: Before; readonly outcome: JobTold },
+    say: Say,
+    stderr: string,
+  ): void {
+    const { file = "", groups, kind } = asked.typed;
+    must(existsSync(user.path(file)), say(`${outcome.job} has no file`));
+    const ids = user.idsIn(file);
+    must(new Set(ids).size === ids.length, say(`somebody is in ${file} twice`));
+    must(outcome.rows === ids.length, say(`${outcome.job} tells of ${outcome.rows} rows`));
+    for (const id of ids) must(!user.avoided.has(id), say(`${id} is in ${file}, to be left out`));
+
+    const runs = user.runs().filter((run) => user.stage(run).job === outcome.job);
+    if (runs.some((run) => this.#isBlurred(user, run))) return;
+    let [paid, unsure] = [0, 0];
+    for (const run of runs) {
+      paid += user.charged(run) - (before.runs.get(run)?.charged ?? 0);
+      unsure += user.stage(run).uncertain;
+    }
+    must(paid <= outcome.credits + unsure, say(`${outcome.job} tells less than ${paid} credits`));
+
+    const run = user.runOf(file);
+    if (kind === "search" && run !== undefined)
+      this.#bought(user, { asked, before, run }, ids, say, stderr);
+    if (kind !== "refresh") return;
+    const shown = (of: Iterable<string>): Set<string> =>
+      new Set([...of].filter((id) => !user.avoided.has(id)));
+    const isWhole = [...asked.versions].some((version) =>
+      isEqual(shown(this.#play.datasets.members(version, groups)), new Set(ids)),
+    );
+    must(isWhole, say(`${file} is not the segment`));
+  }
+
+  /** What jobs of a month cost is within their budget, and what agents ever bought within theirs. */
+  #withinBudget({ before, typed, user }: Ended, say: Say): void {
+    const { budget, kind } = typed;
+    if (budget == null) return;
+    const isOfBudget = ({ budgets, job }: Pick<Stage, "budgets" | "job">): boolean =>
+      kind === "jobs" ? job !== undefined : budgets.includes(BUDGET);
+    const month = new Date(this.#play.scheduler.time);
+    const since =
+      kind === "jobs" ? Date.UTC(month.getUTCFullYear(), month.getUTCMonth(), 1) : undefined;
+    // Of a budget that began anew meanwhile nobody here says what fell into it.
+    if (since !== undefined && before.at < since) return;
+
+    let [spent, paid] = [0, 0];
+    for (const run of user.runs()) {
+      if (this.#isBlurred(user, run)) return;
+      const had = before.runs.get(run);
+      const all = user.charged(run, since);
+      const now = user.charged(run) - (had?.charged ?? 0);
+      if (had !== undefined && isOfBudget(had)) spent += all - now;
+      paid += now;
+    }
+    must(
+      paid <= Math.max(0, budget - spent),
+      say(`${paid} were charged, and ${spent} of ${budget} were spent before`),
+    );
+  }
+
+  /** An agent is told what its run holds and cost, and reads the first people of the segment. */
+  #agent({ before, code, told, typed, user }: Ended, say: Say): void {
+    const { datasets } = this.#play;
+    const { groups, wanted } = typed;
+    if (told === undefined) {
+      must(code !== 0, say("nothing was told"));
+      const isWanted = wanted?.agrees === true;
+      if (isWanted) user.open = { typed, versions: new Set(), owned: new Set() };
+      return;
+    }
+    if (user.open?.typed.kind === "agent") user.open = undefined;
+    const run = user.runs().find((path) => basename(path) === told.run);
+    must(run !== undefined, say(`there is no run ${told.run}`));
+    const { charged, settled, uncertain } = user.stage(run);
+    must(told.credits === settled, say(`${told.credits} were told, the journal has ${settled}`));
+    const paid = charged - (before.runs.get(run)?.charged ?? 0);
+    const isTold = paid <= told.credits + uncertain || this.#isBlurred(user, run);
+    must(isTold, say(`${paid} were charged, and ${told.credits} told`));
+
+    const members = [...datasets.members(planOf(run)?.dataset_version ?? "", groups)];
+    const first = members.slice(0, told.profiles).filter((id) => !user.avoided.has(id));
+    must(isEqual(new Set(first), new Set(told.ids)), say(`read were ${told.ids}, not ${first}`));
+    must(new Set(told.ids).size === told.ids.length, say("somebody was read twice"));
+    const most = Math.min(wanted?.profiles ?? members.length, members.length);
+    must(told.profiles === most, say(`${told.profiles} were bought of ${most}`));
   }
 
   /** What a run cost is within what was agreed to for it, and within the cap of the command that paid. */
@@ -466,7 +621,8 @@ export class Checks {
           goes && open?.typed.kind === "refresh" && output === person.path(open.typed.file ?? "")
         );
       });
-      must(open === undefined || isBounded || isOpen, `${name} never got: headcount ${words}`);
+      const isDone = open === undefined || isBounded || isOpen;
+      must(isDone, `${name} never got: headcount ${words}\n${person.said}`);
     }
   }
 }

@@ -1,7 +1,11 @@
 import { planOf } from "../../src/engine/runs/reader.ts";
+import { jobsArgv, jobsOf } from "./jobs.ts";
 import type { Person, Typed } from "./person.ts";
-import type { Command } from "./story.ts";
+import type { Command, Jobs } from "./story.ts";
 import type { Datasets } from "./world.ts";
+
+/** Of all agents of a user. */
+export const BUDGET = "agents";
 
 const FREE: Omit<Typed, "argv"> = {
   kind: "other",
@@ -19,7 +23,12 @@ const option = (name: string, value: string | number | null): string[] =>
 const flag = (name: string, isSet: boolean): string[] => (isSet ? [name] : []);
 
 /** What somebody types. @returns undefined where there is nothing yet that it could be about */
-export function typed(person: Person, command: Command, { segments }: Datasets): Typed | undefined {
+export function typed(
+  person: Person,
+  command: Command,
+  { segments }: Datasets,
+  plan: Jobs,
+): Typed | undefined {
   switch (command.kind) {
     case "search":
       return search(person, command, segments);
@@ -43,6 +52,23 @@ export function typed(person: Person, command: Command, { segments }: Datasets):
       return employees(person, command);
     case "refresh":
       return refresh(person, command);
+    case "jobs": {
+      const jobs = jobsOf(person, plan, segments, true);
+      return {
+        ...FREE,
+        kind: "jobs",
+        argv: jobsArgv(jobs, command.due),
+        jobs,
+        budget: plan.budget,
+      };
+    }
+    case "agent": {
+      const { agrees, budget, profiles, segment } = command;
+      const [department = ""] = segments.slice(segment);
+      const argv = ["mcp", "--max-credits", `${budget}/total`, "--budget", BUDGET];
+      const wanted = { department, profiles, agrees };
+      return { ...FREE, kind: "agent", argv, groups: [department], budget, wanted };
+    }
     case "count":
       return { ...FREE, argv: ["count", "--department", segments[command.segment] as string] };
     case "again":
@@ -142,4 +168,17 @@ function refresh(
     ...flag("--buy-changed", buyChanged && verify !== null && cap !== null),
   ];
   return { ...FREE, argv, kind: "refresh", file, groups: list.groups, cap };
+}
+
+/** The same where nothing stands in the way but the order itself. */
+export function inPeace(person: Person, before: Typed, plan: Jobs, { segments }: Datasets): Typed {
+  if (before.kind === "jobs") {
+    const jobs = jobsOf(person, plan, segments, false);
+    return { ...before, argv: jobsArgv(jobs, false), jobs, budget: null };
+  }
+  if (before.kind === "agent") {
+    const argv = ["mcp", "--max-credits", "100000/total", "--budget", BUDGET];
+    return { ...before, argv, budget: null };
+  }
+  return before;
 }

@@ -5,6 +5,8 @@ import type { Plan } from "../../src/engine/runs/plan.ts";
 import { planOf, stateOf } from "../../src/engine/runs/reader.ts";
 import { type TestContext, tempDir } from "../support/client.ts";
 import { readCsv } from "../support/export.ts";
+import type { Wanted } from "./agent.ts";
+import { jobsDone, type TypedJob } from "./jobs.ts";
 import type { Line, Sold } from "./network.ts";
 import type { Command, Owned, UserName } from "./story.ts";
 
@@ -22,6 +24,12 @@ export interface Typed {
   readonly run?: string | undefined;
   /** Whom it suppresses or forgets. */
   readonly who?: string;
+  /** What it may run, each a purchase of its own. */
+  readonly jobs?: readonly TypedJob[];
+  /** What all purchases of its budget may cost: of jobs in a month, of agents for good. */
+  readonly budget?: number | null;
+  /** What an agent is to get. */
+  readonly wanted?: Wanted;
 }
 
 /** What a run had. */
@@ -35,6 +43,8 @@ export interface Stage {
   readonly isPending: boolean;
   readonly output: string | null;
   readonly limit: number | null;
+  readonly job: string | undefined;
+  readonly budgets: readonly string[];
   /** Of the same dataset, department or company and kind of purchase: rows from the first one on without a gap. */
   readonly pieces: ReadonlyMap<string, number>;
 }
@@ -57,6 +67,9 @@ export interface Before {
   /** Of whom there is a record of the dataset that is served. */
   readonly current: ReadonlySet<string>;
   readonly deliveries: number;
+  readonly at: number;
+  /** When each job was begun that was done last. */
+  readonly jobsDone: ReadonlyMap<string, number>;
   readonly isIdle: boolean;
   /** How many mishaps there had been. */
   readonly mishaps: number;
@@ -83,6 +96,8 @@ export class Person {
   /** Files that are there whole, and what they are lists of. */
   readonly lists = new Map<string, Typed>();
   files = 0;
+  /** What the last command said. */
+  said = "";
   readonly #runs = new Set<string>();
 
   constructor(name: UserName, line: Line) {
@@ -145,16 +160,23 @@ export class Person {
     if (typed.file !== undefined) {
       this.asked.set(typed.file, { typed, versions: new Set([version]), owned: this.owned() });
     }
+    // A job goes on with what it began, or does the same anew.
+    for (const job of typed.jobs ?? []) {
+      const versions = new Set([...(this.asked.get(job.file ?? "")?.versions ?? []), version]);
+      this.asked.set(job.file ?? "", { typed: job, versions, owned: this.owned() });
+    }
   }
 
   /** Just before a command. */
-  before(mishaps: number, version: string): Before {
+  before(mishaps: number, version: string, at: number): Before {
     return {
       files: this.written(),
       runs: new Map(this.runs().map((run) => [run, this.stage(run)])),
       owned: this.owned(),
       current: this.owned((run) => planOf(run)?.dataset_version === version),
       deliveries: this.sold.length,
+      at,
+      jobsDone: jobsDone(this),
       isIdle: this.runs().every((run) => {
         const { done, ended } = stateOf(run);
         return (done ?? ended) !== undefined;
@@ -168,13 +190,13 @@ export class Person {
     return new Map(names.map((name) => [name, readFileSync(this.path(name), "utf8")]));
   }
 
-  /** What calls of a run cost, as far as a reply ever left the service. */
-  charged(run: string): number {
+  /** What calls of a run cost, as far as a reply ever left the service. @param since epoch milliseconds */
+  charged(run: string, since = 0): number {
     const keys = new Set([...stateOf(run).units.values()].map(({ intent }) => intent.key));
     const fresh = new Map<string, number>();
     const once = new Map<string, number>();
-    for (const { credits, key, replayed } of this.sold) {
-      if (!keys.has(key)) continue;
+    for (const { at, credits, key, replayed } of this.sold) {
+      if (!keys.has(key) || at < since) continue;
       once.set(key, Math.max(once.get(key) ?? 0, credits));
       if (!replayed) fresh.set(key, (fresh.get(key) ?? 0) + credits);
     }
@@ -185,7 +207,7 @@ export class Person {
   }
 
   stage(run: string): Stage {
-    const { done, ended, rows, session, settled, uncertain, units } = stateOf(run);
+    const { budgets, done, ended, job, rows, session, settled, uncertain, units } = stateOf(run);
     const plan = planOf(run);
     const pieces = new Map<string, number>();
     const pages = [...units.values()].sort((one, other) => one.intent.offset - other.intent.offset);
@@ -208,6 +230,8 @@ export class Person {
       isPending: pages.some((unit) => unit.settled === undefined && !unit.voided),
       output: plan?.output ?? null,
       limit: session?.limit ?? null,
+      job,
+      budgets: [...budgets],
       pieces,
     };
   }

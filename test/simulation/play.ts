@@ -7,13 +7,14 @@ import { makeApiKey } from "../../src/service/money/keys.ts";
 import { type TestContext, tempDir, testContext } from "../support/client.ts";
 import { seeded } from "../support/export.ts";
 import { c } from "../support/store.ts";
+import { type AgentEnded, type AgentTold, asAgent } from "./agent.ts";
 import { Checks } from "./checks.ts";
-import { typed } from "./commands.ts";
+import { inPeace, typed } from "./commands.ts";
 import type { Line } from "./network.ts";
 import { type Before, Person, type Typed } from "./person.ts";
 import { Scheduler, type Token } from "./scheduler.ts";
-import { Life } from "./service.ts";
-import { type Mishap, type Step, type Story, USERS } from "./story.ts";
+import { type Breakage, Life } from "./service.ts";
+import { type DiskFault, type Mishap, type Step, type Story, USERS } from "./story.ts";
 import { type Datasets, leaveLocks, START } from "./world.ts";
 
 export interface Ended {
@@ -22,6 +23,10 @@ export interface Ended {
   readonly before: Before;
   readonly code: number;
   readonly stderr: string;
+  readonly stdout: string;
+  readonly told: AgentTold | undefined;
+  /** What its disk did. */
+  readonly disk: DiskFault | null;
 }
 
 const HOUR = 3_600_000;
@@ -54,9 +59,12 @@ export class Play {
   #zombies: { readonly test: TestContext; readonly ended: Promise<unknown> }[] = [];
   #stuck: (() => void)[] = [];
   #keys = 0;
+  readonly #breakage: Breakage | undefined;
 
-  constructor(story: Story, datasets: Datasets, lines: readonly Line[]) {
+  /** @param breakage what is wrong with the service, so that the checks have to see it */
+  constructor(story: Story, datasets: Datasets, lines: readonly Line[], breakage?: Breakage) {
     this.story = story;
+    this.#breakage = breakage;
     this.datasets = datasets;
     this.people = USERS.map((name, at) => new Person(name, lines[at] as Line));
     this.checks = new Checks(this);
@@ -114,6 +122,7 @@ export class Play {
       this.#lives.length,
       this.datasets.engine,
       this.scheduler,
+      this.#breakage,
     );
     this.#lives.push(this.#life);
   }
@@ -201,7 +210,7 @@ export class Play {
 
   async #run({
     commands,
-    fullDiskAt,
+    disk,
     mishaps,
     mixed,
   }: Extract<Step, { readonly kind: "run" }>): Promise<void> {
@@ -210,11 +219,11 @@ export class Play {
     let isFirst = true;
     for (const person of people) {
       const command = commands[person.name];
-      const words = command && typed(person, command, this.datasets);
+      const words = command && typed(person, command, this.datasets, this.story.jobs);
       if (words === undefined) continue;
       if (command?.kind !== "again") person.ask(words, this.datasets.version);
-      if (isFirst && fullDiskAt !== null) this.mishaps++;
-      await this.start(person, words, isFirst ? fullDiskAt : null);
+      if (isFirst && disk !== null) this.mishaps++;
+      await this.start(person, words, isFirst ? disk : null);
       isFirst = false;
     }
     const armed = [...mishaps];
@@ -297,10 +306,11 @@ export class Play {
   }
 
   /** Starts a command and lets it come to its first stop. */
-  async start(person: Person, typed: Typed, fullDiskAt: number | null): Promise<void> {
+  async start(person: Person, typed: Typed, disk: DiskFault | null): Promise<void> {
     const { scheduler } = this;
+    const failpoint = disk && `${disk.at}:${disk.code}${disk.once ? ":once" : ""}`;
     scheduler.say(
-      `${person.name}: headcount ${typed.argv.join(" ").replace(ID, "RUN")}${fullDiskAt === null ? "" : ` (disk full at ${fullDiskAt})`}`,
+      `${person.name}: headcount ${typed.argv.join(" ").replace(ID, "RUN")}${failpoint === null ? "" : ` (disk ${failpoint})`}`,
     );
     scheduler.moving = person.name;
     // Runs of one second have no order.
@@ -321,21 +331,24 @@ export class Play {
         HOME: dir,
         ...{ HEADCOUNT_CONFIG_DIR: join(dir, "config"), HEADCOUNT_STATE_DIR: join(dir, "state") },
         ...{ HEADCOUNT_BASE_URL: line.url, HEADCOUNT_API_KEY: key.key },
-        ...(fullDiskAt === null ? {} : { HEADCOUNT_FAILPOINT: `${fullDiskAt}:ENOSPC` }),
+        ...(failpoint === null ? {} : { HEADCOUNT_FAILPOINT: failpoint }),
       },
     });
     const before = person.before(
-      this.mishaps - (fullDiskAt === null ? 0 : 1),
+      this.mishaps - (disk === null ? 0 : 1),
       this.datasets.version,
+      scheduler.time,
     );
     const running = { test, typed, before };
     person.running = running;
     await scheduler.move(() => {
-      const ended = main([...typed.argv, "--base-url", line.url], test.context).then((code) => {
+      const argv = [...typed.argv, "--base-url", line.url];
+      const ended = obey(typed, test, argv).then(({ code, said, told }) => {
         if (person.running !== running) return;
         person.running = undefined;
         scheduler.say(`${person.name} ends with ${code}`);
-        this.checks.ended({ user: person, typed, before, code, stderr: test.stderr() });
+        const streams = { stderr: `${test.stderr()}${said}`, stdout: test.stdout() };
+        this.checks.ended({ user: person, typed, before, code, told, disk, ...streams });
       });
       ended.catch((error: unknown) => {
         scheduler.failure ??= error;
@@ -389,7 +402,9 @@ export class Play {
     }
     for (const person of this.people) {
       for (let attempt = 0; attempt < 3 && person.open !== undefined; attempt++) {
-        await this.start(person, person.open.typed, null);
+        const words = inPeace(person, person.open.typed, this.story.jobs, this.datasets);
+        person.ask({ ...words, file: undefined }, this.datasets.version);
+        await this.start(person, words, null);
         while (this.scheduler.waiting.length > 0) await this.#next(0);
       }
     }
@@ -409,4 +424,15 @@ export class Play {
     await Promise.allSettled(this.#zombies.map(({ ended }) => ended));
     for (const life of this.#lives) await life.close();
   }
+}
+
+/** Does what was typed: an agent talks to what its command serves. */
+async function obey(
+  { wanted }: Typed,
+  { context }: TestContext,
+  argv: readonly string[],
+): Promise<AgentEnded> {
+  if (wanted !== undefined)
+    return await asAgent(wanted, context, (within) => main([...argv], within));
+  return { code: await main([...argv], context), said: "" };
 }

@@ -11,6 +11,9 @@ import type { Scheduler } from "./scheduler.ts";
 /** Numbers that no process has: beyond the largest that Linux gives. */
 export const NOBODY = 4_200_000;
 
+/** What a service does wrong to its ledger. */
+export type Breakage = (store: Store) => Store;
+
 /** One life of the service: from its start to its end or its crash. */
 export class Life {
   readonly store: Store;
@@ -46,6 +49,7 @@ export class Life {
     nth: number,
     engine: Engine,
     scheduler: Scheduler,
+    breakage: Breakage = (sound) => sound,
   ): Promise<Life> {
     const now = (): number => scheduler.time;
     const opening = {
@@ -62,7 +66,7 @@ export class Life {
     const stop = (what: string): Promise<void> => life?.stop(scheduler, what) ?? Promise.resolve();
     const service = await startService({
       engine: withStops(engine, stop),
-      store: storeWithStops(store, stop),
+      store: storeWithStops(breakage(store), stop),
       now,
       monotonic: now,
       timeouts: { drain: 1, work: 600_000, facet: 600_000 },
@@ -161,7 +165,7 @@ const storeWithStops = (store: Store, stop: Stop): Store =>
     },
   });
 
-function proxied<Thing extends object>(thing: Thing, instead: Partial<Thing>): Thing {
+export function proxied<Thing extends object>(thing: Thing, instead: Partial<Thing>): Thing {
   return new Proxy(thing, {
     get: (_, name) => {
       if (name in instead) return Reflect.get(instead, name);

@@ -54,7 +54,28 @@ export type Command =
       readonly cap: number | null;
       readonly limit: number | null;
     }
-  | { readonly kind: "suppress" | "forget"; readonly nth: number };
+  | { readonly kind: "suppress" | "forget"; readonly nth: number }
+  /** The jobs of the story: those that are due, or all by their names. */
+  | { readonly kind: "jobs"; readonly due: boolean }
+  /** Buys by the tools, within a budget for good; a person is asked, and agrees or does not. */
+  | {
+      readonly kind: "agent";
+      readonly segment: number;
+      readonly profiles: number | null;
+      readonly budget: number;
+      readonly agrees: boolean;
+    };
+
+/** A file of jobs that each user has. */
+export interface Jobs {
+  /** Credits a month. */
+  readonly budget: number | null;
+  readonly jobs: readonly {
+    readonly command: "search" | "refresh";
+    readonly segment: number;
+    readonly cap: number;
+  }[];
+}
 
 /** What happens while commands run. Armed at a decision of the scheduler, it strikes where it fits next. */
 export interface Mishap {
@@ -91,6 +112,13 @@ export const MISHAPS = [
   ] as const),
 ] as const;
 
+/** A disk that fails at a step of writing: that one, or each from there on. */
+export interface DiskFault {
+  readonly at: number;
+  readonly code: "ENOSPC" | "EIO";
+  readonly once: boolean;
+}
+
 export type Step =
   | {
       readonly kind: "run";
@@ -98,8 +126,8 @@ export type Step =
       readonly mishaps: readonly Mishap[];
       /** Whether they take turns at random; else each goes on until it waits. */
       readonly mixed: boolean;
-      /** The disk of the first user is full from this write on. */
-      readonly fullDiskAt: number | null;
+      /** Of the first user. */
+      readonly disk: DiskFault | null;
     }
   | { readonly kind: "revoke" | "reload" | "crash" | "grant" | "deduct"; readonly nth: number }
   | { readonly kind: "cap"; readonly nth: number; readonly room: number | null }
@@ -110,6 +138,7 @@ export interface Story {
   readonly shared: boolean;
   readonly credits: number;
   readonly random: number;
+  readonly jobs: Jobs;
   readonly steps: readonly Step[];
 }
 
@@ -176,21 +205,47 @@ const command: fc.Arbitrary<Command> = fc.oneof(
       nth: fc.nat(400),
     }),
   },
+  {
+    weight: 4,
+    arbitrary: fc.record({ kind: fc.constant("jobs" as const), due: fc.boolean() }),
+  },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      kind: fc.constant("agent" as const),
+      segment,
+      profiles: bound,
+      budget: fc.constantFrom(20, 60, 200, 2_000),
+      agrees: fc.constantFrom(true, true, true, false),
+    }),
+  },
 );
+const job = fc.record({
+  command: fc.constantFrom("search" as const, "refresh" as const),
+  segment,
+  cap: fc.constantFrom(10, 30, 300, 300),
+});
+const jobs: fc.Arbitrary<Jobs> = fc.record({
+  budget: fc.constantFrom(null, 40, 120),
+  jobs: fc.array(job, { minLength: 1, maxLength: 2 }),
+});
 const mishap: fc.Arbitrary<Mishap> = fc.record({
   at: fc.nat(30),
   what: fc.constantFrom(...MISHAPS),
   whom: fc.nat(2),
   paid: fc.boolean(),
 });
+const diskFault: fc.Arbitrary<DiskFault> = fc.record({
+  at: fc.integer({ min: 1, max: 90 }),
+  code: fc.constantFrom("ENOSPC" as const, "EIO" as const),
+  once: fc.boolean(),
+});
 const run: fc.Arbitrary<Step> = fc.record({
   kind: fc.constant("run" as const),
   commands: fc.record({ ada: command, bob: command, cy: command }, { requiredKeys: ["ada"] }),
   mishaps: fc.oneof(fc.constant([]), fc.array(mishap, { maxLength: 6, size: "max" })),
   mixed: fc.boolean(),
-  fullDiskAt: fc
-    .option(fc.integer({ min: 1, max: 80 }), { freq: 1 })
-    .map((at) => (at !== null && at % 3 === 0 ? at : null)),
+  disk: fc.oneof({ weight: 4, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: diskFault }),
 });
 const nth = fc.nat(2);
 const step: fc.Arbitrary<Step> = fc.oneof(
@@ -229,5 +284,6 @@ export const story: fc.Arbitrary<Story> = fc.record({
   shared: fc.boolean(),
   credits: fc.constantFrom(2_000, 2_000, 150, 60),
   random: fc.nat(1_000_000),
+  jobs,
   steps: fc.array(step, { minLength: 1, maxLength: 8, size: "max" }),
 });

@@ -284,16 +284,39 @@ async function mayReplace({ job, context, history }: Work): Promise<boolean> {
   // A refresh knows the lists that are kept of its segment, whoever kept them.
   if (mine === undefined && job.command === "refresh") return false;
 
-  const { runs } = await readSpend(
-    join(stateDir(context), "runs"),
-    Date.parse(mine?.finished ?? ""),
-  );
-  const since =
-    mine === undefined ? [] : runs.filter((run) => run.days.length > 0 && run.job !== job.name);
-  for (const run of since) if (await wrote(run.run, output, context)) throw foreign(output, run);
-  if (mine === undefined) throw foreign(output, undefined);
+  const since = mine === undefined ? 0 : Date.parse(mine.finished);
+  const { runs } = await readSpend(join(stateDir(context), "runs"), since);
+  // What a run of the job itself took from earlier ones cost nothing, and is written all the same.
+  const ofJob = runs.filter(isOfJob(job)).sort(byId);
+  const own = mine === undefined ? await lastWriting(output, ofJob, context) : undefined;
+  if (mine === undefined && own === undefined) throw foreign(output, undefined);
 
-  return true;
+  const others = runs.filter(
+    (run) => run.days.length > 0 && !isOfJob(job)(run) && run.run > (own?.run ?? ""),
+  );
+  for (const run of others) if (await wrote(run.run, output, context)) throw foreign(output, run);
+
+  // A run that is not over goes on where it may put its file, as that of a search that is typed again.
+  return own === undefined || (await wrote(own.run, output, context));
+}
+
+const byId = (one: RunSpend, other: RunSpend): number => (one.run < other.run ? -1 : 1);
+
+const isOfJob =
+  ({ name }: Job) =>
+  (run: RunSpend): boolean =>
+    run.job === name;
+
+/** Of a job that ended before its history was written: the run that tells what the history does not. */
+async function lastWriting(
+  output: string,
+  runs: readonly RunSpend[],
+  context: Context,
+): Promise<RunSpend | undefined> {
+  for (const run of runs.toReversed())
+    if ((await writes(run.run, output, context)) === true) return run;
+
+  return undefined;
 }
 
 const WORD = '"overwrite": true in the job lets it be replaced; another "output" keeps both';

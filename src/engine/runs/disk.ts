@@ -153,15 +153,20 @@ export const errorCode = (error: unknown): string | undefined => {
 
 export const remove = (path: string): Promise<void> => rm(path, { recursive: true, force: true });
 
-/** For tests: `HEADCOUNT_FAILPOINT=N` kills this process at the Nth durable step, `N:ENOSPC` fails from there on. */
+/**
+ * For tests: `HEADCOUNT_FAILPOINT=N` kills this process at the Nth durable step, `N:ENOSPC` fails from there on, and
+ * `N:EIO:once` at that step alone.
+ */
 export function failpoint(env: Readonly<Record<string, string | undefined>>): DiskStep | undefined {
-  const [, at, code] = /^(\d+)(?::([A-Z]+))?$/.exec(env.HEADCOUNT_FAILPOINT ?? "") ?? [];
+  const pattern = /^(\d+)(?::([A-Z]+)(:once)?)?$/;
+  const [, at, code, once] = pattern.exec(env.HEADCOUNT_FAILPOINT ?? "") ?? [];
   if (at === undefined) return undefined;
   let step = 0;
   return () => {
     step++;
     if (code === undefined && step === Number(at)) kill(pid, "SIGKILL");
-    if (code !== undefined && step >= Number(at)) {
+    const isOver = once !== undefined && step > Number(at);
+    if (code !== undefined && step >= Number(at) && !isOver) {
       throw Object.assign(new Error(`${code}: failpoint`), { code, syscall: "write" });
     }
   };
