@@ -359,6 +359,7 @@ async function underBudget<T>(
 
   const keyMode =
     session.keyMode ?? (await session.client.account(context.interrupted)).keyMode ?? "live";
+
   const turn = {
     folder: jobsFolder(context),
     name: ".budget.lock",
