@@ -34,8 +34,10 @@ const KEY = row(
   "the service refused the keyKEY (STATUS): DETAIL",
   ({ key, connectionName }) =>
     key?.source === "environment"
-      ? "put another key into HEADCOUNT_API_KEY; it goes before whatever headcount login stores; it was sent as Authorization: Bearer"
-      : `headcount login ${connectionName} stores another key; this one was sent as Authorization: Bearer`,
+      ? "put another key into HEADCOUNT_API_KEY; it goes before whatever headcount " +
+        "login stores; it was sent as Authorization: Bearer"
+      : `headcount login ${connectionName} stores another key; ` +
+        "this one was sent as Authorization: Bearer",
 );
 
 /**
@@ -78,7 +80,8 @@ const FAILED = row(
 /** How to get more credits. The built-in sample is topped up from the command line. */
 function creditHint({ sampleDir }: Pick<CallSite, "sampleDir">): string {
   return sampleDir === undefined
-    ? "lower --limit or --per-page, top the account up, or use a key with more left of its cap; headcount account shows both"
+    ? "lower --limit or --per-page, top the account up, or use a key with " +
+        "more left of its cap; headcount account shows both"
     : `headcount service credits add 10000 --data ${shellWord(sampleDir)}`;
 }
 
@@ -98,7 +101,8 @@ function rowOf({ status, envelope, detail }: ServiceError): ReturnType<typeof ro
   const said = detail.join(" ");
   if (/idempotency/i.test(said)) {
     const hint =
-      "the service refuses the header Idempotency-Key, which every paid call carries: its operator may let it pass";
+      "the service refuses the header Idempotency-Key, which every " +
+      "paid call carries: its operator may let it pass";
     // A key that is refused for its value is no refusal of the header.
     return {
       ...REFUSED,
@@ -158,7 +162,8 @@ function lostReply(error: LostReplyError, site: CallSite): CliError {
         : `${doctor(site)} checks the way there, free of charge`;
 
   return failed.network(
-    `${error.wasSent ? "no whole answer came" : "the request was not sent"}: ${error.message}; ${charged}`,
+    `${error.wasSent ? "no whole answer came" : "the request was not sent"}: ` +
+      `${error.message}; ${charged}`,
     hint,
     error.wasSent ? "lost_reply" : "unreachable",
     error,
@@ -175,7 +180,8 @@ function waitTooLong(error: WaitTooLongError, site: CallSite): CliError {
   const asks =
     waited === 0
       ? `the rate limit makes this a wait of ${seconds} s, longer than --max-wait ${most}`
-      : `the rate limit has held up one call for ${past} s, and the next wait is ${seconds} s: in all longer than --max-wait ${most}`;
+      : `the rate limit has held up one call for ${past} s, and the next wait is ` +
+        `${seconds} s: in all longer than --max-wait ${most}`;
   const again =
     waited + seconds + 5 > 604_800 ? "" : `, or with --max-wait ${waited + seconds + 5}`;
   const hint = `run it again after ${new Date(error.resetAt).toISOString().slice(0, 19)}Z${again}`;
@@ -240,7 +246,8 @@ export function failureOf(error: unknown): CliError {
     missingPackage(error) ??
     failed.internal(
       `this is a bug in headcount: ${message}`,
-      "run it again with HEADCOUNT_DEBUG=1 and report what it prints; nothing paid is lost (headcount runs)",
+      "run it again with HEADCOUNT_DEBUG=1 and report what it prints; " +
+        "nothing paid is lost (headcount runs)",
       "internal",
       error,
     )

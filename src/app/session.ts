@@ -106,7 +106,8 @@ async function openTarget(
   const target = await resolveTarget(connecting, context);
   if (target.movedFrom !== undefined) {
     notice(
-      `notice: the key stored for ${target.movedFrom} is sent to ${target.baseUrl}, the base URL given`,
+      `notice: the key stored for ${target.movedFrom} is sent ` +
+        `to ${target.baseUrl}, the base URL given`,
     );
   }
 
@@ -150,7 +151,8 @@ function sessionFor(
     const { maxDepth } = limits;
     if (maxDepth !== undefined)
       notice(
-        `the service goes no deeper than row ${grouped(maxDepth)} of a segment; larger ones are divided`,
+        `the service goes no deeper than row ${grouped(maxDepth)} ` +
+          "of a segment; larger ones are divided",
       );
     saved = saved
       .then(() => keepLimits(limits, target, context, notice))
@@ -247,7 +249,8 @@ function wordsOf(
     onReply: ({ creditsUsed = ZERO, deprecation, notices }, free) => {
       if (free && creditsUsed > 0n) {
         once(
-          `warning: the service says that it charged ${creditsText(creditsUsed)} for a call that is free by the contract`,
+          `warning: the service says that it charged ${creditsText(creditsUsed)} ` +
+            "for a call that is free by the contract",
         );
       }
       if (deprecation !== undefined) once(`warning: this part of the API is ${deprecation}`);

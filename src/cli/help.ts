@@ -12,7 +12,9 @@ const BUYING: readonly Group[] = [
   [
     "Filter (flags combine with AND, a flag given again is OR)",
     "department country seniority-level title title-prefix industry filters segment",
-    "state city location seniority functional-area first-name last-name name network-url headline-prefix location-prefix name-prefix industry-prefix connections-min connections-max followers-min followers-max company-network-url except",
+    "state city location seniority functional-area first-name last-name name network-url " +
+      "headline-prefix location-prefix name-prefix industry-prefix connections-min " +
+      "connections-max followers-min followers-max company-network-url except",
   ],
   [
     "Buy",
@@ -103,6 +105,7 @@ function examplesFirst(command: Illustrated, most: number): void {
       .join("\n\n");
 
   const examples = lines.split(/\n(?= {2}\$)/).slice(0, most + 1);
+
   if (lines !== "")
     command.addHelpText(
       "before",

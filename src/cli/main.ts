@@ -90,6 +90,7 @@ function stopSignal(argv: readonly string[], context: Context) {
   };
 
   context.interrupted.addEventListener("abort", onSignal, { once: true });
+
   return {
     signal,
     watch: (name: string): void => {

@@ -109,7 +109,8 @@ export function wholeNumber(flag: string, least: number, most: number): (text: s
     if (value !== undefined) return value;
     throw usageError(
       `${flag} takes a whole number from ${least} to ${most}, not "${echo(text)}"`,
-      `for example ${flag}${/^\w[\w-]*$/.test(flag) ? "=" : " "}${Math.max(least, Math.min(most, 100))}`,
+      "for example " +
+        `${flag}${/^\w[\w-]*$/.test(flag) ? "=" : " "}${Math.max(least, Math.min(most, 100))}`,
     );
   };
 }
@@ -118,7 +119,8 @@ export function wholeNumber(flag: string, least: number, most: number): (text: s
 export function publicOrigin(url: string): string {
   if (/^https?:\/\/[^/?#@]+\/?$/i.test(url) && URL.canParse(url)) return new URL(url).origin;
   throw usageError(
-    `--public-url takes an address of scheme, host and port alone, as in https://people.example, not "${echo(url)}"`,
+    "--public-url takes an address of scheme, host and port alone, " +
+      `as in https://people.example, not "${echo(url)}"`,
     "the console is at /console right below it: give the service a name of its own in the proxy",
   );
 }
@@ -147,7 +149,8 @@ export function sinceMs(text: string, now: number, flag = "--since"): number {
   if (!Number.isNaN(date)) return date;
 
   throw usageError(
-    `${flag} takes 2m (minutes), 12h, 30d, 8w, a date such as 2026-01-31 or 2026-01-31T10:03Z, or all, not "${echo(text)}"`,
+    `${flag} takes 2m (minutes), 12h, 30d, 8w, a date such as 2026-01-31 ` +
+      `or 2026-01-31T10:03Z, or all, not "${echo(text)}"`,
     `for example ${flag} 7d`,
   );
 }

@@ -157,7 +157,8 @@ export async function buildProgram(
 
   program
     .description(
-      "Count a segment of people for free, see what it costs, buy exactly that, keep every paid profile.",
+      "Count a segment of people for free, see what it costs, " +
+        "buy exactly that, keep every paid profile.",
     )
     // Read from the context's environment where they are used, not by commander from the process's.
     .addOption(offering(connection, { kind: "connections" }))
@@ -194,6 +195,7 @@ export async function buildProgram(
 
   const wanted = commandName(argv);
   const helpFor = wanted === "help" ? commandName(argv.slice(argv.indexOf("help") + 1)) : undefined;
+
   for (const [group, commands] of Object.entries(COMMANDS)) {
     program.commandsGroup(`${group}:`);
     for (const [name, [summary, module]] of Object.entries(commands)) {
@@ -206,6 +208,7 @@ export async function buildProgram(
 
   settle(program, context, load === "all" || argv.includes("--help-all"));
   program.hook("preAction", (_, command) => begin(command, argv));
+
   return program;
 }
 

@@ -44,12 +44,14 @@ export function excessWord(command: Command, argv: readonly string[]): CliError 
   const option = command.options.find(
     ({ long, short }) => flag !== undefined && (flag === long || flag === short),
   );
+
   const value = argv[at - 1] ?? "";
   if (option?.required && value !== flag) {
     const again = [value, word].map((each) => `${flag} ${shellWord(each)}`).join(" ");
     return usageError(
       `${message}: ${flag} takes one value`,
-      `give it again (${again}), or quote a value with spaces (${flag} ${shellWord(`${value} ${word}`)})`,
+      `give it again (${again}), or quote a value with spaces ` +
+        `(${flag} ${shellWord(`${value} ${word}`)})`,
     );
   }
 

@@ -63,17 +63,21 @@ export const countCommand = (filters: Filters): string => {
 
 /** @param profiles where not all of them are meant */
 export const searchCommand = (filters: Filters, credits: number, profiles?: number): string =>
-  `headcount search ${flagsOf(filters)}${profiles === undefined ? "" : ` --limit ${profiles}`} --max-credits ${credits} -o people.csv`;
+  "headcount search " +
+  `${flagsOf(filters)}${profiles === undefined ? "" : ` --limit ${profiles}`} ` +
+  `--max-credits ${credits} -o people.csv`;
 
 export const exportCommand = (id: string, origin: string): string =>
-  `curl -f -H "Authorization: Bearer $HEADCOUNT_API_KEY" ${shellWord(`${origin}/exports/${id}.csv`)} -o people-${id}.csv`;
+  'curl -f -H "Authorization: Bearer $HEADCOUNT_API_KEY" ' +
+  `${shellWord(`${origin}/exports/${id}.csv`)} -o people-${id}.csv`;
 
 /**
  * Who is not in the file of an export yet: the program
  * knows whom its user owns, this service does not.
  */
 export const refreshCommand = (id: string, filters: Filters): string =>
-  `headcount owned import people-${id}.csv && headcount refresh people-${id}.csv ${flagsOf(filters)}`;
+  `headcount owned import people-${id}.csv && headcount ` +
+  `refresh people-${id}.csv ${flagsOf(filters)}`;
 
 export const curlCommand = (filters: Filters, origin: string): string =>
   [

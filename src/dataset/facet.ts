@@ -22,6 +22,7 @@ export function facetOf(
   const isMore = (a: number, b: number): number => (sums[b] ?? 0) - (sums[a] ?? 0) || a - b;
   let distinct = 0;
   let codes: number[] = [];
+
   let enough = Math.max(1, least);
   for (let code = from; code < to; code++) {
     const people = sums[code] ?? 0;

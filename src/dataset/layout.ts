@@ -83,7 +83,11 @@ export async function lostPointer(datasetDir: string): Promise<string | undefine
   const names = await readdir(datasetDir).catch(ifMissing<string[]>([], "ENOTDIR"));
   const versions = names.filter((name) => /^v-\d/.test(name)).sort();
   if (versions.length === 0 || (await readPointer(datasetDir)) !== undefined) return undefined;
-  return `${join(datasetDir, "CURRENT")} is gone and ${versions.join(", ")} is there: nothing says what is served. Restore the folder from a backup, or import or generate the dataset again`;
+  return (
+    `${join(datasetDir, "CURRENT")} is gone and ${versions.join(", ")} is there: ` +
+    "nothing says what is served. Restore the folder from a backup, " +
+    "or import or generate the dataset again"
+  );
 }
 
 export async function currentPointer(datasetDir: string): Promise<Pointer> {

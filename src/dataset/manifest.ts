@@ -43,6 +43,7 @@ export async function checkManifest(folder: string): Promise<string[]> {
 
   const lines = text.split(/(?<=\n)/);
   const byName = new Map(lines.map((line) => [line.slice(66, -1), line]));
+
   for (const name of names) {
     const path = join(folder, name);
     const line = byName.get(name);

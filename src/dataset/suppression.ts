@@ -79,7 +79,8 @@ export async function checkLeftOut(datasetDir: string): Promise<string[]> {
   const isThere = (await stat(file).catch(ifMissing(undefined))) !== undefined;
   if (isThere && (await readLeftOut(datasetDir)) === undefined)
     problems.push(
-      `${file} is not what was written: until the next import every page is looked through for people who are left out`,
+      `${file} is not what was written: until the next import every page ` +
+        "is looked through for people who are left out",
     );
 
   return problems;
@@ -106,6 +107,7 @@ export async function removeSuppressed(
   }
 
   if (hidden.length === 0) return;
+
   await connection.run(
     `DELETE FROM ${table} WHERE id IN (SELECT unnest(from_json(?, '["VARCHAR"]')))`,
     [JSON.stringify(hidden)],

@@ -59,6 +59,7 @@ export function threadOf<Message, Answer>({
 
     worker.on("error", ended);
     worker.on("exit", () => ended(new Error(`${what} has ended`)));
+
     return worker;
   }
 

@@ -121,6 +121,7 @@ export async function checkVersionFiles(datasetDir: string): Promise<string[] | 
 
     if ((await readFile(current, "utf8")) !== `${JSON.stringify(pointer)}\n`)
       problems.push(`${current} is not as it was written`);
+
     for (const name of [pointer.folder, ...pointer.previous]) {
       const folder = join(datasetDir, name);
       const breaches = await checkManifest(folder);

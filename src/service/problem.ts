@@ -29,7 +29,8 @@ export const ended = (what: string): Problem =>
 
 export const suspended = (): Problem =>
   new Problem(403, [
-    "this account is suspended: its balance is kept, and nothing is sold until its operator resumes it",
+    "this account is suspended: its balance is kept, " +
+      "and nothing is sold until its operator resumes it",
   ]);
 
 /** The client went away before the charge: nothing was charged and there is nobody to tell. */
@@ -86,6 +87,7 @@ export function problemOf(error: unknown): Problem {
   if (error instanceof DeadlineError || error instanceof OutOfTimeError) {
     return new Problem(500, [`${error.message}; nothing was charged, try again`]);
   }
+
   if (error instanceof OutcomeUnknownError) {
     return new Problem(500, [
       "internal error; ask again with the same Idempotency-Key to learn the outcome",

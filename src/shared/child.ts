@@ -75,6 +75,7 @@ export async function answerOf<Answer>(message: object, options: ChildOptions): 
   });
   const overrun = (why: string): Overrun => new Overrun(`${what} was ended: ${why}`);
   let timer: NodeJS.Timeout | undefined;
+
   let onAbort = (): void => undefined;
   try {
     return await new Promise<Answer>((resolve, reject) => {

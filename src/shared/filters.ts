@@ -8,7 +8,8 @@ export function invalidFilter(issues: readonly FilterIssue[], where = ""): CliEr
     ({ key, code }) => key === "company_network_url" && code === "wrong_type",
   );
   const hint = several
-    ? "`headcount employees` takes many companies, as arguments or by --input FILE, and the other filters beside them"
+    ? "`headcount employees` takes many companies, as arguments or by " +
+      "--input FILE, and the other filters beside them"
     : "`headcount filters` lists the keys and the values they take";
   return usageError(`${where}${first}`, hint, "invalid_filter").with({ details });
 }

@@ -86,7 +86,8 @@ export function missingPackage(error: unknown): CliError | undefined {
   if (missing === undefined) return undefined;
 
   return failed.usage(
-    `this needs the optional package ${missing}, which is not installed; searches and runs work without it`,
+    `this needs the optional package ${missing}, which is not installed; ` +
+      "searches and runs work without it",
     `install what it needs: ${installCommand(missing)}`,
     "missing_package",
     error,

@@ -87,7 +87,8 @@ class Database {
     this.#check(result);
     if (!readOnly) this.#foldLog();
     this.exec(
-      `PRAGMA temp_store = MEMORY; PRAGMA foreign_keys = ${enableForeignKeyConstraints ? "ON" : "OFF"}`,
+      "PRAGMA temp_store = MEMORY; PRAGMA foreign_keys = " +
+        `${enableForeignKeyConstraints ? "ON" : "OFF"}`,
     );
   }
 
@@ -101,7 +102,8 @@ class Database {
     } catch (error) {
       if ((error as { readonly errcode?: number }).errcode !== CANNOT_OPEN) return;
       this.exec(
-        "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = DELETE; PRAGMA locking_mode = NORMAL",
+        "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = DELETE; " +
+          "PRAGMA locking_mode = NORMAL",
       );
     }
   }

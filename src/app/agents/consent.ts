@@ -109,6 +109,7 @@ export async function consentTo(
     return undefined;
 
   world.quotes.drop(offer.id);
+
   throw refusal(
     "declined",
     "the quote is void: ask for another only if the person wants one",
@@ -136,7 +137,8 @@ async function requireRoom(
   const { cap, name, per } = world.budget;
   const [cost, rest] = [costText(quote), formatCreditsGrouped(use.left)];
   throw refusal(
-    `it costs ${cost}, and the budget "${name}" has ${rest} left (${per}): ${formatCreditsGrouped(use.spent)} of ${creditsText(cap)} are spent or at risk`,
+    `it costs ${cost}, and the budget "${name}" has ${rest} left (${per}): ` +
+      `${formatCreditsGrouped(use.spent)} of ${creditsText(cap)} are spent or at risk`,
     `a person may buy it: ${command}`,
     "over_budget",
   );
@@ -163,7 +165,9 @@ async function ask(
   return sdk.inputRequired({
     inputRequests: {
       [SPEND]: sdk.inputRequired.elicit({
-        message: `${spend} on ${what}: ${harmlessLine(spokenTarget(target), 300)}?${again} The budget "${world.budget?.name}" has ${rest} left.`,
+        message:
+          `${spend} on ${what}: ${harmlessLine(spokenTarget(target), 300)}?${again} ` +
+          `The budget "${world.budget?.name}" has ${rest} left.`,
         requestedSchema: {
           type: "object",
           properties: {

@@ -20,7 +20,9 @@ export function rowPositions() {
     run: RunReader,
     where: CanonicalFilters | undefined,
   ): Promise<readonly Position[]> => {
-    const key = `${run.id} ${run.state.rows} ${run.suppression.digest} ${where === undefined ? "" : canonicalJson(where)}`;
+    const key =
+      `${run.id} ${run.state.rows} ${run.suppression.digest} ` +
+      `${where === undefined ? "" : canonicalJson(where)}`;
     const places = cache.get(key) ?? (await placesOf(run, where));
     cache.set(key, places);
     for (const old of cache.keys()) {

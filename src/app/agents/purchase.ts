@@ -199,7 +199,8 @@ async function withWhatIsKept(
   return failure.with({
     details: [
       ...failure.details,
-      `run ${run} keeps ${counted(rows, "row")} for ${creditsText(settled)}${unsure}${open}${goesOn}`,
+      `run ${run} keeps ${counted(rows, "row")} for ` +
+        `${creditsText(settled)}${unsure}${open}${goesOn}`,
     ],
   });
 }

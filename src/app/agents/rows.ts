@@ -165,7 +165,8 @@ async function pathIn(folder: string, name: string): Promise<string> {
   const stats = await lstat(path).catch(() => undefined);
   if (stats !== undefined)
     throw usageError(
-      `${name} ${stats.isSymbolicLink() ? "is a link" : "exists"} in the folder of --output, and stays as it is`,
+      `${name} ${stats.isSymbolicLink() ? "is a link" : "exists"} ` +
+        "in the folder of --output, and stays as it is",
       "give another name with file",
       "file_exists",
     );

@@ -78,7 +78,8 @@ export function targetOf({
   const other = chosen.find(({ by }) => by !== "company_network_url");
   if (kind === "employees" && (filters ?? titles ?? fresh) !== undefined && other !== undefined)
     throw wrong(
-      `with filters, titles or new_only a company is named by its profile address or slug, and "${echo(other.value)}" is a ${other.by}: no filter finds its people`,
+      "with filters, titles or new_only a company is named by its profile address or slug, " +
+        `and "${echo(other.value)}" is a ${other.by}: no filter finds its people`,
       "a quote of the kind enrich buys its address (company_network_url)",
     );
 

@@ -46,4 +46,5 @@ export const inToolsWords = (hint: string | undefined): string | undefined =>
 export const budgetText = ({ budget }: AgentWorld): string =>
   budget === undefined
     ? "nothing can be bought"
-    : `at most ${creditsText(budget.cap)} ${budget.per === "total" ? "in all" : `a ${budget.per}`}, budget "${budget.name}"`;
+    : `at most ${creditsText(budget.cap)} ` +
+      `${budget.per === "total" ? "in all" : `a ${budget.per}`}, budget "${budget.name}"`;

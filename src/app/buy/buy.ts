@@ -79,7 +79,9 @@ async function addressed(order: Order, world: World, events: Events, buys: boole
   const before = await spentOn(target, account, world);
   const cost = credits(before + lookUps.credits);
   if (maxCredits !== undefined && maxCredits <= cost && lookUps.credits > 0n) {
-    const message = `--max-credits pays for the look-ups at most (${creditsText(lookUps.credits)}), and for nobody; nothing was spent`;
+    const message =
+      `--max-credits pays for the look-ups at most (${creditsText(lookUps.credits)}), ` +
+      "and for nobody; nothing was spent";
     throw failed.credits(message, "--dry-run prices both", "over_cap");
   }
 

@@ -30,7 +30,8 @@ type How = Pick<Keep, "column" | "by" | "prefix">;
 export function checkPrefix(prefix: string): string {
   if (PREFIX.test(prefix)) return prefix;
   throw usageError(
-    `--prefix takes letters, digits, _, - and points, and begins with a letter or _, not "${echo(prefix)}"`,
+    "--prefix takes letters, digits, _, - and points, " +
+      `and begins with a letter or _, not "${echo(prefix)}"`,
     `for example --prefix ${DEFAULT_PREFIX}`,
   );
 }

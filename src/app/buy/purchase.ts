@@ -100,7 +100,8 @@ export async function continueRun(
   if (agreed !== undefined) return await fulfil(run, ...agreed);
   await endStale(run, "others bought whom it lacks", trade);
   trade.deps.onNotice(
-    `notice: other runs bought whom run ${run.id} lacks: this begins anew, and buys new people alone`,
+    `notice: other runs bought whom run ${run.id} lacks: ` +
+      "this begins anew, and buys new people alone",
   );
   return undefined;
 }

@@ -60,7 +60,8 @@ export function staffOf(
   if (companies.length * rungs.length > MOST_COUNTS) {
     const each = ladder === undefined ? "" : ` and title (${rungs.length})`;
     throw usageError(
-      `with filters each company (${grouped(companies.length)})${each} takes a free count, and at most ${grouped(MOST_COUNTS)} are made`,
+      `with filters each company (${grouped(companies.length)})${each} takes a free count, ` +
+        `and at most ${grouped(MOST_COUNTS)} are made`,
       "split the list",
     );
   }

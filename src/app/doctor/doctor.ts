@@ -139,11 +139,16 @@ function originOf(context: Context, options: DoctorOptions, config: Config): str
   const { connection, baseUrl } = selectionOf(options, context);
   const from = (value: string, variable: string, flag: string): string =>
     value === env[variable] ? variable : flag;
+
   if (connection !== undefined)
     return `${connection} (${from(connection, "HEADCOUNT_CONNECTION", "-c")})`;
   if (baseUrl !== undefined && env.HEADCOUNT_API_KEY) {
-    return `${shownAddress(baseUrl)} (${from(baseUrl, "HEADCOUNT_BASE_URL", "--base-url")}), without a connection`;
+    return (
+      `${shownAddress(baseUrl)} (${from(baseUrl, "HEADCOUNT_BASE_URL", "--base-url")}), ` +
+      "without a connection"
+    );
   }
+
   return config.default === undefined ? "none" : `${config.default} (the config's default)`;
 }
 
@@ -258,7 +263,11 @@ function clockCheck({ skewMs }: ProbeReport): Check {
   if (skewMs === undefined) return service("Clock", "warn", "the service does not tell its time");
   const seconds = Math.round(skewMs / 1000);
   if (Math.abs(seconds) <= 5) return service("Clock", "ok", "within 5 s of the service's");
-  const message = `this machine's clock is ${Math.abs(seconds)} s ${seconds > 0 ? "behind" : "ahead of"} the service's`;
+
+  const message =
+    `this machine's clock is ${Math.abs(seconds)} s ` +
+    `${seconds > 0 ? "behind" : "ahead of"} the service's`;
+
   return service(
     "Clock",
     "warn",
@@ -338,7 +347,8 @@ function pagingCheck(report: ProbeReport, name: string, used: Dialect): Check {
 
   const why = refusesUnknownFilters
     ? ""
-    : `: the service does not ${uncounted ? "count people" : "refuse unknown filters"}, so no search could be tried for free`;
+    : `: the service does not ${uncounted ? "count people" : "refuse unknown filters"}, ` +
+      "so no search could be tried for free";
   const half =
     paging === "page" ? "by page; whether the first is 0 or 1 was not told" : `not told${why}`;
   const fix = `${how}${using === "offset" ? "page" : "offset"} (or page0, cursor) where that is wrong`;

@@ -69,6 +69,7 @@ export async function withinBudget<T>(
 
   const { what, onWait } = turn;
   const lock = { now, sleep, what, onWait, wait: true, signal: interrupted };
+
   return await withLock(join(turn.folder, turn.name), lock, async () => {
     const { spent, left } = await budgetUse(budget, context, turn.continues);
     return await work(left).catch(async (error: unknown) => {

@@ -136,6 +136,7 @@ async function readJob(
   const add = (key: KeyName, message: string): void =>
     void problems.push({ ...(places.get(key) ?? at), message });
   const values = valuesOf(members, KEYS, shared.plainOf, problems);
+
   // A refresh writes the list that it reads, unless it is told otherwise.
   const written = values.output ?? values.list;
   const output = attempt(() =>
@@ -215,7 +216,8 @@ function requireWhole(
 
   add(
     "filters",
-    'it says not who is wanted: "filters", a "segment" or a "list"; a search with "all": true buys everybody',
+    'it says not who is wanted: "filters", a "segment" or a "list"; ' +
+      'a search with "all": true buys everybody',
   );
 }
 

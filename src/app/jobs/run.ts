@@ -382,6 +382,7 @@ async function underBudget<T>(
 
   const keyMode =
     session.keyMode ?? (await session.client.account(context.interrupted)).keyMode ?? "live";
+
   const turn = {
     folder: jobsFolder(context),
     name: ".budget.lock",

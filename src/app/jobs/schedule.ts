@@ -7,12 +7,19 @@ import { echo } from "../../shared/contract/text.ts";
 export async function scheduleProblem(text: string): Promise<string | undefined> {
   const fields = text.trim().split(/\s+/).length;
   if (fields !== 5 && !text.trim().startsWith("@")) {
-    return `"${echo(text)}" has ${fields} of the five fields of a schedule: minute, hour, day of the month, month, day of the week`;
+    return (
+      `"${echo(text)}" has ${fields} of the five fields of a schedule: ` +
+      "minute, hour, day of the month, month, day of the week"
+    );
   }
+
   try {
     return (await nextTime(text, 0)) === undefined ? `"${echo(text)}" never comes` : undefined;
   } catch (error) {
-    return `"${echo(text)}" is no schedule: ${(error as Error).message.replace("CronPattern: ", "")}`;
+    return (
+      `"${echo(text)}" is no schedule: ` +
+      `${(error as Error).message.replace("CronPattern: ", "")}`
+    );
   }
 }
 

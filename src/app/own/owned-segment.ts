@@ -189,8 +189,12 @@ export class OwnedSegment implements Ownership {
     const time = spoken({ ms: countingTime(least, this.#people.account, this.#deps) });
 
     return usageError(
-      `${grouped(others)} of ${counted(total, "person", "people")} ${others === 1 ? "is" : "are"} new, and finding them takes about ${counted(least, "free call")}${time}, more than the ${grouped(this.#bounds.maxCalls)} allowed; nothing was spent`,
-      `--max-calls ${beside + Math.ceil(usual.calls * 1.5)} allows them; without --new-only all ${grouped(total)} are bought`,
+      `${grouped(others)} of ${counted(total, "person", "people")} ` +
+        `${others === 1 ? "is" : "are"} new, and finding them takes about ` +
+        `${counted(least, "free call")}${time}, more than the ` +
+        `${grouped(this.#bounds.maxCalls)} allowed; nothing was spent`,
+      `--max-calls ${beside + Math.ceil(usual.calls * 1.5)} allows them; ` +
+        `without --new-only all ${grouped(total)} are bought`,
       "too_many_counts",
     );
   }
@@ -212,6 +216,7 @@ export class OwnedSegment implements Ownership {
     };
 
     if (calls === 0 || calls > QUOTE_CALLS) return { ...believed, exact: false };
+
     try {
       const sight = await this.#lookInto(this.#matching(), { counts });
       const estimate = await costWithin(sight, this.#perCredit, this.#bounds.maxCalls);
@@ -276,7 +281,8 @@ export class OwnedSegment implements Ownership {
 
     if (isLong)
       onNotice(
-        `${counted(found, "new person", "new people")} in ${counted(leaves.length, "part")}, found by ${counted(counts.calls, "free count")}`,
+        `${counted(found, "new person", "new people")} in ` +
+          `${counted(leaves.length, "part")}, found by ${counted(counts.calls, "free count")}`,
       );
 
     return { ...partsOf(leaves), unreached, ...(overlap === 0 ? {} : { overlap }), beyond };
@@ -308,7 +314,11 @@ export class OwnedSegment implements Ownership {
     const { others, total } = await this.#again(async (sight) => sight);
     if (others === 0) return undefined;
     const how = target.kind === "search" && target.owned === "with" ? "--with-owned" : "--new-only";
-    return `${counted(others, "person", "people")} of the ${grouped(total)} who are in the segment now ${others === 1 ? "is" : "are"} not owned: the dataset moved meanwhile; the same command with ${how} --again buys them, and nobody twice`;
+    return (
+      `${counted(others, "person", "people")} of the ${grouped(total)} who are in the ` +
+      `segment now ${others === 1 ? "is" : "are"} not owned: the dataset moved meanwhile; ` +
+      `the same command with ${how} --again buys them, and nobody twice`
+    );
   }
 
   /** Looks once more, now that everything is bought. */
@@ -369,7 +379,8 @@ export class OwnedSegment implements Ownership {
 
     const whom = counted(unknown.length, "person whom you own has", "people whom you own have");
     onWarning(
-      `warning: ${whom} neither address nor name, so nothing tells them from new ones: they may be paid for again`,
+      `warning: ${whom} neither address nor name, so nothing tells ` +
+        "them from new ones: they may be paid for again",
     );
   }
 }

@@ -12,11 +12,13 @@ export async function recordsIn(text: string, file: string): Promise<JsonRecord[
   for (const [index, record] of records.entries()) {
     if (record.id != null || record.network_url != null) continue;
     throw usageError(
-      `${file}: record ${index + 1} has neither id nor network_url, so nobody could tell it from others`,
+      `${file}: record ${index + 1} has neither id nor network_url, ` +
+        "so nobody could tell it from others",
       "give the file a column with one of these names",
       "no_identity",
     );
   }
+
   return records;
 }
 

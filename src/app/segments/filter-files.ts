@@ -122,6 +122,7 @@ export async function readFilterFile(
   const first = parseStrictJson(Buffer.from(text));
   const plain = first.ok ? undefined : await withoutTrailing(text).catch(() => undefined);
   const strict = plain === undefined ? first : parseStrictJson(Buffer.from(plain));
+
   if (!strict.ok) {
     const broken = strict.message.includes("not valid JSON");
     const why =

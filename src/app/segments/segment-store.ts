@@ -85,6 +85,7 @@ export async function saveSegment(
   const disk = new Disk();
 
   makeFolder(folder);
+
   try {
     await disk.replaceFile(file, text, "segment", replace);
   } catch (error) {

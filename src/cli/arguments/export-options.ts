@@ -80,7 +80,8 @@ export function addBuyingOptions(command: Command, rows: string): Command {
 export const addViewOptions = (
   command: Command,
   fields: readonly string[],
-  output = "write a file, or a table: duckdb:FILE#TABLE, postgres://HOST/DB#TABLE (default: stdout)",
+  output = "write a file, or a table: duckdb:FILE#TABLE, " +
+    "postgres://HOST/DB#TABLE (default: stdout)",
 ): Command =>
   command
     .option("-o, --output <file>", output)

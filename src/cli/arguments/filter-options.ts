@@ -150,7 +150,8 @@ export function valuesWithin(
     checkedFilters({ [key]: value }, "--by: ");
     if (inside === undefined || inside.has(normal)) continue;
     throw usageError(
-      `--by ${key}=${value} is outside the segment: its filters have ${key} ${[...inside].join(", ")}`,
+      `--by ${key}=${value} is outside the segment: ` +
+        `its filters have ${key} ${[...inside].join(", ")}`,
     );
   }
 

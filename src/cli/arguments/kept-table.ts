@@ -81,7 +81,10 @@ export async function readTable(
   }
 
   await requireApart(input, view, context);
-  const note = `notice: ${counted(leftOut, "row")} with a company on the suppression list: neither asked for nor paid`;
+
+  const note =
+    `notice: ${counted(leftOut, "row")} with a company on the ` +
+    "suppression list: neither asked for nor paid";
   return { companies, keep, view, notice: leftOut > 0 ? note : undefined };
 }
 

@@ -18,7 +18,9 @@ export function register(program: Command, context: Context): void {
     .command("account")
     .alias("whoami")
     .description(
-      "Show whose key is in use, what it may call, until when and what is left of its cap; the balance, the plan with its limits and prices, and the dataset behind a connection. Free.",
+      "Show whose key is in use, what it may call, until when and what is " +
+        "left of its cap; the balance, the plan with its limits and prices, " +
+        "and the dataset behind a connection. Free.",
     )
     .examples(`
   $ headcount -c sample account                     the sample's account, no key needed
@@ -150,7 +152,8 @@ function cardOf(
     ["used today", money(account.usedToday)],
     [
       "prices",
-      `search ${price(costs.person_search)}, employees ${price(costs.company_employees)} a profile; enrich ${price(costs.company_enrich)} a match`,
+      `search ${price(costs.person_search)}, employees ${price(costs.company_employees)} ` +
+        `a profile; enrich ${price(costs.company_enrich)} a match`,
     ],
     [
       "rate limit",

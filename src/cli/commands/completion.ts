@@ -27,7 +27,8 @@ export function register(program: Command, context: Context): void {
   program
     .command("completion")
     .description(
-      "Print the completion script of a shell: commands, flags, departments, connections, runs, segments, files.",
+      "Print the completion script of a shell: commands, flags, " +
+        "departments, connections, runs, segments, files.",
     )
     .addArgument(new Argument("[shell]", "the shell").choices(Object.keys(FILES)))
     .addOption(new Option("--words", "what may stand at the cursor, for the scripts").hideHelp())

@@ -25,7 +25,8 @@ export function register(program: Command, context: Context): void {
   const connections = program
     .command("connections")
     .description(
-      "List connections, say where each key lives and what the environment overrides; choose one, say how it pages, or remove it.",
+      "List connections, say where each key lives and what the environment overrides; " +
+        "choose one, say how it pages, or remove it.",
     )
     .examples(`
   $ headcount connections                           all of them, and which is used
@@ -41,6 +42,7 @@ export function register(program: Command, context: Context): void {
     .command("list", { isDefault: true })
     .description("list connections and where their keys live (no key is read or shown)")
     .does(atDesk(context, list));
+
   connections
     .command("use")
     .description("make a connection the one that is used where none is named")

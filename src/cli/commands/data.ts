@@ -22,7 +22,8 @@ export function register(program: Command, context: Context): void {
   const data = program
     .command("data")
     .description(
-      "Show all that headcount keeps of people and of what you asked: where it lies, how many, how old. `data set` says how long runs are kept. Offline and free.",
+      "Show all that headcount keeps of people and of what you asked: where it lies, " +
+        "how many, how old. `data set` says how long runs are kept. Offline and free.",
     )
     .examples(`
   $ headcount data

@@ -9,7 +9,8 @@ export function register(program: Command, context: Context): void {
   program
     .command("doctor")
     .description(
-      "Check Node, optional parts, config, key and proxy, reach the service, and find out how it speaks. Only free calls are made; what is learned is saved to the connection.",
+      "Check Node, optional parts, config, key and proxy, reach the service, and find out " +
+        "how it speaks. Only free calls are made; what is learned is saved to the connection.",
     )
     .examples(`
   $ headcount doctor                                the connection in use
@@ -35,6 +36,7 @@ async function run({ options, printer, context }: Desk<GlobalOptions>): Promise<
 
   for (const check of await checkMachine(context, options)) add(check);
   await checkService(context, options, add);
+
   const failed = checks.filter(({ status }) => status === "fail");
   if (printer.json) printer.document<"doctor">({ ok: failed.length === 0, checks });
 

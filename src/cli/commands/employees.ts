@@ -21,7 +21,8 @@ export function register(program: Command, context: Context, run: typeof buy = b
     .command("employees")
     .argument("[company...]", "domain, address or slug; the file with --keep-input")
     .description(
-      "Buy people of companies, with filters those who match. By address or slug the price is known; otherwise --max-credits, --limit or --per-company bounds it.",
+      "Buy people of companies, with filters those who match. By address or slug the price " +
+        "is known; otherwise --max-credits, --limit or --per-company bounds it.",
     );
 
   addTableOptions(addCompanyOptions(addFilterOptions(command)))

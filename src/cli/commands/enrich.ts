@@ -16,7 +16,8 @@ export function register(program: Command, context: Context, run: typeof buy = b
     .command("enrich")
     .argument("[company...]", "domain, address or slug; the file with --keep-input")
     .description(
-      "Look companies up. A match is charged, a miss is free. One company is looked up at once; for several the price is shown and agreed to first, as with search.",
+      "Look companies up. A match is charged, a miss is free. One company is looked up at " +
+        "once; for several the price is shown and agreed to first, as with search.",
     );
   addTableOptions(addCompanyOptions(command));
 

@@ -21,7 +21,9 @@ export function register(program: Command, context: Context): void {
   program
     .command("filters")
     .description(
-      "List the filter keys, how each of them matches, and the departments: offline. With --prefix or --top the values that people have of one key, from the service or what you own. Free.",
+      "List the filter keys, how each of them matches, and the departments: " +
+        "offline. With --prefix or --top the values that people have of one key, " +
+        "from the service or what you own. Free.",
     )
     .takes("[key]", "one key, such as department or title_prefix", {
       kind: "list",
@@ -107,6 +109,7 @@ async function printValues(
     }
 
     const { values, from, others = null, missing = null } = facet;
+
     if (printer.json)
       printer.document<"filters">({
         key: spec.key,
@@ -139,7 +142,8 @@ async function printValues(
     const all = await valuesIn(session, context, { spec, filters: {}, limit: 1_000 });
     const near = nearest(normalForm(prefix), all?.values.map(({ value }) => value) ?? []);
     printer.note(
-      `no ${spec.key.replaceAll("_", " ")} begins with "${echo(prefix)}"${near === undefined ? "" : `: did you mean "${near}"?`}`,
+      `no ${spec.key.replaceAll("_", " ")} begins with ` +
+        `"${echo(prefix)}"${near === undefined ? "" : `: did you mean "${near}"?`}`,
     );
   });
 }

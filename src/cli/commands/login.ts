@@ -41,7 +41,8 @@ export function register(program: Command, context: Context): void {
   program
     .command("login")
     .description(
-      "Store a key for a connection, after checking it with a free call. The key goes to the system's keychain, the address to the config file.",
+      "Store a key for a connection, after checking it with a free call. " +
+        "The key goes to the system's keychain, the address to the config file.",
     )
     .argument("[name]", 'name of the connection (default: the one in use, else "default")')
     .option("--key-stdin", "read the key from stdin instead of asking for it")
@@ -72,8 +73,10 @@ function refuseKeyArgument(words: readonly (string | undefined)[], options: Logi
   const hasKey = words.some((word) => word !== undefined && /_(live|test)_|^.{65,}$/.test(word));
   if (hasKey || options.key !== undefined || options.apiKey !== undefined) {
     throw usageError(
-      "a key is never taken from an argument: others can read it in the list of processes and in the shell's history",
-      "revoke that key, then run headcount login and paste the new one, or pipe it in: headcount login --key-stdin < FILE",
+      "a key is never taken from an argument: others can read it in " +
+        "the list of processes and in the shell's history",
+      "revoke that key, then run headcount login and paste the new one, " +
+        "or pipe it in: headcount login --key-stdin < FILE",
       "key_in_argument",
     );
   }
@@ -87,7 +90,8 @@ async function run(
 ): Promise<void> {
   if (context.env.HEADCOUNT_API_KEY?.trim()) {
     throw usageError(
-      "HEADCOUNT_API_KEY is set: it is used in place of every stored key, so a login would change nothing",
+      "HEADCOUNT_API_KEY is set: it is used in place of every " +
+        "stored key, so a login would change nothing",
       "unset HEADCOUNT_API_KEY first, then run headcount login again",
       "key_from_environment",
     );
@@ -97,6 +101,7 @@ async function run(
   const config = readConfig(dir);
   const address = options.baseUrl || context.env.HEADCOUNT_BASE_URL;
   const selected = options.connection || context.env.HEADCOUNT_CONNECTION || config.default;
+
   // Who tries the sample and names an address means a connection of their own.
   const own = selected === SAMPLE && address ? undefined : selected;
   const name = checkName(nameGiven ?? own ?? "default");
@@ -165,7 +170,8 @@ async function inKeychain(
   context: Context,
 ): Promise<void> {
   const { openKeychain } = await import("../../engine/connections/keychain.ts");
-  const whole = `headcount login ${shellWord(name)} --base-url ${shellWord(baseUrl)} --insecure-storage`;
+  const whole =
+    `headcount login ${shellWord(name)} --base-url ` + `${shellWord(baseUrl)} --insecure-storage`;
   await work(openKeychain(context)).catch((error: unknown) => {
     if (!(error instanceof CliError)) throw error;
     throw error.with({ hint: error.hint?.replace("headcount login --insecure-storage", whole) });
@@ -198,7 +204,8 @@ async function readKey(options: LoginOptions, context: Context): Promise<string>
     if (canPrompt(context)) return context.prompt("API key (not shown): ", { hidden: true });
     throw usageError(
       "the key cannot be asked for: this is no terminal",
-      `pipe it in: ${sameCommand(context, "--key-stdin")} < FILE, or set HEADCOUNT_API_KEY instead of logging in`,
+      `pipe it in: ${sameCommand(context, "--key-stdin")} < FILE, ` +
+        "or set HEADCOUNT_API_KEY instead of logging in",
       "cannot_prompt",
     );
   }

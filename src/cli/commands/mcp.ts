@@ -74,7 +74,10 @@ export function register(parent: Command, context: Context): void {
   const command = parent
     .command("mcp")
     .description(
-      "Serve the tools of headcount to an agent by the Model Context Protocol, over stdin and stdout. It counts and quotes for free; it buys only where a cap is given here, and asks a person first. The cap holds whatever the agent does with these tools; against one that has a shell the wall is a key with a cap of its own.",
+      "Serve the tools of headcount to an agent by the Model Context Protocol, over stdin " +
+        "and stdout. It counts and quotes for free; it buys only where a cap is given here, " +
+        "and asks a person first. The cap holds whatever the agent does with these tools; " +
+        "against one that has a shell the wall is a key with a cap of its own.",
     );
 
   addCapOptions(command)
@@ -96,7 +99,9 @@ See docs/mcp.md for the tools, the cap, and how to make a key that cannot spend 
       .command("install")
       .addArgument(new Argument("<client>", "which client").choices([...CLIENTS, SKILL]))
       .description(
-        "Print the entry that a client's config needs, with the cap in it, the file that it belongs into and the line that adds it; or, with skill, a SKILL.md for agents that use headcount from a shell. Writes nothing.",
+        "Print the entry that a client's config needs, with the cap in it, the file that " +
+          "it belongs into and the line that adds it; or, with skill, a SKILL.md for " +
+          "agents that use headcount from a shell. Writes nothing.",
       ),
   )
     .examples(`
@@ -140,7 +145,8 @@ function install(
 
   if (connection === undefined && env.HEADCOUNT_API_KEY !== undefined)
     printer.note(
-      "notice: the client does not see HEADCOUNT_API_KEY of this shell: headcount login keeps a key for it",
+      "notice: the client does not see HEADCOUNT_API_KEY of this shell: " +
+        "headcount login keeps a key for it",
     );
 }
 

@@ -39,7 +39,9 @@ export function register(program: Command, context: Context): void {
     .command("refresh")
     .takes("[list]", "a file that headcount wrote, or a run", { kind: "file" })
     .description(
-      "Bring a list of people up to date: who is gone and who is new is found by free counts, and only parts with somebody new are bought. Writes the list, and beside it who was added, removed and changed.",
+      "Bring a list of people up to date: who is gone and who is new is found by " +
+        "free counts, and only parts with somebody new are bought. Writes the list, " +
+        "and beside it who was added, removed and changed.",
     );
   addFilterOptions(command);
 
@@ -190,6 +192,7 @@ async function parse(
   }
 
   if (view.fields !== undefined) checkFields(view.fields, "person");
+
   const { maxCredits, maxCalls, again, buyChanged, perPage, wait, csv } = flags;
   const bounds = { maxCredits, maxCalls, again, buyChanged, perPage, wait, csv };
 

@@ -23,7 +23,9 @@ export function register(program: Command, context: Context): void {
     .command("resume")
     .argument("[run]", "id of a run, or part of it (default: the one that is unfinished)")
     .description(
-      "Continue an export where it stopped. What it bought is read from its run and not bought again; the output is written as if nothing had happened. --limit and --max-credits count from the run's beginning.",
+      "Continue an export where it stopped. What it bought is read from its run and " +
+        "not bought again; the output is written as if nothing had happened. " +
+        "--limit and --max-credits count from the run's beginning.",
     );
 
   addBuyingOptions(command, "buy at most so many rows")
@@ -78,6 +80,7 @@ async function parse(
 
   const { keep } =
     (target.kind === "search" ? target.staff : target.kind === "enrich" && target) || {};
+
   // Who was left out when it began is asked for by no later session either.
   const keys = new Set(
     (target.kind === "search" ? (target.staff?.prospects ?? []) : target.companies).map(companyKey),
@@ -115,7 +118,8 @@ async function keptInput(store: RunStore, id: string): Promise<string> {
   return store.input(id).catch((cause: unknown) => {
     throw failed.incomplete(
       `run ${id} has no copy of the table that it was to be put to`,
-      `the same command begins with it again; headcount runs export ${id} writes the companies that it holds`,
+      "the same command begins with it again; headcount runs export " +
+        `${id} writes the companies that it holds`,
       "no_input",
       cause,
     );

@@ -22,7 +22,9 @@ export function register(program: Command, context: Context): void {
   program
     .command("schema")
     .description(
-      "Print the JSON Schema (2020-12) of what a command prints with --json, of the errors of all of them, or of the files of filters and of jobs that you write. Without a command: which have one.",
+      "Print the JSON Schema (2020-12) of what a command prints with --json, " +
+        "of the errors of all of them, or of the files of filters and of jobs " +
+        "that you write. Without a command: which have one.",
     )
     .takes("[command...]", "words of a command, errors, filter-file or jobs-file", {
       kind: "list",

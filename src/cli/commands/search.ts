@@ -39,7 +39,9 @@ export function register(program: Command, context: Context, run: typeof buy = b
   const command = program
     .command("search")
     .description(
-      "Count a segment, price it, ask, then buy and write exactly that. Every paid page is kept in a run: the same command again goes on where this one stopped, and buys nothing twice.",
+      "Count a segment, price it, ask, then buy and write exactly that. " +
+        "Every paid page is kept in a run: the same command again goes on " +
+        "where this one stopped, and buys nothing twice.",
     );
 
   addExceptOption(addFilterOptions(command));
@@ -78,7 +80,8 @@ async function parse(
   if (everybody && flags.all !== true && sample === undefined) {
     throw usageError(
       "no filter is given, so this would buy the whole dataset",
-      `give a filter (headcount filters lists them), or agree with: ${sameCommand(context, "--all")}`,
+      "give a filter (headcount filters lists them), or agree with: " +
+        `${sameCommand(context, "--all")}`,
       "unfiltered",
     );
   }

@@ -25,7 +25,8 @@ export function register(program: Command, context: Context): void {
   const segment = program
     .command("segment")
     .description(
-      "Keep filters under a name, and use them with -s NAME wherever filters go. Each is a filter file of its own in the config folder. Offline and free.",
+      "Keep filters under a name, and use them with -s NAME wherever filters go. " +
+        "Each is a filter file of its own in the config folder. Offline and free.",
     )
     .examples(`
   $ headcount segment save eu-legal --department Legal --country france --country germany --overwrite

@@ -35,7 +35,9 @@ interface ServeOptions extends FolderOptions {
 export function register(program: Command, context: Context): void {
   addFolderOptions(program.command("serve"))
     .description(
-      "Run the API. A new data folder starts with a synthetic sample of 50,000 people, and its first key is printed once. SIGTERM or Ctrl-C lets calls in flight finish and exits 0.",
+      "Run the API. A new data folder starts with a synthetic sample of " +
+        "50,000 people, and its first key is printed once. " +
+        "SIGTERM or Ctrl-C lets calls in flight finish and exits 0.",
     )
     .option(
       "--host <address>",
@@ -67,7 +69,8 @@ export function register(program: Command, context: Context): void {
     )
     .oneOf(
       "--console <how>",
-      "leave the console out; print a link to it also into a pipe; serve it without TLS beyond loopback",
+      "leave the console out; print a link to it also into a pipe; " +
+        "serve it without TLS beyond loopback",
       ["off", "link", "insecure"],
     )
     .option("--log", "one JSON line per request on stderr: no key, filter value or record")
@@ -198,7 +201,8 @@ async function witness(
       if (error.name !== "OlderLedgerError") throw error;
       throw failed.filesystem(
         error.message,
-        "serving it would sell what was paid for twice: put the newest ledger back; if it was restored on purpose, serve --force once",
+        "serving it would sell what was paid for twice: put the newest ledger back; " +
+          "if it was restored on purpose, serve --force once",
         "ledger_older",
         error,
       );
@@ -288,7 +292,8 @@ function consoleSetting(options: ServeOptions, voice: Voice): Pick<ServiceOption
     publicUrl?.startsWith("https:") === true;
   if (!isSafe && options.console !== "insecure") {
     voice.warn(
-      "no console: without TLS its sessions could be read on the way; give --tls-cert and --tls-key, or --public-url https://...",
+      "no console: without TLS its sessions could be read on the way; " +
+        "give --tls-cert and --tls-key, or --public-url https://...",
     );
     return {};
   }
@@ -346,10 +351,12 @@ function announce(
 
   text(`Serving ${service.url}\n`);
   if (service.metricsUrl !== undefined) note(`Metrics ${service.metricsUrl}`);
+
   if (link !== undefined) text(`Console ${link} (signs in once, within ten minutes)\n`);
   else if (service.consoleUrl !== undefined) {
     note(
-      `Console ${service.consoleUrl}; a link to sign in: headcount service link${placeFlags(options)}`,
+      `Console ${service.consoleUrl}; a link to sign in: ` +
+        `headcount service link${placeFlags(options)}`,
     );
   }
 

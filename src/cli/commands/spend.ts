@@ -27,7 +27,8 @@ export function register(program: Command, context: Context): void {
   program
     .command("spend")
     .description(
-      "Show what exports on this machine spent: added up from its runs, removed ones too; offline and free.",
+      "Show what exports on this machine spent: added up from its runs, " +
+        "removed ones too; offline and free.",
     )
     .option(
       "--since <when>",
@@ -99,7 +100,8 @@ async function spend({ options, printer, context }: Desk<SpendOptions>): Promise
   }
 
   const kind = options.mode === "test" ? "simulated credits" : "credits";
-  const span = `${spanMs(options.since) === undefined ? " since" : " in the last"} ${options.since}`;
+  const span =
+    `${spanMs(options.since) === undefined ? " since" : " in the last"} ` + `${options.since}`;
   const none = `No ${kind} spent from this machine${options.since === "all" ? "" : span}.`;
 
   if (!printer.terminal || groups.length === 0)

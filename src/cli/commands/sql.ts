@@ -48,6 +48,7 @@ async function query(
     throw usageError("there is nobody to ask about", "headcount search buys people");
 
   const { columns, rows } = await askViews(library, text, context.interrupted);
+
   if (printer.json) {
     const documents = rows.map((row) =>
       Object.fromEntries(columns.map((name, index) => [name, row[index] as JsonValue])),

@@ -61,6 +61,7 @@ export function offerAt(tree: CommandSpec, words: readonly string[]): Candidates
   const isFlag = current.startsWith("-") && !isLiteral;
   if (pending !== undefined && !(pending.many && isFlag))
     return within({ ...offer, values: pending.values });
+
   if (isFlag) {
     const words = new Map(
       flags().flatMap(({ description, names }) => names.map((flag) => [flag, description])),

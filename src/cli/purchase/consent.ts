@@ -48,6 +48,7 @@ export async function askConsent(
   }
 
   await printer.noteCard(quoteEntries(quote, target, false));
+
   const agreed = await context
     .confirm(`${resuming ? "Go on and export" : "Export"} ${what}? [y/N]`)
     .catch((error) => {

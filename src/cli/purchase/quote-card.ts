@@ -90,7 +90,10 @@ function afterText({ balanceAfter: after, lookUps }: Quote): string | undefined 
 function lookUpsText({ lookUps }: Quote): string | undefined {
   if (lookUps === undefined) return undefined;
   const { companies, credits } = lookUps;
-  return `${counted(companies, "company", "companies")} for ${creditsText(credits)}; their people are counted after that, and come to it`;
+  return (
+    `${counted(companies, "company", "companies")} for ${creditsText(credits)}; ` +
+    "their people are counted after that, and come to it"
+  );
 }
 
 /** How many of those to buy may be owned already. */
@@ -101,7 +104,8 @@ function againText({ share, bound }: Quote): string {
 }
 
 const drawnText = ({ seed, together }: SampleQuote): string =>
-  `by chance, ${together === 1 ? "each row alone" : `up to ${grouped(together)} neighbours together`}, seed ${seed}`;
+  "by chance, " +
+  `${together === 1 ? "each row alone" : `up to ${grouped(together)} neighbours together`}, seed ${seed}`;
 
 /** What is owned already of the segment, and what it takes to buy only the others. */
 function ownedEntries(quote: Quote, target: Target): Entries {

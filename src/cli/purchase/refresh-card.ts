@@ -85,7 +85,8 @@ export async function agreeToRefresh(
   await askFor(what, plan.most, order, context, async () => {
     await printer.noteCard(entriesOf(plan, order));
     printer.note(
-      "It counts beginnings of names and values within this segment to find them, and buys what it finds.",
+      "It counts beginnings of names and values within this " +
+        "segment to find them, and buys what it finds.",
     );
   });
 }
@@ -126,7 +127,8 @@ function unseenText({
     forgotten === 0 ? "" : `${grouped(forgotten)} whom you forgot: not bought`,
     suppressed === 0
       ? ""
-      : `${grouped(suppressed)} suppressed: in no file${bought === 0 ? "" : `, ${grouped(bought)} of them bought now`}`,
+      : `${grouped(suppressed)} suppressed: ` +
+        `in no file${bought === 0 ? "" : `, ${grouped(bought)} of them bought now`}`,
   ].filter((part) => part !== "");
   return parts.map((part) => `; ${part}`).join("");
 }
@@ -144,6 +146,10 @@ export function printRefreshed(receipt: RefreshReceipt, name: string, printer: P
   const { list, added, removed } = receipt.files;
   const credits = (amount: number): string => formatCreditsGrouped(creditsOf(amount));
   printer.say(
-    `${name}: ${counted(list.rows, "person", "people")}, ${grouped(added.rows)} added, ${grouped(removed.rows)} removed, ${changedText(receipt)}; ${credits(receipt.credits)} ${receipt.credits === 1 ? "credit" : "credits"} (${credits(receipt.rebuy_credits)} to buy it again), ${counted(receipt.free_calls, "free call")}${unseenText(receipt)}`,
+    `${name}: ${counted(list.rows, "person", "people")}, ${grouped(added.rows)} added, ` +
+      `${grouped(removed.rows)} removed, ${changedText(receipt)}; ` +
+      `${credits(receipt.credits)} ${receipt.credits === 1 ? "credit" : "credits"} ` +
+      `(${credits(receipt.rebuy_credits)} to buy it again), ` +
+      `${counted(receipt.free_calls, "free call")}${unseenText(receipt)}`,
   );
 }

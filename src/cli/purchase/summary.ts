@@ -61,13 +61,15 @@ export function printSummary(
         ? "parting them from new ones would have cost more"
         : "paid for again, as a sample is drawn from all of the segment";
     printer.note(
-      `notice: ${grouped(again)} of the ${grouped(receipt.received)} rows ${again === 1 ? "is of somebody" : "are of people"} you owned: ${why}`,
+      `notice: ${grouped(again)} of the ${grouped(receipt.received)} rows ` +
+        `${again === 1 ? "is of somebody" : "are of people"} you owned: ${why}`,
     );
   }
 
   if (receipt.uncertain_credits > 0) {
     printer.say(
-      `warning: ${counted(receipt.uncertain_credits, "more credit")} may have been charged for replies that were lost, failed or said otherwise`,
+      `warning: ${counted(receipt.uncertain_credits, "more credit")} may have been ` +
+        "charged for replies that were lost, failed or said otherwise",
     );
   }
 
@@ -82,7 +84,8 @@ export function printSummary(
     const isHeld = receipt.reused >= receipt.received;
     const goesOn =
       receipt.new_only !== null
-        ? `the same${isThere ? " with another --output" : ""} buys the next ones: these are owned by then`
+        ? `the same${isThere ? " with another --output" : ""} buys ` +
+          "the next ones: these are owned by then"
         : isHeld && receipt.bound === "limit" && quote.apart === undefined
           ? `the same command with a higher ${stopped}${isThere ? " and --overwrite" : ""} goes on`
           : goingOn(bought, order, rest);
@@ -118,13 +121,15 @@ function printNotices(
 
   if (receipt.withheld > 0) {
     printer.note(
-      `notice: the service itself leaves out ${counted(receipt.withheld, "person", "people")} of the segment since it was counted`,
+      "notice: the service itself leaves out " +
+        `${counted(receipt.withheld, "person", "people")} of the segment since it was counted`,
     );
   }
 
   if (receipt.suppressed > 0) {
     printer.say(
-      `notice: ${counted(receipt.suppressed, one, many)} on the suppression list: paid for, and left out of the output`,
+      `notice: ${counted(receipt.suppressed, one, many)} on the suppression list: ` +
+        "paid for, and left out of the output",
     );
   }
 
@@ -146,7 +151,8 @@ function printNotices(
 
   if (format === "table" && fields === undefined) {
     printer.note(
-      `notice: these are the main columns; headcount runs export ${run} -o FILE writes all of them at 0 credits`,
+      "notice: these are the main columns; headcount runs export " +
+        `${run} -o FILE writes all of them at 0 credits`,
     );
   }
 }
@@ -179,6 +185,7 @@ function goingOn(
       : `there may be more: ${command} buys up to ${grouped(more)}`;
 
   const others = `the other ${grouped(rest)}`;
+
   if (more === 0) return `the balance pays for none of ${others}`;
   if (more < rest)
     return `${command} buys ${grouped(more)} of ${others}, which is what the balance pays for`;

@@ -51,6 +51,7 @@ export async function promptOn(
     };
 
     const onAbort = (): void => settle(() => reject(signal?.reason));
+
     reader.once("line", (line) => settle(() => resolve(line), !hidden));
     reader.once("close", () => settle(() => resolve("")));
 

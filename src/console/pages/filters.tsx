@@ -80,6 +80,7 @@ function TextField({
 
   const isWrong = isNumber && draft.value !== undefined && !isWholeNumber(draft.value);
   const said = isWrong ? "a whole number of 0 or more; the count is still without it" : problem;
+
   return (
     <div class="field">
       <label for={id}>{labelOf(filterKey)}</label>

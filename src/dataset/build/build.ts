@@ -109,6 +109,7 @@ async function writeVersion(
     const name = await source.stage(connection, scratch);
 
     options.signal?.throwIfAborted();
+
     if (name === undefined) {
       await writer.abandon();
       return undefined;
@@ -275,6 +276,7 @@ export function interruptedBy(
   };
 
   signal.addEventListener("abort", begin, { once: true });
+
   return {
     stop() {
       signal.removeEventListener("abort", begin);
@@ -360,6 +362,7 @@ async function codesOf(
     );
     const [size = 0, bytes = 0] = (reader.getRowsJS()[0] ?? []).map(toNumber);
     const sorted = `SELECT form ${forms} ORDER BY code`;
+
     const values = isNumber
       ? await numbersOf(writing, sorted, size)
       : {

@@ -64,6 +64,7 @@ async function inputFile(name: string, path: string): Promise<InputFile> {
     );
 
   const format = formatOf(name);
+
   if (!info.isFile())
     throw new InputError(`${name} is not a regular file`, "write the rows to a file first");
   if (info.size === 0) throw new InputError(`${name} is empty`);

@@ -126,6 +126,7 @@ function parseValues(value: unknown, source: string): ImportMap["values"] {
     throw new InputError(`${source}: "values" must be an object of field: {value: value}`, form);
 
   const all = [...mappedFields("people"), ...mappedFields("companies")];
+
   for (const [field, values] of Object.entries(value)) {
     if (!all.includes(field)) throw unknownField(source, field, "people or companies", all);
     if (!isObject(values))
@@ -168,7 +169,8 @@ function parseColumns(kind: ImportKind, value: unknown, source: string): ColumnM
     if (!fields.includes(field)) throw unknownField(source, field, kind, fields);
     if (column !== null && (typeof column !== "string" || column === "")) {
       throw new InputError(
-        `${source}: the column for "${field}" must be a text or null, not ${JSON.stringify(column)}`,
+        `${source}: the column for "${field}" must be a text ` +
+          `or null, not ${JSON.stringify(column)}`,
       );
     }
     columns[field] = column;
@@ -229,7 +231,8 @@ export function findColumns(
       const [column, ...others] = byPlainName.get(field) ?? [];
       if (others.length > 0) {
         throw new InputError(
-          `${file} has several columns that are ${field} of ${kind}: ${[column, ...others].join(", ")}`,
+          `${file} has several columns that are ${field} of ${kind}: ` +
+            `${[column, ...others].join(", ")}`,
           `say which with --map: ${JSON.stringify({ [kind]: { [field]: column } })}`,
         );
       }
@@ -249,7 +252,8 @@ export function findColumns(
     const isEnough = fileIdentity(kind).some((field) => proposed[field] !== undefined);
     const example = isEnough ? proposed : { ...proposed, name: "COLUMN" };
     throw new InputError(
-      `${file} has no usable column: one of ${fileIdentity(kind).join(", ")} is needed, it has ${shortList(names)}`,
+      `${file} has no usable column: one of ${fileIdentity(kind).join(", ")} ` +
+        `is needed, it has ${shortList(names)}`,
       `say which column is which with --map: ${JSON.stringify({ [kind]: example })}`,
     );
   }

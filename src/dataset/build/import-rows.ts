@@ -34,7 +34,8 @@ export function parquetRows(
     const type = types.get(column) ?? "VARCHAR";
     if (field !== "specialties" && isNestedType(type)) {
       throw new InputError(
-        `${file.name}: column "${column}" (${type}) is nested, and ${field} of ${kind} is one value`,
+        `${file.name}: column "${column}" (${type}) is nested, ` +
+          `and ${field} of ${kind} is one value`,
         "map the field to a plain column, or to null",
       );
     }
@@ -47,6 +48,7 @@ export function parquetRows(
     }
 
     const value = fieldSql(column, type, INTEGERS[kind].includes(field));
+
     if (type === "BLOB") {
       const words = literal(`column "${column}" holds bytes that are not UTF-8`);
       undecodable.push({
@@ -83,7 +85,8 @@ const plainSql = (path: string, columns: readonly string[]): string =>
 
 const plainText = (column: string, hasEscapes: boolean): string =>
   hasEscapes
-    ? `replace(replace(replace(replace(${column}, chr(2) || 'n', chr(10)), chr(2) || 'r', chr(13)), chr(2) || 's', chr(1)), chr(2) || 't', chr(2))`
+    ? `replace(replace(replace(replace(${column}, chr(2) || 'n', chr(10)), chr(2) || 'r', ` +
+      "chr(13)), chr(2) || 's', chr(1)), chr(2) || 't', chr(2))"
     : column;
 
 /** Words that stand for "nothing" in CSV. "Null" and "NA" are names of people and of a country. */
@@ -131,8 +134,12 @@ export function ndjsonRows(
     const text = `${item(field)}->>'$'`;
     if (!INTEGERS[kind].includes(field)) return `${text} AS ${field}`;
     const number = typedNumberSql(`(${text})::DOUBLE`, `(${text})`, true);
-    return `CASE WHEN json_type(${item(field)}) = 'DOUBLE' THEN ${number} ELSE ${text} END AS ${field}`;
+    return (
+      `CASE WHEN json_type(${item(field)}) = 'DOUBLE' THEN ` +
+      `${number} ELSE ${text} END AS ${field}`
+    );
   });
+
   const texts = present.filter(
     (field) => field !== "specialties" && !lenientFields(kind).includes(field),
   );
@@ -202,14 +209,24 @@ export function checkedSql(kind: ImportKind, source: string, file: number, map: 
   let rows = `SELECT ${each(trimmed)}, ${line} FROM (${source})`;
   if (Object.keys(map.values).length > 0)
     rows = `SELECT ${each((field) => mapped(field, map.values))}, ${line} FROM (${rows})`;
-  rows = `SELECT ${each((field) => (lenient.includes(field) ? meant(field) : field))}, ${line} FROM (${rows})`;
 
-  const longest = `greatest(${fields.map((field) => `strlen(${field})`).join(", ")}) > ${MAX_VALUE} AS is_long`;
-  rows = `SELECT *, ${[...lenient.map((field) => `${usable[field]} AS ${usableOf(field)}`), longest].join(", ")} FROM (${rows})`;
+  rows =
+    `SELECT ${each((field) => (lenient.includes(field) ? meant(field) : field))}, ` +
+    `${line} FROM (${rows})`;
+
+  const longest =
+    `greatest(${fields.map((field) => `strlen(${field})`).join(", ")}) ` +
+    `> ${MAX_VALUE} AS is_long`;
+
+  rows =
+    "SELECT *, " +
+    `${[...lenient.map((field) => `${usable[field]} AS ${usableOf(field)}`), longest].join(", ")} FROM (${rows})`;
 
   const identity = fileIdentity(kind).join(", ");
+
   const tooLong = (then: (field: string) => string): string =>
-    `WHEN is_long THEN CASE ${fields.map((field) => `WHEN length(${field}) > ${MAX_VALUE} THEN ${then(field)}`).join(" ")} END`;
+    "WHEN is_long THEN CASE " +
+    `${fields.map((field) => `WHEN length(${field}) > ${MAX_VALUE} THEN ${then(field)}`).join(" ")} END`;
 
   return `SELECT CASE WHEN id IS NOT NULL OR reason IS NOT NULL THEN id
         ELSE ${madeId(kind, `coalesce(${[...madeFrom(kind).map(keyOf), rowKey(kind)].join(", ")})`)} END,
@@ -218,7 +235,9 @@ export function checkedSql(kind: ImportKind, source: string, file: number, map: 
     FROM (SELECT * EXCLUDE (problem, detail, wrong_field, is_long), CASE WHEN problem IS NOT NULL THEN problem
         WHEN coalesce(${identity}) IS NULL THEN 'no_identity' ${tooLong(() => "'too_long'")} END AS reason,
         CASE WHEN problem IS NOT NULL THEN detail WHEN coalesce(${identity}) IS NULL THEN 'none of ${identity} has a value'
-          ${tooLong((field) => `concat('${field} has ', length(${field}), ' characters')`)} END AS detail,
+          ${tooLong(
+            (field) => `concat('${field} has ', length(${field}), ' characters')`,
+          )} END AS detail,
         CASE WHEN problem IS NOT NULL THEN wrong_field WHEN coalesce(${identity}) IS NULL THEN NULL
           ${tooLong((field) => `'${field}'`)} END AS wrong_field
       FROM (${rows}))`;

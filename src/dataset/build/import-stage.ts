@@ -100,7 +100,8 @@ export async function createRaw(connection: DuckDBConnection, kind: ImportKind):
     fields.push(`${usableOf(field)} ${INTEGERS[kind].includes(field) ? "BIGINT" : "VARCHAR"}`);
   }
   await connection.run(
-    `CREATE TABLE raw_${kind} (${fields.join(", ")}, reason VARCHAR, detail VARCHAR, wrong_field VARCHAR, text VARCHAR, file INTEGER, line BIGINT)`,
+    `CREATE TABLE raw_${kind} (${fields.join(", ")}, reason VARCHAR, detail VARCHAR, ` +
+      "wrong_field VARCHAR, text VARCHAR, file INTEGER, line BIGINT)",
   );
 }
 

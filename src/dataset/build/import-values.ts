@@ -72,7 +72,9 @@ const timestampSql = `CASE WHEN regexp_full_match(updated_at, '${DAY}T([01][0-9]
  */
 function wholeSql(field: string, numbers: NumberStyle | undefined): string {
   const digits = (pattern: string, digit: string): string =>
-    `WHEN regexp_full_match(${field}, '[+]?${pattern}') THEN regexp_replace(${digit}, '[^0-9]', '', 'g')`;
+    `WHEN regexp_full_match(${field}, '[+]?${pattern}') THEN ` +
+    `regexp_replace(${digit}, '[^0-9]', '', 'g')`;
+
   const group = (separator: string, times: string): string =>
     `[0-9]{1,3}(${separator}[0-9]{3})${times}`;
   const before = (mark: string): string => `split_part(${field}, '${mark}', 1)`;
@@ -90,7 +92,10 @@ function wholeSql(field: string, numbers: NumberStyle | undefined): string {
   }
 
   const number = `TRY_CAST(CASE ${shapes.join(" ")} END AS BIGINT)`;
-  return `CASE WHEN regexp_full_match(${field}, '[0-9]{1,15}') THEN ${field}::BIGINT WHEN ${number} <= 9007199254740991 THEN ${number} END`;
+  return (
+    `CASE WHEN regexp_full_match(${field}, '[0-9]{1,15}') THEN ${field}::BIGINT ` +
+    `WHEN ${number} <= 9007199254740991 THEN ${number} END`
+  );
 }
 
 export function usableSql(
@@ -156,7 +161,8 @@ export async function typedTables(connection: DuckDBConnection): Promise<void> {
   ];
   await connection.run(`CREATE VIEW staged_people AS ${typedSql("people", forms)}`);
   await connection.run(
-    `CREATE TABLE staged_companies AS ${typedSql("companies")} WHERE reason IS NULL; DROP TABLE raw_companies`,
+    `CREATE TABLE staged_companies AS ${typedSql("companies")} ` +
+      "WHERE reason IS NULL; DROP TABLE raw_companies",
   );
 }
 
@@ -164,8 +170,12 @@ const LOCATION = "coalesce(location, nullif(concat_ws(', ', city, state, country
 const SPECIAL: Readonly<Record<ImportKind, Readonly<Record<string, string>>>> = {
   people: {
     name: "coalesce(name, nullif(concat_ws(' ', first_name, last_name), ''))",
-    first_name: `CASE WHEN first_name IS NULL AND last_name IS NULL THEN regexp_extract(name, ${NAME_PARTS}, 1) ELSE first_name END`,
-    last_name: `CASE WHEN first_name IS NULL AND last_name IS NULL THEN nullif(regexp_extract(name, ${NAME_PARTS}, 2), '') ELSE last_name END`,
+    first_name:
+      "CASE WHEN first_name IS NULL AND last_name IS NULL THEN regexp_extract(name, " +
+      `${NAME_PARTS}, 1) ELSE first_name END`,
+    last_name:
+      "CASE WHEN first_name IS NULL AND last_name IS NULL THEN nullif(regexp_extract(name, " +
+      `${NAME_PARTS}, 2), '') ELSE last_name END`,
     department: departmentSql,
     location: LOCATION,
   },
@@ -201,13 +211,15 @@ export async function deriveCompanies(connection: DuckDBConnection): Promise<num
       key: "domain",
       prefix: "domain ",
       where:
-        "address IS NULL AND domain IS NOT NULL AND domain NOT IN (SELECT domain FROM staged_companies WHERE domain IS NOT NULL)",
+        "address IS NULL AND domain IS NOT NULL AND domain NOT IN (SELECT " +
+        "domain FROM staged_companies WHERE domain IS NOT NULL)",
     },
     {
       key: "plain",
       prefix: "name ",
       where:
-        "address IS NULL AND domain IS NULL AND plain IS NOT NULL AND plain NOT IN (SELECT normal_form(name) FROM staged_companies WHERE name IS NOT NULL)",
+        "address IS NULL AND domain IS NULL AND plain IS NOT NULL AND plain NOT IN (SELECT " +
+        "normal_form(name) FROM staged_companies WHERE name IS NOT NULL)",
     },
   ];
 

@@ -125,6 +125,7 @@ async function stageFiles(
     };
 
     await typedTables(connection);
+
     const derived = input.companies.length > 0 ? 0 : await deriveCompanies(connection);
     return {
       version,
@@ -167,6 +168,7 @@ export async function checkRefused(
     );
 
   throw new TooManyRefusedError(
-    `${grouped(refused)} of ${grouped(rows)} rows are refused, ${grouped(most ?? 0)} may be: ${why}; ${hint}`,
+    `${grouped(refused)} of ${grouped(rows)} rows are refused, ` +
+      `${grouped(most ?? 0)} may be: ${why}; ${hint}`,
   );
 }

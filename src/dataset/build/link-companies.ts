@@ -27,27 +27,35 @@ export async function linkCompanies(connection: DuckDBConnection): Promise<void>
   await connection.run("CREATE TABLE links (link_key VARCHAR, seq UINTEGER)");
 
   const byAddress =
-    "SELECT 'address ' || address AS key, min(seq) AS seq FROM keyed_companies WHERE address IS NOT NULL";
+    "SELECT 'address ' || address AS key, min(seq) AS seq FROM " +
+    "keyed_companies WHERE address IS NOT NULL";
   const steps: readonly { readonly key: string; readonly companies: string }[] = [
     { key: "link_key", companies: `${byAddress} GROUP BY 1` },
     {
-      key: "CASE WHEN starts_with(link_key, 'address ') AND NOT contains(link_key, '/') THEN link_key END",
+      key:
+        "CASE WHEN starts_with(link_key, 'address ') AND NOT " +
+        "contains(link_key, '/') THEN link_key END",
       companies:
-        "SELECT 'address ' || slug AS key, min(seq) AS seq FROM keyed_companies WHERE slug IS NOT NULL GROUP BY 1",
+        "SELECT 'address ' || slug AS key, min(seq) AS seq FROM " +
+        "keyed_companies WHERE slug IS NOT NULL GROUP BY 1",
     },
     {
-      key: "CASE WHEN starts_with(link_key, 'address ') AND contains(link_key, '/') THEN 'address ' || slug_of(link_key) END",
+      key:
+        "CASE WHEN starts_with(link_key, 'address ') AND contains(link_key, " +
+        "'/') THEN 'address ' || slug_of(link_key) END",
       companies: `${byAddress} AND NOT contains(address, '/') GROUP BY 1`,
     },
     {
       key: "link_key",
       companies:
-        "SELECT 'domain ' || domain_key AS key, min(seq) AS seq FROM keyed_companies WHERE domain_key IS NOT NULL GROUP BY 1",
+        "SELECT 'domain ' || domain_key AS key, min(seq) AS seq FROM " +
+        "keyed_companies WHERE domain_key IS NOT NULL GROUP BY 1",
     },
     {
       key: "link_key",
       companies:
-        "SELECT 'name ' || name_key AS key, min(seq) AS seq FROM keyed_companies WHERE name_key IS NOT NULL GROUP BY 1 HAVING count(*) = 1",
+        "SELECT 'name ' || name_key AS key, min(seq) AS seq FROM keyed_companies " +
+        "WHERE name_key IS NOT NULL GROUP BY 1 HAVING count(*) = 1",
     },
   ];
 

@@ -20,7 +20,8 @@ const BEFORE_HOST = "([hH][tT][tT][pP][sS]?://)?([wW][wW][wW][.])?";
 const ADDRESS = `${BEFORE_HOST}[A-Za-z0-9_.~-]+(/[A-Za-z0-9_.~-]+)+/?`;
 const DOMAIN = `${BEFORE_HOST}[A-Za-z0-9_-]+([.][A-Za-z0-9_-]+)+/?`;
 const bare = (text: string): string =>
-  `regexp_replace(lower(CASE WHEN suffix(${text}, '/') THEN left(${text}, -1) ELSE ${text} END), '^(https?://)?(www[.])?', '')`;
+  `regexp_replace(lower(CASE WHEN suffix(${text}, '/') THEN left(${text}, ` +
+  `-1) ELSE ${text} END), '^(https?://)?(www[.])?', '')`;
 
 export const PERSON_FORMS =
   "address_form(network_url) AS address, address_form(company_network_url) AS company_address";
@@ -45,7 +46,9 @@ export async function addNormalForms(
   }
 
   const macros = {
-    normal_form: `WHEN regexp_full_match(x, '[${PLAIN}]+( [${PLAIN}]+)*') THEN lower(x) ELSE js_normal_form(x)`,
+    normal_form:
+      `WHEN regexp_full_match(x, '[${PLAIN}]+( [${PLAIN}]+)*') ` +
+      "THEN lower(x) ELSE js_normal_form(x)",
     address_form: `WHEN contains(lower(x), 'xn--') THEN js_address_form(x) WHEN regexp_full_match(x, '${ADDRESS}') THEN ${bare("x")}
       WHEN regexp_full_match(x, '[A-Za-z0-9_.~-]+') THEN lower(x)
       WHEN regexp_full_match(x, '${ADDRESS}[?#][!-~]*') THEN ${bare("regexp_extract(x, '^[^?#]*')")} ELSE js_address_form(x)`,

@@ -51,7 +51,8 @@ export const stagedBytes = (people: number): number => people * BYTES_OF_STAGED_
 export async function stagePeople(room: Room, records: AsyncGenerator<string>): Promise<number> {
   const count = await loadRecords(room, "loaded_people", PERSON_FIELDS, records);
   await room.connection.run(
-    `CREATE TABLE staged_people AS SELECT *, ${PERSON_FORMS}, rowid AS place FROM loaded_people; DROP TABLE loaded_people`,
+    `CREATE TABLE staged_people AS SELECT *, ${PERSON_FORMS}, ` +
+      "rowid AS place FROM loaded_people; DROP TABLE loaded_people",
   );
   return count;
 }
@@ -92,7 +93,8 @@ export async function loadRecords(
     const before = rows;
     await pipeline(Readable.from(part()), createWriteStream(path, { mode: 0o600 }));
     if (rows > before) {
-      const source = `read_json(${literal(path)}, format = 'newline_delimited', columns = {${types}})`;
+      const source =
+        `read_json(${literal(path)}, format = 'newline_delimited', ` + `columns = {${types}})`;
       await connection.run(`INSERT INTO ${table} SELECT * FROM ${source}`);
     }
     await rm(path);

@@ -30,6 +30,7 @@ export async function verifyFiles(
   }
 
   expect("people out of order", outOfOrder(columns, meta.people), 0);
+
   for (const column of PLACED_COLUMNS) {
     const order = columns.placed[column];
     expect(`people in the order of ${column}`, order.size, store.rows(`by_${column}`));
@@ -38,6 +39,7 @@ export async function verifyFiles(
   }
 
   const damaged = store.check();
+
   breaches.push(...damaged);
   // A hole in the row store is told already, and cannot be read over.
   if (damaged.length > 0 || people !== meta.people) return breaches;

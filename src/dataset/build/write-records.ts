@@ -33,7 +33,8 @@ const PERSON_KEYS: Readonly<Record<RowIndex, readonly [key: string, table: strin
   headline: ["normal_form(headline)", "staged_people"],
   address: [addressKey("slug_of(address)", "address"), "staged_people"],
   employer: [
-    `CASE WHEN company_address IS NULL THEN '/' || company ELSE ${addressKey("slug_of(company_address)", "company_address")} END`,
+    "CASE WHEN company_address IS NULL THEN '/' || company ELSE " +
+      `${addressKey("slug_of(company_address)", "company_address")} END`,
     "linked_people",
   ],
 };
@@ -78,8 +79,11 @@ export async function writeRecords(
   const most = Math.ceil(people / rounds / RECORDS_A_BLOCK) * RECORDS_A_BLOCK;
   let rows = 0;
   for (let first = 0; first < people; first += most) {
-    const some = `SELECT * FROM staged_people JOIN positions USING (place) WHERE rid >= ${first} AND rid < ${first + most}`;
+    const some =
+      "SELECT * FROM staged_people JOIN positions USING (place) " +
+      `WHERE rid >= ${first} AND rid < ${first + most}`;
     const records = `SELECT ${RECORD} FROM (${employerSql(`(${some})`)}) ORDER BY rid`;
+
     await eachPiece(writing, records, async (lines, isLast) => {
       const { count, size } = await writer.addRecords("people", lines, isLast);
       rows += count;
@@ -103,7 +107,10 @@ export async function writePeopleKeys(
 
     const order = new Uint32Array(isPlaced(index) ? people : 0);
     let next = 0;
-    const keys = `SELECT key, rid FROM (SELECT ${key} AS key, place FROM ${table}) JOIN positions USING (place)`;
+    const keys =
+      `SELECT key, rid FROM (SELECT ${key} AS key, ` +
+      `place FROM ${table}) JOIN positions USING (place)`;
+
     await writeKeys(writing, index, keys, (rids) => {
       if (isPlaced(index)) order.set(rids, next);
       next += rids.length;
@@ -136,7 +143,8 @@ async function writeKeys(
   keys: string,
   onRids: (rids: readonly number[]) => void = () => undefined,
 ): Promise<void> {
-  const sorted = `SELECT key, rid FROM (${keys}) ORDER BY key, rid LIMIT ${ALL_BUT_FILTERED_AFTERWARDS}`;
+  const sorted =
+    `SELECT key, rid FROM (${keys}) ORDER BY key, ` + `rid LIMIT ${ALL_BUT_FILTERED_AFTERWARDS}`;
   const lines = `SELECT ${keyLineSql("key", "rid")} FROM (${sorted}) WHERE key IS NOT NULL`;
   await eachPiece(writing, lines, async (piece, isLast) => {
     const { rids, size } = await writing.writer.addKeys(index, piece, isLast);

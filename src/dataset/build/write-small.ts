@@ -174,6 +174,7 @@ export async function writeSmall(
     const order = await people.writeColumns(columns);
 
     writer.packAgainst("people", samplesOf(people.records).map(withoutEnd));
+
     const records = Buffer.concat(
       Array.from(order, (place) => people.records[place] ?? Buffer.alloc(0)),
     );

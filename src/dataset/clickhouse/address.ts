@@ -27,6 +27,7 @@ export function parseClickHouseAddress(text: string, password = "") {
       throw new InputError(`not a host: "${host}"; the form is ${FORM}`);
     return `${scheme}://${/:\d+$/.test(host) ? host : `${host}:${scheme === "https" ? 8443 : 8123}`}`;
   });
+
   const cluster = options.get("cluster") ?? undefined;
   const names = {
     database: database === undefined || database === "" ? "default" : database,

@@ -110,12 +110,16 @@ export class ClickHouseEngine implements Engine {
   async facet(filters: CanonicalFilters, question: FacetQuestion, limitMs: number): Promise<Facet> {
     const { key, least, limit, prefix } = question;
     const where = this.#where(filters);
-    const groups = `SELECT ${key} AS value, count() AS n FROM ${this.#people}${where.sql} GROUP BY ${key}`;
+    const groups =
+      `SELECT ${key} AS value, count() AS n FROM ` + `${this.#people}${where.sql} GROUP BY ${key}`;
     const params = { ...where.params, prefix, least, limit };
 
     // Missing text is ''.
-    const condition = `value != ''${prefix === "" ? "" : ` AND startsWith(${key === "department" ? "lower(value)" : "value"}, {prefix:String})`}`;
+    const condition =
+      "value != " +
+      `''${prefix === "" ? "" : ` AND startsWith(${key === "department" ? "lower(value)" : "value"}, {prefix:String})`}`;
     const order = "ORDER BY n DESC, value LIMIT {limit:UInt32}";
+
     const [totals, tops] = await Promise.all(
       [
         `SELECT sum(n), sumIf(n, value = ''), countIf(${condition}) FROM (${groups})`,
@@ -141,7 +145,9 @@ export class ClickHouseEngine implements Engine {
 
   async #company(column: string, value: string): Promise<FoundCompany | undefined> {
     const [first] = await this.#rows({
-      sql: `SELECT id, record FROM ${this.#companies} WHERE ${column} = {value:String} ORDER BY id LIMIT 1`,
+      sql:
+        `SELECT id, record FROM ${this.#companies} WHERE ${column} ` +
+        "= {value:String} ORDER BY id LIMIT 1",
       params: { value },
     });
     return first && { id: String(first[0]), record: Buffer.from(String(first[1])) };
@@ -168,16 +174,20 @@ export class ClickHouseEngine implements Engine {
     const breaches: string[] = [];
     // A bitmap of hundreds of millions of row numbers is small, a set of them is not.
     const distinct = this.#dialect.isModern ? "groupBitmap(rid)" : "uniqExact(rid)";
-    const people = `SELECT count(), ${distinct}, max(rid) FROM ${this.#people}${and({ sql: "", params: {} }, this.#active.shown).sql}`;
+    const people =
+      `SELECT count(), ${distinct}, max(rid) FROM ` +
+      `${this.#people}${and({ sql: "", params: {} }, this.#active.shown).sql}`;
     const [row = []] = await this.#rows({ sql: people, params: {} }, VERIFY_MS);
     const [count = 0, rids = 0, last = 0] = row.map(Number);
 
     if (count !== this.#active.info.people)
       breaches.push(
-        `${count} people are stored, ${this.#active.info.people} were imported and not left out since`,
+        `${count} people are stored, ${this.#active.info.people} ` +
+          "were imported and not left out since",
       );
 
     if (rids !== count) breaches.push(`${count - rids} row numbers are not distinct`);
+
     const twins = await this.#twins();
     if (twins > 0) breaches.push(`${twins} ids are not distinct`);
 

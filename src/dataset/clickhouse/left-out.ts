@@ -79,6 +79,7 @@ export class ServedPeople {
       if ((await this.#latest()).version !== version) continue;
 
       await this.#sleep(NOTICED_MS);
+
       return {
         removed: all.size - before.size,
         version: all.size === 0 ? version : `${version}_${all.size}`,
@@ -182,7 +183,9 @@ export class ServedPeople {
   }
 
   async #rids(version: string, step: number, client: ClickHouseClient): Promise<readonly number[]> {
-    const sql = `SELECT rid FROM ${this.#servers.pathOf("headcount_left_out")} WHERE version = '${version}' AND step = ${step}`;
+    const sql =
+      `SELECT rid FROM ${this.#servers.pathOf("headcount_left_out")} ` +
+      `WHERE version = '${version}' AND step = ${step}`;
     return (await this.#servers.rows(sql, client)).map(([rid]) => Number(rid));
   }
 

@@ -204,5 +204,6 @@ export class ServerPool {
 
 const unavailable = (reasons: readonly string[]): DatasetUnavailableError =>
   new DatasetUnavailableError(
-    `no ClickHouse server answers: ${reasons.join("; ") || "none has what is served, or a shard has none"}`,
+    "no ClickHouse server answers: " +
+      `${reasons.join("; ") || "none has what is served, or a shard has none"}`,
   );

@@ -129,12 +129,16 @@ export function table(
     : "MergeTree()";
   const parts = partitionBy === undefined ? "" : ` PARTITION BY ${partitionBy}`;
   const statements = [
-    `CREATE TABLE ${topology.database}.${local} (${columns.join(", ")}) ENGINE = ${engine}${parts} ORDER BY ${order}${settings === undefined ? "" : ` SETTINGS ${settings}`}`,
+    `CREATE TABLE ${topology.database}.${local} (${columns.join(", ")}) ENGINE = ` +
+      `${engine}${parts} ORDER BY ` +
+      `${order}${settings === undefined ? "" : ` SETTINGS ${settings}`}`,
   ];
 
   if (topology.cluster !== undefined) {
     statements.push(
-      `CREATE TABLE ${topology.database}.${name} AS ${topology.database}.${local} ENGINE = Distributed(${topology.cluster}, ${topology.database}, ${local}, cityHash64(${shardBy}))`,
+      `CREATE TABLE ${topology.database}.${name} AS ${topology.database}.${local} ` +
+        `ENGINE = Distributed(${topology.cluster}, ${topology.database}, ` +
+        `${local}, cityHash64(${shardBy}))`,
     );
   }
 

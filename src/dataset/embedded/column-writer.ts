@@ -70,6 +70,7 @@ export class ColumnWriter {
 
     for (let code = 1; code < before.length; code++)
       before[code] = (before[code] ?? 0) + (before[code - 1] ?? 0);
+
     this.#columns[column] = {
       ...(await this.#coded(codes, size)),
       ...(values instanceof Float64Array

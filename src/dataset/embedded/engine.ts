@@ -151,7 +151,8 @@ export class EmbeddedEngine implements Engine {
         return await verifyFiles(columns, store, meta);
       } catch (error) {
         return [
-          `the files cannot be read to their end: ${error instanceof Error ? error.message : String(error)}`,
+          "the files cannot be read to their end: " +
+            `${error instanceof Error ? error.message : String(error)}`,
         ];
       }
     });

@@ -119,7 +119,9 @@ export class RecordStore {
     numbers: readonly number[],
   ): Promise<(readonly [block: number, data: Buffer])[]> {
     if (numbers.length === 0) return [];
-    const sql = `SELECT t.block AS block, t.data AS data FROM json_each(?) AS wanted JOIN ${table} AS t ON t.block = wanted.value`;
+    const sql =
+      "SELECT t.block AS block, t.data AS data FROM json_each(?) AS " +
+      `wanted JOIN ${table} AS t ON t.block = wanted.value`;
     const rows = await this.#rows.all(sql, `[${numbers.join(",")}]`);
     return rows.map((row) => {
       const block = Number(row.block);

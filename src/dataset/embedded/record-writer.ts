@@ -62,8 +62,10 @@ export class RecordWriter {
     ];
 
     if (!name.startsWith("by_")) return inserts;
+
     this.#db.exec(
-      `CREATE TABLE first_${name} (key TEXT, block INTEGER, PRIMARY KEY (key, block)) WITHOUT ROWID`,
+      `CREATE TABLE first_${name} (key TEXT, block INTEGER, ` +
+        "PRIMARY KEY (key, block)) WITHOUT ROWID",
     );
 
     return [
@@ -94,6 +96,7 @@ export class RecordWriter {
 
     this.#count(table, count);
     await this.#write(table, { bytes: lines, ends }, this.#dictionaries[table]);
+
     return { count, size: start };
   }
 

@@ -91,6 +91,7 @@ class RecordForm {
     const words = openings.map(({ length }) => Math.ceil(length / WORD));
 
     this.#row = (2 + Math.max(...words)) * WORD;
+
     const table = Buffer.alloc(this.#row * openings.length);
     for (const [index, opening] of openings.entries()) {
       table.writeInt32LE(opening.length, index * this.#row);
@@ -211,6 +212,7 @@ class RecordForm {
     let ahead = from;
 
     desk.setUint8(at++, QUOTE);
+
     for (let index = 0; index < parts.length; index++) {
       if (index > 0) at = copied(by, 0, by.byteLength, at);
 

@@ -206,6 +206,7 @@ function sift(
 
   const least = ranges[0] ?? 0;
   const most = (ranges[1] ?? 0) - 1;
+
   for (let index = from; index < before; index++) {
     const place = places[index] ?? 0;
     const code = codes[first + place] ?? 0;

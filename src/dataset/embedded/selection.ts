@@ -98,6 +98,7 @@ export class PeopleSelection {
     }
 
     const sums = new Uint32Array(size);
+
     const add = (chunk: number, places: Uint16Array): void => {
       for (let index = 0; index < places.length; index++) {
         const code = coded.codes[chunk * PEOPLE_A_CHUNK + (places[index] ?? 0)] ?? 0;
@@ -140,6 +141,7 @@ export class PeopleSelection {
     }
 
     if (among?.length === 0 || wanted.some(({ people }) => people === 0)) return undefined;
+
     wanted.sort((a, b) => a.people - b.people);
     const tests = wanted.map(({ column, people, ranges }) => testOf(column, ranges, people));
     return { among, tests, fewest: wanted[0]?.people ?? 0 };

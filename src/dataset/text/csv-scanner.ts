@@ -112,6 +112,7 @@ export class CsvScanner {
     }
 
     if (data[at] === CR && at + 1 >= length && !last) return -1;
+
     this.end = at;
     if (at - from > LONGEST) this.problem = "longer than 2 MB";
 
@@ -150,6 +151,7 @@ export class CsvScanner {
 
     for (let at = open; at < close; at++) if (this.#endsLine(at)) this.#lines++;
     this.#add(open + 1, close, form);
+
     return after;
   }
 
@@ -178,6 +180,7 @@ export class CsvScanner {
 
     let { cells } = this;
     while (cells > columns && this.starts[cells - 1] === this.ends[cells - 1]) cells--;
+
     if (cells !== columns) {
       const quote = this.#lines > 1 ? `with a quote that spans ${this.#lines} lines ` : "";
       return `${quote}${counted(cells, "cell")} where the header has ${columns}`;

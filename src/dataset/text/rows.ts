@@ -137,6 +137,7 @@ function csvReader(
     }
 
     if (withoutByteOrderMark(record).equals(first)) scanner.problem ??= "the header again";
+
     // Where all of what the scanner has is UTF-8 records need not be looked at one by one.
     if (judged !== data)
       isValid = isUtf8(data.subarray(0, data.lastIndexOf(0x0a) + 1 || data.length));

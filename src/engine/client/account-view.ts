@@ -314,6 +314,7 @@ export function keyView(result: unknown, meta: ReplyMeta) {
 
   const { held, left, max_credits, spent } = fieldsOf(cap);
   const [most, used, kept, free] = [max_credits, spent, held, left].map(amountOf);
+
   return {
     id: harmlessLine(id),
     name: line(name),

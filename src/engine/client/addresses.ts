@@ -30,9 +30,11 @@ export function parseBaseUrl(text: string): URL {
     const rule =
       url.protocol === "http:"
         ? "would send the key unencrypted: http is allowed to this machine alone"
-        : `has the scheme ${url.protocol.slice(0, -1)}; only https (or http to this machine) is allowed`;
+        : `has the scheme ${url.protocol.slice(0, -1)}; ` +
+          "only https (or http to this machine) is allowed";
     throw refused(rule, "use https://");
   }
+
   if (url.search !== "" || url.hash !== "") {
     throw refused("has a query or a fragment", "give the address up to the part before /v1");
   }

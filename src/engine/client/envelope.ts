@@ -156,10 +156,12 @@ function refuseRedirect(reply: RawReply): void {
 
   const target = header(reply.headers, "location");
   const to = target === undefined ? "" : ` to ${harmlessLine(shownAddress(target), 120)}`;
+
   throw new ServiceError({
     status: reply.status,
     detail: [
-      `redirect${to}: not followed, so that the key goes nowhere else; give the final address as base URL`,
+      `redirect${to}: not followed, so that the key goes nowhere else; ` +
+        "give the final address as base URL",
     ],
     requestId: requestIdOf(reply),
     envelope: false,

@@ -188,6 +188,7 @@ function spend(bucket: Bucket, calls: number, at: number): number {
 
   bucket.nextAt = slot + Math.ceil((bucket.resetAt - slot) / bucket.remaining);
   bucket.remaining -= calls;
+
   return slot - at;
 }
 

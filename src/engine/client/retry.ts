@@ -104,6 +104,7 @@ export function callAttempts(options: RetryOptions) {
 
     const ms = waitMs + Math.floor(random() * 250);
     limitedMs += ms;
+
     return { ms, reason: "rate_limit", attempt, error };
   }
 
@@ -123,6 +124,7 @@ export function callAttempts(options: RetryOptions) {
     const ms = Math.max(delay ?? 0, own);
 
     faultMs += tookMs;
+
     const patience = isLater || delay !== undefined ? maxWaitMs : patienceOf(maxWaitMs);
     if (faultMs + ms > patience) {
       if (!isLost || attempt === 1) return undefined;
@@ -202,6 +204,7 @@ export function paced(client: ServiceClient, options: PacedOptions): ServiceClie
       }
       return watch(call(inner), true);
     };
+
     return retryCall(attempt, { ...options, signal });
   }
 

@@ -56,7 +56,8 @@ export function proxyFor(origin: URL, env: Env): URL | undefined {
 
   throw usageError(
     `the proxy in ${entry.name} is no http or https URL: "${echo(shownAddress(entry.value))}"`,
-    `set it as in ${entry.name}=http://proxy.example:3128 (a "/" or "@" of a password as %2F or %40), or unset it`,
+    `set it as in ${entry.name}=http://proxy.example:3128 (a "/" or ` +
+      '"@" of a password as %2F or %40), or unset it',
     "bad_proxy",
   );
 }

@@ -121,6 +121,7 @@ class Exchange implements Receiver {
 
     const { now, timeouts } = this.#options;
     const most = replyLimit(this.#request.paid, this.#head.status);
+
     if (this.#length > most) this.#giveUp("REPLY_TOO_LARGE", undefined, tooLarge(most));
     else if (now() - this.#startedAt > timeouts.total)
       this.#giveUp(

@@ -38,7 +38,8 @@ export function checkWord(name: string, what: "connection" | "segment", example:
     .slice(0, 64);
 
   throw usageError(
-    `"${echo(name)}" is no name for a ${what}: lower-case letters, digits, "-" and "_", beginning with a letter or digit, at most 64`,
+    `"${echo(name)}" is no name for a ${what}: lower-case letters, digits, ` +
+      '"-" and "_", beginning with a letter or digit, at most 64',
     `for example: ${suggestion === "" ? example : suggestion}`,
     `bad_${what}_name`,
   );
@@ -106,7 +107,8 @@ export function existingConnection(config: Config, name: string, dir?: string): 
   if (connection !== undefined) return connection;
   const names = [SAMPLE, ...Object.keys(config.connections)].join(", ");
   throw usageError(
-    `there is no connection "${name}"${dir === undefined ? "" : ` in ${configFile(dir)}`}; there is: ${names}`,
+    `there is no connection "${name}"${dir === undefined ? "" : ` in ${configFile(dir)}`}; ` +
+      `there is: ${names}`,
     `headcount login ${name}, or one of those`,
     "unknown_connection",
   );

@@ -98,7 +98,8 @@ function readAll(dir: string, platform: NodeJS.Platform): Keys {
     const { mode } = fstatSync(handle);
     if (platform !== "win32" && (mode & 0o077) !== 0) {
       throw problem(
-        `the credentials file ${file} may be read by others (mode ${(mode & 0o777).toString(8).padStart(4, "0")}); it is not used`,
+        `the credentials file ${file} may be read by others (mode ` +
+          `${(mode & 0o777).toString(8).padStart(4, "0")}); it is not used`,
         `chmod 600 ${shellWord(file)}, and replace the key if somebody may have seen it`,
       );
     }

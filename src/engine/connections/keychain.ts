@@ -112,12 +112,14 @@ const TEXTS: Readonly<
 > = {
   missing_package: {
     message:
-      "the keychain cannot be used: the optional package @napi-rs/keyring is not installed or does not load here",
+      "the keychain cannot be used: the optional package @napi-rs/keyring " +
+      "is not installed or does not load here",
     hint: `install it beside headcount: ${installCommand("@napi-rs/keyring")}; ${WAY_ROUND}`,
   },
   no_bus: {
     message:
-      "the keychain cannot be reached: there is no D-Bus session (usual over ssh, in containers and in cron)",
+      "the keychain cannot be reached: there is no D-Bus session " +
+      "(usual over ssh, in containers and in cron)",
     hint: `run it inside a desktop session or under dbus-run-session; ${WAY_ROUND}`,
   },
   no_provider: {
@@ -127,16 +129,21 @@ const TEXTS: Readonly<
   },
   locked: {
     message:
-      "the keychain is locked, and the question for its password was dismissed or cannot be shown here",
+      "the keychain is locked, and the question for its password " +
+      "was dismissed or cannot be shown here",
     hint: `unlock it (log in at the desktop, or gnome-keyring-daemon --unlock); ${WAY_ROUND}`,
   },
   hung: {
     message: "the keychain did not answer within 3 seconds",
-    hint: `restart its daemon (gnome-keyring-daemon --replace) or answer its open question; ${WAY_ROUND}`,
+    hint:
+      "restart its daemon (gnome-keyring-daemon --replace) " +
+      `or answer its open question; ${WAY_ROUND}`,
   },
   no_collection: {
     message: "the keychain has no default collection to store keys in",
-    hint: `create one (for example with Seahorse: a new password keyring, set as default); ${WAY_ROUND}`,
+    hint:
+      "create one (for example with Seahorse: " +
+      `a new password keyring, set as default); ${WAY_ROUND}`,
   },
   failed: { message: "the keychain failed", hint: `see the message above; ${WAY_ROUND}` },
 };

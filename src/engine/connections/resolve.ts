@@ -105,6 +105,7 @@ export async function resolveTarget(
   const dialect = { ...DEFAULT_DIALECT, ...entry.dialect, ...said };
 
   if (apiKey !== undefined) return { name, baseUrl, dialect, apiKey, keySource: "environment" };
+
   const moved = new URL(baseUrl).origin !== new URL(stored).origin;
   if (moved && !flags.baseUrl) throw storedForAnother(name, stored, baseUrl);
 
@@ -147,8 +148,11 @@ function dialectFor(dir: string | undefined, baseUrl: string): Dialect {
 
 const storedForAnother = (name: string, stored: string, other: string): CliError =>
   failed.auth(
-    `the key of "${name}" is stored for ${stored} and is not sent to ${other}, which HEADCOUNT_BASE_URL names`,
-    `set HEADCOUNT_API_KEY for that address, or make a connection of its own: headcount login NAME --base-url ${other}; --base-url on the command line sends the stored key`,
+    `the key of "${name}" is stored for ${stored} and is not sent ` +
+      `to ${other}, which HEADCOUNT_BASE_URL names`,
+    "set HEADCOUNT_API_KEY for that address, or make a connection of its own: " +
+      `headcount login NAME --base-url ${other}; ` +
+      "--base-url on the command line sends the stored key",
     "key_for_another_address",
   );
 
@@ -164,7 +168,8 @@ function noKey(name: string | undefined, why?: string): CliError {
     name === undefined ? "there is no key to use" : `the connection "${name}" has no key`;
   return failed.auth(
     why === undefined ? whose : `${whose}: ${why}`,
-    `run headcount login${name === undefined ? "" : ` ${name}`}, or set HEADCOUNT_API_KEY (with HEADCOUNT_BASE_URL), or try it without an account: add -c sample`,
+    `run headcount login${name === undefined ? "" : ` ${name}`}, or set HEADCOUNT_API_KEY ` +
+      "(with HEADCOUNT_BASE_URL), or try it without an account: add -c sample",
     "no_key",
   );
 }

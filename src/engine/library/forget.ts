@@ -65,6 +65,7 @@ function forgetTargets(database: DatabaseSyncInstance, names: (target: string) =
     if (names(target)) blank.run(id);
 
   type ListRow = { n: number; filters: string; canonical: string };
+
   for (const { n, filters, canonical } of allRows<ListRow>(
     database,
     "SELECT n, filters, canonical FROM list",

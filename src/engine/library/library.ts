@@ -17,7 +17,9 @@ import { AMONG, firstRow, inTransaction, openToWrite, queryRows } from "./sqlite
 const NOBODY = -(2 ** 40);
 
 const COLUMNS = ["n", "identity", "record", "bought_at", "bought_by", ...PERSON_COLUMNS];
-const PUT = `INSERT OR REPLACE INTO person (${COLUMNS.join(", ")}) VALUES (${COLUMNS.map(() => "?").join(", ")})`;
+const PUT =
+  `INSERT OR REPLACE INTO person (${COLUMNS.join(", ")}) ` +
+  `VALUES (${COLUMNS.map(() => "?").join(", ")})`;
 
 /** @param serviceId the service's address, or `sample:FOLDER` */
 export function libraryPath(stateDir: string, serviceId: string, mode: "live" | "test"): string {
@@ -78,7 +80,8 @@ export class Library {
       if (version === 0) database.exec(`${SCHEMA}; PRAGMA user_version = ${FORMAT}`);
       else if (version !== FORMAT) {
         throw usageError(
-          `${path} was written by another version of headcount (format ${version}, this one knows ${FORMAT})`,
+          `${path} was written by another version of headcount ` +
+            `(format ${version}, this one knows ${FORMAT})`,
           "use that version, or move the file away: it is made again from the runs that are there",
           "other_format",
         );
@@ -242,7 +245,9 @@ export class Library {
   }
 
   shown(identities: readonly string[]): string[] {
-    const sql = `SELECT identity FROM person WHERE n IN (SELECT person FROM suppressed) AND +identity ${AMONG}`;
+    const sql =
+      "SELECT identity FROM person WHERE n IN (SELECT person " +
+      `FROM suppressed) AND +identity ${AMONG}`;
     const rows = this.#statement(sql).all(JSON.stringify(identities)) as { identity: string }[];
     const hidden = new Set(rows.map(({ identity }) => identity));
     return identities.filter((identity) => !hidden.has(identity));

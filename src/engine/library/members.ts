@@ -126,6 +126,7 @@ export function changedSince(
     FROM person JOIN record ON record.r = person.record WHERE bought_at > ? AND +identity ${AMONG}`;
 
   type Change = { identity: string; now: string; old: string | null };
+
   const changed = new Map<string, string[]>();
   for (const { identity, now, old } of allRows<Change>(
     database,

@@ -26,7 +26,9 @@ export const SCHEMA = `
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE person (
   n INTEGER PRIMARY KEY, identity TEXT NOT NULL UNIQUE, record INTEGER NOT NULL, bought_at INTEGER NOT NULL, bought_by TEXT NOT NULL,
-  ${PERSON_COLUMNS.map((column) => `${column} ${NUMBER_COLUMNS.includes(column) ? "INTEGER" : "TEXT"}`).join(", ")}
+  ${PERSON_COLUMNS.map(
+    (column) => `${column} ` + `${NUMBER_COLUMNS.includes(column) ? "INTEGER" : "TEXT"}`,
+  ).join(", ")}
 );
 CREATE TABLE record (r INTEGER PRIMARY KEY, person INTEGER NOT NULL, body TEXT NOT NULL);
 CREATE INDEX record_of_person ON record (person);
@@ -51,7 +53,10 @@ CREATE TABLE refresh (
 CREATE TABLE member (list INTEGER NOT NULL, person TEXT NOT NULL, since INTEGER NOT NULL, until INTEGER, PRIMARY KEY (list, person, since)) WITHOUT ROWID;
 CREATE TABLE changed (list INTEGER NOT NULL, refresh INTEGER NOT NULL, person TEXT NOT NULL, fields TEXT NOT NULL, PRIMARY KEY (list, refresh, person))
   WITHOUT ROWID;
-${INDEXES.map((columns) => `CREATE INDEX person_by_${columns.join("_")} ON person (${columns.join(", ")});`).join("\n")}
+${INDEXES.map(
+  (columns) =>
+    `CREATE INDEX person_by_${columns.join("_")} ` + `ON person (${columns.join(", ")});`,
+).join("\n")}
 `;
 
 const CREDITS = "/ 1000000.0";

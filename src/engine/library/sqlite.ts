@@ -24,14 +24,18 @@ async function driver() {
 /** For its owner alone from the first moment; made where it is not there. */
 export async function openToWrite(path: string): Promise<DatabaseSyncInstance> {
   const DatabaseSync = await driver();
+
   // SQLite would make it with the rights that the umask leaves.
   makeFolder(dirname(path));
   closeSync(openSync(path, "a", FILE_MODE));
   const database = new DatabaseSync(path, { timeout: BUSY_MS });
+
   // Large pages waste less of what is behind the last whole record: a tenth of the file.
   database.exec(
-    "PRAGMA page_size = 16384; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY",
+    "PRAGMA page_size = 16384; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; " +
+      "PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY",
   );
+
   return database;
 }
 

@@ -69,8 +69,12 @@ export function requireRead([unread]: readonly {
   if (unread === undefined) return;
   const { run, why } = unread;
   const next = `headcount runs export ${run} --force -o rest.ndjson`;
-  const message = `run ${run} cannot be read, and its people would be bought again: ${why}; nothing was spent`;
-  const hint = `${next}, headcount owned import rest.ndjson where it has any, and headcount runs remove ${run} --force --yes`;
+  const message =
+    `run ${run} cannot be read, and its people would be bought again: ` +
+    `${why}; nothing was spent`;
+  const hint =
+    `${next}, headcount owned import rest.ndjson where it has any, ` +
+    `and headcount runs remove ${run} --force --yes`;
   throw failed.incomplete(message, hint, "unread_run").with({ next });
 }
 
@@ -170,6 +174,7 @@ async function takeIn(library: Library, run: RunReader): Promise<number> {
   }
 
   put();
+
   const { id, command, output, created_at: createdAt } = run.plan;
   // Only where nothing more can come: an unfinished run is read again.
   const finishedAt = run.state.done === undefined ? null : run.state.lastAt;

@@ -36,6 +36,7 @@ class Hashes {
     }
 
     a = mix(a ^ identity.length);
+
     const high = mix(b + a) || 1;
     if (!this.#insert(a, high)) return false;
     if (++this.count > this.#slots * 0.85) this.#grow();

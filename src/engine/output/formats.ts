@@ -254,7 +254,8 @@ export function chooseForm(
     const own = formOf(word);
     if (own === undefined) {
       throw usageError(
-        `unknown format: ${word}${aside(nearest(word, FORMATS))}; formats: ${FORMATS.join(", ")}; csv.gz and the like are compressed`,
+        `unknown format: ${word}${aside(nearest(word, FORMATS))}; formats: ` +
+          `${FORMATS.join(", ")}; csv.gz and the like are compressed`,
       );
     }
     form = { format: own.format, packing: own.packing ?? path?.packing };
@@ -344,7 +345,8 @@ export async function checkRows(
   if (before === undefined || rows < before * (1 - (maxShrink ?? 1))) {
     const percent = Math.round((maxShrink ?? 1) * 100);
     throw tooFew(
-      `${came} instead of ${place}: more than --max-shrink ${percent}% fewer, so it stays as it is${said}`,
+      `${came} instead of ${place}: more than --max-shrink ` +
+        `${percent}% fewer, so it stays as it is${said}`,
       "a larger --max-shrink, or none, replaces it",
     );
   }

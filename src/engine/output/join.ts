@@ -88,6 +88,7 @@ export class JoinOutput implements Output {
       rendering.fields ?? (await collectColumns(distinctPages(this.#run), kindOf(this.#run)));
     const pages = (): AsyncGenerator<Page> => this.#pages(ours);
     const added = ["match", "why", ...ours].map((name) => join.prefix + name);
+
     // As JSON every token of the caller's stays as it was; elsewhere the columns are all known.
     const fields = AS_JSON.includes(rendering.format) ? undefined : [...join.columns, ...added];
     const inner = await this.#view.open({ ...rendering, fields, raw: true });

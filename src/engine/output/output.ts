@@ -173,6 +173,7 @@ export class FileOutput implements Output {
     await enterOutput(path, { kind: rendering.kind, format: formName(rendering) }, place, [
       this.#sha256,
     ]);
+
     await naming(
       path,
       guard.overwrite

@@ -43,6 +43,7 @@ export async function checkOutput(path: string): Promise<string> {
 
   const stats = await lstat(path).catch(ifMissing(undefined));
   if (stats === undefined) return path;
+
   if (stats.isSymbolicLink()) {
     if (host.getuid !== undefined && stats.uid !== host.getuid()) {
       throw usageError(

@@ -92,7 +92,8 @@ const SPARE_CALLS = 2;
 const AT_A_STEP = 4;
 
 const OUT_OF_CALLS =
-  "not told apart from people you own within the calls allowed (the same command again looks for them among fewer)";
+  "not told apart from people you own within the calls allowed (the " +
+  "same command again looks for them among fewer)";
 
 class Search {
   readonly #input: DescentInput;
@@ -303,6 +304,7 @@ class Search {
     if (tries >= 4 * (hits + 1)) return undefined;
 
     this.#twins.tries++;
+
     const node = loosened(whole, "isKnown");
     const { name_prefix: _, ...filters } = node.filters;
     const twins = await piece(

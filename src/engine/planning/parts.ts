@@ -89,7 +89,9 @@ export async function divide(
       const longer = { ...filters, name_prefix: prefix + step };
       const size = await count(longer);
       if (size > rest) {
-        const why = `people whose names begin with "${prefix}" are ${people}, and more with the letters after it`;
+        const why =
+          `people whose names begin with "${prefix}" are ${people}, ` +
+          "and more with the letters after it";
         throw new UnsoundCountsError(why);
       }
 

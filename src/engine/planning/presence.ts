@@ -78,6 +78,7 @@ export async function lookFor(
 
   const unknown = people.filter(({ address, name }) => address === undefined && name === undefined);
   const sight = { segment, total, present: owned, others: total - owned, chunks, groups, unknown };
+
   return { ...sight, calls: counts.calls - calls };
 }
 

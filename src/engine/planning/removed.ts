@@ -161,6 +161,7 @@ export function weighings(unknowns: readonly Unknown[], room: number): Weighings
 
   const left = weighings(unknowns.slice(0, half), room);
   const right = weighings(unknowns.slice(half), room);
+
   return {
     sets: [...left.sets, ...right.sets.map((set) => set.map((index) => index + half))],
 

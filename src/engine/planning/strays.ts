@@ -59,6 +59,7 @@ export function straysIn(deps: StraysDeps) {
       }
 
       const inside = halves.reduce((sum, { fresh }) => sum + fresh, 0);
+
       if (halves.some(({ fresh }) => fresh < 0))
         throw new UnsoundCountsError("parts of a part have more new people than it has");
       // Owned people without an address are taken for new ones.

@@ -79,6 +79,7 @@ export class Values {
       const unseen = (alone + without) / Math.max(1, owned.length);
 
       if (values.length < 2) continue;
+
       if (!isLong) this.#lists.push({ key, values, unseen });
       else if (own === undefined)
         this.#long.push({ key, values: values.slice(0, longest), unseen: 1 });
@@ -98,6 +99,7 @@ export class Values {
     };
 
     const usable = (key: string): boolean => !this.#unusable.has(key);
+
     for (const key of RANGES.filter(usable)) {
       const cut = rangeCut(filters, key, members);
       const covers = cut !== undefined && (await this.#covers(key));

@@ -75,6 +75,7 @@ export async function backUp({ dir, ledger, now, to }: BackupOptions): Promise<M
       throw new BackupError(`there is nothing to back up in ${dir}`);
 
     await assertSound(draft);
+
     const files = await hashed(draft, await filesOf(draft));
     const manifest = {
       format: FORMAT,
@@ -213,6 +214,7 @@ async function inDraft<Value>(
 
   // The lock is SQLite's, so it dies with the process that held it.
   const lock = new DatabaseSync(join(draft, LOCK), { timeout: 0 });
+
   try {
     try {
       lock.exec("PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE");

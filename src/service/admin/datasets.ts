@@ -172,7 +172,9 @@ export async function facetsOf(
   } catch (error) {
     if (!(error instanceof OutOfTimeError)) throw error;
 
-    const reason = `counting the values of this segment takes longer than ${limitMs} ms; narrow the filters, or count the values that you know`;
+    const reason =
+      `counting the values of this segment takes longer than ${limitMs} ms; ` +
+      "narrow the filters, or count the values that you know";
     const nothing = {
       count: null,
       values: [] as const,

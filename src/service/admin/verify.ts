@@ -56,10 +56,13 @@ export async function verifyFolder({
       };
     },
   );
+
   const older = breaches === null ? [] : await olderThanSigned(ledgerFile(dir, store), dir);
   const against = backup === undefined ? null : await verifyAgainst({ dir, backup, now, store });
   const isExpected = expectHead === undefined || expectHead === head;
-  const ends = `the ledger ends with the head ${head}, and not with ${expectHead}: it is older, newer or another one`;
+  const ends =
+    `the ledger ends with the head ${head}, and not with ${expectHead}: ` +
+    "it is older, newer or another one";
   const outside = [...older, ...(isExpected ? [] : [ends])];
 
   return {
@@ -127,7 +130,8 @@ async function ledgerIn(backup: string): Promise<string> {
   if (manifest === undefined) return path;
   if (manifest.head === null) {
     throw new BackupError(
-      `the backup ${backup} has no ledger: its accounts were elsewhere. Restore their dump, and name that`,
+      `the backup ${backup} has no ledger: its accounts were elsewhere. ` +
+        "Restore their dump, and name that",
     );
   }
 

@@ -95,7 +95,8 @@ export async function assertNotOlder(ledger: string, file: string): Promise<void
   if (lacks === undefined) return;
 
   throw new OlderLedgerError(
-    `the ledger is older than the one that was served until ${head.at}, or another: it ${lacks} the head ${head.head}`,
+    `the ledger is older than the one that was served until ${head.at}, ` +
+      `or another: it ${lacks} the head ${head.head}`,
   );
 }
 

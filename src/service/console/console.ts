@@ -52,6 +52,7 @@ function addExportFiles(app: FastifyInstance, admission: Admission, opened: Open
     if (key === undefined) throw new Error("a key was let in that is not there");
 
     assertScope(key, "search");
+
     const parts = opened();
     const { file } = request.params as { readonly file: string };
     const [, id = "", format] = /^([0-9a-f]{16})\.(csv|ndjson)$/.exec(file) ?? [];

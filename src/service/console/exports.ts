@@ -85,6 +85,7 @@ export class Exports {
 
     const silent = this.#options.now() - item.seenAt;
     if (silent < QUIET_MS) return item;
+
     const seconds = Math.round(silent / 1_000);
 
     // Another process may be at it, and wait for its minute.
@@ -320,7 +321,8 @@ export const dearer = (): ConsoleRefusal =>
   new ConsoleRefusal(
     409,
     "price_changed",
-    "a profile costs more than was agreed to: Continue says what the rest costs now; nothing more was bought",
+    "a profile costs more than was agreed to: Continue says what " +
+      "the rest costs now; nothing more was bought",
   );
 
 export const moved = (): ConsoleRefusal =>

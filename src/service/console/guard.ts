@@ -73,7 +73,8 @@ export function consoleGuard({ host, port, publicUrl, scheme }: GuardOptions) {
       throw new ConsoleRefusal(
         421,
         "wrong_host",
-        `the console is not served under this name; it is under ${hostList}. Another name is given with serve --public-url`,
+        `the console is not served under this name; it is under ${hostList}. ` +
+          "Another name is given with serve --public-url",
       );
     },
 

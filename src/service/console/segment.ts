@@ -177,7 +177,8 @@ async function quote(call: ConsoleCall) {
   const depth = parts.maxDepth;
   if (depth !== undefined && profiles > depth) {
     throw bad(
-      `this service gives the first ${depth} people of a segment: ask for at most so many, or narrow the filters`,
+      `this service gives the first ${depth} people of a segment: ` +
+        "ask for at most so many, or narrow the filters",
     );
   }
 

@@ -91,7 +91,8 @@ export class Sessions {
       throw new ConsoleRefusal(
         401,
         "bad_link",
-        "this link was used before, is older than ten minutes, or was never made; headcount service link prints a new one",
+        "this link was used before, is older than ten minutes, or was never made; " +
+          "headcount service link prints a new one",
       );
     }
 

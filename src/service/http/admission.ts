@@ -42,7 +42,8 @@ export function admissionBy(store: Store, limiter: RateLimiter) {
     if (account === undefined) throw new Error(`key ${key.id} belongs to no account`);
     if (key.expiresAt !== null && key.expiresAt <= limiter.now()) {
       throw ended(
-        `the API key expired at ${new Date(key.expiresAt).toISOString()}; ask its operator for another`,
+        `the API key expired at ${new Date(key.expiresAt).toISOString()}; ` +
+          "ask its operator for another",
       );
     }
 
@@ -87,7 +88,8 @@ export const boundGuesses = (
     : new Problem(
         429,
         [
-          `${problem.detail[0]}; more than ${counted(limit, "call")} a minute without a valid key came from this address, retry in ${retryAfter} s`,
+          `${problem.detail[0]}; more than ${counted(limit, "call")} a minute without a ` +
+            `valid key came from this address, retry in ${retryAfter} s`,
         ],
         { "retry-after": String(retryAfter) },
       );

@@ -60,7 +60,10 @@ export class HttpApp {
           }
         : undefined,
     };
-    this.#keepAlive = `timeout=${Math.max(0, Math.floor(parts.timeouts.idle / 1_000) - 1)}, max=${REQUESTS_A_CONNECTION}`;
+
+    this.#keepAlive =
+      `timeout=${Math.max(0, Math.floor(parts.timeouts.idle / 1_000) - 1)}, ` +
+      `max=${REQUESTS_A_CONNECTION}`;
     this.http = this.#listener();
     this.#addHooks();
   }
@@ -157,6 +160,7 @@ export class HttpApp {
 
     if (raw.shouldKeepAlive && !this.lifecycle.draining)
       reply.header("keep-alive", this.#keepAlive);
+
     this.#parts.connections.begin(socket);
     raw.on("close", () => {
       this.#parts.connections.end(socket);

@@ -136,6 +136,7 @@ export function refuseBytes(
   }
 
   const { bytesRead, bytesWritten } = socket;
+
   // The clock of a request runs from its first byte, and Node looks at it before it reads. One turn
   // reads all that has arrived, the second is for what was only then accepted.
   setImmediate(() =>
@@ -173,6 +174,8 @@ function refuse(error: { readonly code?: string }, socket: Socket, limiter: Rate
   const headers = standardHeaders(randomUUID(), limiter.takeAnonymous(networkOf(socket)));
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   const allow = status === 405 ? "allow: GET, POST\r\n" : "";
-  const head = `HTTP/1.1 ${status} ${reason}\r\n${lines.join("")}${allow}content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n`;
+  const head =
+    `HTTP/1.1 ${status} ${reason}\r\n${lines.join("")}${allow}content-length: ` +
+    `${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n`;
   socket.end(head + body, () => socket.destroy());
 }

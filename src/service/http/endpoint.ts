@@ -83,6 +83,7 @@ export async function sell(
   if (idempotency === undefined) checkCursorVersion(paging, engine.info().version);
 
   const magic = magicOf(key, find, miss);
+
   const work = () =>
     onOneVersion(engine, (version) => {
       checkCursorVersion(paging, version);

@@ -177,6 +177,7 @@ export class RateLimiter {
       if (windows.day !== day) continue;
 
       const last = this.#lastCounts.get(keyId);
+
       this.#lastCounts.set(keyId, { day, count, at: time });
       // Never downwards: the store may lag behind what this process let through.
       windows.inDay = Math.max(windows.inDay, count + (this.#pending.get(day)?.get(keyId) ?? 0));
@@ -313,6 +314,7 @@ export class SmallCounts {
       this.#spend(whose, few);
 
     answers.delete(question);
+
     const [oldest] = answers.keys();
     if (oldest !== undefined && answers.size >= REMEMBERED_QUESTIONS) answers.delete(oldest);
     this.#answers.set(whose, answers.set(question, { segment, kind, count }));
@@ -347,7 +349,8 @@ export class SmallCounts {
     this.tell(key, plan, { segment, count });
     if (count > 0 && count < (plan.smallCounts ?? 0)) {
       throw invalid(
-        `a sketch of fewer than ${plan.smallCounts} people is not given to this account: ask for a count`,
+        `a sketch of fewer than ${plan.smallCounts} people is ` +
+          "not given to this account: ask for a count",
       );
     }
     this.tell(key, plan, { segment, kind: SKETCH, more: version, count });
@@ -369,10 +372,13 @@ export class SmallCounts {
     const rate = this.#limiter.take(whose, { perMinute: NO_BOUND, perDay: SMALL_COUNTS_A_DAY });
     this.#onAsked?.(whose, rate.allowed);
     if (rate.allowed) return;
+
     throw new Problem(
       429,
       [
-        `this account asked for ${SMALL_COUNTS_A_DAY} counts of fewer than ${few} people today, or that differ by fewer from another, and its plan has no more of them; this one does too. Ask for larger segments, or again after midnight (UTC)`,
+        `this account asked for ${SMALL_COUNTS_A_DAY} counts of fewer than ${few} people ` +
+          "today, or that differ by fewer from another, and its plan has no more of them; " +
+          "this one does too. Ask for larger segments, or again after midnight (UTC)",
       ],
       { "retry-after": String(rate.retryAfter), "x-ratelimit-window": "small-counts" },
     );

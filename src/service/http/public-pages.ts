@@ -55,6 +55,7 @@ export function addPublicPages(
       .send(JSON.stringify({ status, dataset_version: engine.info().version }));
 
   add("/livez", async (_request, reply) => says(reply, "ok"));
+
   const isUnwell = illness(engine, store);
   for (const url of ["/healthz", "/readyz"]) {
     add(url, async (_request, reply) => says(reply, (await isUnwell()) ?? "ok"));

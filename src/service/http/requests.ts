@@ -236,7 +236,8 @@ function paging(
   const depth = cursor === undefined ? page * perPage : offset + perPage;
   if (maxDepth !== undefined && depth > maxDepth) {
     throw invalid(
-      `this page reaches row ${depth}; this service goes to row ${maxDepth} (page x per_page): narrow the filters`,
+      `this page reaches row ${depth}; this service goes to row ` +
+        `${maxDepth} (page x per_page): narrow the filters`,
     );
   }
   if (cursor === undefined) return { offset, perPage, page };
@@ -288,7 +289,8 @@ function lookup(fields: ReadonlyMap<string, string>): CompanyLookup {
   if (by === undefined || keys.length > 1) {
     const said = keys.length > 1 ? `, not by ${keys.join(" and ")}` : "";
     throw invalid(
-      `name the company by exactly one parameter${said}; valid parameters: ${LOOKUP_KEYS.join(", ")}`,
+      `name the company by exactly one parameter${said}; ` +
+        `valid parameters: ${LOOKUP_KEYS.join(", ")}`,
     );
   }
 
@@ -306,7 +308,8 @@ function lookup(fields: ReadonlyMap<string, string>): CompanyLookup {
   throw invalid(
     by === "domain"
       ? `domain is not a domain: "${echo(text)}"; for example acme.example`
-      : `company_network_url is not a profile address: "${echo(text)}"; give an http(s) URL without a user name, or a slug`,
+      : `company_network_url is not a profile address: "${echo(text)}"; ` +
+          "give an http(s) URL without a user name, or a slug",
   );
 }
 

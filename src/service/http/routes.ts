@@ -81,6 +81,7 @@ async function count(request: FastifyRequest, options: RouteOptions): Promise<An
   const { account, key } = admitted(request);
 
   await freeMagic(request, options, filters);
+
   const { counts } = await options.dataset(key.mode);
   const work = () => counts.count(filters, canonical, account.id);
   let counted = await counts.recall(canonical, account.id);
@@ -112,6 +113,7 @@ async function facets(request: FastifyRequest, options: RouteOptions): Promise<A
 
   const { facet, version } = await inFreeTurn(request, options, work);
   options.smallCounts.tellFacet(key, account.plan, question, facet);
+
   return freeAnswer(request, options, { result: JSON.stringify(facet), version });
 }
 

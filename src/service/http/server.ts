@@ -93,6 +93,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
       );
 
   connections.watch(app.http.server);
+
   try {
     await app.http.listen({ host, port: options.port ?? 0 });
   } catch (error) {
@@ -200,6 +201,7 @@ async function takeWhatCame(server: FastifyInstance["server"]): Promise<void> {
   };
 
   server.on("connection", count);
+
   for (let quiet = 0, turns = 0; quiet < 3 && turns < 5_000; turns++) {
     const before = arrived;
     await new Promise(setImmediate);

@@ -156,7 +156,8 @@ export class Turns {
     return new Problem(
       503,
       [
-        `the service is busy: ${waiting.size} ${kind} calls of this key wait for their turn; nothing was charged, retry in ${seconds} s`,
+        `the service is busy: ${waiting.size} ${kind} calls of this key wait for ` +
+          `their turn; nothing was charged, retry in ${seconds} s`,
       ],
       { "retry-after": String(seconds) },
     );

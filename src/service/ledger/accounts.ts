@@ -194,6 +194,7 @@ export function* recordCalls(counts: readonly DayCount[], at: number): Steps<voi
   }
 
   if (sums.size === 0) return;
+
   yield {
     sql: `INSERT INTO call_counts (key_id, day, count) VALUES %
           ON CONFLICT (day, key_id) DO UPDATE SET count = call_counts.count + excluded.count`,

@@ -119,8 +119,11 @@ function auditQuery({ accountId, before, limit, since, until }: AuditQuery): Que
     ["at >= ?", since],
     ["at < ?", until],
   ]);
+
   return {
-    sql: `SELECT id, at, actor, action, account_id, target, detail FROM audit ${filter.sql} ORDER BY id DESC LIMIT ${rowsAtMost(limit)}`,
+    sql:
+      "SELECT id, at, actor, action, account_id, target, detail FROM audit " +
+      `${filter.sql} ORDER BY id DESC LIMIT ${rowsAtMost(limit)}`,
     values: filter.values,
   };
 }

@@ -63,7 +63,8 @@ function sessionsOf(database: LedgerDatabase, now: () => number) {
 
     session: (hash) =>
       one(
-        `SELECT ${SESSION_COLUMNS} FROM console_sessions WHERE hash = $1 AND ended_at IS NULL AND expires_at > $2`,
+        `SELECT ${SESSION_COLUMNS} FROM console_sessions WHERE hash ` +
+          "= $1 AND ended_at IS NULL AND expires_at > $2",
         storedSession,
         hash,
         now(),
@@ -167,6 +168,7 @@ function* redeem(hash: string, session: Omit<ConsoleSession, "accountId" | "role
   }
 
   yield* insert("console_sessions", { ...session, ...rights, id }, OR_NOTHING);
+
   const acted = {
     actor: `link ${hash.slice(0, 8)}`,
     action: "link.used",
@@ -205,7 +207,9 @@ function* enterExport(
 ): Steps<boolean> {
   const { rows: rowCount, ...row } = item;
   const { accountId, createdAt, id, keyId, mode, price, profiles, seenAt, turn } = item;
-  const sql = `SELECT p.account_id, p.mode, p.balance, p.held FROM balances p WHERE p.account_id = $1 AND p.mode = $2${lock}`;
+  const sql =
+    "SELECT p.account_id, p.mode, p.balance, p.held FROM balances p " +
+    `WHERE p.account_id = $1 AND p.mode = $2${lock}`;
   const [money] = yield* statementRows(sql, accountId, mode);
   if (money === undefined) throw new UnknownAccountError(accountId);
 

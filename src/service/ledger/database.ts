@@ -98,7 +98,8 @@ const PAGE_ROWS = 500;
 export function* inPages(sql: string, visit: (rows: readonly Row[]) => void): Steps<void> {
   for (let last: unknown; ; ) {
     const page = yield* statementRows(
-      `SELECT * FROM (${sql}) AS found ${last === undefined ? "" : "WHERE id > $1"} ORDER BY id LIMIT ${PAGE_ROWS}`,
+      `SELECT * FROM (${sql}) AS found ${last === undefined ? "" : "WHERE id > $1"} ` +
+        `ORDER BY id LIMIT ${PAGE_ROWS}`,
       ...(last === undefined ? [] : [last]),
     );
     visit(page);

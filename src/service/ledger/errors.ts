@@ -29,7 +29,8 @@ export class OverchargeError extends Error {
 
   constructor(holdId: string, amount: Credits, held: Credits) {
     super(
-      `hold ${holdId} reserves ${creditsText(held)}; ${formatCredits(amount)} cannot be charged to it`,
+      `hold ${holdId} reserves ${creditsText(held)}; ` +
+        `${formatCredits(amount)} cannot be charged to it`,
     );
   }
 }

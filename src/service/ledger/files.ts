@@ -116,13 +116,19 @@ export function brokenPages(path: string): BrokenPages | undefined {
 export function lostLedger(path: string): string | undefined {
   const sizeOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0;
   if (sizeOf(path) > 0) return undefined;
+
   const remnant = [`${path}-wal`, sealOf(path)].find((file) => sizeOf(file) > 0);
   if (remnant === undefined) return undefined;
+
   const [state, what] = [
     existsSync(path) ? "empty" : "gone",
     remnant === sealOf(path) ? "seal" : "log",
   ];
-  return `${path} is ${state} and its ${what} ${remnant} is there: put the ledger back, or move the ${what} away to begin a new one`;
+
+  return (
+    `${path} is ${state} and its ${what} ${remnant} is there: ` +
+    `put the ledger back, or move the ${what} away to begin a new one`
+  );
 }
 
 const inodeOf = (path: string): number | undefined =>
@@ -138,7 +144,8 @@ export function ledgerFiles(path: string, hasLog: boolean) {
     for (const [each, file] of opened) {
       if (inodeOf(each) === file) continue;
       throw new StoreUnavailableError(
-        `${each} was removed or replaced while the ledger was open; nothing more is charged. Put it back, or restart the service`,
+        `${each} was removed or replaced while the ledger was open; ` +
+          "nothing more is charged. Put it back, or restart the service",
         { inDoubt: committed },
       );
     }
@@ -176,7 +183,8 @@ export async function assertFilesBeside(path: string, patienceMs: number): Promi
   ) {
     if (waited >= patienceMs) {
       throw new StoreUnavailableError(
-        `${path} is open in another process, and ${missing()} was removed under it. Stop that process, then try again`,
+        `${path} is open in another process, and ${missing()} was removed under it. ` +
+          "Stop that process, then try again",
       );
     }
     await new Promise((resolve) => setPause(resolve, 20));
@@ -209,7 +217,8 @@ async function isAlone(path: string): Promise<boolean> {
   try {
     database = new DatabaseSync(path, { timeout: 0 });
     database.exec(
-      "PRAGMA fullfsync = 1; PRAGMA checkpoint_fullfsync = 1; PRAGMA locking_mode = EXCLUSIVE; SELECT 1 FROM sqlite_schema",
+      "PRAGMA fullfsync = 1; PRAGMA checkpoint_fullfsync = 1; " +
+        "PRAGMA locking_mode = EXCLUSIVE; SELECT 1 FROM sqlite_schema",
     );
     return true;
   } catch (error) {

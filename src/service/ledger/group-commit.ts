@@ -95,6 +95,7 @@ export class GroupCommit<Request> {
     }
 
     if (this.#durable.length === 0) return;
+
     if (this.#durable.length >= Math.min(this.#options.size, this.#options.expected())) {
       if (this.#immediate) return;
       this.#immediate = true;
@@ -134,6 +135,7 @@ export class GroupCommit<Request> {
     }
 
     this.#retrying = undefined;
+
     if (!isDone) {
       const error = new StoreUnavailableError(
         `the ledger was locked by another process for ${this.#options.patienceMs} ms`,

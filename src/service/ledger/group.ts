@@ -190,7 +190,8 @@ function* readHolds(
   );
 
   for (const row of yield* rowsOf(
-    "SELECT r.hold_id, r.request_hash FROM (VALUES %) AS v JOIN idempotency r ON r.hold_id = v.column1",
+    "SELECT r.hold_id, r.request_hash FROM (VALUES %) AS v " +
+      "JOIN idempotency r ON r.hold_id = v.column1",
     ["id"],
     keyed.map(({ id }) => [id]),
   )) {

@@ -69,6 +69,7 @@ export function instancesBy(clock: string) {
   const isOwnerAlive = (row: Row, now: number): boolean => {
     if (row.owner === id) return true;
     if (row.pid === null) return false;
+
     const identity = {
       pid: Number(row.pid),
       started: row.started as string,

@@ -7,13 +7,16 @@ import type { KeyBudget, KeyChanges, KeyDetail, NewKey, Scope, StoredKey } from 
 export const KEY_COLUMNS = `SELECT k.id, k.name, k.mode, k.prefix, k.hash, k.account_id, k.created_at, k.revoked_at, k.expires_at,
   k.scopes, COALESCE(k.origin, k.id) AS origin, a.name AS account_name FROM keys k JOIN accounts a ON a.id = k.account_id`;
 
-const SPENT = `(SELECT COALESCE(SUM(u.charged - u.refunded), 0) FROM usage u WHERE u.key_id = k.id)`;
+const SPENT =
+  "(SELECT COALESCE(SUM(u.charged - u.refunded), " + "0) FROM usage u WHERE u.key_id = k.id)";
 
 export const KEY_DETAILS = KEY_COLUMNS.replace(
   "a.name AS account_name",
-  `a.name AS account_name, l.used_at AS last_used_at, g.cap, g.spent AS budget_spent, g.held AS budget_held, CAST(${SPENT} AS bigint) AS spent`,
+  "a.name AS account_name, l.used_at AS last_used_at, g.cap, g.spent AS budget_spent, " +
+    `g.held AS budget_held, CAST(${SPENT} AS bigint) AS spent`,
 ).concat(
-  " LEFT JOIN key_uses l ON l.key_id = k.id LEFT JOIN budgets g ON g.key_id = COALESCE(k.origin, k.id)",
+  " LEFT JOIN key_uses l ON l.key_id = k.id LEFT JOIN budgets " +
+    "g ON g.key_id = COALESCE(k.origin, k.id)",
 );
 
 const KEY_NUMBERS = ["createdAt", "revokedAt", "expiresAt", "lastUsedAt"];
@@ -72,6 +75,7 @@ export function* createKeyStep(
   }
 
   yield* assertRoom(key, at);
+
   const origin = rotatedFrom === undefined ? null : yield* originOf(rotatedFrom, key);
   const { expiresAt = null, scopes } = key;
   const row = {
@@ -236,11 +240,13 @@ function* setCap(
 
   yield* change("DELETE FROM budgets WHERE key_id = $1", origin);
   if (cap === null) return;
+
   if (cap < spent + held) {
     const inFlight = held > 0n ? ` and holds ${formatCredits(held)}` : "";
     const least = formatCredits(credits(spent + held));
     throw new RangeError(
-      `the key has spent ${creditsText(spent)}${inFlight}: its cap cannot be below ${least}; revoke it to end it now`,
+      `the key has spent ${creditsText(spent)}${inFlight}: ` +
+        `its cap cannot be below ${least}; revoke it to end it now`,
     );
   }
 

@@ -164,6 +164,7 @@ export class PostgresSession {
 
       await commit(client, left);
       client.release();
+
       return value;
     } catch (error) {
       await giveUp(client, error, left);

@@ -356,7 +356,8 @@ function adjust(draft: Draft, { actor, amount, entry, note, operation, place }: 
   if (balance - held + signed < 0n) {
     const free = formatCredits(credits(balance - held));
     throw new RangeError(
-      `${creditsText(amount)} cannot be removed: ${free} are free of a balance of ${formatCredits(balance)}`,
+      `${creditsText(amount)} cannot be removed: ` +
+        `${free} are free of a balance of ${formatCredits(balance)}`,
     );
   }
 

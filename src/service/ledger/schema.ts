@@ -382,6 +382,7 @@ export async function makePostgresTables(
   if (!create && tables.rows.length === 0) throw new NoLedgerError(`${place} of this database`);
 
   await client.query("BEGIN");
+
   try {
     await client.query("SELECT pg_advisory_xact_lock(hashtext($1))", [
       `headcount-schema-${schema}`,

@@ -82,6 +82,7 @@ async function lookAt<Value>(
   }
 
   const cut = isFile(log) ? logBreach(path) : undefined;
+
   // Where nobody else is at work SQLite would write
   // the index anew, and with it how far the log went.
   if (cut === undefined && statSync(`${path}-shm`, { throwIfNoEntry: false }) !== undefined) {
@@ -102,7 +103,8 @@ async function lookAt<Value>(
 }
 
 const COPIED =
-  "this is a copy that was made while a service was at work, and no log (-wal) is beside it: made with .backup it is whole, copied as a file it lacks the latest charges";
+  "this is a copy that was made while a service was at work, and no log (-wal) is beside " +
+  "it: made with .backup it is whole, copied as a file it lacks the latest charges";
 
 async function verifyOpened(
   path: string,
@@ -296,7 +298,11 @@ export function logBreach(path: string): string | undefined {
   const valid = validFrames(log, salts);
   if (valid >= expected) return undefined;
 
-  return `file: the log ${path}-wal is damaged at frame ${valid + 1} of ${expected}: what was committed from there on is not seen (or the machine lost power: then start the service once, it goes on with what was synced)`;
+  return (
+    `file: the log ${path}-wal is damaged at frame ${valid + 1} of ${expected}: ` +
+    "what was committed from there on is not seen (or the machine lost power: " +
+    "then start the service once, it goes on with what was synced)"
+  );
 }
 
 function validFrames(log: Buffer, salts: Buffer): number {

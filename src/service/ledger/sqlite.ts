@@ -68,7 +68,8 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
     await whileBusy(patienceMs, () => {
       breakSeal(options.path);
       database.exec(
-        "PRAGMA secure_delete = ON; PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_size_limit = 4194304",
+        "PRAGMA secure_delete = ON; PRAGMA auto_vacuum = INCREMENTAL; " +
+          "PRAGMA journal_size_limit = 4194304",
       );
       // Turning the log on needs the file alone for a
       // moment, and SQLite does not wait for that by itself.

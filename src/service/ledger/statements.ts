@@ -33,6 +33,7 @@ export function statementsOf(database: DatabaseSyncInstance) {
       }
 
       const result = outcomeOf(preparedFor(sql, size, types), values);
+
       answers.push(...result.rows);
       changed += result.changed;
       at += size;

@@ -112,7 +112,8 @@ function* replace(
 ): Steps<number> {
   const values = [status, JSON.stringify(headers), body.toString()];
   return yield* change(
-    "UPDATE idempotency SET status = $1, headers = $2, body = $3, digest = $4 WHERE hold_id = $5 AND digest = $6",
+    "UPDATE idempotency SET status = $1, headers = $2, body = $3, " +
+      "digest = $4 WHERE hold_id = $5 AND digest = $6",
     ...values,
     replyDigest([requestHash, ...values]),
     holdId,
@@ -229,7 +230,9 @@ class LedgerStore implements Omit<Store, keyof Administration> {
     mode: KeyMode,
     ...values: readonly string[]
   ): Promise<Row> {
-    const sql = `SELECT b.account_id, b.mode, b.balance, b.held${more} FROM balances b WHERE b.account_id = $1 AND b.mode = $2`;
+    const sql =
+      `SELECT b.account_id, b.mode, b.balance, b.held${more} FROM ` +
+      "balances b WHERE b.account_id = $1 AND b.mode = $2";
     const [row] = await this.#database.read(sql, accountId, mode, ...values);
     if (row === undefined) throw new UnknownAccountError(accountId);
     return row;
@@ -289,6 +292,7 @@ class LedgerStore implements Omit<Store, keyof Administration> {
 
       this.#doubtful.delete(holdId);
       this.#owed.delete(holdId);
+
       return balance;
     } catch (error) {
       if (error instanceof StoreUnavailableError) this.#owed.add(holdId);

@@ -33,7 +33,8 @@ export function* writeGroup(
   );
 
   yield* tupled(
-    `INSERT INTO holds (${HOLD_COLUMNS.join(", ")}, digest, state) SELECT v.*, 'pending' FROM (VALUES %) AS v`,
+    `INSERT INTO holds (${HOLD_COLUMNS.join(", ")}, digest, ` +
+      "state) SELECT v.*, 'pending' FROM (VALUES %) AS v",
     ["id", "text", "text", "text", "text", "bigint", "text", "text", "text", "bigint", "text"],
     writes.holds.map(({ id, request }) => {
       const { accountId, amount, call, idempotency, keyId, mode, requestId } = request;
@@ -102,7 +103,9 @@ function* writeFigures(
   for (const { accountId, balance, held, mode } of money) {
     const head = heads.get(placeKey({ accountId, mode })) ?? "";
     yield {
-      sql: "UPDATE balances SET balance = $1, held = $2, head = $3 WHERE account_id = $4 AND mode = $5",
+      sql:
+        "UPDATE balances SET balance = $1, held = $2, " +
+        "head = $3 WHERE account_id = $4 AND mode = $5",
       values: [balance, held, head, accountId, mode],
     };
   }

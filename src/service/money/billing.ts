@@ -148,7 +148,8 @@ function refused(
     }
     case "mismatch":
       return invalid(
-        "this Idempotency-Key was used for another request; repeat that request unchanged or send another key",
+        "this Idempotency-Key was used for another request; " +
+          "repeat that request unchanged or send another key",
       );
   }
 }
@@ -175,7 +176,9 @@ function tooExpensive(
 function aboveCap(order: Purchase, budget: KeyBudget): string {
   const { cap, held } = budget;
   const left = leftOfCap(budget);
-  const all = `this key has ${formatCreditsGrouped(left)} left of its cap of ${creditsText(cap)}${inFlight(held)}`;
+  const all =
+    `this key has ${formatCreditsGrouped(left)} left of its ` +
+    `cap of ${creditsText(cap)}${inFlight(held)}`;
   return dear(order, left, all, "take a key with a higher cap");
 }
 

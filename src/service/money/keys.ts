@@ -48,6 +48,7 @@ export function parseApiKey(text: string): Pick<ApiKey, "mode" | "hash"> | undef
 
   const key = { mode, hash } as const;
   sound.set(hash, key);
+
   return key;
 }
 

@@ -107,6 +107,7 @@ export async function findInFolder(word: string, places: KeptPeople, setup: Buil
 
   const { length: test } = await theirs(currentPeople(places.folders.testDataset, setup), "test");
   const filters = await namedBy(person, places);
+
   return {
     person,
     records,
@@ -151,6 +152,7 @@ export async function purge(
   const removed = await purgeLedger(person, places);
 
   step?.("replies");
+
   for (const datasetDir of [folders.dataset, folders.testDataset]) {
     await rebuildDataset({ ...setup, datasetDir, suppression: folders.suppression });
     step?.("dataset");

@@ -92,7 +92,8 @@ async function peopleOf(engine: Engine, { filters }: Sketched) {
     const { byPlace, total } = await placedAt(engine, filters, { offset, limit: PAGE });
     if (total > SKETCH_PEOPLE_MAX) {
       throw invalid(
-        `a sketch is of at most ${SKETCH_PEOPLE_MAX} people, and these filters find ${total}: narrow them`,
+        `a sketch is of at most ${SKETCH_PEOPLE_MAX} people, ` +
+          `and these filters find ${total}: narrow them`,
       );
     }
 

@@ -11,7 +11,8 @@ interface ReferenceFile {
 
 /** What the files need and nothing else: they load from this service alone and run no script. */
 export const REFERENCE_CSP =
-  "default-src 'self'; script-src 'none'; frame-ancestors 'none'; form-action 'none'; base-uri 'none'";
+  "default-src 'self'; script-src 'none'; frame-ancestors 'none'; " +
+  "form-action 'none'; base-uri 'none'";
 
 /** The headings, as links to where they are. */
 function contentsOf(text: string): string {
@@ -115,8 +116,12 @@ function table([head = "", , ...rows]: readonly string[]): string {
     );
     return `<tr>${marked.join("")}</tr>`;
   };
+
   const body = rows.map((line) => row(line, "td")).join("\n");
-  return `<div class="scroll" tabindex="0"><table><thead>${row(head, "th")}</thead><tbody>${body}</tbody></table></div>`;
+  return (
+    '<div class="scroll" ' +
+    `tabindex="0"><table><thead>${row(head, "th")}</thead><tbody>${body}</tbody></table></div>`
+  );
 }
 
 function block(text: string): string {

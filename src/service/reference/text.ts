@@ -161,7 +161,9 @@ export function referenceText(document: OpenApiDocument): string {
 
   return [
     `# ${info.title}`,
-    `Version ${info.version} · base address \`${BASE}\` · [openapi.json](openapi.json) (OpenAPI ${document.openapi}) · [collection.json](docs/collection.json) (requests for an API client)`,
+    `Version ${info.version} · base address \`${BASE}\` · [openapi.json](openapi.json) ` +
+      `(OpenAPI ${document.openapi}) · [collection.json](docs/collection.json) ` +
+      "(requests for an API client)",
     info.description.trim(),
     ...tags.flatMap(({ description, name }) => [
       `## ${name}`,

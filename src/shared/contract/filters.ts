@@ -66,8 +66,11 @@ export function checkFilters(input: unknown): FilterCheck {
   let values = 0;
   for (const [key, value] of entries)
     if (filterSpec(key) !== undefined) values += Array.isArray(value) ? value.length : 1;
+
   if (values > MAX_VALUES) {
-    const message = `filters take at most ${MAX_VALUES} values in all, not ${values}; ask in several requests`;
+    const message =
+      `filters take at most ${MAX_VALUES} values in all, ` +
+      `not ${values}; ask in several requests`;
     return { ok: false, issues: [{ key: "filters", code: "too_long", message }] };
   }
 
@@ -90,6 +93,7 @@ export function checkFilters(input: unknown): FilterCheck {
     }
 
     filters[key] = reading.sent;
+
     const place =
       match === "department" || match === "company_network_url" ? canonical : canonical[match];
     Object.assign(place, { [key]: reading.matched });
@@ -161,8 +165,11 @@ function readTexts(spec: FilterKeySpec, value: unknown, budget: { characters: nu
     }
 
     budget.characters -= normal.length;
+
     if (budget.characters < 0) {
-      const message = `filters take at most ${MAX_CHARACTERS} characters in all, in their normal form; ask in several requests`;
+      const message =
+        `filters take at most ${MAX_CHARACTERS} characters in all, ` +
+        "in their normal form; ask in several requests";
       return { issues: [{ key, code: "too_long", message }] };
     }
 
@@ -185,7 +192,9 @@ function readTexts(spec: FilterKeySpec, value: unknown, budget: { characters: nu
 }
 
 function noAddress(key: FilterKey, text: string): FilterIssue {
-  const message = `${key} is not a profile address: "${echo(text)}"; give an http(s) URL without a user name, or a slug`;
+  const message =
+    `${key} is not a profile address: "${echo(text)}"; ` +
+    "give an http(s) URL without a user name, or a slug";
   return { key, code: "bad_value", message };
 }
 
@@ -226,7 +235,9 @@ export const departmentOf = (text: string): Department | undefined =>
 
 function unknownDepartment(text: string): FilterIssue {
   const near = nearest(text, DEPARTMENTS);
-  const message = `unknown department: "${echo(text)}"${aside(near, '"')}; valid departments: ${DEPARTMENTS.join(", ")}`;
+  const message =
+    `unknown department: "${echo(text)}"${aside(near, '"')}; ` +
+    `valid departments: ${DEPARTMENTS.join(", ")}`;
   return {
     key: "department",
     code: "bad_value",

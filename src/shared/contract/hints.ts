@@ -255,11 +255,13 @@ function misread(filters: Filters, questions: Questions): string[] {
     [value].flat().flatMap((text) => {
       if (text === "-")
         return [
-          `${say(key, text)} is taken literally: ${flagOf(key)} @- reads values from stdin, one a line`,
+          `${say(key, text)} is taken literally: ` +
+            `${flagOf(key)} @- reads values from stdin, one a line`,
         ];
       if (key === "company_network_url" && isDomain(String(text)))
         return [
-          `${say(key, text)} is a domain, and this takes a profile address or slug: employees takes domains`,
+          `${say(key, text)} is a domain, and this takes a profile ` +
+            "address or slug: employees takes domains",
         ];
 
       const levels = knownValues(key as FilterKey);
@@ -277,6 +279,7 @@ async function remedyFor(filters: Filters, questions: Questions): Promise<string
       : [text];
 
   const name: Replace = (key, text) => split(key, text).map((part) => otherName(key, part) ?? part);
+
   for (const replace of [name, split, (_: string, text: string) => [text.toLowerCase()]]) {
     const tried = remedy(filters, replace, questions);
     const likely = tried && (await questions.countText(tried.filters, tried.text));

@@ -52,7 +52,8 @@ export const HEADERS = {
   "X-Total-Count": count("Rows that match in all, over every page.", 2_614),
   "X-Suppressed-Count": header(
     atLeastOne(
-      "People of this page who are suppressed since it was bought, or since the dataset was built: `result` lacks them.",
+      "People of this page who are suppressed since it was bought, " +
+        "or since the dataset was built: `result` lacks them.",
       1,
     ),
     false,
@@ -109,7 +110,8 @@ export const PARAMETERS = {
     "X-Request-Id",
     said(
       text,
-      "Your own identifier of the call, echoed in the answer: up to 128 letters, digits, `.`, `_`, `:` and `-`. Any other is ignored and one is made.",
+      "Your own identifier of the call, echoed in the answer: up to 128 letters, digits, " +
+        "`.`, `_`, `:` and `-`. Any other is ignored and one is made.",
     ),
   ),
   IdempotencyKey: parameter(
@@ -117,7 +119,9 @@ export const PARAMETERS = {
     "Idempotency-Key",
     said(
       more(text, { minLength: 1, maxLength: 255, pattern: "^[\\x21-\\x7e]+$" }),
-      "An extension of this service. Send the same key on every retry of one call: the stored reply comes back and nothing is charged twice. See *Retrying a paid call*.",
+      "An extension of this service. Send the same key on every retry of one call: " +
+        "the stored reply comes back and nothing is charged twice. " +
+        "See *Retrying a paid call*.",
     ),
   ),
   Domain: {
@@ -154,7 +158,8 @@ const VALID_COMPANY_PARAMETERS = "valid parameters: domain, company_network_url,
 
 export const RESPONSES = {
   Unauthorized: errorResponse(
-    "The key is missing, not valid, revoked or expired. The rate-limit headers are those of callers without a key.",
+    "The key is missing, not valid, revoked or expired. " +
+      "The rate-limit headers are those of callers without a key.",
     {
       no_key: failure("No key", ["send the API key as: Authorization: Bearer <API_KEY>"], 0),
       revoked: failure("Not valid or revoked", ["the API key is not valid or was revoked"], 0),
@@ -173,7 +178,8 @@ export const RESPONSES = {
     },
   ),
   PaymentRequired: errorResponse(
-    "The balance, or what is left of the key's cap, is too low for the call. Rejected before any work: ask for a smaller `per_page`, top up, or take another key.",
+    "The balance, or what is left of the key's cap, is too low for the call. " +
+      "Rejected before any work: ask for a smaller `per_page`, top up, or take another key.",
     {
       too_low: failure(
         "Too few credits",
@@ -181,7 +187,8 @@ export const RESPONSES = {
         10,
       ),
       over_cap: failure("Above the key's cap", [
-        "this call may cost 25 credits and this key has 10 left of its cap of 500 credits: lower per_page to 10 or take a key with a higher cap",
+        "this call may cost 25 credits and this key has 10 left of its cap of 500 credits: " +
+          "lower per_page to 10 or take a key with a higher cap",
       ]),
     },
   ),
@@ -194,7 +201,8 @@ export const RESPONSES = {
     "Allow",
   ),
   Conflict: errorResponse(
-    "A call with the same `Idempotency-Key` is still being answered. Ask again after `Retry-After`.",
+    "A call with the same `Idempotency-Key` is still being answered. " +
+      "Ask again after `Retry-After`.",
     {
       in_flight: failure("In flight", [
         "a call with this Idempotency-Key is still in flight; retry in 1 s",
@@ -211,14 +219,16 @@ export const RESPONSES = {
     ]),
   }),
   UnprocessableFilters: errorResponse(
-    "A filter or the body is not valid. `detail` names what is wrong; for an unknown filter it lists the valid ones.",
+    "A filter or the body is not valid. `detail` names what is wrong; " +
+      "for an unknown filter it lists the valid ones.",
     {
       unknown_filter: failure("Unknown filter", [
         "unknown filter: departement (did you mean department?)",
         VALID_FILTERS_LINE,
       ]),
       unknown_department: failure("Unknown department", [
-        `unknown department: "Saless" (did you mean "Sales"?); valid departments: ${DEPARTMENTS.join(", ")}`,
+        'unknown department: "Saless" (did you mean "Sales"?); ' +
+          `valid departments: ${DEPARTMENTS.join(", ")}`,
       ]),
       per_page: failure("A bound", [`per_page must be between 1 and ${PER_PAGE_MAX}, not 5000`]),
       no_filters: failure("No filters", ["filters is required; {} is the whole dataset"]),
@@ -254,16 +264,19 @@ export const RESPONSES = {
     },
   ),
   Busy: errorResponse(
-    "The service is busy, and the call's turn among those of other keys did not come in time. Never charged: retry after `Retry-After`.",
+    "The service is busy, and the call's turn among those of other keys did not " +
+      "come in time. Never charged: retry after `Retry-After`.",
     {
       busy: failure("Busy", [
-        "the service is busy: 40 free calls of this key wait for their turn; nothing was charged, retry in 5 s",
+        "the service is busy: 40 free calls of this key wait for their turn; " +
+          "nothing was charged, retry in 5 s",
       ]),
     },
     "Retry-After",
   ),
   Malformed: errorResponse(
-    "The bytes are no valid HTTP request. In the envelope as well, with the rate-limit headers of callers without a key.",
+    "The bytes are no valid HTTP request. In the envelope as well, " +
+      "with the rate-limit headers of callers without a key.",
     { malformed: failure("Not HTTP", ["this is not a valid HTTP request"], 0) },
   ),
   TooSlow: errorResponse("The request did not arrive in time. Headers as with 400.", {

@@ -41,7 +41,8 @@ export function openApiDocument() {
           type: "http",
           scheme: "bearer",
           description:
-            "An API key, `hc_live_...` or `hc_test_...`, as `Authorization: Bearer <API_KEY>`. It is shown once, at creation.",
+            "An API key, `hc_live_...` or `hc_test_...`, as `Authorization: " +
+            "Bearer <API_KEY>`. It is shown once, at creation.",
         },
       },
       schemas: openApis(API_SCHEMAS),

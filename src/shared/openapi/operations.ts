@@ -44,7 +44,8 @@ const PEOPLE_HEADERS = [
 ] as const;
 
 const OURS =
-  " Not a call of the contract but this service's own, so it stands outside `/v1`; another service answers 404.";
+  " Not a call of the contract but this service's own, " +
+  "so it stands outside `/v1`; another service answers 404.";
 
 const envelope = (summary: string, result: unknown, used = 0): Example => ({
   summary,
@@ -113,7 +114,8 @@ const CUT_FACETS = envelope("It would have taken too long", {
   distinct: null,
   exact: false,
   reason:
-    "counting the values of this segment takes longer than 300 ms; narrow the filters, or count the values that you know",
+    "counting the values of this segment takes longer than 300 ms; " +
+    "narrow the filters, or count the values that you know",
 });
 
 interface Call {
@@ -183,7 +185,9 @@ export const OPERATIONS: Readonly<
     operationId: "getAccount",
     summary: "Balance, plan, limits and prices",
     description:
-      "The balance, what is held by calls in flight, the plan with its rate limits, what each call costs (`costs`), the bounds of the API and the dataset being served. Free, always.",
+      "The balance, what is held by calls in flight, the plan with its rate limits, " +
+      "what each call costs (`costs`), the bounds of the API " +
+      "and the dataset being served. Free, always.",
     tags: ["Account"],
     answer: "The account of the key.",
     schema: "AccountEnvelope",
@@ -193,7 +197,9 @@ export const OPERATIONS: Readonly<
     operationId: "countPeople",
     summary: "How many people match",
     description:
-      "The exact number of people that match: the most that a search over the same filters can return, and so its largest bill. Free, always. A count may come from a cache of at most five minutes; `cached` and `as_of` say so.",
+      "The exact number of people that match: the most that a search over the same filters " +
+      "can return, and so its largest bill. Free, always. A count may come from a " +
+      "cache of at most five minutes; `cached` and `as_of` say so.",
     requestBody: COUNT_BODY,
     answer: "The number.",
     schema: "CountEnvelope",
@@ -203,7 +209,9 @@ export const OPERATIONS: Readonly<
     operationId: "searchPeople",
     summary: "The people who match, a page at a time",
     description:
-      "A page of people in a fixed total order. Holds `per_page` credits, charges for the profiles actually returned and gives the rest back at once. A page past the last one is empty and free.",
+      "A page of people in a fixed total order. Holds `per_page` credits, " +
+      "charges for the profiles actually returned and gives the rest back at once. " +
+      "A page past the last one is empty and free.",
     cost: "per profile returned",
     parameters: ["IdempotencyKey"],
     requestBody: SEARCH_BODY,
@@ -216,7 +224,8 @@ export const OPERATIONS: Readonly<
     operationId: "enrichCompany",
     summary: "One company's record",
     description:
-      "The record of the company named by exactly one of `domain`, `company_network_url`, `name` and `id`. Charged on a match only: a miss is a free 404.",
+      "The record of the company named by exactly one of `domain`, `company_network_url`, " +
+      "`name` and `id`. Charged on a match only: a miss is a free 404.",
     tags: ["Companies"],
     cost: "per match",
     parameters: [...LOOKUP, "IdempotencyKey"],
@@ -228,7 +237,10 @@ export const OPERATIONS: Readonly<
     operationId: "listEmployees",
     summary: "The people of one company, a page at a time",
     description:
-      "The people of the company named by exactly one of `domain`, `company_network_url`, `name` and `id`, in the same fixed order as a search. Charged per profile returned. A company that is not known is a free 404; a known company with nobody is an empty page.",
+      "The people of the company named by exactly one of `domain`, `company_network_url`, " +
+      "`name` and `id`, in the same fixed order as a search. " +
+      "Charged per profile returned. A company that is not known is a free 404; " +
+      "a known company with nobody is an empty page.",
     tags: ["Companies"],
     cost: "per profile returned",
     parameters: [...LOOKUP, "PerPage", "Page", "Cursor", "IdempotencyKey"],
@@ -240,7 +252,12 @@ export const OPERATIONS: Readonly<
   "/facets": post({
     operationId: "facetsOfPeople",
     summary: "Which values of a key a segment has (ours, not of the contract)",
-    description: `The values that a key has among the people who match, with the exact number of people of each, how many have another value and how many have none. Free, and counted by the rate limits as a count is.${OURS} Values that fewer than \`least\` people share are not told: looking for one person's values is what a search is for. Where it would take longer than 300 ms nothing is told, \`exact\` is false and \`reason\` says so.`,
+    description:
+      "The values that a key has among the people who match, with the exact number of people " +
+      "of each, how many have another value and how many have none. Free, and counted by the " +
+      `rate limits as a count is.${OURS} Values that fewer than \`least\` people share are ` +
+      "not told: looking for one person's values is what a search is for. Where it would " +
+      "take longer than 300 ms nothing is told, `exact` is false and `reason` says so.",
     requestBody: FACETS_BODY,
     answer: "The values.",
     schema: "FacetsEnvelope",
@@ -249,7 +266,10 @@ export const OPERATIONS: Readonly<
   "/counts": post({
     operationId: "countPeopleAtCompanies",
     summary: "How many people match at each of several companies (ours, not of the contract)",
-    description: `The same numbers as a count for each company, from one dataset version and by one call. Free; it takes one call of the minute for each hundred companies begun, and counts of few people weigh on the account as they do one by one.${OURS}`,
+    description:
+      "The same numbers as a count for each company, from one dataset version and by one " +
+      "call. Free; it takes one call of the minute for each hundred companies begun, " +
+      `and counts of few people weigh on the account as they do one by one.${OURS}`,
     requestBody: bodyOf("CountsRequest", "companies", "Vice presidents at two companies"),
     answer: "The numbers, in the order of the companies.",
     schema: "CountsEnvelope",
@@ -258,7 +278,11 @@ export const OPERATIONS: Readonly<
   "/sketch": post({
     operationId: "sketchPeople",
     summary: "Who of one's own people is in a segment, by one call (ours, not of the contract)",
-    description: `Cells of an invertible Bloom lookup table over digests of everybody in the segment: whoever subtracts the digests of their own people reads out exactly who left and how many are new. Free; it takes a call of the minute for each thousand cells and each ten thousand people begun. Of at most 250,000 people.${OURS}`,
+    description:
+      "Cells of an invertible Bloom lookup table over digests of everybody in the segment: " +
+      "whoever subtracts the digests of their own people reads out exactly who left and how " +
+      "many are new. Free; it takes a call of the minute for each thousand cells and each " +
+      `ten thousand people begun. Of at most 250,000 people.${OURS}`,
     requestBody: bodyOf("SketchRequest", "first", "The first cell"),
     answer: "The cells.",
     schema: "SketchEnvelope",
@@ -267,7 +291,9 @@ export const OPERATIONS: Readonly<
   "/people": post({
     operationId: "peopleByDigest",
     summary: "People by the digests of a sketch (ours, not of the contract)",
-    description: `The people of the segment with these digests, in their order; who is not there any more is left out and free. Sold as a page of a search is.${OURS}`,
+    description:
+      "The people of the segment with these digests, in their order; who is not there any " +
+      `more is left out and free. Sold as a page of a search is.${OURS}`,
     cost: "per profile returned",
     parameters: ["IdempotencyKey"],
     requestBody: bodyOf("PeopleRequest", "one", "One person"),
@@ -279,7 +305,9 @@ export const OPERATIONS: Readonly<
   "/key": get({
     operationId: "getKey",
     summary: "What the key that asks may do (ours, not of the contract)",
-    description: `Whose key it is, the calls that it may make, until when, what is left of its cap, and the balance of its account. Free, and counted by the rate limits.${OURS}`,
+    description:
+      "Whose key it is, the calls that it may make, until when, what is left of its cap, " +
+      `and the balance of its account. Free, and counted by the rate limits.${OURS}`,
     tags: ["Account"],
     answer: "The key.",
     schema: "KeyEnvelope",

@@ -142,7 +142,8 @@ export function checkFields(
     throw usageError(
       `unknown field: ${field}${aside(near)}; fields of a ${kind}: ${published.join(", ")}`,
       data === undefined
-        ? "every field that was bought is kept: others can be chosen afterwards with `headcount runs export RUN --fields`, at 0 credits"
+        ? "every field that was bought is kept: others can be chosen afterwards " +
+            "with `headcount runs export RUN --fields`, at 0 credits"
         : undefined,
       "unknown_field",
     );

@@ -56,6 +56,7 @@ export class CsvView implements View {
       }
 
       this.#header();
+
       const { cells } = page;
       const sources = cells === undefined ? undefined : this.#sources(cells);
       const nested = this.#options.columns !== undefined;

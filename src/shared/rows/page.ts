@@ -262,6 +262,7 @@ function findRows(bytes: Buffer, kind: RecordKind): Spans {
   const result = memberOf(members, ["result"]);
   if (result === undefined) throw unreadable("the reply holds no result");
   if (isNull(bytes, result)) return NOTHING;
+
   if (bytes[result.start] === OPEN_OBJECT) {
     if (kind === "company") return recordIn(bytes, result);
     const used = memberOf(members, ["credits_used"]);
@@ -305,7 +306,8 @@ function listIn(bytes: Buffer, start: number, isCharged: boolean): Spans {
   if (list !== undefined) return scanList(bytes, list.start);
 
   throw unreadable(
-    `the reply holds ${all.length === 0 ? "no list" : `${all.length} lists and none by a usual name that can be taken for that`} of profiles`,
+    "the reply holds " +
+      `${all.length === 0 ? "no list" : `${all.length} lists and none by a usual name that can be taken for that`} of profiles`,
   );
 }
 

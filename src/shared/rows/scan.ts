@@ -102,12 +102,14 @@ function skipValue(bytes: Uint8Array, from: number, findings?: Findings): number
     }
 
     at++;
+
     if (byte >= ZERO && byte <= NINE) {
       if (++digits === LONG_DIGITS && findings !== undefined) findings.long = true;
       continue;
     }
 
     digits = 0;
+
     if (byte === OPEN_OBJECT || byte === OPEN_LIST) depth++;
     else if (byte === CLOSE_OBJECT || byte === CLOSE_LIST) {
       if (--depth === 0) return at;
@@ -322,6 +324,7 @@ export class Cells {
       let start = at;
 
       if (at + tokenEnd - token > lastWord) return -1;
+
       for (
         ;
         token + 4 <= tokenEnd && view.getInt32(start) === tokenView.getInt32(token);
@@ -349,6 +352,7 @@ export class Cells {
           const ends = zeroBytes(word ^ 0x22222222) | zeroBytes(word ^ 0x5c5c5c5c) | controls;
           const lowest = ends & -ends;
           if ((zeroBytes(word ^ 0x2c2c2c2c) & (lowest - 1)) !== 0) bits |= HAS_COMMA;
+
           if (ends === 0) {
             at += 4;
             continue;
@@ -385,6 +389,7 @@ export class Cells {
     }
 
     if (open) return -1;
+
     if (spaced) findings.spaces = true;
     if (long) findings.long = true;
     this.#rows++;

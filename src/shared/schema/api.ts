@@ -138,7 +138,8 @@ const account = described(
         ),
         count_cache_seconds: count("How old a count may be, in seconds.", 300),
         idempotency_seconds: count(
-          "How long a paid call that is repeated under its `Idempotency-Key` is answered again and charged nothing, in seconds.",
+          "How long a paid call that is repeated under its `Idempotency-Key` " +
+            "is answered again and charged nothing, in seconds.",
           IDEMPOTENCY_SECONDS,
         ),
       }),
@@ -193,7 +194,8 @@ const key = described(
 
 const facetKey = s.said(
   s.raw<(typeof FACET_KEYS)[number]>({ type: "string", enum: FACET_KEYS }),
-  "The key whose values are wanted. `name` and `network_url` name single people and have no facets.",
+  "The key whose values are wanted. `name` and `network_url` " +
+    "name single people and have no facets.",
   "industry",
 );
 const people = (description: string, example: number) =>
@@ -237,7 +239,8 @@ const facets = described(
     others: people("People with a value that is not told.", 2_083),
     exact: s.said(
       s.flag,
-      "Whether this is all of it. Where it would have taken too long it is false, and nothing is told.",
+      "Whether this is all of it. Where it would have taken " +
+        "too long it is false, and nothing is told.",
       true,
     ),
     reason: s.optionalProperty(word("Why nothing is told; there where `exact` is false.", "")),
@@ -246,7 +249,12 @@ const facets = described(
 
 const filters = described(
   "Filters",
-  "What the people must match. Separate keys combine with AND, the elements of one array with OR. `{}` is the whole dataset. Text matches in any case and Unicode form (NFKC, case-folded, white space collapsed); addresses match without scheme, `www.`, query and trailing slash, and a bare slug matches too. An unknown key is a 422 that lists the valid ones. All keys together take 2,000 values and 100,000 characters in their normal form.",
+  "What the people must match. Separate keys combine with AND, the elements of one array " +
+    "with OR. `{}` is the whole dataset. Text matches in any case and Unicode form (NFKC, " +
+    "case-folded, white space collapsed); addresses match without scheme, `www.`, query and " +
+    "trailing slash, and a bare slug matches too. An unknown key is a 422 that lists the " +
+    "valid ones. All keys together take 2,000 values and " +
+    "100,000 characters in their normal form.",
   s.more(s.object({}), {
     properties: Object.fromEntries(FILTER_SPECS.map((spec) => [spec.key, filterSchema(spec)])),
     examples: [{ department: "Sales", country: ["france", "germany"], connections_min: 100 }],
@@ -257,7 +265,8 @@ const filters = described(
 export const PAGING = {
   per_page: s.said(
     s.more(s.wholeNumberShape, { minimum: 1, maximum: PER_PAGE_MAX }),
-    `Profiles wanted on the page; ${PER_PAGE_DEFAULT} where it is not sent. So many credits are held until the call is settled.`,
+    `Profiles wanted on the page; ${PER_PAGE_DEFAULT} where it is not sent. ` +
+      "So many credits are held until the call is settled.",
     25,
   ),
   page: s.said(
@@ -266,7 +275,8 @@ export const PAGING = {
   ),
   cursor: s.said(
     filterText,
-    "In place of `page`: the `X-Next-Cursor` of the page before. A cursor of another dataset version is a 422.",
+    "In place of `page`: the `X-Next-Cursor` of the page before. " +
+      "A cursor of another dataset version is a 422.",
   ),
 };
 

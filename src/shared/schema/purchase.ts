@@ -100,7 +100,8 @@ export const quoteShape = s.object({
   paid_again: s.said(s.maybe(s.wholeNumberShape), "how many of the rows to buy you own, at most"),
   look_ups: s.said(
     s.maybe(s.object({ companies: s.wholeNumberShape, credits: s.creditsShape })),
-    "companies to look up, a request each, within credits and requests: their people are counted after it",
+    "companies to look up, a request each, within credits and requests: " +
+      "their people are counted after it",
   ),
   new_only: s.maybe(
     s.object({

@@ -75,6 +75,7 @@ export async function keptOf(
     if (shelf === undefined || paths.has(shelf.path)) continue;
 
     paths.add(shelf.path);
+
     const opened = await openLibrary(shelf, store).catch((error: { code?: string }) => {
       if (error.code === "missing_package" && !existsSync(shelf.path)) return undefined;
       throw error;
@@ -140,6 +141,7 @@ export async function learn(
 
   const person = new PersonMatcher(byName ? undefined : word);
   const [wanted, email] = [normalForm(word), word.trim().toLowerCase()];
+
   for (let pass = 0, fresh = true; fresh; pass++) {
     const hits: Sighting[] = [];
     for await (const sighting of sightings(everything, store)) {
@@ -175,7 +177,8 @@ export async function namesOfName(
 
 const notOne = (word: string): CliError =>
   usageError(
-    `"${echo(word)}" is no profile address, last part of one, id, address of mail or name of a person`,
+    `"${echo(word)}" is no profile address, last part of one, ` +
+      "id, address of mail or name of a person",
     "for example network.example/in/ada-lovelace, p_0000000042, ada@example.com or 'Ada Lovelace'",
     "bad_name",
   );
@@ -183,7 +186,8 @@ const notOne = (word: string): CliError =>
 export const nobody = (word: string): CliError =>
   failed.not_found(
     `nobody who is kept is "${echo(word)}"`,
-    "their profile address, its last part or an id may be kept; headcount suppress add with one of them leaves somebody out who is not here yet",
+    "their profile address, its last part or an id may be kept; headcount suppress " +
+      "add with one of them leaves somebody out who is not here yet",
     "nobody_kept",
   );
 

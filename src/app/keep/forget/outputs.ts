@@ -131,6 +131,7 @@ async function rowsCut(entry: RegisterEntry, person: PersonMatcher, to?: string)
 
   const packer = openPacker(to === undefined ? undefined : form.packing);
   const file = to === undefined ? undefined : await open(to, "wx", FILE_MODE);
+
   try {
     for await (const bytes of rest.bytes)
       for (const packed of (await packer?.push(bytes)) ?? [bytes]) await file?.writeFile(packed);

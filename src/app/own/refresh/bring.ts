@@ -74,6 +74,7 @@ async function afterLook<T>(
     if (sight.unknown.length > 0) throw untold(sight.unknown.length);
 
     events.progress?.(undefined);
+
     const partsOf = textsIn(sight, latest.library);
     const plan = await refreshPlanOf({ sight, partsOf, counts, finished }, work);
     const { calls } = counts;
@@ -90,6 +91,7 @@ async function afterLook<T>(
 
     await checkRows(sight.total, output, terms, "; nothing was spent");
     await checkRoom(view, sight.total);
+
     const quoted = { ...plan, calls: plan.calls + counts.calls - calls };
     return await rest({ ...own, list, sight, plan: quoted, counts, finished }, work);
   };
@@ -126,7 +128,8 @@ const byAddress = () =>
 
 const untold = (people: number) =>
   usageError(
-    `${counted(people, "person", "people")} of the list ${people === 1 ? "has" : "have"} neither address nor name, so no count tells whether they are there; nothing was spent`,
+    `${counted(people, "person", "people")} of the list ${people === 1 ? "has" : "have"} ` +
+      "neither address nor name, so no count tells whether they are there; nothing was spent",
     "headcount search buys the segment anew",
     "no_identity",
   );

@@ -78,7 +78,8 @@ export async function finishRest(list: Followed, work: Work): Promise<RefreshRes
   const { spent, rest } = before;
   if (most !== undefined && rest > most) {
     throw failed.credits(
-      `run ${open.id}, which was begun for this list, may cost ${creditsText(rest)} more, and --max-credits is ${formatCredits(most)}; nothing was spent`,
+      `run ${open.id}, which was begun for this list, may cost ${creditsText(rest)} more, ` +
+        `and --max-credits is ${formatCredits(most)}; nothing was spent`,
       `--max-credits ${formatCredits(rest)} finishes it first`,
       "over_cap",
     );
@@ -155,7 +156,9 @@ export async function buyLeaves(
   const cost = priceOf(matches, profilePrice(work.account).price);
   if (cost > most) {
     throw failed.credits(
-      `what is to be bought costs ${creditsText(cost)}, more than the ${formatCreditsGrouped(most)} that were agreed to; nothing was spent, and the list stays as it was`,
+      `what is to be bought costs ${creditsText(cost)}, more than the ` +
+        `${formatCreditsGrouped(most)} that were agreed to; ` +
+        "nothing was spent, and the list stays as it was",
       `--max-credits ${formatCredits(cost)} buys it`,
       "over_cap",
     );
@@ -172,12 +175,16 @@ export async function buyLeaves(
 
   if (!receipt.complete) {
     throw failed.incomplete(
-      `a row costs ${counted(price, "credit")}, which the account did not tell: ${grouped(received)} of ${counted(matches, "row")} came for what was agreed to, and the list stays as it was`,
-      `the same command with a larger --max-credits buys the others: at least ${formatCredits(priceOf(matches - received, creditsOf(price)))}`,
+      `a row costs ${counted(price, "credit")}, which the account did not tell: ` +
+        `${grouped(received)} of ${counted(matches, "row")} came for ` +
+        "what was agreed to, and the list stays as it was",
+      "the same command with a larger --max-credits buys the others: " +
+        `at least ${formatCredits(priceOf(matches - received, creditsOf(price)))}`,
     );
   }
 
   await takeIn(work);
+
   return {
     run,
     spent: credits(creditsOf(receipt.credits) + creditsOf(receipt.uncertain_credits)),

@@ -79,6 +79,7 @@ export async function keep(result: Brought, work: Work): Promise<RefreshReceipt>
     changed.set(person, [...new Set([...(changed.get(person) ?? []), ...fields])]);
 
   const view = viewOf(list.view, work);
+
   // Who is suppressed is in the list's history, so that nobody is paid for twice, and in no file.
   const people = {
     list: library.shown(now),
@@ -96,6 +97,7 @@ export async function keep(result: Brought, work: Work): Promise<RefreshReceipt>
     : await collectColumns(pages([...now, ...removed])(), "person");
 
   beginList(list, work);
+
   const facts = await writeTogether(
     FILES.map((what) => ({
       path: besideName(output, what),
@@ -152,9 +154,11 @@ function unwritten(
   if (rows === 0 || failure === undefined) return error;
 
   const details = [
-    `${counted(rows, "profile")} bought for ${creditsText(spent)} ${rows === 1 ? "is" : "are"} kept`,
+    `${counted(rows, "profile")} bought for ${creditsText(spent)} ` +
+      `${rows === 1 ? "is" : "are"} kept`,
   ];
   const next = listCommand(list.filters, output);
+
   return failure.with({
     exitCode: EXIT.incomplete,
     details: [...failure.details, ...details],
@@ -216,7 +220,10 @@ const receiptOf = (
 function asBought({ changed }: Brought, { account, order: { output = "" } }: Work): string {
   const most = formatCredits(priceOf(changed.size, profilePrice(account).price));
   const whose = `the ${counted(changed.size, "record")} of whom a value no longer holds`;
-  return `notice: ${besideName(output, "changed")} has ${whose} as bought; --buy-changed --max-credits ${most} buys what is there now`;
+  return (
+    `notice: ${besideName(output, "changed")} has ${whose} as bought; ` +
+    `--buy-changed --max-credits ${most} buys what is there now`
+  );
 }
 
 const NO_GUARD = { allowEmpty: true, minRows: undefined, maxShrink: undefined };

@@ -159,7 +159,8 @@ function sameSegment(filters: unknown, what: string, { order: { segment } }: Wor
   if (segment === undefined || canonicalJson(segment.canonical) === canonicalJson(own.canonical))
     return own;
   throw usageError(
-    `${what} is a list of ${canonicalJson(own.canonical)}, and the filters beside it say ${canonicalJson(segment.canonical)}`,
+    `${what} is a list of ${canonicalJson(own.canonical)}, and the filters ` +
+      `beside it say ${canonicalJson(segment.canonical)}`,
     "leave the filters out, or name only the filters and another file with -o",
     "other_segment",
   );
@@ -212,7 +213,8 @@ async function peopleIn(
   );
   if (missing.length > 0) {
     throw usageError(
-      `${grouped(missing.length)} of the ${counted(records.length, "person", "people")} in ${word} are not owned here, and would be bought again`,
+      `${grouped(missing.length)} of the ${counted(records.length, "person", "people")} ` +
+        `in ${word} are not owned here, and would be bought again`,
       `headcount owned import ${word} takes them in`,
       "not_owned",
     );

@@ -133,9 +133,12 @@ function requireAll({ unreached, leaves }: Descent, { account }: Work): void {
   const rows = unreached.flatMap(({ within }) => within).reduce((sum, each) => sum + each.rows, 0);
   const newPeople = leaves.reduce((sum, { fresh }) => sum + fresh, 0);
   const price = formatCredits(priceOf(rows, profilePrice(account).price));
+
   throw incomplete(
     NEW_UNREACHED,
-    `${counted(newPeople, "new person was", "new people were")} bought, and ${grouped(people)} not, as more of those you own would be bought again than was agreed to: ${unreachedGroups(unreached)}; the list stays as it was`,
+    `${counted(newPeople, "new person was", "new people were")} bought, ` +
+      `and ${grouped(people)} not, as more of those you own would be bought again than was ` +
+      `agreed to: ${unreachedGroups(unreached)}; the list stays as it was`,
     {
       hint: `the same command with --max-credits ${price} buys them with those you own beside them`,
     },
@@ -171,7 +174,8 @@ async function proved(
 
   const { total, present } = certificate;
   throw notCertain(
-    `the segment has ${counted(total, "person", "people")}, and ${grouped(present)} of the ${grouped(people.length)} that are owned of it are there`,
+    `the segment has ${counted(total, "person", "people")}, and ${grouped(present)} of ` +
+      `the ${grouped(people.length)} that are owned of it are there`,
   );
 }
 

@@ -71,7 +71,8 @@ export async function refreshPlanOf(
   const nothing =
     finished === undefined || finished.spent === 0n
       ? "nothing was spent"
-      : `nothing was spent beside the ${creditsText(finished.spent)} that finished run ${finished.run}`;
+      : `nothing was spent beside the ${creditsText(finished.spent)} ` +
+        `that finished run ${finished.run}`;
 
   const over = (code: string, message: string, hint: string): CliError =>
     failed.credits(`${message}; ${nothing}`, hint, code).with({
@@ -81,24 +82,30 @@ export async function refreshPlanOf(
   if (anew && total > pays) {
     throw over(
       "over_cap",
-      `the whole segment costs ${costText({ assumed, credits: again })}, and --max-credits is ${formatCredits(maxCredits ?? price)}`,
-      `--max-credits ${formatCredits(again)} buys it again; without --again only who is new is paid for`,
+      `the whole segment costs ${costText({ assumed, credits: again })}, ` +
+        `and --max-credits is ${formatCredits(maxCredits ?? price)}`,
+      `--max-credits ${formatCredits(again)} buys it again; ` +
+        "without --again only who is new is paid for",
     );
   }
 
   if (others > pays) {
     throw over(
       "over_cap",
-      `${counted(others, "person is", "people are")} new, and --max-credits ${formatCredits(maxCredits ?? price)} pays for ${grouped(pays)}`,
-      `--max-credits ${formatCredits(priceOf(Math.max(others, about.rows), price))} brings the list up to date`,
+      `${counted(others, "person is", "people are")} new, and --max-credits ` +
+        `${formatCredits(maxCredits ?? price)} pays for ${grouped(pays)}`,
+      `--max-credits ${formatCredits(priceOf(Math.max(others, about.rows), price))} ` +
+        "brings the list up to date",
     );
   }
 
   if (calls > maxCalls) {
     throw over(
       "over_calls",
-      `this takes about ${counted(calls, "free call")}${spoken(plan)}, more than --max-calls ${maxCalls}`,
-      `--max-calls ${Math.ceil(calls * 1.25)} brings the list up to date for at most ${creditsText(minCredits(again, plan.most))}`,
+      `this takes about ${counted(calls, "free call")}${spoken(plan)}, ` +
+        `more than --max-calls ${maxCalls}`,
+      `--max-calls ${Math.ceil(calls * 1.25)} brings the list up to date for ` +
+        `at most ${creditsText(minCredits(again, plan.most))}`,
     );
   }
 

@@ -114,7 +114,8 @@ export function readVerified(text: string): VerifiedField[] {
     if (name === "company") return { name, key: "company_network_url" };
     if (VERIFIABLE.includes(name)) return { name, key: name as FilterKey };
     throw usageError(
-      `--verify-fields cannot look at "${echo(name)}": no count tells its value; fields: ${VERIFIABLE.join(", ")}`,
+      `--verify-fields cannot look at "${echo(name)}": ` +
+        `no count tells its value; fields: ${VERIFIABLE.join(", ")}`,
       didYouMean(name, VERIFIABLE),
     );
   });

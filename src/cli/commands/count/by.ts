@@ -55,7 +55,8 @@ function breakdownKey(by: string): FilterKeySpec {
 
   if (spec === undefined) {
     throw usageError(
-      `--by takes a filter key, not "${by}"${aside(nearest(key, usable))}; keys: ${usable.join(", ")}`,
+      `--by takes a filter key, not "${by}"${aside(nearest(key, usable))}; ` +
+        `keys: ${usable.join(", ")}`,
     );
   }
   if (spec.match === "range") {
@@ -105,14 +106,17 @@ async function listedFor(
         ? "the one value"
         : `the ${facet.values.length} most frequent values`;
     printer.note(
-      `the service lists no values: counted ${facet.values.length === 1 ? "is" : "are"} ${which} among who you own`,
+      "the service lists no values: " +
+        `counted ${facet.values.length === 1 ? "is" : "are"} ${which} among who you own`,
     );
   }
 
   if (facet !== undefined && (facet.from === "service" || facet.values.length > 0)) return facet;
 
   throw usageError(
-    `--by ${spec.key} needs values: neither the service nor what you own lists what a ${words(spec)} can be`,
-    `for example --by ${spec.key}=${spec.key === "country" ? "france --by country=germany" : `A --by ${spec.key}=B`}, or --by ${spec.key}=@FILE with one a line`,
+    `--by ${spec.key} needs values: neither the service nor what ` +
+      `you own lists what a ${words(spec)} can be`,
+    "for example --by " +
+      `${spec.key}=${spec.key === "country" ? "france --by country=germany" : `A --by ${spec.key}=B`}, or --by ${spec.key}=@FILE with one a line`,
   );
 }

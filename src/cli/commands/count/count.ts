@@ -21,7 +21,8 @@ export function register(program: Command, context: Context, run = runCount): vo
   const command = program
     .command("count")
     .description(
-      "Count the people that match the filters, exactly and for free, with what buying them would cost at most.",
+      "Count the people that match the filters, exactly and for free, " +
+        "with what buying them would cost at most.",
     )
     .addOption(offering(by, { kind: "list", values: FILTER_KEYS }))
     .number("--top <n>", "with --by: the n most frequent values (20)", [1, 1_000])

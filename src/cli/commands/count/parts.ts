@@ -26,7 +26,8 @@ interface Explained extends Breakdown {
 
 const BAR_WIDTH = 24;
 const OTHERS =
-  "(another): values beyond --top, and those of so few people that a service does not tell them one by one";
+  "(another): values beyond --top, and those of so few people " +
+  "that a service does not tell them one by one";
 
 /** @param top all where it is not given */
 export const largest = (
@@ -88,11 +89,15 @@ function nested(values: readonly string[]): Map<string, string> {
 function remainderText({ by, whole, unexplained, rest }: Explained): string | undefined {
   const number = grouped(Math.abs(unexplained));
   if (rest?.others !== undefined && rest.missing !== undefined && unexplained > 0) {
-    return `${grouped(rest.others)} of ${grouped(whole)} have another ${words(by)}, ${grouped(rest.missing)} none`;
+    return (
+      `${grouped(rest.others)} of ${grouped(whole)} have another ` +
+      `${words(by)}, ${grouped(rest.missing)} none`
+    );
   }
   if (unexplained === 0) return undefined;
   if (unexplained < 0)
     return `the parts overlap: together they have ${number} more than the segment`;
+
   return `${number} of ${grouped(whole)} have another ${words(by)} or none`;
 }
 

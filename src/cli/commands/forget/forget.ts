@@ -40,7 +40,10 @@ export function register(program: Command, context: Context): void {
   program
     .command("forget <person>")
     .description(
-      "Delete a person, named by profile address, its last part, id, e-mail or name, from runs, the library and the files that were written from them, and leave the person out from now on. What was spent stays known. Lists what it finds, and asks first.",
+      "Delete a person, named by profile address, its last part, id, e-mail or name, " +
+        "from runs, the library and the files that were written from them, and leave the " +
+        "person out from now on. What was spent stays known. " +
+        "Lists what it finds, and asks first.",
     )
     .option("--dry-run", "only list what would be deleted")
     .option("-y, --yes", "do not ask")
@@ -89,6 +92,7 @@ async function forget(
 
   const register = registerOf(context, disk);
   const entries = await register.entries();
+
   for (const { path, how } of traces.outputs) {
     const entry = entries.find((one) => one.path === path);
     if (how === "deleted") await rowsOfPerson(path, traces.person.identities, true);
@@ -115,12 +119,17 @@ async function forget(
     return;
   }
 
-  const outputs = `${counted(rest.length, "output")} may still have the person, outside of rows that are told apart or where they cannot be written`;
-  const mentions = `${counted(traces.mentions.length, "file of yours names", "files of yours name")} the person: a log, jobs or a segment`;
+  const outputs =
+    `${counted(rest.length, "output")} may still have the person, outside of ` +
+    "rows that are told apart or where they cannot be written";
+  const mentions =
+    `${counted(traces.mentions.length, "file of yours names", "files of yours name")} ` +
+    "the person: a log, jobs or a segment";
   const message = [
     ...(rest.length === 0 ? [] : [outputs]),
     ...(lines.length === 0 ? [] : [mentions]),
   ].join("; ");
+
   const again =
     "write them again without the person (runs export, owned export, refresh), delete or edit them";
   const hint = rest.length === 0 ? "delete or edit these lines by hand" : again;
@@ -181,6 +190,7 @@ async function find(word: string, store: RunStore, context: Context): Promise<Tr
   const runs = all.filter(touched);
   // A run's own stands first: it knows more of it.
   const once = [...new Map(outputs.toReversed().map((output) => [output.path, output])).values()];
+
   // Somebody who is on the list may be there because an
   // earlier attempt was cut short: what it deleted is wiped.
   const histories = await historiesWith(person, context);

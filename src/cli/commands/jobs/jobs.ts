@@ -10,10 +10,14 @@ export function register(program: Command, context: Context): void {
   const jobs = program
     .command("jobs")
     .description(
-      "Exports that run by themselves: one file says which, when, and what they may spend. `jobs run`, called every hour by cron, systemd or a task scheduler, runs those that are due. A job keeps a list up to date and pays for who is new, or buys a segment each time.",
+      "Exports that run by themselves: one file says which, when, and what they may spend. " +
+        "`jobs run`, called every hour by cron, systemd or a task scheduler, " +
+        "runs those that are due. A job keeps a list up to date and pays " +
+        "for who is new, or buys a segment each time.",
     )
     .examples(EXAMPLE);
   const read = ({ file }: JobsOptions): Promise<JobsFile> => readJobs(context, file);
+
   registerRun(jobs, context, read);
   registerLooking(jobs, context, read);
 }
@@ -58,7 +62,9 @@ const JOBS = { kind: "jobs" } as const;
 function registerRun(jobs: Command, context: Context, read: ReadJobs): void {
   withFile(jobs.command("run").takes("[job...]", "names of jobs (default: all that are due)", JOBS))
     .description(
-      "Run jobs one after another; the failure of one does not stop the others. The exit code is the first failure's. A job that is at work already ends with 9; under a budget jobs wait for each other.",
+      "Run jobs one after another; the failure of one does not stop the others. " +
+        "The exit code is the first failure's. A job that is at work already ends with 9; " +
+        "under a budget jobs wait for each other.",
     )
     .option("--dry-run", "show what each would do and cost, and buy nothing")
     .examples(`
@@ -76,7 +82,8 @@ An unfinished run of a job goes on where it stopped and buys nothing twice.`)
 function registerLooking(jobs: Command, context: Context, read: ReadJobs): void {
   withFile(jobs.command("status").takes("[job...]", "names of jobs (default: all)", JOBS))
     .description(
-      "How each job went, what it changed and cost, when it comes next, and what the month has cost. Exit 0 whatever they say: `jobs check` tells by its exit code.",
+      "How each job went, what it changed and cost, when it comes next, and what the month " +
+        "has cost. Exit 0 whatever they say: `jobs check` tells by its exit code.",
     )
     .examples(`
   $ headcount jobs status --file jobs.jsonc
@@ -91,7 +98,9 @@ function registerLooking(jobs: Command, context: Context, read: ReadJobs): void 
 
   withFile(jobs.command("check"))
     .description(
-      "Say which jobs break a rule, failed last, were killed, or should have run by now. Exit 2 where one breaks a rule, 5 where another one needs a look, else 0: for a monitor. Offline.",
+      "Say which jobs break a rule, failed last, were killed, or should have run by now. " +
+        "Exit 2 where one breaks a rule, 5 where another one needs a look, " +
+        "else 0: for a monitor. Offline.",
     )
     .examples(
       "\n  $ headcount jobs check --file jobs.jsonc --json | jq -r '.[] | [.job, .finding] | @tsv'",

@@ -55,7 +55,8 @@ export async function checkJobs(
   if (findings.length === 0) return;
 
   const jobs = [...new Set(findings.map(({ job }) => job))];
-  const message = `${jobs.length} of ${counted(file.jobs.length, "job")} need a look: ${jobs.join(", ")}`;
+  const message =
+    `${jobs.length} of ${counted(file.jobs.length, "job")} need a look: ` + `${jobs.join(", ")}`;
   const next = `headcount jobs status --file ${shellWord(file.path)}`;
   const hint = `${next} says how each went`;
 

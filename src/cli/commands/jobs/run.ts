@@ -51,6 +51,7 @@ export async function runJobs(
   const printer = new Printer(context, options);
 
   await enterOwn("jobs", file.path, context);
+
   const chosen =
     names.length > 0 ? await jobsNamed(file, names) : await dueJobs(file, printer, context);
   const documents: object[] = [];

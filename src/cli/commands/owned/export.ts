@@ -27,7 +27,8 @@ export function register(owned: Command, context: Context): void {
   const command = owned
     .command("export")
     .description(
-      "Write the newest record of everybody you own who matches, in any format. Offline, 0 credits.",
+      "Write the newest record of everybody you own who matches, " +
+        "in any format. Offline, 0 credits.",
     );
 
   addShelfOption(addGuardOptions(addViewOptions(addFilterOptions(command), PERSON_FIELDS)))

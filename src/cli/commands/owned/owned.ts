@@ -37,7 +37,8 @@ export function register(program: Command, context: Context): void {
   const owned = program
     .command("owned")
     .description(
-      "Everybody ever bought from a service, once, with every purchase and every record that came. Made from the runs by itself; asks nobody, costs nothing.",
+      "Everybody ever bought from a service, once, with every purchase and every record " +
+        "that came. Made from the runs by itself; asks nobody, costs nothing.",
     )
     .examples(`
   $ headcount -c sample owned
@@ -54,7 +55,8 @@ export function register(program: Command, context: Context): void {
 export function registerStatus(owned: Command, context: Context): void {
   addShelfOption(owned.command("status", { isDefault: true }))
     .description(
-      "Say how many people are owned, what they cost, and what was paid for somebody who was owned already.",
+      "Say how many people are owned, what they cost, " +
+        "and what was paid for somebody who was owned already.",
     )
     .examples(
       "\n  $ headcount -c sample owned status\n  $ headcount -c sample owned --json | jq .people",
@@ -109,7 +111,9 @@ async function printStatus({ library, printer }: LibraryDesk<ShelfOptions>): Pro
 export function registerImport(owned: Command, context: Context): void {
   addShelfOption(owned.command("import <file...>"))
     .description(
-      "Take in people that you own already: earlier exports as NDJSON, JSON or CSV with a column `id` or `network_url`. From then on they count as owned, at no price, and as true when the file was last written.",
+      "Take in people that you own already: earlier exports as NDJSON, JSON or CSV " +
+        "with a column `id` or `network_url`. From then on they count as owned, " +
+        "at no price, and as true when the file was last written.",
     )
     .examples(`
   $ headcount owned import people.csv
@@ -173,7 +177,8 @@ async function rebuild({ context, options, printer }: Desk<ShelfOptions>): Promi
 function registerShow(owned: Command, context: Context): void {
   addShelfOption(owned.command("show <person>"))
     .description(
-      "Show what is owned of a person, named by id, profile address or its slug, or whole name: the record, every purchase, what changed.",
+      "Show what is owned of a person, named by id, profile address or its slug, " +
+        "or whole name: the record, every purchase, what changed.",
     )
     .examples(`
   $ headcount owned show "$(headcount sql 'select id from people limit 1' | tail -1)"
@@ -245,6 +250,7 @@ const textOf = (value: JsonValue): string | undefined =>
 const notOwned = (person: string): CliError =>
   failed.not_found(
     `nobody who is owned is "${echo(person)}"`,
-    "a person is named by id, profile address or its slug, or whole name; headcount owned says how many are owned",
+    "a person is named by id, profile address or its slug, or whole name; " +
+      "headcount owned says how many are owned",
     "not_owned",
   );

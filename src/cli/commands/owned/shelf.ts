@@ -60,7 +60,8 @@ export const atLibrary = <Options extends ShelfOptions, Args extends unknown[]>(
 
     if (opened === undefined) {
       printer.note(
-        `nothing was bought from ${shelf.serviceId}${shelf.mode === "test" ? " with a test key" : ""} yet`,
+        "nothing was bought from " +
+          `${shelf.serviceId}${shelf.mode === "test" ? " with a test key" : ""} yet`,
       );
     }
 

@@ -21,7 +21,8 @@ const addRemoving = (command: Command): Command =>
 export function registerRemove(runs: Command, context: Context): void {
   addRemoving(runs.command("remove <run...>"))
     .description(
-      "Remove runs with everything that they keep. Files that were written from them stay, and their people stay owned.",
+      "Remove runs with everything that they keep. Files that were written " +
+        "from them stay, and their people stay owned.",
     )
     .examples(`
   $ headcount runs remove last --yes
@@ -145,7 +146,10 @@ async function removeKeeping(
 /** Rows go with a run: a person is asked, a script has to say that it means it. */
 async function agree(runs: readonly RunSummary[], context: Context): Promise<void> {
   const rows = runs.reduce((sum, run) => sum + run.rows, 0);
-  const what = `${runs.length === 1 ? `run ${runs[0]?.id}` : counted(runs.length, "run")} with ${counted(rows, "row")}`;
+  const what =
+    `${runs.length === 1 ? `run ${runs[0]?.id}` : counted(runs.length, "run")} ` +
+    `with ${counted(rows, "row")}`;
+
   if (!canPrompt(context)) {
     throw usageError(
       `removing ${what} needs --yes where nobody can be asked`,
@@ -153,6 +157,7 @@ async function agree(runs: readonly RunSummary[], context: Context): Promise<voi
     );
   }
   if (await context.confirm(`Remove ${what}? [y/N]`)) return;
+
   throw declined("nothing was removed");
 }
 

@@ -24,7 +24,9 @@ export function register(program: Command, context: Context): void {
   const runs = program
     .command("runs")
     .description(
-      "Every paid export is a run that keeps what was bought: continue it, or write it again in another form at 0 credits.\nRUN is an id of `runs list`, its beginning or its end, or `last`.",
+      "Every paid export is a run that keeps what was bought: continue it, " +
+        "or write it again in another form at 0 credits.\nRUN is an id of " +
+        "`runs list`, its beginning or its end, or `last`.",
     )
     .examples(`
   $ headcount runs                                   every run, the newest first
@@ -255,7 +257,8 @@ async function show({ printer, context }: Desk<GlobalOptions>, name: string): Pr
     ],
     [
       "credits",
-      `${formatCreditsGrouped(summary.settled)} at ${unit === undefined ? "?" : formatCreditsGrouped(unit)} each`,
+      `${formatCreditsGrouped(summary.settled)} at ` +
+        `${unit === undefined ? "?" : formatCreditsGrouped(unit)} each`,
     ],
     ["forgotten", document.receipt?.forgotten?.toString()],
     ["uncertain", amount(summary.uncertain)],

@@ -32,7 +32,8 @@ export function register(service: Command, context: Context): void {
   const accounts = service
     .command("accounts")
     .description(
-      "Make, list, suspend and resume accounts. Each has its own balance, plan and keys; the other commands name one with --account.",
+      "Make, list, suspend and resume accounts. Each has its own balance, " +
+        "plan and keys; the other commands name one with --account.",
     );
 
   addFolderOptions(
@@ -41,7 +42,8 @@ export function register(service: Command, context: Context): void {
       .argument("<id>", "letters, digits, dots and dashes; it never changes"),
   )
     .description(
-      "Make an account with the standard plan, no live credits, and 10,000 simulated ones for test keys.",
+      "Make an account with the standard plan, no live credits, " +
+        "and 10,000 simulated ones for test keys.",
     )
     .option("--name <name>", "what it is called (default: its id)")
     .examples(`
@@ -136,7 +138,9 @@ type LinkOptions = AccountOptions & { readonly name?: string; readonly publicUrl
 export function registerLink(service: Command, context: Context): void {
   addAccountOptions(service.command("link"))
     .description(
-      "Print a link that signs in to the console of `headcount serve`: once, and within ten minutes. An owner may do everything of the account, a viewer looks at it and spends nothing.",
+      "Print a link that signs in to the console of `headcount serve`: " +
+        "once, and within ten minutes. An owner may do everything of the account, " +
+        "a viewer looks at it and spends nothing.",
     )
     .addArgument(new Argument("[role]", "what it allows").choices(ROLES).default("owner"))
     .option("--name <word>", "whom it is for: stands before the session's id, in its charges too")

@@ -19,10 +19,15 @@ import {
 export function register(service: Command, context: Context): void {
   addFolderOptions(service.command("backup").argument("<dir>", "a folder that is missing or empty"))
     .description(
-      "Copy one state of the ledger and the dataset that is served into a folder, also while a service is at work, and verify the copy. Every file's SHA-256 is in its backup.json. The copy is whole or not there; it holds stored replies of up to a day, so it is nobody else's. Accounts in PostgreSQL are backed up by its own tools (pg_dump).",
+      "Copy one state of the ledger and the dataset that is served into a folder, " +
+        "also while a service is at work, and verify the copy. Every file's SHA-256 " +
+        "is in its backup.json. The copy is whole or not there; it holds stored " +
+        "replies of up to a day, so it is nobody else's. " +
+        "Accounts in PostgreSQL are backed up by its own tools (pg_dump).",
     )
     .examples(
-      "\n  $ headcount service backup ./backup-monday\n  $ headcount service backup ./backup-tuesday --data ./data --json",
+      "\n  $ headcount service backup ./backup-monday\n  $ headcount " +
+        "service backup ./backup-tuesday --data ./data --json",
     )
     .does(atDesk(context, run));
 }
@@ -43,7 +48,8 @@ async function run({ options, printer, context }: Desk<FolderOptions>, to: strin
     else printer.lines(linesOf(manifest));
     if (elsewhere)
       printer.say(
-        "notice: accounts in PostgreSQL are not in it: pg_dump --schema headcount copies them, from one snapshot",
+        "notice: accounts in PostgreSQL are not in it: " +
+          "pg_dump --schema headcount copies them, from one snapshot",
       );
 
     printer.note(
@@ -104,10 +110,18 @@ export function registerVerify(service: Command, context: Context): void {
   addFolderOptions(service.command("verify"))
     .option(
       "--against <backup>",
-      "hold the ledger against a backup of it too (the folder, a file of accounts, or postgres://... of a restored dump), or against the head that was told last",
+      "hold the ledger against a backup of it too (the folder, a file of accounts, " +
+        "or postgres://... of a restored dump), or against the head that was told last",
     )
     .description(
-      "Recompute every invariant of the ledger (balances, holds, entries, stored replies) and of the dataset from zero, hold every file of the dataset against its SHA-256 from when it was made, and write nothing: a read-only copy will do, and a service may run meanwhile. Exits 1 on a breach. A ledger that somebody wrote anew, chain and all, is sound in itself: --against tells, since all that is in a backup must be the beginning of today's. An old copy put back is sound too: --against HEAD tells, the head as serve --log or service backup told it last, for a service that is stopped.",
+      "Recompute every invariant of the ledger (balances, holds, entries, stored replies) " +
+        "and of the dataset from zero, hold every file of the dataset against its SHA-256 " +
+        "from when it was made, and write nothing: a read-only copy will do, and a service " +
+        "may run meanwhile. Exits 1 on a breach. A ledger that somebody wrote anew, " +
+        "chain and all, is sound in itself: --against tells, since all that is in a " +
+        "backup must be the beginning of today's. An old copy put back is sound too: " +
+        "--against HEAD tells, the head as serve --log or service backup " +
+        "told it last, for a service that is stopped.",
     )
     .examples("\n  $ headcount service verify\n  $ headcount service verify --data ./data --json")
     .does(atDesk(context, verify));
@@ -138,7 +152,8 @@ async function verify({ options, printer, context }: Desk<VerifyOptions>): Promi
   if (breaches.length === 0) return;
 
   const hint =
-    "stop the service, keep the folder as it is, and make a new one of the last sound backup: headcount service restore BACKUP --data DIR";
+    "stop the service, keep the folder as it is, and make a new one of the last " +
+    "sound backup: headcount service restore BACKUP --data DIR";
   const message = `${counted(breaches.length, "breach", "breaches")} found in ${dir}`;
   throw failed.internal(message, hint, "breach").with({ details: breaches.slice(0, 20) });
 }
@@ -165,11 +180,15 @@ export function registerRestore(service: Command, context: Context): void {
     .command("restore")
     .argument("<dir>", "a folder that service backup has made")
     .description(
-      "Make a data folder of a backup: every file is held against its SHA-256, ledger and dataset are verified, and the folder is there whole or not at all. It has to be missing or empty. What was charged, revoked or taken out after the backup was made is not in it.",
+      "Make a data folder of a backup: every file is held against its SHA-256, " +
+        "ledger and dataset are verified, and the folder is there whole or not at all. " +
+        "It has to be missing or empty. What was charged, revoked or " +
+        "taken out after the backup was made is not in it.",
     )
     .option("--data <dir>", "data folder to make (default: the XDG data folder)")
     .examples(
-      "\n  $ headcount service restore ./backup-monday --data ./restored\n  $ headcount serve --data ./restored",
+      "\n  $ headcount service restore ./backup-monday --data " +
+        "./restored\n  $ headcount serve --data ./restored",
     )
     .does(atDesk(context, restoreFrom));
 }
@@ -186,11 +205,13 @@ async function restoreFrom(
 
     if (printer.json) printer.document<"service restore">({ data: dir, ...viewOf(manifest) });
     else printer.lines(linesOf(manifest));
+
     printer.note(
       `restored and verified; headcount serve --data ${shellWord(options.data ?? dir)} serves it`,
     );
     printer.say(
-      `notice: the ledger is that of ${manifest.made_at}: keys revoked, people taken out and credits added since then have to be so again`,
+      `notice: the ledger is that of ${manifest.made_at}: keys revoked, ` +
+        "people taken out and credits added since then have to be so again",
     );
   } catch (error) {
     throw backupError(error, dir);

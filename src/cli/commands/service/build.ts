@@ -90,6 +90,7 @@ function inputError(error: unknown): unknown {
       "a build needs about 1 KB of disk for each person, and up to 0.5 KB when it is done";
     return tooSmall("disk is full", `${hint}; choose another --data`, "disk_full");
   }
+
   if (/Out of Memory Error/.test(error.message)) {
     const hint =
       "a build takes a third of the memory of the machine or container, and wants 0.25 KB of that";

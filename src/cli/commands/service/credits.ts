@@ -52,7 +52,8 @@ export function register(service: Command, context: Context): void {
     addMode(credits.command("add").argument("<amount>", "credits, with up to six decimals")),
   )
     .description(
-      "Add credits to the balance of an account. With --reference it can be repeated after a doubt: it adds once.",
+      "Add credits to the balance of an account. With --reference it " +
+        "can be repeated after a doubt: it adds once.",
     )
     .examples(`
   $ headcount service credits add 10000
@@ -67,10 +68,12 @@ export function register(service: Command, context: Context): void {
     )
     .examples(`\n  $ headcount service credits remove 10 --note "added twice" --reference fix-17`)
     .does(atStore(context, adjusting("remove")));
+
   registerRefund(credits, context);
   addMode(credits.command("show", { isDefault: true }))
     .description(
-      "Show the balance of an account, what calls in flight hold of it, and what was used today (UTC).",
+      "Show the balance of an account, what calls in flight hold of it, " +
+        "and what was used today (UTC).",
     )
     .examples("\n  $ headcount service credits\n  $ headcount service credits show --json")
     .does(atStore(context, show));
@@ -84,7 +87,8 @@ function registerRefund(credits: Command, context: Context): void {
 
   addAdjust(addAccountOptions(refunding))
     .description(
-      "Give a charge back, or a part of it: to the balance, and to the cap of the key that was charged.",
+      "Give a charge back, or a part of it: to the balance, " +
+        "and to the cap of the key that was charged.",
     )
     .examples(`
   $ headcount service credits refund 17 --note "stale records"
@@ -196,7 +200,8 @@ export function registerPlan(service: Command, context: Context): void {
     plan.command("set").argument("<setting...>", `NAME=VALUE: ${PLAN_SETTINGS.join(", ")}`),
   )
     .description(
-      "Change the limits or prices of an account; what is not given stays. It holds from the next call on.",
+      "Change the limits or prices of an account; what is not given stays. " +
+        "It holds from the next call on.",
     )
     .examples(`
   $ headcount service plan set per-minute=60 per-day=5000        calls a minute and a day (UTC), of each key

@@ -12,12 +12,15 @@ export function register(service: Command, context: Context): void {
   const dataset = service
     .command("dataset")
     .description(
-      "List and take back versions of the dataset. Every import, generate and suppression makes one; one that was served before is kept (--keep of import says how many), so that a bad import can be looked at and taken back.",
+      "List and take back versions of the dataset. Every import, generate and suppression " +
+        "makes one; one that was served before is kept (--keep of import says how many), " +
+        "so that a bad import can be looked at and taken back.",
     );
 
   addDataOption(dataset.command("list", { isDefault: true }))
     .description(
-      "List the version that is served and those kept, the last served first: when each was made, from what, people, companies and bytes. A pipe gets CSV.",
+      "List the version that is served and those kept, the last served first: " +
+        "when each was made, from what, people, companies and bytes. A pipe gets CSV.",
     )
     .examples(
       "\n  $ headcount service dataset\n  $ headcount service dataset list --data ./demo --json",
@@ -28,7 +31,9 @@ export function register(service: Command, context: Context): void {
     dataset.command("rollback").argument("[version]", "a version of the list", "previous"),
   )
     .description(
-      "Serve a kept version again, by default the one that was served last. The version served until now is kept, so that the same command takes it back. A running service follows within a second; cursors of other versions get a 422.",
+      "Serve a kept version again, by default the one that was served last. " +
+        "The version served until now is kept, so that the same command takes it back. " +
+        "A running service follows within a second; cursors of other versions get a 422.",
     )
     .examples("\n  $ headcount service dataset rollback --data ./demo")
     .does(atDesk(context, rollBack));

@@ -37,7 +37,9 @@ interface EntriesOptions extends AccountOptions, Times {
 export function register(service: Command, context: Context): void {
   const command = addMode(service.command("entries"))
     .description(
-      "List the entries of the ledger, the newest first: who, which call, rows, price, and the balance after it. All of them in a pipe (CSV), the last thirty on a terminal.",
+      "List the entries of the ledger, the newest first: who, which call, rows, price, " +
+        "and the balance after it. All of them in a pipe (CSV), " +
+        "the last thirty on a terminal.",
     )
     .oneOf("--kind <kind>", "only these", ["grant", "charge", "refund", "correction"])
     .option("--key <key-id>", "only what one key was charged, or got back");
@@ -129,7 +131,8 @@ const GROUPS: readonly UsageGroup[] = ["day", "key", "call"];
 export function registerUsage(service: Command, context: Context): void {
   addMode(service.command("usage"))
     .description(
-      "Add up what an account was charged: calls, rows and credits, by UTC day, key or call, or by several of them. Free calls are not in it. A pipe gets CSV.",
+      "Add up what an account was charged: calls, rows and credits, by UTC day, " +
+        "key or call, or by several of them. Free calls are not in it. A pipe gets CSV.",
     )
     .addOption(
       offering(
@@ -190,7 +193,9 @@ type AuditOptions = FolderOptions & Times & { readonly account?: string };
 export function registerAudit(service: Command, context: Context): void {
   const command = addFolderOptions(service.command("audit"))
     .description(
-      "List every act of administration, the newest first: accounts, keys, plans and credits; who, when and what, never a key or a record. All of them in a pipe (CSV), the last thirty on a terminal.",
+      "List every act of administration, the newest first: accounts, keys, " +
+        "plans and credits; who, when and what, never a key or a record. " +
+        "All of them in a pipe (CSV), the last thirty on a terminal.",
     )
     .option("--account <id>", "only what concerns one account");
   addTimes(command)

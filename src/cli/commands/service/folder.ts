@@ -23,7 +23,8 @@ export const addDataOption = (command: Command): Command =>
 export const addFolderOptions = (command: Command): Command =>
   addDataOption(command).option(
     "--store <place>",
-    "accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)",
+    "accounts elsewhere: a SQLite file or postgres://..., " +
+      "the password in PGPASSWORD (default: in the data folder)",
   );
 
 export const addAccountOptions = (command: Command): Command =>
@@ -132,7 +133,8 @@ export function ledgerPlaceOf(
     if (hosted && url.hash === "" && !url.pathname.includes("@")) return store;
     throw usageError(
       `${option} cannot be read as an address: "${echo(withoutPassword(store))}"`,
-      "in a password write / as %2F, # as %23, ? as %3F, @ as %40; or leave it out and set PGPASSWORD",
+      "in a password write / as %2F, # as %23, ? as %3F, @ as %40; " +
+        "or leave it out and set PGPASSWORD",
     );
   }
 
@@ -140,7 +142,8 @@ export function ledgerPlaceOf(
   if (store === "" || /^[a-z][a-z0-9+.-]+:/i.test(store)) {
     throw usageError(
       `${option} takes ${files} or postgres://..., not "${echo(withoutPassword(store))}"`,
-      `for example ${option} postgres://localhost/headcount; a file whose name has a colon as ./NAME`,
+      `for example ${option} postgres://localhost/headcount; ` +
+        "a file whose name has a colon as ./NAME",
     );
   }
 

@@ -27,7 +27,10 @@ type ForgetOptions = FolderOptions &
 export function register(service: Command, context: Context): void {
   addServersOption(addFolderOptions(service.command("forget <person>")))
     .description(
-      "Delete a person, named by profile address, its last part or id, from all that the service keeps: dataset, stored replies, and exports that the console bought. Credits and entries stay, and no import brings the person back. Lists what it finds, and asks first. A service may run meanwhile.",
+      "Delete a person, named by profile address, its last part or id, from all that the " +
+        "service keeps: dataset, stored replies, and exports that the console bought. " +
+        "Credits and entries stay, and no import brings the person back. " +
+        "Lists what it finds, and asks first. A service may run meanwhile.",
     )
     .option("--dry-run", "only list what would be deleted")
     .option("-y, --yes", "do not ask")
@@ -96,7 +99,9 @@ async function forget(desk: Desk<ForgetOptions>, word: string): Promise<void> {
 const nobody = (word: string, options: ForgetOptions): CliError =>
   failed.not_found(
     `nobody in this data folder is "${echo(word)}"`,
-    `headcount service suppress add '${echo(word)}'${placeFlags(options)}${serversFlag(options)} leaves somebody out who is not here yet`,
+    "headcount service suppress add " +
+      `'${echo(word)}'${placeFlags(options)}${serversFlag(options)} ` +
+      "leaves somebody out who is not here yet",
     "nobody_kept",
   );
 
@@ -110,22 +115,27 @@ function complain({
 }): void {
   if (inUse.length > 0) {
     const what =
-      "nobody sees the person any more, and these still hold bytes of it: another process has them open";
+      "nobody sees the person any more, and these still hold bytes of it: " +
+      "another process has them open";
     const hint =
-      "the same command again, once a running service has gone over to the new dataset or has ended";
+      "the same command again, once a running service has " +
+      "gone over to the new dataset or has ended";
     throw failed.locked(what, hint, "in_use").with({ details: inUse });
   }
   if (files.length === 0) return;
 
   const [has, them] = files.length === 1 ? ["has", "it"] : ["have", "them"];
-  const what = `${counted(files.length, "file")} of the folder still ${has} the person, and headcount did not write ${them}`;
+  const what =
+    `${counted(files.length, "file")} of the folder still ${has} the person, ` +
+    `and headcount did not write ${them}`;
   throw failed.incomplete(what, "delete or edit them", "files_left").with({ details: files });
 }
 
 const linesOf = ({ exports, filters, records, replies, test }: InFolder): string[] => [
   `dataset: ${counted(records, "record")}`,
   ...(test > 0 ? [`dataset of test keys: ${counted(test, "record")}`] : []),
-  `stored replies: ${replies}${exports > 0 ? `, among them pages of ${counted(exports, "export")} of the console` : ""}`,
+  "stored replies: " +
+    `${replies}${exports > 0 ? `, among them pages of ${counted(exports, "export")} of the console` : ""}`,
   ...filters.map(
     ({ accountId, id }) => `export ${echo(id)} of ${accountId}: its filters name the person`,
   ),
@@ -167,7 +177,9 @@ export function registerSuppress(service: Command, context: Context): void {
   const suppress = service
     .command("suppress")
     .description(
-      "Take people out of the dataset for good: it is built again without them, a running service takes it over within a second, and no import brings them back. The list holds keyed hashes and names nobody.",
+      "Take people out of the dataset for good: it is built again without them, " +
+        "a running service takes it over within a second, and no import brings them back. " +
+        "The list holds keyed hashes and names nobody.",
     )
     .examples(`
   $ headcount service suppress add network.example/in/ada-lovelace --note "objected, ticket 118" --data ./demo
@@ -201,7 +213,8 @@ async function rebuild(names: readonly SuppressedName[], desk: Desk<SuppressFlag
     printer.note(
       away.removed === 0
         ? `nobody more of the dataset in ClickHouse is named so: it stays ${away.version}`
-        : `took ${counted(away.removed, "person", "people")} out of the dataset in ClickHouse (now ${away.version})`,
+        : `took ${counted(away.removed, "person", "people")} out of the ` +
+            `dataset in ClickHouse (now ${away.version})`,
     );
   }
 
@@ -218,7 +231,8 @@ async function rebuild(names: readonly SuppressedName[], desk: Desk<SuppressFlag
   const said =
     built === undefined
       ? "nobody of the dataset is on the list: it stays as it is"
-      : `took ${counted(built.removed, "person", "people")} out of the dataset (now ${built.meta.version})`;
+      : `took ${counted(built.removed, "person", "people")} out ` +
+        `of the dataset (now ${built.meta.version})`;
   printer.note(said);
 }
 

@@ -28,7 +28,12 @@ export function register(service: Command, context: Context): void {
   const command = service
     .command("import")
     .description(
-      "Replace the dataset of a data folder by the rows of files: Parquet, CSV (with a header) or NDJSON, the last two also as .gz. Columns are named as the fields of the records, or mapped. Rows that cannot be taken go to import-rejects.ndjson in the data folder with the reason, values that cannot be used are left out and counted. A running service takes the new dataset over by itself. Into ClickHouse the files go one by one, and the same command goes on with a load that was cut off.",
+      "Replace the dataset of a data folder by the rows of files: Parquet, CSV (with a " +
+        "header) or NDJSON, the last two also as .gz. Columns are named as the fields of the " +
+        "records, or mapped. Rows that cannot be taken go to import-rejects.ndjson in the " +
+        "data folder with the reason, values that cannot be used are left out and counted. " +
+        "A running service takes the new dataset over by itself. Into ClickHouse the files " +
+        "go one by one, and the same command goes on with a load that was cut off.",
     )
     .option("--people <file...>", "files or patterns with people")
     .option(
@@ -140,7 +145,8 @@ function summary(report: ImportReport, seconds: number, isDryRun: boolean): stri
   const verb = isDryRun ? "Would import" : "Imported";
   const version = isDryRun ? "the dataset is as it was" : `dataset ${report.version}`;
   const lines = [
-    `${verb} ${counted(people.taken, "person", "people")} in ${seconds.toFixed(1)} s, ${rate} rows/s (${version}).`,
+    `${verb} ${counted(people.taken, "person", "people")} in ` +
+      `${seconds.toFixed(1)} s, ${rate} rows/s (${version}).`,
     companies.files === 0
       ? `Companies: ${grouped(companies.derived)} derived from people.`
       : `Companies: ${grouped(companies.taken)}.`,
@@ -154,6 +160,7 @@ function summary(report: ImportReport, seconds: number, isDryRun: boolean): stri
 
   if (report.rejects !== null)
     lines.push(`Refused rows, with reasons: ${harmless(report.rejects)}`);
+
   const such = (examples: readonly { readonly value: string; readonly count: number }[]): string =>
     examples.map(({ value, count }) => `${harmlessLine(value, 40)} (${grouped(count)})`).join(", ");
 
@@ -161,16 +168,19 @@ function summary(report: ImportReport, seconds: number, isDryRun: boolean): stri
     const examples = departments.examples
       .slice(0, 5)
       .map(({ value, people: count }) => ({ value, count }));
+
     lines.push(
       `Departments read as Other: ${grouped(departments.unknown)}, such as ${such(examples)}`,
     );
     lines.push(
-      '  "values" in the map says what they are: {"values": {"department": {"Tech": "Engineering and Technical"}}}',
+      '  "values" in the map says what they are: {"values": {"department": ' +
+        '{"Tech": "Engineering and Technical"}}}',
     );
   }
 
   if (departments.missing > 0)
     lines.push(`People without a department, now Other: ${grouped(departments.missing)}`);
+
   for (const [field, { values, examples }] of Object.entries(report.cleared)) {
     const samples = examples.slice(0, 3).map(({ value, rows }) => ({ value, count: rows }));
     lines.push(
@@ -223,7 +233,9 @@ type GenerateOptions = FolderOptions & { readonly people?: string; readonly seed
 export function registerGenerate(service: Command, context: Context): void {
   addDataOption(service.command("generate"))
     .description(
-      "Replace the dataset of a data folder by synthetic people, and about one company for seven of them. The same number and seed give the same people on every machine. A running service takes it over by itself.",
+      "Replace the dataset of a data folder by synthetic people, and about one company " +
+        "for seven of them. The same number and seed give the same people on every machine. " +
+        "A running service takes it over by itself.",
     )
     .option("--people <n>", "how many people, 1 to 4000000000")
     .option("--seed <s>", "another seed gives other people, 0 to 4294967295", "1")
@@ -241,13 +253,15 @@ async function generate(desk: Desk<GenerateOptions>): Promise<void> {
   const people = wholeNumber("--people", 1, 4_000_000_000)(options.people);
   const seed = wholeNumber("--seed", 0, 4_294_967_295)(options.seed);
   const began = context.now();
+
   const meta = await withBuild(desk, async (setup) => {
     const { generateDataset } = await import("../../../dataset/build/sample.ts");
     return generateDataset({ people, seed }, setup);
   });
   const seconds = (context.now() - began) / 1_000;
   const { version, companies } = meta;
-  const amounts = `${counted(people, "person", "people")} and ${counted(companies, "company", "companies")}`;
+  const amounts =
+    `${counted(people, "person", "people")} and ` + `${counted(companies, "company", "companies")}`;
 
   if (printer.json)
     printer.document<"service generate">({ version, people, companies, seed, seconds });

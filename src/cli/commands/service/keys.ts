@@ -33,23 +33,29 @@ export function register(service: Command, context: Context): void {
   const keys = service
     .command("keys")
     .description(
-      "Make, bound, rotate, list and revoke the API keys of an account. A key is shown once, when it is made.",
+      "Make, bound, rotate, list and revoke the API keys of an account. " +
+        "A key is shown once, when it is made.",
     );
   registerMaking(keys, context);
   addAccountOptions(keys.command("list", { isDefault: true }))
     .description(
-      "List the keys of an account, revoked ones too: what they may do, spent, and when each was last used. Secrets are not kept, so they cannot be shown. A pipe gets CSV.",
+      "List the keys of an account, revoked ones too: what they may do, spent, " +
+        "and when each was last used. Secrets are not kept, " +
+        "so they cannot be shown. A pipe gets CSV.",
     )
     .examples("\n  $ headcount service keys\n  $ headcount service keys list --json")
     .does(atStore(context, list));
 
   addBoundOptions(addAccountOptions(keys.command("set").argument(...KEY_ID)))
     .description(
-      "Change the name, end, cap or scopes of a key; what is not given stays. A cap counts all that the key was ever charged, and cannot be below what it spent and holds.",
+      "Change the name, end, cap or scopes of a key; what is not given stays. " +
+        "A cap counts all that the key was ever charged, " +
+        "and cannot be below what it spent and holds.",
     )
     .option("--name <name>", "what the key is for")
     .examples(
-      "\n  $ headcount service keys set k_0a1b2c3d4e5f --max-credits 1000\n  $ headcount service keys set k_0a1b2c3d4e5f --expires never --scope all",
+      "\n  $ headcount service keys set k_0a1b2c3d4e5f --max-credits 1000\n  $ headcount " +
+        "service keys set k_0a1b2c3d4e5f --expires never --scope all",
     )
     .does(atStore(context, set));
 
@@ -62,7 +68,9 @@ export function register(service: Command, context: Context): void {
 function registerMaking(keys: Command, context: Context): void {
   addBoundOptions(addAccountOptions(keys.command("create")))
     .description(
-      "Make a key. It is printed once and stored only as a SHA-256; one that could not be printed is revoked at once. A cap, an end and scopes bound what it can do in the hands of a script, an agent or somebody else.",
+      "Make a key. It is printed once and stored only as a SHA-256; one that could not " +
+        "be printed is revoked at once. A cap, an end and scopes bound what it can " +
+        "do in the hands of a script, an agent or somebody else.",
     )
     .option("--name <name>", "what the key is for", "unnamed")
     .oneOf(
@@ -80,10 +88,12 @@ function registerMaking(keys: Command, context: Context): void {
   addAccountOptions(keys.command("rotate").argument(...KEY_ID))
     .argument("[overlap]", "how long the old key goes on: 0, 12h, 7d, 4w", "24h")
     .description(
-      "Make a key with the name, end, scopes and mode of another and show it once. Both work until the overlap is over; then the old one ends. They share one cap.",
+      "Make a key with the name, end, scopes and mode of another and show it once. " +
+        "Both work until the overlap is over; then the old one ends. They share one cap.",
     )
     .examples(
-      "\n  $ headcount service keys rotate k_0a1b2c3d4e5f\n  $ headcount service keys rotate k_0a1b2c3d4e5f 7d --json",
+      "\n  $ headcount service keys rotate k_0a1b2c3d4e5f\n  $ headcount " +
+        "service keys rotate k_0a1b2c3d4e5f 7d --json",
     )
     .does(atStore(context, rotate));
 }
@@ -174,7 +184,9 @@ async function list({
   printer,
   store,
 }: StoreDesk<AccountOptions>): Promise<void> {
-  const none = `No keys yet: headcount service keys create${forAccount(options)}${placeFlags(options)} makes one.`;
+  const none =
+    "No keys yet: headcount service keys " +
+    `create${forAccount(options)}${placeFlags(options)} makes one.`;
   await printList(columns(context.now()), await store.listKeys(options.account), printer, none);
 }
 

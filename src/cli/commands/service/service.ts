@@ -13,7 +13,9 @@ import { register as registerKeys } from "./keys.ts";
 export function register(program: Command, context: Context): void {
   const service = addFolderOptions(program.command("service"))
     .description(
-      "What the people do who run `headcount serve`: bring in data, make accounts and keys and bound them, add credits, set limits and prices, see what moved and who did what, verify. All of it works on a data folder (--data), also while it is served.",
+      "What the people do who run `headcount serve`: bring in data, make accounts and keys " +
+        "and bound them, add credits, set limits and prices, see what moved and who did " +
+        "what, verify. All of it works on a data folder (--data), also while it is served.",
     )
     .examples(`
   $ headcount service import --people people.parquet --companies companies.csv

@@ -88,6 +88,7 @@ export function addListCommands<Options extends SuppressOptions>(
   own(parent.command("list", { isDefault: true }))
     .description("show when, as what and why; nobody's name is kept")
     .does(opening(show));
+
   own(kind(parent.command("check <who...>")))
     .description("say who is on the list, since when and why; exit 6 where somebody is not")
     .does(opening(check));
@@ -155,7 +156,8 @@ async function check(
 
   throw failed.not_found(
     `not on the list: ${absent.map(({ who }) => echo(who)).join(", ")}`,
-    `${place} add leaves somebody out; a name on the list by address alone is not found by id, nor the other way round`,
+    `${place} add leaves somebody out; a name on the list by address ` +
+      "alone is not found by id, nor the other way round",
     "not_suppressed",
   );
 }
@@ -166,7 +168,8 @@ function nameOf(word: string, kind: SuppressedKind | undefined): SuppressedName 
   throw usageError(
     `"${echo(word)}" is ${kind === undefined ? "no profile address, id or domain" : `no ${kind}`}`,
     isName(word)
-      ? "several people may have a name: for example network.example/in/ada-lovelace, or p_0000000042"
+      ? "several people may have a name: " +
+          "for example network.example/in/ada-lovelace, or p_0000000042"
       : "for example network.example/in/ada-lovelace, p_0000000042 or northwind.example",
     "bad_name",
   );
@@ -177,11 +180,14 @@ function namesIn(text: string, file: string, kind: SuppressedKind | undefined): 
   const names = text.split(/\r\n|\n|\r/).flatMap((line, index) => {
     const word = line.trim().replace(/^\ufeff/, "");
     if (word === "" || word.startsWith("#")) return [];
+
     const name = suppressedName(word, kind);
     // A row of several columns would be taken for an id that nobody has.
     if (name !== undefined && !/[\s,;"]/.test(word)) return [name];
+
     throw usageError(
-      `line ${index + 1} of ${inputName(file)} is "${echo(word)}": no profile address, id or domain; nobody was added`,
+      `line ${index + 1} of ${inputName(file)} is "${echo(word)}": ` +
+        "no profile address, id or domain; nobody was added",
       "the file has one of them a line and nothing else",
       "bad_name",
     );

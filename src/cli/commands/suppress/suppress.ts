@@ -9,7 +9,8 @@ export function register(program: Command, context: Context): void {
   const suppress = program
     .command("suppress")
     .description(
-      "Leave people out of everything that headcount writes, counts and shows of what you own, from now on. The list holds keyed hashes and names nobody. Offline and free.",
+      "Leave people out of everything that headcount writes, counts and shows of what you " +
+        "own, from now on. The list holds keyed hashes and names nobody. Offline and free.",
     )
     .examples(`
   $ headcount suppress add network.example/in/ada-lovelace p_0000000042 --note "objected, ticket 118"

@@ -17,11 +17,15 @@ const record = COMPANY_FIELDS.map((field) => {
     domain: "domain_json",
     company_network_url: "url_json",
   };
-  return `'${field === "id" ? "{" : ","}"${field}":', ${terms[field] ?? (field === "specialties" ? "'[]'" : "'null'")}`;
+  return (
+    `'${field === "id" ? "{" : ","}"${field}":', ` +
+    `${terms[field] ?? (field === "specialties" ? "'[]'" : "'null'")}`
+  );
 }).join(", ");
 
 export const bareSql = (table: TableName): string =>
-  `SELECT count() FROM ${table("people")} WHERE own_address != '' AND position(own_address, '/') = 0`;
+  `SELECT count() FROM ${table("people")} WHERE own_address ` +
+  "!= '' AND position(own_address, '/') = 0";
 
 /**
  * What `deriveCompanies` of build/import-values.ts does, in statements to be run one after another.
@@ -88,7 +92,8 @@ export function linksSql(table: TableName): string {
   ];
   const keys = tiers.map(
     ({ key, where }, index) =>
-      `SELECT ${key} AS key, ${values}, toUInt8(${index + 1}) AS tier FROM ${table("keyed")} WHERE ${where}`,
+      `SELECT ${key} AS key, ${values}, toUInt8(${index + 1}) AS ` +
+      `tier FROM ${table("keyed")} WHERE ${where}`,
   );
   const least = (value: string): string => `argMin(${value}, toUInt64(tier) * 1099511627776 + seq)`;
   const employers = EMPLOYER.map((value) => least(value)).join(", ");
@@ -108,7 +113,9 @@ export function linkedSql(
   keys: string,
   columns: readonly string[],
 ): string {
-  const slug = `if(startsWith(asked, 'address ') AND position(asked, '/') > 0, concat('address ', ${lastOf("asked")}), '')`;
+  const slug =
+    "if(startsWith(asked, 'address ') AND position(asked, '/') > 0, " +
+    `concat('address ', ${lastOf("asked")}), '')`;
   const values = ["seq", "address", ...EMPLOYER];
 
   const side = (name: string, key: string, wanted: string, more: string): string =>

@@ -206,6 +206,7 @@ async function run({ load, state, parts, input, rejects }: Run): Promise<ImportR
 
   await (input.dryRun ? load.drop() : load.publish());
   await state.remove();
+
   return report;
 }
 

@@ -258,7 +258,9 @@ export class Load {
       }
 
       const columns = ["seq", "id", "name", "domain", "address", "slug", "record"].join(", ");
-      const copied = `INSERT INTO ${servers.pathOf(table)} (${columns}) SELECT ${columns} FROM ${this.#table("keyed")}`;
+      const copied =
+        `INSERT INTO ${servers.pathOf(table)} (${columns}) SELECT ` +
+        `${columns} FROM ${this.#table("keyed")}`;
 
       const links = async (): Promise<void> => {
         await this.#again("links");
@@ -266,7 +268,10 @@ export class Load {
       };
 
       await allOf([servers.run(copied), ...(andLinks ? [links()] : [])]);
-      const all = `SELECT count() FROM ${this.#table("companies")} WHERE ${notRefused(this.#table, any)}`;
+
+      const all =
+        `SELECT count() FROM ${this.#table("companies")} ` +
+        `WHERE ${notRefused(this.#table, any)}`;
       await this.#holds(table, await servers.number(all));
       await this.#state.setDone("companies");
     }
@@ -338,6 +343,7 @@ export class Load {
 
       const cut: Group[] = [];
       const conditions = rangeConditions(RANGE_COLUMNS, groups);
+
       for (const group of groups) {
         const where = conditions([group]);
         cut.push(

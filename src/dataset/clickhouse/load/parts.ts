@@ -102,7 +102,8 @@ export class PartReader {
     const staging = this.#staging(rejects);
 
     await connection.run(
-      "DROP VIEW IF EXISTS typed; DROP TABLE IF EXISTS raw_people; DROP TABLE IF EXISTS raw_companies",
+      "DROP VIEW IF EXISTS typed; DROP TABLE IF EXISTS raw_people; " +
+        "DROP TABLE IF EXISTS raw_companies",
     );
     await createRaw(connection, kind);
 
@@ -128,6 +129,7 @@ export class PartReader {
       );
 
       const hiddenDomains = await this.#hide(kind);
+
       if (places.rows !== undefined)
         await writeRows(connection, part, this.#options.format, places.rows);
 

@@ -42,7 +42,9 @@ const FILLED: Readonly<Record<string, string>> = {
     "if(found AND company_name_json = 'null', k_company_name_json, company_name_json)",
   company_domain_json:
     "if(found AND company_domain_json = 'null', k_company_domain_json, company_domain_json)",
-  company_url_json: `if(found AND NOT ${isWhole} AND k_company_url_json != 'null', k_company_url_json, company_url_json)`,
+  company_url_json:
+    `if(found AND NOT ${isWhole} AND k_company_url_json != 'null', ` +
+    "k_company_url_json, company_url_json)",
 };
 
 const slugSql = (address: string): string =>

@@ -57,11 +57,16 @@ function formSql(column: string, value: string): string {
   const [isLower, form] =
     column === "company_domain_key"
       ? [
-          `regexp_full_match(${value}, '[a-z0-9_-]+([.][a-z0-9_-]+)+') AND NOT starts_with(${value}, 'www.') AND NOT contains(${value}, 'xn--')`,
+          `regexp_full_match(${value}, '[a-z0-9_-]+([.][a-z0-9_-]+)+') AND NOT ` +
+            `starts_with(${value}, 'www.') AND NOT contains(${value}, 'xn--')`,
           "domain_form",
         ]
       : [isPlain(value), "normal_form"];
-  return `CASE WHEN ${value} IS NULL OR ${isLower} THEN NULL ELSE coalesce(${form}(${value}), '${NO_FORM}') END`;
+
+  return (
+    `CASE WHEN ${value} IS NULL OR ${isLower} THEN NULL ELSE ` +
+    `coalesce(${form}(${value}), '${NO_FORM}') END`
+  );
 }
 
 const EMPLOYER_FIELDS = ["company_name", "company_domain", "company_network_url"];
@@ -99,7 +104,9 @@ const PEOPLE: Readonly<Record<string, string>> = {
   network_address: "address",
   own_address: "company_address",
   // Whoever names the employer by address, name and domain has nothing to learn of the company.
-  asked: `CASE WHEN contains(company_address, '/') AND company_name <> '' AND company_domain <> '' THEN NULL ELSE ${LINK_KEY} END`,
+  asked:
+    "CASE WHEN contains(company_address, '/') AND company_name <> '' AND " +
+    `company_domain <> '' THEN NULL ELSE ${LINK_KEY} END`,
   ...Object.fromEntries(VALUES.map((field) => [givenOf(field), field])),
   ...Object.fromEntries(
     RECORD.map((part, index) => [
@@ -145,6 +152,7 @@ export async function writeRows(
   }
 
   await mkdir(folder, { mode: 0o700 });
+
   const numbers: readonly string[] = ["part", "line", "hidden", ...NUMBER_COLUMNS];
   const cells = STAGED[kind].map((column) =>
     numbers.includes(column) ? `coalesce(${column}::VARCHAR, '\\N')` : lineText(column),

@@ -181,7 +181,10 @@ export class LoadServers {
       : [];
     if (replicated.length > 0) await this.onAll(replicated);
 
-    const sql = `SELECT ${by} AS number, count() FROM ${this.local(table)} WHERE ${condition} GROUP BY number`;
+    const sql =
+      `SELECT ${by} AS number, count() FROM ${this.local(table)} ` +
+      `WHERE ${condition} GROUP BY number`;
+
     this.#shards ??= await this.onEach((client) =>
       this.#reaching(shardOf(client, this.connected.topology)),
     );
@@ -221,7 +224,9 @@ export class LoadServers {
   ): Promise<void> {
     const table = "headcount_datasets";
     const { activated, version } = row;
-    const sql = `SELECT count() FROM ${this.pathOf(table)} WHERE version = '${version}' AND activated = ${activated}`;
+    const sql =
+      `SELECT count() FROM ${this.pathOf(table)} WHERE version ` +
+      `= '${version}' AND activated = ${activated}`;
     await this.onEach(async (client) => {
       if ((await this.number(sql, client)) === 0) await this.insert(table, [row], client);
     });
@@ -291,7 +296,8 @@ export async function allOf<Result>(work: readonly Promise<Result>[]): Promise<R
 
 export const loadFailure = (message: string, cause?: unknown): DatasetUnavailableError =>
   new DatasetUnavailableError(
-    `${message}; the dataset there is unchanged, and the same command goes on where this one stopped`,
+    `${message}; the dataset there is unchanged, ` +
+      "and the same command goes on where this one stopped",
     { cause },
   );
 

@@ -80,14 +80,18 @@ const orEscaped = (part: string, sql: string, escaped = escapedOf(part)): string
   `if(${escapedOf("head")} = '', ${sql}, ${escaped})`;
 export const recordOf = (part: (name: string) => string): string => {
   const [name = "", domain = "", url = ""] = EMPLOYER.map(part);
-  return `concat(${part("head")}, ${name}, ',"company_domain":', ${domain}, ',"company_network_url":', ${url}, ${part("tail")})`;
+  return (
+    `concat(${part("head")}, ${name}, ',"company_domain":', ${domain}, ` +
+    `',"company_network_url":', ${url}, ${part("tail")})`
+  );
 };
 
 const MADE: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
     Object.entries(FORMED).map(([column, field]) => [
       column,
-      `multiIf(${stagedForm(column)} = '', lower(${givenOf(field)}), ${stagedForm(column)} = '${NO_FORM}', '', ${stagedForm(column)})`,
+      `multiIf(${stagedForm(column)} = '', lower(${givenOf(field)}), ` +
+        `${stagedForm(column)} = '${NO_FORM}', '', ${stagedForm(column)})`,
     ]),
   ),
   company_domain: givenOf("company_domain"),
@@ -144,6 +148,7 @@ export function createStage(
   // Missing values last, as in the end. Parts are no
   // partitions: each would be read for every range.
   const order = `(${inOrder(SORT_KEYS)}, id)`;
+
   // What is read a few times only is not worth being merged again and again.
   const settings = dialect.isModern ? "min_parts_to_merge_at_once = 10" : undefined;
   const columns: Record<keyof StageTables, StorageOptions> = {

@@ -118,10 +118,13 @@ async function upsert(
 
   if (set.length > 0)
     await connection.run(
-      `UPDATE ${into} AS there SET ${set.join(", ")} FROM temp.headcount_rows AS came WHERE ${same}`,
+      `UPDATE ${into} AS there SET ${set.join(", ")} FROM ` +
+        `temp.headcount_rows AS came WHERE ${same}`,
     );
 
-  const insert = `INSERT INTO ${into} (${names.join(", ")}) SELECT ${names.join(", ")} FROM temp.headcount_rows AS came`;
+  const insert =
+    `INSERT INTO ${into} (${names.join(", ")}) SELECT ` +
+    `${names.join(", ")} FROM temp.headcount_rows AS came`;
   const { rowsChanged } = await connection.run(
     `${insert} WHERE NOT EXISTS (FROM ${into} AS there WHERE ${same})`,
   );

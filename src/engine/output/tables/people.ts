@@ -11,7 +11,9 @@ export async function rowsOfPerson(
   erase: boolean,
 ): Promise<number> {
   const target = parseTable(output, "/");
-  const from = `FROM ${sqlName(target)} WHERE ${quoted(IDENTITY)} IN (${identities.map(sqlText).join(", ")})`;
+  const from =
+    `FROM ${sqlName(target)} WHERE ${quoted(IDENTITY)} IN ` +
+    `(${identities.map(sqlText).join(", ")})`;
   const count = `SELECT count(*) AS n ${from}`;
 
   if (target.engine === "postgres") {

@@ -132,10 +132,13 @@ function refused(error: unknown, target: TableTarget, moment: Moment): unknown {
   const busy = target.engine === "duckdb" && BUSY.test(message);
   const why = busy ? "another process has the file open" : message;
   const name = tableText(target);
+
   const said: Readonly<Record<Moment, string>> = {
     early: `${name} cannot be written: ${why}; nothing was spent`,
     writing: `${name} was left as it is: ${why}`,
-    commit: `whether ${name} has the rows is not known: ${why}; to put them in again changes nothing`,
+    commit:
+      `whether ${name} has the rows is not known: ${why}; ` +
+      "to put them in again changes nothing",
   };
   const init = { code: "table_refused", message: said[moment], cause: error };
   const hint = busy ? "close it there, and run this again" : hintOf(error, target);

@@ -99,7 +99,8 @@ function tableName(
   const [, schema, table] = NAME.exec(text) ?? [];
   if (table !== undefined) return { schema, table };
   throw usageError(
-    `"${echo(text)}" in -o ${echo(whole)} is no name of a table: letters, digits, _ and $, at most 63, after a schema and a dot or alone`,
+    `"${echo(text)}" in -o ${echo(whole)} is no name of a table: letters, digits, ` +
+      "_ and $, at most 63, after a schema and a dot or alone",
     EXAMPLES,
   );
 }

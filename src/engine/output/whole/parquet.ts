@@ -70,7 +70,10 @@ async function* without(
   if (positions.length === 0 || scratch === undefined) return;
 
   const rows = `read_parquet(${nameOf(path)}, file_row_number = true)`;
-  const query = `SELECT * EXCLUDE file_row_number FROM ${rows} WHERE file_row_number NOT IN (${positions.join(", ")})`;
+  const query =
+    `SELECT * EXCLUDE file_row_number FROM ${rows} WHERE ` +
+    `file_row_number NOT IN (${positions.join(", ")})`;
+
   yield* copied(scratch, async (connection, to) => {
     await connection.run(`COPY (${query} ORDER BY file_row_number) ${to}`);
   });

@@ -20,8 +20,10 @@ const TOO_MANY = "too_many_rows";
 function checkSheet(rows: number, category: "usage" | "incomplete", said = ""): void {
   if (rows <= MOST_ROWS) return;
   throw failed[category](
-    `a spreadsheet holds ${grouped(MOST_ROWS)} rows below its header, and these are up to ${grouped(rows)}${said}`,
-    "-o people.csv.gz or people.parquet has room for all; --limit or another filter makes them fewer",
+    `a spreadsheet holds ${grouped(MOST_ROWS)} rows below its header, ` +
+      `and these are up to ${grouped(rows)}${said}`,
+    "-o people.csv.gz or people.parquet has room for all; " +
+      "--limit or another filter makes them fewer",
     TOO_MANY,
   );
 }
@@ -42,11 +44,35 @@ const DATE = 3;
 const AS_TEXT = 4;
 
 const PARTS: Readonly<Record<string, string>> = {
-  "[Content_Types].xml": `<Types xmlns="${PACKAGE}/content-types"><Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/><Default Extension="xml" ContentType="application/xml"/><Override PartName="/xl/workbook.xml" ContentType="${PLAIN}.sheet.main+xml"/><Override PartName="/xl/worksheets/sheet1.xml" ContentType="${PLAIN}.worksheet+xml"/><Override PartName="/xl/styles.xml" ContentType="${PLAIN}.styles+xml"/></Types>`,
-  "_rels/.rels": `<Relationships xmlns="${PACKAGE}/relationships"><Relationship Id="rId1" Type="${OFFICE}/officeDocument" Target="xl/workbook.xml"/></Relationships>`,
-  "xl/workbook.xml": `<workbook xmlns="${MAIN}" xmlns:r="${OFFICE}"><sheets><sheet name="headcount" sheetId="1" r:id="rId1"/></sheets></workbook>`,
-  "xl/_rels/workbook.xml.rels": `<Relationships xmlns="${PACKAGE}/relationships"><Relationship Id="rId1" Type="${OFFICE}/worksheet" Target="worksheets/sheet1.xml"/><Relationship Id="rId2" Type="${OFFICE}/styles" Target="styles.xml"/></Relationships>`,
-  "xl/styles.xml": `<styleSheet xmlns="${MAIN}"><numFmts count="2"><numFmt numFmtId="164" formatCode="yyyy\\-mm\\-dd\\ hh:mm:ss"/><numFmt numFmtId="165" formatCode="yyyy\\-mm\\-dd"/></numFmts><fonts count="2"><font><sz val="11"/><name val="Calibri"/></font><font><b/><sz val="11"/><name val="Calibri"/></font></fonts><fills count="2"><fill><patternFill patternType="none"/></fill><fill><patternFill patternType="gray125"/></fill></fills><borders count="1"><border/></borders><cellStyleXfs count="1"><xf/></cellStyleXfs><cellXfs count="5"><xf xfId="0"/><xf xfId="0" fontId="1" applyFont="1"/><xf xfId="0" numFmtId="164" applyNumberFormat="1"/><xf xfId="0" numFmtId="165" applyNumberFormat="1"/><xf xfId="0" quotePrefix="1"/></cellXfs></styleSheet>`,
+  "[Content_Types].xml":
+    `<Types xmlns="${PACKAGE}/content-types"><Default Extension="rels" ` +
+    'ContentType="application/vnd.openxmlformats-package.relationships+xml"/><Default ' +
+    'Extension="xml" ContentType="application/xml"/><Override PartName="/xl/workbook.xml" ' +
+    `ContentType="${PLAIN}.sheet.main+xml"/><Override PartName="/xl/worksheets/sheet1.xml" ` +
+    `ContentType="${PLAIN}.worksheet+xml"/><Override PartName="/xl/styles.xml" ` +
+    `ContentType="${PLAIN}.styles+xml"/></Types>`,
+  "_rels/.rels":
+    `<Relationships xmlns="${PACKAGE}/relationships"><Relationship Id="rId1" ` +
+    `Type="${OFFICE}/officeDocument" Target="xl/workbook.xml"/></Relationships>`,
+  "xl/workbook.xml":
+    `<workbook xmlns="${MAIN}" xmlns:r="${OFFICE}"><sheets><sheet name="headcount" ` +
+    'sheetId="1" r:id="rId1"/></sheets></workbook>',
+  "xl/_rels/workbook.xml.rels":
+    `<Relationships xmlns="${PACKAGE}/relationships"><Relationship Id="rId1" ` +
+    `Type="${OFFICE}/worksheet" Target="worksheets/sheet1.xml"/><Relationship Id="rId2" ` +
+    `Type="${OFFICE}/styles" Target="styles.xml"/></Relationships>`,
+  "xl/styles.xml":
+    `<styleSheet xmlns="${MAIN}"><numFmts count="2"><numFmt numFmtId="164" ` +
+    'formatCode="yyyy\\-mm\\-dd\\ hh:mm:ss"/><numFmt numFmtId="165" ' +
+    'formatCode="yyyy\\-mm\\-dd"/></numFmts><fonts count="2"><font><sz val="11"/><name ' +
+    'val="Calibri"/></font><font><b/><sz val="11"/><name ' +
+    'val="Calibri"/></font></fonts><fills count="2"><fill><patternFill ' +
+    'patternType="none"/></fill><fill><patternFill ' +
+    'patternType="gray125"/></fill></fills><borders ' +
+    'count="1"><border/></borders><cellStyleXfs count="1"><xf/></cellStyleXfs><cellXfs ' +
+    'count="5"><xf xfId="0"/><xf xfId="0" fontId="1" applyFont="1"/><xf xfId="0" ' +
+    'numFmtId="164" applyNumberFormat="1"/><xf xfId="0" numFmtId="165" ' +
+    'applyNumberFormat="1"/><xf xfId="0" quotePrefix="1"/></cellXfs></styleSheet>',
 };
 
 function letters(index: number): string {
@@ -74,7 +100,8 @@ async function* sheetOf(rows: WholeRows): AsyncGenerator<Buffer> {
   checkSheet(rows.rows, "incomplete");
   if (rows.columns.length > MOST_COLUMNS)
     throw failed.incomplete(
-      `a spreadsheet holds ${grouped(MOST_COLUMNS)} columns, and these are ${grouped(rows.columns.length)}`,
+      `a spreadsheet holds ${grouped(MOST_COLUMNS)} columns, ` +
+        `and these are ${grouped(rows.columns.length)}`,
       "--fields chooses some",
       TOO_MANY,
     );
@@ -104,7 +131,9 @@ async function* sheetXml({ columns, pages, rows, onCut }: WholeRows): AsyncGener
     .map(({ name }, index) => textCell(name, `${names[index]}1`, HEADER, onCut))
     .join("");
   const pane = '<pane ySplit="1" topLeftCell="A2" activePane="bottomLeft" state="frozen"/>';
-  yield `${XML}<worksheet xmlns="${MAIN}"><dimension ref="A1:${names.at(-1) ?? "A"}${rows + 1}"/><sheetViews><sheetView workbookViewId="0">${pane}</sheetView></sheetViews><sheetData><row r="1">${header}</row>`;
+  yield `${XML}<worksheet xmlns="${MAIN}"><dimension ` +
+    `ref="A1:${names.at(-1) ?? "A"}${rows + 1}"/><sheetViews><sheetView ` +
+    `workbookViewId="0">${pane}</sheetView></sheetViews><sheetData><row r="1">${header}</row>`;
 
   let at = 1;
   for await (const page of pages()) {
@@ -160,9 +189,14 @@ function textCell(text: string, place: string, style: number, onCut: () => void)
     onCut();
     shown = text.slice(0, MOST_CHARACTERS).replace(/[\ud800-\udbff]$/, "");
   }
+
   if (shown === "") return "";
+
   const styled = style === 0 ? "" : ` s="${style}"`;
-  return `<c r="${place}"${styled} t="inlineStr"><is><t xml:space="preserve">${escaped(shown)}</t></is></c>`;
+  return (
+    `<c r="${place}"${styled} t="inlineStr"><is><t ` +
+    `xml:space="preserve">${escaped(shown)}</t></is></c>`
+  );
 }
 
 const COUNTED = /headcount: (\d{1,7}) rows$/;

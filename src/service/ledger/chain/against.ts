@@ -135,7 +135,8 @@ async function* pages(
 }
 
 const entryName = ({ amount, created_at: at, id, kind }: Row): string =>
-  `${String(id)} (${String(kind)} of ${formatCredits(amount as Credits).replace("-", "")}, ${new Date(Number(at)).toISOString()})`;
+  `${String(id)} (${String(kind)} of ${formatCredits(amount as Credits).replace("-", "")}, ` +
+  `${new Date(Number(at)).toISOString()})`;
 
 const becameOf = (is: Row | undefined): string =>
   is === undefined ? "of the backup is gone" : "is another than in the backup";

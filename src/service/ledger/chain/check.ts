@@ -109,7 +109,8 @@ function* checkEntries(breaches: Breaches): Steps<void> {
       const place = placeName(row);
       if (linkOf(heads.get(place) ?? "", row) !== row.chain) {
         breaches.push(
-          `I17: entry ${String(row.id)} (${String(row.kind)}) of ${place} does not follow from what is before it`,
+          `I17: entry ${String(row.id)} (${String(row.kind)}) of ` +
+            `${place} does not follow from what is before it`,
         );
       }
       // From what it says on: what comes after it is judged by itself.
@@ -121,7 +122,8 @@ function* checkEntries(breaches: Breaches): Steps<void> {
     const place = placeName(row);
     if ((heads.get(place) ?? "") === row.head) continue;
     breaches.push(
-      `I17: the entries of ${place} do not end where its balance says: the last ones are missing, or not its own`,
+      `I17: the entries of ${place} do not end where its balance says: ` +
+        "the last ones are missing, or not its own",
     );
   }
 }
@@ -183,7 +185,8 @@ const SUMS = `SELECT e.account_id, e.mode, e.day, h.key_id, h.call, SUM(CASE WHE
       THEN SUM(CASE WHEN e.kind = 'charge' THEN e.sold ELSE 0 END) END AS sold
   FROM entries e JOIN holds h ON h.id = COALESCE(e.hold_id, e.refund_of) GROUP BY e.account_id, e.mode, e.day, h.key_id, h.call`;
 const SAME =
-  "s.account_id = u.account_id AND s.mode = u.mode AND s.day = u.day AND s.key_id = u.key_id AND s.call = u.call";
+  "s.account_id = u.account_id AND s.mode = u.mode AND s.day = " +
+  "u.day AND s.key_id = u.key_id AND s.call = u.call";
 const SPENT = `SELECT COALESCE(k.origin, k.id) AS origin, -SUM(e.amount) AS total FROM entries e
   JOIN holds h ON h.id = COALESCE(e.hold_id, e.refund_of) JOIN keys k ON k.id = h.key_id GROUP BY COALESCE(k.origin, k.id)`;
 const HELD = `SELECT COALESCE(k.origin, k.id) AS origin, SUM(h.amount) AS total FROM holds h JOIN keys k ON k.id = h.key_id

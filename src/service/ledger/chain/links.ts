@@ -39,7 +39,8 @@ export const HOLD_COLUMNS = columnsOf(
 );
 export const RESOLVED_COLUMNS = columnsOf("state posted resolved_at reply");
 export const ENTRY_COLUMNS = columnsOf(
-  "account_id mode kind amount balance_after hold_id refund_of operation note day created_at actor price sold",
+  "account_id mode kind amount balance_after hold_id refund_of " +
+    "operation note day created_at actor price sold",
 );
 export const ENTRY_ROWS = `SELECT e.id, ${ENTRY_COLUMNS.map((column) => `e.${column}`).join(", ")}, e.chain, h.digest AS hold_digest, h.reply
   FROM entries e LEFT JOIN holds h ON h.id = e.hold_id`;
@@ -145,8 +146,10 @@ export function* audit(acted: Acted, at: number): Steps<void> {
 
   const [row] = yield* statementRows("SELECT head FROM chains WHERE name = 'audit'");
   const link = auditLink(row?.head as string, values);
+
   yield* change(
-    `INSERT INTO audit (${AUDIT_COLUMNS.join(", ")}, digest) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+    `INSERT INTO audit (${AUDIT_COLUMNS.join(", ")}, ` +
+      "digest) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
     ...values,
     link,
   );
