@@ -296,7 +296,8 @@ async function mayReplace({ job, context, history }: Work): Promise<boolean> {
   );
   for (const run of others) if (await wrote(run.run, output, context)) throw foreign(output, run);
 
-  // A run that is not over goes on where it may put its file, as that of a search that is typed again.
+  // A run that is not over goes on where it may put
+  // its file, as that of a search that is typed again.
   return own === undefined || (await wrote(own.run, output, context));
 }
 
@@ -307,7 +308,9 @@ const isOfJob =
   (run: RunSpend): boolean =>
     run.job === name;
 
-/** Of a job that ended before its history was written: the run that tells what the history does not. */
+/**
+ * Of a job that ended before its history was written: the run that tells what the history does not.
+ */
 async function lastWriting(
   output: string,
   runs: readonly RunSpend[],

@@ -21,7 +21,9 @@ import type { Source } from "./source.ts";
 import type { Clock, Seller, Wait } from "./world.ts";
 
 const ATTEMPTS = 10;
-/** Sizes of pages that are tried, free of charge, before a refusal counts as one of something else. */
+/**
+ * Sizes of pages that are tried, free of charge, before a refusal counts as one of something else.
+ */
 const MOST_SIZES = 10;
 
 export interface AttemptOptions extends Clock, Pick<Seller, "client" | "pacer" | "maxWaitMs"> {
@@ -34,7 +36,10 @@ export interface AttemptParts extends Pick<SettlementParts, "flight" | "budget" 
   readonly settlement: Settlement;
 }
 
-/** One paid call to its end: waits its turn, tries again where that is safe, and deals with refusals. */
+/**
+ * One paid call to its end: waits its turn, tries
+ * again where that is safe, and deals with refusals.
+ */
 export class Attempts {
   readonly #options: AttemptOptions;
   readonly #parts: AttemptParts;
@@ -52,12 +57,15 @@ export class Attempts {
     return this.#lowering > 0;
   }
 
-  /** One unit to its end: settled, given back, or left pending with the failure that stops the run. */
+  /**
+   * One unit to its end: settled, given back, or left pending with the failure that stops the run.
+   */
   async ask(flown: Flown): Promise<void> {
     const { source, now } = this.#options;
     const { target, offset, perPage, cursor, key } = flown.unit.intent;
     const position = { offset, perPage, ...(cursor === undefined ? {} : { cursor }) };
     const attempts = callAttempts({ ...this.#options, attempts: ATTEMPTS });
+
     for (;;) {
       let reply: PageReply;
       let turnAt = now();
@@ -80,13 +88,17 @@ export class Attempts {
         if (!again) return;
         continue;
       }
+
       this.#lowered = false;
       this.#refusedSizes = 0;
       return this.#parts.settlement.receive(flown, await this.#asOfNow(flown, reply));
     }
   }
 
-  /** A stored reply's balance is of then, and a price that nobody told needs one: the account tells it. */
+  /**
+   * A stored reply's balance is of then, and a price
+   * that nobody told needs one: the account tells it.
+   */
   async #asOfNow(flown: Flown, reply: PageReply): Promise<PageReply> {
     const { flight, budget } = this.#parts;
     const isUntold = !budget.priceKnown && reply.meta.creditsRemaining === undefined;
@@ -95,7 +107,11 @@ export class Attempts {
     return { ...reply, meta: { ...reply.meta, creditsRemaining: await this.#balanceAfter(false) } };
   }
 
-  /** Waits where another attempt may help. @returns whether to; false: the unit is over. @throws the error otherwise */
+  /**
+   * Waits where another attempt may help.
+   * @returns whether to; false: the unit is over.
+   * @throws the error otherwise
+   */
   async #mayTryAgain(
     flown: Flown,
     error: unknown,
@@ -107,43 +123,56 @@ export class Attempts {
       this.#parts.flight.mark(flown, { sent: true, lost: flown.lost + 1 });
     if (error instanceof ServiceError) await this.#bookRefusal(flown, error);
     if (loss === undefined && (await this.#refused(flown, error))) return false;
+
     const isDoubted = loss?.wasSent === true && !this.#isKnown(flown);
     if (isDoubted && !(await this.#settleDoubt(flown, `a reply was lost (${loss.message})`)))
       return false;
+
     const wait = attempts.after(loss ?? error, tookMs);
     if (wait === undefined) throw error;
+
     const why = wait.reason === "rate_limit" ? "the rate limit" : wait.error.message;
     const isAgain = await this.#pause(wait.ms, wait.reason, why);
     const { budget } = this.#parts;
     // Answers that claim to be free may have used up the cap.
     const isCapDoubted =
       loss === undefined && budget.balance !== undefined && !budget.fitsUnproven(ZERO);
+
     if (!isAgain) await this.abandon(flown);
     else if (isCapDoubted) return this.#settleDoubt(flown, UNTOLD, ZERO);
+
     return isAgain;
   }
 
-  /** Books what an answer that is no success cost. @throws where it was charged: it is not asked again */
+  /**
+   * Books what an answer that is no success cost.
+   * @throws where it was charged: it is not asked again
+   */
   async #bookRefusal(flown: Flown, error: ServiceError): Promise<void> {
     const { unit } = flown;
     const { status, creditsUsed = ZERO } = error;
     const before = unit.uncertain;
+
     await this.#parts.settlement.refusal(flown, error);
     if (this.#isMiss(error)) return this.#learnMiss(flown, error, before);
+
     const isFault =
       error.envelope &&
       (status >= 500 || status < 300) &&
       !this.#parts.settlement.trusts(flown, status);
     const isDoubted = isFault && this.#parts.budget.unproven > 0n;
-    // Whether it or the lost reply was charged under the key, the look before the next attempt tells.
+    // Whether it or the lost reply was charged under
+    // the key, the look before the next attempt tells.
     if (isDoubted && this.#isPromised(flown))
       this.#parts.flight.mark(flown, { lost: flown.lost + 1 });
+
     const isSeen =
       isDoubted &&
       !this.#isPromised(flown) &&
       (await this.#look(flown, `the answer ${status}`, false));
     const charged = credits(unit.uncertain - before);
     if (creditsUsed <= 0n && !(isFault && charged > 0n)) return;
+
     this.#parts.flight.mark(flown, { sent: true });
     throw chargedForError(error, charged, isSeen !== false);
   }
@@ -161,6 +190,7 @@ export class Attempts {
     const cost = credits(flown.unit.uncertain - before);
     // Another call may begin while the balance is looked at.
     const isTold = creditsUsed > 0n || (isFirst ? seen === "whole" : budget.isExact(flown));
+
     // What one look finds may be of several that came at once.
     if (isTold || (seen && cost === 0n && !budget.doubtsMisses))
       budget.missCost = budget.mostOf(cost);
@@ -174,12 +204,14 @@ export class Attempts {
       answer instanceof ServiceError && answer.status !== 402 && asLost(answer) === undefined;
     if (!isAnswer || this.#isPromised(flown) || settlement.trusts(flown, answer.status))
       return failure;
+
     const before = flown.unit.uncertain;
     const isFree = budget.showsFree(flown, answer);
     const isSeen = isFree || (await this.#look(flown, `the answer ${answer.status}`, false, ZERO));
     const charged = credits(flown.unit.uncertain - before);
     if (isSeen && charged <= 0n) answer.creditsUsed ??= ZERO;
     if (charged <= 0n) return failure;
+
     flight.mark(flown, { sent: true });
     return chargedForError(answer, charged, isSeen !== false);
   }
@@ -224,6 +256,7 @@ export class Attempts {
   async #pause(ms: number, reason: Wait["reason"], why: string): Promise<boolean> {
     const { now, sleep, onWait } = this.#options;
     onWait({ reason, until: now() + ms, why });
+
     try {
       await sleep(ms, this.#parts.flight.halt);
       return !this.#parts.flight.stopped;
@@ -235,12 +268,17 @@ export class Attempts {
     }
   }
 
-  /** An answer that says no; never charged (docs/contract.md, "Errors"). @returns whether it was dealt with */
+  /**
+   * An answer that says no; never charged (docs/contract.md, "Errors").
+   * @returns whether it was dealt with
+   */
   async #refused(flown: Flown, error: unknown): Promise<boolean> {
     if (!(error instanceof ServiceError)) return false;
+
     const { unit } = flown;
     const { target, offset, perPage } = unit.intent;
     const { status, detail } = error;
+
     if (this.#isMiss(error)) {
       await this.#parts.settlement.miss(flown);
       return true;
@@ -250,14 +288,17 @@ export class Attempts {
       return true;
     }
     if (status !== 400 && status !== 422 && status !== 413) return false;
+
     // A web server's 413 names itself, and no size.
     const text = status === 413 ? detail.join("; ").replace(/\b413\b/g, "") : detail.join("; ");
+
     if (this.#options.source.forgiving === true && error.envelope) {
       await this.#parts.settlement.miss(flown, text);
       return true;
     }
     if (this.#options.source.page !== undefined)
       throw this.#drawnRefused(unit, status === 413, text) ?? error;
+
     const depth = status === 413 ? undefined : this.#depthIn(unit, text);
     if (depth !== undefined) {
       this.wall = { depth: Math.min(depth, this.wall?.depth ?? depth), detail: text };
@@ -265,8 +306,10 @@ export class Attempts {
       await this.#parts.settlement.giveUp(unit, "deeper than the service goes", false);
       return true;
     }
+
     const other = otherPaging(text, this.#options.client.dialect);
     if (other !== undefined) throw other;
+
     // A first page that is too deep is too large.
     return this.#resized(
       unit,
@@ -294,10 +337,14 @@ export class Attempts {
     return other ?? (refusal && drawnSize(perPage, refusal, text));
   }
 
-  /** A refusal that may be about the size of a page: goes on with another. @returns whether it was */
+  /**
+   * A refusal that may be about the size of a page: goes on with another.
+   * @returns whether it was
+   */
   async #resized(unit: Unit, text: string, perPage: number): Promise<boolean> {
     const refusal = sizeRefusal(text, perPage, this.#parts.remaining.sizes.accepted);
     if (refusal === undefined || ++this.#refusedSizes > MOST_SIZES) return false;
+
     if ("atMost" in refusal) {
       this.#parts.remaining.refuse(perPage);
       await this.#parts.settlement.lowerPerPage(refusal.atMost);
@@ -307,13 +354,18 @@ export class Attempts {
         `the service gives no page as small as ${perPage}; going on with larger ones`,
       );
     }
+
     await this.#parts.settlement.giveUp(unit, `no page of ${perPage} rows`);
     return true;
   }
 
-  /** 402: the hold was too large for the balance. Once, and again only after progress, with what the balance covers. */
+  /**
+   * 402: the hold was too large for the balance. Once, and
+   * again only after progress, with what the balance covers.
+   */
   async #lowerToBalance(flown: Flown, error: ServiceError): Promise<void> {
     this.#lowering++;
+
     const isSecond = this.#lowered;
     try {
       await this.#parts.settlement.giveUp(flown.unit, "not enough credits for the hold");
@@ -332,9 +384,11 @@ export class Attempts {
     const { flight, budget, remaining, settlement } = this.#parts;
     const { unit, hold } = flown;
     const size = unit.intent.perPage;
+
     while (flight.count("flying", "keeping") > 0) await flight.change();
     if (flight.stopped || this.#lowered !== isSecond) return;
     this.#lowered = true;
+
     // Without an account the error's own balance is all there is.
     const { client } = this.#options;
     const { balance, held = ZERO } = await client
@@ -348,6 +402,7 @@ export class Attempts {
     if (fall !== undefined)
       await settlement.explain(unit, { ...fall, most: credits(fall.most + own) }, "the answer 402");
     if (isSecond || rows < remaining.sizes.least) throw budget.usedUp(error);
+
     budget.setBalance(free, false);
     if (rows < size) {
       this.#options.onNotice?.(
@@ -355,7 +410,9 @@ export class Attempts {
       );
       return;
     }
-    // Not the balance, then: the cap of the key, most likely. A service that says what still fits is believed.
+
+    // Not the balance, then: the cap of the key, most likely.
+    // A service that says what still fits is believed.
     const fits = whole(/\bper_page to (\d+)/.exec(error.detail.join(" "))?.[1], 1, size - 1);
     this.#parts.remaining.lowerPerPage(fits ?? Math.floor(size / 2));
     this.#options.onNotice?.(
@@ -363,7 +420,10 @@ export class Attempts {
     );
   }
 
-  /** Whether a call that may have been charged is asked again: the cap needs room for another charge. */
+  /**
+   * Whether a call that may have been charged is asked
+   * again: the cap needs room for another charge.
+   */
   async #settleDoubt(flown: Flown, why: string, unknown = flown.hold): Promise<boolean> {
     await this.#look(flown, why, unknown > 0n, unknown);
     // This unit's own hold is in the sum already.
@@ -374,8 +434,8 @@ export class Attempts {
   }
 
   /**
-   * What a call cost is not known: the free balance tells what is uncertain. @returns whether it was told; `whole`:
-   * the call alone moved it
+   * What a call cost is not known: the free balance tells what is uncertain.
+   * @returns whether it was told; `whole`: the call alone moved it
    */
   async #look(
     flown: Flown,
@@ -386,31 +446,38 @@ export class Attempts {
     const { flight, budget, settlement } = this.#parts;
     const { unit, hold, lost } = flown;
     const isPromised = this.#isPromised(flown);
+
     flight.turn(flown, "doubt");
     try {
       while (flight.mustWait(flown)) await flight.change();
+
       const after = await this.#balanceAfter(isPromised);
       const drop = budget.gone(after);
       if (isPromised && drop !== undefined && (await this.#keepsPromise(flown, drop)))
         return "told";
+
       const charges = BigInt(isPromised ? lost : 1);
       const isWhole = !isLost && budget.isExact(flown);
       const fall = budget.look(after);
       // Each by itself: a stored reply that comes after all gives one of them back.
       const each = drop === undefined ? hold : minCredits(hold, credits(fall.gone / charges));
       for (let more = charges; more > 1n; more--) await settlement.bookUncertain(unit, each, why);
+
       const gone = credits(fall.gone - each * (charges - 1n));
       // Where nobody told the price the hold is a guess.
       const most = budget.priceKnown && !isWhole ? maxCredits(hold, fall.most) : gone;
-      // What is gone beyond it may be what others in doubt were charged: it is left for their own looks to find.
+      // What is gone beyond it may be what others in doubt
+      // were charged: it is left for their own looks to find.
       const theirs = maxCredits(
         ZERO,
         minCredits(credits(gone - most), credits(flight.held("doubt") - hold)),
       );
+
       if (after !== undefined) budget.setBalance(credits(after + theirs), budget.sure);
       if (drop !== undefined)
         await settlement.explain(unit, { gone: credits(gone - theirs), most }, why);
       else if (unknown > 0n) await settlement.bookUncertain(unit, unknown, why);
+
       flight.mark(flown, { lost: 0, seen: ZERO, alone: after !== undefined });
       return drop !== undefined && (isWhole ? "whole" : "told");
     } finally {
@@ -427,7 +494,10 @@ export class Attempts {
     return ours <= 0n || (ours < hold * BigInt(lost) && (seen <= 0n || ours <= seen));
   }
 
-  /** Once the service is no longer at work on a call whose reply was lost: its hold is not yet a charge. */
+  /**
+   * Once the service is no longer at work on a call
+   * whose reply was lost: its hold is not yet a charge.
+   */
   async #balanceAfter(isNeeded: boolean): Promise<Credits | undefined> {
     const { client, sleep } = this.#options;
     try {

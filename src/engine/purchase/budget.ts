@@ -13,13 +13,18 @@ import type { ServiceError } from "../client/errors.ts";
 import type { RunState } from "../runs/journal.ts";
 import type { Flight, Flown } from "./flight.ts";
 
-/** How long a fall of the balance since it was told is laid to a single call, whatever it comes to. */
+/**
+ * How long a fall of the balance since it was told is laid to a single call, whatever it comes to.
+ */
 const FRESH_MS = 30_000;
 
 export interface BudgetOptions {
   readonly now: () => number;
   readonly price: Credits;
-  /** Whether the service told that price: else it is a guess, and the first row that is paid for tells. */
+  /**
+   * Whether the service told that price: else it is a
+   * guess, and the first row that is paid for tells.
+   */
   readonly priceKnown: boolean;
   readonly maxCredits: Credits | undefined;
   /** The most that a run may cost in all its sessions, uncertain credits included. */
@@ -37,13 +42,18 @@ export interface Charge {
   readonly most: Credits;
 }
 
-/** What is gone beyond the charges told, and the most of it that answers may have cost that told less. */
+/**
+ * What is gone beyond the charges told, and the most
+ * of it that answers may have cost that told less.
+ */
 export interface Fall {
   readonly gone: Credits;
   readonly most: Credits;
 }
 
-/** What may still be spent: by the cap, by the rows allowed, by the balance as far as it is known. */
+/**
+ * What may still be spent: by the cap, by the rows allowed, by the balance as far as it is known.
+ */
 export class Budget {
   readonly #options: BudgetOptions;
   readonly #spent: RunState;
@@ -59,7 +69,10 @@ export class Budget {
   priceKnown: boolean;
   /** The most that one miss was seen to cost; undefined: of none it is known. */
   missCost: Credits | undefined;
-  /** Beside others a miss was not free: the next ones are asked for alone, until one tells what it costs. */
+  /**
+   * Beside others a miss was not free: the next ones
+   * are asked for alone, until one tells what it costs.
+   */
   doubtsMisses = false;
   /** When the balance was told; undefined: several calls have moved it since. */
   #since: number | undefined;
@@ -107,7 +120,8 @@ export class Budget {
     const affordable = affordableRows(room, this.price);
     if (room < this.mostOf(ZERO)) return 0;
     if (maxRows === undefined) return affordable;
-    // A page that is being written counts whole: how many rows it has is known only once it was read.
+    // A page that is being written counts whole: how
+    // many rows it has is known only once it was read.
     return Math.min(
       affordable,
       maxRows - this.#spent.rows - this.#flight.rowsAsked - this.#flight.waiting.rows,
@@ -131,7 +145,10 @@ export class Budget {
     return hold + this.#flight.held("flying", "doubt") <= this.balance;
   }
 
-  /** A reply is being written: its charge counts, its hold no longer does. Taken back once it is written. */
+  /**
+   * A reply is being written: its charge counts, its
+   * hold no longer does. Taken back once it is written.
+   */
   keeping(used: Credits): void {
     this.#keeping = credits(this.#keeping + used);
   }
@@ -196,6 +213,7 @@ export class Budget {
     const why = soldOut(cause?.creditsRemaining ?? this.balance, this.price, cause);
     const { status, requestId } = cause ?? {};
     const message = `${why}; ${rows} bought and kept`;
+
     return new CliError({
       code: "insufficient_credits",
       category: "credits",
@@ -215,7 +233,10 @@ export class Budget {
   }
 }
 
-/** Where the balance would do, it is something else, such as the cap of the key: the service's words say it. */
+/**
+ * Where the balance would do, it is something else, such
+ * as the cap of the key: the service's words say it.
+ */
 const soldOut = (
   balance: Credits | undefined,
   price: Credits,
@@ -225,5 +246,8 @@ const soldOut = (
   if (detail !== undefined && balance !== undefined && balance >= price)
     return `not enough credits (402): ${detail}`;
   const rest = balance === undefined ? "used up" : formatCreditsGrouped(balance);
-  return `not enough credits for another profile at ${formatCreditsGrouped(price)}: the balance is ${rest}`;
+  return (
+    `not enough credits for another profile at ${formatCreditsGrouped(price)}: ` +
+    `the balance is ${rest}`
+  );
 };

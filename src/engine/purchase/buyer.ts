@@ -55,8 +55,9 @@ interface Ready {
 }
 
 /**
- * Buys the pages of a run. The order on the disk keeps every credit accounted for: the intent with its key, the reply
- * with the line that settles it, and only then the output (docs/runs.md). No more than the cap is at risk.
+ * Buys the pages of a run. The order on the disk keeps every credit accounted
+ * for: the intent with its key, the reply with the line that settles it, and
+ * only then the output (docs/runs.md). No more than the cap is at risk.
  */
 export class Buyer {
   readonly #options: BuyerOptions;
@@ -79,11 +80,13 @@ export class Buyer {
       if (!this.#isLive) this.#repeats.see(unit, page);
       return options.commit(page, unit);
     };
+
     const flight = this.#flight;
     const perPage = Math.min(options.perPage, run.state.perPageMax ?? Number.POSITIVE_INFINITY);
     const isTold = options.perPageTold || run.state.perPageMax !== undefined;
     const remaining = new Remaining(source, run.plan.paging, perPage, isTold);
     this.#repeats = new Repeats(source, (target, end) => remaining.cut(target, end));
+
     const isNext = (unit: Unit): boolean =>
       !flight.hasBefore(unit) && !remaining.hasBefore(unit.intent);
     const read = (unit: Unit): Page => Page.read(run.readReply(unit), kindOf(run));
@@ -95,6 +98,7 @@ export class Buyer {
       parts,
     );
     const onWait = (wait: Progress["wait"]): void => this.#progress(wait);
+
     this.#options = options;
     this.#remaining = remaining;
     this.#budget = budget;
@@ -103,14 +107,19 @@ export class Buyer {
     this.#attempts = new Attempts({ ...options, onWait }, { ...parts, settlement });
   }
 
-  /** Buys until nothing is left or allowed; what is in flight is settled first. @throws what ended it */
+  /**
+   * Buys until nothing is left or allowed; what is in flight is settled first.
+   * @throws what ended it
+   */
   async buy(): Promise<BuyResult> {
     const flight = this.#flight;
     const settlement = this.#settlement;
     const { interrupted, run } = this.#options;
     const onInterrupt = (): void => this.#interrupt();
+
     if (interrupted.aborted) onInterrupt();
     interrupted.addEventListener("abort", onInterrupt, { once: true });
+
     try {
       await restore(
         run.state,
@@ -120,6 +129,7 @@ export class Buyer {
       await this.#buffer.commitKept();
       this.#isLive = true;
       for (const [unit, page] of this.#buffer.heldUp()) this.#repeats.see(unit, page);
+
       const committing = this.#buffer.commitAll();
       await this.#feed().catch((error: unknown) => flight.stop(error));
       await this.#dropReady();
@@ -129,14 +139,17 @@ export class Buyer {
     } finally {
       interrupted.removeEventListener("abort", onInterrupt);
     }
+
     try {
-      // Of what was stopped, too, once no reply is missing: answers that told nothing are in no book yet.
+      // Of what was stopped, too, once no reply is missing:
+      // answers that told nothing are in no book yet.
       const isOpen = this.#budget.unproven > 0n && pendingUnits(run.state).length === 0;
       if (flight.stopped ? isOpen : !this.#budget.sure) await this.#lookAtBalance();
       await settlement.bookOthers();
       this.#learnPageRows();
     } catch (error) {
-      // Everything is bought and kept: no reason to fail for a number in the last line. A disk that fails is one.
+      // Everything is bought and kept: no reason to fail for
+      // a number in the last line. A disk that fails is one.
       if (
         !(
           error instanceof ServiceError ||
@@ -147,7 +160,9 @@ export class Buyer {
         flight.stop(error);
       }
     }
+
     if (flight.stopped) throw flight.failure;
+
     return {
       repeated: this.#repeats.repeated,
       missing: this.#remaining.missing,
@@ -160,7 +175,10 @@ export class Buyer {
     };
   }
 
-  /** Of one segment, where nobody told the most: two pages of a size, none larger, where more was asked for. */
+  /**
+   * Of one segment, where nobody told the most: two pages
+   * of a size, none larger, where more was asked for.
+   */
   #learnPageRows(): void {
     const { client, run, perPageTold } = this.#options;
     const { perPageMax, units } = run.state;
@@ -187,7 +205,10 @@ export class Buyer {
     this.#options.onProgress?.({ rows, settled, uncertain, wait });
   }
 
-  /** With several pages in flight only the account tells what "free" answers cost, and what others spent. */
+  /**
+   * With several pages in flight only the account tells
+   * what "free" answers cost, and what others spent.
+   */
   async #lookAtBalance(): Promise<void> {
     const { stopped, halt } = this.#flight;
     const { balance } = await this.#options.client.account(stopped ? undefined : halt);
@@ -202,6 +223,7 @@ export class Buyer {
       const changes = this.#flight.changes;
       const why = await this.#prepare();
       const first = this.#ready[0];
+
       if (first !== undefined && this.#hasFreeSlot()) {
         this.#ready.shift();
         await this.#launch(first);
@@ -224,7 +246,10 @@ export class Buyer {
     return true;
   }
 
-  /** Writes intents ahead: one until the first reply, then one for each page in flight. @returns why no more */
+  /**
+   * Writes intents ahead: one until the first reply, then one for each page in flight.
+   * @returns why no more
+   */
   async #prepare(): Promise<"enough" | Exclude<Next, Ask>> {
     const { concurrency, enough } = this.#options;
     while (this.#ready.length < (this.#settlement.hasLooked ? concurrency : 1)) {
@@ -233,6 +258,7 @@ export class Buyer {
         await this.#resume(resumed);
         continue;
       }
+
       const next = enough?.() === true ? (this.#flight.isEmpty ? "end" : "wait") : this.#next();
       if (typeof next === "string") return next;
       if (!this.#budget.fitsUnproven(this.#budget.priceOf(next.most))) {
@@ -240,8 +266,10 @@ export class Buyer {
         await this.#lookAtBalance();
         continue;
       }
+
       await this.#intend(next);
     }
+
     return "enough";
   }
 
@@ -252,6 +280,7 @@ export class Buyer {
     const { proven, repeated } = this.#repeats;
     const turns = repeated ? "no" : proven ? "yes" : "unknown";
     const { paging, perPage, sizes } = remaining;
+
     return nextPage(
       { paging, perPage, sizes, turns, open: () => remaining.open() },
       {
@@ -285,6 +314,7 @@ export class Buyer {
       at: now(),
     });
     const flown = this.#flight.add(unit, false);
+
     this.#remaining.take(ask);
     try {
       await this.#requireDisk();
@@ -292,6 +322,7 @@ export class Buyer {
       this.#forget(flown);
       throw error;
     }
+
     const saving = run.intend(unit);
     // Looked at where it is awaited; until then a failure is no unhandled one.
     saving.catch(() => undefined);
@@ -304,7 +335,10 @@ export class Buyer {
     this.#flight.remove(unit);
   }
 
-  /** Others may have topped up what was thought to leave nothing. @throws CliError exit 4 where it is used up */
+  /**
+   * Others may have topped up what was thought to leave nothing.
+   * @throws CliError exit 4 where it is used up
+   */
   async #askBalance(): Promise<void> {
     const { balance, held } = await this.#options.client.account(this.#flight.halt);
     const free = balance === undefined ? undefined : credits(balance - (held ?? ZERO));
@@ -317,12 +351,14 @@ export class Buyer {
     const flight = this.#flight;
     const { concurrency } = this.#options;
     const flying = flight.count("flying", "doubt");
-    // Alone until the first reply was looked at: it tells the largest page, the price, whether keys are honoured.
+    // Alone until the first reply was looked at: it tells the
+    // largest page, the price, whether keys are honoured.
     const isFree = this.#settlement.hasLooked && !flight.hasLost && !this.#budget.doubtsMisses;
     const allowed = isFree ? concurrency : 1 - flight.count("keeping");
     if (flight.count("doubt") > 0 || this.#attempts.isLowering || flying >= allowed) return false;
     // A slow reader of the output stops the buying: no more pages are held than this.
     if (this.#buffer.length + flight.count("flying", "keeping") < concurrency + 3) return true;
+
     // Unless what is waiting waits for a page that was left out in an earlier session.
     return flying === 0 && this.#buffer.isHeldUp;
   }
@@ -330,12 +366,14 @@ export class Buyer {
   async #launch({ flown, saving }: Ready): Promise<void> {
     const flight = this.#flight;
     this.#options.run.hurry();
+
     try {
       await saving;
     } catch (error) {
       this.#forget(flown);
       throw error;
     }
+
     if (flight.stopped || this.#isOutdated(flown)) return this.#attempts.abandon(flown);
     flight.turn(flown, "flying");
     void this.#attempts.ask(flown).catch(async (error: unknown) => {
@@ -367,7 +405,10 @@ export class Buyer {
       if (end.status === "rejected") this.#flight.stop(end.reason);
   }
 
-  /** What could not be kept is not bought. @throws CliError where what is asked for might not fit on the disk */
+  /**
+   * What could not be kept is not bought.
+   * @throws CliError where what is asked for might not fit on the disk
+   */
   async #requireDisk(): Promise<void> {
     const { run, now } = this.#options;
     const { written, rowBytes } = this.#settlement;
@@ -378,6 +419,7 @@ export class Buyer {
       const free = (await freeBytes(run.path)) ?? Number.POSITIVE_INFINITY;
       this.#disk = { free, at: now(), written };
     }
+
     const free = stale ? (this.#disk?.free ?? 0) : disk.free - since;
     if (free <= this.#flight.rowsAsked * rowBytes * 1.5 + DISK_RESERVE) throw diskFull(run.path);
   }
@@ -397,6 +439,7 @@ async function restore(
     remaining.take(unit.intent);
     if (unit.settled !== undefined) settlement.restore(unit, unit.settled);
   }
+
   const lost = lostCharges(state, budget.balance);
   // An intent without an end: it may have been charged, or it was never sent.
   for (const { unit, charge, isSeen } of lost) {
@@ -405,6 +448,7 @@ async function restore(
       await settlement.giveUp(unit, "the reply of another run was not written", target !== BESIDE);
       continue;
     }
+
     const tooOld = hasOutlivedKey(unit, now());
     const isPromised = settlement.honoursKeys && !tooOld && state.rows < maxRows;
     if (charge > 0n && !isPromised) {
@@ -418,9 +462,13 @@ async function restore(
         `the process ended before the reply came; ${why}`,
       );
     }
-    // What is gone since, its reply explains; where that is charged again, others spent it or the key was forgotten.
+
+    // What is gone since, its reply explains; where that is
+    // charged again, others spent it or the key was forgotten.
     if (isPromised && isSeen && lost.length === 1) budget.takeOff(credits(-charge), ZERO);
-    // A service that keeps keys without saying so answers for nothing; at another it costs what a new key would.
+
+    // A service that keeps keys without saying so answers
+    // for nothing; at another it costs what a new key would.
     flight.wait(unit);
   }
 }

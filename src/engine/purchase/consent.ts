@@ -10,7 +10,8 @@ import {
 } from "./quote.ts";
 
 /**
- * Refuses what cannot be paid or written, says what is paid for again, and asks for consent. @throws CliError
+ * Refuses what cannot be paid or written, says what is
+ * paid for again, and asks for consent. @throws CliError
  * @param isWithin of a run that goes on: whether so much was agreed to when it began
  */
 export async function agreeTo(
@@ -32,9 +33,11 @@ export async function agreeTo(
     `; nothing ${isWithin === undefined ? "" : "more "}was spent`,
   );
   for (const line of said) deps.onNotice(line);
+
   const again = options.fresh ? undefined : paidAgainText(quote, target, "--new-only");
   if (again !== undefined) deps.onWarning(`notice: ${again}`);
   if ((quote.overlap ?? 0) > 0) deps.onWarning(overlapWarning(quote));
+
   const isAgreed = isWithin !== undefined && (isWithin || quote.credits === 0n);
   if (options.agreed === undefined && !isAgreed) await deps.consent(quote, isWithin !== undefined);
 }

@@ -38,7 +38,10 @@ export interface Delivery extends Omit<ReceiptInput, "maxCredits" | "finishedAt"
   readonly sink: Output;
 }
 
-/** Writes receipt, misses and output. @throws CliError exit 5 where it fell short, 6 where its company is unknown */
+/**
+ * Writes receipt, misses and output.
+ * @throws CliError exit 5 where it fell short, 6 where its company is unknown
+ */
 export async function deliver(
   { sink, ...purchase }: Delivery,
   options: Pick<
@@ -52,13 +55,16 @@ export async function deliver(
   const { outcome, narrowed, run } = purchase;
   const missed = theOneMissed(run);
   if (missed !== undefined) throw companyNotFound(missed, run.state);
+
   const refused = allRefused(run);
   if (refused !== undefined) throw nothingLookedUp(refused);
+
   const input = { ...purchase, maxCredits: options.maxCredits, finishedAt: now() };
   const { shortfall, ...going } = shortOf(input);
   const receipt = buildReceipt(input, shortfall);
   const mayReplace = options.overwrite || continued;
   const register = registerIn(stateDir, disk, now);
+
   const beside = async (
     path: string | undefined,
     what: "receipt" | "misses",
@@ -71,8 +77,10 @@ export async function deliver(
       disk.replaceFile(path, text, what === "receipt" ? "receipt copy" : what, mayReplace),
     );
   };
+
   const copyReceipt = (copy: Receipt): Promise<void> =>
     beside(options.receipt, "receipt", `${JSON.stringify(copy, null, 2)}\n`);
+
   if (shortfall !== null || (options.requireComplete && !receipt.complete)) {
     // What an earlier session wrote is the run's own still, and may be replaced by the next one.
     const before = (await run.receipt()) as Receipt | undefined;
@@ -81,20 +89,25 @@ export async function deliver(
     if (shortfall === null && outcome.missing.untold.length > 0)
       throw incomplete("incomplete", firstPageUntold(run));
     if (shortfall === null) throw notComplete(receipt, run, purchase.quote);
+
     const { others = [] } = narrowed ?? {};
     throw others.length > 0 && shortfall === narrowed?.shortfall
       ? newUnreached(shortfall, others)
       : incomplete(pagesTwice(purchase) > 0 ? PAGE_TWICE : "incomplete", shortfall, going);
   }
+
   const output = (await sink.prepare(() => distinctPages(run))) ?? null;
   for (const notice of sink.notices) onNotice(notice);
+
   const whole: Receipt = { ...receipt, output };
   // Before the file appears: a crash between the two leaves a file that the run knows as its own.
   await run.writeReceipt(whole);
   await sink.publish();
+
   const misses = missesOf(run);
   await beside(options.misses, "misses", misses.map((line) => `${line}\n`).join(""));
   await copyReceipt(whole);
+
   return { receipt: whole, misses };
 }
 
@@ -104,7 +117,9 @@ function missesOf({ plan: { target }, state }: Run): string[] {
   return missed.map(({ intent }) => target.companies[intent.target]?.value ?? "");
 }
 
-/** Why no company at all was looked up, in the service's words: then it is no matter of one of them. */
+/**
+ * Why no company at all was looked up, in the service's words: then it is no matter of one of them.
+ */
 function allRefused({ state }: Run): string | undefined {
   const reasons = [...state.units.values()].map(({ settled }) => settled?.refused);
   return state.rows === 0 && reasons.every((reason) => reason !== undefined)

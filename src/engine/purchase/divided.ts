@@ -19,8 +19,8 @@ import type { Asking, Clock } from "./world.ts";
 const MAX_COUNTS = 5_000;
 
 /**
- * What lies behind a wall that a refusal told, in parts, each from its first row that did not come yet: a part keeps
- * the order of the whole, and counts by address prove which of its people came.
+ * What lies behind a wall that a refusal told, in parts, each from its first row that did not come
+ * yet: a part keeps the order of the whole, and counts by address prove which of its people came.
  * @returns false where filters do not tell that
  */
 export async function divideRest(
@@ -31,12 +31,14 @@ export async function divideRest(
   const { target, draw, digests, spans } = run.plan;
   if (target.kind !== "search" || (draw ?? digests ?? spans ?? target.staff) !== undefined)
     return false;
+
   const counts = new FreeCounts({
     ...deps,
     client: deps.seller.client,
     maxCalls: MAX_COUNTS,
     signal: deps.interrupted,
   });
+
   try {
     const division = await restOf(run, depth, counts, deps);
     if (division !== undefined) await run.append({ t: "divided", ...division, at: deps.now() });
@@ -58,13 +60,16 @@ async function restOf(
   const { target, parts = target.kind === "search" ? [target.filters] : [], ...plan } = run.plan;
   const all = parts.map((filters) => ({ filters, count: 0, span: { from: 0, to: 0 } }));
   const unreached = [...(plan.unreached ?? [])];
+
   for (const [index, part] of all.slice().entries()) {
     part.count = await counts.count(part.filters);
     part.span.to = part.count;
     if (part.count <= depth) continue;
+
     const came = rowsOf(run, index);
     part.span.to = came.length;
     const behind = await dividedParts(part.filters, part.count, depth, deps);
+
     unreached.push(...behind.unreached);
     const each = await Promise.all(
       behind.parts.map(({ filters }) => among(filters, part.filters, came, counts)),
@@ -74,9 +79,11 @@ async function restOf(
     const isTold = behind.parts.map(({ filters }) => countOf(filters, others, counts));
     if (each.includes(undefined) || (await Promise.all(isTold)).some((count) => count !== 0))
       return undefined;
+
     for (const [at, { filters, count }] of behind.parts.entries())
       all.push({ filters, count, span: { from: each[at]?.length ?? 0, to: count } });
   }
+
   return {
     parts: all.map(({ filters }) => filters),
     counts: all.map(({ count }) => count),
@@ -146,6 +153,7 @@ export async function divisionOf(
       }),
     );
     const unreached = each.flatMap((one: Divided) => one.unreached ?? []);
+
     return {
       parts: each.flatMap((one) => one.parts ?? []),
       counts: each.flatMap((one) => one.counts ?? []),
@@ -153,6 +161,7 @@ export async function divisionOf(
       ...(overlap === undefined || overlap === 0 ? {} : { overlap }),
     };
   }
+
   return target.kind === "search" && wall !== undefined
     ? divided(target.filters, matches ?? 0, wall, deps)
     : {};
@@ -172,7 +181,10 @@ async function divided(
   };
 }
 
-/** By free counts (docs/runs.md, "Large segments"). @throws CliError exit 2: too many counts, 8: they do not add up */
+/**
+ * By free counts (docs/runs.md, "Large segments").
+ * @throws CliError exit 2: too many counts, 8: they do not add up
+ */
 export async function dividedParts(
   segment: Filters,
   total: number,
@@ -181,19 +193,23 @@ export async function dividedParts(
   wanted?: (from: number, to: number) => boolean,
 ): Promise<Parts> {
   onNotice(
-    `the service gives at most ${counted(wall, "row")} of one segment: dividing ${grouped(total)} by free counts`,
+    `the service gives at most ${counted(wall, "row")} of one segment: ` +
+      `dividing ${grouped(total)} by free counts`,
   );
+
   let counts = 0;
   const count = async (filters: Filters): Promise<number> => {
     if (++counts > MAX_COUNTS) {
       throw usageError(
-        `dividing this segment takes more than ${grouped(MAX_COUNTS)} free counts; nothing was spent`,
+        `dividing this segment takes more than ${grouped(MAX_COUNTS)} free counts; ` +
+          "nothing was spent",
         "add a filter, or --limit with a smaller number",
         "too_many_counts",
       );
     }
     return (await seller.client.count(filters, interrupted)).count;
   };
+
   try {
     const division = await divide({ filters: segment, count: total }, wall, count, wanted);
     onNotice(`${counted(division.parts.length, "part")} by ${counted(counts, "free count")}`);

@@ -29,7 +29,10 @@ export type Divided = Pick<
 /** Runs that are looked through. */
 const LOOKS = 300;
 
-/** Finished runs with the same people of the same dataset: what they hold is written, and not paid for again. */
+/**
+ * Finished runs with the same people of the same dataset:
+ * what they hold is written, and not paid for again.
+ */
 export interface Reuse {
   /** That has most of them. */
   readonly run: string;
@@ -44,11 +47,16 @@ export interface Reuse {
   readonly pages: () => AsyncIterable<OwnedPage>;
 }
 
-/** What a finished run holds of a search, or of one of several companies, behind the rows that are there. */
+/**
+ * What a finished run holds of a search, or of one of
+ * several companies, behind the rows that are there.
+ */
 interface Stock {
   readonly run: RunReader;
   readonly rows: number;
-  /** Which of the targets that are wanted one of its own is; undefined: none that is taken from it. */
+  /**
+   * Which of the targets that are wanted one of its own is; undefined: none that is taken from it.
+   */
   readonly placeOf: (target: number) => number | undefined;
 }
 
@@ -67,6 +75,7 @@ export async function earlierRun(
 ): Promise<Reuse | undefined> {
   const { target } = identity;
   if (options.fresh || isListed(target)) return undefined;
+
   const { rows: capped, rowsUncapped: most = Number.POSITIVE_INFINITY } = quote;
   const drawn = { ...identity, ...sample };
   const damages: unknown[] = [];
@@ -78,8 +87,10 @@ export async function earlierRun(
   const [largest] = [...stocks].sort((a, b) => b.rows - a.rows);
   const stock = rowsIn(stocks);
   if (stock < capped && damages.length > 0) throw damages[0];
+
   const rows = Math.min(stock, most);
   if (largest === undefined || rows === 0) return undefined;
+
   const { id, plan } = largest.run;
   const { forgotten = 0 } = ((await store.receipt(id)) ?? {}) as Partial<Receipt>;
   const note =
@@ -87,32 +98,43 @@ export async function earlierRun(
   const isSame =
     sample !== undefined ||
     stocks.every(({ run }) => targetText(run.plan.target) === targetText(target));
-  // The same under the same cap buys nothing; other companies beside those that are there are bought.
+  // The same under the same cap buys nothing; other
+  // companies beside those that are there are bought.
   const isWhole = stock >= (isSame ? capped : most);
+
   // More rows may lie behind a wall that those of the earlier run did not reach.
   const isDivided = quote.depth !== undefined && plan.parts === undefined;
   const when = `run ${id} of ${plan.created_at.slice(0, 16).replace("T", " ")} UTC`;
   const isApart = !isWhole && (isDivided || !stocks.every(({ run }) => goesOn(run, deps)));
+
   // Where nobody names the dataset, or it is another one, other people may be there by now.
   if (datasetVersion === null || isMoved || isApart) {
-    const line = `${when} bought ${grouped(stock)} ${stock === 1 ? "row" : "rows"} of the same${note}`;
+    const line =
+      `${when} bought ${grouped(stock)} ` + `${stock === 1 ? "row" : "rows"} of the same${note}`;
     const unnamed =
-      "the service names no dataset, so nobody knows whether these are others, and all are paid for";
-    const moved = `that was dataset ${plan.dataset_version}, and whoever is in the one of today too is paid for again`;
+      "the service names no dataset, so nobody knows whether " +
+      "these are others, and all are paid for";
+    const moved =
+      `that was dataset ${plan.dataset_version}, and whoever is ` +
+      "in the one of today too is paid for again";
     const lacks = "what it lacks cannot be bought apart, and all are paid for";
     const why = datasetVersion === null ? unnamed : isMoved ? moved : lacks;
     deps.onWarning(
       `notice: ${line}; ${why}. headcount runs export ${id} writes those of then for nothing`,
     );
+
     return undefined;
   }
+
   const these = rows === 1 ? "this row" : `these ${grouped(rows)} rows`;
   const what = isWhole
     ? `${stock === rows ? "" : "all of "}${these} already`
     : `${counted(stock, "row")} of the same`;
   const others = new Set(stocks.map(({ run }) => run)).size - 1;
   const who = others === 0 ? when : `${when} with ${counted(others, "other")}`;
-  const text = `${who} ${note === "" ? "holds" : "held"} ${what}${note}: not paid for again (--again pays for all)`;
+  const text =
+    `${who} ${note === "" ? "holds" : "held"} ${what}${note}: ` +
+    "not paid for again (--again pays for all)";
   const division = target.kind === "search" ? (sample ?? divisionIn(plan)) : undefined;
   return { run: id, rows, stock, isWhole, text, division, pages: () => pagesOf(stocks, most) };
 }
@@ -130,14 +152,17 @@ export async function heldElsewhere(
       Math.max(had.get(intent.target) ?? 0, intent.offset + (settled?.rows ?? 0)),
     );
   }
+
   const isEven = [...had.values()].reduce((sum, rows) => sum + rows, 0) === state.rows;
   const most = (options.limit ?? Number.POSITIVE_INFINITY) - state.rows;
   const isOpen = most > 0 && isEven && pendingUnits(state).length === 0;
   const parts = JSON.stringify(divisionIn(plan));
+
   const fits = (run: RunReader): boolean =>
     run.id !== id &&
     goesOn(run, deps) &&
     (plan.command !== "search" || JSON.stringify(divisionIn(run.plan)) === parts);
+
   const version = isOpen && !isListed(plan.target) ? plan.dataset_version : null;
   const stocks = version === null ? [] : await stocksOf(store, plan, version, { most, had, fits });
   return {
@@ -169,15 +194,18 @@ async function* pagesOf(
   for (const { run, placeOf, ...stock } of stocks) {
     let rest = Math.min(all, stock.rows);
     all -= rest;
+
     for await (const { unit, settled, body } of run.pages(
       ({ intent }) => placeOf(intent.target) !== undefined,
     )) {
       if (rest <= 0) break;
+
       const { offset, perPage } = unit.intent;
       const target = placeOf(unit.intent.target) ?? 0;
       const from = Math.max(0, (going?.had.get(target) ?? 0) - offset);
       const rows = Math.min(rest, settled.rows - from);
       if (from > 0 && rows <= 0) continue;
+
       rest -= rows;
       const own = { target, offset: offset + from, run: run.id, rows };
       const range = { from, to: from + rows };
@@ -185,6 +213,7 @@ async function* pagesOf(
         rows < settled.rows ? await cut(body, settled.rows, range, going?.run, target) : body;
       // A page that is cut is whole as it is: a short one would say that nobody follows.
       const isCut = from + rows < settled.rows;
+
       yield {
         ...own,
         perPage: isCut ? rows : perPage - from,
@@ -195,7 +224,10 @@ async function* pagesOf(
   }
 }
 
-/** Of a page that lost somebody since nobody knows which rows are left: those that the run has tell themselves. */
+/**
+ * Of a page that lost somebody since nobody knows which
+ * rows are left: those that the run has tell themselves.
+ */
 async function cut(
   body: Buffer,
   told: number,
@@ -214,6 +246,7 @@ async function cut(
     }
     rest = people.take(rest);
   }
+
   const texts = Array.from({ length: rest.length }, (_, index) => rest.text(index)).slice(
     0,
     to - from,
@@ -221,7 +254,10 @@ async function cut(
   return Buffer.from(`{"result":[${texts.join(",")}]}`);
 }
 
-/** Newest first, of the same service and kind of key. One that is damaged hides nothing of the others. */
+/**
+ * Newest first, of the same service and kind of key.
+ * One that is damaged hides nothing of the others.
+ */
 async function* runsOf(
   store: RunStore,
   { base_url, key_mode }: RunIdentity,
@@ -237,6 +273,7 @@ async function* runsOf(
       !isMeant(plan)
     )
       continue;
+
     try {
       yield await store.open(id);
     } catch (error) {
@@ -267,6 +304,7 @@ async function stocksOf(
   const { target, account_id } = identity;
   // Of a sample without a seed another one is wanted each time.
   if (target.kind === "search" && target.sample?.seed === null) return [];
+
   const ours = new Map(piecesOf(identity).map((key, at) => [key, at]));
   const isSame = (plan: Plan): boolean =>
     plan.account_id === account_id &&
@@ -274,6 +312,7 @@ async function stocksOf(
       ? plan.dataset_version !== null
       : plan.dataset_version === datasetVersion) &&
     piecesOf(plan).some((key) => ours.has(key));
+
   const best = new Map<number, Stock>();
   for await (const run of runsOf(store, identity, isSame, damages)) {
     if (run.state.ended?.how === "stale" || !isBought(run) || fits?.(run) === false) continue;
@@ -282,6 +321,7 @@ async function stocksOf(
     }
     if (rowsIn(best.values()) >= most) break;
   }
+
   return [...best.values()];
 }
 
@@ -318,10 +358,14 @@ function stocksIn(
     const placeOf = (own: number) => (isStaff && placed(own) !== at ? undefined : placed(own));
     stocks.set(at, { run, rows: Math.min(before + more, most - there), placeOf });
   }
+
   return stocks;
 }
 
-/** Whether other runs have everybody of one that is not finished: nobody needs to pay for the rest of that one. */
+/**
+ * Whether other runs have everybody of one that is not
+ * finished: nobody needs to pay for the rest of that one.
+ */
 export async function isBoughtElsewhere(
   { id, dataset_version: version, matches, ...identity }: Plan,
   store: RunStore,
@@ -334,12 +378,17 @@ export async function isBoughtElsewhere(
   return rowsIn(stocks) >= matches;
 }
 
-/** Finished, or all of it paid for and only the output failed. A stale one may have pages of two datasets. */
+/**
+ * Finished, or all of it paid for and only the output
+ * failed. A stale one may have pages of two datasets.
+ */
 const isBought = ({ plan, state }: RunReader): boolean =>
   state.done !== undefined ||
   (pendingUnits(state).length === 0 && (state.session?.rows ?? plan.matches) === state.rows);
 
-/** How long a company counts as known where the service does not say which dataset it answers from. */
+/**
+ * How long a company counts as known where the service does not say which dataset it answers from.
+ */
 const FRESH_MS = 30 * 86_400_000;
 
 /** By index: of the same service, kind of key and dataset, whatever they were named by. */
@@ -353,14 +402,17 @@ export async function ownedCompanies(
   const { target } = identity;
   const replies = new Map<number, Pick<OwnedPage, "run" | "body">>();
   if (fresh || target.kind !== "enrich") return [];
+
   const wanted = new Map(target.companies.map((company, index) => [companyKey(company), index]));
   const isSame = ({ target: { kind }, dataset_version, created_at }: Plan): boolean =>
     kind === "enrich" &&
     dataset_version === datasetVersion &&
     (datasetVersion !== null || now() - Date.parse(created_at) <= FRESH_MS);
+
   for await (const run of runsOf(store, identity, isSame)) {
     const { target: other } = run.plan;
     const companies = other.kind === "enrich" ? other.companies : [];
+
     const indexesOf = ({ intent }: Unit, page = Page.empty): number[] => {
       const own = companies.slice(intent.target, intent.target + 1).map(companyKey);
       const keys = [...own, ...(page.length === 1 ? keysOf(page) : [])];
@@ -368,12 +420,15 @@ export async function ownedCompanies(
         (index) => !replies.has(index),
       );
     };
-    // Whom this dataset does not have it will not have tomorrow; of one without a name nobody knows.
+
+    // Whom this dataset does not have it will not have
+    // tomorrow; of one without a name nobody knows.
     for (const unit of datasetVersion === null ? [] : run.state.units.values()) {
       const { miss, refused } = unit.settled ?? {};
       if (miss !== true || refused !== undefined) continue;
       for (const index of indexesOf(unit)) replies.set(index, { run: run.id, body: undefined });
     }
+
     try {
       for await (const { unit, settled, body } of run.pages()) {
         if (settled.rows !== 1) continue;
@@ -384,8 +439,10 @@ export async function ownedCompanies(
     } catch {
       // What was read before the damage is good.
     }
+
     if (replies.size === target.companies.length) break;
   }
+
   return [...replies]
     .filter(([, { body }]) => body !== undefined || isForgiving(target))
     .slice(0, limit)

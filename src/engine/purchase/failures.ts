@@ -30,7 +30,10 @@ type Receipt = Of<typeof receipt>;
 
 type Priced = { readonly apart?: number | undefined; readonly unitPrice: Credits };
 
-/** What buys so many rows more with the same run. @param limit where the one that bound it is to be raised */
+/**
+ * What buys so many rows more with the same run.
+ * @param limit where the one that bound it is to be raised
+ */
 export function raiseFor(
   receipt: Receipt,
   { apart, unitPrice }: Priced,
@@ -57,22 +60,28 @@ export const unreadablePage = (problem: unknown, place: string): CliError =>
 export const pageTooLong = (rows: number, perPage: number): CliError =>
   incomplete(
     "page_too_long",
-    `the service answered ${counted(rows, "profile")} to a page of ${grouped(perPage)}; pages can no longer be told apart`,
+    `the service answered ${counted(rows, "profile")} to a page of ${grouped(perPage)}; ` +
+      "pages can no longer be told apart",
   );
 
 export const priceMoved = (used: Credits, rows: number, expected: Credits): CliError =>
   incomplete(
     "price_moved",
-    `the service charged ${creditsText(used)} for ${counted(rows, "row")} quoted at ${formatCreditsGrouped(expected)}`,
+    `the service charged ${creditsText(used)} for ${counted(rows, "row")} ` +
+      `quoted at ${formatCreditsGrouped(expected)}`,
   );
 
 export const impossibleCharge = (used: Credits): CliError =>
   incomplete(
     "impossible_charge",
-    `the service says that it charged ${creditsText(used)}, which cannot be; booked as 0, and nothing more is bought`,
+    `the service says that it charged ${creditsText(used)}, which cannot be; ` +
+      "booked as 0, and nothing more is bought",
   );
 
-/** @param isSeen whether the balance was told since; where it was not, all that the call held is in doubt */
+/**
+ * @param isSeen whether the balance was told since;
+ * where it was not, all that the call held is in doubt
+ */
 export const chargedForError = (
   cause: ServiceError,
   amount: Credits,
@@ -83,8 +92,13 @@ export const chargedForError = (
     .flat()
     .join(" and ");
   // Others may have moved the balance meanwhile.
-  const cost = `${amount > own ? "may have cost" : "cost"} ${creditsText(amount)}${evidence && ` by ${evidence}`}`;
-  const message = `the service answered ${cause.status}: ${cause.detail[0] ?? "no detail"}; its answer ${cost}, though errors are free; they count against the cap, and it is not asked again`;
+  const cost =
+    `${amount > own ? "may have cost" : "cost"} ` +
+    `${creditsText(amount)}${evidence && ` by ${evidence}`}`;
+  const message =
+    `the service answered ${cause.status}: ${cause.detail[0] ?? "no detail"}; ` +
+    `its answer ${cost}, though errors are free; ` +
+    "they count against the cap, and it is not asked again";
   const { status, requestId } = cause;
   return failed.service(message, undefined, "charged_for_error", cause).with({ status, requestId });
 };
@@ -92,18 +106,21 @@ export const chargedForError = (
 export const cursorTooLong = (length: number): CliError =>
   incomplete(
     "cursor_too_long",
-    `the service's cursor of the next page is ${grouped(length)} characters long: it cannot be kept`,
+    `the service's cursor of the next page is ${grouped(length)} ` +
+      "characters long: it cannot be kept",
   );
 
 /** Where a refusal is about what says where a page begins. */
 export const otherPaging = (detail: string, used: Dialect): CliError | undefined => {
   if (!speaksOf(detail, used.paging) || !saysUnknown(detail)) return undefined;
+
   const others = PAGINGS.filter((name) => name !== pagingName(used));
   // What it does know stands in many a refusal.
   const known = (["offset", "cursor", "page"] as const).find(
     (name) => name !== used.paging && speaksOf(detail, name),
   );
   const say = `--paging ${known ?? others.join(" or ")}, or HEADCOUNT_PAGING, says it`;
+
   return failed.service(
     `the service pages in another way than by ${used.paging}: ${detail}`,
     `headcount doctor finds out how it pages, free of charge; ${say}`,
@@ -114,7 +131,8 @@ export const otherPaging = (detail: string, used: Dialect): CliError | undefined
 export const datasetMoved = (from: string | null, to: string): CliError =>
   incomplete(
     "dataset_moved",
-    `the service changed its dataset from ${from} to ${to} while this run was at work; pages of both do not make one list`,
+    `the service changed its dataset from ${from} to ${to} while this run was at work; ` +
+      "pages of both do not make one list",
   );
 
 const writesStock = (run: string): string =>
@@ -152,14 +170,18 @@ export const staleRun = (
 
 /** What an earlier session wrote is in the way of it. */
 export const beginsAnew = ({ output, guard }: Plan): string =>
-  `the same command${output !== null && guard?.overwrite !== true && existsSync(output) ? " with --overwrite" : ""} begins anew`;
+  "the same " +
+  `command${output !== null && guard?.overwrite !== true && existsSync(output) ? " with --overwrite" : ""} begins anew`;
 
 export const unsoundRun = (cause: UnsoundCountsError, so: string, hint: string): CliError =>
   failed.service(`${cause.message}; ${so}`, hint, "unsound_counts", cause);
 
 export const NEW_UNREACHED = "new_unreached";
 
-/** Everything else that was agreed to is bought: going on would find no more of them. @param commands what buys them */
+/**
+ * Everything else that was agreed to is bought: going on would find no more of them.
+ * @param commands what buys them
+ */
 export const newUnreached = (message: string, commands: readonly string[]): CliError =>
   incomplete(NEW_UNREACHED, message, {
     next: commands[0],
@@ -180,12 +202,18 @@ export function notComplete(receipt: Receipt, { rest, plan }: RunReader, quote: 
     more === 0
       ? undefined
       : raiseFor(receipt, quote, more, bound === "limit" ? received + more : undefined);
-  const rows = `${grouped(received)} of ${count === null ? "an unknown number of" : grouped(count)} rows were bought`;
-  const where = `${counted(unknown, "company has", "companies have")} no profile address that is known, and nobody was looked for there`;
+  const rows =
+    `${grouped(received)} of ${count === null ? "an unknown number of" : grouped(count)} ` +
+    "rows were bought";
+  const where =
+    `${counted(unknown, "company has", "companies have")} no profile ` +
+    "address that is known, and nobody was looked for there";
   const isBound = unknown === 0 || STOPPED_AT[bound] !== undefined;
+
   return incomplete(
     "incomplete",
-    `not complete: ${isBound ? `${rows}: stopped at ${STOPPED_AT[bound] ?? STOPPED_AT.agreed}` : where}`,
+    "not complete: " +
+      `${isBound ? `${rows}: stopped at ${STOPPED_AT[bound] ?? STOPPED_AT.agreed}` : where}`,
     {
       hint:
         isBound && !raise?.withOwned
@@ -200,7 +228,8 @@ export function notComplete(receipt: Receipt, { rest, plan }: RunReader, quote: 
 export const drawnTooDeep = (detail: string): CliError =>
   incomplete(
     "too_deep",
-    `the service does not go as deep as the rows that were drawn ("${detail}"): a sample without them would not be fair`,
+    `the service does not go as deep as the rows that were drawn ("${detail}"): ` +
+      "a sample without them would not be fair",
     { hint: "a filter that makes the segment smaller" },
   );
 
@@ -213,11 +242,14 @@ export const drawnSize = (size: number, refusal: SizeRefusal, detail: string): C
   );
 };
 
-/** Which rows came then, nobody knows: they may belong to another page than the one that was drawn. */
+/**
+ * Which rows came then, nobody knows: they may belong to another page than the one that was drawn.
+ */
 export const drawnShort = (rows: number, wanted: number): CliError =>
   incomplete(
     "drawn_short",
-    `the service gave ${counted(rows, "row")} for a page of ${grouped(wanted)} that was drawn: pages are smaller than was asked for, or the segment changed`,
+    `the service gave ${counted(rows, "row")} for a page of ${grouped(wanted)} that was ` +
+      "drawn: pages are smaller than was asked for, or the segment changed",
     { hint: `the same command with --again${rows > 0 ? ` --per-page ${rows}` : ""} draws anew` },
   );
 
@@ -235,10 +267,15 @@ export function companyNotFound(
   { by, value }: CompanyQuery,
   { settled, uncertain }: RunState,
 ): CliError {
-  const cost = `; ${creditsText(credits(settled + uncertain))} ${settled > 0n ? "charged" : "may have been charged"}, though a miss is free`;
-  const message = `no company has the ${by === "company_network_url" ? "profile address" : by} "${echo(value)}"${settled + uncertain > 0n ? cost : ""}`;
+  const cost =
+    `; ${creditsText(credits(settled + uncertain))} ` +
+    `${settled > 0n ? "charged" : "may have been charged"}, though a miss is free`;
+  const message =
+    `no company has the ${by === "company_network_url" ? "profile address" : by} ` +
+    `"${echo(value)}"${settled + uncertain > 0n ? cost : ""}`;
   const hint =
-    "a domain looks like acme.com, a profile address like network.example/company/acme; --by name looks up by name";
+    "a domain looks like acme.com, a profile address like network.example/company/acme; " +
+    "--by name looks up by name";
   return failed.not_found(message, hint).with({ status: 404 });
 }
 
@@ -290,7 +327,10 @@ export function endOf(failure: CliError, run: RunReader): EndedRecord["how"] | u
   return isOver && pendingUnits(state).length === 0 ? "over" : ENDS[code];
 }
 
-/** What was charged beyond what was agreed to, and whether for more rows or for dearer ones; undefined: nothing. */
+/**
+ * What was charged beyond what was agreed to, and whether
+ * for more rows or for dearer ones; undefined: nothing.
+ */
 export function aboveCap({
   state: { session, settled, uncertain, rows },
 }: RunReader): string | undefined {
@@ -301,15 +341,22 @@ export function aboveCap({
     rows > (session.rows ?? rows)
       ? `${counted(rows, "row")} came`
       : "the service took more than it told";
-  return `the charge is ${creditsText(credits(spent))}, ${above} more than the ${formatCreditsGrouped(cap)} that were agreed to: ${why}`;
+  return (
+    `the charge is ${creditsText(credits(spent))}, ${above} more than the ` +
+    `${formatCreditsGrouped(cap)} that were agreed to: ${why}`
+  );
 }
 
 const BEYOND =
-  "more left the balance than the answers tell: others spent them, or the service takes more than it says";
+  "more left the balance than the answers tell: others spent them, " +
+  "or the service takes more than it says";
 export const beyondAnswers = (foreign: Credits): string[] =>
   foreign > 0n ? [`${creditsText(foreign)} ${BEYOND}`] : [];
 
-/** What ended a run early, with where things are and how to go on. @param error as the command line reports it */
+/**
+ * What ended a run early, with where things are and how to go on.
+ * @param error as the command line reports it
+ */
 export function ending(error: unknown, run: RunReader, interrupted: boolean): unknown {
   const { wanted } = run;
   const { rows, settled, uncertain, foreign } = run.state;
@@ -321,12 +368,14 @@ export function ending(error: unknown, run: RunReader, interrupted: boolean): un
   const pages = pending === 1 ? "one page" : `${pending} pages`;
   const on = resumeOf(run.plan);
   const writes = `headcount runs export ${run.id}`;
+
   const onAgain =
     run.state.ended?.how === "stale"
       ? ""
       : `; going on asks for ${pending === 1 ? "it" : "them"} under the same key`;
   const flying = pending > 0 ? `${pages} in flight may be charged${onAgain}` : [];
   const open = [aboveCap(run) ?? [], flying, beyondAnswers(foreign)].flat();
+
   if (interrupted) {
     const stopped = failed.interrupted(`interrupted: ${nothing ? "nothing was bought" : progress}`);
     return stopped.with({ details: open, ...(nothing ? {} : { hint: `${on} goes on`, next: on }) });
@@ -334,7 +383,9 @@ export function ending(error: unknown, run: RunReader, interrupted: boolean): un
   if (nothing || (error instanceof CliError && error.category === "not_found")) return error;
   if (error instanceof CliError && error.exitCode === EXIT.pipeClosed)
     return error.with({ details: [progress, ...open], next: on });
-  // A disk that is full or gone: everything that was paid for before is kept, so it is no bug but a stop.
+
+  // A disk that is full or gone: everything that was
+  // paid for before is kept, so it is no bug but a stop.
   const stop = {
     exitCode: EXIT.incomplete,
     details: [`the run is in ${run.path}`],
@@ -342,6 +393,7 @@ export function ending(error: unknown, run: RunReader, interrupted: boolean): un
   };
   const failure = error instanceof CliError ? error : systemFailure(error)?.with(stop);
   if (failure === undefined || failure.code.startsWith("damaged")) return failure ?? error;
+
   const { code, details, hint, category } = failure;
   if (ALL_BOUGHT.has(code)) {
     const what = code === TOO_FEW ? "it to another file" : "the others at 0 credits";
@@ -351,6 +403,7 @@ export function ending(error: unknown, run: RunReader, interrupted: boolean): un
       next: failure.next ?? writes,
     });
   }
+
   const how = endOf(failure, run);
   const isMoved = how === "stale";
   const isOver = how === "over";
@@ -360,6 +413,7 @@ export function ending(error: unknown, run: RunReader, interrupted: boolean): un
     : isOver
       ? ""
       : `; ${failure.next ?? on} tries to go on`;
+
   return failure.with({
     // So it was with this call; of the run the lines below tell.
     message: failure.message.replace(/(?:; nothing was charged)+$/, ""),

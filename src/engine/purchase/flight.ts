@@ -1,7 +1,10 @@
 import { type Credits, credits, maxCredits, ZERO } from "../../shared/contract/money.ts";
 import { byPosition, creditsOf, type Unit, unbooked } from "../runs/journal.ts";
 
-/** `ready`: intent written; `flying`: asked for; `keeping`: reply being written; `doubt`: it may be charged. */
+/**
+ * `ready`: intent written; `flying`: asked for; `keeping`:
+ * reply being written; `doubt`: it may be charged.
+ */
 export type Phase = "ready" | "flying" | "keeping" | "doubt";
 
 export interface Flown {
@@ -14,18 +17,26 @@ export interface Flown {
   readonly lost: number;
   /** What of them was last seen gone of the balance. */
   readonly seen: Credits;
-  /** Whether no other call was in flight at any moment since it was asked for, or since a look at the balance. */
+  /**
+   * Whether no other call was in flight at any moment since
+   * it was asked for, or since a look at the balance.
+   */
   readonly alone: boolean;
 }
 
 const isAsked = ({ phase }: Flown): boolean => phase === "flying" || phase === "doubt";
 
-/** The units in flight with their holds, those that wait from an earlier session, and the stop of it all. */
+/**
+ * The units in flight with their holds, those that wait
+ * from an earlier session, and the stop of it all.
+ */
 export class Flight {
   readonly #units = new Map<number, { -readonly [Key in keyof Flown]: Flown[Key] }>();
   /** Units of an earlier session whose reply is not known; they go first, under their own keys. */
   #pending: Unit[] = [];
-  /** Units whose reply was lost and that need a higher cap to be asked again, under their own keys. */
+  /**
+   * Units whose reply was lost and that need a higher cap to be asked again, under their own keys.
+   */
   readonly #shelved: Unit[] = [];
   readonly #halt = new AbortController();
   #changed = new Set<() => void>();
@@ -56,7 +67,10 @@ export class Flight {
     for (const resolve of waiting) resolve();
   }
 
-  /** How often it changed so far: taken before a look at it that awaits, and given to {@link change} after. */
+  /**
+   * How often it changed so far: taken before a look at
+   * it that awaits, and given to {@link change} after.
+   */
   get changes(): number {
     return this.#changes;
   }
@@ -123,7 +137,10 @@ export class Flight {
     return credits(units.reduce((sum, { hold }) => sum + maxCredits(hold, least), 0n));
   }
 
-  /** Whether a unit in doubt must wait until nothing else moves the balance, the lowest number first. */
+  /**
+   * Whether a unit in doubt must wait until nothing
+   * else moves the balance, the lowest number first.
+   */
   mustWait({ unit }: Flown): boolean {
     if (this.count("flying", "keeping") > 0) return true;
     for (const other of this.#units.values()) {
@@ -140,7 +157,10 @@ export class Flight {
     return rows;
   }
 
-  /** Targets whose next page has to wait for what is in flight. @param withKept also for what is being written */
+  /**
+   * Targets whose next page has to wait for what is in flight.
+   * @param withKept also for what is being written
+   */
   busyTargets(withKept: boolean): Set<number> {
     const targets = new Set(this.#pending.map(({ intent }) => intent.target));
     for (const { unit, phase } of this.#units.values()) {

@@ -31,8 +31,9 @@ export interface FreeCountsOptions {
 type Window = Pick<RateLimit, "limit" | "resetAt"> & { remaining: number };
 
 /**
- * Free counts with manners (docs/new-only.md, "Manners"): no more than allowed, four fifths of a minute's, never the
- * last tenth of a day's, none that cost credits; all of one version of the dataset.
+ * Free counts with manners (docs/new-only.md, "Manners"): no more
+ * than allowed, four fifths of a minute's, never the last tenth of a
+ * day's, none that cost credits; all of one version of the dataset.
  */
 export class FreeCounts implements Counts {
   readonly #options: FreeCountsOptions;
@@ -54,15 +55,18 @@ export class FreeCounts implements Counts {
   }
 
   /**
-   * @throws CliError exit 2: too many calls, or one costs credits; 5: the dataset moved; 7: near the end of the day's
-   * calls
+   * @throws CliError exit 2: too many calls, or one costs credits;
+   * 5: the dataset moved; 7: near the end of the day's calls
    */
   async count(filters: Filters): Promise<number> {
     const { client } = this.#options;
     return (await this.#ask((signal) => client.count(filters, signal))).count;
   }
 
-  /** For whoever asks what the counts mean. @param others calls that stay for what is counted after it */
+  /**
+   * For whoever asks what the counts mean.
+   * @param others calls that stay for what is counted after it
+   */
   answers(others: number): Pick<ServiceClient, "count" | "facets"> {
     const { client } = this.#options;
     return {
@@ -72,7 +76,10 @@ export class FreeCounts implements Counts {
     };
   }
 
-  /** Undefined where the service gives none: it has none, or none of this segment. @throws CliError as `count` */
+  /**
+   * Undefined where the service gives none: it has none, or none of this segment.
+   * @throws CliError as `count`
+   */
   sketch(filters: Filters, from: number, cells: number): Promise<SketchView | undefined> {
     const { client } = this.#options;
     return this.#ask((signal) =>
@@ -89,6 +96,7 @@ export class FreeCounts implements Counts {
   ): Promise<View> {
     if (this.#flying >= AT_ONCE) await new Promise<void>((go) => this.#waiting.push(go));
     this.#flying++;
+
     try {
       const turn = this.#turn.then(() => this.#wait(others));
       this.#turn = turn.catch(() => undefined);
@@ -124,6 +132,7 @@ export class FreeCounts implements Counts {
         room = LIST_CHARACTERS - address.length;
       }
     }
+
     return lists;
   }
 
@@ -148,12 +157,15 @@ export class FreeCounts implements Counts {
         "too_many_counts",
       );
     }
+
     const full = (): Window | undefined =>
       perMinute === undefined
         ? undefined
         : { limit: perMinute, remaining: perMinute, resetAt: now() + MINUTE };
+
     this.#minute ??= full();
     if (this.#minute !== undefined && now() >= this.#minute.resetAt) this.#minute = full();
+
     const minute = this.#minute;
     if (
       minute !== undefined &&
@@ -162,6 +174,7 @@ export class FreeCounts implements Counts {
       await sleep(Math.max(0, minute.resetAt - now()), signal);
       this.#minute = { limit: minute.limit, remaining: minute.limit, resetAt: now() + MINUTE };
     }
+
     if (this.#minute !== undefined) this.#minute.remaining--;
     this.calls++;
     onCall?.(this.calls);
@@ -175,26 +188,32 @@ export class FreeCounts implements Counts {
         "counts_cost",
       );
     }
+
     if (datasetVersion !== undefined) {
       this.datasetVersion ??= datasetVersion;
       if (this.datasetVersion !== datasetVersion) {
         throw incomplete(
           "dataset_moved",
-          `the service changed its dataset from ${this.datasetVersion} to ${datasetVersion} after ${grouped(this.calls)} free counts; counts of both do not add up`,
+          `the service changed its dataset from ${this.datasetVersion} to ` +
+            `${datasetVersion} after ${grouped(this.calls)} free counts; ` +
+            "counts of both do not add up",
           { hint: "nothing was bought by them; the same command counts anew" },
         );
       }
     }
+
     this.#observe(rateLimit);
   }
 
   #observe(limit: RateLimit | undefined): void {
     if (limit === undefined) return;
+
     const { now } = this.#options;
     if (limit.window === "day" || limit.resetAt - now() > 2 * MINUTE) {
       if (limit.remaining <= limit.limit * LEFT_OF_DAY) throw endOfDay(limit);
       return;
     }
+
     const before = this.#minute;
     const same = before !== undefined && Math.abs(before.resetAt - limit.resetAt) <= 2_000;
     const remaining = limit.remaining - (this.#flying - 1);
@@ -208,7 +227,8 @@ export class FreeCounts implements Counts {
 
 const endOfDay = ({ limit, remaining, resetAt }: RateLimit): CliError =>
   failed.rate_limit(
-    `${grouped(remaining)} of the day's ${grouped(limit)} calls ${remaining === 1 ? "is" : "are"} left, which free counts leave to others`,
+    `${grouped(remaining)} of the day's ${grouped(limit)} calls ` +
+      `${remaining === 1 ? "is" : "are"} left, which free counts leave to others`,
     `the day's calls are new at ${new Date(resetAt).toISOString()}; what was bought is kept`,
     "day_limit_near",
   );
@@ -216,7 +236,10 @@ const endOfDay = ({ limit, remaining, resetAt }: RateLimit): CliError =>
 const ABOUT_LISTS =
   /at most|maximum|max\b|exceed|too (many|long|large|big)|less than|no more than|up to|fewer/i;
 
-/** How many values a service takes of one key, by its refusal; undefined where it refused something else. */
+/**
+ * How many values a service takes of one key, by its
+ * refusal; undefined where it refused something else.
+ */
 function longestList(error: unknown, length: number): number | undefined {
   if (
     !(error instanceof ServiceError) ||
@@ -224,8 +247,10 @@ function longestList(error: unknown, length: number): number | undefined {
     length < 2
   )
     return undefined;
+
   const text = error.detail.join(" ");
   if (error.status === 422 || error.status === 400) if (!ABOUT_LISTS.test(text)) return undefined;
+
   const numbers = [...text.matchAll(/\d+/g)]
     .map(([digits]) => Number(digits))
     .filter((number) => number >= 1 && number < length);

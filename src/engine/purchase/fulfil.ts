@@ -20,6 +20,7 @@ import { sourceOf } from "./source.ts";
 /** Buys what a quote says and writes it. Closes the run whatever happens. */
 export async function fulfil(run: Run, quote: Quote, trade: Trade): Promise<Finished> {
   const { store, options, account, deps } = trade;
+
   let written: Output | undefined;
   try {
     const isContinued = run.state.session !== undefined;
@@ -32,17 +33,21 @@ export async function fulfil(run: Run, quote: Quote, trade: Trade): Promise<Fini
     const owned = ownership && ownedOutput(opened, run, ownership);
     const sink = owned?.output ?? opened;
     written = sink;
+
     const cap = await beginSession(run, quote, trade);
     const most = Math.min(quote.rows, quote.matches === null ? 50_000 : 1_000_000);
     const distinct = new Distinct(kindOf(run), most, run.suppression);
     const outcome = await buyPages({ run, quote, sink, distinct }, cap, trade);
     const narrowed = await narrowing(run, quote, owned, ownership);
     if (narrowed?.shortfall === null) await owned?.writeOwned(distinct, deps.now);
+
     const whole = { run, quote, distinct, outcome, sink, narrowed, again: owned?.paidAgain() };
     const { receipt, misses } = await deliver(whole, options, isContinued, deps);
+
     written = undefined;
     await store.finish(run, deps.now());
     await run.close();
+
     return { receipt, quote, run: run.id, balance: outcome.balance, misses };
   } catch (error) {
     await written?.abort().catch(() => undefined);
@@ -50,7 +55,10 @@ export async function fulfil(run: Run, quote: Quote, trade: Trade): Promise<Fini
   }
 }
 
-/** Writes down what this session may spend, before it spends anything. @returns the cap, all told */
+/**
+ * Writes down what this session may spend, before it spends anything.
+ * @returns the cap, all told
+ */
 async function beginSession(run: Run, quote: Quote, { options, deps }: Trade): Promise<Credits> {
   const { maxCredits, limit = null, fresh, job, budget } = options;
   const cap = consentedCap(quote, run.state.session, maxCredits);
@@ -67,32 +75,42 @@ async function beginSession(run: Run, quote: Quote, { options, deps }: Trade): P
     at: deps.now(),
   });
   deps.onStart?.({ run: run.id, kept: run.state.rows, rows: quote.rows, cap });
+
   return cap;
 }
 
-/** Leaves a run as it is to be found again, or not at all where nothing came of it. @returns what is to be thrown */
+/**
+ * Leaves a run as it is to be found again, or not at all where nothing came of it.
+ * @returns what is to be thrown
+ */
 async function endSession(run: Run, error: unknown, { store, deps }: Trade): Promise<unknown> {
   const interrupted = deps.interrupted.aborted;
   if (error instanceof CliError) {
     const { code, message: why } = error;
-    // Nothing is left to buy: the next such command begins anew, and is not held up by this one for ever.
+    // Nothing is left to buy: the next such command begins
+    // anew, and is not held up by this one for ever.
     if (ALL_BOUGHT.has(code) && run.state.rows > 0)
       await store.finish(run, deps.now(), why).catch(() => undefined);
     const how = interrupted ? undefined : endOf(error, run);
     if (how !== undefined)
       await store.end(run, { how, why, at: deps.now() }).catch(() => undefined);
   }
+
   const ended = ending(interrupted ? error : deps.mapError(error), run, interrupted);
   if (ended instanceof CliError && ended.exitCode === EXIT.pipeClosed && ended.details.length > 0) {
     deps.onWarning(
-      `${ended.message}: ${ended.details.join("; ")}; headcount runs export ${run.id} writes them at 0 credits`,
+      `${ended.message}: ${ended.details.join("; ")}; ` +
+        `headcount runs export ${run.id} writes them at 0 credits`,
     );
   }
+
   const { rows, settled, uncertain } = run.state;
   await run.close().catch(() => undefined);
+
   if (rows === 0 && settled === 0n && uncertain === 0n && pendingUnits(run.state).length === 0) {
     await store.remove(run, deps).catch(() => undefined);
   }
+
   return ended;
 }
 
@@ -109,6 +127,7 @@ async function buyPages(
   let [company, doubled, forgotten] = [0, 0, 0];
   const addresses = new Map<number, string | undefined>();
   const source = sourceOf(run, seller.client, quote);
+
   const buyer = new Buyer({
     now,
     sleep,
@@ -132,6 +151,7 @@ async function buyPages(
     honoursKeys: keepsKeys(account, datasetVersion),
     balance: account.balance,
     since: account.meta.at,
+
     commit: async (page, { intent, settled }) => {
       forgotten += (settled?.rows ?? 0) - page.length;
       if (target.kind === "employees") {
@@ -142,7 +162,9 @@ async function buyPages(
       }
       return sink.write(distinct.take(page));
     },
+
     divide: async (wall) => (await import("./divided.ts")).divideRest(run, wall, deps),
+
     // Parts that nothing takes apart have pages in common, which is no failure of the service.
     enough: () => {
       if (target.kind !== "search" || run.plan.overlap !== undefined) return false;
@@ -155,15 +177,18 @@ async function buyPages(
   const outcome = await buyer.buy();
   const above = aboveCap(run);
   if (above !== undefined) deps.onWarning(`warning: ${above}`);
+
   const doubles = source.doubles?.() ?? "";
   if (doubles !== "")
     onNotice(`notice: named more than once, and the rest of it bought once: ${doubles}`);
+
   const { untold, rows } = outcome.missing;
   const count = (filters: { readonly company_network_url: string }) =>
     seller.client.count(filters, interrupted);
   const first = outcome.ended === "all" ? await missingFirstPage(run, untold, addresses, count) : 0;
   const isOpen = first === undefined;
   if (isOpen && !options.requireComplete) deps.onWarning(`warning: ${firstPageUntold(run)}`);
+
   // The service did not leave out what it was not asked for again.
   const lacking = pendingUnits(run.state).length > 0 ? 0 : rows;
   const missing = {
@@ -171,6 +196,7 @@ async function buyPages(
     rows: lacking + (first ?? 0),
     untold: isOpen ? untold : [],
   };
+
   return {
     ...outcome,
     missing,

@@ -10,13 +10,19 @@ interface Settled {
 export interface ReorderOptions {
   readonly isNext: (unit: Unit) => boolean;
   readonly read: (unit: Unit) => Page;
-  /** Takes the pages in the order of the output, each once, after it is settled. A rejection ends the buying. */
+  /**
+   * Takes the pages in the order of the output, each once,
+   * after it is settled. A rejection ends the buying.
+   */
   readonly commit: (page: Page, unit: Unit) => Promise<void>;
   readonly interrupted: AbortSignal;
   readonly flight: Flight;
 }
 
-/** Hands settled pages on in the order of the output, as soon as nothing before them is still to come. */
+/**
+ * Hands settled pages on in the order of the output,
+ * as soon as nothing before them is still to come.
+ */
 export class ReorderBuffer {
   readonly #options: ReorderOptions;
   readonly #waiting: Settled[] = [];
@@ -50,7 +56,10 @@ export class ReorderBuffer {
     return this.#waiting.length > 0 && this.#first() === undefined;
   }
 
-  /** Hands on what earlier sessions bought, as far as nothing before it is missing, before anything more is bought. */
+  /**
+   * Hands on what earlier sessions bought, as far as nothing
+   * before it is missing, before anything more is bought.
+   */
   async commitKept(): Promise<void> {
     while (this.#first() !== undefined && !this.#options.flight.stopped)
       if (!(await this.#commitFirst())) return;
@@ -71,7 +80,9 @@ export class ReorderBuffer {
         await this.#options.flight.change();
         continue;
       }
-      // A page left out for good (a cap, a wall) holds up none behind it; after a failure they stay in the run.
+
+      // A page left out for good (a cap, a wall) holds up
+      // none behind it; after a failure they stay in the run.
       if (
         this.#waiting.length === 0 ||
         (this.#first() === undefined && this.#options.flight.stopped)
@@ -90,6 +101,7 @@ export class ReorderBuffer {
   async #commitFirst(): Promise<boolean> {
     const first = this.#waiting.shift();
     if (first === undefined) return true;
+
     const { unit, page } = first;
     try {
       // A free miss has no reply.
@@ -99,6 +111,7 @@ export class ReorderBuffer {
       this.#options.flight.stop(error);
       return false;
     }
+
     this.#options.flight.signal();
     return true;
   }

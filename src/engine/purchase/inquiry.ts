@@ -29,7 +29,8 @@ export async function inquire(
 
 /**
  * The run that the same command left unfinished. One whose dataset is gone counts no more.
- * @param buys whether that one is let go of, and said @throws CliError exit 10 where that is not wanted
+ * @param buys whether that one is let go of, and said
+ * @throws CliError exit 10 where that is not wanted
  */
 export async function stillOpen(
   { identity, ...trade }: Omit<Inquiry, "target">,
@@ -38,17 +39,22 @@ export async function stillOpen(
   const { store, account, options, deps } = trade;
   const open = options.fresh ? undefined : await openOf(identity, store);
   const moved = open === undefined ? undefined : await checkSame(open, account, deps);
+
   if (open === undefined) return undefined;
   if (moved === undefined) return (await isBoughtElsewhere(open, store)) ? undefined : open;
   if (options.onNewDataset === "fail")
     throw staleRun(open.id, moved, "declined", "--again begins anew");
   if (!buys) return undefined;
+
   const run = await openRun(open.id, trade);
   const { rows } = run.state;
+
   await endStale(run, moved, trade);
   deps.onWarning(
-    `warning: ${moved}: run ${open.id} is stale, and this begins anew; headcount runs export ${open.id} writes the ${counted(rows, "row")} that it holds at 0 credits`,
+    `warning: ${moved}: run ${open.id} is stale, and this begins anew; headcount runs ` +
+      `export ${open.id} writes the ${counted(rows, "row")} that it holds at 0 credits`,
   );
+
   return undefined;
 }
 
@@ -71,9 +77,11 @@ export async function endStale(
   } finally {
     await run.close();
   }
+
   const more = credits(run.state.uncertain - booked);
   if (more > 0n)
     deps.onWarning(
-      `warning: ${creditsText(more)} may have been charged for pages that run ${run.id} got no reply to`,
+      `warning: ${creditsText(more)} may have been charged for ` +
+        `pages that run ${run.id} got no reply to`,
     );
 }

@@ -24,7 +24,10 @@ const MAX_COUNTS = 2_000;
 
 export type SearchTarget = Target & { readonly kind: "search" };
 
-/** What a search buys: one segment where the several can be one, else their union without those of `except`. */
+/**
+ * What a search buys: one segment where the several can
+ * be one, else their union without those of `except`.
+ */
 export function searchTarget(
   segments: readonly CheckedFilters[],
   except: readonly CheckedFilters[],
@@ -37,6 +40,7 @@ export function searchTarget(
   const filters = segments.length === 1 ? (segments[0]?.filters ?? {}) : spelled(first);
   const texts = (sets: readonly Segment[] = []): string => sets.map(textOf).sort().join(" or ");
   const canonical = `${texts(union)}${except.length === 0 ? "" : ` except ${texts(without)}`}`;
+
   return {
     kind: "search",
     filters,
@@ -53,7 +57,10 @@ const textOf = (segment: Segment): string =>
     ),
   );
 
-/** Gives values the spelling back that they came with: a service may tell upper case from lower case. */
+/**
+ * Gives values the spelling back that they came with:
+ * a service may tell upper case from lower case.
+ */
 function spelling(sets: readonly Filters[]): (segment: Segment) => Filters {
   const raw = new Map<string, string>();
   for (const filters of sets)
@@ -64,8 +71,10 @@ function spelling(sets: readonly Filters[]): (segment: Segment) => Filters {
         if (typeof text === "string" && normal !== undefined && !raw.has(`${key} ${normal}`))
           raw.set(`${key} ${normal}`, text);
       }
+
   const spelled = (key: string, value: string | number): string | number =>
     raw.get(`${key} ${value}`) ?? value;
+
   return (segment) =>
     Object.fromEntries(
       Object.entries(segment).map(([key, value]) => [
@@ -82,7 +91,10 @@ export const isSet = (target: Target): boolean =>
 
 type ListOf = (filters: Filters, key: FilterKey) => Promise<readonly string[] | undefined>;
 
-/** Values of a key as a service lists them: of the segment, or where it keeps rare ones back of its whole dataset. */
+/**
+ * Values of a key as a service lists them: of the segment,
+ * or where it keeps rare ones back of its whole dataset.
+ */
 function valuesFrom(client: Pick<ServiceClient, "facets">, signal: AbortSignal): ListOf {
   const lists = new Map<FilterKey, Promise<readonly string[] | undefined>>();
   const list = async (
@@ -94,6 +106,7 @@ function valuesFrom(client: Pick<ServiceClient, "facets">, signal: AbortSignal):
     if (facet === undefined || !facet.exact || (whole && facet.others !== 0)) return undefined;
     return facet.values.map(({ value }) => value);
   };
+
   return async (filters, key) => {
     if (!isFacetKey(key)) return undefined;
     const all = lists.get(key) ?? list({}, key, false);
@@ -126,6 +139,7 @@ function look(
   );
   const segment = (each: Filters): Segment => segmentOf(checkedFilters(each).canonical);
   const version = (): string | undefined => [...versions][0];
+
   return {
     sets,
     spelled,
@@ -141,7 +155,10 @@ export async function countJoined(target: SearchTarget, counting: Counting): Pro
   return (await sets.people([...segments, ...except])) - (await sets.people(except));
 }
 
-/** By free counts. @throws CliError exit 2 for an `except` that cannot be left out, 8 for counts that do not add up */
+/**
+ * By free counts.
+ * @throws CliError exit 2 for an `except` that cannot be left out, 8 for counts that do not add up
+ */
 export async function joinedOffer(
   target: SearchTarget,
   client: ServiceClient,
@@ -155,16 +172,20 @@ export async function joinedOffer(
     values: valuesFrom(client, interrupted),
   });
   const { sets, spelled, segments, except } = view;
+
   try {
     const { parts, overlap } = await sets.parts(segments, except);
     const matches = parts.reduce((sum, { count }) => sum + count, 0);
     const people = (await sets.people([...segments, ...except])) - (await sets.people(except));
     if (matches - overlap > people || matches < people) throw unsound(matches, people);
+
     const where = parts.length === 1 ? "" : ` in ${counted(parts.length, "part")}`;
     const apart = overlap === 0 ? "" : `, ${grouped(matches - people)} of them more than once`;
     onNotice(
-      `the segments are ${counted(people, "person", "people")}${where}${apart}, as ${counted(view.calls(), "free count")} told`,
+      `the segments are ${counted(people, "person", "people")}${where}${apart}, ` +
+        `as ${counted(view.calls(), "free count")} told`,
     );
+
     return {
       matches,
       parts: parts.map(({ segment }) => spelled(segment)),
@@ -175,8 +196,12 @@ export async function joinedOffer(
   } catch (error) {
     if (!(error instanceof InseparableError)) throw error;
     throw usageError(
-      `--except cannot be held to: ${grouped(error.both)} of ${counted(error.people, "person", "people")} are in it, and no filter says "but not those"; nothing was spent`,
-      `without --except they are bought too, for ${counted(error.both, "profile")} more; an --except by department, seniority level, a range, or the keys of the segment can be held to`,
+      `--except cannot be held to: ${grouped(error.both)} of ` +
+        `${counted(error.people, "person", "people")} are in it, ` +
+        'and no filter says "but not those"; nothing was spent',
+      `without --except they are bought too, for ${counted(error.both, "profile")} more; ` +
+        "an --except by department, seniority level, a range, " +
+        "or the keys of the segment can be held to",
       "inseparable",
     );
   }
@@ -184,7 +209,8 @@ export async function joinedOffer(
 
 const tooMany = (): CliError =>
   usageError(
-    `taking these segments apart takes more than ${grouped(MAX_COUNTS)} free counts; nothing was spent`,
+    `taking these segments apart takes more than ${grouped(MAX_COUNTS)} free counts; ` +
+      "nothing was spent",
     "give fewer segments at once",
     "too_many_counts",
   );
@@ -198,7 +224,9 @@ export const movedBetween = (): CliError =>
 
 const unsound = (parts: number, people: number): CliError =>
   failed.service(
-    `the counts do not add up: the parts hold ${counted(parts, "person", "people")} and the segments ${grouped(people)}; they are approximate, or the dataset moved; nothing was spent`,
+    `the counts do not add up: the parts hold ${counted(parts, "person", "people")} ` +
+      `and the segments ${grouped(people)}; they are approximate, ` +
+      "or the dataset moved; nothing was spent",
     "run it again, or buy the segments one after the other",
     "unsound_counts",
   );

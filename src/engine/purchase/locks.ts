@@ -30,7 +30,8 @@ async function lockOutput(output: string, wait: boolean, deps: ExportDeps): Prom
 }
 
 /**
- * Two commands that look for a service's new people would find the same ones, and both would buy them.
+ * Two commands that look for a service's new people
+ * would find the same ones, and both would buy them.
  * @param waits for another one that looks for them; undefined where nobody is looked for
  */
 export async function withRunLock<T>(

@@ -13,13 +13,17 @@ export interface State {
 }
 
 export interface Limits {
-  /** Rows that may still be bought, what is in flight taken off; infinite where nothing bounds them. */
+  /**
+   * Rows that may still be bought, what is in flight taken off; infinite where nothing bounds them.
+   */
   readonly rows: number;
   /** Rows that the balance covers beside what is in flight; undefined where nobody knows it. */
   readonly covered: number | undefined;
   /** Rows that the user's own cap leaves room for; infinite where there is none. */
   readonly whole: number;
-  /** Whether it is known what a row costs: until then one row is asked for, and nothing beside it. */
+  /**
+   * Whether it is known what a row costs: until then one row is asked for, and nothing beside it.
+   */
   readonly priced: boolean;
   readonly moving: boolean;
   readonly busy: ReadonlySet<number>;
@@ -31,14 +35,21 @@ export interface Ask extends PagePosition {
   readonly most: number;
 }
 
-/** `wait` for what is in flight; `end`; `broke`: no balance; `indivisible`: less is left than the smallest page. */
+/**
+ * `wait` for what is in flight; `end`; `broke`: no balance;
+ * `indivisible`: less is left than the smallest page.
+ */
 export type Next = Ask | "wait" | "end" | "broke" | "indivisible";
 
-/** What to ask for next: the first rows that are open, as many in one page as service, limits and balance allow. */
+/**
+ * What to ask for next: the first rows that are open, as
+ * many in one page as service, limits and balance allow.
+ */
 export function nextPage(state: State, limits: Limits): Next {
   const { rows, moving, busy } = limits;
   const idle = moving ? "wait" : "end";
   if (rows < 1 || state.turns === "no" || (moving && !limits.priced)) return idle;
+
   const perPage = limits.priced ? state.perPage : 1;
   const covered = limits.covered ?? Number.POSITIVE_INFINITY;
   let indivisible = false;
@@ -49,12 +60,14 @@ export function nextPage(state: State, limits: Limits): Next {
     if (from > 0 && state.turns === "unknown" && (limits.proving || busy.has(target))) continue;
     // Where all pages have one size the last one has it too, once nothing is in flight.
     if (busy.has(target) && left < (state.sizes.own ?? 0)) continue;
+
     // A smaller page now, or a whole one once it is known what is in flight costs.
     // Where all pages may have one size a smaller one begins elsewhere.
     const [room, most] =
       state.sizes.own === undefined ? [covered, rows] : [Math.min(covered, rows), left];
     if (room < Math.min(most, perPage, left) && moving) return "wait";
     if (covered < 1) return "broke";
+
     if (open.page !== undefined) {
       // Until two pages were seen to differ, the service may give the same one again and again.
       if (state.turns === "unknown" && moving) continue;
@@ -63,13 +76,17 @@ export function nextPage(state: State, limits: Limits): Next {
       indivisible = true;
       continue;
     }
-    // A page beyond the end of what is open: only where nothing that lies there is in flight and may come to nothing.
+
+    // A page beyond the end of what is open: only where nothing
+    // that lies there is in flight and may come to nothing.
     const whole = busy.has(target) ? 0 : limits.whole;
     const allowed = Math.min(left, rows, covered);
-    // A page as large as those before may come where the cap has no room for it: no smaller one ever came.
+    // A page as large as those before may come where the
+    // cap has no room for it: no smaller one ever came.
     const { own = 0, proven = false } = state.sizes;
     const isStaked = !proven && allowed < own && whole < Math.min(own, left);
     const size = isStaked ? undefined : sizeOf(state, { ...open, allowed, perPage, whole });
+
     if (size === undefined) indivisible = true;
     else
       return {
@@ -80,6 +97,7 @@ export function nextPage(state: State, limits: Limits): Next {
         ...(cursor === undefined ? {} : { cursor }),
       };
   }
+
   return indivisible && !moving ? "indivisible" : idle;
 }
 
@@ -96,19 +114,26 @@ function sizeOf(
 ): number | undefined {
   const perPage = paging === "page" && from > 0 ? Math.min(room.perPage, behind) : room.perPage;
   const natural = pageSize(paging, from, allowed, perPage);
+
   const fits = (size: number): boolean =>
     size >= least &&
     size <= perPage &&
     !refused.has(size) &&
     (paging !== "page" || from % size === 0);
+
   if (fits(natural)) return natural;
+
   const fitting = [...accepted].filter(fits).sort((a, b) => a - b);
   const smaller = fitting.findLast((size) => size <= allowed);
-  // A page larger than what is left of the target costs no more than that; nothing is staked on it beyond a cap.
+  // A page larger than what is left of the target costs no
+  // more than that; nothing is staked on it beyond a cap.
   if (smaller !== undefined || left > allowed) return smaller;
+
   const larger = fitting.find((size) => size > allowed && size <= whole);
   if (larger !== undefined) return larger;
+
   for (let size = allowed + 1; size <= Math.min(perPage, whole); size++)
     if (fits(size)) return size;
+
   return undefined;
 }

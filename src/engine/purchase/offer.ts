@@ -74,6 +74,7 @@ async function countStaff(
     const open = rung.filter(
       ({ company_network_url: at }) => owned !== undefined || (people.get(at) ?? 0) < most,
     );
+
     for (const { filters, count, version } of await countEach(open, deps)) {
       if (versions.add(version).size > 1) throw movedBetween();
       if (count === 0) continue;
@@ -84,15 +85,19 @@ async function countStaff(
       );
     }
   }
+
   const parts = union.filter((filters) => byPart.has(filters));
   const counts = parts.map((filters) => byPart.get(filters) ?? 0);
   const matches = [...people.values()].reduce((sum, count) => sum + Math.min(count, most), 0);
   const companies = companiesIn(union);
   const have = people.size === 1 || companies === 1 ? "has" : "have";
+
   if (companies > 0)
     deps.onNotice(
-      `${grouped(people.size)} of ${counted(companies, "company", "companies")} ${have} somebody who matches`,
+      `${grouped(people.size)} of ${counted(companies, "company", "companies")} ` +
+        `${have} somebody who matches`,
     );
+
   return { matches, parts, counts, datasetVersion: [...versions][0] };
 }
 
@@ -116,6 +121,7 @@ async function countEach(
     const companies = part.map(({ company_network_url: company }) => String(company));
     const once =
       part.length === 1 ? undefined : await client.counts(others, companies, interrupted);
+
     for (const [index, filters] of part.entries()) {
       const { count, meta } =
         once === undefined
@@ -124,6 +130,7 @@ async function countEach(
       parts.push({ filters, count, version: meta.datasetVersion });
     }
   }
+
   return parts;
 }
 
@@ -133,6 +140,7 @@ async function countCompanies(
 ): Promise<Counts> {
   const { companies } = target;
   if (target.kind === "enrich") return { matches: companies.length };
+
   const segments = companies.map(({ value }) => ({ company_network_url: value }));
   const isOpen =
     companies.length > MAX_COUNTS || companies.some(({ by }) => by !== "company_network_url");
@@ -141,10 +149,12 @@ async function countCompanies(
     : await countEach(segments, deps).catch((error: unknown) => notCounted(error, deps));
   if (parts === undefined)
     return { matches: target.perCompany === null ? null : target.perCompany * companies.length };
+
   const counts = parts.map(({ count }) => count);
   const matches = counts.reduce((sum, count) => sum + peopleAt(count, target), 0);
   const [datasetVersion, ...others] = new Set(parts.map(({ version }) => version));
   if (others.length > 0) throw movedBetween();
+
   return {
     matches,
     uncounted: counts.filter((count) => count === 0).length,
@@ -155,6 +165,7 @@ async function countCompanies(
 
 function notCounted(error: unknown, { onNotice }: ExportDeps, search?: SearchTarget): undefined {
   if (!(error instanceof CliError && error.code === "uncounted")) throw error;
+
   const { sample, owned } = search ?? {};
   if (sample !== undefined || owned !== undefined) {
     const why =
@@ -165,6 +176,7 @@ function notCounted(error: unknown, { onNotice }: ExportDeps, search?: SearchTar
       "without that option the first rows are bought, as --limit N or --max-credits N says";
     throw usageError(`the service does not count people, and ${why}`, hint, "uncounted");
   }
+
   onNotice("notice: the service does not count people: how many there are, only their pages tell");
 }
 
@@ -190,18 +202,24 @@ type Spent = QuoteInput["spent"] & { readonly price?: Credits | undefined };
 
 const NOTHING: Spent = { rows: 0, settled: ZERO, uncertain: ZERO };
 
-/** Whether keys are kept long enough. A gateway that drops headers it does not know drops them, too. */
+/**
+ * Whether keys are kept long enough. A gateway that drops headers it does not know drops them, too.
+ */
 export const keepsKeys = (
   { idempotencyMs = 0 }: AccountView,
   datasetVersion: string | null,
 ): boolean => idempotencyMs > KEY_LIFE_MS && datasetVersion !== null;
 
-/** With what pages that no reply came to may have cost, where nothing promises that they come again for it. */
+/**
+ * With what pages that no reply came to may have cost,
+ * where nothing promises that they come again for it.
+ */
 export function spentOf(
   run: RunReader | undefined,
   { account, deps }: Omit<Trade, "store">,
 ): Spent {
   if (run === undefined) return NOTHING;
+
   const { rows, owned, settled, uncertain, forgetsKeys } = run.state;
   const paid = BigInt(rows - owned);
   const price = paid === 0n ? undefined : credits((settled + paid - 1n) / paid);
@@ -218,7 +236,9 @@ export function spentOf(
 export function rowPrice({ kind }: Pick<Target, "kind">, { costs }: AccountView, paid?: Credits) {
   const call = PAID_CALLS[kind];
   const price = costs[call] ?? paid;
-  const untold = `the account does not tell what ${call} costs; counted as 1 credit until the first row tells`;
+  const untold =
+    `the account does not tell what ${call} costs; ` +
+    "counted as 1 credit until the first row tells";
   return { price: price ?? ONE_CREDIT, assumed: price === undefined ? untold : undefined };
 }
 
@@ -233,6 +253,7 @@ export function quoteFor(
 ): Quote {
   const price = rowPrice(target, account, spent.price);
   if (price.assumed !== undefined) deps.onNotice(`warning: ${price.assumed}`);
+
   const { paging, pageRows: learned } = deps.seller.client.dialect;
   const pageRows = target.kind === "enrich" ? 1 : (perPageTold(account, deps) ?? learned);
   return makeQuote({
@@ -268,7 +289,10 @@ export const runIdentityOf = (
   output,
 });
 
-/** @returns how the dataset moved since, if it did. @throws CliError exit 5 where anything else is not the run's */
+/**
+ * @returns how the dataset moved since, if it did.
+ * @throws CliError exit 5 where anything else is not the run's
+ */
 export async function checkSame(
   plan: Plan,
   account: AccountView,
@@ -281,12 +305,15 @@ export async function checkSame(
     if (was !== null && is !== null && was !== is)
       differences.push(`${what} was ${was} and is ${is}`);
   };
+
   compare("the service", plan.base_url, now.base_url);
   compare("the account", plan.account_id, now.account_id);
   compare("the key mode", plan.key_mode, now.key_mode);
+
   const pages = pagingName({ paging: plan.paging, firstPage: plan.first_page });
   const count = differences.length;
   compare("the paging", pages, pagingName(client.dialect));
+
   if (differences.length > 0)
     throw runMismatch(
       plan.id,
@@ -295,11 +322,13 @@ export async function checkSame(
         ? `--paging ${pages} goes on with it; the same command with --again buys everything anew`
         : undefined,
     );
+
   let version = account.datasetVersion ?? null;
   if (version === null && plan.dataset_version !== null && plan.target.kind === "search") {
     version =
       (await client.count(plan.target.filters, deps.interrupted)).meta.datasetVersion ?? null;
   }
+
   compare("the dataset version", plan.dataset_version, version);
   return differences[0];
 }
@@ -315,13 +344,19 @@ export function newPeopleApart(inquiry: Inquiry, share: OwnedShare | undefined) 
   return quote.bound === "matches" ? { inquiry: narrowed, quote } : undefined;
 }
 
-/** Whether its new people alone, with whoever is on pages without a reply, are fewer than a run of all has left. */
+/**
+ * Whether its new people alone, with whoever is on pages
+ * without a reply, are fewer than a run of all has left.
+ */
 export const isFewerApart = ({ state }: RunReader, quote: Quote): boolean =>
   quote.apart !== undefined &&
   quote.apart + pendingUnits(state).reduce((sum, { intent }) => sum + intent.perPage, 0) <
     rowsToBuy(quote);
 
-/** Whether the same search begun anew buys those alone, within what the cap leaves once the run is let go of. */
+/**
+ * Whether the same search begun anew buys those alone,
+ * within what the cap leaves once the run is let go of.
+ */
 export function isBegunAnew(
   run: RunReader,
   quote: Quote,
@@ -330,6 +365,7 @@ export function isBegunAnew(
 ): boolean {
   const { plan, state } = run;
   if (state.session?.again === true || !isFewerApart(run, quote)) return false;
+
   const cap = trade.options.maxCredits;
   const lost = lostCharges(state, trade.account.balance).reduce(
     (sum, { charge }) => sum + charge,

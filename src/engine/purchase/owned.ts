@@ -31,7 +31,10 @@ export const leastOrMost = (quote: Quote, { kind }: Target): "" | "at least " | 
 const rowsOf = (counts: readonly number[] = []): number =>
   counts.reduce((sum, count) => sum + count, 0);
 
-/** The most rows that can be written: what is bought, and where they are wanted those that are owned. */
+/**
+ * The most rows that can be written: what is bought,
+ * and where they are wanted those that are owned.
+ */
 export const rowsWritten = (target: Target, { rows, share }: Quote): number =>
   withOwned({ target }) ? rows + (share?.owned ?? 0) : rows;
 
@@ -42,10 +45,12 @@ export async function partsToBuy(target: Target, offer: Offer, quote: Quote, dep
     target.kind !== "search" || (offer.parts ?? offer.digests ?? quote.depth) === undefined;
   if (isWhole && !isNarrowed(target))
     return counts === undefined ? { matches } : { matches, counts };
+
   const { divisionOf } = await import("./divided.ts");
   if (!isNarrowed(target))
     return { matches, ...(await divisionOf(target, offer, quote.depth, deps)) };
   if (quote.share?.divide === undefined) throw new TypeError("nobody knows who is owned");
+
   const { unreached = [], beyond = 0, ...division } = await quote.share.divide(quote.rows);
   const parts = await divisionOf(target, { ...offer, ...division }, quote.depth, deps);
   // Who is owned may be bought again with those beyond.
@@ -55,7 +60,10 @@ export async function partsToBuy(target: Target, offer: Offer, quote: Quote, dep
   return rest.length === 0 ? result : { ...result, unreached: rest };
 }
 
-/** Looks for the new people whom a limit or cap left in no part, where more is allowed now. @returns whether it did */
+/**
+ * Looks for the new people whom a limit or cap left in no part, where more is allowed now.
+ * @returns whether it did
+ */
 export async function widen(run: Run, quote: Quote, { account, deps }: Trade): Promise<boolean> {
   const { target, matches, parts = [], counts = [], digests, overlap = 0, ...plan } = run.plan;
   const { rows, units } = run.state;
@@ -64,10 +72,12 @@ export async function widen(run: Run, quote: Quote, { account, deps }: Trade): P
   // Who is on a page without a reply may be in other parts, too.
   const isAway = digests === undefined && pendingUnits(run.state).length > 0;
   if (!isNarrowed(target) || "staff" in target || !isOpen || isAway) return false;
+
   const share = await (await deps.ownership?.(account, target))?.look(quote.rows, true);
   const wanted = { ...quote, rows: quote.rows - rows, share };
   const more: Division = await partsToBuy(target, { matches, datasetVersion: null }, wanted, deps);
   if ((digests === undefined) !== (more.digests === undefined)) return false;
+
   const people = new Set(`${digests}${more.digests}`.match(/.{16}/g));
   const came = (at: number): number =>
     rowsOf(
@@ -75,6 +85,7 @@ export async function widen(run: Run, quote: Quote, { account, deps }: Trade): P
         intent.target === at ? (settled?.rows ?? 0) : 0,
       ),
     );
+
   const cut = spans.map(({ from }, at) => ({ from, to: from + came(at) }));
   const { parts: others = [], counts: sizes = [], unreached = [] } = more;
   const double =
@@ -88,15 +99,20 @@ export async function widen(run: Run, quote: Quote, { account, deps }: Trade): P
           ...(double === 0 ? {} : { overlap: double }),
         }
       : { parts, counts: [people.size], digests: [...people].join("") };
+
   // No more than was agreed to, though more may be new by now.
   const all = Math.min(matches ?? 0, rows + (more.matches ?? 0));
   await run.append({ t: "divided", ...division, matches: all, unreached, at: deps.now() });
+
   return true;
 }
 
 export function ownedOutput(inner: Output, run: Run, ownership: Ownership) {
   const rows = { bought: 0, again: 0 };
-  /** The rows of a page that are written: with the owned, what was bought again too, as it is newer. */
+
+  /**
+   * The rows of a page that are written: with the owned, what was bought again too, as it is newer.
+   */
   const selection = (page: Page): { readonly page: Page; readonly again: number } => {
     const before = ownership.before(run, page);
     const { target } = run.plan;
@@ -107,29 +123,38 @@ export function ownedOutput(inner: Output, run: Run, ownership: Ownership) {
     );
     return { page: page.select(fresh), again: before.size };
   };
+
   const output: Output = {
     get notices() {
       return inner.notices;
     },
+
     write(page) {
       const written = selection(page);
       rows.bought += page.length;
       rows.again += written.again;
       return inner.write(written.page);
     },
+
     prepare: (pages) =>
       inner.prepare(async function* () {
         for await (const page of pages()) yield selection(page).page;
       }),
+
     publish: () => inner.publish(),
     abort: () => inner.abort(),
   };
+
   return {
     rows,
     output,
     paidAgain: (): number =>
       isNarrowed(run.plan.target) ? rows.again : Math.max(0, rows.again - run.state.owned),
-    /** Puts those into the run who were owned before, where they are wanted too, and writes them behind all others. */
+
+    /**
+     * Puts those into the run who were owned before, where
+     * they are wanted too, and writes them behind all others.
+     */
     async writeOwned(distinct: Distinct, now: () => number): Promise<void> {
       if (!withOwned(run.plan)) return;
       await takeOver(run, ownership.beside(run), now);
@@ -164,7 +189,11 @@ export async function narrowing(
 function unreachedText({ unreached = [] }: Pick<Plan, "unreached">): string | undefined {
   const people = rowsOf(unreached.map(({ count }) => count));
   if (people === 0) return undefined;
-  return `${people === 1 ? "1 new person was" : `${grouped(people)} new people were`} not bought, as more of those you own would be bought again than was agreed to: ${unreachedGroups(unreached)}`;
+  return (
+    `${people === 1 ? "1 new person was" : `${grouped(people)} new people were`} ` +
+    "not bought, as more of those you own would be bought again than " +
+    `was agreed to: ${unreachedGroups(unreached)}`
+  );
 }
 
 function commandsFor({ unreached = [] }: Pick<Plan, "unreached">, { unitPrice }: Quote): string[] {
@@ -173,7 +202,10 @@ function commandsFor({ unreached = [] }: Pick<Plan, "unreached">, { unitPrice }:
     .map(({ filters, rows }, index) => {
       const cap = formatCredits(priceOf(rows, unitPrice));
       const file = index === 0 ? "others.csv" : `others-${index + 1}.csv`;
-      return `headcount search ${flagsOf(filters)} --new-only --again --max-credits ${cap} -o ${file}`;
+      return (
+        `headcount search ${flagsOf(filters)} --new-only ` +
+        `--again --max-credits ${cap} -o ${file}`
+      );
     });
 }
 
@@ -195,6 +227,7 @@ export async function takeOver(
   const put = async (): Promise<void> => {
     const numbered = group.map((page) => ({ page, n: run.nextNumber() }));
     group = [];
+
     const intents = numbered.map(({ page: { target, offset, perPage }, n }): IntentRecord => {
       return {
         t: "intent",
@@ -209,6 +242,7 @@ export async function takeOver(
       };
     });
     if (intents.length > 0) await run.append(...intents);
+
     for (const { n, page } of numbered) {
       const { body, told: { next, total } = {}, ...own } = page;
       const told = {
@@ -221,12 +255,15 @@ export async function takeOver(
         rows: own.rows,
         ...(body === undefined ? { miss: true } : told),
       };
+
       await run.settle({ t: "settled", n, ...facts, at: now() }, body);
     }
   };
+
   for await (const page of pages) {
     if (places.has(place(page))) continue;
     if (group.push(page) >= AT_ONCE) await put();
   }
+
   await put();
 }

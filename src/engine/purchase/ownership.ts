@@ -12,9 +12,15 @@ export interface OwnedShare {
   readonly exact: boolean;
   readonly calls: number;
   readonly estimate: Cost | undefined;
-  /** How long the estimated calls take at the rate of free counts, in milliseconds; undefined: no limit is known. */
+  /**
+   * How long the estimated calls take at the rate of free
+   * counts, in milliseconds; undefined: no limit is known.
+   */
   readonly durationMs: number | undefined;
-  /** What to buy so as to have the new people, where only they are bought. @param maxRows that were agreed to */
+  /**
+   * What to buy so as to have the new people, where only they are bought.
+   * @param maxRows that were agreed to
+   */
   readonly divide?: ((maxRows: number) => Promise<NewParts>) | undefined;
 }
 
@@ -35,21 +41,31 @@ export interface OwnedPage extends Pick<IntentRecord, "target" | "offset" | "per
 }
 
 export interface Ownership {
-  /** Before anything is agreed to. @param total people of the segment @param offer what was counted of each company */
+  /**
+   * Before anything is agreed to.
+   * @param total people of the segment
+   * @param offer what was counted of each company
+   */
   look(
     total: number,
     narrowed: boolean,
     offer?: Partial<NewParts>,
   ): Promise<OwnedShare | undefined>;
   before(run: RunReader, page: Page): ReadonlySet<number>;
-  /** After everything was bought: why not everybody of the segment is owned; undefined where everybody is. */
+  /**
+   * After everything was bought: why not everybody of
+   * the segment is owned; undefined where everybody is.
+   */
   certify(run: RunReader): Promise<string | undefined>;
   beside(run: RunReader): AsyncIterable<OwnedPage>;
 }
 
 export interface Narrowed {
   readonly new: number;
-  /** Whether free counts said at the end that everybody is owned; null where a limit or cap left some out. */
+  /**
+   * Whether free counts said at the end that everybody
+   * is owned; null where a limit or cap left some out.
+   */
   readonly whole: boolean | null;
   readonly shortfall: string | null;
   readonly others?: readonly string[];
@@ -63,14 +79,20 @@ export const newPeopleIn = (share: OwnedShare | undefined): number | undefined =
 const isPlain = (target: Target): target is Extract<Target, { kind: "search" }> =>
   target.kind === "search" && (target.owned ?? target.sample) === undefined;
 
-/** Its new people alone, those who are owned beside them: where all of it is asked for, and few counts part them. */
+/**
+ * Its new people alone, those who are owned beside them:
+ * where all of it is asked for, and few counts part them.
+ */
 export function partedFrom(target: Target, share: OwnedShare | undefined, limit = Infinity) {
   return isPlain(target) && share?.divide && limit >= share.total
     ? { ...target, owned: "with" as const }
     : undefined;
 }
 
-/** The most rows of its new people alone, where the rest of all of it has more, and few counts part them. */
+/**
+ * The most rows of its new people alone, where the rest
+ * of all of it has more, and few counts part them.
+ */
 export function rowsApart(
   target: Target,
   share: OwnedShare | undefined,

@@ -11,8 +11,8 @@ function largestDivisor(value: number, bound: number): number {
 }
 
 /**
- * How many rows to ask for at an offset. A page by number begins at a multiple of its size: landing on a cap takes a
- * few smaller pages (1,007 rows: ten pages of 100, then 5, 1 and 1).
+ * How many rows to ask for at an offset. A page by number begins at a multiple of its size: landing
+ * on a cap takes a few smaller pages (1,007 rows: ten pages of 100, then 5, 1 and 1).
  */
 export function pageSize(
   paging: Dialect["paging"],
@@ -58,8 +58,9 @@ export const below = (ranges: readonly Range[], end: number): Range[] =>
   ranges.flatMap(({ from, to }) => (from >= end ? [] : [{ from, to: Math.min(to, end) }]));
 
 /**
- * So many rows of all companies: one of each before a second of any, of a company those of its first parts first.
- * With more rows nowhere fewer. @param of the company of each part @returns rows of each part
+ * So many rows of all companies: one of each before a second of any,
+ * of a company those of its first parts first. With more rows nowhere
+ * fewer. @param of the company of each part @returns rows of each part
  */
 export function evenly(
   counts: readonly number[],
@@ -69,6 +70,7 @@ export function evenly(
   const people = new Map<unknown, number>();
   for (const [index, count] of counts.entries())
     people.set(of[index], (people.get(of[index]) ?? 0) + count);
+
   const wanted = new Map<unknown, number>();
   let rest = rows;
   for (let level = 1; rest > 0 && level <= (most ?? Number.POSITIVE_INFINITY); level++) {
@@ -80,6 +82,7 @@ export function evenly(
     }
     if (rest === before) break;
   }
+
   return counts.map((count, index) => {
     const some = Math.min(count, wanted.get(of[index]) ?? 0);
     wanted.set(of[index], (wanted.get(of[index]) ?? 0) - some);

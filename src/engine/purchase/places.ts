@@ -17,10 +17,14 @@ export async function withPlaces(options: ExportOptions): Promise<ExportOptions>
       throw usageError(`${other} and ${option} name the same file`, "give each a name of its own");
     byPath.set(real, option);
   }
+
   return { ...options, output };
 }
 
-/** @param own what a run wrote itself @throws CliError exit 5 where something else is there and may not be replaced */
+/**
+ * @param own what a run wrote itself
+ * @throws CliError exit 5 where something else is there and may not be replaced
+ */
 export async function requireFree(
   { overwrite, output, receipt, misses }: ExportOptions,
   own: readonly (string | null | undefined)[] = [],

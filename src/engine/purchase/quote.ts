@@ -31,11 +31,17 @@ export interface Offer extends Matches, Pick<Plan, "counts" | "parts" | "overlap
 type Bound = "matches" | "limit" | "cap" | "companies" | "sample";
 
 export interface Quote {
-  /** People that match; null where no free count tells (employees of a company that is named by its domain). */
+  /**
+   * People that match; null where no free count tells
+   * (employees of a company that is named by its domain).
+   */
   readonly matches: number | null;
   /** Rows to have at the end, those of earlier sessions included: at most this many. */
   readonly rows: number;
-  /** What `rows` would be if no credits were uncertain: lost replies may have used up a part of the cap. */
+  /**
+   * What `rows` would be if no credits were uncertain:
+   * lost replies may have used up a part of the cap.
+   */
   readonly rowsIfNothingLost: number;
   /** What `rows` would be without a cap; undefined: nothing else bounds them. */
   readonly rowsUncapped: number | undefined;
@@ -45,7 +51,10 @@ export interface Quote {
   /** Why `unitPrice` is a guess, in words; undefined: it is none. */
   readonly assumed?: string | undefined;
   readonly credits: Credits;
-  /** With what was spent already: what `--max-credits` must be for it, because that counts from the run's beginning. */
+  /**
+   * With what was spent already: what `--max-credits` must
+   * be for it, because that counts from the run's beginning.
+   */
   readonly total: Credits;
   readonly settled: Credits;
   readonly balance: Credits | undefined;
@@ -53,20 +62,37 @@ export interface Quote {
   /** Of the cap of the key, where it is told. */
   readonly capLeft: Credits | undefined;
   readonly requests: number;
-  /** The largest page, which requests are counted on; undefined: nobody told it, and requests are the fewest. */
+  /**
+   * The largest page, which requests are counted on;
+   * undefined: nobody told it, and requests are the fewest.
+   */
   readonly pageRows: number | undefined;
-  /** How long the rate limit alone makes it take, in milliseconds; 0: not at all, undefined: none is known. */
+  /**
+   * How long the rate limit alone makes it take, in
+   * milliseconds; 0: not at all, undefined: none is known.
+   */
   readonly durationMs: number | undefined;
-  /** People of several segments that are in more than one of their parts, and paid for each time. */
+  /**
+   * People of several segments that are in more than one of their parts, and paid for each time.
+   */
   readonly overlap?: number;
-  /** The most rows that the service gives of one segment, where that is less than is wanted: the segment is divided. */
+  /**
+   * The most rows that the service gives of one segment, where
+   * that is less than is wanted: the segment is divided.
+   */
   readonly depth: number | undefined;
   readonly sample: SampleQuote | undefined;
   readonly share?: OwnedShare | undefined;
-  /** Of a purchase of all that would pay for owned people again: at most so many rows are its new people alone. */
+  /**
+   * Of a purchase of all that would pay for owned people
+   * again: at most so many rows are its new people alone.
+   */
   readonly apart?: number | undefined;
   readonly datasetVersion?: string | null;
-  /** What looking companies up costs, which is within `credits` and `requests`: their people are counted after it. */
+  /**
+   * What looking companies up costs, which is within `credits`
+   * and `requests`: their people are counted after it.
+   */
   readonly lookUps?: { readonly companies: number; readonly credits: Credits } | undefined;
   readonly reuse?:
     | { readonly run: string; readonly rows: number; readonly text: string }
@@ -87,7 +113,10 @@ export interface QuoteInput extends Matches, Pick<Quote, "assumed"> {
   readonly pageRows?: number | undefined;
   readonly perMinute: number | undefined;
   readonly paging: Plan["paging"];
-  /** `lost`: pages that no reply came to. What they may have cost is uncertain, as it will be once the run goes on. */
+  /**
+   * `lost`: pages that no reply came to. What they may have
+   * cost is uncertain, as it will be once the run goes on.
+   */
   readonly spent: Pick<RunState, "rows" | "settled" | "uncertain"> & {
     readonly lost?: readonly Unit[];
   };
@@ -119,10 +148,13 @@ export function makeQuote(input: QuoteInput): Quote {
   } = input;
   const bounds: [Bound, number][] = [];
   const pages = input.drawn?.pages;
+
   if (pages !== undefined) bounds.push(["sample", rowsOf(pages)]);
   else if (matches !== null)
     bounds.push([target.kind === "enrich" ? "companies" : "matches", matches + uncounted]);
+
   if (limit !== undefined) bounds.push(["limit", limit]);
+
   const rowsUncapped = Math.min(...bounds.map(([, most]) => most));
   let lossless = rowsUncapped;
   if (maxCredits !== undefined) {
@@ -132,14 +164,19 @@ export function makeQuote(input: QuoteInput): Quote {
       spent.rows + affordableRows(credits(maxCredits - spent.settled), price),
     );
   }
+
   const [least] = bounds.filter(([, most]) => Number.isFinite(most)).sort(([, a], [, b]) => a - b);
   if (least === undefined) {
     throw usageError(
-      `nobody can tell beforehand how many people ${target.kind === "search" ? "match" : "these companies have"}, so something must bound the purchase`,
-      `add --max-credits N${target.kind === "search" ? " or --limit N" : ", --limit N or --per-company N"}`,
+      "nobody can tell beforehand how many people " +
+        `${target.kind === "search" ? "match" : "these companies have"}, ` +
+        "so something must bound the purchase",
+      "add --max-credits " +
+        `N${target.kind === "search" ? " or --limit N" : ", --limit N or --per-company N"}`,
       "unbounded_purchase",
     );
   }
+
   const [bound, allowed] = least;
   const inPages = (most: number): number =>
     pages === undefined ? most : rowsBegun(pages, most).rows;
@@ -147,6 +184,7 @@ export function makeQuote(input: QuoteInput): Quote {
   const toBuy = rowsToBuy({ rows, kept: spent.rows });
   const cost = priceOf(toBuy, price);
   const requests = requestCount(input, toBuy);
+
   return {
     matches,
     rows,
@@ -181,7 +219,10 @@ export function makeQuote(input: QuoteInput): Quote {
   };
 }
 
-/** What earlier sessions paid counts, as does what lost replies may have cost; no part of such a page is asked for. */
+/**
+ * What earlier sessions paid counts, as does what lost
+ * replies may have cost; no part of such a page is asked for.
+ */
 function rowsLeft(
   { target, spent, price, paging }: QuoteInput,
   maxCredits: Credits,
@@ -199,7 +240,10 @@ function rowsLeft(
   return Math.min(affordableRows(credits(rest - unbooked(shelved)), price), behind);
 }
 
-/** The cap that a run is held to, all told: what the user set, and never more than was quoted and agreed to. */
+/**
+ * The cap that a run is held to, all told: what the user
+ * set, and never more than was quoted and agreed to.
+ */
 export function consentedCap(
   quote: Quote,
   session: RunState["session"],
@@ -220,6 +264,7 @@ function requestCount(input: QuoteInput, rows: number): number {
     const whole = rowsBegun(drawn.pages, spent.rows + rows).pages;
     return rows === 0 ? 0 : whole - rowsBegun(drawn.pages, spent.rows).pages;
   }
+
   const behind = maxDepth < rows ? Math.ceil((PARTS_A_WALL * rows) / maxDepth) : 1;
   const pieces = target.kind === "employees" ? target.companies.length : (input.pieces ?? behind);
   const each = { length: Math.max(1, Math.min(rows, pieces)) };
@@ -237,11 +282,13 @@ function sizesOf(
   if (target.kind === "search" && target.staff !== undefined) {
     return evenly(counts, of, { rows, most: target.staff.most });
   }
+
   let [kept, left] = [spent.rows, rows];
   const [least, most] =
     target.kind === "employees"
       ? [1, target.perCompany ?? Number.MAX_VALUE]
       : [0, Number.MAX_VALUE];
+
   return counts.map((count) => {
     const own = Math.min(Math.max(count, least), most);
     const before = Math.min(kept, own);
@@ -251,7 +298,10 @@ function sizesOf(
   });
 }
 
-/** @throws CliError exit 4 where the cap still allows more than a budget has left, with something to buy */
+/**
+ * @throws CliError exit 4 where the cap still allows
+ * more than a budget has left, with something to buy
+ */
 export function requireBudget(
   quote: Quote,
   {
@@ -271,7 +321,8 @@ export function requireBudget(
 export function overBudget(what: string, budgetLeft: Credits, spent = ZERO): CliError {
   const rest = budgetLeft < 0n ? ZERO : budgetLeft;
   return failed.credits(
-    `${what}, and the budget has ${formatCreditsGrouped(rest)} left; nothing ${spent > 0n ? "more " : ""}was spent`,
+    `${what}, and the budget has ${formatCreditsGrouped(rest)} left; ` +
+      `nothing ${spent > 0n ? "more " : ""}was spent`,
     rest === ZERO ? undefined : `a cap of at most ${formatCredits(credits(rest + spent))} fits`,
     "over_budget",
   );
@@ -295,19 +346,24 @@ export function beyondFunds({ balance, capLeft, credits: cost }: Quote) {
   if (free === undefined || cost <= free) return undefined;
   return {
     free,
-    said: `${isCapped ? "the cap of the key leaves" : "the balance is"} ${formatCreditsGrouped(free)}`,
+    said:
+      `${isCapped ? "the cap of the key leaves" : "the balance is"} ` +
+      `${formatCreditsGrouped(free)}`,
   };
 }
 
 export function requireBalance(quote: Quote, target: Target): void {
   const { kept, rows, unitPrice } = quote;
   if (quote.rowsIfNothingLost === 0 && quote.total === 0n && quote.bound === "cap") {
-    const one = `one ${target.kind === "enrich" ? "company" : "profile"} costs ${costText(quote, unitPrice)},`;
+    const one =
+      `one ${target.kind === "enrich" ? "company" : "profile"} ` +
+      `costs ${costText(quote, unitPrice)},`;
     const [what, fits] =
       quote.sample === undefined
         ? [
             one,
-            `--max-credits ${formatCredits(unitPrice)} pays for one; headcount account shows the prices`,
+            `--max-credits ${formatCredits(unitPrice)} pays for one; ` +
+              "headcount account shows the prices",
           ]
         : [
             "the first people of the sample are bought together, for",
@@ -315,12 +371,15 @@ export function requireBalance(quote: Quote, target: Target): void {
           ];
     throw failed.credits(`${what} more than --max-credits; nothing was spent`, fits, "over_cap");
   }
+
   const beyond = beyondFunds(quote);
   if (beyond === undefined) return;
+
   const fits = kept + Math.min(rows, affordableRows(beyond.free, unitPrice));
   const [one, many] = target.kind === "enrich" ? ["company", "companies"] : ["profile", "profiles"];
   throw failed.credits(
-    `${counted(rows - kept, `${one} costs`, `${many} cost`)} up to ${costText(quote)}, ${beyond.said}; nothing was spent`,
+    `${counted(rows - kept, `${one} costs`, `${many} cost`)} up to ` +
+      `${costText(quote)}, ${beyond.said}; nothing was spent`,
     `${fits > kept && !("list" in target) ? `--limit ${fits} would fit` : "top the account up, or take another key"}; headcount account shows the balance and the cap`,
     "insufficient_credits",
   );
@@ -339,7 +398,11 @@ export function requireSame(agreed: Quote, now: Quote): void {
 
 export function overlapWarning({ overlap = 0, unitPrice }: Quote): string {
   const price = creditsText(priceOf(overlap, unitPrice));
-  return `warning: up to ${grouped(overlap)} ${overlap === 1 ? "person is" : "people are"} in more than one of the segments, and no filter takes those apart: paid for each time (up to ${price} more), written once`;
+  return (
+    `warning: up to ${grouped(overlap)} ${overlap === 1 ? "person is" : "people are"} ` +
+    "in more than one of the segments, and no filter takes those apart: " +
+    `paid for each time (up to ${price} more), written once`
+  );
 }
 
 export function paidTwiceText({ overlap = 0 }: Quote, target: Target): string | undefined {
@@ -374,6 +437,7 @@ export function whoIsPaidAgain(quote: Quote, target: Target): string | undefined
   const { share, rows } = quote;
   const again = paidAgain(quote);
   if (share === undefined || again === 0) return undefined;
+
   const { owned, total, exact } = share;
   const toBuy = rowsToBuy(quote);
   const isDrawn = quote.sample !== undefined;
@@ -385,10 +449,16 @@ export function whoIsPaidAgain(quote: Quote, target: Target): string | undefined
     ? Math.min(again, Math.max(1, Math.round((toBuy * owned) / Math.max(1, total))))
     : again;
   const source = exact ? "" : " by your records";
-  return `${about}${grouped(many)} of the ${grouped(toBuy)} to buy ${many === 1 ? "is" : "are"} yours already${source}`;
+  return (
+    `${about}${grouped(many)} of the ${grouped(toBuy)} to buy ` +
+    `${many === 1 ? "is" : "are"} yours already${source}`
+  );
 }
 
-/** What would be paid for again and what would not, in a sentence. @param option what buys only new people */
+/**
+ * What would be paid for again and what would not, in a sentence.
+ * @param option what buys only new people
+ */
 export function paidAgainText(quote: Quote, target: Target, option: string): string | undefined {
   const { share } = quote;
   const who = whoIsPaidAgain(quote, target);
@@ -403,7 +473,10 @@ function wayAround(quote: Quote, share: OwnedShare, target: Target, option: stri
     return `${option} buys only the others`;
   if (total === owned) return exact ? "nobody is new" : `${option} looks whether anybody is new`;
   if (estimate?.callsPerCredit === 0) return "finding the others costs more than buying all of it";
-  return `${option} buys only ${quote.rows < total ? "new people" : "the others"} for ${exact ? "" : "about "}${newPriceText(quote, share)}`;
+  return (
+    `${option} buys only ${quote.rows < total ? "new people" : "the others"} for ` +
+    `${exact ? "" : "about "}${newPriceText(quote, share)}`
+  );
 }
 
 export function newPriceText(quote: Quote, { total, owned, estimate }: OwnedShare): string {
@@ -445,6 +518,7 @@ export const quoteJson = (quote: Quote, target: Target): QuoteDocument => ({
 function shareJson({ share, unitPrice }: Quote) {
   const { owned = null, exact = null, total = 0, calls = null, estimate } = share ?? {};
   const price = (rows: number): number => creditsToNumber(priceOf(rows, unitPrice));
+
   return {
     owned,
     owned_exact: exact,

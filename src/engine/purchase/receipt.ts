@@ -20,7 +20,10 @@ import type { Narrowed } from "./ownership.ts";
 import type { Quote } from "./quote.ts";
 import type { Doubled } from "./remaining.ts";
 
-/** What a run did, to account for it: `receipt.json`, `--receipt FILE`, `--json`. Credits are numbers. */
+/**
+ * What a run did, to account for it: `receipt.json`,
+ * `--receipt FILE`, `--json`. Credits are numbers.
+ */
 export type Receipt = Of<typeof receipt>;
 
 /** Where nobody told the price, what would bind was a guess. */
@@ -51,6 +54,7 @@ export function buildReceipt(input: ReceiptInput, shortfall: string | null): Rec
   const { plan, state } = run;
   const { target } = plan;
   const isWhole = quote.bound === "matches" || quote.bound === "companies";
+
   return {
     run: run.id,
     command: plan.command,
@@ -108,14 +112,22 @@ function filtersOf(target: Target): Receipt["filters"] {
     : { union: union ?? [filters], except: except ?? [] };
 }
 
-/** What gets a first page that was never asked for. @param isCounted whether counts tell who of its people is owned */
+/**
+ * What gets a first page that was never asked for.
+ * @param isCounted whether counts tell who of its people is owned
+ */
 const fromZero = (isCounted: boolean): string =>
-  `where it counts pages from 0, the same command with ${isCounted ? "--paging page0 --with-owned buys the missing ones alone" : "--again --paging page0 gets the first page too"}`;
+  "where it counts pages from 0, the same command with " +
+  `${isCounted ? "--paging page0 --with-owned buys the missing ones alone" : "--again --paging page0 gets the first page too"}`;
 
 const NO_CURSOR =
-  "no cursor to the next one (in X-Next-Cursor, or as next_cursor, nextCursor or cursor in result, its meta, pagination, paging or page_info)";
+  "no cursor to the next one (in X-Next-Cursor, or as next_cursor, nextCursor or " +
+  "cursor in result, its meta, pagination, paging or page_info)";
 
-/** What going on gets, with higher bounds perhaps. @param on the command, where no run is left to go on with */
+/**
+ * What going on gets, with higher bounds perhaps.
+ * @param on the command, where no run is left to go on with
+ */
 type Lack = {
   readonly why: string;
   readonly raise: Raise;
@@ -147,34 +159,47 @@ function whyShort({
   const isCounted = run.plan.target.kind === "search" && quote.matches !== null;
   const fewer = Math.max(missing.rows, isCounted ? quote.rows - rows - withheldOf(run) : 0);
   const came = `${grouped(rows)} of ${counted(quote.rows, "row")} came`;
+
   if (wall !== undefined) {
-    return `the service does not go deeper than row ${grouped(wall.depth)} of this segment ("${wall.detail}"): ${came}; split the segment by another filter`;
+    return (
+      `the service does not go deeper than row ${grouped(wall.depth)} of this segment ` +
+      `("${wall.detail}"): ${came}; split the segment by another filter`
+    );
   }
+
   const isDrawn = least !== undefined && quote.sample !== undefined;
   const drawn = `what cap and balance leave does not pay for the next page of the sample: ${came}`;
   const early =
     cameTwice({ run, quote, distinct, outcome }) ??
     (isDrawn ? drawn : uncertainCap(run, quote, outcome));
   if (early !== null) return early;
+
   const room = credits(spent + priceOf(own, price));
   const left = least === undefined ? fewer : quote.rows - rows - withheldOf(run);
   if (left > 0 && left < own && maxCredits !== undefined && room > maxCredits) {
     const [page, what] = isCounted ? ["last", "rest"] : ["next", "next one"];
-    const why = `${came}: a page came with ${grouped(own)} where more was asked for, and the ${page} one may have as many: --max-credits ${formatCredits(room)} leaves room for it`;
+    const why =
+      `${came}: a page came with ${grouped(own)} where more was asked for, and the ${page} ` +
+      `one may have as many: --max-credits ${formatCredits(room)} leaves room for it`;
     return { why, raise: { maxCredits: room }, gets: `buys the ${what}` };
   }
+
   if (least !== undefined) {
     const more = credits(spent + priceOf(least, price));
     const raise =
       maxCredits !== undefined && more > maxCredits
         ? { maxCredits: more }
         : { limit: rows + least };
+
     // A run that holds nothing, and may have cost nothing, is removed.
     const on =
       rows === 0 && spent === 0n
         ? `the same command with ${raiseWords(raise).join(" ")}`
         : undefined;
-    const why = `the service gives no page that is as small as what is left to buy, but ${counted(least, "row")} or more: ${came}`;
+    const why =
+      "the service gives no page that is as small as what is left to buy, " +
+      `but ${counted(least, "row")} or more: ${came}`;
+
     return {
       why,
       on,
@@ -182,34 +207,49 @@ function whyShort({
       gets: `buys the next one${rows > 0 ? `, --limit ${rows} ends whole without it` : ""}`,
     };
   }
+
   if (price > quote.unitPrice && outcome.ended === "limit" && rows < quote.rows) {
     // The user's own cap was reached: that is done, and said.
     if (maxCredits !== undefined && spent + price > maxCredits) return null;
     const rest = credits(spent + priceOf(quote.rows - rows, price));
-    const why = `a row costs ${creditsText(price)}, which the account did not tell, and not the ${formatCreditsGrouped(quote.unitPrice)} that were agreed to: ${came}`;
+    const why =
+      `a row costs ${creditsText(price)}, which the account did not tell, and not the ` +
+      `${formatCreditsGrouped(quote.unitPrice)} that were agreed to: ${came}`;
     return { why, raise: { maxCredits: rest }, gets: "buys the rest" };
   }
+
   if (missing.unsure > 0) {
     if (quote.matches !== null)
       return `${came}, the last page whole: how many there are, nobody knows`;
-    return `the service gave a whole page, ${NO_CURSOR}, and no total: whether there are more than the ${counted(rows, "profile")} that came, nobody knows`;
+    return (
+      `the service gave a whole page, ${NO_CURSOR}, and no total: whether there are more ` +
+      `than the ${counted(rows, "profile")} that came, nobody knows`
+    );
   }
   if (quote.bound === "matches" && missing.newer > 0) {
-    const why = `the count said ${counted(quote.rows, "profile")}, and since then the pages say ${grouped(quote.rows + missing.newer)}: ${came}`;
+    const why =
+      `the count said ${counted(quote.rows, "profile")}, and since then the pages ` +
+      `say ${grouped(quote.rows + missing.newer)}: ${came}`;
     return { why, raise: {}, gets: `prices the other ${grouped(missing.newer)}` };
   }
   if (fewer <= 0) return null;
+
   const unreached = run.plan.unreached ?? [];
   const behind = unreached.reduce((sum, { count }) => sum + count, 0);
   if (behind > 0) {
-    return `${came}; the service gives only a part of a large segment, and no filter divides ${grouped(behind)} of its people further: ${unreachedGroups(unreached)}`;
+    return (
+      `${came}; the service gives only a part of a large segment, and no filter divides ` +
+      `${grouped(behind)} of its people further: ${unreachedGroups(unreached)}`
+    );
   }
+
   const units = settledUnits(run.state);
   const isPage0 =
     quote.sample === undefined && run.plan.paging === "page" && isFirstPage(units[0], fewer);
   const cut = run.plan.paging === "cursor" ? `; the last page had ${NO_CURSOR}` : "";
   const why = isPage0 ? ` (${fromZero(isCounted)})` : cut;
   const [whole, all] = [rows + fewer, (isCounted && quote.matches) || 0];
+
   const it =
     !isCounted && units.some(({ settled }) => settled?.total != null)
       ? "its pages told of"
@@ -238,12 +278,20 @@ function cameTwice({
   if (pages > 0) {
     const rows =
       distinct.distinct < state.rows
-        ? `: ${counted(distinct.distinct, "different profile")} in ${counted(state.rows, "row")}; the repeated ones are paid for, and written once`
+        ? `: ${counted(distinct.distinct, "different profile")} in ` +
+          `${counted(state.rows, "row")}; the repeated ones are paid for, and written once`
         : ", of rows without id and address";
-    return `the service gave ${pages === 1 ? "a page" : `${grouped(pages)} pages`} twice${rows}; headcount doctor tells how the service pages, and --paging says it`;
+    return (
+      `the service gave ${pages === 1 ? "a page" : `${grouped(pages)} pages`} twice${rows}; ` +
+      "headcount doctor tells how the service pages, and --paging says it"
+    );
   }
   if (outcome.doubled <= overlap) return null;
-  return `${grouped(outcome.doubled)} of ${counted(state.rows, "row")} came twice and were paid for: ${counted(distinct.distinct, "different profile")} of ${grouped(quote.rows)}`;
+
+  return (
+    `${grouped(outcome.doubled)} of ${counted(state.rows, "row")} came twice and were paid ` +
+    `for: ${counted(distinct.distinct, "different profile")} of ${grouped(quote.rows)}`
+  );
 }
 
 function uncertainCap(run: Run, quote: Quote, outcome: Doubled): Lack | null {
@@ -254,20 +302,29 @@ function uncertainCap(run: Run, quote: Quote, outcome: Doubled): Lack | null {
   const wanted = state.rows < agreed || lost.length === 0 ? agreed : all;
   const doubt = credits(state.uncertain + unbooked(lost));
   if (outcome.ended !== "limit" || state.rows >= wanted || doubt === 0n) return null;
+
   // A cap below that would leave rows out once more.
   const missing = Math.min(all - state.rows, run.rest ?? Number.POSITIVE_INFINITY);
   const { least = 1, price } = outcome;
   const whole = priceOf(Math.ceil(missing / least) * least, price);
   const maxCredits = credits(state.settled + state.uncertain + whole);
-  const why = `${creditsText(doubt)} may have been charged for replies that were lost, failed or said otherwise, and count against the cap: ${grouped(state.rows)} of ${counted(wanted, "row")} came`;
+  const why =
+    `${creditsText(doubt)} may have been charged for replies that were lost, ` +
+    "failed or said otherwise, and count against the cap: " +
+    `${grouped(state.rows)} of ${counted(wanted, "row")} came`;
   return { why, raise: { maxCredits }, gets: `buys the other ${grouped(missing)}` };
 }
 
 /** Nothing tells what lies before page 1, and asking for page 0 might be charged. */
 export const firstPageUntold = ({ state: { rows } }: Pick<Run, "state">): string =>
-  `${rows === 0 ? "no profile came, and " : ""}nobody said how many there are, nor that page 1 is the first: ${fromZero(false)}; headcount doctor finds out for free, and --paging page says that it is`;
+  `${rows === 0 ? "no profile came, and " : ""}nobody said how many there are, ` +
+  `nor that page 1 is the first: ${fromZero(false)}; headcount doctor ` +
+  "finds out for free, and --paging page says that it is";
 
-/** Whether so many rows may be a page 0 that was never asked for. @param unit the first that was settled */
+/**
+ * Whether so many rows may be a page 0 that was never asked for.
+ * @param unit the first that was settled
+ */
 function isFirstPage(unit: Unit | undefined, rows: number): boolean {
   const { intent: { perPage } = { perPage: 0 }, settled } = unit ?? {};
   return (
@@ -277,8 +334,9 @@ function isFirstPage(unit: Unit | undefined, rows: number): boolean {
 }
 
 /**
- * Rows of a company's first page that were never asked for, because the service counts pages from 0 and nobody said
- * so. One free count of the address in its people's rows tells: a lack of exactly one page. @returns undefined: untold
+ * Rows of a company's first page that were never asked for, because the service
+ * counts pages from 0 and nobody said so. One free count of the address in its
+ * people's rows tells: a lack of exactly one page. @returns undefined: untold
  */
 export async function missingFirstPage(
   { plan: { paging, first_page: told }, state }: Pick<Run, "plan" | "state">,

@@ -8,7 +8,9 @@ export interface VerifiedField {
   readonly key: FilterKey;
 }
 
-/** Room that a request has for texts (docs/contract.md, Filters), shared by addresses and values. */
+/**
+ * Room that a request has for texts (docs/contract.md, Filters), shared by addresses and values.
+ */
 const ADDRESS_CHARACTERS = 60_000;
 const VALUE_CHARACTERS = 25_000;
 const MOST_VALUES = 400;
@@ -32,6 +34,7 @@ function verificationOf(
   for (const person of people) {
     // Bought from the very dataset that is counted.
     if (person.isKnown) continue;
+
     const text = texts.get(person.identity);
     if (
       person.address === undefined ||
@@ -40,10 +43,12 @@ function verificationOf(
       text.length > MOST_LENGTH
     )
       continue;
+
     held.push({ person: person as ListedMember, value: text });
     address = Math.max(address, person.address.length);
     value = Math.max(value, text.length);
   }
+
   const values = Math.min(MOST_VALUES, counts.listSize, Math.floor(VALUE_CHARACTERS / value));
   const addresses = Math.max(
     1,
@@ -81,6 +86,7 @@ export async function verifyFields(
   for (const field of fields) {
     const { held, most } = verificationOf(field.key, people, partsOf, counts);
     notChecked += people.filter(({ isKnown }) => !isKnown).length - held.length;
+
     const present = (questions: readonly Question<ListedMember>[]): Promise<number[]> =>
       Promise.all(
         questions.map(({ values, people: members }) => {
@@ -91,9 +97,11 @@ export async function verifyFields(
           );
         }),
       );
+
     for (const { identity } of await findChanged(held, most, present)) {
       changed.set(identity, [...(changed.get(identity) ?? []), field.name]);
     }
   }
+
   return { changed, notChecked };
 }

@@ -10,12 +10,18 @@ export interface Targets {
   count(target: number): number | undefined;
   /** Rows that it begins behind: they came as rows of another target. */
   readonly skip?: ((target: number) => number) | undefined;
-  /** The size of the one page that a target is, asked for whole or not at all. undefined: targets have many pages. */
+  /**
+   * The size of the one page that a target is, asked for
+   * whole or not at all. undefined: targets have many pages.
+   */
   readonly page?: ((target: number) => number) | undefined;
   readonly first?: number | undefined;
   /** From this target on: what comes of those before it says whether it is wanted. */
   readonly barrier?: number | undefined;
-  /** Whether a total that comes with a page is known to be the target's, and not the page's own length. */
+  /**
+   * Whether a total that comes with a page is known to
+   * be the target's, and not the page's own length.
+   */
   readonly trusted: boolean;
 }
 
@@ -42,9 +48,15 @@ interface TargetState {
   readonly end: number;
   readonly rows: number;
   readonly total?: number;
-  /** Rows of its first page where those were fewer than asked for and nothing says whether they are all. */
+  /**
+   * Rows of its first page where those were fewer than
+   * asked for and nothing says whether they are all.
+   */
   readonly short?: number;
-  /** Where rows were told of behind an empty page, and how far rows came: an empty page behind both is the end. */
+  /**
+   * Where rows were told of behind an empty page, and how
+   * far rows came: an empty page behind both is the end.
+   */
   readonly gap?: number;
   readonly reached?: number;
   /** Its last page was whole, and nothing leads on or says that it was the last. */
@@ -53,9 +65,14 @@ interface TargetState {
 
 export interface Sizes {
   readonly least: number;
-  /** The most that is asked for behind the first page: where it came cut, it began elsewhere, and rows come twice. */
+  /**
+   * The most that is asked for behind the first page: where
+   * it came cut, it began elsewhere, and rows come twice.
+   */
   readonly behind: number;
-  /** What came where more was asked for: it may be the size of every page, whatever is asked for. */
+  /**
+   * What came where more was asked for: it may be the size of every page, whatever is asked for.
+   */
   readonly own?: number | undefined;
   /** Whether a page smaller than that came as it was asked for. */
   readonly proven?: boolean;
@@ -67,11 +84,17 @@ export interface Missing {
   readonly rows: number;
   readonly newer: number;
   readonly unsure: number;
-  /** Targets that ended with an empty or a short page, and of which nobody said how many rows they have. */
+  /**
+   * Targets that ended with an empty or a short page,
+   * and of which nobody said how many rows they have.
+   */
   readonly untold: readonly number[];
 }
 
-/** What of a run's targets is still to be asked for, as far as settled pages taught. {@link nextPage} reads it. */
+/**
+ * What of a run's targets is still to be asked for, as
+ * far as settled pages taught. {@link nextPage} reads it.
+ */
 export class Remaining {
   readonly paging: Dialect["paging"];
   readonly #source: Targets;
@@ -104,6 +127,7 @@ export class Remaining {
       : Math.max(this.#largest, COMMON_PAGE);
     const own = this.#own;
     const proven = own !== undefined && this.#exact < own;
+
     return {
       least: this.#least,
       behind,
@@ -114,7 +138,10 @@ export class Remaining {
     };
   }
 
-  /** The service refused a page for its size. @param least the smallest that it gives, where it is known */
+  /**
+   * The service refused a page for its size.
+   * @param least the smallest that it gives, where it is known
+   */
   refuse(size: number, least = 1): void {
     this.#refused.add(size);
     this.#least = Math.max(this.#least, least);
@@ -140,6 +167,7 @@ export class Remaining {
     const { left } = this.#stateOf(target);
     const [first] = left;
     if (first === undefined) return;
+
     const { from, to } = first;
     const cursor =
       this.paging === "cursor" && from > 0
@@ -183,11 +211,14 @@ export class Remaining {
     return offset >= this.#stateOf(target).end;
   }
 
-  /** What a settled page teaches. A short page is the last only where that is said (docs/runs.md). */
+  /**
+   * What a settled page teaches. A short page is the last only where that is said (docs/runs.md).
+   */
   learn(position: Position, { rows, total, next, miss }: Taught): void {
     const { target, offset, perPage } = position;
     const end = offset + rows;
     if (rows > 0 && rows <= perPage) this.#accepted.add(perPage);
+
     const larger = this.#largest > rows;
     this.#largest = Math.max(this.#largest, rows);
     this.#change(target, (state) => ({
@@ -195,24 +226,33 @@ export class Remaining {
       rows: state.rows + rows,
       reached: Math.max(state.reached ?? 0, rows > 0 ? end : 0),
     }));
-    // A total may be the page's own length; where fewer are there than were counted, an empty page tells.
+
+    // A total may be the page's own length; where fewer
+    // are there than were counted, an empty page tells.
     const least = Math.max(this.#source.count(target) ?? 0, offset > 0 ? end : end + 1);
     if (miss === true) this.#tell(target, 0);
     else if (total !== undefined && (this.#source.trusted || total >= least))
       this.#tell(target, total);
+
     if (typeof next === "string") this.#cursors.set(`${target}:${end}`, next);
+
     const expected = this.#expected(target);
     const more =
       expected === undefined ? (next === undefined ? undefined : next !== null) : expected > end;
     const isShort = rows < perPage;
     if (rows === perPage && more === true) this.#exact = Math.min(this.#exact, rows);
-    // More came than there were to be, and nothing says that these were all: a drawn page is as large as its place.
+
+    // More came than there were to be, and nothing says that
+    // these were all: a drawn page is as large as its place.
     const isOver =
       !isShort && next !== null && end > (expected ?? end) && this.#source.page === undefined;
     if (isOver) this.#change(target, (state) => ({ ...state, unsure: true }));
+
     const isSmaller = this.paging === "page" && offset > 0 && perPage < this.#largest;
-    // A smaller page lies elsewhere where all pages have the size of the larger ones: at their end, or behind it.
+    // A smaller page lies elsewhere where all pages have the
+    // size of the larger ones: at their end, or behind it.
     const isTail = rows > 0 && isShort && (offset / perPage) * this.#largest + rows === expected;
+
     if (isSmaller && more === true && (rows === 0 || isTail)) {
       this.refuse(perPage, this.#largest);
       this.giveBack(position);
@@ -228,7 +268,8 @@ export class Remaining {
     } else if (rows === 0 && more === true && this.#isGap(target, offset)) return;
     else if (rows === 0 || more === false) this.cut(target, end);
     else if (!isShort) this.#clampedAt(target, offset, perPage);
-    // With page numbers only the first page can be put right: later ones would begin at other rows than was thought.
+    // With page numbers only the first page can be put right:
+    // later ones would begin at other rows than was thought.
     else if (this.paging === "page" && offset > 0) {
       this.cut(target, end);
       this.#clampedAt(target, offset, perPage);
@@ -240,7 +281,10 @@ export class Remaining {
     }
   }
 
-  /** What of the targets did not come although it was told of; what is still open, or not wanted, is not missing. */
+  /**
+   * What of the targets did not come although it was told
+   * of; what is still open, or not wanted, is not missing.
+   */
   get missing(): Missing {
     let rows = 0;
     let newer = 0;
@@ -253,9 +297,11 @@ export class Remaining {
       );
       const open = below(state.left, expected).reduce((sum, { from, to }) => sum + to - from, 0);
       rows += Math.max(0, expected - state.rows - open);
+
       const counted = this.#source.count(target);
       if (counted !== undefined && counted === this.#source.size(target))
         newer += Math.max(0, (state.total ?? 0) - counted);
+
       if (state.unsure === true) unsure++;
       if (
         this.#expected(target) === undefined &&
@@ -264,10 +310,14 @@ export class Remaining {
         untold.push(target);
       }
     }
+
     return { rows, newer, unsure, untold };
   }
 
-  /** Whether an empty page lies before rows that were told of: it is asked for once more by whoever goes on. */
+  /**
+   * Whether an empty page lies before rows that were told
+   * of: it is asked for once more by whoever goes on.
+   */
   isHole({ intent: { target, offset }, settled }: Unit): boolean {
     const isEmpty = settled?.rows === 0 && settled.withheld === undefined && settled.miss !== true;
     return isEmpty && creditsOf(settled.used) === 0n && offset < (this.#expected(target) ?? 0);
@@ -300,7 +350,10 @@ export class Remaining {
     });
   }
 
-  /** An empty page before rows that were told of may be a fault. Two with nothing behind them are the end. */
+  /**
+   * An empty page before rows that were told of may be
+   * a fault. Two with nothing behind them are the end.
+   */
   #isGap(target: number, offset: number): boolean {
     const { gap, reached = 0 } = this.#stateOf(target);
     if (gap !== undefined && gap >= reached) return false;

@@ -9,7 +9,10 @@ export interface Watched {
   readonly see?: ((target: number, page: Page) => boolean) | undefined;
 }
 
-/** Whether a service turns its pages, or gives the same rows again and again and is paid for them each time. */
+/**
+ * Whether a service turns its pages, or gives the same
+ * rows again and again and is paid for them each time.
+ */
 export class Repeats {
   readonly #source: Watched;
   readonly #cut: (target: number, end: number) => void;
@@ -28,6 +31,7 @@ export class Repeats {
     const { segment, see } = this.#source;
     if (page.length === 0 || (this.proven && segment !== undefined)) return;
     if (see?.(intent.target, page) === true) this.#cut(intent.target, intent.offset + page.length);
+
     const target = segment?.(intent.target) ?? intent.target;
     const nameOf = (index: number): string => page.identity(index) ?? page.text(index);
     const mark = `${page.length} ${crc32(nameOf(0))} ${crc32(nameOf(page.length - 1))}`;
@@ -35,6 +39,7 @@ export class Repeats {
     if (pages.has(mark)) this.repeated = true;
     this.#pages.set(target, pages.add(mark));
     if (this.proven) return;
+
     const names = Array.from({ length: page.length }, (_, index) => nameOf(index));
     const first = this.#first.get(target);
     if (first === undefined) this.#first.set(target, new Set(names));

@@ -20,7 +20,10 @@ interface Terms extends Pick<AccountView, "maxDepth" | "perMinute" | "perDay"> {
   readonly priceKnown: boolean;
 }
 
-/** By free counts. @throws CliError exit 2 where it would not be fair, 8 where the counts do not add up */
+/**
+ * By free counts.
+ * @throws CliError exit 2 where it would not be fair, 8 where the counts do not add up
+ */
 export async function drawn(
   { filters, sample }: { readonly filters: Filters; readonly sample: Sampling },
   offer: Offer,
@@ -29,45 +32,57 @@ export async function drawn(
 ): Promise<Drawn> {
   if (deps.seller.client.dialect.paging === "cursor") {
     throw refuse(
-      "this service pages by cursor: a row in the middle is reached only by buying those before it, so no sample can be drawn",
+      "this service pages by cursor: a row in the middle is reached only by " +
+        "buying those before it, so no sample can be drawn",
       "leave --sample out, or --paging page where it knows page numbers too",
     );
   }
+
   const seed = sample.seed ?? Math.floor(deps.random() * SEEDS);
   if (offer.parts !== undefined) return drawnOfSeveral(offer, seed, sample, terms.maxDepth);
+
   const { rows } = sample;
   const { maxDepth } = terms;
   const count = offer.matches ?? 0;
   const random = dice(`${seed}`);
   const wall = maxDepth !== undefined && count > maxDepth ? maxDepth : undefined;
   const size = togetherOf(sample, wall === undefined ? Math.min(rows, count) : 1, terms);
+
   if (wall !== undefined) {
     if (size > 1) throw notTogether(wall);
+
     const { pages, parts } = await drawnBehind(
       { filters, count, places: draw(count, rows, random) },
       wall,
       deps,
     );
     const counts = parts.map((part) => part.count);
+
     return {
       parts: parts.map((part) => part.filters),
       counts,
       draw: { seed, pages: pagesText(pages) },
     };
   }
+
   const whole = rows >= count;
   if (!whole && size > rows) {
     throw refuse(
-      `a sample of ${counted(rows, "row")} is smaller than the pages of ${grouped(size)} that it would be drawn as`,
+      `a sample of ${counted(rows, "row")} is smaller than the pages ` +
+        `of ${grouped(size)} that it would be drawn as`,
       `--per-page ${rows} or less`,
     );
   }
+
   const pages = drawPages(count, rows, whole && terms.priceKnown ? terms.perPageMax : size, random);
   const text = pagesText(pages.map((page) => ({ segment: 0, ...page })));
   return { parts: [filters], counts: [count], draw: { seed, pages: text } };
 }
 
-/** How many rows are drawn together: as few as the rate limit affords. @param rows that are to be drawn in pages */
+/**
+ * How many rows are drawn together: as few as the rate limit affords.
+ * @param rows that are to be drawn in pages
+ */
 function togetherOf({ together, rows: each }: Sampling, rows: number, terms: Terms): number {
   const { perPageMax: most, priceKnown: isPriced, perMinute = Number.POSITIVE_INFINITY } = terms;
   if (together !== null) {
@@ -81,6 +96,7 @@ function togetherOf({ together, rows: each }: Sampling, rows: number, terms: Ter
       throw usageError(`--per-page ${together} is more than the service gives: ${grouped(most)}`);
     return together;
   }
+
   const calls = Math.max(
     1,
     Math.min(perMinute * AFFORDABLE_MINUTES, terms.perDay ?? Number.POSITIVE_INFINITY),
@@ -92,11 +108,15 @@ const refuse = (why: string, hint: string): CliError => usageError(why, hint, "n
 
 const notTogether = (wall: number): CliError =>
   refuse(
-    `the service gives at most ${counted(wall, "row")} of one segment; of a larger one rows are drawn one by one`,
+    `the service gives at most ${counted(wall, "row")} of one segment; ` +
+      "of a larger one rows are drawn one by one",
     "leave --per-page out, or --per-page 1",
   );
 
-/** Single rows of a segment beyond the service's depth: only parts that somebody was drawn from are found. */
+/**
+ * Single rows of a segment beyond the service's depth:
+ * only parts that somebody was drawn from are found.
+ */
 async function drawnBehind(
   {
     filters,
@@ -110,11 +130,15 @@ async function drawnBehind(
   const wanted = (from: number, to: number): boolean =>
     (sorted[firstFrom(sorted, from)] ?? Number.POSITIVE_INFINITY) < to;
   const { parts, unreached } = await dividedParts(filters, count, wall, deps, wanted);
+
   const pages = pagesAt(places, parts).map((page) => {
     if (page !== undefined) return page;
     throw failed.service(
-      `a row was drawn that the service does not give: it gives at most ${counted(wall, "row")} of one segment, and no filter divides some people further: ${unreachedGroups(unreached)}; nothing was spent`,
-      "another --seed may draw none of them; a filter that leaves them out makes the sample fair again",
+      "a row was drawn that the service does not give: it gives at most " +
+        `${counted(wall, "row")} of one segment, and no filter divides some people further: ` +
+        `${unreachedGroups(unreached)}; nothing was spent`,
+      "another --seed may draw none of them; " +
+        "a filter that leaves them out makes the sample fair again",
       "unreached",
     );
   });
@@ -130,12 +154,14 @@ function drawnOfSeveral(
   const { parts = [], counts = [], overlap = 0 } = offer;
   const no = (why: string, hint: string): CliError =>
     refuse(`several segments make no sample where ${why}`, hint);
+
   if (overlap > 0) {
     throw no(
       `${counted(overlap, "person is", "people are")} in more than one part`,
       "draw from one segment",
     );
   }
+
   if (together !== null && together > 1)
     throw no("rows are drawn together", "leave --per-page out");
   if (maxDepth !== undefined && counts.some((count) => count > maxDepth)) {
@@ -144,12 +170,14 @@ function drawnOfSeveral(
       "draw from one segment",
     );
   }
+
   let from = 0;
   const ranges = counts.map((count) => {
     from += count;
     return { from: from - count, count };
   });
   const places = draw(from, rows, dice(`${seed}`));
+
   return {
     parts,
     counts,

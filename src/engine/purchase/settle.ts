@@ -57,12 +57,18 @@ export const UNTOLD = "the balance fell with an answer that was lost, or that sa
 /** A promise to know keys is believed no more in this run. */
 export const FORGOTTEN = "the balance fell again when a lost reply was asked for once more";
 
-/** Puts on the disk what happened, before anything is built on it: replies and what settles them, amounts, refusals. */
+/**
+ * Puts on the disk what happened, before anything is built
+ * on it: replies and what settles them, amounts, refusals.
+ */
 export class Settlement {
   readonly #options: SettlementOptions;
   readonly #parts: SettlementParts;
   readonly #kind: RecordKind;
-  /** Falls of the balance that are not ours, and how much of them our other runs were found to explain. */
+  /**
+   * Falls of the balance that are not ours, and how
+   * much of them our other runs were found to explain.
+   */
   #others: Credits = ZERO;
   #siblings: Credits = ZERO;
   /** Whether a reply was looked at, in this session or an earlier one. */
@@ -78,7 +84,9 @@ export class Settlement {
     this.#kind = kindOf(options.run);
   }
 
-  /** Whether the service promises to know a key while it is used, and was not seen to forget one. */
+  /**
+   * Whether the service promises to know a key while it is used, and was not seen to forget one.
+   */
   get honoursKeys(): boolean {
     return this.#options.honoursKeys && !this.#options.run.state.forgetsKeys;
   }
@@ -90,11 +98,13 @@ export class Settlement {
       this.#parts.buffer.add(unit, undefined);
       return;
     }
+
     const { budget } = this.#parts;
     budget.learnPrice(credits(creditsOf(settled.used) + doubtOf(unit)), placesOf(settled));
     if (settled.miss === true && creditsOf(settled.used) === 0n)
       budget.missCost = budget.mostOf(unit.uncertain);
     this.#learn(unit, settled);
+
     // A reply without rows is read once more when its turn comes, and says itself what it is.
     if (settled.rows > 0 || settled.impossible !== undefined) this.#check(unit);
     this.#parts.buffer.add(unit, undefined);
@@ -109,22 +119,30 @@ export class Settlement {
     const isExact = budget.isExact(flown);
     // A price that nobody told, or a call whose reply tells none: the balance does.
     const isOpen = isExact && !(budget.priceKnown && creditsUsed !== undefined);
-    // What a lost reply cost has left the balance; where this one cost nothing more, it is that charge again.
+
+    // What a lost reply cost has left the balance; where
+    // this one cost nothing more, it is that charge again.
     const isSame =
       unit.uncertain > 0n && measured === 0n && creditsUsed !== undefined && creditsUsed > 0n;
     const replayed = reply.replayed || isSame;
     const charged = chargeOf(creditsUsed, budget.priceKnown ? undefined : measured);
     const atMost = charged ?? flown.hold;
-    // No stored reply: those that were lost before it cost as much, each, where their key was forgotten.
+    // No stored reply: those that were lost before it
+    // cost as much, each, where their key was forgotten.
     const again =
       this.honoursKeys && !replayed ? credits((charged ?? ZERO) * BigInt(flown.lost)) : ZERO;
+
     flight.mark(flown, { sent: true });
     const { datasetVersion: expected } = this.#options;
     if (datasetVersion !== undefined && expected !== null && datasetVersion !== expected)
       flight.stop(datasetMoved(expected, datasetVersion));
-    // The slot is free: the next request goes out before this page is converted. It is on the wire two turns later.
+
+    // The slot is free: the next request goes out before this
+    // page is converted. It is on the wire two turns later.
     flight.turn(flown, "keeping");
-    // The balance told with a stored reply is not the one of now; what a look found gone for this unit is off already.
+
+    // The balance told with a stored reply is not the one of
+    // now; what a look found gone for this unit is off already.
     const off = replayed ? minCredits(unit.uncertain, atMost) : ZERO;
     const most = isSame ? ZERO : maxCredits(ZERO, credits(budget.mostOf(flown.hold) - atMost));
     const doubted = { balance: replayed ? undefined : remaining, most: credits(most + again) };
@@ -133,6 +151,7 @@ export class Settlement {
     budget.keeping(atRisk);
     await turn();
     await turn();
+
     const reading = readPage(reply.body, this.#kind);
     const rows = reading.page?.length ?? 0;
     const withheld = Math.min(reply.withheld, Math.max(0, unit.intent.perPage - rows));
@@ -143,17 +162,21 @@ export class Settlement {
       rows === 0
         ? doubt
         : minCredits(doubt, maxCredits(ZERO, credits(budget.priceOf(rows) - used)));
+
     try {
       // Some services answer a look-up that found nothing with a success, and some charge it.
       const miss = this.#kind === "company" && reading.page?.length === 0;
       const facts = factsOf(reply, { replayed, withheld, miss });
+
       await this.#settle(unit, { rows, used: creditText(used), ...facts }, reply.body);
       // In the sum of what was charged from here on.
       budget.keeping(credits(-used));
       atRisk = credits(atRisk - used);
+
       const gone = credits((fall?.gone ?? ZERO) + atMost - used);
       const isForgotten = again > 0n && gone >= used;
       const less = credits(suspect - most - (isForgotten || fall === undefined ? ZERO : again));
+
       if (fall === undefined) budget.takeOff(credits(used - atMost), less);
       else {
         const isFirst = miss && isExact && used === 0n && budget.missCost === undefined;
@@ -164,24 +187,30 @@ export class Settlement {
     } finally {
       budget.keeping(credits(-atRisk));
     }
+
     if (charged === undefined)
       this.#sayOnce("the service does not say what a call cost; booked at the price of the quote");
     budget.learnPrice(credits(used + doubtOf(unit)), rows + withheld);
     this.#handOn(flown, reply.body, reading);
   }
 
-  /** A reply that is kept: what it is like, whether it came before, and whether anything is bought after it. */
+  /**
+   * A reply that is kept: what it is like, whether it
+   * came before, and whether anything is bought after it.
+   */
   #handOn(flown: Flown, body: Buffer, { page, problem }: ReturnType<typeof readPage>): void {
     const { flight, repeats } = this.#parts;
     if (!isUtf8(body))
       this.#sayOnce(
         "a reply is not in UTF-8 and does not say in what: letters in it cannot be read",
       );
+
     this.written += body.length;
     if (page !== undefined) {
       if (page.length > 0) this.rowBytes = Math.max(this.rowBytes, body.length / page.length);
       repeats.see(flown.unit, page);
     }
+
     this.#finish(flown, page);
     if (problem === undefined) this.#check(flown.unit);
     else flight.stop(unreadablePage(problem, this.#options.run.placeOf(flown.unit)));
@@ -199,14 +228,20 @@ export class Settlement {
     this.#finish(flown, undefined);
   }
 
-  /** Where keys are honoured only what a call alone moved is doubted, and no limit that is waited for. */
+  /**
+   * Where keys are honoured only what a call alone
+   * moved is doubted, and no limit that is waited for.
+   */
   trusts(flown: Flown, status: number): boolean {
     return (
       this.honoursKeys && status !== 404 && (status === 429 || !this.#parts.budget.isExact(flown))
     );
   }
 
-  /** What an answer that is no success cost, by its own words and by the balance: uncertain, inside the cap. */
+  /**
+   * What an answer that is no success cost, by its own
+   * words and by the balance: uncertain, inside the cap.
+   */
   async refusal(flown: Flown, answer: ServiceError): Promise<void> {
     const { unit, hold } = flown;
     const { status, envelope } = answer;
@@ -217,11 +252,15 @@ export class Settlement {
     const most = isSafe ? ZERO : maxCredits(ZERO, credits(this.#parts.budget.mostOf(hold) - used));
     if (most > 0n) this.#parts.budget.takeOff(ZERO, most);
     if (used <= 0n) return;
+
     this.#parts.budget.charge(flown, { used, balance: undefined, most: ZERO });
     await this.bookUncertain(unit, used, `the service says that its answer ${status} was not free`);
   }
 
-  /** A fall of the balance that no charge explains: our other runs, then calls in doubt, then others. */
+  /**
+   * A fall of the balance that no charge explains:
+   * our other runs, then calls in doubt, then others.
+   */
   async explain(unit: Unit, { gone, most }: Fall, why: string): Promise<void> {
     if (gone <= 0n) return;
     const siblings = most > 0n ? await this.beside(gone) : ZERO;
@@ -260,6 +299,7 @@ export class Settlement {
   async bookUncertain({ intent }: Unit, amount: Credits, why: string): Promise<void> {
     const { run, now, onNotice } = this.#options;
     const forgot = why === FORGOTTEN ? { forgot: true as const } : {};
+
     await run.append({
       t: "uncertain",
       n: intent.n,
@@ -268,12 +308,16 @@ export class Settlement {
       ...forgot,
       at: now(),
     });
+
     onNotice?.(
       `${why}: ${creditsText(amount)} may have been charged for it and count against the cap`,
     );
   }
 
-  /** On the disk before it is sent: whoever recovers the run knows by it that this one is not booked yet. */
+  /**
+   * On the disk before it is sent: whoever recovers the
+   * run knows by it that this one is not booked yet.
+   */
   async sendAgain(unit: Unit): Promise<void> {
     const { run, now } = this.#options;
     if (isBooked(unit)) await run.append({ t: "again", n: unit.intent.n, at: now() });
@@ -320,9 +364,13 @@ export class Settlement {
     this.#options.onNotice?.(`warning: ${what}`);
   }
 
-  /** What a paid reply must be. What was not so in an earlier session is not so now: nothing more is bought on it. */
+  /**
+   * What a paid reply must be. What was not so in an earlier
+   * session is not so now: nothing more is bought on it.
+   */
   #check({ intent, settled }: Unit): void {
     if (settled === undefined) return;
+
     const { run, datasetVersion, source } = this.#options;
     const { impossible } = settled;
     const rows = placesOf(settled);
@@ -332,6 +380,7 @@ export class Settlement {
       this.#parts.budget.priceOf(rows),
       priceOf(rows, creditsOf(run.plan.unit_price)),
     ];
+
     if (impossible !== undefined) this.#parts.flight.stop(impossibleCharge(creditsOf(impossible)));
     else if (rows > intent.perPage) this.#parts.flight.stop(pageTooLong(rows, intent.perPage));
     else if (used > now && used > quoted) this.#parts.flight.stop(priceMoved(used, rows, now));
@@ -372,6 +421,9 @@ function factsOf(
 const doubtOf = ({ booked, lost }: Unit): Credits =>
   credits(lost.slice(booked).reduce<bigint>((sum, amount) => sum + amount, ZERO));
 
-/** Rows of the segment that a page is, with those it no longer shows: the next page begins behind them. */
+/**
+ * Rows of the segment that a page is, with those it
+ * no longer shows: the next page begins behind them.
+ */
 const placesOf = ({ withheld = 0, rows }: Pick<SettledRecord, "rows" | "withheld">): number =>
   rows + withheld;

@@ -31,6 +31,7 @@ export function sourceOf(
   const { target, counts, dataset_version: version } = plan;
   // Only our own service names the version of its dataset, and its totals are known.
   const trusted = version !== null;
+
   switch (target.kind) {
     case "search":
       if (plan.draw !== undefined) return sampleOf(plan, client, quote);
@@ -68,10 +69,12 @@ function companiesOf({ companies, perCompany }: Target & { readonly kind: "emplo
   const firsts = new Map<string | undefined, number>();
   const sameAs = (index: number): number => firsts.get(slugs[index]) ?? index;
   const nameOf = (index: number): string => echo(at(companies, index).value);
+
   return {
     targets: companies.length,
     size: (index: number) => (sameAs(index) === index ? (perCompany ?? undefined) : 0),
     barrier: first > 0 ? first : undefined,
+
     see: (index: number, page: Page): boolean => {
       const rows = Array.from({ length: page.length }, (_, row) =>
         page.identity(row, ["company_network_url"]),
@@ -82,6 +85,7 @@ function companiesOf({ companies, perCompany }: Target & { readonly kind: "emplo
       if (!firsts.has(slugs[index])) firsts.set(slugs[index], index);
       return sameAs(index) !== index;
     },
+
     doubles: () => {
       const all = companies.flatMap((_, index) =>
         sameAs(index) === index ? [] : [[index, sameAs(index)]],
@@ -104,6 +108,7 @@ function segmentsOf(
   const partsOf = (): readonly Filters[] => run.plan.parts ?? [filters];
   const count = (index: number): number | undefined =>
     run.plan.parts === undefined ? (quote.matches ?? undefined) : run.plan.counts?.[index];
+
   return {
     get targets() {
       return partsOf().length;
@@ -121,12 +126,14 @@ function sampleOf(plan: Plan, client: ServiceClient, quote: Quoted): Source {
   const { parts = [], counts = [], dataset_version: version } = plan;
   const pages = pagesOf(plan.draw?.pages ?? "", counts);
   const drawn = (target: number): DrawnPage => at(pages, target);
-  // A service that does not say how deep it goes refuses, free, at its deepest row: that is asked for first.
+  // A service that does not say how deep it goes refuses,
+  // free, at its deepest row: that is asked for first.
   const begun = pages.slice(0, rowsBegun(pages, quote.rows).pages);
   const deepest = begun.reduce(
     (most, { offset }, index) => (offset > drawn(most).offset ? index : most),
     0,
   );
+
   return {
     targets: pages.length,
     size: (target) => drawn(target).rows,
@@ -134,12 +141,14 @@ function sampleOf(plan: Plan, client: ServiceClient, quote: Quoted): Source {
     page: (target) => drawn(target).size,
     segment: (target) => drawn(target).segment,
     first: version === null && begun.length > 0 ? deepest : undefined,
+
     call: async (target, _, options) => {
       const { segment, offset, size } = drawn(target);
       const reply = await client.searchPage(at(parts, segment), { offset, perPage: size }, options);
       // What they say is of the segment, and nothing of this page.
       return { ...reply, total: undefined, nextCursor: undefined };
     },
+
     trusted: version !== null,
     missing: false,
   };
@@ -152,11 +161,13 @@ function namedOf(filters: Filters, text: string, client: ServiceClient): Source 
     targets: 1,
     size: () => digests.length,
     count: () => digests.length,
+
     call: async (_, { offset, perPage }, options) => {
       const end = offset + perPage;
       const reply = await client.peopleByDigest(filters, digests.slice(offset, end), options);
       return { ...reply, total: undefined, nextCursor: end < digests.length ? String(end) : null };
     },
+
     trusted: true,
     missing: false,
   };

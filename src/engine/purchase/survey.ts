@@ -55,6 +55,7 @@ export async function survey(base: Inquiry, open: string | undefined): Promise<S
     run === undefined ? await ownedCompanies(store, identity, datasetVersion, options, deps) : [];
   const sample = run === undefined ? await drawnSample(base, offer) : undefined;
   const before = spentOf(run, base);
+
   const pricedWith = (rows: number, maxCredits = options.maxCredits): Quote => {
     const spent = { ...before, rows: before.rows + rows };
     const ofParts = offer.parts?.map(({ company_network_url: company }) => company);
@@ -63,6 +64,7 @@ export async function survey(base: Inquiry, open: string | undefined): Promise<S
     const parts = of && { counts: offer.counts ?? [], of };
     const pieces = isNarrowed(target) ? share?.estimate?.parts : undefined;
     const trade = { ...base, options: { ...options, maxCredits } };
+
     return quoteFor(target, there, trade, {
       spent,
       parts,
@@ -70,6 +72,7 @@ export async function survey(base: Inquiry, open: string | undefined): Promise<S
       drawn: drawnOf(run?.plan ?? sample ?? {}),
     });
   };
+
   const held = run === undefined ? companies.length : (await heldElsewhere(run, base)).rows;
   const anew = pricedWith(held);
   const isAnew = run === undefined && (anew.rowsUncapped ?? anew.rows) > held;
@@ -79,12 +82,15 @@ export async function survey(base: Inquiry, open: string | undefined): Promise<S
   const { rows = held, isWhole = false } = earlier ?? {};
   const isCapped = isWhole && rows !== anew.rowsUncapped;
   const priced = rows === held ? anew : pricedWith(rows, isCapped ? ZERO : options.maxCredits);
+
   // What is owned whole is written whole, whatever an earlier run holds of it under its cap.
   const isOwned = isCapped && share?.exact === true && newPeopleIn(share) === 0;
   const isFewer = isWhole ? isOwned : mostRows(share) <= (anew.rowsUncapped ?? anew.rows) - rows;
-  // Under a cap that does not pay for all new people the first rows are bought, as the segment has them.
+  // Under a cap that does not pay for all new people
+  // the first rows are bought, as the segment has them.
   const parted = isAnew && isFewer ? newPeopleApart(base, share) : undefined;
   const { inquiry, quote: best } = parted ?? { inquiry: base, quote: priced };
+
   // Whoever that run brought is among those who are owned.
   const reuse = parted === undefined ? earlier : undefined;
   const quote: Quote = {
@@ -96,10 +102,12 @@ export async function survey(base: Inquiry, open: string | undefined): Promise<S
     reuse,
     datasetVersion,
   };
+
   if (run !== undefined) {
     requireGoing(run, quote.credits);
     if (isBegunAnew(run, quote, base, share)) return await survey(base, undefined);
   }
+
   await checkRoom(options, rowsOf(inquiry, quote));
   return {
     inquiry,
@@ -114,10 +122,12 @@ export async function survey(base: Inquiry, open: string | undefined): Promise<S
 async function drawnSample(inquiry: Inquiry, offer: Offer): Promise<Drawn | undefined> {
   const { target, options, account, deps } = inquiry;
   if (target.kind !== "search" || target.sample === undefined) return undefined;
+
   const isOpen =
     offer.parts === undefined &&
     isPriceKnown(target, account) &&
     perPageTold(account, deps) === undefined;
+
   // Pages may be smaller than is thought; where all are wanted, any size will do.
   if (
     isOpen &&
@@ -125,14 +135,17 @@ async function drawnSample(inquiry: Inquiry, offer: Offer): Promise<Drawn | unde
     quoteFor(target, offer, inquiry).bound === "matches"
   ) {
     deps.onNotice(
-      `notice: ${counted(mostOf(offer), "person matches", "people match")}: the sample is all of them`,
+      `notice: ${counted(mostOf(offer), "person matches", "people match")}: ` +
+        "the sample is all of them",
     );
     return undefined;
   }
+
   const { drawn } = await import("./sampling.ts");
   const { filters, sample } = target;
   const perPageMax = perPageOf(options, account, deps);
   const terms = { ...account, perMinute: perMinuteOf(account, deps), perPageMax };
+
   return await drawn(
     { filters, sample },
     offer,
@@ -145,8 +158,10 @@ export async function agree({ quote, inquiry }: Survey, draft: Target): Promise<
   const { target, account } = inquiry;
   const earlier = quote.reuse && `notice: ${quote.reuse.text}`;
   const { owned = 0, total = 0 } = quote.share ?? {};
-  const who = `${grouped(owned)} of the ${grouped(total)} ${owned === 1 ? "is" : "are"} yours already`;
-  const unasked = `notice: ${who}: not paid for again, and written from what you own (--again pays for all)`;
+  const who =
+    `${grouped(owned)} of the ${grouped(total)} ` + `${owned === 1 ? "is" : "are"} yours already`;
+  const why = "not paid for again, and written from what you own (--again pays for all)";
+  const unasked = `notice: ${who}: ${why}`;
   const said = [earlier, isNarrowed(target) && !isNarrowed(draft) && unasked].flatMap(
     (text) => text || [],
   );
@@ -159,7 +174,10 @@ const rowsOf = ({ target, options }: Inquiry, quote: Quote): number =>
 
 const mostOf = ({ matches }: Offer): number => matches ?? Number.POSITIVE_INFINITY;
 
-/** Divides what was agreed to, and makes the run that is to buy it. @returns with the quote that its parts make */
+/**
+ * Divides what was agreed to, and makes the run that is to buy it.
+ * @returns with the quote that its parts make
+ */
 export async function begin(survey: Survey): Promise<{ run: Run; quote: Quote }> {
   const { inquiry, quote, offer, sample, owned } = survey;
   const { target, options, deps, store } = inquiry;
@@ -170,9 +188,11 @@ export async function begin(survey: Survey): Promise<{ run: Run; quote: Quote }>
   };
   const plan = planOf(survey, division);
   const run = await store.create(plan, deps.now(), lockOptions("the new run", options.wait, deps));
+
   if (options.join !== undefined) await run.keepInput(options.join.text);
   await takeOver(run, owned.pages(), deps.now);
   if (!isNarrowed(target)) return { run, quote };
+
   return { run, quote: { ...quoteFor(target, division, inquiry), share: quote.share } };
 }
 
@@ -182,6 +202,7 @@ function planOf(
 ): NewPlan {
   const { paging, firstPage } = deps.seller.client.dialect;
   const { overwrite, allowEmpty, minRows, maxShrink, requireComplete } = options;
+
   return {
     command: identity.target.kind,
     ...identity,

@@ -6,8 +6,9 @@ import type { Target } from "../runs/plan.ts";
 import { searchTarget } from "./joined.ts";
 
 /**
- * What is asked for without suppressed people who are named in it. Who merely matches cannot be left out: no filter
- * says "but not". @param onNotice told how many @throws CliError exit 2 where nobody else is named
+ * What is asked for without suppressed people who are named in it. Who
+ * merely matches cannot be left out: no filter says "but not". @param
+ * onNotice told how many @throws CliError exit 2 where nobody else is named
  */
 export function withoutSuppressed(
   target: Target,
@@ -15,6 +16,7 @@ export function withoutSuppressed(
   onNotice: (text: string) => void,
 ): Target {
   if (list.isEmpty) return target;
+
   const tell = (out: number, what: readonly [one: string, many: string], isAll: boolean): void => {
     const who = `${counted(out, ...what)} on the suppression list`;
     if (!isAll) onNotice(`notice: ${who}: named, and neither asked for nor paid`);
@@ -25,6 +27,7 @@ export function withoutSuppressed(
         "suppressed",
       );
   };
+
   if (target.kind !== "search") {
     // The rows of a table that is kept each name their company by its place.
     if (target.kind === "enrich" && target.keep !== undefined) return target;
@@ -33,6 +36,7 @@ export function withoutSuppressed(
     if (out > 0) tell(out, ["company", "companies"], companies.length === 0);
     return out === 0 ? target : { ...target, companies };
   }
+
   const { canonical: _, except = [], filters: first, union = [first], ...rest } = target;
   let out = 0;
   const sets = union.flatMap((filters) => {
@@ -42,8 +46,10 @@ export function withoutSuppressed(
     if (stay.length === addresses.length) return [filters];
     return stay.length === 0 ? [] : [{ ...filters, network_url: stay }];
   });
+
   if (out === 0) return target;
   tell(out, ["person", "people"], sets.length === 0);
+
   return {
     ...rest,
     ...searchTarget(

@@ -34,6 +34,7 @@ export class Disk {
       `.${basename(path)}.${randomBytes(6).toString("hex")}.tmp`,
     );
     const file = await open(temporary, "wx", FILE_MODE);
+
     try {
       await this.#write(file, data, what).finally(() => file.close());
       await (replace ? this.rename(temporary, path, what) : this.place(temporary, path, what));
@@ -76,6 +77,7 @@ export class Disk {
       writeAll(file, parts);
       return;
     }
+
     this.#step(what, "before");
     for (const part of parts) {
       const half = part.length >> 1;
@@ -103,7 +105,10 @@ export async function claim(from: string, to: string): Promise<void> {
 
 const READ_BY_OTHERS = new Set(["EPERM", "EACCES", "EBUSY"]);
 
-/** On Windows nothing takes the place of a file that somebody reads: a scanner does so for a moment, Excel for long. */
+/**
+ * On Windows nothing takes the place of a file that somebody
+ * reads: a scanner does so for a moment, Excel for long.
+ */
 export async function patiently<T>(
   work: () => Promise<T>,
   system: NodeJS.Platform = platform,
@@ -154,13 +159,14 @@ export const errorCode = (error: unknown): string | undefined => {
 export const remove = (path: string): Promise<void> => rm(path, { recursive: true, force: true });
 
 /**
- * For tests: `HEADCOUNT_FAILPOINT=N` kills this process at the Nth durable step, `N:ENOSPC` fails from there on, and
- * `N:EIO:once` at that step alone.
+ * For tests: `HEADCOUNT_FAILPOINT=N` kills this process at the Nth durable step, `N:ENOSPC` fails
+ * from there on, and `N:EIO:once` at that step alone.
  */
 export function failpoint(env: Readonly<Record<string, string | undefined>>): DiskStep | undefined {
   const pattern = /^(\d+)(?::([A-Z]+)(:once)?)?$/;
   const [, at, code, once] = pattern.exec(env.HEADCOUNT_FAILPOINT ?? "") ?? [];
   if (at === undefined) return undefined;
+
   let step = 0;
   return () => {
     step++;

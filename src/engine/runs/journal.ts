@@ -18,7 +18,10 @@ export const creditText = (amount: Credits): CreditText => formatCredits(amount)
 export const creditsOf = (amount: CreditText | number | undefined): Credits =>
   parseCredits(amount) ?? ZERO;
 
-/** The target of pages that hold whom the run did not buy: they were owned before, and stand behind all others. */
+/**
+ * The target of pages that hold whom the run did not buy:
+ * they were owned before, and stand behind all others.
+ */
 export const BESIDE = Number.MAX_SAFE_INTEGER;
 
 type Entry<Kind extends string, Facts> = LogRecord & { readonly t: Kind } & Readonly<Facts>;
@@ -27,7 +30,10 @@ type Entry<Kind extends string, Facts> = LogRecord & { readonly t: Kind } & Read
 export interface IntentRecord extends LogRecord {
   readonly t: "intent";
   readonly n: number;
-  /** Which of the run's targets: a part of a search, else the index of the company; or {@link BESIDE}. */
+  /**
+   * Which of the run's targets: a part of a search,
+   * else the index of the company; or {@link BESIDE}.
+   */
   readonly target: number;
   readonly offset: number;
   readonly perPage: number;
@@ -66,7 +72,10 @@ export interface SettledRecord extends LogRecord {
 /** An intent that cost nothing and will not be repeated: its rows are asked for in another way. */
 type VoidRecord = Entry<"void", { n: number; why: string; at: number }>;
 
-/** Credits that may have been charged for a lost reply of this unit; counts against the cap. `forgot`: by its key. */
+/**
+ * Credits that may have been charged for a lost reply of
+ * this unit; counts against the cap. `forgot`: by its key.
+ */
 type UncertainRecord = Entry<
   "uncertain",
   { n: number; amount: CreditText; why: string; forgot?: true; at: number }
@@ -94,7 +103,10 @@ interface SessionRecord extends LogRecord {
 
 type LearnedRecord = Entry<"learned", { perPageMax: number }>;
 
-/** The plan's own parts end at a row that nobody told of: what lies behind it is bought in further parts. */
+/**
+ * The plan's own parts end at a row that nobody told
+ * of: what lies behind it is bought in further parts.
+ */
 type DividedRecord = Entry<"divided", Division & { at: number }>;
 
 /** Nobody is to go on with the run by itself. */
@@ -202,7 +214,10 @@ export const newUnit = (intent: IntentRecord): Unit => ({
   booked: 0,
 });
 
-/** The journal and the running program build their state with this same function. @param end of the record's line */
+/**
+ * The journal and the running program build their state with this same function.
+ * @param end of the record's line
+ */
 export function apply(state: RunState, record: JournalRecord, end = 0): void {
   if ("at" in record) state.lastAt = record.at;
   switch (record.t) {
@@ -269,15 +284,18 @@ function tell({ told, nextN: before }: RunState, balance: CreditText | undefined
 function settle(state: RunState, record: SettledRecord, end: number): void {
   const unit = state.units.get(record.n);
   if (unit === undefined || unit.settled !== undefined) return;
+
   unit.settled = record;
   tell(state, record.remaining);
   unit.replyAt = end;
   state[unit.intent.target === BESIDE ? "beside" : "rows"] += record.rows;
   if (record.miss === true) state.misses++;
+
   const amount = creditsOf(record.used);
   if (record.owned !== undefined) state.owned += record.rows;
   else if (!record.miss || amount > 0n)
     spend(state, { kind: "settled", amount, rows: record.rows, at: record.at });
+
   // What the earlier attempt cost is known now, and is this charge.
   if (record.replayed === true && unit.uncertain > 0n) {
     // The cheapest lost attempt that covers it. The others may have been charged too.
@@ -327,6 +345,7 @@ export function daysOf(spent: readonly Spending[], since = 0): DaySpend[] {
     day.rows += rows;
     day[kind] = credits(day[kind] + amount);
   }
+
   return [...days.values()].map(({ settled, uncertain, refunded, foreign, ...day }) => ({
     ...day,
     settled: creditText(settled),
@@ -355,14 +374,16 @@ export const pendingUnits = (state: RunState): Unit[] =>
   [...state.units.values()].filter((unit) => unit.settled === undefined && !unit.voided);
 
 /**
- * What each request without a reply may have cost beside what is booked: at most its hold. Balances told before it went
- * out bound it, less what is booked since. One below today's tells nothing: credits were added. @param now today's
+ * What each request without a reply may have cost beside what is booked: at most
+ * its hold. Balances told before it went out bound it, less what is booked
+ * since. One below today's tells nothing: credits were added. @param now today's
  */
 export function lostCharges(state: RunState, now: Credits | undefined) {
   const since = bookedSince(state);
   const falls = state.told.map(({ balance, before }) => {
     return { before, left: credits(balance - (now ?? balance) - (since[before] ?? ZERO)) };
   });
+
   return pendingUnits(state).map((unit) => {
     const { n, hold, owned } = unit.intent;
     const told = falls.filter(({ before, left }) => now !== undefined && before <= n && left >= 0n);

@@ -24,8 +24,10 @@ async function fateOf(holder: ProcessIdentity, since: number, sign: string): Pro
       holder.machine !== "" && holder.machine === self.machine && holder.host === self.host;
     return same && holder.boot !== "" && since < bootedAt() ? "gone" : "elsewhere";
   }
+
   // Without /proc a Linux process does not know in which container it is; other systems have none.
   if (self.boot === "" && (holder.host !== self.host || platform === "linux")) return "elsewhere";
+
   const near = holder.space === self.space && (self.space !== "" || platform !== "linux");
   return near ? await inProcessTable(holder, since) : await askSign(sign);
 }
@@ -38,7 +40,9 @@ async function inProcessTable(holder: ProcessIdentity, since: number): Promise<F
     : "living";
 }
 
-/** A lock is made after its process; whoever is this much younger than it only got the number again. */
+/**
+ * A lock is made after its process; whoever is this much younger than it only got the number again.
+ */
 const CLOCK_MS = 60_000;
 
 /** Without /proc, when a process began. @returns epoch milliseconds; NaN where nobody tells */
@@ -50,6 +54,7 @@ async function startOf(id: number): Promise<number> {
       : ["ps", "-o", "lstart=", "-p", String(id)];
   const options = { env: { ...env, LC_ALL: "C" }, timeout: 10_000, windowsHide: true };
   const output = promisify(execFile)(program, words, options);
+
   return Date.parse(
     await output.then(
       ({ stdout }) => stdout.trim(),
@@ -58,7 +63,10 @@ async function startOf(id: number): Promise<number> {
   );
 }
 
-/** A socket that a process listens on: the kernel tells other PID namespaces when it is gone. @returns what ends it */
+/**
+ * A socket that a process listens on: the kernel tells other PID namespaces when it is gone.
+ * @returns what ends it
+ */
 const showLife = (path: string): Promise<(() => Promise<void>) | undefined> =>
   shortly<(() => Promise<void>) | undefined>(path, undefined, (short) => {
     return new Promise((resolve) => {
@@ -90,13 +98,17 @@ const askSign = (path: string): Promise<Fate> =>
 
 const NAME_BYTES = 100;
 
-/** Where a socket's path is too long, by way of its open folder. @param otherwise where that fails */
+/**
+ * Where a socket's path is too long, by way of its open folder.
+ * @param otherwise where that fails
+ */
 async function shortly<Result>(
   path: string,
   otherwise: Result,
   work: (short: string) => Promise<Result>,
 ): Promise<Result> {
   if (Buffer.byteLength(path) <= NAME_BYTES) return await work(path);
+
   const folder = await open(dirname(path), "r").catch(() => undefined);
   try {
     const short = `/proc/self/fd/${folder?.fd}/${basename(path)}`;
@@ -138,18 +150,23 @@ const signOf = (path: string, token: string): string => `${path}.${token}.s`;
 /** Whose turn it is to remove what the process of this token, which is gone, was about. */
 const turnAfter = (path: string, token: string): string => `${path}.${token}.t`;
 
-/** Made whole and at once. Only a lock whose holder is gone is taken over. @throws CliError exit 9 */
+/**
+ * Made whole and at once. Only a lock whose holder is gone is taken over.
+ * @throws CliError exit 9
+ */
 export async function acquireLock(path: string, options: LockOptions): Promise<Lock> {
   const token = randomBytes(8).toString("hex");
   const mine: LockHolder = { ...thisProcess(), at: new Date(options.now()).toISOString(), token };
   // Before the lock says whose it is: a holder that shows no sign where it should is gone.
   const endSign = await showLife(signOf(path, token));
+
   try {
     await take(path, mine, options);
   } catch (error) {
     await endSign?.();
     throw error;
   }
+
   await clearLeft(path, token, options.now());
   return {
     release: async () => {
@@ -181,6 +198,7 @@ async function clearLeft(path: string, token: string, now: number): Promise<void
     if (kind === ".t") await unlink(join(dirname(path), name)).catch(() => undefined);
     else tokens.add(theirs);
   }
+
   for (const theirs of tokens) {
     const sign = signOf(path, theirs);
     const stats = await stat(sign).catch(() => undefined);
@@ -199,6 +217,7 @@ async function removeAll(paths: readonly string[]): Promise<void> {
 async function take(path: string, mine: LockHolder, options: LockOptions): Promise<void> {
   for (let waited = false; ; ) {
     if (await create(path, path, mine)) return;
+
     const holder = await readHolder(path);
     const fate = await fateOfHolder(path, holder);
     if (holder !== undefined && fate === "gone") {
@@ -207,6 +226,7 @@ async function take(path: string, mine: LockHolder, options: LockOptions): Promi
       continue;
     }
     if (options.wait !== true) throw await lockedError(path, options.what, holder, fate);
+
     if (!waited) options.onWait?.(holder);
     waited = true;
     await options.sleep(POLL_MS, options.signal);
@@ -247,8 +267,10 @@ async function lockedError(
       : holder.space === self.space
         ? ""
         : " in another container";
+
   return failed.locked(
-    `another run is at work on ${what}: ${holder === undefined ? "a process that left no name" : `process ${holder.pid}${where} since ${holder.at}`}`,
+    `another run is at work on ${what}: ` +
+      `${holder === undefined ? "a process that left no name" : `process ${holder.pid}${where} since ${holder.at}`}`,
     fate === "living"
       ? "wait for it with --wait, or stop it; nothing was bought"
       : `if it is certain that it ended, remove ${path}`,
@@ -259,6 +281,7 @@ async function lockedError(
 async function create(path: string, file: string, mine: LockHolder): Promise<boolean> {
   const temporary = temporaryOf(path, mine.token);
   await writeFile(temporary, JSON.stringify(mine), { mode: FILE_MODE, flag: "wx" });
+
   try {
     await claim(temporary, file);
     return true;
@@ -271,8 +294,9 @@ async function create(path: string, file: string, mine: LockHolder): Promise<boo
 }
 
 /**
- * Removes a stale lock. Several processes may have seen it, and one may hold a new lock by now: each looks again in
- * its turn. Whoever is killed in its turn keeps it, so that nobody slow removes the turn of a living one.
+ * Removes a stale lock. Several processes may have seen it, and one may hold
+ * a new lock by now: each looks again in its turn. Whoever is killed in its
+ * turn keeps it, so that nobody slow removes the turn of a living one.
  */
 async function takeAway(path: string, stale: LockHolder, mine: LockHolder): Promise<void> {
   const turns: string[] = [];
@@ -284,6 +308,7 @@ async function takeAway(path: string, stale: LockHolder, mine: LockHolder): Prom
     if (holder === undefined || (await fateOfHolder(path, holder)) !== "gone") return;
     tokens.push(holder.token);
   }
+
   if ((await readHolder(path))?.token === stale.token) await unlink(path).catch(() => undefined);
   await removeAll(turns);
   for (const token of tokens) await removeAll([temporaryOf(path, token), signOf(path, token)]);

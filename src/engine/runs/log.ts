@@ -19,6 +19,7 @@ function reading<Result>(
   } catch (error) {
     return ifMissing(undefined)(error);
   }
+
   try {
     return work(logSourceOf(file), fstatSync(file).size);
   } finally {
@@ -121,6 +122,7 @@ export class Log<Kind extends LogRecord> {
       const batch = this.#queue;
       this.#queue = [];
       this.#needed = false;
+
       try {
         // After a write that failed half way.
         if (this.#torn) await this.#file.truncate(this.#size);
@@ -134,6 +136,7 @@ export class Log<Kind extends LogRecord> {
         for (const { reject } of batch) reject(error);
       }
     }
+
     this.#writing = undefined;
   }
 }
@@ -144,25 +147,31 @@ function encodeGroup(batch: readonly Waiting<LogRecord>[], from: number) {
   let length = 0;
   let first: number | undefined = from;
   let text = "";
+
   const put = (part: Buffer): void => {
     parts.push(part);
     length += part.length;
   };
+
   for (const { records, payload } of batch) {
     for (const record of records) {
       text += encodeLine(record, first);
       first = undefined;
     }
+
     if (payload === undefined) {
       payloads.push(0);
       continue;
     }
+
     put(Buffer.from(text, "utf8"));
     payloads.push(from + length);
     put(payload);
     text = "\n";
   }
+
   if (text !== "") put(Buffer.from(text, "utf8"));
+
   return { parts, payloads, length };
 }
 
@@ -194,6 +203,7 @@ function decodeLine(line: Buffer) {
   const body = line.length - SUM_LENGTH;
   const sum = body < 0 ? undefined : SUM.exec(line.toString("latin1", body))?.[1];
   if (sum === undefined || checksum(line.subarray(0, body)) !== sum) return undefined;
+
   try {
     const {
       sum: _,
@@ -211,7 +221,10 @@ const isTorn = (line: Buffer): boolean =>
 
 export type LogSource = (at: number, length: number) => Buffer;
 
-/** Synchronously: lines lie in the system's cache or are few, and a thread for each costs ten times as much. */
+/**
+ * Synchronously: lines lie in the system's cache or are
+ * few, and a thread for each costs ten times as much.
+ */
 export const logSourceOf =
   (file: number): LogSource =>
   (at, length) => {
@@ -222,9 +235,13 @@ export const logSourceOf =
     return bytes.subarray(0, offset);
   };
 
-/** The line that begins at a place; undefined where it has no end, or is none of ours for its length. */
+/**
+ * The line that begins at a place; undefined where
+ * it has no end, or is none of ours for its length.
+ */
 function linesOf(read: LogSource): (place: number) => Buffer | undefined {
   let bytes: Buffer = Buffer.alloc(0);
+
   let base = 0;
   return (place) => {
     for (let length = WINDOW; ; length *= 4) {
@@ -242,9 +259,10 @@ function linesOf(read: LogSource): (place: number) => Buffer | undefined {
 }
 
 /**
- * What a dying writer left of the last group is dropped: the last group that was synced ends where a later one begins
- * (`from`), and what comes after is believed as far as its checksums hold. A bad line before is damage of a later day
- * (`damage`): nothing is built on such a file, and what can be read of it goes on with the next group.
+ * What a dying writer left of the last group is dropped: the last group that was synced
+ * ends where a later one begins (`from`), and what comes after is believed as far as
+ * its checksums hold. A bad line before is damage of a later day (`damage`): nothing is
+ * built on such a file, and what can be read of it goes on with the next group.
  */
 export function scanLog<Kind extends LogRecord>(
   read: LogSource,
@@ -272,17 +290,20 @@ export function scanLog<Kind extends LogRecord>(
       at = sound;
       continue;
     }
+
     if (entry.from !== undefined) lastGroup = entry.from;
     entries.push({ record: entry.record as Kind, end, start: at });
     if (follows > 0) line++;
     at = next;
   }
+
   const trusted = lastGroup ?? at;
   const bad = entries.findIndex(({ record, start, end }) => {
     const { follows, crc } = record;
     return start >= trusted && follows !== undefined && checksum(read(end, follows)) !== crc;
   });
   if (bad < 0) return { entries, validBytes: at, damage };
+
   return { entries: entries.slice(0, bad), validBytes: entries[bad]?.start ?? 0, damage };
 }
 
@@ -298,6 +319,7 @@ function groupAfter(read: LogSource, size: number, place: number): number | unde
       if (line !== undefined && decodeLine(line)?.from === start) return start;
     }
   }
+
   return undefined;
 }
 

@@ -23,7 +23,10 @@ export interface Keep {
   readonly prefix: string;
 }
 
-/** A company with its profile address; without one nobody there is found, and `why` says why where that is known. */
+/**
+ * A company with its profile address; without one nobody
+ * there is found, and `why` says why where that is known.
+ */
 export interface Prospect extends CompanyQuery {
   readonly address?: string | undefined;
   readonly why?: string | undefined;
@@ -36,7 +39,10 @@ export type Target =
       readonly canonical: string;
       /** Several segments, each person of which is bought once. */
       readonly union?: readonly Filters[];
-      /** Each segment is of one company, and they share nobody; `most`: people of each company, null for all. */
+      /**
+       * Each segment is of one company, and they share
+       * nobody; `most`: people of each company, null for all.
+       */
       readonly staff?: {
         readonly most: number | null;
         /** Titles, the best first: a company's segments are of one each, in this order. */
@@ -50,7 +56,9 @@ export type Target =
       /** Only whom nobody owns yet is bought; written are they alone, or the owned too. */
       readonly owned?: "without" | "with";
       readonly sample?: Sampling;
-      /** Absolute path of the list that a refresh buys for. Only parts of the segment are bought. */
+      /**
+       * Absolute path of the list that a refresh buys for. Only parts of the segment are bought.
+       */
       readonly list?: string;
     }
   | {
@@ -90,7 +98,9 @@ export interface SavedView {
 
 /** Rows that a target has, or has at most; null where no free count tells. */
 export interface Matches extends Pick<Plan, "matches"> {
-  /** Companies where nobody is counted: only asking for a row tells whether the service knows them. */
+  /**
+   * Companies where nobody is counted: only asking for a row tells whether the service knows them.
+   */
   readonly uncounted?: number | undefined;
 }
 
@@ -142,8 +152,12 @@ export function targetText(target: Target): string {
     const staff = target.staff === undefined ? "" : ` at most ${target.staff.most ?? "all"} each`;
     const beside =
       target.staff?.keep === undefined ? "" : ` beside ${JSON.stringify(target.staff.keep)}`;
-    return `search ${target.canonical}${only}${sample}${staff}${beside}${target.list === undefined ? "" : ` for ${target.list}`}`;
+    return (
+      "search " +
+      `${target.canonical}${only}${sample}${staff}${beside}${target.list === undefined ? "" : ` for ${target.list}`}`
+    );
   }
+
   const companies = target.companies.map(({ by, value }) => `${by}=${value}`);
   const limit = target.kind === "employees" ? ` at most ${target.perCompany ?? "all"} each` : "";
   const keep =
@@ -164,7 +178,10 @@ export const raiseWords = ({ withOwned = false, limit, maxCredits: cap }: Raise)
 
 type Resumed = Pick<Plan, "id" | "target"> & Partial<Pick<Plan, "output" | "connection">>;
 
-/** The command that goes on with a run; the file of a list may not be there yet. @param raise of no list */
+/**
+ * The command that goes on with a run; the file of a list may not be there yet.
+ * @param raise of no list
+ */
 export function resumeOf(run: Resumed, raise: Raise = {}): string {
   const { id, target, output = null, connection = "environment" } = run;
   if (target.kind === "search" && target.list !== undefined)
@@ -218,9 +235,11 @@ export function describeTarget(target: Target): string {
     const companies = counted(companiesIn(union), "company", "companies");
     return `${each}${who.filter((text) => text !== "").join(" · ")} at ${companies}`;
   }
+
   if (target.kind === "search") {
     return `${selectionText(target)}${target.canonical === "{}" ? EVERYBODY : target.canonical}`;
   }
+
   const names = target.companies.map(({ value }) => value);
   return someOf(names, 1) || "nothing";
 }

@@ -27,9 +27,10 @@ import {
 import { type Matches, type Plan, peopleAt } from "./plan.ts";
 
 /**
- * `finished`: its output was written whole, or `problem` says why not. `running`: a living process holds it.
- * `unfinished`: it is to be resumed. `closed`: the reader had enough; only `resume` by name goes on. `stale`: its
- * dataset is gone, or others have its rest. `over`: nothing more is bought by it (docs/runs.md, "Going on").
+ * `finished`: its output was written whole, or `problem` says why not. `running`: a
+ * living process holds it. `unfinished`: it is to be resumed. `closed`: the reader
+ * had enough; only `resume` by name goes on. `stale`: its dataset is gone, or others
+ * have its rest. `over`: nothing more is bought by it (docs/runs.md, "Going on").
  */
 export type RunStatus =
   | "finished"
@@ -77,6 +78,7 @@ export function readableState(path: string): {
     }
     apply(state, record, end);
   }
+
   return { state, problem: damage?.message };
 }
 
@@ -96,15 +98,19 @@ export function planOf(path: string): Plan | undefined {
   } catch (error) {
     return ifMissing(undefined, "ENOTDIR")(error);
   }
+
   let plan: Plan;
   try {
     plan = JSON.parse(text) as Plan;
   } catch (error) {
     throw damagedRun(`${file} is damaged: ${(error as Error).message}`, error);
   }
+
   if (plan.version === LAYOUT) return plan;
+
   throw failed.incomplete(
-    `${file} was written by another version of headcount (layout ${plan.version}, this one knows ${LAYOUT})`,
+    `${file} was written by another version of headcount (layout ` +
+      `${plan.version}, this one knows ${LAYOUT})`,
     "nothing was bought or changed; use that version for it",
     "other_layout",
   );
@@ -199,6 +205,7 @@ export class RunReader {
       const source = logSourceOf(file);
       for (const unit of settledUnits(this.state)) {
         if (unit.settled?.follows === undefined || !wanted(unit)) continue;
+
         let body: Buffer;
         try {
           body = this.replyOf(unit, source);
@@ -207,6 +214,7 @@ export class RunReader {
           this.damages.add((error as Error).message);
           continue;
         }
+
         yield { unit, settled: unit.settled, body };
       }
     } finally {
@@ -223,15 +231,18 @@ export class RunReader {
       // Some tell a page's own length.
       if (total > rows) told.set(intent.target, Math.max(total, told.get(intent.target) ?? 0));
     }
+
     // Who was asked for and not found is none of them.
     if (target.kind === "enrich") return { matches: matches && matches - this.state.misses };
     if (target.kind === "employees") {
       if (this.state.misses >= target.companies.length) return { matches: 0 };
+
       const missing = new Set(
         all.flatMap(({ intent, settled }) => (settled?.miss === true ? intent.target : [])),
       );
       const empty = all.filter(({ intent, settled }) => intent.offset === 0 && settled?.rows === 0);
       const asked = new Set(empty.map(({ intent }) => intent.target));
+
       if (matches === null) {
         const each = target.companies.map((_, at) => (missing.has(at) ? 0 : told.get(at)));
         return {
@@ -240,10 +251,12 @@ export class RunReader {
             : each.reduce<number>((sum, rows = 0) => sum + rows, 0),
         };
       }
+
       const people = [...missing].reduce(
         (rest, at) => rest - peopleAt(counts?.[at], target),
         matches,
       );
+
       return {
         matches: people,
         uncounted: counts?.filter((count, at) => count === 0 && !asked.has(at)).length,
@@ -251,6 +264,7 @@ export class RunReader {
     }
     if (parts !== undefined) return { matches };
     if (matches === null) return { matches: told.get(0) ?? null };
+
     return {
       matches: all.reduce((most, { settled }) => Math.max(most, settled?.total ?? 0), matches),
     };
@@ -282,7 +296,9 @@ export class RunReader {
     const body = source(unit.replyAt, unit.settled?.follows ?? 0);
     if (checksum(body) === unit.settled?.crc) return body;
     throw damagedRun(
-      `${this.placeOf(unit)} is damaged: its ${counted(unit.settled?.rows ?? 0, "paid row")} cannot be read; nothing else of the run is touched`,
+      `${this.placeOf(unit)} is damaged: ` +
+        `its ${counted(unit.settled?.rows ?? 0, "paid row")} cannot be read; ` +
+        "nothing else of the run is touched",
     );
   }
 }

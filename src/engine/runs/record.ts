@@ -29,7 +29,10 @@ export interface Division {
   readonly parts?: readonly Filters[];
   /** Which rows of each part are asked for, where some came with another part; undefined: all. */
   readonly spans?: readonly { readonly from: number; readonly to: number }[];
-  /** People whom no part holds: how many, in words, and the smallest parts that hold them and the owned. */
+  /**
+   * People whom no part holds: how many, in words, and
+   * the smallest parts that hold them and the owned.
+   */
   readonly unreached?: readonly {
     readonly where: string;
     readonly count: number;

@@ -83,6 +83,7 @@ export class RunStore {
     const whole: Plan = { version: LAYOUT, id, created_at: new Date(at).toISOString(), ...plan };
     const path = this.#path(id);
     makeFolder(path);
+
     const runLock = await acquireLock(join(path, "lock"), lock);
     try {
       await this.#disk.replaceFile(
@@ -90,7 +91,8 @@ export class RunStore {
         `${JSON.stringify(whole, null, 2)}\n`,
         "plan",
       );
-      // Where the same command finds it again, before any intent: a run that is not found again was not paid for.
+      // Where the same command finds it again, before any
+      // intent: a run that is not found again was not paid for.
       makeFolder(join(this.folder, ".open"));
       await this.#disk.replaceFile(this.#lookup(whole), id, "open");
       return await this.#withSuppression(await Run.open(this.#disk, path, whole, runLock));
@@ -179,6 +181,7 @@ export class RunStore {
     const path = this.#path(id);
     const { plan, problem: damage } = knownPlan(path, id);
     if (plan === undefined) return undefined;
+
     const lock = join(path, "lock");
     const running = existsSync(lock) && (await isLocked(lock));
     const finished = running || damage !== undefined ? undefined : finishedSums(path, id);
@@ -186,6 +189,7 @@ export class RunStore {
       const { sums, at, ...problem } = finished;
       return { ...summed(id, plan, sums), status: "finished", pending: 0, lastAt: at, ...problem };
     }
+
     const { state, problem } = readableState(path);
     return {
       ...summed(id, plan, sumsIn(new RunReader(path, plan, state))),
@@ -195,7 +199,10 @@ export class RunStore {
     };
   }
 
-  /** The id that a text names: whole, a part that only one run has, or `last`. @throws CliError exit 2 */
+  /**
+   * The id that a text names: whole, a part that only one run has, or `last`.
+   * @throws CliError exit 2
+   */
   async resolve(text: string): Promise<string> {
     const ids = await this.ids();
     if (text === "last" && ids[0] !== undefined) return ids[0];
@@ -226,7 +233,10 @@ export class RunStore {
     return problem === undefined ? summary : { ...summary, status: "damaged", problem };
   }
 
-  /** @throws CliError exit 9 where it is at work, exit 2 where it may still be resumed and `force` is not set */
+  /**
+   * @throws CliError exit 9 where it is at work, exit 2
+   * where it may still be resumed and `force` is not set
+   */
   requireRemovable({ id, plan, status, rows }: RunSummary, force: boolean): void {
     if (status === "running") {
       throw failed.locked(
@@ -235,10 +245,12 @@ export class RunStore {
       );
     }
     if (force || OVER.includes(status)) return;
+
     const first =
       status === "damaged"
         ? `save it with headcount runs export ${id} --force`
         : `finish it with ${resumeOf(plan)}`;
+
     throw usageError(
       `run ${id} is ${status} and holds ${counted(rows, "row")}`,
       `${first}, or remove it with --force`,
@@ -295,7 +307,10 @@ export class RunStore {
     await this.#forgetOpen(run.plan);
   }
 
-  /** A stale one is let go of: nobody asks again for its pages without a reply. @param balance as it is told now */
+  /**
+   * A stale one is let go of: nobody asks again for its pages without a reply.
+   * @param balance as it is told now
+   */
   async end(run: Run, { how, why, at }: Omit<EndedRecord, "t">, balance?: Credits): Promise<void> {
     for (const { unit, charge } of how === "stale" ? lostCharges(run.state, balance) : []) {
       const [{ n }, amount] = [unit.intent, creditText(charge)];
@@ -376,10 +391,12 @@ async function rewriteReplies(
   const parts: Buffer[] = [];
   let at = 0;
   let changed = false;
+
   const put = (bytes: Buffer): void => {
     parts.push(bytes);
     at += bytes.length;
   };
+
   const file = openSync(path, "r");
   try {
     const source = logSourceOf(file);
@@ -389,6 +406,7 @@ async function rewriteReplies(
       const sound = body !== undefined && checksum(body) === record.crc;
       const other = sound ? change(body) : undefined;
       changed ||= other !== undefined;
+
       const bytes = other ?? body;
       const facts =
         other === undefined ? record : { ...record, follows: other.length, crc: checksum(other) };
@@ -396,12 +414,14 @@ async function rewriteReplies(
       const group = index === 0 || index === entries.length - 1 ? at : undefined;
       put(Buffer.from(encodeLine(facts, group)));
       if (bytes === undefined) continue;
+
       put(bytes);
       put(Buffer.from("\n"));
     }
   } finally {
     closeSync(file);
   }
+
   if (changed) await disk.replaceFile(path, Buffer.concat(parts), "forget");
 }
 

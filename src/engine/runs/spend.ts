@@ -50,10 +50,12 @@ export async function readSpend(folder: string, since = 0): Promise<Spend> {
     runs.push(spend);
     if (problem !== undefined) damaged.push(id);
   }
+
   for (const name of await readdir(removedFolder(folder)).catch(() => [])) {
     // A process may have died before removing the run: then the run itself counts.
     const id = name.replace(/\.json$/, "");
     if (id === name || ids.has(id)) continue;
+
     try {
       const spend = JSON.parse(
         await readFile(join(removedFolder(folder), name), "utf8"),
@@ -64,6 +66,7 @@ export async function readSpend(folder: string, since = 0): Promise<Spend> {
       if (errorCode(error) !== "ENOENT") damaged.push(id);
     }
   }
+
   return { runs, damaged };
 }
 
@@ -89,7 +92,10 @@ export const spentBeside = (
     since,
   );
 
-/** What was charged or may have been, and what they may be spending now. @param since epoch milliseconds */
+/**
+ * What was charged or may have been, and what they may be spending now.
+ * @param since epoch milliseconds
+ */
 export async function spentBy(
   folder: string,
   isMeant: (plan: Plan, path: string) => boolean,
@@ -121,6 +127,7 @@ function spendOf(
     const { job = null, budgets = [] } = sums;
     return { spend: { ...own, job, budgets, pending: "0", days } };
   }
+
   const { state, problem } = readableState(path);
   const open = pendingUnits(state).filter((unit) => !isBooked(unit));
   const pending = open.reduce((sum, { intent }) => sum + creditsOf(intent.hold), 0n);

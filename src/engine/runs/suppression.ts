@@ -18,7 +18,10 @@ import { type LockOptions, withLock } from "./lock.ts";
 
 export const suppressionFolder = (stateDir: string): string => join(stateDir, "suppression");
 
-/** @throws CliError exit 5 where the list cannot be read whole: nothing is written then rather than too much */
+/**
+ * @throws CliError exit 5 where the list cannot be read
+ * whole: nothing is written then rather than too much
+ */
 export async function readSuppression(folder: string): Promise<Suppression> {
   const { key, entries } = await readList(folder);
   return key === undefined || entries.length === 0
@@ -29,7 +32,8 @@ export async function readSuppression(folder: string): Promise<Suppression> {
 const readList = (folder: string) =>
   readSuppressionList(folder, (why) =>
     failed.incomplete(
-      `the suppression list cannot be used, and nobody is shown without it: ${join(folder, SUPPRESSION_FILES.list)}: ${why}`,
+      "the suppression list cannot be used, and nobody is shown without it: " +
+        `${join(folder, SUPPRESSION_FILES.list)}: ${why}`,
       "restore the folder from a backup, or remove it whole and add the people again",
       "damaged_suppression",
     ),
