@@ -1,4 +1,4 @@
-/** `HEADCOUNT_LONG=1` runs the long form of every campaign. */
+/** `HEADCOUNT_LONG=1`: the whole form of those tests that have one (`test/campaigns/others.json` names them as campaigns). */
 export const LONG = process.env.HEADCOUNT_LONG === "1";
 
 /** `HEADCOUNT_SHARE=0.1`: a tenth of the long form's cases, where a whole one takes longer than there is time. */
