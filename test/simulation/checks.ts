@@ -47,6 +47,7 @@ export class Checks {
     this.#withinCaps(user, typed, before, say);
     this.#withinBudget(ended, say);
     if (kind === "agent") this.#agent(ended, say);
+    if (kind === "console") this.#console(ended, say);
     const bought = this.#boughtBy(user, typed, before, stderr);
     if (bought === undefined) return;
     const { asked, run } = bought;
@@ -161,7 +162,14 @@ export class Checks {
     must(existsSync(user.path(file)), say(`${outcome.job} has no file`));
     const ids = user.idsIn(file);
     must(new Set(ids).size === ids.length, say(`somebody is in ${file} twice`));
-    must(outcome.rows === ids.length, say(`${outcome.job} tells of ${outcome.rows} rows`));
+    // A search tells of all whom it holds, and a list of those who are in it.
+    const hidden = [...asked.versions].flatMap((version) => [
+      ...this.#play.datasets.members(version, groups),
+    ]);
+    const avoided = new Set(hidden.filter((id) => user.avoided.has(id))).size;
+    const left = (outcome.rows ?? 0) - ids.length;
+    const isTold = left >= 0 && left <= (kind === "search" ? avoided : 0);
+    must(isTold, say(`${outcome.job} tells of ${outcome.rows} rows`));
     for (const id of ids) must(!user.avoided.has(id), say(`${id} is in ${file}, to be left out`));
 
     const runs = user.runs().filter((run) => user.stage(run).job === outcome.job);
@@ -183,6 +191,22 @@ export class Checks {
       isEqual(shown(this.#play.datasets.members(version, groups)), new Set(ids)),
     );
     must(isWhole, say(`${file} is not the segment`));
+  }
+
+  /** The file that the service wrote is the first people of the segment, each paid once. */
+  #console({ code, page, typed, user }: Ended, say: Say): void {
+    const { groups, ordered } = typed;
+    if (page === undefined) {
+      must(code !== 0, say("no file"));
+      user.open = { typed, versions: new Set(), owned: new Set() };
+      return;
+    }
+    if (user.open?.typed.kind === "console") user.open = undefined;
+    const members = [...this.#play.datasets.members(page.version, groups)];
+    const first = members.slice(0, ordered?.profiles);
+    const ids = idsOf(page.csv);
+    must(`${ids}` === `${first}`, say(`in the file are ${ids}, not ${first}`));
+    must(page.credits === ids.length, say(`${page.credits} were told for ${ids.length}`));
   }
 
   /** What jobs of a month cost is within their budget, and what agents ever bought within theirs. */
@@ -533,6 +557,13 @@ export class Checks {
           unsure += Number(day.uncertain);
         }
       }
+    }
+    // A service that died knows a page for bought only when it goes on with it.
+    for (const item of await store.console.exports({ accountId: "default", mode: "live" })) {
+      const [credits, most] = [Number(item.credits) / 1e6, item.profiles];
+      must(credits <= most, `an export of ${most} people cost ${credits}`);
+      settled += credits;
+      if (item.state !== "ready") unsure += most - credits;
     }
     must(settled <= charged, `journals say ${settled}, charged is ${charged}`);
     const untold = this.#untold();

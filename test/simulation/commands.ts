@@ -69,6 +69,13 @@ export function typed(
       const wanted = { department, profiles, agrees };
       return { ...FREE, kind: "agent", argv, groups: [department], budget, wanted };
     }
+    case "console": {
+      const { profiles, segment } = command;
+      const [department = ""] = segments.slice(segment);
+      const argv = ["(console)", department, String(profiles)];
+      const ordered = { department, profiles };
+      return { ...FREE, kind: "console", argv, groups: [department], ordered };
+    }
     case "count":
       return { ...FREE, argv: ["count", "--department", segments[command.segment] as string] };
     case "again":

@@ -8,6 +8,7 @@ import { readCsv } from "../support/export.ts";
 import type { Wanted } from "./agent.ts";
 import { jobsDone, type TypedJob } from "./jobs.ts";
 import type { Line, Sold } from "./network.ts";
+import type { Ordered } from "./page.ts";
 import type { Command, Owned, UserName } from "./story.ts";
 
 /** A command as somebody typed it. */
@@ -30,6 +31,8 @@ export interface Typed {
   readonly budget?: number | null;
   /** What an agent is to get. */
   readonly wanted?: Wanted;
+  /** What is ordered at the console. */
+  readonly ordered?: Ordered;
 }
 
 /** What a run had. */

@@ -11,6 +11,7 @@ import { type AgentEnded, type AgentTold, asAgent } from "./agent.ts";
 import { Checks } from "./checks.ts";
 import { inPeace, typed } from "./commands.ts";
 import type { Line } from "./network.ts";
+import { asPage, type PageEnded, type PageTold } from "./page.ts";
 import { type Before, Person, type Typed } from "./person.ts";
 import { Scheduler, type Token } from "./scheduler.ts";
 import { type Breakage, Life } from "./service.ts";
@@ -25,6 +26,7 @@ export interface Ended {
   readonly stderr: string;
   readonly stdout: string;
   readonly told: AgentTold | undefined;
+  readonly page: PageTold | undefined;
   /** What its disk did. */
   readonly disk: DiskFault | null;
 }
@@ -343,18 +345,37 @@ export class Play {
     person.running = running;
     await scheduler.move(() => {
       const argv = [...typed.argv, "--base-url", line.url];
-      const ended = obey(typed, test, argv).then(({ code, said, told }) => {
+      const ended = this.#obey(person, typed, test, argv).then(({ code, said, told, page }) => {
         if (person.running !== running) return;
         person.running = undefined;
         scheduler.say(`${person.name} ends with ${code}`);
         const streams = { stderr: `${test.stderr()}${said}`, stdout: test.stdout() };
-        this.checks.ended({ user: person, typed, before, code, told, disk, ...streams });
+        this.checks.ended({ user: person, typed, before, code, told, page, disk, ...streams });
       });
       ended.catch((error: unknown) => {
         scheduler.failure ??= error;
       });
       this.#zombies.push({ test, ended });
     });
+  }
+
+  /** Does what was typed: an agent talks to what its command serves, and a page of the console to the service itself. */
+  async #obey(
+    { key, line }: Person,
+    { ordered, wanted }: Typed,
+    { context }: TestContext,
+    argv: readonly string[],
+  ): Promise<AgentEnded & PageEnded> {
+    if (ordered !== undefined)
+      return await asPage(ordered, {
+        url: line.url,
+        host: () => new URL(this.#life.url).host,
+        key: key.key,
+        sleep: (ms) => context.sleep(ms, context.interrupted),
+      });
+    if (wanted !== undefined)
+      return await asAgent(wanted, context, (within) => main([...argv], within));
+    return { code: await main([...argv], context), said: "" };
   }
 
   #sleep(person: Person, test: TestContext, ms: number, signal?: AbortSignal): Promise<void> {
@@ -424,15 +445,4 @@ export class Play {
     await Promise.allSettled(this.#zombies.map(({ ended }) => ended));
     for (const life of this.#lives) await life.close();
   }
-}
-
-/** Does what was typed: an agent talks to what its command serves. */
-async function obey(
-  { wanted }: Typed,
-  { context }: TestContext,
-  argv: readonly string[],
-): Promise<AgentEnded> {
-  if (wanted !== undefined)
-    return await asAgent(wanted, context, (within) => main([...argv], within));
-  return { code: await main([...argv], context), said: "" };
 }

@@ -59,6 +59,7 @@ export const FIRST = story([
     bob: { kind: "agent", segment: 3, profiles: 5, budget: 20, agrees: true },
     cy: { kind: "jobs", due: true },
   }),
+  run({ ada: { kind: "console", segment: 1, profiles: 9 } }),
 ]);
 
 /** What stories found, each by its name: they are played in every run. */

@@ -1,6 +1,7 @@
 import { cpSync, existsSync, mkdirSync } from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import type { Engine } from "../../src/dataset/engine.ts";
 import { type RunningService, startService } from "../../src/service/http/server.ts";
 import type { Store } from "../../src/service/ledger/ledger.ts";
@@ -64,9 +65,13 @@ export class Life {
     );
     let life: Life | undefined;
     const stop = (what: string): Promise<void> => life?.stop(scheduler, what) ?? Promise.resolve();
+    const exports = new ExportsAtWork(scheduler);
     const service = await startService({
       engine: withStops(engine, stop),
-      store: storeWithStops(breakage(store), stop),
+      store: storeWithStops(breakage(store), stop, exports),
+      // The console's exports wait so; whoever else does is let go on by the clock of the machine.
+      sleep: (ms) => (exports.isMoving ? stop(`${ms} ms`) : delay(ms)),
+      console: {},
       now,
       monotonic: now,
       timeouts: { drain: 1, work: 600_000, facet: 600_000 },
@@ -151,9 +156,61 @@ const withStops = (engine: Engine, stop: Stop): Engine =>
     },
   });
 
-const storeWithStops = (store: Store, stop: Stop): Store =>
+/** Exports go on in the service when the call that ordered them has its reply: each is somebody of its own to the scheduler. */
+class ExportsAtWork {
+  readonly #scheduler: Scheduler;
+  readonly #actors = new Map<string, string>();
+
+  constructor(scheduler: Scheduler) {
+    this.#scheduler = scheduler;
+  }
+
+  get isMoving(): boolean {
+    return this.#scheduler.moving.endsWith("~");
+  }
+
+  /** By the call that ordered it. */
+  begin(id: string): void {
+    const actor = `${this.#scheduler.moving}~`;
+    this.#actors.set(id, actor);
+    this.#scheduler.atService.add(actor);
+  }
+
+  /** Before it stops for the first time: what it meets from then on is its. */
+  move(requestId: string): void {
+    const [, id = ""] = /^console-(\w+)-\d+$/.exec(requestId) ?? [];
+    this.#scheduler.moving = this.#actors.get(id) ?? this.#scheduler.moving;
+  }
+
+  end(id: string): void {
+    this.#scheduler.atService.delete(this.#actors.get(id) ?? "");
+  }
+}
+
+const consoleOf = (store: Store, exports: ExportsAtWork): Store["console"] =>
+  proxied(store.console, {
+    enterExport: async (item, assertFree) => {
+      const isEntered = await store.console.enterExport(item, assertFree);
+      if (isEntered) exports.begin(item.id);
+      return isEntered;
+    },
+    advanceExport: async (item) => {
+      const goesOn = await store.console.advanceExport(item);
+      if (!goesOn) exports.end(item.id);
+      return goesOn;
+    },
+    stopExport: async (item, why, turn) => {
+      const isStopped = await store.console.stopExport(item, why, turn);
+      exports.end(item.id);
+      return isStopped;
+    },
+  });
+
+const storeWithStops = (store: Store, stop: Stop, exports: ExportsAtWork): Store =>
   proxied(store, {
+    console: consoleOf(store, exports),
     hold: async (request) => {
+      exports.move(request.requestId);
       await stop("hold");
       return store.hold(request);
     },

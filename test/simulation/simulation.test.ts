@@ -9,12 +9,20 @@ import { story } from "./story.ts";
 // A few stories; simulation.long.test.ts plays sixty of them, and those that found something.
 
 let stage: Stage;
+let first: readonly string[];
 beforeAll(async () => {
   stage = await Stage.make();
   // What a first purchase, a first job and a first agent load is no story's time.
-  await stage.play(FIRST);
+  first = await stage.play(FIRST);
 });
 afterAll(() => stage?.close());
+
+test("each kind of actor gets in peace what it wants", () => {
+  const ends = first.filter((line) => line.includes(" ends with "));
+  expect(ends.map((line) => line.replace(" ends with ", " "))).toEqual([
+    ...["ada 0", "bob 0", "cy 0", "ada 0"],
+  ]);
+});
 
 test.each(fc.sample(story, { seed: 5, numRuns: 3 }).map((told, nth) => ({ nth, told })))(
   "story $nth",

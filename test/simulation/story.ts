@@ -64,7 +64,9 @@ export type Command =
       readonly profiles: number | null;
       readonly budget: number;
       readonly agrees: boolean;
-    };
+    }
+  /** Orders an export at the console and takes its file. */
+  | { readonly kind: "console"; readonly segment: number; readonly profiles: number };
 
 /** A file of jobs that each user has. */
 export interface Jobs {
@@ -217,6 +219,14 @@ const command: fc.Arbitrary<Command> = fc.oneof(
       profiles: bound,
       budget: fc.constantFrom(20, 60, 200, 2_000),
       agrees: fc.constantFrom(true, true, true, false),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constant("console" as const),
+      segment,
+      profiles: fc.integer({ min: 1, max: 60 }),
     }),
   },
 );
