@@ -35,11 +35,10 @@ function build(): void {
   const tsc = join(ROOT, "node_modules/typescript/bin/tsc");
   // tsc writes what it can; type errors are what `npm run typecheck` is for, and must not hide every other test's result.
   spawnSync(process.execPath, [tsc, "-p", "tsconfig.build.json"], { cwd: ROOT, stdio: "inherit" });
-  const bundled = spawnSync(process.execPath, ["packaging/bundle.mjs"], {
-    cwd: ROOT,
-    stdio: "inherit",
-  });
-  if (bundled.status !== 0) throw new Error("the bundle could not be made");
+  for (const script of ["packaging/bundle.mjs", "packaging/bundle-console.mjs"]) {
+    const { status } = spawnSync(process.execPath, [script], { cwd: ROOT, stdio: "inherit" });
+    if (status !== 0) throw new Error(`${script} failed`);
+  }
 }
 
 /** What the tests and what they start would leave in a folder for temporary files, but for the folder of another run. */

@@ -7,7 +7,7 @@ export type Kind = "in" | "apart";
 const TEST = resolve(import.meta.dirname, "..");
 
 /** Their tests start programs, send signals or need a machine as it is: each file has a process of its own. */
-const APART = /^(?:campaigns|e2e|faults|foreign|keyring)\//;
+const APART = /^(?:campaigns|e2e|faults|foreign|keyring|simulation)\//;
 
 /**
  * What a process has once: a file that changes it cannot share one, and one that starts a program has two things to wait for.

@@ -1,4 +1,4 @@
-// Tested by test/cli/console-copy.test.ts.
+// Tested by test/cli/console-copy.long.test.ts.
 import { shellWord } from "./text.ts";
 import { FILTER_SPECS, type Filters } from "./vocabulary.ts";
 

@@ -1,4 +1,4 @@
-// Tested by test/cli/output-tables.test.ts.
+// Tested by test/cli/output-tables.long.test.ts.
 import { chmod, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import type { DuckDBConnection } from "@duckdb/node-api";

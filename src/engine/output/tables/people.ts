@@ -1,4 +1,4 @@
-// Tested by test/cli/output-tables.test.ts.
+// Tested by test/cli/output-tables.long.test.ts.
 import { openFile, sqlText } from "../whole/duck.ts";
 import { connectPostgres } from "./postgres.ts";
 import { parseTable, quoted, sqlName } from "./target.ts";

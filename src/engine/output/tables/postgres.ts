@@ -1,4 +1,4 @@
-// Tested by test/cli/output-tables.test.ts.
+// Tested by test/cli/output-tables.long.test.ts.
 import type { Client } from "pg";
 import { optional } from "../../../shared/packages.ts";
 import { type JsonRecord, type JsonValue, stringifyExact } from "../../../shared/rows/values.ts";

@@ -1,4 +1,4 @@
-// Tested by test/cli/output-tables.test.ts.
+// Tested by test/cli/output-tables.long.test.ts.
 import { CliError, usageError } from "../../../shared/errors.ts";
 import { askedFields } from "../../../shared/rows/columns.ts";
 import { errorCode } from "../../runs/disk.ts";

@@ -1,4 +1,4 @@
-// Tested by test/cli/output-tables.test.ts.
+// Tested by test/cli/output-tables.long.test.ts.
 import { resolve } from "node:path";
 import { echo, withoutPassword } from "../../../shared/contract/text.ts";
 import { usageError } from "../../../shared/errors.ts";

@@ -1,4 +1,4 @@
-// Tested by test/cli/output-tables.test.ts.
+// Tested by test/cli/output-tables.long.test.ts.
 import { createHash } from "node:crypto";
 import type { Page } from "../../../shared/rows/page.ts";
 import type { JsonRecord, RecordKind } from "../../../shared/rows/values.ts";

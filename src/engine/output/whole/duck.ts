@@ -1,4 +1,4 @@
-// Tested by test/cli/output-tables.test.ts.
+// Tested by test/cli/output-tables.long.test.ts.
 import type { DuckDBConnection, DuckDBType, DuckDBValue } from "@duckdb/node-api";
 import { optional } from "../../../shared/packages.ts";
 import type { JsonRecord, JsonValue } from "../../../shared/rows/values.ts";
