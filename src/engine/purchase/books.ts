@@ -39,8 +39,9 @@ import {
  * | Other runs explain what they sent and settled within the epoch on the account that the service names, nothing else | what they hold explains no loss of ours |
  *
  * What cannot be known, and passes a bound: a call that costs more than its hold; an answer that tells less than it took
- * where that is more than its rows at the price; a late balance that shows a loss in place of the witness; a top-up as
- * large as a loss; a charge made after its call was given up and the witness was charged; a promise that is broken.
+ * where that is more than its rows at the price; a late balance that shows a loss in place of the witness, which none does
+ * where the buyer rests before each reading for longer than it is late; a top-up as large as a loss; a charge made after
+ * its call was given up and the witness was charged; a promise that is broken, as by a charge for an error that was lost.
  */
 export type Fact = Sent | Answer | Quiet;
 
