@@ -16,7 +16,7 @@ import {
  * | `sent` | it goes out; its hold is the price times the rows asked | 0 to its hold |
  * | `told` | a success that says what it cost | that, to its rows at the price it was sent at |
  * | | a success that says nothing; one without rows | what it says, to its hold |
- * | | a stored reply | nothing; an earlier attempt of its page cost it, if several were lost each at most it |
+ * | | a stored reply | nothing: a lost attempt of its page cost it, of several each at most it |
  * | `refused` | an answer that is no success | what it says, to its hold |
  * | `lost` | no answer, and it may have arrived | 0 to its hold |
  * | `quiet` | the balance, with nothing under way: who was, is lost (the process ended) | |
@@ -24,26 +24,26 @@ import {
  * A hold is never below the rows at the dearest price seen, nor below the dearest answer seen that brought no rows.
  * A price of 0 is never learned. Where a key is promised to be known, asking again adds nothing to one lost reply.
  *
- * Quiet readings cut a run into epochs, each with the fall of the balance: `rest` of it is what neither answers nor our
- * other runs tell, `slack` how much the attempts may have cost beyond what they tell.
+ * Quiet readings cut a run into epochs, each with the fall of the balance: `rest` of it is what neither answers nor
+ * our other runs tell, `slack` how much the attempts may have cost beyond what they tell.
  *
  *     doubt = min(rest, slack)    others = rest - doubt    at most = told + doubts    room = cap - at most
  *
  * | rule | why |
  * |---|---|
- * | No fall proves nothing: who may have been charged stays with its whole slack until a reading that follows a *witness*, a charge told by a call sent after it had ended | balances are late |
- * | What should be free is proven free by a reading after a rest, too | else a single 429 could end a run |
- * | A fall below what was told is stale and closes nothing; from then on only readings after a rest prove anything | balances are late |
- * | A balance that rose, or is stale after a rest: all its slack stays in doubt, and a new epoch begins | it was topped up, or restored |
- * | Alone in its epoch an unsure attempt cost the rest, however much: holds are that dear from then on | prices that nobody tells |
- * | Other runs explain what they sent and settled within the epoch on the account that the service names, nothing else | what they hold explains no loss of ours |
+ * | slack stays until a reading after a *witness*, a charge told of a call sent later | balances are late |
+ * | what should be free is proven free by a reading after a rest, too | else one 429 ends a run |
+ * | a fall below what was told closes nothing; from then on only a rest proves | the balance is late |
+ * | a rise, or that after a rest: slack stays doubt, a new epoch begins | a top-up |
+ * | alone in its epoch an unsure attempt cost the rest; holds are that dear from then on | untold prices |
+ * | other runs explain what they sent and settled in it, on the account that is named | not their holds |
  *
- * What cannot be known, and passes a bound: a call that costs more than its hold; an answer that tells less than it took
- * where that is more than its rows at the price; a late balance that shows a loss in place of the witness, which none does
- * where the buyer rests before each reading for longer than it is late; a top-up as large as a loss; a charge made after
- * its call was given up and the witness was charged; a promise that is broken, as by a charge for an error that was lost.
+ * What passes a bound: a call that costs more than its hold, or tells less than it took where that is more than its
+ * rows at the price; a late balance that shows a loss in place of the witness (none, where the buyer rests before each
+ * reading for longer than it is late); a top-up as large as a loss; a charge made after its call was given up and the
+ * witness was charged; a promise that is broken, as by a charge for an error that was lost.
  */
-export type Fact = Sent | Answer | Quiet;
+export type Fact = Sent | Ending | Quiet;
 
 export interface Sent {
   readonly t: "sent";
@@ -56,7 +56,7 @@ export interface Sent {
   readonly promised?: boolean;
 }
 
-export interface Answer {
+export interface Ending {
   readonly t: "told" | "refused" | "lost";
   readonly n: number;
   readonly rows?: number;
@@ -216,7 +216,7 @@ export class Books {
     return isOne && this.#open.includes(lost) ? lost : undefined;
   }
 
-  #end(attempt: Attempt, { t, rows = 0, used, stored = false }: Answer): void {
+  #end(attempt: Attempt, { t, rows = 0, used, stored = false }: Ending): void {
     attempt.endedAt = this.#at;
     attempt.state = "lost";
     if (t === "lost") return;

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { type Answer, Books, type Fact, type Sent } from "../../../../src/engine/purchase/books.ts";
+import { Books, type Ending, type Fact, type Sent } from "../../../../src/engine/purchase/books.ts";
 import { type Credits, credits, maxCredits, ZERO } from "../../../../src/shared/contract/money.ts";
 import { seededRandom } from "../../../support/exactness.ts";
 
@@ -93,7 +93,7 @@ interface Call extends Page {
   readonly n: number;
   readonly hold: Credits;
   /** What the service did with it, once it did; a call that was lost on the way there stays undefined. */
-  answer: Answer | undefined;
+  answer: Ending | undefined;
   isDone: boolean;
 }
 
@@ -346,7 +346,7 @@ class Buyer {
     if (chance >= losses / 2) this.#serve(call);
 
     const isLost = chance < losses || call.answer === undefined;
-    const answer: Answer = isLost || call.answer === undefined ? { t: "lost", n } : call.answer;
+    const answer: Ending = isLost || call.answer === undefined ? { t: "lost", n } : call.answer;
     const isSold = answer.t === "told" && answer.rows !== 0;
     if (!isSold && this.#random() < 0.8) this.#again.push({ page, rows });
     if (
