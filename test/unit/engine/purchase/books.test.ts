@@ -1,0 +1,400 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { Books, type Fact } from "../../../../src/engine/purchase/books.ts";
+import { type Credits, credits, ONE_CREDIT } from "../../../../src/shared/contract/money.ts";
+import { type Belief, type Habits, habits, lateHabits, type Moment, tell } from "./hidden-truth.ts";
+
+/** The long form: `HEADCOUNT_STORIES=200000 HEADCOUNT_SEED=1 npx vitest run FILE`. */
+const numRuns = Number(process.env.HEADCOUNT_STORIES ?? 2_000);
+const seed = Number(process.env.HEADCOUNT_SEED ?? Date.now() % 1_000_000_000);
+const stories = { numRuns, seed };
+
+const of = (whole: number): Credits => credits(BigInt(whole) * ONE_CREDIT);
+const quiet = (balance: number, rested = false): Fact => ({
+  t: "quiet",
+  balance: of(balance),
+  rested,
+});
+const sent = (n: number, page = `page ${n}`, promised = false): Fact => ({
+  t: "sent",
+  n,
+  page,
+  rows: 20,
+  hold: of(20),
+  promised,
+});
+const told = (n: number, used: number, stored = false): Fact => ({
+  t: "told",
+  n,
+  rows: 20,
+  used: of(used),
+  stored,
+});
+const lost = (n: number): Fact => ({ t: "lost", n });
+const refused = (n: number): Fact => ({ t: "refused", n });
+
+const sumsOf = ({ told, doubt, others }: Books) => ({
+  told: Number(told) / 1_000_000,
+  doubt: Number(doubt) / 1_000_000,
+  others: Number(others) / 1_000_000,
+});
+
+describe("rule by rule, with pages of 20 rows at 1 credit", () => {
+  const seenOf = (...facts: readonly Fact[]) => sumsOf(new Books([quiet(100), ...facts]));
+  const sums = (told: number, doubt: number, others = 0) => ({ told, doubt, others });
+
+  test.each<[string, ReturnType<typeof seenOf>, ReturnType<typeof sums>]>([
+    ["under way counts its hold", seenOf(sent(1)), sums(0, 20)],
+    ["a success is what it says", seenOf(sent(1), told(1, 20)), sums(20, 0)],
+    ["below its rows at the price it is unsure", seenOf(sent(1), told(1, 5)), sums(5, 15)],
+    ["a charge below zero is none", seenOf(sent(1), told(1, -20)), sums(0, 20)],
+    [
+      "an error says at least what it cost",
+      seenOf(sent(1), { t: "refused", n: 1, used: of(5) }),
+      sums(5, 15),
+    ],
+    ["an answer counts once", seenOf(sent(1), lost(1), told(1, 20)), sums(0, 20)],
+    ["a lost reply is its hold", seenOf(sent(1), lost(1)), sums(0, 20)],
+    ["no fall alone proves nothing", seenOf(sent(1), lost(1), quiet(100)), sums(0, 20)],
+    ["nor does a rest, of a loss", seenOf(sent(1), lost(1), quiet(100, true)), sums(0, 20)],
+    [
+      "an error is proven free by a rest",
+      seenOf(sent(1), refused(1), quiet(100, true)),
+      sums(0, 0),
+    ],
+    ["but not without", seenOf(sent(1), refused(1), quiet(100)), sums(0, 20)],
+    [
+      "a witness sent after it ended proves a loss free",
+      seenOf(sent(1), lost(1), sent(2), told(2, 20), quiet(80)),
+      sums(20, 0),
+    ],
+    [
+      "one sent before does not",
+      seenOf(sent(1), sent(2), lost(1), told(2, 20), quiet(80)),
+      sums(20, 20),
+    ],
+    [
+      "a fall beyond it leaves doubt, the rest is others'",
+      seenOf(sent(1), lost(1), sent(2), told(2, 20), quiet(50)),
+      sums(20, 20, 10),
+    ],
+    [
+      "what came before the witness and is not explained stays for who was unsure",
+      seenOf(sent(1), lost(1), quiet(80), sent(2), told(2, 20), quiet(60)),
+      sums(20, 20),
+    ],
+    [
+      "a stale reading closes nothing",
+      seenOf(sent(1), lost(1), sent(2), told(2, 20), quiet(90)),
+      sums(20, 20),
+    ],
+    [
+      "nor does the next one, without a rest",
+      seenOf(sent(1), lost(1), sent(2), told(2, 20), quiet(90), quiet(80)),
+      sums(20, 20),
+    ],
+    [
+      "after a rest it does",
+      seenOf(sent(1), lost(1), sent(2), told(2, 20), quiet(90), quiet(80, true)),
+      sums(20, 0),
+    ],
+    [
+      "a balance that rose leaves all in doubt",
+      seenOf(sent(1), lost(1), sent(2), told(2, 20), quiet(200), sent(3), told(3, 20), quiet(180)),
+      sums(40, 20),
+    ],
+    [
+      "and the readings after it prove as before",
+      seenOf(sent(1), lost(1), quiet(200), sent(2), lost(2), sent(3), told(3, 20), quiet(180)),
+      sums(20, 20),
+    ],
+    [
+      "what others spent explains no later loss",
+      seenOf(sent(1), told(1, 20), quiet(50), sent(2), lost(2), sent(3), told(3, 20), quiet(30)),
+      sums(40, 0, 30),
+    ],
+    [
+      "a charge that an earlier fall showed makes no later reading stale",
+      seenOf(
+        sent(1, "a"),
+        lost(1),
+        quiet(80),
+        sent(2, "a"),
+        told(2, 20, true),
+        quiet(80),
+        sent(3),
+        lost(3),
+        sent(4),
+        told(4, 20),
+        quiet(60),
+      ),
+      sums(40, 0),
+    ],
+    [
+      "a stored reply tells what one lost attempt cost",
+      seenOf(sent(1, "a"), lost(1), sent(2, "a"), told(2, 20, true)),
+      sums(20, 0),
+    ],
+    [
+      "of several it bounds each",
+      seenOf(sent(1, "a"), lost(1), sent(2, "a"), lost(2), sent(3, "a"), told(3, 20, true)),
+      sums(20, 20),
+    ],
+    [
+      "one that tells less than its rows is unsure up to them",
+      seenOf(sent(1, "a"), lost(1), sent(2, "a"), told(2, 0, true)),
+      sums(0, 20),
+    ],
+    [
+      "a later stored reply ends the doubt of a closed epoch",
+      seenOf(
+        sent(1, "a"),
+        lost(1),
+        sent(2),
+        told(2, 20),
+        quiet(60),
+        sent(3, "a"),
+        told(3, 20, true),
+      ),
+      sums(40, 0),
+    ],
+    [
+      "alone it cost the rest, however much",
+      seenOf(sent(1), refused(1), quiet(70, true)),
+      sums(0, 30),
+    ],
+    [
+      "and who is under way after that counts as much",
+      seenOf(sent(1), refused(1), quiet(70, true), sent(2)),
+      sums(0, 60),
+    ],
+    [
+      "a promised key stands for one lost reply and for itself",
+      seenOf(sent(1, "a"), lost(1), sent(2, "a", true)),
+      sums(0, 20),
+    ],
+    [
+      "until it is lost, too",
+      seenOf(sent(1, "a"), lost(1), sent(2, "a", true), lost(2)),
+      sums(0, 40),
+    ],
+    [
+      "of a second loss it is believed no more",
+      seenOf(sent(1, "a"), lost(1), sent(2, "a", true), lost(2), sent(3, "a", true)),
+      sums(0, 60),
+    ],
+    [
+      "a key that is not promised adds its own",
+      seenOf(sent(1, "a"), lost(1), sent(2, "a")),
+      sums(0, 40),
+    ],
+    ["who is under way at a reading is lost", seenOf(sent(1), quiet(80)), sums(0, 20)],
+    [
+      "without a first reading nothing is proven",
+      sumsOf(new Books([sent(1), refused(1), quiet(9, true)])),
+      sums(0, 20),
+    ],
+    ["what is gone while nothing was asked for is others'", seenOf(quiet(40)), sums(0, 0, 60)],
+  ])("%s", (_, seen, expected) => {
+    expect(seen).toEqual(expected);
+  });
+
+  test.each([
+    ["the account that the service names", "ours", "ours", 0],
+    ["another account", "ours", "theirs", 20],
+    ["none that is named", undefined, undefined, 20],
+  ])("what a sibling settled on %s", (_, account, theirs, doubt) => {
+    const named = account === undefined ? {} : { account };
+    const beside = [{ ...(theirs === undefined ? {} : { account: theirs }), settled: of(20) }];
+    const facts: Fact[] = [quiet(100), sent(1), lost(1), sent(2), told(2, 20)];
+
+    const books = new Books([...facts, { t: "quiet", balance: of(60), ...named, beside }]);
+
+    expect(sumsOf(books)).toEqual(sums(20, doubt));
+  });
+
+  test("a price of 0 is never learned, a dearer one is at once, and raises what is under way", () => {
+    const books = new Books([quiet(100), sent(1), told(1, 0)]);
+    expect(books.price).toBeUndefined();
+
+    books.note(sent(2));
+    books.note(sent(3));
+    books.note(told(3, 60));
+    expect(books.price).toBe(of(3));
+    expect(books.holdOf(10, of(1))).toBe(of(30));
+    expect(sumsOf(books)).toEqual(sums(60, 20 + 60));
+  });
+
+  test("room is what the cap leaves, and asking again under a promised key takes none", () => {
+    const books = new Books([quiet(100), sent(1, "a"), lost(1)]);
+
+    expect(books.room(of(50))).toBe(of(30));
+    expect(books.riskOf({ page: "a", hold: of(20), promised: true })).toBe(of(0));
+    expect(books.riskOf({ page: "a", hold: of(20) })).toBe(of(20));
+  });
+
+  test("a doubt names the attempts that it stands in", () => {
+    const books = new Books([quiet(100), sent(1), lost(1), sent(2), told(2, 20), quiet(60)]);
+    const [doubted] = books.epochs.filter(({ doubt }) => doubt > 0n);
+
+    expect(doubted?.attempts.map(({ sent: { page }, state }) => [page, state])).toEqual([
+      ["page 1", "lost"],
+      ["page 2", "told"],
+    ]);
+  });
+
+  test("an answer to nothing is an error: its hold would be missing", () => {
+    expect(() => new Books([lost(1)])).toThrow(RangeError);
+  });
+});
+
+/** What does not hold of the bounds and the cap; undefined where all does. */
+function wrongOf({ books, facts, truth, cap, beyond }: Moment): string | undefined {
+  const { told: spent, atMost } = books;
+  const words = (what: string): string => `${what} of a truth of ${truth}, after ${facts.length}`;
+  if (spent > truth) return words(`${spent} told`);
+  if (truth > atMost + beyond.untold) return words(`at most ${atMost}`);
+  if (truth > cap + beyond.ever) return words(`a cap of ${cap}`);
+  return undefined;
+}
+
+/** In how many of these stories a bound or the cap does not hold. */
+function wrongAmong(drawn: fc.Arbitrary<Habits>, count: number, believe?: Belief): number {
+  const services = fc.sample(drawn, { numRuns: count, seed: 20_261_128 });
+  return services.filter((service) => {
+    let isWrong = false;
+    tell(
+      service,
+      (moment) => {
+        isWrong ||= wrongOf(moment) !== undefined;
+      },
+      believe,
+    );
+    return isWrong;
+  }).length;
+}
+
+describe("against a hidden truth", () => {
+  test("spent is never more than the truth, at most never less, and the cap holds, after every fact", () => {
+    const holds = fc.property(habits, (service) => {
+      tell(service, (moment) => {
+        const wrong = wrongOf(moment);
+        if (wrong !== undefined) throw new Error(wrong);
+      });
+    });
+
+    fc.assert(holds, stories);
+  });
+
+  test("where no call costs more than its hold, no bound is passed by anything", () => {
+    const contained = habits.map((service) => {
+      const { freeCosts, keys } = service;
+      const isErrorFree = keys === "promised" || freeCosts > 1;
+      return { ...service, freeCosts: isErrorFree ? 0 : freeCosts, dearer: 1, isPriceTold: true };
+    });
+
+    const holds = fc.property(contained, (service) => {
+      tell(service, (moment) => {
+        if (moment.beyond.ever > 0n) throw new Error("a call cost more than its hold");
+        if (moment.truth > moment.books.atMost) throw new Error("more than at most");
+        if (moment.truth > moment.cap) throw new Error("more than the cap");
+      });
+    });
+
+    fc.assert(holds, stories);
+  });
+
+  test("a doubt of a closed epoch only shrinks, and only a stored reply moves what it may have cost", () => {
+    const holds = fc.property(fc.oneof(habits, lateHabits), (service) => {
+      let before: { readonly doubt: Credits; readonly atMost: bigint }[] = [];
+      tell(service, ({ books, facts }) => {
+        const last = facts.at(-1);
+        const isStored = last?.t === "told" && last.stored === true;
+        const closed = books.epochs.slice(0, -1);
+        for (const [index, { doubt, atMost }] of before.entries()) {
+          const now = closed[index];
+          if (now === undefined || now.doubt > doubt) throw new Error("a doubt grew");
+          if (!isStored && now.told + now.doubt > atMost) throw new Error("a closed epoch grew");
+        }
+        before = closed.map((one) => ({ doubt: one.doubt, atMost: one.told + one.doubt }));
+      });
+    });
+
+    fc.assert(holds, stories);
+  });
+
+  test("the same from any prefix on, wherever the process was killed", () => {
+    const holds = fc.property(
+      habits,
+      fc.double({ min: 0, max: 1, noNaN: true }),
+      (service, part) => {
+        const seen: ReturnType<typeof sumsOf>[] = [];
+        const { facts } = tell(service, ({ books }) => seen.push(sumsOf(books)));
+        const length = Math.floor(part * facts.length);
+
+        const again = new Books(facts.slice(0, length));
+        if (length > 0) expect(sumsOf(again)).toEqual(seen[length - 1]);
+        for (const fact of facts.slice(length)) again.note(fact);
+        expect(sumsOf(again)).toEqual(seen.at(-1));
+      },
+    );
+
+    fc.assert(holds, stories);
+  });
+
+  test("in which order the answers of calls under way came is no matter", () => {
+    const holds = fc.property(fc.oneof(habits, lateHabits), (service) => {
+      const { facts, books } = tell(service, () => undefined);
+
+      expect(sumsOf(new Books(answersReversed(facts)))).toEqual(sumsOf(books));
+    });
+
+    fc.assert(holds, stories);
+  });
+});
+
+/** Answers that no request and no reading stands between, the other way round. */
+function answersReversed(facts: readonly Fact[]): Fact[] {
+  const turned: Fact[] = [];
+  let answers: Fact[] = [];
+  for (const fact of facts) {
+    if (fact.t === "sent" || fact.t === "quiet") {
+      turned.push(...answers.reverse(), fact);
+      answers = [];
+    } else answers.push(fact);
+  }
+  return [...turned, ...answers.reverse()];
+}
+
+describe("where a bound cannot hold, and models that hold less", () => {
+  /** Whatever no fall shows is free at once, as if every answer were an error and every reading after a rest. */
+  const withoutWitness: Belief = (fact) => {
+    if (fact.t === "lost") return { t: "refused", n: fact.n };
+    return fact.t === "quiet" ? { ...fact, rested: true } : fact;
+  };
+  /** What any other run spent explains a loss. */
+  const anySibling: Belief = (fact) => {
+    if (fact.t !== "quiet") return fact;
+    const beside = fact.beside?.map((one) => ({ ...one, account: "ours" }));
+    return { ...fact, account: "ours", ...(beside === undefined ? {} : { beside }) };
+  };
+
+  test("a late balance passes a bound now and then; without the witness more than twice as often", () => {
+    const count = 1_500;
+    const rate = wrongAmong(lateHabits, count) / count;
+    const control = wrongAmong(lateHabits, count, withoutWitness) / count;
+
+    expect(rate).toBeLessThan(0.02);
+    expect(control).toBeGreaterThan(2 * rate);
+  });
+
+  test("a balance that is late by less than a rest passes none where the buyer rests first", () => {
+    const patient = lateHabits.map((one) => ({ ...one, lateBy: "time" as const, isPatient: true }));
+
+    expect(wrongAmong(patient, 1_000)).toBe(0);
+  });
+
+  test("siblings of another account that explain a loss are found out", () => {
+    expect(wrongAmong(habits, 500, anySibling)).toBeGreaterThan(0);
+  });
+});
