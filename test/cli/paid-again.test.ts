@@ -2,6 +2,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { charged, readCsv, runIds, type User, user } from "../support/export.ts";
+import { long } from "../support/long.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
 // Whoever is owned already and would be paid for again: that is said before, at every door, and costs no call more.
@@ -46,7 +47,7 @@ beforeEach(async () => {
   expect(all).toBeGreaterThan(owned);
 });
 
-test("an unattended search says it too, by few free counts", async () => {
+long("an unattended search says it too, by few free counts", async () => {
   const other = user(service.url, service.key);
   counts = 0;
   expect((await other.run([...SALES, "--max-credits", "5000", "-o", "plain.csv"])).code).toBe(0);

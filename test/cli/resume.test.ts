@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { charged, readCsv, runIds, user, visibleFiles } from "../support/export.ts";
+import { long } from "../support/long.ts";
 import { startTestService } from "../support/service.ts";
 import { CREDITS, type Serving, serveUsers } from "../support/serving.ts";
 import { spawnUser } from "../support/spawned.ts";
@@ -183,75 +184,83 @@ test("where its dataset is gone the same command says so once, begins anew, and 
   expect((await charged(service, CREDITS)) - before).toBe(70);
 });
 
-test("a page that was charged and not answered before an import is in the books, and no page that was not", async () => {
-  const command = [
-    "search",
-    "--department",
-    "Sales",
-    "--per-page",
-    "20",
-    "-o",
-    "a.csv",
-    "--overwrite",
-  ];
-  const sums = async () => {
-    const { settled, uncertain } = JSON.parse((await u.run(["spend", "--json"])).stdout).total;
-    return { settled, uncertain, charged: await charged(service, CREDITS) };
-  };
-  const seen = new Set(runIds(u));
-  let unanswered = 0;
-  for (let step = 19; step < 34; step++) {
-    const killed = [...command, "--max-credits", "60", "--again", "--base-url", service.url];
-    const before = await sums();
-    await spawnUser(u, killed, { HEADCOUNT_FAILPOINT: String(step) });
-    const [id = ""] = runIds(u).filter((name) => !seen.has(name));
-    seen.add(id);
-    const path = join(u.dir, "state", "runs", id, "plan.json");
-    writeFileSync(
-      path,
-      JSON.stringify({ ...JSON.parse(readFileSync(path, "utf8")), dataset_version: "v0" }),
-    );
-    await u.run(["resume", id, "--yes"]);
-    const after = await sums();
-    const [gone, told] = [after.charged - before.charged, after.settled - before.settled];
-    const [lost, booked] = [gone - told, after.uncertain - before.uncertain];
-    // Of the first page no balance was told before: it counts whole.
-    expect(booked, `step ${step}`).toBe(told === 0 && booked > 0 ? 20 : lost);
-    if (lost > 0) unanswered++;
-  }
-  expect(unanswered).toBeGreaterThan(0);
-});
+long(
+  "a page that was charged and not answered before an import is in the books, and no page that was not",
+  async () => {
+    const command = [
+      "search",
+      "--department",
+      "Sales",
+      "--per-page",
+      "20",
+      "-o",
+      "a.csv",
+      "--overwrite",
+    ];
+    const sums = async () => {
+      const { settled, uncertain } = JSON.parse((await u.run(["spend", "--json"])).stdout).total;
+      return { settled, uncertain, charged: await charged(service, CREDITS) };
+    };
+    const seen = new Set(runIds(u));
+    let unanswered = 0;
+    for (let step = 19; step < 34; step++) {
+      const killed = [...command, "--max-credits", "60", "--again", "--base-url", service.url];
+      const before = await sums();
+      await spawnUser(u, killed, { HEADCOUNT_FAILPOINT: String(step) });
+      const [id = ""] = runIds(u).filter((name) => !seen.has(name));
+      seen.add(id);
+      const path = join(u.dir, "state", "runs", id, "plan.json");
+      writeFileSync(
+        path,
+        JSON.stringify({ ...JSON.parse(readFileSync(path, "utf8")), dataset_version: "v0" }),
+      );
+      await u.run(["resume", id, "--yes"]);
+      const after = await sums();
+      const [gone, told] = [after.charged - before.charged, after.settled - before.settled];
+      const [lost, booked] = [gone - told, after.uncertain - before.uncertain];
+      // Of the first page no balance was told before: it counts whole.
+      expect(booked, `step ${step}`).toBe(told === 0 && booked > 0 ? 20 : lost);
+      if (lost > 0) unanswered++;
+    }
+    expect(unanswered).toBeGreaterThan(0);
+  },
+);
 
-test("a limit that is reached without a page whose reply was lost: the end tells what that one may have cost", async () => {
-  const command = [
-    ...SALES,
-    "--concurrency",
-    "1",
-    "-o",
-    "a.csv",
-    "--overwrite",
-    "--base-url",
-    service.url,
-  ];
-  let lost = 0;
-  for (let step = 19; lost === 0 && step < 34; step++) {
-    const [me, before] = [user(service.url, service.key), await charged(service, CREDITS)];
-    await spawnUser(me, [...command, "--max-credits", "60"], { HEADCOUNT_FAILPOINT: String(step) });
-    const [{ id = "", rows = 0 } = {}] = JSON.parse(
-      (await me.run(["runs", "list", "--json"])).stdout,
-    );
-    if (rows === 0) continue;
-    lost = (await charged(service, CREDITS)) - before - rows;
-    const ran = await me.run(["resume", id, "--limit", String(rows), "--yes"]);
-    expect(ran.code, ran.stderr).toBe(0);
-    if (lost > 0) expect(ran.stderr).toMatch(/^warning: \d+ more credits may have been charged/m);
-    // Under its key the page is asked for again, and then nothing is in doubt.
-    const rest = await me.run(["resume", id, "--limit", "60", "--max-credits", "60"]);
-    expect([rest.code, (await charged(service, CREDITS)) - before], rest.stderr).toEqual([0, 60]);
-    expect(rest.stderr).not.toContain("may have been charged");
-  }
-  expect(lost).toBe(20);
-});
+long(
+  "a limit that is reached without a page whose reply was lost: the end tells what that one may have cost",
+  async () => {
+    const command = [
+      ...SALES,
+      "--concurrency",
+      "1",
+      "-o",
+      "a.csv",
+      "--overwrite",
+      "--base-url",
+      service.url,
+    ];
+    let lost = 0;
+    for (let step = 19; lost === 0 && step < 34; step++) {
+      const [me, before] = [user(service.url, service.key), await charged(service, CREDITS)];
+      await spawnUser(me, [...command, "--max-credits", "60"], {
+        HEADCOUNT_FAILPOINT: String(step),
+      });
+      const [{ id = "", rows = 0 } = {}] = JSON.parse(
+        (await me.run(["runs", "list", "--json"])).stdout,
+      );
+      if (rows === 0) continue;
+      lost = (await charged(service, CREDITS)) - before - rows;
+      const ran = await me.run(["resume", id, "--limit", String(rows), "--yes"]);
+      expect(ran.code, ran.stderr).toBe(0);
+      if (lost > 0) expect(ran.stderr).toMatch(/^warning: \d+ more credits may have been charged/m);
+      // Under its key the page is asked for again, and then nothing is in doubt.
+      const rest = await me.run(["resume", id, "--limit", "60", "--max-credits", "60"]);
+      expect([rest.code, (await charged(service, CREDITS)) - before], rest.stderr).toEqual([0, 60]);
+      expect(rest.stderr).not.toContain("may have been charged");
+    }
+    expect(lost).toBe(20);
+  },
+);
 
 test("a finished run whose journal changed is told and not bought anew, at every door, until a person says so", async () => {
   const legal = ["search", "--department", "Legal", "--max-credits", "100"];

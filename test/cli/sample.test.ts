@@ -289,7 +289,7 @@ describe("a sample", () => {
 });
 
 describe("of several segments", () => {
-  test("everybody has one chance, and who is excepted has none", async () => {
+  long("everybody has one chance, and who is excepted has none", async () => {
     const u = someone();
     for (const [name, filters] of Object.entries({
       sales: { department: "Sales" },
@@ -341,38 +341,41 @@ test.each([
 });
 
 describe("behind a depth wall", () => {
-  test("rows are drawn from parts of which only those are found that have one, and everybody has a chance", async () => {
-    const walled = await startTestService({
-      people: 2_000,
-      maxDepth: 100,
-      credits: 10_000,
-      plan: PLAN,
-    });
-    try {
-      const u = user(walled.url, walled.key);
-      const ran = await u.run([...SAMPLE, "--sample", "25", "--seed", "1"]);
-      expect(ran.code, ran.stderr).toBe(0);
-      expect(new Set(idsOf(u)).size).toBe(25);
-      expect(idsOf(u).every((id) => sales.includes(id))).toBe(true);
-      expect(await charged(walled, 10_000)).toBe(25);
-      const all = user(walled.url, walled.key);
-      expect((await all.run([...SAMPLE, "--sample", `${sales.length - 1}`])).code).toBe(0);
-      expect(new Set(idsOf(all)).size).toBe(sales.length - 1);
-      const few = await user(walled.url, walled.key).run([
-        ...SAMPLE,
-        "--sample",
-        "20",
-        "--per-page",
-        "5",
-      ]);
-      expect(few).toMatchObject({
-        code: 2,
-        stderr: expect.stringContaining("rows are drawn one by one"),
+  long(
+    "rows are drawn from parts of which only those are found that have one, and everybody has a chance",
+    async () => {
+      const walled = await startTestService({
+        people: 2_000,
+        maxDepth: 100,
+        credits: 10_000,
+        plan: PLAN,
       });
-    } finally {
-      await walled.close();
-    }
-  });
+      try {
+        const u = user(walled.url, walled.key);
+        const ran = await u.run([...SAMPLE, "--sample", "25", "--seed", "1"]);
+        expect(ran.code, ran.stderr).toBe(0);
+        expect(new Set(idsOf(u)).size).toBe(25);
+        expect(idsOf(u).every((id) => sales.includes(id))).toBe(true);
+        expect(await charged(walled, 10_000)).toBe(25);
+        const all = user(walled.url, walled.key);
+        expect((await all.run([...SAMPLE, "--sample", `${sales.length - 1}`])).code).toBe(0);
+        expect(new Set(idsOf(all)).size).toBe(sales.length - 1);
+        const few = await user(walled.url, walled.key).run([
+          ...SAMPLE,
+          "--sample",
+          "20",
+          "--per-page",
+          "5",
+        ]);
+        expect(few).toMatchObject({
+          code: 2,
+          stderr: expect.stringContaining("rows are drawn one by one"),
+        });
+      } finally {
+        await walled.close();
+      }
+    },
+  );
 
   test("a drawn row that the service does not give is told before anything is bought", async () => {
     const walled = await startTestService({

@@ -44,7 +44,7 @@ async function load(input: Partial<ImportInput>, resources = SMALL): Promise<Imp
 }
 
 // `service import` tells a machine that is too small by these words of DuckDB.
-test("too little memory is said by DuckDB, and nothing is published", async () => {
+long("too little memory is said by DuckDB, and nothing is published", async () => {
   const people = Array.from(
     { length: 40_000 },
     (_, at) => `${at},person ${at},${"long ".repeat(40)}${at}`,
@@ -339,103 +339,109 @@ z,Nobody,,,,,,
     });
   });
 
-  test("employees are who a count of the address finds, with shared slugs and bare ones too", async () => {
-    const companies = [
-      "id,company_network_url,name",
-      "a,network.example/company/acme,A",
-      "b,other.example/c/acme,B",
-    ];
-    const more = ["c,beta,C", "d,network.example/company/acme,D", "e,,Solo"];
-    await write("companies.csv", `${[...companies, ...more].join("\n")}\n`);
-    const people = [
-      "https://network.example/company/acme/",
-      "other.example/c/acme",
-      "acme",
-      "x.example/beta",
-      "beta",
-    ];
-    const lines = people.map((address, index) => `${index},${address},`);
-    await write(
-      "people.csv",
-      `id,company_network_url,company_name\n${lines.join("\n")}\n9,,solo\n`,
-    );
-    await load({ companies: ["companies.csv"] });
-    await reading(async (engine) => {
-      const slice = { offset: 0, limit: 10 };
-      for (const id of ["a", "b", "c", "d"]) {
-        const record = JSON.parse(
-          (await engine.company({ by: "id", value: id }))?.record.toString() ?? "{}",
-        ) as Company;
-        const expected = await count(engine, { company_network_url: record.company_network_url });
-        expect([id, (await engine.employees(id, slice)).total]).toEqual([id, expected]);
-      }
-      expect((await engine.employees("a", slice)).total).toBe(2);
-      expect((await engine.employees("c", slice)).total).toBe(2);
-      expect((await engine.employees("e", slice)).total).toBe(1);
-      expect(
-        (await engine.company({ by: "company_network_url", value: "x.example/beta" }))?.id,
-      ).toBe("c");
-    });
-  });
-
-  test("over HTTP too: what a free count finds is what employees lists, whatever names the company", async () => {
-    await write(
-      "companies.csv",
-      "id,company_network_url\na,n.example/company/acme\nb,o.example/c/acme\nc,beta\n",
-    );
-    const addresses = [
-      "n.example/company/acme",
-      "o.example/c/acme",
-      "acme",
-      "o.example/c/acme",
-      "x.example/beta",
-      "beta",
-    ];
-    await write(
-      "people.csv",
-      `id,company_network_url\n${addresses.map((url, index) => `${index},${url}\n`).join("")}`,
-    );
-    await load({ companies: ["companies.csv"] });
-    const engine = await openDataset(join(folder, "dataset"));
-    const service = await startTestService({ engine });
-    try {
-      const ask = async (
-        path: string,
-        init: RequestInit = {},
-      ): Promise<{ status: number; result: unknown }> => {
-        const headers = {
-          authorization: `Bearer ${service.key}`,
-          "content-type": "application/json",
-        };
-        const response = await fetch(`${service.url}${path}`, { ...init, headers });
-        return {
-          status: response.status,
-          result: ((await response.json()) as { result: unknown }).result,
-        };
-      };
-      for (const address of [
+  long(
+    "employees are who a count of the address finds, with shared slugs and bare ones too",
+    async () => {
+      const companies = [
+        "id,company_network_url,name",
+        "a,network.example/company/acme,A",
+        "b,other.example/c/acme,B",
+      ];
+      const more = ["c,beta,C", "d,network.example/company/acme,D", "e,,Solo"];
+      await write("companies.csv", `${[...companies, ...more].join("\n")}\n`);
+      const people = [
+        "https://network.example/company/acme/",
+        "other.example/c/acme",
         "acme",
-        "n.example/company/acme",
-        "https://o.example:443/c/acme/",
-        "beta",
         "x.example/beta",
-      ]) {
-        const body = JSON.stringify({ filters: { company_network_url: address } });
-        const counted = await ask("/v1/person/count", { method: "POST", body });
-        const query = `company_network_url=${encodeURIComponent(address)}&per_page=100`;
-        const listed = await ask(`/v1/company/employees?${query}`);
-        expect([address, listed.status]).toEqual([address, 200]);
-        expect([address, (listed.result as unknown[]).length]).toEqual([
-          address,
-          (counted.result as { count: number }).count,
-        ]);
-      }
-    } finally {
-      await service.close();
-    }
-  });
+        "beta",
+      ];
+      const lines = people.map((address, index) => `${index},${address},`);
+      await write(
+        "people.csv",
+        `id,company_network_url,company_name\n${lines.join("\n")}\n9,,solo\n`,
+      );
+      await load({ companies: ["companies.csv"] });
+      await reading(async (engine) => {
+        const slice = { offset: 0, limit: 10 };
+        for (const id of ["a", "b", "c", "d"]) {
+          const record = JSON.parse(
+            (await engine.company({ by: "id", value: id }))?.record.toString() ?? "{}",
+          ) as Company;
+          const expected = await count(engine, { company_network_url: record.company_network_url });
+          expect([id, (await engine.employees(id, slice)).total]).toEqual([id, expected]);
+        }
+        expect((await engine.employees("a", slice)).total).toBe(2);
+        expect((await engine.employees("c", slice)).total).toBe(2);
+        expect((await engine.employees("e", slice)).total).toBe(1);
+        expect(
+          (await engine.company({ by: "company_network_url", value: "x.example/beta" }))?.id,
+        ).toBe("c");
+      });
+    },
+  );
 
-  test("companies are derived from people where no file is given", async () => {
+  long(
+    "over HTTP too: what a free count finds is what employees lists, whatever names the company",
+    async () => {
+      await write(
+        "companies.csv",
+        "id,company_network_url\na,n.example/company/acme\nb,o.example/c/acme\nc,beta\n",
+      );
+      const addresses = [
+        "n.example/company/acme",
+        "o.example/c/acme",
+        "acme",
+        "o.example/c/acme",
+        "x.example/beta",
+        "beta",
+      ];
+      await write(
+        "people.csv",
+        `id,company_network_url\n${addresses.map((url, index) => `${index},${url}\n`).join("")}`,
+      );
+      await load({ companies: ["companies.csv"] });
+      const engine = await openDataset(join(folder, "dataset"));
+      const service = await startTestService({ engine });
+      try {
+        const ask = async (
+          path: string,
+          init: RequestInit = {},
+        ): Promise<{ status: number; result: unknown }> => {
+          const headers = {
+            authorization: `Bearer ${service.key}`,
+            "content-type": "application/json",
+          };
+          const response = await fetch(`${service.url}${path}`, { ...init, headers });
+          return {
+            status: response.status,
+            result: ((await response.json()) as { result: unknown }).result,
+          };
+        };
+        for (const address of [
+          "acme",
+          "n.example/company/acme",
+          "https://o.example:443/c/acme/",
+          "beta",
+          "x.example/beta",
+        ]) {
+          const body = JSON.stringify({ filters: { company_network_url: address } });
+          const counted = await ask("/v1/person/count", { method: "POST", body });
+          const query = `company_network_url=${encodeURIComponent(address)}&per_page=100`;
+          const listed = await ask(`/v1/company/employees?${query}`);
+          expect([address, listed.status]).toEqual([address, 200]);
+          expect([address, (listed.result as unknown[]).length]).toEqual([
+            address,
+            (counted.result as { count: number }).count,
+          ]);
+        }
+      } finally {
+        await service.close();
+      }
+    },
+  );
+
+  long("companies are derived from people where no file is given", async () => {
     await write(
       "people.csv",
       `id,company_network_url,company_domain,company_name
@@ -500,7 +506,7 @@ describe("the map", () => {
     });
   });
 
-  test("is proposed from the header, for columns that are not read", async () => {
+  long("is proposed from the header, for columns that are not read", async () => {
     await write(
       "x.csv",
       "Person ID,Full Name,jobTitle,Employer,Profile URL,shoe size\n1,Ada,Engineer,Acme,network.example/in/ada,38\n",

@@ -62,28 +62,33 @@ const signOut = (page: ConsoleClient, session: Session) =>
   page.send("DELETE", "/console/api/session", { headers: as(session) });
 
 describe("an export", () => {
-  test("is charged to the name that the session's link was made with, in ledger, usage and audit", async () => {
-    const { page, service } = await serve();
-    const session = await page.signIn({ link: await page.link("owner", "default", "ada-growth") });
-    const { id } = await buy(page, session, 3);
-    await expect
-      .poll(async () => (await page.call(session, "GET", `/exports/${id}`)).json.state)
-      .toBe("ready");
-    const { json } = await page.call(session, "GET", "/entries");
-    expect(json.entries[0]).toMatchObject({
-      key: expect.stringMatching(/^console:ada-growth-[0-9a-f]{12}$/),
-      amount: -3,
-    });
-    const used = await page.call(session, "GET", "/usage?by=key");
-    expect(used.json.rows[0].key).toBe(json.entries[0].key);
-    const sessions = await service.store.console.sessions();
-    expect(sessions.map((one) => one.id)).toContain(json.entries[0].key.slice(8));
-    expect((await service.store.audit({ limit: 5 })).map(({ actor }) => actor)).toContain(
-      json.entries[0].key,
-    );
-  });
+  long(
+    "is charged to the name that the session's link was made with, in ledger, usage and audit",
+    async () => {
+      const { page, service } = await serve();
+      const session = await page.signIn({
+        link: await page.link("owner", "default", "ada-growth"),
+      });
+      const { id } = await buy(page, session, 3);
+      await expect
+        .poll(async () => (await page.call(session, "GET", `/exports/${id}`)).json.state)
+        .toBe("ready");
+      const { json } = await page.call(session, "GET", "/entries");
+      expect(json.entries[0]).toMatchObject({
+        key: expect.stringMatching(/^console:ada-growth-[0-9a-f]{12}$/),
+        amount: -3,
+      });
+      const used = await page.call(session, "GET", "/usage?by=key");
+      expect(used.json.rows[0].key).toBe(json.entries[0].key);
+      const sessions = await service.store.console.sessions();
+      expect(sessions.map((one) => one.id)).toContain(json.entries[0].key.slice(8));
+      expect((await service.store.audit({ limit: 5 })).map(({ actor }) => actor)).toContain(
+        json.entries[0].key,
+      );
+    },
+  );
 
-  test("shows the command that buys, later, whoever is not in its file yet", async () => {
+  long("shows the command that buys, later, whoever is not in its file yet", async () => {
     const { page, service } = await serve();
     const session = await page.enter();
     const filters = { department: "Legal" };
@@ -591,7 +596,7 @@ describe("an export", () => {
     expect(stopped.why).toContain("0 left of its cap of 2,000 credits");
   });
 
-  test("of a key leaves less of the cap to the key that it was rotated to", async () => {
+  long("of a key leaves less of the cap to the key that it was rotated to", async () => {
     const gate = gated();
     const { page, service } = await serve({ people: 5_000, wrapEngine: gate.wrapEngine });
     await service.store.updateKey(service.keyId, { maxCredits: parseCredits(3_000) as never });
