@@ -21,11 +21,13 @@ import {
  * | `lost` | no answer, and it may have arrived | 0 to its hold |
  * | `quiet` | the balance, with nothing under way: who was, is lost (the process ended) | |
  *
- * A hold is never below the rows at the dearest price seen, nor below the dearest answer seen that brought no rows.
- * A price of 0 is never learned. Where a key is promised to be known, asking again adds nothing to one lost reply.
+ * A hold is never below the rows at the dearest price seen, nor below the
+ * dearest answer seen that brought no rows. A price of 0 is never learned. Where
+ * a key is promised to be known, asking again adds nothing to one lost reply.
  *
- * Quiet readings cut a run into epochs, each with the fall of the balance: `rest` of it is what neither answers nor
- * our other runs tell, `slack` how much the attempts may have cost beyond what they tell.
+ * Quiet readings cut a run into epochs, each with the fall of the
+ * balance: `rest` of it is what neither answers nor our other runs tell,
+ * `slack` how much the attempts may have cost beyond what they tell.
  *
  *     doubt = min(rest, slack)    others = rest - doubt    at most = told + doubts    room = cap - at most
  *
@@ -38,10 +40,11 @@ import {
  * | alone in its epoch an unsure attempt cost the rest; holds are that dear from then on | untold prices |
  * | other runs explain what they sent and settled in it, on the account that is named | not their holds |
  *
- * What passes a bound: a call that costs more than its hold, or tells less than it took where that is more than its
- * rows at the price; a late balance that shows a loss in place of the witness (none, where the buyer rests before each
- * reading for longer than it is late); a top-up as large as a loss; a charge made after its call was given up and the
- * witness was charged; a promise that is broken, as by a charge for an error that was lost.
+ * What passes a bound: a call that costs more than its hold, or tells less than it took where that
+ * is more than its rows at the price; a late balance that shows a loss in place of the witness
+ * (none, where the buyer rests before each reading for longer than it is late); a top-up as large
+ * as a loss; a charge made after its call was given up and the witness was charged; a promise that
+ * is broken, as by a charge for an error that was lost.
  */
 export type Fact = Sent | Ending | Quiet;
 
@@ -78,7 +81,9 @@ interface Attempt {
   readonly sent: Sent;
   readonly sentAt: number;
   endedAt: number;
-  /** `untold`: its answer does not say what it cost; `free`: it should have been, by the contract. */
+  /**
+   * `untold`: its answer does not say what it cost; `free`: it should have been, by the contract.
+   */
   state: "flying" | "told" | "untold" | "stored" | "free" | "lost";
   /** Rows that came. */
   came: number;
@@ -99,7 +104,10 @@ export interface Epoch {
 
 interface Closed {
   readonly attempts: readonly Attempt[];
-  /** What of the balance went with them, less what our other runs explain; undefined: no reading tells. */
+  /**
+   * What of the balance went with them, less what our
+   * other runs explain; undefined: no reading tells.
+   */
   readonly fall: Credits | undefined;
 }
 
@@ -242,7 +250,10 @@ export class Books {
     }
   }
 
-  /** A stored reply is the charge of one of those before it: of one that a fall leaves in doubt, where there is one. */
+  /**
+   * A stored reply is the charge of one of those before it:
+   * of one that a fall leaves in doubt, where there is one.
+   */
   #recall(earlier: readonly Attempt[], least: Credits, most: Credits): void {
     const doubted = this.epochs.filter(({ doubt }) => doubt > 0n).flatMap((one) => one.attempts);
     const charged = earlier.find((one) => doubted.includes(one)) ?? earlier[0];
