@@ -10,6 +10,7 @@ import {
 
 /**
  * What a run cost, from facts alone. Test: test/unit/engine/purchase/books.test.ts.
+ * No buyer asks it yet: what a run is told to have cost is still what settle.ts and budget.ts say.
  *
  * | fact | says | the attempt cost |
  * |---|---|---|
@@ -29,16 +30,17 @@ import {
  * balance: `rest` of it is what neither answers nor our other runs tell,
  * `slack` how much the attempts may have cost beyond what they tell.
  *
- *     doubt = min(rest, slack)    others = rest - doubt    at most = told + doubts    room = cap - at most
+ *     doubt = min(rest, slack)    others = rest - doubt
+ *     at most = told + doubts     room = cap - at most
  *
  * | rule | why |
  * |---|---|
- * | slack stays until a reading after a *witness*, a charge told of a call sent later | balances are late |
+ * | slack stays until a reading after a *witness*, a told charge sent later | balances are late |
  * | what should be free is proven free by a reading after a rest, too | else one 429 ends a run |
- * | a fall below what was told closes nothing; from then on only a rest proves | the balance is late |
+ * | a fall below what was told closes nothing; then only a rest proves | the balance is late |
  * | a rise, or that after a rest: slack stays doubt, a new epoch begins | a top-up |
- * | alone in its epoch an unsure attempt cost the rest; holds are that dear from then on | untold prices |
- * | other runs explain what they sent and settled in it, on the account that is named | not their holds |
+ * | alone in its epoch an unsure attempt cost the rest; holds are that dear then | untold prices |
+ * | other runs explain what they sent and settled in it, on the named account | not their holds |
  *
  * What passes a bound: a call that costs more than its hold, or tells less than it took where that
  * is more than its rows at the price; a late balance that shows a loss in place of the witness
