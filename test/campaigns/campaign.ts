@@ -1,3 +1,5 @@
+import { SHARE } from "../support/campaign.ts";
+
 /** How far one run of a campaign goes. */
 export interface Course {
   readonly seed: number;
@@ -35,22 +37,13 @@ export const stepOver = (total: number, { cases, isWhole, share }: Course): numb
   isWhole ? Math.ceil(1 / share) : Math.max(1, total / cases);
 
 /** `HEADCOUNT_SHARE=0.1`: a tenth of the whole form, where that takes longer than there is time. */
-export function courseOf(
-  { cases, seed }: Campaign,
-  isWhole: boolean,
-  env: NodeJS.ProcessEnv = process.env,
-): Course {
-  const share = Number(env.HEADCOUNT_SHARE ?? 1);
-  if (!(share > 0 && share <= 1))
-    throw new RangeError(
-      `HEADCOUNT_SHARE must be above 0 and at most 1, not ${env.HEADCOUNT_SHARE}`,
-    );
+export function courseOf({ cases, seed }: Campaign, isWhole: boolean): Course {
   return {
-    seed: Number(env.HEADCOUNT_SEED ?? seed),
-    cases: isWhole ? Math.max(cases.quick, Math.round(cases.whole * share)) : cases.quick,
+    seed: Number(process.env.HEADCOUNT_SEED ?? seed),
+    cases: isWhole ? Math.max(cases.quick, Math.round(cases.whole * SHARE)) : cases.quick,
     isWhole,
     isBroken: false,
-    share,
+    share: SHARE,
   };
 }
 
