@@ -88,38 +88,41 @@ long(
   },
 );
 
-test("files that cannot be written: what was bought is told, and the same refresh writes it at 0 credits", async () => {
-  const { service, me } = await twoLists();
-  const argv = [
-    "refresh",
-    "sales.ndjson",
-    "--department",
-    "Sales",
-    "--json",
-    "--max-credits",
-    "200",
-  ];
-  const inTheWay = join(me.dir, "sales.added.ndjson");
-  service.options.before = (_, path) => {
-    if (path.endsWith("search")) mkdirSync(inTheWay, { recursive: true });
-  };
-  const before = service.rowsSold();
-  const failed = await me.run(argv);
-  const bought = service.rowsSold() - before;
-  expect(bought).toBeGreaterThan(1);
-  expect(failed.code).toBe(5);
-  const { error } = JSON.parse(failed.stderr.trim().split("\n").at(-1) ?? "");
-  expect(error).toMatchObject({
-    resumable: true,
-    next: `headcount refresh --department=Sales -o ${join(me.dir, "sales.ndjson")}`,
-  });
-  expect(error.message).toContain(`${bought} profiles bought for ${bought} credits are kept`);
-  rmSync(inTheWay, { recursive: true });
-  const { code, stdout, stderr } = await me.run(argv);
-  expect(code, stderr).toBe(0);
-  expect(JSON.parse(stdout)).toMatchObject({ credits: 0, bought: 0 });
-  expect(service.rowsSold() - before).toBe(bought);
-});
+long(
+  "files that cannot be written: what was bought is told, and the same refresh writes it at 0 credits",
+  async () => {
+    const { service, me } = await twoLists();
+    const argv = [
+      "refresh",
+      "sales.ndjson",
+      "--department",
+      "Sales",
+      "--json",
+      "--max-credits",
+      "200",
+    ];
+    const inTheWay = join(me.dir, "sales.added.ndjson");
+    service.options.before = (_, path) => {
+      if (path.endsWith("search")) mkdirSync(inTheWay, { recursive: true });
+    };
+    const before = service.rowsSold();
+    const failed = await me.run(argv);
+    const bought = service.rowsSold() - before;
+    expect(bought).toBeGreaterThan(1);
+    expect(failed.code).toBe(5);
+    const { error } = JSON.parse(failed.stderr.trim().split("\n").at(-1) ?? "");
+    expect(error).toMatchObject({
+      resumable: true,
+      next: `headcount refresh --department=Sales -o ${join(me.dir, "sales.ndjson")}`,
+    });
+    expect(error.message).toContain(`${bought} profiles bought for ${bought} credits are kept`);
+    rmSync(inTheWay, { recursive: true });
+    const { code, stdout, stderr } = await me.run(argv);
+    expect(code, stderr).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({ credits: 0, bought: 0 });
+    expect(service.rowsSold() - before).toBe(bought);
+  },
+);
 
 long(
   "two lists at once: one after the other, and nobody who is new in both is paid for twice",

@@ -7,8 +7,9 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
+import { createServer } from "node:net";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import type { Person } from "../../src/shared/contract/records.ts";
 import { wrapped } from "../support/dataset.ts";
 import { charged, modeOf, readCsv, runIds, user, visibleFiles } from "../support/export.ts";
@@ -431,10 +432,12 @@ describe("the output", () => {
     "a pipe behind a link, as /dev/stdout is, is no link to nothing",
     async () => {
       const u = user(service.url, service.key);
-      const sockets = readdirSync("/proc/self/fd").filter((fd) =>
-        statSync(`/proc/self/fd/${fd}`, { throwIfNoEntry: false })?.isSocket(),
-      );
-      symlinkSync(`/proc/self/fd/${sockets[0]}`, u.file("p.csv"));
+      // One of this test's own: those of others in this process may be closed meanwhile.
+      const server = createServer().listen(0);
+      onTestFinished(() => void server.close());
+      const { fd } = (server as unknown as { _handle: { fd: number } })._handle;
+      expect(statSync(`/proc/self/fd/${fd}`).isSocket()).toBe(true);
+      symlinkSync(`/proc/self/fd/${fd}`, u.file("p.csv"));
       const { code, stderr } = await u.run([
         "search",
         "--department",

@@ -391,6 +391,15 @@ export const TELLS = ["used", "balance", "nothing"] as const;
 /** Whatever the exit code. */
 export const ANY = [0, 2, 3, 4, 5, 6, 7, 8, 130];
 
+/** A purchase with everything that tells of it. */
+export const BUY = "search --country x -o o.csv --yes --receipt r.json";
+
+/** Every place that keeps books says the same: the service, the receipt, and spend. */
+export const whole = (credits: number, uncertain = 0) => ({
+  charged: credits + uncertain,
+  receipt: { credits, uncertain_credits: uncertain },
+});
+
 /** How one buys, up to a cap that is added. */
 export const DOORS = {
   search: "search --country x --per-page 10 -o o.csv --yes",

@@ -110,32 +110,35 @@ describe("an export", () => {
     expect(before - (await liveBalance(service))).toBe(json.count - 20);
   });
 
-  test("is not bought twice by two tabs that looked before: the second is asked again, and told", async () => {
-    const gate = gated();
-    const { page, service } = await serve({ wrapEngine: gate.wrapEngine });
-    const session = await page.enter();
-    const quote = async () =>
-      (await page.call(session, "POST", "/quote", { filters: {}, profiles: 2_000 })).json;
-    const click = (of: { quote_id: string }) =>
-      page.call(session, "POST", "/exports", { quote_id: of.quote_id });
-    const [first, second] = [await quote(), await quote()];
-    gate.close();
-    const { json } = await click(first);
-    await gate.arrival();
-    const refused = await click(second);
-    expect([refused.status, refused.json.code]).toEqual([409, "bought_since"]);
-    expect((await quote()).bought).toMatchObject([
-      { id: json.id, state: "buying", profiles: 2_000 },
-    ]);
-    gate.open();
-    expect(await page.bought(session, json.id)).toMatchObject({ state: "ready", credits: 2_000 });
-    expect((await click(second)).json.code).toBe("bought_since");
-    expect(await liveBalance(service)).toBe(8_000);
-    const again = await quote();
-    expect(again.bought).toMatchObject([{ id: json.id, state: "ready", rows: 2_000 }]);
-    // Somebody who was told may buy anew.
-    expect((await click(again)).status).toBe(200);
-  });
+  long(
+    "is not bought twice by two tabs that looked before: the second is asked again, and told",
+    async () => {
+      const gate = gated();
+      const { page, service } = await serve({ wrapEngine: gate.wrapEngine });
+      const session = await page.enter();
+      const quote = async () =>
+        (await page.call(session, "POST", "/quote", { filters: {}, profiles: 2_000 })).json;
+      const click = (of: { quote_id: string }) =>
+        page.call(session, "POST", "/exports", { quote_id: of.quote_id });
+      const [first, second] = [await quote(), await quote()];
+      gate.close();
+      const { json } = await click(first);
+      await gate.arrival();
+      const refused = await click(second);
+      expect([refused.status, refused.json.code]).toEqual([409, "bought_since"]);
+      expect((await quote()).bought).toMatchObject([
+        { id: json.id, state: "buying", profiles: 2_000 },
+      ]);
+      gate.open();
+      expect(await page.bought(session, json.id)).toMatchObject({ state: "ready", credits: 2_000 });
+      expect((await click(second)).json.code).toBe("bought_since");
+      expect(await liveBalance(service)).toBe(8_000);
+      const again = await quote();
+      expect(again.bought).toMatchObject([{ id: json.id, state: "ready", rows: 2_000 }]);
+      // Somebody who was told may buy anew.
+      expect((await click(again)).status).toBe(200);
+    },
+  );
 
   test("that was bought is what its quote says again, whatever changed since", async () => {
     const { page, service } = await serve();
@@ -153,37 +156,40 @@ describe("an export", () => {
     expect(await liveBalance(service)).toBe(9_900);
   });
 
-  test("has the credits that it still needs: another that they would not cover buys nothing", async () => {
-    const gate = gated();
-    const { page, service } = await serve({ people: 8_000, wrapEngine: gate.wrapEngine });
-    const session = await page.enter();
-    const quote = async (filters: object, profiles: number) =>
-      (await page.call(session, "POST", "/quote", { filters, profiles })).json;
-    await service.store.deduct("default", "live", parseCredits(8_800) as never, {
-      note: "for the test",
-    });
-    const [first, second] = [await quote({ department: "Sales" }, 100), await quote({}, 1_200)];
-    expect([first.allowed, second.allowed, first.credits, second.credits]).toEqual([
-      true,
-      true,
-      100,
-      1_200,
-    ]);
-    gate.close();
-    const { id } = (await page.call(session, "POST", "/exports", { quote_id: first.quote_id }))
-      .json;
-    await gate.arrival();
-    const refused = await page.call(session, "POST", "/exports", { quote_id: second.quote_id });
-    expect([refused.status, refused.json.code]).toEqual([402, "too_expensive"]);
-    expect((await quote({}, 1_101)).allowed).toBe(false);
-    gate.open();
-    expect(await page.bought(session, id)).toMatchObject({
-      state: "ready",
-      credits: first.credits,
-    });
-    expect(await liveBalance(service)).toBe(1_100);
-    expect((await quote({}, 1_100)).allowed).toBe(true);
-  });
+  long(
+    "has the credits that it still needs: another that they would not cover buys nothing",
+    async () => {
+      const gate = gated();
+      const { page, service } = await serve({ people: 8_000, wrapEngine: gate.wrapEngine });
+      const session = await page.enter();
+      const quote = async (filters: object, profiles: number) =>
+        (await page.call(session, "POST", "/quote", { filters, profiles })).json;
+      await service.store.deduct("default", "live", parseCredits(8_800) as never, {
+        note: "for the test",
+      });
+      const [first, second] = [await quote({ department: "Sales" }, 100), await quote({}, 1_200)];
+      expect([first.allowed, second.allowed, first.credits, second.credits]).toEqual([
+        true,
+        true,
+        100,
+        1_200,
+      ]);
+      gate.close();
+      const { id } = (await page.call(session, "POST", "/exports", { quote_id: first.quote_id }))
+        .json;
+      await gate.arrival();
+      const refused = await page.call(session, "POST", "/exports", { quote_id: second.quote_id });
+      expect([refused.status, refused.json.code]).toEqual([402, "too_expensive"]);
+      expect((await quote({}, 1_101)).allowed).toBe(false);
+      gate.open();
+      expect(await page.bought(session, id)).toMatchObject({
+        state: "ready",
+        credits: first.credits,
+      });
+      expect(await liveBalance(service)).toBe(1_100);
+      expect((await quote({}, 1_100)).allowed).toBe(true);
+    },
+  );
 
   test("goes on only where the balance covers its rest beside what others need: one of two at once, as with Buy", async () => {
     const gate = gated();
@@ -455,27 +461,30 @@ describe("an export", () => {
     expect(await liveBalance(service)).toBe(8_000);
   });
 
-  test("that waits for a page which another process buys says so in words of the page", async () => {
-    const gate = gated();
-    const { page: here, service } = await serve({ wrapEngine: gate.wrapEngine });
-    const { page: there } = await serve({ ledger: service.ledger });
-    const [mine, theirs] = [await here.enter(), await there.enter()];
-    gate.close();
-    const { id } = await buy(here, mine, 1_000);
-    await gate.arrival();
-    expect((await here.call(mine, "POST", `/exports/${id}/stop`)).json).toMatchObject({
-      state: "buying",
-      why: "it ends with the page that is being bought",
-    });
-    await there.call(theirs, "POST", `/exports/${id}/continue`);
-    const told = async () => (await there.call(theirs, "GET", `/exports/${id}`)).json;
-    await expect
-      .poll(told)
-      .toMatchObject({ state: "buying", why: "this page is being bought by another process" });
-    gate.open();
-    expect(await there.bought(theirs, id)).toMatchObject({ state: "ready", credits: 1_000 });
-    expect(await liveBalance(service)).toBe(9_000);
-  });
+  long(
+    "that waits for a page which another process buys says so in words of the page",
+    async () => {
+      const gate = gated();
+      const { page: here, service } = await serve({ wrapEngine: gate.wrapEngine });
+      const { page: there } = await serve({ ledger: service.ledger });
+      const [mine, theirs] = [await here.enter(), await there.enter()];
+      gate.close();
+      const { id } = await buy(here, mine, 1_000);
+      await gate.arrival();
+      expect((await here.call(mine, "POST", `/exports/${id}/stop`)).json).toMatchObject({
+        state: "buying",
+        why: "it ends with the page that is being bought",
+      });
+      await there.call(theirs, "POST", `/exports/${id}/continue`);
+      const told = async () => (await there.call(theirs, "GET", `/exports/${id}`)).json;
+      await expect
+        .poll(told)
+        .toMatchObject({ state: "buying", why: "this page is being bought by another process" });
+      gate.open();
+      expect(await there.bought(theirs, id)).toMatchObject({ state: "ready", credits: 1_000 });
+      expect(await liveBalance(service)).toBe(9_000);
+    },
+  );
 
   test("is one of three that were clicked in the same instant; what others need is looked at in that instant too", async () => {
     const { page, service } = await serve();

@@ -50,6 +50,7 @@ const WATCHED = {
     "test/unit/remaining.test.ts",
     "test/cli/search.test.ts",
     "test/scene/contract.test.ts",
+    "test/scene/replies.test.ts",
     "test/cli/foreign-forgets.test.ts",
     "test/scene/ends.test.ts",
     "test/scene/errors.test.ts",
@@ -72,6 +73,7 @@ const WATCHED = {
   "src/engine/purchase/attempt.ts": [
     "test/cli/search.test.ts",
     "test/scene/contract.test.ts",
+    "test/scene/replies.test.ts",
     "test/cli/foreign-forgets.test.ts",
     "test/scene/walls.test.ts",
   ],
