@@ -69,7 +69,7 @@ export default defineConfig(({ mode }) => ({
   test: {
     globalSetup: ["test/support/global-setup.ts"],
     setupFiles: ["test/support/own-folder.ts"],
-    reporters: [process.env.CI ? "default" : "dot", new Durations()],
+    reporters: [process.env.CI ? "default" : "dot", new Durations(mode)],
     testTimeout: 180_000,
     hookTimeout: 120_000,
     // Real servers, shells and databases: two files at a time on two cores.

@@ -623,12 +623,12 @@ export class Checks {
       fresh.set(sold.key, sold);
     }
     for (const path of person.runs()) {
-      const { spent, units } = stateOf(path);
+      const { books, units } = stateOf(path);
       // A page whose reply is lost for good is bought again; another dataset has another order.
       if (
         this.#isBlurred(person, path) ||
         this.#play.reloads > 0 ||
-        spent.some(({ kind }) => kind === "uncertain")
+        books.doubt > 0n
       )
         continue;
       const ids = [...units.values()].flatMap((unit) => fresh.get(unit.intent.key)?.ids ?? []);

@@ -134,7 +134,7 @@ export class Person {
   /** Those of which nobody knows how they ended. */
   pending(): Unit[] {
     return this.units().filter(
-      ({ settled, uncertain, voided }) => settled === undefined && !voided && uncertain === 0n,
+      ({ settled, voided }) => settled === undefined && !voided,
     );
   }
 

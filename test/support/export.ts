@@ -83,16 +83,15 @@ export function user(url: string, key: string, more: Readonly<Record<string, str
 /** What a user's runs spent in all, as `headcount spend` adds it up. */
 export async function spentBy({
   dir,
-}: User): Promise<Record<"settled" | "uncertain" | "refunded" | "foreign", number>> {
+}: User): Promise<Record<"settled" | "uncertain" | "foreign", number>> {
   const { runs, damaged } = await readSpend(join(dir, "state", "runs"));
   if (damaged.length > 0) throw new Error(`damaged: ${damaged}`);
   const days = runs.flatMap((run) => run.days);
-  const sum = (name: "settled" | "uncertain" | "refunded" | "foreign"): number =>
+  const sum = (name: "settled" | "uncertain" | "foreign"): number =>
     days.reduce((all, day) => all + Number(day[name]), 0);
   return {
     settled: sum("settled"),
     uncertain: sum("uncertain"),
-    refunded: sum("refunded"),
     foreign: sum("foreign"),
   };
 }

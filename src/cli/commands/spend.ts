@@ -49,15 +49,14 @@ export function register(program: Command, context: Context): void {
   $ headcount spend --since 7d --json | jq .total.settled
 
 settled:   charged, and the rows are kept.
-uncertain: a lost reply may have cost this.
-refunded:  uncertain credits that turned out not to be lost.
+uncertain: a lost reply, or an answer that should be free, may have cost this.
 foreign:   left the same balance meanwhile and no answer tells why: others
            spent them, or the service takes more than it says.
 A pipe gets CSV.`)
     .does(atDesk(context, spend));
 }
 
-const AMOUNTS = ["settled", "uncertain", "refunded", "foreign"] as const;
+const AMOUNTS = ["settled", "uncertain", "foreign"] as const;
 type Sums = Record<(typeof AMOUNTS)[number], Credits> & { rows: number };
 
 interface Group {
@@ -68,7 +67,6 @@ interface Group {
 const noSums = (): Sums => ({
   settled: ZERO,
   uncertain: ZERO,
-  refunded: ZERO,
   foreign: ZERO,
   rows: 0,
 });

@@ -27,7 +27,7 @@ const run = {
 
 const sums = {
   profiles: s.wholeNumberShape,
-  ...s.each(s.creditsShape, "settled", "uncertain", "refunded", "foreign"),
+  ...s.each(s.creditsShape, "settled", "uncertain", "foreign"),
 };
 
 const spend = s.object({

@@ -3,20 +3,21 @@ import {
   type Credits,
   credits,
   maxCredits,
-  minCredits,
   ZERO,
 } from "../../shared/contract/money.ts";
 import { grouped, whole } from "../../shared/contract/text.ts";
 import type { CliError } from "../../shared/errors.ts";
-import { LostReplyError, ServiceError } from "../client/errors.ts";
+import { ServiceError } from "../client/errors.ts";
 import { asLost, depthIn, isTooDeep, sizeRefusal } from "../client/refusal.ts";
 import { type CallAttempts, callAttempts } from "../client/retry.ts";
-import type { AccountView, PageReply } from "../client/types.ts";
-import { hasOutlivedKey, OUTLIVED, type Unit } from "../runs/journal.ts";
+import type { PageReply } from "../client/types.ts";
+import type { Unit } from "../runs/journal.ts";
+import type { Run } from "../runs/run.ts";
 import { chargedForError, drawnSize, drawnTooDeep, otherPaging } from "./failures.ts";
 import type { Flown } from "./flight.ts";
+import type { Reading } from "./reading.ts";
 import type { Wall } from "./remaining.ts";
-import { FORGOTTEN, type Settlement, type SettlementParts, UNTOLD } from "./settle.ts";
+import type { Settlement, SettlementParts } from "./settle.ts";
 import type { Source } from "./source.ts";
 import type { Clock, Seller, Wait } from "./world.ts";
 
@@ -27,6 +28,7 @@ const ATTEMPTS = 10;
 const MOST_SIZES = 10;
 
 export interface AttemptOptions extends Clock, Pick<Seller, "client" | "pacer" | "maxWaitMs"> {
+  readonly run: Run;
   readonly source: Source;
   readonly onWait: (wait: Wait | undefined) => void;
   readonly onNotice?: ((text: string) => void) | undefined;
@@ -34,6 +36,7 @@ export interface AttemptOptions extends Clock, Pick<Seller, "client" | "pacer" |
 
 export interface AttemptParts extends Pick<SettlementParts, "flight" | "budget" | "remaining"> {
   readonly settlement: Settlement;
+  readonly reading: Reading;
 }
 
 /**
@@ -72,11 +75,7 @@ export class Attempts {
       try {
         await this.#takeTurn();
         turnAt = now();
-        // A machine that slept for a day wakes in the middle of a wait.
-        if (this.#hasOutlived(flown) && !(await this.#settleDoubt(flown, OUTLIVED))) return;
-        // A promise is believed of one lost reply.
-        if (flown.lost > 1 && !(await this.#settleDoubt(flown, FORGOTTEN))) return;
-        await this.#parts.settlement.sendAgain(flown.unit);
+        if (!(await this.#mayGoOut(flown))) return;
         reply = await source.call(target, position, { idempotencyKey: key });
       } catch (error) {
         if (this.#parts.flight.stopped && error === this.#parts.flight.halt.reason)
@@ -91,20 +90,31 @@ export class Attempts {
 
       this.#lowered = false;
       this.#refusedSizes = 0;
-      return this.#parts.settlement.receive(flown, await this.#asOfNow(flown, reply));
+      return this.#parts.settlement.receive(flown, reply);
     }
   }
 
   /**
-   * A stored reply's balance is of then, and a price
-   * that nobody told needs one: the account tells it.
+   * Whether the cap has room for what asking again may cost: where
+   * it does not, or a promise is to be looked at, the balance tells.
    */
-  async #asOfNow(flown: Flown, reply: PageReply): Promise<PageReply> {
-    const { flight, budget } = this.#parts;
-    const isUntold = !budget.priceKnown && reply.meta.creditsRemaining === undefined;
-    if (!flown.alone || reply.replayed || !(flown.sent || isUntold)) return reply;
-    flight.turn(flown, "doubt");
-    return { ...reply, meta: { ...reply.meta, creditsRemaining: await this.#balanceAfter(false) } };
+  async #mayGoOut(flown: Flown): Promise<boolean> {
+    const { budget, flight, reading, settlement } = this.#parts;
+    const { unit } = flown;
+    const { books } = this.#options.run.state;
+    if (books.isUnderWay(unit.attempt)) return true;
+
+    const isRoomy = (): boolean => budget.fits(budget.riskOf(unit));
+    // A promise is believed of one lost reply.
+    if (!isRoomy() || books.lossesOf(unit.intent.key) > 1) await reading.take(flown);
+    if (isRoomy()) {
+      await settlement.sendAgain(unit, budget.isPromised(unit));
+      return true;
+    }
+
+    flight.shelve(unit);
+    flight.remove(unit);
+    return false;
   }
 
   /**
@@ -118,118 +128,62 @@ export class Attempts {
     attempts: CallAttempts,
     tookMs: number,
   ): Promise<boolean> {
+    const { settlement } = this.#parts;
     const loss = asLost(error);
-    if (loss?.wasSent === true)
-      this.#parts.flight.mark(flown, { sent: true, lost: flown.lost + 1 });
-    if (error instanceof ServiceError) await this.#bookRefusal(flown, error);
+    if (loss?.wasSent === true) await settlement.loss(flown);
+    else if (error instanceof ServiceError) {
+      // Whether a 402 was one of the balance, the balance tells.
+      if (error.status !== 402) await settlement.refusal(flown, error);
+      await this.#stopIfCharged(flown, error);
+    }
     if (loss === undefined && (await this.#refused(flown, error))) return false;
-
-    const isDoubted = loss?.wasSent === true && !this.#isKnown(flown);
-    if (isDoubted && !(await this.#settleDoubt(flown, `a reply was lost (${loss.message})`)))
-      return false;
 
     const wait = attempts.after(loss ?? error, tookMs);
     if (wait === undefined) throw error;
 
     const why = wait.reason === "rate_limit" ? "the rate limit" : wait.error.message;
     const isAgain = await this.#pause(wait.ms, wait.reason, why);
-    const { budget } = this.#parts;
-    // Answers that claim to be free may have used up the cap.
-    const isCapDoubted =
-      loss === undefined && budget.balance !== undefined && !budget.fitsUnproven(ZERO);
-
     if (!isAgain) await this.abandon(flown);
-    else if (isCapDoubted) return this.#settleDoubt(flown, UNTOLD, ZERO);
-
     return isAgain;
   }
 
-  /**
-   * Books what an answer that is no success cost.
-   * @throws where it was charged: it is not asked again
-   */
-  async #bookRefusal(flown: Flown, error: ServiceError): Promise<void> {
-    const { unit } = flown;
-    const { status, creditsUsed = ZERO } = error;
-    const before = unit.uncertain;
-
-    await this.#parts.settlement.refusal(flown, error);
-    if (this.#isMiss(error)) return this.#learnMiss(flown, error, before);
-
-    const isFault =
-      error.envelope &&
-      (status >= 500 || status < 300) &&
-      !this.#parts.settlement.trusts(flown, status);
-    const isDoubted = isFault && this.#parts.budget.unproven > 0n;
-    // Whether it or the lost reply was charged under
-    // the key, the look before the next attempt tells.
-    if (isDoubted && this.#isPromised(flown))
-      this.#parts.flight.mark(flown, { lost: flown.lost + 1 });
-
-    const isSeen =
-      isDoubted &&
-      !this.#isPromised(flown) &&
-      (await this.#look(flown, `the answer ${status}`, false));
-    const charged = credits(unit.uncertain - before);
-    if (creditsUsed <= 0n && !(isFault && charged > 0n)) return;
-
+  /** @throws where an answer that is none was charged, or a fault may have been: it is not asked again */
+  async #stopIfCharged(flown: Flown, error: ServiceError): Promise<void> {
+    const { creditsUsed = ZERO, envelope, status } = error;
+    if (this.#isMiss(error)) return;
+    const isFault = envelope && (status >= 500 || status < 300);
+    const doubt = isFault ? await this.#doubtOf(flown) : { amount: ZERO, isSeen: true };
+    if (creditsUsed <= 0n && doubt.amount <= 0n) return;
     this.#parts.flight.mark(flown, { sent: true });
-    throw chargedForError(error, charged, isSeen !== false);
+    throw chargedForError(
+      error,
+      credits(maxCredits(ZERO, creditsUsed) + doubt.amount),
+      doubt.isSeen,
+    );
   }
 
-  /** What the first miss cost is known before the next call. */
-  async #learnMiss(
-    flown: Flown,
-    { status, creditsUsed = ZERO }: ServiceError,
-    before: Credits,
-  ): Promise<void> {
-    const { budget } = this.#parts;
-    const isDoubted = budget.unproven > 0n && budget.balance !== undefined;
-    const isFirst = budget.missCost === undefined && isDoubted;
-    const seen = isFirst && (await this.#look(flown, `the answer ${status}`, false));
-    const cost = credits(flown.unit.uncertain - before);
-    // Another call may begin while the balance is looked at.
-    const isTold = creditsUsed > 0n || (isFirst ? seen === "whole" : budget.isExact(flown));
-
-    // What one look finds may be of several that came at once.
-    if (isTold || (seen && cost === 0n && !budget.doubtsMisses))
-      budget.missCost = budget.mostOf(cost);
-    budget.doubtsMisses = budget.missCost === undefined && (budget.doubtsMisses || cost > 0n);
+  /** What an answer may have cost beyond what it says: nothing, where the balance shows that. */
+  async #doubtOf(flown: Flown): Promise<{ amount: Credits; isSeen: boolean }> {
+    const { books } = this.#options.run.state;
+    const { attempt } = flown.unit;
+    const isOpen = books.doubtOf(attempt) > 0n && !books.isRead;
+    const isSeen = !isOpen || (await this.#parts.reading.take(flown)) !== undefined;
+    return { amount: books.doubtOf(attempt), isSeen };
   }
 
-  /** What ends a run is free only where its own balance or the account's shows that. */
+  /** What ends a run is free only where the balance shows that. */
   async #unlessCharged(flown: Flown, answer: unknown, failure: unknown): Promise<unknown> {
-    const { budget, flight, settlement } = this.#parts;
     const isAnswer =
       answer instanceof ServiceError && answer.status !== 402 && asLost(answer) === undefined;
-    if (!isAnswer || this.#isPromised(flown) || settlement.trusts(flown, answer.status))
-      return failure;
+    if (!isAnswer || failure !== answer) return failure;
 
-    const before = flown.unit.uncertain;
-    const isFree = budget.showsFree(flown, answer);
-    const isSeen = isFree || (await this.#look(flown, `the answer ${answer.status}`, false, ZERO));
-    const charged = credits(flown.unit.uncertain - before);
-    if (isSeen && charged <= 0n) answer.creditsUsed ??= ZERO;
-    if (charged <= 0n) return failure;
-
-    flight.mark(flown, { sent: true });
-    return chargedForError(answer, charged, isSeen !== false);
-  }
-
-  /** Whether a reply that was lost may come again under its key, at no further charge. */
-  #isPromised(flown: Flown): boolean {
-    return flown.lost > 0 && this.#isKnown(flown);
-  }
-
-  #isKnown({ unit }: Flown): boolean {
-    return this.#parts.settlement.honoursKeys && !hasOutlivedKey(unit, this.#options.now());
-  }
-
-  #hasOutlived(flown: Flown): boolean {
-    const { unit, sent } = flown;
-    return (
-      sent && this.#parts.settlement.honoursKeys && unit.uncertain === 0n && !this.#isKnown(flown)
-    );
+    const { amount, isSeen } = await this.#doubtOf(flown);
+    if (amount > 0n) {
+      this.#parts.flight.mark(flown, { sent: true });
+      return chargedForError(answer, amount, isSeen);
+    }
+    if (!this.#parts.budget.isPromised(flown.unit)) answer.creditsUsed ??= ZERO;
+    return failure;
   }
 
   #isMiss({ status, envelope }: ServiceError): boolean {
@@ -368,7 +322,6 @@ export class Attempts {
 
     const isSecond = this.#lowered;
     try {
-      await this.#parts.settlement.giveUp(flown.unit, "not enough credits for the hold");
       await this.#lower(flown, error, isSecond);
     } catch (failure) {
       // Before another page goes out.
@@ -381,29 +334,30 @@ export class Attempts {
   }
 
   async #lower(flown: Flown, error: ServiceError, isSecond: boolean): Promise<void> {
-    const { flight, budget, remaining, settlement } = this.#parts;
-    const { unit, hold } = flown;
+    const { flight, budget, remaining, reading, settlement } = this.#parts;
+    const { unit } = flown;
     const size = unit.intent.perPage;
-
-    while (flight.count("flying", "keeping") > 0) await flight.change();
-    if (flight.stopped || this.#lowered !== isSecond) return;
-    this.#lowered = true;
-
     // Without an account the error's own balance is all there is.
-    const { client } = this.#options;
-    const { balance, held = ZERO } = await client
-      .account(flight.halt)
-      .catch((): Partial<AccountView> => ({}));
-    const free = balance === undefined ? error.creditsRemaining : credits(balance - held);
+    let free = error.creditsRemaining;
+
+    const account = await reading.take(
+      flown,
+      !budget.isPromised(unit),
+      async ({ balance, held = ZERO }) => {
+        free = credits(balance - held);
+        // A balance that does not cover the hold bears it out: others spent what is gone.
+        if (affordableRows(free, budget.price) >= size) await settlement.refusal(flown, error);
+      },
+    );
+    if (account === undefined) await settlement.refusal(flown, error);
+    await settlement.giveUp(unit, "not enough credits for the hold");
+    if (flight.stopped || this.#lowered !== isSecond) return;
+
+    this.#lowered = true;
     const rows = free === undefined ? 0 : affordableRows(free, budget.price);
-    // A balance that does not cover the hold bears it out: others spent what is gone.
-    const own = rows < size || settlement.trusts(flown, 402) ? ZERO : hold;
-    const fall = balance === undefined ? undefined : budget.look(balance);
-    if (fall !== undefined)
-      await settlement.explain(unit, { ...fall, most: credits(fall.most + own) }, "the answer 402");
     if (isSecond || rows < remaining.sizes.least) throw budget.usedUp(error);
 
-    budget.setBalance(free, false);
+    budget.balance = free;
     if (rows < size) {
       this.#options.onNotice?.(
         `the balance covers ${grouped(rows)} more; going on with smaller pages`,
@@ -418,98 +372,5 @@ export class Attempts {
     this.#options.onNotice?.(
       `refused (402): ${error.detail[0] ?? "no reason"}; going on with smaller pages`,
     );
-  }
-
-  /**
-   * Whether a call that may have been charged is asked
-   * again: the cap needs room for another charge.
-   */
-  async #settleDoubt(flown: Flown, why: string, unknown = flown.hold): Promise<boolean> {
-    await this.#look(flown, why, unknown > 0n, unknown);
-    // This unit's own hold is in the sum already.
-    if (this.#parts.budget.room() >= 0n) return true;
-    this.#parts.flight.shelve(flown.unit);
-    this.#parts.flight.remove(flown.unit);
-    return false;
-  }
-
-  /**
-   * What a call cost is not known: the free balance tells what is uncertain.
-   * @returns whether it was told; `whole`: the call alone moved it
-   */
-  async #look(
-    flown: Flown,
-    why: string,
-    isLost: boolean,
-    unknown = flown.hold,
-  ): Promise<false | "told" | "whole"> {
-    const { flight, budget, settlement } = this.#parts;
-    const { unit, hold, lost } = flown;
-    const isPromised = this.#isPromised(flown);
-
-    flight.turn(flown, "doubt");
-    try {
-      while (flight.mustWait(flown)) await flight.change();
-
-      const after = await this.#balanceAfter(isPromised);
-      const drop = budget.gone(after);
-      if (isPromised && drop !== undefined && (await this.#keepsPromise(flown, drop)))
-        return "told";
-
-      const charges = BigInt(isPromised ? lost : 1);
-      const isWhole = !isLost && budget.isExact(flown);
-      const fall = budget.look(after);
-      // Each by itself: a stored reply that comes after all gives one of them back.
-      const each = drop === undefined ? hold : minCredits(hold, credits(fall.gone / charges));
-      for (let more = charges; more > 1n; more--) await settlement.bookUncertain(unit, each, why);
-
-      const gone = credits(fall.gone - each * (charges - 1n));
-      // Where nobody told the price the hold is a guess.
-      const most = budget.priceKnown && !isWhole ? maxCredits(hold, fall.most) : gone;
-      // What is gone beyond it may be what others in doubt
-      // were charged: it is left for their own looks to find.
-      const theirs = maxCredits(
-        ZERO,
-        minCredits(credits(gone - most), credits(flight.held("doubt") - hold)),
-      );
-
-      if (after !== undefined) budget.setBalance(credits(after + theirs), budget.sure);
-      if (drop !== undefined)
-        await settlement.explain(unit, { gone: credits(gone - theirs), most }, why);
-      else if (unknown > 0n) await settlement.bookUncertain(unit, unknown, why);
-
-      flight.mark(flown, { lost: 0, seen: ZERO, alone: after !== undefined });
-      return drop !== undefined && (isWhole ? "whole" : "told");
-    } finally {
-      flight.turn(flown, "flying");
-    }
-  }
-
-  /** Whether the balance fell no more than once for replies that were lost under one key. */
-  async #keepsPromise(flown: Flown, gone: Credits): Promise<boolean> {
-    const { flight, settlement } = this.#parts;
-    const { hold, lost, seen } = flown;
-    const ours = credits(gone - (await settlement.beside(gone)) - flight.held("doubt") + hold);
-    flight.mark(flown, { seen: ours });
-    return ours <= 0n || (ours < hold * BigInt(lost) && (seen <= 0n || ours <= seen));
-  }
-
-  /**
-   * Once the service is no longer at work on a call
-   * whose reply was lost: its hold is not yet a charge.
-   */
-  async #balanceAfter(isNeeded: boolean): Promise<Credits | undefined> {
-    const { client, sleep } = this.#options;
-    try {
-      let account = await client.account();
-      for (let look = 0; look < 5 && (account.held ?? ZERO) > 0n; look++) {
-        await sleep(500);
-        account = await client.account();
-      }
-      return account.balance;
-    } catch (error) {
-      if (isNeeded) throw new LostReplyError((error as Error).message, "ACCOUNT", false, error);
-      return undefined;
-    }
   }
 }

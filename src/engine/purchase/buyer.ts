@@ -1,31 +1,27 @@
 import { randomUUID } from "node:crypto";
 import { affordableRows, credits, ZERO } from "../../shared/contract/money.ts";
 import { Page } from "../../shared/rows/page.ts";
-import { LostReplyError, ServiceError, WaitTooLongError } from "../client/errors.ts";
 import { kindOf } from "../output/distinct.ts";
 import { freeBytes } from "../runs/disk.ts";
 import {
   BESIDE,
   byPosition,
-  creditsOf,
   creditText,
-  hasOutlivedKey,
-  lostCharges,
   newUnit,
-  OUTLIVED,
   pendingUnits,
   type RunState,
   type Unit,
 } from "../runs/journal.ts";
 import { type AttemptOptions, type AttemptParts, Attempts } from "./attempt.ts";
 import { Budget, type BudgetOptions } from "./budget.ts";
-import { diskFull } from "./failures.ts";
+import { diskFull, priceUntold } from "./failures.ts";
 import { Flight, type Flown } from "./flight.ts";
 import { ReorderBuffer } from "./in-order.ts";
 import { type Ask, type Next, nextPage } from "./next-page.ts";
+import { Reading } from "./reading.ts";
 import { type BuyResult, Remaining, type Wall } from "./remaining.ts";
 import { Repeats } from "./repeats.ts";
-import { Settlement, type SettlementOptions, UNTOLD } from "./settle.ts";
+import { Settlement, type SettlementOptions } from "./settle.ts";
 import type { Progress } from "./world.ts";
 
 /** Room on the disk beyond the pages in flight: plan, journal, receipt. */
@@ -36,7 +32,7 @@ const DISK_LOOK_MS = 1_000;
 export interface BuyerOptions
   extends BudgetOptions,
     Omit<AttemptOptions, "onWait">,
-    Pick<SettlementOptions, "run" | "honoursKeys" | "datasetVersion"> {
+    Pick<SettlementOptions, "datasetVersion"> {
   readonly perPage: number;
   readonly perPageTold: boolean;
   readonly concurrency: number;
@@ -65,8 +61,11 @@ export class Buyer {
   readonly #remaining: Remaining;
   readonly #repeats: Repeats;
   #indivisible = false;
+  /** Whether the account did not tell its balance when it was asked. */
+  #isBlind = false;
   readonly #budget: Budget;
   readonly #buffer: ReorderBuffer;
+  readonly #reading: Reading;
   readonly #settlement: Settlement;
   readonly #attempts: Attempts;
   readonly #ready: Ready[] = [];
@@ -92,7 +91,8 @@ export class Buyer {
     const read = (unit: Unit): Page => Page.read(run.readReply(unit), kindOf(run));
     const budget = new Budget(options, run.state, flight);
     const buffer = new ReorderBuffer({ isNext, read, commit, interrupted, flight });
-    const parts = { flight, remaining, budget, buffer, repeats: this.#repeats };
+    const reading = new Reading(options, { flight, budget });
+    const parts = { flight, remaining, budget, buffer, repeats: this.#repeats, reading };
     const settlement = new Settlement(
       { ...options, onSettled: () => this.#progress(undefined) },
       parts,
@@ -103,6 +103,7 @@ export class Buyer {
     this.#remaining = remaining;
     this.#budget = budget;
     this.#buffer = buffer;
+    this.#reading = reading;
     this.#settlement = settlement;
     this.#attempts = new Attempts({ ...options, onWait }, { ...parts, settlement });
   }
@@ -121,11 +122,7 @@ export class Buyer {
     interrupted.addEventListener("abort", onInterrupt, { once: true });
 
     try {
-      await restore(
-        run.state,
-        { flight, budget: this.#budget, remaining: this.#remaining, settlement },
-        this.#options,
-      );
+      await restore(run.state, { flight, remaining: this.#remaining, settlement });
       await this.#buffer.commitKept();
       this.#isLive = true;
       for (const [unit, page] of this.#buffer.heldUp()) this.#repeats.see(unit, page);
@@ -143,22 +140,12 @@ export class Buyer {
     try {
       // Of what was stopped, too, once no reply is missing:
       // answers that told nothing are in no book yet.
-      const isOpen = this.#budget.unproven > 0n && pendingUnits(run.state).length === 0;
-      if (flight.stopped ? isOpen : !this.#budget.sure) await this.#lookAtBalance();
-      await settlement.bookOthers();
+      const { books } = run.state;
+      const isOpen = books.unread > 0n && pendingUnits(run.state).length === 0;
+      if (isOpen || !(flight.stopped || books.isRead)) await this.#reading.take();
       this.#learnPageRows();
     } catch (error) {
-      // Everything is bought and kept: no reason to fail for
-      // a number in the last line. A disk that fails is one.
-      if (
-        !(
-          error instanceof ServiceError ||
-          error instanceof LostReplyError ||
-          error instanceof WaitTooLongError
-        )
-      ) {
-        flight.stop(error);
-      }
+      flight.stop(error);
     }
 
     if (flight.stopped) throw flight.failure;
@@ -171,7 +158,7 @@ export class Buyer {
       price: this.#budget.price,
       ended: this.#remaining.somethingLeft || flight.hasShelved ? "limit" : "all",
       wall: this.#attempts.wall,
-      balance: this.#budget.sure ? this.#budget.balance : undefined,
+      balance: run.state.books.isRead ? this.#budget.balance : undefined,
     };
   }
 
@@ -205,22 +192,10 @@ export class Buyer {
     this.#options.onProgress?.({ rows, settled, uncertain, wait });
   }
 
-  /**
-   * With several pages in flight only the account tells
-   * what "free" answers cost, and what others spent.
-   */
-  async #lookAtBalance(): Promise<void> {
-    const { stopped, halt } = this.#flight;
-    const { balance } = await this.#options.client.account(stopped ? undefined : halt);
-    const fall = this.#budget.look(balance);
-    this.#budget.setBalance(balance, true);
-    const last = [...this.#options.run.state.units.values()].at(-1);
-    if (last !== undefined) await this.#settlement.explain(last, fall, UNTOLD);
-  }
-
   async #feed(): Promise<void> {
     while (!this.#flight.stopped) {
       const changes = this.#flight.changes;
+      await this.#lookOnce();
       const why = await this.#prepare();
       const first = this.#ready[0];
 
@@ -228,12 +203,44 @@ export class Buyer {
         this.#ready.shift();
         await this.#launch(first);
       } else if (first !== undefined || why === "wait") await this.#flight.change(changes);
+      else if ((why === "end" || why === "indivisible") && (await this.#findsRoom())) continue;
       else if (why === "end" && (await this.#goesPastWall())) continue;
       else if (why === "end" || why === "indivisible") {
         this.#indivisible = why === "indivisible";
         return;
       } else if (why === "broke") await this.#askBalance();
     }
+  }
+
+  /** Whether a belief is to be held against the balance before anything else goes out. */
+  get #isInDoubt(): boolean {
+    return this.#options.run.state.books.isUnseen && !this.#isBlind;
+  }
+
+  async #lookOnce(): Promise<void> {
+    if (!this.#isInDoubt || this.#flight.count("flying", "keeping", "doubt") > 0) return;
+    this.#isBlind = (await this.#reading.take()) === undefined;
+  }
+
+  /** Where room is lacking, a reading may show that what is in doubt was free. */
+  async #findsRoom(): Promise<boolean> {
+    const { books } = this.#options.run.state;
+    const isLeft = this.#remaining.somethingLeft || this.#flight.hasShelved;
+    if (!isLeft || books.unread === 0n || (books.isRead && !books.wantsRest)) return false;
+
+    const before = this.#budget.room();
+    await this.#reading.take();
+    if (this.#budget.room() <= before) return false;
+    this.#flight.unshelve();
+    return true;
+  }
+
+  /** What a row costs is told by the first one's reply, or by the balance after it. @throws CliError */
+  async #requirePrice(): Promise<void> {
+    const { rows, owned } = this.#options.run.state;
+    if (this.#budget.priceKnown || rows <= owned || !this.#flight.isEmpty) return;
+    const account = await this.#reading.take(undefined, true);
+    if (!this.#budget.priceKnown) throw priceUntold(account?.balance);
   }
 
   async #goesPastWall(): Promise<boolean> {
@@ -259,14 +266,9 @@ export class Buyer {
         continue;
       }
 
+      await this.#requirePrice();
       const next = enough?.() === true ? (this.#flight.isEmpty ? "end" : "wait") : this.#next();
       if (typeof next === "string") return next;
-      if (!this.#budget.fitsUnproven(this.#budget.priceOf(next.most))) {
-        if (!this.#flight.isEmpty) return "wait";
-        await this.#lookAtBalance();
-        continue;
-      }
-
       await this.#intend(next);
     }
 
@@ -296,7 +298,7 @@ export class Buyer {
   }
 
   async #resume(unit: Unit): Promise<void> {
-    if (!this.#budget.fits(creditsOf(unit.intent.hold))) return this.#flight.shelve(unit);
+    if (!this.#budget.fits(this.#budget.riskOf(unit))) return this.#flight.shelve(unit);
     this.#ready.push({ flown: this.#flight.add(unit, true), saving: Promise.resolve() });
     await this.#requireDisk();
   }
@@ -304,13 +306,16 @@ export class Buyer {
   async #intend(ask: Ask): Promise<void> {
     const { run, now } = this.#options;
     const { most, ...position } = ask;
-    const hold = creditText(this.#budget.priceOf(most));
+    const { honoursKeys } = this.#options;
+    const promised = honoursKeys && run.state.books.keepsKeys;
     const unit = newUnit({
       t: "intent",
       n: run.nextNumber(),
       ...position,
+      ...(most < ask.perPage ? { most } : {}),
       key: randomUUID(),
-      hold,
+      hold: creditText(this.#budget.holdOf(most)),
+      ...(promised ? { promised } : {}),
       at: now(),
     });
     const flown = this.#flight.add(unit, false);
@@ -342,7 +347,7 @@ export class Buyer {
   async #askBalance(): Promise<void> {
     const { balance, held } = await this.#options.client.account(this.#flight.halt);
     const free = balance === undefined ? undefined : credits(balance - (held ?? ZERO));
-    this.#budget.setBalance(free, this.#budget.sure);
+    this.#budget.balance = free;
     if (free !== undefined && affordableRows(free, this.#budget.price) < 1)
       throw this.#budget.usedUp(undefined);
   }
@@ -353,7 +358,8 @@ export class Buyer {
     const flying = flight.count("flying", "doubt");
     // Alone until the first reply was looked at: it tells the
     // largest page, the price, whether keys are honoured.
-    const isFree = this.#settlement.hasLooked && !flight.hasLost && !this.#budget.doubtsMisses;
+    if (this.#isInDoubt) return false;
+    const isFree = this.#settlement.hasLooked && !flight.hasLost;
     const allowed = isFree ? concurrency : 1 - flight.count("keeping");
     if (flight.count("doubt") > 0 || this.#attempts.isLowering || flying >= allowed) return false;
     // A slow reader of the output stops the buying: no more pages are held than this.
@@ -428,10 +434,8 @@ export class Buyer {
 /** Rebuilds what is bought, asked for and left from the journal of earlier sessions. */
 async function restore(
   state: RunState,
-  parts: AttemptParts,
-  { now, maxRows = Infinity }: BuyerOptions,
-) {
-  const { flight, budget, remaining, settlement } = parts;
+  { flight, remaining, settlement }: Pick<AttemptParts, "flight" | "remaining" | "settlement">,
+): Promise<void> {
   for (const unit of [...state.units.values()].sort(byPosition)) {
     if ((unit.voided && unit.settled === undefined) || remaining.isHole(unit)) continue;
     // Written once everything before it is there.
@@ -440,35 +444,13 @@ async function restore(
     if (unit.settled !== undefined) settlement.restore(unit, unit.settled);
   }
 
-  const lost = lostCharges(state, budget.balance);
   // An intent without an end: it may have been charged, or it was never sent.
-  for (const { unit, charge, isSeen } of lost) {
+  for (const unit of pendingUnits(state)) {
     const { owned, target } = unit.intent;
-    if (owned === true) {
+    if (owned === true)
       await settlement.giveUp(unit, "the reply of another run was not written", target !== BESIDE);
-      continue;
-    }
-
-    const tooOld = hasOutlivedKey(unit, now());
-    const isPromised = settlement.honoursKeys && !tooOld && state.rows < maxRows;
-    if (charge > 0n && !isPromised) {
-      const kept = settlement.honoursKeys
-        ? "no more rows are wanted"
-        : "the service is not known to honour keys";
-      const why = tooOld ? OUTLIVED : kept;
-      await settlement.bookUncertain(
-        unit,
-        charge,
-        `the process ended before the reply came; ${why}`,
-      );
-    }
-
-    // What is gone since, its reply explains; where that is
-    // charged again, others spent it or the key was forgotten.
-    if (isPromised && isSeen && lost.length === 1) budget.takeOff(credits(-charge), ZERO);
-
     // A service that keeps keys without saying so answers
     // for nothing; at another it costs what a new key would.
-    flight.wait(unit);
+    else flight.wait(unit);
   }
 }

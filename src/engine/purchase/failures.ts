@@ -71,6 +71,16 @@ export const priceMoved = (used: Credits, rows: number, expected: Credits): CliE
       `quoted at ${formatCreditsGrouped(expected)}`,
   );
 
+/** A price of 0 is never learned: a balance that is late shows nothing, and a first row may be free. */
+export const priceUntold = (balance: Credits | undefined): CliError =>
+  incomplete(
+    "price_untold",
+    "neither the account nor the reply tells what a profile costs, and the balance " +
+      `${balance === undefined ? "is not told" : "did not fall"} with the first one: ` +
+      "nothing more is bought at a price that nobody knows",
+    { hint: "headcount account tells whether the balance fell later; then the same run goes on" },
+  );
+
 export const impossibleCharge = (used: Credits): CliError =>
   incomplete(
     "impossible_charge",

@@ -1,5 +1,5 @@
-import { type Credits, credits, maxCredits, ZERO } from "../../shared/contract/money.ts";
-import { byPosition, creditsOf, type Unit, unbooked } from "../runs/journal.ts";
+import { type Credits, credits } from "../../shared/contract/money.ts";
+import { byPosition, creditsOf, type Unit } from "../runs/journal.ts";
 
 /**
  * `ready`: intent written; `flying`: asked for; `keeping`:
@@ -13,10 +13,8 @@ export interface Flown {
   readonly phase: Phase;
   /** Whether any attempt may have reached the service. */
   readonly sent: boolean;
-  /** Replies of it that were lost and are not booked. */
-  readonly lost: number;
-  /** What of them was last seen gone of the balance. */
-  readonly seen: Credits;
+  /** Whether a reply of it was lost, and it is asked for again. */
+  readonly isLost: boolean;
   /**
    * Whether no other call was in flight at any moment since
    * it was asked for, or since a look at the balance.
@@ -85,7 +83,7 @@ export class Flight {
 
   add(unit: Unit, sent: boolean): Flown {
     const hold = creditsOf(unit.intent.hold);
-    const flown = { unit, hold, phase: "ready" as Phase, sent, lost: 0, seen: ZERO, alone: true };
+    const flown = { unit, hold, phase: "ready" as Phase, sent, isLost: false, alone: true };
     this.#units.set(unit.intent.n, flown);
     return flown;
   }
@@ -99,7 +97,7 @@ export class Flight {
     this.signal();
   }
 
-  mark({ unit }: Flown, facts: Partial<Pick<Flown, "sent" | "lost" | "seen" | "alone">>): void {
+  mark({ unit }: Flown, facts: Partial<Pick<Flown, "sent" | "isLost" | "alone">>): void {
     Object.assign(this.#units.get(unit.intent.n) ?? {}, facts);
   }
 
@@ -122,19 +120,12 @@ export class Flight {
 
   /** Whether one is asked for again whose reply was lost: alone, so that the balance tells. */
   get hasLost(): boolean {
-    return [...this.#units.values()].some(
-      (one) => one.phase !== "keeping" && (one.lost > 0 || one.unit.uncertain > 0n),
-    );
+    return [...this.#units.values()].some(({ phase, isLost }) => phase !== "keeping" && isLost);
   }
 
   held(...phases: readonly Phase[]): Credits {
-    return this.atRisk(ZERO, ...phases);
-  }
-
-  /** @param least what each may cost at least */
-  atRisk(least: Credits, ...phases: readonly Phase[]): Credits {
     const units = [...this.#units.values()].filter(({ phase }) => phases.includes(phase));
-    return credits(units.reduce((sum, { hold }) => sum + maxCredits(hold, least), 0n));
+    return credits(units.reduce((sum, { hold }) => sum + hold, 0n));
   }
 
   /**
@@ -194,17 +185,23 @@ export class Flight {
     this.signal();
   }
 
+  /** There is more room now: they are asked for again. */
+  unshelve(): void {
+    this.#pending = [...this.#pending, ...this.#shelved.splice(0)].sort(byPosition);
+  }
+
   get hasShelved(): boolean {
     return this.#shelved.length > 0;
   }
 
-  get waiting(): { readonly hold: Credits; readonly rows: number } {
-    const rows = [...this.#pending, ...this.#shelved].reduce(
-      (sum, { intent }) => sum + intent.perPage,
-      0,
-    );
-    const hold = this.#pending.reduce((sum, { intent }) => sum + creditsOf(intent.hold), 0n);
-    // What is booked of one that is not asked for again is no risk beside that.
-    return { hold: credits(hold + unbooked(this.#shelved)), rows };
+  /** Those of an earlier session that are still to be asked for again. */
+  get pending(): readonly Unit[] {
+    return this.#pending;
+  }
+
+  /** Rows that no other page is asked for: their own reply may still bring them. */
+  get rowsWaiting(): number {
+    const waiting = [...this.#pending, ...this.#shelved];
+    return waiting.reduce((sum, { intent }) => sum + intent.perPage, 0);
   }
 }

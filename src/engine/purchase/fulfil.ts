@@ -121,7 +121,7 @@ async function buyPages(
 ): Promise<Doubled> {
   const { seller, now, sleep, random, interrupted, onProgress, onNotice } = deps;
   const { target, dataset_version: datasetVersion } = run.plan;
-  const priceKnown = isPriceKnown(target, account) || run.state.rows > run.state.owned;
+  const priceKnown = isPriceKnown(target, account);
   // A person may work for two companies: what matters is who comes twice of the same one.
   let within = new Distinct(kindOf(run), 1_000);
   let [company, doubled, forgotten] = [0, 0, 0];
@@ -150,7 +150,6 @@ async function buyPages(
     concurrency: options.concurrency,
     honoursKeys: keepsKeys(account, datasetVersion),
     balance: account.balance,
-    since: account.meta.at,
 
     commit: async (page, { intent, settled }) => {
       forgotten += (settled?.rows ?? 0) - page.length;

@@ -12,7 +12,7 @@ import { CliError, usageError } from "../../shared/errors.ts";
 import { groupsBy } from "../../shared/groups.ts";
 import { pagingName } from "../client/dialect.ts";
 import type { AccountView } from "../client/types.ts";
-import { hasOutlivedKey, KEY_LIFE_MS, lostCharges, pendingUnits } from "../runs/journal.ts";
+import { creditsOf, hasOutlivedKey, KEY_LIFE_MS, pendingUnits } from "../runs/journal.ts";
 import {
   companiesIn,
   type Matches,
@@ -220,16 +220,20 @@ export function spentOf(
 ): Spent {
   if (run === undefined) return NOTHING;
 
-  const { rows, owned, settled, uncertain, forgetsKeys } = run.state;
+  const { rows, owned, settled } = run.state;
+  const books = run.state.books.begun(account.balance);
   const paid = BigInt(rows - owned);
   const price = paid === 0n ? undefined : credits((settled + paid - 1n) / paid);
-  const isKept = keepsKeys(account, run.plan.dataset_version) && !forgetsKeys;
-  const lost = lostCharges(run.state, account.balance).map(({ unit, charge }) => {
-    const more = isKept && !hasOutlivedKey(unit, deps.now()) ? ZERO : charge;
-    return { ...unit, uncertain: credits(unit.uncertain + more), more };
+  const isKept = keepsKeys(account, run.plan.dataset_version) && books.keepsKeys;
+  const lost = pendingUnits(run.state).map((unit) => {
+    const { intent } = unit;
+    const hold = creditsOf(intent.hold);
+    const promised = isKept && !hasOutlivedKey(unit, deps.now());
+    return { intent, hold, again: books.riskOf({ page: intent.key, hold, promised }) };
   });
-  const more = lost.reduce<bigint>((sum, each) => sum + each.more, 0n);
-  return { rows, settled, uncertain: credits(uncertain + more), lost, price };
+  // What asking again under a promised key takes is spoken for by the reply that was lost.
+  const spokenFor = lost.reduce<bigint>((sum, { hold, again }) => sum + hold - again, 0n);
+  return { rows, settled, uncertain: credits(books.atMost - settled - spokenFor), lost, price };
 }
 
 /** What a row of it costs, and why that is a guess where nobody told. */
@@ -367,11 +371,7 @@ export function isBegunAnew(
   if (state.session?.again === true || !isFewerApart(run, quote)) return false;
 
   const cap = trade.options.maxCredits;
-  const lost = lostCharges(state, trade.account.balance).reduce(
-    (sum, { charge }) => sum + charge,
-    0n,
-  );
-  const maxCredits = cap && creditsLess(cap, state.settled + state.uncertain + lost);
+  const maxCredits = cap && creditsLess(cap, state.books.begun(trade.account.balance).atMost);
   const inquiry = {
     ...trade,
     options: { ...trade.options, maxCredits },

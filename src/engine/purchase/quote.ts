@@ -19,7 +19,7 @@ import type { Of } from "../../shared/schema/build.ts";
 import type { quoteShape, sample } from "../../shared/schema/purchase.ts";
 import { type DrawnPage, pagesOf, rowsBegun, rowsOf } from "../planning/draw.ts";
 import { limitedMs } from "../planning/question.ts";
-import { creditsOf, type RunState, type Unit, unbooked } from "../runs/journal.ts";
+import { creditsOf, type RunState, type Unit } from "../runs/journal.ts";
 import { describeTarget, type Matches, type Plan, type Target } from "../runs/plan.ts";
 import type { OwnedShare } from "./ownership.ts";
 import { evenly, requestsFor } from "./paging.ts";
@@ -118,7 +118,8 @@ export interface QuoteInput extends Matches, Pick<Quote, "assumed"> {
    * cost is uncertain, as it will be once the run goes on.
    */
   readonly spent: Pick<RunState, "rows" | "settled" | "uncertain"> & {
-    readonly lost?: readonly Unit[];
+    /** `again`: by how much asking again for it raises what the run may cost. */
+    readonly lost?: readonly (Pick<Unit, "intent"> & { readonly again: Credits })[];
   };
   readonly parts?:
     | { readonly counts: readonly number[]; readonly of: readonly unknown[] }
@@ -229,7 +230,7 @@ function rowsLeft(
   open: number,
 ): number {
   const rest = credits(maxCredits - spent.settled - spent.uncertain);
-  const shelved = (spent.lost ?? []).filter(({ intent }) => creditsOf(intent.hold) > rest);
+  const shelved = (spent.lost ?? []).filter(({ again }) => again > rest);
   const lost = shelved.reduce(
     (sum, { intent }) => sum + affordableRows(creditsOf(intent.hold), price),
     0,
@@ -237,7 +238,7 @@ function rowsLeft(
   const isOne =
     target.kind === "search" ? target.union === undefined : target.companies.length === 1;
   const behind = paging === "cursor" && isOne && lost > 0 ? 0 : Math.max(0, open - lost);
-  return Math.min(affordableRows(credits(rest - unbooked(shelved)), price), behind);
+  return Math.min(affordableRows(rest, price), behind);
 }
 
 /**

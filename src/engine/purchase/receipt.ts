@@ -13,7 +13,7 @@ import type { Raise } from "../../shared/errors.ts";
 import type { Of } from "../../shared/schema/build.ts";
 import type { receipt } from "../../shared/schema/purchase.ts";
 import type { Distinct } from "../output/distinct.ts";
-import { pendingUnits, settledUnits, type Unit, unbooked } from "../runs/journal.ts";
+import { pendingUnits, settledUnits, type Unit } from "../runs/journal.ts";
 import { raiseWords, resumeOf, type Target, unlooked, unreachedGroups } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
 import type { Narrowed } from "./ownership.ts";
@@ -300,14 +300,14 @@ function uncertainCap(run: Run, quote: Quote, outcome: Doubled): Lack | null {
   const { rowsIfNothingLost: agreed, rowsUncapped: all = agreed } = quote;
   // Under a cap that was lowered nothing is agreed to, and what was lost is lacking all the same.
   const wanted = state.rows < agreed || lost.length === 0 ? agreed : all;
-  const doubt = credits(state.uncertain + unbooked(lost));
+  const doubt = credits(state.books.atMost - state.settled);
   if (outcome.ended !== "limit" || state.rows >= wanted || doubt === 0n) return null;
 
   // A cap below that would leave rows out once more.
   const missing = Math.min(all - state.rows, run.rest ?? Number.POSITIVE_INFINITY);
   const { least = 1, price } = outcome;
   const whole = priceOf(Math.ceil(missing / least) * least, price);
-  const maxCredits = credits(state.settled + state.uncertain + whole);
+  const maxCredits = credits(state.books.atMost + whole);
   const why =
     `${creditsText(doubt)} may have been charged for replies that were lost, ` +
     "failed or said otherwise, and count against the cap: " +

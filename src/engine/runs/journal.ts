@@ -2,16 +2,16 @@ import {
   type Credits,
   credits,
   formatCredits,
-  minCredits,
   parseCredits,
   ZERO,
 } from "../../shared/contract/money.ts";
+import { Books, type Ending, type Spending } from "./books.ts";
 import type { CreditText, Division, LogEntry, LogRecord } from "./record.ts";
 
 // Times (`at`) are epoch milliseconds. docs/runs.md has an example of what stands on the disk.
 
 const DAY_MS = 86_400_000;
-const NOTHING = { settled: ZERO, uncertain: ZERO, refunded: ZERO, foreign: ZERO };
+const NOTHING = { settled: ZERO, uncertain: ZERO, foreign: ZERO };
 
 export const creditText = (amount: Credits): CreditText => formatCredits(amount);
 /** An amount of a journal or a receipt; nothing where none was written. */
@@ -38,8 +38,12 @@ export interface IntentRecord extends LogRecord {
   readonly offset: number;
   readonly perPage: number;
   readonly cursor?: string;
+  /** Rows that it may be charged for, where those are fewer than a page. */
+  readonly most?: number;
   readonly key: string;
   readonly hold: CreditText;
+  /** The service promises to know the key. */
+  readonly promised?: boolean;
   readonly owned?: true;
   readonly at: number;
 }
@@ -50,10 +54,17 @@ export interface SettledRecord extends LogRecord {
   readonly rows: number;
   /** Rows that were paid for and that the service suppresses. */
   readonly withheld?: number;
-  readonly used: CreditText;
+  /** What the answer says that it cost. */
+  readonly used?: CreditText;
   /** What the service said that it charged, where that cannot be; booked as 0. */
   readonly impossible?: CreditText;
   readonly remaining?: CreditText;
+  /** Nothing else was under way when it was answered: `remaining` is a reading of the balance. */
+  readonly quiet?: boolean;
+  /** What other runs of the same account settled since the reading before. */
+  readonly beside?: CreditText;
+  /** What other runs may have spent beyond that. */
+  readonly own?: CreditText;
   /** Null: the service said that there is no next page. */
   readonly next?: string | null;
   /** Of a cursor that was too long to be kept: the run cannot go on from here. */
@@ -69,22 +80,30 @@ export interface SettledRecord extends LogRecord {
   readonly at: number;
 }
 
-/** An intent that cost nothing and will not be repeated: its rows are asked for in another way. */
+/** An intent that never went out, or was refused: its rows are asked for in another way. */
 type VoidRecord = Entry<"void", { n: number; why: string; at: number }>;
 
-/**
- * Credits that may have been charged for a lost reply of
- * this unit; counts against the cap. `forgot`: by its key.
- */
-type UncertainRecord = Entry<
-  "uncertain",
-  { n: number; amount: CreditText; why: string; forgot?: true; at: number }
+/** Before a request goes out once more, under the same key. */
+type SentRecord = Entry<"sent", { n: number; promised?: boolean; at: number }>;
+
+/** No answer came, and the request may have arrived. */
+type LostRecord = Entry<"lost", { n: number; at: number }>;
+
+/** An answer that is no success, and what it says that it cost. */
+type RefusedRecord = Entry<"refused", { n: number; status: number; used?: CreditText; at: number }>;
+
+/** The balance, read while nothing was under way. */
+export type QuietRecord = Entry<
+  "quiet",
+  {
+    balance: CreditText;
+    rested?: boolean;
+    beside?: CreditText;
+    own?: CreditText;
+    begins?: boolean;
+    at: number;
+  }
 >;
-
-/** Before a request goes out once more whose lost reply is booked: this one may be charged too. */
-type AgainRecord = Entry<"again", { n: number; at: number }>;
-
-type ForeignRecord = Entry<"foreign", { amount: CreditText; at: number }>;
 
 interface SessionRecord extends LogRecord {
   readonly t: "session";
@@ -118,6 +137,7 @@ export interface EndedRecord extends LogRecord {
   readonly at: number;
 }
 
+/** By day, in UTC. */
 export type DaySpend = { readonly [Sum in Spending["kind"]]: CreditText } & {
   readonly from: number;
   readonly to: number;
@@ -149,9 +169,10 @@ export type JournalRecord =
   | IntentRecord
   | SettledRecord
   | VoidRecord
-  | UncertainRecord
-  | AgainRecord
-  | ForeignRecord
+  | SentRecord
+  | LostRecord
+  | RefusedRecord
+  | QuietRecord
   | SessionRecord
   | LearnedRecord
   | DividedRecord
@@ -163,36 +184,22 @@ export interface Unit {
   settled: SettledRecord | undefined;
   replyAt: number;
   voided: boolean;
-  uncertain: Credits;
-  readonly lost: Credits[];
-  /** How many of `lost` were booked before the request last went out. */
-  booked: number;
-}
-
-export interface Spending {
-  readonly kind: "settled" | "uncertain" | "refunded" | "foreign";
-  readonly amount: Credits;
-  readonly rows: number;
-  readonly at: number;
+  /** Its last attempt, in the books; undefined: another run paid for it. */
+  attempt: number | undefined;
 }
 
 export type RunState = ReturnType<typeof emptyState>;
 
 export const emptyState = () => ({
   units: new Map<number, Unit>(),
-  spent: [] as Spending[],
-  /** Balances, each with the first intent that went out after it was told. */
-  told: [] as { readonly balance: Credits; readonly before: number }[],
+  books: new Books(),
+  attempts: 0,
   nextN: 1,
-  settled: ZERO,
-  uncertain: ZERO,
-  foreign: ZERO,
   rows: 0,
   owned: 0,
   /** Rows of {@link BESIDE}, which are none of `rows`. */
   beside: 0,
   misses: 0,
-  forgetsKeys: false,
   perPageMax: undefined as number | undefined,
   division: undefined as Division | undefined,
   session: undefined as SessionRecord | undefined,
@@ -202,6 +209,19 @@ export const emptyState = () => ({
   done: undefined as DoneRecord | undefined,
   ended: undefined as EndedRecord | undefined,
   lastAt: 0,
+
+  /** What was charged: told by answers, or by the balance for rows whose answer says nothing. */
+  get settled(): Credits {
+    return credits(this.books.told + this.books.measured);
+  },
+  /** What may have been charged beside that, and no answer is to tell any more. */
+  get uncertain(): Credits {
+    return credits(this.books.doubt - this.books.measured - this.books.underWay);
+  },
+  /** What others spent of the same balance. */
+  get foreign(): Credits {
+    return this.books.others;
+  },
 });
 
 export const newUnit = (intent: IntentRecord): Unit => ({
@@ -209,53 +229,98 @@ export const newUnit = (intent: IntentRecord): Unit => ({
   settled: undefined,
   replyAt: 0,
   voided: false,
-  uncertain: ZERO,
-  lost: [],
-  booked: 0,
+  attempt: undefined,
 });
+
+/** A unit that is to be asked for, before it is on the disk: its hold counts at once. */
+export function intend(state: RunState, unit: Unit): void {
+  const { intent } = unit;
+  state.units.set(intent.n, unit);
+  state.nextN = Math.max(state.nextN, intent.n + 1);
+  if (intent.owned !== true) send(state, unit, intent);
+}
+
+function send(
+  state: RunState,
+  unit: Unit,
+  { promised, at }: { readonly promised?: boolean; readonly at: number },
+): void {
+  const { key: page, perPage, most: rows = perPage, hold } = unit.intent;
+  unit.attempt = ++state.attempts;
+  const facts = { page, rows, hold: creditsOf(hold), promised, at };
+  state.books.note({ t: "sent", n: unit.attempt, ...facts });
+}
+
+type Ended = Omit<Ending, "n" | "at" | "used"> & { readonly used?: CreditText | undefined };
+
+function end(
+  state: RunState,
+  unit: Unit | undefined,
+  at: number,
+  { used, ...ending }: Ended,
+): void {
+  if (unit?.attempt === undefined) return;
+  const amount = used === undefined ? undefined : creditsOf(used);
+  state.books.note({ n: unit.attempt, ...ending, used: amount, at });
+}
+
+/** The account of this run is named: what others settled was told apart before it was written. */
+const OWN = "own";
+
+function read(
+  { books }: RunState,
+  {
+    balance,
+    beside,
+    own,
+    ...facts
+  }: Pick<QuietRecord, "balance" | "beside" | "own" | "rested" | "begins" | "at">,
+): void {
+  const settled = creditsOf(beside);
+  const others = settled > 0n ? { beside: [{ account: OWN, settled }] } : {};
+  const known = { balance: creditsOf(balance), own: creditsOf(own), account: OWN };
+  books.note({ t: "quiet", ...known, ...others, ...facts });
+}
 
 /**
  * The journal and the running program build their state with this same function.
  * @param end of the record's line
  */
-export function apply(state: RunState, record: JournalRecord, end = 0): void {
+export function apply(state: RunState, record: JournalRecord, at = 0): void {
   if ("at" in record) state.lastAt = record.at;
   switch (record.t) {
     case "intent":
-      state.units.set(record.n, newUnit(record));
-      state.nextN = Math.max(state.nextN, record.n + 1);
+      intend(state, newUnit(record));
       return;
     case "settled":
-      settle(state, record, end);
+      settle(state, record, at);
       return;
     case "void": {
       const unit = state.units.get(record.n);
       if (unit !== undefined) unit.voided = true;
+      end(state, unit, record.at, { t: "unsent" });
       return;
     }
-    case "uncertain": {
+    case "sent": {
       const unit = state.units.get(record.n);
-      const amount = creditsOf(record.amount);
-      if (record.forgot === true) state.forgetsKeys = true;
-      if (unit !== undefined) {
-        unit.uncertain = credits(unit.uncertain + amount);
-        unit.lost.push(amount);
-      }
-      spend(state, { kind: "uncertain", amount, rows: 0, at: record.at });
+      if (unit !== undefined) send(state, unit, record);
       return;
     }
-    case "again": {
-      const unit = state.units.get(record.n);
-      if (unit !== undefined) unit.booked = unit.lost.length;
+    case "lost":
+    case "refused": {
+      const { status, used } = record.t === "refused" ? record : { status: 0, used: undefined };
+      const isFault = status >= 500 || status < 300;
+      end(state, state.units.get(record.n), record.at, { t: record.t, used, isFault });
       return;
     }
-    case "foreign":
-      spend(state, { kind: "foreign", amount: creditsOf(record.amount), rows: 0, at: record.at });
+    case "quiet":
+      read(state, record);
       return;
     case "session":
       state.session = record;
       state.job = record.job ?? state.job;
-      tell(state, record.balance);
+      if (record.balance !== undefined)
+        read(state, { balance: record.balance, begins: true, at: record.at });
       if (record.budget !== undefined && !state.budgets.includes(record.budget))
         state.budgets.push(record.budget);
       state.done = undefined;
@@ -271,39 +336,33 @@ export function apply(state: RunState, record: JournalRecord, end = 0): void {
     }
     case "ended":
       state.ended = record;
+      if (record.how === "stale") state.books.note({ t: "over" });
       return;
     case "done":
       state.done = record;
   }
 }
 
-function tell({ told, nextN: before }: RunState, balance: CreditText | undefined): void {
-  if (balance !== undefined) told.push({ balance: creditsOf(balance), before });
-}
-
-function settle(state: RunState, record: SettledRecord, end: number): void {
+function settle(state: RunState, record: SettledRecord, place: number): void {
   const unit = state.units.get(record.n);
   if (unit === undefined || unit.settled !== undefined) return;
 
   unit.settled = record;
-  tell(state, record.remaining);
-  unit.replyAt = end;
+  unit.replyAt = place;
   state[unit.intent.target === BESIDE ? "beside" : "rows"] += record.rows;
   if (record.miss === true) state.misses++;
-
-  const amount = creditsOf(record.used);
   if (record.owned !== undefined) state.owned += record.rows;
-  else if (!record.miss || amount > 0n)
-    spend(state, { kind: "settled", amount, rows: record.rows, at: record.at });
 
-  // What the earlier attempt cost is known now, and is this charge.
-  if (record.replayed === true && unit.uncertain > 0n) {
-    // The cheapest lost attempt that covers it. The others may have been charged too.
-    const sorted = [...unit.lost].sort((a, b) => (a < b ? -1 : 1));
-    const back = sorted.find((lost) => lost >= amount) ?? sorted.at(-1) ?? ZERO;
-    spend(state, { kind: "refunded", amount: back, rows: 0, at: record.at });
-    unit.uncertain = credits(unit.uncertain - back);
-  }
+  const { rows, withheld = 0, used, replayed: stored, remaining, quiet, beside, own, at } = record;
+  if (record.owned !== undefined) end(state, unit, at, { t: "unsent" });
+  else end(state, unit, at, { t: "told", rows: rows + withheld, used, stored: stored === true });
+  if (quiet === true && remaining !== undefined)
+    read(state, {
+      balance: remaining,
+      ...(beside === undefined ? {} : { beside }),
+      ...(own === undefined ? {} : { own }),
+      at,
+    });
 }
 
 const LONGEST_WORD = 16_384;
@@ -323,13 +382,6 @@ export function bounded(record: SettledRecord): SettledRecord {
   };
 }
 
-function spend(state: RunState, spending: Spending): void {
-  const { kind, amount } = spending;
-  state.spent.push(spending);
-  if (kind === "refunded") state.uncertain = credits(state.uncertain - amount);
-  else state[kind] = credits(state[kind] + amount);
-}
-
 export function daysOf(spent: readonly Spending[], since = 0): DaySpend[] {
   const days = new Map<
     number,
@@ -346,11 +398,10 @@ export function daysOf(spent: readonly Spending[], since = 0): DaySpend[] {
     day[kind] = credits(day[kind] + amount);
   }
 
-  return [...days.values()].map(({ settled, uncertain, refunded, foreign, ...day }) => ({
+  return [...days.values()].map(({ settled, uncertain, foreign, ...day }) => ({
     ...day,
     settled: creditText(settled),
     uncertain: creditText(uncertain),
-    refunded: creditText(refunded),
     foreign: creditText(foreign),
   }));
 }
@@ -373,55 +424,8 @@ export const OUTLIVED = "its idempotency key is older than 24 hours";
 export const pendingUnits = (state: RunState): Unit[] =>
   [...state.units.values()].filter((unit) => unit.settled === undefined && !unit.voided);
 
-/**
- * What each request without a reply may have cost beside what is booked: at most
- * its hold. Balances told before it went out bound it, less what is booked
- * since. One below today's tells nothing: credits were added. @param now today's
- */
-export function lostCharges(state: RunState, now: Credits | undefined) {
-  const since = bookedSince(state);
-  const falls = state.told.map(({ balance, before }) => {
-    return { before, left: credits(balance - (now ?? balance) - (since[before] ?? ZERO)) };
-  });
-
-  return pendingUnits(state).map((unit) => {
-    const { n, hold, owned } = unit.intent;
-    const told = falls.filter(({ before, left }) => now !== undefined && before <= n && left >= 0n);
-    const most = owned === true || isBooked(unit) ? ZERO : creditsOf(hold);
-    const charge = told.map(({ left }) => left).reduce(minCredits, most);
-    for (const fall of falls) if (fall.before <= n) fall.left = credits(fall.left - charge);
-    return { unit, charge, isSeen: told.length > 0 };
-  });
-}
-
-/** By the number of an intent: what is booked of it and of all later ones. */
-function bookedSince({ units, nextN }: RunState): Credits[] {
-  const since: Credits[] = [];
-  let sum: Credits = ZERO;
-  for (let n = nextN - 1; n > 0; n--) {
-    const { settled, uncertain = ZERO } = units.get(n) ?? {};
-    const used = settled?.owned === undefined ? creditsOf(settled?.used) : ZERO;
-    sum = credits(sum + used + uncertain);
-    since[n] = sum;
-  }
-  return since;
-}
-
-/** What its last request may have cost is booked: it is not under way. */
-export const isBooked = ({ booked, lost }: Unit): boolean => lost.length > booked;
-
 export const byPosition = (a: Unit, b: Unit): number =>
   a.intent.target - b.intent.target || a.intent.offset - b.intent.offset;
-
-/** What pages may have cost, beyond what is booked of them. */
-export function unbooked(units: readonly Unit[]): Credits {
-  const amounts = units.map(
-    ({ intent, uncertain }) => [creditsOf(intent.hold), uncertain] as const,
-  );
-  return credits(
-    amounts.reduce((sum, [hold, booked]) => sum + hold - minCredits(booked, hold), 0n),
-  );
-}
 
 export const settledUnits = (state: RunState): Unit[] =>
   [...state.units.values()].filter((unit) => unit.settled !== undefined).sort(byPosition);
@@ -436,6 +440,6 @@ export function sumsOf(state: RunState, expected: number | null): Sums {
     expected: expected === null ? null : expected + state.beside,
     ...(state.job === undefined ? {} : { job: state.job }),
     ...(state.budgets.length === 0 ? {} : { budgets: state.budgets }),
-    days: daysOf(state.spent),
+    days: daysOf(state.books.spendings),
   };
 }

@@ -72,9 +72,10 @@ export function readableState(path: string): {
   for (const { record, end } of entries) {
     // Its intent was in what was damaged: the page goes to the end.
     if (record.t === "settled" && !state.units.has(record.n)) {
-      const { n, rows, used, at } = record;
+      const { n, rows, used = "0", at } = record;
       const offset = Number.MAX_SAFE_INTEGER;
-      apply(state, { t: "intent", n, target: 0, offset, perPage: rows, key: "", hold: used, at });
+      const key = `damaged ${n}`;
+      apply(state, { t: "intent", n, target: 0, offset, perPage: rows, key, hold: used, at });
     }
     apply(state, record, end);
   }

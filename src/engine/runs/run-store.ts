@@ -14,7 +14,6 @@ import {
   creditText,
   type EndedRecord,
   type JournalRecord,
-  lostCharges,
   pendingUnits,
   type RunState,
   type Sums,
@@ -312,10 +311,8 @@ export class RunStore {
    * @param balance as it is told now
    */
   async end(run: Run, { how, why, at }: Omit<EndedRecord, "t">, balance?: Credits): Promise<void> {
-    for (const { unit, charge } of how === "stale" ? lostCharges(run.state, balance) : []) {
-      const [{ n }, amount] = [unit.intent, creditText(charge)];
-      if (charge > 0n) await run.append({ t: "uncertain", n, amount, why: `no reply; ${why}`, at });
-    }
+    if (how === "stale" && balance !== undefined)
+      await run.append({ t: "quiet", balance: creditText(balance), begins: true, at });
     await run.append({ t: "ended", how, why, at });
     if (how === "stale") await this.#forgetOpen(run.plan);
   }

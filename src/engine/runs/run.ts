@@ -3,6 +3,7 @@ import type { Disk } from "./disk.ts";
 import {
   apply,
   bounded,
+  intend,
   type JournalRecord,
   replay,
   type SettledRecord,
@@ -41,9 +42,8 @@ export class Run extends RunReader {
 
   /** It is not to be sent yet, and shares the sync of what is appended next. */
   async intend(unit: Unit): Promise<void> {
+    intend(this.state, unit);
     await this.#parts.log.appendLater(unit.intent);
-    apply(this.state, unit.intent);
-    this.state.units.set(unit.intent.n, unit);
   }
 
   hurry(): void {

@@ -1,9 +1,9 @@
 import { readdir, readFile, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { type Credits, credits, ZERO } from "../../shared/contract/money.ts";
+import { type Credits, credits, creditsLess, ZERO } from "../../shared/contract/money.ts";
 import { makeFolder } from "../../shared/folder.ts";
 import { type Disk, errorCode } from "./disk.ts";
-import { creditsOf, creditText, type DaySpend, daysOf, isBooked, pendingUnits } from "./journal.ts";
+import { creditsOf, creditText, type DaySpend, daysOf } from "./journal.ts";
 import type { Plan, RunIdentity } from "./plan.ts";
 import {
   finishedSums,
@@ -22,7 +22,7 @@ export interface RunSpend extends Omit<RunIdentity, "target" | "output"> {
   /** Null: somebody by hand. */
   readonly job: string | null;
   readonly budgets: readonly string[];
-  /** What requests whose reply is not known may have cost, beyond what is spent. */
+  /** What requests that may come to an answer yet may have cost, beyond what is spent. */
   readonly pending: CreditText;
   readonly days: readonly DaySpend[];
 }
@@ -75,22 +75,34 @@ export const netOf = (runs: readonly RunSpend[]): Credits =>
   runs
     .flatMap(({ days }) => days)
     .reduce<Credits>(
-      (sum, { settled, uncertain, refunded }) =>
-        credits(sum + creditsOf(settled) + creditsOf(uncertain) - creditsOf(refunded)),
+      (sum, { settled, uncertain }) => credits(sum + creditsOf(settled) + creditsOf(uncertain)),
       ZERO,
     );
 
-/** Of the other runs of the same account. @param since epoch milliseconds */
-export const spentBeside = (
+/**
+ * What other runs at the same service spent since then. `beside`: sent and settled, on the same
+ * account, which the service names: else nobody knows whose they are. `own`: what they
+ * may have spent beyond that. @param since epoch milliseconds
+ */
+export async function spentBeside(
   { path: own, plan }: Pick<RunReader, "path" | "plan">,
   since: number,
-): Promise<Credits> =>
-  spentBy(
+): Promise<{ readonly beside: Credits; readonly own: Credits }> {
+  let beside: Credits = ZERO;
+  let most: Credits = ZERO;
+  await eachRun(
     dirname(own),
     (other, path) =>
       path !== own && other.base_url === plan.base_url && other.account_id === plan.account_id,
     since,
+    (path) => {
+      const spent = readableState(path).state.books.spentSince(since);
+      most = credits(most + spent.most);
+      if (plan.account_id !== null) beside = credits(beside + spent.settled);
+    },
   );
+  return { beside, own: creditsLess(most, beside) };
+}
 
 /**
  * What was charged or may have been, and what they may be spending now.
@@ -102,15 +114,26 @@ export async function spentBy(
   since = 0,
 ): Promise<Credits> {
   let sum: Credits = ZERO;
+  await eachRun(folder, isMeant, since, (path, plan) => {
+    const { spend } = spendOf(path, plan, since);
+    sum = credits(sum + creditsOf(spend.pending) + netOf([spend]));
+  });
+  return sum;
+}
+
+/** Of those that were written to since then. */
+async function eachRun(
+  folder: string,
+  isMeant: (plan: Plan, path: string) => boolean,
+  since: number,
+  look: (path: string, plan: Plan) => void,
+): Promise<void> {
   for (const id of await runIds(folder)) {
     const path = join(folder, id);
     const written = await stat(journalOf(path)).catch(() => undefined);
     const plan = (written?.mtimeMs ?? 0) < since ? undefined : knownPlan(path, id).plan;
-    if (plan === undefined || !isMeant(plan, path)) continue;
-    const { spend } = spendOf(path, plan, since);
-    sum = credits(sum + creditsOf(spend.pending) + netOf([spend]));
+    if (plan !== undefined && isMeant(plan, path)) look(path, plan);
   }
-  return sum;
 }
 
 /** By the last line of its journal where that is enough. */
@@ -129,11 +152,9 @@ function spendOf(
   }
 
   const { state, problem } = readableState(path);
-  const open = pendingUnits(state).filter((unit) => !isBooked(unit));
-  const pending = open.reduce((sum, { intent }) => sum + creditsOf(intent.hold), 0n);
-  const { job = null, budgets } = state;
-  const days = daysOf(state.spent, since);
-  const spend = { ...own, job, budgets, pending: creditText(credits(pending)), days };
+  const { job = null, budgets, books } = state;
+  const days = daysOf(books.spendings, since);
+  const spend = { ...own, job, budgets, pending: creditText(books.underWay), days };
   return { spend, ...(problem === undefined ? {} : { problem }) };
 }
 

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { Books, type Ending, type Fact, type Sent } from "../../../../src/engine/purchase/books.ts";
+import { Books, type Ending, type Fact, type Sent } from "../../../../src/engine/runs/books.ts";
 import { type Credits, credits, maxCredits, ZERO } from "../../../../src/shared/contract/money.ts";
 import { seededRandom } from "../../../support/exactness.ts";
 
@@ -389,7 +389,7 @@ class Buyer {
     this.#flying = [];
     this.books = new Books(this.facts);
     this.#passTime();
-    this.#read(false);
+    this.#read(false, true);
   }
 
   #passTime(): void {
@@ -416,8 +416,8 @@ class Buyer {
     if (this.#habits.siblings !== "another account") this.#service.move(amount);
   }
 
-  #read(isAgain: boolean): void {
-    this.#land();
+  #read(isAgain: boolean, begins = false): void {
+    if (!begins) this.#land();
     const rested = isAgain || this.#habits.isPatient;
     if (rested) this.#service.now += REST;
     const { siblings } = this.#habits;
@@ -429,7 +429,7 @@ class Buyer {
       .map(({ amount }) => ({ ...theirs, settled: amount }));
     this.#siblings = this.#siblings.filter(({ settledAt }) => settledAt > now);
     this.#readAt = now;
-    this.#note({ t: "quiet", balance, rested, ...account, beside });
+    this.#note({ t: "quiet", balance, rested, begins, ...account, beside });
   }
 
   #note(fact: Fact): void {

@@ -1,0 +1,705 @@
+import {
+  type Credits,
+  credits,
+  creditsLess,
+  maxCredits,
+  minCredits,
+  priceOf,
+  ZERO,
+} from "../../shared/contract/money.ts";
+
+/**
+ * What a run cost, from facts alone (docs/caps.md). Test: test/unit/engine/runs/books.test.ts.
+ *
+ * | fact | says | the attempt cost |
+ * |---|---|---|
+ * | `sent` | it may go out; its hold is the price times the rows asked | 0 to its hold |
+ * | `told` | a success that says what it cost | that, to its rows at the price it was sent at |
+ * | | one that says nothing | 0 to its rows at that price |
+ * | | one without rows | what it says, to its hold |
+ * | | a stored reply | nothing: a lost attempt of its page cost it, of several each at most it |
+ * | `refused` | an answer that is no success | what it says, to its hold |
+ * | `lost` | no answer, and it may have arrived | 0 to its hold |
+ * | `unsent` | it never went out | nothing |
+ * | `quiet` | the balance, with nothing under way | |
+ *
+ * A hold is never below the rows at the dearest price seen, nor below the
+ * dearest answer seen that brought no rows. A price of 0 is never learned.
+ * Who promises to know a key is believed: what brought no rows cost what it says,
+ * and asking again under the key adds nothing to what was lost, however often.
+ *
+ * Quiet readings cut a run into epochs, each with the fall of the
+ * balance: `rest` of it is what neither answers nor our other runs tell,
+ * `slack` how much the attempts may have cost beyond what they tell.
+ *
+ *     doubt = min(rest, slack)    others = rest - doubt
+ *     at most = told + doubts     room = cap - at most
+ *
+ * | rule | why |
+ * |---|---|
+ * | slack stays until a reading after a *witness*, a told charge sent later | balances are late |
+ * | what should be free is proven free by a reading after a rest, too | else one 429 ends a run |
+ * | and what was lost, where no reading was ever late | else one lost reply ends it |
+ * | what a prompt balance does not show of one whose page was lost is a stored reply | keys kept unsaid |
+ * | a fall below what was told closes nothing; then only a rest proves | the balance is late |
+ * | a rise, or that after a rest: slack stays doubt, a new epoch begins | a top-up |
+ * | alone in its epoch an unsure attempt cost the rest; holds are that dear then | untold prices |
+ * | a fall that a promise does not explain ends the belief in it | keys that are forgotten |
+ * | other runs explain what they sent and settled in it, on the named account | not their holds |
+ *
+ * What passes a bound: a call that costs more than its hold, or tells less than it took where that
+ * is more than its rows at the price; a late balance that shows a loss in place of the witness
+ * (none, where the buyer rests before each reading for longer than it is late); a top-up as large
+ * as a loss; a charge made after its call was given up and the witness was charged; a promise that
+ * is broken, up to the reading that shows it.
+ */
+export type Fact = Sent | Ending | Quiet | Over;
+
+export interface Sent {
+  readonly t: "sent";
+  readonly n: number;
+  /** The key of the page: attempts under one key may be one charge. */
+  readonly page: string;
+  readonly rows: number;
+  readonly hold: Credits;
+  /** Whether the service promises to still know the key. */
+  readonly promised?: boolean | undefined;
+  /** Times (`at`) are epoch milliseconds, and say on which day it was spent alone. */
+  readonly at?: number;
+}
+
+export interface Ending {
+  readonly t: "told" | "refused" | "lost" | "unsent";
+  readonly n: number;
+  readonly rows?: number;
+  readonly used?: Credits | undefined;
+  readonly stored?: boolean;
+  /** It broke at the service's end, where no promise tells what it cost. */
+  readonly isFault?: boolean;
+  readonly at?: number;
+}
+
+export interface Quiet {
+  readonly t: "quiet";
+  readonly balance: Credits;
+  /** Read after a pause in which nothing was under way. */
+  readonly rested?: boolean | undefined;
+  /** A process began with it: who has no ending is lost. Else such a one did not go out yet. */
+  readonly begins?: boolean;
+  readonly account?: string;
+  /** What other runs both sent and settled since the reading before. */
+  readonly beside?: readonly { readonly account?: string; readonly settled: Credits }[];
+  /** What other runs of this service may have spent beyond that: it blames nobody else. */
+  readonly own?: Credits;
+  readonly at?: number;
+}
+
+/** Nobody asks again for what has no answer. */
+interface Over {
+  readonly t: "over";
+}
+
+interface Attempt {
+  readonly sent: Sent;
+  sentAt: number;
+  endedAt: number;
+  /**
+   * `untold`: its answer does not say what it cost; `free`: it should have been, by the contract.
+   */
+  state: "flying" | "told" | "untold" | "stored" | "free" | "lost" | "unsent";
+  /** Rows that came. */
+  came: number;
+  least: Credits;
+  /** Undefined: its hold, which may still become dearer. */
+  most: Credits | undefined;
+  /** Its reply was lost, and it is asked for again under a key that is promised to be known. */
+  heir: Attempt | undefined;
+  /** Another attempt under the same promised key tells what they cost together. */
+  isSpoken: boolean;
+  /** When it ended; until then when it was sent. */
+  at: number;
+}
+
+/** The attempts between two quiet readings, and what they cost. The last one is open. */
+export interface Epoch {
+  readonly attempts: readonly Readonly<Attempt>[];
+  readonly told: Credits;
+  readonly doubt: Credits;
+  readonly others: Credits;
+  readonly at: number;
+}
+
+interface Closed {
+  readonly attempts: readonly Attempt[];
+  /**
+   * What of the balance went with them, less what our
+   * other runs explain; undefined: no reading tells.
+   */
+  readonly fall: Credits | undefined;
+  /** What other runs of ours may have spent of the rest. */
+  readonly own: Credits;
+  readonly at: number;
+}
+
+/** What was spent, at the time that it was: `rows` came for it. */
+export interface Spending {
+  readonly kind: "settled" | "uncertain" | "foreign";
+  readonly amount: Credits;
+  readonly rows: number;
+  readonly at: number;
+}
+
+const sum = (amounts: readonly Credits[]): Credits =>
+  credits(amounts.reduce((total, amount) => total + amount, 0n));
+
+const toldBy = (attempts: readonly Attempt[]): Credits => sum(attempts.map(({ least }) => least));
+
+/** A part of an amount, rounded up. */
+const share = (amount: Credits, part: number, whole: number): Credits =>
+  credits((amount * BigInt(part) + BigInt(whole) - 1n) / BigInt(Math.max(1, whole)));
+
+/** Rows came for it, and what they cost is what left the balance. */
+const isMeasured = ({ state, came }: Attempt): boolean => state === "untold" && came > 0;
+
+const isFlying = ({ state }: Attempt): boolean => state === "flying";
+
+/** One fact after the other, as they were written down. */
+export class Books {
+  readonly facts: Fact[] = [];
+  readonly #attempts = new Map<number, Attempt>();
+  readonly #pages = new Map<string, Attempt[]>();
+  readonly #closed: Closed[] = [];
+  /** Those that leave a doubt. This and the sums of all only a stored reply changes. */
+  #doubted: Closed[] = [];
+  #closedDoubt = ZERO;
+  #closedOthers = ZERO;
+  #open: Attempt[] = [];
+  /** Those of the open epoch that may have cost more than they tell. */
+  #unsure = new Set<Attempt>();
+  /** The reading that the open epoch began with. */
+  #start: { readonly balance: Credits; readonly since: number; readonly at: number } | undefined;
+  /** What is left of earlier falls, and attempts of the open epoch may explain. */
+  #surplus = ZERO;
+  #beside = ZERO;
+  #own = ZERO;
+  #told = ZERO;
+  #isLate = false;
+  #isKept = true;
+  #isOver = false;
+  #sawPromise = false;
+  #sawFree = false;
+  #price = ZERO;
+  #floor = ZERO;
+  #moment = 0;
+  /** Whether a charge was seen in the balance as soon as it was told, and none later. */
+  #isPrompt = false;
+  /** Whether nothing ended since the balance was read. */
+  isRead = false;
+
+  constructor(facts: Iterable<Fact> = []) {
+    for (const fact of facts) this.note(fact);
+  }
+
+  get epochs(): Epoch[] {
+    const slack = this.#slack(this.#unsure);
+    const open = {
+      attempts: this.#open,
+      told: toldBy(this.#open),
+      doubt: slack,
+      others: creditsLess(this.#surplus, slack + this.#own),
+      at: this.#open.at(-1)?.at ?? 0,
+    };
+    return [...this.#closed.map((one) => this.#sumsOf(one)), open];
+  }
+
+  get told(): Credits {
+    return this.#told;
+  }
+
+  get doubt(): Credits {
+    return credits(this.#closedDoubt + this.#slack(this.#unsure));
+  }
+
+  /** What of the doubt an answer is still to tell: of who is under way, or will be asked for again. */
+  get underWay(): Credits {
+    const awaited = this.#doubts().filter(([one]) => this.#isAwaited(one));
+    return sum(awaited.map(([, amount]) => amount));
+  }
+
+  /** What of the doubt rows came for, in answers that do not say what they cost. */
+  get measured(): Credits {
+    return sum(this.#doubts().flatMap(([one, amount]) => (isMeasured(one) ? [amount] : [])));
+  }
+
+  /** What of the doubt of the open epoch no answer is to tell any more: a reading may. */
+  get unread(): Credits {
+    const ended = [...this.#unsure].filter((one) => !this.#isAwaited(one) && !isMeasured(one));
+    return this.#slack(ended);
+  }
+
+  get others(): Credits {
+    const open = creditsLess(this.#surplus, this.#slack(this.#unsure) + this.#own);
+    return credits(this.#closedOthers + open);
+  }
+
+  get atMost(): Credits {
+    return credits(this.told + this.doubt);
+  }
+
+  room(cap: Credits): Credits {
+    return credits(cap - this.atMost);
+  }
+
+  /** The dearest price of a row that was seen; undefined: none, as long as all was free. */
+  get price(): Credits | undefined {
+    return this.#price > 0n ? this.#price : undefined;
+  }
+
+  /** When the balance was last read: epoch milliseconds. */
+  get readAt(): number {
+    return this.#start?.at ?? 0;
+  }
+
+  /** Whether a promise was relied on, or an answer that should be free, and no reading showed yet that rightly. */
+  get isUnseen(): boolean {
+    const isOpen = (one: Attempt): boolean => one.state === "free" && this.#slack([one]) > 0n;
+    return (
+      (!this.#sawPromise && this.#isKept && this.#open.some(({ isSpoken }) => isSpoken)) ||
+      (!this.#sawFree && [...this.#unsure].some(isOpen))
+    );
+  }
+
+  /** Whether the balance shows what was charged at once, as far as anybody saw. */
+  get isPrompt(): boolean {
+    return this.#isPrompt && !this.#isLate;
+  }
+
+  /** Whether only a reading after a rest proves something of who is unsure. */
+  get wantsRest(): boolean {
+    const witness = this.#witness();
+    const isPromised = ({ state, sent }: Attempt): boolean =>
+      state === "free" && sent.promised === true;
+    const isOpen = (one: Attempt): boolean =>
+      one.endedAt >= witness && !isPromised(one) && this.#slack([one]) > 0n;
+    return (
+      (this.unread > 0n &&
+        (this.#isLate || [...this.#unsure].some((one) => !isFlying(one) && isOpen(one)))) ||
+      this.#open.some((one) => this.#isAskedAgain(one))
+    );
+  }
+
+  /** What a call may cost. @param price that is counted on */
+  holdOf(rows: number, price: Credits): Credits {
+    return maxCredits(priceOf(rows, maxCredits(price, this.#price)), this.#floor);
+  }
+
+  /** By how much a call would raise what the run may have cost. */
+  riskOf(sent: Pick<Sent, "page" | "hold" | "promised">): Credits {
+    const lost = this.#spokenFor(sent);
+    return creditsLess(sent.hold, lost === undefined ? 0n : this.#slack([lost]));
+  }
+
+  isUnderWay(attempt: number | undefined): boolean {
+    return attempt !== undefined && this.#attempts.get(attempt)?.state === "flying";
+  }
+
+  /** What an attempt may have cost beyond what is told of it. */
+  doubtOf(attempt: number | undefined): Credits {
+    return this.#doubts().find(([{ sent }]) => sent.n === attempt)?.[1] ?? ZERO;
+  }
+
+  /** How many attempts of a page were lost, and none of them answered since. */
+  lossesOf(page: string): number {
+    return (this.#pages.get(page) ?? []).filter(({ state }) => state === "lost").length;
+  }
+
+  /** Whether the service is still believed to know its keys. */
+  get keepsKeys(): boolean {
+    return this.#isKept;
+  }
+
+  /** What a reading would leave unexplained. @param used told by the answer that it came with */
+  restOf(balance: Credits, used: Credits = ZERO): Credits {
+    if (this.#start === undefined) return ZERO;
+    return creditsLess(credits(this.#start.balance - balance), this.#toldSince() + used);
+  }
+
+  /** Each amount when it was spent: for the days of `headcount spend`. */
+  get spendings(): Spending[] {
+    const spent: Spending[] = [];
+    for (const { least, came, at } of this.#attempts.values())
+      if (least > 0n || came > 0) spent.push({ kind: "settled", amount: least, rows: came, at });
+
+    for (const [one, amount] of this.#doubts()) {
+      if (this.#isAwaited(one)) continue;
+      const kind = isMeasured(one) ? "settled" : "uncertain";
+      spent.push({ kind, amount, rows: 0, at: one.at });
+    }
+    for (const { others: amount, at } of this.epochs)
+      if (amount > 0n) spent.push({ kind: "foreign", amount, rows: 0, at });
+    return spent;
+  }
+
+  /**
+   * What was both sent and settled since then, and what may
+   * have been spent at all. @param since epoch milliseconds
+   */
+  spentSince(since: number): { readonly settled: Credits; readonly most: Credits } {
+    const recent = [...this.#attempts.values()].filter((one) => isFlying(one) || one.at >= since);
+    const within = recent.filter((one) => !isFlying(one) && (one.sent.at ?? 0) >= since);
+    const most = sum(recent.map((one) => this.#most(one)));
+    return { settled: toldBy(within), most };
+  }
+
+  /** As whoever goes on with the run finds it. @param balance of now, where it is known */
+  begun(balance: Credits | undefined): Books {
+    const books = new Books(this.facts);
+    for (const { sent, state } of this.#attempts.values())
+      if (state === "flying") books.note({ t: "lost", n: sent.n });
+    if (balance !== undefined) books.note({ t: "quiet", balance, begins: true });
+    return books;
+  }
+
+  /** @throws RangeError for an answer to nothing: its hold would be missing */
+  note(fact: Fact): void {
+    this.facts.push(fact);
+    this.#moment++;
+    if (fact.t === "sent") this.#send(fact);
+    else if (fact.t === "quiet") this.#read(fact);
+    else if (fact.t === "over") this.#isOver = true;
+    else {
+      const attempt = this.#attempts.get(fact.n);
+      if (attempt === undefined) throw new RangeError(`attempt ${fact.n} was never sent`);
+      if (isFlying(attempt)) this.#end(attempt, fact);
+    }
+  }
+
+  #send(sent: Sent): void {
+    const attempt: Attempt = {
+      sent,
+      sentAt: this.#moment,
+      endedAt: Number.POSITIVE_INFINITY,
+      state: "flying",
+      came: 0,
+      least: ZERO,
+      most: undefined,
+      heir: undefined,
+      isSpoken: false,
+      at: sent.at ?? 0,
+    };
+    const lost = this.#spokenFor(sent);
+
+    if (lost !== undefined) lost.heir = attempt;
+    this.#attempts.set(sent.n, attempt);
+    this.#pages.set(sent.page, [...(this.#pages.get(sent.page) ?? []), attempt]);
+    this.#open.push(attempt);
+    this.#unsure.add(attempt);
+    this.#isOver = false;
+  }
+
+  /** The last lost attempt of the page, for which a promised key stands, too. */
+  #spokenFor({ page, promised = false }: Pick<Sent, "page" | "promised">): Attempt | undefined {
+    const lost = promised && this.#isKept ? this.#pages.get(page)?.at(-1) : undefined;
+    return lost?.state === "lost" && this.#open.includes(lost) ? lost : undefined;
+  }
+
+  #end(attempt: Attempt, { t, rows = 0, used, stored = false, isFault = false, at }: Ending): void {
+    attempt.endedAt = this.#moment;
+    attempt.at = at ?? attempt.at;
+    this.isRead = false;
+    attempt.state = "lost";
+    if (t === "unsent") this.#drop(attempt);
+    if (t === "unsent" || t === "lost") return;
+
+    const { hold, rows: asked, promised = false } = attempt.sent;
+    const least = maxCredits(ZERO, used ?? ZERO);
+    const most = maxCredits(least, share(hold, rows, asked));
+    attempt.came = rows;
+    attempt.state = rows === 0 ? "free" : used === undefined ? "untold" : "told";
+    this.#learn(attempt, least);
+
+    const earlier = this.#earlier(attempt);
+    // Whether what was lost was charged a reading may have told: of that it says nothing more.
+    const unread = earlier.filter((one) => one.state === "lost" && this.#open.includes(one));
+    const isPromised = promised && this.#isKept && unread.length > 0;
+    if ((stored && earlier.length > 0) || (isPromised && rows > 0)) {
+      this.#recall(stored ? earlier : unread, least, most);
+      attempt.state = "stored";
+      // One that does not say that it is stored may be charged, too, should the promise be broken.
+      attempt.most = stored ? ZERO : most;
+      attempt.isSpoken = !stored;
+    } else {
+      this.#tell(attempt, least);
+      if (rows > 0) attempt.most = most;
+      else if (attempt.state === "free" && promised && this.#isKept && !isFault)
+        attempt.most = least;
+    }
+    if (this.#slack([attempt]) === 0n && attempt.most !== undefined) this.#unsure.delete(attempt);
+  }
+
+  #drop(attempt: Attempt): void {
+    attempt.state = "unsent";
+    attempt.most = ZERO;
+    this.#open = this.#open.filter((one) => one !== attempt);
+    this.#unsure.delete(attempt);
+    const page = this.#pages.get(attempt.sent.page) ?? [];
+    this.#pages.set(
+      attempt.sent.page,
+      page.filter((one) => one !== attempt),
+    );
+    for (const one of page) if (one.heir === attempt) one.heir = undefined;
+  }
+
+  #tell(attempt: Attempt, amount: Credits): void {
+    this.#told = credits(this.#told + amount - attempt.least);
+    attempt.least = amount;
+  }
+
+  /**
+   * A stored reply is the charge of one of those before it:
+   * of one that a fall leaves in doubt, where there is one.
+   */
+  #recall(earlier: readonly Attempt[], least: Credits, most: Credits): void {
+    const doubted = this.epochs.filter(({ doubt }) => doubt > 0n).flatMap((one) => one.attempts);
+    const lost = earlier.filter(({ state }) => state === "lost");
+    const from = lost.length > 0 ? lost : earlier;
+    const charged = from.find((one) => doubted.includes(one)) ?? from[0];
+    const isTold = earlier.some(({ least, state }) => least > 0n && state !== "free");
+
+    for (const one of earlier) {
+      one.heir = undefined;
+      one.most = maxCredits(one.least, minCredits(one.most ?? most, most));
+    }
+    // Who keeps keys charged once, whichever of them that was.
+    const isOnce = this.#isKept && earlier.every(({ sent }) => sent.promised === true);
+    if (isOnce) for (const one of earlier) one.isSpoken = one.state !== "free";
+    if (!isTold && charged !== undefined) {
+      this.#tell(charged, least);
+      charged.most = maxCredits(least, charged.most ?? most);
+      charged.isSpoken = false;
+    }
+    this.#sumClosed();
+  }
+
+  #sumClosed(): void {
+    this.#doubted = this.#closed.filter((one) => this.#sumsOf(one).doubt > 0n);
+    const closed = this.#closed.map((one) => this.#sumsOf(one));
+    this.#closedDoubt = sum(closed.map(({ doubt }) => doubt));
+    this.#closedOthers = sum(closed.map(({ others }) => others));
+  }
+
+  /** Nothing is learned of what was free. */
+  #learn({ state, came }: Attempt, cost: Credits): void {
+    if (came > 0) this.#price = maxCredits(this.#price, share(cost, 1, came));
+    else if (state === "free") this.#floor = maxCredits(this.#floor, cost);
+  }
+
+  #read({
+    balance,
+    rested = false,
+    begins = false,
+    account,
+    beside = [],
+    own = ZERO,
+    at = 0,
+  }: Quiet): void {
+    if (begins)
+      for (const one of this.#open)
+        if (isFlying(one)) this.#end(one, { t: "lost", n: one.sent.n, at });
+    const named = beside.filter((one) => account !== undefined && one.account === account);
+    this.#own = credits(this.#own + own);
+    this.#beside = sum([this.#beside, ...named.map(({ settled }) => settled)]);
+
+    const start = this.#start;
+    const gone = credits((start?.balance ?? balance) - balance - this.#beside);
+    // Between two processes of a run others may spend what they like: it is none of its story.
+    const most = credits(toldBy(this.#open) + this.#slack(this.#open));
+    const fall = begins ? minCredits(gone, most) : gone;
+    const again = start && this.#askedAgain(credits(this.#toldSince() - fall));
+    if (again !== undefined) {
+      const isBelieved = rested || this.isPrompt || (again.sent.promised && this.#isKept);
+      // Late, or a stored reply: nobody knows yet.
+      if (!isBelieved) return;
+      this.#takeAsStored(again);
+    }
+    const isStale = fall < this.#toldSince();
+    const isNew = start === undefined || balance > start.balance;
+    const flying = this.#open.filter(isFlying);
+
+    this.isRead = true;
+    if (isStale && !isNew) this.#isLate = true;
+    else if (!rested && !isNew && this.#toldSince() > 0n) this.#isPrompt = true;
+    if (isNew || (isStale && rested)) {
+      const attempts = this.#open.filter((one) => !isFlying(one));
+      this.#begin(balance, at, flying, { attempts, fall: undefined, own: this.#own, at });
+    } else if (!isStale) this.#explain(credits(fall + this.#surplus), balance, rested, at);
+  }
+
+  /** Whose charge the balance does not show, where its page was lost before: it may be that charge. */
+  #askedAgain(lacking: Credits): Attempt | undefined {
+    if (lacking <= 0n) return undefined;
+    return this.#open.find((one) => one.least === lacking && this.#isAskedAgain(one));
+  }
+
+  #isAskedAgain(one: Attempt): boolean {
+    const { state, sentAt } = one;
+    const isNew = state === "told" && sentAt > (this.#start?.since ?? 0);
+    return isNew && this.#earlier(one).some((before) => before.state === "lost");
+  }
+
+  #takeAsStored(stored: Attempt): void {
+    const amount = stored.least;
+    this.#tell(stored, ZERO);
+    stored.state = "stored";
+    stored.most = ZERO;
+    const { rows, hold } = stored.sent;
+    const most = maxCredits(amount, share(hold, stored.came, rows));
+    this.#recall(this.#earlier(stored), amount, most);
+  }
+
+  /** Attempts of the same page whose charge a stored reply may tell. */
+  #earlier({ sent, sentAt }: Attempt): Attempt[] {
+    return (this.#pages.get(sent.page) ?? []).filter(
+      (one) =>
+        one.sentAt < sentAt &&
+        (one.state === "lost" || one.state === "free" || one.state === "flying"),
+    );
+  }
+
+  /** What was told of attempts that went out since the balance was last read. */
+  #toldSince(): Credits {
+    const since = this.#start?.since ?? 0;
+    return toldBy(this.#open.filter(({ sentAt }) => sentAt > since));
+  }
+
+  /** When the last attempt went out whose charge is told. */
+  #witness(): number {
+    const charged = this.#open.filter(({ least, state }) => state === "told" && least > 0n);
+    return Math.max(0, ...charged.map(({ sentAt }) => sentAt));
+  }
+
+  /** Whom a fall proves goes into the books; the others stay, with what is left of it. */
+  #explain(fall: Credits, balance: Credits, rested: boolean, at: number): void {
+    const ended = this.#open.filter((one) => !isFlying(one));
+    const rest = creditsLess(fall, toldBy(ended));
+    const [only, ...others] = ended;
+    const isAlone = others.length === 0;
+
+    if (rest > this.#slack(ended)) this.#doubtPromise(ended);
+    this.#learnFree(ended, rest);
+    const slack = this.#slack(ended);
+    if (only !== undefined && isAlone && slack > 0n && rest > 0n) {
+      const cost = credits(only.least + rest);
+      if (rest > slack || isMeasured(only)) only.most = maxCredits(only.most ?? ZERO, cost);
+      if (rest > slack || isMeasured(only) || only.state === "free") this.#learn(only, cost);
+    }
+    if (this.#isLate && !rested) return;
+
+    const witness = this.#witness();
+    const isProven = (one: Attempt): boolean =>
+      one.endedAt < witness ||
+      (one.state === "free" && (rested || one.sent.promised === true)) ||
+      (one.state === "lost" && rested && !this.#isLate) ||
+      this.#slack([one]) === 0n;
+    const proven = ended.filter(isProven);
+    const unsure = ended.filter((one) => !isProven(one));
+    this.#sawPromise ||= ended.some(({ isSpoken }) => isSpoken);
+    this.#sawFree ||= proven.some(({ state }) => state === "free");
+    const left = creditsLess(fall, toldBy(ended));
+    const explained = credits(toldBy(proven) + minCredits(left, this.#slack(proven)));
+
+    const own = unsure.length === 0 ? fall : explained;
+    const kept = [...unsure, ...this.#open.filter(isFlying)];
+    const theirs = this.#own;
+    this.#begin(balance, at, kept, { attempts: proven, fall: own, own: theirs, at });
+    // What they spent explains what is left, too, until somebody unsure does.
+    this.#own = unsure.length === 0 ? ZERO : theirs;
+    this.#surplus = creditsLess(fall, own);
+  }
+
+  /** What should be free and was dearer than its hold: each may have cost as much as the other. */
+  #learnFree(ended: readonly Attempt[], rest: Credits): void {
+    const unsure = ended.filter((one) => this.#slack([one]) > 0n);
+    const isFree = unsure.length > 1 && unsure.every(({ state }) => state === "free");
+    if (!isFree || rest <= this.#slack(unsure)) return;
+
+    const each = share(rest, 1, unsure.length);
+    this.#floor = maxCredits(this.#floor, each);
+    for (const one of unsure) one.most = credits(one.least + each);
+  }
+
+  /** More is gone than one charge of each key explains: lost ones may have been charged each. */
+  #doubtPromise(ended: readonly Attempt[]): void {
+    if (!this.#isKept || !ended.some((one) => one.heir !== undefined || one.isSpoken)) return;
+    this.#isKept = false;
+    this.#unsure = new Set(this.#open);
+    this.#sumClosed();
+  }
+
+  /** @param closed the epoch before */
+  #begin(balance: Credits, at: number, kept: Attempt[], closed: Closed): void {
+    for (const one of closed.attempts) {
+      one.most = this.#most(one);
+      one.heir = undefined;
+    }
+    this.#close(closed);
+    this.#open = kept;
+    this.#unsure = new Set(kept);
+    // Who is not under way at a reading goes out after it.
+    for (const one of kept) if (isFlying(one)) one.sentAt = this.#moment + 1;
+    this.#start = { balance, since: this.#moment, at };
+    this.#surplus = ZERO;
+    this.#beside = ZERO;
+    this.#own = ZERO;
+  }
+
+  #close(closed: Closed): void {
+    if (closed.attempts.length === 0 && (closed.fall ?? 0n) === 0n) return;
+    const { doubt, others } = this.#sumsOf(closed);
+    this.#closed.push(closed);
+    if (doubt > 0n) this.#doubted.push(closed);
+    this.#closedDoubt = credits(this.#closedDoubt + doubt);
+    this.#closedOthers = credits(this.#closedOthers + others);
+  }
+
+  #sumsOf({ attempts, fall, own, at }: Closed): Epoch {
+    const told = toldBy(attempts);
+    const slack = this.#slack(attempts);
+    const rest = creditsLess(fall ?? told, told);
+    const doubt = fall === undefined ? slack : minCredits(rest, slack);
+    return { attempts, told, doubt, others: creditsLess(rest, doubt + own), at };
+  }
+
+  /** Which attempts the doubt stands in: of a fall those that came first. */
+  #doubts(): [Attempt, Credits][] {
+    const open = [...this.#unsure].map((one): [Attempt, Credits] => [one, this.#slack([one])]);
+    const closed = this.#doubted.flatMap((epoch) => {
+      let left = this.#sumsOf(epoch).doubt;
+      return epoch.attempts.map((one): [Attempt, Credits] => {
+        const amount = minCredits(left, this.#slack([one]));
+        left = credits(left - amount);
+        return [one, amount];
+      });
+    });
+    return [...closed, ...open].filter(([, amount]) => amount > 0n);
+  }
+
+  #slack(attempts: Iterable<Attempt>): Credits {
+    let slack = 0n;
+    for (const one of attempts) slack += this.#most(one) - one.least;
+    return credits(slack);
+  }
+
+  #most({ sent, least, most, heir, isSpoken }: Attempt): Credits {
+    const isSpokenFor = isSpoken || heir?.state === "flying" || heir?.state === "lost";
+    if (this.#isKept && isSpokenFor) return least;
+    return most ?? maxCredits(least, maxCredits(sent.hold, this.holdOf(sent.rows, ZERO)));
+  }
+
+  #isAwaited(one: Attempt): boolean {
+    if (this.#isOver) return false;
+    const { state, sent } = one;
+    const isLast = this.#pages.get(sent.page)?.at(-1) === one;
+    return isFlying(one) || (state === "lost" && isLast && sent.promised === true && this.#isKept);
+  }
+}
