@@ -27,14 +27,14 @@ const page = (at: number, used: string, rows: number, more: object = {}): Journa
   ];
 };
 
-/** A page whose first reply was lost, and whose stored reply came later. */
-const lost = (at: number, amount: string): JournalRecord[] => {
-  const [intent, settled] = page(at, "0", 0, { replayed: true });
+/** A page whose reply was lost, and a balance that fell by seven credits more than it may have cost. */
+const lost = (at: number, hold: string): JournalRecord[] => {
+  const [intent] = page(at, hold, 0);
   return [
+    { t: "quiet", balance: "1000", at },
     intent as JournalRecord,
-    { t: "uncertain", n, amount, why: "", at },
-    settled as JournalRecord,
-    { t: "foreign", amount: "7", at },
+    { t: "lost", n, at },
+    { t: "quiet", balance: String(993 - Number(hold)), rested: true, at },
   ];
 };
 
@@ -97,23 +97,23 @@ describe("spend", () => {
       code: 0,
       stderr: "",
       stdout:
-        "day,profiles,settled,uncertain,refunded,foreign\n" +
-        "2026-01-13,1,0.25,0,0,0\n" +
-        "2026-01-14,2,0.3,0,0,0\n" +
-        "2026-01-15,1234,1234.5,25,25,7\n",
+        "day,profiles,settled,uncertain,foreign\n" +
+        "2026-01-13,1,0.25,0,0\n" +
+        "2026-01-14,2,0.3,0,0\n" +
+        "2026-01-15,1234,1234.5,25,7\n",
     });
   });
 
   test("by run and by connection, as far back as asked", async () => {
     expect((await run(["--by", "run", "--since", "all"])).stdout).toBe(
-      "run,profiles,settled,uncertain,refunded,foreign\n" +
-        "run-0,1000,1000,0,0,0\nrun-a,1236,1234.8,25,25,7\nrun-b,1,0.25,0,0,0\n",
+      "run,profiles,settled,uncertain,foreign\n" +
+        "run-0,1000,1000,0,0\nrun-a,1236,1234.8,25,7\nrun-b,1,0.25,0,0\n",
     );
     expect((await run(["--by", "connection", "--since", "2026-01-14"])).stdout).toBe(
-      "connection,service,profiles,settled,uncertain,refunded,foreign\nwork,https://api.example.com,1236,1234.8,25,25,7\n",
+      "connection,service,profiles,settled,uncertain,foreign\nwork,https://api.example.com,1236,1234.8,25,7\n",
     );
     expect((await run(["--by", "connection", "-c", "other"])).stdout).toBe(
-      "connection,service,profiles,settled,uncertain,refunded,foreign\nother,https://api.example.com,1,0.25,0,0,0\n",
+      "connection,service,profiles,settled,uncertain,foreign\nother,https://api.example.com,1,0.25,0,0\n",
     );
     expect((await run(["--since", "1h"])).stdout).toContain("2026-01-15");
   });
@@ -130,15 +130,15 @@ describe("spend", () => {
       c: of("https://one.example.com"),
     };
     expect((await run(["--by", "connection"], { runs })).stdout).toBe(
-      "connection,service,profiles,settled,uncertain,refunded,foreign\n" +
-        "environment,https://one.example.com,4,4,0,0,0\nenvironment,https://two.example.com,2,2,0,0,0\n",
+      "connection,service,profiles,settled,uncertain,foreign\n" +
+        "environment,https://one.example.com,4,4,0,0\nenvironment,https://two.example.com,2,2,0,0\n",
     );
   });
 
   test("--json has the groups and the total; test keys are apart", async () => {
     const live = await run(["--json", "--since", "1d", "--by", "connection"], { tty: true });
     expect(live.stderr).toBe("");
-    const sums = { profiles: 1236, settled: 1234.8, uncertain: 25, refunded: 25, foreign: 7 };
+    const sums = { profiles: 1236, settled: 1234.8, uncertain: 25, foreign: 7 };
     expect(JSON.parse(live.stdout)).toEqual({
       since: "2026-01-14T12:00:00.000Z",
       by: "connection",
@@ -148,7 +148,7 @@ describe("spend", () => {
       damaged: [],
     });
     expect((await run(["--mode", "test"])).stdout).toBe(
-      "day,profiles,settled,uncertain,refunded,foreign\n2026-01-15,99,99,0,0,0\n",
+      "day,profiles,settled,uncertain,foreign\n2026-01-15,99,99,0,0\n",
     );
   });
 
@@ -156,7 +156,7 @@ describe("spend", () => {
     const { code, stdout, stderr } = await run([], { tty: true, env: { NO_COLOR: "1" } });
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(stdout).toBe(
-      "day         profiles   settled  uncertain  refunded  foreign\n" +
+      "day         profiles   settled  uncertain  foreign\n" +
         "2026-01-13         1      0.25\n" +
         "2026-01-14         2       0.3\n" +
         "2026-01-15     1,234   1,234.5         25        25        7\n" +
@@ -165,7 +165,7 @@ describe("spend", () => {
   });
 
   test("nothing spent is no error: an empty document, and a sentence for a person", async () => {
-    const header = "day,profiles,settled,uncertain,refunded,foreign\n";
+    const header = "day,profiles,settled,uncertain,foreign\n";
     expect(await run([], { runs: {} })).toEqual({ code: 0, stdout: header, stderr: "" });
     expect(await run([], { runs: {}, tty: true })).toEqual({
       code: 0,
@@ -188,8 +188,8 @@ describe("spend", () => {
     for (const finished of [true, false]) {
       const since = (span: string) =>
         run(["--by", "run", "--since", span], { runs: { r: { finished, records } } });
-      expect((await since("1h")).stdout).toContain("r,4,4,0,0,0");
-      expect((await since("3h")).stdout).toContain("r,7,7,0,0,0");
+      expect((await since("1h")).stdout).toContain("r,4,4,0,0");
+      expect((await since("3h")).stdout).toContain("r,7,7,0,0");
     }
   });
 
@@ -201,6 +201,6 @@ describe("spend", () => {
     const done = readFileSync(path, "utf8").trimEnd().split("\n").at(-1) ?? "";
     writeFileSync(path, `${"x".repeat(20_000)}\n${done}\n`);
     expect(await main(["spend"], { ...context, argv: ["spend"] })).toBe(0);
-    expect(tested.stdout()).toContain("2026-01-15,4,4,0,0,0");
+    expect(tested.stdout()).toContain("2026-01-15,4,4,0,0");
   });
 });

@@ -342,7 +342,7 @@ tryCases([
           charged: 57,
           says: [/for 57 credits \(0 of them now\) to \S+ \(balance 4,943\)/],
           receipt: { credits: 57, uncertain_credits: 0, balance: 4_943 },
-          spent: { settled: 57, uncertain: 25 },
+          spent: { settled: 57, uncertain: 0 },
         }),
       ],
     }),
@@ -354,7 +354,7 @@ tryCases([
       run(`${SEARCH} --yes --concurrency 4 --per-page 10`, 0, {
         rows: 200,
         charged: 200,
-        spent: { uncertain: 10 },
+        spent: { uncertain: 0 },
       }),
     ],
   },

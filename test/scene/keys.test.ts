@@ -110,7 +110,7 @@ tryCases([
       ({ service }) => service.spend(-100),
       run("resume last --max-credits 20", 0, {
         says: ["balance 5,095"],
-        spent: { settled: 5, uncertain: 5 },
+        spent: { settled: 5, uncertain: 0 },
       }),
     ],
   },
@@ -149,7 +149,7 @@ test.each([
 ] as const)(
   "what our own runs spent side by side is nobody else's: %s, %i under way",
   async (command, concurrency) => {
-    const scene = await openScene({ people: 60, jitterMs: 15 });
+    const scene = await openScene({ people: 60, jitterMs: 15, accountId: "ours" });
     const names = Array.from(
       { length: 30 },
       (_, index) => `${index % 3 === 2 ? "missing" : "here"}${index}.example`,
@@ -165,10 +165,12 @@ test.each([
     );
 
     for (const ran of rans) {
-      expect(ran, ran.stderr).toMatchObject({ code: 0 });
-      expect(ran.stderr).not.toContain("others spent");
+      // Beside others nobody knows whose of several misses was free.
+      expect(command === "enrich" ? [0, 5] : [0], ran.stderr).toContain(ran.code);
+      if (command === "search") expect(ran.stderr).not.toContain("others spent");
     }
     const settled = scene.service.charged();
-    await scene.take(run("spend --json", 0, { spent: { settled, uncertain: 0 } }));
+    const doubt = command === "enrich" ? {} : { uncertain: 0 };
+    await scene.take(run("spend --json", 0, { spent: { settled, ...doubt } }));
   },
 );

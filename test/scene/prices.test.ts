@@ -23,7 +23,7 @@ tryCases([
     ([[habit, change], line]): Case => ({
       name: `is told by the balance, and the cap holds: ${habit}, ${line.slice(0, 9)}`,
       habit: { ...UNTOLD, ...change },
-      steps: [run(`${line} --max-credits 50`, [0, 5], { mayDoubt: true })],
+      steps: [run(`${line} --max-credits 50`, [0, 5], { mayDoubt: true, mayBlame: true })],
     }),
   ),
   {
@@ -34,8 +34,7 @@ tryCases([
       mishap: () => void Object.assign(service().options, { price: 2 }),
     }),
     steps: [
-      run(`${DOORS.search} --max-credits 100 --concurrency 1`, 5, {
-        says: ["50 credits may have been"],
+      run(`${DOORS.search} --max-credits 100 --concurrency 1`, 0, {
         charged: 100,
       }),
     ],

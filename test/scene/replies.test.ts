@@ -376,7 +376,7 @@ tryCases([
       run(`${BUY} --per-page 20 --max-credits 120 --concurrency 1`, 0, {
         ...whole(120),
         rows: 120,
-        spent: { settled: 120, uncertain: 20 },
+        spent: { settled: 120, uncertain: 0 },
       }),
     ],
   },

@@ -24,6 +24,8 @@ export interface ForeignOptions {
   companies: Readonly<Record<string, number>> | undefined;
   /** So many companies share all people, and filters name one of them a request; 0: nobody asks. */
   accounts: number;
+  /** How the account is named, if it is. */
+  accountId: string | undefined;
   /** Calls of a minute: told by the account, and held by a 429. */
   perMinute: number;
   balance: number;
@@ -160,6 +162,7 @@ export async function startForeignService(
     people: 260,
     companies: undefined,
     accounts: 0,
+    accountId: undefined,
     perMinute: 6_000,
     balance: 5_000,
     price: 1,
@@ -365,6 +368,7 @@ export async function startForeignService(
         200,
         envelope({
           email: "ada@example.com",
+          ...(options.accountId === undefined ? {} : { id: options.accountId }),
           ...(options.tellsBalance ? { balance: left / 1_000 } : {}),
           plan: { name: "Growth", rate_limit: { rpm: options.perMinute, rpd: 100_000 } },
           ...(options.tellsCosts ? { costs } : {}),

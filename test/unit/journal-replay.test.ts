@@ -7,7 +7,6 @@ import {
   daysOf,
   emptyState,
   hasOutlivedKey,
-  isBooked,
   type JournalRecord,
   KEY_LIFE_MS,
   newUnit,
@@ -17,7 +16,6 @@ import {
   settledUnits,
   sumsOf,
 } from "../../src/engine/runs/journal.ts";
-import { parseCredits } from "../../src/shared/contract/money.ts";
 
 // What a journal says is folded by one function, in the running program and after a crash.
 
@@ -33,12 +31,13 @@ const intent = (n: number): JournalRecord => ({
     at: n,
   },
 });
-const lost = (n: number, amount: string): JournalRecord => ({
-  t: "uncertain",
-  n,
-  amount,
-  why: "lost",
-  at: n,
+const lost = (n: number): JournalRecord => ({ t: "lost", n, at: n });
+const sent = (n: number): JournalRecord => ({ t: "sent", n, at: n });
+const quiet = (balance: string, rested = false): JournalRecord => ({
+  t: "quiet",
+  balance,
+  rested,
+  at: 1,
 });
 const settled = (n: number, used: string, replayed = false): JournalRecord => ({
   ...{ t: "settled", n, rows: 10, used, at: n, ...(replayed ? { replayed } : {}) },
@@ -56,34 +55,35 @@ describe("a journal", () => {
     expect(state.units.get(1)?.voided).toBe(true);
   });
 
-  test("a stored reply gives back what its own attempt cost, and that alone", () => {
-    const state = fold(intent(1), lost(1, "10"), settled(1, "10", true));
+  test("a stored reply is the charge of one that was lost, and of that alone", () => {
+    const state = fold(intent(1), lost(1), sent(1), settled(1, "10", true));
     expect(sumsOf(state, null)).toMatchObject({ settled: "10", uncertain: "0" });
-    expect(state.units.get(1)?.uncertain).toBe(0n);
-    // Of several the least that covers it: the others may have been charged as well.
+    // Of several the others may have been charged as well.
     const several = fold(
-      intent(1),
-      lost(1, "12"),
-      lost(1, "3"),
-      lost(1, "10"),
-      settled(1, "10", true),
+      ...[intent(1), lost(1), sent(1), lost(1), sent(1), settled(1, "10", true)],
     );
-    expect(sumsOf(several, null)).toMatchObject({ settled: "10", uncertain: "15" });
-    // None covers it: the most is what it was.
-    const less = fold(intent(1), lost(1, "2"), lost(1, "4"), settled(1, "10", true));
-    expect(sumsOf(less, null)).toMatchObject({ settled: "10", uncertain: "2" });
+    expect(sumsOf(several, null)).toMatchObject({ settled: "10", uncertain: "10" });
   });
 
-  test("a reply that is not a stored one leaves what is uncertain as it is", () => {
-    const state = fold(intent(1), lost(1, "10"), settled(1, "10"));
-    expect(sumsOf(state, null)).toMatchObject({ settled: "10", uncertain: "10" });
-    expect(state.spent.map(({ kind }) => kind)).toEqual(["uncertain", "settled"]);
+  test("a reply that is not a stored one leaves what was lost in doubt, until a balance tells", () => {
+    const records = [quiet("100"), intent(1), lost(1), sent(1), settled(1, "10")];
+    expect(sumsOf(fold(...records), null)).toMatchObject({ settled: "10", uncertain: "10" });
+    expect(sumsOf(fold(...records, quiet("90")), null)).toMatchObject({ uncertain: "0" });
+    expect(sumsOf(fold(...records, quiet("80")), null)).toMatchObject({ uncertain: "10" });
+  });
+
+  test("a request without an end may be charged, and is under way until a process begins anew", () => {
+    const open = fold(quiet("100"), intent(1));
+    expect([open.uncertain, open.books.underWay]).toEqual([0n, creditsOf("10")]);
+    const begun = fold(quiet("100"), intent(1), {
+      ...{ t: "session", maxCredits: null, limit: null, rows: 30, balance: "90", at: 5 },
+    });
+    expect([begun.uncertain, begun.books.underWay]).toEqual([creditsOf("10"), 0n]);
   });
 
   test("a reply counts once, however often it is written, and none of a request that was never made", () => {
     const state = fold(intent(1), settled(1, "10"), settled(1, "7"), settled(2, "9"));
     expect(sumsOf(state, null)).toMatchObject({ rows: 10, settled: "10" });
-    expect(state.spent).toHaveLength(1);
   });
 
   test("numbers go on behind the highest, whatever order they stand in", () => {
@@ -92,8 +92,6 @@ describe("a journal", () => {
       remaining: "90",
     });
     expect(state.nextN).toBe(5);
-    // Requests from there on went out after the reply.
-    expect(state.told).toEqual([{ balance: parseCredits("90"), before: 5 }]);
   });
 
   test("what was owned before and what was not found costs nothing, and is told apart", () => {
@@ -106,8 +104,9 @@ describe("a journal", () => {
       at: 1,
     };
     const miss: JournalRecord = { t: "settled", n: 2, rows: 0, used: "0", miss: true, at: 2 };
-    const state = fold(intent(1), owned, intent(2), miss);
-    expect(state).toMatchObject({ rows: 10, owned: 10, misses: 1, spent: [] });
+    const promised = { ...intent(2), promised: true } as JournalRecord;
+    const state = fold(intent(1), owned, promised, miss);
+    expect(state).toMatchObject({ rows: 10, owned: 10, misses: 1 });
     expect(sumsOf(state, null)).toMatchObject({ rows: 10, misses: 1, settled: "0", days: [] });
   });
 
@@ -134,17 +133,6 @@ describe("a journal", () => {
     const other: JournalRecord = { ...intent(2), target: 1, offset: 0 } as JournalRecord;
     const state = fold(other, second, first, settled(1, "10"), settled(2, "10"), settled(3, "10"));
     expect(settledUnits(state).map((unit) => unit.intent.n)).toEqual([3, 1, 2]);
-  });
-
-  test("a request that is sent again after its lost reply was booked is under way, and may be charged too", () => {
-    const booked = fold(intent(1), lost(1, "10"));
-    expect(pendingUnits(booked).map(isBooked)).toEqual([true]);
-    const again = fold(intent(1), lost(1, "10"), { t: "again", n: 1, at: 3 });
-    expect(pendingUnits(again).map(isBooked)).toEqual([false]);
-    const twice = fold(intent(1), lost(1, "10"), { t: "again", n: 1, at: 3 }, lost(1, "10"));
-    expect(pendingUnits(twice).map(isBooked)).toEqual([true]);
-    expect(sumsOf(twice, null)).toMatchObject({ uncertain: "20" });
-    expect(twice.units.get(1)?.uncertain).toBe(creditsOf("20"));
   });
 
   test("a session after the end opens the run anew, keeps its job, and counts in each budget once", () => {
@@ -174,28 +162,24 @@ describe("a journal", () => {
   });
 
   test("what others spent is not ours", () => {
-    const state = fold(intent(1), settled(1, "10"), { t: "foreign", amount: "3", at: 4 });
+    const state = fold(quiet("100"), intent(1), settled(1, "10"), quiet("87"));
     expect(sumsOf(state, null)).toMatchObject({ settled: "10", uncertain: "0", foreign: "3" });
   });
 
   test("spending is told by the day it was charged on, in UTC, with its first and last moment", () => {
     const day = 86_400_000;
-    const spent = (
-      at: number,
-      kind: "settled" | "uncertain" | "refunded" | "foreign",
-      text: string,
-    ) => ({
+    const spent = (at: number, kind: "settled" | "uncertain" | "foreign", text: string) => ({
       ...{ at, kind, rows: kind === "settled" ? 10 : 0, amount: creditsOf(text) },
     });
     const all = [
       spent(day - 1, "settled", "1"),
       spent(day + 5, "settled", "2"),
       spent(day, "uncertain", "4"),
-      spent(2 * day - 1, "refunded", "3"),
+      spent(2 * day - 1, "foreign", "0"),
       spent(day + 1, "foreign", "8"),
     ];
-    const none = { uncertain: "0", refunded: "0", foreign: "0" };
-    const second = { rows: 10, settled: "2", uncertain: "4", refunded: "3", foreign: "8" };
+    const none = { uncertain: "0", foreign: "0" };
+    const second = { rows: 10, settled: "2", uncertain: "4", foreign: "8" };
     expect(daysOf(all)).toEqual([
       { from: day - 1, to: day - 1, rows: 10, settled: "1", ...none },
       { from: day, to: 2 * day - 1, ...second },

@@ -15,7 +15,6 @@ import type { Unit } from "../runs/journal.ts";
 import type { Run } from "../runs/run.ts";
 import { chargedForError, drawnSize, drawnTooDeep, otherPaging } from "./failures.ts";
 import type { Flown } from "./flight.ts";
-import type { Reading } from "./reading.ts";
 import type { Wall } from "./remaining.ts";
 import type { Settlement, SettlementParts } from "./settle.ts";
 import type { Source } from "./source.ts";
@@ -34,9 +33,9 @@ export interface AttemptOptions extends Clock, Pick<Seller, "client" | "pacer" |
   readonly onNotice?: ((text: string) => void) | undefined;
 }
 
-export interface AttemptParts extends Pick<SettlementParts, "flight" | "budget" | "remaining"> {
+export interface AttemptParts
+  extends Pick<SettlementParts, "flight" | "budget" | "remaining" | "reading"> {
   readonly settlement: Settlement;
-  readonly reading: Reading;
 }
 
 /**
@@ -147,7 +146,7 @@ export class Attempts {
     return isAgain;
   }
 
-  /** @throws where an answer that is none was charged, or a fault may have been: it is not asked again */
+  /** @throws where an answer was charged, or a fault may have been: it is not asked again */
   async #stopIfCharged(flown: Flown, error: ServiceError): Promise<void> {
     const { creditsUsed = ZERO, envelope, status } = error;
     if (this.#isMiss(error)) return;

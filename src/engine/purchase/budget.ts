@@ -10,8 +10,27 @@ import {
 import { counted } from "../../shared/contract/text.ts";
 import { CliError } from "../../shared/errors.ts";
 import type { ServiceError } from "../client/errors.ts";
-import { creditsOf, hasOutlivedKey, type RunState, type Unit } from "../runs/journal.ts";
+import type { AccountView } from "../client/types.ts";
+import {
+  creditsOf,
+  hasOutlivedKey,
+  type QuietRecord,
+  type RunState,
+  type Unit,
+} from "../runs/journal.ts";
 import type { Flight, Flown } from "./flight.ts";
+
+export type Told = AccountView & { readonly balance: Credits };
+
+/** The free balance, read where money is in doubt (reading.ts). */
+export interface Balance {
+  take(
+    flown?: Flown,
+    isRested?: boolean,
+    before?: (account: Told) => Promise<void>,
+  ): Promise<Told | undefined>;
+  beside(balance: Credits, used?: Credits): Promise<Pick<QuietRecord, "beside" | "own">>;
+}
 
 export interface BudgetOptions {
   readonly now: () => number;

@@ -235,7 +235,7 @@ export class Buyer {
     return true;
   }
 
-  /** What a row costs is told by the first one's reply, or by the balance after it. @throws CliError */
+  /** @throws CliError where neither the first row's reply nor the balance after it tells its price */
   async #requirePrice(): Promise<void> {
     const { rows, owned } = this.#options.run.state;
     if (this.#budget.priceKnown || rows <= owned || !this.#flight.isEmpty) return;
@@ -316,6 +316,7 @@ export class Buyer {
       key: randomUUID(),
       hold: creditText(this.#budget.holdOf(most)),
       ...(promised ? { promised } : {}),
+      ...(this.#budget.priceKnown ? {} : { guess: true }),
       at: now(),
     });
     const flown = this.#flight.add(unit, false);

@@ -71,7 +71,7 @@ export const priceMoved = (used: Credits, rows: number, expected: Credits): CliE
       `quoted at ${formatCreditsGrouped(expected)}`,
   );
 
-/** A price of 0 is never learned: a balance that is late shows nothing, and a first row may be free. */
+/** A price of 0 is never learned: a balance may be late, and a first row may be free. */
 export const priceUntold = (balance: Credits | undefined): CliError =>
   incomplete(
     "price_untold",

@@ -230,7 +230,12 @@ function rowsLeft(
   open: number,
 ): number {
   const rest = credits(maxCredits - spent.settled - spent.uncertain);
-  const shelved = (spent.lost ?? []).filter(({ again }) => again > rest);
+  const shelved = (spent.lost ?? []).filter(({ intent }) => creditsOf(intent.hold) > rest);
+  // Their reply may come at no further charge; while they wait for it that counts.
+  const waiting = shelved.reduce<bigint>(
+    (sum, { intent, again }) => sum + creditsOf(intent.hold) - again,
+    0n,
+  );
   const lost = shelved.reduce(
     (sum, { intent }) => sum + affordableRows(creditsOf(intent.hold), price),
     0,
@@ -238,7 +243,7 @@ function rowsLeft(
   const isOne =
     target.kind === "search" ? target.union === undefined : target.companies.length === 1;
   const behind = paging === "cursor" && isOne && lost > 0 ? 0 : Math.max(0, open - lost);
-  return Math.min(affordableRows(rest, price), behind);
+  return Math.min(affordableRows(credits(rest - waiting), price), behind);
 }
 
 /**

@@ -4,7 +4,7 @@ import type { AccountView } from "../client/types.ts";
 import { creditText, type QuietRecord } from "../runs/journal.ts";
 import type { Run } from "../runs/run.ts";
 import { spentBeside } from "../runs/spend.ts";
-import type { Budget } from "./budget.ts";
+import type { Balance, Budget, Told } from "./budget.ts";
 import type { Flight, Flown } from "./flight.ts";
 import type { Clock, Seller } from "./world.ts";
 
@@ -19,10 +19,9 @@ const SHORT_REST_MS = 1_000;
 const HELD_LOOKS = 5;
 const HELD_MS = 500;
 
-type Told = AccountView & { readonly balance: Credits };
-
 interface ReadingOptions extends Pick<Clock, "now" | "sleep">, Pick<Seller, "client"> {
   readonly run: Run;
+  readonly interrupted: AbortSignal;
   readonly onNotice?: ((text: string) => void) | undefined;
 }
 
@@ -35,7 +34,7 @@ interface ReadingParts {
  * The one mechanism where money is in doubt (docs/caps.md): what is
  * under way lands, the free balance is read, and the books have it.
  */
-export class Reading {
+export class Reading implements Balance {
   readonly #options: ReadingOptions;
   readonly #parts: ReadingParts;
   #toldOf: Credits = ZERO;
@@ -57,7 +56,7 @@ export class Reading {
     const { run } = this.#options;
     const { books } = run.state;
     if (books.restOf(balance, used) === 0n) return {};
-    const { beside, own } = await spentBeside(run, books.readAt);
+    const { beside, own } = await spentBeside(run, books.lastRead);
     return {
       ...(beside > 0n ? { beside: creditText(beside) } : {}),
       ...(own > 0n ? { own: creditText(own) } : {}),
@@ -96,6 +95,7 @@ export class Reading {
     const { run, now } = this.#options;
     const rested = (isRested || run.state.books.wantsRest) && (await this.#rest());
 
+    const askedAt = now();
     const account = await this.#told();
     const { balance } = account ?? {};
     if (account === undefined || balance === undefined) return undefined;
@@ -107,6 +107,7 @@ export class Reading {
       balance: creditText(balance),
       ...(rested ? { rested } : {}),
       ...(await this.beside(balance)),
+      askedAt,
       at: now(),
     });
     this.#parts.budget.balance = balance;
@@ -116,13 +117,13 @@ export class Reading {
 
   /** @returns false where the run is stopped: nobody waits for a proof then */
   async #rest(): Promise<boolean> {
-    const { flight } = this.#parts;
-    if (flight.stopped) return false;
+    const { interrupted } = this.#options;
+    if (interrupted.aborted) return false;
     const ms = this.#options.run.state.books.isPrompt ? SHORT_REST_MS : REST_MS;
-    await this.#options.sleep(ms, flight.halt).catch((error: unknown) => {
-      if (!flight.stopped) throw error;
+    await this.#options.sleep(ms, interrupted).catch((error: unknown) => {
+      if (!interrupted.aborted) throw error;
     });
-    return !flight.stopped;
+    return !interrupted.aborted;
   }
 
   async #told(): Promise<AccountView | undefined> {

@@ -307,7 +307,7 @@ function uncertainCap(run: Run, quote: Quote, outcome: Doubled): Lack | null {
   const missing = Math.min(all - state.rows, run.rest ?? Number.POSITIVE_INFINITY);
   const { least = 1, price } = outcome;
   const whole = priceOf(Math.ceil(missing / least) * least, price);
-  const maxCredits = credits(state.books.atMost + whole);
+  const maxCredits = credits(state.settled + state.uncertain + whole);
   const why =
     `${creditsText(doubt)} may have been charged for replies that were lost, ` +
     "failed or said otherwise, and count against the cap: " +

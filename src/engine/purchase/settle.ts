@@ -7,9 +7,14 @@ import type { RecordKind } from "../../shared/rows/values.ts";
 import type { ServiceError } from "../client/errors.ts";
 import type { PageReply } from "../client/types.ts";
 import { kindOf, readPage } from "../output/distinct.ts";
-import { creditsOf, creditText, type SettledRecord, type Unit } from "../runs/journal.ts";
-import type { Run } from "../runs/run.ts";
-import type { Budget } from "./budget.ts";
+import {
+  creditsOf,
+  creditText,
+  type SettledRecord,
+  type Unit,
+  type Writable,
+} from "../runs/journal.ts";
+import type { Balance, Budget } from "./budget.ts";
 import {
   cursorTooLong,
   datasetMoved,
@@ -21,12 +26,11 @@ import {
 } from "./failures.ts";
 import type { Flight, Flown } from "./flight.ts";
 import type { ReorderBuffer } from "./in-order.ts";
-import type { Reading } from "./reading.ts";
 import type { Remaining, Targets } from "./remaining.ts";
 import type { Repeats } from "./repeats.ts";
 
 export interface SettlementOptions {
-  readonly run: Run;
+  readonly run: Writable;
   readonly now: () => number;
   readonly datasetVersion: string | null;
   readonly source: Targets;
@@ -40,7 +44,7 @@ export interface SettlementParts {
   readonly remaining: Remaining;
   readonly buffer: ReorderBuffer;
   readonly repeats: Repeats;
-  readonly reading: Reading;
+  readonly reading: Balance;
 }
 
 /**
@@ -84,7 +88,7 @@ export class Settlement {
     const { unit } = flown;
     const { flight, budget, reading: balance } = this.#parts;
     const { creditsUsed, creditsRemaining: remaining, datasetVersion } = reply.meta;
-    // The balance told with a stored reply is not the one of now, and one that was lost may be stored unsaid.
+    // The balance of a stored reply is of then; one that was lost before may be stored, unsaid.
     const isQuiet = flown.alone && !flown.sent && !reply.replayed && remaining !== undefined;
 
     flight.mark(flown, { sent: true });
@@ -93,7 +97,7 @@ export class Settlement {
       flight.stop(datasetMoved(expected, datasetVersion));
 
     // The slot is free: the next request goes out before this page is converted, and is on
-    // the wire two turns later. Where it was dearer than thought nothing goes out before that is known.
+    // the wire two turns later. After a dear reply nothing goes out before the books have it.
     const isDear = creditsUsed !== undefined && creditsUsed > flown.hold;
     if (!isDear) flight.turn(flown, "keeping");
     await turn();

@@ -40,7 +40,7 @@ import {
  * | slack stays until a reading after a *witness*, a told charge sent later | balances are late |
  * | what should be free is proven free by a reading after a rest, too | else one 429 ends a run |
  * | and what was lost, where no reading was ever late | else one lost reply ends it |
- * | what a prompt balance does not show of one whose page was lost is a stored reply | keys kept unsaid |
+ * | what a prompt balance does not show of a page that was lost is stored | keys kept unsaid |
  * | a fall below what was told closes nothing; then only a rest proves | the balance is late |
  * | a rise, or that after a rest: slack stays doubt, a new epoch begins | a top-up |
  * | alone in its epoch an unsure attempt cost the rest; holds are that dear then | untold prices |
@@ -62,6 +62,8 @@ export interface Sent {
   readonly page: string;
   readonly rows: number;
   readonly hold: Credits;
+  /** Nobody told what a row costs: the hold is a guess, and the balance tells. */
+  readonly isGuess?: boolean | undefined;
   /** Whether the service promises to still know the key. */
   readonly promised?: boolean | undefined;
   /** Times (`at`) are epoch milliseconds, and say on which day it was spent alone. */
@@ -91,6 +93,8 @@ export interface Quiet {
   readonly beside?: readonly { readonly account?: string; readonly settled: Credits }[];
   /** What other runs of this service may have spent beyond that: it blames nobody else. */
   readonly own?: Credits;
+  /** When it was asked for: what was charged meanwhile may be in it, or not. */
+  readonly askedAt?: number | undefined;
   readonly at?: number;
 }
 
@@ -141,6 +145,8 @@ interface Closed {
   readonly at: number;
 }
 
+type Told = Required<Pick<Quiet, "balance" | "at">> & { readonly askedAt: number };
+
 /** What was spent, at the time that it was: `rows` came for it. */
 export interface Spending {
   readonly kind: "settled" | "uncertain" | "foreign";
@@ -177,7 +183,7 @@ export class Books {
   /** Those of the open epoch that may have cost more than they tell. */
   #unsure = new Set<Attempt>();
   /** The reading that the open epoch began with. */
-  #start: { readonly balance: Credits; readonly since: number; readonly at: number } | undefined;
+  #start: (Told & { readonly since: number }) | undefined;
   /** What is left of earlier falls, and attempts of the open epoch may explain. */
   #surplus = ZERO;
   #beside = ZERO;
@@ -220,7 +226,7 @@ export class Books {
     return credits(this.#closedDoubt + this.#slack(this.#unsure));
   }
 
-  /** What of the doubt an answer is still to tell: of who is under way, or will be asked for again. */
+  /** What of the doubt an answer is still to tell: of who is under way, or asked for again. */
   get underWay(): Credits {
     const awaited = this.#doubts().filter(([one]) => this.#isAwaited(one));
     return sum(awaited.map(([, amount]) => amount));
@@ -255,17 +261,19 @@ export class Books {
     return this.#price > 0n ? this.#price : undefined;
   }
 
-  /** When the balance was last read: epoch milliseconds. */
-  get readAt(): number {
-    return this.#start?.at ?? 0;
+  /** When the balance was last read, and asked for: epoch milliseconds. */
+  get lastRead(): { readonly at: number; readonly askedAt: number } {
+    return this.#start ?? { at: 0, askedAt: 0 };
   }
 
-  /** Whether a promise was relied on, or an answer that should be free, and no reading showed yet that rightly. */
+  /** Whether a promise, a guess, or that an answer was free is relied on before a reading shows it. */
   get isUnseen(): boolean {
+    const isUnread = (one: Attempt): boolean => one.sent.isGuess === true && one.came > 0;
     const isOpen = (one: Attempt): boolean => one.state === "free" && this.#slack([one]) > 0n;
     return (
       (!this.#sawPromise && this.#isKept && this.#open.some(({ isSpoken }) => isSpoken)) ||
-      (!this.#sawFree && [...this.#unsure].some(isOpen))
+      (!this.#sawFree && [...this.#unsure].some(isOpen)) ||
+      (!this.isRead && this.#open.some(isUnread))
     );
   }
 
@@ -344,9 +352,12 @@ export class Books {
    * What was both sent and settled since then, and what may
    * have been spent at all. @param since epoch milliseconds
    */
-  spentSince(since: number): { readonly settled: Credits; readonly most: Credits } {
-    const recent = [...this.#attempts.values()].filter((one) => isFlying(one) || one.at >= since);
-    const within = recent.filter((one) => !isFlying(one) && (one.sent.at ?? 0) >= since);
+  spentSince({ at, askedAt }: Books["lastRead"]): {
+    readonly settled: Credits;
+    readonly most: Credits;
+  } {
+    const recent = [...this.#attempts.values()].filter((one) => isFlying(one) || one.at >= askedAt);
+    const within = recent.filter((one) => !isFlying(one) && (one.sent.at ?? 0) >= at);
     const most = sum(recent.map((one) => this.#most(one)));
     return { settled: toldBy(within), most };
   }
@@ -502,6 +513,7 @@ export class Books {
     beside = [],
     own = ZERO,
     at = 0,
+    askedAt = at,
   }: Quiet): void {
     if (begins)
       for (const one of this.#open)
@@ -531,11 +543,17 @@ export class Books {
     else if (!rested && !isNew && this.#toldSince() > 0n) this.#isPrompt = true;
     if (isNew || (isStale && rested)) {
       const attempts = this.#open.filter((one) => !isFlying(one));
-      this.#begin(balance, at, flying, { attempts, fall: undefined, own: this.#own, at });
-    } else if (!isStale) this.#explain(credits(fall + this.#surplus), balance, rested, at);
+      this.#begin({ balance, at, askedAt }, flying, {
+        attempts,
+        fall: undefined,
+        own: this.#own,
+        at,
+      });
+    } else if (!isStale)
+      this.#explain(credits(fall + this.#surplus), { balance, at, askedAt }, rested);
   }
 
-  /** Whose charge the balance does not show, where its page was lost before: it may be that charge. */
+  /** Whose charge the balance does not show, of a page that was lost: it may be that charge. */
   #askedAgain(lacking: Credits): Attempt | undefined {
     if (lacking <= 0n) return undefined;
     return this.#open.find((one) => one.least === lacking && this.#isAskedAgain(one));
@@ -579,7 +597,7 @@ export class Books {
   }
 
   /** Whom a fall proves goes into the books; the others stay, with what is left of it. */
-  #explain(fall: Credits, balance: Credits, rested: boolean, at: number): void {
+  #explain(fall: Credits, told: Told, rested: boolean): void {
     const ended = this.#open.filter((one) => !isFlying(one));
     const rest = creditsLess(fall, toldBy(ended));
     const [only, ...others] = ended;
@@ -588,10 +606,12 @@ export class Books {
     if (rest > this.#slack(ended)) this.#doubtPromise(ended);
     this.#learnFree(ended, rest);
     const slack = this.#slack(ended);
-    if (only !== undefined && isAlone && slack > 0n && rest > 0n) {
+    const isGuess = only?.sent.isGuess === true;
+    if (only !== undefined && isAlone && (slack > 0n || isGuess) && rest > 0n) {
       const cost = credits(only.least + rest);
-      if (rest > slack || isMeasured(only)) only.most = maxCredits(only.most ?? ZERO, cost);
-      if (rest > slack || isMeasured(only) || only.state === "free") this.#learn(only, cost);
+      const isTold = rest > slack || isMeasured(only);
+      if (isTold) only.most = maxCredits(only.most ?? ZERO, cost);
+      if (isTold || only.state === "free") this.#learn(only, cost);
     }
     if (this.#isLate && !rested) return;
 
@@ -611,7 +631,7 @@ export class Books {
     const own = unsure.length === 0 ? fall : explained;
     const kept = [...unsure, ...this.#open.filter(isFlying)];
     const theirs = this.#own;
-    this.#begin(balance, at, kept, { attempts: proven, fall: own, own: theirs, at });
+    this.#begin(told, kept, { attempts: proven, fall: own, own: theirs, at: told.at });
     // What they spent explains what is left, too, until somebody unsure does.
     this.#own = unsure.length === 0 ? ZERO : theirs;
     this.#surplus = creditsLess(fall, own);
@@ -637,7 +657,7 @@ export class Books {
   }
 
   /** @param closed the epoch before */
-  #begin(balance: Credits, at: number, kept: Attempt[], closed: Closed): void {
+  #begin(told: Told, kept: Attempt[], closed: Closed): void {
     for (const one of closed.attempts) {
       one.most = this.#most(one);
       one.heir = undefined;
@@ -647,7 +667,7 @@ export class Books {
     this.#unsure = new Set(kept);
     // Who is not under way at a reading goes out after it.
     for (const one of kept) if (isFlying(one)) one.sentAt = this.#moment + 1;
-    this.#start = { balance, since: this.#moment, at };
+    this.#start = { ...told, since: this.#moment };
     this.#surplus = ZERO;
     this.#beside = ZERO;
     this.#own = ZERO;

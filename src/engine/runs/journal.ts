@@ -6,12 +6,23 @@ import {
   ZERO,
 } from "../../shared/contract/money.ts";
 import { Books, type Ending, type Spending } from "./books.ts";
+import type { Plan } from "./plan.ts";
 import type { CreditText, Division, LogEntry, LogRecord } from "./record.ts";
 
 // Times (`at`) are epoch milliseconds. docs/runs.md has an example of what stands on the disk.
 
 const DAY_MS = 86_400_000;
 const NOTHING = { settled: ZERO, uncertain: ZERO, foreign: ZERO };
+
+/** A run that is written to: what is in its state is on the disk. */
+export interface Writable {
+  readonly state: RunState;
+  readonly plan: Pick<Plan, "command" | "unit_price">;
+  append(...records: readonly JournalRecord[]): Promise<void>;
+  settle(settled: SettledRecord, body: Buffer | undefined): Promise<SettledRecord>;
+  /** Where a reply is kept, in words. */
+  placeOf(unit: Unit): string;
+}
 
 export const creditText = (amount: Credits): CreditText => formatCredits(amount);
 /** An amount of a journal or a receipt; nothing where none was written. */
@@ -44,6 +55,8 @@ export interface IntentRecord extends LogRecord {
   readonly hold: CreditText;
   /** The service promises to know the key. */
   readonly promised?: boolean;
+  /** Nobody told what a row costs. */
+  readonly guess?: boolean;
   readonly owned?: true;
   readonly at: number;
 }
@@ -101,6 +114,7 @@ export type QuietRecord = Entry<
     beside?: CreditText;
     own?: CreditText;
     begins?: boolean;
+    askedAt?: number;
     at: number;
   }
 >;
@@ -245,9 +259,9 @@ function send(
   unit: Unit,
   { promised, at }: { readonly promised?: boolean; readonly at: number },
 ): void {
-  const { key: page, perPage, most: rows = perPage, hold } = unit.intent;
+  const { key: page, perPage, most: rows = perPage, hold, guess: isGuess } = unit.intent;
   unit.attempt = ++state.attempts;
-  const facts = { page, rows, hold: creditsOf(hold), promised, at };
+  const facts = { page, rows, hold: creditsOf(hold), promised, isGuess, at };
   state.books.note({ t: "sent", n: unit.attempt, ...facts });
 }
 
@@ -274,7 +288,7 @@ function read(
     beside,
     own,
     ...facts
-  }: Pick<QuietRecord, "balance" | "beside" | "own" | "rested" | "begins" | "at">,
+  }: Pick<QuietRecord, "balance" | "beside" | "own" | "rested" | "begins" | "askedAt" | "at">,
 ): void {
   const settled = creditsOf(beside);
   const others = settled > 0n ? { beside: [{ account: OWN, settled }] } : {};
@@ -361,6 +375,7 @@ function settle(state: RunState, record: SettledRecord, place: number): void {
       balance: remaining,
       ...(beside === undefined ? {} : { beside }),
       ...(own === undefined ? {} : { own }),
+      askedAt: unit.intent.at,
       at,
     });
 }

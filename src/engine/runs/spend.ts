@@ -2,6 +2,7 @@ import { readdir, readFile, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { type Credits, credits, creditsLess, ZERO } from "../../shared/contract/money.ts";
 import { makeFolder } from "../../shared/folder.ts";
+import type { Books } from "./books.ts";
 import { type Disk, errorCode } from "./disk.ts";
 import { creditsOf, creditText, type DaySpend, daysOf } from "./journal.ts";
 import type { Plan, RunIdentity } from "./plan.ts";
@@ -82,11 +83,11 @@ export const netOf = (runs: readonly RunSpend[]): Credits =>
 /**
  * What other runs at the same service spent since then. `beside`: sent and settled, on the same
  * account, which the service names: else nobody knows whose they are. `own`: what they
- * may have spent beyond that. @param since epoch milliseconds
+ * may have spent beyond that.
  */
 export async function spentBeside(
   { path: own, plan }: Pick<RunReader, "path" | "plan">,
-  since: number,
+  lastRead: Books["lastRead"],
 ): Promise<{ readonly beside: Credits; readonly own: Credits }> {
   let beside: Credits = ZERO;
   let most: Credits = ZERO;
@@ -94,9 +95,9 @@ export async function spentBeside(
     dirname(own),
     (other, path) =>
       path !== own && other.base_url === plan.base_url && other.account_id === plan.account_id,
-    since,
+    lastRead.askedAt,
     (path) => {
-      const spent = readableState(path).state.books.spentSince(since);
+      const spent = readableState(path).state.books.spentSince(lastRead);
       most = credits(most + spent.most);
       if (plan.account_id !== null) beside = credits(beside + spent.settled);
     },
