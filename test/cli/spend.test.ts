@@ -34,7 +34,8 @@ const lost = (at: number, hold: string): JournalRecord[] => {
     { t: "quiet", balance: "1000", at },
     intent as JournalRecord,
     { t: "lost", n, at },
-    { t: "quiet", balance: String(993 - Number(hold)), rested: true, at },
+    { t: "quiet", balance: String(1000 - Number(hold)), rested: true, at },
+    { t: "quiet", balance: String(993 - Number(hold)), at },
   ];
 };
 
@@ -159,8 +160,8 @@ describe("spend", () => {
       "day         profiles   settled  uncertain  foreign\n" +
         "2026-01-13         1      0.25\n" +
         "2026-01-14         2       0.3\n" +
-        "2026-01-15     1,234   1,234.5         25        25        7\n" +
-        "total          1,237  1,235.05         25        25        7\n",
+        "2026-01-15     1,234   1,234.5         25        7\n" +
+        "total          1,237  1,235.05         25        7\n",
     );
   });
 

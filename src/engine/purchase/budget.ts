@@ -10,26 +10,15 @@ import {
 import { counted } from "../../shared/contract/text.ts";
 import { CliError } from "../../shared/errors.ts";
 import type { ServiceError } from "../client/errors.ts";
-import type { AccountView } from "../client/types.ts";
-import {
-  creditsOf,
-  hasOutlivedKey,
-  type QuietRecord,
-  type RunState,
-  type Unit,
-} from "../runs/journal.ts";
-import type { Flight, Flown } from "./flight.ts";
+import { creditsOf, hasOutlivedKey, type RunState, type Unit } from "../runs/journal.ts";
 
-export type Told = AccountView & { readonly balance: Credits };
-
-/** The free balance, read where money is in doubt (reading.ts). */
-export interface Balance {
-  take(
-    flown?: Flown,
-    isRested?: boolean,
-    before?: (account: Told) => Promise<void>,
-  ): Promise<Told | undefined>;
-  beside(balance: Credits, used?: Credits): Promise<Pick<QuietRecord, "beside" | "own">>;
+/** What is under way, as far as it bounds what may still be spent. */
+interface UnderWay {
+  /** Pages of an earlier session that are still to be asked for again. */
+  readonly pending: readonly Unit[];
+  readonly rowsAsked: number;
+  readonly rowsWaiting: number;
+  held(...phases: readonly ("ready" | "flying" | "doubt")[]): Credits;
 }
 
 export interface BudgetOptions {
@@ -53,11 +42,11 @@ export interface BudgetOptions {
 export class Budget {
   readonly #options: BudgetOptions;
   readonly #run: RunState;
-  readonly #flight: Flight;
+  readonly #flight: UnderWay;
   /** As far as known: what the service told last, less what was charged since. */
   balance: Credits | undefined;
 
-  constructor(options: BudgetOptions, run: RunState, flight: Flight) {
+  constructor(options: BudgetOptions, run: RunState, flight: UnderWay) {
     this.#options = options;
     this.#run = run;
     this.#flight = flight;
@@ -126,7 +115,7 @@ export class Budget {
     return affordableRows(credits(this.balance - held), this.price);
   }
 
-  covers({ hold }: Flown): boolean {
+  covers({ hold }: { readonly hold: Credits }): boolean {
     if (this.balance === undefined || hold === 0n) return true;
     return hold + this.#flight.held("flying", "doubt") <= this.balance;
   }

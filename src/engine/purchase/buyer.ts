@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { affordableRows, credits, ZERO } from "../../shared/contract/money.ts";
 import { Page } from "../../shared/rows/page.ts";
+import { WaitTooLongError } from "../client/errors.ts";
 import { kindOf } from "../output/distinct.ts";
 import { freeBytes } from "../runs/disk.ts";
 import {
@@ -145,7 +146,8 @@ export class Buyer {
       if (isOpen || !(flight.stopped || books.isRead)) await this.#reading.take();
       this.#learnPageRows();
     } catch (error) {
-      flight.stop(error);
+      // Everything is bought and kept: no reason to fail for a number in the last line.
+      if (!(error instanceof WaitTooLongError)) flight.stop(error);
     }
 
     if (flight.stopped) throw flight.failure;
@@ -224,8 +226,9 @@ export class Buyer {
 
   /** Where room is lacking, a reading may show that what is in doubt was free. */
   async #findsRoom(): Promise<boolean> {
-    const { books } = this.#options.run.state;
-    const isLeft = this.#remaining.somethingLeft || this.#flight.hasShelved;
+    const { run, maxRows = Number.POSITIVE_INFINITY } = this.#options;
+    const { books, rows } = run.state;
+    const isLeft = rows < maxRows && (this.#remaining.somethingLeft || this.#flight.hasShelved);
     if (!isLeft || books.unread === 0n || (books.isRead && !books.wantsRest)) return false;
 
     const before = this.#budget.room();

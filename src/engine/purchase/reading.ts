@@ -1,11 +1,11 @@
 import { type Credits, credits, creditsText, ZERO } from "../../shared/contract/money.ts";
-import { LostReplyError, ServiceError, WaitTooLongError } from "../client/errors.ts";
+import { LostReplyError, ServiceError } from "../client/errors.ts";
 import type { AccountView } from "../client/types.ts";
 import { creditText, type QuietRecord } from "../runs/journal.ts";
 import type { Run } from "../runs/run.ts";
 import { spentBeside } from "../runs/spend.ts";
-import type { Balance, Budget, Told } from "./budget.ts";
-import type { Flight, Flown } from "./flight.ts";
+import type { Budget } from "./budget.ts";
+import type { Balance, Flight, Flown, Told } from "./flight.ts";
 import type { Clock, Seller } from "./world.ts";
 
 /**
@@ -137,12 +137,7 @@ export class Reading implements Balance {
       return account;
     } catch (error) {
       // What is in doubt stays so, and counts.
-      if (
-        error instanceof ServiceError ||
-        error instanceof LostReplyError ||
-        error instanceof WaitTooLongError
-      )
-        return undefined;
+      if (error instanceof ServiceError || error instanceof LostReplyError) return undefined;
       throw error;
     }
   }

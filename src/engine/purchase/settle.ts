@@ -14,7 +14,7 @@ import {
   type Unit,
   type Writable,
 } from "../runs/journal.ts";
-import type { Balance, Budget } from "./budget.ts";
+import type { Budget } from "./budget.ts";
 import {
   cursorTooLong,
   datasetMoved,
@@ -24,7 +24,7 @@ import {
   priceMoved,
   unreadablePage,
 } from "./failures.ts";
-import type { Flight, Flown } from "./flight.ts";
+import type { Balance, Flight, Flown } from "./flight.ts";
 import type { ReorderBuffer } from "./in-order.ts";
 import type { Remaining, Targets } from "./remaining.ts";
 import type { Repeats } from "./repeats.ts";

@@ -154,7 +154,9 @@ function spendOf(
 
   const { state, problem } = readableState(path);
   const { job = null, budgets, books } = state;
-  const days = daysOf(books.spendings, since);
+  // What a damaged run lost of itself is not to be laid to others.
+  const spent = books.spendings.filter(({ kind }) => problem === undefined || kind !== "foreign");
+  const days = daysOf(spent, since);
   const spend = { ...own, job, budgets, pending: creditText(books.underWay), days };
   return { spend, ...(problem === undefined ? {} : { problem }) };
 }
