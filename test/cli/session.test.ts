@@ -131,7 +131,7 @@ describe("a rate limit that never lets a call through", () => {
   /** Two people, one a page; 429 with a wait of hardly anything for whatever `blocked` says. */
   async function against(blocked: (request: SeenRequest) => boolean, argv: readonly string[]) {
     const clock = fakeClock();
-    const state = { blocked, calls: 0 };
+    const state = { blocked, calls: 0, sold: 0 };
     const server = await rawServer((request, response) => {
       if (state.blocked(request)) {
         state.calls++;
@@ -139,8 +139,9 @@ describe("a rate limit that never lets a call through", () => {
       } else if (request.url.endsWith("/count")) answerEnvelope(response, { count: 2 });
       else if (request.url.endsWith("/search")) {
         const { page } = JSON.parse(request.body) as { page: number };
-        answerEnvelope(response, [{ id: `p${page}` }], { used: 1, remaining: 10 - page });
-      } else answerEnvelope(response, { balance: 10, costs });
+        state.sold++;
+        answerEnvelope(response, [{ id: `p${page}` }], { used: 1, remaining: 10 - state.sold });
+      } else answerEnvelope(response, { balance: 10 - state.sold, costs });
     });
     const dir = tempDir();
     const env = {

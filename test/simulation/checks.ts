@@ -625,12 +625,7 @@ export class Checks {
     for (const path of person.runs()) {
       const { books, units } = stateOf(path);
       // A page whose reply is lost for good is bought again; another dataset has another order.
-      if (
-        this.#isBlurred(person, path) ||
-        this.#play.reloads > 0 ||
-        books.doubt > 0n
-      )
-        continue;
+      if (this.#isBlurred(person, path) || this.#play.reloads > 0 || books.doubt > 0n) continue;
       const ids = [...units.values()].flatMap((unit) => fresh.get(unit.intent.key)?.ids ?? []);
       const twice = ids.filter((id, at) => ids.indexOf(id) !== at);
       must(twice.length === 0, `${person.name} bought ${twice} twice in one run`);

@@ -133,9 +133,7 @@ export class Person {
 
   /** Those of which nobody knows how they ended. */
   pending(): Unit[] {
-    return this.units().filter(
-      ({ settled, voided }) => settled === undefined && !voided,
-    );
+    return this.units().filter(({ settled, voided }) => settled === undefined && !voided);
   }
 
   /** Whom the journals brought. @param isMeant which runs are looked at */

@@ -1,3 +1,4 @@
+// Tested by test/scene/errors.test.ts.
 import {
   affordableRows,
   type Credits,

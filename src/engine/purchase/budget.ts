@@ -1,3 +1,4 @@
+// Tested by test/unit/budget.test.ts.
 import {
   affordableRows,
   type Credits,

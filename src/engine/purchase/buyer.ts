@@ -1,3 +1,4 @@
+// Tested by test/scene/replies.test.ts.
 import { randomUUID } from "node:crypto";
 import { affordableRows, credits, ZERO } from "../../shared/contract/money.ts";
 import { Page } from "../../shared/rows/page.ts";
@@ -15,10 +16,11 @@ import {
 } from "../runs/journal.ts";
 import { type AttemptOptions, type AttemptParts, Attempts } from "./attempt.ts";
 import { Budget, type BudgetOptions } from "./budget.ts";
-import { diskFull, priceUntold } from "./failures.ts";
+import { diskFull } from "./failures.ts";
 import { Flight, type Flown } from "./flight.ts";
 import { ReorderBuffer } from "./in-order.ts";
 import { type Ask, type Next, nextPage } from "./next-page.ts";
+import { priceUntold } from "./page-failures.ts";
 import { Reading } from "./reading.ts";
 import { type BuyResult, Remaining, type Wall } from "./remaining.ts";
 import { Repeats } from "./repeats.ts";
@@ -238,7 +240,7 @@ export class Buyer {
     return true;
   }
 
-  /** @throws CliError where neither the first row's reply nor the balance after it tells its price */
+  /** @throws CliError where neither the first row's reply nor the balance tells its price */
   async #requirePrice(): Promise<void> {
     const { rows, owned } = this.#options.run.state;
     if (this.#budget.priceKnown || rows <= owned || !this.#flight.isEmpty) return;

@@ -1,3 +1,4 @@
+// Tested by test/cli/consent.test.ts.
 import { checkRows } from "../output/formats.ts";
 import type { Inquiry } from "./order.ts";
 import {

@@ -1,3 +1,4 @@
+// Tested by test/cli/resume.test.ts.
 import { creditsText, priceOf } from "../../shared/contract/money.ts";
 import { grouped } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";

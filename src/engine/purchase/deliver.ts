@@ -1,3 +1,4 @@
+// Tested by test/cli/search.test.ts.
 import type { Credits } from "../../shared/contract/money.ts";
 import type { CompanyQuery } from "../client/dialect.ts";
 import { distinctPages } from "../output/distinct.ts";
@@ -8,13 +9,13 @@ import { isForgiving } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
 import {
   companyNotFound,
-  incomplete,
   newUnreached,
   notComplete,
   nothingLookedUp,
   PAGE_TWICE,
 } from "./failures.ts";
 import type { ExportDeps, ExportOptions } from "./order.ts";
+import { incomplete } from "./page-failures.ts";
 import type { Quote } from "./quote.ts";
 import {
   buildReceipt,

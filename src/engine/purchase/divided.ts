@@ -1,3 +1,4 @@
+// Tested by test/scene/walls.test.ts.
 import { normalForm } from "../../shared/contract/normalise.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";

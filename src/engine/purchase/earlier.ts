@@ -1,3 +1,4 @@
+// Tested by test/cli/owned-by-default.test.ts.
 import { counted, grouped } from "../../shared/contract/text.ts";
 import { Page } from "../../shared/rows/page.ts";
 import { pagingName } from "../client/dialect.ts";

@@ -1,3 +1,4 @@
+// Tested by test/scene/ends.test.ts.
 import { existsSync } from "node:fs";
 import {
   type Credits,
@@ -7,14 +8,7 @@ import {
   priceOf,
 } from "../../shared/contract/money.ts";
 import { counted, echo, grouped } from "../../shared/contract/text.ts";
-import {
-  CliError,
-  type CliErrorInit,
-  EXIT,
-  failed,
-  systemFailure,
-  usageError,
-} from "../../shared/errors.ts";
+import { CliError, EXIT, failed, systemFailure, usageError } from "../../shared/errors.ts";
 import type { Of } from "../../shared/schema/build.ts";
 import type { receipt } from "../../shared/schema/purchase.ts";
 import { type CompanyQuery, type Dialect, PAGINGS, pagingName } from "../client/dialect.ts";
@@ -25,6 +19,7 @@ import type { UnsoundCountsError } from "../planning/question.ts";
 import { creditsOf, type EndedRecord, pendingUnits, type RunState } from "../runs/journal.ts";
 import { type Plan, resumeOf, unlooked } from "../runs/plan.ts";
 import type { RunReader } from "../runs/reader.ts";
+import { incomplete } from "./page-failures.ts";
 
 type Receipt = Of<typeof receipt>;
 
@@ -44,49 +39,6 @@ export function raiseFor(
   const spent = creditsOf(receipt.credits) + creditsOf(receipt.uncertain_credits);
   return { limit, maxCredits: credits(spent + priceOf(more, creditsOf(receipt.unit_cost))) };
 }
-
-export const incomplete = (
-  code: string,
-  message: string,
-  more: Partial<CliErrorInit> = {},
-): CliError => new CliError({ code, category: "incomplete", message, ...more });
-
-export const unreadablePage = (problem: unknown, place: string): CliError =>
-  incomplete(
-    "unreadable_page",
-    `a paid reply cannot be read: ${(problem as Error).message}; it is kept as ${place}`,
-  );
-
-export const pageTooLong = (rows: number, perPage: number): CliError =>
-  incomplete(
-    "page_too_long",
-    `the service answered ${counted(rows, "profile")} to a page of ${grouped(perPage)}; ` +
-      "pages can no longer be told apart",
-  );
-
-export const priceMoved = (used: Credits, rows: number, expected: Credits): CliError =>
-  incomplete(
-    "price_moved",
-    `the service charged ${creditsText(used)} for ${counted(rows, "row")} ` +
-      `quoted at ${formatCreditsGrouped(expected)}`,
-  );
-
-/** A price of 0 is never learned: a balance may be late, and a first row may be free. */
-export const priceUntold = (balance: Credits | undefined): CliError =>
-  incomplete(
-    "price_untold",
-    "neither the account nor the reply tells what a profile costs, and the balance " +
-      `${balance === undefined ? "is not told" : "did not fall"} with the first one: ` +
-      "nothing more is bought at a price that nobody knows",
-    { hint: "headcount account tells whether the balance fell later; then the same run goes on" },
-  );
-
-export const impossibleCharge = (used: Credits): CliError =>
-  incomplete(
-    "impossible_charge",
-    `the service says that it charged ${creditsText(used)}, which cannot be; ` +
-      "booked as 0, and nothing more is bought",
-  );
 
 /**
  * @param isSeen whether the balance was told since;
@@ -113,13 +65,6 @@ export const chargedForError = (
   return failed.service(message, undefined, "charged_for_error", cause).with({ status, requestId });
 };
 
-export const cursorTooLong = (length: number): CliError =>
-  incomplete(
-    "cursor_too_long",
-    `the service's cursor of the next page is ${grouped(length)} ` +
-      "characters long: it cannot be kept",
-  );
-
 /** Where a refusal is about what says where a page begins. */
 export const otherPaging = (detail: string, used: Dialect): CliError | undefined => {
   if (!speaksOf(detail, used.paging) || !saysUnknown(detail)) return undefined;
@@ -137,13 +82,6 @@ export const otherPaging = (detail: string, used: Dialect): CliError | undefined
     "other_paging",
   );
 };
-
-export const datasetMoved = (from: string | null, to: string): CliError =>
-  incomplete(
-    "dataset_moved",
-    `the service changed its dataset from ${from} to ${to} while this run was at work; ` +
-      "pages of both do not make one list",
-  );
 
 const writesStock = (run: string): string =>
   `headcount runs export ${run} writes what it holds at 0 credits`;
@@ -251,17 +189,6 @@ export const drawnSize = (size: number, refusal: SizeRefusal, detail: string): C
     "page_size",
   );
 };
-
-/**
- * Which rows came then, nobody knows: they may belong to another page than the one that was drawn.
- */
-export const drawnShort = (rows: number, wanted: number): CliError =>
-  incomplete(
-    "drawn_short",
-    `the service gave ${counted(rows, "row")} for a page of ${grouped(wanted)} that was ` +
-      "drawn: pages are smaller than was asked for, or the segment changed",
-    { hint: `the same command with --again${rows > 0 ? ` --per-page ${rows}` : ""} draws anew` },
-  );
 
 export const diskFull = (path: string): CliError =>
   failed

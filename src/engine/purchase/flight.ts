@@ -1,3 +1,4 @@
+// Tested by test/unit/flight.test.ts.
 import { type Credits, credits } from "../../shared/contract/money.ts";
 import { byPosition, creditsOf, type QuietRecord, type Unit } from "../runs/journal.ts";
 
@@ -28,7 +29,7 @@ export interface Told {
 }
 
 /** The free balance, read where money is in doubt (reading.ts). */
-export interface Balance {
+export interface FreeBalance {
   take(
     flown?: Flown,
     isRested?: boolean,

@@ -1,3 +1,4 @@
+// Tested by test/unit/free-counts.test.ts.
 import { counted, grouped } from "../../shared/contract/text.ts";
 import {
   type Filters,
@@ -8,7 +9,7 @@ import { type CliError, failed, usageError } from "../../shared/errors.ts";
 import { ServiceError } from "../client/errors.ts";
 import type { CountView, RateLimit, ServiceClient, SketchView } from "../client/types.ts";
 import { type Counts, type OwnedAddress, SHARE_OF_MINUTE } from "../planning/question.ts";
-import { incomplete } from "./failures.ts";
+import { incomplete } from "./page-failures.ts";
 
 /** Of the calls of a day so much is left to other users of the key. */
 const LEFT_OF_DAY = 0.1;

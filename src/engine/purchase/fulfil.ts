@@ -1,3 +1,4 @@
+// Tested by test/cli/search.test.ts.
 import { type Credits, credits, minCredits } from "../../shared/contract/money.ts";
 import { CliError, EXIT } from "../../shared/errors.ts";
 import { Distinct, kindOf } from "../output/distinct.ts";

@@ -1,6 +1,6 @@
+// Tested by test/e2e/export.test.ts.
 import { Page } from "../../shared/rows/page.ts";
 import { byPosition, type Unit } from "../runs/journal.ts";
-import type { Flight } from "./flight.ts";
 
 interface Settled {
   readonly unit: Unit;
@@ -16,7 +16,12 @@ export interface ReorderOptions {
    */
   readonly commit: (page: Page, unit: Unit) => Promise<void>;
   readonly interrupted: AbortSignal;
-  readonly flight: Flight;
+  readonly flight: {
+    readonly stopped: boolean;
+    stop(reason: unknown): void;
+    signal(): void;
+    change(): Promise<void>;
+  };
 }
 
 /**

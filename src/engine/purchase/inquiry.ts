@@ -1,3 +1,4 @@
+// Tested by test/cli/resume.test.ts.
 import { credits, creditsText } from "../../shared/contract/money.ts";
 import { counted } from "../../shared/contract/text.ts";
 import { kindOf } from "../output/distinct.ts";

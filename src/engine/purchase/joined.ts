@@ -1,3 +1,4 @@
+// Tested by test/unit/joined.test.ts.
 import { FACET_VALUES_MAX } from "../../shared/contract/facets.ts";
 import { type CheckedFilters, checkFilters } from "../../shared/contract/filters.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";

@@ -1,3 +1,4 @@
+// Tested by test/cli/search.test.ts.
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { makeFolder } from "../../shared/folder.ts";

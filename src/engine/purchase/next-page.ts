@@ -1,3 +1,4 @@
+// Tested by test/unit/next-page.test.ts.
 import type { Dialect } from "../client/dialect.ts";
 import type { PagePosition } from "../client/types.ts";
 import { pageSize } from "./paging.ts";

@@ -1,3 +1,4 @@
+// Tested by test/cli/search.test.ts.
 import type { Writable } from "node:stream";
 import type { Credits } from "../../shared/contract/money.ts";
 import type { AccountView } from "../client/types.ts";

@@ -1,3 +1,4 @@
+// Tested by test/cli/new-only.test.ts.
 import { randomUUID } from "node:crypto";
 import { flagsOf } from "../../shared/contract/command-line.ts";
 import { formatCredits, priceOf } from "../../shared/contract/money.ts";

@@ -1,3 +1,4 @@
+// Tested by test/cli/new-only.test.ts.
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import type { Page } from "../../shared/rows/page.ts";
 import type { Cost } from "../planning/question.ts";

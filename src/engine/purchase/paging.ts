@@ -1,3 +1,4 @@
+// Tested by test/unit/paging.test.ts.
 import type { Dialect } from "../client/dialect.ts";
 
 export interface Range {

@@ -1,3 +1,4 @@
+// Tested by test/cli/search.test.ts.
 import { usageError } from "../../shared/errors.ts";
 import { checkOutput, exists, placeOf } from "../output/paths.ts";
 import { fileExists } from "./failures.ts";

@@ -1,3 +1,4 @@
+// Tested by test/unit/quote.test.ts.
 import {
   affordableRows,
   type Credits,

@@ -1,3 +1,4 @@
+// Tested by test/scene/keys.test.ts.
 import { type Credits, credits, creditsText, ZERO } from "../../shared/contract/money.ts";
 import { LostReplyError, ServiceError } from "../client/errors.ts";
 import type { AccountView } from "../client/types.ts";
@@ -5,7 +6,7 @@ import { creditText, type QuietRecord } from "../runs/journal.ts";
 import type { Run } from "../runs/run.ts";
 import { spentBeside } from "../runs/spend.ts";
 import type { Budget } from "./budget.ts";
-import type { Balance, Flight, Flown, Told } from "./flight.ts";
+import type { Flight, Flown, FreeBalance, Told } from "./flight.ts";
 import type { Clock, Seller } from "./world.ts";
 
 /**
@@ -34,7 +35,7 @@ interface ReadingParts {
  * The one mechanism where money is in doubt (docs/caps.md): what is
  * under way lands, the free balance is read, and the books have it.
  */
-export class Reading implements Balance {
+export class Reading implements FreeBalance {
   readonly #options: ReadingOptions;
   readonly #parts: ReadingParts;
   #toldOf: Credits = ZERO;

@@ -1,3 +1,4 @@
+// Tested by test/scene/ends.test.ts.
 import {
   type Credits,
   credits,

@@ -1,3 +1,4 @@
+// Tested by test/cli/refresh.test.ts.
 import { normalForm } from "../../shared/contract/normalise.ts";
 import { type FilterKey, type Filters, filterSpec } from "../../shared/contract/vocabulary.ts";
 import { findChanged, type PersonValue, type Question, testCalls } from "../planning/changed.ts";

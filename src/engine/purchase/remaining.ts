@@ -1,3 +1,4 @@
+// Tested by test/unit/remaining.test.ts.
 import type { Credits } from "../../shared/contract/money.ts";
 import type { Dialect } from "../client/dialect.ts";
 import { creditsOf, type IntentRecord, type SettledRecord, type Unit } from "../runs/journal.ts";

@@ -1,3 +1,4 @@
+// Tested by test/scene/replies.test.ts.
 import { crc32 } from "node:zlib";
 import type { Page } from "../../shared/rows/page.ts";
 import type { Unit } from "../runs/journal.ts";

@@ -1,3 +1,4 @@
+// Tested by test/cli/sample.test.ts.
 import { counted, grouped } from "../../shared/contract/text.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { type CliError, failed, usageError } from "../../shared/errors.ts";

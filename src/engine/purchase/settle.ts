@@ -1,3 +1,4 @@
+// Tested by test/scene/replies.test.ts.
 import { isUtf8 } from "node:buffer";
 import { setImmediate as turn } from "node:timers/promises";
 import { type Credits, maxCredits, priceOf, ZERO } from "../../shared/contract/money.ts";
@@ -15,6 +16,8 @@ import {
   type Writable,
 } from "../runs/journal.ts";
 import type { Budget } from "./budget.ts";
+import type { Flight, Flown, FreeBalance } from "./flight.ts";
+import type { ReorderBuffer } from "./in-order.ts";
 import {
   cursorTooLong,
   datasetMoved,
@@ -23,9 +26,7 @@ import {
   pageTooLong,
   priceMoved,
   unreadablePage,
-} from "./failures.ts";
-import type { Balance, Flight, Flown } from "./flight.ts";
-import type { ReorderBuffer } from "./in-order.ts";
+} from "./page-failures.ts";
 import type { Remaining, Targets } from "./remaining.ts";
 import type { Repeats } from "./repeats.ts";
 
@@ -44,7 +45,7 @@ export interface SettlementParts {
   readonly remaining: Remaining;
   readonly buffer: ReorderBuffer;
   readonly repeats: Repeats;
-  readonly reading: Balance;
+  readonly reading: FreeBalance;
 }
 
 /**

@@ -1,3 +1,4 @@
+// Tested by test/scene/contract.test.ts.
 import { slugIn } from "../../shared/contract/normalise.ts";
 import { echo, someOf } from "../../shared/contract/text.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";

@@ -1,3 +1,4 @@
+// Tested by test/cli/suppress.test.ts.
 import type { Suppression } from "../../shared/contract/suppression.ts";
 import { counted } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";

@@ -1,3 +1,4 @@
+// Tested by test/cli/search.test.ts.
 import type { Context } from "../../shared/context.ts";
 import type { Credits } from "../../shared/contract/money.ts";
 import type { Pacer } from "../client/pacing.ts";

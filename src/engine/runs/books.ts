@@ -145,7 +145,7 @@ interface Closed {
   readonly at: number;
 }
 
-type Told = Required<Pick<Quiet, "balance" | "at">> & { readonly askedAt: number };
+type Reading = Required<Pick<Quiet, "balance" | "at">> & { readonly askedAt: number };
 
 /** What was spent, at the time that it was: `rows` came for it. */
 export interface Spending {
@@ -183,7 +183,7 @@ export class Books {
   /** Those of the open epoch that may have cost more than they tell. */
   #unsure = new Set<Attempt>();
   /** The reading that the open epoch began with. */
-  #start: (Told & { readonly since: number }) | undefined;
+  #start: (Reading & { readonly since: number }) | undefined;
   /** What is left of earlier falls, and attempts of the open epoch may explain. */
   #surplus = ZERO;
   #beside = ZERO;
@@ -266,7 +266,7 @@ export class Books {
     return this.#start ?? { at: 0, askedAt: 0 };
   }
 
-  /** Whether a promise, a guess, or that an answer was free is relied on before a reading shows it. */
+  /** Whether a promise, a guess, or an answer that was free is to be held against the balance. */
   get isUnseen(): boolean {
     const isUnread = (one: Attempt): boolean => one.sent.isGuess === true && one.came > 0;
     const isOpen = (one: Attempt): boolean => one.state === "free" && this.#slack([one]) > 0n;
@@ -597,7 +597,7 @@ export class Books {
   }
 
   /** Whom a fall proves goes into the books; the others stay, with what is left of it. */
-  #explain(fall: Credits, told: Told, rested: boolean): void {
+  #explain(fall: Credits, told: Reading, rested: boolean): void {
     const ended = this.#open.filter((one) => !isFlying(one));
     const rest = creditsLess(fall, toldBy(ended));
     const [only, ...others] = ended;
@@ -657,7 +657,7 @@ export class Books {
   }
 
   /** @param closed the epoch before */
-  #begin(told: Told, kept: Attempt[], closed: Closed): void {
+  #begin(told: Reading, kept: Attempt[], closed: Closed): void {
     for (const one of closed.attempts) {
       one.most = this.#most(one);
       one.heir = undefined;

@@ -6,7 +6,6 @@ import {
   ZERO,
 } from "../../shared/contract/money.ts";
 import { Books, type Ending, type Spending } from "./books.ts";
-import type { Plan } from "./plan.ts";
 import type { CreditText, Division, LogEntry, LogRecord } from "./record.ts";
 
 // Times (`at`) are epoch milliseconds. docs/runs.md has an example of what stands on the disk.
@@ -17,7 +16,10 @@ const NOTHING = { settled: ZERO, uncertain: ZERO, foreign: ZERO };
 /** A run that is written to: what is in its state is on the disk. */
 export interface Writable {
   readonly state: RunState;
-  readonly plan: Pick<Plan, "command" | "unit_price">;
+  readonly plan: {
+    readonly command: "search" | "enrich" | "employees";
+    readonly unit_price?: CreditText | number;
+  };
   append(...records: readonly JournalRecord[]): Promise<void>;
   settle(settled: SettledRecord, body: Buffer | undefined): Promise<SettledRecord>;
   /** Where a reply is kept, in words. */

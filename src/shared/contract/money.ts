@@ -1,6 +1,4 @@
 // Tested by test/unit/contract-money.test.ts.
-import { grouped } from "./text.ts";
-
 /** Credits as whole millionths in a bigint, never a float (docs/contract.md, Credits). */
 declare const creditsBrand: unique symbol;
 
@@ -67,7 +65,8 @@ export function formatCredits(amount: Credits): string {
   return `${negative ? "-" : ""}${whole}${fraction === "" ? "" : `.${fraction}`}`;
 }
 
-export const formatCreditsGrouped = (amount: Credits): string => grouped(formatCredits(amount));
+export const formatCreditsGrouped = (amount: Credits): string =>
+  formatCredits(amount).replace(/^-?\d+/, (whole) => whole.replace(/\B(?=(\d{3})+$)/g, ","));
 
 export function creditsText(amount: Credits): string {
   const text = formatCreditsGrouped(amount);

@@ -1,7 +1,8 @@
 import { openRuns } from "../../../app/keep/store.ts";
 import { writePages } from "../../../app/keep/write-pages.ts";
 import { distinctPages, kindOf } from "../../../engine/output/distinct.ts";
-import { beginsAnew, unreadablePage } from "../../../engine/purchase/failures.ts";
+import { beginsAnew } from "../../../engine/purchase/failures.ts";
+import { unreadablePage } from "../../../engine/purchase/page-failures.ts";
 import { resumeOf } from "../../../engine/runs/plan.ts";
 import { isResumable, type RunSummary } from "../../../engine/runs/reader.ts";
 import type { Context } from "../../../shared/context.ts";

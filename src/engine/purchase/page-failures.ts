@@ -1,0 +1,74 @@
+// Tested by test/scene/replies.test.ts.
+import { type Credits, creditsText, formatCreditsGrouped } from "../../shared/contract/money.ts";
+import { counted, grouped } from "../../shared/contract/text.ts";
+import { CliError, type CliErrorInit } from "../../shared/errors.ts";
+
+// What a paid reply was like that nothing more is bought on.
+
+export const incomplete = (
+  code: string,
+  message: string,
+  more: Partial<CliErrorInit> = {},
+): CliError => new CliError({ code, category: "incomplete", message, ...more });
+
+export const unreadablePage = (problem: unknown, place: string): CliError =>
+  incomplete(
+    "unreadable_page",
+    `a paid reply cannot be read: ${(problem as Error).message}; it is kept as ${place}`,
+  );
+
+export const pageTooLong = (rows: number, perPage: number): CliError =>
+  incomplete(
+    "page_too_long",
+    `the service answered ${counted(rows, "profile")} to a page of ${grouped(perPage)}; ` +
+      "pages can no longer be told apart",
+  );
+
+export const priceMoved = (used: Credits, rows: number, expected: Credits): CliError =>
+  incomplete(
+    "price_moved",
+    `the service charged ${creditsText(used)} for ${counted(rows, "row")} ` +
+      `quoted at ${formatCreditsGrouped(expected)}`,
+  );
+
+/** A price of 0 is never learned: a balance may be late, and a first row may be free. */
+export const priceUntold = (balance: Credits | undefined): CliError =>
+  incomplete(
+    "price_untold",
+    "neither the account nor the reply tells what a profile costs, and the balance " +
+      `${balance === undefined ? "is not told" : "did not fall"} with the first one: ` +
+      "nothing more is bought at a price that nobody knows",
+    { hint: "headcount account tells whether the balance fell later; then the same run goes on" },
+  );
+
+export const impossibleCharge = (used: Credits): CliError =>
+  incomplete(
+    "impossible_charge",
+    `the service says that it charged ${creditsText(used)}, which cannot be; ` +
+      "booked as 0, and nothing more is bought",
+  );
+
+export const cursorTooLong = (length: number): CliError =>
+  incomplete(
+    "cursor_too_long",
+    `the service's cursor of the next page is ${grouped(length)} ` +
+      "characters long: it cannot be kept",
+  );
+
+export const datasetMoved = (from: string | null, to: string): CliError =>
+  incomplete(
+    "dataset_moved",
+    `the service changed its dataset from ${from} to ${to} while this run was at work; ` +
+      "pages of both do not make one list",
+  );
+
+/**
+ * Which rows came then, nobody knows: they may belong to another page than the one that was drawn.
+ */
+export const drawnShort = (rows: number, wanted: number): CliError =>
+  incomplete(
+    "drawn_short",
+    `the service gave ${counted(rows, "row")} for a page of ${grouped(wanted)} that was ` +
+      "drawn: pages are smaller than was asked for, or the segment changed",
+    { hint: `the same command with --again${rows > 0 ? ` --per-page ${rows}` : ""} draws anew` },
+  );
