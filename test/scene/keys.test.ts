@@ -170,7 +170,7 @@ test.each([
       if (command === "search") expect(ran.stderr).not.toContain("others spent");
     }
     const settled = scene.service.charged();
-    const doubt = command === "enrich" ? {} : { uncertain: 0 };
-    await scene.take(run("spend --json", 0, { spent: { settled, ...doubt } }));
+    const doubt = command === "enrich" ? { mayBlame: true } : { spent: { settled, uncertain: 0 } };
+    await scene.take(run("spend --json", 0, doubt));
   },
 );

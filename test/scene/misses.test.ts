@@ -168,10 +168,10 @@ tryCases([
     steps: [
       run(
         "enrich a.example missing1.example missing2.example b.example --max-credits 3 -o o.csv --concurrency 1",
-        5,
-        { says: ["buys the other 1"] },
+        0,
+        { says: ["--max-credits 4 goes on with the rest"] },
       ),
-      run(HINT, 0, { charged: 4 }),
+      run("resume last --max-credits 4 --overwrite", 0, { charged: 4 }),
     ],
   },
   {

@@ -436,8 +436,6 @@ export const KEY_LIFE_MS = 23 * 3_600_000;
 export const hasOutlivedKey = ({ intent }: Unit, now: number): boolean =>
   now - intent.at > KEY_LIFE_MS;
 
-export const OUTLIVED = "its idempotency key is older than 24 hours";
-
 export const pendingUnits = (state: RunState): Unit[] =>
   [...state.units.values()].filter((unit) => unit.settled === undefined && !unit.voided);
 

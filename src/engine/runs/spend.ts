@@ -34,6 +34,9 @@ export interface Spend {
   readonly damaged: readonly string[];
 }
 
+/** The clock of a file system and that of a process may be apart by so much. */
+const CLOCKS_APART_MS = 60_000;
+
 /** A file for each, so that one that is damaged hides nothing of the others. */
 const removedFolder = (folder: string): string => join(folder, ".removed");
 
@@ -132,7 +135,8 @@ async function eachRun(
   for (const id of await runIds(folder)) {
     const path = join(folder, id);
     const written = await stat(journalOf(path)).catch(() => undefined);
-    const plan = (written?.mtimeMs ?? 0) < since ? undefined : knownPlan(path, id).plan;
+    const plan =
+      (written?.mtimeMs ?? 0) < since - CLOCKS_APART_MS ? undefined : knownPlan(path, id).plan;
     if (plan !== undefined && isMeant(plan, path)) look(path, plan);
   }
 }
