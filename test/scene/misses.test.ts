@@ -4,7 +4,6 @@ import {
   ask,
   at,
   type Case,
-  HINT,
   product,
   run,
   type Scene,
