@@ -1,4 +1,5 @@
-import { canonicalAddress, isSlug, normalForm, slugOf } from "./contract/normalise.ts";
+import { canonicalAddress, isSlug, slugOf } from "./contract/naming/address.ts";
+import { normalForm } from "./contract/normalise.ts";
 import type { SuppressedName } from "./contract/suppression.ts";
 import { echo, someOf } from "./contract/text.ts";
 import { type CliError, usageError } from "./errors.ts";

@@ -1,12 +1,18 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import { queryOf } from "../../app/buy/companies.ts";
-import { tableOf } from "../../app/buy/input-table.ts";
+import { companiesOf, type SharedHost, sharedQuestion } from "../../app/buy/column.ts";
+import { cellsOf, tableOf } from "../../app/buy/input-table.ts";
 import type { CompanyQuery } from "../../engine/client/dialect.ts";
-import { companyKey } from "../../engine/runs/plan.ts";
-import type { Context } from "../../shared/context.ts";
+import { type Context, canPrompt } from "../../shared/context.ts";
+import {
+  type CompanyName,
+  companyKey,
+  isCompany,
+  type NoName,
+  read,
+} from "../../shared/contract/naming/read.ts";
 import { echo, shellWord } from "../../shared/contract/text.ts";
-import { usageError } from "../../shared/errors.ts";
+import { type CliError, usageError } from "../../shared/errors.ts";
 import { inputName, readInput } from "../../shared/input.ts";
 import type { Command } from "../options.ts";
 
@@ -29,8 +35,17 @@ export const MAX_INPUT_BYTES = 64 * 1024 * 1024;
 const HOW =
   "give a domain (acme.com), a profile address or its slug; --by name or --by id for those";
 const TOLD = 5;
-/** Endings of files that name companies: taken for a domain such a name would find nobody. */
-const LIST = /\.(csv|tsv|txt|ndjson|jsonl)$/i;
+
+/** Asks about hosts that several rows share, where somebody is there to answer. */
+export const agreeing =
+  (context: Context) =>
+  async (hosts: readonly SharedHost[]): Promise<ReadonlySet<string>> => {
+    const agreed = new Set<string>();
+    if (!canPrompt(context)) return agreed;
+    for (const shared of hosts)
+      if (await context.confirm(sharedQuestion(shared))) agreed.add(shared.host);
+    return agreed;
+  };
 
 /**
  * The companies that arguments and `--input` name, each once;
@@ -47,32 +62,32 @@ export async function readCompanies(
     throw usageError("--column goes with --input FILE");
 
   const companies = new Map<string, CompanyQuery>();
-  const add = (text: string): boolean => {
-    const query = queryOf(text, flags.by);
-    if (query !== undefined && !companies.has(companyKey(query)))
-      companies.set(companyKey(query), query);
-    return query !== undefined;
+  const naming = { by: flags.by, agree: agreeing(context) };
+  const add = (name: CompanyName | NoName | undefined): boolean => {
+    if (name === undefined || !isCompany(name)) return false;
+    const key = companyKey(name);
+    if (!companies.has(key)) companies.set(key, name);
+    return true;
   };
 
-  const file = names.find((name) => LIST.test(name) && existsSync(resolve(context.cwd, name)));
-  if (file !== undefined) {
-    throw usageError(
-      `"${echo(file)}" is a file, and names no company`,
-      `--input ${shellWord(file)} takes companies from it; --keep-input keeps its rows and columns`,
-    );
-  }
-
-  const wrong = names.find((name) => !add(name));
-  if (wrong !== undefined) throw usageError(`"${echo(wrong)}" names no company`, HOW);
+  const given = await companiesOf(
+    names.map((text) => [{ text }]),
+    naming,
+  );
+  for (const [at, name] of given.entries())
+    if (!add(name)) throw noCompany(names[at] ?? "", name, context);
 
   if (input !== undefined) {
     const text = await readInput(context, input, "companies", MAX_INPUT_BYTES);
     const name = inputName(input);
     const { rows, json } = await tableOf(text, name, flags.column);
-    const lines = rows.filter(({ text: value }) => !add(value) && (json || value.trim() !== ""));
-    const notes = lines.map(
-      ({ line, text: value }) => `${name} line ${line}: "${echo(value)}" names no company`,
-    );
+    const inRows = await companiesOf(rows.map(cellsOf), naming);
+    const notes = rows.flatMap(({ line, text: value }, at) => {
+      const found = inRows[at];
+      if (add(found) || (!json && value.trim() === "")) return [];
+      const why = found === undefined || isCompany(found) ? "" : `: ${found.why}`;
+      return [`${name} line ${line}: "${echo(value)}" names no company${why}`];
+    });
     const [first] = notes;
     if (first !== undefined && companies.size === 0) throw usageError(first, HOW);
 
@@ -89,4 +104,23 @@ export async function readCompanies(
   }
 
   return [...companies.values()];
+}
+
+/** What an argument is, that names no company. */
+function noCompany(
+  text: string,
+  name: CompanyName | NoName | undefined,
+  context: Context,
+): CliError {
+  const reading = read(text);
+  if (reading.is === "unknown" && reading.isFile) {
+    return existsSync(resolve(context.cwd, text))
+      ? usageError(
+          `"${echo(text)}" is a file, and names no company`,
+          `--input ${shellWord(text)} takes companies from it; --keep-input keeps its rows and columns`,
+        )
+      : usageError(`"${echo(text)}" is the name of a file, and there is no such file`, HOW);
+  }
+  const why = name === undefined || isCompany(name) ? "" : `: ${name.why}`;
+  return usageError(`"${echo(text)}" names no company${why}`, HOW);
 }

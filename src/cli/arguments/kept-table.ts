@@ -12,7 +12,7 @@ import { usageError } from "../../shared/errors.ts";
 import { inputName, readInput } from "../../shared/input.ts";
 import type { RecordKind } from "../../shared/rows/values.ts";
 import type { Command } from "../options.ts";
-import { type CompanyFlags, MAX_INPUT_BYTES } from "./companies.ts";
+import { agreeing, type CompanyFlags, MAX_INPUT_BYTES } from "./companies.ts";
 import { type ExportFlags, readExportOptions } from "./export-options.ts";
 
 export interface TableFlags extends ExportFlags, CompanyFlags {
@@ -60,6 +60,7 @@ export async function readTable(
     column: flags.column ?? null,
     by: flags.by ?? null,
     prefix: flags.prefix ?? DEFAULT_PREFIX,
+    agree: agreeing(context),
   } as const;
 
   const list = await openRuns(context).suppression();

@@ -1,3 +1,4 @@
+import { companyKey } from "../../shared/contract/naming/read.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
 import { Page } from "../../shared/rows/page.ts";
 import { pagingName } from "../client/dialect.ts";
@@ -5,14 +6,7 @@ import { Distinct } from "../output/distinct.ts";
 import { pagesOf as drawnPages } from "../planning/draw.ts";
 import { errorCode } from "../runs/disk.ts";
 import { pendingUnits, settledUnits, type Unit } from "../runs/journal.ts";
-import {
-  companyKey,
-  isForgiving,
-  type Plan,
-  type RunIdentity,
-  type Target,
-  targetText,
-} from "../runs/plan.ts";
+import { isForgiving, type Plan, type RunIdentity, type Target, targetText } from "../runs/plan.ts";
 import type { RunReader } from "../runs/reader.ts";
 import type { RunStore } from "../runs/run-store.ts";
 import type { ExportDeps, ExportOptions, Inquiry, Trade } from "./order.ts";

@@ -1,6 +1,6 @@
 // Tested by test/cli/suppress.test.ts.
 import { createHash, createHmac } from "node:crypto";
-import { canonicalAddress, canonicalDomain, isSlug, slugOf } from "./normalise.ts";
+import { canonicalAddress, canonicalDomain, isSlug, slugOf } from "./naming/address.ts";
 
 export const SUPPRESSED_KINDS = ["address", "id", "domain"] as const;
 export type SuppressedKind = (typeof SUPPRESSED_KINDS)[number];
