@@ -72,7 +72,7 @@ export async function targetOf({
   for (const [at, name] of names.entries()) {
     if (!isCompany(name))
       throw wrong(
-        `"${echo(companies[at] ?? "")}" names no company: ${name.why}`,
+        `"${echo(companies[at] ?? "")}" names no company (${name.why})`,
         "give a domain (acme.com), a profile address or its slug",
       );
     queries.set(companyKey(name), name);

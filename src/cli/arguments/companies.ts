@@ -85,13 +85,15 @@ export async function readCompanies(
     const notes = rows.flatMap(({ line, text: value }, at) => {
       const found = inRows[at];
       if (add(found) || (!json && value.trim() === "")) return [];
-      const why = found === undefined || isCompany(found) ? "" : `: ${found.why}`;
-      return [`${name} line ${line}: "${echo(value)}" names no company${why}`];
+      const note = `${name} line ${line}: "${echo(value)}" names no company`;
+      return [{ note, why: whyNot(found) }];
     });
     const [first] = notes;
-    if (first !== undefined && companies.size === 0) throw usageError(first, HOW);
+    if (first !== undefined && companies.size === 0)
+      throw usageError(`${first.note}${first.why}`, HOW);
 
-    for (const each of notes.slice(0, TOLD)) context.stderr.write(`warning: ${each}: left out\n`);
+    for (const { note, why } of notes.slice(0, TOLD))
+      context.stderr.write(`warning: ${note}: left out${why}\n`);
     if (notes.length > TOLD)
       context.stderr.write(`warning: so do ${notes.length - TOLD} more lines: left out\n`);
   }
@@ -105,6 +107,10 @@ export async function readCompanies(
 
   return [...companies.values()];
 }
+
+/** What a text was taken for that names no company, in brackets. */
+const whyNot = (name: CompanyName | NoName | undefined): string =>
+  name === undefined || isCompany(name) || name.why === "empty" ? "" : ` (${name.why})`;
 
 /** What an argument is, that names no company. */
 function noCompany(
@@ -121,6 +127,5 @@ function noCompany(
         )
       : usageError(`"${echo(text)}" is the name of a file, and there is no such file`, HOW);
   }
-  const why = name === undefined || isCompany(name) ? "" : `: ${name.why}`;
-  return usageError(`"${echo(text)}" names no company${why}`, HOW);
+  return usageError(`"${echo(text)}" names no company${whyNot(name)}`, HOW);
 }

@@ -1,3 +1,4 @@
+import { canonicalAddress, slugOf } from "../../shared/contract/naming/address.ts";
 import { companyKey } from "../../shared/contract/naming/read.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
 import { Page } from "../../shared/rows/page.ts";
@@ -453,6 +454,11 @@ export async function ownedCompanies(
 function keysOf(page: Page): string[] {
   return (["id", "domain", "company_network_url"] as const).flatMap((by) => {
     const value = page.identity(0, [by]);
-    return value === undefined ? [] : companyKey({ by, value });
+    if (value === undefined) return [];
+    // The service has shown whose last part of an address this is.
+    const slug = slugOf(canonicalAddress(value) ?? "");
+    return [value, ...(by === "company_network_url" ? [slug] : [])].map((text) =>
+      companyKey({ by, value: text }),
+    );
   });
 }

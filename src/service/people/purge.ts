@@ -123,7 +123,7 @@ const namedBy = async (
   person: PersonMatcher,
   { store }: KeptPeople,
 ): Promise<readonly KeptFilters[]> =>
-  ((await store?.people.filters()) ?? []).filter(({ filters }) => person.isNamedIn(filters));
+  ((await store?.people.filters()) ?? []).filter(({ filters }) => person.isNamedByFilters(filters));
 
 const PATIENCE_MS = 60_000;
 

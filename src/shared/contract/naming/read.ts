@@ -112,6 +112,29 @@ function hostless(plain: string, host: string, path: string): Reading {
   return unknown("an address whose host is no domain");
 }
 
+/** What a text is taken for where somebody is to be named by it, in words. */
+export function takenFor(text: string): string {
+  const reading = read(text);
+  switch (reading.is) {
+    case "word":
+      return "an id, the last part of a profile address or a whole name";
+    case "person":
+      return `the address of a person, ${echo(reading.value)}`;
+    case "company":
+      return `the address of a company, ${echo(reading.value)}`;
+    case "domain":
+      return `the domain ${echo(reading.value)}, which is nobody's own`;
+    case "mail":
+      return "an address of mail";
+    case "name":
+      return "a whole name";
+    case "several":
+      return "several addresses";
+    default:
+      return reading.why;
+  }
+}
+
 /** A company as services look one up. */
 export interface CompanyName {
   readonly by: "domain" | "company_network_url" | "name" | "id";
@@ -133,7 +156,11 @@ interface Asked {
   readonly learned?: Networks | undefined;
 }
 
-const noName = (text: string, why: string): NoName => ({ why: `"${echo(text.trim())}" is ${why}` });
+const noName = (text: string, what: string): NoName => ({
+  why: `"${echo(text.trim())}" is ${what}`,
+});
+const isNothing = (text: string): NoName => ({ why: `"${echo(text.trim())}" names no company` });
+const NO_FORM = "no domain, profile address or slug";
 
 /**
  * The company that a text names, or in words why it names none.
@@ -158,16 +185,17 @@ export function companyIn(
     case "person":
       return noName(text, "the address of a person, and no company's");
     case "mail":
-      return noName(text, "a person's address of mail, and no company's");
     case "name":
-      return noName(text, "no domain, profile address or slug; --by name looks names up");
+      return noName(text, NO_FORM);
     case "several":
       return {
         why: `names ${reading.values.length} companies: ${someWords(reading.values)}`,
         isSeveral: true,
       };
+    case "nothing":
+      return reading.why === "empty" ? { why: "empty" } : isNothing(text);
     default:
-      return reading.why === "empty" ? { why: "empty" } : noName(text, reading.why);
+      return noName(text, reading.why);
   }
 }
 
@@ -177,7 +205,7 @@ const someWords = (values: readonly string[]): string => values.slice(0, 5).map(
 export function companySaid(text: string, by: CompanyName["by"]): CompanyName | NoName {
   const value = text.trim();
   if (value === "") return { why: "empty" };
-  if (isFiller(value)) return noName(text, "a word for nothing");
+  if (isFiller(value)) return isNothing(text);
   if (by === "name" || by === "id") return { by, value };
 
   const reading = read(value);
