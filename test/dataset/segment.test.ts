@@ -197,6 +197,19 @@ test("what SQL does by itself is what the functions of the contract do", async (
     "~",
     "_",
     "9",
+    "network.example",
+    "uk.network.example/in/",
+    "/company/",
+    "linkedin.com/pub/",
+    "mwlite/",
+    "ß",
+    "*.",
+    "mailto:",
+    "\u200b",
+    "<",
+    ">",
+    '"',
+    "。",
   ];
   const text = fc
     .array(fc.constantFrom(...parts), { minLength: 1, maxLength: 6 })

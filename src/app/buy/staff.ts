@@ -32,14 +32,11 @@ export function staffOf(
 ): Target {
   if ((segment ?? ladder ?? keep ?? newOnly) === undefined) {
     // Their people tell which companies they are.
-    const [byAddress, others] = [true, false].map((is) =>
-      companies.filter(
-        ({ by, value }) => (by === "company_network_url" && value.includes("/")) === is,
-      ),
-    );
+    const turnOf = ({ by, value }: Prospect): number =>
+      by !== "company_network_url" ? 0 : value.includes("/") ? 1 : 2;
     return {
       kind: "employees",
-      companies: [...(others ?? []), ...(byAddress ?? [])],
+      companies: companies.toSorted((a, b) => turnOf(a) - turnOf(b)),
       perCompany: most,
     };
   }

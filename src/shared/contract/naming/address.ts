@@ -66,7 +66,7 @@ const UNSEEN = /[\p{Default_Ignorable_Code_Point}\ufeff\ufff9-\ufffb]/gu;
 const PLAIN = /^[A-Za-z0-9][A-Za-z0-9_.:/~?#&=+%-]*[A-Za-z0-9_/~=%]$/;
 /** What programs put around an address, the address first: links of sheets, of Markdown, of HTML. */
 const AROUND = [
-  /^=\s*[\p{L}.]+\(\s*"([^"]*)".*\)$/su,
+  /^=\s*[\p{L}._]+\(\s*"([^"]*)".*\)$/su,
   /^!?\[[^\]]*\]\(\s*<?([^\s)>]+)>?[^)]*\)$/s,
   /^<a\s[^>]*?href\s*=\s*["']?([^"'\s>]+).*>$/is,
   /^<([^\s<>|]+)(?:\|[^<>]*)?>$/,
@@ -103,9 +103,15 @@ function decoded(text: string): string | undefined {
   }
 }
 
-/** A host by UTS 46, as text; undefined for what is none. */
-export function hostForm(host: string): string | undefined {
-  const ascii = domainToASCII(host.replace(/\.$/, ""));
+const ASCII_HOST = /^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/;
+
+/** A host by UTS 46, as text; undefined for what is none. A number stays no more than a number. */
+function hostForm(host: string): string | undefined {
+  const own = host.replace(/\.$/, "").toLowerCase();
+  if (/^[\x00-\x7f]*$/.test(own) && !own.includes("xn--"))
+    return ASCII_HOST.test(own) ? own : undefined;
+
+  const ascii = domainToASCII(own);
   return ascii === "" ? undefined : domainToUnicode(ascii);
 }
 
@@ -226,7 +232,7 @@ export const isSlug = (canonical: string): boolean => !canonical.includes("/");
  */
 export function canonicalDomain(text: string): string | undefined {
   const host = partsOf(text)?.host.replace(/^www\./, "") ?? "";
-  return /^[^.].*\.[^.\d][^.]+$/u.test(host) && !host.includes("..") && !/[:[\]\s]/.test(host)
-    ? host
-    : undefined;
+  // A last label that begins with a digit is no top-level domain, and a version or a date may be.
+  const isDomain = /^[^.]+(?:\.[^.]+)*\.[^.\d][^.]+$/u.test(host);
+  return isDomain && hostForm(host) === host ? host : undefined;
 }

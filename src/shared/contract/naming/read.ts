@@ -43,7 +43,7 @@ export function read(text: string, learned?: Networks): Reading {
   if (plain === "") return nothing(text.trim() === "" ? "empty" : "nothing but signs");
   if (isFiller(plain)) return nothing("a word for nothing");
   if (/^(?:https?:\/*|www\.?)+$/i.test(plain)) return nothing("an address without a host");
-  if (PATH.test(plain) || (FILE.test(plain) && !/^(?:https?:)?\/\//i.test(plain)))
+  if (PATH.test(plain) || (FILE.test(plain) && !isBelowHost(plain)))
     return { is: "unknown", why: "the name of a file", isFile: true };
   if (MAIL.test(plain)) return mailIn(plain);
   if (/\s/.test(plain) || /[,;|]/.test(plain)) return severalIn(plain, learned);
@@ -76,6 +76,10 @@ const plainAddress = (plain: string): string =>
     .replace(/^www\./, "")
     .replace(/[?#].*$/s, "")
     .replace(/\/+$/, "");
+
+/** `acme.example/index.html` is a page, and `lists/crm.csv` is none. */
+const isBelowHost = (plain: string): boolean =>
+  plain.includes("/") && canonicalDomain(plain) !== undefined;
 
 function mailIn(plain: string): Reading {
   const domain = canonicalDomain(plain.slice(plain.indexOf("@") + 1));
