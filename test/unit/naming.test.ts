@@ -20,3 +20,70 @@ describe("what a text means", () => {
     },
   );
 });
+
+describe("normal forms", () => {
+  const parts = fc.constantFrom(
+    ...[
+      "acme",
+      "Ada",
+      ".",
+      "/",
+      "-",
+      "%41",
+      "%2f",
+      "%25",
+      "www.",
+      "xn--",
+      ":443",
+      "https://",
+      "//",
+    ],
+    ...["?x=", "#", "ß", "ς", "Σ", "İ", "@", " ", "ü", "u\u0308", "\u200b", "*.", '"', "(", ")"],
+    ...["network.example", "uk.network.example/in/", "/company/", "mwlite/", "。", "１", "<", ">"],
+  );
+  const text = fc.oneof(
+    fc.array(parts, { minLength: 1, maxLength: 7 }).map((found) => found.join("")),
+    fc.string({ unit: "binary", maxLength: 12 }),
+  );
+
+  test("a form is its own form, and what is read is read again as the same", () => {
+    fc.assert(
+      fc.property(text, (given) => {
+        for (const formOf of [canonicalAddress, canonicalDomain]) {
+          const form = formOf(given);
+          if (form !== undefined) expect([given, formOf(form)]).toEqual([given, form]);
+        }
+        const reading = read(given);
+        if (reading.is === "domain" || reading.is === "company" || reading.is === "person")
+          expect([given, read(reading.value)]).toMatchObject([
+            given,
+            { is: reading.is, value: reading.value },
+          ]);
+      }),
+      { numRuns: 3_000 },
+    );
+  });
+
+  test("a whole address and a bare slug never share a key", () => {
+    const by = "company_network_url";
+    fc.assert(
+      fc.property(text, text, (one, other) => {
+        const forms = [one, other].map((given) => canonicalAddress(given) ?? "");
+        const isOneWhole = forms.filter((form) => form.includes("/")).length === 1;
+        if (isOneWhole)
+          expect(companyKey({ by, value: one })).not.toBe(companyKey({ by, value: other }));
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  test("a host that records show to be a network is read as one", () => {
+    const learned = new Set(["people.example"]);
+    expect(read("https://uk.people.example/company/acme/about", learned)).toMatchObject({
+      is: "company",
+      value: "people.example/company/acme",
+    });
+    expect(read("https://people.example/", learned)).toMatchObject({ is: "unknown" });
+    expect(read("https://people.example/company/acme")).toMatchObject({ is: "domain" });
+  });
+});

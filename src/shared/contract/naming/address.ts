@@ -107,17 +107,16 @@ const ASCII_HOST = /^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/;
 
 /** A host by UTS 46, as text; undefined for what is none. A number stays no more than a number. */
 function hostForm(host: string): string | undefined {
-  const own = host.replace(/\.$/, "").toLowerCase();
-  if (/^[\x00-\x7f]*$/.test(own) && !own.includes("xn--"))
-    return ASCII_HOST.test(own) ? own : undefined;
-
-  const ascii = domainToASCII(own);
-  return ascii === "" ? undefined : domainToUnicode(ascii);
+  const own = host.replace(/[.。]$/u, "").toLowerCase();
+  const isPlain = /^[\x00-\x7f]*$/.test(own) && !own.includes("xn--");
+  const ascii = isPlain ? own : domainToASCII(own);
+  if (!ASCII_HOST.test(ascii)) return undefined;
+  return isPlain ? own : domainToUnicode(ascii);
 }
 
-/** @returns undefined for empty text, user info, or another scheme than http and https */
+/** @returns undefined for empty text, user info, no host, or another scheme than http and https */
 function partsOf(text: string): Parts | undefined {
-  const plain = unwrapped(text);
+  const plain = legible(unwrapped(text));
   const folded = addressForm(plain);
   const scheme = /^([a-z][a-z0-9+.-]*):(\/\/)?/.exec(folded);
   const isPort = scheme?.[2] === undefined && /^[^/:]+:\d+(?:[/?#]|$)/.test(folded);
@@ -125,42 +124,40 @@ function partsOf(text: string): Parts | undefined {
   if (hasScheme && (scheme[2] === undefined || !/^https?$/.test(scheme[1] ?? ""))) return undefined;
 
   const from = hasScheme ? scheme[0].length : folded.startsWith("//") ? 2 : 0;
-  const cut = (all: string): string => unescaped(all.slice(from).replace(/[?#].*$/s, ""));
-  const [first = "", ...path] = cut(folded).replace(/\/+$/, "").split("/");
-  const isAddress = hasScheme || path.length > 0;
-  const place = isAddress ? first.replace(/:(?:443|80)$/, "") : first;
-  if (place === "" || first.includes("@") || [first, ...path].some((part) => /\s/.test(part)))
-    return undefined;
+  const rest = folded.slice(from).replace(/[?#].*$/s, "");
+  const [first = "", ...path] = rest.replace(/\/+$/, "").split("/");
+  if (first === "" || first.includes("@") || /\s/.test(rest)) return undefined;
 
-  const [name = "", port = ""] = /^([^:]*)(:\d+)?$/.exec(place)?.slice(1) ?? [place];
-  // Its own capitals and compatible forms are folded by its own rule: a path keeps no final sigma.
-  const own = /^[\x00-\x7f]*$/.test(name) ? name : hostIn(plain, name);
-  const host = /[.。]/u.test(own) ? (hostForm(own) ?? name) : name;
+  const [, word = "", port = ""] = /^(.*?)(:\d+)?$/s.exec(first) ?? [];
+  const isBare = !hasScheme && path.length === 0;
+  if (isBare && !/[.。]/u.test(word))
+    return rest === folded ? { host: first, place: first, path, hasScheme } : partsOf(first);
+
+  // Folded by its own rule, in which a final sigma and a sharp s stay what they are.
+  const host = hostForm(/^[\x00-\x7f]*$/.test(word) ? word : hostIn(plain));
+  if (host === undefined || (path.length === 0 && !host.includes(".")))
+    return isBare && host !== undefined ? partsOf(host) : undefined;
   const bare = path.length > 0 ? host.replace(/^www\./, "") : host;
-
-  return { host: bare, place: `${bare}${port}`, path, hasScheme };
+  return { host: bare, place: `${bare}${/^:(?:443|80)$/.test(port) ? "" : port}`, path, hasScheme };
 }
 
-function hostIn(plain: string, folded: string): string {
-  const own = plain.normalize("NFKC").replace(/^[a-z]+:\/\/|^\/\//i, "");
-  const [host = folded] = own.split(/[/?#:]/, 1);
-  return decoded(host) ?? host;
-}
+/** As it is to be read: compatible forms as plain ones, escapes as text, and nothing around it. */
+const legible = (plain: string): string =>
+  PLAIN.test(plain) && !plain.includes("%") ? plain : unwrapped(unescaped(plain.normalize("NFKC")));
+
+const hostIn = (plain: string): string =>
+  plain.replace(/^[a-z]+:\/\/|^\/\//i, "").replace(/[/?#:].*$/s, "");
 
 /**
  * Percent escapes as the text they stand for; those of
  * `/ ? # %`, of white space and of what is no text stay.
  */
 const unescaped = (address: string): string =>
-  address.includes("%")
-    ? addressForm(
-        address.replace(/(?:%[0-9a-f]{2})+/g, (run) => {
-          const safe = run.replace(/%(?=2f|3f|23|25)/g, "%25");
-          const text = decoded(safe) ?? run;
-          return /[\p{White_Space}\p{Cc}\ufeff]/u.test(text) ? run : text;
-        }),
-      )
-    : address;
+  address.replace(/(?:%[0-9a-f]{2})+/gi, (run) => {
+    const safe = run.replace(/%(?=2f|3f|23|25)/gi, "%25");
+    const text = decoded(safe) ?? run;
+    return /[\p{White_Space}\p{Cc}\ufeff]/u.test(text) ? run : text;
+  });
 
 /** What an address is of, and the address cut to that. */
 export interface Place {
@@ -175,11 +172,28 @@ export interface Place {
   readonly isNetwork: boolean;
 }
 
+/** Cutting may bring to light what is to be cut as well. */
+const MOST_CUTS = 4;
+
 /**
  * @param learned hosts that records show to be networks
  * @returns undefined for empty text, user info, or another scheme than http and https
  */
 export function placeOf(text: string, learned?: Networks): Place | undefined {
+  const place = placeIn(text, learned);
+  if (place === undefined || (PLAIN.test(text) && !text.includes("%"))) return place;
+
+  let last = place;
+  for (let cuts = 0; cuts < MOST_CUTS; cuts++) {
+    const next = placeIn(last.address, learned);
+    if (next?.address === last.address) return place.address === last.address ? place : last;
+    if (next === undefined) return undefined;
+    last = next;
+  }
+  return undefined;
+}
+
+function placeIn(text: string, learned?: Networks): Place | undefined {
   const parts = partsOf(text);
   if (parts === undefined) return undefined;
   const { host, place, path, hasScheme } = parts;
