@@ -101,9 +101,14 @@ export class PersonMatcher {
       this.#ids.set("", new Set([word.trim()]));
   }
 
-  /** Whether a record of the person was found: a word alone may be nobody's. */
+  /** Whether a record of the person was found. */
   get isKnown(): boolean {
     return this.#isKnown;
+  }
+
+  /** Whether a text that has the names has the person: a word alone is in texts by chance. */
+  get isCertain(): boolean {
+    return this.#isKnown || this.#ids.get("") === undefined;
   }
 
   is({ id, address }: Identity, service: string): boolean {

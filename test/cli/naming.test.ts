@@ -5,7 +5,7 @@ import { readCompanies } from "../../src/cli/arguments/companies.ts";
 import type { CompanyQuery } from "../../src/engine/client/dialect.ts";
 import { canonicalAddress, canonicalDomain } from "../../src/shared/contract/naming/address.ts";
 import { companyKey } from "../../src/shared/contract/naming/read.ts";
-import { suppressedName } from "../../src/shared/contract/suppression.ts";
+import { suppressedName } from "../../src/shared/contract/naming/who.ts";
 import { CliError } from "../../src/shared/errors.ts";
 import { PersonMatcher } from "../../src/shared/person.ts";
 import { testContext } from "../support/client.ts";

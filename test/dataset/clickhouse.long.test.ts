@@ -15,8 +15,8 @@ import {
   canonicalDomain,
   slugOf,
 } from "../../src/shared/contract/naming/address.ts";
+import { suppressedName } from "../../src/shared/contract/naming/who.ts";
 import type { Person } from "../../src/shared/contract/records.ts";
-import { suppressedName } from "../../src/shared/contract/suppression.ts";
 import {
   type CanonicalFilters,
   FILTER_KEYS,

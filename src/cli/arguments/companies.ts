@@ -61,43 +61,18 @@ export async function readCompanies(
   if (input === undefined && flags.column !== undefined)
     throw usageError("--column goes with --input FILE");
 
-  const companies = new Map<string, CompanyQuery>();
   const naming = { by: flags.by, agree: agreeing(context) };
-  const add = (name: CompanyName | NoName | undefined): boolean => {
-    if (name === undefined || !isCompany(name)) return false;
-    const key = companyKey(name);
-    if (!companies.has(key)) companies.set(key, name);
-    return true;
-  };
-
   const given = await companiesOf(
     names.map((text) => [{ text }]),
     naming,
   );
-  for (const [at, name] of given.entries())
-    if (!add(name)) throw noCompany(names[at] ?? "", name, context);
+  const wrong = given.findIndex((name) => !isCompany(name));
+  if (wrong >= 0) throw noCompany(names[wrong] ?? "", given[wrong], context);
 
-  if (input !== undefined) {
-    const text = await readInput(context, input, "companies", MAX_INPUT_BYTES);
-    const name = inputName(input);
-    const { rows, json } = await tableOf(text, name, flags.column);
-    const inRows = await companiesOf(rows.map(cellsOf), naming);
-    const notes = rows.flatMap(({ line, text: value }, at) => {
-      const found = inRows[at];
-      if (add(found) || (!json && value.trim() === "")) return [];
-      const note = `${name} line ${line}: "${echo(value)}" names no company`;
-      return [{ note, why: whyNot(found) }];
-    });
-    const [first] = notes;
-    if (first !== undefined && companies.size === 0)
-      throw usageError(`${first.note}${first.why}`, HOW);
-
-    for (const { note, why } of notes.slice(0, TOLD))
-      context.stderr.write(`warning: ${note}: left out${why}\n`);
-    if (notes.length > TOLD)
-      context.stderr.write(`warning: so do ${notes.length - TOLD} more lines: left out\n`);
-  }
-
+  const listed = input === undefined ? [] : await inFile(input, flags, context);
+  const companies = new Map(
+    [...given, ...listed].flatMap((name) => (isCompany(name) ? [[companyKey(name), name]] : [])),
+  );
   if (companies.size === 0) {
     throw usageError(
       "no company is given",
@@ -108,9 +83,38 @@ export async function readCompanies(
   return [...companies.values()];
 }
 
-/** What a text was taken for that names no company, in brackets. */
-const whyNot = (name: CompanyName | NoName | undefined): string =>
-  name === undefined || isCompany(name) || name.why === "empty" ? "" : ` (${name.why})`;
+/** The companies of a list; lines that name none are told. @throws CliError where no line does */
+async function inFile(
+  input: string,
+  { by, column }: CompanyFlags,
+  context: Context,
+): Promise<readonly CompanyName[]> {
+  const text = await readInput(context, input, "companies", MAX_INPUT_BYTES);
+  const file = inputName(input);
+  const { rows, json } = await tableOf(text, file, column);
+  const names = await companiesOf(rows.map(cellsOf), { by, agree: agreeing(context) });
+
+  const notes = rows.flatMap(({ line, text: value }, at) => {
+    const name = names[at];
+    if (name === undefined || isCompany(name) || (!json && value.trim() === "")) return [];
+    return [{ note: `${file} line ${line}: "${echo(value)}" names no company`, is: itIs(name) }];
+  });
+  const [first] = notes;
+  if (first !== undefined && notes.length === rows.length)
+    throw usageError(`${first.note}${first.is}`, HOW);
+
+  for (const { note, is } of notes.slice(0, TOLD))
+    context.stderr.write(`warning: ${note}: left out${is}\n`);
+  if (notes.length > TOLD)
+    context.stderr.write(`warning: so do ${notes.length - TOLD} more lines: left out\n`);
+
+  return names.filter(isCompany);
+}
+
+const itIs = (name: CompanyName | NoName | undefined): string => {
+  if (name === undefined || isCompany(name)) return "";
+  return name.is === undefined ? (name.isSeveral ? `; ${name.why}` : "") : `; it is ${name.is}`;
+};
 
 /** What an argument is, that names no company. */
 function noCompany(
@@ -119,13 +123,13 @@ function noCompany(
   context: Context,
 ): CliError {
   const reading = read(text);
-  if (reading.is === "unknown" && reading.isFile) {
-    return existsSync(resolve(context.cwd, text))
-      ? usageError(
-          `"${echo(text)}" is a file, and names no company`,
-          `--input ${shellWord(text)} takes companies from it; --keep-input keeps its rows and columns`,
-        )
-      : usageError(`"${echo(text)}" is the name of a file, and there is no such file`, HOW);
-  }
-  return usageError(`"${echo(text)}" names no company${whyNot(name)}`, HOW);
+  if (reading.is !== "unknown" || reading.isFile !== true)
+    return usageError(`"${echo(text)}" names no company${itIs(name)}`, HOW);
+
+  return existsSync(resolve(context.cwd, text))
+    ? usageError(
+        `"${echo(text)}" is a file, and names no company`,
+        `--input ${shellWord(text)} takes companies from it; --keep-input keeps its rows and columns`,
+      )
+    : usageError(`"${echo(text)}" is the name of a file, and there is no such file`, HOW);
 }

@@ -2,13 +2,12 @@ import type { keptPeople } from "../../../app/keep/forget/find.ts";
 import { Disk, failpoint } from "../../../engine/runs/disk.ts";
 import { suppressionList } from "../../../engine/runs/suppression.ts";
 import type { Context } from "../../../shared/context.ts";
-import { takenFor } from "../../../shared/contract/naming/read.ts";
+import { suppressedName, takenFor } from "../../../shared/contract/naming/who.ts";
 import {
   SUPPRESSED_KINDS,
   type SuppressedEntry,
   type SuppressedKind,
   type SuppressedName,
-  suppressedName,
 } from "../../../shared/contract/suppression.ts";
 import { counted, echo, grouped } from "../../../shared/contract/text.ts";
 import { type CliError, failed, usageError } from "../../../shared/errors.ts";

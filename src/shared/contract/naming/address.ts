@@ -13,13 +13,13 @@ const words = (text: string): readonly string[] => text.split(" ");
 /** At a host that nobody has told of. */
 const USUAL: Paths = {
   company: words(
-    "company companies school schools showcase organization organizations organisation organisations org",
+    "company companies school schools showcase org organization organizations organisation",
   ),
   person: words("in pub people person profile profiles"),
 };
 const COMMON = { company: words("company school showcase"), person: words("in pub") };
 
-/** Hosts of profiles: each subdomain of one is the same network in another country, or for phones. */
+/** Hosts of profiles: a subdomain is the same network in another country, or for phones. */
 const NETWORKS: ReadonlyMap<string, Paths> = new Map([
   ["network.example", COMMON],
   ["linkedin.com", COMMON],
@@ -31,10 +31,11 @@ const NETWORKS: ReadonlyMap<string, Paths> = new Map([
 /** Hosts whose pages are of many companies, and of which none is where a company is known. */
 const SHARED = new Set(
   words(
-    "about.me angel.co bit.ly crunchbase.com docs.google.com drive.google.com facebook.com fb.com fb.me forms.gle " +
-      "github.com glassdoor.com goo.gl google.com indeed.com instagram.com linktr.ee lnkd.in maps.google.com " +
-      "medium.com notion.so pinterest.com sites.google.com t.co t.me tiktok.com tinyurl.com twitter.com vimeo.com " +
-      "vk.com wa.me wikipedia.org x.com yelp.com youtu.be youtube.com",
+    "about.me angel.co bit.ly crunchbase.com docs.google.com drive.google.com facebook.com fb.com " +
+      "fb.me forms.gle github.com glassdoor.com goo.gl google.com indeed.com instagram.com " +
+      "linktr.ee lnkd.in maps.google.com medium.com notion.so pinterest.com sites.google.com " +
+      "t.co t.me tiktok.com tinyurl.com twitter.com vimeo.com vk.com wa.me wikipedia.org x.com " +
+      "yelp.com youtu.be youtube.com",
   ),
 );
 /** What a network puts before the path of a profile, on phones and in mails. */
@@ -64,7 +65,7 @@ interface Parts {
 
 const UNSEEN = /[\p{Default_Ignorable_Code_Point}\ufeff\ufff9-\ufffb]/gu;
 const PLAIN = /^[A-Za-z0-9][A-Za-z0-9_.:/~?#&=+%-]*[A-Za-z0-9_/~=%]$/;
-/** What programs put around an address, the address first: links of sheets, of Markdown, of HTML. */
+/** What programs put around an address: links of sheets, of Markdown, of HTML. */
 const AROUND = [
   /^=\s*[\p{L}._]+\(\s*"([^"]*)".*\)$/su,
   /^!?\[[^\]]*\]\(\s*<?([^\s)>]+)>?[^)]*\)$/s,
@@ -224,7 +225,7 @@ function placeIn(text: string, learned?: Networks): Place | undefined {
 
 /**
  * An address in canonical form: no scheme, `www.`, port of the scheme, query, fragment or trailing
- * slash; escapes and `xn--` names as text, case folded; of a network what its profile is known by
+ * slash; escapes and `xn--` names as text, case folded; of a network no more than the profile
  * (`https://uk.network.example:443/in/Ada/de?x=1` -> `network.example/in/ada`). A bare word stays one.
  * @returns undefined for empty text, user info, or another scheme than http and https
  */

@@ -116,29 +116,6 @@ function hostless(plain: string, host: string, path: string): Reading {
   return unknown("an address whose host is no domain");
 }
 
-/** What a text is taken for where somebody is to be named by it, in words. */
-export function takenFor(text: string): string {
-  const reading = read(text);
-  switch (reading.is) {
-    case "word":
-      return "an id, the last part of a profile address or a whole name";
-    case "person":
-      return `the address of a person, ${echo(reading.value)}`;
-    case "company":
-      return `the address of a company, ${echo(reading.value)}`;
-    case "domain":
-      return `the domain ${echo(reading.value)}, which is nobody's own`;
-    case "mail":
-      return "an address of mail";
-    case "name":
-      return "a whole name";
-    case "several":
-      return "several addresses";
-    default:
-      return reading.why;
-  }
-}
-
 /** A company as services look one up. */
 export interface CompanyName {
   readonly by: "domain" | "company_network_url" | "name" | "id";
@@ -148,6 +125,8 @@ export interface CompanyName {
 /** What a text does not name, in words. */
 export interface NoName {
   readonly why: string;
+  /** What the text was taken for. */
+  readonly is?: string;
   /** Whether it names several of them. */
   readonly isSeveral?: boolean;
 }
