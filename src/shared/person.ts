@@ -1,5 +1,6 @@
-import { canonicalAddress, isSlug, slugOf } from "./contract/naming/address.ts";
+import { canonicalAddress } from "./contract/naming/address.ts";
 import { read } from "./contract/naming/read.ts";
+import { isSlug, slugOf } from "./contract/naming/slug.ts";
 import { normalForm } from "./contract/normalise.ts";
 import type { SuppressedName } from "./contract/suppression.ts";
 import { echo, someOf } from "./contract/text.ts";

@@ -6,7 +6,7 @@ import { canonicalDomain } from "../../shared/contract/naming/address.ts";
 import { companyKey, isCompany } from "../../shared/contract/naming/read.ts";
 import { echo } from "../../shared/contract/text.ts";
 import { type CliError, usageError } from "../../shared/errors.ts";
-import { type Cell, companiesOf, type Naming } from "./column.ts";
+import { companiesOf, type Naming, type NamingCell } from "./column.ts";
 import { chooseColumn, columnName, HEADINGS, isWord, jsonLines, parseCsv } from "./companies.ts";
 
 export const DEFAULT_PREFIX = "hc_";
@@ -66,7 +66,7 @@ export async function readKept(
   const indexes = new Map<string, number>();
   const companies: CompanyQuery[] = [];
   let leftOut = 0;
-  const names = await companiesOf(table.rows.map(cellsOf), { by, agree, learned });
+  const names = await companiesOf(table.rows.map(namingCells), { by, agree, learned });
   const rows = table.rows.map((row, at): JoinRow => {
     const query = names[at] ?? { why: "empty" };
     if (!isCompany(query)) {
@@ -116,7 +116,7 @@ export async function readKept(
 }
 
 /** What may name the company of a row. */
-export const cellsOf = ({ text, column }: TableRow): readonly Cell[] =>
+export const namingCells = ({ text, column }: TableRow): readonly NamingCell[] =>
   text.trim() === "" ? [] : [{ text, column: column === undefined ? column : columnName(column) }];
 
 /** @throws CliError exit 2 where no column names companies */

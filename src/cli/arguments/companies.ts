@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { companiesOf, type SharedHost, sharedQuestion } from "../../app/buy/column.ts";
-import { cellsOf, tableOf } from "../../app/buy/input-table.ts";
+import { namingCells, tableOf } from "../../app/buy/input-table.ts";
 import type { CompanyQuery } from "../../engine/client/dialect.ts";
 import { type Context, canPrompt } from "../../shared/context.ts";
 import {
@@ -92,7 +92,7 @@ async function inFile(
   const text = await readInput(context, input, "companies", MAX_INPUT_BYTES);
   const file = inputName(input);
   const { rows, json } = await tableOf(text, file, column);
-  const names = await companiesOf(rows.map(cellsOf), { by, agree: agreeing(context) });
+  const names = await companiesOf(rows.map(namingCells), { by, agree: agreeing(context) });
 
   const notes = rows.flatMap(({ line, text: value }, at) => {
     const name = names[at];
@@ -129,7 +129,8 @@ function noCompany(
   return existsSync(resolve(context.cwd, text))
     ? usageError(
         `"${echo(text)}" is a file, and names no company`,
-        `--input ${shellWord(text)} takes companies from it; --keep-input keeps its rows and columns`,
+        `--input ${shellWord(text)} takes companies from it; ` +
+          "--keep-input keeps its rows and columns",
       )
     : usageError(`"${echo(text)}" is the name of a file, and there is no such file`, HOW);
 }

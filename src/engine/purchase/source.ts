@@ -1,4 +1,5 @@
-import { canonicalAddress, isSlug, slugOf } from "../../shared/contract/naming/address.ts";
+import { addressForms, canonicalAddress } from "../../shared/contract/naming/address.ts";
+import { isSlug } from "../../shared/contract/naming/slug.ts";
 import { echo, someOf } from "../../shared/contract/text.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import type { Page } from "../../shared/rows/page.ts";
@@ -85,9 +86,8 @@ function companiesOf({ companies, perCompany }: Target & { readonly kind: "emplo
       );
       const [address, ...others] = new Set(rows);
       if (address === undefined || others.length > 0) return false;
-      own[index] = canonicalAddress(address) ?? address;
-      for (const form of [own[index], slugOf(own[index])])
-        if (!firsts.has(form)) firsts.set(form, index);
+      own[index] = canonicalAddress(address);
+      for (const form of addressForms(address)) if (!firsts.has(form)) firsts.set(form, index);
       return sameAs(index) !== index;
     },
 

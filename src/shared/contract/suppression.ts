@@ -1,6 +1,7 @@
 // Tested by test/cli/suppress.test.ts.
 import { createHash, createHmac } from "node:crypto";
-import { canonicalAddress, canonicalDomain, isSlug, slugOf } from "./naming/address.ts";
+import { canonicalAddress, canonicalDomain } from "./naming/address.ts";
+import { isSlug, slugOf } from "./naming/slug.ts";
 
 export const SUPPRESSED_KINDS = ["address", "id", "domain"] as const;
 export type SuppressedKind = (typeof SUPPRESSED_KINDS)[number];

@@ -196,12 +196,11 @@ async function find(word: string, store: RunStore, context: Context): Promise<Tr
   const histories = await historiesWith(person, context);
   const mentions = await mentionsOf(person, context);
   // Rows tell ids apart, and prove that somebody is meant; other places may have a word by chance.
-  const proven = [
-    runs.some(({ rows }) => rows > 0),
-    once.some(({ how }) => how === "cut" || how === "deleted"),
-    person.isCertain && [runs, once, histories, mentions].some(({ length }) => length > 0),
-  ];
-  const isKept = owned > 0 || proven.includes(true);
+  const isKept =
+    owned > 0 ||
+    runs.some(({ rows }) => rows > 0) ||
+    once.some(({ how }) => how === "cut" || how === "deleted") ||
+    (person.isCertain && [runs, once, histories, mentions].some(({ length }) => length > 0));
   if (!isKept && !(await wasForgotten(word, context))) throw nobody(word);
 
   return {

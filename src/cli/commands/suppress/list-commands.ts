@@ -198,7 +198,8 @@ async function check(opened: Opened, words: readonly string[]): Promise<void> {
 const noForm = (word: string, kind: SuppressedKind | undefined): CliError =>
   failed.not_found(
     kind === undefined
-      ? `"${echo(word)}" is no profile address, id or domain of anybody: it was taken for ${takenFor(word)}`
+      ? `"${echo(word)}" is no profile address, id or domain of anybody: ` +
+          `it was taken for ${takenFor(word)}`
       : `"${echo(word)}" is no ${kind}`,
     "several people may have a name: for example network.example/in/ada-lovelace, p_0000000042 " +
       "or northwind.example; --kind id takes a word for an id",

@@ -1,6 +1,7 @@
 // Tested by test/unit/naming.test.ts and test/unit/contract-filters.test.ts.
 import { domainToASCII, domainToUnicode } from "node:url";
 import { addressForm } from "../normalise.ts";
+import { slugOf } from "./slug.ts";
 
 /** What stands before the name in the path of a profile. */
 interface Paths {
@@ -161,7 +162,7 @@ const unescaped = (address: string): string =>
   });
 
 /** What an address is of, and the address cut to that. */
-export interface Place {
+export interface ReadAddress {
   readonly is: "company" | "person" | "host" | "page" | "word";
   /** Canonical. */
   readonly address: string;
@@ -180,13 +181,13 @@ const MOST_CUTS = 4;
  * @param learned hosts that records show to be networks
  * @returns undefined for empty text, user info, or another scheme than http and https
  */
-export function placeOf(text: string, learned?: Networks): Place | undefined {
-  const place = placeIn(text, learned);
+export function addressIn(text: string, learned?: Networks): ReadAddress | undefined {
+  const place = addressOnce(text, learned);
   if (place === undefined || (PLAIN.test(text) && !text.includes("%"))) return place;
 
   let last = place;
   for (let cuts = 0; cuts < MOST_CUTS; cuts++) {
-    const next = placeIn(last.address, learned);
+    const next = addressOnce(last.address, learned);
     if (next?.address === last.address) return place.address === last.address ? place : last;
     if (next === undefined) return undefined;
     last = next;
@@ -194,7 +195,7 @@ export function placeOf(text: string, learned?: Networks): Place | undefined {
   return undefined;
 }
 
-function placeIn(text: string, learned?: Networks): Place | undefined {
+function addressOnce(text: string, learned?: Networks): ReadAddress | undefined {
   const parts = partsOf(text);
   if (parts === undefined) return undefined;
   const { host, place, path, hasScheme } = parts;
@@ -226,20 +227,11 @@ function placeIn(text: string, learned?: Networks): Place | undefined {
 /**
  * An address in canonical form: no scheme, `www.`, port of the scheme, query, fragment or trailing
  * slash; escapes and `xn--` names as text, case folded; of a network no more than the profile
- * (`https://uk.network.example:443/in/Ada/de?x=1` -> `network.example/in/ada`). A bare word stays one.
+ * (`https://uk.network.example/in/Ada/de?x=1` -> `network.example/in/ada`). A bare word stays.
  * @returns undefined for empty text, user info, or another scheme than http and https
  */
 export const canonicalAddress = (text: string, learned?: Networks): string | undefined =>
-  placeOf(text, learned)?.address;
-
-export const slugOf = (canonical: string): string =>
-  canonical.slice(canonical.lastIndexOf("/") + 1);
-
-/** Whether of two canonical addresses the first one is, or is the last part of, the other. */
-export const covers = (of: string, address: string): boolean =>
-  of === address || (isSlug(of) && of === slugOf(address));
-
-export const isSlug = (canonical: string): boolean => !canonical.includes("/");
+  addressIn(text, learned)?.address;
 
 /**
  * A domain without scheme, `www.`, path and trailing dot, by UTS 46, as text;
@@ -250,4 +242,10 @@ export function canonicalDomain(text: string): string | undefined {
   // A last label that begins with a digit is no top-level domain, and a version or a date may be.
   const isDomain = /^[^.]+(?:\.[^.]+)*\.[^.\d][^.]+$/u.test(host);
   return isDomain && hostForm(host) === host ? host : undefined;
+}
+
+/** What a segment may name an address by: all of it, and its last part. */
+export function addressForms(text: string): readonly string[] {
+  const form = canonicalAddress(text);
+  return form === undefined ? [] : [form, slugOf(form)];
 }

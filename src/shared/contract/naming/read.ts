@@ -1,7 +1,13 @@
 // Tested by test/unit/naming.test.ts.
 import { normalForm } from "../normalise.ts";
 import { echo } from "../text.ts";
-import { canonicalAddress, canonicalDomain, type Networks, placeOf, unwrapped } from "./address.ts";
+import {
+  addressIn,
+  canonicalAddress,
+  canonicalDomain,
+  type Networks,
+  unwrapped,
+} from "./address.ts";
 import { isFiller } from "./words.ts";
 
 /**
@@ -49,7 +55,7 @@ export function read(text: string, learned?: Networks): Reading {
   if (/\s/.test(plain) || /[,;|]/.test(plain)) return severalIn(plain, learned);
   if (LINK.test(plain)) return unknown("an address that leads on to another one");
 
-  const place = placeOf(plain, learned);
+  const place = addressIn(plain, learned);
   if (place === undefined) return unknown("no address of the web");
   const { is, address, host, path } = place;
   if (is === "word")
