@@ -164,6 +164,10 @@ export class PersonMatcher {
   /** @returns whether that was new */
   add({ id, address, email, names = [] }: Identity, service: string): boolean {
     this.#isKnown = true;
+    // The word was an id: as the last part of an address it may be somebody else's.
+    const isById = id !== undefined && this.#ids.get("")?.has(id) === true;
+    if (isById && !this.#slugs.has(slugOf(address ?? ""))) this.#slugs.clear();
+
     const ids = this.#ids.get(service) ?? new Set<string>();
     this.#ids.set(service, ids);
 
