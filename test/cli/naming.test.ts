@@ -9,9 +9,10 @@ import { suppressedName } from "../../src/shared/contract/naming/who.ts";
 import { CliError } from "../../src/shared/errors.ts";
 import { PersonMatcher } from "../../src/shared/person.ts";
 import { testContext } from "../support/client.ts";
-import { user } from "../support/export.ts";
+import { seeded, user } from "../support/export.ts";
 import { long } from "../support/long.ts";
 import { NAMINGS } from "../support/naming-table.ts";
+import { Crowd, startPeopleService } from "../support/people-service.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
 /** The key of the company that a text is to name by the table; undefined for none. */
@@ -198,13 +199,35 @@ describe("through the program", () => {
   });
   afterAll(() => service.close());
 
+  test("a host at which bought records have profiles is a network from then on", async () => {
+    const crowd = new Crowd(seeded(3));
+    const people = [1, 2].map(() => crowd.born({ department: "Sales" }));
+    const here = await startPeopleService({ people });
+    try {
+      const me = user(here.url, here.key);
+      const asked = async (text: string): Promise<unknown> => {
+        const ran = await me.run(["enrich", text, "--dry-run", "--json"]);
+        return ran.code === 0 ? (JSON.parse(ran.stdout) as { target: string }).target : ran.code;
+      };
+      expect(await asked("https://de.people.example/company/acme/about")).toBe("de.people.example");
+      await me.run(["search", "--department", "Sales", "--yes", "-o", "sales.csv"]);
+      expect(await asked("https://de.people.example/company/acme/about")).toBe(
+        "https://people.example/company/acme",
+      );
+      expect(await asked("https://acme.example/company/about-us")).toBe("acme.example");
+      expect(await asked("https://people.example/sales/company/1")).toBe(2);
+    } finally {
+      await here.close();
+    }
+  });
+
   long(
     "no text that names nobody is asked for, and none that names a company is refused",
     async () => {
       const me = user(service.url, service.key);
       for (const [text, meaning] of NAMINGS) {
         if (text.startsWith("-") || text.trim() === "") continue;
-        const ran = await me.run(["enrich", "--dry-run", "--json", "--", text]);
+        const ran = await me.run(["enrich", "--dry-run", "--json", text]);
         const wanted = wantedCompany(meaning);
         expect([text, ran.code]).toEqual([text, wanted === undefined ? 2 : 0]);
         if (wanted === undefined) continue;

@@ -4,11 +4,12 @@ import type { Target } from "../../engine/runs/plan.ts";
 import { filterWords, optionWords } from "../../shared/contract/command-line.ts";
 import { checkFilters, isUnfiltered } from "../../shared/contract/filters.ts";
 import { type Credits, formatCredits } from "../../shared/contract/money.ts";
+import type { Networks } from "../../shared/contract/naming/address.ts";
 import { companyKey, companySaid, isCompany } from "../../shared/contract/naming/read.ts";
 import { echo, shellWord } from "../../shared/contract/text.ts";
 import { type CliError, usageError } from "../../shared/errors.ts";
 import { invalidFilter } from "../../shared/filters.ts";
-import { companiesOf } from "../buy/column.ts";
+import { companiesOf, networksFor } from "../buy/column.ts";
 import { staffOf } from "../buy/staff.ts";
 import type { Connecting } from "../session.ts";
 import type { Input } from "./schemas.ts";
@@ -25,15 +26,18 @@ export function filtersOfTool(input: unknown) {
 const wrong = (message: string, hint: string): CliError => usageError(message, hint);
 
 /** What a quote is about. @throws CliError exit 2 where it says nothing that can be bought */
-export async function targetOf({
-  kind,
-  filters,
-  companies = [],
-  per_company: each,
-  profiles,
-  new_only: fresh,
-  titles,
-}: Input<"quote">): Promise<Target> {
+export async function targetOf(
+  {
+    kind,
+    filters,
+    companies = [],
+    per_company: each,
+    profiles,
+    new_only: fresh,
+    titles,
+  }: Input<"quote">,
+  learn?: () => Promise<Networks>,
+): Promise<Target> {
   const isFresh = fresh === true;
   if (isFresh && kind === "enrich")
     throw wrong('new_only is about people, not the kind "enrich"', "leave it out");
@@ -64,7 +68,7 @@ export async function targetOf({
   if (companies.length === 0)
     throw wrong("no company is given", "give companies: domains, profile addresses or slugs");
 
-  const chosen = await companiesNamed(companies);
+  const chosen = await companiesNamed(companies, learn);
   const other = chosen.find(({ by }) => by !== "company_network_url");
   if (kind === "employees" && (filters ?? titles ?? fresh) !== undefined && other !== undefined)
     throw wrong(
@@ -91,11 +95,12 @@ export async function targetOf({
 }
 
 /** Each company once. @throws CliError exit 2 for a text that names none */
-async function companiesNamed(texts: readonly string[]): Promise<readonly CompanyQuery[]> {
-  const names = await companiesOf(
-    texts.map((text) => [{ text }]),
-    {},
-  );
+async function companiesNamed(
+  texts: readonly string[],
+  learn: (() => Promise<Networks>) | undefined,
+): Promise<readonly CompanyQuery[]> {
+  const cells = texts.map((text) => [{ text }]);
+  const names = await companiesOf(cells, { learned: await networksFor(cells, learn) });
   const companies = new Map<string, CompanyQuery>();
   for (const [at, name] of names.entries()) {
     if (!isCompany(name))

@@ -35,6 +35,18 @@ const OF_PROFILES = /(?:^|_)(?:network|linkedin|profile)(?:_|$)/;
 const isOfAddresses = (column = ""): boolean =>
   OF_ADDRESSES.test(column) && !OF_PROFILES.test(column);
 
+/** What the records show, where a text is a page at a host that may be a network. */
+export async function networksFor(
+  rows: readonly (readonly NamingCell[])[],
+  learn: (() => Promise<Networks>) | undefined,
+): Promise<Networks | undefined> {
+  const isAsked = rows.some((cells) => cells.some(({ text }) => isOfUnknownHost(read(text))));
+  return isAsked ? await learn?.() : undefined;
+}
+
+const isOfUnknownHost = (reading: Reading): boolean =>
+  pageIn(reading) !== undefined || reading.is === "person";
+
 /**
  * The company that each row names, or why it names none: rows are read beside each other, since a
  * column of names, and a host of many companies, show only there.

@@ -2,11 +2,12 @@ import { createHash } from "node:crypto";
 import type { CompanyQuery } from "../../engine/client/dialect.ts";
 import type { Join, JoinRow } from "../../engine/output/kept-rows.ts";
 import type { Keep } from "../../engine/runs/plan.ts";
+import type { Networks } from "../../shared/contract/naming/address.ts";
 import { canonicalDomain } from "../../shared/contract/naming/address.ts";
 import { companyKey, isCompany } from "../../shared/contract/naming/read.ts";
 import { echo } from "../../shared/contract/text.ts";
 import { type CliError, usageError } from "../../shared/errors.ts";
-import { companiesOf, type Naming, type NamingCell } from "./column.ts";
+import { companiesOf, type Naming, type NamingCell, networksFor } from "./column.ts";
 import { chooseColumn, columnName, HEADINGS, isWord, jsonLines, parseCsv } from "./companies.ts";
 
 export const DEFAULT_PREFIX = "hc_";
@@ -26,7 +27,11 @@ interface Table {
   readonly json: boolean;
 }
 
-type How = Pick<Keep, "column" | "by" | "prefix"> & Pick<Naming, "agree" | "learned">;
+type How = Pick<Keep, "column" | "by" | "prefix"> &
+  Pick<Naming, "agree"> & {
+    /** The networks that records show: asked only where a text may be of one. */
+    readonly learn?: (() => Promise<Networks>) | undefined;
+  };
 
 /** @throws CliError exit 2 */
 export function checkPrefix(prefix: string): string {
@@ -53,7 +58,7 @@ export async function readKept(
   how: How,
   isLeftOut: (company: CompanyQuery) => boolean,
 ): Promise<{ companies: CompanyQuery[]; leftOut: number; keep: Keep; join: Join }> {
-  const { column, by, prefix, agree, learned } = how;
+  const { column, by, prefix, agree, learn } = how;
   const table = await tableOf(text, name, column);
   const match = table.columns.find((each) => each.toLowerCase().startsWith(prefix.toLowerCase()));
   if (match !== undefined) {
@@ -66,7 +71,9 @@ export async function readKept(
   const indexes = new Map<string, number>();
   const companies: CompanyQuery[] = [];
   let leftOut = 0;
-  const names = await companiesOf(table.rows.map(namingCells), { by, agree, learned });
+  const cells = table.rows.map(namingCells);
+  const learned = await networksFor(cells, learn);
+  const names = await companiesOf(cells, { by, agree, learned });
   const rows = table.rows.map((row, at): JoinRow => {
     const query = names[at] ?? { why: "empty" };
     if (!isCompany(query)) {
@@ -110,7 +117,7 @@ export async function readKept(
   return {
     companies,
     leftOut,
-    keep: { sha256, column, by, prefix },
+    keep: { sha256, column, by, prefix, ...(learned?.size && { networks: [...learned] }) },
     join: { text, columns: table.columns, rows, prefix, json: table.json },
   };
 }

@@ -1,7 +1,14 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import { companiesOf, type SharedHost, sharedQuestion } from "../../app/buy/column.ts";
+import {
+  companiesOf,
+  type NamingCell,
+  networksFor,
+  type SharedHost,
+  sharedQuestion,
+} from "../../app/buy/column.ts";
 import { namingCells, tableOf } from "../../app/buy/input-table.ts";
+import { learnedNetworks } from "../../app/buy/networks.ts";
 import type { CompanyQuery } from "../../engine/client/dialect.ts";
 import { type Context, canPrompt } from "../../shared/context.ts";
 import {
@@ -61,10 +68,10 @@ export async function readCompanies(
   if (input === undefined && flags.column !== undefined)
     throw usageError("--column goes with --input FILE");
 
-  const naming = { by: flags.by, agree: agreeing(context) };
-  const given = await companiesOf(
+  const given = await namedBy(
     names.map((text) => [{ text }]),
-    naming,
+    flags,
+    context,
   );
   const wrong = given.findIndex((name) => !isCompany(name));
   if (wrong >= 0) throw noCompany(names[wrong] ?? "", given[wrong], context);
@@ -86,13 +93,13 @@ export async function readCompanies(
 /** The companies of a list; lines that name none are told. @throws CliError where no line does */
 async function inFile(
   input: string,
-  { by, column }: CompanyFlags,
+  flags: CompanyFlags,
   context: Context,
 ): Promise<readonly CompanyName[]> {
   const text = await readInput(context, input, "companies", MAX_INPUT_BYTES);
   const file = inputName(input);
-  const { rows, json } = await tableOf(text, file, column);
-  const names = await companiesOf(rows.map(namingCells), { by, agree: agreeing(context) });
+  const { rows, json } = await tableOf(text, file, flags.column);
+  const names = await namedBy(rows.map(namingCells), flags, context);
 
   const notes = rows.flatMap(({ line, text: value }, at) => {
     const name = names[at];
@@ -109,6 +116,16 @@ async function inFile(
     context.stderr.write(`warning: so do ${notes.length - TOLD} more lines: left out\n`);
 
   return names.filter(isCompany);
+}
+
+/** What cells name, by what records show and somebody at a terminal says. */
+async function namedBy(
+  cells: readonly (readonly NamingCell[])[],
+  { by }: CompanyFlags,
+  context: Context,
+): Promise<readonly (CompanyName | NoName)[]> {
+  const learned = await networksFor(cells, () => learnedNetworks(context));
+  return companiesOf(cells, { by, learned, agree: agreeing(context) });
 }
 
 const itIs = (name: CompanyName | NoName | undefined): string => {

@@ -1,6 +1,7 @@
 import { realpath } from "node:fs/promises";
 import { resolve } from "node:path";
 import { checkPrefix, DEFAULT_PREFIX, readKept } from "../../app/buy/input-table.ts";
+import { learnedNetworks } from "../../app/buy/networks.ts";
 import { openRuns } from "../../app/keep/store.ts";
 import type { CompanyQuery } from "../../engine/client/dialect.ts";
 import { JOINED } from "../../engine/output/join.ts";
@@ -61,6 +62,7 @@ export async function readTable(
     by: flags.by ?? null,
     prefix: flags.prefix ?? DEFAULT_PREFIX,
     agree: agreeing(context),
+    learn: () => learnedNetworks(context),
   } as const;
 
   const list = await openRuns(context).suppression();

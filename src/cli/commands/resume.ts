@@ -88,6 +88,7 @@ async function parse(
     (target.kind === "search" ? (target.staff?.prospects ?? []) : target.companies).map(companyKey),
   );
   const isLeftOut = (company: CompanyQuery): boolean => !keys.has(companyKey(company));
+  const learn = async () => new Set(keep?.networks);
   const join =
     keep === undefined
       ? undefined
@@ -95,7 +96,7 @@ async function parse(
           await readKept(
             await keptInput(store, id),
             "the table",
-            { ...keep, agree: agreedBy(keys) },
+            { ...keep, agree: agreedBy(keys), learn },
             isLeftOut,
           )
         ).join;

@@ -20,6 +20,8 @@ export interface Keep {
   readonly column: string | null;
   readonly by: "name" | "id" | null;
   readonly prefix: string;
+  /** Hosts that its addresses were read as networks by. */
+  readonly networks?: readonly string[];
 }
 
 /**
