@@ -107,6 +107,11 @@ export class PersonMatcher {
     return this.#isKnown;
   }
 
+  /** Whether the word that names the person is an id alone, and the last part of no address. */
+  get isById(): boolean {
+    return this.#isKnown && this.#ids.get("") !== undefined && this.#slugs.size === 0;
+  }
+
   /** Whether a text that has the names has the person: a word alone is in texts by chance. */
   get isCertain(): boolean {
     return this.#isKnown || this.#ids.get("") === undefined;

@@ -126,6 +126,11 @@ describe("suppress", () => {
     expect((await me.run(["owned", "show", id])).code).toBe(6);
     expect((await me.run(["suppress", "check", id])).code).toBe(0);
 
+    const other = rows[3]?.id ?? "";
+    await ok(me, ["suppress", "add", other]);
+    expect((await me.run(["suppress", "check", other])).code).toBe(0);
+    expect((await me.run(["suppress", "check", other.toUpperCase()])).code).toBe(6);
+
     const later = await me.run(["suppress", "add", "https://nobody-yet.example/"]);
     expect(later.stderr).toContain("everybody of the domain nobody-yet.example");
     expect(later.stderr).toContain("of the people you have that hides 0");

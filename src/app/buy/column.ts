@@ -5,10 +5,11 @@ import {
   companyIn,
   isCompany,
   type NoName,
+  noName,
   type Reading,
   read,
 } from "../../shared/contract/naming/read.ts";
-import { counted, echo, grouped } from "../../shared/contract/text.ts";
+import { counted, grouped } from "../../shared/contract/text.ts";
 
 /** A cell that may name a row's company. */
 export interface NamingCell {
@@ -74,8 +75,8 @@ export async function companiesOf(
     const count = shared.get(host);
     if (count === undefined || agreed.has(host)) return cell?.name ?? { why: "empty" };
 
-    const why = `one of ${counted(count, "page")} at ${host}, whose company may be another`;
-    return { why, isSeveral: true };
+    const is = `one of ${counted(count, "page")} at ${host}, whose company may be another`;
+    return { why: is, is, isSeveral: true };
   });
 }
 
@@ -97,7 +98,7 @@ function nameIn(
   ofNames: ReadonlySet<string | undefined>,
 ): CompanyName | NoName {
   if (!by && reading.is === "word" && ofNames.has(column))
-    return { why: `"${echo(text)}" stands among names; --by name looks names up` };
+    return noName(text, "a name in a column of names, which --by name looks up");
   return companyIn(text, { by, isAddress: isOfAddresses(column) }, reading);
 }
 

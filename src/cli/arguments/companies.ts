@@ -130,7 +130,9 @@ async function namedBy(
 
 const itIs = (name: CompanyName | NoName | undefined): string => {
   if (name === undefined || isCompany(name)) return "";
-  return name.is === undefined ? (name.isSeveral ? `; ${name.why}` : "") : `; it is ${name.is}`;
+  const { is, isSeveral, why } = name;
+  if (is !== undefined) return `; it is ${is}`;
+  return isSeveral === true ? `; it ${why}` : "";
 };
 
 /** What an argument is, that names no company. */

@@ -115,11 +115,15 @@ async function namesOf(
   { kept, options: { kind } }: Pick<Opened, "kept" | "options">,
 ): Promise<readonly SuppressedName[]> {
   const name = suppressedName(word, kind);
-  if (name !== undefined && (kind !== undefined || !isAnyWord(word))) return [name];
+  const isForm = name !== undefined && (kind !== undefined || !isAnyWord(word));
+  if (isForm && (kind !== undefined || name.kind !== "id" || kept === undefined)) return [name];
   if (kind !== undefined || kept === undefined) throw noForm(word, kind);
 
-  const person = await kept.learn(word);
-  if (!person.isKnown) throw noForm(word, kind);
+  // Of a word that may be an id or the last part of an address, records may tell which it is.
+  const learning = kept.learn(word);
+  const person = await (isForm ? learning.catch(() => undefined) : learning);
+  if (isForm) return [person?.isById === true ? { ...name, address: null } : name];
+  if (person?.isKnown !== true) throw noForm(word, kind);
   return person.suppressed;
 }
 

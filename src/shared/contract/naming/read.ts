@@ -145,8 +145,10 @@ interface Asked {
   readonly learned?: Networks | undefined;
 }
 
-const noName = (text: string, what: string): NoName => ({
-  why: `"${echo(text.trim())}" is ${what}`,
+/** @param is what it was taken for */
+export const noName = (text: string, is: string): NoName => ({
+  why: `"${echo(text.trim())}" is ${is}`,
+  is,
 });
 const isNothing = (text: string): NoName => ({ why: `"${echo(text.trim())}" names no company` });
 const NO_FORM = "no domain, profile address or slug";
