@@ -79,9 +79,12 @@ const AROUND = [
 ];
 const QUOTED = /^[\s"'`´‘’‚‛“”„«»‹›「」()[\]{}]+|[\s"'`´‘’‚‛“”„«»‹›「」()[\]{},;|]+$/gu;
 
+/** Nothing is around such a text, and nothing is written in another way in it. */
+const isPlain = (text: string): boolean => PLAIN.test(text) && !text.includes("%");
+
 /** A text without what programs and people put around it: equal for what means the same. */
 export function unwrapped(text: string): string {
-  if (PLAIN.test(text) && !/^(?:mailto:|https?%3a)/i.test(text)) return text;
+  if (isPlain(text)) return text;
   let plain = text.replace(UNSEEN, "").trim();
 
   for (let before = ""; plain !== before; ) {
@@ -117,8 +120,7 @@ function hostForm(host: string): string | undefined {
 }
 
 /** @returns undefined for empty text, user info, no host, or another scheme than http and https */
-function partsOf(text: string): Parts | undefined {
-  const plain = legible(unwrapped(text));
+function partsOf(plain: string): Parts | undefined {
   const folded = addressForm(plain);
   const scheme = /^([a-z][a-z0-9+.-]*):(\/\/)?/.exec(folded);
   const isPort = scheme?.[2] === undefined && /^[^/:]+:\d+(?:[/?#]|$)/.test(folded);
@@ -144,8 +146,8 @@ function partsOf(text: string): Parts | undefined {
 }
 
 /** As it is to be read: compatible forms as plain ones, escapes as text, and nothing around it. */
-const legible = (plain: string): string =>
-  PLAIN.test(plain) && !plain.includes("%") ? plain : unwrapped(unescaped(plain.normalize("NFKC")));
+const legible = (text: string): string =>
+  isPlain(text) ? text : unwrapped(unescaped(unwrapped(text).normalize("NFKC")));
 
 const hostIn = (plain: string): string =>
   plain.replace(/^[a-z]+:\/\/|^\/\//i, "").replace(/[/?#:].*$/s, "");
@@ -167,9 +169,8 @@ export interface ReadAddress {
   /** Canonical. */
   readonly address: string;
   readonly host: string;
-  /** Below the host; of a page and of a host. */
-  readonly path: string;
-  readonly hasScheme: boolean;
+  /** Below the host, in its parts. */
+  readonly path: readonly string[];
   /** Whether the host is a network, or many companies have pages there. */
   readonly isNetwork: boolean;
 }
@@ -183,7 +184,7 @@ const MOST_CUTS = 4;
  */
 export function addressIn(text: string, learned?: Networks): ReadAddress | undefined {
   const place = addressOnce(text, learned);
-  if (place === undefined || (PLAIN.test(text) && !text.includes("%"))) return place;
+  if (place === undefined || isPlain(text)) return place;
 
   let last = place;
   for (let cuts = 0; cuts < MOST_CUTS; cuts++) {
@@ -196,32 +197,30 @@ export function addressIn(text: string, learned?: Networks): ReadAddress | undef
 }
 
 function addressOnce(text: string, learned?: Networks): ReadAddress | undefined {
-  const parts = partsOf(text);
+  const parts = partsOf(legible(text));
   if (parts === undefined) return undefined;
   const { host, place, path, hasScheme } = parts;
-  const whole = [place, ...path].join("/");
-  const said = { host, hasScheme, path: path.join("/"), isNetwork: false };
-  if (path.length === 0 && !hasScheme && !host.includes("."))
-    return { ...said, is: "word", address: whole };
 
-  const known = networkOf(host, learned);
-  const at = known === undefined || !DETOURS.has(path[0] ?? "") ? path : path.slice(1);
+  const [network, paths] = networkOf(host, learned) ?? [undefined, USUAL];
+  const at = network !== undefined && DETOURS.has(path[0] ?? "") ? path.slice(1) : path;
   const [kind = "", name = ""] = at;
-  const { company, person } = known?.[1] ?? USUAL;
-  const is = company.includes(kind) ? "company" : person.includes(kind) ? "person" : "page";
+  const isPerson = name !== "" && paths.person.includes(kind);
+  // At any other host it is a page of that company's own.
+  const isCompany = name !== "" && network !== undefined && paths.company.includes(kind);
 
-  if (known !== undefined) {
-    const isProfile = is !== "page" && name !== "";
+  if (network !== undefined && (isPerson || isCompany)) {
     // Old addresses of people have their name in several parts.
-    const own = kind === "pub" ? at : at.slice(0, 2);
-    return isProfile
-      ? { ...said, is, address: [known[0], ...own].join("/"), isNetwork: true }
-      : { ...said, is: "page", address: whole, isNetwork: true };
+    const own = kind === "pub" ? at.join("/") : `${kind}/${name}`;
+    const is = isPerson ? "person" : "company";
+    return { is, address: `${network}/${own}`, host, path, isNetwork: true };
   }
 
-  if (is === "person" && name !== "") return { ...said, is, address: whole };
-  const isNetwork = SHARED.has(host.replace(/^www\./, "")) && path.length > 0;
-  return { ...said, is: path.length > 0 ? "page" : "host", address: whole, isNetwork };
+  const isShared = path.length > 0 && SHARED.has(host);
+  const isNetwork = network !== undefined || isShared;
+  const isWord = path.length === 0 && !hasScheme && !host.includes(".");
+  const other = isNetwork || path.length > 0 ? "page" : isWord ? "word" : "host";
+  const address = path.length === 0 ? place : `${place}/${path.join("/")}`;
+  return { is: isPerson ? "person" : other, address, host, path, isNetwork };
 }
 
 /**
@@ -238,7 +237,7 @@ export const canonicalAddress = (text: string, learned?: Networks): string | und
  * undefined where no host with a dot is left, or the host is a machine's number.
  */
 export function canonicalDomain(text: string): string | undefined {
-  const host = partsOf(text)?.host.replace(/^www\./, "") ?? "";
+  const host = partsOf(legible(text))?.host.replace(/^www\./, "") ?? "";
   // A last label that begins with a digit is no top-level domain, and a version or a date may be.
   const isDomain = /^[^.]+(?:\.[^.]+)*\.[^.\d][^.]+$/u.test(host);
   return isDomain && hostForm(host) === host ? host : undefined;

@@ -57,7 +57,8 @@ export function read(text: string, learned?: Networks): Reading {
 
   const place = addressIn(plain, learned);
   if (place === undefined) return unknown("no address of the web");
-  const { is, address, host, path } = place;
+  const { is, address, host } = place;
+  const path = place.path.join("/");
   if (is === "word")
     return WORD.test(plain)
       ? { is, value: plain, slug: address }
