@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { parseCsv, queryOf } from "../../src/app/buy/companies.ts";
+import { parseCsv } from "../../src/app/buy/companies.ts";
 import type { Company, Person } from "../../src/shared/contract/records.ts";
 import { charged, readCsv, runIds, user, visibleFiles } from "../support/export.ts";
 import { startTestService, type TestService } from "../support/service.ts";
@@ -33,32 +33,7 @@ const employeesOf = async (slug: string): Promise<number> =>
   (await service.call("/v1/person/count", { body: { filters: { company_network_url: slug } } }))
     .json.result.count;
 
-describe("how a company is named", () => {
-  test.each([
-    ["acme.com", { by: "domain", value: "acme.com" }],
-    ["https://www.Acme.com/", { by: "domain", value: "acme.com" }],
-    [
-      "https://network.example/company/acme",
-      { by: "company_network_url", value: "https://network.example/company/acme" },
-    ],
-    [
-      "network.example/company/acme",
-      { by: "company_network_url", value: "network.example/company/acme" },
-    ],
-    ["acme-works", { by: "company_network_url", value: "acme-works" }],
-    ["http://acme.com/home?utm=1", { by: "domain", value: "acme.com" }],
-    ["shop.acme.com/en/about/", { by: "domain", value: "shop.acme.com" }],
-    ["  ", undefined],
-    ["ftp://acme.com", undefined],
-  ])("%j", (text, expected) => {
-    expect(queryOf(text)).toEqual(expected);
-  });
-
-  test("names and ids are said to be such", () => {
-    expect(queryOf("Acme Works", "name")).toEqual({ by: "name", value: "Acme Works" });
-    expect(queryOf("c1", "id")).toEqual({ by: "id", value: "c1" });
-  });
-
+describe("a list of companies", () => {
   test("CSV: quotes, doubled quotes, line breaks in cells, other separators, the lines that rows begin at", async () => {
     expect(await parseCsv('a,"b ""c""\nd",e\r\n\nf,g\n')).toEqual([
       { line: 1, cells: ["a", 'b "c"\nd', "e"] },

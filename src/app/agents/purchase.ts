@@ -24,6 +24,7 @@ import {
 import { counted } from "../../shared/contract/text.ts";
 import { CliError, usageError } from "../../shared/errors.ts";
 import { buy, quote } from "../buy/buy.ts";
+import { learnedNetworks } from "../buy/networks.ts";
 import { type Order, worldOf } from "../buy/order.ts";
 import { failureOf } from "../failures.ts";
 import { withinBudget } from "../jobs/budget.ts";
@@ -85,7 +86,11 @@ export async function heldQuoteFor(
 export async function quoteTool(input: Input<"quote">, world: AgentWorld) {
   const { profiles: limit, again } = input;
   const offer = await heldQuoteFor(
-    { target: targetOf(input), limit, fresh: again === true },
+    {
+      target: await targetOf(input, () => learnedNetworks(world.context)),
+      limit,
+      fresh: again === true,
+    },
     world,
   );
   const { quote: offered, isTest, target } = offer;

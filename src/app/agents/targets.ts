@@ -1,13 +1,15 @@
 import type { CompanyQuery } from "../../engine/client/dialect.ts";
 import { searchTarget } from "../../engine/purchase/joined.ts";
-import { companyKey, type Target } from "../../engine/runs/plan.ts";
+import type { Target } from "../../engine/runs/plan.ts";
 import { filterWords, optionWords } from "../../shared/contract/command-line.ts";
 import { checkFilters, isUnfiltered } from "../../shared/contract/filters.ts";
 import { type Credits, formatCredits } from "../../shared/contract/money.ts";
+import type { Networks } from "../../shared/contract/naming/address.ts";
+import { companyKey, companySaid, isCompany } from "../../shared/contract/naming/read.ts";
 import { echo, shellWord } from "../../shared/contract/text.ts";
 import { type CliError, usageError } from "../../shared/errors.ts";
 import { invalidFilter } from "../../shared/filters.ts";
-import { queryOf } from "../buy/companies.ts";
+import { companiesOf, networksFor } from "../buy/column.ts";
 import { staffOf } from "../buy/staff.ts";
 import type { Connecting } from "../session.ts";
 import type { Input } from "./schemas.ts";
@@ -24,15 +26,18 @@ export function filtersOfTool(input: unknown) {
 const wrong = (message: string, hint: string): CliError => usageError(message, hint);
 
 /** What a quote is about. @throws CliError exit 2 where it says nothing that can be bought */
-export function targetOf({
-  kind,
-  filters,
-  companies = [],
-  per_company: each,
-  profiles,
-  new_only: fresh,
-  titles,
-}: Input<"quote">): Target {
+export async function targetOf(
+  {
+    kind,
+    filters,
+    companies = [],
+    per_company: each,
+    profiles,
+    new_only: fresh,
+    titles,
+  }: Input<"quote">,
+  learn?: () => Promise<Networks>,
+): Promise<Target> {
   const isFresh = fresh === true;
   if (isFresh && kind === "enrich")
     throw wrong('new_only is about people, not the kind "enrich"', "leave it out");
@@ -63,18 +68,7 @@ export function targetOf({
   if (companies.length === 0)
     throw wrong("no company is given", "give companies: domains, profile addresses or slugs");
 
-  const queries = new Map<string, CompanyQuery>();
-  for (const text of companies) {
-    const query = queryOf(text);
-    if (query === undefined)
-      throw wrong(
-        `"${echo(text)}" names no company`,
-        "give a domain (acme.com), a profile address or its slug",
-      );
-    queries.set(companyKey(query), query);
-  }
-
-  const chosen = [...queries.values()];
+  const chosen = await companiesNamed(companies, learn);
   const other = chosen.find(({ by }) => by !== "company_network_url");
   if (kind === "employees" && (filters ?? titles ?? fresh) !== undefined && other !== undefined)
     throw wrong(
@@ -100,6 +94,25 @@ export function targetOf({
   return { kind, companies: chosen };
 }
 
+/** Each company once. @throws CliError exit 2 for a text that names none */
+async function companiesNamed(
+  texts: readonly string[],
+  learn: (() => Promise<Networks>) | undefined,
+): Promise<readonly CompanyQuery[]> {
+  const cells = texts.map((text) => [{ text }]);
+  const names = await companiesOf(cells, { learned: await networksFor(cells, learn) });
+  const companies = new Map<string, CompanyQuery>();
+  for (const [at, name] of names.entries()) {
+    if (!isCompany(name))
+      throw wrong(
+        `"${echo(texts[at] ?? "")}" names no company (${name.is ?? name.why})`,
+        "give a domain (acme.com), a profile address or its slug",
+      );
+    companies.set(companyKey(name), name);
+  }
+  return [...companies.values()];
+}
+
 /** A look-up names its company in exactly one way. @throws CliError exit 2 */
 export function companyOf(
   words: Partial<Readonly<Record<CompanyQuery["by"], string>>>,
@@ -111,7 +124,9 @@ export function companyOf(
       "give domain, company_network_url, name or id",
     );
   const [by, value] = first as [CompanyQuery["by"], string];
-  return { by, value };
+  const name = companySaid(value, by);
+  if (isCompany(name)) return name;
+  throw wrong(`${by} names no company: ${name.why}`, "give another, or leave the company out");
 }
 
 /** The command by which a person buys the same and no more, ready to be pasted into a shell. */

@@ -1,30 +1,37 @@
 import { createHash } from "node:crypto";
 import type { CompanyQuery } from "../../engine/client/dialect.ts";
 import type { Join, JoinRow } from "../../engine/output/kept-rows.ts";
-import { companyKey, type Keep } from "../../engine/runs/plan.ts";
-import { canonicalDomain } from "../../shared/contract/normalise.ts";
+import type { Keep } from "../../engine/runs/plan.ts";
+import type { Networks } from "../../shared/contract/naming/address.ts";
+import { canonicalDomain } from "../../shared/contract/naming/address.ts";
+import { companyKey, isCompany } from "../../shared/contract/naming/read.ts";
 import { echo } from "../../shared/contract/text.ts";
 import { type CliError, usageError } from "../../shared/errors.ts";
-import {
-  chooseColumn,
-  columnName,
-  HEADINGS,
-  isWord,
-  jsonLines,
-  parseCsv,
-  queryOf,
-} from "./companies.ts";
+import { companiesOf, type Naming, type NamingCell, networksFor } from "./column.ts";
+import { chooseColumn, columnName, HEADINGS, isWord, jsonLines, parseCsv } from "./companies.ts";
 
 export const DEFAULT_PREFIX = "hc_";
 const PREFIX = /^[\p{L}_][\p{L}\p{N}_ .-]{0,39}$/u;
 
+interface TableRow {
+  readonly line: number;
+  readonly body: string;
+  readonly text: string;
+  /** The name of the column of its text; undefined in a list. */
+  readonly column?: string | undefined;
+}
+
 interface Table {
   readonly columns: readonly string[];
-  readonly rows: readonly { readonly line: number; readonly body: string; readonly text: string }[];
+  readonly rows: readonly TableRow[];
   readonly json: boolean;
 }
 
-type How = Pick<Keep, "column" | "by" | "prefix">;
+type How = Pick<Keep, "column" | "by" | "prefix"> &
+  Pick<Naming, "agree"> & {
+    /** The networks that records show: asked only where a text may be of one. */
+    readonly learn?: (() => Promise<Networks>) | undefined;
+  };
 
 /** @throws CliError exit 2 */
 export function checkPrefix(prefix: string): string {
@@ -51,7 +58,7 @@ export async function readKept(
   how: How,
   isLeftOut: (company: CompanyQuery) => boolean,
 ): Promise<{ companies: CompanyQuery[]; leftOut: number; keep: Keep; join: Join }> {
-  const { column, by, prefix } = how;
+  const { column, by, prefix, agree, learn } = how;
   const table = await tableOf(text, name, column);
   const match = table.columns.find((each) => each.toLowerCase().startsWith(prefix.toLowerCase()));
   if (match !== undefined) {
@@ -64,16 +71,16 @@ export async function readKept(
   const indexes = new Map<string, number>();
   const companies: CompanyQuery[] = [];
   let leftOut = 0;
-  const rows = table.rows.map((row): JoinRow => {
-    const cell = readCell(row.text, by);
-    if (typeof cell === "string")
-      return { body: row.body, company: undefined, match: "no company", why: cell };
-    if (Array.isArray(cell)) {
-      const why = `names ${cell.length} companies: ${cell.slice(0, 5).map(echo).join(", ")}`;
-      return { body: row.body, company: undefined, match: "ambiguous", why };
+  const cells = table.rows.map(namingCells);
+  const learned = await networksFor(cells, learn);
+  const names = await companiesOf(cells, { by, agree, learned });
+  const rows = table.rows.map((row, at): JoinRow => {
+    const query = names[at] ?? { why: "empty" };
+    if (!isCompany(query)) {
+      const match = query.isSeveral === true ? "ambiguous" : "no company";
+      return { body: row.body, company: undefined, match, why: query.why };
     }
 
-    const query = cell as CompanyQuery;
     if (isLeftOut(query)) {
       leftOut++;
       return {
@@ -102,7 +109,7 @@ export async function readKept(
   if (companies.length === 0) {
     throw usageError(
       `no row of ${name} names a company`,
-      "choose another column with --column NAME",
+      "choose another column with --column NAME, or --by name where it names them by name",
     );
   }
 
@@ -110,47 +117,14 @@ export async function readKept(
   return {
     companies,
     leftOut,
-    keep: { sha256, column, by, prefix },
+    keep: { sha256, column, by, prefix, ...(learned?.size && { networks: [...learned] }) },
     join: { text, columns: table.columns, rows, prefix, json: table.json },
   };
 }
 
-/** What people write where there is nothing to write. */
-const NOTHING = new Set([
-  "n/a",
-  "na",
-  "none",
-  "null",
-  "nil",
-  "unknown",
-  "tbd",
-  "-",
-  "--",
-  ".",
-  "?",
-  "#n/a",
-]);
-
-/** The company of a cell; in words why it names none; several texts where it names several. */
-function readCell(text: string, by: Keep["by"]): CompanyQuery | string | readonly string[] {
-  const value = text.trim();
-  if (value === "") return "empty";
-  if (NOTHING.has(value.toLowerCase())) return `"${echo(value)}" names no company`;
-  if (by !== null) return queryOf(value, by) ?? "empty";
-
-  const parts = value.split(/[\s,;|]+/).filter((part) => part !== "");
-  const hosts = parts.filter((part) => canonicalDomain(part) !== undefined);
-  if (parts.length > 1 && hosts.length === parts.length) {
-    const queries = new Map(
-      parts.flatMap((part) => queryOf(part) ?? []).map((query) => [companyKey(query), query]),
-    );
-    const [only] = queries.values();
-    return queries.size === 1 && only !== undefined ? only : parts;
-  }
-
-  const query = /\s/.test(value) ? undefined : queryOf(value);
-  return query ?? `"${echo(value)}" is no domain, profile address or slug`;
-}
+/** What may name the company of a row. */
+export const namingCells = ({ text, column }: TableRow): readonly NamingCell[] =>
+  text.trim() === "" ? [] : [{ text, column: column === undefined ? column : columnName(column) }];
 
 /** @throws CliError exit 2 where no column names companies */
 export const tableOf = async (
@@ -185,6 +159,7 @@ async function ofCsv(text: string, name: string, column: string | null): Promise
     line,
     body: `{${keys.map((key, index) => `${key}:${JSON.stringify(cells[index] ?? "")}`).join(",")}`,
     text: cells[at] ?? "",
+    column: plain ? undefined : match,
   }));
   return { columns, rows, json: false };
 }
@@ -225,7 +200,8 @@ function ofNdjson(text: string, name: string, column: string | null): Table {
     const wordsIn = (key: string) => [fields[key]].flat().filter(isWord);
     const own = Object.keys(fields).filter((key) => wordsIn(key).length > 0);
     const key = column === null ? chooseColumn(own, undefined) : match;
-    return { line, body: whole.slice(0, -1).trimEnd(), text: wordsIn(key ?? match).join(", ") };
+    const words = wordsIn(key ?? match).join(", ");
+    return { line, body: whole.slice(0, -1).trimEnd(), text: words, column: key ?? match };
   });
   return { columns, rows, json: true };
 }

@@ -1,7 +1,9 @@
 import { searchTarget } from "../../engine/purchase/joined.ts";
 import type { Keep, Prospect, Target } from "../../engine/runs/plan.ts";
 import { type CheckedFilters, canonicalJson } from "../../shared/contract/filters.ts";
-import { normalForm, slugIn } from "../../shared/contract/normalise.ts";
+import { canonicalAddress } from "../../shared/contract/naming/address.ts";
+import { isSlug, slugOf } from "../../shared/contract/naming/slug.ts";
+import { normalForm } from "../../shared/contract/normalise.ts";
 import { echo, grouped } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
 import { checkedFilters } from "../../shared/filters.ts";
@@ -31,12 +33,11 @@ export function staffOf(
 ): Target {
   if ((segment ?? ladder ?? keep ?? newOnly) === undefined) {
     // Their people tell which companies they are.
-    const [byAddress, others] = [true, false].map((is) =>
-      companies.filter(({ by }) => (by === "company_network_url") === is),
-    );
+    const turnOf = ({ by, value }: Prospect): number =>
+      by !== "company_network_url" ? 0 : value.includes("/") ? 1 : 2;
     return {
       kind: "employees",
-      companies: [...(others ?? []), ...(byAddress ?? [])],
+      companies: companies.toSorted((a, b) => turnOf(a) - turnOf(b)),
       perCompany: most,
     };
   }
@@ -71,9 +72,9 @@ export function staffOf(
     ({ by, value, address }) => (by === "company_network_url" ? value : address) ?? [],
   );
   const unknown = companies.length - addresses.length;
-  const each = new Map(addresses.map((address) => [slugIn(address), address]));
+  const each = apart(addresses);
 
-  const union = [...each.values()].flatMap((address) =>
+  const union = each.flatMap(([, address]) =>
     rungs.map(
       (title) =>
         checkedFilters({ ...filters, ...titled(title), company_network_url: address }).filters,
@@ -91,9 +92,9 @@ export function staffOf(
     return { ...searchTarget([checkedFilters(one)], []), owned: "without" };
   }
 
-  const slugs = [...each.keys()];
   const titles = ladder === undefined ? "" : ` by ${JSON.stringify(ladder)}`;
-  const where = `${canonicalJson(canonical)}${titles} at ${JSON.stringify(slugs)}`;
+  const owns = JSON.stringify(each.map(([own]) => own));
+  const where = `${canonicalJson(canonical)}${titles} at ${owns}`;
   const staff = {
     most,
     unknown,
@@ -103,6 +104,12 @@ export function staffOf(
   const owned = newOnly && { owned: "without" as const };
 
   return { kind: "search", filters, canonical: where, union, staff, ...owned };
+}
+
+/** Addresses by their forms, each once: of a bare slug are the people at all that end with it. */
+function apart(addresses: readonly string[]): readonly (readonly [form: string, text: string])[] {
+  const forms = new Map(addresses.map((text) => [canonicalAddress(text) ?? text, text]));
+  return [...forms].filter(([own]) => isSlug(own) || !forms.has(slugOf(own)));
 }
 
 /** `cro; vp sales; head of sales`, each once. @throws CliError exit 2 where it names nothing */

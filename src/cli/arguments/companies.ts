@@ -1,12 +1,25 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import { queryOf } from "../../app/buy/companies.ts";
-import { tableOf } from "../../app/buy/input-table.ts";
+import {
+  companiesOf,
+  type NamingCell,
+  networksFor,
+  type SharedHost,
+  sharedQuestion,
+} from "../../app/buy/column.ts";
+import { namingCells, tableOf } from "../../app/buy/input-table.ts";
+import { learnedNetworks } from "../../app/buy/networks.ts";
 import type { CompanyQuery } from "../../engine/client/dialect.ts";
-import { companyKey } from "../../engine/runs/plan.ts";
-import type { Context } from "../../shared/context.ts";
+import { type Context, canPrompt } from "../../shared/context.ts";
+import {
+  type CompanyName,
+  companyKey,
+  isCompany,
+  type NoName,
+  read,
+} from "../../shared/contract/naming/read.ts";
 import { echo, shellWord } from "../../shared/contract/text.ts";
-import { usageError } from "../../shared/errors.ts";
+import { type CliError, usageError } from "../../shared/errors.ts";
 import { inputName, readInput } from "../../shared/input.ts";
 import type { Command } from "../options.ts";
 
@@ -29,8 +42,17 @@ export const MAX_INPUT_BYTES = 64 * 1024 * 1024;
 const HOW =
   "give a domain (acme.com), a profile address or its slug; --by name or --by id for those";
 const TOLD = 5;
-/** Endings of files that name companies: taken for a domain such a name would find nobody. */
-const LIST = /\.(csv|tsv|txt|ndjson|jsonl)$/i;
+
+/** Asks about hosts that several rows share, where somebody is there to answer. */
+export const agreeing =
+  (context: Context) =>
+  async (hosts: readonly SharedHost[]): Promise<ReadonlySet<string>> => {
+    const agreed = new Set<string>();
+    if (!canPrompt(context)) return agreed;
+    for (const shared of hosts)
+      if (await context.confirm(sharedQuestion(shared))) agreed.add(shared.host);
+    return agreed;
+  };
 
 /**
  * The companies that arguments and `--input` name, each once;
@@ -46,41 +68,18 @@ export async function readCompanies(
   if (input === undefined && flags.column !== undefined)
     throw usageError("--column goes with --input FILE");
 
-  const companies = new Map<string, CompanyQuery>();
-  const add = (text: string): boolean => {
-    const query = queryOf(text, flags.by);
-    if (query !== undefined && !companies.has(companyKey(query)))
-      companies.set(companyKey(query), query);
-    return query !== undefined;
-  };
+  const given = await namedBy(
+    names.map((text) => [{ text }]),
+    flags,
+    context,
+  );
+  const wrong = given.findIndex((name) => !isCompany(name));
+  if (wrong >= 0) throw noCompany(names[wrong] ?? "", given[wrong], context);
 
-  const file = names.find((name) => LIST.test(name) && existsSync(resolve(context.cwd, name)));
-  if (file !== undefined) {
-    throw usageError(
-      `"${echo(file)}" is a file, and names no company`,
-      `--input ${shellWord(file)} takes companies from it; --keep-input keeps its rows and columns`,
-    );
-  }
-
-  const wrong = names.find((name) => !add(name));
-  if (wrong !== undefined) throw usageError(`"${echo(wrong)}" names no company`, HOW);
-
-  if (input !== undefined) {
-    const text = await readInput(context, input, "companies", MAX_INPUT_BYTES);
-    const name = inputName(input);
-    const { rows, json } = await tableOf(text, name, flags.column);
-    const lines = rows.filter(({ text: value }) => !add(value) && (json || value.trim() !== ""));
-    const notes = lines.map(
-      ({ line, text: value }) => `${name} line ${line}: "${echo(value)}" names no company`,
-    );
-    const [first] = notes;
-    if (first !== undefined && companies.size === 0) throw usageError(first, HOW);
-
-    for (const each of notes.slice(0, TOLD)) context.stderr.write(`warning: ${each}: left out\n`);
-    if (notes.length > TOLD)
-      context.stderr.write(`warning: so do ${notes.length - TOLD} more lines: left out\n`);
-  }
-
+  const listed = input === undefined ? [] : await inFile(input, flags, context);
+  const companies = new Map(
+    [...given, ...listed].flatMap((name) => (isCompany(name) ? [[companyKey(name), name]] : [])),
+  );
   if (companies.size === 0) {
     throw usageError(
       "no company is given",
@@ -89,4 +88,68 @@ export async function readCompanies(
   }
 
   return [...companies.values()];
+}
+
+/** The companies of a list; lines that name none are told. @throws CliError where no line does */
+async function inFile(
+  input: string,
+  flags: CompanyFlags,
+  context: Context,
+): Promise<readonly CompanyName[]> {
+  const text = await readInput(context, input, "companies", MAX_INPUT_BYTES);
+  const file = inputName(input);
+  const { rows, json } = await tableOf(text, file, flags.column);
+  const names = await namedBy(rows.map(namingCells), flags, context);
+
+  const notes = rows.flatMap(({ line, text: value }, at) => {
+    const name = names[at];
+    if (name === undefined || isCompany(name) || (!json && value.trim() === "")) return [];
+    return [{ note: `${file} line ${line}: "${echo(value)}" names no company`, is: itIs(name) }];
+  });
+  const [first] = notes;
+  if (first !== undefined && notes.length === rows.length)
+    throw usageError(`${first.note}${first.is}`, HOW);
+
+  for (const { note, is } of notes.slice(0, TOLD))
+    context.stderr.write(`warning: ${note}: left out${is}\n`);
+  if (notes.length > TOLD)
+    context.stderr.write(`warning: so do ${notes.length - TOLD} more lines: left out\n`);
+
+  return names.filter(isCompany);
+}
+
+/** What cells name, by what records show and somebody at a terminal says. */
+async function namedBy(
+  cells: readonly (readonly NamingCell[])[],
+  { by }: CompanyFlags,
+  context: Context,
+): Promise<readonly (CompanyName | NoName)[]> {
+  const learned = await networksFor(cells, () => learnedNetworks(context));
+  return companiesOf(cells, { by, learned, agree: agreeing(context) });
+}
+
+const itIs = (name: CompanyName | NoName | undefined): string => {
+  if (name === undefined || isCompany(name)) return "";
+  const { is, isSeveral, why } = name;
+  if (is !== undefined) return `; it is ${is}`;
+  return isSeveral === true ? `; it ${why}` : "";
+};
+
+/** What an argument is, that names no company. */
+function noCompany(
+  text: string,
+  name: CompanyName | NoName | undefined,
+  context: Context,
+): CliError {
+  const reading = read(text);
+  if (reading.is !== "unknown" || reading.isFile !== true)
+    return usageError(`"${echo(text)}" names no company${itIs(name)}`, HOW);
+
+  return existsSync(resolve(context.cwd, text))
+    ? usageError(
+        `"${echo(text)}" is a file, and names no company`,
+        `--input ${shellWord(text)} takes companies from it; ` +
+          "--keep-input keeps its rows and columns",
+      )
+    : usageError(`"${echo(text)}" is the name of a file, and there is no such file`, HOW);
 }

@@ -1,6 +1,7 @@
 import { realpath } from "node:fs/promises";
 import { resolve } from "node:path";
 import { checkPrefix, DEFAULT_PREFIX, readKept } from "../../app/buy/input-table.ts";
+import { learnedNetworks } from "../../app/buy/networks.ts";
 import { openRuns } from "../../app/keep/store.ts";
 import type { CompanyQuery } from "../../engine/client/dialect.ts";
 import { JOINED } from "../../engine/output/join.ts";
@@ -12,7 +13,7 @@ import { usageError } from "../../shared/errors.ts";
 import { inputName, readInput } from "../../shared/input.ts";
 import type { RecordKind } from "../../shared/rows/values.ts";
 import type { Command } from "../options.ts";
-import { type CompanyFlags, MAX_INPUT_BYTES } from "./companies.ts";
+import { agreeing, type CompanyFlags, MAX_INPUT_BYTES } from "./companies.ts";
 import { type ExportFlags, readExportOptions } from "./export-options.ts";
 
 export interface TableFlags extends ExportFlags, CompanyFlags {
@@ -60,6 +61,8 @@ export async function readTable(
     column: flags.column ?? null,
     by: flags.by ?? null,
     prefix: flags.prefix ?? DEFAULT_PREFIX,
+    agree: agreeing(context),
+    learn: () => learnedNetworks(context),
   } as const;
 
   const list = await openRuns(context).suppression();

@@ -1,12 +1,14 @@
+import type { SharedHost } from "../../app/buy/column.ts";
 import { readKept } from "../../app/buy/input-table.ts";
 import { openRuns } from "../../app/keep/store.ts";
 import { type CompanyQuery, pagingName } from "../../engine/client/dialect.ts";
 import { selectionOf } from "../../engine/connections/resolve.ts";
 import { savedForm } from "../../engine/output/formats.ts";
-import { companyKey, resumeOf, spokenTarget } from "../../engine/runs/plan.ts";
+import { resumeOf, spokenTarget } from "../../engine/runs/plan.ts";
 import { isResumable, type RunSummary } from "../../engine/runs/reader.ts";
 import type { RunStore } from "../../engine/runs/run-store.ts";
 import type { Context } from "../../shared/context.ts";
+import { companyKey } from "../../shared/contract/naming/read.ts";
 import { counted, shellWord, someOf } from "../../shared/contract/text.ts";
 import { CliError, failed, usageError } from "../../shared/errors.ts";
 import {
@@ -86,10 +88,18 @@ async function parse(
     (target.kind === "search" ? (target.staff?.prospects ?? []) : target.companies).map(companyKey),
   );
   const isLeftOut = (company: CompanyQuery): boolean => !keys.has(companyKey(company));
+  const learn = async () => new Set(keep?.networks);
   const join =
     keep === undefined
       ? undefined
-      : (await readKept(await keptInput(store, id), "the table", keep, isLeftOut)).join;
+      : (
+          await readKept(
+            await keptInput(store, id),
+            "the table",
+            { ...keep, agree: agreedBy(keys), learn },
+            isLeftOut,
+          )
+        ).join;
 
   // "environment" is what a connection is called that variables alone make up.
   const connection = options.connection ?? (saved === "environment" ? undefined : saved);
@@ -110,6 +120,14 @@ async function parse(
     run: id,
   };
 }
+
+/** Of hosts that rows share, those that were agreed to when the run began. */
+const agreedBy = (keys: ReadonlySet<string>) => async (hosts: readonly SharedHost[]) =>
+  new Set(
+    hosts.flatMap(({ host }) =>
+      keys.has(companyKey({ by: "domain", value: host })) ? [host] : [],
+    ),
+  );
 
 /**
  * @throws CliError exit 5 where a crash came before the table was kept: nothing was bought by then

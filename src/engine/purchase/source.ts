@@ -1,5 +1,6 @@
 // Tested by test/scene/contract.test.ts.
-import { slugIn } from "../../shared/contract/normalise.ts";
+import { addressForms, canonicalAddress } from "../../shared/contract/naming/address.ts";
+import { isSlug } from "../../shared/contract/naming/slug.ts";
 import { echo, someOf } from "../../shared/contract/text.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import type { Page } from "../../shared/rows/page.ts";
@@ -63,18 +64,22 @@ export function sourceOf(
 
 /** Two names may be of one company: the address in its people's rows tells. */
 function companiesOf({ companies, perCompany }: Target & { readonly kind: "employees" }) {
-  const slugs = companies.map(({ by, value }) =>
-    by === "company_network_url" ? slugIn(value) : undefined,
+  const own = companies.map(({ by, value }) =>
+    by === "company_network_url" ? canonicalAddress(value) : undefined,
   );
-  const first = slugs.findIndex((slug) => slug !== undefined);
+  // Domains, ids and names, whole addresses, bare slugs: what is shown tells who comes after.
+  const barriers = [
+    own.findIndex((address) => address !== undefined),
+    own.findIndex((address) => address !== undefined && isSlug(address)),
+  ].filter((index) => index > 0);
   const firsts = new Map<string | undefined, number>();
-  const sameAs = (index: number): number => firsts.get(slugs[index]) ?? index;
+  const sameAs = (index: number): number => firsts.get(own[index]) ?? index;
   const nameOf = (index: number): string => echo(at(companies, index).value);
 
   return {
     targets: companies.length,
     size: (index: number) => (sameAs(index) === index ? (perCompany ?? undefined) : 0),
-    barrier: first > 0 ? first : undefined,
+    barriers,
 
     see: (index: number, page: Page): boolean => {
       const rows = Array.from({ length: page.length }, (_, row) =>
@@ -82,8 +87,8 @@ function companiesOf({ companies, perCompany }: Target & { readonly kind: "emplo
       );
       const [address, ...others] = new Set(rows);
       if (address === undefined || others.length > 0) return false;
-      slugs[index] = slugIn(address);
-      if (!firsts.has(slugs[index])) firsts.set(slugs[index], index);
+      own[index] = canonicalAddress(address);
+      for (const form of addressForms(address)) if (!firsts.has(form)) firsts.set(form, index);
       return sameAs(index) !== index;
     },
 

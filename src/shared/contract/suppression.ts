@@ -1,6 +1,7 @@
 // Tested by test/cli/suppress.test.ts.
 import { createHash, createHmac } from "node:crypto";
-import { canonicalAddress, canonicalDomain, isSlug, slugOf } from "./normalise.ts";
+import { canonicalAddress, canonicalDomain } from "./naming/address.ts";
+import { isSlug, slugOf } from "./naming/slug.ts";
 
 export const SUPPRESSED_KINDS = ["address", "id", "domain"] as const;
 export type SuppressedKind = (typeof SUPPRESSED_KINDS)[number];
@@ -30,33 +31,6 @@ export interface RecordNames {
 /** Address and domain in canonical form. */
 export interface SuppressedName extends RecordNames {
   readonly kind: SuppressedKind;
-}
-
-/**
- * Reads how somebody is named: an address has a slash, a domain a dot and
- * no slash; any other word is an id and the last part of an address.
- * @param kind where it is told @returns undefined for text of another kind
- */
-export function suppressedName(text: string, kind?: SuppressedKind): SuppressedName | undefined {
-  const word = text.trim();
-  // A name with a space is nobody's id, and an address of mail is neither.
-  if (word === "" || (kind === undefined && !word.includes("/") && /[\s@]/.test(word)))
-    return undefined;
-
-  const type =
-    kind ?? (word.includes("/") ? "address" : /^[^\s@]+\.[^\s@]+$/.test(word) ? "domain" : "id");
-  const address = canonicalAddress(word);
-  if (type === "address") return address === undefined ? undefined : { kind: type, address };
-  if (type === "domain") {
-    const domain = canonicalDomain(word);
-    return domain === undefined ? undefined : { kind: type, domain };
-  }
-
-  return {
-    kind: type,
-    id: word,
-    address: kind === undefined && address && isSlug(address) ? address : null,
-  };
 }
 
 /**
