@@ -3,26 +3,17 @@ import type { CompanyQuery } from "../../engine/client/dialect.ts";
 import type { Join, JoinRow } from "../../engine/output/kept-rows.ts";
 import { companyKey, type Keep } from "../../engine/runs/plan.ts";
 import { canonicalDomain } from "../../shared/contract/normalise.ts";
-import { echo } from "../../shared/contract/text.ts";
+import { echo, shellWord } from "../../shared/contract/text.ts";
 import { type CliError, usageError } from "../../shared/errors.ts";
-import {
-  chooseColumn,
-  columnName,
-  HEADINGS,
-  isWord,
-  jsonLines,
-  parseCsv,
-  queryOf,
-} from "./companies.ts";
+import { columnsFor } from "../../shared/tables/headings.ts";
+import { type InputTable, type TableRow, unguarded } from "../../shared/tables/table.ts";
+import { queryOf } from "./companies.ts";
 
 export const DEFAULT_PREFIX = "hc_";
 const PREFIX = /^[\p{L}_][\p{L}\p{N}_ .-]{0,39}$/u;
 
-interface Table {
-  readonly columns: readonly string[];
-  readonly rows: readonly { readonly line: number; readonly body: string; readonly text: string }[];
-  readonly json: boolean;
-}
+/** Rows that tell which column has domains. */
+const LOOKED_AT = 100;
 
 type How = Pick<Keep, "column" | "by" | "prefix">;
 
@@ -45,14 +36,15 @@ export function checkPrefix(prefix: string): string {
  * @throws CliError exit 2 where it is no table, has no
  * such column, or has columns that begin as ours do
  */
-export async function readKept(
-  text: string,
+export function readKept(
+  input: InputTable,
   name: string,
   how: How,
   isLeftOut: (company: CompanyQuery) => boolean,
-): Promise<{ companies: CompanyQuery[]; leftOut: number; keep: Keep; join: Join }> {
+): { companies: CompanyQuery[]; leftOut: number; keep: Keep; join: Join } {
   const { column, by, prefix } = how;
-  const table = await tableOf(text, name, column);
+  const table = named(input);
+  const places = companyColumns(table, name, column);
   const match = table.columns.find((each) => each.toLowerCase().startsWith(prefix.toLowerCase()));
   if (match !== undefined) {
     throw usageError(
@@ -64,20 +56,28 @@ export async function readKept(
   const indexes = new Map<string, number>();
   const companies: CompanyQuery[] = [];
   let leftOut = 0;
+  const keys = table.columns.map((each) => JSON.stringify(each));
+  const bodyOf = ({ object, cells }: TableRow): string =>
+    object === undefined
+      ? `{${keys.map((key, place) => `${key}:${JSON.stringify(cells[place] ?? "")}`).join(",")}`
+      : object.text.slice(0, -1).trimEnd();
+
   const rows = table.rows.map((row): JoinRow => {
-    const cell = readCell(row.text, by);
+    const body = bodyOf(row);
+    const read = namingTexts(row, places).map((text) => readCell(text, by));
+    const cell = read.find((each) => typeof each !== "string") ?? read[0] ?? "empty";
     if (typeof cell === "string")
-      return { body: row.body, company: undefined, match: "no company", why: cell };
+      return { body, company: undefined, match: "no company", why: cell };
     if (Array.isArray(cell)) {
       const why = `names ${cell.length} companies: ${cell.slice(0, 5).map(echo).join(", ")}`;
-      return { body: row.body, company: undefined, match: "ambiguous", why };
+      return { body, company: undefined, match: "ambiguous", why };
     }
 
     const query = cell as CompanyQuery;
     if (isLeftOut(query)) {
       leftOut++;
       return {
-        body: row.body,
+        body,
         company: undefined,
         match: "suppressed",
         why: "it is on the suppression list",
@@ -88,7 +88,7 @@ export async function readKept(
     const company = indexes.get(key) ?? companies.push(query) - 1;
     indexes.set(key, company);
 
-    return { body: row.body, company, match: "found", why: "" };
+    return { body, company, match: "found", why: "" };
   });
 
   if (companies.length === 0 && leftOut > 0) {
@@ -106,14 +106,18 @@ export async function readKept(
     );
   }
 
-  const sha256 = createHash("sha256").update(text).digest("hex");
+  const sha256 = createHash("sha256").update(table.text).digest("hex");
   return {
     companies,
     leftOut,
     keep: { sha256, column, by, prefix },
-    join: { text, columns: table.columns, rows, prefix, json: table.json },
+    join: { text: table.text, columns: table.columns, rows, prefix, json: table.json },
   };
 }
+
+/** A list has one column, which has a name where its rows are kept. */
+const named = (table: InputTable): InputTable =>
+  table.isList ? { ...table, columns: ["company", ...table.columns.slice(1)] } : table;
 
 /** What people write where there is nothing to write. */
 const NOTHING = new Set([
@@ -152,80 +156,52 @@ function readCell(text: string, by: Keep["by"]): CompanyQuery | string | readonl
   return query ?? `"${echo(value)}" is no domain, profile address or slug`;
 }
 
-/** @throws CliError exit 2 where no column names companies */
-export const tableOf = async (
-  text: string,
+/**
+ * The columns of a table that name companies, best first.
+ * @throws CliError exit 2 where none does
+ */
+export function companyColumns(
+  table: InputTable,
   name: string,
   column: string | null | undefined,
-): Promise<Table> =>
-  /^\s*\{/.test(text)
-    ? ofNdjson(text, name, column ?? null)
-    : await ofCsv(text, name, column ?? null);
+): readonly number[] {
+  const { columns, isList, rows } = table;
+  const places = columnsFor(table, "company", column);
+  if (places.length > 0) return places;
+  if (column == null && (isList || columns.length === 1)) return [0];
+  if (column == null) throw noColumn(table, name);
 
-async function ofCsv(text: string, name: string, column: string | null): Promise<Table> {
-  const parsed = await parseCsv(text);
-  const [first] = parsed;
-  if (first === undefined)
-    throw usageError(`${name} is empty`, "a table has a line with the names of its columns");
-
-  const plain =
-    column === null && first.cells.length === 1 && !HEADINGS.has(columnName(first.cells[0] ?? ""));
-  const header = plain ? ["company"] : first.cells.map((cell) => cell.trim());
-  const data = plain ? parsed : parsed.slice(1);
-  const match =
-    plain || header.length === 1 ? header[0] : chooseColumn(header, column ?? undefined);
-  if (match === undefined || (column !== null && chooseColumn(header, column) === undefined)) {
-    throw noColumn(name, column, header);
-  }
-
-  const at = header.indexOf(match);
-  const columns = uniqueNames(header, Math.max(...parsed.map(({ cells }) => cells.length)));
-  const keys = columns.map((each) => JSON.stringify(each));
-  const rows = data.map(({ line, cells }) => ({
-    line,
-    body: `{${keys.map((key, index) => `${key}:${JSON.stringify(cells[index] ?? "")}`).join(",")}`,
-    text: cells[at] ?? "",
-  }));
-  return { columns, rows, json: false };
-}
-
-function noColumn(name: string, column: string | null, columns: readonly string[]): CliError {
-  const isData = column === null && columns.some((each) => canonicalDomain(each) !== undefined);
-  const what = column === null ? "no column that names a company" : `no column "${echo(column)}"`;
-  const [lacks, has] = isData
-    ? ["no line with the names of its columns: the first one is data", "it begins with"]
-    : [what, "its columns"];
-  return usageError(
-    `${name} has ${lacks}; ${has}: ${columns.map(echo).join(", ")}`,
-    isData ? "add a first line such as id,website" : "choose one with --column NAME",
+  throw usageError(
+    `${name} has no column "${echo(column)}"; its columns: ${columns.map(echo).join(", ")}`,
+    columnHint(columns, rows),
   );
 }
 
-/** Names for so many columns: as given; of names that are empty or there twice, others. */
-function uniqueNames(header: readonly string[], width: number): string[] {
-  const names = new Set<string>();
-  return Array.from({ length: width }, (_, index) => {
-    const title = header[index] ?? "";
-    const base = title === "" ? `column ${index + 1}` : title;
-    let name = base;
-    for (let copy = 2; names.has(name); copy++) name = `${base} ${copy}`;
-    names.add(name);
-    return name;
-  });
+/** The texts of a row in these columns that are not empty, best first. */
+export const namingTexts = ({ cells }: TableRow, places: readonly number[]): readonly string[] =>
+  places.map((place) => unguarded(cells[place] ?? "").trim()).filter((text) => text !== "");
+
+function noColumn({ columns, rows }: InputTable, name: string): CliError {
+  const isData = columns.some((each) => canonicalDomain(each) !== undefined);
+  const [lacks, has] = isData
+    ? ["no line with the names of its columns: the first one is data", "it begins with"]
+    : ["no column that names a company", "its columns"];
+  return usageError(
+    `${name} has ${lacks}; ${has}: ${columns.map(echo).join(", ")}`,
+    isData ? "add a first line such as id,website" : columnHint(columns, rows),
+  );
 }
 
-function ofNdjson(text: string, name: string, column: string | null): Table {
-  const records = [...jsonLines(text, name)];
-  const columns = [...new Set(records.flatMap(({ fields }) => Object.keys(fields)))];
-  const match = chooseColumn(columns, column ?? undefined);
-  if (match === undefined) throw noColumn(name, column, columns);
-
-  const rows = records.map(({ line, text: whole, fields }) => {
-    // A list names what its items name: one company, or several.
-    const wordsIn = (key: string) => [fields[key]].flat().filter(isWord);
-    const own = Object.keys(fields).filter((key) => wordsIn(key).length > 0);
-    const key = column === null ? chooseColumn(own, undefined) : match;
-    return { line, body: whole.slice(0, -1).trimEnd(), text: wordsIn(key ?? match).join(", ") };
-  });
-  return { columns, rows, json: true };
+/** Names the column whose cells are domains. */
+function columnHint(columns: readonly string[], rows: readonly TableRow[]): string {
+  const first = rows.slice(0, LOOKED_AT);
+  const counts = columns.map(
+    (_, place) =>
+      first.filter(({ cells }) => canonicalDomain(cells[place]?.trim() ?? "") !== undefined).length,
+  );
+  const most = Math.max(0, ...counts);
+  const column = columns[counts.indexOf(most)];
+  return column === undefined || most * 2 < Math.min(first.length, 2)
+    ? "choose one with --column NAME"
+    : `--column ${shellWord(column)}: its cells are domains`;
 }

@@ -1,13 +1,13 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { queryOf } from "../../app/buy/companies.ts";
-import { tableOf } from "../../app/buy/input-table.ts";
+import { companyColumns, namingTexts } from "../../app/buy/input-table.ts";
 import type { CompanyQuery } from "../../engine/client/dialect.ts";
 import { companyKey } from "../../engine/runs/plan.ts";
 import type { Context } from "../../shared/context.ts";
 import { echo, shellWord } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
-import { inputName, readInput } from "../../shared/input.ts";
+import { inputName, readTableFile } from "../../shared/input.ts";
 import type { Command } from "../options.ts";
 
 export interface CompanyFlags {
@@ -29,8 +29,8 @@ export const MAX_INPUT_BYTES = 64 * 1024 * 1024;
 const HOW =
   "give a domain (acme.com), a profile address or its slug; --by name or --by id for those";
 const TOLD = 5;
-/** Endings of files that name companies: taken for a domain such a name would find nobody. */
-const LIST = /\.(csv|tsv|txt|ndjson|jsonl)$/i;
+/** Endings of files, none of them of a host: taken for a domain such a name would find nobody. */
+const FILE = /\.(?:csv|tsv|tab|txt|json|ndjson|jsonl|parquet|pq|xlsx?|xlsm|xlsb|ods|numbers|gz)$/i;
 
 /**
  * The companies that arguments and `--input` name, each once;
@@ -54,24 +54,22 @@ export async function readCompanies(
     return query !== undefined;
   };
 
-  const file = names.find((name) => LIST.test(name) && existsSync(resolve(context.cwd, name)));
-  if (file !== undefined) {
-    throw usageError(
-      `"${echo(file)}" is a file, and names no company`,
-      `--input ${shellWord(file)} takes companies from it; --keep-input keeps its rows and columns`,
-    );
-  }
+  refuseFile(names, context);
 
   const wrong = names.find((name) => !add(name));
   if (wrong !== undefined) throw usageError(`"${echo(wrong)}" names no company`, HOW);
 
   if (input !== undefined) {
-    const text = await readInput(context, input, "companies", MAX_INPUT_BYTES);
+    const table = await readTableFile(context, input, "companies", MAX_INPUT_BYTES);
     const name = inputName(input);
-    const { rows, json } = await tableOf(text, name, flags.column);
-    const lines = rows.filter(({ text: value }) => !add(value) && (json || value.trim() !== ""));
+    const places = companyColumns(table, name, flags.column);
+    const lines = table.rows.flatMap((row) => {
+      const texts = namingTexts(row, places);
+      if (texts.some(add) || (texts.length === 0 && !table.json)) return [];
+      return [{ line: row.line, text: texts[0] ?? "" }];
+    });
     const notes = lines.map(
-      ({ line, text: value }) => `${name} line ${line}: "${echo(value)}" names no company`,
+      ({ line, text }) => `${name} line ${line}: "${echo(text)}" names no company`,
     );
     const [first] = notes;
     if (first !== undefined && companies.size === 0) throw usageError(first, HOW);
@@ -89,4 +87,19 @@ export async function readCompanies(
   }
 
   return [...companies.values()];
+}
+
+/** @throws CliError exit 2 for an argument that is a file, there or not */
+function refuseFile(names: readonly string[], context: Context): void {
+  const exists = (name: string): boolean => existsSync(resolve(context.cwd, name));
+  const file = names.find(
+    (name) => FILE.test(name) || (/^\.{0,2}[/\\]/.test(name) && exists(name)),
+  );
+  if (file !== undefined) {
+    const is = exists(file) ? "is a file" : "is the name of a file that is not there";
+    throw usageError(
+      `"${echo(file)}" ${is}, and names no company`,
+      `--input ${shellWord(file)} takes companies from it; --keep-input keeps its rows and columns`,
+    );
+  }
 }

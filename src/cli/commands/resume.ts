@@ -9,6 +9,7 @@ import type { RunStore } from "../../engine/runs/run-store.ts";
 import type { Context } from "../../shared/context.ts";
 import { counted, shellWord, someOf } from "../../shared/contract/text.ts";
 import { CliError, failed, usageError } from "../../shared/errors.ts";
+import { type InputTable, readTable } from "../../shared/tables/table.ts";
 import {
   addBuyingOptions,
   type ExportFlags,
@@ -89,7 +90,7 @@ async function parse(
   const join =
     keep === undefined
       ? undefined
-      : (await readKept(await keptInput(store, id), "the table", keep, isLeftOut)).join;
+      : readKept(await keptTable(store, id), "the table", keep, isLeftOut).join;
 
   // "environment" is what a connection is called that variables alone make up.
   const connection = options.connection ?? (saved === "environment" ? undefined : saved);
@@ -114,8 +115,8 @@ async function parse(
 /**
  * @throws CliError exit 5 where a crash came before the table was kept: nothing was bought by then
  */
-async function keptInput(store: RunStore, id: string): Promise<string> {
-  return store.input(id).catch((cause: unknown) => {
+async function keptTable(store: RunStore, id: string): Promise<InputTable> {
+  const text = await store.input(id).catch((cause: unknown) => {
     throw failed.incomplete(
       `run ${id} has no copy of the table that it was to be put to`,
       "the same command begins with it again; headcount runs export " +
@@ -124,6 +125,7 @@ async function keptInput(store: RunStore, id: string): Promise<string> {
       cause,
     );
   });
+  return readTable("the table", Buffer.from(text));
 }
 
 /** The one unfinished run. @throws CliError exit 2 where there are several */

@@ -10,8 +10,10 @@ import {
 } from "../../../shared/contract/suppression.ts";
 import { counted, echo } from "../../../shared/contract/text.ts";
 import { failed, usageError } from "../../../shared/errors.ts";
-import { inputName, readInput } from "../../../shared/input.ts";
+import { inputName, readTableFile } from "../../../shared/input.ts";
 import { isName } from "../../../shared/person.ts";
+import { columnsFor } from "../../../shared/tables/headings.ts";
+import { type InputTable, unguarded } from "../../../shared/tables/table.ts";
 import type { Command, GlobalOptions } from "../../options.ts";
 import { atDesk, type Desk } from "../../terminal/printer.ts";
 
@@ -80,8 +82,8 @@ export function addListCommands<Options extends SuppressOptions>(
     .description("leave out everybody in a file (- for stdin): an address, id or domain a line")
     .does(
       opening(async (opened, file: string) => {
-        const text = await readInput(context, file, "suppression", MAX_BYTES);
-        await add(opened, namesIn(text, file, opened.options.kind));
+        const table = await readTableFile(context, file, "suppression", MAX_BYTES);
+        await add(opened, namesIn(table, file, opened.options.kind));
       }),
     );
 
@@ -175,20 +177,42 @@ function nameOf(word: string, kind: SuppressedKind | undefined): SuppressedName 
   );
 }
 
-/** One a line; empty lines and those that begin with # are left out. */
-function namesIn(text: string, file: string, kind: SuppressedKind | undefined): SuppressedName[] {
-  const names = text.split(/\r\n|\n|\r/).flatMap((line, index) => {
-    const word = line.trim().replace(/^\ufeff/, "");
-    if (word === "" || word.startsWith("#")) return [];
+/**
+ * A list, one a line (those that begin with # are none), or a table with a column that tells
+ * people: of each row the best of what it has.
+ */
+function namesIn(
+  table: InputTable,
+  file: string,
+  kind: SuppressedKind | undefined,
+): SuppressedName[] {
+  const { columns, isList, rows } = table;
+  const places = columnsFor(table, "person");
+  if (places.length === 0 && !isList) {
+    throw usageError(
+      `${inputName(file)} has no column that tells people: ${columns.map(echo).join(", ")}`,
+      "one of network_url, profile_url, id or domain is needed, or a list with one of them a line",
+      "bad_name",
+    );
+  }
 
-    const name = suppressedName(word, kind);
+  const names = rows.flatMap(({ line, cells }) => {
+    const texts = (isList ? [0] : places)
+      .map((place) => unguarded(cells[place] ?? "").trim())
+      .filter((text) => text !== "");
+    const [word] = texts;
+    if (word === undefined || (isList && word.startsWith("#"))) return [];
+
     // A row of several columns would be taken for an id that nobody has.
-    if (name !== undefined && !/[\s,;"]/.test(word)) return [name];
+    const name = texts
+      .filter((text) => !/[\s,;"]/.test(text))
+      .flatMap((text) => suppressedName(text, kind) ?? [])[0];
+    if (name !== undefined) return [name];
 
     throw usageError(
-      `line ${index + 1} of ${inputName(file)} is "${echo(word)}": ` +
+      `line ${line} of ${inputName(file)} is "${echo(word)}": ` +
         "no profile address, id or domain; nobody was added",
-      "the file has one of them a line and nothing else",
+      "the file has one of them a line, or a column of them that has a name",
       "bad_name",
     );
   });
