@@ -1,4 +1,6 @@
-import { canonicalAddress, isSlug, normalForm, slugOf } from "./contract/normalise.ts";
+import { canonicalAddress, isSlug, slugOf } from "./contract/naming/address.ts";
+import { read } from "./contract/naming/read.ts";
+import { normalForm } from "./contract/normalise.ts";
 import type { SuppressedName } from "./contract/suppression.ts";
 import { echo, someOf } from "./contract/text.ts";
 import { type CliError, usageError } from "./errors.ts";
@@ -9,8 +11,15 @@ export interface Identity {
   readonly id: string | undefined;
   /** Canonical. */
   readonly address: string | undefined;
-  /** What the person is called: tells nobody from others of the same name. */
-  readonly name?: string | undefined;
+  /** Of the employer. */
+  readonly domain?: string | undefined;
+  /** As it stands in the record: two that are one in canonical form may be two people. */
+  readonly spelled?: string | undefined;
+  /**
+   * What the person is called, whole and in normal form, by each field
+   * that tells it: tells nobody from others of the same name.
+   */
+  readonly names?: readonly string[];
   /** In lower case. */
   readonly email?: string | undefined;
 }
@@ -34,11 +43,14 @@ export function identityIn(value: JsonValue): Identity | undefined {
       return inner === undefined ? undefined : identityIn(inner);
   }
 
-  const name = textOf(value.name);
+  const given = [value.first_name, value.last_name].map(textOf);
+  const names = [textOf(value.name), given.includes(undefined) ? undefined : given.join(" ")];
   return {
     id,
     address: address === undefined ? undefined : (canonicalAddress(address) ?? address),
-    name,
+    spelled: address,
+    domain: textOf(value.company_domain),
+    names: names.flatMap((name) => (name === undefined ? [] : normalForm(name))),
     email,
   };
 }
@@ -64,6 +76,7 @@ export class PersonMatcher {
    */
   readonly #ids = new Map<string, Set<string>>();
 
+  #isKnown = false;
   /** Whole ones, in normal form. */
   readonly #called = new Set<string>();
   readonly #emails = new Set<string>();
@@ -76,14 +89,21 @@ export class PersonMatcher {
    */
   constructor(word?: string) {
     if (word === undefined) return;
-    if (isEmail(word)) {
-      this.#emails.add(word.trim().toLowerCase());
+    const reading = read(word);
+    if (reading.is === "mail") {
+      this.#emails.add(reading.value);
       return;
     }
     const address = canonicalAddress(word);
     if (address !== undefined && isSlug(address)) this.#slugs.add(address);
     else if (address !== undefined) this.#addresses.add(address);
-    if (!word.includes("/")) this.#ids.set("", new Set([word.trim()]));
+    if (reading.is === "word" || reading.is === "domain" || reading.is === "unknown")
+      this.#ids.set("", new Set([word.trim()]));
+  }
+
+  /** Whether a record of the person was found: a word alone may be nobody's. */
+  get isKnown(): boolean {
+    return this.#isKnown;
   }
 
   is({ id, address }: Identity, service: string): boolean {
@@ -124,8 +144,9 @@ export class PersonMatcher {
 
   /** Whether a row is of somebody else who has the same name. */
   isNamesake(row: JsonValue): boolean {
-    const { address, id, name = "" } = identityIn(row) ?? {};
-    return (address ?? id) !== undefined && !this.isRow(row) && this.#called.has(normalForm(name));
+    const { address, id, names = [] } = identityIn(row) ?? {};
+    const isCalledSo = names.some((name) => this.#called.has(name));
+    return (address ?? id) !== undefined && !this.isRow(row) && isCalledSo;
   }
 
   /** @param body a record as JSON text */
@@ -135,20 +156,17 @@ export class PersonMatcher {
   }
 
   /** @returns whether that was new */
-  add({ id, address, email, name }: Identity, service: string): boolean {
+  add({ id, address, email, names = [] }: Identity, service: string): boolean {
+    this.#isKnown = true;
     const ids = this.#ids.get(service) ?? new Set<string>();
     this.#ids.set(service, ids);
 
     const own = email === undefined || this.#shared.has(email) ? undefined : email;
-    const called = normalForm(name ?? "");
     const news = [
       [ids, id] as const,
       [this.#addresses, address] as const,
       [this.#emails, own] as const,
-      [
-        this.#called,
-        called.length >= TELLING && called.includes(" ") ? called : undefined,
-      ] as const,
+      ...names.map((name) => [this.#called, name] as const),
     ].filter(([known, one]) => one !== undefined && !known.has(one));
     for (const [known, one] of news) known.add(one ?? "");
 
@@ -192,17 +210,43 @@ export class PersonMatcher {
       ...this.addresses,
       ...this.addresses.map(slugOf),
       ...this.#slugs,
-      ...this.#anyIds,
       ...this.#emails,
     ];
-    const lower = text.toLowerCase();
-    if (names.some((name) => name.length >= TELLING && hasWord(lower, name.toLowerCase())))
-      return true;
-    if (!byName || this.#called.size === 0) return false;
+    const isIn = (whole: string, some: readonly string[]): boolean =>
+      some.some((name) => name.length >= TELLING && hasWord(whole, name));
 
-    const normal = normalForm(text);
-    return [...this.#called].some((name) => hasWord(normal, name));
+    // Ids that differ in case alone are two people's.
+    if (isIn(text, this.#anyIds) || isIn(text.toLowerCase(), names)) return true;
+    const called = byName ? [...this.#called].filter((name) => name.includes(" ")) : [];
+    return called.length > 0 && isIn(normalForm(text), called);
   }
+
+  /**
+   * Whether filters in a text of JSON name the person: by an address, or by a whole name,
+   * also in two filters. Whatever else is the same word names something else.
+   */
+  isNamedByFilters(json: string): boolean {
+    return (json.match(/\{[^{}]*\}/g) ?? []).some((object) => {
+      const filters = jsonObject(object);
+      const values = (key: string): readonly string[] =>
+        [filters[key] ?? []].flat().map((value) => normalForm(String(value)));
+      const names = [
+        ...values("name"),
+        ...values("name_prefix"),
+        ...values("first_name").flatMap((first) =>
+          values("last_name").map((last) => `${first} ${last}`),
+        ),
+      ];
+      const addresses = [filters.network_url ?? []].flat().map(String);
+      return names.some((name) => this.#called.has(name)) || addresses.some(this.#isAt);
+    });
+  }
+
+  readonly #isAt = (text: string): boolean => {
+    const address = canonicalAddress(text) ?? "";
+    const slugs = [...this.#slugs, ...this.addresses.map(slugOf)];
+    return isSlug(address) ? slugs.includes(address) : this.is({ id: undefined, address }, "");
+  };
 
   /** {@link isNamedIn} for a text that comes in pieces. */
   async isNamedInAll(pieces: AsyncIterable<Uint8Array>): Promise<boolean> {
@@ -261,11 +305,40 @@ function peopleAmong(sightings: readonly Sighting[]): readonly ReadonlySet<strin
   return people;
 }
 
-/** @throws CliError exit 2 where a word names several people */
+/**
+ * @throws CliError exit 2 where a word names several people, or addresses
+ * of theirs are one in canonical form alone
+ */
 export function requireOne(word: string, sightings: readonly Sighting[]): void {
   const people = peopleAmong(sightings);
-  if (people.length > 1) throw ambiguous(word, people);
+  if (people.length > 1 && !word.includes("/")) throw ambiguous(word, people);
+
+  for (const one of sightings) {
+    const twin = sightings.find(({ who, service }) => isTwin(one, who, service));
+    if (twin !== undefined)
+      throw ambiguous(
+        word,
+        [one, twin].map(({ who }) => new Set([who.spelled ?? ""])),
+      );
+  }
 }
+
+/** Another id of the same service, at an address that is spelled in another way. */
+const isTwin = ({ who, service }: Sighting, other: Identity, at: string): boolean =>
+  service === at &&
+  who.address !== undefined &&
+  who.address === other.address &&
+  spellingOf(who) !== spellingOf(other) &&
+  who.id !== undefined &&
+  other.id !== undefined &&
+  who.id !== other.id;
+
+/** Without what an address may have or not: the case of its letters stays. */
+const spellingOf = ({ spelled = "" }: Identity): string =>
+  spelled
+    .trim()
+    .replace(/^https?:\/\/(?:www\.)?/i, "")
+    .replace(/\/+$/, "");
 
 function ambiguous(word: string, people: readonly ReadonlySet<string>[]): CliError {
   const said = someOf(people.map(([first = ""]) => echo(first)));
@@ -276,7 +349,11 @@ function ambiguous(word: string, people: readonly ReadonlySet<string>[]): CliErr
   );
 }
 
-export const isEmail = (word: string): boolean => /^[^\s@/]+@[^\s@/]+$/.test(word.trim());
-
-/** A name as people write it: neither an address nor an id, and several may have it. */
-export const isName = (word: string): boolean => /\S\s+\S/.test(word.trim()) && !word.includes("/");
+function jsonObject(text: string): Readonly<Record<string, JsonValue>> {
+  try {
+    const value = parseExact(text);
+    return isNested(value) && !Array.isArray(value) ? (value as Record<string, JsonValue>) : {};
+  } catch {
+    return {};
+  }
+}

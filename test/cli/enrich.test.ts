@@ -1,6 +1,5 @@
 import { writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { queryOf } from "../../src/app/buy/companies.ts";
 import type { Company, Person } from "../../src/shared/contract/records.ts";
 import { charged, readCsv, runIds, user, visibleFiles } from "../support/export.ts";
 import { startTestService, type TestService } from "../support/service.ts";
@@ -32,33 +31,6 @@ async function cost(work: () => Promise<unknown>): Promise<number> {
 const employeesOf = async (slug: string): Promise<number> =>
   (await service.call("/v1/person/count", { body: { filters: { company_network_url: slug } } }))
     .json.result.count;
-
-describe("how a company is named", () => {
-  test.each([
-    ["acme.com", { by: "domain", value: "acme.com" }],
-    ["https://www.Acme.com/", { by: "domain", value: "acme.com" }],
-    [
-      "https://network.example/company/acme",
-      { by: "company_network_url", value: "https://network.example/company/acme" },
-    ],
-    [
-      "network.example/company/acme",
-      { by: "company_network_url", value: "network.example/company/acme" },
-    ],
-    ["acme-works", { by: "company_network_url", value: "acme-works" }],
-    ["http://acme.com/home?utm=1", { by: "domain", value: "acme.com" }],
-    ["shop.acme.com/en/about/", { by: "domain", value: "shop.acme.com" }],
-    ["  ", undefined],
-    ["ftp://acme.com", undefined],
-  ])("%j", (text, expected) => {
-    expect(queryOf(text)).toEqual(expected);
-  });
-
-  test("names and ids are said to be such", () => {
-    expect(queryOf("Acme Works", "name")).toEqual({ by: "name", value: "Acme Works" });
-    expect(queryOf("c1", "id")).toEqual({ by: "id", value: "c1" });
-  });
-});
 
 describe("enrich", () => {
   test("one company: its record as JSON to a pipe, a card to a terminal, one credit each", async () => {

@@ -421,7 +421,7 @@ test("every row has its company or a reason, and no company is there twice", asy
   await fc.assert(
     fc.asyncProperty(fc.array(site, { maxLength: 20 }), async (sites) => {
       const text = `Website\n${[...sites, "last.com"].map((one) => `"${one}"`).join("\n")}\n`;
-      const kept = readKept(
+      const kept = await readKept(
         await readTable("t", Buffer.from(text)),
         "t",
         { column: null, by: null, prefix: "hc_" },

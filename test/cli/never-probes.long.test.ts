@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { canonicalAddress } from "../../src/shared/contract/normalise.ts";
+import { canonicalAddress } from "../../src/shared/contract/naming/address.ts";
 import { user } from "../support/export.ts";
 import { type FaultProxy, faultProxy } from "../support/fault-proxy.ts";
 import { startTestService, type TestService } from "../support/service.ts";

@@ -279,7 +279,7 @@ test("a table keeps its rows and columns: a row for each person, and what became
     `https://${domains.get(first)}/`,
   ];
   const rows = cells.map((cell, index) => `Account ${index},${cell}`);
-  writeFileSync(own.file("crm.csv"), ["Name,Website", ...rows].join("\n"));
+  writeFileSync(own.file("crm.csv"), ["Name,Company", ...rows].join("\n"));
   const argv = [
     "employees",
     "crm.csv",
@@ -354,7 +354,7 @@ test("a table keeps its rows and columns: a row for each person, and what became
 
 test("forgetting somebody leaves a table of one's own with its columns, and names it", async () => {
   const own = user(service.url, service.key);
-  writeFileSync(own.file("crm.csv"), `Name,Website\nMine,${slugs()[0]}\n`);
+  writeFileSync(own.file("crm.csv"), `Name,Company\nMine,${slugs()[0]}\n`);
   const argv = [
     "employees",
     "crm.csv",
@@ -381,7 +381,7 @@ test.each([[], ["--keep-input"]])(
   "--new-only of several companies: so many of each whom nobody owns %j",
   async (...kept) => {
     const own = user(service.url, service.key);
-    writeFileSync(own.file("crm.csv"), ["Website", ...slugs()].join("\n"));
+    writeFileSync(own.file("crm.csv"), ["Company", ...slugs()].join("\n"));
     const named = kept.length > 0 ? ["crm.csv", ...kept] : ["--input", "crm.csv"];
     const argv = ["employees", ...named, "--department", DEPARTMENT, "--max-credits", "100"];
     const first = await own.run([...argv, "--per-company", "1", "-o", "first.csv"]);

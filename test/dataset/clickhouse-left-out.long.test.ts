@@ -11,7 +11,7 @@ import {
 import { ServedPeople } from "../../src/dataset/clickhouse/left-out.ts";
 import type { Engine } from "../../src/dataset/engine.ts";
 import { checkFilters } from "../../src/shared/contract/filters.ts";
-import { canonicalDomain } from "../../src/shared/contract/normalise.ts";
+import { canonicalDomain } from "../../src/shared/contract/naming/address.ts";
 import type { Person } from "../../src/shared/contract/records.ts";
 import type { CanonicalFilters } from "../../src/shared/contract/vocabulary.ts";
 import { type Cluster, hasClickHouseServer, startCluster } from "../support/clickhouse.ts";

@@ -10,7 +10,11 @@ import { ClickHouseEngine, openClickHouse } from "../../src/dataset/clickhouse/e
 import { ServedPeople } from "../../src/dataset/clickhouse/left-out.ts";
 import { type Engine, OutOfTimeError } from "../../src/dataset/engine.ts";
 import { checkFilters } from "../../src/shared/contract/filters.ts";
-import { canonicalAddress, canonicalDomain, slugOf } from "../../src/shared/contract/normalise.ts";
+import {
+  canonicalAddress,
+  canonicalDomain,
+  slugOf,
+} from "../../src/shared/contract/naming/address.ts";
 import type { Person } from "../../src/shared/contract/records.ts";
 import { suppressedName } from "../../src/shared/contract/suppression.ts";
 import {

@@ -5,7 +5,7 @@ import { importDataset } from "../../src/dataset/build/import.ts";
 import { openDataset } from "../../src/dataset/embedded/open.ts";
 import { type Engine, OutOfTimeError } from "../../src/dataset/engine.ts";
 import { canonicalJson } from "../../src/shared/contract/filters.ts";
-import { canonicalAddress, slugOf } from "../../src/shared/contract/normalise.ts";
+import { canonicalAddress, slugOf } from "../../src/shared/contract/naming/address.ts";
 import type { Person } from "../../src/shared/contract/records.ts";
 import type { CanonicalFilters } from "../../src/shared/contract/vocabulary.ts";
 import { cases } from "../support/campaign.ts";

@@ -14,9 +14,9 @@ import { checkFilters } from "../../src/shared/contract/filters.ts";
 import {
   canonicalAddress,
   canonicalDomain,
-  normalForm,
   slugOf,
-} from "../../src/shared/contract/normalise.ts";
+} from "../../src/shared/contract/naming/address.ts";
+import { normalForm } from "../../src/shared/contract/normalise.ts";
 import { SMALL } from "../support/dataset.ts";
 import { long } from "../support/long.ts";
 

@@ -1,6 +1,7 @@
 import type { Engine } from "../../src/dataset/engine.ts";
 import { type Condition, conditionsOf } from "../../src/shared/contract/conditions.ts";
-import { canonicalAddress, normalForm, slugOf } from "../../src/shared/contract/normalise.ts";
+import { canonicalAddress, slugOf } from "../../src/shared/contract/naming/address.ts";
+import { normalForm } from "../../src/shared/contract/normalise.ts";
 import type { Human } from "./people-service.ts";
 
 /** Our own service's dataset of people who come, leave and change: every change is another version of it. */

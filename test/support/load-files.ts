@@ -13,7 +13,8 @@ import { openDataset } from "../../src/dataset/embedded/open.ts";
 import { RecordStore } from "../../src/dataset/embedded/record-store.ts";
 import type { Engine } from "../../src/dataset/engine.ts";
 import { currentVersion } from "../../src/dataset/layout.ts";
-import { canonicalAddress, normalForm } from "../../src/shared/contract/normalise.ts";
+import { canonicalAddress } from "../../src/shared/contract/naming/address.ts";
+import { normalForm } from "../../src/shared/contract/normalise.ts";
 import {
   COMPANY_FIELDS,
   type Company,

@@ -8,9 +8,9 @@ import {
 import {
   canonicalAddress,
   canonicalDomain,
-  normalForm,
   slugOf,
-} from "../../src/shared/contract/normalise.ts";
+} from "../../src/shared/contract/naming/address.ts";
+import { normalForm } from "../../src/shared/contract/normalise.ts";
 import { DEPARTMENTS, FILTER_KEYS } from "../../src/shared/contract/vocabulary.ts";
 
 const canonicalOf = (check: FilterCheck): string => {

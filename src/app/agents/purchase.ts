@@ -85,7 +85,7 @@ export async function heldQuoteFor(
 export async function quoteTool(input: Input<"quote">, world: AgentWorld) {
   const { profiles: limit, again } = input;
   const offer = await heldQuoteFor(
-    { target: targetOf(input), limit, fresh: again === true },
+    { target: await targetOf(input), limit, fresh: again === true },
     world,
   );
   const { quote: offered, isTest, target } = offer;

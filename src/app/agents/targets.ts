@@ -1,13 +1,14 @@
 import type { CompanyQuery } from "../../engine/client/dialect.ts";
 import { searchTarget } from "../../engine/purchase/joined.ts";
-import { companyKey, type Target } from "../../engine/runs/plan.ts";
+import type { Target } from "../../engine/runs/plan.ts";
 import { filterWords, optionWords } from "../../shared/contract/command-line.ts";
 import { checkFilters, isUnfiltered } from "../../shared/contract/filters.ts";
 import { type Credits, formatCredits } from "../../shared/contract/money.ts";
+import { companyKey, companySaid, isCompany } from "../../shared/contract/naming/read.ts";
 import { echo, shellWord } from "../../shared/contract/text.ts";
 import { type CliError, usageError } from "../../shared/errors.ts";
 import { invalidFilter } from "../../shared/filters.ts";
-import { queryOf } from "../buy/companies.ts";
+import { companiesOf } from "../buy/column.ts";
 import { staffOf } from "../buy/staff.ts";
 import type { Connecting } from "../session.ts";
 import type { Input } from "./schemas.ts";
@@ -24,7 +25,7 @@ export function filtersOfTool(input: unknown) {
 const wrong = (message: string, hint: string): CliError => usageError(message, hint);
 
 /** What a quote is about. @throws CliError exit 2 where it says nothing that can be bought */
-export function targetOf({
+export async function targetOf({
   kind,
   filters,
   companies = [],
@@ -32,7 +33,7 @@ export function targetOf({
   profiles,
   new_only: fresh,
   titles,
-}: Input<"quote">): Target {
+}: Input<"quote">): Promise<Target> {
   const isFresh = fresh === true;
   if (isFresh && kind === "enrich")
     throw wrong('new_only is about people, not the kind "enrich"', "leave it out");
@@ -64,14 +65,17 @@ export function targetOf({
     throw wrong("no company is given", "give companies: domains, profile addresses or slugs");
 
   const queries = new Map<string, CompanyQuery>();
-  for (const text of companies) {
-    const query = queryOf(text);
-    if (query === undefined)
+  const names = await companiesOf(
+    companies.map((text) => [{ text }]),
+    {},
+  );
+  for (const [at, name] of names.entries()) {
+    if (!isCompany(name))
       throw wrong(
-        `"${echo(text)}" names no company`,
+        `"${echo(companies[at] ?? "")}" names no company (${name.why})`,
         "give a domain (acme.com), a profile address or its slug",
       );
-    queries.set(companyKey(query), query);
+    queries.set(companyKey(name), name);
   }
 
   const chosen = [...queries.values()];
@@ -111,7 +115,9 @@ export function companyOf(
       "give domain, company_network_url, name or id",
     );
   const [by, value] = first as [CompanyQuery["by"], string];
-  return { by, value };
+  const name = companySaid(value, by);
+  if (isCompany(name)) return name;
+  throw wrong(`${by} names no company: ${name.why}`, "give another, or leave the company out");
 }
 
 /** The command by which a person buys the same and no more, ready to be pasted into a shell. */

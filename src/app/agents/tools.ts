@@ -1,5 +1,6 @@
-import { companyKey, type Target } from "../../engine/runs/plan.ts";
+import type { Target } from "../../engine/runs/plan.ts";
 import { credits, creditsToNumber } from "../../shared/contract/money.ts";
+import { companyKey } from "../../shared/contract/naming/read.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
 import { CliError, usageError } from "../../shared/errors.ts";
 import { publishedFields } from "../../shared/rows/columns.ts";

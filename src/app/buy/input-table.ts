@@ -1,13 +1,14 @@
 import { createHash } from "node:crypto";
 import type { CompanyQuery } from "../../engine/client/dialect.ts";
 import type { Join, JoinRow } from "../../engine/output/kept-rows.ts";
-import { companyKey, type Keep } from "../../engine/runs/plan.ts";
-import { canonicalDomain } from "../../shared/contract/normalise.ts";
+import type { Keep } from "../../engine/runs/plan.ts";
+import { canonicalDomain } from "../../shared/contract/naming/address.ts";
+import { companyKey, isCompany } from "../../shared/contract/naming/read.ts";
 import { echo, shellWord } from "../../shared/contract/text.ts";
 import { type CliError, usageError } from "../../shared/errors.ts";
-import { columnsFor } from "../../shared/tables/headings.ts";
+import { columnsFor, plainName } from "../../shared/tables/headings.ts";
 import { type InputTable, type TableRow, unguarded } from "../../shared/tables/table.ts";
-import { queryOf } from "./companies.ts";
+import { type Cell, companiesOf, type Naming } from "./column.ts";
 
 export const DEFAULT_PREFIX = "hc_";
 const PREFIX = /^[\p{L}_][\p{L}\p{N}_ .-]{0,39}$/u;
@@ -15,7 +16,7 @@ const PREFIX = /^[\p{L}_][\p{L}\p{N}_ .-]{0,39}$/u;
 /** Rows that tell which column has domains. */
 const LOOKED_AT = 100;
 
-type How = Pick<Keep, "column" | "by" | "prefix">;
+type How = Pick<Keep, "column" | "by" | "prefix"> & Pick<Naming, "agree" | "learned">;
 
 /** @throws CliError exit 2 */
 export function checkPrefix(prefix: string): string {
@@ -36,13 +37,13 @@ export function checkPrefix(prefix: string): string {
  * @throws CliError exit 2 where it is no table, has no
  * such column, or has columns that begin as ours do
  */
-export function readKept(
+export async function readKept(
   input: InputTable,
   name: string,
   how: How,
   isLeftOut: (company: CompanyQuery) => boolean,
-): { companies: CompanyQuery[]; leftOut: number; keep: Keep; join: Join } {
-  const { column, by, prefix } = how;
+): Promise<{ companies: CompanyQuery[]; leftOut: number; keep: Keep; join: Join }> {
+  const { column, by, prefix, agree, learned } = how;
   const table = named(input);
   const places = companyColumns(table, name, column);
   const match = table.columns.find((each) => each.toLowerCase().startsWith(prefix.toLowerCase()));
@@ -62,18 +63,18 @@ export function readKept(
       ? `{${keys.map((key, place) => `${key}:${JSON.stringify(cells[place] ?? "")}`).join(",")}`
       : object.text.slice(0, -1).trimEnd();
 
-  const rows = table.rows.map((row): JoinRow => {
+  const names = await companiesOf(
+    table.rows.map((row) => cellsOf(row, places, table)),
+    { by, agree, learned },
+  );
+  const rows = table.rows.map((row, at): JoinRow => {
     const body = bodyOf(row);
-    const read = namingTexts(row, places).map((text) => readCell(text, by));
-    const cell = read.find((each) => typeof each !== "string") ?? read[0] ?? "empty";
-    if (typeof cell === "string")
-      return { body, company: undefined, match: "no company", why: cell };
-    if (Array.isArray(cell)) {
-      const why = `names ${cell.length} companies: ${cell.slice(0, 5).map(echo).join(", ")}`;
-      return { body, company: undefined, match: "ambiguous", why };
+    const query = names[at] ?? { why: "empty" };
+    if (!isCompany(query)) {
+      const match = query.isSeveral === true ? "ambiguous" : "no company";
+      return { body, company: undefined, match, why: query.why };
     }
 
-    const query = cell as CompanyQuery;
     if (isLeftOut(query)) {
       leftOut++;
       return {
@@ -102,7 +103,7 @@ export function readKept(
   if (companies.length === 0) {
     throw usageError(
       `no row of ${name} names a company`,
-      "choose another column with --column NAME",
+      "choose another column with --column NAME, or --by name where it names them by name",
     );
   }
 
@@ -119,42 +120,18 @@ export function readKept(
 const named = (table: InputTable): InputTable =>
   table.isList ? { ...table, columns: ["company", ...table.columns.slice(1)] } : table;
 
-/** What people write where there is nothing to write. */
-const NOTHING = new Set([
-  "n/a",
-  "na",
-  "none",
-  "null",
-  "nil",
-  "unknown",
-  "tbd",
-  "-",
-  "--",
-  ".",
-  "?",
-  "#n/a",
-]);
-
-/** The company of a cell; in words why it names none; several texts where it names several. */
-function readCell(text: string, by: Keep["by"]): CompanyQuery | string | readonly string[] {
-  const value = text.trim();
-  if (value === "") return "empty";
-  if (NOTHING.has(value.toLowerCase())) return `"${echo(value)}" names no company`;
-  if (by !== null) return queryOf(value, by) ?? "empty";
-
-  const parts = value.split(/[\s,;|]+/).filter((part) => part !== "");
-  const hosts = parts.filter((part) => canonicalDomain(part) !== undefined);
-  if (parts.length > 1 && hosts.length === parts.length) {
-    const queries = new Map(
-      parts.flatMap((part) => queryOf(part) ?? []).map((query) => [companyKey(query), query]),
-    );
-    const [only] = queries.values();
-    return queries.size === 1 && only !== undefined ? only : parts;
-  }
-
-  const query = /\s/.test(value) ? undefined : queryOf(value);
-  return query ?? `"${echo(value)}" is no domain, profile address or slug`;
-}
+/** What may name the company of a row, best first: what is empty names none. */
+export const cellsOf = (
+  { cells }: TableRow,
+  places: readonly number[],
+  { headings, isList }: Pick<InputTable, "headings" | "isList">,
+): readonly Cell[] =>
+  places.flatMap((place) => {
+    const text = unguarded(cells[place] ?? "").trim();
+    return text === ""
+      ? []
+      : [{ text, column: isList ? undefined : plainName(headings[place] ?? "") }];
+  });
 
 /**
  * The columns of a table that name companies, best first.
@@ -176,10 +153,6 @@ export function companyColumns(
     columnHint(columns, rows),
   );
 }
-
-/** The texts of a row in these columns that are not empty, best first. */
-export const namingTexts = ({ cells }: TableRow, places: readonly number[]): readonly string[] =>
-  places.map((place) => unguarded(cells[place] ?? "").trim()).filter((text) => text !== "");
 
 function noColumn({ columns, rows }: InputTable, name: string): CliError {
   const isData = columns.some((each) => canonicalDomain(each) !== undefined);

@@ -1,7 +1,8 @@
 import { searchTarget } from "../../engine/purchase/joined.ts";
 import type { Keep, Prospect, Target } from "../../engine/runs/plan.ts";
 import { type CheckedFilters, canonicalJson } from "../../shared/contract/filters.ts";
-import { normalForm, slugIn } from "../../shared/contract/normalise.ts";
+import { canonicalAddress, isSlug, slugOf } from "../../shared/contract/naming/address.ts";
+import { normalForm } from "../../shared/contract/normalise.ts";
 import { echo, grouped } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
 import { checkedFilters } from "../../shared/filters.ts";
@@ -32,7 +33,9 @@ export function staffOf(
   if ((segment ?? ladder ?? keep ?? newOnly) === undefined) {
     // Their people tell which companies they are.
     const [byAddress, others] = [true, false].map((is) =>
-      companies.filter(({ by }) => (by === "company_network_url") === is),
+      companies.filter(
+        ({ by, value }) => (by === "company_network_url" && value.includes("/")) === is,
+      ),
     );
     return {
       kind: "employees",
@@ -71,9 +74,11 @@ export function staffOf(
     ({ by, value, address }) => (by === "company_network_url" ? value : address) ?? [],
   );
   const unknown = companies.length - addresses.length;
-  const each = new Map(addresses.map((address) => [slugIn(address), address]));
+  // Of a bare slug are the people at every address that ends with it.
+  const forms = new Map(addresses.map((text) => [canonicalAddress(text) ?? text, text]));
+  const each = [...forms].filter(([own]) => isSlug(own) || !forms.has(slugOf(own)));
 
-  const union = [...each.values()].flatMap((address) =>
+  const union = each.flatMap(([, address]) =>
     rungs.map(
       (title) =>
         checkedFilters({ ...filters, ...titled(title), company_network_url: address }).filters,
@@ -91,9 +96,8 @@ export function staffOf(
     return { ...searchTarget([checkedFilters(one)], []), owned: "without" };
   }
 
-  const slugs = [...each.keys()];
   const titles = ladder === undefined ? "" : ` by ${JSON.stringify(ladder)}`;
-  const where = `${canonicalJson(canonical)}${titles} at ${JSON.stringify(slugs)}`;
+  const where = `${canonicalJson(canonical)}${titles} at ${JSON.stringify(each.map(([own]) => own))}`;
   const staff = {
     most,
     unknown,

@@ -1,12 +1,18 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import { queryOf } from "../../app/buy/companies.ts";
-import { companyColumns, namingTexts } from "../../app/buy/input-table.ts";
+import { companiesOf, type SharedHost, sharedQuestion } from "../../app/buy/column.ts";
+import { cellsOf, companyColumns } from "../../app/buy/input-table.ts";
 import type { CompanyQuery } from "../../engine/client/dialect.ts";
-import { companyKey } from "../../engine/runs/plan.ts";
-import type { Context } from "../../shared/context.ts";
+import { type Context, canPrompt } from "../../shared/context.ts";
+import {
+  type CompanyName,
+  companyKey,
+  isCompany,
+  type NoName,
+  read,
+} from "../../shared/contract/naming/read.ts";
 import { echo, shellWord } from "../../shared/contract/text.ts";
-import { usageError } from "../../shared/errors.ts";
+import { type CliError, usageError } from "../../shared/errors.ts";
 import { inputName, readTableFile } from "../../shared/input.ts";
 import type { Command } from "../options.ts";
 
@@ -29,8 +35,17 @@ export const MAX_INPUT_BYTES = 64 * 1024 * 1024;
 const HOW =
   "give a domain (acme.com), a profile address or its slug; --by name or --by id for those";
 const TOLD = 5;
-/** Endings of files, none of them of a host: taken for a domain such a name would find nobody. */
-const FILE = /\.(?:csv|tsv|tab|txt|json|ndjson|jsonl|parquet|pq|xlsx?|xlsm|xlsb|ods|numbers|gz)$/i;
+
+/** Asks about hosts that several rows share, where somebody is there to answer. */
+export const agreeing =
+  (context: Context) =>
+  async (hosts: readonly SharedHost[]): Promise<ReadonlySet<string>> => {
+    const agreed = new Set<string>();
+    if (!canPrompt(context)) return agreed;
+    for (const shared of hosts)
+      if (await context.confirm(sharedQuestion(shared))) agreed.add(shared.host);
+    return agreed;
+  };
 
 /**
  * The companies that arguments and `--input` name, each once;
@@ -47,34 +62,42 @@ export async function readCompanies(
     throw usageError("--column goes with --input FILE");
 
   const companies = new Map<string, CompanyQuery>();
-  const add = (text: string): boolean => {
-    const query = queryOf(text, flags.by);
-    if (query !== undefined && !companies.has(companyKey(query)))
-      companies.set(companyKey(query), query);
-    return query !== undefined;
+  const naming = { by: flags.by, agree: agreeing(context) };
+  const add = (name: CompanyName | NoName | undefined): boolean => {
+    if (name === undefined || !isCompany(name)) return false;
+    const key = companyKey(name);
+    if (!companies.has(key)) companies.set(key, name);
+    return true;
   };
 
-  refuseFile(names, context);
-
-  const wrong = names.find((name) => !add(name));
-  if (wrong !== undefined) throw usageError(`"${echo(wrong)}" names no company`, HOW);
+  const given = await companiesOf(
+    names.map((text) => [{ text }]),
+    naming,
+  );
+  for (const [at, name] of given.entries())
+    if (!add(name)) throw noCompany(names[at] ?? "", name, context);
 
   if (input !== undefined) {
     const table = await readTableFile(context, input, "companies", MAX_INPUT_BYTES);
     const name = inputName(input);
     const places = companyColumns(table, name, flags.column);
-    const lines = table.rows.flatMap((row) => {
-      const texts = namingTexts(row, places);
-      if (texts.some(add) || (texts.length === 0 && !table.json)) return [];
-      return [{ line: row.line, text: texts[0] ?? "" }];
-    });
-    const notes = lines.map(
-      ({ line, text }) => `${name} line ${line}: "${echo(text)}" names no company`,
+    const rows = table.rows.map((row) => ({ line: row.line, cells: cellsOf(row, places, table) }));
+    const inRows = await companiesOf(
+      rows.map(({ cells }) => cells),
+      naming,
     );
+    const notes = rows.flatMap(({ line, cells: [cell] }, at) => {
+      const found = inRows[at];
+      if (add(found) || (!table.json && cell === undefined)) return [];
+      const note = `${name} line ${line}: "${echo(cell?.text ?? "")}" names no company`;
+      return [{ note, why: whyNot(found) }];
+    });
     const [first] = notes;
-    if (first !== undefined && companies.size === 0) throw usageError(first, HOW);
+    if (first !== undefined && companies.size === 0)
+      throw usageError(`${first.note}${first.why}`, HOW);
 
-    for (const each of notes.slice(0, TOLD)) context.stderr.write(`warning: ${each}: left out\n`);
+    for (const { note, why } of notes.slice(0, TOLD))
+      context.stderr.write(`warning: ${note}: left out${why}\n`);
     if (notes.length > TOLD)
       context.stderr.write(`warning: so do ${notes.length - TOLD} more lines: left out\n`);
   }
@@ -89,17 +112,24 @@ export async function readCompanies(
   return [...companies.values()];
 }
 
-/** @throws CliError exit 2 for an argument that is a file, there or not */
-function refuseFile(names: readonly string[], context: Context): void {
-  const exists = (name: string): boolean => existsSync(resolve(context.cwd, name));
-  const file = names.find(
-    (name) => FILE.test(name) || (/^\.{0,2}[/\\]/.test(name) && exists(name)),
-  );
-  if (file !== undefined) {
-    const is = exists(file) ? "is a file" : "is the name of a file that is not there";
-    throw usageError(
-      `"${echo(file)}" ${is}, and names no company`,
-      `--input ${shellWord(file)} takes companies from it; --keep-input keeps its rows and columns`,
-    );
+/** What a text was taken for that names no company, in brackets. */
+const whyNot = (name: CompanyName | NoName | undefined): string =>
+  name === undefined || isCompany(name) || name.why === "empty" ? "" : ` (${name.why})`;
+
+/** What an argument is, that names no company. */
+function noCompany(
+  text: string,
+  name: CompanyName | NoName | undefined,
+  context: Context,
+): CliError {
+  const reading = read(text);
+  if (reading.is === "unknown" && reading.isFile) {
+    return existsSync(resolve(context.cwd, text))
+      ? usageError(
+          `"${echo(text)}" is a file, and names no company`,
+          `--input ${shellWord(text)} takes companies from it; --keep-input keeps its rows and columns`,
+        )
+      : usageError(`"${echo(text)}" is the name of a file, and there is no such file`, HOW);
   }
+  return usageError(`"${echo(text)}" names no company${whyNot(name)}`, HOW);
 }

@@ -12,7 +12,7 @@ import { usageError } from "../../shared/errors.ts";
 import { inputName, readTableFile } from "../../shared/input.ts";
 import type { RecordKind } from "../../shared/rows/values.ts";
 import type { Command } from "../options.ts";
-import { type CompanyFlags, MAX_INPUT_BYTES } from "./companies.ts";
+import { agreeing, type CompanyFlags, MAX_INPUT_BYTES } from "./companies.ts";
 import { type ExportFlags, readExportOptions } from "./export-options.ts";
 
 export interface TableFlags extends ExportFlags, CompanyFlags {
@@ -60,11 +60,17 @@ export async function readKeptTable(
     column: flags.column ?? null,
     by: flags.by ?? null,
     prefix: flags.prefix ?? DEFAULT_PREFIX,
+    agree: agreeing(context),
   } as const;
 
   const list = await openRuns(context).suppression();
   const isLeftOut = (company: CompanyQuery): boolean => isSuppressedCompany(company, list);
-  const { companies, keep, join, leftOut } = readKept(table, inputName(input), how, isLeftOut);
+  const { companies, keep, join, leftOut } = await readKept(
+    table,
+    inputName(input),
+    how,
+    isLeftOut,
+  );
   const toPipe = flags.output === undefined && context.stdout.isTTY !== true && flags.json !== true;
   const implied = toPipe ? (join.json ? "ndjson" : "csv") : undefined;
   const format = flags.format ?? implied;

@@ -1,12 +1,14 @@
+import type { SharedHost } from "../../app/buy/column.ts";
 import { readKept } from "../../app/buy/input-table.ts";
 import { openRuns } from "../../app/keep/store.ts";
 import { type CompanyQuery, pagingName } from "../../engine/client/dialect.ts";
 import { selectionOf } from "../../engine/connections/resolve.ts";
 import { savedForm } from "../../engine/output/formats.ts";
-import { companyKey, resumeOf, spokenTarget } from "../../engine/runs/plan.ts";
+import { resumeOf, spokenTarget } from "../../engine/runs/plan.ts";
 import { isResumable, type RunSummary } from "../../engine/runs/reader.ts";
 import type { RunStore } from "../../engine/runs/run-store.ts";
 import type { Context } from "../../shared/context.ts";
+import { companyKey } from "../../shared/contract/naming/read.ts";
 import { counted, shellWord, someOf } from "../../shared/contract/text.ts";
 import { CliError, failed, usageError } from "../../shared/errors.ts";
 import { type InputTable, readTable } from "../../shared/tables/table.ts";
@@ -87,10 +89,17 @@ async function parse(
     (target.kind === "search" ? (target.staff?.prospects ?? []) : target.companies).map(companyKey),
   );
   const isLeftOut = (company: CompanyQuery): boolean => !keys.has(companyKey(company));
+  const agree = async (hosts: readonly SharedHost[]) =>
+    new Set(
+      hosts.flatMap(({ host }) =>
+        keys.has(companyKey({ by: "domain", value: host })) ? [host] : [],
+      ),
+    );
   const join =
     keep === undefined
       ? undefined
-      : readKept(await keptTable(store, id), "the table", keep, isLeftOut).join;
+      : (await readKept(await keptTable(store, id), "the table", { ...keep, agree }, isLeftOut))
+          .join;
 
   // "environment" is what a connection is called that variables alone make up.
   const connection = options.connection ?? (saved === "environment" ? undefined : saved);

@@ -1,5 +1,6 @@
 import type { DuckDBConnection } from "@duckdb/node-api";
-import { canonicalAddress, canonicalDomain, normalForm } from "../../shared/contract/normalise.ts";
+import { canonicalAddress, canonicalDomain } from "../../shared/contract/naming/address.ts";
+import { normalForm } from "../../shared/contract/normalise.ts";
 import { addFunction } from "../duckdb.ts";
 
 /**

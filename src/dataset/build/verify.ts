@@ -1,5 +1,6 @@
 import { FILTER_COLUMNS } from "../../shared/contract/conditions.ts";
-import { canonicalAddress, normalForm, slugOf } from "../../shared/contract/normalise.ts";
+import { canonicalAddress, slugOf } from "../../shared/contract/naming/address.ts";
+import { normalForm } from "../../shared/contract/normalise.ts";
 import { ADDRESS_INDEXES, isPlaced, PLACED_COLUMNS, SORT_KEYS } from "../columns.ts";
 import type { StoredColumn, StoredColumns } from "../embedded/column-file.ts";
 import type { Dictionary } from "../embedded/dictionary.ts";

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { FILTER_COLUMNS, NUMBER_COLUMNS } from "../../shared/contract/conditions.ts";
-import { normalForm, slugOf } from "../../shared/contract/normalise.ts";
+import { slugOf } from "../../shared/contract/naming/address.ts";
+import { normalForm } from "../../shared/contract/normalise.ts";
 import {
   COMPANY_FIELDS,
   type Company,

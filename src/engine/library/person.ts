@@ -5,7 +5,8 @@ import {
   NUMBER_COLUMNS,
 } from "../../shared/contract/conditions.ts";
 import { departmentOf } from "../../shared/contract/filters.ts";
-import { canonicalAddress, normalForm, slugOf } from "../../shared/contract/normalise.ts";
+import { canonicalAddress, slugOf } from "../../shared/contract/naming/address.ts";
+import { normalForm } from "../../shared/contract/normalise.ts";
 
 /** Matched whole or by their last segment (docs/contract.md, Filters). */
 const ADDRESS_COLUMNS = ["network_url", "company_network_url"] as const;

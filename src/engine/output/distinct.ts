@@ -1,5 +1,5 @@
 // Tested by test/unit/output-formats.test.ts.
-import { canonicalAddress } from "../../shared/contract/normalise.ts";
+import { canonicalAddress } from "../../shared/contract/naming/address.ts";
 import {
   NOBODY_SUPPRESSED,
   type RecordNames,

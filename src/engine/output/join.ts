@@ -1,11 +1,6 @@
 // Tested by test/cli/keep-input.test.ts.
-import {
-  canonicalAddress,
-  canonicalDomain,
-  normalForm,
-  slugIn,
-  slugOf,
-} from "../../shared/contract/normalise.ts";
+import { canonicalAddress, covers } from "../../shared/contract/naming/address.ts";
+import { companyForm } from "../../shared/contract/naming/read.ts";
 import { echo, grouped } from "../../shared/contract/text.ts";
 import { collectColumns, eachCell } from "../../shared/rows/columns.ts";
 import { guarded, guardOf } from "../../shared/rows/csv-text.ts";
@@ -169,7 +164,7 @@ export class JoinOutput implements Output {
 
     const { target, parts = [] } = this.#run.plan;
     const theirs = parts.flatMap(({ company_network_url: of }, n) =>
-      slugIn(String(of)) === slugIn(address) ? [n] : [],
+      covers(canonicalAddress(String(of)) ?? "", canonicalAddress(address) ?? "") ? [n] : [],
     );
     if (theirs.length === 0) {
       const isNew = target.kind === "search" && target.owned !== undefined;
@@ -244,18 +239,11 @@ function cellsOf(record: JsonRecord): ReadonlyMap<string, JsonValue> {
 export function otherThan({ by, value }: CompanyQuery, record: JsonRecord): string | undefined {
   const answer = fieldValue(record, by);
   if (typeof answer !== "string" && typeof answer !== "number") return undefined;
-  const [asked, answered] = [value, String(answer)].map((text) => sameForm(by, text));
+  const [asked, answered] = [value, String(answer)].map((text) => companyForm({ by, value: text }));
   if (asked === undefined || answered === undefined || asked === answered) return undefined;
-  const within = (inner: string, outer: string): boolean =>
-    by === "domain" && inner.endsWith(`.${outer}`);
-  if (within(asked, answered) || within(answered, asked)) return undefined;
-  return `asked for ${echo(value)}, and the service answers with ${echo(answer)}`;
-}
 
-function sameForm(by: CompanyQuery["by"], text: string): string | undefined {
-  if (by === "domain") return canonicalDomain(text);
-  if (by === "id") return text;
-  if (by === "name") return normalForm(text);
-  const address = canonicalAddress(text);
-  return address === undefined ? undefined : slugOf(address);
+  const within = (inner: string, outer: string): boolean =>
+    by === "domain" ? inner.endsWith(`.${outer}`) : covers(outer, inner);
+  if (by !== "name" && (within(asked, answered) || within(answered, asked))) return undefined;
+  return `asked for ${echo(value)}, and the service answers with ${echo(answer)}`;
 }

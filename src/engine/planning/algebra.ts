@@ -1,6 +1,7 @@
 // Tested by test/planning/sets.test.ts.
 import { canonicalJson } from "../../shared/contract/filters.ts";
-import { isSlug, normalForm, slugOf } from "../../shared/contract/normalise.ts";
+import { isSlug, slugOf } from "../../shared/contract/naming/address.ts";
+import { normalForm } from "../../shared/contract/normalise.ts";
 import {
   type CanonicalFilters,
   FILTER_SPECS,

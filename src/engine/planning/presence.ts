@@ -1,5 +1,5 @@
 // Tested by test/planning/cost.test.ts.
-import { canonicalAddress, isSlug, slugOf } from "../../shared/contract/normalise.ts";
+import { canonicalAddress, isSlug, slugOf } from "../../shared/contract/naming/address.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { groupsBy } from "../../shared/groups.ts";
 import {

@@ -1,3 +1,5 @@
+import { canonicalAddress, slugOf } from "../../shared/contract/naming/address.ts";
+import { companyKey } from "../../shared/contract/naming/read.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
 import { Page } from "../../shared/rows/page.ts";
 import { pagingName } from "../client/dialect.ts";
@@ -5,14 +7,7 @@ import { Distinct } from "../output/distinct.ts";
 import { pagesOf as drawnPages } from "../planning/draw.ts";
 import { errorCode } from "../runs/disk.ts";
 import { pendingUnits, settledUnits, type Unit } from "../runs/journal.ts";
-import {
-  companyKey,
-  isForgiving,
-  type Plan,
-  type RunIdentity,
-  type Target,
-  targetText,
-} from "../runs/plan.ts";
+import { isForgiving, type Plan, type RunIdentity, type Target, targetText } from "../runs/plan.ts";
 import type { RunReader } from "../runs/reader.ts";
 import type { RunStore } from "../runs/run-store.ts";
 import type { ExportDeps, ExportOptions, Inquiry, Trade } from "./order.ts";
@@ -459,6 +454,11 @@ export async function ownedCompanies(
 function keysOf(page: Page): string[] {
   return (["id", "domain", "company_network_url"] as const).flatMap((by) => {
     const value = page.identity(0, [by]);
-    return value === undefined ? [] : companyKey({ by, value });
+    if (value === undefined) return [];
+    // The service has shown whose last part of an address this is.
+    const slug = slugOf(canonicalAddress(value) ?? "");
+    return [value, ...(by === "company_network_url" ? [slug] : [])].map((text) =>
+      companyKey({ by, value: text }),
+    );
   });
 }

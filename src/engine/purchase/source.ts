@@ -1,4 +1,4 @@
-import { slugIn } from "../../shared/contract/normalise.ts";
+import { canonicalAddress, isSlug } from "../../shared/contract/naming/address.ts";
 import { echo, someOf } from "../../shared/contract/text.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import type { Page } from "../../shared/rows/page.ts";
@@ -62,12 +62,13 @@ export function sourceOf(
 
 /** Two names may be of one company: the address in its people's rows tells. */
 function companiesOf({ companies, perCompany }: Target & { readonly kind: "employees" }) {
-  const slugs = companies.map(({ by, value }) =>
-    by === "company_network_url" ? slugIn(value) : undefined,
+  const own = companies.map(({ by, value }) =>
+    by === "company_network_url" ? canonicalAddress(value) : undefined,
   );
-  const first = slugs.findIndex((slug) => slug !== undefined);
+  // A bare slug is told by its people, as a domain is.
+  const first = own.findIndex((address) => address !== undefined && !isSlug(address));
   const firsts = new Map<string | undefined, number>();
-  const sameAs = (index: number): number => firsts.get(slugs[index]) ?? index;
+  const sameAs = (index: number): number => firsts.get(own[index]) ?? index;
   const nameOf = (index: number): string => echo(at(companies, index).value);
 
   return {
@@ -81,8 +82,8 @@ function companiesOf({ companies, perCompany }: Target & { readonly kind: "emplo
       );
       const [address, ...others] = new Set(rows);
       if (address === undefined || others.length > 0) return false;
-      slugs[index] = slugIn(address);
-      if (!firsts.has(slugs[index])) firsts.set(slugs[index], index);
+      own[index] = canonicalAddress(address) ?? address;
+      if (!firsts.has(own[index])) firsts.set(own[index], index);
       return sameAs(index) !== index;
     },
 

@@ -1,6 +1,5 @@
 import { flagsOf, optionWords } from "../../shared/contract/command-line.ts";
 import { credits, formatCredits } from "../../shared/contract/money.ts";
-import { normalForm, slugIn } from "../../shared/contract/normalise.ts";
 import { counted, grouped, shellWord, someOf } from "../../shared/contract/text.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import type { Raise } from "../../shared/errors.ts";
@@ -139,10 +138,6 @@ const EVERYBODY = "everybody";
 
 export const unlooked = (target: Target): number =>
   (target.kind === "search" && target.staff?.unknown) || 0;
-
-/** Equal for one company: an address, and its last part alone, are one. */
-export const companyKey = ({ by, value }: CompanyQuery): string =>
-  `${by} ${by === "company_network_url" ? slugIn(value) : by === "id" ? value : normalForm(value)}`;
 
 /** A target as one line of text, equal where the same thing is bought. */
 export function targetText(target: Target): string {

@@ -8,12 +8,8 @@ import {
   FACET_VALUES_MAX,
 } from "../../shared/contract/facets.ts";
 import { canonicalJson, checkFilters, VALID_FILTERS_LINE } from "../../shared/contract/filters.ts";
-import {
-  canonicalAddress,
-  canonicalDomain,
-  hasLoneSurrogate,
-  normalForm,
-} from "../../shared/contract/normalise.ts";
+import { canonicalAddress, canonicalDomain } from "../../shared/contract/naming/address.ts";
+import { hasLoneSurrogate, normalForm } from "../../shared/contract/normalise.ts";
 import { MAX_BODY_BYTES, PER_PAGE_DEFAULT, PER_PAGE_MAX } from "../../shared/contract/records.ts";
 import { parseStrictJson } from "../../shared/contract/strict-json.ts";
 import { echo } from "../../shared/contract/text.ts";

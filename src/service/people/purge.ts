@@ -3,7 +3,7 @@ import { readdir } from "node:fs/promises";
 import { join, relative } from "node:path";
 import type { rebuildDataset } from "../../dataset/build/rebuild.ts";
 import type { ServedPeople } from "../../dataset/clickhouse/left-out.ts";
-import { canonicalAddress } from "../../shared/contract/normalise.ts";
+import { canonicalAddress } from "../../shared/contract/naming/address.ts";
 import type { RecordNames, SuppressedName } from "../../shared/contract/suppression.ts";
 import { type Identity, identityIn, PersonMatcher, requireOne } from "../../shared/person.ts";
 import { parseExact } from "../../shared/rows/values.ts";
@@ -123,7 +123,7 @@ const namedBy = async (
   person: PersonMatcher,
   { store }: KeptPeople,
 ): Promise<readonly KeptFilters[]> =>
-  ((await store?.people.filters()) ?? []).filter(({ filters }) => person.isNamedIn(filters));
+  ((await store?.people.filters()) ?? []).filter(({ filters }) => person.isNamedByFilters(filters));
 
 const PATIENCE_MS = 60_000;
 

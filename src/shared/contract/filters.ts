@@ -1,5 +1,6 @@
 // Tested by test/unit/contract-filters.test.ts.
-import { canonicalAddress, hasLoneSurrogate, normalForm } from "./normalise.ts";
+import { canonicalAddress } from "./naming/address.ts";
+import { hasLoneSurrogate, normalForm } from "./normalise.ts";
 import { aside, nearest } from "./suggest.ts";
 import { echo } from "./text.ts";
 import {

@@ -2,7 +2,8 @@
 import { flagOf } from "./command-line.ts";
 import { FACET_VALUES_MAX } from "./facets.ts";
 import { checkFilters } from "./filters.ts";
-import { canonicalAddress, canonicalDomain, normalForm } from "./normalise.ts";
+import { canonicalAddress, canonicalDomain } from "./naming/address.ts";
+import { normalForm } from "./normalise.ts";
 import { nearest } from "./suggest.ts";
 import { counted, echo } from "./text.ts";
 import {

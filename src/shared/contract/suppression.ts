@@ -1,6 +1,7 @@
 // Tested by test/cli/suppress.test.ts.
 import { createHash, createHmac } from "node:crypto";
-import { canonicalAddress, canonicalDomain, isSlug, slugOf } from "./normalise.ts";
+import { canonicalAddress, canonicalDomain, isSlug, slugOf } from "./naming/address.ts";
+import { read } from "./naming/read.ts";
 
 export const SUPPRESSED_KINDS = ["address", "id", "domain"] as const;
 export type SuppressedKind = (typeof SUPPRESSED_KINDS)[number];
@@ -33,30 +34,34 @@ export interface SuppressedName extends RecordNames {
 }
 
 /**
- * Reads how somebody is named: an address has a slash, a domain a dot and
- * no slash; any other word is an id and the last part of an address.
+ * Who is left out by a text: an address or a domain as it is read everywhere; any
+ * other word is an id and the last part of an address.
  * @param kind where it is told @returns undefined for text of another kind
  */
 export function suppressedName(text: string, kind?: SuppressedKind): SuppressedName | undefined {
   const word = text.trim();
-  // A name with a space is nobody's id, and an address of mail is neither.
-  if (word === "" || (kind === undefined && !word.includes("/") && /[\s@]/.test(word)))
-    return undefined;
-
-  const type =
-    kind ?? (word.includes("/") ? "address" : /^[^\s@]+\.[^\s@]+$/.test(word) ? "domain" : "id");
-  const address = canonicalAddress(word);
-  if (type === "address") return address === undefined ? undefined : { kind: type, address };
-  if (type === "domain") {
+  if (kind === "id") return word === "" ? undefined : { kind, id: word, address: null };
+  if (kind === "domain") {
     const domain = canonicalDomain(word);
-    return domain === undefined ? undefined : { kind: type, domain };
+    return domain === undefined ? undefined : { kind, domain };
+  }
+  if (kind === "address") {
+    const address = canonicalAddress(word);
+    return address === undefined ? undefined : { kind, address };
   }
 
-  return {
-    kind: type,
-    id: word,
-    address: kind === undefined && address && isSlug(address) ? address : null,
-  };
+  const reading = read(word);
+  switch (reading.is) {
+    case "domain":
+      return { kind: "domain", domain: reading.value };
+    case "company":
+    case "person":
+      return { kind: "address", address: reading.value };
+    case "word":
+      return { kind: "id", id: reading.value, address: reading.slug };
+    default:
+      return undefined;
+  }
 }
 
 /**

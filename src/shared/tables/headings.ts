@@ -39,18 +39,15 @@ const COMPANY_COLUMNS = [
   "url",
 ];
 
-/** Columns that tell a person, in plain form, best first; and domains, which tell a company. */
-const PERSON_COLUMNS = [
-  "network_url",
-  ...(OTHER_NAMES.network_url ?? []),
-  "linkedin_url",
-  "linkedin_profile_url",
-  "person_linkedin_url",
-  "id",
-  ...(OTHER_NAMES["id of people"] ?? []),
-  "domain",
-  "company_domain",
-];
+/** Columns that tell people, in plain form, best first. */
+const PERSON_COLUMNS = {
+  address: ["network_url", "linkedin_url", "linkedin_profile_url", "person_linkedin_url"].concat(
+    OTHER_NAMES.network_url ?? [],
+  ),
+  id: ["id"].concat(OTHER_NAMES["id of people"] ?? []),
+  domain: ["domain", "company_domain"],
+};
+const PEOPLE = Object.values(PERSON_COLUMNS).flat();
 
 /** `web_site`, `WebSite` and `Website` are one. */
 const squeezed = (name: string): string => plainName(name).replaceAll("_", "");
@@ -62,7 +59,7 @@ const OTHERS =
 const KNOWN = new Set(
   [
     COMPANY_COLUMNS,
-    PERSON_COLUMNS,
+    PEOPLE,
     PERSON_FIELDS,
     COMPANY_FIELDS,
     Object.values(OTHER_NAMES),
@@ -101,6 +98,12 @@ export function columnsFor(
   const names = headings.map(squeezed);
   const placesOf = (usual: string): number[] =>
     names.flatMap((name, place) => (name === squeezed(usual) ? [place] : []));
-  const best = (sought === "company" ? COMPANY_COLUMNS : PERSON_COLUMNS).flatMap(placesOf);
+  const best = (sought === "company" ? COMPANY_COLUMNS : PEOPLE).flatMap(placesOf);
   return best.length > 0 || sought === "person" ? best : placesOf("company");
 }
+
+/** What a column tells of people; undefined for an address, which its text tells as well. */
+export const personKind = (heading: string): "id" | "domain" | undefined =>
+  (["id", "domain"] as const).find((kind) =>
+    PERSON_COLUMNS[kind].some((name) => squeezed(name) === squeezed(heading)),
+  );

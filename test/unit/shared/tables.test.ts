@@ -127,13 +127,13 @@ test("there are at least 60 layouts", () => {
 
 test.each(LAYOUTS)("%s: both companies, and no others", async (_, file) => {
   const table = await readTable("t", Buffer.from(file));
-  const kept = readKept(table, "t", HOW, () => false);
+  const kept = await readKept(table, "t", HOW, () => false);
   expect(kept.companies.map(({ value }) => value)).toEqual([A, B]);
   expect(kept.join.rows.filter(({ company }) => company !== undefined)).toHaveLength(2);
 
   // A run keeps the text: it reads as the same rows.
   const again = await readTable("t", Buffer.from(table.text));
-  expect(readKept(again, "t", HOW, () => false).join.rows).toEqual(kept.join.rows);
+  expect((await readKept(again, "t", HOW, () => false)).join.rows).toEqual(kept.join.rows);
 });
 
 describe("what is told", () => {
@@ -207,7 +207,9 @@ test.each([
   ["Acme,acme.example\nBeta,beta.example\n", "add a first line such as id,website"],
 ])("a column that is not known is not bought: %j", async (text, hint) => {
   const table = await readTable("t", Buffer.from(text));
-  expect(() => readKept(table, "t", HOW, () => false)).toThrow(expect.objectContaining({ hint }));
+  await expect(readKept(table, "t", HOW, () => false)).rejects.toThrow(
+    expect.objectContaining({ hint }),
+  );
 });
 
 test("any table of texts is read as it was written", async () => {

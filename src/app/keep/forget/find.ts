@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -9,15 +10,14 @@ import { kindOf } from "../../../engine/output/distinct.ts";
 import type { Plan } from "../../../engine/runs/plan.ts";
 import type { RunStore } from "../../../engine/runs/run-store.ts";
 import type { Context } from "../../../shared/context.ts";
+import { read, takenFor } from "../../../shared/contract/naming/read.ts";
 import { normalForm } from "../../../shared/contract/normalise.ts";
-import { type SuppressedName, suppressedName } from "../../../shared/contract/suppression.ts";
+import { marksOf, type SuppressedName, Suppression } from "../../../shared/contract/suppression.ts";
 import { echo } from "../../../shared/contract/text.ts";
 import { type CliError, failed, usageError } from "../../../shared/errors.ts";
 import {
   type Identity,
   identityIn,
-  isEmail,
-  isName,
   PersonMatcher,
   requireOne,
   type Sighting,
@@ -127,65 +127,68 @@ async function* sightings(
 
 /**
  * Who is meant by a profile address, its last part, an id, mail or a whole name, by all that
- * anything kept tells. Of mail that nobody kept has, files may have rows.
- * @throws CliError exit 2 where a word names several, exit 6 for a name that nobody has
+ * anything kept tells. Of an address or an id that nobody kept has, files may have rows.
+ * @throws CliError exit 2 where a word names several, exit 6 for what can be nobody's
  */
 export async function learn(
   word: string,
   everything: Everything,
   store: RunStore,
 ): Promise<PersonMatcher> {
-  const [byName, mailed] = [isName(word), isEmail(word)];
-  if (!byName && !mailed && !["id", "address"].includes(suppressedName(word)?.kind ?? ""))
-    throw notOne(word);
+  const reading = read(word);
+  if (reading.is === "nothing" || reading.is === "several") throw nobody(word);
 
-  const person = new PersonMatcher(byName ? undefined : word);
-  const [wanted, email] = [normalForm(word), word.trim().toLowerCase()];
+  const person = new PersonMatcher(reading.is === "name" ? undefined : word);
+  const called = normalForm(word);
+  const isCalled = ({ names = [], email }: Identity): boolean =>
+    names.includes(called) || (reading.is === "mail" && email === reading.value);
 
   for (let pass = 0, fresh = true; fresh; pass++) {
     const hits: Sighting[] = [];
     for await (const sighting of sightings(everything, store)) {
       const { who, service } = sighting;
-      const byWord =
-        pass === 0 &&
-        ((byName && normalForm(who.name ?? "") === wanted) || (mailed && who.email === email));
-      if (byWord || person.is(who, service)) hits.push(sighting);
+      if (person.is(who, service) || (pass === 0 && isCalled(who))) hits.push(sighting);
       else person.addOther(who);
     }
 
-    if (pass === 0 && !word.includes("/")) requireOne(word, hits);
-    if (byName && hits.length === 0) throw nobody(word);
-
+    if (pass === 0) requireOne(word, hits);
     fresh = false;
     for (const { who, service } of hits) fresh = person.add(who, service) || fresh;
   }
 
+  if (reading.is === "name" && !person.isKnown) throw nobody(word);
   return person;
 }
 
-/**
- * How the suppression list names the one person who has a whole name.
- * @throws CliError as {@link learn}
- */
-export async function namesOfName(
-  name: string,
-  context: Context,
-): Promise<readonly SuppressedName[]> {
+/** Who is kept, for the suppression list: each look reads everything that is kept. */
+export function keptPeople(context: Context) {
   const store = openRuns(context);
-  return (await learn(name, await keptOf(stateDir(context), store), store)).suppressed;
-}
+  const everything = (): Promise<Everything> => keptOf(stateDir(context), store);
 
-const notOne = (word: string): CliError =>
-  usageError(
-    `"${echo(word)}" is no profile address, last part of one, ` +
-      "id, address of mail or name of a person",
-    "for example network.example/in/ada-lovelace, p_0000000042, ada@example.com or 'Ada Lovelace'",
-    "bad_name",
-  );
+  return {
+    /** @throws CliError as {@link learn} */
+    learn: async (word: string): Promise<PersonMatcher> => learn(word, await everything(), store),
+
+    /** How many of them these names stand for; undefined where that cannot be read. */
+    hiddenBy: async (names: readonly SuppressedName[]): Promise<number | undefined> => {
+      const key = randomBytes(32);
+      const marks = names.flatMap((name) => marksOf(key, name));
+      const list = new Suppression(key, [{ marks, kind: "id", at: "", note: null }]);
+      const hidden = new Set<string>();
+      try {
+        for await (const { who, service } of sightings(await everything(), store))
+          if (list.hides(who)) hidden.add(who.address ?? `${service} ${who.id}`);
+        return hidden.size;
+      } catch {
+        return undefined;
+      }
+    },
+  };
+}
 
 export const nobody = (word: string): CliError =>
   failed.not_found(
-    `nobody who is kept is "${echo(word)}"`,
+    `nobody who is kept is "${echo(word)}", which was taken for ${takenFor(word)}`,
     "their profile address, its last part or an id may be kept; headcount suppress " +
       "add with one of them leaves somebody out who is not here yet",
     "nobody_kept",
@@ -215,9 +218,9 @@ export async function runsWith(
     const { target, parts, unreached } =
       kindOf(run) === "person" ? (await store.open(plan.id)).plan : plan;
     const input = await store.input(plan.id).catch(() => "");
-    const isNamed = [JSON.stringify([target, parts, unreached]), input].some((text) =>
-      person.isNamedIn(text),
-    );
+    const isNamed =
+      person.isNamedByFilters(JSON.stringify([target, parts])) ||
+      [JSON.stringify(unreached ?? []), input].some((text) => person.isNamedIn(text));
     const receipt = (await store.receipt(plan.id)) as Receipt | undefined;
     matches.push({ ...run, rows, isNamed, receipt });
   }

@@ -14,7 +14,7 @@ import {
   isUnfiltered,
 } from "../../../shared/contract/filters.ts";
 import type { Credits } from "../../../shared/contract/money.ts";
-import { canonicalAddress } from "../../../shared/contract/normalise.ts";
+import { canonicalAddress } from "../../../shared/contract/naming/address.ts";
 import { counted, echo, grouped } from "../../../shared/contract/text.ts";
 import { usageError } from "../../../shared/errors.ts";
 import { checkedFilters } from "../../../shared/filters.ts";

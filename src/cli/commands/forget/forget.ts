@@ -26,6 +26,7 @@ import { Disk, failpoint } from "../../../engine/runs/disk.ts";
 import { RunStore } from "../../../engine/runs/run-store.ts";
 import { suppressionFolder, suppressionList } from "../../../engine/runs/suppression.ts";
 import type { Context } from "../../../shared/context.ts";
+import { read } from "../../../shared/contract/naming/read.ts";
 import { suppressedName } from "../../../shared/contract/suppression.ts";
 import { counted } from "../../../shared/contract/text.ts";
 import { failed } from "../../../shared/errors.ts";
@@ -195,9 +196,14 @@ async function find(word: string, store: RunStore, context: Context): Promise<Tr
   // earlier attempt was cut short: what it deleted is wiped.
   const histories = await historiesWith(person, context);
   const mentions = await mentionsOf(person, context);
-  const nothing =
-    [runs, once, histories, mentions].every(({ length }) => length === 0) && owned === 0;
-  if (nothing && !(await wasForgotten(word, context))) throw nobody(word);
+  // A word that no record has is anybody's: only rows of files, which tell ids apart, are proof.
+  const isWord = !person.isKnown && ["word", "domain", "unknown"].includes(read(word).is);
+  const isKept =
+    owned > 0 ||
+    runs.some(({ rows }) => rows > 0) ||
+    once.some(({ how }) => how !== "left") ||
+    (!isWord && [runs, once, histories, mentions].some(({ length }) => length > 0));
+  if (!isKept && !(await wasForgotten(word, context))) throw nobody(word);
 
   return {
     person,
@@ -258,7 +264,7 @@ async function forgetIn(path: string, person: PersonMatcher, store: RunStore): P
     forgetPeople(
       library,
       (body) => person.isOf(body, path),
-      (target) => person.isNamedIn(target),
+      (target) => person.isNamedByFilters(target),
     );
   } finally {
     library.close();

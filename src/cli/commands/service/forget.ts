@@ -3,9 +3,10 @@ import { Disk, failpoint } from "../../../engine/runs/disk.ts";
 import { suppressionList } from "../../../engine/runs/suppression.ts";
 import { findInFolder, type InFolder, openKept, purge } from "../../../service/people/purge.ts";
 import type { Context } from "../../../shared/context.ts";
+import { takenFor } from "../../../shared/contract/naming/read.ts";
 import { type SuppressedName, suppressedName } from "../../../shared/contract/suppression.ts";
 import { counted, echo, shellWord, withoutPassword } from "../../../shared/contract/text.ts";
-import { type CliError, failed, usageError } from "../../../shared/errors.ts";
+import { type CliError, failed } from "../../../shared/errors.ts";
 import type { Command } from "../../options.ts";
 import { atDesk, type Desk, type Printer } from "../../terminal/printer.ts";
 import { agreeToForget, reportForgotten } from "../forget/consent.ts";
@@ -49,10 +50,10 @@ async function forget(desk: Desk<ForgetOptions>, word: string): Promise<void> {
   const { options, printer, context } = desk;
   const name = suppressedName(word);
   if (name === undefined || name.kind === "domain") {
-    throw usageError(
-      `"${echo(word)}" is no profile address or id`,
+    throw failed.not_found(
+      `"${echo(word)}" is no profile address or id: it was taken for ${takenFor(word)}`,
       name === undefined
-        ? undefined
+        ? "name the person by the whole profile address, its last part or an id"
         : "headcount service suppress add leaves everybody of a domain out",
       "bad_name",
     );

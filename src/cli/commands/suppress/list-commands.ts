@@ -1,6 +1,8 @@
+import type { keptPeople } from "../../../app/keep/forget/find.ts";
 import { Disk, failpoint } from "../../../engine/runs/disk.ts";
 import { suppressionList } from "../../../engine/runs/suppression.ts";
 import type { Context } from "../../../shared/context.ts";
+import { takenFor } from "../../../shared/contract/naming/read.ts";
 import {
   SUPPRESSED_KINDS,
   type SuppressedEntry,
@@ -8,11 +10,10 @@ import {
   type SuppressedName,
   suppressedName,
 } from "../../../shared/contract/suppression.ts";
-import { counted, echo } from "../../../shared/contract/text.ts";
-import { failed, usageError } from "../../../shared/errors.ts";
+import { counted, echo, grouped } from "../../../shared/contract/text.ts";
+import { type CliError, failed, usageError } from "../../../shared/errors.ts";
 import { inputName, readTableFile } from "../../../shared/input.ts";
-import { isName } from "../../../shared/person.ts";
-import { columnsFor } from "../../../shared/tables/headings.ts";
+import { columnsFor, personKind } from "../../../shared/tables/headings.ts";
 import { type InputTable, unguarded } from "../../../shared/tables/table.ts";
 import type { Command, GlobalOptions } from "../../options.ts";
 import { atDesk, type Desk } from "../../terminal/printer.ts";
@@ -25,7 +26,8 @@ export type SuppressOptions = GlobalOptions & {
 export interface ListPlace<Options extends SuppressOptions> {
   readonly name: string;
   readonly folder: (options: Options, context: Context) => Promise<string>;
-  readonly byName?: (name: string, context: Context) => Promise<readonly SuppressedName[]>;
+  /** The people of whom somebody may be meant by a name; without them none is looked up. */
+  readonly kept?: (context: Context) => ReturnType<typeof keptPeople>;
   /** What is done for those who were added before it is reported. */
   readonly added?: (names: readonly SuppressedName[], desk: Desk<Options>) => Promise<void>;
   readonly options?: (command: Command) => Command;
@@ -34,6 +36,8 @@ export interface ListPlace<Options extends SuppressOptions> {
 
 const MAX_BYTES = 1 << 26;
 const NOTE_LENGTH = 200;
+/** Names of which it is said what they were taken for. */
+const SPOKEN = 5;
 /** Digits of a mark that are shown, and the fewest that name an entry. */
 const MARK_DIGITS = 12;
 
@@ -56,10 +60,7 @@ export function addListCommands<Options extends SuppressOptions>(
     ...desk,
     place: place.name,
     list: suppressionList(await place.folder(desk.options, context), disk, { now, sleep, signal }),
-    namesOf: async (word) =>
-      desk.options.kind === undefined && place.byName !== undefined && isName(word)
-        ? place.byName(word, context)
-        : [nameOf(word, desk.options.kind)],
+    kept: place.kept?.(context),
     added: async (names) => place.added?.(names, desk),
   });
 
@@ -73,7 +74,7 @@ export function addListCommands<Options extends SuppressOptions>(
     .does(
       opening(async (opened, words: readonly string[]) => {
         const names: SuppressedName[] = [];
-        for (const word of words) names.push(...(await opened.namesOf(word)));
+        for (const word of words) names.push(...(await namesOf(word, opened)));
         await add(opened, names);
       }),
     );
@@ -103,24 +104,57 @@ interface Opened extends Desk<SuppressOptions> {
   /** `headcount suppress`. */
   readonly place: string;
   readonly list: ReturnType<typeof suppressionList>;
-  /**
-   * How somebody is named on the list; by a whole name where the one person who has it is known.
-   */
-  readonly namesOf: (word: string) => Promise<readonly SuppressedName[]>;
+  readonly kept: ReturnType<typeof keptPeople> | undefined;
   readonly added: (names: readonly SuppressedName[]) => Promise<void>;
 }
 
-async function check(
-  { list, namesOf, place, printer }: Opened,
-  words: readonly string[],
-): Promise<void> {
+/**
+ * How somebody is named on the list. What may be the name of many is
+ * looked up among the people who are kept, and is the one who has it.
+ * @throws CliError exit 6 for what is nobody's form
+ */
+async function namesOf(
+  word: string,
+  { kept, options: { kind } }: Pick<Opened, "kept" | "options">,
+): Promise<readonly SuppressedName[]> {
+  const name = suppressedName(word, kind);
+  if (name !== undefined && (kind !== undefined || !isAnyWord(word))) return [name];
+  if (kind !== undefined || kept === undefined) throw noForm(word, kind);
+
+  const person = await kept.learn(word);
+  if (!person.isKnown) throw noForm(word, kind);
+  return person.suppressed;
+}
+
+/** Letters alone: a name of many, rather than an id or an address of one. */
+const isAnyWord = (word: string): boolean => /^[\p{L}\p{M}'’]+$/u.test(word.trim());
+
+/** How a list names who is asked about: somebody who is kept by every name of theirs. */
+async function namesAsked(word: string, opened: Opened): Promise<readonly SuppressedName[]> {
+  const { kept, options } = opened;
+  const name = suppressedName(word, options.kind);
+  if (options.kind !== undefined || kept === undefined || name?.kind === "domain")
+    return name === undefined ? namesOf(word, opened) : [name];
+
+  // Whom the list is about is known without the rest of what is kept.
+  const person = await kept.learn(word).catch((error: unknown) => {
+    if (name === undefined) throw error;
+    return undefined;
+  });
+  if (person?.isKnown) return person.suppressed;
+  if (name === undefined) throw noForm(word, undefined);
+  return [name];
+}
+
+async function check(opened: Opened, words: readonly string[]): Promise<void> {
+  const { list, place, printer } = opened;
   const checked: {
     readonly who: string;
     readonly suppressed: boolean;
     readonly entry: SuppressedEntry | null;
   }[] = [];
   for (const who of words) {
-    const names = await namesOf(who);
+    const names = await namesAsked(who, opened);
     const entries = await Promise.all(names.map((name) => list.find(name)));
     const [entry = null] = entries.flat();
     checked.push({ who, suppressed: entry !== null, entry });
@@ -158,24 +192,36 @@ async function check(
 
   throw failed.not_found(
     `not on the list: ${absent.map(({ who }) => echo(who)).join(", ")}`,
-    `${place} add leaves somebody out; a name on the list by address ` +
-      "alone is not found by id, nor the other way round",
+    `${place} add leaves somebody out; who is not kept, and is on the list ` +
+      "by address alone, is not found by id, nor the other way round",
     "not_suppressed",
   );
 }
 
-function nameOf(word: string, kind: SuppressedKind | undefined): SuppressedName {
-  const name = suppressedName(word, kind);
-  if (name !== undefined) return name;
-  throw usageError(
-    `"${echo(word)}" is ${kind === undefined ? "no profile address, id or domain" : `no ${kind}`}`,
-    isName(word)
-      ? "several people may have a name: " +
-          "for example network.example/in/ada-lovelace, or p_0000000042"
-      : "for example network.example/in/ada-lovelace, p_0000000042 or northwind.example",
+const noForm = (word: string, kind: SuppressedKind | undefined): CliError =>
+  failed.not_found(
+    kind === undefined
+      ? `"${echo(word)}" is no profile address, id or domain of anybody: it was taken for ${takenFor(word)}`
+      : `"${echo(word)}" is no ${kind}`,
+    "several people may have a name: for example network.example/in/ada-lovelace, p_0000000042 " +
+      "or northwind.example; --kind id takes a word for an id",
     "bad_name",
   );
+
+/** Where it is told by how it was added: no look at who is kept. */
+function nameOf(word: string, kind: SuppressedKind | undefined): SuppressedName {
+  const name = suppressedName(word, kind);
+  if (name === undefined) throw noForm(word, kind);
+  return name;
 }
+
+/** What somebody was taken for, in words. */
+const spoken = ({ kind, id, address, domain }: SuppressedName): string =>
+  kind === "domain"
+    ? `everybody of the domain ${echo(domain ?? "")}`
+    : kind === "address"
+      ? `the address ${echo(address ?? "")}`
+      : `the id ${echo(id ?? "")}${address ? ", or the last part of an address" : ""}`;
 
 /**
  * A list, one a line (those that begin with # are none), or a table with a column that tells
@@ -184,11 +230,11 @@ function nameOf(word: string, kind: SuppressedKind | undefined): SuppressedName 
 function namesIn(
   table: InputTable,
   file: string,
-  kind: SuppressedKind | undefined,
+  said: SuppressedKind | undefined,
 ): SuppressedName[] {
-  const { columns, isList, rows } = table;
-  const places = columnsFor(table, "person");
-  if (places.length === 0 && !isList) {
+  const { columns, headings, isList, rows } = table;
+  const places = isList ? [0] : columnsFor(table, "person");
+  if (places.length === 0) {
     throw usageError(
       `${inputName(file)} has no column that tells people: ${columns.map(echo).join(", ")}`,
       "one of network_url, profile_url, id or domain is needed, or a list with one of them a line",
@@ -197,20 +243,22 @@ function namesIn(
   }
 
   const names = rows.flatMap(({ line, cells }) => {
-    const texts = (isList ? [0] : places)
-      .map((place) => unguarded(cells[place] ?? "").trim())
-      .filter((text) => text !== "");
-    const [word] = texts;
-    if (word === undefined || (isList && word.startsWith("#"))) return [];
+    const words = places.flatMap((place) => {
+      const text = unguarded(cells[place] ?? "").trim();
+      const kind = said ?? (isList ? undefined : personKind(headings[place] ?? ""));
+      return text === "" ? [] : [{ text, kind }];
+    });
+    const [word] = words;
+    if (word === undefined || (isList && word.text.startsWith("#"))) return [];
 
     // A row of several columns would be taken for an id that nobody has.
-    const name = texts
-      .filter((text) => !/[\s,;"]/.test(text))
-      .flatMap((text) => suppressedName(text, kind) ?? [])[0];
+    const name = words
+      .filter(({ text, kind }) => !/[\s,;"]/.test(text) && (kind !== undefined || !isAnyWord(text)))
+      .flatMap(({ text, kind }) => suppressedName(text, kind) ?? [])[0];
     if (name !== undefined) return [name];
 
     throw usageError(
-      `line ${line} of ${inputName(file)} is "${echo(word)}": ` +
+      `line ${line} of ${inputName(file)} is "${echo(word.text)}": ` +
         "no profile address, id or domain; nobody was added",
       "the file has one of them a line, or a column of them that has a name",
       "bad_name",
@@ -243,6 +291,10 @@ async function add(opened: Opened, names: readonly SuppressedName[]): Promise<vo
 
   const again = added === names.length ? "" : `, ${names.length - added} there already`;
   printer.note(`added ${counted(added, "entry", "entries")}${again}; the list has ${entries}`);
+
+  const hidden = await opened.kept?.hiddenBy(names);
+  for (const name of names.slice(0, SPOKEN)) printer.note(`taken for ${spoken(name)}`);
+  if (hidden !== undefined) printer.note(`of the people you have that hides ${grouped(hidden)}`);
 }
 
 async function remove(
