@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
-import { closeSync, existsSync, openSync } from "node:fs";
+import { closeSync, createReadStream, existsSync, openSync } from "node:fs";
 import { readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Credits } from "../../shared/contract/money.ts";
@@ -139,6 +139,16 @@ export class RunStore {
     return plan;
   }
 
+  /** The bytes of a run's journal. */
+  journal(id: string): AsyncIterable<Uint8Array> {
+    return createReadStream(join(this.#path(id), "journal.ndjson"));
+  }
+
+  /** Whether {@link rewrite} would change its journal. */
+  has(id: string, forgetting: Forgetting): boolean {
+    return rewritten(join(this.#path(id), "journal.ndjson"), forgetting) !== undefined;
+  }
+
   /** The caller's table that a run keeps. @throws ENOENT where it keeps none */
   input(id: string): Promise<string> {
     return readFile(join(this.#path(id), "input"), "utf8");
@@ -275,7 +285,7 @@ export class RunStore {
     id: string,
     clock: Pick<LockOptions, "now" | "sleep">,
     receipt: unknown,
-    change?: (body: Buffer) => Buffer | undefined,
+    forgetting?: Forgetting,
   ): Promise<void> {
     const path = this.#path(id);
     await this.#locked(id, clock, async () => {
@@ -283,8 +293,9 @@ export class RunStore {
       const text = `${JSON.stringify(receipt, null, 2)}\n`;
       if (receipt !== undefined)
         await this.#disk.replaceFile(join(path, "receipt.json"), text, "receipt");
-      if (change !== undefined)
-        await rewriteReplies(this.#disk, join(path, "journal.ndjson"), change);
+      const after = forgetting && rewritten(join(path, "journal.ndjson"), forgetting);
+      if (after !== undefined)
+        await this.#disk.replaceFile(join(path, "journal.ndjson"), after, "forget");
     });
   }
 
@@ -382,11 +393,15 @@ const summed = (
 });
 
 /** Whole or not at all. */
-async function rewriteReplies(
-  disk: Disk,
-  path: string,
-  change: (body: Buffer) => Buffer | undefined,
-): Promise<void> {
+interface Forgetting {
+  /** A reply without somebody; undefined where it stays. */
+  readonly change: (body: Buffer) => Buffer | undefined;
+  /** Whether a fact beside replies names somebody. */
+  readonly isNamed: (fact: string) => boolean;
+}
+
+/** A journal without somebody; undefined where it stays. */
+function rewritten(path: string, { change, isNamed }: Forgetting): Buffer | undefined {
   const { entries } = undamaged(readLog<JournalRecord>(path));
   const parts: Buffer[] = [];
   let at = 0;
@@ -400,7 +415,9 @@ async function rewriteReplies(
   const file = openSync(path, "r");
   try {
     const source = logSourceOf(file);
-    for (const [index, { record, end }] of entries.entries()) {
+    for (const [index, { record: written, end }] of entries.entries()) {
+      const record = factsWithout(written, isNamed);
+      changed ||= record !== written;
       const { follows } = record;
       const body = follows === undefined ? undefined : source(end, follows);
       const sound = body !== undefined && checksum(body) === record.crc;
@@ -422,7 +439,17 @@ async function rewriteReplies(
     closeSync(file);
   }
 
-  if (changed) await disk.replaceFile(path, Buffer.concat(parts), "forget");
+  return changed ? Buffer.concat(parts) : undefined;
+}
+
+/** Facts that name somebody are cut. A cursor that does is as one that was too long to be kept. */
+function factsWithout(record: JournalRecord, isNamed: (fact: string) => boolean): JournalRecord {
+  const facts = Object.entries(record).map(([name, value]): [string, unknown] => {
+    if (typeof value !== "string" || !isNamed(value)) return [name, value];
+    return name === "next" ? ["cursorLength", value.length] : [name, "forgotten"];
+  });
+  const isSame = facts.every(([name, value]) => record[name as keyof JournalRecord] === value);
+  return isSame ? record : (Object.fromEntries(facts) as unknown as JournalRecord);
 }
 
 export async function removeDrafts(folder: string): Promise<void> {

@@ -14,7 +14,7 @@ import { read, takenFor } from "../../../shared/contract/naming/read.ts";
 import { normalForm } from "../../../shared/contract/normalise.ts";
 import { marksOf, type SuppressedName, Suppression } from "../../../shared/contract/suppression.ts";
 import { echo } from "../../../shared/contract/text.ts";
-import { type CliError, failed, usageError } from "../../../shared/errors.ts";
+import { type CliError, failed } from "../../../shared/errors.ts";
 import {
   type Identity,
   identityIn,
@@ -23,7 +23,7 @@ import {
   type Sighting,
 } from "../../../shared/person.ts";
 import { Page } from "../../../shared/rows/page.ts";
-import { parseExact } from "../../../shared/rows/values.ts";
+import { type JsonValue, parseExact, stringifyExact } from "../../../shared/rows/values.ts";
 import { openRuns } from "../store.ts";
 
 export interface RunFound extends KeptData {
@@ -33,6 +33,8 @@ export interface RunFound extends KeptData {
    * or a table that it keeps has the name: it cannot stay.
    */
   readonly isNamed: boolean;
+  /** Whether its journal names the person in whatever form. */
+  readonly isIn: boolean;
   readonly receipt: Receipt | undefined;
 }
 
@@ -52,21 +54,17 @@ interface KeptData {
   readonly service: string;
 }
 
-/**
- * Every run and every library, with all that was bought taken in.
- * @throws CliError where a run cannot be read
- */
-export async function keptOf(
-  stateDir: string,
-  store: RunStore,
-): Promise<{ runs: KeptData[]; libraries: string[] }> {
+/** Every run that can be read and every library, with all that was bought taken in. */
+export async function keptOf(stateDir: string, store: RunStore) {
   const runs: KeptData[] = [];
+  /** Nobody knows whom these hold. */
+  const unread = new Map<string, string>();
   const paths = new Set<string>();
   for (const id of await store.ids()) {
-    const plan = await store.readPlan(id).catch((error: { code?: string }) => {
+    const plan = await store.readPlan(id).catch((error: { code?: string; message: string }) => {
       // It died before it bought anything.
-      if (error.code === "no_such_run") return undefined;
-      throw error;
+      if (error.code !== "no_such_run") unread.set(id, error.message);
+      return undefined;
     });
     if (plan === undefined) continue;
 
@@ -81,21 +79,14 @@ export async function keptOf(
       throw error;
     });
     opened?.library.close();
-
-    const [unread] = opened?.taken.unread ?? [];
-    if (unread === undefined) continue;
-
-    throw usageError(
-      `run ${unread.run} cannot be read, and nobody knows whom it holds: ${unread.why}`,
-      `headcount runs remove ${unread.run} --force --yes removes it; nothing was forgotten yet`,
-      "unread_run",
-    );
+    for (const { run, why } of opened?.taken.unread ?? []) unread.set(run, why);
   }
 
   const folder = join(stateDir, "library");
   const files = await readdir(folder).catch(() => []);
   return {
-    runs,
+    runs: runs.filter(({ plan }) => !unread.has(plan.id)),
+    unread,
     libraries: files.filter((name) => name.endsWith(".db")).map((name) => join(folder, name)),
   };
 }
@@ -206,6 +197,12 @@ async function rowsOf({ plan, service }: KeptData, store: RunStore): Promise<Sig
   return rows;
 }
 
+/** What of a run's journal is the person's: rows, and what names the person beside them. */
+export const forgettingOf = (person: PersonMatcher, service: string) => ({
+  change: (body: Buffer): Buffer | undefined => person.without(body, service),
+  isNamed: (fact: string): boolean => person.isNamedInFact(fact),
+});
+
 export async function runsWith(
   person: PersonMatcher,
   runs: readonly KeptData[],
@@ -222,8 +219,49 @@ export async function runsWith(
       person.isNamedByFilters(JSON.stringify([target, parts])) ||
       [JSON.stringify(unreached ?? []), input].some((text) => person.isNamedIn(text));
     const receipt = (await store.receipt(plan.id)) as Receipt | undefined;
-    matches.push({ ...run, rows, isNamed, receipt });
+    const isIn = kindOf(run) === "person" && store.has(plan.id, forgettingOf(person, service));
+    matches.push({ ...run, rows, isNamed, isIn, receipt });
   }
 
   return matches;
+}
+
+/**
+ * Where the person stands within what is kept of others, once their own is gone: in rows that tell
+ * somebody else, and in what cannot be read. Paths, each once.
+ */
+export async function keptWithin(
+  person: PersonMatcher,
+  {
+    runs,
+    libraries,
+  }: { readonly runs: readonly KeptData[]; readonly libraries: readonly string[] },
+  store: RunStore,
+): Promise<string[]> {
+  const isWithin = (row: JsonValue): boolean =>
+    person.isNamedIn(stringifyExact(row), !person.isNamesake(row));
+  const places: string[] = [];
+
+  for (const { plan } of runs) {
+    if (!(await store.ids()).includes(plan.id)) continue;
+    if (!(await person.isNamedInAll(store.journal(plan.id)))) continue;
+
+    const rows: JsonValue[] = [];
+    if (kindOf({ plan }) === "person")
+      for await (const { body } of (await store.open(plan.id)).pages())
+        rows.push(...Page.read(body, "person").rows());
+    if (rows.length === 0 || rows.some(isWithin)) places.push(join(store.folder, plan.id));
+  }
+
+  for (const path of libraries) {
+    const library = await Library.open(path, await store.suppression());
+    try {
+      for (const { body } of bodiesOf(library))
+        if (!places.includes(path) && isWithin(parseExact(body))) places.push(path);
+    } finally {
+      library.close();
+    }
+  }
+
+  return places;
 }

@@ -1,4 +1,12 @@
-import { keptOf, learn, nobody, type RunFound, runsWith } from "../../../app/keep/forget/find.ts";
+import {
+  forgettingOf,
+  keptOf,
+  keptWithin,
+  learn,
+  nobody,
+  type RunFound,
+  runsWith,
+} from "../../../app/keep/forget/find.ts";
 import {
   forgetHistory,
   type HistoryFound,
@@ -9,6 +17,7 @@ import {
 } from "../../../app/keep/forget/mentions.ts";
 import {
   cutFile,
+  deleteRows,
   type OutputFound,
   outputsOf,
   registered,
@@ -21,7 +30,6 @@ import { stateDir } from "../../../engine/connections/paths.ts";
 import { bodiesOf, forgetPeople } from "../../../engine/library/forget.ts";
 import { Library } from "../../../engine/library/library.ts";
 import { sha256Of } from "../../../engine/output/paths.ts";
-import { rowsOfPerson } from "../../../engine/output/tables/people.ts";
 import { Disk, failpoint } from "../../../engine/runs/disk.ts";
 import { RunStore } from "../../../engine/runs/run-store.ts";
 import { suppressionFolder, suppressionList } from "../../../engine/runs/suppression.ts";
@@ -57,9 +65,14 @@ See also: headcount suppress`)
     .does(atDesk(context, forget));
 }
 
+type Everything = Awaited<ReturnType<typeof keptOf>>;
+
 interface Traces {
   readonly person: PersonMatcher;
   readonly runs: readonly RunFound[];
+  /** Of all that is kept. */
+  readonly kept: Everything["runs"];
+  readonly unread: Everything["unread"];
   readonly libraries: readonly string[];
   readonly owned: number;
   readonly outputs: readonly OutputFound[];
@@ -88,15 +101,17 @@ async function forget(
   // First: from here on nobody sees the person. Then the
   // runs, and last the library, which knows every name.
   await list.add(traces.person.suppressed, FORGOTTEN);
+  await list.cutNotes((note) => traces.person.isNamedIn(note));
   for (const run of traces.runs) await forgetRun(run, traces, { store, disk }, context);
   for (const { job } of traces.histories) await forgetHistory(job, traces.person, disk, context);
 
   const register = registerOf(context, disk);
   const entries = await register.entries();
 
+  const blocks: string[] = [];
   for (const { path, how } of traces.outputs) {
     const entry = entries.find((one) => one.path === path);
-    if (how === "deleted") await rowsOfPerson(path, traces.person.identities, true);
+    if (how === "deleted") blocks.push(...(await deleteRows(path, traces.person)));
     else if (how === "cut" && entry !== undefined)
       await cutFile(entry, traces.person, disk, context);
   }
@@ -111,7 +126,12 @@ async function forget(
   for (const { path } of entries) if (traces.person.isNamedIn(path)) await register.drop(path);
   report(traces, "forgot", printer);
 
-  const rest = after.outputs;
+  const rest = [
+    ...after.outputs.map(({ path }) => path),
+    ...blocks,
+    ...(await keptWithin(traces.person, { ...traces, runs: traces.kept }, store)),
+    ...[...traces.unread].map(([run, why]) => `run ${run} cannot be read: ${why}`),
+  ];
   const lines = traces.mentions.flatMap(mentionLines);
   if (rest.length === 0 && lines.length === 0) {
     const places = `${counted(after.files, "file")} and ${counted(after.tables, "table")}`;
@@ -121,8 +141,8 @@ async function forget(
   }
 
   const outputs =
-    `${counted(rest.length, "output")} may still have the person, outside of ` +
-    "rows that are told apart or where they cannot be written";
+    `${counted(rest.length, "place")} may still have the person: outside of ` +
+    "rows that are told apart, in rows of others, or where they cannot be read or written";
   const mentions =
     `${counted(traces.mentions.length, "file of yours names", "files of yours name")} ` +
     "the person: a log, jobs or a segment";
@@ -132,12 +152,11 @@ async function forget(
   ].join("; ");
 
   const again =
-    "write them again without the person (runs export, owned export, refresh), delete or edit them";
+    "write files again without the person (runs export, owned export, refresh), delete or edit " +
+    "them; headcount runs remove RUN --force --yes removes a run";
   const hint = rest.length === 0 ? "delete or edit these lines by hand" : again;
 
-  throw failed
-    .incomplete(message, hint, "files_left")
-    .with({ details: [...rest.map(({ path }) => path), ...lines] });
+  throw failed.incomplete(message, hint, "files_left").with({ details: [...rest, ...lines] });
 }
 
 /** What stands beside those on the suppression list who were forgotten. */
@@ -182,9 +201,10 @@ async function find(word: string, store: RunStore, context: Context): Promise<Tr
     }
   }
 
-  const touched = ({ plan, rows, isNamed, receipt }: RunFound): boolean =>
+  const touched = ({ plan, rows, isNamed, isIn, receipt }: RunFound): boolean =>
     rows > 0 ||
     isNamed ||
+    isIn ||
     receipt?.forgetting !== undefined ||
     outputs.some(({ run }) => run === plan.id);
 
@@ -208,6 +228,8 @@ async function find(word: string, store: RunStore, context: Context): Promise<Tr
   return {
     person,
     runs,
+    kept: data.runs,
+    unread: data.unread,
     libraries: data.libraries,
     owned,
     outputs: once,
@@ -218,7 +240,7 @@ async function find(word: string, store: RunStore, context: Context): Promise<Tr
 }
 
 async function forgetRun(
-  { plan, service, rows, isNamed, receipt }: RunFound,
+  { plan, service, rows, isNamed, isIn, receipt }: RunFound,
   { person, outputs }: Traces,
   { disk, store }: { readonly disk: Disk; readonly store: RunStore },
   context: Context,
@@ -230,16 +252,15 @@ async function forgetRun(
   // then written again, however far an earlier attempt came.
   const before = (receipt?.forgotten ?? 0) - (receipt?.forgetting ?? 0);
   const forgotten = rows > 0 ? before + rows : (receipt?.forgotten ?? 0);
-  const change = (body: Buffer): Buffer | undefined => person.without(body, service);
-
-  if (rows > 0 || receipt?.forgetting !== undefined) {
-    const forgetting = rows > 0 ? rows : receipt?.forgetting;
-    await store.rewrite(plan.id, context, receipt && { ...receipt, forgotten, forgetting }, change);
+  const forgetting = rows > 0 ? rows : receipt?.forgetting;
+  if (isIn || forgetting !== undefined) {
+    const begun = receipt && { ...receipt, forgotten, forgetting };
+    await store.rewrite(plan.id, context, begun, forgettingOf(person, service));
   }
 
   if (receipt === undefined) return;
 
-  const { forgetting, replaces: _, ...rest } = receipt;
+  const { forgetting: __, replaces: _, ...rest } = receipt;
   const again = outputs.some(({ run, how }) => run === plan.id && how === "again");
   const output = again ? await writeAgain(plan, store, context) : undefined;
   const after = { ...rest, forgotten, ...(output === undefined ? {} : { output }) };
@@ -249,7 +270,7 @@ async function forgetRun(
     const replaces = (await sha256Of(output.file)) ?? null;
     await store.rewrite(plan.id, context, {
       ...after,
-      forgetting: rows > 0 ? rows : forgetting,
+      forgetting,
       replaces,
     });
     await replaceOutput(plan, output, disk, context);
