@@ -1,5 +1,4 @@
 import { randomBytes } from "node:crypto";
-import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { stateDir } from "../../../engine/connections/paths.ts";
@@ -15,6 +14,7 @@ import { normalForm } from "../../../shared/contract/normalise.ts";
 import { marksOf, type SuppressedName, Suppression } from "../../../shared/contract/suppression.ts";
 import { echo } from "../../../shared/contract/text.ts";
 import { type CliError, failed } from "../../../shared/errors.ts";
+import { missingPackage } from "../../../shared/packages.ts";
 import {
   type Identity,
   identityIn,
@@ -54,16 +54,16 @@ interface KeptData {
   readonly service: string;
 }
 
-/** Every run that can be read and every library, with all that was bought taken in. */
+/** Every run and library that can be read, with all that was bought taken in. */
 export async function keptOf(stateDir: string, store: RunStore) {
   const runs: KeptData[] = [];
-  /** Nobody knows whom these hold. */
+  /** What cannot be read, and why: nobody knows whom it holds. */
   const unread = new Map<string, string>();
   const paths = new Set<string>();
   for (const id of await store.ids()) {
     const plan = await store.readPlan(id).catch((error: { code?: string; message: string }) => {
       // It died before it bought anything.
-      if (error.code !== "no_such_run") unread.set(id, error.message);
+      if (error.code !== "no_such_run") unread.set(`run ${id}`, error.message);
       return undefined;
     });
     if (plan === undefined) continue;
@@ -74,21 +74,29 @@ export async function keptOf(stateDir: string, store: RunStore) {
 
     paths.add(shelf.path);
 
-    const opened = await openLibrary(shelf, store).catch((error: { code?: string }) => {
-      if (error.code === "missing_package" && !existsSync(shelf.path)) return undefined;
-      throw error;
-    });
+    const opened = await openLibrary(shelf, store).catch(ifNoSqlite);
     opened?.library.close();
-    for (const { run, why } of opened?.taken.unread ?? []) unread.set(run, why);
+    for (const { run, why } of opened?.taken.unread ?? []) unread.set(`run ${run}`, why);
   }
 
   const folder = join(stateDir, "library");
   const files = await readdir(folder).catch(() => []);
-  return {
-    runs: runs.filter(({ plan }) => !unread.has(plan.id)),
-    unread,
-    libraries: files.filter((name) => name.endsWith(".db")).map((name) => join(folder, name)),
-  };
+  const libraries: string[] = [];
+  for (const path of files
+    .filter((name) => name.endsWith(".db"))
+    .map((name) => join(folder, name))) {
+    const library = await Library.open(path, await store.suppression()).catch(ifNoSqlite);
+    library?.close();
+    if (library !== undefined) libraries.push(path);
+    else unread.set(path, "SQLite, which the package headcount-service brings, is not installed");
+  }
+
+  return { runs: runs.filter(({ plan }) => !unread.has(`run ${plan.id}`)), unread, libraries };
+}
+
+/** Whoever bought without the optional half of the program forgets without it. */
+function ifNoSqlite(error: { code?: string }): undefined {
+  if ((missingPackage(error) ?? error).code !== "missing_package") throw error;
 }
 
 type Everything = Awaited<ReturnType<typeof keptOf>>;

@@ -130,7 +130,7 @@ async function forget(
     ...after.outputs.map(({ path }) => path),
     ...blocks,
     ...(await keptWithin(traces.person, { ...traces, runs: traces.kept }, store)),
-    ...[...traces.unread].map(([run, why]) => `run ${run} cannot be read: ${why}`),
+    ...[...traces.unread].map(([what, why]) => `${what} cannot be read: ${why}`),
   ];
   const lines = traces.mentions.flatMap(mentionLines);
   if (rest.length === 0 && lines.length === 0) {
