@@ -57,18 +57,12 @@ export async function readKept(
   const indexes = new Map<string, number>();
   const companies: CompanyQuery[] = [];
   let leftOut = 0;
-  const keys = table.columns.map((each) => JSON.stringify(each));
-  const bodyOf = ({ object, cells }: TableRow): string =>
-    object === undefined
-      ? `{${keys.map((key, place) => `${key}:${JSON.stringify(cells[place] ?? "")}`).join(",")}`
-      : object.text.slice(0, -1).trimEnd();
-
   const names = await companiesOf(
     table.rows.map((row) => cellsOf(row, places, table)),
     { by, agree, learned },
   );
   const rows = table.rows.map((row, at): JoinRow => {
-    const body = bodyOf(row);
+    const body = bodyOf(row, table);
     const query = names[at] ?? { why: "empty" };
     if (!isCompany(query)) {
       const match = query.isSeveral === true ? "ambiguous" : "no company";
@@ -107,14 +101,20 @@ export async function readKept(
     );
   }
 
-  const sha256 = createHash("sha256").update(table.text).digest("hex");
-  return {
-    companies,
-    leftOut,
-    keep: { sha256, column, by, prefix },
-    join: { text: table.text, columns: table.columns, rows, prefix, json: table.json },
-  };
+  const { text, columns, json } = table;
+  const sha256 = createHash("sha256").update(text).digest("hex");
+  const join = { text, columns, rows, prefix, json };
+  return { companies, leftOut, keep: { sha256, column, by, prefix }, join };
 }
+
+/** A row as the beginning of a JSON object, which has more behind it. */
+const bodyOf = ({ object, cells }: TableRow, { columns }: InputTable): string => {
+  if (object !== undefined) return object.text.slice(0, -1).trimEnd();
+  const pairs = columns.map(
+    (name, place) => `${JSON.stringify(name)}:${JSON.stringify(cells[place] ?? "")}`,
+  );
+  return `{${pairs.join(",")}`;
+};
 
 /** A list has one column, which has a name where its rows are kept. */
 const named = (table: InputTable): InputTable =>

@@ -37,7 +37,7 @@ import type { Context } from "../../../shared/context.ts";
 import { read } from "../../../shared/contract/naming/read.ts";
 import { suppressedName } from "../../../shared/contract/suppression.ts";
 import { counted } from "../../../shared/contract/text.ts";
-import { failed } from "../../../shared/errors.ts";
+import { type CliError, failed } from "../../../shared/errors.ts";
 import type { PersonMatcher } from "../../../shared/person.ts";
 import type { Command, GlobalOptions } from "../../options.ts";
 import { atDesk, type Desk, type Printer } from "../../terminal/printer.ts";
@@ -132,19 +132,21 @@ async function forget(
     ...(await keptWithin(traces.person, { ...traces, runs: traces.kept }, store)),
     ...[...traces.unread].map(([what, why]) => `${what} cannot be read: ${why}`),
   ];
-  const lines = traces.mentions.flatMap(mentionLines);
-  if (rest.length === 0 && lines.length === 0) {
-    const places = `${counted(after.files, "file")} and ${counted(after.tables, "table")}`;
-    if (!printer.json)
-      printer.text(`looked again at ${places} that were written: none has the person\n`);
-    return;
-  }
+  if (rest.length > 0 || traces.mentions.length > 0) throw leftOver(rest, traces.mentions);
 
+  const places = `${counted(after.files, "file")} and ${counted(after.tables, "table")}`;
+  if (!printer.json)
+    printer.text(`looked again at ${places} that were written: none has the person\n`);
+}
+
+/** What may still have the person, and is left to whoever asked. */
+function leftOver(rest: readonly string[], mentioned: readonly MentionFound[]): CliError {
+  const lines = mentioned.flatMap(mentionLines);
   const outputs =
     `${counted(rest.length, "place")} may still have the person: outside of ` +
     "rows that are told apart, in rows of others, or where they cannot be read or written";
   const mentions =
-    `${counted(traces.mentions.length, "file of yours names", "files of yours name")} ` +
+    `${counted(mentioned.length, "file of yours names", "files of yours name")} ` +
     "the person: a log, jobs or a segment";
   const message = [
     ...(rest.length === 0 ? [] : [outputs]),
@@ -156,7 +158,7 @@ async function forget(
     "them; headcount runs remove RUN --force --yes removes a run";
   const hint = rest.length === 0 ? "delete or edit these lines by hand" : again;
 
-  throw failed.incomplete(message, hint, "files_left").with({ details: [...rest, ...lines] });
+  return failed.incomplete(message, hint, "files_left").with({ details: [...rest, ...lines] });
 }
 
 /** What stands beside those on the suppression list who were forgotten. */

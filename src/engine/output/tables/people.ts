@@ -58,7 +58,7 @@ export async function rowsOfPerson(
  * @throws where it has what DuckDB cannot copy, or is open elsewhere
  */
 async function writeAnew(file: string): Promise<void> {
-  const fresh = join(dirname(file), `.${basename(file)}.anew-forget-${process.pid}.part`);
+  const fresh = join(dirname(file), `.${basename(file)}.anew.part`);
   const drop = async (): Promise<void> => {
     for (const path of [fresh, `${fresh}.wal`]) await rm(path, { force: true });
   };

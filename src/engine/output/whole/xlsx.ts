@@ -81,10 +81,16 @@ function letters(index: number): string {
   return (before > 0 ? letters(before - 1) : "") + String.fromCharCode(65 + (index % 26));
 }
 
-const ESCAPES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;" };
-const SPECIAL = /[&<>\u0000-\u0008\u000b-\u001f\ufffe\uffff]|_(?=x[0-9A-Fa-f]{4}_)/g;
+/** A carriage return is what all readers take: some keep `_x000D_` as text (docs/readers.md). */
+const ESCAPES: Readonly<Record<string, string>> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  "\r": "&#13;",
+};
+const SPECIAL = /[&<>\u0000-\u0008\u000b-\u001f\ufffe\uffff]|_(?=[xX][0-9A-Fa-f]{4}_)/g;
 
-/** What XML cannot hold, and its escape itself, is `_xHHHH_` as spreadsheets write it. */
+/** What else XML cannot hold, and its escape itself, is `_xHHHH_` as spreadsheets write it. */
 const escaped = (text: string): string =>
   text.replace(
     SPECIAL,
