@@ -5,20 +5,19 @@ import type { ExportOptions } from "./order.ts";
 
 export async function withPlaces(options: ExportOptions): Promise<ExportOptions> {
   const output = await placeOf(options.output);
+  const places: Record<string, string> = {};
   const byPath = new Map<string, string>(output === undefined ? [] : [[output, "--output"]]);
-  for (const [option, path] of Object.entries({
-    "--receipt": options.receipt,
-    "--misses": options.misses,
-  })) {
+  for (const [name, path] of Object.entries({ receipt: options.receipt, misses: options.misses })) {
     if (path === undefined) continue;
     const real = await checkOutput(path);
     const other = byPath.get(real);
     if (other !== undefined)
-      throw usageError(`${other} and ${option} name the same file`, "give each a name of its own");
-    byPath.set(real, option);
+      throw usageError(`${other} and --${name} name the same file`, "give each a name of its own");
+    byPath.set(real, `--${name}`);
+    places[name] = real;
   }
 
-  return { ...options, output };
+  return { ...options, ...places, output };
 }
 
 /**

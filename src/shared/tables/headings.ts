@@ -45,7 +45,7 @@ const PERSON_COLUMNS = {
     OTHER_NAMES.network_url ?? [],
   ),
   id: ["id"].concat(OTHER_NAMES["id of people"] ?? []),
-  domain: ["domain", "company_domain"],
+  domain: ["domain"],
 };
 const PEOPLE = Object.values(PERSON_COLUMNS).flat();
 

@@ -233,11 +233,15 @@ function namesIn(
   said: SuppressedKind | undefined,
 ): SuppressedName[] {
   const { columns, headings, isList, rows } = table;
-  const places = isList ? [0] : columnsFor(table, "person");
+  // Of a table of people the domain is the employer's, which is not whom they objected for.
+  const isDomains = (place: number): boolean => personKind(headings[place] ?? "") === "domain";
+  const places = isList
+    ? [0]
+    : columnsFor(table, "person").filter((place) => columns.length === 1 || !isDomains(place));
   if (places.length === 0) {
     throw usageError(
       `${inputName(file)} has no column that tells people: ${columns.map(echo).join(", ")}`,
-      "one of network_url, profile_url, id or domain is needed, or a list with one of them a line",
+      "one of network_url, profile_url or id is needed, or a list with one of them a line",
       "bad_name",
     );
   }
