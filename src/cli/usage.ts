@@ -1,6 +1,8 @@
 import type { Command } from "commander";
+import { normalForm } from "../shared/contract/normalise.ts";
 import { didYouMean } from "../shared/contract/suggest.ts";
 import { echo, shellWord } from "../shared/contract/text.ts";
+import { DEPARTMENTS, SENIORITY_LEVELS } from "../shared/contract/vocabulary.ts";
 import { type CliError, usageError } from "../shared/errors.ts";
 import { pathOf } from "./reading.ts";
 
@@ -56,17 +58,54 @@ export function excessWord(command: Command, argv: readonly string[]): CliError 
   }
 
   const flags = command.options.map(({ long }) => long ?? "");
-  const likely = /[./]/.test(word)
-    ? flags.filter((long) => INPUTS.test(long))
-    : flags.filter((long) => long === "--country" || long === "--title");
-
+  const said = flagsFor(word, flags);
   return usageError(
     message,
-    likely.length === 0
+    said === ""
       ? `headcount help ${path} shows how it is called`
-      : `values have flags: ${likely
-          .slice(0, 2)
-          .map((long) => `${long} ${shellWord(word)}`)
-          .join(" or ")}; headcount help ${path} lists them`,
+      : `values have flags: ${said}; headcount help ${path} lists them`,
   );
 }
+
+/** The word with the flags of the command that may have been meant; "" where there is none. */
+function flagsFor(word: string, flags: readonly string[]): string {
+  if (/[./]/.test(word)) {
+    const inputs = flags.filter((long) => INPUTS.test(long)).slice(0, 2);
+    return inputs.map((long) => `${long} ${shellWord(word)}`).join(" or ");
+  }
+  return likelyFlags(word)
+    .filter(([long]) => flags.includes(long))
+    .map((pair) => pair.map(shellWord).join(" "))
+    .join(" ");
+}
+
+/** The flags whose values stand in a text; where it has none, it is a title. */
+function likelyFlags(text: string): readonly (readonly [flag: string, value: string])[] {
+  const words = text.trim().split(/\s+/);
+  const found = new Map<string, string>();
+  for (const from of words.keys()) {
+    for (let to = words.length; to > from; to--) {
+      const phrase = words.slice(from, to).join(" ");
+      const flag = flagWith(phrase);
+      if (flag !== undefined && !found.has(flag)) found.set(flag, phrase);
+    }
+  }
+  return found.size === 0 ? [["--title", text]] : [...found];
+}
+
+/** The flag that has a text among its values, where those are a list, or countries. */
+function flagWith(word: string): string | undefined {
+  const normal = normalForm(word);
+  const isOf = (values: readonly string[]): boolean =>
+    values.some((value) => normalForm(value) === normal);
+
+  if (isOf(DEPARTMENTS)) return "--department";
+  if (isOf(SENIORITY_LEVELS)) return "--seniority-level";
+  return isOf(countries()) ? "--country" : undefined;
+}
+
+const LETTERS = [..."ABCDEFGHIJKLMNOPQRSTUVWXYZ"];
+const countries = (): readonly string[] => {
+  const names = new Intl.DisplayNames("en", { type: "region", fallback: "none" });
+  return LETTERS.flatMap((a) => LETTERS.flatMap((b) => names.of(a + b) ?? []));
+};

@@ -1,5 +1,6 @@
-import { canonicalAddress, isSlug, slugOf } from "./contract/naming/address.ts";
+import { canonicalAddress } from "./contract/naming/address.ts";
 import { read } from "./contract/naming/read.ts";
+import { isSlug, slugOf } from "./contract/naming/slug.ts";
 import { normalForm } from "./contract/normalise.ts";
 import type { SuppressedName } from "./contract/suppression.ts";
 import { echo, someOf } from "./contract/text.ts";
@@ -146,9 +147,14 @@ export class PersonMatcher {
       this.#ids.set("", new Set([word.trim()]));
   }
 
-  /** Whether a record of the person was found: a word alone may be nobody's. */
+  /** Whether a record of the person was found. */
   get isKnown(): boolean {
     return this.#isKnown;
+  }
+
+  /** Whether a text that has the names has the person: a word alone is in texts by chance. */
+  get isCertain(): boolean {
+    return this.#isKnown || this.#ids.get("") === undefined;
   }
 
   is({ id, address }: Identity, service: string): boolean {
@@ -216,6 +222,10 @@ export class PersonMatcher {
     this.#isKnown = true;
     if (record !== undefined && !this.#records.some((known) => isSame(record, known)))
       this.#records.push(record);
+    // The word was an id: as the last part of an address it may be somebody else's.
+    const isById = id !== undefined && this.#ids.get("")?.has(id) === true;
+    if (isById && !this.#slugs.has(slugOf(address ?? ""))) this.#slugs.clear();
+
     const ids = this.#ids.get(service) ?? new Set<string>();
     this.#ids.set(service, ids);
 

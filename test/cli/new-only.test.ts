@@ -1,7 +1,8 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { canonicalAddress, slugOf } from "../../src/shared/contract/naming/address.ts";
+import { canonicalAddress } from "../../src/shared/contract/naming/address.ts";
+import { slugOf } from "../../src/shared/contract/naming/slug.ts";
 import { normalForm } from "../../src/shared/contract/normalise.ts";
 import type { CanonicalFilters } from "../../src/shared/contract/vocabulary.ts";
 import { fakeClock } from "../support/client.ts";

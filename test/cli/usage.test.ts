@@ -47,7 +47,14 @@ describe("a word with no place", () => {
     ],
     [
       ["count", "germany"],
-      /"germany" is one word too many for headcount count\nhint: values have flags: .*headcount help count/,
+      /"germany" is one word too many for headcount count\nhint: values have flags: --country germany; headcount help count/,
+    ],
+    [["count", "Sales"], /hint: values have flags: --department Sales;/],
+    [["count", "VP"], /hint: values have flags: --seniority-level VP;/],
+    [["count", "cto"], /hint: values have flags: --title cto;/],
+    [
+      ["count", "vp sales in germany"],
+      /values have flags: --seniority-level vp --department sales --country germany;/,
     ],
     [
       ["count", "-f", "a.json", "b.json"],

@@ -15,7 +15,8 @@ import { openLoad } from "../../src/dataset/clickhouse/load/state.ts";
 import { openDataset } from "../../src/dataset/embedded/open.ts";
 import { Disk } from "../../src/engine/runs/disk.ts";
 import { suppressionList } from "../../src/engine/runs/suppression.ts";
-import { NOBODY_SUPPRESSED, suppressedName } from "../../src/shared/contract/suppression.ts";
+import { suppressedName } from "../../src/shared/contract/naming/who.ts";
+import { NOBODY_SUPPRESSED } from "../../src/shared/contract/suppression.ts";
 import { type Cluster, hasClickHouseServer, startCluster } from "../support/clickhouse.ts";
 import { SMALL, sleep, tempFolder } from "../support/dataset.ts";
 import {

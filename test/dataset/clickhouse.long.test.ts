@@ -10,13 +10,10 @@ import { ClickHouseEngine, openClickHouse } from "../../src/dataset/clickhouse/e
 import { ServedPeople } from "../../src/dataset/clickhouse/left-out.ts";
 import { type Engine, OutOfTimeError } from "../../src/dataset/engine.ts";
 import { checkFilters } from "../../src/shared/contract/filters.ts";
-import {
-  canonicalAddress,
-  canonicalDomain,
-  slugOf,
-} from "../../src/shared/contract/naming/address.ts";
+import { canonicalAddress, canonicalDomain } from "../../src/shared/contract/naming/address.ts";
+import { slugOf } from "../../src/shared/contract/naming/slug.ts";
+import { suppressedName } from "../../src/shared/contract/naming/who.ts";
 import type { Person } from "../../src/shared/contract/records.ts";
-import { suppressedName } from "../../src/shared/contract/suppression.ts";
 import {
   type CanonicalFilters,
   FILTER_KEYS,

@@ -11,11 +11,8 @@ import {
 } from "../../src/dataset/segment.ts";
 import { afterPrefix, conditionsOf, whereSql } from "../../src/shared/contract/conditions.ts";
 import { checkFilters } from "../../src/shared/contract/filters.ts";
-import {
-  canonicalAddress,
-  canonicalDomain,
-  slugOf,
-} from "../../src/shared/contract/naming/address.ts";
+import { canonicalAddress, canonicalDomain } from "../../src/shared/contract/naming/address.ts";
+import { slugOf } from "../../src/shared/contract/naming/slug.ts";
 import { normalForm } from "../../src/shared/contract/normalise.ts";
 import { SMALL } from "../support/dataset.ts";
 import { long } from "../support/long.ts";
@@ -197,6 +194,19 @@ test("what SQL does by itself is what the functions of the contract do", async (
     "~",
     "_",
     "9",
+    "network.example",
+    "uk.network.example/in/",
+    "/company/",
+    "linkedin.com/pub/",
+    "mwlite/",
+    "ß",
+    "*.",
+    "mailto:",
+    "\u200b",
+    "<",
+    ">",
+    '"',
+    "。",
   ];
   const text = fc
     .array(fc.constantFrom(...parts), { minLength: 1, maxLength: 6 })

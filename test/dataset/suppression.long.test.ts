@@ -12,7 +12,7 @@ import { suppressionDir } from "../../src/dataset/suppression.ts";
 import { Disk } from "../../src/engine/runs/disk.ts";
 import { suppressionList } from "../../src/engine/runs/suppression.ts";
 import { checkFilters } from "../../src/shared/contract/filters.ts";
-import { suppressedName } from "../../src/shared/contract/suppression.ts";
+import { suppressedName } from "../../src/shared/contract/naming/who.ts";
 import type { CanonicalFilters } from "../../src/shared/contract/vocabulary.ts";
 import { SMALL, sleep, tempFolder } from "../support/dataset.ts";
 import { startTestService } from "../support/service.ts";

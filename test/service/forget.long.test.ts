@@ -7,7 +7,7 @@ import { Disk } from "../../src/engine/runs/disk.ts";
 import { suppressionList } from "../../src/engine/runs/suppression.ts";
 import { leaveOutSuppressed } from "../../src/service/people/suppressed.ts";
 import { credits, parseCredits } from "../../src/shared/contract/money.ts";
-import { suppressedName } from "../../src/shared/contract/suppression.ts";
+import { suppressedName } from "../../src/shared/contract/naming/who.ts";
 import { tempDir } from "../support/client.ts";
 import { ConsoleClient } from "../support/console.ts";
 import { spentBy, user } from "../support/export.ts";

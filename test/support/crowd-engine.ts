@@ -1,6 +1,7 @@
 import type { Engine } from "../../src/dataset/engine.ts";
 import { type Condition, conditionsOf } from "../../src/shared/contract/conditions.ts";
-import { canonicalAddress, slugOf } from "../../src/shared/contract/naming/address.ts";
+import { canonicalAddress } from "../../src/shared/contract/naming/address.ts";
+import { slugOf } from "../../src/shared/contract/naming/slug.ts";
 import { normalForm } from "../../src/shared/contract/normalise.ts";
 import type { Human } from "./people-service.ts";
 

@@ -1,5 +1,6 @@
 import { checkFilters } from "../../src/shared/contract/filters.ts";
-import { canonicalAddress, slugOf } from "../../src/shared/contract/naming/address.ts";
+import { canonicalAddress } from "../../src/shared/contract/naming/address.ts";
+import { slugOf } from "../../src/shared/contract/naming/slug.ts";
 import { normalForm } from "../../src/shared/contract/normalise.ts";
 import type { Person } from "../../src/shared/contract/records.ts";
 import {

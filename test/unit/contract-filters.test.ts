@@ -5,11 +5,8 @@ import {
   checkFilters,
   type FilterCheck,
 } from "../../src/shared/contract/filters.ts";
-import {
-  canonicalAddress,
-  canonicalDomain,
-  slugOf,
-} from "../../src/shared/contract/naming/address.ts";
+import { canonicalAddress, canonicalDomain } from "../../src/shared/contract/naming/address.ts";
+import { slugOf } from "../../src/shared/contract/naming/slug.ts";
 import { normalForm } from "../../src/shared/contract/normalise.ts";
 import { DEPARTMENTS, FILTER_KEYS } from "../../src/shared/contract/vocabulary.ts";
 

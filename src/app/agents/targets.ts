@@ -64,21 +64,7 @@ export async function targetOf({
   if (companies.length === 0)
     throw wrong("no company is given", "give companies: domains, profile addresses or slugs");
 
-  const queries = new Map<string, CompanyQuery>();
-  const names = await companiesOf(
-    companies.map((text) => [{ text }]),
-    {},
-  );
-  for (const [at, name] of names.entries()) {
-    if (!isCompany(name))
-      throw wrong(
-        `"${echo(companies[at] ?? "")}" names no company (${name.why})`,
-        "give a domain (acme.com), a profile address or its slug",
-      );
-    queries.set(companyKey(name), name);
-  }
-
-  const chosen = [...queries.values()];
+  const chosen = await companiesNamed(companies);
   const other = chosen.find(({ by }) => by !== "company_network_url");
   if (kind === "employees" && (filters ?? titles ?? fresh) !== undefined && other !== undefined)
     throw wrong(
@@ -102,6 +88,24 @@ export async function targetOf({
     );
 
   return { kind, companies: chosen };
+}
+
+/** Each company once. @throws CliError exit 2 for a text that names none */
+async function companiesNamed(texts: readonly string[]): Promise<readonly CompanyQuery[]> {
+  const names = await companiesOf(
+    texts.map((text) => [{ text }]),
+    {},
+  );
+  const companies = new Map<string, CompanyQuery>();
+  for (const [at, name] of names.entries()) {
+    if (!isCompany(name))
+      throw wrong(
+        `"${echo(texts[at] ?? "")}" names no company (${name.is ?? name.why})`,
+        "give a domain (acme.com), a profile address or its slug",
+      );
+    companies.set(companyKey(name), name);
+  }
+  return [...companies.values()];
 }
 
 /** A look-up names its company in exactly one way. @throws CliError exit 2 */

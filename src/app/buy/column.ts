@@ -11,7 +11,7 @@ import {
 import { counted, echo, grouped } from "../../shared/contract/text.ts";
 
 /** A cell that may name a row's company. */
-export interface Cell {
+export interface NamingCell {
   readonly text: string;
   /** The name of its column, in lower case with underscores; undefined where it has none. */
   readonly column?: string | undefined;
@@ -41,7 +41,7 @@ const isOfAddresses = (column = ""): boolean =>
  * @param rows of each its cells, the best first; without texts it names none
  */
 export async function companiesOf(
-  rows: readonly (readonly Cell[])[],
+  rows: readonly (readonly NamingCell[])[],
   { by, learned, agree = async () => new Set() }: Naming,
 ): Promise<readonly (CompanyName | NoName)[]> {
   const all = rows.map((cells) =>
@@ -67,7 +67,7 @@ export async function companiesOf(
   });
 }
 
-interface ReadCell extends Cell {
+interface ReadCell extends NamingCell {
   readonly reading: Reading;
 }
 

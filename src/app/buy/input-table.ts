@@ -8,7 +8,7 @@ import { echo, shellWord } from "../../shared/contract/text.ts";
 import { type CliError, usageError } from "../../shared/errors.ts";
 import { columnsFor, plainName } from "../../shared/tables/headings.ts";
 import { type InputTable, type TableRow, unguarded } from "../../shared/tables/table.ts";
-import { type Cell, companiesOf, type Naming } from "./column.ts";
+import { companiesOf, type Naming, type NamingCell } from "./column.ts";
 
 export const DEFAULT_PREFIX = "hc_";
 const PREFIX = /^[\p{L}_][\p{L}\p{N}_ .-]{0,39}$/u;
@@ -58,7 +58,7 @@ export async function readKept(
   const companies: CompanyQuery[] = [];
   let leftOut = 0;
   const names = await companiesOf(
-    table.rows.map((row) => cellsOf(row, places, table)),
+    table.rows.map((row) => namingCells(row, places, table)),
     { by, agree, learned },
   );
   const rows = table.rows.map((row, at): JoinRow => {
@@ -121,11 +121,11 @@ const named = (table: InputTable): InputTable =>
   table.isList ? { ...table, columns: ["company", ...table.columns.slice(1)] } : table;
 
 /** What may name the company of a row, best first: what is empty names none. */
-export const cellsOf = (
+export const namingCells = (
   { cells }: TableRow,
   places: readonly number[],
   { headings, isList }: Pick<InputTable, "headings" | "isList">,
-): readonly Cell[] =>
+): readonly NamingCell[] =>
   places.flatMap((place) => {
     const text = unguarded(cells[place] ?? "").trim();
     return text === ""

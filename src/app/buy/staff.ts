@@ -1,7 +1,8 @@
 import { searchTarget } from "../../engine/purchase/joined.ts";
 import type { Keep, Prospect, Target } from "../../engine/runs/plan.ts";
 import { type CheckedFilters, canonicalJson } from "../../shared/contract/filters.ts";
-import { canonicalAddress, isSlug, slugOf } from "../../shared/contract/naming/address.ts";
+import { canonicalAddress } from "../../shared/contract/naming/address.ts";
+import { isSlug, slugOf } from "../../shared/contract/naming/slug.ts";
 import { normalForm } from "../../shared/contract/normalise.ts";
 import { echo, grouped } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
@@ -32,14 +33,11 @@ export function staffOf(
 ): Target {
   if ((segment ?? ladder ?? keep ?? newOnly) === undefined) {
     // Their people tell which companies they are.
-    const [byAddress, others] = [true, false].map((is) =>
-      companies.filter(
-        ({ by, value }) => (by === "company_network_url" && value.includes("/")) === is,
-      ),
-    );
+    const turnOf = ({ by, value }: Prospect): number =>
+      by !== "company_network_url" ? 0 : value.includes("/") ? 1 : 2;
     return {
       kind: "employees",
-      companies: [...(others ?? []), ...(byAddress ?? [])],
+      companies: companies.toSorted((a, b) => turnOf(a) - turnOf(b)),
       perCompany: most,
     };
   }
@@ -74,9 +72,7 @@ export function staffOf(
     ({ by, value, address }) => (by === "company_network_url" ? value : address) ?? [],
   );
   const unknown = companies.length - addresses.length;
-  // Of a bare slug are the people at every address that ends with it.
-  const forms = new Map(addresses.map((text) => [canonicalAddress(text) ?? text, text]));
-  const each = [...forms].filter(([own]) => isSlug(own) || !forms.has(slugOf(own)));
+  const each = apart(addresses);
 
   const union = each.flatMap(([, address]) =>
     rungs.map(
@@ -97,7 +93,8 @@ export function staffOf(
   }
 
   const titles = ladder === undefined ? "" : ` by ${JSON.stringify(ladder)}`;
-  const where = `${canonicalJson(canonical)}${titles} at ${JSON.stringify(each.map(([own]) => own))}`;
+  const owns = JSON.stringify(each.map(([own]) => own));
+  const where = `${canonicalJson(canonical)}${titles} at ${owns}`;
   const staff = {
     most,
     unknown,
@@ -107,6 +104,12 @@ export function staffOf(
   const owned = newOnly && { owned: "without" as const };
 
   return { kind: "search", filters, canonical: where, union, staff, ...owned };
+}
+
+/** Addresses by their forms, each once: of a bare slug are the people at all that end with it. */
+function apart(addresses: readonly string[]): readonly (readonly [form: string, text: string])[] {
+  const forms = new Map(addresses.map((text) => [canonicalAddress(text) ?? text, text]));
+  return [...forms].filter(([own]) => isSlug(own) || !forms.has(slugOf(own)));
 }
 
 /** `cro; vp sales; head of sales`, each once. @throws CliError exit 2 where it names nothing */

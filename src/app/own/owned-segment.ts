@@ -15,7 +15,7 @@ import type { NewParts, OwnedShare, Ownership } from "../../engine/purchase/owne
 import { evenly } from "../../engine/purchase/paging.ts";
 import type { RunReader } from "../../engine/runs/reader.ts";
 import type { CheckedFilters } from "../../shared/contract/filters.ts";
-import { canonicalAddress, slugOf } from "../../shared/contract/naming/address.ts";
+import { addressForms, canonicalAddress } from "../../shared/contract/naming/address.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { CliError, usageError } from "../../shared/errors.ts";
@@ -291,7 +291,7 @@ export class OwnedSegment implements Ownership {
   async #listedParts({ total, members }: Sight, counts: FreeCounts): Promise<NewParts> {
     const { filters } = this.#segment;
     const owned = new Set(
-      members.flatMap(({ address: own }) => (own === undefined ? [] : [own, slugOf(own)])),
+      members.flatMap(({ address: own }) => (own === undefined ? [] : addressForms(own))),
     );
     const rest = [filters.network_url ?? []]
       .flat()

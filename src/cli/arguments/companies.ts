@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { companiesOf, type SharedHost, sharedQuestion } from "../../app/buy/column.ts";
-import { cellsOf, companyColumns } from "../../app/buy/input-table.ts";
+import { companyColumns, namingCells } from "../../app/buy/input-table.ts";
 import type { CompanyQuery } from "../../engine/client/dialect.ts";
 import { type Context, canPrompt } from "../../shared/context.ts";
 import {
@@ -61,47 +61,18 @@ export async function readCompanies(
   if (input === undefined && flags.column !== undefined)
     throw usageError("--column goes with --input FILE");
 
-  const companies = new Map<string, CompanyQuery>();
   const naming = { by: flags.by, agree: agreeing(context) };
-  const add = (name: CompanyName | NoName | undefined): boolean => {
-    if (name === undefined || !isCompany(name)) return false;
-    const key = companyKey(name);
-    if (!companies.has(key)) companies.set(key, name);
-    return true;
-  };
-
   const given = await companiesOf(
     names.map((text) => [{ text }]),
     naming,
   );
-  for (const [at, name] of given.entries())
-    if (!add(name)) throw noCompany(names[at] ?? "", name, context);
+  const wrong = given.findIndex((name) => !isCompany(name));
+  if (wrong >= 0) throw noCompany(names[wrong] ?? "", given[wrong], context);
 
-  if (input !== undefined) {
-    const table = await readTableFile(context, input, "companies", MAX_INPUT_BYTES);
-    const name = inputName(input);
-    const places = companyColumns(table, name, flags.column);
-    const rows = table.rows.map((row) => ({ line: row.line, cells: cellsOf(row, places, table) }));
-    const inRows = await companiesOf(
-      rows.map(({ cells }) => cells),
-      naming,
-    );
-    const notes = rows.flatMap(({ line, cells: [cell] }, at) => {
-      const found = inRows[at];
-      if (add(found) || (!table.json && cell === undefined)) return [];
-      const note = `${name} line ${line}: "${echo(cell?.text ?? "")}" names no company`;
-      return [{ note, why: whyNot(found) }];
-    });
-    const [first] = notes;
-    if (first !== undefined && companies.size === 0)
-      throw usageError(`${first.note}${first.why}`, HOW);
-
-    for (const { note, why } of notes.slice(0, TOLD))
-      context.stderr.write(`warning: ${note}: left out${why}\n`);
-    if (notes.length > TOLD)
-      context.stderr.write(`warning: so do ${notes.length - TOLD} more lines: left out\n`);
-  }
-
+  const listed = input === undefined ? [] : await inFile(input, flags, context);
+  const companies = new Map(
+    [...given, ...listed].flatMap((name) => (isCompany(name) ? [[companyKey(name), name]] : [])),
+  );
   if (companies.size === 0) {
     throw usageError(
       "no company is given",
@@ -112,9 +83,40 @@ export async function readCompanies(
   return [...companies.values()];
 }
 
-/** What a text was taken for that names no company, in brackets. */
-const whyNot = (name: CompanyName | NoName | undefined): string =>
-  name === undefined || isCompany(name) || name.why === "empty" ? "" : ` (${name.why})`;
+/** The companies of a list; lines that name none are told. @throws CliError where no line does */
+async function inFile(
+  input: string,
+  { by, column }: CompanyFlags,
+  context: Context,
+): Promise<readonly CompanyName[]> {
+  const table = await readTableFile(context, input, "companies", MAX_INPUT_BYTES);
+  const file = inputName(input);
+  const places = companyColumns(table, file, column);
+  const cells = table.rows.map((row) => namingCells(row, places, table));
+  const names = await companiesOf(cells, { by, agree: agreeing(context) });
+
+  const notes = table.rows.flatMap(({ line }, at) => {
+    const [name, [cell] = []] = [names[at], cells[at]];
+    if (name === undefined || isCompany(name) || (!table.json && cell === undefined)) return [];
+    const said = `"${echo(cell?.text ?? "")}" names no company`;
+    return [{ note: `${file} line ${line}: ${said}`, is: itIs(name) }];
+  });
+  const [first] = notes;
+  if (first !== undefined && notes.length === table.rows.length)
+    throw usageError(`${first.note}${first.is}`, HOW);
+
+  for (const { note, is } of notes.slice(0, TOLD))
+    context.stderr.write(`warning: ${note}: left out${is}\n`);
+  if (notes.length > TOLD)
+    context.stderr.write(`warning: so do ${notes.length - TOLD} more lines: left out\n`);
+
+  return names.filter(isCompany);
+}
+
+const itIs = (name: CompanyName | NoName | undefined): string => {
+  if (name === undefined || isCompany(name)) return "";
+  return name.is === undefined ? (name.isSeveral ? `; ${name.why}` : "") : `; it is ${name.is}`;
+};
 
 /** What an argument is, that names no company. */
 function noCompany(
@@ -123,13 +125,14 @@ function noCompany(
   context: Context,
 ): CliError {
   const reading = read(text);
-  if (reading.is === "unknown" && reading.isFile) {
-    return existsSync(resolve(context.cwd, text))
-      ? usageError(
-          `"${echo(text)}" is a file, and names no company`,
-          `--input ${shellWord(text)} takes companies from it; --keep-input keeps its rows and columns`,
-        )
-      : usageError(`"${echo(text)}" is the name of a file, and there is no such file`, HOW);
-  }
-  return usageError(`"${echo(text)}" names no company${whyNot(name)}`, HOW);
+  if (reading.is !== "unknown" || reading.isFile !== true)
+    return usageError(`"${echo(text)}" names no company${itIs(name)}`, HOW);
+
+  return existsSync(resolve(context.cwd, text))
+    ? usageError(
+        `"${echo(text)}" is a file, and names no company`,
+        `--input ${shellWord(text)} takes companies from it; ` +
+          "--keep-input keeps its rows and columns",
+      )
+    : usageError(`"${echo(text)}" is the name of a file, and there is no such file`, HOW);
 }

@@ -89,17 +89,17 @@ async function parse(
     (target.kind === "search" ? (target.staff?.prospects ?? []) : target.companies).map(companyKey),
   );
   const isLeftOut = (company: CompanyQuery): boolean => !keys.has(companyKey(company));
-  const agree = async (hosts: readonly SharedHost[]) =>
-    new Set(
-      hosts.flatMap(({ host }) =>
-        keys.has(companyKey({ by: "domain", value: host })) ? [host] : [],
-      ),
-    );
   const join =
     keep === undefined
       ? undefined
-      : (await readKept(await keptTable(store, id), "the table", { ...keep, agree }, isLeftOut))
-          .join;
+      : (
+          await readKept(
+            await keptTable(store, id),
+            "the table",
+            { ...keep, agree: agreedBy(keys) },
+            isLeftOut,
+          )
+        ).join;
 
   // "environment" is what a connection is called that variables alone make up.
   const connection = options.connection ?? (saved === "environment" ? undefined : saved);
@@ -120,6 +120,14 @@ async function parse(
     run: id,
   };
 }
+
+/** Of hosts that rows share, those that were agreed to when the run began. */
+const agreedBy = (keys: ReadonlySet<string>) => async (hosts: readonly SharedHost[]) =>
+  new Set(
+    hosts.flatMap(({ host }) =>
+      keys.has(companyKey({ by: "domain", value: host })) ? [host] : [],
+    ),
+  );
 
 /**
  * @throws CliError exit 5 where a crash came before the table was kept: nothing was bought by then

@@ -18,8 +18,11 @@ const PLAIN = [
 // No pattern here ignores case: then the long s and the
 // sign of Kelvin, which are other letters, would match.
 const BEFORE_HOST = "([hH][tT][tT][pP][sS]?://)?([wW][wW][wW][.])?";
-const ADDRESS = `${BEFORE_HOST}[A-Za-z0-9_.~-]+(/[A-Za-z0-9_.~-]+)+/?`;
-const DOMAIN = `${BEFORE_HOST}[A-Za-z0-9_-]+([.][A-Za-z0-9_-]+)+/?`;
+// A longer path, and a host of more labels, may be those of a network, which are cut.
+const LABEL = "[A-Za-z0-9_-]+";
+const TOP_LABEL = "[A-Za-z_-][A-Za-z0-9_-]+";
+const ADDRESS = `${BEFORE_HOST}${LABEL}[.]${TOP_LABEL}(/[A-Za-z0-9_.~-]+){1,2}/?`;
+const DOMAIN = `${BEFORE_HOST}${LABEL}([.]${LABEL})*[.]${TOP_LABEL}/?`;
 const bare = (text: string): string =>
   `regexp_replace(lower(CASE WHEN suffix(${text}, '/') THEN left(${text}, ` +
   `-1) ELSE ${text} END), '^(https?://)?(www[.])?', '')`;
@@ -51,7 +54,7 @@ export async function addNormalForms(
       `WHEN regexp_full_match(x, '[${PLAIN}]+( [${PLAIN}]+)*') ` +
       "THEN lower(x) ELSE js_normal_form(x)",
     address_form: `WHEN contains(lower(x), 'xn--') THEN js_address_form(x) WHEN regexp_full_match(x, '${ADDRESS}') THEN ${bare("x")}
-      WHEN regexp_full_match(x, '[A-Za-z0-9_.~-]+') THEN lower(x)
+      WHEN regexp_full_match(x, '[A-Za-z0-9_-]+') THEN lower(x)
       WHEN regexp_full_match(x, '${ADDRESS}[?#][!-~]*') THEN ${bare("regexp_extract(x, '^[^?#]*')")} ELSE js_address_form(x)`,
     // Of "www.example" nothing with a dot is left.
     domain_form: `WHEN contains(lower(x), 'xn--') OR regexp_full_match(lower(x), '(https?://)?www[.][^.]*') THEN js_domain_form(x)

@@ -1,5 +1,6 @@
 import { FILTER_COLUMNS } from "../../shared/contract/conditions.ts";
-import { canonicalAddress, slugOf } from "../../shared/contract/naming/address.ts";
+import { canonicalAddress } from "../../shared/contract/naming/address.ts";
+import { slugOf } from "../../shared/contract/naming/slug.ts";
 import { normalForm } from "../../shared/contract/normalise.ts";
 import { ADDRESS_INDEXES, isPlaced, PLACED_COLUMNS, SORT_KEYS } from "../columns.ts";
 import type { StoredColumn, StoredColumns } from "../embedded/column-file.ts";

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { FILTER_COLUMNS, NUMBER_COLUMNS } from "../../shared/contract/conditions.ts";
-import { slugOf } from "../../shared/contract/naming/address.ts";
+import { slugOf } from "../../shared/contract/naming/slug.ts";
 import { normalForm } from "../../shared/contract/normalise.ts";
 import {
   COMPANY_FIELDS,

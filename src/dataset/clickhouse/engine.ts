@@ -3,7 +3,7 @@ import { LRUCache } from "lru-cache";
 import { conditionsOf, type SqlDialect, whereSql } from "../../shared/contract/conditions.ts";
 import type { Facet } from "../../shared/contract/facets.ts";
 import { canonicalJson } from "../../shared/contract/filters.ts";
-import { isSlug, slugOf } from "../../shared/contract/naming/address.ts";
+import { isSlug, slugOf } from "../../shared/contract/naming/slug.ts";
 import type { CanonicalFilters } from "../../shared/contract/vocabulary.ts";
 import { ReloadingEngine, type ReloadOptions } from "../embedded/reloading-engine.ts";
 import {

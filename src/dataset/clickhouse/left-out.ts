@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { ClickHouseClient } from "@clickhouse/client";
-import { slugOf } from "../../shared/contract/naming/address.ts";
+import { slugOf } from "../../shared/contract/naming/slug.ts";
 import { marksOf, type SuppressedName, Suppression } from "../../shared/contract/suppression.ts";
 import { NoDatasetError } from "../layout.ts";
 import { type Active, activeDataset } from "./active.ts";

@@ -1,7 +1,8 @@
 import { join } from "node:path";
 import { LRUCache } from "lru-cache";
 import type { Condition } from "../../shared/contract/conditions.ts";
-import { canonicalAddress, slugOf } from "../../shared/contract/naming/address.ts";
+import { canonicalAddress } from "../../shared/contract/naming/address.ts";
+import { slugOf } from "../../shared/contract/naming/slug.ts";
 import { KEY_INDEXES, type KeyIndex, type ListedIndex, type PlacedColumn } from "../columns.ts";
 import type { CompanyLookup, FoundCompany } from "../engine.ts";
 import { FILES } from "../layout.ts";

@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import type { DatabaseSyncInstance, StatementSyncInstance } from "@photostructure/sqlite";
-import { canonicalAddress, isSlug } from "../../shared/contract/naming/address.ts";
+import { canonicalAddress } from "../../shared/contract/naming/address.ts";
+import { isSlug } from "../../shared/contract/naming/slug.ts";
 import { normalForm } from "../../shared/contract/normalise.ts";
 import { NOBODY_SUPPRESSED, type Suppression } from "../../shared/contract/suppression.ts";
 import type { CanonicalFilters, FilterKeySpec } from "../../shared/contract/vocabulary.ts";

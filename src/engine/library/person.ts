@@ -5,7 +5,8 @@ import {
   NUMBER_COLUMNS,
 } from "../../shared/contract/conditions.ts";
 import { departmentOf } from "../../shared/contract/filters.ts";
-import { canonicalAddress, slugOf } from "../../shared/contract/naming/address.ts";
+import { canonicalAddress } from "../../shared/contract/naming/address.ts";
+import { slugOf } from "../../shared/contract/naming/slug.ts";
 import { normalForm } from "../../shared/contract/normalise.ts";
 
 /** Matched whole or by their last segment (docs/contract.md, Filters). */

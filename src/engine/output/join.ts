@@ -1,6 +1,7 @@
 // Tested by test/cli/keep-input.test.ts.
-import { canonicalAddress, covers } from "../../shared/contract/naming/address.ts";
+import { canonicalAddress } from "../../shared/contract/naming/address.ts";
 import { companyForm } from "../../shared/contract/naming/read.ts";
+import { covers } from "../../shared/contract/naming/slug.ts";
 import { echo, grouped } from "../../shared/contract/text.ts";
 import { collectColumns, eachCell } from "../../shared/rows/columns.ts";
 import { guarded, guardOf } from "../../shared/rows/csv-text.ts";

@@ -1,6 +1,6 @@
 // Tested by test/planning/sets.test.ts.
 import { canonicalJson } from "../../shared/contract/filters.ts";
-import { isSlug, slugOf } from "../../shared/contract/naming/address.ts";
+import { covers, isSlug } from "../../shared/contract/naming/slug.ts";
 import { normalForm } from "../../shared/contract/normalise.ts";
 import {
   type CanonicalFilters,
@@ -32,8 +32,8 @@ const isAddress = ({ key }: FilterKeySpec): boolean =>
 const isLow = (key: FilterKey): boolean => key.endsWith("_min");
 
 function sameAddress(a: string, b: string): string | undefined {
-  if (a === b || (isSlug(b) && slugOf(a) === b)) return a;
-  return isSlug(a) && slugOf(b) === a ? b : undefined;
+  if (covers(b, a)) return a;
+  return covers(a, b) ? b : undefined;
 }
 
 /** undefined: nobody can meet both. */

@@ -1,5 +1,6 @@
 // Tested by test/planning/cost.test.ts.
-import { canonicalAddress, isSlug, slugOf } from "../../shared/contract/naming/address.ts";
+import { canonicalAddress } from "../../shared/contract/naming/address.ts";
+import { isSlug, slugOf } from "../../shared/contract/naming/slug.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { groupsBy } from "../../shared/groups.ts";
 import {

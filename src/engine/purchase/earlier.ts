@@ -1,4 +1,4 @@
-import { canonicalAddress, slugOf } from "../../shared/contract/naming/address.ts";
+import { addressForms } from "../../shared/contract/naming/address.ts";
 import { companyKey } from "../../shared/contract/naming/read.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
 import { Page } from "../../shared/rows/page.ts";
@@ -456,9 +456,7 @@ function keysOf(page: Page): string[] {
     const value = page.identity(0, [by]);
     if (value === undefined) return [];
     // The service has shown whose last part of an address this is.
-    const slug = slugOf(canonicalAddress(value) ?? "");
-    return [value, ...(by === "company_network_url" ? [slug] : [])].map((text) =>
-      companyKey({ by, value: text }),
-    );
+    const forms = by === "company_network_url" ? addressForms(value) : [value];
+    return forms.map((text) => companyKey({ by, value: text }));
   });
 }

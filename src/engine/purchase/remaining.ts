@@ -16,8 +16,8 @@ export interface Targets {
    */
   readonly page?: ((target: number) => number) | undefined;
   readonly first?: number | undefined;
-  /** From this target on: what comes of those before it says whether it is wanted. */
-  readonly barrier?: number | undefined;
+  /** From each of these targets on: what comes of those before it says whether it is wanted. */
+  readonly barriers?: readonly number[];
   /**
    * Whether a total that comes with a page is known to
    * be the target's, and not the page's own length.
@@ -174,8 +174,8 @@ export class Remaining {
         ? (this.#cursors.get(`${target}:${from}`) ?? null)
         : undefined;
     const sequential = this.paging === "cursor" || this.#expected(target) === undefined;
-    const { barrier = Number.POSITIVE_INFINITY, page } = this.#source;
-    const alone = target >= barrier && this.#lastTarget < barrier;
+    const { barriers = [], page } = this.#source;
+    const alone = barriers.some((barrier) => target >= barrier && this.#lastTarget < barrier);
     yield { target, from, left: to - from, sequential, cursor, page: page?.(target), alone };
   }
 

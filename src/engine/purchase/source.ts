@@ -1,4 +1,5 @@
-import { canonicalAddress, isSlug } from "../../shared/contract/naming/address.ts";
+import { addressForms, canonicalAddress } from "../../shared/contract/naming/address.ts";
+import { isSlug } from "../../shared/contract/naming/slug.ts";
 import { echo, someOf } from "../../shared/contract/text.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import type { Page } from "../../shared/rows/page.ts";
@@ -65,8 +66,11 @@ function companiesOf({ companies, perCompany }: Target & { readonly kind: "emplo
   const own = companies.map(({ by, value }) =>
     by === "company_network_url" ? canonicalAddress(value) : undefined,
   );
-  // A bare slug is told by its people, as a domain is.
-  const first = own.findIndex((address) => address !== undefined && !isSlug(address));
+  // Domains, ids and names, whole addresses, bare slugs: what is shown tells who comes after.
+  const barriers = [
+    own.findIndex((address) => address !== undefined),
+    own.findIndex((address) => address !== undefined && isSlug(address)),
+  ].filter((index) => index > 0);
   const firsts = new Map<string | undefined, number>();
   const sameAs = (index: number): number => firsts.get(own[index]) ?? index;
   const nameOf = (index: number): string => echo(at(companies, index).value);
@@ -74,7 +78,7 @@ function companiesOf({ companies, perCompany }: Target & { readonly kind: "emplo
   return {
     targets: companies.length,
     size: (index: number) => (sameAs(index) === index ? (perCompany ?? undefined) : 0),
-    barrier: first > 0 ? first : undefined,
+    barriers,
 
     see: (index: number, page: Page): boolean => {
       const rows = Array.from({ length: page.length }, (_, row) =>
@@ -82,8 +86,8 @@ function companiesOf({ companies, perCompany }: Target & { readonly kind: "emplo
       );
       const [address, ...others] = new Set(rows);
       if (address === undefined || others.length > 0) return false;
-      own[index] = canonicalAddress(address) ?? address;
-      if (!firsts.has(own[index])) firsts.set(own[index], index);
+      own[index] = canonicalAddress(address);
+      for (const form of addressForms(address)) if (!firsts.has(form)) firsts.set(form, index);
       return sameAs(index) !== index;
     },
 

@@ -95,7 +95,7 @@ export async function findInFolder(word: string, places: KeptPeople, setup: Buil
       if (mode === LIVE) matches.push(...own);
     }
 
-    if (pass === 0 && !word.includes("/"))
+    if (pass === 0)
       requireOne(
         word,
         matches.map((who) => ({ who, service: LIVE })),

@@ -1,5 +1,5 @@
 // Tested by test/dataset/segment.test.ts.
-import { isSlug, slugOf } from "./naming/address.ts";
+import { isSlug, slugOf } from "./naming/slug.ts";
 import { type CanonicalFilters, FILTER_SPECS, type MatchType } from "./vocabulary.ts";
 
 const fieldsBy = (isWanted: (match: MatchType) => boolean): readonly string[] => [

@@ -1,7 +1,7 @@
 // Tested by test/cli/suppress.test.ts.
 import { createHash, createHmac } from "node:crypto";
-import { canonicalAddress, canonicalDomain, isSlug, slugOf } from "./naming/address.ts";
-import { read } from "./naming/read.ts";
+import { canonicalAddress, canonicalDomain } from "./naming/address.ts";
+import { isSlug, slugOf } from "./naming/slug.ts";
 
 export const SUPPRESSED_KINDS = ["address", "id", "domain"] as const;
 export type SuppressedKind = (typeof SUPPRESSED_KINDS)[number];
@@ -31,37 +31,6 @@ export interface RecordNames {
 /** Address and domain in canonical form. */
 export interface SuppressedName extends RecordNames {
   readonly kind: SuppressedKind;
-}
-
-/**
- * Who is left out by a text: an address or a domain as it is read everywhere; any
- * other word is an id and the last part of an address.
- * @param kind where it is told @returns undefined for text of another kind
- */
-export function suppressedName(text: string, kind?: SuppressedKind): SuppressedName | undefined {
-  const word = text.trim();
-  if (kind === "id") return word === "" ? undefined : { kind, id: word, address: null };
-  if (kind === "domain") {
-    const domain = canonicalDomain(word);
-    return domain === undefined ? undefined : { kind, domain };
-  }
-  if (kind === "address") {
-    const address = canonicalAddress(word);
-    return address === undefined ? undefined : { kind, address };
-  }
-
-  const reading = read(word);
-  switch (reading.is) {
-    case "domain":
-      return { kind: "domain", domain: reading.value };
-    case "company":
-    case "person":
-      return { kind: "address", address: reading.value };
-    case "word":
-      return { kind: "id", id: reading.value, address: reading.slug };
-    default:
-      return undefined;
-  }
 }
 
 /**

@@ -34,8 +34,7 @@ import { Disk, failpoint } from "../../../engine/runs/disk.ts";
 import { RunStore } from "../../../engine/runs/run-store.ts";
 import { suppressionFolder, suppressionList } from "../../../engine/runs/suppression.ts";
 import type { Context } from "../../../shared/context.ts";
-import { read } from "../../../shared/contract/naming/read.ts";
-import { suppressedName } from "../../../shared/contract/suppression.ts";
+import { suppressedName } from "../../../shared/contract/naming/who.ts";
 import { counted } from "../../../shared/contract/text.ts";
 import { type CliError, failed } from "../../../shared/errors.ts";
 import type { PersonMatcher } from "../../../shared/person.ts";
@@ -218,13 +217,12 @@ async function find(word: string, store: RunStore, context: Context): Promise<Tr
   // earlier attempt was cut short: what it deleted is wiped.
   const histories = await historiesWith(person, context);
   const mentions = await mentionsOf(person, context);
-  // A word that no record has is anybody's: only rows of files, which tell ids apart, are proof.
-  const isWord = !person.isKnown && ["word", "domain", "unknown"].includes(read(word).is);
+  // Rows tell ids apart, and prove that somebody is meant; other places may have a word by chance.
   const isKept =
     owned > 0 ||
     runs.some(({ rows }) => rows > 0) ||
-    once.some(({ how }) => how !== "left") ||
-    (!isWord && [runs, once, histories, mentions].some(({ length }) => length > 0));
+    once.some(({ how }) => how === "cut" || how === "deleted") ||
+    (person.isCertain && [runs, once, histories, mentions].some(({ length }) => length > 0));
   if (!isKept && !(await wasForgotten(word, context))) throw nobody(word);
 
   return {

@@ -2,13 +2,12 @@ import type { keptPeople } from "../../../app/keep/forget/find.ts";
 import { Disk, failpoint } from "../../../engine/runs/disk.ts";
 import { suppressionList } from "../../../engine/runs/suppression.ts";
 import type { Context } from "../../../shared/context.ts";
-import { takenFor } from "../../../shared/contract/naming/read.ts";
+import { suppressedName, takenFor } from "../../../shared/contract/naming/who.ts";
 import {
   SUPPRESSED_KINDS,
   type SuppressedEntry,
   type SuppressedKind,
   type SuppressedName,
-  suppressedName,
 } from "../../../shared/contract/suppression.ts";
 import { counted, echo, grouped } from "../../../shared/contract/text.ts";
 import { type CliError, failed, usageError } from "../../../shared/errors.ts";
@@ -201,7 +200,8 @@ async function check(opened: Opened, words: readonly string[]): Promise<void> {
 const noForm = (word: string, kind: SuppressedKind | undefined): CliError =>
   failed.not_found(
     kind === undefined
-      ? `"${echo(word)}" is no profile address, id or domain of anybody: it was taken for ${takenFor(word)}`
+      ? `"${echo(word)}" is no profile address, id or domain of anybody: ` +
+          `it was taken for ${takenFor(word)}`
       : `"${echo(word)}" is no ${kind}`,
     "several people may have a name: for example network.example/in/ada-lovelace, p_0000000042 " +
       "or northwind.example; --kind id takes a word for an id",

@@ -1,6 +1,7 @@
 // Tested by test/unit/naming.test.ts and test/unit/contract-filters.test.ts.
 import { domainToASCII, domainToUnicode } from "node:url";
 import { addressForm } from "../normalise.ts";
+import { slugOf } from "./slug.ts";
 
 /** What stands before the name in the path of a profile. */
 interface Paths {
@@ -13,13 +14,13 @@ const words = (text: string): readonly string[] => text.split(" ");
 /** At a host that nobody has told of. */
 const USUAL: Paths = {
   company: words(
-    "company companies school schools showcase organization organizations organisation organisations org",
+    "company companies school schools showcase org organization organizations organisation",
   ),
   person: words("in pub people person profile profiles"),
 };
 const COMMON = { company: words("company school showcase"), person: words("in pub") };
 
-/** Hosts of profiles: each subdomain of one is the same network in another country, or for phones. */
+/** Hosts of profiles: a subdomain is the same network in another country, or for phones. */
 const NETWORKS: ReadonlyMap<string, Paths> = new Map([
   ["network.example", COMMON],
   ["linkedin.com", COMMON],
@@ -31,10 +32,11 @@ const NETWORKS: ReadonlyMap<string, Paths> = new Map([
 /** Hosts whose pages are of many companies, and of which none is where a company is known. */
 const SHARED = new Set(
   words(
-    "about.me angel.co bit.ly crunchbase.com docs.google.com drive.google.com facebook.com fb.com fb.me forms.gle " +
-      "github.com glassdoor.com goo.gl google.com indeed.com instagram.com linktr.ee lnkd.in maps.google.com " +
-      "medium.com notion.so pinterest.com sites.google.com t.co t.me tiktok.com tinyurl.com twitter.com vimeo.com " +
-      "vk.com wa.me wikipedia.org x.com yelp.com youtu.be youtube.com",
+    "about.me angel.co bit.ly crunchbase.com docs.google.com drive.google.com facebook.com fb.com " +
+      "fb.me forms.gle github.com glassdoor.com goo.gl google.com indeed.com instagram.com " +
+      "linktr.ee lnkd.in maps.google.com medium.com notion.so pinterest.com sites.google.com " +
+      "t.co t.me tiktok.com tinyurl.com twitter.com vimeo.com vk.com wa.me wikipedia.org x.com " +
+      "yelp.com youtu.be youtube.com",
   ),
 );
 /** What a network puts before the path of a profile, on phones and in mails. */
@@ -64,9 +66,9 @@ interface Parts {
 
 const UNSEEN = /[\p{Default_Ignorable_Code_Point}\ufeff\ufff9-\ufffb]/gu;
 const PLAIN = /^[A-Za-z0-9][A-Za-z0-9_.:/~?#&=+%-]*[A-Za-z0-9_/~=%]$/;
-/** What programs put around an address, the address first: links of sheets, of Markdown, of HTML. */
+/** What programs put around an address: links of sheets, of Markdown, of HTML. */
 const AROUND = [
-  /^=\s*[\p{L}.]+\(\s*"([^"]*)".*\)$/su,
+  /^=\s*[\p{L}._]+\(\s*"([^"]*)".*\)$/su,
   /^!?\[[^\]]*\]\(\s*<?([^\s)>]+)>?[^)]*\)$/s,
   /^<a\s[^>]*?href\s*=\s*["']?([^"'\s>]+).*>$/is,
   /^<([^\s<>|]+)(?:\|[^<>]*)?>$/,
@@ -103,15 +105,20 @@ function decoded(text: string): string | undefined {
   }
 }
 
-/** A host by UTS 46, as text; undefined for what is none. */
-export function hostForm(host: string): string | undefined {
-  const ascii = domainToASCII(host.replace(/\.$/, ""));
-  return ascii === "" ? undefined : domainToUnicode(ascii);
+const ASCII_HOST = /^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/;
+
+/** A host by UTS 46, as text; undefined for what is none. A number stays no more than a number. */
+function hostForm(host: string): string | undefined {
+  const own = host.replace(/[.。]$/u, "").toLowerCase();
+  const isPlain = /^[\x00-\x7f]*$/.test(own) && !own.includes("xn--");
+  const ascii = isPlain ? own : domainToASCII(own);
+  if (!ASCII_HOST.test(ascii)) return undefined;
+  return isPlain ? own : domainToUnicode(ascii);
 }
 
-/** @returns undefined for empty text, user info, or another scheme than http and https */
+/** @returns undefined for empty text, user info, no host, or another scheme than http and https */
 function partsOf(text: string): Parts | undefined {
-  const plain = unwrapped(text);
+  const plain = legible(unwrapped(text));
   const folded = addressForm(plain);
   const scheme = /^([a-z][a-z0-9+.-]*):(\/\/)?/.exec(folded);
   const isPort = scheme?.[2] === undefined && /^[^/:]+:\d+(?:[/?#]|$)/.test(folded);
@@ -119,45 +126,43 @@ function partsOf(text: string): Parts | undefined {
   if (hasScheme && (scheme[2] === undefined || !/^https?$/.test(scheme[1] ?? ""))) return undefined;
 
   const from = hasScheme ? scheme[0].length : folded.startsWith("//") ? 2 : 0;
-  const cut = (all: string): string => unescaped(all.slice(from).replace(/[?#].*$/s, ""));
-  const [first = "", ...path] = cut(folded).replace(/\/+$/, "").split("/");
-  const isAddress = hasScheme || path.length > 0;
-  const place = isAddress ? first.replace(/:(?:443|80)$/, "") : first;
-  if (place === "" || first.includes("@") || [first, ...path].some((part) => /\s/.test(part)))
-    return undefined;
+  const rest = folded.slice(from).replace(/[?#].*$/s, "");
+  const [first = "", ...path] = rest.replace(/\/+$/, "").split("/");
+  if (first === "" || first.includes("@") || /\s/.test(rest)) return undefined;
 
-  const [name = "", port = ""] = /^([^:]*)(:\d+)?$/.exec(place)?.slice(1) ?? [place];
-  // Its own capitals and compatible forms are folded by its own rule: a path keeps no final sigma.
-  const own = /^[\x00-\x7f]*$/.test(name) ? name : hostIn(plain, name);
-  const host = /[.。]/u.test(own) ? (hostForm(own) ?? name) : name;
+  const [, word = "", port = ""] = /^(.*?)(:\d+)?$/s.exec(first) ?? [];
+  const isBare = !hasScheme && path.length === 0;
+  if (isBare && !/[.。]/u.test(word))
+    return rest === folded ? { host: first, place: first, path, hasScheme } : partsOf(first);
+
+  // Folded by its own rule, in which a final sigma and a sharp s stay what they are.
+  const host = hostForm(/^[\x00-\x7f]*$/.test(word) ? word : hostIn(plain));
+  if (host === undefined || (path.length === 0 && !host.includes(".")))
+    return isBare && host !== undefined ? partsOf(host) : undefined;
   const bare = path.length > 0 ? host.replace(/^www\./, "") : host;
-
-  return { host: bare, place: `${bare}${port}`, path, hasScheme };
+  return { host: bare, place: `${bare}${/^:(?:443|80)$/.test(port) ? "" : port}`, path, hasScheme };
 }
 
-function hostIn(plain: string, folded: string): string {
-  const own = plain.normalize("NFKC").replace(/^[a-z]+:\/\/|^\/\//i, "");
-  const [host = folded] = own.split(/[/?#:]/, 1);
-  return decoded(host) ?? host;
-}
+/** As it is to be read: compatible forms as plain ones, escapes as text, and nothing around it. */
+const legible = (plain: string): string =>
+  PLAIN.test(plain) && !plain.includes("%") ? plain : unwrapped(unescaped(plain.normalize("NFKC")));
+
+const hostIn = (plain: string): string =>
+  plain.replace(/^[a-z]+:\/\/|^\/\//i, "").replace(/[/?#:].*$/s, "");
 
 /**
  * Percent escapes as the text they stand for; those of
  * `/ ? # %`, of white space and of what is no text stay.
  */
 const unescaped = (address: string): string =>
-  address.includes("%")
-    ? addressForm(
-        address.replace(/(?:%[0-9a-f]{2})+/g, (run) => {
-          const safe = run.replace(/%(?=2f|3f|23|25)/g, "%25");
-          const text = decoded(safe) ?? run;
-          return /[\p{White_Space}\p{Cc}\ufeff]/u.test(text) ? run : text;
-        }),
-      )
-    : address;
+  address.replace(/(?:%[0-9a-f]{2})+/gi, (run) => {
+    const safe = run.replace(/%(?=2f|3f|23|25)/gi, "%25");
+    const text = decoded(safe) ?? run;
+    return /[\p{White_Space}\p{Cc}\ufeff]/u.test(text) ? run : text;
+  });
 
 /** What an address is of, and the address cut to that. */
-export interface Place {
+export interface ReadAddress {
   readonly is: "company" | "person" | "host" | "page" | "word";
   /** Canonical. */
   readonly address: string;
@@ -169,11 +174,28 @@ export interface Place {
   readonly isNetwork: boolean;
 }
 
+/** Cutting may bring to light what is to be cut as well. */
+const MOST_CUTS = 4;
+
 /**
  * @param learned hosts that records show to be networks
  * @returns undefined for empty text, user info, or another scheme than http and https
  */
-export function placeOf(text: string, learned?: Networks): Place | undefined {
+export function addressIn(text: string, learned?: Networks): ReadAddress | undefined {
+  const place = addressOnce(text, learned);
+  if (place === undefined || (PLAIN.test(text) && !text.includes("%"))) return place;
+
+  let last = place;
+  for (let cuts = 0; cuts < MOST_CUTS; cuts++) {
+    const next = addressOnce(last.address, learned);
+    if (next?.address === last.address) return place.address === last.address ? place : last;
+    if (next === undefined) return undefined;
+    last = next;
+  }
+  return undefined;
+}
+
+function addressOnce(text: string, learned?: Networks): ReadAddress | undefined {
   const parts = partsOf(text);
   if (parts === undefined) return undefined;
   const { host, place, path, hasScheme } = parts;
@@ -204,21 +226,12 @@ export function placeOf(text: string, learned?: Networks): Place | undefined {
 
 /**
  * An address in canonical form: no scheme, `www.`, port of the scheme, query, fragment or trailing
- * slash; escapes and `xn--` names as text, case folded; of a network what its profile is known by
- * (`https://uk.network.example:443/in/Ada/de?x=1` -> `network.example/in/ada`). A bare word stays one.
+ * slash; escapes and `xn--` names as text, case folded; of a network no more than the profile
+ * (`https://uk.network.example/in/Ada/de?x=1` -> `network.example/in/ada`). A bare word stays.
  * @returns undefined for empty text, user info, or another scheme than http and https
  */
 export const canonicalAddress = (text: string, learned?: Networks): string | undefined =>
-  placeOf(text, learned)?.address;
-
-export const slugOf = (canonical: string): string =>
-  canonical.slice(canonical.lastIndexOf("/") + 1);
-
-/** Whether of two canonical addresses the first one is, or is the last part of, the other. */
-export const covers = (of: string, address: string): boolean =>
-  of === address || (isSlug(of) && of === slugOf(address));
-
-export const isSlug = (canonical: string): boolean => !canonical.includes("/");
+  addressIn(text, learned)?.address;
 
 /**
  * A domain without scheme, `www.`, path and trailing dot, by UTS 46, as text;
@@ -226,7 +239,13 @@ export const isSlug = (canonical: string): boolean => !canonical.includes("/");
  */
 export function canonicalDomain(text: string): string | undefined {
   const host = partsOf(text)?.host.replace(/^www\./, "") ?? "";
-  return /^[^.].*\.[^.\d][^.]+$/u.test(host) && !host.includes("..") && !/[:[\]\s]/.test(host)
-    ? host
-    : undefined;
+  // A last label that begins with a digit is no top-level domain, and a version or a date may be.
+  const isDomain = /^[^.]+(?:\.[^.]+)*\.[^.\d][^.]+$/u.test(host);
+  return isDomain && hostForm(host) === host ? host : undefined;
+}
+
+/** What a segment may name an address by: all of it, and its last part. */
+export function addressForms(text: string): readonly string[] {
+  const form = canonicalAddress(text);
+  return form === undefined ? [] : [form, slugOf(form)];
 }

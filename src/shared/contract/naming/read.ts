@@ -1,7 +1,13 @@
 // Tested by test/unit/naming.test.ts.
 import { normalForm } from "../normalise.ts";
 import { echo } from "../text.ts";
-import { canonicalAddress, canonicalDomain, type Networks, placeOf, unwrapped } from "./address.ts";
+import {
+  addressIn,
+  canonicalAddress,
+  canonicalDomain,
+  type Networks,
+  unwrapped,
+} from "./address.ts";
 import { isFiller } from "./words.ts";
 
 /**
@@ -43,13 +49,13 @@ export function read(text: string, learned?: Networks): Reading {
   if (plain === "") return nothing(text.trim() === "" ? "empty" : "nothing but signs");
   if (isFiller(plain)) return nothing("a word for nothing");
   if (/^(?:https?:\/*|www\.?)+$/i.test(plain)) return nothing("an address without a host");
-  if (PATH.test(plain) || (FILE.test(plain) && !/^(?:https?:)?\/\//i.test(plain)))
+  if (PATH.test(plain) || (FILE.test(plain) && !isBelowHost(plain)))
     return { is: "unknown", why: "the name of a file", isFile: true };
   if (MAIL.test(plain)) return mailIn(plain);
   if (/\s/.test(plain) || /[,;|]/.test(plain)) return severalIn(plain, learned);
   if (LINK.test(plain)) return unknown("an address that leads on to another one");
 
-  const place = placeOf(plain, learned);
+  const place = addressIn(plain, learned);
   if (place === undefined) return unknown("no address of the web");
   const { is, address, host, path } = place;
   if (is === "word")
@@ -76,6 +82,10 @@ const plainAddress = (plain: string): string =>
     .replace(/^www\./, "")
     .replace(/[?#].*$/s, "")
     .replace(/\/+$/, "");
+
+/** `acme.example/index.html` is a page, and `lists/crm.csv` is none. */
+const isBelowHost = (plain: string): boolean =>
+  plain.includes("/") && canonicalDomain(plain) !== undefined;
 
 function mailIn(plain: string): Reading {
   const domain = canonicalDomain(plain.slice(plain.indexOf("@") + 1));
@@ -112,29 +122,6 @@ function hostless(plain: string, host: string, path: string): Reading {
   return unknown("an address whose host is no domain");
 }
 
-/** What a text is taken for where somebody is to be named by it, in words. */
-export function takenFor(text: string): string {
-  const reading = read(text);
-  switch (reading.is) {
-    case "word":
-      return "an id, the last part of a profile address or a whole name";
-    case "person":
-      return `the address of a person, ${echo(reading.value)}`;
-    case "company":
-      return `the address of a company, ${echo(reading.value)}`;
-    case "domain":
-      return `the domain ${echo(reading.value)}, which is nobody's own`;
-    case "mail":
-      return "an address of mail";
-    case "name":
-      return "a whole name";
-    case "several":
-      return "several addresses";
-    default:
-      return reading.why;
-  }
-}
-
 /** A company as services look one up. */
 export interface CompanyName {
   readonly by: "domain" | "company_network_url" | "name" | "id";
@@ -144,6 +131,8 @@ export interface CompanyName {
 /** What a text does not name, in words. */
 export interface NoName {
   readonly why: string;
+  /** What the text was taken for. */
+  readonly is?: string;
   /** Whether it names several of them. */
   readonly isSeveral?: boolean;
 }
