@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
-import { closeSync, createReadStream, existsSync, openSync } from "node:fs";
+import { closeSync, existsSync, openSync } from "node:fs";
 import { readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Credits } from "../../shared/contract/money.ts";
@@ -137,11 +137,6 @@ export class RunStore {
     const plan = planOf(this.#path(id));
     if (plan === undefined) throw await this.#noSuchRun(id);
     return plan;
-  }
-
-  /** The bytes of a run's journal. */
-  journal(id: string): AsyncIterable<Uint8Array> {
-    return createReadStream(join(this.#path(id), "journal.ndjson"));
   }
 
   /** Whether {@link rewrite} would change its journal. */
@@ -293,9 +288,9 @@ export class RunStore {
       const text = `${JSON.stringify(receipt, null, 2)}\n`;
       if (receipt !== undefined)
         await this.#disk.replaceFile(join(path, "receipt.json"), text, "receipt");
-      const after = forgetting && rewritten(join(path, "journal.ndjson"), forgetting);
-      if (after !== undefined)
-        await this.#disk.replaceFile(join(path, "journal.ndjson"), after, "forget");
+      const journal = join(path, "journal.ndjson");
+      const after = forgetting && rewritten(journal, forgetting);
+      if (after !== undefined) await this.#disk.replaceFile(journal, after, "forget");
     });
   }
 
@@ -396,12 +391,14 @@ const summed = (
 interface Forgetting {
   /** A reply without somebody; undefined where it stays. */
   readonly change: (body: Buffer) => Buffer | undefined;
-  /** Whether a fact beside replies names somebody. */
-  readonly isNamed: (fact: string) => boolean;
+  /** The facts of a line without somebody; the same where they stay. */
+  readonly facts: (record: JournalRecord) => JournalRecord;
 }
 
+const LINE_END = Buffer.from("\n");
+
 /** A journal without somebody; undefined where it stays. */
-function rewritten(path: string, { change, isNamed }: Forgetting): Buffer | undefined {
+function rewritten(path: string, { change, facts: cut }: Forgetting): Buffer | undefined {
   const { entries } = undamaged(readLog<JournalRecord>(path));
   const parts: Buffer[] = [];
   let at = 0;
@@ -416,40 +413,26 @@ function rewritten(path: string, { change, isNamed }: Forgetting): Buffer | unde
   try {
     const source = logSourceOf(file);
     for (const [index, { record: written, end }] of entries.entries()) {
-      const record = factsWithout(written, isNamed);
+      const record = cut(written);
       changed ||= record !== written;
       const { follows } = record;
       const body = follows === undefined ? undefined : source(end, follows);
-      const sound = body !== undefined && checksum(body) === record.crc;
-      const other = sound ? change(body) : undefined;
+      const other = body && checksum(body) === record.crc ? change(body) : undefined;
       changed ||= other !== undefined;
 
       const bytes = other ?? body;
       const facts =
         other === undefined ? record : { ...record, follows: other.length, crc: checksum(other) };
       // Everything is on the disk before anything is built on it.
-      const group = index === 0 || index === entries.length - 1 ? at : undefined;
-      put(Buffer.from(encodeLine(facts, group)));
-      if (bytes === undefined) continue;
-
-      put(bytes);
-      put(Buffer.from("\n"));
+      const isGroup = index === 0 || index === entries.length - 1;
+      put(Buffer.from(encodeLine(facts, isGroup ? at : undefined)));
+      if (bytes !== undefined) put(Buffer.concat([bytes, LINE_END]));
     }
   } finally {
     closeSync(file);
   }
 
   return changed ? Buffer.concat(parts) : undefined;
-}
-
-/** Facts that name somebody are cut. A cursor that does is as one that was too long to be kept. */
-function factsWithout(record: JournalRecord, isNamed: (fact: string) => boolean): JournalRecord {
-  const facts = Object.entries(record).map(([name, value]): [string, unknown] => {
-    if (typeof value !== "string" || !isNamed(value)) return [name, value];
-    return name === "next" ? ["cursorLength", value.length] : [name, "forgotten"];
-  });
-  const isSame = facts.every(([name, value]) => record[name as keyof JournalRecord] === value);
-  return isSame ? record : (Object.fromEntries(facts) as unknown as JournalRecord);
 }
 
 export async function removeDrafts(folder: string): Promise<void> {

@@ -85,17 +85,6 @@ export function suppressionList(
     });
   }
 
-  /** Notes that name somebody go; the entries stay. */
-  async function cutNotes(isNamed: (note: string) => boolean): Promise<number> {
-    return change((entries) => {
-      const after = entries.map((entry) =>
-        entry.note !== null && isNamed(entry.note) ? { ...entry, note: null } : entry,
-      );
-      const changed = after.filter((entry, at) => entry !== entries[at]).length;
-      return { entries: after, changed };
-    });
-  }
-
   async function change(
     work: (
       entries: readonly SuppressedEntry[],
@@ -129,5 +118,5 @@ export function suppressionList(
     return key;
   }
 
-  return { entries: async () => (await readList(folder)).entries, find, add, remove, cutNotes };
+  return { entries: async () => (await readList(folder)).entries, find, add, remove, change };
 }

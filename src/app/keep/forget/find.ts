@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { createReadStream } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { stateDir } from "../../../engine/connections/paths.ts";
@@ -6,6 +7,7 @@ import { bodiesOf } from "../../../engine/library/forget.ts";
 import { Library } from "../../../engine/library/library.ts";
 import { openLibrary, shelfOfPlan } from "../../../engine/library/take-in.ts";
 import { kindOf } from "../../../engine/output/distinct.ts";
+import type { JournalRecord } from "../../../engine/runs/journal.ts";
 import type { Plan } from "../../../engine/runs/plan.ts";
 import type { RunStore } from "../../../engine/runs/run-store.ts";
 import type { Context } from "../../../shared/context.ts";
@@ -209,7 +211,20 @@ async function rowsOf({ plan, service }: KeptData, store: RunStore): Promise<Sig
 /** What of a run's journal is the person's: rows, and what names the person beside them. */
 export const forgettingOf = (person: PersonMatcher, service: string) => ({
   change: (body: Buffer): Buffer | undefined => person.without(body, service),
-  isNamed: (fact: string): boolean => person.isNamedInFact(fact),
+
+  /** A cursor that names the person is as one that was too long to be kept. */
+  facts: (record: JournalRecord): JournalRecord => {
+    const named = Object.entries(record).filter(
+      ([, value]) => typeof value === "string" && person.isNamedInFact(value),
+    );
+    if (named.length === 0) return record;
+    const cut = named.map(([name, value]) =>
+      name === "next" ? ["cursorLength", value.length] : [name, "forgotten"],
+    );
+    const { next, ...others } = { next: undefined, ...record };
+    const kept = named.some(([name]) => name === "next") ? others : record;
+    return { ...kept, ...Object.fromEntries(cut) } as JournalRecord;
+  },
 });
 
 export async function runsWith(
@@ -253,7 +268,10 @@ export async function keptWithin(
 
   for (const { plan } of runs) {
     if (!(await store.ids()).includes(plan.id)) continue;
-    if (!(await person.isNamedInAll(store.journal(plan.id)))) continue;
+    if (
+      !(await person.isNamedInAll(createReadStream(join(store.folder, plan.id, "journal.ndjson"))))
+    )
+      continue;
 
     const rows: JsonValue[] = [];
     if (kindOf({ plan }) === "person")

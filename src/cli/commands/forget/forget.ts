@@ -14,6 +14,7 @@ import {
   type MentionFound,
   mentionLines,
   mentionsOf,
+  withoutNotes,
 } from "../../../app/keep/forget/mentions.ts";
 import {
   cutFile,
@@ -100,7 +101,7 @@ async function forget(
   // First: from here on nobody sees the person. Then the
   // runs, and last the library, which knows every name.
   await list.add(traces.person.suppressed, FORGOTTEN);
-  await list.cutNotes((note) => traces.person.isNamedIn(note));
+  await list.change((entries) => withoutNotes(entries, traces.person));
   for (const run of traces.runs) await forgetRun(run, traces, { store, disk }, context);
   for (const { job } of traces.histories) await forgetHistory(job, traces.person, disk, context);
 
