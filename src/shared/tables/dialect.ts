@@ -47,6 +47,7 @@ export function dialectOf(
       delimiter,
       title,
       header,
+      names,
       single: sizes.filter((cells) => cells === 1).length,
       score: (size > 1 ? share : 0) * (fits ? 2 : 1) + Math.min(names, 2) / 2,
       size,
@@ -54,7 +55,9 @@ export function dialectOf(
   });
 
   // Where no delimiter is in the header, or in most rows, there is one column, whatever they hold.
-  const several = candidates.filter(({ header, size }) => header.length > 1 && size > 1);
+  const several = candidates.filter(
+    ({ header, size, names }) => header.length > 1 && (size > 1 || names > 0),
+  );
   const best = (several.length > 0 ? several : candidates).reduce((a, b) => {
     if (several.length === 0) return b.single > a.single ? b : a;
     return b.score > a.score || (b.score === a.score && b.size > a.size) ? b : a;

@@ -227,12 +227,14 @@ const LETTERS: Readonly<Record<number, number>> = { 10: 0x6e, 13: 0x72, 1: 0x73,
 const SHOWN = 2_000;
 
 const APOSTROPHE = 0x27;
+const SPACE = 0x20;
 /** Bytes that tell whether what stands behind an apostrophe is a formula. */
 const FORMULA_BYTES = 16;
 
 /** How many bytes of a cell are the mark that keeps a spreadsheet from running it. */
 const guardBytes = (data: Buffer, begin: number, end: number): number =>
   data[begin] === APOSTROPHE &&
+  (data[begin + 1] ?? 0) > SPACE &&
   isFormula(data.toString("utf8", begin + 1, Math.min(end, begin + 1 + FORMULA_BYTES)))
     ? 1
     : 0;
