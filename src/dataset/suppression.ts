@@ -5,7 +5,7 @@ import type { DuckDBConnection } from "@duckdb/node-api";
 import { NOBODY_SUPPRESSED, Suppression } from "../shared/contract/suppression.ts";
 import { ifMissing } from "../shared/folder.ts";
 import { readSuppressionList } from "../shared/suppression-list.ts";
-import { InputError } from "./text/input-file.ts";
+import { InputError } from "../shared/tables/input-file.ts";
 
 export interface PeopleFolders {
   readonly suppression: string;

@@ -3,11 +3,7 @@ import { resolve } from "node:path";
 import type { Context } from "./context.ts";
 import { grouped } from "./contract/text.ts";
 import { CliError, usageError } from "./errors.ts";
-
-/**
- * What Windows-1252 has from 0x80 on; Node's decoder of that name reads Latin-1. A blank: nothing.
- */
-const WINDOWS = [..."€ ‚ƒ„…†‡ˆ‰Š‹Œ Ž  ‘’“”•–—˜™š›œ žŸ"];
+import type { InputTable } from "./tables/table.ts";
 
 const WHY: Readonly<Record<string, string>> = {
   ENOENT: "there is no such file",
@@ -16,15 +12,15 @@ const WHY: Readonly<Record<string, string>> = {
 };
 
 /**
- * The text of a file, a pipe, or of stdin for `-`. @param
- * most bytes @throws CliError exit 2 for no UTF-8 or no file
+ * The bytes of a file, a pipe, or of stdin for `-`.
+ * @param most bytes @throws CliError exit 2 where there is no such file, or it is larger
  */
-export async function readInput(
+export async function readBytes(
   context: Context,
   file: string,
   what: string,
   most: number,
-): Promise<string> {
+): Promise<Buffer> {
   const name = inputName(file);
   const refuse = (message: string, hint?: string): CliError =>
     usageError(message, hint, `invalid_${what}_file`);
@@ -49,31 +45,51 @@ export async function readInput(
     throw refuse(`cannot read ${what} from ${name}: ${WHY[code ?? ""] ?? message}`);
   }
 
-  const bytes = Buffer.concat(chunks);
-  // Spreadsheets save "Unicode text" so; its byte order mark tells.
-  const wide =
-    bytes[0] === 0xff && bytes[1] === 0xfe
-      ? "utf-16le"
-      : bytes[0] === 0xfe && bytes[1] === 0xff
-        ? "utf-16be"
-        : undefined;
+  return Buffer.concat(chunks);
+}
 
-  try {
-    return new TextDecoder(wide ?? "utf-8", { fatal: true }).decode(bytes);
-  } catch {
-    // What Excel saves as CSV in Western Europe; what has control characters is no text at all.
-    if (what === "companies" && wide === undefined && !bytes.some((byte) => byte < 9)) {
-      context.stderr.write(`warning: ${name} is not UTF-8: read as Windows-1252\n`);
-      return bytes
-        .toString("latin1")
-        .replace(/[\x80-\x9f]/g, (char) => WINDOWS[char.charCodeAt(0) - 0x80] ?? char);
-    }
+/**
+ * The text of a file, a pipe, or of stdin for `-`: unpacked, without a byte-order mark.
+ * @throws CliError exit 2 as {@link readBytes}, and for what is no text
+ */
+export async function readInput(
+  context: Context,
+  file: string,
+  what: string,
+  most: number,
+): Promise<string> {
+  const { decoded, plainOf, worded } = await import("./tables/table.ts");
+  const name = inputName(file);
+  const read = await readBytes(context, file, what, most);
 
-    throw refuse(
-      `${name} is not ${wide === undefined ? "UTF-8" : "UTF-16"} text`,
-      "save it as UTF-8",
+  const { kind, bytes } = worded(() => plainOf(name, read), `invalid_${what}_file`);
+  if (kind === "workbook" || kind === "parquet") {
+    throw usageError(
+      `${name} is a table, not text`,
+      "save what is meant as text",
+      `invalid_${what}_file`,
     );
   }
+
+  const { text, note } = worded(() => decoded(name, bytes), `invalid_${what}_file`);
+  if (note !== undefined) context.stderr.write(`warning: ${note}\n`);
+  return text.replace(/^\ufeff/, "");
+}
+
+/**
+ * A table or list of the caller's. What of its reading is not as expected is told on stderr.
+ * @throws CliError exit 2 as {@link readBytes}, and where it is no table
+ */
+export async function readTableFile(
+  context: Context,
+  file: string,
+  what: string,
+  most: number,
+): Promise<InputTable> {
+  const { readTable } = await import("./tables/table.ts");
+  const table = await readTable(inputName(file), await readBytes(context, file, what, most));
+  for (const note of table.notes) context.stderr.write(`warning: ${note}\n`);
+  return table;
 }
 
 export const inputName = (file: string): string => (file === "-" ? "stdin" : file);

@@ -5,7 +5,14 @@ import { normalForm } from "./contract/normalise.ts";
 import type { SuppressedName } from "./contract/suppression.ts";
 import { echo, someOf } from "./contract/text.ts";
 import { type CliError, usageError } from "./errors.ts";
-import { isNested, type JsonValue, parseExact, stringifyExact, WRAPPERS } from "./rows/values.ts";
+import {
+  isNested,
+  type JsonRecord,
+  type JsonValue,
+  parseExact,
+  stringifyExact,
+  WRAPPERS,
+} from "./rows/values.ts";
 
 /** What a record says of who it is. */
 export interface Identity {
@@ -23,6 +30,8 @@ export interface Identity {
   readonly names?: readonly string[];
   /** In lower case. */
   readonly email?: string | undefined;
+  /** All that it says. */
+  readonly record?: JsonRecord | undefined;
 }
 
 const textOf = (value: JsonValue | undefined): string | undefined =>
@@ -53,6 +62,7 @@ export function identityIn(value: JsonValue): Identity | undefined {
     domain: textOf(value.company_domain),
     names: names.flatMap((name) => (name === undefined ? [] : normalForm(name))),
     email,
+    record: value,
   };
 }
 
@@ -68,6 +78,40 @@ function hasWord(text: string, name: string): boolean {
   return false;
 }
 
+const CODED = /(?:[0-9a-f]{2}){8,}|[\w+/-]{12,}={0,2}|\S*%[0-9a-f]{2}\S*/gi;
+const PRINTABLE = /^[^\p{Cc}\ufffd]+$/u;
+
+/** What is coded in a text (base64, hexadecimal digits, percent), also twice, a line each. */
+export function decodedIn(text: string, depth = 2): string {
+  const plain = [...text.matchAll(CODED)].flatMap(([coded]) => {
+    const hex = /^[0-9a-f]+$/i.test(coded) ? [Buffer.from(coded, "hex").toString()] : [];
+    const percent = coded.includes("%") ? [percentDecoded(coded)] : [];
+    return [...hex, ...percent, Buffer.from(coded, "base64").toString()];
+  });
+  const lines = plain.filter((line) => PRINTABLE.test(line)).join("\n");
+  return depth === 1 || lines === "" ? lines : `${lines}\n${decodedIn(lines, depth - 1)}`;
+}
+
+function percentDecoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return "";
+  }
+}
+
+/** A row's own columns where they stand beside those of a table that was kept. */
+function besideTable(row: JsonRecord): JsonRecord | undefined {
+  const prefix = Object.keys(row)
+    .filter((name) => name.endsWith("match"))
+    .map((name) => name.slice(0, -"match".length))
+    .find((each) => each !== "" && `${each}why` in row);
+  if (prefix === undefined) return undefined;
+
+  const own = Object.entries(row).filter(([name]) => name.startsWith(prefix));
+  return Object.fromEntries(own.map(([name, value]) => [name.slice(prefix.length), value]));
+}
+
 /** Somebody by every name that is known: grows with each record of theirs that is found. */
 export class PersonMatcher {
   readonly #addresses = new Set<string>();
@@ -81,6 +125,7 @@ export class PersonMatcher {
   /** Whole ones, in normal form. */
   readonly #called = new Set<string>();
   readonly #emails = new Set<string>();
+  readonly #records: JsonRecord[] = [];
   /** Mailboxes that somebody else has too: they tell nobody. */
   readonly #shared = new Set<string>();
 
@@ -127,13 +172,21 @@ export class PersonMatcher {
 
   /**
    * Whether a row of a file is the person's. A file does not say whose ids it has: an address
-   * decides where there is one, a mail address where there is nothing else.
+   * decides where there is one, a mail address where there is nothing else, and where a row has
+   * none of them, whether it says of a name, and of all else, what a record of the person does.
    */
   isRow(row: JsonValue): boolean {
+    if (!isNested(row)) return false;
+    const beside = besideTable(row);
+    return this.#isOwn(row) || (beside !== undefined && this.#isOwn(beside));
+  }
+
+  #isOwn(row: JsonRecord): boolean {
     const who = identityIn(row);
     if (who?.address !== undefined) return this.is({ id: undefined, address: who.address }, "");
     if (who?.id !== undefined) return this.#anyIds.includes(who.id);
-    return who?.email !== undefined && this.#emails.has(who.email);
+    if (who?.email !== undefined) return this.#emails.has(who.email);
+    return this.#records.some((record) => isSame(row, record));
   }
 
   /** Whether {@link isRow} may hold for a row with this text. */
@@ -141,7 +194,10 @@ export class PersonMatcher {
     const lower = text.toLowerCase();
     const plain = (name: string): boolean => /^[\x21-\x7e]+$/.test(name);
     const names = [...this.#slugs, ...this.addresses.map(slugOf), ...this.#anyIds, ...this.#emails];
-    return names.some((name) => !plain(name) || lower.includes(name.toLowerCase()));
+    if (names.some((name) => !plain(name) || lower.includes(name.toLowerCase()))) return true;
+
+    const normal = normalForm(text);
+    return [...this.#called].some((name) => name.split(" ").every((word) => normal.includes(word)));
   }
 
   get #anyIds(): readonly string[] {
@@ -167,8 +223,10 @@ export class PersonMatcher {
   }
 
   /** @returns whether that was new */
-  add({ id, address, email, names = [] }: Identity, service: string): boolean {
+  add({ id, address, email, names = [], record }: Identity, service: string): boolean {
     this.#isKnown = true;
+    if (record !== undefined && !this.#records.some((known) => isSame(record, known)))
+      this.#records.push(record);
     // The word was an id: as the last part of an address it may be somebody else's.
     const isById = id !== undefined && this.#ids.get("")?.has(id) === true;
     if (isById && !this.#slugs.has(slugOf(address ?? ""))) this.#slugs.clear();
@@ -270,31 +328,64 @@ export class PersonMatcher {
     let tail = "";
     for await (const piece of pieces) {
       const text = tail + decoder.decode(piece, { stream: true });
-      if (this.isNamedIn(text)) return true;
+      if (this.isNamedIn(text) || this.isNamedIn(decodedIn(text))) return true;
       tail = text.slice(-OVERLAP);
     }
     return false;
   }
 
-  /** A reply without the person's records. @returns undefined where it has none */
+  /** A fact outside of rows that names the person, coded or not: a cursor, a sentence. */
+  isNamedInFact(text: string): boolean {
+    return this.isNamedIn(text) || this.isNamedIn(decodedIn(text));
+  }
+
+  /**
+   * A reply without the person's records, and without what names the person beside rows. What
+   * stands in rows of others is theirs.
+   * @returns undefined where it has neither
+   */
   without(body: Buffer, service: string): Buffer | undefined {
     let count = 0;
-    const strip = (value: JsonValue): JsonValue => {
+    const strip = (value: JsonValue, isInRow = false): JsonValue => {
+      if (typeof value === "string" && !isInRow && this.isNamedInFact(value)) {
+        count++;
+        return null;
+      }
       if (Array.isArray(value)) {
         return value.flatMap((one: JsonValue) => {
           const who = identityIn(one);
-          if (who === undefined || !this.is(who, service)) return [strip(one)];
+          if (who === undefined || !this.is(who, service))
+            return [strip(one, isInRow || who !== undefined)];
           count++;
           return [];
         });
       }
       if (!isNested(value)) return value;
-      return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, strip(one)]));
+      const entries = Object.entries(value).map(([name, one]) => [name, strip(one, isInRow)]);
+      return Object.fromEntries(entries);
     };
 
     const after = strip(parseExact(body.toString("utf8")));
     return count === 0 ? undefined : Buffer.from(stringifyExact(after));
   }
+}
+
+const NAMES = ["name", "first_name", "last_name"];
+
+/** Whether a row says of a name, and of whatever else a record tells, the same. */
+function isSame(row: JsonRecord, record: JsonRecord): boolean {
+  const told = Object.entries(row).flatMap(([field, value]) => {
+    const [cell, own] = [textOf(value), textOf(record[field])];
+    return own === undefined && !(field in record) ? [] : [{ field, cell, own }];
+  });
+  const isAlike = told.every(
+    ({ cell, own }) =>
+      cell === own ||
+      (cell !== undefined && own !== undefined && normalForm(cell) === normalForm(own)) ||
+      /^\d{4}-\d{2}-\d{2}|^\d+(?:\.\d+)?$/.test(own ?? ""),
+  );
+  const named = told.filter(({ field, cell }) => NAMES.includes(field) && cell !== undefined);
+  return isAlike && (named.length > 1 || named[0]?.field === "name");
 }
 
 /** Somebody as a record of a service says. */

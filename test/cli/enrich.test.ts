@@ -1,6 +1,5 @@
 import { writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { parseCsv } from "../../src/app/buy/companies.ts";
 import type { Company, Person } from "../../src/shared/contract/records.ts";
 import { charged, readCsv, runIds, user, visibleFiles } from "../support/export.ts";
 import { startTestService, type TestService } from "../support/service.ts";
@@ -32,24 +31,6 @@ async function cost(work: () => Promise<unknown>): Promise<number> {
 const employeesOf = async (slug: string): Promise<number> =>
   (await service.call("/v1/person/count", { body: { filters: { company_network_url: slug } } }))
     .json.result.count;
-
-describe("a list of companies", () => {
-  test("CSV: quotes, doubled quotes, line breaks in cells, other separators, the lines that rows begin at", async () => {
-    expect(await parseCsv('a,"b ""c""\nd",e\r\n\nf,g\n')).toEqual([
-      { line: 1, cells: ["a", 'b "c"\nd', "e"] },
-      { line: 4, cells: ["f", "g"] },
-    ]);
-    expect((await parseCsv("a;b,c\n1;2")).map(({ cells }) => cells.length)).toEqual([2, 1]);
-    expect(await parseCsv("\ufeffsep=|\r\nx|y\r\n1|2;3\r\n")).toEqual([
-      { line: 2, cells: ["x", "y"] },
-      { line: 3, cells: ["1", "2;3"] },
-    ]);
-    expect((await parseCsv("x\ty\n1\t2")).map(({ cells }) => cells)).toEqual([
-      ["x", "y"],
-      ["1", "2"],
-    ]);
-  });
-});
 
 describe("enrich", () => {
   test("one company: its record as JSON to a pipe, a card to a terminal, one credit each", async () => {
@@ -147,7 +128,7 @@ describe("enrich", () => {
     );
     writeFileSync(u.file("open.csv"), `id,website\n1,"${a}\n`);
     expect((await u.run(["enrich", "--input", "open.csv", "--dry-run"])).stderr).toContain(
-      "no CSV",
+      "line 2 of open.csv: a quote is opened and not closed",
     );
   });
 

@@ -420,9 +420,29 @@ describe("the budget", () => {
     expect(strict.stderr).toMatch(raised);
   });
 
+  test("a file that somebody changed by hand stays, and nothing is spent", async () => {
+    const own = jobs({ jobs: { legal: LEGAL } });
+    await u.run(["jobs", "run", "legal", ...own]);
+    const changed = u.read("legal.csv").replace(/$/gm, ",mine");
+    writeFileSync(u.file("legal.csv"), changed);
+    const before = await charged(service, CREDITS);
+    const again = await u.run(["jobs", "run", "legal", ...own]);
+    expect(again).toMatchObject({ code: 5, stdout: "" });
+    expect(again.stderr).toContain("legal.csv is not as headcount wrote it");
+    expect(again.stderr).toContain('"overwrite"');
+    expect(u.read("legal.csv")).toBe(changed);
+    expect(await charged(service, CREDITS)).toBe(before);
+    const allowed = jobs({ jobs: { legal: { ...LEGAL, overwrite: true } } });
+    expect(await u.run(["jobs", "run", "legal", ...allowed])).toMatchObject({ code: 0 });
+    expect(u.read("legal.csv")).not.toContain("mine");
+  });
+
   test("a run that has all of its rows is written whatever the budget says", async () => {
     await u.run(["jobs", "run", "legal", ...file()]);
-    const all = jobs({ budget: "20/month", jobs: { legal: { ...LEGAL, min_rows: 12 } } });
+    const all = jobs({
+      budget: "20/month",
+      jobs: { legal: { ...LEGAL, overwrite: true, min_rows: 12 } },
+    });
     writeFileSync(u.file("legal.csv"), "id\nold\n");
     // Nobody matches: nothing is spent, so no budget is in the way of saying so.
     const none = jobs(

@@ -6,6 +6,7 @@ import fc from "fast-check";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { readKept } from "../../src/app/buy/input-table.ts";
 import type { Company, Person } from "../../src/shared/contract/records.ts";
+import { readTable } from "../../src/shared/tables/table.ts";
 import {
   charged,
   type Ran,
@@ -421,7 +422,7 @@ test("every row has its company or a reason, and no company is there twice", asy
     fc.asyncProperty(fc.array(site, { maxLength: 20 }), async (sites) => {
       const text = `Website\n${[...sites, "last.com"].map((one) => `"${one}"`).join("\n")}\n`;
       const kept = await readKept(
-        text,
+        await readTable("t", Buffer.from(text)),
         "t",
         { column: null, by: null, prefix: "hc_" },
         () => false,

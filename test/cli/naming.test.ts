@@ -8,12 +8,15 @@ import { companyKey } from "../../src/shared/contract/naming/read.ts";
 import { suppressedName } from "../../src/shared/contract/naming/who.ts";
 import { CliError } from "../../src/shared/errors.ts";
 import { PersonMatcher } from "../../src/shared/person.ts";
+import { readTable } from "../../src/shared/tables/table.ts";
 import { testContext } from "../support/client.ts";
 import { seeded, user } from "../support/export.ts";
 import { long } from "../support/long.ts";
 import { NAMINGS } from "../support/naming-table.ts";
 import { Crowd, startPeopleService } from "../support/people-service.ts";
 import { startTestService, type TestService } from "../support/service.ts";
+
+const tableIn = (text: string) => readTable("crm.csv", Buffer.from(text));
 
 /** The key of the company that a text is to name by the table; undefined for none. */
 function wantedCompany(meaning: string): string | undefined {
@@ -54,7 +57,7 @@ const DOORS: Readonly<Record<string, (text: string) => Promise<string | undefine
     refused(async () => {
       const table = `${JSON.stringify({ company: text })}\n`;
       const how = { column: null, by: null, prefix: "hc_" };
-      return (await readKept(table, "table", how, () => false)).companies;
+      return (await readKept(await tableIn(table), "table", how, () => false)).companies;
     }),
   "an agent's quote": (text) =>
     refused(async () => {
@@ -134,7 +137,7 @@ describe("rows are read beside each other", () => {
   const keep = async (rows: readonly string[], column = "Company", by: "name" | null = null) => {
     const text = [column, ...rows.map((row) => JSON.stringify(row))].join("\n");
     const how = { column: null, by, prefix: "hc_" };
-    const { join, companies } = await readKept(text, "crm.csv", how, () => false);
+    const { join, companies } = await readKept(await tableIn(text), "crm.csv", how, () => false);
     return { companies, whys: join.rows.map(({ match, why }) => `${match}: ${why}`) };
   };
 
@@ -176,7 +179,12 @@ describe("rows are read beside each other", () => {
         return new Set(["pages.example"]);
       },
     };
-    const agreed = await readKept(["Company", ...rows].join("\n"), "crm.csv", how, () => false);
+    const agreed = await readKept(
+      await tableIn(["Company", ...rows].join("\n")),
+      "crm.csv",
+      how,
+      () => false,
+    );
     expect(asked).toEqual([[{ host: "pages.example", rows: 2 }]]);
     expect(agreed.companies.map(({ value }) => value)).toEqual(["pages.example", "solo.example"]);
   });

@@ -216,6 +216,22 @@ describe("files that are there", () => {
     expect((await u.run([...buy, "--receipt", "r.json", "--overwrite"])).code).toBe(0);
   });
 
+  test("behind a link, the file itself is written: an output as a receipt", async () => {
+    for (const name of ["o.csv", "r.json"]) {
+      writeFileSync(u.file(`real-${name}`), "old");
+      symlinkSync(u.file(`real-${name}`), u.file(name));
+    }
+    const buy = ["search", "--country", "x", "--limit", "10", "--yes", "--overwrite"];
+    expect((await u.run([...buy, "-o", "o.csv", "--receipt", "r.json"])).code).toBe(0);
+    for (const name of ["o.csv", "r.json"]) {
+      expect(lstatSync(u.file(name)).isSymbolicLink()).toBe(true);
+      expect([u.read(`real-${name}`).length > 100, modeOf(u.file(`real-${name}`))]).toEqual([
+        true,
+        "600",
+      ]);
+    }
+  });
+
   test("a run that is continued writes its own receipt again", async () => {
     service.options.mishap = (call) => (call === 2 ? "402" : undefined);
     const buy = [

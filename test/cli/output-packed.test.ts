@@ -119,7 +119,7 @@ describe("spreadsheets", () => {
     const sheet = sheetOf("a.xlsx");
     expect(sheet).toContain('s="4" t="inlineStr"><is><t xml:space="preserve">=cmd()</t>');
     expect(sheet).toContain("<v>5</v>");
-    expect(sheet).toContain("a&lt;b&gt;&amp;_x0001__x005F_x0041__x000D_");
+    expect(sheet).toContain("a&lt;b&gt;&amp;_x0001__x005F_x0041_&#13;");
     expect(sheet).toContain('t="b"><v>1</v>');
     expect(sheet).toContain('s="3"><v>36585</v>');
     expect(sheet).toContain('s="2"><v>46023.5</v>');

@@ -50,6 +50,23 @@ async function bought(
 const WEEK = { gone: 0.01, moved: 0.01, born: 0.01 };
 
 describe("headcount refresh", () => {
+  test("a list, or a file beside it, that somebody changed stays, and nothing is spent", async () => {
+    const { crowd, service, me, people } = await bought(300);
+    expect(await me.run(["refresh", "sales.ndjson"])).toMatchObject({ code: 0 });
+    service.options.people = crowd.week(people, { gone: 0.1, moved: 0.1, born: 0.1 });
+    const sold = service.rowsSold();
+    for (const name of ["sales.ndjson", "sales.added.ndjson"]) {
+      const before = me.read(name);
+      writeFileSync(me.file(name), `${before}{"mine":1}\n`);
+      const ran = await me.run(["refresh", "sales.ndjson", "--yes"]);
+      expect(ran).toMatchObject({ code: 5, stdout: "" });
+      expect(ran.stderr).toContain(`${name} is not as headcount wrote it`);
+      expect([me.read(name), service.rowsSold()]).toEqual([`${before}{"mine":1}\n`, sold]);
+      writeFileSync(me.file(name), before);
+    }
+    expect(await me.run(["refresh", "sales.ndjson", "--yes"])).toMatchObject({ code: 0 });
+  });
+
   long(
     "after a week: the list, who is new, who is gone; about as many credits as there are new people",
     async () => {

@@ -277,7 +277,9 @@ test("after somebody was forgotten each door tells how many of the paid rows are
   }
   const refreshed = await u.run(["refresh", "a.csv", "--yes"]);
   const { length } = readCsv(u.read("a.csv"));
-  expect(refreshed.stderr).toContain(`a.csv: ${length} people, ${length - 17} added, 0 removed`);
+  expect(refreshed.stderr).toContain(
+    `a.csv: ${length} people, ${length - 17} added (a.added.csv), 0 removed,`,
+  );
   expect(refreshed.stderr).toContain("; 1 suppressed: in no file, 1 of them bought now");
 });
 

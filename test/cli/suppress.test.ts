@@ -11,6 +11,7 @@ import { type User, user } from "../support/export.ts";
 import { long } from "../support/long.ts";
 import { ran as ok } from "../support/ran.ts";
 import { startTestService, type TestService } from "../support/service.ts";
+import { workbookOf } from "../support/workbook.ts";
 
 let service: TestService;
 beforeAll(async () => {
@@ -463,4 +464,37 @@ test("service suppress takes people out of a data folder, and again after a proc
   expect(JSON.parse(listed.stdout).entries).toHaveLength(1);
   await ok(me, ["service", "suppress", "remove", "nobody-there", ...data]);
   expect((await ok(me, ["service", "suppress", "list", ...data])).stdout).toBe("");
+});
+
+test.each<[string, string | Buffer, number | string]>([
+  ["a list", "# objected, 2026\nnetwork.example/in/ada\n\nnorthwind.example\n", 2],
+  ["a list with a heading", "Domain\nnorthwind.example\n", 1],
+  ["a table", "Name,Profile URL,Company Domain\nAda,https://network.example/in/ada,a.example\n", 1],
+  [
+    "a table with a title",
+    "Objections of 2026\n\nid;name\np_0000000001;Ada\np_0000000002;Eve\n",
+    2,
+  ],
+  [
+    "a workbook",
+    workbookOf([
+      ["Name", "Profile URL"],
+      ["Ada", "network.example/in/ada"],
+    ]),
+    1,
+  ],
+  ["a JSON list", '[{"id": "p_0000000001"}, {"network_url": "network.example/in/ada"}]', 2],
+  [
+    "a table of people by their employer",
+    "Name,Company Domain\nAda,a.example\n",
+    "no column that tells",
+  ],
+  ["a page", "<!doctype html><p>network.example/in/ada", "is an HTML page"],
+])("suppress import takes %s for whom it names", async (_, file, expected) => {
+  const u = user("http://127.0.0.1:1", "key");
+  writeFileSync(u.file("who"), file);
+  const ran = await u.run(["suppress", "import", "who", "--json"]);
+  if (typeof expected === "string")
+    expect([ran.code, ran.stderr]).toEqual([2, expect.stringContaining(expected)]);
+  else expect([ran.code, JSON.parse(ran.stdout)]).toMatchObject([0, { added: expected }]);
 });

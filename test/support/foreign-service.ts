@@ -4,6 +4,8 @@ import type { AddressInfo } from "node:net";
 // A service of somebody else, who read the contract and chose otherwise wherever it is silent. It shares no code with src/, so
 // that a mistake that our client and our service share cannot hide. Money is kept as whole thousandths of a credit.
 
+const codedRow = (row: unknown): string => Buffer.from(JSON.stringify(row)).toString("base64url");
+
 /** What goes wrong with one paid call. A dropped or cut reply was charged before it was lost. */
 export type Mishap =
   | "drop"
@@ -61,6 +63,8 @@ export interface ForeignOptions {
   total: "header" | "result" | "own-length" | undefined;
   /** The name of the next page's cursor. */
   nextUnder: string;
+  /** Whether a cursor holds the last row that was told, in base64. */
+  cursorTells: boolean;
   /** Whether cursors are numbers, and 0 says that there is no next page. */
   numbers: boolean;
   /** The part of `result` that holds cursor and total; undefined: `result` itself. */
@@ -183,6 +187,7 @@ export async function startForeignService(
     strict: false,
     total: undefined,
     nextUnder: "next_cursor",
+    cursorTells: false,
     numbers: false,
     pagingUnder: undefined,
     costNames: "path",
@@ -480,7 +485,7 @@ export async function startForeignService(
           : options.paging === "offset"
             ? Number(wanted("offset") ?? 0)
             : options.paging === "cursor"
-              ? Number(String(wanted("cursor") ?? "c0").replace("c", ""))
+              ? Number.parseInt(String(wanted("cursor") ?? "c0").replace("c", ""), 10)
               : (Number(wanted("page") ?? options.firstPage) - options.firstPage) * perPage;
       const account = accountOf(body);
       const people = account === undefined ? peopleOf(query.get("domain")) : staffOf(account);
@@ -501,7 +506,7 @@ export async function startForeignService(
                   ? offset + size
                   : 0
                 : more
-                  ? `c${offset + size}`
+                  ? `c${offset + size}${options.cursorTells ? `.${codedRow(rows.at(-1))}` : ""}`
                   : null,
             }
           : {}),

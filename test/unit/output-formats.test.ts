@@ -7,7 +7,7 @@ import { parse } from "csv-parse/sync";
 import { stringify } from "csv-stringify/sync";
 import fc from "fast-check";
 import { afterAll, describe, expect, test } from "vitest";
-import { besideName } from "../../src/app/own/refresh/keep.ts";
+import { besideName } from "../../src/app/keep/list-files.ts";
 import { Distinct } from "../../src/engine/output/distinct.ts";
 import {
   chooseForm,

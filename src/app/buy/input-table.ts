@@ -5,27 +5,17 @@ import type { Keep } from "../../engine/runs/plan.ts";
 import type { Networks } from "../../shared/contract/naming/address.ts";
 import { canonicalDomain } from "../../shared/contract/naming/address.ts";
 import { companyKey, isCompany } from "../../shared/contract/naming/read.ts";
-import { echo } from "../../shared/contract/text.ts";
+import { echo, shellWord } from "../../shared/contract/text.ts";
 import { type CliError, usageError } from "../../shared/errors.ts";
+import { columnsFor, plainName } from "../../shared/tables/headings.ts";
+import { type InputTable, type TableRow, unguarded } from "../../shared/tables/table.ts";
 import { companiesOf, type Naming, type NamingCell, networksFor } from "./column.ts";
-import { chooseColumn, columnName, HEADINGS, isWord, jsonLines, parseCsv } from "./companies.ts";
 
 export const DEFAULT_PREFIX = "hc_";
 const PREFIX = /^[\p{L}_][\p{L}\p{N}_ .-]{0,39}$/u;
 
-interface TableRow {
-  readonly line: number;
-  readonly body: string;
-  readonly text: string;
-  /** The name of the column of its text; undefined in a list. */
-  readonly column?: string | undefined;
-}
-
-interface Table {
-  readonly columns: readonly string[];
-  readonly rows: readonly TableRow[];
-  readonly json: boolean;
-}
+/** Rows that tell which column has domains. */
+const LOOKED_AT = 100;
 
 type How = Pick<Keep, "column" | "by" | "prefix"> &
   Pick<Naming, "agree"> & {
@@ -53,13 +43,14 @@ export function checkPrefix(prefix: string): string {
  * such column, or has columns that begin as ours do
  */
 export async function readKept(
-  text: string,
+  input: InputTable,
   name: string,
   how: How,
   isLeftOut: (company: CompanyQuery) => boolean,
 ): Promise<{ companies: CompanyQuery[]; leftOut: number; keep: Keep; join: Join }> {
   const { column, by, prefix, agree, learn } = how;
-  const table = await tableOf(text, name, column);
+  const table = named(input);
+  const places = companyColumns(table, name, column);
   const match = table.columns.find((each) => each.toLowerCase().startsWith(prefix.toLowerCase()));
   if (match !== undefined) {
     throw usageError(
@@ -71,20 +62,21 @@ export async function readKept(
   const indexes = new Map<string, number>();
   const companies: CompanyQuery[] = [];
   let leftOut = 0;
-  const cells = table.rows.map(namingCells);
+  const cells = table.rows.map((row) => namingCells(row, places, table));
   const learned = await networksFor(cells, learn);
   const names = await companiesOf(cells, { by, agree, learned });
   const rows = table.rows.map((row, at): JoinRow => {
+    const body = bodyOf(row, table);
     const query = names[at] ?? { why: "empty" };
     if (!isCompany(query)) {
       const match = query.isSeveral === true ? "ambiguous" : "no company";
-      return { body: row.body, company: undefined, match, why: query.why };
+      return { body, company: undefined, match, why: query.why };
     }
 
     if (isLeftOut(query)) {
       leftOut++;
       return {
-        body: row.body,
+        body,
         company: undefined,
         match: "suppressed",
         why: "it is on the suppression list",
@@ -95,7 +87,7 @@ export async function readKept(
     const company = indexes.get(key) ?? companies.push(query) - 1;
     indexes.set(key, company);
 
-    return { body: row.body, company, match: "found", why: "" };
+    return { body, company, match: "found", why: "" };
   });
 
   if (companies.length === 0 && leftOut > 0) {
@@ -113,95 +105,81 @@ export async function readKept(
     );
   }
 
+  const { text, columns, json } = table;
   const sha256 = createHash("sha256").update(text).digest("hex");
-  return {
-    companies,
-    leftOut,
-    keep: { sha256, column, by, prefix, ...(learned?.size && { networks: [...learned] }) },
-    join: { text, columns: table.columns, rows, prefix, json: table.json },
-  };
+  const networks = learned?.size ? { networks: [...learned] } : {};
+  const join = { text, columns, rows, prefix, json };
+  return { companies, leftOut, keep: { sha256, column, by, prefix, ...networks }, join };
 }
 
-/** What may name the company of a row. */
-export const namingCells = ({ text, column }: TableRow): readonly NamingCell[] =>
-  text.trim() === "" ? [] : [{ text, column: column === undefined ? column : columnName(column) }];
+/** A row as the beginning of a JSON object, which has more behind it. */
+const bodyOf = ({ object, cells }: TableRow, { columns }: InputTable): string => {
+  if (object !== undefined) return object.text.slice(0, -1).trimEnd();
+  const pairs = columns.map(
+    (name, place) => `${JSON.stringify(name)}:${JSON.stringify(cells[place] ?? "")}`,
+  );
+  return `{${pairs.join(",")}`;
+};
 
-/** @throws CliError exit 2 where no column names companies */
-export const tableOf = async (
-  text: string,
+/** A list has one column, which has a name where its rows are kept. */
+const named = (table: InputTable): InputTable =>
+  table.isList ? { ...table, columns: ["company", ...table.columns.slice(1)] } : table;
+
+/** What may name the company of a row, best first: what is empty names none. */
+export const namingCells = (
+  { cells }: TableRow,
+  places: readonly number[],
+  { headings, isList }: Pick<InputTable, "headings" | "isList">,
+): readonly NamingCell[] =>
+  places.flatMap((place) => {
+    const text = unguarded(cells[place] ?? "").trim();
+    return text === ""
+      ? []
+      : [{ text, column: isList ? undefined : plainName(headings[place] ?? "") }];
+  });
+
+/**
+ * The columns of a table that name companies, best first.
+ * @throws CliError exit 2 where none does
+ */
+export function companyColumns(
+  table: InputTable,
   name: string,
   column: string | null | undefined,
-): Promise<Table> =>
-  /^\s*\{/.test(text)
-    ? ofNdjson(text, name, column ?? null)
-    : await ofCsv(text, name, column ?? null);
+): readonly number[] {
+  const { columns, isList, rows } = table;
+  const places = columnsFor(table, "company", column);
+  if (places.length > 0) return places;
+  if (column == null && (isList || columns.length === 1)) return [0];
+  if (column == null) throw noColumn(table, name);
 
-async function ofCsv(text: string, name: string, column: string | null): Promise<Table> {
-  const parsed = await parseCsv(text);
-  const [first] = parsed;
-  if (first === undefined)
-    throw usageError(`${name} is empty`, "a table has a line with the names of its columns");
-
-  const plain =
-    column === null && first.cells.length === 1 && !HEADINGS.has(columnName(first.cells[0] ?? ""));
-  const header = plain ? ["company"] : first.cells.map((cell) => cell.trim());
-  const data = plain ? parsed : parsed.slice(1);
-  const match =
-    plain || header.length === 1 ? header[0] : chooseColumn(header, column ?? undefined);
-  if (match === undefined || (column !== null && chooseColumn(header, column) === undefined)) {
-    throw noColumn(name, column, header);
-  }
-
-  const at = header.indexOf(match);
-  const columns = uniqueNames(header, Math.max(...parsed.map(({ cells }) => cells.length)));
-  const keys = columns.map((each) => JSON.stringify(each));
-  const rows = data.map(({ line, cells }) => ({
-    line,
-    body: `{${keys.map((key, index) => `${key}:${JSON.stringify(cells[index] ?? "")}`).join(",")}`,
-    text: cells[at] ?? "",
-    column: plain ? undefined : match,
-  }));
-  return { columns, rows, json: false };
-}
-
-function noColumn(name: string, column: string | null, columns: readonly string[]): CliError {
-  const isData = column === null && columns.some((each) => canonicalDomain(each) !== undefined);
-  const what = column === null ? "no column that names a company" : `no column "${echo(column)}"`;
-  const [lacks, has] = isData
-    ? ["no line with the names of its columns: the first one is data", "it begins with"]
-    : [what, "its columns"];
-  return usageError(
-    `${name} has ${lacks}; ${has}: ${columns.map(echo).join(", ")}`,
-    isData ? "add a first line such as id,website" : "choose one with --column NAME",
+  throw usageError(
+    `${name} has no column "${echo(column)}"; its columns: ${columns.map(echo).join(", ")}`,
+    columnHint(columns, rows),
   );
 }
 
-/** Names for so many columns: as given; of names that are empty or there twice, others. */
-function uniqueNames(header: readonly string[], width: number): string[] {
-  const names = new Set<string>();
-  return Array.from({ length: width }, (_, index) => {
-    const title = header[index] ?? "";
-    const base = title === "" ? `column ${index + 1}` : title;
-    let name = base;
-    for (let copy = 2; names.has(name); copy++) name = `${base} ${copy}`;
-    names.add(name);
-    return name;
-  });
+function noColumn({ columns, rows }: InputTable, name: string): CliError {
+  const isData = columns.some((each) => canonicalDomain(each) !== undefined);
+  const [lacks, has] = isData
+    ? ["no line with the names of its columns: the first one is data", "it begins with"]
+    : ["no column that names a company", "its columns"];
+  return usageError(
+    `${name} has ${lacks}; ${has}: ${columns.map(echo).join(", ")}`,
+    isData ? "add a first line such as id,website" : columnHint(columns, rows),
+  );
 }
 
-function ofNdjson(text: string, name: string, column: string | null): Table {
-  const records = [...jsonLines(text, name)];
-  const columns = [...new Set(records.flatMap(({ fields }) => Object.keys(fields)))];
-  const match = chooseColumn(columns, column ?? undefined);
-  if (match === undefined) throw noColumn(name, column, columns);
-
-  const rows = records.map(({ line, text: whole, fields }) => {
-    // A list names what its items name: one company, or several.
-    const wordsIn = (key: string) => [fields[key]].flat().filter(isWord);
-    const own = Object.keys(fields).filter((key) => wordsIn(key).length > 0);
-    const key = column === null ? chooseColumn(own, undefined) : match;
-    const words = wordsIn(key ?? match).join(", ");
-    return { line, body: whole.slice(0, -1).trimEnd(), text: words, column: key ?? match };
-  });
-  return { columns, rows, json: true };
+/** Names the column whose cells are domains. */
+function columnHint(columns: readonly string[], rows: readonly TableRow[]): string {
+  const first = rows.slice(0, LOOKED_AT);
+  const counts = columns.map(
+    (_, place) =>
+      first.filter(({ cells }) => canonicalDomain(cells[place]?.trim() ?? "") !== undefined).length,
+  );
+  const most = Math.max(0, ...counts);
+  const column = columns[counts.indexOf(most)];
+  return column === undefined || most * 2 < Math.min(first.length, 2)
+    ? "choose one with --column NAME"
+    : `--column ${shellWord(column)}: its cells are domains`;
 }

@@ -13,7 +13,7 @@ import { type CliError, EXIT, failed, usageError } from "../../shared/errors.ts"
 import { buy, quote } from "../buy/buy.ts";
 import { type Order, worldOf } from "../buy/order.ts";
 import { failureOf } from "../failures.ts";
-import { openRuns } from "../keep/store.ts";
+import { openRuns, requireAsWritten } from "../keep/store.ts";
 import type { Refreshing, RefreshOrder, RefreshPlan, RefreshReceipt } from "../own/refresh/work.ts";
 import { type Connecting, inSession, type Session, type SessionEvents } from "../session.ts";
 import { monthlyBudget, withinBudget } from "./budget.ts";
@@ -295,6 +295,8 @@ async function mayReplace({ job, context, history }: Work): Promise<boolean> {
     (run) => run.days.length > 0 && !isOfJob(job)(run) && run.run > (own?.run ?? ""),
   );
   for (const run of others) if (await wrote(run.run, output, context)) throw foreign(output, run);
+
+  await requireAsWritten(output, context, job.command === "refresh");
 
   // A run that is not over goes on where it may put
   // its file, as that of a search that is typed again.

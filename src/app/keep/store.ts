@@ -2,13 +2,41 @@ import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { configDir, stateDir } from "../../engine/connections/paths.ts";
+import { sha256Of } from "../../engine/output/paths.ts";
 import { registerIn } from "../../engine/output/register.ts";
 import { Disk } from "../../engine/runs/disk.ts";
 import { RunStore } from "../../engine/runs/run-store.ts";
 import type { Context } from "../../shared/context.ts";
+import { failed } from "../../shared/errors.ts";
+import { filesOf } from "./list-files.ts";
 
 export const registerOf = (context: Context, disk = new Disk()) =>
   registerIn(stateDir(context), disk, context.now);
+
+/**
+ * A file that headcount wrote is its own to replace only as it wrote it.
+ * @param isList whether it is refreshed, with files beside it
+ * @throws CliError exit 5 where somebody changed one since
+ */
+export async function requireAsWritten(
+  output: string,
+  context: Context,
+  isList: boolean,
+): Promise<void> {
+  for (const path of isList ? filesOf(output) : [output]) {
+    const written = (await registerOf(context).at(path))?.sha256 ?? [];
+    if (written.length === 0 || !existsSync(path)) continue;
+
+    const sha256 = await sha256Of(path);
+    if (sha256 === undefined || written.includes(sha256)) continue;
+    throw failed.incomplete(
+      `${path} is not as headcount wrote it: somebody changed it since, and it stays; ` +
+        "nothing was spent",
+      "rename it, and the next one is written in its place; --overwrite replaces it",
+      "file_changed",
+    );
+  }
+}
 
 export const openRuns = (context: Context): RunStore => new RunStore(stateDir(context), new Disk());
 

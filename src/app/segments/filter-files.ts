@@ -4,7 +4,7 @@ import type { Context } from "../../shared/context.ts";
 import { MAX_BODY_BYTES } from "../../shared/contract/records.ts";
 import { echo, isObject } from "../../shared/contract/text.ts";
 import { type CliError, usageError } from "../../shared/errors.ts";
-import { inputName, readInput } from "../../shared/input.ts";
+import { inputName, readBytes, readInput } from "../../shared/input.ts";
 
 /** In order of their names. @throws CliError exit 2 for a pattern without a match */
 export async function filterFiles(
@@ -61,14 +61,20 @@ function unquoted(line: string): string {
 }
 
 async function linesOf(context: Context, flag: string, file: string): Promise<readonly string[]> {
-  const text = await readInput(context, file, "values", MAX_BODY_BYTES);
-  const written = text.split(/\r\n|\n|\r/).map((line) => line.trim());
+  const written = await listIn(context, file);
   const lines = written.filter((line) => !/^#(\s|$)/.test(line)).map(unquoted);
   const values = [...new Set(lines.filter((line) => line !== ""))];
   if (values.length > 0) return values;
   // A filter without values would be no filter: the segment would grow.
   const why = `${flag} @${inputName(file)}: the file holds no value`;
   throw usageError(why, "write one value a line", "invalid_values_file");
+}
+
+/** The lines of a text, whatever is in them; of a workbook or JSON its one column. */
+async function listIn(context: Context, file: string): Promise<readonly string[]> {
+  const { textsOfList } = await import("../../shared/tables/table.ts");
+  const bytes = await readBytes(context, file, "values", MAX_BODY_BYTES);
+  return textsOfList(inputName(file), bytes);
 }
 
 /** As `line 2, column 5: ...`; undefined where it is JSON. */

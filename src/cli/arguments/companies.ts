@@ -7,7 +7,7 @@ import {
   type SharedHost,
   sharedQuestion,
 } from "../../app/buy/column.ts";
-import { namingCells, tableOf } from "../../app/buy/input-table.ts";
+import { companyColumns, namingCells } from "../../app/buy/input-table.ts";
 import { learnedNetworks } from "../../app/buy/networks.ts";
 import type { CompanyQuery } from "../../engine/client/dialect.ts";
 import { type Context, canPrompt } from "../../shared/context.ts";
@@ -20,7 +20,7 @@ import {
 } from "../../shared/contract/naming/read.ts";
 import { echo, shellWord } from "../../shared/contract/text.ts";
 import { type CliError, usageError } from "../../shared/errors.ts";
-import { inputName, readInput } from "../../shared/input.ts";
+import { inputName, readTableFile } from "../../shared/input.ts";
 import type { Command } from "../options.ts";
 
 export interface CompanyFlags {
@@ -96,18 +96,20 @@ async function inFile(
   flags: CompanyFlags,
   context: Context,
 ): Promise<readonly CompanyName[]> {
-  const text = await readInput(context, input, "companies", MAX_INPUT_BYTES);
+  const table = await readTableFile(context, input, "companies", MAX_INPUT_BYTES);
   const file = inputName(input);
-  const { rows, json } = await tableOf(text, file, flags.column);
-  const names = await namedBy(rows.map(namingCells), flags, context);
+  const places = companyColumns(table, file, flags.column);
+  const cells = table.rows.map((row) => namingCells(row, places, table));
+  const names = await namedBy(cells, flags, context);
 
-  const notes = rows.flatMap(({ line, text: value }, at) => {
-    const name = names[at];
-    if (name === undefined || isCompany(name) || (!json && value.trim() === "")) return [];
-    return [{ note: `${file} line ${line}: "${echo(value)}" names no company`, is: itIs(name) }];
+  const notes = table.rows.flatMap(({ line }, at) => {
+    const [name, [cell] = []] = [names[at], cells[at]];
+    if (name === undefined || isCompany(name) || (!table.json && cell === undefined)) return [];
+    const said = `"${echo(cell?.text ?? "")}" names no company`;
+    return [{ note: `${file} line ${line}: ${said}`, is: itIs(name) }];
   });
   const [first] = notes;
-  if (first !== undefined && notes.length === rows.length)
+  if (first !== undefined && notes.length === table.rows.length)
     throw usageError(`${first.note}${first.is}`, HOW);
 
   for (const { note, is } of notes.slice(0, TOLD))

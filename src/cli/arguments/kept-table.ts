@@ -10,7 +10,7 @@ import { isSuppressedCompany } from "../../engine/purchase/unnamed.ts";
 import type { Context } from "../../shared/context.ts";
 import { counted } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
-import { inputName, readInput } from "../../shared/input.ts";
+import { inputName, readTableFile } from "../../shared/input.ts";
 import type { RecordKind } from "../../shared/rows/values.ts";
 import type { Command } from "../options.ts";
 import { agreeing, type CompanyFlags, MAX_INPUT_BYTES } from "./companies.ts";
@@ -35,7 +35,7 @@ export const addTableOptions = (command: Command): Command =>
  * them: `--input`, or the one file that is named instead.
  * @returns undefined without `--keep-input`
  */
-export async function readTable(
+export async function readKeptTable(
   context: Context,
   names: readonly string[],
   flags: TableFlags,
@@ -56,7 +56,7 @@ export async function readTable(
     );
   }
 
-  const text = await readInput(context, input, "companies", MAX_INPUT_BYTES);
+  const table = await readTableFile(context, input, "companies", MAX_INPUT_BYTES);
   const how = {
     column: flags.column ?? null,
     by: flags.by ?? null,
@@ -67,7 +67,12 @@ export async function readTable(
 
   const list = await openRuns(context).suppression();
   const isLeftOut = (company: CompanyQuery): boolean => isSuppressedCompany(company, list);
-  const { companies, keep, join, leftOut } = await readKept(text, inputName(input), how, isLeftOut);
+  const { companies, keep, join, leftOut } = await readKept(
+    table,
+    inputName(input),
+    how,
+    isLeftOut,
+  );
   const toPipe = flags.output === undefined && context.stdout.isTTY !== true && flags.json !== true;
   const implied = toPipe ? (join.json ? "ndjson" : "csv") : undefined;
   const format = flags.format ?? implied;

@@ -5,7 +5,7 @@ import { usageError } from "../../shared/errors.ts";
 import { addCompanyOptions, readCompanies } from "../arguments/companies.ts";
 import { addExportOptions, readExportOptions } from "../arguments/export-options.ts";
 import { addFilterOptions, type FilterOptions, readFilters } from "../arguments/filter-options.ts";
-import { addTableOptions, readTable, type TableFlags } from "../arguments/kept-table.ts";
+import { addTableOptions, readKeptTable, type TableFlags } from "../arguments/kept-table.ts";
 import { addNewOnlyOptions, type NewOnlyFlags } from "../arguments/sampling-options.ts";
 import type { Command } from "../options.ts";
 import { buy } from "../purchase/buy.ts";
@@ -47,7 +47,7 @@ async function parse(
   flags: EmployeesOptions & FilterOptions,
   context: Context,
 ): Promise<ParsedPurchase> {
-  const table = await readTable(context, names, flags, "person");
+  const table = await readKeptTable(context, names, flags, "person");
   const companies = table?.companies ?? (await readCompanies(context, names, flags));
   const { canonical, filters } = await readFilters(context, flags);
   const segment = isUnfiltered(canonical) ? undefined : { canonical, filters };

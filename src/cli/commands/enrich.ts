@@ -5,7 +5,7 @@ import { harmlessJson } from "../../shared/contract/text.ts";
 import { type JsonRecord, parseExact } from "../../shared/rows/values.ts";
 import { addCompanyOptions, readCompanies } from "../arguments/companies.ts";
 import { addExportOptions, readExportOptions } from "../arguments/export-options.ts";
-import { addTableOptions, readTable, type TableFlags } from "../arguments/kept-table.ts";
+import { addTableOptions, readKeptTable, type TableFlags } from "../arguments/kept-table.ts";
 import type { Command } from "../options.ts";
 import { buy } from "../purchase/buy.ts";
 import type { ParsedPurchase } from "../purchase/purchase.ts";
@@ -39,7 +39,7 @@ async function parse(
   flags: TableFlags,
   context: Context,
 ): Promise<ParsedPurchase> {
-  const table = await readTable(context, names, flags, "company");
+  const table = await readKeptTable(context, names, flags, "company");
   if (table !== undefined) {
     const { companies, keep, view, notice } = table;
     return { order: { ...view, target: { kind: "enrich", companies, keep } }, flags, notice };

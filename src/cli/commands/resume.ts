@@ -11,6 +11,7 @@ import type { Context } from "../../shared/context.ts";
 import { companyKey } from "../../shared/contract/naming/read.ts";
 import { counted, shellWord, someOf } from "../../shared/contract/text.ts";
 import { CliError, failed, usageError } from "../../shared/errors.ts";
+import { type InputTable, readTable } from "../../shared/tables/table.ts";
 import {
   addBuyingOptions,
   type ExportFlags,
@@ -94,7 +95,7 @@ async function parse(
       ? undefined
       : (
           await readKept(
-            await keptInput(store, id),
+            await keptTable(store, id),
             "the table",
             { ...keep, agree: agreedBy(keys), learn },
             isLeftOut,
@@ -132,8 +133,8 @@ const agreedBy = (keys: ReadonlySet<string>) => async (hosts: readonly SharedHos
 /**
  * @throws CliError exit 5 where a crash came before the table was kept: nothing was bought by then
  */
-async function keptInput(store: RunStore, id: string): Promise<string> {
-  return store.input(id).catch((cause: unknown) => {
+async function keptTable(store: RunStore, id: string): Promise<InputTable> {
+  const text = await store.input(id).catch((cause: unknown) => {
     throw failed.incomplete(
       `run ${id} has no copy of the table that it was to be put to`,
       "the same command begins with it again; headcount runs export " +
@@ -142,6 +143,7 @@ async function keptInput(store: RunStore, id: string): Promise<string> {
       cause,
     );
   });
+  return readTable("the table", Buffer.from(text));
 }
 
 /** The one unfinished run. @throws CliError exit 2 where there are several */

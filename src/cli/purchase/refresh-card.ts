@@ -1,3 +1,4 @@
+import { basename } from "node:path";
 import { spoken } from "../../app/own/look.ts";
 import type { RefreshOrder, RefreshPlan, RefreshReceipt } from "../../app/own/refresh/work.ts";
 import { costText } from "../../engine/purchase/quote.ts";
@@ -141,13 +142,18 @@ function changedText({ changed, not_checked: left, verified }: RefreshReceipt): 
   return `${prefix}changes not looked for (--verify-fields)`;
 }
 
+/** Where somebody is: a file with nobody is not named. */
+const inFile = ({ file, rows }: RefreshReceipt["files"]["added"]): string =>
+  rows === 0 ? "" : ` (${basename(file)})`;
+
 export function printRefreshed(receipt: RefreshReceipt, name: string, printer: Printer): void {
   if (printer.json) printer.document<"refresh">(receipt);
-  const { list, added, removed } = receipt.files;
+  const { list, added, removed, changed } = receipt.files;
   const credits = (amount: number): string => formatCreditsGrouped(creditsOf(amount));
   printer.say(
-    `${name}: ${counted(list.rows, "person", "people")}, ${grouped(added.rows)} added, ` +
-      `${grouped(removed.rows)} removed, ${changedText(receipt)}; ` +
+    `${name}: ${counted(list.rows, "person", "people")}, ${grouped(added.rows)} added` +
+      `${inFile(added)}, ${grouped(removed.rows)} removed${inFile(removed)}, ` +
+      `${changedText(receipt)}${inFile(changed)}; ` +
       `${credits(receipt.credits)} ${receipt.credits === 1 ? "credit" : "credits"} ` +
       `(${credits(receipt.rebuy_credits)} to buy it again), ` +
       `${counted(receipt.free_calls, "free call")}${unseenText(receipt)}`,

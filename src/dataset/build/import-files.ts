@@ -1,18 +1,17 @@
-import { access, constants, stat } from "node:fs/promises";
+import { open, stat } from "node:fs/promises";
 import { isAbsolute, join, resolve } from "node:path";
+import { gunzipSync, constants as zlib } from "node:zlib";
 import type { DuckDBConnection } from "@duckdb/node-api";
+import { type FileFormat, InputError, type InputFile } from "../../shared/tables/input-file.ts";
+import { fileKind, TELLING_BYTES } from "../../shared/tables/kinds.ts";
 import { identifier, literal } from "../duckdb.ts";
-import { type FileFormat, InputError, type InputFile } from "../text/input-file.ts";
 
-const FORMATS: Readonly<Record<string, FileFormat>> = {
+const FORMATS: Readonly<Record<InputFile["kind"], FileFormat>> = {
   parquet: "parquet",
-  pq: "parquet",
-  csv: "csv",
-  tsv: "csv",
-  txt: "csv",
-  ndjson: "ndjson",
-  jsonl: "ndjson",
-  json: "ndjson",
+  text: "csv",
+  workbook: "csv",
+  objects: "ndjson",
+  array: "ndjson",
 };
 
 export async function findFiles(
@@ -63,26 +62,35 @@ async function inputFile(name: string, path: string): Promise<InputFile> {
       `for all files in it: "${name}/*.parquet"`,
     );
 
-  const format = formatOf(name);
-
   if (!info.isFile())
     throw new InputError(`${name} is not a regular file`, "write the rows to a file first");
   if (info.size === 0) throw new InputError(`${name} is empty`);
 
-  await access(path, constants.R_OK).catch(refuse);
-  return { name, path, format, bytes: info.size };
+  const { kind, packed } = await lookedAt(name, path).catch((error: unknown) =>
+    error instanceof InputError ? Promise.reject(error) : refuse(error),
+  );
+  return { name, path, format: FORMATS[kind], kind, packed, bytes: info.size };
 }
 
-function formatOf(name: string): FileFormat {
-  const [, ending = "", packed] = /\.([a-z0-9]+?)(?:\.(gz))?$/i.exec(name) ?? [];
-  const format = FORMATS[ending.toLowerCase()];
-  if (format === undefined || (format === "parquet" && packed)) {
+/** What a file is, by its first bytes, unpacked. */
+async function lookedAt(name: string, path: string): Promise<Pick<InputFile, "kind" | "packed">> {
+  const file = await open(path);
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(TELLING_BYTES), 0, TELLING_BYTES, 0);
+    const head = buffer.subarray(0, bytesRead);
+    const kind = fileKind(name, head);
+    if (kind !== "gzip") return { kind, packed: false };
+
+    const unpacked = gunzipSync(head, { finishFlush: zlib.Z_SYNC_FLUSH });
+    const inner = fileKind(name, unpacked);
+    if (inner !== "gzip" && inner !== "parquet") return { kind: inner, packed: true };
     throw new InputError(
-      `${name}: the kind of file is told by its ending, and this one is not known`,
-      "endings: .parquet, .csv, .tsv, .ndjson, .jsonl, and all but .parquet also with .gz",
+      `${name} is ${inner === "gzip" ? "packed twice" : "Parquet, packed"}`,
+      `unpack it: gunzip ${name}`,
     );
+  } finally {
+    await file.close();
   }
-  return format;
 }
 
 /**
@@ -93,8 +101,8 @@ const STAGED_OF_A_BYTE: Readonly<Record<FileFormat, number>> = { parquet: 10, cs
 const BYTES_OF_A_PACKED_ONE = 6;
 
 export function stagedFileBytes(files: readonly InputFile[]): number {
-  const bytesOf = ({ bytes, format, path }: InputFile): number =>
-    bytes * STAGED_OF_A_BYTE[format] * (path.endsWith(".gz") ? BYTES_OF_A_PACKED_ONE : 1);
+  const bytesOf = ({ bytes, format, packed, kind }: InputFile): number =>
+    bytes * STAGED_OF_A_BYTE[format] * (packed || kind === "workbook" ? BYTES_OF_A_PACKED_ONE : 1);
   return files.reduce((sum, file) => sum + bytesOf(file), 0);
 }
 

@@ -4,13 +4,11 @@ import { didYouMean } from "../../shared/contract/suggest.ts";
 import { isObject, someOf } from "../../shared/contract/text.ts";
 import { DEPARTMENTS } from "../../shared/contract/vocabulary.ts";
 import { groupsBy } from "../../shared/groups.ts";
-import { InputError } from "../text/input-file.ts";
-import otherNames from "./column-names.json" with { type: "json" };
+import { OTHER_NAMES, plainName } from "../../shared/tables/headings.ts";
+import { InputError } from "../../shared/tables/input-file.ts";
 
 export type ImportKind = "people" | "companies";
 
-/** Other names that columns go by, in plain form. The first that a file has is proposed. */
-const OTHER_NAMES: Readonly<Record<string, readonly string[]>> = otherNames;
 const otherNamesOf = (kind: ImportKind, field: string): readonly string[] =>
   OTHER_NAMES[field] ?? OTHER_NAMES[`${field} of ${kind}`] ?? [];
 
@@ -73,7 +71,7 @@ export const usableOf = (field: string): string => `usable_${field}`;
 export function parseMap(text: string, source: string): ImportMap {
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = JSON.parse(text.replace(/^\ufeff/, ""));
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     throw new InputError(
@@ -180,15 +178,6 @@ function parseColumns(kind: ImportKind, value: unknown, source: string): ColumnM
 }
 
 const asText = (name: string): string => `"${name}"`;
-
-/** `Job Title`, `jobTitle` and `job-title` are all `job_title`. */
-const plainName = (column: string): string =>
-  column
-    .trim()
-    .replace(/([a-z0-9])([A-Z])/g, "$1_$2")
-    .toLowerCase()
-    .replace(/[^\p{L}\p{N}]+/gu, "_")
-    .replace(/^_+|_+$/g, "");
 
 export function columnNames(kind: ImportKind, map: ColumnMap): (name: string) => boolean {
   const mapped = Object.values(map).filter((column) => column !== null);

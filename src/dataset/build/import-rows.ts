@@ -1,6 +1,6 @@
 import { normalForm } from "../../shared/contract/normalise.ts";
+import { InputError, type InputFile } from "../../shared/tables/input-file.ts";
 import { identifier, literal } from "../duckdb.ts";
-import { InputError, type InputFile } from "../text/input-file.ts";
 import { fieldSql, isMisread, isNestedType, parquetSql, typedNumberSql } from "./import-files.ts";
 import {
   fileIdentity,

@@ -1,9 +1,14 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { DuckDBConnection } from "@duckdb/node-api";
+import type { InputFile } from "../../shared/tables/input-file.ts";
+import {
+  openTextFile,
+  readTextRows,
+  type TextFile,
+  type TextOptions,
+} from "../../shared/tables/rows.ts";
 import { runWatched, scalar, toNumber } from "../duckdb.ts";
-import type { InputFile } from "../text/input-file.ts";
-import { openTextFile, readTextRows, type TextFile, type TextOptions } from "../text/rows.ts";
 import { findFiles, parquetColumns, unreadableInput } from "./import-files.ts";
 import {
   type ColumnMap,

@@ -3,8 +3,8 @@ import { createWriteStream } from "node:fs";
 import { copyFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { finished } from "node:stream/promises";
+import { InputError } from "../../shared/tables/input-file.ts";
 import { newDraftName } from "../layout.ts";
-import { InputError } from "../text/input-file.ts";
 
 export type Reason = "broken_line" | "not_text" | "no_identity" | "too_long" | "duplicate_id";
 

@@ -1,4 +1,4 @@
-import { InputError } from "../text/input-file.ts";
+import { InputError } from "../../shared/tables/input-file.ts";
 
 const FORM =
   "clickhouse://[USER[:PASSWORD]@]HOST[:PORT][,HOST[:PORT]...]/DATABASE[?cluster=NAME][&replicated=true][&tls=true]";

@@ -70,7 +70,7 @@ export function readConfig(dir: string | undefined): Config {
 
   let parsed: unknown;
   try {
-    parsed = JSON.parse(text);
+    parsed = jsonOf(text);
   } catch (error) {
     throw unreadable(file, "is no JSON", error);
   }
@@ -96,6 +96,10 @@ export function readConfig(dir: string | undefined): Config {
     connections,
   };
 }
+
+/** Editors put a byte-order mark before it. */
+const jsonOf = (text: string): Record<string, unknown> =>
+  JSON.parse(text.replace(/^\ufeff/, "")) as Record<string, unknown>;
 
 /** Only what the file itself holds: `constructor` is a legal name. */
 export const findConnection = (config: Config, name: string): Connection | undefined =>
@@ -135,6 +139,7 @@ export async function updateConfig(
         ...settings,
         accessPropertiesByDotNotation: false,
         clearInvalidConfig: false,
+        deserialize: jsonOf,
       });
       const { default: _, retention: __, ...others } = store.store;
 

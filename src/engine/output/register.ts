@@ -31,9 +31,11 @@ export function registerIn(stateDir: string, disk: Disk, now: () => number) {
   const fileOf = (path: string): string =>
     join(folder, `${createHash("sha256").update(path).digest("hex").slice(0, 32)}.json`);
 
+  const at = async (path: string): Promise<RegisterEntry | undefined> =>
+    entryIn(await readFile(fileOf(path), "utf8").catch(() => ""))[0];
+
   async function enter(writing: Writing): Promise<void> {
-    const text = await readFile(fileOf(writing.path), "utf8").catch(() => "");
-    const [before] = entryIn(text);
+    const before = await at(writing.path);
     if (before !== undefined && isSame(before, writing)) return;
     makeFolder(folder);
     // While the new one takes its place, the old one is known too.
@@ -54,7 +56,7 @@ export function registerIn(stateDir: string, disk: Disk, now: () => number) {
 
   const has = (path: string): boolean => existsSync(fileOf(path));
 
-  return { enter, entries, has, drop: (path: string): Promise<void> => remove(fileOf(path)) };
+  return { enter, entries, at, has, drop: (path: string): Promise<void> => remove(fileOf(path)) };
 }
 
 export interface OutputPlace {

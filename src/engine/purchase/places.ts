@@ -1,25 +1,30 @@
 // Tested by test/cli/search.test.ts.
 import { usageError } from "../../shared/errors.ts";
-import { checkOutput, exists, placeOf } from "../output/paths.ts";
+import { exists, placeOf } from "../output/paths.ts";
 import { fileExists } from "./failures.ts";
 import type { ExportOptions } from "./order.ts";
 
+/** Behind a symbolic link the file itself. @throws CliError exit 2 where two are one file */
 export async function withPlaces(options: ExportOptions): Promise<ExportOptions> {
-  const output = await placeOf(options.output);
-  const byPath = new Map<string, string>(output === undefined ? [] : [[output, "--output"]]);
-  for (const [option, path] of Object.entries({
-    "--receipt": options.receipt,
-    "--misses": options.misses,
-  })) {
+  const places = {
+    output: await placeOf(options.output),
+    receipt: await placeOf(options.receipt),
+    misses: await placeOf(options.misses),
+  };
+
+  const byPath = new Map<string, string>();
+  for (const [option, path] of Object.entries(places)) {
     if (path === undefined) continue;
-    const real = await checkOutput(path);
-    const other = byPath.get(real);
+    const other = byPath.get(path);
     if (other !== undefined)
-      throw usageError(`${other} and ${option} name the same file`, "give each a name of its own");
-    byPath.set(real, option);
+      throw usageError(
+        `--${other} and --${option} name the same file`,
+        "give each a name of its own",
+      );
+    byPath.set(path, option);
   }
 
-  return { ...options, output };
+  return { ...options, ...places };
 }
 
 /**

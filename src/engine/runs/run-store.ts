@@ -138,6 +138,11 @@ export class RunStore {
     return plan;
   }
 
+  /** Whether {@link rewrite} would change its journal. */
+  has(id: string, forgetting: Forgetting): boolean {
+    return rewritten(join(this.#path(id), "journal.ndjson"), forgetting) !== undefined;
+  }
+
   /** The caller's table that a run keeps. @throws ENOENT where it keeps none */
   input(id: string): Promise<string> {
     return readFile(join(this.#path(id), "input"), "utf8");
@@ -274,7 +279,7 @@ export class RunStore {
     id: string,
     clock: Pick<LockOptions, "now" | "sleep">,
     receipt: unknown,
-    change?: (body: Buffer) => Buffer | undefined,
+    forgetting?: Forgetting,
   ): Promise<void> {
     const path = this.#path(id);
     await this.#locked(id, clock, async () => {
@@ -282,8 +287,9 @@ export class RunStore {
       const text = `${JSON.stringify(receipt, null, 2)}\n`;
       if (receipt !== undefined)
         await this.#disk.replaceFile(join(path, "receipt.json"), text, "receipt");
-      if (change !== undefined)
-        await rewriteReplies(this.#disk, join(path, "journal.ndjson"), change);
+      const journal = join(path, "journal.ndjson");
+      const after = forgetting && rewritten(journal, forgetting);
+      if (after !== undefined) await this.#disk.replaceFile(journal, after, "forget");
     });
   }
 
@@ -379,11 +385,17 @@ const summed = (
 });
 
 /** Whole or not at all. */
-async function rewriteReplies(
-  disk: Disk,
-  path: string,
-  change: (body: Buffer) => Buffer | undefined,
-): Promise<void> {
+interface Forgetting {
+  /** A reply without somebody; undefined where it stays. */
+  readonly change: (body: Buffer) => Buffer | undefined;
+  /** The facts of a line without somebody; the same where they stay. */
+  readonly facts: (record: JournalRecord) => JournalRecord;
+}
+
+const LINE_END = Buffer.from("\n");
+
+/** A journal without somebody; undefined where it stays. */
+function rewritten(path: string, { change, facts: cut }: Forgetting): Buffer | undefined {
   const { entries } = undamaged(readLog<JournalRecord>(path));
   const parts: Buffer[] = [];
   let at = 0;
@@ -397,29 +409,27 @@ async function rewriteReplies(
   const file = openSync(path, "r");
   try {
     const source = logSourceOf(file);
-    for (const [index, { record, end }] of entries.entries()) {
+    for (const [index, { record: written, end }] of entries.entries()) {
+      const record = cut(written);
+      changed ||= record !== written;
       const { follows } = record;
       const body = follows === undefined ? undefined : source(end, follows);
-      const sound = body !== undefined && checksum(body) === record.crc;
-      const other = sound ? change(body) : undefined;
+      const other = body && checksum(body) === record.crc ? change(body) : undefined;
       changed ||= other !== undefined;
 
       const bytes = other ?? body;
       const facts =
         other === undefined ? record : { ...record, follows: other.length, crc: checksum(other) };
       // Everything is on the disk before anything is built on it.
-      const group = index === 0 || index === entries.length - 1 ? at : undefined;
-      put(Buffer.from(encodeLine(facts, group)));
-      if (bytes === undefined) continue;
-
-      put(bytes);
-      put(Buffer.from("\n"));
+      const isGroup = index === 0 || index === entries.length - 1;
+      put(Buffer.from(encodeLine(facts, isGroup ? at : undefined)));
+      if (bytes !== undefined) put(Buffer.concat([bytes, LINE_END]));
     }
   } finally {
     closeSync(file);
   }
 
-  if (changed) await disk.replaceFile(path, Buffer.concat(parts), "forget");
+  return changed ? Buffer.concat(parts) : undefined;
 }
 
 export async function removeDrafts(folder: string): Promise<void> {

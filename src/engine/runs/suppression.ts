@@ -118,5 +118,5 @@ export function suppressionList(
     return key;
   }
 
-  return { entries: async () => (await readList(folder)).entries, find, add, remove };
+  return { entries: async () => (await readList(folder)).entries, find, add, remove, change };
 }

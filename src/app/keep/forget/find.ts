@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { existsSync } from "node:fs";
+import { createReadStream } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { stateDir } from "../../../engine/connections/paths.ts";
@@ -7,6 +7,7 @@ import { bodiesOf } from "../../../engine/library/forget.ts";
 import { Library } from "../../../engine/library/library.ts";
 import { openLibrary, shelfOfPlan } from "../../../engine/library/take-in.ts";
 import { kindOf } from "../../../engine/output/distinct.ts";
+import type { JournalRecord } from "../../../engine/runs/journal.ts";
 import type { Plan } from "../../../engine/runs/plan.ts";
 import type { RunStore } from "../../../engine/runs/run-store.ts";
 import type { Context } from "../../../shared/context.ts";
@@ -15,7 +16,8 @@ import { takenFor } from "../../../shared/contract/naming/who.ts";
 import { normalForm } from "../../../shared/contract/normalise.ts";
 import { marksOf, type SuppressedName, Suppression } from "../../../shared/contract/suppression.ts";
 import { echo } from "../../../shared/contract/text.ts";
-import { type CliError, failed, usageError } from "../../../shared/errors.ts";
+import { type CliError, failed } from "../../../shared/errors.ts";
+import { missingPackage } from "../../../shared/packages.ts";
 import {
   type Identity,
   identityIn,
@@ -24,7 +26,7 @@ import {
   type Sighting,
 } from "../../../shared/person.ts";
 import { Page } from "../../../shared/rows/page.ts";
-import { parseExact } from "../../../shared/rows/values.ts";
+import { type JsonValue, parseExact, stringifyExact } from "../../../shared/rows/values.ts";
 import { openRuns } from "../store.ts";
 
 export interface RunFound extends KeptData {
@@ -34,6 +36,8 @@ export interface RunFound extends KeptData {
    * or a table that it keeps has the name: it cannot stay.
    */
   readonly isNamed: boolean;
+  /** Whether its journal names the person in whatever form. */
+  readonly isIn: boolean;
   readonly receipt: Receipt | undefined;
 }
 
@@ -53,21 +57,17 @@ interface KeptData {
   readonly service: string;
 }
 
-/**
- * Every run and every library, with all that was bought taken in.
- * @throws CliError where a run cannot be read
- */
-export async function keptOf(
-  stateDir: string,
-  store: RunStore,
-): Promise<{ runs: KeptData[]; libraries: string[] }> {
+/** Every run and library that can be read, with all that was bought taken in. */
+export async function keptOf(stateDir: string, store: RunStore) {
   const runs: KeptData[] = [];
+  /** What cannot be read, and why: nobody knows whom it holds. */
+  const unread = new Map<string, string>();
   const paths = new Set<string>();
   for (const id of await store.ids()) {
-    const plan = await store.readPlan(id).catch((error: { code?: string }) => {
+    const plan = await store.readPlan(id).catch((error: { code?: string; message: string }) => {
       // It died before it bought anything.
-      if (error.code === "no_such_run") return undefined;
-      throw error;
+      if (error.code !== "no_such_run") unread.set(`run ${id}`, error.message);
+      return undefined;
     });
     if (plan === undefined) continue;
 
@@ -77,28 +77,29 @@ export async function keptOf(
 
     paths.add(shelf.path);
 
-    const opened = await openLibrary(shelf, store).catch((error: { code?: string }) => {
-      if (error.code === "missing_package" && !existsSync(shelf.path)) return undefined;
-      throw error;
-    });
+    const opened = await openLibrary(shelf, store).catch(ifNoSqlite);
     opened?.library.close();
-
-    const [unread] = opened?.taken.unread ?? [];
-    if (unread === undefined) continue;
-
-    throw usageError(
-      `run ${unread.run} cannot be read, and nobody knows whom it holds: ${unread.why}`,
-      `headcount runs remove ${unread.run} --force --yes removes it; nothing was forgotten yet`,
-      "unread_run",
-    );
+    for (const { run, why } of opened?.taken.unread ?? []) unread.set(`run ${run}`, why);
   }
 
   const folder = join(stateDir, "library");
   const files = await readdir(folder).catch(() => []);
-  return {
-    runs,
-    libraries: files.filter((name) => name.endsWith(".db")).map((name) => join(folder, name)),
-  };
+  const libraries: string[] = [];
+  for (const path of files
+    .filter((name) => name.endsWith(".db"))
+    .map((name) => join(folder, name))) {
+    const library = await Library.open(path, await store.suppression()).catch(ifNoSqlite);
+    library?.close();
+    if (library !== undefined) libraries.push(path);
+    else unread.set(path, "SQLite, which the package headcount-service brings, is not installed");
+  }
+
+  return { runs: runs.filter(({ plan }) => !unread.has(`run ${plan.id}`)), unread, libraries };
+}
+
+/** Whoever bought without the optional half of the program forgets without it. */
+function ifNoSqlite(error: { code?: string }): undefined {
+  if ((missingPackage(error) ?? error).code !== "missing_package") throw error;
 }
 
 type Everything = Awaited<ReturnType<typeof keptOf>>;
@@ -207,6 +208,25 @@ async function rowsOf({ plan, service }: KeptData, store: RunStore): Promise<Sig
   return rows;
 }
 
+/** What of a run's journal is the person's: rows, and what names the person beside them. */
+export const forgettingOf = (person: PersonMatcher, service: string) => ({
+  change: (body: Buffer): Buffer | undefined => person.without(body, service),
+
+  /** A cursor that names the person is as one that was too long to be kept. */
+  facts: (record: JournalRecord): JournalRecord => {
+    const named = Object.entries(record).filter(
+      ([, value]) => typeof value === "string" && person.isNamedInFact(value),
+    );
+    if (named.length === 0) return record;
+    const cut = named.map(([name, value]) =>
+      name === "next" ? ["cursorLength", value.length] : [name, "forgotten"],
+    );
+    const { next, ...others } = { next: undefined, ...record };
+    const kept = named.some(([name]) => name === "next") ? others : record;
+    return { ...kept, ...Object.fromEntries(cut) } as JournalRecord;
+  },
+});
+
 export async function runsWith(
   person: PersonMatcher,
   runs: readonly KeptData[],
@@ -223,8 +243,52 @@ export async function runsWith(
       person.isNamedByFilters(JSON.stringify([target, parts])) ||
       [JSON.stringify(unreached ?? []), input].some((text) => person.isNamedIn(text));
     const receipt = (await store.receipt(plan.id)) as Receipt | undefined;
-    matches.push({ ...run, rows, isNamed, receipt });
+    const isIn = kindOf(run) === "person" && store.has(plan.id, forgettingOf(person, service));
+    matches.push({ ...run, rows, isNamed, isIn, receipt });
   }
 
   return matches;
+}
+
+/**
+ * Where the person stands within what is kept of others, once their own is gone: in rows that tell
+ * somebody else, and in what cannot be read. Paths, each once.
+ */
+export async function keptWithin(
+  person: PersonMatcher,
+  {
+    runs,
+    libraries,
+  }: { readonly runs: readonly KeptData[]; readonly libraries: readonly string[] },
+  store: RunStore,
+): Promise<string[]> {
+  const isWithin = (row: JsonValue): boolean =>
+    person.isNamedIn(stringifyExact(row), !person.isNamesake(row));
+  const places: string[] = [];
+
+  for (const { plan } of runs) {
+    if (!(await store.ids()).includes(plan.id)) continue;
+    if (
+      !(await person.isNamedInAll(createReadStream(join(store.folder, plan.id, "journal.ndjson"))))
+    )
+      continue;
+
+    const rows: JsonValue[] = [];
+    if (kindOf({ plan }) === "person")
+      for await (const { body } of (await store.open(plan.id)).pages())
+        rows.push(...Page.read(body, "person").rows());
+    if (rows.length === 0 || rows.some(isWithin)) places.push(join(store.folder, plan.id));
+  }
+
+  for (const path of libraries) {
+    const library = await Library.open(path, await store.suppression());
+    try {
+      for (const { body } of bodiesOf(library))
+        if (!places.includes(path) && isWithin(parseExact(body))) places.push(path);
+    } finally {
+      library.close();
+    }
+  }
+
+  return places;
 }

@@ -6,6 +6,7 @@ import type { Disk } from "../../../engine/runs/disk.ts";
 import { withLock } from "../../../engine/runs/lock.ts";
 import { removeDrafts } from "../../../engine/runs/run-store.ts";
 import type { Context } from "../../../shared/context.ts";
+import type { SuppressedEntry } from "../../../shared/contract/suppression.ts";
 import type { PersonMatcher } from "../../../shared/person.ts";
 import { historyFile, jobsFolder, lockOf, type RunOutcome } from "../../jobs/history.ts";
 import { usersFiles } from "../store.ts";
@@ -105,3 +106,10 @@ export const mentionLines = ({ path, lines }: MentionFound): string[] => [
   ...lines.slice(0, MOST_LINES).map((line) => `${path}:${line}`),
   ...(lines.length > MOST_LINES ? [`${path}: ${lines.length - MOST_LINES} more lines`] : []),
 ];
+
+/** Notes that name the person go; the entries stay. */
+export function withoutNotes(entries: readonly SuppressedEntry[], person: PersonMatcher) {
+  const isNamed = ({ note }: SuppressedEntry): boolean => person.isNamedIn(note ?? "");
+  const after = entries.map((entry) => (isNamed(entry) ? { ...entry, note: null } : entry));
+  return { entries: after, changed: entries.filter(isNamed).length };
+}

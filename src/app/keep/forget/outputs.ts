@@ -1,4 +1,4 @@
-import { lstat, open, stat } from "node:fs/promises";
+import { lstat, open, readFile, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { distinctPages, kindOf } from "../../../engine/output/distinct.ts";
 import {
@@ -21,6 +21,7 @@ import type { Context } from "../../../shared/context.ts";
 import type { PersonMatcher } from "../../../shared/person.ts";
 import type { Page } from "../../../shared/rows/page.ts";
 import type { JsonValue } from "../../../shared/rows/values.ts";
+import { readTable } from "../../../shared/tables/table.ts";
 import { registerOf } from "../store.ts";
 import { REPLACING, writePages } from "../write-pages.ts";
 import type { RunFound } from "./find.ts";
@@ -35,7 +36,7 @@ export interface OutputFound {
   readonly run: string | undefined;
 }
 
-/** Whether a file, unpacked, names the person. What is not as it was written may hold anybody. */
+/** Whether a file, unpacked, names the person. What cannot be read may hold anybody. */
 async function mentions(path: string, person: PersonMatcher, form?: Form): Promise<boolean> {
   return person.isNamedInAll(plainTextOf(path, form)).catch((error: unknown) => {
     if (form === undefined) throw error;
@@ -43,9 +44,24 @@ async function mentions(path: string, person: PersonMatcher, form?: Form): Promi
   });
 }
 
+/**
+ * Whether a file that another program saved names the person, or may: rows are read as those of
+ * any table, and what is no table any more, or in an unknown code page, may hold anybody.
+ * @param isTold whether somebody else of that name is in it
+ */
+async function mayMention(path: string, person: PersonMatcher, isTold: boolean): Promise<boolean> {
+  try {
+    const { rows, notes } = await readTable(path, await readFile(path));
+    const texts = rows.flatMap(({ cells }) => [cells.join("\n"), cells.join(" ")]);
+    return notes.length > 0 || (!isTold && texts.some((text) => person.isNamedIn(text)));
+  } catch {
+    return true;
+  }
+}
+
 /** The output of a run that has the person, where it is the run's to be written again. */
 export async function outputsOf(
-  { plan, isNamed, receipt }: RunFound,
+  { plan, isNamed, rows, receipt }: RunFound,
   person: PersonMatcher,
 ): Promise<OutputFound[]> {
   const { output: path, target } = plan;
@@ -53,8 +69,11 @@ export async function outputsOf(
     return [];
   // Beside its rows stand those of a table of the user's own.
   if (target.kind === "search" && target.staff?.keep !== undefined) return [];
-  if (!(await exists(path)) || !(await mentions(path, person, savedForm(plan.view.format))))
-    return [];
+  if (!(await isFile(path))) return [];
+
+  // Where a run has the person its file has too, whatever fields it tells.
+  const isIn = rows > 0 || receipt.forgetting !== undefined;
+  if (!isIn && !(await mentions(path, person, savedForm(plan.view.format)))) return [];
   const sha256 = await sha256Of(path);
   const isOurs = sha256 !== undefined && [receipt.output.sha256, receipt.replaces].includes(sha256);
   return isOurs ? [{ path, how: "again", run: plan.id }] : [];
@@ -88,11 +107,21 @@ async function inFile(
   entry: RegisterEntry,
   person: PersonMatcher,
 ): Promise<"cut" | "left" | undefined> {
+  const { path, kind, sha256 } = entry;
   const form = formOf(entry);
-  if ((await rowsCut(entry, person).catch(() => 0)) > 0) return "cut";
-  if (!(await mentions(entry.path, person, form))) return undefined;
-  return (await isOfNamesakes(entry, person).catch(() => false)) ? undefined : "left";
+  const rows = await rowsCut(entry, person).catch(() => 0);
+  // Nothing is written through a link that somebody put there since.
+  if (rows > 0) return (await isFile(path)) ? "cut" : "left";
+
+  const isNamed = await mentions(path, person, form);
+  if (isNamed && !(await isOfNamesakes(entry, person).catch(() => false))) return "left";
+
+  const isChanged = kind !== null && !(await isAsWritten(path, sha256));
+  return isChanged && (await mayMention(path, person, isNamed)) ? "left" : undefined;
 }
+
+const isAsWritten = async (path: string, written: readonly string[]): Promise<boolean> =>
+  written.length === 0 || written.includes((await sha256Of(path)) ?? "");
 
 /** Whether whatever names the person is the name in rows that tell somebody else. */
 async function isOfNamesakes(entry: RegisterEntry, person: PersonMatcher): Promise<boolean> {
@@ -114,8 +143,8 @@ async function isOfNamesakes(entry: RegisterEntry, person: PersonMatcher): Promi
 const formOf = ({ format }: RegisterEntry): Form | undefined =>
   format === null ? undefined : savedForm(format);
 
-/** Nothing is written through a link that somebody put there since. */
-const isFile = async (path: string): Promise<boolean> => (await lstat(path)).isFile();
+const isFile = async (path: string): Promise<boolean> =>
+  (await lstat(path).catch(() => undefined))?.isFile() === true;
 
 /**
  * Reads a file without the person's rows, and writes what is left.
@@ -124,7 +153,7 @@ const isFile = async (path: string): Promise<boolean> => (await lstat(path)).isF
 async function rowsCut(entry: RegisterEntry, person: PersonMatcher, to?: string): Promise<number> {
   const { path, kind } = entry;
   const form = formOf(entry);
-  if (form === undefined || kind !== "person" || !(await isFile(path))) return 0;
+  if (form === undefined || kind !== "person") return 0;
 
   const rest = await rowsWithout(path, form, person, to && `${to}.scratch`);
   if (rest === undefined) return 0;
@@ -154,6 +183,7 @@ export async function cutFile(
   context: Context,
 ): Promise<void> {
   const { path } = entry;
+  if (!(await isFile(path))) return;
   await clearLeftovers(path);
 
   const draft = join(dirname(path), `.${basename(path)}.cut-forget-${context.pid}.part`);
@@ -185,6 +215,16 @@ const rowsIn = async (path: string, person: PersonMatcher): Promise<number | und
   if (target.engine === "duckdb" && !(await exists(target.file))) return 0;
   return rowsOfPerson(path, person.identities, false).catch(() => undefined);
 };
+
+/**
+ * Deletes the person's rows of a table, and what the database keeps of them.
+ * @returns what may be left
+ */
+export const deleteRows = (path: string, person: PersonMatcher): Promise<string[]> =>
+  rowsOfPerson(path, person.identities, true).then(
+    () => [],
+    (error: Error) => [`${path}: what it keeps of deleted rows: ${error.message}`],
+  );
 
 const draftOf = ({ id, output }: Plan): string =>
   join(dirname(output ?? ""), `.${basename(output ?? "")}.${id}.forget`);

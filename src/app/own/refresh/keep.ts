@@ -1,8 +1,6 @@
-import { basename, dirname, join } from "node:path";
 import { type Library, recordPages } from "../../../engine/library/library.ts";
 import { changedSince, newestRecords } from "../../../engine/library/members.ts";
 import { formName, type Output, type Rendering } from "../../../engine/output/formats.ts";
-import { packedName } from "../../../engine/output/packing.ts";
 import { checkOutput, exists } from "../../../engine/output/paths.ts";
 import { openSink, savedView } from "../../../engine/output/sinks/sink.ts";
 import { fileExists } from "../../../engine/purchase/failures.ts";
@@ -18,23 +16,12 @@ import { counted } from "../../../shared/contract/text.ts";
 import { CliError, EXIT, systemFailure } from "../../../shared/errors.ts";
 import { collectColumns } from "../../../shared/rows/columns.ts";
 import type { Page } from "../../../shared/rows/page.ts";
-import { registerOf } from "../../keep/store.ts";
+import { besideName, LIST_FILES, MOVES } from "../../keep/list-files.ts";
+import { registerOf, requireAsWritten } from "../../keep/store.ts";
 import { type Brought, type Followed, listPath } from "./list.ts";
 import { profilePrice, type RefreshOrder, type RefreshReceipt, type Work } from "./work.ts";
 
-const BESIDE = ["added", "removed", "changed"] as const;
-const FILES = ["list", ...BESIDE] as const;
-type File = (typeof FILES)[number];
-
-/** `people.csv` and `added` make `people.added.csv`. */
-export function besideName(path: string, what: File): string {
-  if (what === "list") return path;
-  const name = basename(path);
-  const [, stem = name] = /^(.+?)(?:\.[a-z0-9]+)?$/i.exec(packedName(name).inner) ?? [];
-  return join(dirname(path), `${stem}.${what}${name.slice(stem.length)}`);
-}
-
-/** @throws CliError exit 2 where a file is in the way that is not this list's */
+/** @throws CliError exit 2 where a file is not this list's, exit 5 where one was changed */
 export async function checkFiles(list: Followed, { order, latest, context }: Work): Promise<void> {
   const { output, word, terms } = order;
   if (output === undefined || terms.overwrite) return;
@@ -44,11 +31,13 @@ export async function checkFiles(list: Followed, { order, latest, context }: Wor
   const register = registerOf(context);
   const isNamed = word !== undefined && output === (await listPath(word, context));
 
-  for (const what of FILES) {
+  for (const what of LIST_FILES) {
     const path = besideName(output, what);
     const isOurs = (isKnown && register.has(path)) || (what === "list" && isNamed);
     if (!isOurs && (await exists(path))) throw fileExists(path);
   }
+
+  await requireAsWritten(output, context, true);
 }
 
 const entryOf = ({ filters, canonical, at, view }: Followed, work: Work) => ({
@@ -99,7 +88,7 @@ export async function keep(result: Brought, work: Work): Promise<RefreshReceipt>
   beginList(list, work);
 
   const facts = await writeTogether(
-    FILES.map((what) => ({
+    LIST_FILES.map((what) => ({
       path: besideName(output, what),
       pages: pages(people[what]),
       guard: { ...(what === "list" ? order.terms : NO_GUARD), overwrite: true },
@@ -136,7 +125,7 @@ export async function keep(result: Brought, work: Work): Promise<RefreshReceipt>
     suppressed: now.length - people.list.length,
     changes: people.changed.map((person) => ({ person, fields: changed.get(person) ?? [] })),
     files: Object.fromEntries(
-      FILES.map((what, index) => {
+      LIST_FILES.map((what, index) => {
         const { file = "", sha256 } = facts[index] ?? {};
         return [what, { file, rows: people[what].length, sha256: sha256 ?? "" }];
       }),
@@ -175,7 +164,7 @@ function movesIn(
   changed: ReadonlyMap<string, readonly string[]>,
   { database }: Library,
 ): string {
-  const lines = BESIDE.flatMap((change) =>
+  const lines = MOVES.flatMap((change) =>
     people[change].flatMap((person) => {
       const fields =
         change === "changed" ? `"fields":${JSON.stringify(changed.get(person) ?? [])},` : "";

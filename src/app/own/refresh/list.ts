@@ -18,7 +18,7 @@ import { canonicalAddress } from "../../../shared/contract/naming/address.ts";
 import { counted, echo, grouped } from "../../../shared/contract/text.ts";
 import { usageError } from "../../../shared/errors.ts";
 import { checkedFilters } from "../../../shared/filters.ts";
-import { readInput } from "../../../shared/input.ts";
+import { readTableFile } from "../../../shared/input.ts";
 import type { Sight } from "../look.ts";
 import { MAX_BYTES, recordsIn } from "../people-file.ts";
 import type { RefreshPlan, Work } from "./work.ts";
@@ -191,7 +191,7 @@ async function peopleIn(
   { order: { word = path }, latest, context }: Work,
 ): Promise<string[]> {
   const { database } = latest.library;
-  const records = await recordsIn(await readInput(context, path, "people", MAX_BYTES), word);
+  const records = recordsIn(await readTableFile(context, path, "people", MAX_BYTES), word);
   const identities = identitiesOf(records);
   const byIdentity = new Set(identitiesIn(database, identities));
   const addresses = records.map(({ network_url: url }) =>

@@ -1,4 +1,12 @@
-import { keptOf, learn, nobody, type RunFound, runsWith } from "../../../app/keep/forget/find.ts";
+import {
+  forgettingOf,
+  keptOf,
+  keptWithin,
+  learn,
+  nobody,
+  type RunFound,
+  runsWith,
+} from "../../../app/keep/forget/find.ts";
 import {
   forgetHistory,
   type HistoryFound,
@@ -6,9 +14,11 @@ import {
   type MentionFound,
   mentionLines,
   mentionsOf,
+  withoutNotes,
 } from "../../../app/keep/forget/mentions.ts";
 import {
   cutFile,
+  deleteRows,
   type OutputFound,
   outputsOf,
   registered,
@@ -21,14 +31,13 @@ import { stateDir } from "../../../engine/connections/paths.ts";
 import { bodiesOf, forgetPeople } from "../../../engine/library/forget.ts";
 import { Library } from "../../../engine/library/library.ts";
 import { sha256Of } from "../../../engine/output/paths.ts";
-import { rowsOfPerson } from "../../../engine/output/tables/people.ts";
 import { Disk, failpoint } from "../../../engine/runs/disk.ts";
 import { RunStore } from "../../../engine/runs/run-store.ts";
 import { suppressionFolder, suppressionList } from "../../../engine/runs/suppression.ts";
 import type { Context } from "../../../shared/context.ts";
 import { suppressedName } from "../../../shared/contract/naming/who.ts";
 import { counted } from "../../../shared/contract/text.ts";
-import { failed } from "../../../shared/errors.ts";
+import { type CliError, failed } from "../../../shared/errors.ts";
 import type { PersonMatcher } from "../../../shared/person.ts";
 import type { Command, GlobalOptions } from "../../options.ts";
 import { atDesk, type Desk, type Printer } from "../../terminal/printer.ts";
@@ -56,9 +65,14 @@ See also: headcount suppress`)
     .does(atDesk(context, forget));
 }
 
+type Everything = Awaited<ReturnType<typeof keptOf>>;
+
 interface Traces {
   readonly person: PersonMatcher;
   readonly runs: readonly RunFound[];
+  /** Of all that is kept. */
+  readonly kept: Everything["runs"];
+  readonly unread: Everything["unread"];
   readonly libraries: readonly string[];
   readonly owned: number;
   readonly outputs: readonly OutputFound[];
@@ -87,15 +101,17 @@ async function forget(
   // First: from here on nobody sees the person. Then the
   // runs, and last the library, which knows every name.
   await list.add(traces.person.suppressed, FORGOTTEN);
+  await list.change((entries) => withoutNotes(entries, traces.person));
   for (const run of traces.runs) await forgetRun(run, traces, { store, disk }, context);
   for (const { job } of traces.histories) await forgetHistory(job, traces.person, disk, context);
 
   const register = registerOf(context, disk);
   const entries = await register.entries();
 
+  const blocks: string[] = [];
   for (const { path, how } of traces.outputs) {
     const entry = entries.find((one) => one.path === path);
-    if (how === "deleted") await rowsOfPerson(path, traces.person.identities, true);
+    if (how === "deleted") blocks.push(...(await deleteRows(path, traces.person)));
     else if (how === "cut" && entry !== undefined)
       await cutFile(entry, traces.person, disk, context);
   }
@@ -110,20 +126,27 @@ async function forget(
   for (const { path } of entries) if (traces.person.isNamedIn(path)) await register.drop(path);
   report(traces, "forgot", printer);
 
-  const rest = after.outputs;
-  const lines = traces.mentions.flatMap(mentionLines);
-  if (rest.length === 0 && lines.length === 0) {
-    const places = `${counted(after.files, "file")} and ${counted(after.tables, "table")}`;
-    if (!printer.json)
-      printer.text(`looked again at ${places} that were written: none has the person\n`);
-    return;
-  }
+  const rest = [
+    ...after.outputs.map(({ path }) => path),
+    ...blocks,
+    ...(await keptWithin(traces.person, { ...traces, runs: traces.kept }, store)),
+    ...[...traces.unread].map(([what, why]) => `${what} cannot be read: ${why}`),
+  ];
+  if (rest.length > 0 || traces.mentions.length > 0) throw leftOver(rest, traces.mentions);
 
+  const places = `${counted(after.files, "file")} and ${counted(after.tables, "table")}`;
+  if (!printer.json)
+    printer.text(`looked again at ${places} that were written: none has the person\n`);
+}
+
+/** What may still have the person, and is left to whoever asked. */
+function leftOver(rest: readonly string[], mentioned: readonly MentionFound[]): CliError {
+  const lines = mentioned.flatMap(mentionLines);
   const outputs =
-    `${counted(rest.length, "output")} may still have the person, outside of ` +
-    "rows that are told apart or where they cannot be written";
+    `${counted(rest.length, "place")} may still have the person: outside of ` +
+    "rows that are told apart, in rows of others, or where they cannot be read or written";
   const mentions =
-    `${counted(traces.mentions.length, "file of yours names", "files of yours name")} ` +
+    `${counted(mentioned.length, "file of yours names", "files of yours name")} ` +
     "the person: a log, jobs or a segment";
   const message = [
     ...(rest.length === 0 ? [] : [outputs]),
@@ -131,12 +154,11 @@ async function forget(
   ].join("; ");
 
   const again =
-    "write them again without the person (runs export, owned export, refresh), delete or edit them";
+    "write files again without the person (runs export, owned export, refresh), delete or edit " +
+    "them; headcount runs remove RUN --force --yes removes a run";
   const hint = rest.length === 0 ? "delete or edit these lines by hand" : again;
 
-  throw failed
-    .incomplete(message, hint, "files_left")
-    .with({ details: [...rest.map(({ path }) => path), ...lines] });
+  return failed.incomplete(message, hint, "files_left").with({ details: [...rest, ...lines] });
 }
 
 /** What stands beside those on the suppression list who were forgotten. */
@@ -181,9 +203,10 @@ async function find(word: string, store: RunStore, context: Context): Promise<Tr
     }
   }
 
-  const touched = ({ plan, rows, isNamed, receipt }: RunFound): boolean =>
+  const touched = ({ plan, rows, isNamed, isIn, receipt }: RunFound): boolean =>
     rows > 0 ||
     isNamed ||
+    isIn ||
     receipt?.forgetting !== undefined ||
     outputs.some(({ run }) => run === plan.id);
 
@@ -206,6 +229,8 @@ async function find(word: string, store: RunStore, context: Context): Promise<Tr
   return {
     person,
     runs,
+    kept: data.runs,
+    unread: data.unread,
     libraries: data.libraries,
     owned,
     outputs: once,
@@ -216,7 +241,7 @@ async function find(word: string, store: RunStore, context: Context): Promise<Tr
 }
 
 async function forgetRun(
-  { plan, service, rows, isNamed, receipt }: RunFound,
+  { plan, service, rows, isNamed, isIn, receipt }: RunFound,
   { person, outputs }: Traces,
   { disk, store }: { readonly disk: Disk; readonly store: RunStore },
   context: Context,
@@ -228,16 +253,15 @@ async function forgetRun(
   // then written again, however far an earlier attempt came.
   const before = (receipt?.forgotten ?? 0) - (receipt?.forgetting ?? 0);
   const forgotten = rows > 0 ? before + rows : (receipt?.forgotten ?? 0);
-  const change = (body: Buffer): Buffer | undefined => person.without(body, service);
-
-  if (rows > 0 || receipt?.forgetting !== undefined) {
-    const forgetting = rows > 0 ? rows : receipt?.forgetting;
-    await store.rewrite(plan.id, context, receipt && { ...receipt, forgotten, forgetting }, change);
+  const forgetting = rows > 0 ? rows : receipt?.forgetting;
+  if (isIn || forgetting !== undefined) {
+    const begun = receipt && { ...receipt, forgotten, forgetting };
+    await store.rewrite(plan.id, context, begun, forgettingOf(person, service));
   }
 
   if (receipt === undefined) return;
 
-  const { forgetting, replaces: _, ...rest } = receipt;
+  const { forgetting: __, replaces: _, ...rest } = receipt;
   const again = outputs.some(({ run, how }) => run === plan.id && how === "again");
   const output = again ? await writeAgain(plan, store, context) : undefined;
   const after = { ...rest, forgotten, ...(output === undefined ? {} : { output }) };
@@ -247,7 +271,7 @@ async function forgetRun(
     const replaces = (await sha256Of(output.file)) ?? null;
     await store.rewrite(plan.id, context, {
       ...after,
-      forgetting: rows > 0 ? rows : forgetting,
+      forgetting,
       replaces,
     });
     await replaceOutput(plan, output, disk, context);

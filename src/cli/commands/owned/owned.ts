@@ -19,7 +19,7 @@ import {
 } from "../../../shared/contract/money.ts";
 import { counted, echo, grouped } from "../../../shared/contract/text.ts";
 import { type CliError, failed } from "../../../shared/errors.ts";
-import { readInput } from "../../../shared/input.ts";
+import { readTableFile } from "../../../shared/input.ts";
 import { timeText } from "../../../shared/numbers.ts";
 import { type JsonValue, stringifyExact } from "../../../shared/rows/values.ts";
 import type { Command } from "../../options.ts";
@@ -123,7 +123,7 @@ export function registerImport(owned: Command, context: Context): void {
       // file that is refused leaves the library as it was.
       const sources: Source[] = [];
       for (const file of files) {
-        const records = await recordsIn(await readInput(context, file, "people", MAX_BYTES), file);
+        const records = recordsIn(await readTableFile(context, file, "people", MAX_BYTES), file);
         const written =
           file === "-" ? context.now() : (await stat(resolve(context.cwd, file))).mtimeMs;
         sources.push({ name: basename(file), at: Math.floor(written), records });

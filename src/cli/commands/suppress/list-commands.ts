@@ -11,7 +11,9 @@ import {
 } from "../../../shared/contract/suppression.ts";
 import { counted, echo, grouped } from "../../../shared/contract/text.ts";
 import { type CliError, failed, usageError } from "../../../shared/errors.ts";
-import { inputName, readInput } from "../../../shared/input.ts";
+import { inputName, readTableFile } from "../../../shared/input.ts";
+import { columnsFor, personKind } from "../../../shared/tables/headings.ts";
+import { type InputTable, unguarded } from "../../../shared/tables/table.ts";
 import type { Command, GlobalOptions } from "../../options.ts";
 import { atDesk, type Desk } from "../../terminal/printer.ts";
 
@@ -80,8 +82,8 @@ export function addListCommands<Options extends SuppressOptions>(
     .description("leave out everybody in a file (- for stdin): an address, id or domain a line")
     .does(
       opening(async (opened, file: string) => {
-        const text = await readInput(context, file, "suppression", MAX_BYTES);
-        await add(opened, namesIn(text, file, opened.options.kind));
+        const table = await readTableFile(context, file, "suppression", MAX_BYTES);
+        await add(opened, namesIn(table, file, opened.options.kind));
       }),
     );
 
@@ -225,21 +227,48 @@ const spoken = ({ kind, id, address, domain }: SuppressedName): string =>
       ? `the address ${echo(address ?? "")}`
       : `the id ${echo(id ?? "")}${address ? ", or the last part of an address" : ""}`;
 
-/** One a line; empty lines and those that begin with # are left out. */
-function namesIn(text: string, file: string, kind: SuppressedKind | undefined): SuppressedName[] {
-  const names = text.split(/\r\n|\n|\r/).flatMap((line, index) => {
-    const word = line.trim().replace(/^\ufeff/, "");
-    if (word === "" || word.startsWith("#")) return [];
+/**
+ * A list, one a line (those that begin with # are none), or a table with a column that tells
+ * people: of each row the best of what it has.
+ */
+function namesIn(
+  table: InputTable,
+  file: string,
+  said: SuppressedKind | undefined,
+): SuppressedName[] {
+  const { columns, headings, isList, rows } = table;
+  // Of a table of people the domain is the employer's, which is not whom they objected for.
+  const isDomains = (place: number): boolean => personKind(headings[place] ?? "") === "domain";
+  const places = isList
+    ? [0]
+    : columnsFor(table, "person").filter((place) => columns.length === 1 || !isDomains(place));
+  if (places.length === 0) {
+    throw usageError(
+      `${inputName(file)} has no column that tells people: ${columns.map(echo).join(", ")}`,
+      "one of network_url, profile_url or id is needed, or a list with one of them a line",
+      "bad_name",
+    );
+  }
 
-    const name = suppressedName(word, kind);
+  const names = rows.flatMap(({ line, cells }) => {
+    const words = places.flatMap((place) => {
+      const text = unguarded(cells[place] ?? "").trim();
+      const kind = said ?? (isList ? undefined : personKind(headings[place] ?? ""));
+      return text === "" ? [] : [{ text, kind }];
+    });
+    const [word] = words;
+    if (word === undefined || (isList && word.text.startsWith("#"))) return [];
+
     // A row of several columns would be taken for an id that nobody has.
-    const isForm = kind !== undefined || !isAnyWord(word);
-    if (name !== undefined && isForm && !/[\s,;"]/.test(word)) return [name];
+    const name = words
+      .filter(({ text, kind }) => !/[\s,;"]/.test(text) && (kind !== undefined || !isAnyWord(text)))
+      .flatMap(({ text, kind }) => suppressedName(text, kind) ?? [])[0];
+    if (name !== undefined) return [name];
 
     throw usageError(
-      `line ${index + 1} of ${inputName(file)} is "${echo(word)}": ` +
+      `line ${line} of ${inputName(file)} is "${echo(word.text)}": ` +
         "no profile address, id or domain; nobody was added",
-      "the file has one of them a line and nothing else",
+      "the file has one of them a line, or a column of them that has a name",
       "bad_name",
     );
   });

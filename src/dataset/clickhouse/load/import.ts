@@ -1,5 +1,6 @@
 import { mkdir, readFile, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import { InputError } from "../../../shared/tables/input-file.ts";
 import {
   checkRefused,
   type ImportInput,
@@ -12,7 +13,6 @@ import type { BuildOptions } from "../../build/options.ts";
 import { type RejectFile, rejectFileAt } from "../../build/rejects.ts";
 import { newVersion, withBuildLock } from "../../layout.ts";
 import { readHiddenPeople, suppressionDir } from "../../suppression.ts";
-import { InputError } from "../../text/input-file.ts";
 import { parseClickHouseAddress } from "../address.ts";
 import { type ClickHouseServers, closeAll, connectClickHouse } from "../connect.ts";
 import { Load } from "./load.ts";

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ClickHouseClient } from "@clickhouse/client";
-import { InputError } from "../../text/input-file.ts";
+import { InputError } from "../../../shared/tables/input-file.ts";
 import { shardOf } from "../active.ts";
 import type { ClickHouseServers } from "../connect.ts";
 import { rendered, type Statement } from "../dialect.ts";

@@ -18,7 +18,7 @@ async function* copied(
 
   try {
     const written = join(scratch, "rows.parquet");
-    const to = `TO ${sqlText(written)} (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 122880)`;
+    const to = `TO ${sqlText(written)} (FORMAT parquet, COMPRESSION snappy, ROW_GROUP_SIZE 122880)`;
     const { connection, close } = await openFile(join(scratch, "rows.duckdb"), {
       temp_directory: scratch,
     });

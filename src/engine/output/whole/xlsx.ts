@@ -1,11 +1,12 @@
 // Tested by test/cli/output-packed.test.ts.
 import { open, readFile } from "node:fs/promises";
 import { Readable } from "node:stream";
-import { inflateRawSync } from "node:zlib";
 import { grouped, isFormula } from "../../../shared/contract/text.ts";
 import { failed } from "../../../shared/errors.ts";
 import { optional } from "../../../shared/packages.ts";
 import { cellOf, type JsonValue } from "../../../shared/rows/values.ts";
+import { textIn } from "../../../shared/tables/workbook.ts";
+import { zipParts } from "../../../shared/tables/zip.ts";
 import type { Chosen, StoredFile, WholeFormat, WholeRows } from "../stored.ts";
 import { days, micros, type TypedColumn, valueIn } from "./cells.ts";
 
@@ -80,10 +81,16 @@ function letters(index: number): string {
   return (before > 0 ? letters(before - 1) : "") + String.fromCharCode(65 + (index % 26));
 }
 
-const ESCAPES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;" };
-const SPECIAL = /[&<>\u0000-\u0008\u000b-\u001f\ufffe\uffff]|_(?=x[0-9A-Fa-f]{4}_)/g;
+/** A carriage return is what all readers take: some keep `_x000D_` as text (docs/readers.md). */
+const ESCAPES: Readonly<Record<string, string>> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  "\r": "&#13;",
+};
+const SPECIAL = /[&<>\u0000-\u0008\u000b-\u001f\ufffe\uffff]|_(?=[xX][0-9A-Fa-f]{4}_)/g;
 
-/** What XML cannot hold, and its escape itself, is `_xHHHH_` as spreadsheets write it. */
+/** What else XML cannot hold, and its escape itself, is `_xHHHH_` as spreadsheets write it. */
 const escaped = (text: string): string =>
   text.replace(
     SPECIAL,
@@ -217,14 +224,14 @@ async function countSheet({ path }: Pick<StoredFile, "path">): Promise<number | 
 
 const ROW = /<row r="(\d+)">(.*?)<\/row>/gs;
 const CELL = /<c r="([A-Z]+)\d+"[^>]*>(?:<is><t[^>]*>(.*?)<\/t><\/is>|<v>(.*?)<\/v>)<\/c>/gs;
-const ENTITIES: Readonly<Record<string, string>> = { "&lt;": "<", "&gt;": ">", "&amp;": "&" };
 const SHEET = "xl/worksheets/sheet1.xml";
 
 /** The rows below move up. @throws where another program saved it */
 async function* sheetWithout({ path }: StoredFile, chosen: Chosen): AsyncGenerator<Uint8Array> {
   const rows = await countSheet({ path });
-  let sheet: Buffer | undefined;
-  for (const { name, bytes } of partsOf(await readFile(path))) if (name === SHEET) sheet = bytes;
+  const sheet = zipParts(path, await readFile(path))
+    .find(({ name }) => name === SHEET)
+    ?.bytes();
   if (rows === undefined || sheet === undefined)
     throw new Error("a spreadsheet of another program");
 
@@ -257,40 +264,8 @@ async function* sheetWithout({ path }: StoredFile, chosen: Chosen): AsyncGenerat
   yield* await workbook(Readable.from([after], { objectMode: false }), rows - count);
 }
 
-const textIn = (xml: string): string =>
-  xml
-    .replace(/&(?:lt|gt|amp);/g, (entity) => ENTITIES[entity] ?? entity)
-    .replace(/_x([0-9A-F]{4})_/g, (_, code: string) =>
-      String.fromCharCode(Number.parseInt(code, 16)),
-    );
-
-const ENTRY = 0x02014b50;
-
-/** The directory at the end says where each part begins and how long it is. */
-function* partsOf(file: Buffer): Generator<{ readonly name: string; readonly bytes: Buffer }> {
-  const end = file.lastIndexOf(Buffer.from([0x50, 0x4b, 5, 6]));
-  if (end < 0) throw new Error("no spreadsheet");
-
-  for (let at = file.readUInt32LE(end + 16); file.readUInt32LE(at) === ENTRY; ) {
-    const [method, size, local] = [
-      file.readUInt16LE(at + 10),
-      file.readUInt32LE(at + 20),
-      file.readUInt32LE(at + 42),
-    ];
-    const length = file.readUInt16LE(at + 28);
-    const begin = local + 30 + file.readUInt16LE(local + 26) + file.readUInt16LE(local + 28);
-    const part = file.subarray(begin, begin + size);
-
-    yield {
-      name: file.toString("utf8", at + 46, at + 46 + length),
-      bytes: method === 0 ? part : inflateRawSync(part),
-    };
-    at += 46 + length + file.readUInt16LE(at + 30) + file.readUInt16LE(at + 32);
-  }
-}
-
 async function* partsIn(path: string): AsyncGenerator<Buffer> {
-  for (const { bytes } of partsOf(await readFile(path))) yield bytes;
+  for (const part of zipParts(path, await readFile(path))) yield part.bytes();
 }
 
 export const xlsx: WholeFormat = {

@@ -1,77 +1,27 @@
 import { isAscii, isUtf8 } from "node:buffer";
-import { bytesOf, type ReadingOptions, withoutByteOrderMark } from "./bytes.ts";
-import { InputError, type InputFile } from "./input-file.ts";
 
-export type TextLook = Awaited<ReturnType<typeof lookAt>>;
+/**
+ * What Windows-1252 has from 0x80 on: Node 20 decodes that name as Latin-1. A blank: nothing.
+ */
+const WINDOWS = [..."€ ‚ƒ„…†‡ˆ‰Š‹Œ Ž  ‘’“”•–—˜™š›œ žŸ"];
 
-const HEAD = 2_200_000;
-const PIECE = 64 * 1024;
-const MOST_PIECES = 16;
-
-/** Reads all of a file to tell its encoding, unless that is given, and takes samples on the way. */
-export async function lookAt(
-  file: InputFile,
-  encoding: string | undefined,
-  options: ReadingOptions,
-) {
-  const judge = encodingJudge();
-  let head = Buffer.alloc(0);
-  let later: Buffer[] = [];
-  let end: Buffer = Buffer.alloc(0);
-  let every = 1;
-  let chunks = 0;
-  for await (const chunk of bytesOf(file, options)) {
-    if (head.length < HEAD) head = Buffer.concat([head, chunk.subarray(0, HEAD - head.length)]);
-    else if (chunks++ % every === 0) {
-      later.push(Buffer.from(chunk.subarray(0, PIECE)));
-      if (later.length > MOST_PIECES) {
-        later = later.filter((_, index) => index % 2 === 0);
-        every *= 2;
-      }
-    }
-
-    end = chunk;
-    if (encoding === undefined) judge.take(chunk);
+/** Bytes as text, piece by piece. @param label of the WHATWG Encoding Standard */
+export function decoderOf(label: string): (bytes?: Uint8Array) => string {
+  if (label !== "windows-1252") {
+    const decoder = new TextDecoder(label);
+    return (bytes) => decoder.decode(bytes, { stream: bytes !== undefined });
   }
-
-  refuseBinary(file.name, head);
-  const label = encoding ?? markOf(head) ?? judge.verdict();
-
-  const decoded = (bytes: Buffer): Buffer =>
-    label === "utf-8"
-      ? withoutByteOrderMark(bytes)
-      : Buffer.from(new TextDecoder(label).decode(bytes));
-
-  // Rows that were added last may have other keys.
-  if (head.length === HEAD) later.push(Buffer.from(end.subarray(-PIECE)));
-
-  const wholeLines = later.map(decoded).map((bytes) => bytes.subarray(bytes.indexOf("\n") + 1));
-  const pieces = [decoded(head), ...wholeLines];
-  return { encoding: label, pieces: pieces.filter((piece) => piece.length > 0) };
-}
-
-const KINDS: readonly (readonly [
-  beginning: string,
-  kind: string,
-  hint: (name: string) => string,
-])[] = [
-  ["\x1f\x8b", "gzip", (name) => `rename it to ${name}.gz`],
-  ["\x28\xb5\x2f\xfd", "zstd", (name) => `unpack it: zstd -d ${name}`],
-  ["PAR1", "Parquet", (name) => `rename it to ${name.replace(/\.\w+$/, "")}.parquet`],
-  ["PK\x03\x04", "a zip archive or a workbook", () => "unpack it, or save the sheet as CSV"],
-];
-
-function refuseBinary(name: string, head: Buffer): void {
-  const beginning = head.toString("latin1", 0, 4);
-  const kind = KINDS.find(([bytes]) => beginning.startsWith(bytes));
-  if (kind) throw new InputError(`${name} is ${kind[1]}, not text`, kind[2](name));
+  return (bytes = Buffer.alloc(0)) =>
+    Buffer.from(bytes)
+      .toString("latin1")
+      .replace(/[\x80-\x9f]/g, (char) => WINDOWS[char.charCodeAt(0) - 0x80]?.trim() || char);
 }
 
 /**
  * UTF-16 by its mark, or by the zero bytes that it
  * makes of ASCII; a few other characters have one too.
  */
-function markOf(head: Buffer): string | undefined {
+export function markOf(head: Buffer): string | undefined {
   if (head[0] === 0xff && head[1] === 0xfe) return "utf-16le";
   if (head[0] === 0xfe && head[1] === 0xff) return "utf-16be";
   const zeros = [0, 0];
@@ -87,7 +37,7 @@ function markOf(head: Buffer): string | undefined {
  * Counts lines that are UTF-8 with more than ASCII,
  * that are not, and that read well as Windows-1252.
  */
-function encodingJudge() {
+export function encodingJudge() {
   let rest = Buffer.alloc(0);
   let [utf8, other, windows] = [0, 0, 0];
   const judge = (bytes: Buffer): void => {

@@ -4,6 +4,8 @@ import { CsvScanner, cellText } from "./csv-scanner.ts";
 export interface CsvDialect {
   readonly delimiter: string;
   readonly skippedLines: number;
+  /** Those of them that only say what is between cells. */
+  readonly declaredLines: number;
   readonly header: readonly string[];
   /**
    * Names of the header that were there before and are
@@ -14,7 +16,7 @@ export interface CsvDialect {
 
 const DELIMITERS = [",", ";", "\t", "|"];
 const LOOKED_AT = 1_000;
-const TITLE_LINES = 10;
+const TITLE_LINES = 25;
 
 /** @param pieces the beginning of the file, then whole lines from later on */
 export function dialectOf(
@@ -35,31 +37,38 @@ export function dialectOf(
     const sizes = [first, ...later.map((piece) => csvRecords(piece, delimiter))].flatMap((rows) =>
       rows.map((cells) => cells.length),
     );
-    const title = said === undefined && skip === undefined ? titleLines(first, isKnown) : 0;
+    const title = skip === undefined ? headerAt(first, isKnown) : 0;
     const header = first[title] ?? [];
     const { size, share } = mostCommon(sizes.slice(title));
     const fits = size === header.length || sizes.length === 1;
     const names = header.filter((name) => isKnown(name)).length;
-    const single = sizes.filter((cells) => cells === 1).length;
 
     return {
       delimiter,
       title,
       header,
-      single,
-      score: (size > 1 ? share : 0) * (fits ? 2 : 1) + (names > 1 ? 1 : 0),
+      names,
+      single: sizes.filter((cells) => cells === 1).length,
+      score: (size > 1 ? share : 0) * (fits ? 2 : 1) + Math.min(names, 2) / 2,
       size,
     };
   });
 
-  // Where no delimiter is in the header there is one column, whatever its texts hold.
-  const several = candidates.filter(({ header }) => header.length > 1);
+  // Where no delimiter is in the header, or in most rows, there is one column, whatever they hold.
+  const several = candidates.filter(
+    ({ header, size, names }) => header.length > 1 && (size > 1 || names > 0),
+  );
   const best = (several.length > 0 ? several : candidates).reduce((a, b) => {
     if (several.length === 0) return b.single > a.single ? b : a;
     return b.score > a.score || (b.score === a.score && b.size > a.size) ? b : a;
   });
   const titleEnd = best.title === 0 ? 0 : linesBefore(body, best.delimiter, best.title);
-  return { delimiter: best.delimiter, skippedLines: skipped + titleEnd, ...distinct(best.header) };
+  return {
+    delimiter: best.delimiter,
+    skippedLines: skipped + titleEnd,
+    declaredLines: skipped,
+    ...distinct(best.header),
+  };
 }
 
 export function afterLines(bytes: Buffer, lines: number): Buffer {
@@ -90,7 +99,7 @@ function csvRecords(piece: Buffer, delimiter: string): string[][] {
   return records;
 }
 
-function mostCommon(sizes: readonly number[]): { size: number; share: number } {
+export function mostCommon(sizes: readonly number[]): { size: number; share: number } {
   const counts = new Map<number, number>();
   for (const size of sizes) counts.set(size, (counts.get(size) ?? 0) + 1);
   const [size = 0, count = 0] = [...counts].reduce((a, b) => (b[1] > a[1] ? b : a), [0, 0]);
@@ -98,23 +107,34 @@ function mostCommon(sizes: readonly number[]): { size: number; share: number } {
 }
 
 /**
- * How many records before the header are a title: one
- * cell with text, no known name, and a header further on.
+ * Where the header is: the first row as wide as most that is more than half filled or has a known
+ * name; a later one only where that one has none and most of the later one's names are known.
  */
-function titleLines(
+export function headerAt(
   records: readonly (readonly string[])[],
   isKnown: (name: string) => boolean,
 ): number {
-  const isTitle = (cells: readonly string[]): boolean => {
-    const filled = cells.filter((cell) => cell !== "");
-    return filled.length <= 1 && !filled.some((cell) => isKnown(cell));
-  };
-  const isHeader = (cells: readonly string[]): boolean =>
-    cells.length > 1 && cells.filter((cell) => isKnown(cell)).length > 0;
-  const header = records.slice(0, TITLE_LINES).findIndex((cells) => !isTitle(cells));
-  const row = header < 0 ? undefined : records[header];
-  return row && isHeader(row) ? header : 0;
+  const { size } = mostCommon(records.map((cells) => cells.length));
+  const heads = records.slice(0, TITLE_LINES).map((cells, at) => {
+    const filled = cells.filter((cell) => cell !== "").length;
+    return { at, cells, filled, known: cells.filter((cell) => isKnown(cell)).length };
+  });
+
+  if (size <= 1) {
+    // A list; above a heading of it, or of a table with few rows, stands what is no value.
+    const named = heads.find(({ known, cells }) => known > 1 || (known === 1 && cells.length <= 1));
+    const isTitle = heads.slice(0, named?.at ?? 0).every(({ cells }) => isProse(cells.join()));
+    return named !== undefined && isTitle ? named.at : 0;
+  }
+
+  const wide = heads.filter(({ cells }) => cells.length >= size);
+  const first = wide.find(({ filled, known }) => filled * 2 > size || known > 0);
+  const named = wide.find(({ filled, known }) => known > 1 && known * 2 >= filled);
+  return (first?.known === 0 ? (named ?? first) : first)?.at ?? 0;
 }
+
+/** What stands above or below a list rather than in it. */
+export const isProse = (text: string): boolean => /\s|:$/.test(text.trim());
 
 function linesBefore(body: Buffer, delimiter: string, records: number): number {
   const scanner = new CsvScanner(delimiter);

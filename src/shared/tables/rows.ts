@@ -1,9 +1,15 @@
 import { isUtf8 } from "node:buffer";
 import { writeFile } from "node:fs/promises";
-import { type ReadingOptions, utf8Of, withoutByteOrderMark } from "./bytes.ts";
+import { isFormula } from "../contract/text.ts";
+import {
+  lookAt,
+  type ReadingOptions,
+  type TextLook,
+  utf8Of,
+  withoutByteOrderMark,
+} from "./bytes.ts";
 import { CELL, CsvScanner, LONGEST } from "./csv-scanner.ts";
 import { afterLines, type CsvDialect, dialectOf } from "./dialect.ts";
-import { lookAt, type TextLook } from "./encoding.ts";
 import { InputError, type InputFile } from "./input-file.ts";
 
 const PART = 32 << 20;
@@ -53,14 +59,6 @@ function ndjsonHeader(file: InputFile, look: TextLook): string[] {
 
   if (columns.size > 0) {
     return [...columns].sort(([a, x], [b, y]) => x - y || (a < b ? -1 : 1)).map(([name]) => name);
-  }
-
-  const first = lines.find((line) => line.trim() !== "")?.trimStart();
-  if (first?.startsWith("[")) {
-    throw new InputError(
-      `${file.name} is one JSON array; one object a line is needed`,
-      `jq -c '.[]' ${file.name} > ${file.name.replace(/\.json(\.gz)?$/, "")}.ndjson`,
-    );
   }
 
   throw new InputError(`${file.name} has no JSON object in its first lines`);
@@ -228,6 +226,19 @@ const ESCAPE = 2;
 const LETTERS: Readonly<Record<number, number>> = { 10: 0x6e, 13: 0x72, 1: 0x73, 2: 0x74 };
 const SHOWN = 2_000;
 
+const APOSTROPHE = 0x27;
+const SPACE = 0x20;
+/** Bytes that tell whether what stands behind an apostrophe is a formula. */
+const FORMULA_BYTES = 16;
+
+/** How many bytes of a cell are the mark that keeps a spreadsheet from running it. */
+const guardBytes = (data: Buffer, begin: number, end: number): number =>
+  data[begin] === APOSTROPHE &&
+  (data[begin + 1] ?? 0) > SPACE &&
+  isFormula(data.toString("utf8", begin + 1, Math.min(end, begin + 1 + FORMULA_BYTES)))
+    ? 1
+    : 0;
+
 class PlainRows {
   #out = Buffer.allocUnsafe(4 << 20);
   bytes = 0;
@@ -242,10 +253,12 @@ class PlainRows {
     for (const place of places) {
       this.#out[this.bytes++] = SEPARATOR;
       if (problem === undefined) {
+        const begin = scanner.starts[place] ?? 0;
+        const close = scanner.ends[place] ?? 0;
         this.#copy(
           data,
-          scanner.starts[place] ?? 0,
-          scanner.ends[place] ?? 0,
+          begin + guardBytes(data, begin, close),
+          close,
           scanner.forms[place] === CELL.doubled,
         );
       }

@@ -1,4 +1,4 @@
-import { counted } from "../../shared/contract/text.ts";
+import { counted } from "../contract/text.ts";
 
 const QUOTE = 0x22;
 const LF = 0x0a;
@@ -20,6 +20,8 @@ export class CsvScanner {
   start = 0;
   end = 0;
   line = 1;
+  /** How many the record has. */
+  lines = 1;
   cells = 0;
   starts = new Int32Array(64);
   ends = new Int32Array(64);
@@ -29,7 +31,6 @@ export class CsvScanner {
   readonly #delimiter: number;
   readonly #columns: number;
   #rest: Buffer = Buffer.alloc(0);
-  #lines = 1;
   /** After a broken quote, until a line is fine again. */
   #doubtful = false;
   #skipping = false;
@@ -42,7 +43,7 @@ export class CsvScanner {
 
   /**
    * `handle` is called for each whole record, and
-   * returns false to stop. Blank lines are no records.
+   * returns false to stop. Lines that are blank, but for delimiters and quotes, are no records.
    */
   push(chunk: Buffer, last: boolean, handle: () => boolean): void {
     this.data = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
@@ -52,7 +53,7 @@ export class CsvScanner {
       let next = this.#scan(at, last);
       if (next < 0) break;
       if (this.problem === undefined && this.#isBlank()) {
-        this.line += this.#lines;
+        this.line += this.lines;
         at = next;
         continue;
       }
@@ -61,14 +62,14 @@ export class CsvScanner {
       this.problem ??= this.#doubt();
 
       if (this.problem === undefined) this.#doubtful = false;
-      else if (isBroken || (this.#lines > 1 && this.#columns >= ENOUGH_COLUMNS)) {
+      else if (isBroken || (this.lines > 1 && this.#columns >= ENOUGH_COLUMNS)) {
         next = this.#firstLine(last);
         if (next < 0) break;
         this.#doubtful = true;
       }
 
       goesOn = handle();
-      this.line += this.#lines;
+      this.line += this.lines;
       at = next;
     }
 
@@ -81,7 +82,7 @@ export class CsvScanner {
     const delimiter = this.#delimiter;
 
     this.cells = 0;
-    this.#lines = 1;
+    this.lines = 1;
     this.problem = undefined;
 
     let at = from;
@@ -149,7 +150,7 @@ export class CsvScanner {
       return after;
     }
 
-    for (let at = open; at < close; at++) if (this.#endsLine(at)) this.#lines++;
+    for (let at = open; at < close; at++) if (this.#endsLine(at)) this.lines++;
     this.#add(open + 1, close, form);
 
     return after;
@@ -168,9 +169,11 @@ export class CsvScanner {
   }
 
   #isBlank(): boolean {
-    if (this.cells !== 1 || this.forms[0] !== CELL.plain) return false;
-    for (let at = this.start; at < this.end; at++)
-      if (this.data[at] !== SPACE && this.data[at] !== TAB) return false;
+    // Quotes around nothing are a row of a list: writers mark so that a line is none that is empty.
+    if (this.cells === 1 && this.forms[0] !== CELL.plain) return false;
+    for (let index = 0; index < this.cells; index++)
+      for (let at = this.starts[index] ?? 0; at < (this.ends[index] ?? 0); at++)
+        if (this.data[at] !== SPACE && this.data[at] !== TAB) return false;
     return true;
   }
 
@@ -182,10 +185,10 @@ export class CsvScanner {
     while (cells > columns && this.starts[cells - 1] === this.ends[cells - 1]) cells--;
 
     if (cells !== columns) {
-      const quote = this.#lines > 1 ? `with a quote that spans ${this.#lines} lines ` : "";
+      const quote = this.lines > 1 ? `with a quote that spans ${this.lines} lines ` : "";
       return `${quote}${counted(cells, "cell")} where the header has ${columns}`;
     }
-    if (this.#lines > 1 && columns > 2 && this.#isRowsByItself())
+    if (this.lines > 1 && columns > 2 && this.#isRowsByItself())
       return "a quoted cell swallows lines that are rows";
     if (!this.#doubtful) return undefined;
 
@@ -214,7 +217,7 @@ export class CsvScanner {
 
   #firstLine(last: boolean): number {
     const end = this.#lineEnd(this.start);
-    this.#lines = 1;
+    this.lines = 1;
     if (end >= 0 && (end + 1 < this.data.length || last)) {
       this.end = end;
       return this.#afterLineEnd(end);
