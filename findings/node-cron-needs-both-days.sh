@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # node-cron 4.6.0 with `0 6 13 * 1`: in crontab(5) that means the 13th and every Monday. node-cron asks for both fields always, star or
 # not, and calls the line valid: in 2026 and 2027 it comes four times (13 April, 13 July 2026; 13 September, 13 December 2027). A job that
-# was copied from a crontab, where it ran five times in December 2026, does not run in that month at all. Others (croner) read it as cron.
+# was copied from a crontab, where it ran five times in December 2026, does not run in that month at all. croner reads it as cron.
+set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
