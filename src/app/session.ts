@@ -148,12 +148,6 @@ function sessionFor(
 
   let saved = Promise.resolve();
   const onLimits = (limits: ServiceLimits): void => {
-    const { maxDepth } = limits;
-    if (maxDepth !== undefined)
-      notice(
-        `the service goes no deeper than row ${grouped(maxDepth)} ` +
-          "of a segment; larger ones are divided",
-      );
     saved = saved
       .then(() => keepLimits(limits, target, context, notice))
       .catch((error: Error) => notice(`warning: not kept: ${error.message}`));

@@ -126,6 +126,29 @@ test.each(["refresh", "search"])(
   },
 );
 
+test("a run of a time that is yet to come is no proof: the job is due, and that is said", async () => {
+  const clock = fakeClock(Date.UTC(2026, 0, 5, 12));
+  const daily = { ...LEGAL, schedule: "0 6 * * *" };
+  write({ jobs: { legal: daily } });
+  const jobs = (...words: readonly string[]) =>
+    u.run(["jobs", ...words, "--file", "jobs.jsonc"], { clock });
+
+  clock.advance(400 * 24 * HOUR);
+  expect((await jobs("run")).code).toBe(0);
+  clock.advance(-400 * 24 * HOUR);
+
+  const checked = await jobs("check", "--json");
+  expect(checked.code).toBe(5);
+  expect(JSON.parse(checked.stdout)).toMatchObject([{ job: "legal", finding: "clock" }]);
+  const status = await jobs("status", "--json");
+  expect(JSON.parse(status.stdout)).toMatchObject({ jobs: [{ job: "legal", due: true }] });
+
+  const ran = await jobs("run");
+  expect(ran).toMatchObject({ code: 0 });
+  expect(ran.stderr).toContain("yet to come");
+  expect(await jobs("run")).toMatchObject({ stderr: expect.stringContaining("No job is due") });
+});
+
 test("jobs check: what breaks a rule, failed last or should have run by now, with an exit code", async () => {
   const clock = fakeClock(Date.UTC(2026, 0, 5, 12));
   const written = Date.UTC(2026, 0, 5, 11) / 1_000;

@@ -121,13 +121,14 @@ const CASES: readonly CrowdCase[] = [
           charged: many,
           receipt: { credits: many, complete: true },
           check: (scene) => {
-            expect(learned(scene)).toMatchObject({ maxDepth: 250 });
+            // A refusal is no proof of a limit that holds for every segment and for ever.
+            expect(learned(scene)).not.toHaveProperty("maxDepth");
             refused = scene.service.refusedPages();
           },
         }),
-        // The next segment is divided from the start.
+        // So the next segment meets the wall again, once: by the pages that are in flight then.
         run(LEGAL, 0, {
-          check: ({ service }) => expect(service.refusedPages()).toBe(refused),
+          check: ({ service }) => expect(service.refusedPages()).toBeLessThanOrEqual(refused + 8),
         }),
       ],
     };

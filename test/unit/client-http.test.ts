@@ -520,6 +520,19 @@ describe("answers that are no success", () => {
     });
   });
 
+  test.each(['"error"', '"true"', "1", "0", "[]", "{}"])(
+    "a 200 whose status is %s, which is not true, is no success",
+    async (status) => {
+      const server = await serve((_, response) =>
+        response.end(`{"status":${status},"detail":["no"],"result":{},"credits_used":0}`),
+      );
+      expect(await service(clientFor(server.url).account())).toMatchObject({
+        status: 200,
+        envelope: true,
+      });
+    },
+  );
+
   test("an HTML page: its title, bounded and without control characters", async () => {
     const title = `\u001b[31mLog in\u202e ${"x".repeat(500)}`;
     const server = await serve((_, response, count) => {

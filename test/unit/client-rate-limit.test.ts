@@ -38,6 +38,12 @@ describe("Retry-After", () => {
     const headers = { date: httpDate(hours), "retry-after": httpDate(hours + 20_000) };
     expect(retryAfterOf(headers, NOW)).toBe(20_000);
   });
+
+  test.each([-20, -10, -1, 1, 10, 20])("and where it is %s minutes off", (minutes) => {
+    const off = minutes * 60_000;
+    const headers = { date: httpDate(off), "retry-after": httpDate(off + 20_000) };
+    expect(retryAfterOf(headers, NOW)).toBe(20_000);
+  });
 });
 
 describe("X-RateLimit-*", () => {

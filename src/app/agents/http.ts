@@ -9,6 +9,13 @@ const PATH = "/mcp";
 /** What a call can need: the filters of the largest segment, many times over. */
 const MOST_BYTES = 1 << 20;
 
+/** A client that finds nothing in a 401 begins a sign-in of its own (OAuth), which goes nowhere. */
+const NO_TOKEN = JSON.stringify({
+  error:
+    "this server takes the token that headcount mcp --port printed (or HEADCOUNT_MCP_TOKEN) " +
+    "as the header Authorization: Bearer TOKEN; there is no sign-in",
+});
+
 const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
 
 /** @param word HEADCOUNT_MCP_TOKEN @throws CliError exit 2 where it is too short to be a secret */
@@ -42,7 +49,10 @@ export async function openHttp(
     if (refused !== undefined) return refused;
     if (new URL(request.url).pathname !== PATH) return new Response(null, { status: 404 });
     if (!timingSafeEqual(digest(request.headers.get("authorization") ?? ""), secret))
-      return new Response(null, { status: 401, headers: { "www-authenticate": "Bearer" } });
+      return new Response(NO_TOKEN, {
+        status: 401,
+        headers: { "www-authenticate": "Bearer", "content-type": "application/json" },
+      });
     return await handler.fetch(request);
   };
 

@@ -370,7 +370,6 @@ async function saveDialect(
     paging: report.paging ?? before.dialect?.paging ?? "page",
     firstPage: report.firstPage ?? before.dialect?.firstPage,
     ...(perPageMax === undefined ? {} : { perPageMax }),
-    ...(before.dialect?.maxDepth === undefined ? {} : { maxDepth: before.dialect.maxDepth }),
   };
   if (JSON.stringify(dialect) === JSON.stringify(before.dialect))
     return machine("Saved", "ok", `"${name}" was up to date`);

@@ -67,8 +67,12 @@ export async function appendLine(path: string, line: string): Promise<void> {
   }
 }
 
-/** How a job went before. What cannot be read (half a line, a file that is gone) is no history. */
+/**
+ * How a job went before. What cannot be read (half a line, a file that is gone) is no history,
+ * and what is said to have begun later than now is no proof that it was done.
+ */
 export async function historyOf(context: Context, key: string) {
+  const now = context.now();
   const outcomes = await readTail(historyFile(context, key));
   const lock = lockOf(context, key);
   const process =
@@ -76,7 +80,11 @@ export async function historyOf(context: Context, key: string) {
 
   return {
     last: outcomes.at(-1),
-    done: outcomes.findLast(({ status }) => status === "done"),
+    done: outcomes.findLast(
+      ({ started, status }) => status === "done" && Date.parse(started) <= now,
+    ),
+    /** The last that the clock of today denies: it was ahead then, or is behind now. */
+    ahead: outcomes.findLast(({ started }) => Date.parse(started) > now),
     /** The last that wrote its file, whatever failed then. */
     wrote: outcomes.findLast(({ rows }) => rows !== null),
     /**
@@ -110,6 +118,10 @@ function outcomeOf(line: string): RunOutcome[] {
     return [];
   }
 }
+
+export const aheadText = ({ started }: RunOutcome): string =>
+  `its history has a run of ${started}, which is yet to come: a clock was wrong, then or now; ` +
+  "that run does not count as done";
 
 /** Whether a time of its schedule has come since it was last done, or it never was. */
 export async function isDue(

@@ -23,9 +23,16 @@ export async function scheduleProblem(text: string): Promise<string | undefined>
   }
 }
 
+/**
+ * Cron's own rule of the two fields of days: either will do, but where
+ * one of them begins with a star, be it one with a step, both must hold.
+ */
 async function times(schedule: string) {
   const { Cron } = await import("croner");
-  return new Cron(schedule, { paused: true, mode: "5-part" });
+  const [, , day, , weekday] = schedule.trim().split(/\s+/);
+  const domAndDow = [day, weekday].some((field) => field?.startsWith("*"));
+
+  return new Cron(schedule, { paused: true, mode: "5-part", domAndDow });
 }
 
 /**

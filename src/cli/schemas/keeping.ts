@@ -56,7 +56,7 @@ const jobs = {
   "jobs check": s.list(
     s.object({
       job: s.text,
-      finding: s.one("invalid", "failed", "killed", "overdue"),
+      finding: s.one("invalid", "failed", "killed", "overdue", "clock"),
       message: s.text,
     }),
   ),

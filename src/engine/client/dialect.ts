@@ -13,15 +13,10 @@ export interface Dialect {
   readonly perPageMax?: number;
   /** Rows of a page where more are asked for and nothing tells the most: what quotes count on. */
   readonly pageRows?: number;
-  /**
-   * The deepest row of a segment that it gives, where
-   * its account does not tell: learned from a 422.
-   */
-  readonly maxDepth?: number;
 }
 
 /** What replies teach of a service whose account does not tell it. */
-export type ServiceLimits = Pick<Dialect, "pageRows" | "maxDepth">;
+export type ServiceLimits = Pick<Dialect, "pageRows">;
 
 export const DEFAULT_DIALECT: Dialect = { paging: "page" };
 

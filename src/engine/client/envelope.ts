@@ -102,8 +102,9 @@ export function unwrap(reply: RawReply, now: number): Unwrapped {
   }
 
   const envelope = parsed as Readonly<Record<string, unknown>>;
-  // Another success than 200 is no answer of the contract: it may come yet.
-  if (status !== 200 || envelope.status === false) throw errorOf(reply, now, envelope);
+  // Another success than 200, or a status that is not true, is no answer of the contract: it may
+  // come yet.
+  if (status !== 200 || (envelope.status ?? true) !== true) throw errorOf(reply, now, envelope);
 
   const fields: Fields = {
     used: parseCredits(envelope.credits_used),

@@ -70,8 +70,7 @@ class HttpClient implements ServiceClient {
       unwrap,
     );
     this.#isAnswered = true;
-    const view = accountView(result, meta);
-    return { ...view, maxDepth: view.maxDepth ?? this.dialect.maxDepth };
+    return accountView(result, meta);
   }
 
   key(signal?: AbortSignal): Promise<KeyView | undefined> {
@@ -184,15 +183,10 @@ class HttpClient implements ServiceClient {
   }
 
   learn(limits: ServiceLimits): void {
-    const { maxDepth = 0, pageRows = 0 } = limits;
-    const isDeeper = maxDepth >= (this.dialect.maxDepth ?? Number.POSITIVE_INFINITY);
-    const lessons = {
-      ...(maxDepth < 1 || isDeeper ? {} : { maxDepth }),
-      ...(pageRows < 1 || pageRows === this.dialect.pageRows ? {} : { pageRows }),
-    };
-    if (Object.keys(lessons).length === 0) return;
-    this.dialect = { ...this.dialect, ...lessons };
-    this.#options.onLimits?.(lessons);
+    const { pageRows = 0 } = limits;
+    if (pageRows < 1 || pageRows === this.dialect.pageRows) return;
+    this.dialect = { ...this.dialect, pageRows };
+    this.#options.onLimits?.({ pageRows });
   }
 
   close(): Promise<void> {

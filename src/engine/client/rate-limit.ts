@@ -38,12 +38,11 @@ function aheadMs(
     if (Number.isNaN(absolute)) return undefined;
   }
 
+  // A time of the service is read by the service's own clock, where its answer tells it.
   const plausible = (ahead: number): boolean => ahead >= -2_000 && ahead <= maxAhead;
-  const ahead = absolute - now;
-  if (!plausible(ahead) && serverNow !== undefined && plausible(absolute - serverNow))
-    return absolute - serverNow;
+  const byService = serverNow === undefined ? undefined : absolute - serverNow;
 
-  return ahead;
+  return byService !== undefined && plausible(byService) ? byService : absolute - now;
 }
 
 export function serverClock(headers: ReplyHeaders): number | undefined {

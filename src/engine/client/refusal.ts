@@ -19,38 +19,18 @@ const AMOUNT =
 const DEPTH =
   /depth|deep|reaches row|goes to row|beyond|page\s*[*x×]\s*(per_?page|size)|result window|only the first/i;
 
-/**
- * Where a page was refused: rows up to `reached` came
- * before, some in pages of this size where that `wasGiven`.
- */
+/** Where a page was refused; pages of this size came before where that `wasGiven`. */
 interface Refused {
   readonly offset: number;
-  readonly perPage: number;
-  readonly reached: number;
   readonly wasGiven: boolean;
 }
 
 /**
- * How deep a segment goes, by the refusal of a page; undefined where it is about something else.
+ * How deep a segment goes: a page in a size that came before is refused behind rows that came.
+ * What the refusal counts is about anything, and no row of it is believed.
  */
-export function depthIn(
-  text: string,
-  { offset, perPage, reached, wasGiven }: Refused,
-): number | undefined {
-  const numbers = [...text.matchAll(/\d+/g)]
-    .map(([digits]) => Number(digits))
-    .filter((number) => number >= Math.max(1, reached) && number < offset + perPage);
-
-  // Not about the size, which the service gave before.
-  const isDeep =
-    wasGiven &&
-    offset > 0 &&
-    AMOUNT.test(text) &&
-    (numbers.length > 0 || /page|offset/i.test(text));
-  if (!isDeep && !isTooDeep(text)) return undefined;
-
-  return numbers.length > 0 ? Math.max(...numbers) : offset || undefined;
-}
+export const depthIn = (text: string, { offset, wasGiven }: Refused): number | undefined =>
+  offset > 0 && (wasGiven || isTooDeep(text)) ? offset : undefined;
 
 export const isTooDeep = (text: string): boolean => DEPTH.test(text);
 

@@ -192,14 +192,13 @@ function connection(value: Readonly<Record<string, unknown>>): Connection {
 
 function dialectOf(value: unknown): Dialect | undefined {
   if (!isObject(value)) return undefined;
-  const { paging, firstPage, perPageMax, pageRows, maxDepth } = value;
+  const { paging, firstPage, perPageMax, pageRows } = value;
   if (paging !== "page" && paging !== "offset" && paging !== "cursor") return undefined;
   return {
     paging,
     ...(firstPage === 0 || firstPage === 1 ? { firstPage } : {}),
     ...(isSize(perPageMax) ? { perPageMax } : {}),
     ...(isSize(pageRows) ? { pageRows } : {}),
-    ...(isSize(maxDepth) ? { maxDepth } : {}),
   };
 }
 

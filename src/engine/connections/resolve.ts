@@ -43,12 +43,13 @@ function keyFromEnvironment({ env }: Surroundings): string | undefined {
 /** One word of visible ASCII. @throws CliError (exit 3) that never shows the key */
 export function checkKey(text: string, from: string): string {
   const key = text.trim();
-  if (/^[\x21-\x7e]{8,512}$/.test(key)) return key;
+  if (/^[\x21-\x7e]{8,8192}$/.test(key)) return key;
 
   let why = "has characters that no key has";
   if (key === "") why = "is empty";
   else if (/\s/.test(key)) why = "has spaces or line breaks in it";
   else if (key.length < 8) why = "is too short to be a key";
+  else if (key.length > 8_192) why = "is longer than a header can carry";
 
   throw failed.auth(
     `the key from ${from} ${why}`,

@@ -272,10 +272,9 @@ export class Attempts {
     );
   }
 
-  #depthIn({ intent: { target, offset, perPage } }: Unit, text: string): number | undefined {
-    const { remaining } = this.#parts;
-    const wasGiven = remaining.sizes.accepted.has(perPage);
-    return depthIn(text, { offset, perPage, reached: remaining.reached(target), wasGiven });
+  #depthIn({ intent: { offset, perPage } }: Unit, text: string): number | undefined {
+    const wasGiven = this.#parts.remaining.sizes.accepted.has(perPage);
+    return depthIn(text, { offset, wasGiven });
   }
 
   /** A page of a sample that the service does not give: no other takes its place. */

@@ -1,6 +1,7 @@
 // Tested by test/scene/replies.test.ts.
 import { randomUUID } from "node:crypto";
 import { affordableRows, credits, ZERO } from "../../shared/contract/money.ts";
+import { grouped } from "../../shared/contract/text.ts";
 import { Page } from "../../shared/rows/page.ts";
 import { WaitTooLongError } from "../client/errors.ts";
 import { kindOf } from "../output/distinct.ts";
@@ -251,7 +252,10 @@ export class Buyer {
   async #goesPastWall(): Promise<boolean> {
     const { wall } = this.#attempts;
     if (wall === undefined) return false;
-    this.#options.client.learn({ maxDepth: wall.depth });
+    this.#options.onNotice?.(
+      `the service goes no deeper than row ${grouped(wall.depth)} of this segment; ` +
+        "what lies behind it is divided",
+    );
     // Every row of what is divided is known by then.
     if (this.#budget.rowRoom() < 1 || !(await this.#options.divide(wall))) return false;
     this.#attempts.wall = undefined;

@@ -203,11 +203,6 @@ export class Remaining {
     }));
   }
 
-  /** How far rows of it came. */
-  reached(target: number): number {
-    return this.#stateOf(target).reached ?? 0;
-  }
-
   isPastEnd({ target, offset }: Pick<Position, "target" | "offset">): boolean {
     return offset >= this.#stateOf(target).end;
   }

@@ -1,6 +1,6 @@
 import { stat } from "node:fs/promises";
 import type { Job, JobsFile } from "../../../app/jobs/file.ts";
-import { historyOf, isDue, keyOf } from "../../../app/jobs/history.ts";
+import { aheadText, historyOf, isDue, keyOf } from "../../../app/jobs/history.ts";
 import { lastTime, nextTime } from "../../../app/jobs/schedule.ts";
 import type { Context } from "../../../shared/context.ts";
 import {
@@ -18,7 +18,7 @@ import type { Desk } from "../../terminal/printer.ts";
 
 interface Finding {
   readonly job: string;
-  readonly finding: "invalid" | "failed" | "killed" | "overdue";
+  readonly finding: "invalid" | "failed" | "killed" | "overdue" | "clock";
   readonly message: string;
 }
 
@@ -55,8 +55,9 @@ export async function checkJobs(
   if (findings.length === 0) return;
 
   const jobs = [...new Set(findings.map(({ job }) => job))];
-  const message =
-    `${jobs.length} of ${counted(file.jobs.length, "job")} need a look: ` + `${jobs.join(", ")}`;
+  const need = jobs.length === 1 ? "needs" : "need";
+  const of = counted(file.jobs.length, "job");
+  const message = `${jobs.length} of ${of} ${need} a look: ${jobs.join(", ")}`;
   const next = `headcount jobs status --file ${shellWord(file.path)}`;
   const hint = `${next} says how each went`;
 
@@ -82,7 +83,7 @@ async function findingsOf(
     ];
   }
 
-  const { last, done, now } = await historyOf(context, keyOf(file, name));
+  const { ahead, last, done, now } = await historyOf(context, keyOf(file, name));
   if (now === "running") return [];
 
   const findings: Finding[] = [];
@@ -93,6 +94,8 @@ async function findingsOf(
     add("killed", "its process is gone without a word; the next run goes on where it stopped");
   else if (last?.status === "failed")
     add("failed", `exit ${last.exit_code}: ${last.error?.message ?? "no message"}`);
+
+  if (ahead !== undefined) add("clock", aheadText(ahead));
 
   const due = schedule === undefined ? undefined : await lastTime(schedule, context.now());
   const since = done === undefined ? written : Date.parse(done.started);
@@ -161,7 +164,7 @@ function statusColumns(now: number, isWide: boolean): readonly ColumnOf<JobStatu
 
 async function statusOf(job: Job, file: JobsFile, context: Context): Promise<JobStatus> {
   const history = await historyOf(context, keyOf(file, job.name));
-  const { last, wrote, now } = history;
+  const { ahead, last, wrote, now } = history;
   const at = context.now();
 
   return {
@@ -176,7 +179,10 @@ async function statusOf(job: Job, file: JobsFile, context: Context): Promise<Job
     next: iso((job.schedule === undefined ? undefined : await nextTime(job.schedule, at)) ?? null),
     due: job.problem === undefined && (await isDue(job.schedule, history, at)),
     output: job.output ?? null,
-    message: job.problem?.message ?? last?.error?.message ?? null,
+    message:
+      job.problem?.message ??
+      last?.error?.message ??
+      (ahead === undefined ? null : aheadText(ahead)),
   };
 }
 

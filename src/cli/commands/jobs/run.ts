@@ -1,7 +1,7 @@
 import { Writable } from "node:stream";
 import { failureOf } from "../../../app/failures.ts";
 import { type Job, type JobsFile, jobsNamed } from "../../../app/jobs/file.ts";
-import { historyOf, isDue, keyOf } from "../../../app/jobs/history.ts";
+import { aheadText, historyOf, isDue, keyOf } from "../../../app/jobs/history.ts";
 import { inKeys } from "../../../app/jobs/order.ts";
 import {
   type JobOutcome,
@@ -137,6 +137,7 @@ async function dueJobs(
   for (const job of file.jobs) {
     const { name, schedule, problem } = job;
     const history = await historyOf(context, keyOf(file, name));
+    if (history.ahead !== undefined) printer.say(`${name}: ${aheadText(history.ahead)}`);
     if (problem !== undefined || (await isDue(schedule, history, context.now()))) due.push(job);
     else
       later.push({
