@@ -1,15 +1,5 @@
 import { expect } from "vitest";
-import {
-  ANY,
-  ask,
-  at,
-  type Case,
-  product,
-  run,
-  type Scene,
-  TELLS,
-  tryCases,
-} from "./scene.ts";
+import { ANY, ask, at, type Case, product, run, type Scene, TELLS, tryCases } from "./scene.ts";
 
 // A company that is not known is free, unless the service takes something for that all the same.
 
