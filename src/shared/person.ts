@@ -82,7 +82,7 @@ const CODED = /(?:[0-9a-f]{2}){8,}|[\w+/-]{12,}={0,2}|\S*%[0-9a-f]{2}\S*/gi;
 const PRINTABLE = /^[^\p{Cc}\ufffd]+$/u;
 
 /** What is coded in a text (base64, hexadecimal digits, percent), also twice, a line each. */
-export function decodedIn(text: string, depth = 2): string {
+function decodedIn(text: string, depth = 2): string {
   const plain = [...text.matchAll(CODED)].flatMap(([coded]) => {
     const hex = /^[0-9a-f]+$/i.test(coded) ? [Buffer.from(coded, "hex").toString()] : [];
     const percent = coded.includes("%") ? [percentDecoded(coded)] : [];

@@ -138,7 +138,6 @@ describe("files", () => {
       "inner.json": '{"filters": []}',
       "beside.json": '{"filters": {}, "country": "fr"}',
       "unknown.json": '{"__proto__": 1, "countri": "fr"}',
-      "latin1.json": Buffer.from('{"city":"Orl\xe9ans"}', "latin1"),
       "big.json": `{"city":"${"x".repeat(1_048_576)}"}`,
     });
     mkdirSync(join(context.cwd, "folder"));
@@ -152,13 +151,20 @@ describe("files", () => {
       "inner.json": '"filters" in inner.json must be a JSON object',
       "beside.json": 'has "country" beside "filters"',
       "unknown.json": "unknown.json: unknown filter: __proto__",
-      "latin1.json": "is not UTF-8",
       "big.json": "larger than 1,048,576 bytes",
       folder: "it is a directory",
       "missing.json": "there is no such file",
     })) {
       expect((await refusal(["-f", file], context)).message, file).toContain(message);
     }
+  });
+
+  test("a file of a spreadsheet's code page is read as what it says", async () => {
+    const context = inFolder({
+      "latin1.json": Buffer.from('{"city":"Orl\xe9ans"}', "latin1"),
+    });
+    const [set] = await readFilterSets(context, parse("-f", "latin1.json"));
+    expect(set?.filters).toEqual({ city: "Orléans" });
   });
 
   test("several files are several segments, and too many for a command that takes one", async () => {

@@ -22,7 +22,7 @@ import { Flight, type Flown } from "./flight.ts";
 import { ReorderBuffer } from "./in-order.ts";
 import { type Ask, type Next, nextPage } from "./next-page.ts";
 import { priceUntold } from "./page-failures.ts";
-import { Reading } from "./reading.ts";
+import { BalanceReading } from "./reading.ts";
 import { type BuyResult, Remaining, type Wall } from "./remaining.ts";
 import { Repeats } from "./repeats.ts";
 import { Settlement, type SettlementOptions } from "./settle.ts";
@@ -69,7 +69,7 @@ export class Buyer {
   #isBlind = false;
   readonly #budget: Budget;
   readonly #buffer: ReorderBuffer;
-  readonly #reading: Reading;
+  readonly #reading: BalanceReading;
   readonly #settlement: Settlement;
   readonly #attempts: Attempts;
   readonly #ready: Ready[] = [];
@@ -95,7 +95,7 @@ export class Buyer {
     const read = (unit: Unit): Page => Page.read(run.readReply(unit), kindOf(run));
     const budget = new Budget(options, run.state, flight);
     const buffer = new ReorderBuffer({ isNext, read, commit, interrupted, flight });
-    const reading = new Reading(options, { flight, budget });
+    const reading = new BalanceReading(options, { flight, budget });
     const parts = { flight, remaining, budget, buffer, repeats: this.#repeats, reading };
     const settlement = new Settlement(
       { ...options, onSettled: () => this.#progress(undefined) },

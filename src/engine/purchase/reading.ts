@@ -35,7 +35,7 @@ interface ReadingParts {
  * The one mechanism where money is in doubt (docs/caps.md): what is
  * under way lands, the free balance is read, and the books have it.
  */
-export class Reading implements FreeBalance {
+export class BalanceReading implements FreeBalance {
   readonly #options: ReadingOptions;
   readonly #parts: ReadingParts;
   #toldOf: Credits = ZERO;
