@@ -192,6 +192,7 @@ export function sceneOf<S extends Books>(
   connection: readonly string[],
 ): Scene<S> {
   const clock = swift();
+  if ("now" in service.options) Object.assign(service.options, { now: clock.now });
   const agents = new Map<string, Agent>();
   const past: Past = {
     ran: { code: 0, stdout: "", stderr: "" },

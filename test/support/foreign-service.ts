@@ -78,7 +78,12 @@ export interface ForeignOptions {
   /** Whether the account tells the balance. */
   tellsBalance: boolean;
   /** What a reply says of its charge, in place of what it was. */
-  usedIs: number | "missing" | undefined;
+  usedIs: number | "missing" | "of the call before" | undefined;
+  /** The balance that is told is the one of so long ago, by its own clock. */
+  lateMs: number;
+  now: () => number;
+  /** Amounts of the account as a person writes them: `5,000`. */
+  groupsAmounts: boolean;
   /** A reply waits up to so long after it was charged: replies overtake each other. */
   jitterMs: number;
   /** Whether `account` tells prices and the largest page. */
@@ -195,6 +200,9 @@ export async function startForeignService(
     tellsLeft: true,
     tellsBalance: true,
     usedIs: undefined,
+    lateMs: 0,
+    now: Date.now,
+    groupsAmounts: false,
     jitterMs: 0,
     tellsCosts: true,
     tellsMaxPerPage: false,
@@ -283,7 +291,16 @@ export async function startForeignService(
   }
   const versionHeader = (): Record<string, string> =>
     options.version === undefined ? {} : { "x-dataset-version": options.version(calls) };
-  const toldLeft = (): object => (options.tellsLeft ? { credits_remaining: left / 1_000 } : {});
+  let costBefore = 0;
+  /** What was left, and from when on: looked at with each request, at its beginning and its end. */
+  const lefts: { readonly at: number; readonly left: number }[] = [];
+  const shown = (): number => {
+    const at = options.now();
+    if (lefts.at(-1)?.left !== left) lefts.push({ at, left });
+    const seen = lefts.findLast((one) => one.at <= at - options.lateMs) ?? lefts[0];
+    return (seen?.left ?? left) / 1_000;
+  };
+  const toldLeft = (): object => (options.tellsLeft ? { credits_remaining: shown() } : {});
   const envelope = (result: unknown, used = 0): unknown => ({
     status: true,
     detail: ["ok"],
@@ -374,7 +391,9 @@ export async function startForeignService(
         envelope({
           email: "ada@example.com",
           ...(options.accountId === undefined ? {} : { id: options.accountId }),
-          ...(options.tellsBalance ? { balance: left / 1_000 } : {}),
+          ...(options.tellsBalance
+            ? { balance: options.groupsAmounts ? shown().toLocaleString("en-US") : shown() }
+            : {}),
           plan: { name: "Growth", rate_limit: { rpm: options.perMinute, rpd: 100_000 } },
           ...(options.tellsCosts ? { costs } : {}),
           limits: {
@@ -496,6 +515,8 @@ export async function startForeignService(
       const rows = Array.from({ length: size }, (_, at) => rowAt(indexOf(offset + at)));
       const cost = Math.round((options.chargesRequests ? 1 : rows.length) * options.price * 1_000);
       left -= cost;
+      const before = costBefore / 1_000;
+      costBefore = cost;
       sold += rows.length;
       const more = offset + size < people;
       const told = {
@@ -533,6 +554,7 @@ export async function startForeignService(
         unknown
       >;
       if (options.usedIs === "missing") delete whole.credits_used;
+      else if (options.usedIs === "of the call before") whole.credits_used = before;
       else if (options.usedIs !== undefined) whole.credits_used = options.usedIs;
       text = JSON.stringify(whole);
       if (idempotencyKey !== undefined) stored.set(idempotencyKey, text);

@@ -2,6 +2,7 @@ import type { FacetValue } from "../../shared/contract/facets.ts";
 import { type Credits, parseCredits } from "../../shared/contract/money.ts";
 import { harmlessLine, isObject, whole } from "../../shared/contract/text.ts";
 import type { FacetKey } from "../../shared/contract/vocabulary.ts";
+import { failed } from "../../shared/errors.ts";
 import type { ReplyMeta } from "./errors.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -75,7 +76,8 @@ const CALL_NAMES = [
 function pricesOf(from: Fields): ReadonlyMap<string, Credits> {
   const prices = new Map<string, Credits>();
   const add = (name: string, value: unknown): void => {
-    const price = parseCredits(isObject(value) ? find(value, PRICE_NAMES) : value);
+    const told = isObject(value) ? find(value, PRICE_NAMES) : value;
+    const price = toldAmount(told, `price of ${name}`);
     if (price !== undefined && price >= 0n && !prices.has(plain(name)))
       prices.set(plain(name), price);
     else if (price === undefined && isObject(value))
@@ -91,6 +93,20 @@ function pricesOf(from: Fields): ReadonlyMap<string, Credits> {
   }
 
   return prices;
+}
+
+/**
+ * An amount that is there and cannot be read is not taken for one that is not
+ * told: nothing is bought on a guess. @throws CliError exit 8
+ */
+function toldAmount(value: unknown, what: string): Credits | undefined {
+  const amount = parseCredits(value);
+  if (amount !== undefined || typeof value !== "string" || value.trim() === "") return amount;
+  throw failed.service(
+    `the account tells its ${what} as "${harmlessLine(value)}", which is no amount of credits`,
+    "an amount is a JSON number, or text such as 3000.25 without separators",
+    "unreadable_amount",
+  );
 }
 
 export type AccountView = ReturnType<typeof accountView>;
@@ -116,7 +132,7 @@ export function accountView(result: unknown, meta: ReplyMeta) {
     keyPrefix: text(find(from, ["key.prefix", "key_prefix"])),
     plan: text(find(from, ["plan.name", "plan_name", "plan", "subscription.plan"])),
     balance:
-      parseCredits(
+      toldAmount(
         find(from, [
           "credits.remaining",
           "credits.balance",
@@ -128,8 +144,12 @@ export function accountView(result: unknown, meta: ReplyMeta) {
           "credit_balance",
           "credits",
         ]),
+        "balance",
       ) ?? meta.creditsRemaining,
-    held: parseCredits(find(from, ["credits.held", "credits.reserved", "credits_held", "held"])),
+    held: toldAmount(
+      find(from, ["credits.held", "credits.reserved", "credits_held", "held"]),
+      "amount on hold",
+    ),
     usedToday: parseCredits(find(from, ["credits.used_today", "credits_used_today", "used_today"])),
     perMinute: whole(
       find(

@@ -163,7 +163,8 @@ export class Buyer {
       price: this.#budget.price,
       ended: this.#remaining.somethingLeft || flight.hasShelved ? "limit" : "all",
       wall: this.#attempts.wall,
-      balance: run.state.books.isRead ? this.#budget.balance : undefined,
+      balance:
+        run.state.books.isRead && !run.state.books.isBehind ? this.#budget.balance : undefined,
     };
   }
 

@@ -201,6 +201,8 @@ export class Books {
   #isPrompt = false;
   /** Whether nothing ended since the balance was read. */
   isRead = false;
+  /** Whether the balance, when it was last read, did not show yet what answers told. */
+  isBehind = false;
 
   constructor(facts: Iterable<Fact> = []) {
     for (const fact of facts) this.note(fact);
@@ -539,6 +541,7 @@ export class Books {
     const flying = this.#open.filter(isFlying);
 
     this.isRead = true;
+    this.isBehind = isStale && !isNew;
     if (isStale && !isNew) this.#isLate = true;
     else if (!rested && !isNew && this.#toldSince() > 0n) this.#isPrompt = true;
     if (isNew || (isStale && rested)) {
