@@ -1,7 +1,7 @@
 import { failureOf } from "../app/failures.ts";
 import type { Context } from "../shared/context.ts";
 import { harmless, harmlessJson } from "../shared/contract/text.ts";
-import { type CliError, EXIT } from "../shared/errors.ts";
+import { type CliError, EXIT, withinBounds } from "../shared/errors.ts";
 
 /** Nothing else maps errors to exit codes. */
 export function report(error: unknown, argv: readonly string[], context: Context): number {
@@ -23,7 +23,8 @@ export function report(error: unknown, argv: readonly string[], context: Context
  */
 function errorObject(error: CliError): Record<string, unknown> {
   const { code, message, details, exitCode: exit_code, requestId: request_id = null } = error;
-  const { status = null, hint = null, resumable, next = null } = error;
+  const { status = null } = error;
+  const { hint = null, resumable, next = null } = withinBounds(error);
   return {
     code,
     message: [message, ...details].join("\n"),

@@ -108,6 +108,26 @@ export class CliError extends Error {
   }
 }
 
+/**
+ * What whoever types `next` without looking is told: a command that raises a bound is
+ * a person's to decide on, so it is a hint, and nothing is resumable within what was allowed.
+ */
+export function withinBounds({
+  hint,
+  next,
+  raise = {},
+  resumable,
+}: CliError): Pick<CliError, "hint" | "next" | "resumable"> {
+  const isRaised = Object.values(raise).some((bound) => bound !== undefined);
+  if (!isRaised || next === undefined) return { hint, next, resumable };
+  const above = `${next} goes on, above what was allowed`;
+  return {
+    hint: hint === undefined ? above : hint.includes(next) ? hint : `${hint}; ${above}`,
+    next: undefined,
+    resumable: false,
+  };
+}
+
 type Failing = (message: string, hint?: string, code?: string, cause?: unknown) => CliError;
 
 /** A failure of each kind: `failed.locked(message, hint, code)`. */

@@ -185,8 +185,9 @@ tryCases([
         says: ["cannot be continued: a paid reply"],
       }),
       run("runs export last --json -o o.csv", 5, { charged: 20, rows: 10 }),
-      run("forget network.example/in/person-25 --yes", 2, {
-        says: ["nobody knows whom it holds"],
+      // Whom nobody has is nobody: nothing is touched.
+      run("forget network.example/in/person-25 --yes", 6, {
+        says: ["nobody who is kept is"],
       }),
     ],
   },

@@ -8,7 +8,7 @@ import type {
 } from "@modelcontextprotocol/server";
 import { aside, nearest } from "../../shared/contract/suggest.ts";
 import { echo, harmless } from "../../shared/contract/text.ts";
-import type { CliError } from "../../shared/errors.ts";
+import { type CliError, withinBounds } from "../../shared/errors.ts";
 import { packageVersion } from "../../shared/paths.ts";
 import type { JsonSchema } from "../../shared/schema/build.ts";
 import { failureOf } from "../failures.ts";
@@ -172,14 +172,9 @@ const isAnswer = (result: ToolAnswer | InputRequiredResult): result is ToolAnswe
   "structured" in result;
 
 /** A failure as sentences: what, why, what helps, the command that goes on. Never a stack trace. */
-const refused = ({
-  message,
-  details,
-  hint: advice,
-  exitCode,
-  next,
-  resumable,
-}: CliError): CallToolResult => {
+const refused = (error: CliError): CallToolResult => {
+  const { message, details, exitCode } = error;
+  const { hint: advice, next, resumable } = withinBounds(error);
   const hint = inToolsWords(advice);
   const lines = [exitCode === 1 ? "this is a bug in headcount" : message, ...details];
   if (hint !== undefined) lines.push(`hint: ${hint}`);

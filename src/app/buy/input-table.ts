@@ -8,7 +8,7 @@ import { companyKey, isCompany } from "../../shared/contract/naming/read.ts";
 import { echo, shellWord } from "../../shared/contract/text.ts";
 import { type CliError, usageError } from "../../shared/errors.ts";
 import { columnsFor, plainName } from "../../shared/tables/headings.ts";
-import { type InputTable, type TableRow, unguarded } from "../../shared/tables/table.ts";
+import { headedBy, type InputTable, type TableRow, unguarded } from "../../shared/tables/table.ts";
 import { companiesOf, type Naming, type NamingCell, networksFor } from "./column.ts";
 
 export const DEFAULT_PREFIX = "hc_";
@@ -49,7 +49,7 @@ export async function readKept(
   isLeftOut: (company: CompanyQuery) => boolean,
 ): Promise<{ companies: CompanyQuery[]; leftOut: number; keep: Keep; join: Join }> {
   const { column, by, prefix, agree, learn } = how;
-  const table = named(input);
+  const table = named(headedBy(input, column));
   const places = companyColumns(table, name, column);
   const match = table.columns.find((each) => each.toLowerCase().startsWith(prefix.toLowerCase()));
   if (match !== undefined) {

@@ -21,6 +21,7 @@ import {
 import { echo, shellWord } from "../../shared/contract/text.ts";
 import { type CliError, usageError } from "../../shared/errors.ts";
 import { inputName, readTableFile } from "../../shared/input.ts";
+import { headedBy } from "../../shared/tables/table.ts";
 import type { Command } from "../options.ts";
 
 export interface CompanyFlags {
@@ -96,7 +97,8 @@ async function inFile(
   flags: CompanyFlags,
   context: Context,
 ): Promise<readonly CompanyName[]> {
-  const table = await readTableFile(context, input, "companies", MAX_INPUT_BYTES);
+  const read = await readTableFile(context, input, "companies", MAX_INPUT_BYTES);
+  const table = headedBy(read, flags.column);
   const file = inputName(input);
   const places = companyColumns(table, file, flags.column);
   const cells = table.rows.map((row) => namingCells(row, places, table));

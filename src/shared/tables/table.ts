@@ -343,3 +343,17 @@ function uniqueNames(header: readonly string[], width: number): string[] {
 /** A cell without the apostrophe that keeps a spreadsheet from running it. */
 export const unguarded = (cell: string): string =>
   cell.startsWith("'") && isFormula(cell.slice(1)) ? cell.slice(1) : cell;
+
+/** A list whose first line is the name that somebody gave as its column's: that line is its header. */
+export function headedBy(table: InputTable, column: string | null | undefined): InputTable {
+  const [first] = table.rows[0]?.cells ?? [];
+  const isHeader = column != null && first?.trim().toLowerCase() === column.trim().toLowerCase();
+  if (!table.isList || !isHeader) return table;
+  return {
+    ...table,
+    isList: false,
+    columns: [column],
+    headings: [column],
+    rows: table.rows.slice(1),
+  };
+}
