@@ -344,7 +344,7 @@ function uniqueNames(header: readonly string[], width: number): string[] {
 export const unguarded = (cell: string): string =>
   cell.startsWith("'") && isFormula(cell.slice(1)) ? cell.slice(1) : cell;
 
-/** A list whose first line is the name that somebody gave as its column's: that line is its header. */
+/** A list whose first line is what somebody named as its column: that line is its header. */
 export function headedBy(table: InputTable, column: string | null | undefined): InputTable {
   const [first] = table.rows[0]?.cells ?? [];
   const isHeader = column != null && first?.trim().toLowerCase() === column.trim().toLowerCase();
