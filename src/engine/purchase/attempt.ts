@@ -22,6 +22,7 @@ import type { Source } from "./source.ts";
 import type { Clock, Seller, Wait } from "./world.ts";
 
 const ATTEMPTS = 10;
+const ONCE_MORE_MS = 1_000;
 /**
  * Sizes of pages that are tried, free of charge, before a refusal counts as one of something else.
  */
@@ -47,6 +48,10 @@ export class Attempts {
   readonly #options: AttemptOptions;
   readonly #parts: AttemptParts;
   wall: Wall | undefined;
+  /** Pages that were refused behind others that came, and are asked for once more. */
+  readonly #refusedBehind = new Set<number>();
+  /** Of each target the first row of such a page. */
+  readonly #refusedFrom = new Map<number, number>();
   #refusedSizes = 0;
   #lowered = false;
   #lowering = 0;
@@ -90,6 +95,7 @@ export class Attempts {
 
       this.#lowered = false;
       this.#refusedSizes = 0;
+      if (offset >= (this.#refusedFrom.get(target) ?? offset)) this.#refusedFrom.delete(target);
       return this.#parts.settlement.receive(flown, reply);
     }
   }
@@ -136,6 +142,7 @@ export class Attempts {
       if (error.status !== 402) await settlement.refusal(flown, error);
       await this.#stopIfCharged(flown, error);
     }
+    if (loss === undefined && (await this.#asksOnceMore(flown, error))) return true;
     if (loss === undefined && (await this.#refused(flown, error))) return false;
 
     const wait = attempts.after(loss ?? error, tookMs);
@@ -145,6 +152,20 @@ export class Attempts {
     const isAgain = await this.#pause(wait.ms, wait.reason, why);
     if (!isAgain) await this.abandon(flown);
     return isAgain;
+  }
+
+  /** One refusal behind pages that came may be a bad minute of something in between: two are a wall. */
+  async #asksOnceMore({ unit }: Flown, error: unknown): Promise<boolean> {
+    if (!(error instanceof ServiceError) || this.#refusedBehind.has(unit.intent.n)) return false;
+    const { detail, status } = error;
+    const { forgiving, page } = this.#options.source;
+    const isRefused = (status === 400 || status === 422) && forgiving !== true && !page;
+    if (!isRefused || this.#depthIn(unit, detail.join("; ")) === undefined) return false;
+
+    const { n, target, offset } = unit.intent;
+    this.#refusedBehind.add(n);
+    this.#refusedFrom.set(target, Math.min(offset, this.#refusedFrom.get(target) ?? offset));
+    return this.#pause(ONCE_MORE_MS, "retry", detail[0] ?? `the answer ${status}`);
   }
 
   /** @throws where an answer was charged, or a fault may have been: it is not asked again */
@@ -272,7 +293,9 @@ export class Attempts {
     );
   }
 
-  #depthIn({ intent: { offset, perPage } }: Unit, text: string): number | undefined {
+  #depthIn({ intent: { target, offset, perPage } }: Unit, text: string): number | undefined {
+    // Behind a page that was refused so it is the same refusal, whatever the size.
+    if (offset >= (this.#refusedFrom.get(target) ?? Number.POSITIVE_INFINITY)) return offset;
     const wasGiven = this.#parts.remaining.sizes.accepted.has(perPage);
     return depthIn(text, { offset, wasGiven });
   }

@@ -71,7 +71,7 @@ describe("one fault in the middle of an export changes nothing", () => {
       expect(u.read("p.csv")).toBe(quiet);
     }
     expect(await spent()).toBe(2 * rows);
-    expect(await spentBy(u)).toMatchObject({ uncertain: 0, refunded: 0, foreign: 0 });
+    expect(await spentBy(u)).toMatchObject({ uncertain: 0, foreign: 0 });
   });
 });
 
@@ -101,7 +101,7 @@ test("a reply is lost, and the machine sleeps for longer than the service keeps 
     });
     expect(me.read("p.csv")).toBe(quiet);
     expect(await charged(forgetful, CREDITS)).toBe(rows + 40);
-    expect(await spentBy(me)).toEqual({ settled: rows, uncertain: 40, refunded: 0, foreign: 0 });
+    expect(await spentBy(me)).toEqual({ settled: rows, uncertain: 40, foreign: 0 });
   } finally {
     await between.close();
     await forgetful.close();
@@ -143,7 +143,7 @@ describe("a service that ignores idempotency keys", () => {
     expect(again.stderr).toContain("20 credits may have been charged for replies that were lost");
     expect(again.stderr).toContain("130 of 150 rows came");
     expect(existsSync(u.file("p.csv"))).toBe(false);
-    expect(await spentBy(u)).toMatchObject({ uncertain: 20, refunded: 0 });
+    expect(await spentBy(u)).toMatchObject({ uncertain: 20 });
   });
 
   test("a lost reply that was not charged costs nothing and is not booked", async () => {
@@ -156,7 +156,7 @@ describe("a service that ignores idempotency keys", () => {
       spent: rows,
       file: quiet,
     });
-    expect(await spentBy(u)).toMatchObject({ uncertain: 0, refunded: 0, foreign: 0 });
+    expect(await spentBy(u)).toMatchObject({ uncertain: 0, foreign: 0 });
   });
 
   test("with a cap that leaves room the page is bought again, and the receipt says what may be lost", async () => {
@@ -191,14 +191,24 @@ describe("a service that ignores idempotency keys", () => {
 });
 
 describe("what is never repeated", () => {
-  test.each([401, 403, 422])(
+  test("one 422 behind pages that came is asked for once more, and is no wall", async () => {
+    proxy.decide = once(3, { kind: "error", status: 422, detail: "no" });
+    const ran = await u.run([...SALES, "--per-page", "40", "--concurrency", "1"], {
+      clock: fakeClock(Date.now()),
+    });
+    expect(ran.code, ran.stderr).toBe(0);
+    expect(u.read("p.csv")).toBe(quiet);
+    expect(await spent()).toBe(rows);
+  });
+
+  test.each([401, 403])(
     "%i in the middle: one request, what was bought is kept, resume goes on",
     async (status) => {
       proxy.decide = once(3, { kind: "error", status, detail: "no" });
       const ran = await u.run([...SALES, "--per-page", "40", "--concurrency", "1"], {
         clock: fakeClock(Date.now()),
       });
-      expect(ran.code).toBe(status === 422 ? 2 : 3);
+      expect(ran.code).toBe(3);
       expect(ran.stderr).toMatch(/hint: headcount resume \S+ goes on where it stopped/);
       expect(proxy.seen.filter(({ paid }) => paid > 0).length).toBe(3);
       expect(visibleFiles(u)).toEqual([]);
