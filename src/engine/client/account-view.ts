@@ -101,7 +101,8 @@ function pricesOf(from: Fields): ReadonlyMap<string, Credits> {
  */
 function toldAmount(value: unknown, what: string): Credits | undefined {
   const amount = parseCredits(value);
-  if (amount !== undefined || typeof value !== "string" || value.trim() === "") return amount;
+  // A word is no amount at all: `free` is told as little as nothing.
+  if (amount !== undefined || typeof value !== "string" || !/\d/.test(value)) return amount;
   throw failed.service(
     `the account tells its ${what} as "${harmlessLine(value)}", which is no amount of credits`,
     "an amount is a JSON number, or text such as 3000.25 without separators",

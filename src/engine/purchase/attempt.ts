@@ -154,7 +154,7 @@ export class Attempts {
     return isAgain;
   }
 
-  /** One refusal behind pages that came may be a bad minute of something in between: two are a wall. */
+  /** One refusal behind pages that came may be a bad minute; two are a wall. */
   async #asksOnceMore({ unit }: Flown, error: unknown): Promise<boolean> {
     if (!(error instanceof ServiceError) || this.#refusedBehind.has(unit.intent.n)) return false;
     const { detail, status } = error;
