@@ -173,8 +173,11 @@ export class Attempts {
     const { creditsUsed = ZERO, envelope, status } = error;
     if (this.#isMiss(error)) return;
     const isFault = envelope && (status >= 500 || status < 300);
-    const doubt = isFault ? await this.#doubtOf(flown) : { amount: ZERO, isSeen: true };
-    if (creditsUsed <= 0n && doubt.amount <= 0n) return;
+    // Who keeps keys is asked only of a call that was alone, and believed where nothing tells.
+    const isPromised = this.#parts.budget.isPromised(flown.unit);
+    const isLookedAt = isFault && (!isPromised || flown.alone);
+    const doubt = isLookedAt ? await this.#doubtOf(flown) : { amount: ZERO, isSeen: true };
+    if (creditsUsed <= 0n && (doubt.amount <= 0n || (isPromised && !doubt.isSeen))) return;
     this.#parts.flight.mark(flown, { sent: true });
     throw chargedForError(
       error,
