@@ -112,7 +112,8 @@ export class Attempts {
 
     const isRoomy = (): boolean => budget.fits(budget.riskOf(unit));
     // A promise is believed of one lost reply.
-    if (!isRoomy() || books.lossesOf(unit.intent.key) > 1) await reading.take(flown);
+    const isTried = budget.isPromised(unit) && books.lossesOf(unit.intent.key) > 1;
+    if (!isRoomy() || isTried) await reading.take(flown);
     if (isRoomy()) {
       await settlement.sendAgain(unit, budget.isPromised(unit));
       return true;

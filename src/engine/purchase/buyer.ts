@@ -142,11 +142,9 @@ export class Buyer {
     }
 
     try {
-      // Of what was stopped, too, once no reply is missing:
-      // answers that told nothing are in no book yet.
+      // Of what was stopped, too: what no answer is to tell any more a reading may.
       const { books } = run.state;
-      const isOpen = books.unread > 0n && pendingUnits(run.state).length === 0;
-      if (isOpen || !(flight.stopped || books.isRead)) await this.#reading.take();
+      if (books.unread > 0n || !(flight.stopped || books.isRead)) await this.#reading.take();
       this.#learnPageRows();
     } catch (error) {
       // Everything is bought and kept: no reason to fail for a number in the last line.

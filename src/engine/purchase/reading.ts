@@ -22,6 +22,8 @@ const HELD_MS = 500;
 
 interface ReadingOptions extends Pick<Clock, "now" | "sleep">, Pick<Seller, "client"> {
   readonly run: Run;
+  /** As the account told it before anything was bought; undefined: it tells none. */
+  readonly balance: Credits | undefined;
   readonly interrupted: AbortSignal;
   readonly onNotice?: ((text: string) => void) | undefined;
 }
@@ -39,11 +41,14 @@ export class BalanceReading implements FreeBalance {
   readonly #options: ReadingOptions;
   readonly #parts: ReadingParts;
   #toldOf: Credits = ZERO;
+  /** An account that tells no balance is not asked for it. */
+  #isMute: boolean;
 
   constructor(options: ReadingOptions, parts: ReadingParts) {
     this.#options = options;
     this.#parts = parts;
     this.#toldOf = options.run.state.uncertain;
+    this.#isMute = options.balance === undefined;
   }
 
   /**
@@ -76,6 +81,7 @@ export class BalanceReading implements FreeBalance {
     before?: (account: Told) => Promise<void>,
   ): Promise<Told | undefined> {
     const { flight } = this.#parts;
+    if (this.#isMute) return undefined;
     if (flown !== undefined) flight.turn(flown, "doubt");
     try {
       while (flown === undefined ? flight.count("flying", "keeping") > 0 : flight.mustWait(flown))
@@ -99,6 +105,7 @@ export class BalanceReading implements FreeBalance {
     const askedAt = now();
     const account = await this.#told();
     const { balance } = account ?? {};
+    this.#isMute = account !== undefined && balance === undefined;
     if (account === undefined || balance === undefined) return undefined;
     const told = { ...account, balance };
     await before?.(told);

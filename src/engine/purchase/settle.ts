@@ -100,7 +100,8 @@ export class Settlement {
     // The slot is free: the next request goes out before this page is converted, and is on
     // the wire two turns later. After a dear reply nothing goes out before the books have it.
     const isDear = creditsUsed !== undefined && creditsUsed > flown.hold;
-    if (!isDear) flight.turn(flown, "keeping");
+    // Nor before a reading is a fact: what went out meanwhile would be taken for a part of it.
+    if (!isDear && !isQuiet) flight.turn(flown, "keeping");
     await turn();
     await turn();
 

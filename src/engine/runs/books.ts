@@ -120,6 +120,8 @@ interface Attempt {
   heir: Attempt | undefined;
   /** Another attempt under the same promised key tells what they cost together. */
   isSpoken: boolean;
+  /** Whether its answer says what it cost. */
+  isSaid: boolean;
   /** When it ended; until then when it was sent. */
   at: number;
 }
@@ -287,10 +289,8 @@ export class Books {
   /** Whether only a reading after a rest proves something of who is unsure. */
   get wantsRest(): boolean {
     const witness = this.#witness();
-    const isPromised = ({ state, sent }: Attempt): boolean =>
-      state === "free" && sent.promised === true;
     const isOpen = (one: Attempt): boolean =>
-      one.endedAt >= witness && !isPromised(one) && this.#slack([one]) > 0n;
+      one.endedAt >= witness && !this.#isBelieved(one) && this.#slack([one]) > 0n;
     return (
       (this.unread > 0n &&
         (this.#isLate || [...this.#unsure].some((one) => !isFlying(one) && isOpen(one)))) ||
@@ -398,6 +398,7 @@ export class Books {
       most: undefined,
       heir: undefined,
       isSpoken: false,
+      isSaid: false,
       at: sent.at ?? 0,
     };
     const lost = this.#spokenFor(sent);
@@ -428,6 +429,7 @@ export class Books {
     const least = maxCredits(ZERO, used ?? ZERO);
     const most = maxCredits(least, share(hold, rows, asked));
     attempt.came = rows;
+    attempt.isSaid = used !== undefined;
     attempt.state = rows === 0 ? "free" : used === undefined ? "untold" : "told";
     this.#learn(attempt, least);
 
@@ -593,6 +595,11 @@ export class Books {
     return toldBy(this.#open.filter(({ sentAt }) => sentAt > since));
   }
 
+  /** What should be free, and says so or is of one that is never late: a reading is enough. */
+  #isBelieved({ isSaid, sent, state }: Attempt): boolean {
+    return state === "free" && (isSaid || this.isPrompt || sent.promised === true);
+  }
+
   /** When the last attempt went out whose charge is told. */
   #witness(): number {
     const charged = this.#open.filter(({ least, state }) => state === "told" && least > 0n);
@@ -621,7 +628,8 @@ export class Books {
     const witness = this.#witness();
     const isProven = (one: Attempt): boolean =>
       one.endedAt < witness ||
-      (one.state === "free" && (rested || one.sent.promised === true)) ||
+      (rested && one.state === "free") ||
+      this.#isBelieved(one) ||
       (one.state === "lost" && rested && !this.#isLate) ||
       this.#slack([one]) === 0n;
     const proven = ended.filter(isProven);
