@@ -331,10 +331,10 @@ test("what a run had beside its file when it was killed goes too, and the run en
   const names = namesOf(canary);
   const paid = await charged(service, CREDITS);
   const argv = [...SALES, "--per-page", "10", "--max-credits", "900", "-o", "killed.ndjson"];
-  await spawnUser(me, argv, { HEADCOUNT_FAILPOINT: "40" });
+  await spawnUser(me, argv, { HEADCOUNT_FAILPOINT: "14" });
   let killed: string[] = [];
   // It goes on and is killed again, until its draft is written but not yet in its place.
-  for (let step = 6; !killed.some((path) => path.endsWith(".part")); step++) {
+  for (let step = 2; !killed.some((path) => path.endsWith(".part")); step++) {
     expect(step).toBeLessThan(40);
     await spawnUser(me, ["resume", "last", "--yes"], { HEADCOUNT_FAILPOINT: String(step) });
     killed = await holding(me, names);

