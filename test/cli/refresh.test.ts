@@ -99,7 +99,7 @@ describe("headcount refresh", () => {
         files: { list: { file: me.file("sales.ndjson"), rows: now.length } },
       });
       expect(stderr).toContain(
-        `sales.ndjson: ${now.length.toLocaleString("en")} people, ${fresh} added,`,
+        `sales.ndjson: ${now.length.toLocaleString("en")} people, ${fresh} added (sales.added.ndjson),`,
       );
       // No address is asked after that is not owned.
       const owned = new Set(people.filter(inSales).map((human) => human.network_url));

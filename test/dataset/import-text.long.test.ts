@@ -164,7 +164,9 @@ describe("dialects drawn at random, beside csv-parse", { timeout: FILES * 3_000 
           expect(found.getRowsJS()).toEqual(
             wanted.map((record) =>
               HEADER.slice(0, 5).map((field) => {
-                const value = (record[field] ?? "").replace(/^[ \t\r\n]+|[ \t\r\n]+$/g, "");
+                const text = (record[field] ?? "").replace(/^[ \t\r\n]+|[ \t\r\n]+$/g, "");
+                // The apostrophe that keeps a spreadsheet from running a cell comes off.
+                const value = text.replace(/^'(?=[=+\-@])/, "");
                 return nothing.includes(value) ? null : value;
               }),
             ),
