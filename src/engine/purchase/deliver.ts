@@ -62,6 +62,8 @@ export async function deliver(
 
   const input = { ...purchase, maxCredits: options.maxCredits, finishedAt: now() };
   const { shortfall, ...going } = shortOf(input);
+  // Of what ends well a page without an answer is asked for again by no one but who wants more.
+  if (shortfall === null) run.state.books.note({ t: "over" });
   const receipt = buildReceipt(input, shortfall);
   const mayReplace = options.overwrite || continued;
   const register = registerIn(stateDir, disk, now);

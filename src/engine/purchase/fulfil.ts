@@ -175,8 +175,6 @@ async function buyPages(
     },
   });
   const outcome = await buyer.buy();
-  // Whatever has no answer now is asked for again by no one but a person who wants more.
-  run.state.books.note({ t: "over" });
   const above = aboveCap(run);
   if (above !== undefined) deps.onWarning(`warning: ${above}`);
 
