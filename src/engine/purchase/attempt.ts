@@ -12,7 +12,7 @@ import { ServiceError } from "../client/errors.ts";
 import { asLost, depthIn, isTooDeep, sizeRefusal } from "../client/refusal.ts";
 import { type CallAttempts, callAttempts } from "../client/retry.ts";
 import type { PageReply } from "../client/types.ts";
-import type { Unit } from "../runs/journal.ts";
+import { isFault, type Unit } from "../runs/journal.ts";
 import type { Run } from "../runs/run.ts";
 import { chargedForError, drawnSize, drawnTooDeep, otherPaging } from "./failures.ts";
 import type { Flown } from "./flight.ts";
@@ -173,10 +173,9 @@ export class Attempts {
   async #stopIfCharged(flown: Flown, error: ServiceError): Promise<void> {
     const { creditsUsed = ZERO, envelope, status } = error;
     if (this.#isMiss(error)) return;
-    const isFault = envelope && (status >= 500 || status < 300);
     // Who keeps keys is asked only of a call that was alone, and believed where nothing tells.
     const isPromised = this.#parts.budget.isPromised(flown.unit);
-    const isLookedAt = isFault && (!isPromised || flown.alone);
+    const isLookedAt = envelope && isFault(status) && (!isPromised || flown.alone);
     const doubt = isLookedAt ? await this.#doubtOf(flown) : { amount: ZERO, isSeen: true };
     if (creditsUsed <= 0n && (doubt.amount <= 0n || (isPromised && !doubt.isSeen))) return;
     this.#parts.flight.mark(flown, { sent: true });

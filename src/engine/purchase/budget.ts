@@ -11,7 +11,7 @@ import {
 import { counted } from "../../shared/contract/text.ts";
 import { CliError } from "../../shared/errors.ts";
 import type { ServiceError } from "../client/errors.ts";
-import { creditsOf, hasOutlivedKey, type RunState, type Unit } from "../runs/journal.ts";
+import { hasOutlivedKey, type RunState, riskOf, type Unit } from "../runs/journal.ts";
 
 /** What is under way, as far as it bounds what may still be spent. */
 interface UnderWay {
@@ -76,9 +76,7 @@ export class Budget {
 
   /** By how much asking again for a page raises what the run may cost. */
   riskOf(unit: Unit): Credits {
-    const { key: page, hold } = unit.intent;
-    const promised = this.isPromised(unit);
-    return this.#run.books.riskOf({ page, hold: creditsOf(hold), promised });
+    return riskOf(this.#run.books, unit, this.isPromised(unit));
   }
 
   /** What the cap leaves, once pages of an earlier session were asked for again. */

@@ -13,7 +13,7 @@ import { CliError, usageError } from "../../shared/errors.ts";
 import { groupsBy } from "../../shared/groups.ts";
 import { pagingName } from "../client/dialect.ts";
 import type { AccountView } from "../client/types.ts";
-import { creditsOf, hasOutlivedKey, KEY_LIFE_MS, pendingUnits } from "../runs/journal.ts";
+import { creditsOf, hasOutlivedKey, KEY_LIFE_MS, pendingUnits, riskOf } from "../runs/journal.ts";
 import {
   companiesIn,
   type Matches,
@@ -228,9 +228,8 @@ export function spentOf(
   const isKept = keepsKeys(account, run.plan.dataset_version) && books.keepsKeys;
   const lost = pendingUnits(run.state).map((unit) => {
     const { intent } = unit;
-    const hold = creditsOf(intent.hold);
     const promised = isKept && !hasOutlivedKey(unit, deps.now());
-    return { intent, hold, again: books.riskOf({ page: intent.key, hold, promised }) };
+    return { intent, hold: creditsOf(intent.hold), again: riskOf(books, unit, promised) };
   });
   // What asking again under a promised key takes is spoken for by the reply that was lost.
   const spokenFor = lost.reduce<bigint>((sum, { hold, again }) => sum + hold - again, 0n);

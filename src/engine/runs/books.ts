@@ -318,7 +318,7 @@ export class Books {
     return this.#doubts().find(([{ sent }]) => sent.n === attempt)?.[1] ?? ZERO;
   }
 
-  /** How many attempts of a page were lost, and none of them answered since. */
+  /** How many attempts of a page were lost. */
   lossesOf(page: string): number {
     return (this.#pages.get(page) ?? []).filter(({ state }) => state === "lost").length;
   }
@@ -475,7 +475,11 @@ export class Books {
    * of one that a fall leaves in doubt, where there is one.
    */
   #recall(earlier: readonly Attempt[], least: Credits, most: Credits): void {
-    const doubted = this.epochs.filter(({ doubt }) => doubt > 0n).flatMap((one) => one.attempts);
+    const isOpenDoubted = this.#slack(this.#unsure) > 0n;
+    const doubted = [
+      ...this.#doubted.flatMap(({ attempts }) => attempts),
+      ...(isOpenDoubted ? this.#open : []),
+    ];
     const lost = earlier.filter(({ state }) => state === "lost");
     const from = lost.length > 0 ? lost : earlier;
     const charged = from.find((one) => doubted.includes(one)) ?? from[0];
@@ -497,10 +501,10 @@ export class Books {
   }
 
   #sumClosed(): void {
-    this.#doubted = this.#closed.filter((one) => this.#sumsOf(one).doubt > 0n);
-    const closed = this.#closed.map((one) => this.#sumsOf(one));
-    this.#closedDoubt = sum(closed.map(({ doubt }) => doubt));
-    this.#closedOthers = sum(closed.map(({ others }) => others));
+    const sums = this.#closed.map((one) => this.#sumsOf(one));
+    this.#doubted = this.#closed.filter((_, index) => (sums[index]?.doubt ?? 0n) > 0n);
+    this.#closedDoubt = sum(sums.map(({ doubt }) => doubt));
+    this.#closedOthers = sum(sums.map(({ others }) => others));
   }
 
   /** Nothing is learned of what was free. */
@@ -519,10 +523,11 @@ export class Books {
     at = 0,
     askedAt = at,
   }: Quiet): void {
-    if (begins) this.#isOver = false;
-    if (begins)
-      for (const one of this.#open)
-        if (isFlying(one)) this.#end(one, { t: "lost", n: one.sent.n, at });
+    if (begins) {
+      this.#isOver = false;
+      for (const one of this.#open.filter(isFlying))
+        this.#end(one, { t: "lost", n: one.sent.n, at });
+    }
     const named = beside.filter((one) => account !== undefined && one.account === account);
     this.#own = credits(this.#own + own);
     this.#beside = sum([this.#beside, ...named.map(({ settled }) => settled)]);
@@ -541,22 +546,18 @@ export class Books {
     }
     const isStale = fall < this.#toldSince();
     const isNew = start === undefined || balance > start.balance;
-    const flying = this.#open.filter(isFlying);
+    const told = { balance, at, askedAt };
 
     this.isRead = true;
     this.isBehind = isStale && !isNew;
-    if (isStale && !isNew) this.#isLate = true;
+    if (this.isBehind) this.#isLate = true;
     else if (!rested && !isNew && this.#toldSince() > 0n) this.#isPrompt = true;
+
     if (isNew || (isStale && rested)) {
       const attempts = this.#open.filter((one) => !isFlying(one));
-      this.#begin({ balance, at, askedAt }, flying, {
-        attempts,
-        fall: undefined,
-        own: this.#own,
-        at,
-      });
-    } else if (!isStale)
-      this.#explain(credits(fall + this.#surplus), { balance, at, askedAt }, rested);
+      const closed = { attempts, fall: undefined, own: this.#own, at };
+      this.#begin(told, this.#open.filter(isFlying), closed);
+    } else if (!isStale) this.#explain(credits(fall + this.#surplus), told, rested);
   }
 
   /** Whose charge the balance does not show, of a page that was lost: it may be that charge. */

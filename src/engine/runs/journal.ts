@@ -325,8 +325,8 @@ export function apply(state: RunState, record: JournalRecord, at = 0): void {
     case "lost":
     case "refused": {
       const { status, used } = record.t === "refused" ? record : { status: 0, used: undefined };
-      const isFault = status >= 500 || status < 300;
-      end(state, state.units.get(record.n), record.at, { t: record.t, used, isFault });
+      const ending = { t: record.t, used, isFault: isFault(status) };
+      end(state, state.units.get(record.n), record.at, ending);
       return;
     }
     case "quiet":
@@ -428,6 +428,14 @@ export function replay(entries: readonly LogEntry<JournalRecord>[]): RunState {
   const state = emptyState();
   for (const { record, end } of entries) apply(state, record, end);
   return state;
+}
+
+/** An answer that broke at the service's end, where no contract says that it is free. */
+export const isFault = (status: number): boolean => status >= 500 || status < 300;
+
+/** By how much asking again for a page raises what the run may cost. */
+export function riskOf(books: Books, { intent }: Pick<Unit, "intent">, promised: boolean): Credits {
+  return books.riskOf({ page: intent.key, hold: creditsOf(intent.hold), promised });
 }
 
 /** A key is good for 24 hours (docs/contract.md, "Idempotency"). */
