@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { beforeAll, expect, onTestFinished, test } from "vitest";
 import type { Dialect } from "../../src/engine/client/dialect.ts";
 import { type Agent, startAgent, YES } from "../support/agent.ts";
-import type { FakeClock } from "../support/client.ts";
+import { swiftClock } from "../support/client.ts";
 import { type Ran, readCsv, spentBy, type User, user } from "../support/export.ts";
 import {
   type ForeignOptions,
@@ -139,27 +139,6 @@ export const at =
   (call: number): Mishap =>
     [calls].flat().includes(call) ? mishap : undefined;
 
-/** A wait is over at once, and has passed; but others that are under way have their turn. */
-function swift(): FakeClock {
-  let skipped = 0;
-  const sleeps: number[] = [];
-  return {
-    now: () => Date.now() + skipped,
-    sleeps,
-    advance: (ms) => {
-      skipped += ms;
-    },
-    sleep: async (ms, signal) => {
-      signal?.throwIfAborted();
-      sleeps.push(ms);
-      const waited = Math.min(ms, 5);
-      await new Promise((done) => setTimeout(done, waited));
-      skipped += ms - waited;
-      signal?.throwIfAborted();
-    },
-  };
-}
-
 /** @param options of the service, or what makes them for one that has to know itself */
 export async function openScene(
   habit: Case["habit"] = {},
@@ -191,7 +170,7 @@ export function sceneOf<S extends Books>(
   u: User,
   connection: readonly string[],
 ): Scene<S> {
-  const clock = swift();
+  const clock = swiftClock();
   if ("now" in service.options) Object.assign(service.options, { now: clock.now });
   const agents = new Map<string, Agent>();
   const past: Past = {
@@ -203,7 +182,7 @@ export function sceneOf<S extends Books>(
   async function told(options: string, [tool, given]: NonNullable<Step["tool"]>): Promise<Ran> {
     const agent =
       agents.get(options) ??
-      (await startAgent(u, [...connection, ...options.split(" ")], { answer: YES }));
+      (await startAgent(u, [...connection, ...options.split(" ")], { answer: YES, clock }));
     if (!agents.has(options)) onTestFinished(() => agent.close());
     agents.set(options, agent);
 

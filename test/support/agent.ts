@@ -7,7 +7,7 @@ import {
   type Transport,
 } from "@modelcontextprotocol/client";
 import { main } from "../../src/cli/main.ts";
-import { testContext } from "./client.ts";
+import { type FakeClock, testContext } from "./client.ts";
 import type { User } from "./export.ts";
 
 /** The newest revision, or the last before it. */
@@ -43,6 +43,7 @@ export interface AgentOptions {
   /** How the person answers; undefined: the client cannot ask one. */
   readonly answer?: Answer | (() => Promise<Answer>);
   readonly env?: Readonly<Record<string, string>>;
+  readonly clock?: FakeClock;
 }
 
 /** Messages over the streams that a process would have as stdin and stdout. */
@@ -136,6 +137,7 @@ export async function startAgent(
     argv: words,
     cwd: of.dir,
     env: { ...of.env, ...options.env },
+    ...(options.clock === undefined ? {} : { clock: options.clock }),
     stdin,
   });
 

@@ -36,6 +36,27 @@ export function fakeClock(start = Date.UTC(2026, 0, 15, 12, 0, 0)): FakeClock {
   };
 }
 
+/** A wait is over at once, and has passed; but others that are under way have their turn. */
+export function swiftClock(): FakeClock {
+  let skipped = 0;
+  const sleeps: number[] = [];
+  return {
+    now: () => Date.now() + skipped,
+    sleeps,
+    advance: (ms) => {
+      skipped += ms;
+    },
+    sleep: async (ms, signal) => {
+      signal?.throwIfAborted();
+      sleeps.push(ms);
+      const waited = Math.min(ms, 5);
+      await new Promise((done) => setTimeout(done, waited));
+      skipped += ms - waited;
+      signal?.throwIfAborted();
+    },
+  };
+}
+
 export interface TestContextOptions {
   /** Added to the test's own environment, which has throw-away folders and nothing of the real one. */
   readonly env?: Readonly<Record<string, string | undefined>>;

@@ -1,4 +1,5 @@
 import { onTestFinished } from "vitest";
+import { swiftClock } from "./client.ts";
 import { type Ran, readCsv, type User, user } from "./export.ts";
 import {
   type ForeignOptions,
@@ -20,5 +21,6 @@ export async function foreignScene(change: Partial<ForeignOptions> = {}): Promis
   onTestFinished(() => service.close());
   const u = user(service.url, service.key);
   const ids = (): string[] => readCsv(u.read("o.csv")).map(({ id }) => id ?? "");
-  return { service, u, run: (...argv) => u.run(argv), ids };
+  const clock = swiftClock();
+  return { service, u, run: (...argv) => u.run(argv, { clock }), ids };
 }

@@ -64,6 +64,14 @@ describe("normal forms", () => {
     );
   });
 
+  test.each([
+    ["www.www.acme.example", "acme.example"],
+    ["https://www.www.acme.example/", "acme.example"],
+    ["www.www.acme", undefined],
+  ])("what stands before a host goes, however often: %s", (given, domain) => {
+    expect(canonicalDomain(given)).toBe(domain);
+  });
+
   test("a whole address and a bare slug never share a key", () => {
     const by = "company_network_url";
     fc.assert(

@@ -25,7 +25,7 @@ const ADDRESS = `${BEFORE_HOST}${LABEL}[.]${TOP_LABEL}(/[A-Za-z0-9_.~-]+){1,2}/?
 const DOMAIN = `${BEFORE_HOST}${LABEL}([.]${LABEL})*[.]${TOP_LABEL}/?`;
 const bare = (text: string): string =>
   `regexp_replace(lower(CASE WHEN suffix(${text}, '/') THEN left(${text}, ` +
-  `-1) ELSE ${text} END), '^(https?://)?(www[.])?', '')`;
+  `-1) ELSE ${text} END), '^(https?://)?(www[.])*', '')`;
 
 export const PERSON_FORMS =
   "address_form(network_url) AS address, address_form(company_network_url) AS company_address";
@@ -57,7 +57,7 @@ export async function addNormalForms(
       WHEN regexp_full_match(x, '[A-Za-z0-9_-]+') THEN lower(x)
       WHEN regexp_full_match(x, '${ADDRESS}[?#][!-~]*') THEN ${bare("regexp_extract(x, '^[^?#]*')")} ELSE js_address_form(x)`,
     // Of "www.example" nothing with a dot is left.
-    domain_form: `WHEN contains(lower(x), 'xn--') OR regexp_full_match(lower(x), '(https?://)?www[.][^.]*') THEN js_domain_form(x)
+    domain_form: `WHEN contains(lower(x), 'xn--') OR regexp_full_match(lower(x), '(https?://)?(www[.])+[^.]*') THEN js_domain_form(x)
       WHEN regexp_full_match(x, '${DOMAIN}') THEN ${bare("x")} ELSE js_domain_form(x)`,
     slug_of: "ELSE split_part(x, '/', -1)",
   };

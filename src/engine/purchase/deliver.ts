@@ -39,6 +39,15 @@ export interface Delivery extends Omit<ReceiptInput, "maxCredits" | "finishedAt"
   readonly sink: Output;
 }
 
+/** @throws CliError exit 6 where its one company is unknown, 2 where all were refused */
+function requireSomebody(run: Run): void {
+  const missed = theOneMissed(run);
+  if (missed !== undefined) throw companyNotFound(missed, run.state);
+
+  const refused = allRefused(run);
+  if (refused !== undefined) throw nothingLookedUp(refused);
+}
+
 /**
  * Writes receipt, misses and output.
  * @throws CliError exit 5 where it fell short, 6 where its company is unknown
@@ -54,11 +63,7 @@ export async function deliver(
   { disk, now, onNotice, stateDir }: Pick<ExportDeps, "disk" | "now" | "onNotice" | "stateDir">,
 ): Promise<Pick<Finished, "receipt" | "misses">> {
   const { outcome, narrowed, run } = purchase;
-  const missed = theOneMissed(run);
-  if (missed !== undefined) throw companyNotFound(missed, run.state);
-
-  const refused = allRefused(run);
-  if (refused !== undefined) throw nothingLookedUp(refused);
+  requireSomebody(run);
 
   const input = { ...purchase, maxCredits: options.maxCredits, finishedAt: now() };
   const { shortfall, ...going } = shortOf(input);

@@ -141,9 +141,12 @@ function partsOf(plain: string): Parts | undefined {
   const host = hostForm(/^[\x00-\x7f]*$/.test(word) ? word : hostIn(plain));
   if (host === undefined || (path.length === 0 && !host.includes(".")))
     return isBare && host !== undefined ? partsOf(host) : undefined;
-  const bare = path.length > 0 ? host.replace(/^www\./, "") : host;
+  const bare = path.length > 0 ? host.replace(WWW, "") : host;
   return { host: bare, place: `${bare}${/^:(?:443|80)$/.test(port) ? "" : port}`, path, hasScheme };
 }
+
+/** However often it stands there: what is left of a host is its own form. */
+export const WWW = /^(?:www\.)+/;
 
 /** As it is to be read: compatible forms as plain ones, escapes as text, and nothing around it. */
 const legible = (text: string): string =>
@@ -237,7 +240,7 @@ export const canonicalAddress = (text: string, learned?: Networks): string | und
  * undefined where no host with a dot is left, or the host is a machine's number.
  */
 export function canonicalDomain(text: string): string | undefined {
-  const host = partsOf(legible(text))?.host.replace(/^www\./, "") ?? "";
+  const host = partsOf(legible(text))?.host.replace(WWW, "") ?? "";
   // A last label that begins with a digit is no top-level domain, and a version or a date may be.
   const isDomain = /^[^.]+(?:\.[^.]+)*\.[^.\d][^.]+$/u.test(host);
   return isDomain && hostForm(host) === host ? host : undefined;

@@ -7,6 +7,7 @@ import {
   canonicalDomain,
   type Networks,
   unwrapped,
+  WWW,
 } from "./address.ts";
 import { isFiller } from "./words.ts";
 
@@ -80,7 +81,7 @@ export function read(text: string, learned?: Networks): Reading {
 const plainAddress = (plain: string): string =>
   normalForm(plain)
     .replace(/^https?:\/\//, "")
-    .replace(/^www\./, "")
+    .replace(WWW, "")
     .replace(/[?#].*$/s, "")
     .replace(/\/+$/, "");
 
