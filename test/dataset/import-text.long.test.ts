@@ -1,67 +1,23 @@
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import type { DuckDBConnection, DuckDBInstance } from "@duckdb/node-api";
 import { parse } from "csv-parse/sync";
 import fc from "fast-check";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import {
-  type ImportInput,
-  type ImportReport,
-  importDataset,
-} from "../../src/dataset/build/import.ts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { ImportInput } from "../../src/dataset/build/import.ts";
 import { NO_MAP } from "../../src/dataset/build/import-map.ts";
 import { stageTable } from "../../src/dataset/build/import-stage.ts";
 import { addNormalForms } from "../../src/dataset/build/normal-sql.ts";
 import { rejectFileAt } from "../../src/dataset/build/rejects.ts";
 import { startDuckDb } from "../../src/dataset/duckdb.ts";
 import { openDataset } from "../../src/dataset/embedded/open.ts";
-import type { Person } from "../../src/shared/contract/records.ts";
 import { cases } from "../support/campaign.ts";
-import { SMALL, sleep, tempFolder } from "../support/dataset.ts";
+import { SMALL, sleep } from "../support/dataset.ts";
+import { importing } from "../support/imports.ts";
 
-let folder: string;
-
-beforeEach(async () => {
-  folder = await tempFolder();
-});
-
-const write = (name: string, content: string | Buffer): Promise<void> =>
-  writeFile(join(folder, name), content);
-
-async function load(input: Partial<ImportInput> = {}): Promise<ImportReport> {
-  return importDataset(
-    {
-      people: ["people.csv"],
-      companies: [],
-      cwd: folder,
-      rejects: join(folder, "rejects.ndjson"),
-      ...input,
-    },
-    { datasetDir: join(folder, "dataset"), now: Date.now, sleep, resources: SMALL },
-  );
-}
-
-async function everybody(): Promise<Person[]> {
-  const engine = await openDataset(join(folder, "dataset"));
-  try {
-    const page = await engine.people(
-      { exact: {}, prefix: {}, range: {} },
-      { offset: 0, limit: 50_000 },
-    );
-    return page.records.map((record) => JSON.parse(record.toString()) as Person);
-  } finally {
-    await engine.close();
-  }
-}
-
-async function rejects(): Promise<Record<string, unknown>[]> {
-  const text = await readFile(join(folder, "rejects.ndjson"), "utf8");
-  return text
-    .trimEnd()
-    .split("\n")
-    .map((line) => JSON.parse(line) as Record<string, unknown>);
-}
+const at = importing();
+const { write, load, everybody, rejects } = at;
 
 const rows = (count: number, row: (index: number) => string): string =>
   Array.from({ length: count }, (_, index) => `${row(index)}\n`).join("");
@@ -142,13 +98,13 @@ describe("dialects drawn at random, beside csv-parse", { timeout: FILES * 3_000 
           });
           const name = `${run++}.csv`;
           await write(name, content);
-          const rejectFile = await rejectFileAt(join(folder, "rejects.ndjson"), folder, []);
-          const options = { datasetDir: folder, now: () => 0, sleep };
+          const rejectFile = await rejectFileAt(join(at.folder, "rejects.ndjson"), at.folder, []);
+          const options = { datasetDir: at.folder, now: () => 0, sleep };
           const staging = {
             connection,
             map: NO_MAP,
-            scratch: folder,
-            cwd: folder,
+            scratch: at.folder,
+            cwd: at.folder,
             text: {},
             rejects: rejectFile,
             options,
@@ -354,7 +310,7 @@ describe("nothing vanishes and nothing is joined", () => {
     );
     await write("people.ndjson", `${early}${late}{"id":"last","title":"Chef"}\n`);
     await load({ people: ["people.ndjson"] });
-    const engine = await openDataset(join(folder, "dataset"));
+    const engine = await openDataset(join(at.folder, "dataset"));
     const count = (field: string, value: string) =>
       engine
         .count({ exact: { [field]: [value] }, prefix: {}, range: {} })
@@ -463,7 +419,7 @@ describe("values", () => {
     const instance = await startDuckDb(SMALL);
     const connection = await instance.connect();
     await connection.run(`COPY (SELECT * FROM (VALUES ('a'::BLOB, 'NaN'::DOUBLE), (encode('é'), 9e15), ('c'::BLOB, 1.5), ('\\xFF'::BLOB, 1))
-      AS t (id, connections)) TO '${join(folder, "p.parquet")}' (FORMAT parquet)`);
+      AS t (id, connections)) TO '${join(at.folder, "p.parquet")}' (FORMAT parquet)`);
     instance.closeSync();
     const report = await load({ people: ["p.parquet"] });
     expect(report.people).toMatchObject({ rows: 4, taken: 3, refused: 1 });
@@ -500,7 +456,7 @@ describe("values", () => {
     const instance = await startDuckDb(SMALL);
     const connection = await instance.connect();
     await connection.run(`COPY (SELECT * FROM (VALUES ('a', 12.000::DECIMAL(10,3)), ('b', 12.345), ('c', 0), ('d', 1234)) AS t (id, connections))
-      TO '${join(folder, "p.parquet")}' (FORMAT parquet)`);
+      TO '${join(at.folder, "p.parquet")}' (FORMAT parquet)`);
     instance.closeSync();
     await write(
       "q.ndjson",
@@ -643,16 +599,16 @@ describe("files as programs write them", () => {
       ["dir*/p.csv", "c"],
       ["dirX/p.csv", "d"],
     ] as const) {
-      await mkdir(join(folder, name, ".."), { recursive: true });
+      await mkdir(join(at.folder, name, ".."), { recursive: true });
       await write(name, `id\n${id}\n`);
     }
     const instance = await startDuckDb(SMALL);
     const connection = await instance.connect();
     await connection.run(
-      `COPY (SELECT 'e' AS id) TO '${join(folder, "dirX", "p.parquet")}' (FORMAT parquet)`,
+      `COPY (SELECT 'e' AS id) TO '${join(at.folder, "dirX", "p.parquet")}' (FORMAT parquet)`,
     );
     await connection.run(
-      `COPY (SELECT 'f' AS id) TO '${join(folder, "dir*", "p.parquet")}' (FORMAT parquet)`,
+      `COPY (SELECT 'f' AS id) TO '${join(at.folder, "dir*", "p.parquet")}' (FORMAT parquet)`,
     );
     instance.closeSync();
     const ids = async (input: Partial<ImportInput>): Promise<string[]> => {
@@ -661,8 +617,8 @@ describe("files as programs write them", () => {
     };
     expect(await ids({ people: ["people[1].csv"] })).toEqual(["a"]);
     expect(await ids({ people: ["dir*/p.csv"] })).toEqual(["c"]);
-    expect(await ids({ people: ["p.csv"], cwd: join(folder, "dir*") })).toEqual(["c"]);
-    expect(await ids({ people: ["p*.csv"], cwd: join(folder, "dir*") })).toEqual(["c"]);
+    expect(await ids({ people: ["p.csv"], cwd: join(at.folder, "dir*") })).toEqual(["c"]);
+    expect(await ids({ people: ["p*.csv"], cwd: join(at.folder, "dir*") })).toEqual(["c"]);
     expect(await ids({ people: ["dir*/p.parquet"] })).toEqual(["f"]);
   });
 });

@@ -1,48 +1,20 @@
-import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { gzipSync } from "node:zlib";
-import { beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { generateInto } from "../../src/dataset/build/generate.ts";
-import {
-  type ImportInput,
-  type ImportReport,
-  importDataset,
-} from "../../src/dataset/build/import.ts";
 import { addNormalForms } from "../../src/dataset/build/normal-sql.ts";
 import { startDuckDb } from "../../src/dataset/duckdb.ts";
 import { openDataset } from "../../src/dataset/embedded/open.ts";
 import type { Engine } from "../../src/dataset/engine.ts";
 import { checkFilters } from "../../src/shared/contract/filters.ts";
 import type { Company, Person } from "../../src/shared/contract/records.ts";
-import { bytesOf } from "../../src/shared/tables/bytes.ts";
-import type { InputFile } from "../../src/shared/tables/input-file.ts";
-import { SMALL, sleep, tempFolder } from "../support/dataset.ts";
+import { SMALL, tempFolder } from "../support/dataset.ts";
+import { importing } from "../support/imports.ts";
 import { long } from "../support/long.ts";
 import { startTestService } from "../support/service.ts";
-import { workbookOf } from "../support/workbook.ts";
 
 const ALL = { exact: {}, prefix: {}, range: {} };
-let folder: string;
-
-beforeEach(async () => {
-  folder = await tempFolder();
-});
-
-const write = (name: string, content: string | Buffer): Promise<void> =>
-  writeFile(join(folder, name), content);
-
-async function load(input: Partial<ImportInput>, resources = SMALL): Promise<ImportReport> {
-  return importDataset(
-    {
-      people: ["people.csv"],
-      companies: [],
-      cwd: folder,
-      rejects: join(folder, "rejects.ndjson"),
-      ...input,
-    },
-    { datasetDir: join(folder, "dataset"), now: Date.now, sleep, resources },
-  );
-}
+const at = importing();
+const { write, load, reading, everybody, rejects } = at;
 
 // `service import` tells a machine that is too small by these words of DuckDB.
 long("too little memory is said by DuckDB, and nothing is published", async () => {
@@ -54,33 +26,8 @@ long("too little memory is said by DuckDB, and nothing is published", async () =
   await expect(load({}, { threads: 1, memoryBytes: 16 * 2 ** 20 })).rejects.toThrow(
     "Out of Memory Error",
   );
-  await expect(openDataset(join(folder, "dataset"))).rejects.toThrow();
+  await expect(openDataset(join(at.folder, "dataset"))).rejects.toThrow();
 });
-
-/** Opens what was imported for the time of `work`. */
-async function reading<Result>(work: (engine: Engine) => Promise<Result>): Promise<Result> {
-  const engine = await openDataset(join(folder, "dataset"));
-  try {
-    expect(await engine.verify()).toEqual([]);
-    return await work(engine);
-  } finally {
-    await engine.close();
-  }
-}
-
-const everybody = (): Promise<Person[]> =>
-  reading(async (engine) => {
-    const page = await engine.people(ALL, { offset: 0, limit: 10_000 });
-    return page.records.map((record) => JSON.parse(record.toString()) as Person);
-  });
-
-async function rejects(): Promise<Record<string, unknown>[]> {
-  const text = await readFile(join(folder, "rejects.ndjson"), "utf8");
-  return text
-    .trimEnd()
-    .split("\n")
-    .map((line) => JSON.parse(line) as Record<string, unknown>);
-}
 
 const count = (engine: Engine, filters: unknown): Promise<number> => {
   const check = checkFilters(filters);
@@ -104,14 +51,16 @@ describe("every format gives the same records", () => {
     };
     for (const [name, options] of Object.entries(copies)) {
       await connection.run(
-        `COPY (SELECT * EXCLUDE (address, company_address) FROM staged_people) TO '${join(folder, name)}' (${options})`,
+        `COPY (SELECT * EXCLUDE (address, company_address) FROM staged_people) TO '${join(at.folder, name)}' (${options})`,
       );
     }
     for (const [name, options] of [
       ["c.parquet", "FORMAT parquet"],
       ["c.ndjson", "FORMAT json"],
     ]) {
-      await connection.run(`COPY staged_companies TO '${join(folder, name ?? "")}' (${options})`);
+      await connection.run(
+        `COPY staged_companies TO '${join(at.folder, name ?? "")}' (${options})`,
+      );
     }
     instance.closeSync();
     let first: Person[] | undefined;
@@ -178,7 +127,7 @@ describe("every format gives the same records", () => {
     const connection = await instance.connect();
     await connection.run(
       `COPY (SELECT 'a' AS id, 500.0::DOUBLE AS connections, DATE '2025-03-01' AS updated_at UNION ALL SELECT 'b', NULL, NULL)
-       TO '${join(folder, "p.parquet")}' (FORMAT parquet)`,
+       TO '${join(at.folder, "p.parquet")}' (FORMAT parquet)`,
     );
     instance.closeSync();
     await write(
@@ -402,7 +351,7 @@ z,Nobody,,,,,,
         `id,company_network_url\n${addresses.map((url, index) => `${index},${url}\n`).join("")}`,
       );
       await load({ companies: ["companies.csv"] });
-      const engine = await openDataset(join(folder, "dataset"));
+      const engine = await openDataset(join(at.folder, "dataset"));
       const service = await startTestService({ engine });
       try {
         const ask = async (
@@ -706,103 +655,13 @@ describe("rows that cannot be taken", () => {
 test("a number of a typed column that is left out is shown as the file has it", async () => {
   const instance = await startDuckDb(SMALL);
   const connection = await instance.connect();
-  const path = join(folder, "typed.parquet");
+  const path = join(at.folder, "typed.parquet");
   await connection.run(
     `COPY (SELECT 1 AS id, 'Ada' AS name, 3.5::DOUBLE AS followers) TO '${path}' (FORMAT parquet)`,
   );
   instance.closeSync();
   const { cleared } = await load({ people: ["typed.parquet"] });
   expect(cleared["people.followers"]).toEqual({ values: 1, examples: [{ value: "3.5", rows: 1 }] });
-});
-
-test("a packed file that is cut off anywhere is refused, not read short", async () => {
-  const instance = await startDuckDb(SMALL);
-  const connection = await instance.connect();
-  const path = join(folder, "p.csv.gz");
-  await connection.run(
-    `COPY (SELECT range AS id, hash(range) AS name FROM range(50000)) TO '${path}' (FORMAT csv, HEADER, COMPRESSION gzip)`,
-  );
-  const file: InputFile = { name: path, path, format: "csv", kind: "text", packed: true, bytes: 0 };
-  const linesOf = async (): Promise<number> => {
-    let lines = 0;
-    for await (const bytes of bytesOf(file))
-      lines += bytes.toString("latin1").split("\n").length - 1;
-    return lines;
-  };
-  const packed = await readFile(path);
-  expect(await linesOf()).toBe(50_001);
-  await writeFile(path, Buffer.concat([packed, packed]));
-  expect(await linesOf()).toBe(100_002);
-  for (const cut of [1, 4, 8, 9, 100, packed.length >> 1, packed.length - 3]) {
-    await writeFile(path, packed.subarray(0, packed.length - cut));
-    await expect(linesOf(), `without its last ${cut} bytes`).rejects.toThrow(/cut off or damaged/);
-  }
-  instance.closeSync();
-});
-
-const ADA = [
-  ["id", "name", "title"],
-  ["1", "Ada", "+1 ambassador"],
-];
-
-test.each<[string, string, string | Buffer]>([
-  ["gzip", "packed.csv", gzipSync("id,name,title\n1,Ada,+1 ambassador\n")],
-  ["text", "plain.csv.gz", "id,name,title\n1,Ada,+1 ambassador\n"],
-  ["a JSON list", "a.csv", '[\n {"id": 1,\n "name": "Ada", "title": "+1 ambassador"}]'],
-  ["NDJSON", "a.txt", '{"id":1,"name":"Ada","title":"+1 ambassador"}\n'],
-  ["a workbook", "a.dat", workbookOf([["People of 2026"], [], ...ADA])],
-  ["a guard against formulas", "a", "id,name,title\n1,Ada,'+1 ambassador\n,,\n"],
-  [
-    "notes above the header",
-    "n.csv",
-    'Notes:\n"all, of them"\n\nid;name;title\n1;Ada;+1 ambassador\n',
-  ],
-])("a file is what its bytes are, whatever its name: %s", async (_, name, bytes) => {
-  await write(name, bytes);
-  const { people } = await load({ people: [name] });
-  expect(people).toMatchObject({ taken: 1, refused: 0 });
-  expect(await everybody()).toMatchObject([{ id: "1", name: "Ada", title: "+1 ambassador" }]);
-});
-
-describe("files that cannot be imported", () => {
-  // One dataset for all of them: none of these may change it.
-  let old: string;
-  beforeAll(async () => {
-    old = await tempFolder();
-    folder = old;
-    await write("people.csv", "id,name\n1,Ada\n");
-    await load({});
-    await write("empty.csv", "");
-    await write("page.csv", "<!doctype html><html></html>");
-    await write("ab.csv", "a,b\n1,2\n");
-    await write("header.csv", "id,name\n");
-    await write("bad.csv", "id,connections\n,x\n");
-    await write("fake.parquet", "PAR1 and nothing more");
-    const packed = gzipSync(
-      "id,name\n".concat(...Array.from({ length: 5_000 }, (_, row) => `${row},Name ${row}\n`)),
-    );
-    await write("cut.csv.gz", packed.subarray(0, packed.length >> 1));
-  });
-  beforeEach(() => {
-    folder = old;
-  });
-
-  test.each([
-    ["a missing file", ["nope.csv"], /nope\.csv does not exist/],
-    ["a folder", ["."], /is a folder, not a file/],
-    ["an empty file", ["empty.csv"], /empty\.csv is empty/],
-    ["a page by the name of a table", ["page.csv"], /page\.csv is an HTML page, no table/],
-    ["a pattern without match", ["*.ndjson"], /no file matches/],
-    ["a file twice", ["people.csv", "./people.csv"], /is given twice/],
-    ["no usable column", ["ab.csv"], /ab\.csv has no usable column: .* it has a, b/],
-    ["a header alone", ["header.csv"], /no rows in header\.csv/],
-    ["no row to take", ["bad.csv"], /none of 1 row of people can be taken: no_identity 1/],
-    ["no Parquet", ["fake.parquet"], /fake\.parquet cannot be read as parquet/],
-    ["a gzip that is cut off", ["cut.csv.gz"], /cut\.csv\.gz is cut off or damaged/],
-  ])("%s: a clear error, and the old dataset stays", async (_what, people, message) => {
-    await expect(load({ people })).rejects.toThrow(message);
-    expect((await everybody()).map((person) => person.name)).toEqual(["Ada"]);
-  });
 });
 
 long("texts as long as they may be, more of them than are read at once", async () => {

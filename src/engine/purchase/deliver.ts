@@ -1,6 +1,5 @@
 // Tested by test/cli/search.test.ts.
 import type { Credits } from "../../shared/contract/money.ts";
-import type { CompanyQuery } from "../client/dialect.ts";
 import { distinctPages } from "../output/distinct.ts";
 import type { Output } from "../output/formats.ts";
 import { naming } from "../output/publish.ts";
@@ -37,15 +36,6 @@ export interface Finished {
 
 export interface Delivery extends Omit<ReceiptInput, "maxCredits" | "finishedAt"> {
   readonly sink: Output;
-}
-
-/** @throws CliError exit 6 where its one company is unknown, 2 where all were refused */
-function requireSomebody(run: Run): void {
-  const missed = theOneMissed(run);
-  if (missed !== undefined) throw companyNotFound(missed, run.state);
-
-  const refused = allRefused(run);
-  if (refused !== undefined) throw nothingLookedUp(refused);
 }
 
 /**
@@ -126,16 +116,15 @@ function missesOf({ plan: { target }, state }: Run): string[] {
 }
 
 /**
- * Why no company at all was looked up, in the service's words: then it is no matter of one of them.
+ * Where no company at all was looked up it is no matter of one of them.
+ * @throws CliError exit 6 where its one company is unknown, 2 where all were refused
  */
-function allRefused({ state }: Run): string | undefined {
-  const reasons = [...state.units.values()].map(({ settled }) => settled?.refused);
-  return state.rows === 0 && reasons.every((reason) => reason !== undefined)
-    ? reasons[0]
-    : undefined;
-}
+function requireSomebody({ plan: { target }, state }: Run): void {
+  if (target.kind === "search" || state.rows > 0) return;
+  const [company, another] = target.companies;
+  if (company !== undefined && another === undefined && !isForgiving(target) && state.misses === 1)
+    throw companyNotFound(company, state);
 
-function theOneMissed({ plan: { target }, state }: Run): CompanyQuery | undefined {
-  if (target.kind === "search" || isForgiving(target) || state.misses !== 1) return undefined;
-  return target.companies.length === 1 ? target.companies[0] : undefined;
+  const [reason, ...others] = [...state.units.values()].map(({ settled }) => settled?.refused);
+  if (reason !== undefined && !others.includes(undefined)) throw nothingLookedUp(reason);
 }
