@@ -572,7 +572,6 @@ describe("an export", () => {
   long("of a key ends with the session that asked for it, and with the key's cap", async () => {
     const gate = gated();
     const { page, service } = await serve({ people: 5_000, wrapEngine: gate.wrapEngine });
-    const [own] = await service.store.listKeys("default");
     const session = await page.signIn({ key: service.key });
     gate.close();
     const { id } = await buy(page, session, 3_000);
@@ -584,7 +583,7 @@ describe("an export", () => {
       .poll(told, { timeout: 30_000 })
       .toMatchObject({ state: "stopped", rows: 1_000, credits: parseCredits(1_000) });
     const cap = (credits: number) =>
-      service.store.updateKey(own?.id ?? "", { maxCredits: parseCredits(credits) as never });
+      service.store.updateKey(service.keyId, { maxCredits: parseCredits(credits) as never });
     const next = await page.signIn({ key: service.key });
     const goOn = () => page.call(next, "POST", `/exports/${id}/continue`);
     await cap(2_999);
