@@ -2,9 +2,14 @@ import type { AccountView } from "../../engine/client/types.ts";
 import { ownedCompanies } from "../../engine/purchase/earlier.ts";
 import { runIdentityOf } from "../../engine/purchase/offer.ts";
 import type { ExportDeps, ExportOptions } from "../../engine/purchase/order.ts";
-import { isNarrowed } from "../../engine/purchase/owned.ts";
 import type { Quote } from "../../engine/purchase/quote.ts";
-import { type Prospect, type Target, targetText, unlooked } from "../../engine/runs/plan.ts";
+import {
+  isNarrowed,
+  type Prospect,
+  type Target,
+  targetText,
+  unlooked,
+} from "../../engine/runs/plan.ts";
 import { RunStore } from "../../engine/runs/run-store.ts";
 import { spentBy } from "../../engine/runs/spend.ts";
 import { type Credits, credits, creditsLess, creditsText } from "../../shared/contract/money.ts";

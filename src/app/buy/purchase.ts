@@ -6,10 +6,9 @@ import type { Finished } from "../../engine/purchase/deliver.ts";
 import { beginsAnew, staleRun } from "../../engine/purchase/failures.ts";
 import { fulfil } from "../../engine/purchase/fulfil.ts";
 import { endStale, inquire, stillOpen } from "../../engine/purchase/inquiry.ts";
-import { openRun, withRunLock } from "../../engine/purchase/locks.ts";
+import { alone, claimsOf, openRun } from "../../engine/purchase/locks.ts";
 import { checkSame } from "../../engine/purchase/offer.ts";
 import type { ExportDeps, ExportOptions, Trade } from "../../engine/purchase/order.ts";
-import { isNarrowed } from "../../engine/purchase/owned.ts";
 import { requireFree, withPlaces } from "../../engine/purchase/places.ts";
 import type { Offer, Quote } from "../../engine/purchase/quote.ts";
 import { agree, begin, survey } from "../../engine/purchase/survey.ts";
@@ -61,22 +60,17 @@ export async function buyExport(
   deps: ExportDeps,
 ): Promise<Finished> {
   const options = await withPlaces(draft);
-  return await withRunLock(
-    options,
-    isNarrowed(target) ? options.wait : undefined,
-    deps,
-    async () => {
-      const inquiry = await inquire(target, options, deps);
-      const open = await stillOpen(inquiry, true);
-      const bought = open && (await continueRun(await openRun(open.id, inquiry), inquiry, false));
-      if (bought !== undefined) return bought;
-      await requireFree(options);
-      const result = await survey(inquiry, undefined);
-      await agree(result, inquiry.target);
-      const { run, quote } = await begin(result);
-      return await fulfil(run, quote, inquiry);
-    },
-  );
+  return await alone(claimsOf(target, options, deps), deps, async () => {
+    const inquiry = await inquire(target, options, deps);
+    const open = await stillOpen(inquiry, true);
+    const bought = open && (await continueRun(await openRun(open.id, inquiry), inquiry, false));
+    if (bought !== undefined) return bought;
+    await requireFree(options);
+    const result = await survey(inquiry, undefined);
+    await agree(result, inquiry.target);
+    const { run, quote } = await begin(result);
+    return await fulfil(run, quote, inquiry);
+  });
 }
 
 /**
@@ -119,21 +113,16 @@ export async function resumeExport(
   const plan = await store.readPlan(id);
   const options = await withPlaces(savedOptions(plan, draft));
 
-  return await withRunLock(
-    options,
-    isNarrowed(plan.target) ? options.wait : undefined,
-    deps,
-    async () => {
-      await checkSink(options, kindOf({ plan }), deps.disk);
-      const account = await accountOf(deps);
-      const trade = { store, account, options, deps };
-      const moved = await checkSame(plan, account, deps);
-      const run = await openRun(id, trade);
-      if (moved === undefined) return await continueRun(run, trade, true);
-      await endStale(run, moved, trade);
-      throw staleRun(id, moved, "incomplete", beginsAnew(plan));
-    },
-  );
+  return await alone(claimsOf(plan.target, options, deps), deps, async () => {
+    await checkSink(options, kindOf({ plan }), deps.disk);
+    const account = await accountOf(deps);
+    const trade = { store, account, options, deps };
+    const moved = await checkSame(plan, account, deps);
+    const run = await openRun(id, trade);
+    if (moved === undefined) return await continueRun(run, trade, true);
+    await endStale(run, moved, trade);
+    throw staleRun(id, moved, "incomplete", beginsAnew(plan));
+  });
 }
 
 function savedOptions({ view, guard, ...plan }: Plan, draft: ExportOptions): ExportOptions {

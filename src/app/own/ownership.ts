@@ -1,7 +1,6 @@
 import type { ExportDeps, OpenOwnership } from "../../engine/purchase/order.ts";
-import { isNarrowed } from "../../engine/purchase/owned.ts";
 import type { Ownership } from "../../engine/purchase/ownership.ts";
-import type { Target } from "../../engine/runs/plan.ts";
+import { isNarrowed, type Target } from "../../engine/runs/plan.ts";
 import { checkedFilters } from "../../shared/filters.ts";
 import { OwnedPeople } from "./owned-people.ts";
 import type { LookBounds, Whole } from "./owned-segment.ts";

@@ -1,5 +1,5 @@
 import { STOPPED_AT } from "../../engine/purchase/failures.ts";
-import { isNarrowed, isNewOnly, leastOrMost } from "../../engine/purchase/owned.ts";
+import { isNewOnly, leastOrMost } from "../../engine/purchase/owned.ts";
 import {
   costText,
   newPriceText,
@@ -10,7 +10,7 @@ import {
   uncountedText,
   whoIsPaidAgain,
 } from "../../engine/purchase/quote.ts";
-import type { Target } from "../../engine/runs/plan.ts";
+import { isNarrowed, type Target } from "../../engine/runs/plan.ts";
 import { credits, creditsText, priceOf } from "../../shared/contract/money.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
 import { duration } from "../../shared/numbers.ts";

@@ -1,6 +1,6 @@
 // Tested by test/scene/replies.test.ts.
 import { randomUUID } from "node:crypto";
-import { affordableRows, credits, ZERO } from "../../shared/contract/money.ts";
+import { affordableRows, ZERO } from "../../shared/contract/money.ts";
 import { grouped } from "../../shared/contract/text.ts";
 import { Page } from "../../shared/rows/page.ts";
 import { WaitTooLongError } from "../client/errors.ts";
@@ -212,7 +212,7 @@ export class Buyer {
       else if (why === "end" || why === "indivisible") {
         this.#indivisible = why === "indivisible";
         return;
-      } else if (why === "broke") await this.#askBalance();
+      } else if (why === "broke") await this.#requireBalance();
     }
   }
 
@@ -353,12 +353,10 @@ export class Buyer {
    * Others may have topped up what was thought to leave nothing.
    * @throws CliError exit 4 where it is used up
    */
-  async #askBalance(): Promise<void> {
-    const { balance, held } = await this.#options.client.account(this.#flight.halt);
-    const free = balance === undefined ? undefined : credits(balance - (held ?? ZERO));
-    this.#budget.balance = free;
-    if (free !== undefined && affordableRows(free, this.#budget.price) < 1)
-      throw this.#budget.usedUp(undefined);
+  async #requireBalance(): Promise<void> {
+    await this.#reading.take();
+    const { balance = ZERO, price } = this.#budget;
+    if (affordableRows(balance, price) < 1) throw this.#budget.usedUp(undefined);
   }
 
   #hasFreeSlot(): boolean {

@@ -12,7 +12,7 @@ import { type Delivery, deliver, type Finished } from "./deliver.ts";
 import { ALL_BOUGHT, aboveCap, ending, endOf } from "./failures.ts";
 import { isPriceKnown, keepsKeys, perPageOf, perPageTold, WHOLE_PAGE } from "./offer.ts";
 import type { ExportDeps, ExportOptions, Trade } from "./order.ts";
-import { isNarrowed, narrowing, ownedOutput } from "./owned.ts";
+import { narrowing, ownedOutput, ownershipFor } from "./owned.ts";
 import { consentedCap, type Quote } from "./quote.ts";
 import { firstPageUntold, missingFirstPage } from "./receipt.ts";
 import type { Doubled } from "./remaining.ts";
@@ -20,16 +20,12 @@ import { sourceOf } from "./source.ts";
 
 /** Buys what a quote says and writes it. Closes the run whatever happens. */
 export async function fulfil(run: Run, quote: Quote, trade: Trade): Promise<Finished> {
-  const { store, options, account, deps } = trade;
+  const { store, options, deps } = trade;
 
   let written: Output | undefined;
   try {
     const isContinued = run.state.session !== undefined;
-    const { target, draw } = run.plan;
-    const ownership =
-      isNarrowed(target) || draw !== undefined
-        ? await deps.ownership?.(account, target)
-        : undefined;
+    const ownership = await ownershipFor(run, trade);
     const opened = await openOutput(run, options, deps);
     const owned = ownership && ownedOutput(opened, run, ownership);
     const sink = owned?.output ?? opened;
@@ -60,7 +56,11 @@ export async function fulfil(run: Run, quote: Quote, trade: Trade): Promise<Fini
  * Writes down what this session may spend, before it spends anything.
  * @returns the cap, all told
  */
-async function beginSession(run: Run, quote: Quote, { options, deps }: Trade): Promise<Credits> {
+async function beginSession(
+  run: Run,
+  quote: Quote,
+  { account, options, deps }: Trade,
+): Promise<Credits> {
   const { maxCredits, limit = null, fresh, job, budget } = options;
   const cap = consentedCap(quote, run.state.session, maxCredits);
   await run.append({
@@ -68,7 +68,9 @@ async function beginSession(run: Run, quote: Quote, { options, deps }: Trade): P
     maxCredits: maxCredits === undefined ? null : creditText(maxCredits),
     limit,
     cap: creditText(cap),
-    ...(quote.balance === undefined ? {} : { balance: creditText(quote.balance) }),
+    ...(quote.balance === undefined
+      ? {}
+      : { balance: creditText(quote.balance), read: account.read }),
     rows: quote.rowsIfNothingLost,
     ...(fresh ? { again: true } : {}),
     ...(job === undefined ? {} : { job }),

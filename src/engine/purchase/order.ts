@@ -9,7 +9,7 @@ import type { Guard, RunIdentity, Target } from "../runs/plan.ts";
 import type { RunStore } from "../runs/run-store.ts";
 import type { Ownership } from "./ownership.ts";
 import type { Offer, Quote } from "./quote.ts";
-import type { Progress, Start, World } from "./world.ts";
+import type { Payer, Progress, Start, World } from "./world.ts";
 
 export interface ExportOptions extends Guard, AskedView {
   /** Absolute path, or undefined: stdout. */
@@ -56,7 +56,7 @@ export interface ExportDeps extends World {
 
 export interface Trade {
   readonly store: RunStore;
-  readonly account: AccountView;
+  readonly account: Payer;
   readonly options: ExportOptions;
   readonly deps: ExportDeps;
 }

@@ -7,7 +7,7 @@ import { Page } from "../../shared/rows/page.ts";
 import type { Distinct } from "../output/distinct.ts";
 import type { Output } from "../output/formats.ts";
 import { BESIDE, type IntentRecord, pendingUnits, settledUnits } from "../runs/journal.ts";
-import { type Plan, type Target, unlooked, unreachedGroups } from "../runs/plan.ts";
+import { isNarrowed, type Plan, type Target, unlooked, unreachedGroups } from "../runs/plan.ts";
 import type { Division } from "../runs/record.ts";
 import type { Run } from "../runs/run.ts";
 import type { ExportDeps, Trade } from "./order.ts";
@@ -20,8 +20,12 @@ import {
 } from "./ownership.ts";
 import type { Offer, Quote } from "./quote.ts";
 
-export const isNarrowed = (target: Target): boolean =>
-  target.kind === "search" && target.owned !== undefined;
+/** Who is owned, where the output depends on it. */
+export const ownershipFor = async (
+  { plan: { draw, target } }: Run,
+  { account, deps }: Pick<Trade, "account" | "deps">,
+): Promise<Ownership | undefined> =>
+  isNarrowed(target) || draw !== undefined ? await deps.ownership?.(account, target) : undefined;
 
 export const isNewOnly = ({ share }: Pick<Quote, "share">): boolean => share?.divide !== undefined;
 

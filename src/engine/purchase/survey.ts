@@ -2,7 +2,7 @@ import { ZERO } from "../../shared/contract/money.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
 import { checkRoom, savedView } from "../output/sinks/sink.ts";
 import { creditText } from "../runs/journal.ts";
-import type { Target } from "../runs/plan.ts";
+import { isNarrowed, type Target } from "../runs/plan.ts";
 import type { RunReader } from "../runs/reader.ts";
 import type { Run } from "../runs/run.ts";
 import type { NewPlan } from "../runs/run-store.ts";
@@ -21,7 +21,7 @@ import {
   spentOf,
 } from "./offer.ts";
 import type { Inquiry } from "./order.ts";
-import { isNarrowed, partsToBuy, rowsWritten, takeOver } from "./owned.ts";
+import { partsToBuy, rowsWritten, takeOver } from "./owned.ts";
 import { mostRows, newPeopleIn, type OwnedPage, rowsApart } from "./ownership.ts";
 import { drawnOf, type Offer, type Quote } from "./quote.ts";
 import type { Drawn } from "./sampling.ts";

@@ -54,11 +54,18 @@ export const perMinuteOf = (
 
 /** With what the cap of the key leaves: as agreed to, else told where the account names its key. */
 export async function accountOf(
-  { seller: { client }, interrupted }: Pick<Asking, "interrupted" | "seller">,
+  { seller: { client }, interrupted, now }: Pick<World, "interrupted" | "now" | "seller">,
   agreed?: Pick<AccountView, "capLeft">,
-): Promise<AccountView> {
-  const account = await client.account(interrupted);
+): Promise<Payer> {
+  const askedAt = now();
+  const told = await client.account(interrupted);
+  const account = { ...told, read: { askedAt, at: now() } };
   if (agreed !== undefined || account.keyId === undefined)
     return { ...account, capLeft: agreed?.capLeft };
   return { ...account, capLeft: (await client.key(interrupted))?.cap?.left };
+}
+
+/** What the service tells of who pays, and when it did: others may have spent since. */
+export interface Payer extends AccountView {
+  readonly read?: { readonly askedAt: number; readonly at: number };
 }

@@ -127,6 +127,8 @@ interface SessionRecord extends LogRecord {
   readonly limit: number | null;
   readonly cap?: CreditText;
   readonly balance?: CreditText;
+  /** When that was read: others may have spent since. */
+  readonly read?: { readonly askedAt: number; readonly at: number } | undefined;
   /** Rows that this session means to have at its end, all sessions counted; null: all. */
   readonly rows: number | null;
   /** Whoever is owned is paid for again. */
@@ -336,7 +338,11 @@ export function apply(state: RunState, record: JournalRecord, at = 0): void {
       state.session = record;
       state.job = record.job ?? state.job;
       if (record.balance !== undefined)
-        read(state, { balance: record.balance, begins: true, at: record.at });
+        read(state, {
+          balance: record.balance,
+          begins: true,
+          ...(record.read ?? { at: record.at }),
+        });
       if (record.budget !== undefined && !state.budgets.includes(record.budget))
         state.budgets.push(record.budget);
       state.done = undefined;

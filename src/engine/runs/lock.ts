@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { open, readdir, readFile, stat, unlink, writeFile } from "node:fs/promises";
 import { connect, createServer } from "node:net";
@@ -127,6 +127,8 @@ async function shortly<Result>(
 export interface LockHolder extends ProcessIdentity {
   readonly at: string;
   readonly token: string;
+  /** The keys of what it claims. */
+  readonly claims?: readonly string[];
 }
 
 export interface Lock {
@@ -138,8 +140,18 @@ export interface LockOptions {
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
   readonly wait?: boolean;
   readonly signal?: AbortSignal;
-  readonly onWait?: (holder: LockHolder | undefined) => void;
+  readonly onWait?: (holder: LockHolder | undefined, what: string) => void;
   readonly what: string;
+  readonly claims?: readonly string[];
+}
+
+/** What one command at a time may be at work on. */
+export interface Claim {
+  /** In a sentence: "another run is at work on ...". */
+  readonly what: string;
+  readonly key: string;
+  /** Whether it waits for another one that has it, and does not fail. */
+  readonly waits: boolean;
 }
 
 const POLL_MS = 250;
@@ -156,7 +168,14 @@ const turnAfter = (path: string, token: string): string => `${path}.${token}.t`;
  */
 export async function acquireLock(path: string, options: LockOptions): Promise<Lock> {
   const token = randomBytes(8).toString("hex");
-  const mine: LockHolder = { ...thisProcess(), at: new Date(options.now()).toISOString(), token };
+  const { claims } = options;
+  const at = new Date(options.now()).toISOString();
+  const mine: LockHolder = {
+    ...thisProcess(),
+    at,
+    token,
+    ...(claims === undefined ? {} : { claims }),
+  };
   // Before the lock says whose it is: a holder that shows no sign where it should is gone.
   const endSign = await showLife(signOf(path, token));
 
@@ -184,6 +203,57 @@ export async function withLock<T>(
 ): Promise<T> {
   const lock = await acquireLock(path, options);
   return await work().finally(() => lock.release());
+}
+
+/**
+ * Works while all of it is claimed: the whole or nothing, so that
+ * no two wait for each other. @throws CliError exit 9
+ */
+export async function withClaims<T>(
+  folder: string,
+  claims: readonly Claim[],
+  options: Omit<LockOptions, "what" | "wait" | "claims">,
+  work: () => Promise<T>,
+): Promise<T> {
+  const keyed = new Map(claims.map((claim) => [hashOf(claim.key), claim]));
+  const path = join(folder, `${randomBytes(8).toString("hex")}${CLAIM}`);
+  const own = { ...options, what: "its claims", claims: [...keyed.keys()] };
+  const look = { ...options, onWait: () => undefined, what: "the claims", wait: true };
+
+  let lock: Lock | undefined;
+  const claimAll = async (): Promise<Rival | undefined> => {
+    const rival = await rivalOf(folder, keyed);
+    if (rival === undefined) lock = await acquireLock(path, own);
+    return rival;
+  };
+
+  await outlast(() => withLock(join(folder, "claims"), look, claimAll), options);
+  return await work().finally(() => lock?.release());
+}
+
+const CLAIM = ".claim";
+
+/** What a claim is kept as: a segment may name a person. */
+const hashOf = (key: string): string => createHash("sha256").update(key).digest("hex").slice(0, 32);
+
+/** Who has any of it, if anybody. */
+async function rivalOf(
+  folder: string,
+  keyed: ReadonlyMap<string, Claim>,
+): Promise<Rival | undefined> {
+  for (const name of await readdir(folder)) {
+    if (!name.endsWith(CLAIM)) continue;
+    const path = join(folder, name);
+    const holder = await readHolder(path);
+    const claim = keyed.get(holder?.claims?.find((key) => keyed.has(key)) ?? "");
+    if (holder === undefined || claim === undefined) continue;
+
+    const fate = await fateOfHolder(path, holder);
+    if (fate !== "gone") return { ...claim, path, holder, fate };
+    await removeAll([path, signOf(path, holder.token)]);
+  }
+
+  return undefined;
 }
 
 /** Of those who were killed as they waited. A sign that is too young may have no listener yet. */
@@ -214,22 +284,41 @@ async function removeAll(paths: readonly string[]): Promise<void> {
   for (const each of paths) await unlink(each).catch(() => undefined);
 }
 
-async function take(path: string, mine: LockHolder, options: LockOptions): Promise<void> {
-  for (let waited = false; ; ) {
-    if (await create(path, path, mine)) return;
+/** Who has what is wanted. */
+interface Rival extends Pick<Claim, "what" | "waits"> {
+  /** Of its lock. */
+  readonly path: string;
+  readonly holder: LockHolder | undefined;
+  readonly fate: Fate;
+}
 
+async function take(path: string, mine: LockHolder, options: LockOptions): Promise<void> {
+  const { what, wait: waits = false } = options;
+  const attempt = async (): Promise<Rival | undefined> => {
+    if (await create(path, path, mine)) return undefined;
     const holder = await readHolder(path);
     const fate = await fateOfHolder(path, holder);
-    if (holder !== undefined && fate === "gone") {
-      await takeAway(path, holder, mine);
-      await options.sleep(1, options.signal);
-      continue;
-    }
-    if (options.wait !== true) throw await lockedError(path, options.what, holder, fate);
+    if (holder !== undefined && fate === "gone") await takeAway(path, holder, mine);
+    return { path, what, waits, holder, fate };
+  };
 
-    if (!waited) options.onWait?.(holder);
-    waited = true;
-    await options.sleep(POLL_MS, options.signal);
+  await outlast(attempt, options);
+}
+
+/** Tries until nobody has it. @throws CliError exit 9 where it does not wait */
+async function outlast(
+  attempt: () => Promise<Rival | undefined>,
+  { onWait, sleep, signal }: Pick<LockOptions, "onWait" | "sleep" | "signal">,
+): Promise<void> {
+  for (let waits = 0; ; ) {
+    const rival = await attempt();
+    if (rival === undefined) return;
+
+    const isGone = rival.fate === "gone";
+    if (!isGone && !rival.waits) throw lockedError(rival);
+    if (!isGone && waits === 0) onWait?.(rival.holder, rival.what);
+    waits += isGone ? 0 : 1;
+    await sleep(Math.min(POLL_MS, 2 ** waits), signal);
   }
 }
 
@@ -254,12 +343,7 @@ const fateOfHolder = async (path: string, holder: LockHolder | undefined): Promi
     ? "elsewhere"
     : fateOf(holder, Date.parse(holder.at), signOf(path, holder.token));
 
-async function lockedError(
-  path: string,
-  what: string,
-  holder: LockHolder | undefined,
-  fate: Fate,
-): Promise<CliError> {
+function lockedError({ path, what, holder, fate }: Rival): CliError {
   const self = thisProcess();
   const where =
     holder?.boot !== self.boot || (self.boot === "" && holder.host !== self.host)

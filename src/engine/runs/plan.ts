@@ -75,6 +75,9 @@ export type Target =
       readonly lookUp?: true;
     };
 
+export const isNarrowed = (target: Target): boolean =>
+  target.kind === "search" && target.owned !== undefined;
+
 export const isForgiving = (target: Target): boolean =>
   target.kind === "enrich" && (target.keep !== undefined || target.lookUp === true);
 

@@ -1,13 +1,13 @@
 import { checkRows } from "../../../engine/output/formats.ts";
 import { checkRoom } from "../../../engine/output/sinks/sink.ts";
-import { withRunLock } from "../../../engine/purchase/locks.ts";
+import { alone, newPeople, theOutput, theSegment } from "../../../engine/purchase/locks.ts";
 import { creditsLess } from "../../../shared/contract/money.ts";
 import { counted } from "../../../shared/contract/text.ts";
 import { usageError } from "../../../shared/errors.ts";
 import { tellHints } from "../../count/hints.ts";
 import { freeCounts, lookInto, soundly } from "../look.ts";
 import { libraryOf, type Prepared, prepare } from "./begin.ts";
-import { buyLeaves, finishRest } from "./buy.ts";
+import { buyLeaves, finishRest, takeIn } from "./buy.ts";
 import { beginList, checkFiles, keep } from "./keep.ts";
 import { candidates, followed } from "./list.ts";
 import { type Begun, bring, textsIn } from "./people.ts";
@@ -19,7 +19,8 @@ export const refresh: Refreshing["refresh"] = async (order, ...args) => {
   const { deps, order: own } = prepared;
 
   // Lists of one schedule wait for each other: none is left out because another one is at work.
-  return await withRunLock({ output: own.output, wait: own.terms.wait === true }, true, deps, () =>
+  const { output, terms } = own;
+  return await alone([...theOutput(output, terms.wait === true), newPeople(deps, true)], deps, () =>
     afterLook(prepared, true, async (begun, work) => {
       requireBudgetFor(begun.plan, work.order.terms);
       if (begun.plan.rows > 0) await work.events.agree(begun.plan);
@@ -41,71 +42,87 @@ async function afterLook<T>(
   writes: boolean,
   rest: (begun: Begun, work: Work) => Promise<T>,
 ): Promise<T> {
-  const { events, account } = prepared;
+  const { events } = prepared;
   const latest = { library: await libraryOf(prepared) };
 
-  const look = async (): Promise<T> => {
-    let work: Work = { ...prepared, latest };
-    let list = await followed(work);
-    if (list.filters.network_url !== undefined) throw byAddress();
-
-    // What a job quotes is refused as what it does.
-    if (writes || work.order.terms.job !== undefined) await checkFiles(list, work);
-
-    const finished = writes ? await finishRest(list, work) : undefined;
-    if (finished !== undefined) {
-      work = afterwards(work, finished);
-      list = await followed(work);
-    }
-
-    const { terms, view, output } = work.order;
-    const counts = freeCounts(work.deps, account, terms.maxCalls, events.progress);
-    const own = candidates(list, latest.library);
-    const inList = new Set(list.before.map((identity) => own.renamed.get(identity) ?? identity));
-    const members = own.people.filter((identity) => inList.has(identity));
-    const beside = () => own.people.filter((identity) => !inList.has(identity));
-    const sight = await lookInto(list, members, {
-      counts,
-      account,
-      library: latest.library,
-      beside,
-      isMeasured: true,
+  const find = async (): Promise<T> => {
+    const work: Work = { ...prepared, latest };
+    const claims = writes ? [theSegment((await followed(work)).filters, work.deps, true)] : [];
+    return await alone(claims, work.deps, async () => {
+      // What another command bought meanwhile is owned.
+      if (writes) await takeIn(work);
+      return await lookAt(work, writes, rest);
     });
-    if (sight.unknown.length > 0) throw untold(sight.unknown.length);
-
-    events.progress?.(undefined);
-
-    const partsOf = textsIn(sight, latest.library);
-    const plan = await refreshPlanOf({ sight, partsOf, counts, finished }, work);
-    const { calls } = counts;
-
-    if (sight.total === 0 || list.view === undefined) {
-      const session = { client: counts.answers(plan.calls - calls) };
-      const segment = { filters: list.filters, count: sight.total };
-      await tellHints(
-        [segment],
-        { strict: false, session, say: work.deps.onNotice },
-        work.deps.interrupted,
-      );
-    }
-
-    await checkRows(sight.total, output, terms, "; nothing was spent");
-    await checkRoom(view, sight.total);
-
-    const quoted = { ...plan, calls: plan.calls + counts.calls - calls };
-    return await rest({ ...own, list, sight, plan: quoted, counts, finished }, work);
   };
 
   try {
     return await soundly(
       "the list stays as it was, and nothing was bought by these counts",
       "run it again later; where the counts stay like that, headcount search buys the segment anew",
-      look,
+      find,
     );
   } finally {
     events.progress?.(undefined);
     latest.library.close();
   }
+}
+
+/** @param writes whether it is bought, too, and not priced alone */
+async function lookAt<T>(
+  before: Work,
+  writes: boolean,
+  rest: (begun: Begun, work: Work) => Promise<T>,
+): Promise<T> {
+  const { events, account, latest } = before;
+  let work = before;
+  let list = await followed(work);
+  if (list.filters.network_url !== undefined) throw byAddress();
+
+  // What a job quotes is refused as what it does.
+  if (writes || work.order.terms.job !== undefined) await checkFiles(list, work);
+
+  const finished = writes ? await finishRest(list, work) : undefined;
+  if (finished !== undefined) {
+    work = afterwards(work, finished);
+    list = await followed(work);
+  }
+
+  const { terms, view, output } = work.order;
+  const counts = freeCounts(work.deps, account, terms.maxCalls, events.progress);
+  const own = candidates(list, latest.library);
+  const inList = new Set(list.before.map((identity) => own.renamed.get(identity) ?? identity));
+  const members = own.people.filter((identity) => inList.has(identity));
+  const beside = () => own.people.filter((identity) => !inList.has(identity));
+  const sight = await lookInto(list, members, {
+    counts,
+    account,
+    library: latest.library,
+    beside,
+    isMeasured: true,
+  });
+  if (sight.unknown.length > 0) throw untold(sight.unknown.length);
+
+  events.progress?.(undefined);
+
+  const partsOf = textsIn(sight, latest.library);
+  const plan = await refreshPlanOf({ sight, partsOf, counts, finished }, work);
+  const { calls } = counts;
+
+  if (sight.total === 0 || list.view === undefined) {
+    const session = { client: counts.answers(plan.calls - calls) };
+    const segment = { filters: list.filters, count: sight.total };
+    await tellHints(
+      [segment],
+      { strict: false, session, say: work.deps.onNotice },
+      work.deps.interrupted,
+    );
+  }
+
+  await checkRows(sight.total, output, terms, "; nothing was spent");
+  await checkRoom(view, sight.total);
+
+  const quoted = { ...plan, calls: plan.calls + counts.calls - calls };
+  return await rest({ ...own, list, sight, plan: quoted, counts, finished }, work);
 }
 
 /** What was finished now leaves that much less to spend. */

@@ -26,7 +26,8 @@ import { libraryOf } from "./begin.ts";
 import type { Followed } from "./list.ts";
 import { capOf, profilePrice, type RefreshResult, type Work } from "./work.ts";
 
-async function takeIn(work: Work): Promise<void> {
+/** Whoever was bought since is owned, too. */
+export async function takeIn(work: Work): Promise<void> {
   const library = await libraryOf(work);
   work.latest.library.close();
   work.latest.library = library;
