@@ -73,6 +73,8 @@ export interface ForeignOptions {
   costNames: "path" | "snake" | "camel" | "list";
   /** The version of its dataset, as every reply tells, after so many paid calls. */
   version: ((calls: number) => string) | undefined;
+  /** What its people say as their country, one after the other, whatever was asked for. */
+  countries: readonly string[] | undefined;
   /** Whether a reply says what is left of the balance. */
   tellsLeft: boolean;
   /** Whether the account tells the balance. */
@@ -197,6 +199,7 @@ export async function startForeignService(
     pagingUnder: undefined,
     costNames: "path",
     version: undefined,
+    countries: undefined,
     tellsLeft: true,
     tellsBalance: true,
     usedIs: undefined,
@@ -248,6 +251,9 @@ export async function startForeignService(
     name: `Person ${at}`,
     title: at % 7 === 0 ? '=HYPERLINK("http://x.example")' : 'Sales, "Lead"',
     followers: at * 3,
+    ...(options.countries === undefined
+      ? {}
+      : { country: options.countries[at % options.countries.length] }),
     ...(options.rowsNameCompany ? { company_network_url: COMPANY } : {}),
     ...(options.accounts > 0 ? { company_network_url: `${ACCOUNTS}${at % options.accounts}` } : {}),
     connections: at % 5 === 0 ? null : at,

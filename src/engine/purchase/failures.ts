@@ -243,6 +243,7 @@ const SPOILT = new Set([
   "price_moved",
   "impossible_charge",
   "page_too_long",
+  "not_as_filtered",
   "drawn_short",
   "unreadable_page",
   PAGE_TWICE,

@@ -2,6 +2,7 @@
 import { type Credits, creditsText, formatCreditsGrouped } from "../../shared/contract/money.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
 import { CliError, type CliErrorInit } from "../../shared/errors.ts";
+import type { Unasked } from "../runs/journal.ts";
 
 // What a paid reply was like that nothing more is bought on.
 
@@ -29,6 +30,15 @@ export const priceMoved = (used: Credits, rows: number, expected: Credits): CliE
     "price_moved",
     `the service charged ${creditsText(used)} for ${counted(rows, "row")} ` +
       `quoted at ${formatCreditsGrouped(expected)}`,
+  );
+
+/** A service that ignores a filter sells others under its name. */
+export const notAsFiltered = ({ key, row, came, others, of }: Unasked): CliError =>
+  incomplete(
+    "not_as_filtered",
+    `row ${row} of the first page says ${key} "${came}", which was not asked for, and ` +
+      `${others} of ${counted(of, "row")} do so: the service does not keep to that filter`,
+    { hint: `a search without ${key} buys what the service gives` },
   );
 
 /** A price of 0 is never learned: a balance may be late, and a first row may be free. */

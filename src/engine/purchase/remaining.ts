@@ -1,5 +1,6 @@
 // Tested by test/unit/remaining.test.ts.
 import type { Credits } from "../../shared/contract/money.ts";
+import type { Filters } from "../../shared/contract/vocabulary.ts";
 import type { Dialect } from "../client/dialect.ts";
 import { creditsOf, type IntentRecord, type SettledRecord, type Unit } from "../runs/journal.ts";
 import { below, joined, type Range, without } from "./paging.ts";
@@ -9,6 +10,8 @@ export interface Targets {
   /** The most rows of a target that are wanted; undefined: as many as there are. */
   size(target: number): number | undefined;
   count(target: number): number | undefined;
+  /** Whom it asks for, where it asks by filters. */
+  readonly filters?: ((target: number) => Filters | undefined) | undefined;
   /** Rows that it begins behind: they came as rows of another target. */
   readonly skip?: ((target: number) => number) | undefined;
   /**

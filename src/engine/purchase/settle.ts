@@ -12,9 +12,11 @@ import {
   creditsOf,
   creditText,
   type SettledRecord,
+  type Unasked,
   type Unit,
   type Writable,
 } from "../runs/journal.ts";
+import { isContradicted, unaskedIn } from "./as-asked.ts";
 import type { Budget } from "./budget.ts";
 import type { Flight, Flown, FreeBalance } from "./flight.ts";
 import type { ReorderBuffer } from "./in-order.ts";
@@ -23,6 +25,7 @@ import {
   datasetMoved,
   drawnShort,
   impossibleCharge,
+  notAsFiltered,
   pageTooLong,
   priceMoved,
   unreadablePage,
@@ -110,7 +113,8 @@ export class Settlement {
     const withheld = Math.min(reply.withheld, Math.max(0, unit.intent.perPage - rows));
     // Some services answer a look-up that found nothing with a success, and some charge it.
     const miss = this.#kind === "company" && reading.page?.length === 0;
-    const facts = factsOf(reply, { replayed: reply.replayed, withheld, miss });
+    const unasked = this.#unasked(unit, reading.page);
+    const facts = factsOf(reply, { replayed: reply.replayed, withheld, miss, unasked });
     const others = isQuiet ? await balance.beside(remaining, chargeOf(creditsUsed)) : {};
     const quoted = budget.priceKnown ? budget.priceOf(rows + withheld) : chargeOf(creditsUsed);
 
@@ -126,6 +130,11 @@ export class Settlement {
     if (isQuiet) budget.balance = remaining;
     else budget.takeOff(creditsUsed === undefined ? flown.hold : chargeOf(creditsUsed));
 
+    if (unasked !== undefined && !isContradicted(unasked))
+      this.#sayOnce(
+        `no row of the first page says ${unasked.key} as it was asked for, row ${unasked.row} ` +
+          `says "${unasked.came}": whether they are who was asked for nobody can tell`,
+      );
     if (creditsUsed === undefined)
       this.#sayOnce("the service does not say what a call cost; booked at the price of the quote");
     this.#handOn(flown, reply.body, reading, quoted);
@@ -217,6 +226,12 @@ export class Settlement {
     this.#options.onSettled();
   }
 
+  /** Of the first page, before anything is bought after it. */
+  #unasked({ intent }: Unit, page: Page | undefined): Unasked | undefined {
+    const filters = this.#options.source.filters?.(intent.target);
+    return this.hasLooked || page === undefined ? undefined : unaskedIn(page, filters ?? {});
+  }
+
   #learn({ intent }: Unit, settled: SettledRecord): void {
     const { datasetVersion } = this.#options;
     const { version, cursorLength } = settled;
@@ -247,7 +262,7 @@ export class Settlement {
     if (settled === undefined) return;
 
     const { run, datasetVersion, source } = this.#options;
-    const { impossible } = settled;
+    const { impossible, unasked } = settled;
     const rows = placesOf(settled);
     const drawn = source.page === undefined ? 0 : (source.count(intent.target) ?? 0);
     const used = creditsOf(settled.used);
@@ -257,6 +272,8 @@ export class Settlement {
     else if (rows > intent.perPage) this.#parts.flight.stop(pageTooLong(rows, intent.perPage));
     else if (used > expected && used > quoted)
       this.#parts.flight.stop(priceMoved(used, rows, expected));
+    else if (unasked !== undefined && isContradicted(unasked))
+      this.#parts.flight.stop(notAsFiltered(unasked));
     else if (rows < drawn) this.#parts.flight.stop(drawnShort(rows, drawn));
     else if (this.#movedTo !== undefined)
       this.#parts.flight.stop(datasetMoved(datasetVersion, this.#movedTo));
@@ -266,12 +283,14 @@ export class Settlement {
 /** A negative charge is none: it would make room in the cap for others. */
 const chargeOf = (used: Credits = ZERO): Credits => maxCredits(ZERO, used);
 
-type Marks = Required<Pick<SettledRecord, "replayed" | "withheld" | "miss">>;
+interface Marks extends Required<Pick<SettledRecord, "replayed" | "withheld" | "miss">> {
+  readonly unasked: Unasked | undefined;
+}
 
 /** What a reply says beside its rows and its charge. */
 function factsOf(
   { nextCursor, total, meta }: PageReply,
-  { replayed, withheld, miss }: Marks,
+  { replayed, withheld, miss, unasked }: Marks,
 ): Partial<SettledRecord> {
   const { creditsRemaining: remaining, creditsUsed: used, datasetVersion, requestId } = meta;
   return {
@@ -285,6 +304,7 @@ function factsOf(
     ...(replayed ? { replayed } : {}),
     ...(withheld > 0 ? { withheld } : {}),
     ...(miss ? { miss } : {}),
+    ...(unasked === undefined ? {} : { unasked }),
   };
 }
 

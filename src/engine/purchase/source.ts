@@ -123,6 +123,7 @@ function segmentsOf(
     skip: (index) => run.plan.spans?.[index]?.from ?? 0,
     call: (index, position, options) => client.searchPage(at(partsOf(), index), position, options),
     count,
+    filters: (index) => partsOf()[index],
     trusted: version !== null,
     missing: false,
   };
@@ -146,6 +147,7 @@ function sampleOf(plan: Plan, client: ServiceClient, quote: Quoted): Source {
     count: (target) => drawn(target).rows,
     page: (target) => drawn(target).size,
     segment: (target) => drawn(target).segment,
+    filters: (target) => parts[drawn(target).segment],
     first: version === null && begun.length > 0 ? deepest : undefined,
 
     call: async (target, _, options) => {

@@ -63,6 +63,17 @@ export interface IntentRecord extends LogRecord {
   readonly at: number;
 }
 
+/** What rows of a page say where something else was asked for. */
+export interface Unasked {
+  readonly key: string;
+  /** The first of them, counted from 1. */
+  readonly row: number;
+  readonly came: string;
+  /** How many say something else, of those that say anything. */
+  readonly others: number;
+  readonly of: number;
+}
+
 export interface SettledRecord extends LogRecord {
   readonly t: "settled";
   readonly n: number;
@@ -73,6 +84,8 @@ export interface SettledRecord extends LogRecord {
   readonly used?: CreditText;
   /** What the service said that it charged, where that cannot be; booked as 0. */
   readonly impossible?: CreditText;
+  /** What its rows say where something else was asked for: looked at in the first page. */
+  readonly unasked?: Unasked;
   readonly remaining?: CreditText;
   /** Nothing else was under way when it was answered: `remaining` is a reading of the balance. */
   readonly quiet?: boolean;

@@ -1,0 +1,38 @@
+// Tested by test/scene/as-asked.test.ts.
+import { checkFilters } from "../../shared/contract/filters.ts";
+import { normalForm } from "../../shared/contract/normalise.ts";
+import { echo } from "../../shared/contract/text.ts";
+import type { Filters } from "../../shared/contract/vocabulary.ts";
+import type { Page } from "../../shared/rows/page.ts";
+import { fieldValue } from "../../shared/rows/values.ts";
+import type { Unasked } from "../runs/journal.ts";
+
+/**
+ * Holds rows against the exact filters that they were asked for by (docs/runs.md).
+ * A service may spell a value otherwise than the filter: then no row says it as asked.
+ */
+export function unaskedIn(page: Page, filters: Filters): Unasked | undefined {
+  const check = checkFilters(filters);
+  if (!check.ok) return undefined;
+
+  const { exact, department } = check.canonical;
+  const { network_url: _, ...texts } = exact;
+  const departments = department?.map(normalForm);
+  const rows = Array.from({ length: page.length }, (_, index) => page.row(index));
+
+  for (const [key, wanted] of Object.entries({ ...texts, department: departments })) {
+    const said = rows.map((row) => fieldValue(row, key));
+    const isText = (value: unknown): value is string => typeof value === "string" && value !== "";
+    const isOther = (value: unknown): boolean =>
+      isText(value) && wanted?.includes(normalForm(value)) === false;
+
+    const [of, others] = [said.filter(isText).length, said.filter(isOther).length];
+    const row = said.findIndex(isOther);
+    if (others > 0) return { key, row: row + 1, came: echo(String(said[row])), others, of };
+  }
+
+  return undefined;
+}
+
+/** Where some rows say what was asked for, those that say something else are others. */
+export const isContradicted = ({ others, of }: Unasked): boolean => others < of;
