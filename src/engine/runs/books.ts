@@ -471,13 +471,19 @@ export class Books {
   }
 
   /**
-   * A stored reply is the charge of one of those before it:
-   * of one that a fall leaves in doubt, where there is one.
+   * A stored reply is the charge of one of those before it: of one
+   * whose fall leaves as much in doubt and nothing else explains, where there is one.
    */
   #recall(earlier: readonly Attempt[], least: Credits, most: Credits): void {
     const isOpenDoubted = this.#slack(this.#unsure) > 0n;
+    const isItsFall = (epoch: Closed): boolean => {
+      const beside = epoch.attempts.filter((one) => !earlier.includes(one));
+      const { doubt, told } = this.#sumsOf(epoch);
+      const isElse = epoch.fall !== undefined && this.#slack(beside) >= epoch.fall - told;
+      return doubt >= most && !isElse;
+    };
     const doubted = [
-      ...this.#doubted.flatMap(({ attempts }) => attempts),
+      ...this.#doubted.filter(isItsFall).flatMap(({ attempts }) => attempts),
       ...(isOpenDoubted ? this.#open : []),
     ];
     const lost = earlier.filter(({ state }) => state === "lost");

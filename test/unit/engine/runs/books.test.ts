@@ -146,6 +146,21 @@ describe("rule by rule, with pages of 20 rows at 1 credit", () => {
       sums(20, 20),
     ],
     [
+      "it is of no fall that is smaller",
+      seenOf(
+        sent(1, "a", true),
+        lost(1),
+        sent(2),
+        told(2, 20),
+        quiet(75),
+        sent(3, "a", true),
+        lost(3),
+        sent(4, "a", true),
+        told(4, 0, true),
+      ),
+      sums(20, 20, 5),
+    ],
+    [
       "one that tells less than its rows is unsure up to them",
       seenOf(sent(1, "a"), lost(1), sent(2, "a"), told(2, 0, true)),
       sums(0, 20),
