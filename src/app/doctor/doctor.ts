@@ -26,7 +26,7 @@ import type { Context } from "../../shared/context.ts";
 import { creditsText, formatCreditsGrouped, ZERO } from "../../shared/contract/money.ts";
 import { counted, harmless, shownAddress } from "../../shared/contract/text.ts";
 import { CliError } from "../../shared/errors.ts";
-import { installCommand, nativePath } from "../../shared/packages.ts";
+import { nativePath, toInstall } from "../../shared/packages.ts";
 import { KEY_PLACES, mapError } from "../failures.ts";
 
 export interface Check {
@@ -85,7 +85,7 @@ function optionalCheck(): Check {
   const missing = Object.entries(OPTIONAL).filter(([name]) => nativePath(name) === undefined);
   if (missing.length === 0) return machine("Optional parts", "ok", "all installed");
   const parts = missing.map(([name, use]) => `${name} (${use})`).join(", ");
-  const fix = [...new Set(missing.map(([name]) => installCommand(name)))].join("; ");
+  const fix = [...new Set(missing.map(([name]) => toInstall(name)))].join("; ");
   return machine("Optional parts", "warn", `not installed: ${parts}`, fix);
 }
 
