@@ -60,7 +60,7 @@ describe("headcount refresh", () => {
       writeFileSync(me.file(name), `${before}{"mine":1}\n`);
       const ran = await me.run(["refresh", "sales.ndjson", "--yes"]);
       expect(ran).toMatchObject({ code: 5, stdout: "" });
-      expect(ran.stderr).toContain(`${name} is not as headcount wrote it`);
+      expect(ran.stderr).toContain(`${name} is not as it was written`);
       expect([me.read(name), service.rowsSold()]).toEqual([`${before}{"mine":1}\n`, sold]);
       writeFileSync(me.file(name), before);
     }

@@ -50,11 +50,12 @@ describe("a word with no place", () => {
       /"germany" is one word too many for headcount count\nhint: values have flags: --country germany; headcount help count/,
     ],
     [["count", "Sales"], /hint: values have flags: --department Sales;/],
-    [["count", "VP"], /hint: values have flags: --seniority-level VP;/],
-    [["count", "cto"], /hint: values have flags: --title cto;/],
+    [["count", "VP"], /hint: values have flags: --seniority-level vp;/],
+    [["count", "blue sky"], /hint: headcount help count shows how it is called/],
+    [["count", "cto"], /hint: values have flags: --title 'chief technology officer';/],
     [
       ["count", "vp sales in germany"],
-      /values have flags: --seniority-level vp --department sales --country germany;/,
+      /values have flags: --seniority-level vp --department Sales --country germany;/,
     ],
     [
       ["count", "-f", "a.json", "b.json"],

@@ -51,10 +51,35 @@ const ALIASES: Readonly<Record<string, Readonly<Record<string, readonly string[]
   },
 };
 
+const aliasOf = (key: string, normal: string): string | undefined =>
+  Object.entries(ALIASES[key] ?? {}).find(([, others]) => others.includes(normal))?.[0];
+
+const LETTERS = [..."ABCDEFGHIJKLMNOPQRSTUVWXYZ"];
+const countries = (): readonly string[] => {
+  const names = new Intl.DisplayNames("en", { type: "region", fallback: "none" });
+  return LETTERS.flatMap((a) => LETTERS.flatMap((b) => names.of(a + b) ?? []));
+};
+
+/**
+ * The filter whose value a text is, where what is known offline says so: lists of values, names of
+ * countries, and what people write for either.
+ * @returns the value as it is found by
+ */
+export function filterFor(text: string): readonly [key: FilterKey, value: string] | undefined {
+  const normal = normalForm(text);
+  const among = (values: readonly string[]) => values.find((value) => normalForm(value) === normal);
+  for (const key of ["department", "seniority_level", "country", "title"] as const) {
+    const listed = among(key === "country" ? countries() : knownValues(key));
+    const value = listed ?? aliasOf(key, normal);
+    if (value !== undefined) return [key, key === "department" ? value : normalForm(value)];
+  }
+  return undefined;
+}
+
 function otherName(key: string, value: string): string | undefined {
   const normal = normalForm(value);
-  const alias = Object.entries(ALIASES[key] ?? {}).find(([, others]) => others.includes(normal));
-  if (alias !== undefined) return alias[0];
+  const alias = aliasOf(key, normal);
+  if (alias !== undefined) return alias;
   if (key === "country" && /^[a-z]{2}$/.test(normal)) {
     const name = new Intl.DisplayNames("en", { type: "region" }).of(normal.toUpperCase());
     return name === undefined || name.length === 2 ? undefined : name.toLowerCase();
