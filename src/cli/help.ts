@@ -34,9 +34,11 @@ const SERVING: readonly Group[] = [
   ["Limits", "max-depth", ""],
 ];
 const COMMANDS = new Set(
-  "count search enrich employees refresh runs owned account login jobs serve".split(" "),
+  "count filters segment search enrich employees refresh runs resume owned sql forget account login jobs".split(
+    " ",
+  ),
 );
-const OPTIONS = new Set(["--connection", "--json", "--quiet", "--version"]);
+const OPTIONS = new Set(["--connection", "--json"]);
 const MOST_EXAMPLES = 3;
 
 function groupsOf(command: Command): readonly Group[] {

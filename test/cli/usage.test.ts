@@ -120,6 +120,25 @@ describe("help", () => {
     );
   });
 
+  test.each([
+    ["nosuch", "-h"],
+    ["runs", "nosuch", "--help"],
+    ["service", "nosuch", "-h"],
+  ])("of what is not there: an error, %s %s", async (...argv) => {
+    expect(await run(...argv)).toMatchObject({
+      code: 2,
+      stdout: "",
+      stderr: expect.stringContaining("unknown command 'nosuch'"),
+    });
+  });
+
+  test("-h names what the first hour needs", async () => {
+    const { stdout } = await run("-h");
+    const named = [...stdout.matchAll(/^ {2}([a-z]+) {2,}/gm)].map(([, name]) => name);
+    const needed = ["count", "filters", "segment", "search", "resume", "forget", "sql", "runs"];
+    expect(named).toEqual(expect.arrayContaining(needed));
+  });
+
   test("version, -V and --version are one", async () => {
     const { stdout } = await run("--version");
     expect(stdout).toMatch(/^\d+\.\d+\.\d+\n$/);

@@ -19,7 +19,7 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("a segment that could not be counted", 
     expect(await number().textContent()).toBe("–");
     expect(await buy().count()).toBe(0);
     expect(await page.getByTestId("copy").textContent()).toContain("no price yet");
-    expect(await page.getByText("left after all of it").count()).toBe(0);
+    expect(await page.getByText("left afterwards").count()).toBe(0);
   };
 
   test("a value that is none takes number, price, command and Buy away, and its reason can be read", async () => {

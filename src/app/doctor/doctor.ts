@@ -27,6 +27,7 @@ import type { Context } from "../../shared/context.ts";
 import { creditsText, formatCreditsGrouped, ZERO } from "../../shared/contract/money.ts";
 import { counted, harmless, shownAddress } from "../../shared/contract/text.ts";
 import { CliError } from "../../shared/errors.ts";
+import { duration } from "../../shared/numbers.ts";
 import { nativePath, toInstall } from "../../shared/packages.ts";
 import { KEY_PLACES, mapError } from "../failures.ts";
 
@@ -273,7 +274,7 @@ function clockCheck({ skewMs }: ProbeReport): Check {
   if (Math.abs(seconds) <= 5) return service("Clock", "ok", "within 5 s of the service's");
 
   const message =
-    `this machine's clock is ${Math.abs(seconds)} s ` +
+    `this machine's clock is ${duration(Math.abs(skewMs))} ` +
     `${seconds > 0 ? "behind" : "ahead of"} the service's`;
 
   return service(

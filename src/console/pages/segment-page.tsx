@@ -85,8 +85,8 @@ function CountCard({ onBuy }: { readonly onBuy: () => void }) {
               At most <b>{amount(answer.credits, "credit")}</b>
               <br />
               {answer.balance_after >= 0
-                ? `${figure(answer.balance_after)} left after all of it`
-                : `${figure(-answer.balance_after)} short of all of it`}
+                ? `${amount(answer.balance_after, "credit")} left afterwards`
+                : `${amount(-answer.balance_after, "credit")} too few`}
             </p>
           )}
           {may.value.buy ? <Button look="main" disabled={isEmpty} act={onBuy} text="Buy…" /> : null}
