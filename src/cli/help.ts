@@ -33,11 +33,10 @@ const SERVING: readonly Group[] = [
   ["Watch", "log metrics", ""],
   ["Limits", "max-depth", ""],
 ];
-const COMMANDS = new Set(
-  "count filters segment search enrich employees refresh runs resume owned sql forget account login jobs".split(
-    " ",
-  ),
-);
+const COMMANDS = new Set([
+  ..."count account filters segment search enrich employees refresh".split(" "),
+  ..."runs resume owned sql forget jobs login".split(" "),
+]);
 const OPTIONS = new Set(["--connection", "--json"]);
 const MOST_EXAMPLES = 3;
 
