@@ -2,8 +2,11 @@ import type { Command } from "../../src/cli/options.ts";
 import { buildProgram } from "../../src/cli/program.ts";
 import { testContext } from "./client.ts";
 
-/** Every command that a text tells to type, with the prose that follows it. */
-const COMMAND = /(?<![\w/.@-])headcount (?=[a-z-])([^\n;`]*)/g;
+/**
+ * Every command that a text tells to type, with the prose that follows it. A line of another
+ * program's gives ours a name there.
+ */
+const COMMAND = /(?<![\w/.@-]|\bmcp add [^\n]*)headcount (?=[a-z-])([^\n;`]*)/g;
 /** Where prose goes on behind a command. */
 const BEHIND = /[,.:)](?=\s|$)/;
 /** What somebody is to fill in: a number is taken wherever a text is. */
