@@ -68,7 +68,7 @@ export default defineConfig(({ mode }) => ({
   },
   test: {
     globalSetup: ["test/support/global-setup.ts"],
-    setupFiles: ["test/support/own-folder.ts"],
+    setupFiles: ["test/support/own-folder.ts", "test/support/hints-hold.ts"],
     reporters: [process.env.CI ? "default" : "dot", new Durations(mode)],
     testTimeout: 180_000,
     hookTimeout: 120_000,

@@ -2,6 +2,7 @@ import { DEFAULT_DIALECT, type ServiceLimits } from "../engine/client/dialect.ts
 import { createClient, type RequestLog } from "../engine/client/http-client.ts";
 import { keyFingerprint, Pacer } from "../engine/client/pacing.ts";
 import { type PacedOptions, paced, patienceOf } from "../engine/client/retry.ts";
+import type { TellWait } from "../engine/client/transport.ts";
 import {
   type Connection,
   findConnection,
@@ -51,6 +52,7 @@ export interface SessionEvents {
   /** What the service says in passing. */
   readonly aside?: ((text: string) => void) | undefined;
   readonly log?: ((entry: RequestLog) => void) | undefined;
+  readonly asking?: TellWait | undefined;
 }
 
 interface Opened extends Destination {
@@ -69,7 +71,7 @@ export async function inSession<T>(
   events: SessionEvents,
   run: (session: Session) => Promise<T>,
 ): Promise<T> {
-  const target = await openTarget(context, connecting, events.notice ?? silent);
+  const target = await openTarget(context, connecting, events);
   try {
     const session = sessionFor(target, context, connecting, events);
     try {
@@ -90,10 +92,15 @@ const silent = (): void => undefined;
 async function openTarget(
   context: Context,
   connecting: Connecting,
-  notice: (text: string) => void,
+  { notice = silent, asking }: SessionEvents,
 ): Promise<Opened> {
   if (selectionOf(connecting, context).connection === "sample") {
-    const { url: baseUrl, key: apiKey, dir, close } = await context.startSample(context, notice);
+    const {
+      url: baseUrl,
+      key: apiKey,
+      dir,
+      close,
+    } = await context.startSample(context, notice).finally(asking?.("the sample"));
     const own = {
       name: "sample",
       keySource: "sample",
@@ -123,7 +130,7 @@ function sessionFor(
   { maxWait }: Connecting,
   events: SessionEvents,
 ): Session {
-  const { notice = silent, log } = events;
+  const { notice = silent, log, asking } = events;
   const { now, env, sleep, random, interrupted: signal } = context;
   const {
     name: connectionName,
@@ -154,7 +161,17 @@ function sessionFor(
   };
 
   const timeouts = { free: patienceOf(maxWaitMs) };
-  const client = createClient({ baseUrl, apiKey, dialect, now, env, log, onLimits, timeouts });
+  const client = createClient({
+    baseUrl,
+    apiKey,
+    dialect,
+    now,
+    env,
+    log,
+    asking,
+    onLimits,
+    timeouts,
+  });
   const pauses: Session["pauses"] = {};
   return {
     client: paced(client, {

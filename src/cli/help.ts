@@ -33,10 +33,11 @@ const SERVING: readonly Group[] = [
   ["Watch", "log metrics", ""],
   ["Limits", "max-depth", ""],
 ];
-const COMMANDS = new Set(
-  "count search enrich employees refresh runs owned account login jobs serve".split(" "),
-);
-const OPTIONS = new Set(["--connection", "--json", "--quiet", "--version"]);
+const COMMANDS = new Set([
+  ..."count account filters segment search enrich employees refresh".split(" "),
+  ..."runs resume owned sql forget jobs login".split(" "),
+]);
+const OPTIONS = new Set(["--connection", "--json"]);
 const MOST_EXAMPLES = 3;
 
 function groupsOf(command: Command): readonly Group[] {

@@ -227,7 +227,7 @@ const EXAMPLES = `
   $ headcount -c sample search --department Sales --max-credits 25 -o people.csv --overwrite
   $ headcount serve                                          the API itself, on a synthetic sample
 
-headcount help COMMAND: a command's options and examples. headcount help all: every command and option (leave people out, forget, spend, sql, an agent, your own service). headcount help jobs: on a schedule. headcount help filters, exit-codes, environment: how it works.`;
+headcount help COMMAND: a command's options and examples. headcount help all: every command and option (an agent, whom to leave out, what was spent, connections, your own service). headcount help jobs: on a schedule. headcount help filters, exit-codes, environment: how it works.`;
 
 /** What its group says of a command: the beginning of what the command says of itself. */
 const summaryOf = (description: string): string =>
@@ -235,6 +235,13 @@ const summaryOf = (description: string): string =>
   "";
 
 function settle(command: Command, context: Context, whole: boolean): void {
+  // Help of what is not there is an error as it is without -h: said before any of the help.
+  command.on("beforeHelp", () => {
+    const word = command.args.find((arg) => !arg.startsWith("-"));
+    if (command.commands.length > 0 && word !== undefined && find(command, [word]) === undefined)
+      command.error(`error: unknown command '${word}'`, { code: "commander.unknownCommand" });
+  });
+
   layered(command, whole);
   if (command.summary() === "") command.summary(summaryOf(command.description()));
 

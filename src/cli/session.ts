@@ -1,7 +1,9 @@
 import { type Session, type SessionEvents, inSession as withEvents } from "../app/session.ts";
 import type { RequestLog } from "../engine/client/http-client.ts";
+import type { TellWait } from "../engine/client/transport.ts";
 import type { Context } from "../shared/context.ts";
 import type { GlobalOptions } from "./options.ts";
+import { openProgress, openWaiting } from "./terminal/progress.ts";
 import { hasColor, styleFor } from "./terminal/style.ts";
 
 export type SessionFlags = Pick<
@@ -19,19 +21,30 @@ function sessionEvents(
   context: Context,
   flags: Pick<SessionFlags, "quiet" | "verbose">,
 ): SessionEvents {
-  const { stderr } = context;
   const { quiet, verbose } = flags;
-  const notice = quiet ? undefined : (text: string): void => void stderr.write(`${text}\n`);
+  const { asking, note } = waitingOn(context, flags);
+  const notice = quiet ? undefined : note;
 
   return {
     notice,
-    pause:
-      stderr.isTTY === true && !quiet
-        ? (until, reason) => void countDown(context, until, reason)
-        : undefined,
+    asking,
+    pause: asking && ((until, reason) => void countDown(context, until, reason)),
     aside: verbose ? notice : undefined,
     log: requestLog(flags, context),
   };
+}
+
+/**
+ * What is waited for on a terminal, and how words are written beside it.
+ * @returns `asking` undefined where nobody looks
+ */
+export function waitingOn(
+  { stderr, now }: Pick<Context, "stderr" | "now">,
+  { quiet }: Pick<SessionFlags, "quiet">,
+): { readonly asking?: TellWait; note(words: string): void } {
+  return stderr.isTTY === true && !quiet
+    ? openWaiting(stderr, now)
+    : { note: (words) => void stderr.write(`${words}\n`) };
 }
 
 /** `--verbose`: method, path, status, time, credits, request id. Never a key or a filter value. */
@@ -55,7 +68,6 @@ export const requestLog = (
     : undefined;
 
 async function countDown(context: Context, until: number, reason: string): Promise<void> {
-  const { openProgress } = await import("./terminal/progress.ts");
   const { stderr, now, env } = context;
   const style = styleFor(hasColor(stderr, env));
   const progress = openProgress({ stream: stderr, enabled: true, now, style, unit: "call" });

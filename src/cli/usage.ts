@@ -1,8 +1,8 @@
 import type { Command } from "commander";
-import { normalForm } from "../shared/contract/normalise.ts";
+import { flagOf } from "../shared/contract/command-line.ts";
+import { filterFor } from "../shared/contract/hints.ts";
 import { didYouMean } from "../shared/contract/suggest.ts";
 import { echo, shellWord } from "../shared/contract/text.ts";
-import { DEPARTMENTS, SENIORITY_LEVELS } from "../shared/contract/vocabulary.ts";
 import { type CliError, usageError } from "../shared/errors.ts";
 import { pathOf } from "./reading.ts";
 
@@ -79,33 +79,15 @@ function flagsFor(word: string, flags: readonly string[]): string {
     .join(" ");
 }
 
-/** The flags whose values stand in a text; where it has none, it is a title. */
+/** The flags whose values stand in a text, as far as that can be told without asking anybody. */
 function likelyFlags(text: string): readonly (readonly [flag: string, value: string])[] {
   const words = text.trim().split(/\s+/);
   const found = new Map<string, string>();
   for (const from of words.keys()) {
     for (let to = words.length; to > from; to--) {
-      const phrase = words.slice(from, to).join(" ");
-      const flag = flagWith(phrase);
-      if (flag !== undefined && !found.has(flag)) found.set(flag, phrase);
+      const [key, value = ""] = filterFor(words.slice(from, to).join(" ")) ?? [];
+      if (key !== undefined && !found.has(flagOf(key))) found.set(flagOf(key), value);
     }
   }
-  return found.size === 0 ? [["--title", text]] : [...found];
+  return [...found];
 }
-
-/** The flag that has a text among its values, where those are a list, or countries. */
-function flagWith(word: string): string | undefined {
-  const normal = normalForm(word);
-  const isOf = (values: readonly string[]): boolean =>
-    values.some((value) => normalForm(value) === normal);
-
-  if (isOf(DEPARTMENTS)) return "--department";
-  if (isOf(SENIORITY_LEVELS)) return "--seniority-level";
-  return isOf(countries()) ? "--country" : undefined;
-}
-
-const LETTERS = [..."ABCDEFGHIJKLMNOPQRSTUVWXYZ"];
-const countries = (): readonly string[] => {
-  const names = new Intl.DisplayNames("en", { type: "region", fallback: "none" });
-  return LETTERS.flatMap((a) => LETTERS.flatMap((b) => names.of(a + b) ?? []));
-};

@@ -82,6 +82,8 @@ export const count = computed(() => answer.value.value);
 export const counting = computed(
   () => answer.value.value === undefined && answer.value.error === undefined,
 );
+/** The element that says it, once and wide enough: fields point to it. */
+export const WHY_UNCOUNTED = "why-uncounted";
 /** Why the segment on the screen has no number, and when it is asked for again. */
 export const uncounted = computed(() => {
   const { again, error } = answer.value;

@@ -4,7 +4,7 @@ import { execPath } from "node:process";
 import { fileURLToPath } from "node:url";
 import { shellWord } from "./contract/text.ts";
 import { type CliError, failed } from "./errors.ts";
-import { packageRoot } from "./paths.ts";
+import { packageRoot, packageVersion } from "./paths.ts";
 
 /**
  * What cannot be part of one bundle: the package
@@ -53,22 +53,39 @@ export const mayBeOwnSqlite = (path?: string): boolean =>
   own.some((beginning) => path === undefined || path.startsWith(beginning));
 
 /**
- * The command that brings a package: npx, a project
- * and a global install look for it in other places.
+ * What brings a package, for `npm`: our own ones stand in no registry, where anybody could take
+ * their names, so they are files of a release (docs/dependencies.md, "What is published").
  */
-export function installCommand(name: string): string {
-  const root = fileURLToPath(packageRoot());
-  const what = NATIVES.includes(name) ? "headcount-service" : name;
+const tarball = (name: string): string => `${name}-${packageVersion()}.tgz`;
+
+/**
+ * The command that brings a package: npx, a project and a global install look for it in other
+ * places. Where it names tarballs it is called in their folder.
+ */
+function installCommand(name: string, root: string): string {
+  const what = NATIVES.includes(name) ? tarball("headcount-service") : name;
   // Of npm's global folder, and of a Debian package.
   const prefix = /^(.*)[\\/]lib[\\/](?:node_modules[\\/])?headcount[\\/]$/.exec(root)?.[1];
   if (prefix !== undefined) {
     const own = prefix === resolve(execPath, "../..");
     return `npm install -g ${own ? "" : `--prefix ${shellWord(prefix)} `}${what}`;
   }
-  if (/[\\/]_npx[\\/]/.test(root)) return "npx -p headcount -p headcount-service headcount ...";
+  if (/[\\/]_npx[\\/]/.test(root))
+    return `npx -p ./${tarball("headcount")} -p ${what} headcount doctor`;
   if (/[\\/]npm[\\/]node_modules[\\/]headcount[\\/]$/.test(root)) return `npm install -g ${what}`;
+  if (/[\\/]node_modules[\\/]headcount[\\/]$/.test(root)) return `npm install ${what}`;
 
-  return /[\\/]node_modules[\\/]headcount[\\/]$/.test(root) ? `npm install ${what}` : "npm install";
+  return `npm install --prefix ${shellWord(root)}`;
+}
+
+/**
+ * How a missing package is brought, in words; behind the colon stands the command alone.
+ * @param root the folder of the installed package, with a slash
+ */
+export function toInstall(name: string, root = fileURLToPath(packageRoot())): string {
+  const command = installCommand(name, root);
+  const where = command.endsWith(".tgz") ? " in the folder of the release" : "";
+  return `install what it needs${where}: ${command}`;
 }
 
 /**
@@ -88,7 +105,7 @@ export function missingPackage(error: unknown): CliError | undefined {
   return failed.usage(
     `this needs the optional package ${missing}, which is not installed; ` +
       "searches and runs work without it",
-    `install what it needs: ${installCommand(missing)}`,
+    toInstall(missing),
     "missing_package",
     error,
   );
@@ -106,7 +123,7 @@ export async function optional<Package>(
   } catch (cause) {
     throw failed.usage(
       `${what} needs the optional package ${name}, which cannot be loaded: ${firstLine(cause)}`,
-      `install it (${installCommand(name)}), or ${instead}`,
+      `${instead}, or ${toInstall(name)}`,
       "missing_package",
       cause,
     );

@@ -321,6 +321,11 @@ export class PersonMatcher {
     return isSlug(address) ? slugs.includes(address) : this.is({ id: undefined, address }, "");
   };
 
+  /** The same for what somebody named a file, a job or a segment: `jane-doe.csv`, `jane_doe`. */
+  isNamedAs(name: string): boolean {
+    return this.isNamedIn(name) || this.isNamedIn(name.replace(/[-_.+]+/g, " "));
+  }
+
   /** {@link isNamedIn} for a text that comes in pieces. */
   async isNamedInAll(pieces: AsyncIterable<Uint8Array>): Promise<boolean> {
     const decoder = new TextDecoder();

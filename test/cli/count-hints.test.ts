@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import type { Person } from "../../src/shared/contract/records.ts";
 import { charged, type User } from "../support/export.ts";
 import type { FaultProxy } from "../support/fault-proxy.ts";
+import { shellWords } from "../support/hints.ts";
 import { CREDITS, serveThroughProxy } from "../support/serving.ts";
 
 let { service, proxy, u } = {} as {
@@ -184,4 +185,30 @@ test("a search says it before it asks and before it buys; --strict buys nothing"
   ]);
   expect(bought).toMatchObject({ code: 0, stderr: expect.stringContaining(await said()) });
   expect(bought.stderr.indexOf("hint:")).toBeLessThan(bought.stderr.indexOf("Exported"));
+});
+
+test.each(["Sales", "CTO", "vp", "usa", "sales in germany"])(
+  "count %j has no flag: the hint, copied, counts somebody",
+  async (text) => {
+    const { code, stderr } = await u.run(["count", text]);
+    expect(code).toBe(2);
+    const said = /values have flags: (.+); headcount help count/.exec(stderr)?.[1] ?? "";
+    const counted = await u.run(["count", ...shellWords(said)]);
+    expect(counted.code, said).toBe(0);
+    expect(Number(counted.stdout), said).toBeGreaterThan(0);
+  },
+);
+
+test("a flag that takes one value, given again: what the hint says makes the union", async () => {
+  const { code, stderr } = await u.run(["count", "--title-prefix", "vice", "--title-prefix", "ch"]);
+  expect(code).toBe(2);
+  expect(stderr).toContain("error: --title-prefix takes one value, and has 2\n");
+  expect(stderr).not.toContain("request");
+
+  const commands = [...stderr.matchAll(/headcount ((?:segment save|count)[^;)]+)/g)];
+  expect(commands).toHaveLength(3);
+  const ends = [];
+  for (const [, words = ""] of commands) ends.push(await u.run(shellWords(words)));
+  const each = [await countOf({ title_prefix: "vice" }), await countOf({ title_prefix: "ch" })];
+  expect(ends.at(-1)).toMatchObject({ code: 0, stdout: `${(each[0] ?? 0) + (each[1] ?? 0)}\n` });
 });

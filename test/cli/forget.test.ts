@@ -8,7 +8,7 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
-import { join, resolve } from "node:path";
+import { join, relative, resolve } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { PersonMatcher } from "../../src/shared/person.ts";
@@ -136,6 +136,37 @@ describe("headcount forget", () => {
       expect(rows(me.read("sales.ndjson")).map(({ name }) => name)).not.toContain("Zoë Quill");
       expect(holding(me.dir, alone as unknown as Row)).toEqual([]);
       expect((await me.run(["forget", "zoë quill", "--yes"])).code).toBe(6);
+    } finally {
+      await here.close();
+    }
+  });
+
+  test("what is called like the person is named: an output, a job, a segment, a line in it", async () => {
+    const crowd = new Crowd(seeded(9));
+    const alone = crowd.born({ department: "Sales", name: "Zoe Quill" });
+    const here = await startPeopleService({
+      people: [alone, crowd.born({ department: "Sales", name: "Ann Other" })],
+    });
+    try {
+      const me = user(here.url, here.key);
+      const sales = ["--department", "Sales"];
+      await ok(me, ["search", ...sales, "--yes", "-o", "zoe-quill.ndjson"]);
+      await ok(me, ["search", ...sales, "--yes", "--again", "-o", "sales.ndjson"]);
+      await ok(me, ["segment", "save", "zoe_quill", ...sales]);
+      await ok(me, ["segment", "save", "ann-other", ...sales]);
+      const { code, stderr } = await me.run(["forget", "zoe quill", "--yes"]);
+      expect(code, stderr).toBe(5);
+      const named = [...stderr.matchAll(/^ {2}(\S+): by its name$/gm)].map(([, path = ""]) => path);
+      expect(named.map((path) => relative(me.dir, path))).toEqual([
+        "zoe-quill.ndjson",
+        expect.stringMatching(/segments\/zoe_quill/),
+        expect.stringMatching(/^state\/runs\//),
+      ]);
+      expect(rows(me.read("zoe-quill.ndjson")).map(({ name }) => name)).toEqual(["Ann Other"]);
+
+      // Renamed, as the hint says, and the run removed, nothing of it is left to be named.
+      for (const path of named) rmSync(path, { recursive: true });
+      expect((await me.run(["forget", String(alone.network_url), "--yes"])).code).toBe(0);
     } finally {
       await here.close();
     }

@@ -428,7 +428,7 @@ describe("the budget", () => {
     const before = await charged(service, CREDITS);
     const again = await u.run(["jobs", "run", "legal", ...own]);
     expect(again).toMatchObject({ code: 5, stdout: "" });
-    expect(again.stderr).toContain("legal.csv is not as headcount wrote it");
+    expect(again.stderr).toContain("legal.csv is not as it was written");
     expect(again.stderr).toContain('"overwrite"');
     expect(u.read("legal.csv")).toBe(changed);
     expect(await charged(service, CREDITS)).toBe(before);

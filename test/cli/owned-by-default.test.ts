@@ -167,7 +167,7 @@ test("with fewer rows than there are, it is bought as it is, and said", async ()
   expect(ran.code, ran.stderr).toBe(0);
   expect(credits).toBe(5);
   expect(ran.stderr).toContain(
-    "notice: up to 5 of the 5 to buy are yours already and would be paid for again",
+    "warning: up to 5 of the 5 to buy are yours already and would be paid for again",
   );
 });
 

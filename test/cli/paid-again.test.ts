@@ -9,7 +9,7 @@ import { startTestService, type TestService } from "../support/service.ts";
 
 const CREDITS = 100_000;
 const SALES = ["search", "--department", "Sales"];
-const SAID = /notice: (up to |about )?([\d,]+) of the ([\d,]+) to buy (is|are) yours already/;
+const SAID = /warning: (up to |about )?([\d,]+) of the ([\d,]+) to buy (is|are) yours already/;
 
 let service: TestService;
 let counts = 0;
@@ -65,7 +65,7 @@ long("an unattended search says it too, by few free counts", async () => {
     const ran = await u.run([...SALES, ...agreed, "-o", name]);
     expect(ran.code, ran.stderr).toBe(0);
     expect(ran.stderr).toContain(
-      `notice: ${owned} of the ${all} to buy are yours already and would be paid for again; --new-only buys only the others for `,
+      `warning: ${owned} of the ${all} to buy are yours already and would be paid for again; --new-only buys only the others for `,
     );
     expect(counts).toBeLessThanOrEqual(usual + 10);
   }
@@ -74,7 +74,7 @@ long("an unattended search says it too, by few free counts", async () => {
 test("bounded, it says how many at most; what a run of the same request holds is not among them", async () => {
   const few = await u.run([...SALES, "--limit", "10", "--yes", "-o", "few.csv"]);
   expect(few.stderr).toContain(
-    "notice: up to 10 of the 10 to buy are yours already and would be paid for again",
+    "warning: up to 10 of the 10 to buy are yours already and would be paid for again",
   );
   expect(few.stderr).toContain("--new-only buys only new people for 10 credits");
   const before = await charged(service, CREDITS);
@@ -110,7 +110,7 @@ test("a run that goes on with a higher cap says it of those who came to be yours
   const on = await u.run(["resume", id, "--limit", "14", "--max-credits", "20"]);
   expect(on.code, on.stderr).toBe(0);
   expect(on.stderr).toContain(
-    "notice: up to 2 of the 2 to buy are yours already and would be paid for again; --new-only",
+    "warning: up to 2 of the 2 to buy are yours already and would be paid for again; --new-only",
   );
 });
 
@@ -135,7 +135,7 @@ test("a person who is asked is told before the question", async () => {
   });
   expect(asked.code, asked.stderr).toBe(10);
   expect(asked.stderr).toContain(
-    `notice: ${owned} of the ${all} to buy are yours already and would be paid for again`,
+    `warning: ${owned} of the ${all} to buy are yours already and would be paid for again`,
   );
   expect(asked.stderr).toContain("only the new");
 });
@@ -178,6 +178,6 @@ test("a job says it, by free counts", async () => {
   const ran = await u.run(["jobs", "run", "sales", "--file", "jobs.jsonc"]);
   expect(ran.code, ran.stderr).toBe(0);
   expect(ran.stderr).toContain(
-    `notice: ${owned} of the ${all} to buy are yours already and would be paid for again`,
+    `warning: ${owned} of the ${all} to buy are yours already and would be paid for again`,
   );
 });

@@ -1,4 +1,4 @@
-import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { fakeClock } from "../support/client.ts";
@@ -141,4 +141,13 @@ test("at 60 columns a person still reads when, what, how many and where", async 
   expect(
     (await u.run(["runs"], { tty: true, columns: 60, env: { NO_COLOR: "1" } })).stdout,
   ).toMatch(/ (60|30) unfinished +/);
+});
+
+test("on a narrow terminal the segment is whole: what is cut for it is where the rows went", async () => {
+  const where = "in-a-folder-with-a-long-name/of-a-list.csv";
+  mkdirSync(u.file("in-a-folder-with-a-long-name"));
+  await u.run([...SALES, "--country", "germany", "--limit", "20", "-o", where]);
+  const { stdout } = await u.run(["runs"], { tty: true, columns: 60 });
+  expect(stdout).toContain("germany · Sales");
+  expect(Math.max(...stdout.split("\n").map((line) => line.length))).toBeLessThanOrEqual(60);
 });

@@ -50,11 +50,12 @@ describe("a word with no place", () => {
       /"germany" is one word too many for headcount count\nhint: values have flags: --country germany; headcount help count/,
     ],
     [["count", "Sales"], /hint: values have flags: --department Sales;/],
-    [["count", "VP"], /hint: values have flags: --seniority-level VP;/],
-    [["count", "cto"], /hint: values have flags: --title cto;/],
+    [["count", "VP"], /hint: values have flags: --seniority-level vp;/],
+    [["count", "blue sky"], /hint: headcount help count shows how it is called/],
+    [["count", "cto"], /hint: values have flags: --title 'chief technology officer';/],
     [
       ["count", "vp sales in germany"],
-      /values have flags: --seniority-level vp --department sales --country germany;/,
+      /values have flags: --seniority-level vp --department Sales --country germany;/,
     ],
     [
       ["count", "-f", "a.json", "b.json"],
@@ -117,6 +118,25 @@ describe("help", () => {
     expect((await run("help", "runs", "exprot")).stderr).toContain(
       "did you mean headcount help runs export?",
     );
+  });
+
+  test.each([
+    ["nosuch", "-h"],
+    ["runs", "nosuch", "--help"],
+    ["service", "nosuch", "-h"],
+  ])("of what is not there: an error, %s %s", async (...argv) => {
+    expect(await run(...argv)).toMatchObject({
+      code: 2,
+      stdout: "",
+      stderr: expect.stringContaining("unknown command 'nosuch'"),
+    });
+  });
+
+  test("-h names what the first hour needs", async () => {
+    const { stdout } = await run("-h");
+    const named = [...stdout.matchAll(/^ {2}([a-z]+) {2,}/gm)].map(([, name]) => name);
+    const needed = ["count", "filters", "segment", "search", "resume", "forget", "sql", "runs"];
+    expect(named).toEqual(expect.arrayContaining(needed));
   });
 
   test("version, -V and --version are one", async () => {

@@ -12,7 +12,7 @@ import {
 } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { available, openRing } from "../keyring/ring.ts";
 import { answerEnvelope, rawServer, tempDir } from "../support/client.ts";
@@ -313,7 +313,7 @@ describe("npm run release", () => {
       stdout: "5292\n",
     });
     expect(run("serve", "--data", "data").stderr).toContain(
-      `npm install -g --prefix ${folder}/usr headcount-service`,
+      `npm install -g --prefix ${folder}/usr headcount-service-0.1.0.tgz`,
     );
   });
 
@@ -592,11 +592,13 @@ describe("npm run release", () => {
       for (const args of needing) {
         const { code, stdout, stderr } = await headcount(args);
         expect({ args, code, stdout }).toEqual({ args, code: 2, stdout: "" });
-        expect(stderr, args).toContain(`npm install -g --prefix ${prefix} headcount-service`);
+        expect(stderr, args).toContain(
+          `npm install -g --prefix ${prefix} headcount-service-0.1.0.tgz`,
+        );
       }
       const hint =
         /npm install -g .*$/m.exec((await headcount("serve --data data")).stderr)?.[0] ?? "no hint";
-      const remedy = await shell(hint, home);
+      const remedy = await shell(hint, dirname(tarballs[0] ?? ""));
       expect(remedy.code, remedy.stderr).toBe(0);
       expect(await headcount("-c sample count --department Sales")).toMatchObject({
         code: 0,
@@ -710,7 +712,7 @@ describe("npm run release", () => {
       const { code, stderr } = await shell("node_modules/.bin/headcount serve --data data", folder);
       expect({ code, stderr }).toEqual({
         code: 2,
-        stderr: expect.stringContaining("npm install headcount-service"),
+        stderr: expect.stringContaining("npm install headcount-service-0.1.0.tgz"),
       });
       expect(existsSync(join(folder, "node_modules/headcount-service"))).toBe(false);
     });

@@ -33,6 +33,14 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("the console while a price moves", () =
     await dear.waitFor();
     await card.getByText("A profile costs 2 credits now, and 1 when it was agreed to").waitFor();
     expect(await balance()).toBe(9_000);
+    // Beside buying all of them anew.
+    await page.getByRole("link", { name: "Segment" }).click();
+    await page.getByRole("button", { name: "Buy…" }).click();
+    await page.getByRole("button", { name: "Buy 2,000 profiles for 4,000 credits" }).waitFor();
+    await page.getByRole("button", { name: "Buy the other 1,000 for 2,000 credits" }).waitFor();
+    await page.getByRole("button", { name: "Cancel" }).click();
+    await page.getByRole("link", { name: "Exports" }).click();
+    await dear.waitFor();
     // The price moves once more, and the page does not know of it yet.
     let look: () => void = () => undefined;
     const blind = new Promise<void>((resolve) => {

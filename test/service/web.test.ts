@@ -119,6 +119,11 @@ describe("public pages", () => {
     );
   });
 
+  test("the first one is in the colours that its reader chose", async () => {
+    const page = await fetch(service.url, { headers: { accept: "text/html" } });
+    expect(await page.text()).toContain('<meta name="color-scheme" content="light dark">');
+  });
+
   test("are named where somebody asks for anything else", async () => {
     const { json, status } = await service.call("/", { key: null });
     expect(status).toBe(404);

@@ -125,6 +125,15 @@ function capture(
   return { stream, bytes: () => Buffer.concat(chunks) };
 }
 
+let contexts: TestContext[] = [];
+
+/** What commands said beside their data since this was asked last. */
+export function saidSince(): string[] {
+  const said = contexts.map(({ stderr }) => stderr());
+  contexts = [];
+  return said;
+}
+
 /** A context for `main(argv, context)` in this process: streams captured, environment and folders of its own. */
 export function testContext(options: TestContextOptions = {}): TestContext {
   const dir = tempDir();
@@ -189,7 +198,7 @@ export function testContext(options: TestContextOptions = {}): TestContext {
     startSample,
     argv: options.argv ?? [],
   };
-  return {
+  const tested: TestContext = {
     context,
     dir,
     stdout: () => stdout.bytes().toString("utf8"),
@@ -199,6 +208,8 @@ export function testContext(options: TestContextOptions = {}): TestContext {
     interrupt: (signal = "SIGINT") =>
       controller.abort(Object.assign(new Error(signal), { name: "AbortError", code: signal })),
   };
+  contexts.push(tested);
+  return tested;
 }
 
 /** What a server of a test's own saw. */

@@ -17,7 +17,7 @@ const OF_THE_PROCESS =
   /"(?:node:)?(?:child_process|cluster)"|\bprocess\.(?:chdir|umask|kill|on|once|emit)\(|\bprocess\.env\.\w+ = |\bvi\.(?:mock|useFakeTimers|stubEnv)\(|^\/\/ apart: /m;
 
 /** Changed once for the whole run, by the support that every file shares. */
-const SHARED = /\/support\/(?:client|global-setup|own-folder)\.ts$/;
+const SHARED = /\/support\/(?:client|global-setup|hints-hold|own-folder)\.ts$/;
 
 const sources = new Map<string, string>();
 

@@ -12,6 +12,12 @@ const pages = [
     .map((name) => `docs/${name}`),
 ];
 
+/** It buys or deletes, and nothing on its line agrees to that. */
+const asks = (line: string): boolean =>
+  /\bheadcount (?:-c \S+ )?(?:search|employees|enrich|refresh|resume|forget|login|runs (?:remove|prune))\b/.test(
+    line,
+  ) && !/ (?:--yes|-y|--dry-run|--help)\b/.test(line);
+
 describe("what the pages name", () => {
   test("docs/how-a-credit-moves.md names functions that are in the files that it names", () => {
     const named = [...read("docs/how-a-credit-moves.md").matchAll(/`(\w+)`\s*\(([\w/-]+\.ts)\)/g)];
@@ -66,6 +72,15 @@ describe("what the pages name", () => {
       return target.endsWith(".md") && existsSync(join(ROOT, target)) && !has(target, anchor);
     });
     expect(wrong.map(([link]) => link)).toEqual([]);
+  });
+
+  // Whatever asks takes the next line that was pasted for its answer.
+  test.each(pages)("%s has no command that asks before the end of a block", (page) => {
+    const blocks = [...read(page).matchAll(/^```sh\n([\s\S]*?)^```/gm)].map(([, text = ""]) =>
+      text.replace(/\\\n/g, "").trimEnd().split("\n"),
+    );
+    const asking = blocks.flatMap((lines) => lines.slice(0, -1).filter(asks));
+    expect(asking).toEqual([]);
   });
 
   test("comments cite pages of this repository, by headings that they have", () => {

@@ -65,10 +65,10 @@ describe("flags", () => {
 
   test("a key that takes one value refuses two", async () => {
     expect((await refusal(["--title-prefix", "a", "--title-prefix", "b"])).message).toContain(
-      "title_prefix takes one string",
+      "--title-prefix takes one value, and has 2",
     );
     expect((await refusal(["--followers-min", "1", "--followers-min", "2"])).message).toContain(
-      "followers_min must be an integer",
+      "--followers-min takes one value, and has 2",
     );
   });
 

@@ -49,7 +49,7 @@ export async function heldQuoteFor(
 
   return await withService(world, async (session) => {
     const said: string[] = [];
-    const warning = (text: string) => void said.push(text.replace(/^notice: /, ""));
+    const warning = (text: string) => void said.push(text.replace(/^(?:notice|warning): /, ""));
     const quotation = await quote(wanted, worldOf(session, context), { warning });
     const { account, continues, order, quote: offered } = quotation;
     const questions = questionsTo(session.client, context.interrupted, ARGUMENTS);

@@ -3,6 +3,7 @@ import { dirname } from "node:path";
 import { versions } from "node:process";
 import { DEFAULT_DIALECT, type Dialect, pagingName } from "../../engine/client/dialect.ts";
 import type { ProbeReport } from "../../engine/client/probe.ts";
+import type { Access } from "../../engine/client/transport.ts";
 import { untoldCosts } from "../../engine/client/types.ts";
 import {
   type Config,
@@ -26,7 +27,8 @@ import type { Context } from "../../shared/context.ts";
 import { creditsText, formatCreditsGrouped, ZERO } from "../../shared/contract/money.ts";
 import { counted, harmless, shownAddress } from "../../shared/contract/text.ts";
 import { CliError } from "../../shared/errors.ts";
-import { installCommand, nativePath } from "../../shared/packages.ts";
+import { duration } from "../../shared/numbers.ts";
+import { nativePath, toInstall } from "../../shared/packages.ts";
 import { KEY_PLACES, mapError } from "../failures.ts";
 
 export interface Check {
@@ -66,8 +68,8 @@ const OPTIONAL = {
   "@duckdb/node-api": "service import, Parquet, DuckDB tables, sql",
 };
 
-export interface DoctorOptions extends ConnectionChoice {
-  readonly quiet?: boolean;
+export interface DoctorOptions extends ConnectionChoice, Pick<Access, "asking"> {
+  readonly notice?: ((text: string) => void) | undefined;
 }
 
 export async function checkMachine(context: Context, options: DoctorOptions): Promise<Check[]> {
@@ -85,7 +87,7 @@ function optionalCheck(): Check {
   const missing = Object.entries(OPTIONAL).filter(([name]) => nativePath(name) === undefined);
   if (missing.length === 0) return machine("Optional parts", "ok", "all installed");
   const parts = missing.map(([name, use]) => `${name} (${use})`).join(", ");
-  const fix = [...new Set(missing.map(([name]) => installCommand(name)))].join("; ");
+  const fix = [...new Set(missing.map(([name]) => toInstall(name)))].join("; ");
   return machine("Optional parts", "warn", `not installed: ${parts}`, fix);
 }
 
@@ -208,14 +210,21 @@ export async function checkService(
       `${kind} key ${keyPrefix(target.apiKey)} from ${KEY_PLACES[target.keySource]}`,
     ),
   );
-  await probe(target, context, add);
+  await probe({ ...target, asking: options.asking }, context, add);
 }
 
-async function checkSample(context: Context, { quiet }: DoctorOptions, add: Add): Promise<void> {
-  const say = (text: string): void => void (quiet || context.stderr.write(`${text}\n`));
-  const sample = await context.startSample(context, say).catch((error: unknown) => {
-    add(failed(service, "Sample", error));
-  });
+async function checkSample(
+  context: Context,
+  { notice = () => undefined, asking }: DoctorOptions,
+  add: Add,
+): Promise<void> {
+  const ready = asking?.("the sample");
+  const sample = await context
+    .startSample(context, notice)
+    .catch((error: unknown) => {
+      add(failed(service, "Sample", error));
+    })
+    .finally(ready);
   if (sample === undefined) return;
 
   const { url: baseUrl, key: apiKey, dir } = sample;
@@ -223,7 +232,7 @@ async function checkSample(context: Context, { quiet }: DoctorOptions, add: Add)
 
   try {
     await probe(
-      { name: SAMPLE, baseUrl, apiKey, dialect: DEFAULT_DIALECT, keySource: "sample" },
+      { name: SAMPLE, baseUrl, apiKey, dialect: DEFAULT_DIALECT, keySource: "sample", asking },
       context,
       add,
     );
@@ -233,7 +242,7 @@ async function checkSample(context: Context, { quiet }: DoctorOptions, add: Add)
 }
 
 async function probe(
-  { name, baseUrl, apiKey, dialect, keySource }: Destination,
+  { name, baseUrl, apiKey, dialect, keySource, asking }: Destination & Pick<Access, "asking">,
   context: Context,
   add: Add,
 ): Promise<void> {
@@ -241,7 +250,7 @@ async function probe(
   const { now, env, interrupted: signal } = context;
   let report: ProbeReport;
   try {
-    report = await probeService({ baseUrl, apiKey, now, env, signal });
+    report = await probeService({ baseUrl, apiKey, now, env, signal, asking });
   } catch (error) {
     const shown = { shown: keyPrefix(apiKey), source: keySource };
     const mapped = mapError(error, { connectionName: name, baseUrl, key: shown });
@@ -265,7 +274,7 @@ function clockCheck({ skewMs }: ProbeReport): Check {
   if (Math.abs(seconds) <= 5) return service("Clock", "ok", "within 5 s of the service's");
 
   const message =
-    `this machine's clock is ${Math.abs(seconds)} s ` +
+    `this machine's clock is ${duration(Math.abs(skewMs))} ` +
     `${seconds > 0 ? "behind" : "ahead of"} the service's`;
 
   return service(

@@ -27,6 +27,9 @@ const TAIL_BYTES = 1 << 18;
 export const keyOf = ({ path }: { readonly path: string }, name: string): string =>
   `${name}@${createHash("sha256").update(path).digest("hex").slice(0, 8)}`;
 
+/** The name of the job that a key was made of. */
+export const keptName = (key: string): string => key.replace(/@[0-9a-f]{8}$/, "");
+
 export const jobsFolder = (context: Context): string => join(stateDir(context), "jobs");
 export const lockOf = (context: Context, key: string): string =>
   join(jobsFolder(context), key, "lock");

@@ -30,7 +30,7 @@ export async function requireAsWritten(
     const sha256 = await sha256Of(path);
     if (sha256 === undefined || written.includes(sha256)) continue;
     throw failed.incomplete(
-      `${path} is not as headcount wrote it: somebody changed it since, and it stays; ` +
+      `${path} is not as it was written: somebody changed it since, and it stays; ` +
         "nothing was spent",
       "rename it, and the next one is written in its place; --overwrite replaces it",
       "file_changed",

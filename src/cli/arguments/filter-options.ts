@@ -9,7 +9,7 @@ import type { Context } from "../../shared/context.ts";
 import { flagOf } from "../../shared/contract/command-line.ts";
 import type { CheckedFilters } from "../../shared/contract/filters.ts";
 import { normalForm } from "../../shared/contract/normalise.ts";
-import { echo, whole } from "../../shared/contract/text.ts";
+import { echo, shellWord, whole } from "../../shared/contract/text.ts";
 import {
   FILTER_SPECS,
   type FilterKey,
@@ -17,7 +17,7 @@ import {
   isFacetKey,
   knownValues,
 } from "../../shared/contract/vocabulary.ts";
-import { usageError } from "../../shared/errors.ts";
+import { type CliError, usageError } from "../../shared/errors.ts";
 import { checkedFilters } from "../../shared/filters.ts";
 import { type Command, collect, Option, offering } from "../options.ts";
 
@@ -32,6 +32,9 @@ export interface FilterOptions extends NamedSegment {
  */
 export const keyName = (text: string): string =>
   text.trim().replace(/^--/, "").replaceAll("-", "_").toLowerCase();
+
+/** Of many values the hint shows how it goes. */
+const MOST_SAVED = 3;
 
 const camelCase = (key: string): string =>
   key.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
@@ -105,17 +108,33 @@ async function flagValues(
   options: FilterOptions,
 ): Promise<Record<string, unknown>> {
   const values: Record<string, unknown> = {};
-  for (const { key, match } of FILTER_SPECS) {
+  for (const { key, match, list } of FILTER_SPECS) {
     const words = options[camelCase(key)] as readonly string[] | undefined;
     if (words === undefined) continue;
     const typed =
       match === "range"
         ? words.map((text) => integer(flagOf(key), text))
         : await valuesGiven(context, flagOf(key), words);
+    if (!list && typed.length > 1 && key !== "company_network_url") throw oneValue(key, words);
     values[key] = typed.length === 1 ? typed[0] : typed;
   }
 
   return values;
+}
+
+/** Of a key that takes no list: a segment for each value is how they are one of several. */
+function oneValue(key: FilterKey, words: readonly string[]): CliError {
+  const saving = words.slice(0, MOST_SAVED).map((word, index) => {
+    return `headcount segment save part-${index + 1} ${flagOf(key)} ${shellWord(word)}`;
+  });
+  const names = saving.map((_, index) => `-s part-${index + 1}`).join(" ");
+
+  return usageError(
+    `${flagOf(key)} takes one value, and has ${words.length}`,
+    `a segment for each makes it any of them: ${saving.join("; ")}; ` +
+      `then ${names} in place of ${flagOf(key)} (headcount count ${names} --union)`,
+    "invalid_filter",
+  );
 }
 
 /** Values as typed, and those of `@FILE`. @throws CliError exit 2 */

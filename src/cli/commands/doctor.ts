@@ -2,6 +2,7 @@ import { type Check, checkMachine, checkService } from "../../app/doctor/doctor.
 import type { Context } from "../../shared/context.ts";
 import { CliError } from "../../shared/errors.ts";
 import type { Command, GlobalOptions } from "../options.ts";
+import { waitingOn } from "../session.ts";
 import { atDesk, type Desk, type Printer } from "../terminal/printer.ts";
 import { wrap } from "../terminal/width.ts";
 
@@ -34,8 +35,10 @@ async function run({ options, printer, context }: Desk<GlobalOptions>): Promise<
     if (!printer.json) printCheck(check, printer);
   };
 
-  for (const check of await checkMachine(context, options)) add(check);
-  await checkService(context, options, add);
+  const { asking, note } = waitingOn(context, options);
+  const looking = { ...options, asking, notice: printer.quiet ? undefined : note };
+  for (const check of await checkMachine(context, looking)) add(check);
+  await checkService(context, looking, add);
 
   const failed = checks.filter(({ status }) => status === "fail");
   if (printer.json) printer.document<"doctor">({ ok: failed.length === 0, checks });

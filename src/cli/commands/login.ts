@@ -24,7 +24,7 @@ import { CliError, usageError } from "../../shared/errors.ts";
 import { sameCommand } from "../arguments/export-options.ts";
 import { type Command, type GlobalOptions, Option } from "../options.ts";
 import type { Documents } from "../schemas/all.ts";
-import { requestLog } from "../session.ts";
+import { requestLog, waitingOn } from "../session.ts";
 import { Printer } from "../terminal/printer.ts";
 
 interface LoginOptions extends GlobalOptions {
@@ -245,6 +245,7 @@ async function checkWithService(
     env,
     log,
     timeouts,
+    ...waitingOn(context, options),
   });
 
   try {

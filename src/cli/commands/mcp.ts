@@ -182,7 +182,7 @@ async function serve(options: McpOptions, context: Context): Promise<void> {
     import("@modelcontextprotocol/server/validators/ajv"),
   ]);
 
-  const without = "use headcount's other commands";
+  const without = "buy without an agent (headcount search)";
   const [sdk, stdio, validators] = await optional(
     "@modelcontextprotocol/server",
     "headcount mcp",

@@ -68,7 +68,8 @@ async function parse(
     const which =
       last === closed ? "one whose reader closed the pipe" : "the last one that is finished";
     const but = last === undefined ? "" : `; ${resumeOf(last.plan)} goes on with ${which}`;
-    context.stderr.write(`Nothing to resume: no run is unfinished${but}\n`);
+    if (options.quiet !== true)
+      context.stderr.write(`Nothing to resume: no run is unfinished${but}\n`);
     return undefined;
   }
 

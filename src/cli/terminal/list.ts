@@ -13,7 +13,7 @@ export interface ColumnOf<Row> {
   readonly show?: (row: Row) => string;
   readonly align?: "right";
   /** Shortened first where the terminal is narrow. */
-  readonly long?: true;
+  readonly long?: true | "first";
 }
 
 /**
@@ -34,7 +34,8 @@ export async function printList<Row>(
   await printer.table(
     shown.map(({ align = "left" as const, long, title = "" }) => ({
       title,
-      fixed: long !== true,
+      fixed: long === undefined,
+      yields: long === "first",
       align,
     })),
     rows.map((row) =>

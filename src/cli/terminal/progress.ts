@@ -139,13 +139,123 @@ const sized = (stream: ProgressOptions["stream"]): NodeJS.WriteStream =>
       name === "columns" ? widthOfStream(terminal) : Reflect.get(terminal, name),
   });
 
+/** How many lines of progress are open on a stream: what only waits is not drawn beside them. */
+const open = new WeakMap<Writable, number>();
+const opened = (stream: Writable, more: number): void =>
+  void open.set(stream, (open.get(stream) ?? 0) + more);
+
+interface Drawn {
+  redraw(): void;
+  /** Writes something above it. */
+  above(write: () => void): void;
+  stop(): void;
+}
+
+/**
+ * A line that is drawn anew each second, from `delay` milliseconds on: what is over at once shows
+ * nothing. Its timers decide nothing, and keep no process alive.
+ */
+function drawnLine(
+  stream: ProgressOptions["stream"],
+  delay: number,
+  text: () => string | undefined,
+): Drawn {
+  let stopped = false;
+  let drawn: { text: string; start(): unknown; stop(): unknown } | undefined;
+
+  const redraw = (): void => {
+    if (drawn !== undefined) drawn.text = text() ?? "";
+  };
+  const first = setTimeout(() => void appear(), delay);
+  const tick = setInterval(redraw, TICK_MS);
+  first.unref();
+  tick.unref();
+
+  async function appear(): Promise<void> {
+    const { default: ora } = await import("ora");
+    const line = text();
+    if (stopped || line === undefined) return;
+    // Colour is decided by style.ts; stdin stays as it
+    // is, so that Ctrl-C reaches the process as a signal.
+    drawn = ora({ stream: sized(stream), text: line, discardStdin: false, color: false });
+    drawn.start();
+  }
+
+  return {
+    redraw,
+
+    above(write) {
+      drawn?.stop();
+      write();
+      drawn?.start();
+    },
+
+    stop() {
+      stopped = true;
+      clearTimeout(first);
+      clearInterval(tick);
+      drawn?.stop();
+      drawn = undefined;
+    },
+  };
+}
+
+/** Calls that follow each other within it are one wait. */
+const ONE_WAIT_MS = 500;
+
+/**
+ * What a command waits for, on a terminal, after a second: a call, and how many were answered
+ * before. Beside a line of progress it is silent.
+ */
+export function openWaiting(stream: ProgressOptions["stream"], now: () => number) {
+  const asked = new Set<{ readonly what: string }>();
+  let since = 0;
+  let answeredAt = Number.NEGATIVE_INFINITY;
+  let answered = 0;
+  let line: Drawn | undefined;
+
+  const text = (): string | undefined => {
+    const [first] = asked;
+    if (first === undefined || (open.get(stream) ?? 0) > 0) return undefined;
+    const many = answered === 0 ? "" : `call ${grouped(answered + 1)}, `;
+    const said = `waiting for ${harmless(first.what)}: ${many}${duration(now() - since)}`;
+    return truncate(said, widthOfStream(stream) - 3);
+  };
+
+  return {
+    asking(what: string): () => void {
+      const call = { what };
+      if (asked.size === 0) {
+        if (now() - answeredAt > ONE_WAIT_MS) {
+          since = now();
+          answered = 0;
+        }
+        line = drawnLine(stream, Math.max(0, TICK_MS - (now() - since)), text);
+      }
+      asked.add(call);
+
+      return () => {
+        asked.delete(call);
+        answered++;
+        answeredAt = now();
+        if (asked.size === 0) line?.stop();
+      };
+    },
+
+    note(words: string): void {
+      const write = (): void => void stream.write(`${words}\n`);
+      if (asked.size === 0) write();
+      else line?.above(write);
+    },
+  };
+}
+
 function spinner(options: ProgressOptions): ProgressLine {
   const { stream, now } = options;
   const startedAt = now();
   let state: ProgressState = { done: options.startedWith ?? 0 };
   let waiting: { readonly until: number; readonly reason: string } | undefined;
   let stopped = false;
-  let drawn: { text: string; start(): unknown; stop(): unknown } | undefined;
 
   const text = (): string => {
     // A line that wraps could not be taken back.
@@ -165,50 +275,27 @@ function spinner(options: ProgressOptions): ProgressLine {
       : `${options.style.warning(wait)}  ${far}`;
   };
 
-  const redraw = (): void => {
-    if (drawn !== undefined) drawn.text = text();
-  };
-
-  // What is over at once shows nothing; these timers
-  // draw and decide nothing, and keep no process alive.
-  const delay = setTimeout(() => void appear(), SPINNER_DELAY_MS);
-  const tick = setInterval(redraw, TICK_MS);
-
-  delay.unref();
-  tick.unref();
-
-  async function appear(): Promise<void> {
-    const { default: ora } = await import("ora");
-    if (stopped) return;
-    // Colour is decided by style.ts; stdin stays as it
-    // is, so that Ctrl-C reaches the process as a signal.
-    drawn = ora({ stream: sized(stream), text: text(), discardStdin: false, color: false });
-    drawn.start();
-  }
+  const line = drawnLine(stream, SPINNER_DELAY_MS, text);
+  opened(stream, 1);
 
   return {
     update(next) {
       state = next;
-      redraw();
+      line.redraw();
     },
 
     wait(until, reason = "waiting") {
       waiting = until === undefined ? undefined : { until, reason: harmless(reason) };
-      redraw();
+      line.redraw();
     },
 
-    note(line) {
-      drawn?.stop();
-      stream.write(`${line}\n`);
-      drawn?.start();
-    },
+    note: (words) => line.above(() => void stream.write(`${words}\n`)),
 
     stop() {
       if (stopped) return;
       stopped = true;
-      clearTimeout(delay);
-      clearInterval(tick);
-      drawn?.stop();
+      opened(stream, -1);
+      line.stop();
     },
   };
 }

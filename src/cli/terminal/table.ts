@@ -11,6 +11,8 @@ export interface TextColumn {
   readonly title: string;
   readonly align?: "left" | "right";
   readonly fixed?: boolean;
+  /** Gives way before the others do. */
+  readonly yields?: boolean;
   readonly paint?: (text: string) => string;
 }
 
@@ -29,12 +31,19 @@ function columnWidths(
   );
   const space = width - GAP * (columns.length - 1);
 
-  for (const least of [NARROWEST_COLUMN, 1]) {
+  const steps = [
+    [NARROWEST_COLUMN, columns.filter((column) => column.yields)],
+    [NARROWEST_COLUMN, columns],
+    [1, columns],
+  ] as const;
+
+  for (const [least, yielding] of steps) {
     while (widths.reduce((sum, one) => sum + one, 0) > space) {
       let widest = -1;
       for (const [index, column] of columns.entries()) {
         const own = widths[index] ?? 0;
-        if (column.fixed !== true && own > least && own > (widths[widest] ?? 0)) widest = index;
+        const mayGive = column.fixed !== true && yielding.includes(column);
+        if (mayGive && own > least && own > (widths[widest] ?? 0)) widest = index;
       }
       if (widest < 0) break;
       widths[widest] = (widths[widest] ?? 1) - 1;

@@ -48,6 +48,17 @@ export function BuyDrawer({ onClose }: { readonly onClose: () => void }) {
     }
   };
 
+  const goOn = async ({ id, credits_left: credits }: ExportAnswer): Promise<void> => {
+    try {
+      await api("POST", `/exports/${id}/continue`, { credits });
+      refreshMe();
+      onClose();
+      go({ page: "exports" });
+    } catch (failure) {
+      problem.value = reasonOf(failure);
+    }
+  };
+
   const wrong = isNumber
     ? problem.value || (error === undefined ? "" : reasonOf(error))
     : NOT_WHOLE;
@@ -62,7 +73,7 @@ export function BuyDrawer({ onClose }: { readonly onClose: () => void }) {
       {now === undefined ? (
         <p class="soft">{wrong === "" ? "…" : ""}</p>
       ) : (
-        <QuoteFacts quote={now} />
+        <QuoteFacts quote={now} goOn={(item) => void goOn(item)} />
       )}
       <Alert text={wrong} />
       <DialogButtons onClose={onClose}>
@@ -77,7 +88,13 @@ export function BuyDrawer({ onClose }: { readonly onClose: () => void }) {
   );
 }
 
-const QuoteFacts = ({ quote: now }: { readonly quote: QuoteAnswer }) => (
+interface QuoteFactsProps {
+  readonly quote: QuoteAnswer;
+  /** Buys what a purchase that stopped has not. */
+  readonly goOn: (item: ExportAnswer) => void;
+}
+
+const QuoteFacts = ({ quote: now, goOn }: QuoteFactsProps) => (
   <>
     <FactTable
       rows={[
@@ -92,7 +109,7 @@ const QuoteFacts = ({ quote: now }: { readonly quote: QuoteAnswer }) => (
         ["Price holds until", new Date(now.expires).toLocaleTimeString()],
       ]}
     />
-    <BoughtBefore quote={now} />
+    <BoughtBefore quote={now} goOn={goOn} />
     {now.allowed ? null : (
       <p class="problem">
         {now.bound_by === "key"
@@ -107,7 +124,8 @@ const QuoteFacts = ({ quote: now }: { readonly quote: QuoteAnswer }) => (
  * People who were paid for already: they are downloaded
  * again for nothing, and bought again at the whole price.
  */
-function BoughtBefore({ quote: { bought, profiles } }: { readonly quote: QuoteAnswer }) {
+function BoughtBefore({ quote, goOn }: QuoteFactsProps) {
+  const { bought, profiles } = quote;
   const reach = (item: ExportAnswer): number =>
     item.state === "buying" ? item.profiles : item.rows;
   const [best] = [...bought].sort((one, other) => reach(other) - reach(one));
@@ -123,6 +141,15 @@ function BoughtBefore({ quote: { bought, profiles } }: { readonly quote: QuoteAn
       {new Date(best.made).toLocaleString()} and cost nothing again under{" "}
       <a href={fragmentOf({ ...place.value, page: "exports" })}>Exports</a>. Buy charges for all of
       them anew.
+      {best.state === "stopped" && best.kept && best.profiles > best.rows ? (
+        <Button
+          act={() => goOn(best)}
+          text={
+            `Buy the other ${figure(best.profiles - best.rows)} ` +
+            `for ${amount(best.credits_left, "credit")}`
+          }
+        />
+      ) : null}
     </p>
   );
 }

@@ -2,8 +2,8 @@ import { type Signal, useSignal } from "@preact/signals";
 import { useId, useRef } from "preact/hooks";
 import { type FilterKey, isFacetKey, knownValues } from "../../shared/contract/vocabulary.ts";
 import type { FacetResult } from "../../shared/schema/api.ts";
-import { figure, filterValues, labelOf, withValues } from "../segment.ts";
-import { chosenFilters, mode, setFilters, useInquiry } from "../state.ts";
+import { figure, filterValues, labelOf, specOf, withValues } from "../segment.ts";
+import { chosenFilters, mode, setFilters, useInquiry, WHY_UNCOUNTED } from "../state.ts";
 
 type Suggestions = readonly { readonly value: string; readonly count?: number }[];
 
@@ -12,14 +12,15 @@ const OPTIONS = 12;
 
 interface FieldProps {
   readonly filterKey: FilterKey;
-  readonly problem: string | undefined;
+  /** Said where the count would stand. */
+  readonly isWrong: boolean;
 }
 
 /**
  * A filter that takes several values: chips (any of them
  * matches) and an input that suggests what the segment has.
  */
-export function Combobox({ filterKey, problem }: FieldProps) {
+export function Combobox({ filterKey, isWrong }: FieldProps) {
   const id = useId();
   const [text, active, isOpen] = [useSignal(""), useSignal(-1), useSignal(false)];
   const input = useRef<HTMLInputElement>(null);
@@ -38,6 +39,14 @@ export function Combobox({ filterKey, problem }: FieldProps) {
     set(clean === "" || chosen.includes(clean) ? chosen : [...chosen, clean]);
   };
 
+  /** Of a closed list what stands first, where it begins with what was typed. */
+  const meant = (): string => {
+    const typed = text.value.trim().toLowerCase();
+    const first = options.find(({ value }) => value.toLowerCase().startsWith(typed));
+    const isClosed = specOf(filterKey).match === "department";
+    return (isClosed && typed !== "" && first?.value) || text.value;
+  };
+
   /** Arrows go round the options, Backspace takes the last chip away. */
   const onKeyDown = (event: KeyboardEvent): void => {
     // Enter and the arrows are the input method's while it composes.
@@ -50,7 +59,7 @@ export function Combobox({ filterKey, problem }: FieldProps) {
       [isOpen.value, active.value] = [true, length === 0 ? -1 : (at + 1) % length];
     else if (key === "ArrowUp")
       [isOpen.value, active.value] = [true, length === 0 ? -1 : (at <= 0 ? length : at) - 1];
-    else if (key === "Enter") choose(options[at]?.value ?? text.value);
+    else if (key === "Enter") choose(options[at]?.value ?? meant());
     else if (key === "Escape") isOpen.value = false;
     else return;
 
@@ -61,7 +70,7 @@ export function Combobox({ filterKey, problem }: FieldProps) {
   return (
     <div class="field">
       <label for={id}>{labelOf(filterKey)}</label>
-      <div class={problem === undefined ? "combo" : "combo wrong"}>
+      <div class={isWrong ? "combo wrong" : "combo"}>
         <Chips values={chosen} remove={(value) => set(chosen.filter((each) => each !== value))} />
         <input
           id={id}
@@ -79,14 +88,13 @@ export function Combobox({ filterKey, problem }: FieldProps) {
             [text.value, active.value, isOpen.value] = [event.currentTarget.value, -1, true];
           }}
           onKeyDown={onKeyDown}
-          aria-describedby={problem === undefined ? undefined : `${id}-problem`}
-          aria-invalid={problem !== undefined}
+          aria-describedby={isWrong ? WHY_UNCOUNTED : undefined}
+          aria-invalid={isWrong}
           data-filter={filterKey}
           onFocus={() => (isOpen.value = true)}
           onBlur={() => (isOpen.value = false)}
         />
       </div>
-      <FieldProblem id={`${id}-problem`} text={problem} />
       <Options
         id={id}
         active={active}
@@ -149,19 +157,6 @@ const Options = ({ active, choose, hidden, id, name, options }: OptionsProps) =>
     ))}
   </div>
 );
-
-export const FieldProblem = ({
-  id,
-  text,
-}: {
-  readonly id: string;
-  readonly text: string | undefined;
-}) =>
-  text === undefined ? null : (
-    <p id={id} class="problem">
-      {text}
-    </p>
-  );
 
 function useSuggestions(key: FilterKey, text: string, isOpen: boolean): Suggestions {
   const prefix = text.trim();

@@ -2,8 +2,8 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useId, useRef } from "preact/hooks";
 import type { FilterKey } from "../../shared/contract/vocabulary.ts";
 import { FOLDS, filterValues, labelOf, specOf, withValues } from "../segment.ts";
-import { chosenFilters, problems, setFilters } from "../state.ts";
-import { Combobox, FieldProblem } from "./combobox.tsx";
+import { chosenFilters, problems, setFilters, WHY_UNCOUNTED } from "../state.ts";
+import { Combobox } from "./combobox.tsx";
 import { Button, isWholeNumber, SubmitForm } from "./parts.tsx";
 
 const PAUSE_MS = 120;
@@ -40,17 +40,17 @@ export function FilterForm() {
 }
 
 function Field({ filterKey }: { readonly filterKey: FilterKey }) {
-  const problem = problems.value.find(({ key }) => key === filterKey)?.message;
-  if (specOf(filterKey).list) return <Combobox filterKey={filterKey} problem={problem} />;
-  return <TextField filterKey={filterKey} problem={problem} />;
+  const isWrong = problems.value.some(({ key }) => key === filterKey);
+  if (specOf(filterKey).list) return <Combobox filterKey={filterKey} isWrong={isWrong} />;
+  return <TextField filterKey={filterKey} isRefused={isWrong} />;
 }
 
 function TextField({
   filterKey,
-  problem,
+  isRefused,
 }: {
   readonly filterKey: FilterKey;
-  readonly problem: string | undefined;
+  readonly isRefused: boolean;
 }) {
   const id = useId();
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
@@ -78,8 +78,9 @@ function TextField({
     }, PAUSE_MS);
   };
 
-  const isWrong = isNumber && draft.value !== undefined && !isWholeNumber(draft.value);
-  const said = isWrong ? "a whole number of 0 or more; the count is still without it" : problem;
+  const isNone = isNumber && draft.value !== undefined && !isWholeNumber(draft.value);
+  const said = isNone ? "a whole number of 0 or more; the count is still without it" : undefined;
+  const isWrong = isNone || isRefused;
 
   return (
     <div class="field">
@@ -90,14 +91,18 @@ function TextField({
         inputMode={isNumber ? "numeric" : "text"}
         autocomplete="off"
         spellcheck={false}
-        class={said === undefined ? "" : "wrong"}
-        aria-invalid={said !== undefined}
-        aria-describedby={said === undefined ? undefined : `${id}-problem`}
+        class={isWrong ? "wrong" : ""}
+        aria-invalid={isWrong}
+        aria-describedby={isWrong ? (isNone ? `${id}-problem` : WHY_UNCOUNTED) : undefined}
         data-filter={filterKey}
         value={draft.value ?? stored}
         onInput={(event) => onInput(event.currentTarget.value)}
       />
-      <FieldProblem id={`${id}-problem`} text={said} />
+      {said === undefined ? null : (
+        <p id={`${id}-problem`} class="problem">
+          {said}
+        </p>
+      )}
     </div>
   );
 }

@@ -22,6 +22,7 @@ import {
   setFilters,
   uncounted,
   useInquiry,
+  WHY_UNCOUNTED,
 } from "../state.ts";
 import { BuyDrawer } from "./buy.tsx";
 import { Copy } from "./copy.tsx";
@@ -72,7 +73,7 @@ function CountCard({ onBuy }: { readonly onBuy: () => void }) {
         <p class="hidden" role="status">
           {answer === undefined ? "" : `${amount(answer.count, "person matches", "people match")}`}
         </p>
-        {uncounted.value === undefined ? null : <Void {...uncounted.value} />}
+        {uncounted.value === undefined ? null : <Void {...uncounted.value} id={WHY_UNCOUNTED} />}
       </div>
       {answer === undefined ? (
         <div class="price" />
@@ -85,8 +86,8 @@ function CountCard({ onBuy }: { readonly onBuy: () => void }) {
               At most <b>{amount(answer.credits, "credit")}</b>
               <br />
               {answer.balance_after >= 0
-                ? `${figure(answer.balance_after)} left after all of it`
-                : `${figure(-answer.balance_after)} short of all of it`}
+                ? `${amount(answer.balance_after, "credit")} left afterwards`
+                : `${amount(-answer.balance_after, "credit")} too few`}
             </p>
           )}
           {may.value.buy ? <Button look="main" disabled={isEmpty} act={onBuy} text="Buy…" /> : null}
@@ -105,32 +106,40 @@ const FREE: FreeAnswers = {
 
 /** What the filters may have meant: free counts tell it here as for the command. */
 function Nobody({ of }: { readonly of: string }) {
-  const finding = useSignal<Finding<readonly string[]>>({ of });
+  const finding = useSignal<Finding<Awaited<ReturnType<typeof hintsFor>>>>({ of });
   useEffect(() => {
     const turn = new AbortController();
-    void hintsFor(chosenFilters.value, 0, questionsTo(FREE, turn.signal, PAGE)).then(
-      ({ hints }) => {
-        if (!turn.signal.aborted) finding.value = { of, value: hints };
-      },
-    );
+    void hintsFor(chosenFilters.value, 0, questionsTo(FREE, turn.signal, PAGE)).then((value) => {
+      if (!turn.signal.aborted) finding.value = { of, value };
+    });
     return () => turn.abort();
   }, [of]);
 
-  const hints = answerTo(of, finding.value).value ?? [];
+  const { hints = [], remedy } = answerTo(of, finding.value).value ?? {};
   return (
     <div role="status">
       <p>
         Nobody matches.{" "}
         {hints.length > 0 ? "" : "Take a filter away: suggestions show how many each value has."}
       </p>
-      {hints.map((hint) => (
-        <p key={hint}>{hint}</p>
-      ))}
+      {hints.map((hint) =>
+        hint === remedy?.text ? (
+          <Button key={hint} act={() => setFilters(remedy.filters)} text={hint} />
+        ) : (
+          <p key={hint}>{hint}</p>
+        ),
+      )}
     </div>
   );
 }
 
-function Void({ again, why }: { readonly why: string; readonly again: number | undefined }) {
+interface VoidProps {
+  readonly why: string;
+  readonly again: number | undefined;
+  readonly id?: string;
+}
+
+function Void({ again, id, why }: VoidProps) {
   const now = useSignal(Date.now());
   useEffect(() => {
     const timer = setInterval(() => (now.value = Date.now()), 500);
@@ -139,7 +148,7 @@ function Void({ again, why }: { readonly why: string; readonly again: number | u
 
   const seconds = again === undefined ? 0 : Math.max(0, Math.ceil((again - now.value) / 1_000));
   return (
-    <p class="problem" role="alert">
+    <p class="problem" role="alert" id={id}>
       Not counted: {why}
       {again === undefined
         ? ""
@@ -151,6 +160,8 @@ function Void({ again, why }: { readonly why: string; readonly again: number | u
 }
 
 const BARS = 12;
+/** So that values that are chosen and few people's are shown too. */
+const LOOKED_AT = 100;
 
 /** The most telling first. */
 const BREAKDOWN_KEYS: readonly FilterKey[] = [
@@ -168,7 +179,7 @@ function Breakdown() {
   const key = useSignal<FilterKey>("department");
   const chosen = filterValues(chosenFilters.value, key.value);
   const filters = withValues(chosenFilters.value, key.value, []);
-  const question = JSON.stringify({ filters, mode: mode.value, key: key.value, limit: BARS });
+  const question = JSON.stringify({ filters, mode: mode.value, key: key.value, limit: LOOKED_AT });
   const { again, error, value: facets } = useInquiry<FacetResult>("/facets", question);
 
   const toggle = (value: string): void => {
@@ -209,27 +220,37 @@ interface BarsProps {
   readonly onToggle: (value: string) => void;
 }
 
-function Bars({ chosen, facets: { missing, others, values }, onToggle }: BarsProps) {
-  const most = Math.max(1, ...values.map((each) => each.count ?? 0), others ?? 0, missing ?? 0);
+function Bars({ chosen, facets, onToggle }: BarsProps) {
+  const isChosen = (value: string): boolean =>
+    chosen.some((each) => each.toLowerCase() === value.toLowerCase());
+  const told = (value: string): boolean =>
+    facets.values.some((each) => each.value.toLowerCase() === value.toLowerCase());
+
+  const values = facets.values.filter(({ value }, index) => index < BARS || isChosen(value));
+  const hidden = facets.values.filter((each) => !values.includes(each));
+  const others = hidden.reduce((sum, each) => sum + (each.count ?? 0), facets.others ?? 0);
+  const unknown = chosen.filter((value) => !told(value)).map((value) => ({ value, count: 0 }));
+  // What stands for many values at once does not set the axis.
+  const most = Math.max(1, ...values.map((each) => each.count ?? 0));
   const bar = (name: ComponentChildren, people = 0) => (
     <>
       {name}
-      <progress max={most} value={people} aria-hidden="true" />
+      <progress max={most} value={Math.min(most, people)} aria-hidden="true" />
       <span class="n">{figure(people)}</span>
     </>
   );
 
   const rest = [
     ["others", others],
-    ["no value", missing],
+    ["no value", facets.missing],
   ] as const;
 
   return (
     <ul class="bars">
-      {values.map(({ count: people, value }) => (
+      {[...values, ...unknown].map(({ count: people, value }) => (
         <li key={value}>
           <Button
-            aria-pressed={chosen.some((each) => each.toLowerCase() === value.toLowerCase())}
+            aria-pressed={isChosen(value)}
             act={() => onToggle(value)}
             text={bar(<bdi class="name">{value}</bdi>, people)}
           />

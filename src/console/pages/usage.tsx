@@ -45,7 +45,7 @@ export function Usage() {
           ["Day (UTC)", ({ day }) => day, "row"],
           ["Credits", ({ credits }) => figure(credits), "n"],
           [
-            "Of the most",
+            "Beside the highest day",
             ({ credits }) => <progress max={most} value={credits} aria-hidden="true" />,
           ],
           [`By ${by.value}`, ({ rows }) => rows.map(partOf).join(" · ")],

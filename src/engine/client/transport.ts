@@ -142,7 +142,11 @@ export interface Access extends Omit<TransportOptions, "origin"> {
   readonly baseUrl: string;
   /** Goes to `baseUrl`'s origin and nowhere else. */
   readonly apiKey: string;
+  readonly asking?: TellWait | undefined;
 }
+
+/** Told what is waited for, when it begins; what it returns is called when that is over. */
+export type TellWait = (what: string) => () => void;
 
 export interface ServiceCall extends Pick<RawRequest, "method" | "signal"> {
   /** Below the address of the service. */
@@ -153,7 +157,7 @@ export interface ServiceCall extends Pick<RawRequest, "method" | "signal"> {
 }
 
 /** In JSON. @throws CliError (exit 2) on a wrong address, also a proxy's */
-export function openCalls({ baseUrl, apiKey, ...options }: Access) {
+export function openCalls({ baseUrl, apiKey, asking, ...options }: Access) {
   const origin = parseBaseUrl(baseUrl);
   const { send, close } = openTransport({ origin, ...options });
   const prefix = origin.pathname === "/" ? "" : origin.pathname;
@@ -179,6 +183,8 @@ export function openCalls({ baseUrl, apiKey, ...options }: Access) {
     }: ServiceCall): Promise<RawReply> {
       const paid = idempotencyKey !== undefined;
 
+      // What is paid for has a line of progress.
+      const answered = paid ? undefined : asking?.(`${origin.host} (${path})`);
       const reply = await send({
         method,
         signal,
@@ -190,7 +196,7 @@ export function openCalls({ baseUrl, apiKey, ...options }: Access) {
           ...(paid ? { "idempotency-key": idempotencyKey } : {}),
         },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      });
+      }).finally(answered);
       return readable(reply, paid, apiKey);
     },
   };

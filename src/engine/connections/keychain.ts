@@ -1,6 +1,6 @@
 import { setTimeout as after } from "node:timers/promises";
 import { CliError } from "../../shared/errors.ts";
-import { installCommand } from "../../shared/packages.ts";
+import { toInstall } from "../../shared/packages.ts";
 
 /** Why a keychain cannot be used. "No such entry" is no failure: it is `undefined`. */
 type KeychainProblem =
@@ -114,7 +114,7 @@ const TEXTS: Readonly<
     message:
       "the keychain cannot be used: the optional package @napi-rs/keyring " +
       "is not installed or does not load here",
-    hint: `install it beside headcount: ${installCommand("@napi-rs/keyring")}; ${WAY_ROUND}`,
+    hint: `${toInstall("@napi-rs/keyring")}; ${WAY_ROUND}`,
   },
   no_bus: {
     message:

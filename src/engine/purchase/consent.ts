@@ -36,7 +36,7 @@ export async function agreeTo(
   for (const line of said) deps.onNotice(line);
 
   const again = options.fresh ? undefined : paidAgainText(quote, target, "--new-only");
-  if (again !== undefined) deps.onWarning(`notice: ${again}`);
+  if (again !== undefined) deps.onWarning(`warning: ${again}`);
   if ((quote.overlap ?? 0) > 0) deps.onWarning(overlapWarning(quote));
 
   const isAgreed = isWithin !== undefined && (isWithin || quote.credits === 0n);

@@ -103,6 +103,7 @@ export function addPublicPages(
 }
 
 const FRONT = `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<meta name="color-scheme" content="light dark">
 <title>headcount</title><h1>headcount</h1><p>This is the API of a headcount service.</p>
 <ul><li><a href="/console">Console</a></li><li><a href="/docs">Reference of the API</a></li></ul></html>
 `;

@@ -51,10 +51,35 @@ const ALIASES: Readonly<Record<string, Readonly<Record<string, readonly string[]
   },
 };
 
+const aliasOf = (key: string, normal: string): string | undefined =>
+  Object.entries(ALIASES[key] ?? {}).find(([, others]) => others.includes(normal))?.[0];
+
+const LETTERS = [..."ABCDEFGHIJKLMNOPQRSTUVWXYZ"];
+const countries = (): readonly string[] => {
+  const names = new Intl.DisplayNames("en", { type: "region", fallback: "none" });
+  return LETTERS.flatMap((a) => LETTERS.flatMap((b) => names.of(a + b) ?? []));
+};
+
+/**
+ * The filter whose value a text is, where what is known offline says so: lists of values, names of
+ * countries, and what people write for either.
+ * @returns the value as it is found by
+ */
+export function filterFor(text: string): readonly [key: FilterKey, value: string] | undefined {
+  const normal = normalForm(text);
+  const among = (values: readonly string[]) => values.find((value) => normalForm(value) === normal);
+  for (const key of ["department", "seniority_level", "country", "title"] as const) {
+    const listed = among(key === "country" ? countries() : knownValues(key));
+    const value = listed ?? aliasOf(key, normal);
+    if (value !== undefined) return [key, key === "department" ? value : normalForm(value)];
+  }
+  return undefined;
+}
+
 function otherName(key: string, value: string): string | undefined {
   const normal = normalForm(value);
-  const alias = Object.entries(ALIASES[key] ?? {}).find(([, others]) => others.includes(normal));
-  if (alias !== undefined) return alias[0];
+  const alias = aliasOf(key, normal);
+  if (alias !== undefined) return alias;
   if (key === "country" && /^[a-z]{2}$/.test(normal)) {
     const name = new Intl.DisplayNames("en", { type: "region" }).of(normal.toUpperCase());
     return name === undefined || name.length === 2 ? undefined : name.toLowerCase();
@@ -120,6 +145,7 @@ export function questionsTo(client: FreeAnswers, signal: AbortSignal, speech = F
 export async function hintsFor(filters: Filters, count: number, questions: Questions) {
   const hints: string[] = [];
   const unmatched: string[] = [];
+  let remedy: Remedy | undefined;
   const open = new Map(listsOf(filters));
   const say = (key: string, values: readonly string[]) =>
     values.map((value) => questions.say(key, value));
@@ -127,11 +153,11 @@ export async function hintsFor(filters: Filters, count: number, questions: Quest
   try {
     if (count === 0) {
       hints.push(...misread(filters, questions));
-      const remedy = await remedyFor(filters, questions);
+      remedy = await remedyFor(filters, questions);
       const empty =
         remedy === undefined
           ? await whichEmpties(filters, questions)
-          : { hints: [remedy], keys: [] };
+          : { hints: [remedy.text], keys: [] };
       hints.push(...empty.hints);
       for (const key of remedy === undefined ? empty.keys : open.keys()) open.delete(key);
     }
@@ -149,7 +175,12 @@ export async function hintsFor(filters: Filters, count: number, questions: Quest
     // The count itself was answered; a hint is worth no error.
   }
 
-  return { hints, unmatched, unchecked: [...open].flatMap(([key, values]) => say(key, values)) };
+  return {
+    hints,
+    remedy,
+    unmatched,
+    unchecked: [...open].flatMap(([key, values]) => say(key, values)),
+  };
 }
 
 const listsOf = (filters: Filters): readonly (readonly [string, readonly string[]])[] =>
@@ -273,7 +304,13 @@ function misread(filters: Filters, questions: Questions): string[] {
   );
 }
 
-async function remedyFor(filters: Filters, questions: Questions): Promise<string | undefined> {
+/** What may have been meant, in words with its count, and the filters that say it. */
+export interface Remedy {
+  readonly text: string;
+  readonly filters: Filters;
+}
+
+async function remedyFor(filters: Filters, questions: Questions): Promise<Remedy | undefined> {
   const split = (key: string, text: string): string[] =>
     filterSpec(key)?.list === true && text.includes(",")
       ? text.split(",").map((part) => part.trim())
@@ -284,7 +321,7 @@ async function remedyFor(filters: Filters, questions: Questions): Promise<string
   for (const replace of [name, split, (_: string, text: string) => [text.toLowerCase()]]) {
     const tried = remedy(filters, replace, questions);
     const likely = tried && (await questions.countText(tried.filters, tried.text));
-    if (likely !== undefined) return likely;
+    if (likely !== undefined) return { text: likely, filters: tried?.filters ?? filters };
   }
 
   // The one value may be the beginning of a longer one.
@@ -292,13 +329,16 @@ async function remedyFor(filters: Filters, questions: Questions): Promise<string
   const prefix = `${key}_prefix`;
   if (second === undefined && typeof value === "string" && filterSpec(prefix) !== undefined) {
     const beginning = await questions.countText({ [prefix]: value }, questions.say(prefix, value));
-    if (beginning !== undefined) return beginning;
+    if (beginning !== undefined) return { text: beginning, filters: { [prefix]: value } };
   }
 
   const near = remedy(filters, await nearNames(filters, questions), questions);
   const count = near && (await questions.count(near.filters));
   return near !== undefined && count
-    ? `did you mean ${near.text}? that counts ${people(count)}`
+    ? {
+        text: `did you mean ${near.text}? that counts ${people(count)}`,
+        filters: near.filters,
+      }
     : undefined;
 }
 

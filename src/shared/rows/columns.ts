@@ -143,7 +143,7 @@ export function checkFields(
       `unknown field: ${field}${aside(near)}; fields of a ${kind}: ${published.join(", ")}`,
       data === undefined
         ? "every field that was bought is kept: others can be chosen afterwards " +
-            "with `headcount runs export RUN --fields`, at 0 credits"
+            "with `headcount runs export RUN --fields FIELDS`, at 0 credits"
         : undefined,
       "unknown_field",
     );

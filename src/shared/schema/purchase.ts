@@ -118,7 +118,14 @@ export const quoteShape = s.object({
   ),
 });
 
-const file = s.object({ file: s.text, rows: s.wholeNumberShape, sha256: s.digest });
+const file = s.object({
+  file: s.text,
+  rows: s.said(
+    s.wholeNumberShape,
+    "people of this refresh; 0: what the file holds, an earlier one found",
+  ),
+  sha256: s.digest,
+});
 
 export const refreshed = s.object({
   list: s.said(s.text, "the file that is followed"),

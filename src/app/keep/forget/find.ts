@@ -17,7 +17,7 @@ import { normalForm } from "../../../shared/contract/normalise.ts";
 import { marksOf, type SuppressedName, Suppression } from "../../../shared/contract/suppression.ts";
 import { echo } from "../../../shared/contract/text.ts";
 import { type CliError, failed } from "../../../shared/errors.ts";
-import { missingPackage } from "../../../shared/packages.ts";
+import { missingPackage, toInstall } from "../../../shared/packages.ts";
 import {
   type Identity,
   identityIn,
@@ -91,7 +91,7 @@ export async function keptOf(stateDir: string, store: RunStore) {
     const library = await Library.open(path, await store.suppression()).catch(ifNoSqlite);
     library?.close();
     if (library !== undefined) libraries.push(path);
-    else unread.set(path, "SQLite, which the package headcount-service brings, is not installed");
+    else unread.set(path, `SQLite is not installed: ${toInstall("@photostructure/sqlite")}`);
   }
 
   return { runs: runs.filter(({ plan }) => !unread.has(`run ${plan.id}`)), unread, libraries };

@@ -1,4 +1,4 @@
-import { createReadStream } from "node:fs";
+import { createReadStream, existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -8,8 +8,8 @@ import { removeDrafts } from "../../../engine/runs/run-store.ts";
 import type { Context } from "../../../shared/context.ts";
 import type { SuppressedEntry } from "../../../shared/contract/suppression.ts";
 import type { PersonMatcher } from "../../../shared/person.ts";
-import { historyFile, jobsFolder, lockOf, type RunOutcome } from "../../jobs/history.ts";
-import { usersFiles } from "../store.ts";
+import { historyFile, jobsFolder, keptName, lockOf, type RunOutcome } from "../../jobs/history.ts";
+import { registerOf, usersFiles } from "../store.ts";
 
 export interface HistoryFound {
   readonly job: string;
@@ -73,15 +73,32 @@ function withoutName(line: string, person: PersonMatcher): string[] {
   }
 }
 
-/** A file of the user's own that names the person: it is not ours to change. */
+/** What names the person and is the user's: it is not ours to change. */
 export interface MentionFound {
   readonly path: string;
-  /** From 1. */
+  /** From 1; none: it is called like the person, or its output is. */
   readonly lines: readonly number[];
 }
 
-export async function mentionsOf(person: PersonMatcher, context: Context): Promise<MentionFound[]> {
-  const mentions: MentionFound[] = [];
+/** @param runs with the names of their outputs, which their plans keep */
+export async function mentionsOf(
+  person: PersonMatcher,
+  runs: readonly { readonly folder: string; readonly output: string | null }[],
+  context: Context,
+): Promise<MentionFound[]> {
+  const written = await registerOf(context).entries();
+  const jobs = (await readdir(jobsFolder(context)).catch(() => [])).map((job) => [
+    join(jobsFolder(context), job),
+    keptName(job),
+  ]);
+  const named = [
+    ...[...written, ...(await usersFiles(context))].map(({ path }) => [path, path]),
+    ...jobs,
+    ...runs.map(({ folder, output }) => [folder, output ?? ""]),
+  ].flatMap(([path = "", name = ""]) =>
+    person.isNamedAs(beyondHome(name, context)) && existsSync(path) ? [path] : [],
+  );
+  const mentions: MentionFound[] = [...new Set(named)].map((path) => ({ path, lines: [] }));
   for (const { path } of await usersFiles(context)) {
     const lines: number[] = [];
     let at = 0;
@@ -90,7 +107,7 @@ export async function mentionsOf(person: PersonMatcher, context: Context): Promi
       crlfDelay: Number.POSITIVE_INFINITY,
     })) {
       at++;
-      if (person.isNamedIn(line)) lines.push(at);
+      if (person.isNamedAs(line)) lines.push(at);
     }
 
     if (lines.length > 0) mentions.push({ path, lines });
@@ -99,10 +116,15 @@ export async function mentionsOf(person: PersonMatcher, context: Context): Promi
   return mentions;
 }
 
+/** The folder of whoever asks may be called like them, and holds everything. */
+const beyondHome = (path: string, { env }: Context): string =>
+  env.HOME !== undefined && path.startsWith(env.HOME) ? path.slice(env.HOME.length) : path;
+
 const MOST_LINES = 5;
 
 /** A line for each place, as editors open it. */
 export const mentionLines = ({ path, lines }: MentionFound): string[] => [
+  ...(lines.length === 0 ? [`${path}: by its name`] : []),
   ...lines.slice(0, MOST_LINES).map((line) => `${path}:${line}`),
   ...(lines.length > MOST_LINES ? [`${path}: ${lines.length - MOST_LINES} more lines`] : []),
 ];

@@ -1,7 +1,8 @@
+import { existsSync } from "node:fs";
 import { type Library, recordPages } from "../../../engine/library/library.ts";
 import { changedSince, newestRecords } from "../../../engine/library/members.ts";
 import { formName, type Output, type Rendering } from "../../../engine/output/formats.ts";
-import { checkOutput, exists } from "../../../engine/output/paths.ts";
+import { checkOutput, exists, sha256Of } from "../../../engine/output/paths.ts";
 import { openSink, savedView } from "../../../engine/output/sinks/sink.ts";
 import { fileExists } from "../../../engine/purchase/failures.ts";
 import { type Guard, listCommand } from "../../../engine/runs/plan.ts";
@@ -87,8 +88,13 @@ export async function keep(result: Brought, work: Work): Promise<RefreshReceipt>
 
   beginList(list, work);
 
+  // Who moved before stays to be read: a file with nobody is not written over one that is there.
+  const due = LIST_FILES.filter(
+    (what) => what === "list" || people[what].length > 0 || !existsSync(besideName(output, what)),
+  );
+
   const facts = await writeTogether(
-    LIST_FILES.map((what) => ({
+    due.map((what) => ({
       path: besideName(output, what),
       pages: pages(people[what]),
       guard: { ...(what === "list" ? order.terms : NO_GUARD), overwrite: true },
@@ -117,6 +123,13 @@ export async function keep(result: Brought, work: Work): Promise<RefreshReceipt>
   if (result.changed.size > 0 && order.terms.buyChanged !== true)
     deps.onNotice(asBought(result, work));
 
+  const files = LIST_FILES.map(async (what) => {
+    const path = besideName(output, what);
+    const written = facts[due.indexOf(what)];
+    const sha256 = written?.sha256 ?? (await sha256Of(path)) ?? "";
+    return [what, { file: written?.file ?? path, rows: people[what].length, sha256 }] as const;
+  });
+
   return receiptOf(result, work, {
     checked_at: new Date(at).toISOString(),
     added: added.length,
@@ -124,12 +137,7 @@ export async function keep(result: Brought, work: Work): Promise<RefreshReceipt>
     changed: changed.size,
     suppressed: now.length - people.list.length,
     changes: people.changed.map((person) => ({ person, fields: changed.get(person) ?? [] })),
-    files: Object.fromEntries(
-      LIST_FILES.map((what, index) => {
-        const { file = "", sha256 } = facts[index] ?? {};
-        return [what, { file, rows: people[what].length, sha256: sha256 ?? "" }];
-      }),
-    ) as RefreshReceipt["files"],
+    files: Object.fromEntries(await Promise.all(files)) as RefreshReceipt["files"],
   });
 }
 

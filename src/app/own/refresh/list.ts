@@ -41,7 +41,7 @@ export async function followed(work: Work): Promise<Followed> {
     if (segment === undefined) {
       throw usageError(
         "nothing is named to bring up to date",
-        "name a file that headcount wrote, a run, or filters: headcount refresh people.csv",
+        "name a file that a purchase wrote, a run, or filters: headcount refresh people.csv",
         "nothing_named",
       );
     }

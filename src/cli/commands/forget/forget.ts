@@ -1,3 +1,5 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import {
   forgettingOf,
   keptOf,
@@ -132,7 +134,9 @@ async function forget(
     ...(await keptWithin(traces.person, { ...traces, runs: traces.kept }, store)),
     ...[...traces.unread].map(([what, why]) => `${what} cannot be read: ${why}`),
   ];
-  if (rest.length > 0 || traces.mentions.length > 0) throw leftOver(rest, traces.mentions);
+  // A run that bought by the name is gone by now, and its name with it.
+  const mentions = traces.mentions.filter(({ path }) => existsSync(path));
+  if (rest.length > 0 || mentions.length > 0) throw leftOver(rest, mentions);
 
   const places = `${counted(after.files, "file")} and ${counted(after.tables, "table")}`;
   if (!printer.json)
@@ -147,7 +151,7 @@ function leftOver(rest: readonly string[], mentioned: readonly MentionFound[]): 
     "rows that are told apart, in rows of others, or where they cannot be read or written";
   const mentions =
     `${counted(mentioned.length, "file of yours names", "files of yours name")} ` +
-    "the person: a log, jobs or a segment";
+    "the person: a log, jobs, a segment, or by a name that you gave";
   const message = [
     ...(rest.length === 0 ? [] : [outputs]),
     ...(lines.length === 0 ? [] : [mentions]),
@@ -156,7 +160,7 @@ function leftOver(rest: readonly string[], mentioned: readonly MentionFound[]): 
   const again =
     "write files again without the person (runs export, owned export, refresh), delete or edit " +
     "them; headcount runs remove RUN --force --yes removes a run";
-  const hint = rest.length === 0 ? "delete or edit these lines by hand" : again;
+  const hint = rest.length === 0 ? "delete, edit or rename these by hand" : again;
 
   return failed.incomplete(message, hint, "files_left").with({ details: [...rest, ...lines] });
 }
@@ -217,7 +221,11 @@ async function find(word: string, store: RunStore, context: Context): Promise<Tr
   // Somebody who is on the list may be there because an
   // earlier attempt was cut short: what it deleted is wiped.
   const histories = await historiesWith(person, context);
-  const mentions = await mentionsOf(person, context);
+  const mentions = await mentionsOf(
+    person,
+    data.runs.map(({ plan: { id, output } }) => ({ folder: join(store.folder, id), output })),
+    context,
+  );
   // Rows tell ids apart, and prove that somebody is meant; other places may have a word by chance.
   const isKept =
     owned > 0 ||

@@ -165,7 +165,7 @@ function columns(
     {
       name: "output",
       title: "output",
-      long: true,
+      long: "first",
       value: ({ plan }) => plan.output,
       show: ({ plan }) => shortPath(plan.output, context),
     },

@@ -170,7 +170,7 @@ function printFindings(
     ...(against === null ? [] : [["against", verdict(against)] as const]),
     ...(head === null ? [] : [["head", head] as const]),
   ]);
-  for (const note of notes) printer.say(`notice: ${note}`);
+  for (const note of notes) printer.note(`notice: ${note}`);
 }
 
 type RestoreOptions = GlobalOptions & { readonly data?: string };

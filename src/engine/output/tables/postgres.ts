@@ -42,7 +42,12 @@ const NAME_BYTES = 63;
 
 /** The password is PGPASSWORD's or `~/.pgpass`'s. */
 export async function connectPostgres({ url }: Target): Promise<Client> {
-  const { default: pg } = await optional("pg", "A PostgreSQL table", import("pg"), "choose a file");
+  const { default: pg } = await optional(
+    "pg",
+    "A PostgreSQL table",
+    import("pg"),
+    "write a file (-o people.csv)",
+  );
   const client = new pg.Client({
     connectionString: url,
     connectionTimeoutMillis: CONNECT_MS,

@@ -11,7 +11,7 @@ const CHUNK = 2048;
 
 /** Asked before anything is bought. @throws CliError (exit 2) naming the package that is missing */
 export const loadDuckDb = (what = "Parquet"): Promise<DuckDb> =>
-  optional("@duckdb/node-api", what, import("@duckdb/node-api"), "choose --format csv");
+  optional("@duckdb/node-api", what, import("@duckdb/node-api"), "write text (-o people.csv)");
 
 const LIMITS = { memory_limit: "512MB", threads: "2" } as const;
 

@@ -30,7 +30,12 @@ function checkSheet(rows: number, category: "usage" | "incomplete", said = ""): 
 }
 
 const loadZip = () =>
-  optional("yazl", "A spreadsheet (.xlsx)", import("yazl"), "choose --format csv with --csv excel");
+  optional(
+    "yazl",
+    "A spreadsheet (.xlsx)",
+    import("yazl"),
+    "write text for it (-o people.csv --csv excel)",
+  );
 
 const XML = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n';
 const MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main";

@@ -1,0 +1,82 @@
+import type { Command } from "../../src/cli/options.ts";
+import { buildProgram } from "../../src/cli/program.ts";
+import { testContext } from "./client.ts";
+
+/**
+ * Every command that a text tells to type, with the prose that follows it. A line of another
+ * program's gives ours a name there.
+ */
+const COMMAND = /(?<![\w/.@-]|\bmcp add [^\n]*)headcount (?=[a-z-])([^\n;`]*)/g;
+/** Where prose goes on behind a command. */
+const BEHIND = /[,.:)](?=\s|$)/;
+/** What somebody is to fill in: a number is taken wherever a text is. */
+const BLANK = /^[A-Z][A-Z-]*$/;
+
+/** Words as a shell reads them; what only a shell does ends them. */
+export function shellWords(line: string): string[] {
+  const words: string[] = [];
+  for (const [word] of line.matchAll(/(?:[^\s"'\\]|\\.|"(?:[^"\\]|\\.)*"|'[^']*')+/g)) {
+    if (/^[|<>&#]/.test(word)) break;
+    words.push(word.replace(/"((?:[^"\\]|\\.)*)"|'([^']*)'|\\(.)/g, "$1$2$3"));
+  }
+  return words;
+}
+
+/** The whole program, whose commands do nothing: what it accepts can be typed. */
+async function parser(): Promise<Command> {
+  const whole = await buildProgram(testContext().context, ["--help-all"], "all");
+  const still = (command: Command): void => {
+    command.action(() => undefined);
+    for (const child of command.commands) still(child);
+  };
+  still(whole);
+  return whole;
+}
+
+let program: Promise<Command> | undefined;
+
+/** @returns undefined where a command line is accepted as it stands, else why not */
+async function refusal(words: readonly string[]): Promise<string | undefined> {
+  program ??= parser();
+  try {
+    await (await program).parseAsync(words, { from: "user" });
+    return undefined;
+  } catch (error) {
+    const { code, message } = error as Error & { readonly code?: string };
+    return /^commander\.(help|version)/.test(code ?? "") ? undefined : message;
+  }
+}
+
+const known = new Map<string, Promise<string | undefined>>();
+
+/** Prose may follow a command, behind its last flag and the value of that. */
+async function refusalOfSaid(said: string, isWhole: boolean): Promise<string | undefined> {
+  const clause = isWhole ? said : (said.split(BEHIND, 1)[0] ?? "");
+  const words = shellWords(clause).map((word) => (BLANK.test(word) ? "1" : word));
+  const last = words.findLastIndex((word) => word.startsWith("-"));
+  const least = isWhole ? words.length : Math.max(last + 1, 1);
+  if (words[0] === "help") return undefined;
+
+  let first: string | undefined;
+  for (let length = words.length; length >= least; length--) {
+    const reason = await refusal(words.slice(0, length));
+    if (reason === undefined) return undefined;
+    first ??= reason;
+  }
+  return `headcount ${said.trim()}: ${first}`;
+}
+
+/**
+ * What a text tells to type and nobody could: a command that is not there, a flag that it does
+ * not have, a value that it refuses.
+ * @param form `"whole"`: it is one command and no prose
+ */
+export async function cannotBeTyped(text: string, form?: "whole"): Promise<string[]> {
+  const reasons = [...text.matchAll(COMMAND)].map(([, said = ""]) => {
+    const key = `${said}${form ?? ""}`;
+    const asked = known.get(key) ?? refusalOfSaid(said, form === "whole");
+    known.set(key, asked);
+    return asked;
+  });
+  return (await Promise.all(reasons)).filter((reason) => reason !== undefined);
+}
