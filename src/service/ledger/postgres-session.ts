@@ -25,7 +25,7 @@ export const isTransientFailure = (error: unknown): boolean => {
   return CONNECTION.test(`${code ?? ""} ${message}`);
 };
 
-/** Of a first connection: no such user, password or database, or none to give where one is asked. */
+/** Of a first connection: the user, the password or the database is wrong, or was not given. */
 export function isTurnedAway(error: unknown): boolean {
   const { code, severity } = error as PostgresFailure;
   if (severity !== undefined) return code !== undefined && /^(28|3D)/.test(code);
