@@ -72,6 +72,31 @@ describe.skipIf(isLeftOut(hasClickHouseServer))(
       await engine.close();
     }
 
+    test("a user that the server does not know is told at every door: exit 2", async () => {
+      const address = cluster.url.replace("://", "://nobody@");
+      const folder = await tempFolder();
+      const at = ["--data", folder, "--dataset", address];
+      const people = join(folder, "people.csv");
+      await writeFile(people, "person_id,name\n1,Ada\n");
+      for (const argv of [
+        ["serve", "--port", "0", ...at],
+        ["service", "import", "--people", people, ...at],
+      ]) {
+        const child: ChildProcess = spawn(execPath, [BIN, ...argv], {
+          stdio: ["ignore", "ignore", "pipe"],
+        });
+        let said = "";
+        child.stderr?.on("data", (chunk: Buffer) => {
+          said += chunk.toString();
+        });
+        const code = await new Promise((done) => child.once("close", done));
+        expect({ code, said }).toMatchObject({
+          code: 2,
+          said: expect.stringMatching(/turned the connection away/),
+        });
+      }
+    });
+
     test("companies that nobody gives are derived as the embedded engine does; rows are refused with the same words", async () => {
       expect(plain(await loadFilesInto(servers, derived))).toEqual(plain(derived.report));
       expect(readFileSync(derived.input.rejects, "utf8")).toBe(derived.rejects);

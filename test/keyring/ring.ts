@@ -1,5 +1,6 @@
 import { type ChildProcess, execFile, execFileSync, spawn, spawnSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
 import { join, resolve } from "node:path";
 import { tempDir } from "../support/client.ts";
 
@@ -50,17 +51,26 @@ export interface Ring {
       readonly program?: string;
     },
   ): Promise<Outcome>;
+  /** The built headcount, told to end by a signal after some milliseconds. */
+  signalled(
+    argv: readonly string[],
+    signal: NodeJS.Signals,
+    afterMs: number,
+    env?: NodeJS.ProcessEnv,
+  ): Promise<Outcome>;
   /** Operations of the keychain itself, one after the other: what each answered, or the code of its error. */
   operate(...operations: readonly (readonly [string, ...string[]])[]): Promise<readonly unknown[]>;
   /** Ends what was started. */
   close(): void;
 }
 
+export type Kind = "gnome-keyring" | "no collection" | "no provider" | "no bus" | "silent bus";
+
 /**
  * A D-Bus session of the test's own, with a real, unlocked gnome-keyring on it, with nothing on it, or no bus at all. Programs
  * on it are processes of their own: the D-Bus library keeps to the first bus that a process ever saw.
  */
-export async function openRing(kind: "gnome-keyring" | "no provider" | "no bus"): Promise<Ring> {
+export async function openRing(kind: Kind): Promise<Ring> {
   const home = tempDir("headcount-ring-");
   for (const folder of ["data", "cache", "run"]) mkdirSync(join(home, folder), { mode: 0o700 });
   const configDir = join(home, "config");
@@ -74,12 +84,20 @@ export async function openRing(kind: "gnome-keyring" | "no provider" | "no bus")
     HEADCOUNT_STATE_DIR: join(home, "state"),
   };
   const started: ChildProcess[] = [];
+  const closers: (() => void)[] = [];
   const close = (): void => {
+    for (const end of closers) end();
     for (const child of started.reverse()) child.kill("SIGKILL");
   };
   let pid: number | undefined;
   try {
-    if (kind !== "no bus") {
+    if (kind === "silent bus") {
+      const path = join(home, "run", "silent");
+      const held = createServer((socket) => socket.on("error", () => undefined));
+      await new Promise<void>((done) => held.listen(path, done));
+      closers.push(() => held.close());
+      env.DBUS_SESSION_BUS_ADDRESS = `unix:path=${path}`;
+    } else if (kind !== "no bus") {
       const config = join(home, "session.conf");
       writeFileSync(config, busConfig(join(home, "run")));
       const argv = [`--config-file=${config}`, "--nofork", "--print-address=1"];
@@ -87,8 +105,9 @@ export async function openRing(kind: "gnome-keyring" | "no provider" | "no bus")
       started.push(bus);
       env.DBUS_SESSION_BUS_ADDRESS = await firstLine(bus);
     }
-    if (kind === "gnome-keyring") {
-      const argv = ["--foreground", "--unlock", "--components=secrets"];
+    if (kind === "gnome-keyring" || kind === "no collection") {
+      const unlock = kind === "gnome-keyring" ? ["--unlock"] : [];
+      const argv = ["--foreground", ...unlock, "--components=secrets"];
       const daemon = spawn("gnome-keyring-daemon", argv, {
         env,
         stdio: ["pipe", "ignore", "ignore"],
@@ -122,6 +141,10 @@ export async function openRing(kind: "gnome-keyring" | "no provider" | "no bus")
     },
     run: (argv, { program = join(ROOT, "bin/headcount.js"), stdin = "", ...options } = {}) =>
       node([program, ...argv], { ...env, ...options.env }, stdin),
+    signalled: (argv, signal, afterMs, more) =>
+      node([join(ROOT, "bin/headcount.js"), ...argv], { ...env, ...more }, "", (child) =>
+        setTimeout(() => child.kill(signal), afterMs),
+      ),
     async operate(...operations) {
       const outcome = await node(
         ["--input-type=module", "-e", OPERATE, JSON.stringify(operations)],
@@ -144,7 +167,12 @@ for (const [operation, ...words] of JSON.parse(process.argv[1])) {
 console.log(JSON.stringify(answers));
 `;
 
-function node(argv: readonly string[], env: NodeJS.ProcessEnv, stdin: string): Promise<Outcome> {
+function node(
+  argv: readonly string[],
+  env: NodeJS.ProcessEnv,
+  stdin: string,
+  onStart: (child: ChildProcess) => void = () => undefined,
+): Promise<Outcome> {
   const startedAt = performance.now();
   return new Promise((done) => {
     const child = execFile(
@@ -156,6 +184,7 @@ function node(argv: readonly string[], env: NodeJS.ProcessEnv, stdin: string): P
         done({ code, stdout, stderr, elapsedMs: performance.now() - startedAt });
       },
     );
+    onStart(child);
     child.stdin?.on("error", () => undefined);
     child.stdin?.end(stdin);
   });

@@ -64,6 +64,12 @@ describe("serve", () => {
         expect(entered.cookie).toMatch(
           /^__Host-hc_console=[\w-]{43}; HttpOnly; SameSite=Strict; Secure; Path=\/; Max-Age=43200$/,
         );
+        // Customers are told the address that was said, whatever a proxy puts into Host.
+        for (const path of ["/docs", "/docs/collection.json", "/llms.txt"]) {
+          const page = await ask(url, "GET", path, { host: "127.0.0.1:8787" });
+          expect(page.text, path).toContain("https://people.example");
+          expect(page.text, path).not.toContain("127.0.0.1");
+        }
         const made = await headcount("service", "link", "--json", "--data", data);
         expect(JSON.parse(made.out)).toMatchObject({ role: "owner", account: "default" });
         expect(made.out).toContain('"https://people.example/console/enter#t=');

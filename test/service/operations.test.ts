@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
+import { connect } from "node:net";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { generateDataset } from "../../src/dataset/build/sample.ts";
@@ -567,4 +568,37 @@ describe("the process", () => {
     child.kill("SIGTERM");
     expect(await Promise.race([exit, sleep(20_000)])).toBe(0);
   });
+});
+
+long("under load the listener closes first: nobody who connects again keeps it open", async () => {
+  const service = await start();
+  const { port } = service;
+  let refusedAt: number | undefined;
+  let served = 0;
+
+  const client = async (): Promise<void> => {
+    while (refusedAt === undefined) {
+      await new Promise<void>((done) => {
+        const socket = connect(port, "127.0.0.1", () =>
+          socket.write("GET /livez HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"),
+        );
+        socket.once("data", () => {
+          served += 1;
+          socket.destroy();
+        });
+        socket.once("error", (error: NodeJS.ErrnoException) => {
+          if (error.code === "ECONNREFUSED") refusedAt ??= performance.now();
+        });
+        socket.once("close", () => done());
+      });
+    }
+  };
+
+  const clients = Array.from({ length: 48 }, client);
+  while (served < 200) await new Promise((done) => setTimeout(done, 5));
+  const from = performance.now();
+  const closing = service.close();
+  await Promise.all(clients);
+  await closing;
+  expect((refusedAt ?? 0) - from).toBeLessThan(1_500);
 });

@@ -12,6 +12,29 @@ describe.skipIf(isLeftOut(postgresBinaries() !== undefined))("serve --store post
   });
   afterAll(() => cluster.remove());
 
+  test("a password that is wrong or missing, and a database that is not there, are told at every door: exit 2", async () => {
+    const wrong = new URL(cluster.url);
+    wrong.password = "wrong";
+    const none = new URL(cluster.url);
+    none.password = "";
+    const other = new URL(cluster.url);
+    other.pathname = "/not_there";
+
+    const data = folder();
+    for (const place of [wrong.href, none.href, other.href]) {
+      for (const argv of [
+        ["serve", "--port", "0", "--data", data, "--store", place],
+        ["service", "verify", "--data", data, "--store", place],
+        ["service", "accounts", "list", "--data", data, "--store", place],
+      ]) {
+        const ran = await headcount(...argv);
+        expect(ran, ran.err).toMatchObject({ code: 2, out: "" });
+        expect(ran.err).toMatch(/turned the connection away[\s\S]*PGPASSWORD/);
+        expect(ran.err).not.toMatch(/bug in headcount|only-for-this-test/);
+      }
+    }
+  });
+
   test("two services over one account base: money, keys and replies are one, and the password is in no output", async () => {
     const dataset = await generatedDataset(300);
     const store = ["--store", cluster.url];

@@ -111,6 +111,9 @@ describe("public pages", () => {
     expect(await text("/docs", `127.0.0.1:${service.port}`)).toContain(
       `base address <code>${service.url}</code>`,
     );
+    // A cache that several share keeps none for whoever asks by another name.
+    const kept = await plain(`${service.url}/docs`, { host: "api.example" });
+    expect(kept.headers["cache-control"]).toBe("private, max-age=300");
     const collection = JSON.parse(await text("/docs/collection.json", "api.example")) as {
       variable: { key: string; value: string }[];
     };

@@ -154,12 +154,22 @@ function originOf(context: Context, options: DoctorOptions, config: Config): str
   return config.default === undefined ? "none" : `${config.default} (the config's default)`;
 }
 
-/** Asks for an entry that nobody made: whether the keychain answers, without writing to it. */
+/** Does what `login`, a command and `logout` do, with an entry of its own. */
 async function keychainCheck(context: Context): Promise<Check> {
   const { openKeychain } = await import("../../engine/connections/keychain.ts");
   try {
-    await openKeychain(context).get("doctor");
-    return machine("Keychain", "ok", "answers");
+    const chain = openKeychain(context);
+    const entry = `doctor-${context.pid}`;
+    await chain.set(entry, entry);
+    const kept = await chain.get(entry);
+    await chain.remove(entry);
+    if (kept === entry) return machine("Keychain", "ok", "keeps, reads and deletes an entry");
+    return machine(
+      "Keychain",
+      "warn",
+      "does not keep what it takes",
+      "headcount login NAME --insecure-storage",
+    );
   } catch (error) {
     // Where a connection keeps its key there, the key's own check fails.
     return failed(machine, "Keychain", error, "warn");

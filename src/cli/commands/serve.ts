@@ -65,7 +65,7 @@ export function register(program: Command, context: Context): void {
     )
     .option(
       "--public-url <url>",
-      "address that browsers reach the service by, where a proxy stands in front",
+      "address that customers and browsers reach the service by, where a proxy stands in front",
     )
     .oneOf(
       "--console <how>",
@@ -281,10 +281,13 @@ async function tlsSetting(
  * Whether the console is served: not where its cookies
  * would travel in clear, unless that is asked for.
  */
-function consoleSetting(options: ServeOptions, voice: Voice): Pick<ServiceOptions, "console"> {
+function consoleSetting(
+  options: ServeOptions,
+  voice: Voice,
+): Pick<ServiceOptions, "console" | "publicUrl"> {
   const { publicUrl } = options;
   if (publicUrl !== undefined) publicOrigin(publicUrl);
-  if (options.console === "off") return {};
+  if (options.console === "off") return { publicUrl };
 
   const isSafe =
     isLoopback(options.host) ||
@@ -295,10 +298,10 @@ function consoleSetting(options: ServeOptions, voice: Voice): Pick<ServiceOption
       "no console: without TLS its sessions could be read on the way; " +
         "give --tls-cert and --tls-key, or --public-url https://...",
     );
-    return {};
+    return { publicUrl };
   }
 
-  return { console: { publicUrl } };
+  return { console: {}, publicUrl };
 }
 
 /** A link that signs in once. Not for a log, which others may read, unless it is asked for. */

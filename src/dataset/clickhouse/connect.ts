@@ -1,7 +1,7 @@
 import type { ClickHouseClient } from "@clickhouse/client";
 import { parseClickHouseAddress } from "./address.ts";
 import { LITERAL_TEST, MODERN, type ServerDialect } from "./dialect.ts";
-import { DatasetUnavailableError } from "./errors.ts";
+import { DatasetRefusedError, DatasetUnavailableError, isLoss } from "./errors.ts";
 import type { Topology } from "./schema.ts";
 
 export interface ClickHouseServers {
@@ -74,7 +74,12 @@ export async function connectClickHouse(
   } catch (error) {
     for (const { client, watcher } of all)
       await closeAll({ clients: [client], watchers: [watcher] });
-    if (!(error instanceof AggregateError)) throw error;
+    if (!(error instanceof AggregateError)) {
+      if (isLoss(error) || !(error instanceof Error)) throw error;
+      throw new DatasetRefusedError(`ClickHouse turned the connection away: ${error.message}`, {
+        cause: error,
+      });
+    }
     const reasons = error.errors.map((one: Error) => one.message).join("; ");
     throw new DatasetUnavailableError(`no ClickHouse server answers: ${reasons}`);
   }

@@ -1,3 +1,8 @@
+/** The server answers, and turns its user away: another name or password is needed. */
+export class DatasetRefusedError extends Error {
+  override readonly name = "DatasetRefusedError";
+}
+
 export class DatasetUnavailableError extends Error {
   override readonly name = "DatasetUnavailableError";
 }

@@ -1,11 +1,16 @@
+import { existsSync } from "node:fs";
+import { connect } from "node:net";
 import { setTimeout as after } from "node:timers/promises";
+import { answerOf, Overrun } from "../../shared/child.ts";
+import type { Context } from "../../shared/context.ts";
 import { CliError } from "../../shared/errors.ts";
-import { toInstall } from "../../shared/packages.ts";
+import { nativePath, toInstall } from "../../shared/packages.ts";
 
 /** Why a keychain cannot be used. "No such entry" is no failure: it is `undefined`. */
 type KeychainProblem =
   | "missing_package"
   | "no_bus"
+  | "silent_bus"
   | "no_provider"
   | "locked"
   | "hung"
@@ -18,72 +23,128 @@ export interface Keychain {
   remove(name: string): Promise<boolean>;
 }
 
-export interface KeychainOptions {
-  readonly platform: NodeJS.Platform;
-  readonly env: Readonly<Record<string, string | undefined>>;
-  readonly deadlineMs?: number;
-  readonly load?: () => Promise<KeyringPackage>;
+/** Without a terminal nobody is waited for; without `interrupted` no signal ends the wait. */
+export interface KeychainOptions
+  extends Pick<Context, "platform" | "env">,
+    Partial<Pick<Context, "interrupted" | "stderr">> {
+  /** Where the package stands; default: where it is installed. */
+  readonly module?: string;
 }
 
-interface KeyringPackage {
-  readonly AsyncEntry: new (
-    service: string,
-    username: string,
-    options?: { readonly linux?: { readonly store: "secret-service" } } | null,
-  ) => {
-    getPassword(signal?: AbortSignal): Promise<string | null>;
-    setPassword(password: string, signal?: AbortSignal): Promise<void>;
-    deleteCredential(signal?: AbortSignal): Promise<boolean>;
-  };
+interface Request {
+  readonly operation: "getPassword" | "setPassword" | "deleteCredential";
+  readonly name: string;
+  readonly key?: string;
 }
 
 const SERVICE = "headcount";
-/** A keychain outside of D-Bus asks the person, in a window of its own. */
+/** A keychain that asks the person does so in a window, where there is one. */
 const DEADLINE_MS = { daemon: 3_000, person: 120_000 };
+const MEMORY_MB = 64;
+
+/** Runs in the child. Unpinned, the package falls back to the kernel's keyring, gone at reboot. */
+const TEXT = `
+let loaded;
+try {
+  loaded = require(workerData.module);
+} catch (error) {
+  return () => ({ unloaded: error.message });
+}
+const pinned = workerData.platform === "linux" ? { linux: { store: "secret-service" } } : null;
+return async ({ operation, name, key }) => {
+  const entry = new loaded.AsyncEntry(${JSON.stringify(SERVICE)}, name, pinned);
+  return { value: await (key === undefined ? entry[operation]() : entry[operation](key)) };
+};`;
 
 /**
+ * The package's calls block the thread they are made in, also where the
+ * daemon never answers: each is a process of its own, which can be ended.
  * One that is locked or hung is never "no key".
- * @throws CliError (exit 3), `keychain_<problem>`, from every method
+ * @throws CliError (exit 3), `keychain_<problem>`, from every method; the reason of `interrupted`
  */
 export function openKeychain(options: KeychainOptions): Keychain {
-  type Entry = InstanceType<KeyringPackage["AsyncEntry"]>;
-  const load =
-    options.load ?? (() => import("@napi-rs/keyring") as unknown as Promise<KeyringPackage>);
+  const { platform, module = nativePath("@napi-rs/keyring") } = options;
 
-  async function within<T>(name: string, operate: (entry: Entry) => Promise<T>): Promise<T> {
-    let loaded: KeyringPackage;
+  async function ask<Value>(request: Request): Promise<Value> {
+    if (module === undefined) throw keychainError("missing_package", options);
+    if (platform === "linux" && !hasBus(options.env)) throw keychainError("no_bus", options);
+    const ended = new AbortController();
+    const signals = [ended.signal, ...(options.interrupted ? [options.interrupted] : [])];
+    const signal = AbortSignal.any(signals);
+    void watch(options, ended);
+
+    let answer: { readonly value: Value } | { readonly unloaded: string };
     try {
-      loaded = await load();
+      answer = await answerOf(request, {
+        deadlineMs: DEADLINE_MS.person,
+        memoryMb: MEMORY_MB,
+        what: "the keychain",
+        text: TEXT,
+        data: { module, platform },
+        signal,
+      });
     } catch (error) {
-      throw keychainError("missing_package", options, error);
-    }
-
-    // Unpinned, the package falls back to the kernel's keyring, which is gone at reboot.
-    const pinned =
-      options.platform === "linux" ? ({ linux: { store: "secret-service" } } as const) : null;
-    const stop = new AbortController();
-    const ms =
-      options.deadlineMs ??
-      (options.platform === "linux" ? DEADLINE_MS.daemon : DEADLINE_MS.person);
-    const deadline = after(ms, undefined, { signal: stop.signal }).then(() => {
-      throw keychainError("hung", options);
-    });
-    deadline.catch(() => undefined);
-
-    try {
-      return await Promise.race([operate(new loaded.AsyncEntry(SERVICE, name, pinned)), deadline]);
-    } catch (error) {
-      throw error instanceof CliError ? error : keychainError(problemOf(error), options, error);
+      if (signal.aborted) throw signal.reason;
+      const problem = error instanceof Overrun ? "hung" : problemOf(error);
+      throw keychainError(problem, options, error);
     } finally {
-      stop.abort();
+      ended.abort();
     }
+
+    if ("unloaded" in answer) throw keychainError("missing_package", options);
+    return answer.value;
   }
 
   return {
-    get: async (name) => (await within(name, (entry) => entry.getPassword())) ?? undefined,
-    set: (name, key) => within(name, (entry) => entry.setPassword(key)),
-    remove: (name) => within(name, (entry) => entry.deleteCredential()),
+    get: async (name) =>
+      (await ask<string | null>({ operation: "getPassword", name })) ?? undefined,
+    set: (name, key) => ask({ operation: "setPassword", name, key }),
+    remove: (name) => ask({ operation: "deleteCredential", name }),
   };
+}
+
+const hasBus = ({ DBUS_SESSION_BUS_ADDRESS: address, XDG_RUNTIME_DIR: folder }: Context["env"]) =>
+  Boolean(address) || (Boolean(folder) && existsSync(`${folder}/bus`));
+
+/** After three seconds of silence: ends the wait, or says what is waited for. */
+async function watch(options: KeychainOptions, ended: AbortController): Promise<void> {
+  const { env, platform, stderr } = options;
+  try {
+    await after(DEADLINE_MS.daemon, undefined, { signal: ended.signal });
+  } catch {
+    return;
+  }
+
+  if (platform === "linux") {
+    if (await isSilent(env.DBUS_SESSION_BUS_ADDRESS, ended.signal))
+      return ended.abort(keychainError("silent_bus", options));
+    const hasWindows = Boolean(env.DISPLAY || env.WAYLAND_DISPLAY);
+    if (!hasWindows || stderr?.isTTY !== true) return ended.abort(keychainError("hung", options));
+  }
+
+  if (!ended.signal.aborted && stderr?.isTTY)
+    stderr.write("Waiting for the keychain: it may be asking for its password in a window.\n");
+}
+
+/** Whether the session bus takes a connection and then does not even answer a greeting. */
+async function isSilent(address: string | undefined, signal: AbortSignal): Promise<boolean> {
+  const [, kind, path] = /^unix:(path|abstract)=([^,;]+)/.exec(address ?? "") ?? [];
+  if (path === undefined) return false;
+  const socket = connect(kind === "abstract" ? `\0${path}` : path, () =>
+    socket.write("\0AUTH\r\n"),
+  );
+
+  try {
+    const heard = new Promise<void>((done) => {
+      for (const event of ["data", "error", "close"]) socket.once(event, () => done());
+    });
+    const waited = after(1_000, "silent" as const, { signal });
+    return (await Promise.race([heard, waited])) === "silent";
+  } catch {
+    return false;
+  } finally {
+    socket.destroy();
+  }
 }
 
 function problemOf(error: unknown): KeychainProblem {
@@ -98,7 +159,7 @@ function problemOf(error: unknown): KeychainProblem {
   )
     return "no_bus";
   if (/\blocked|dismissed|prompt/i.test(text)) return "locked";
-  if (/no such (object|collection)|default collection|does not exist/i.test(text))
+  if (/no such (object|collection)|default collection|does not exist|no result found/i.test(text))
     return "no_collection";
 
   return "failed";
@@ -122,6 +183,10 @@ const TEXTS: Readonly<
       "(usual over ssh, in containers and in cron)",
     hint: `run it inside a desktop session or under dbus-run-session; ${WAY_ROUND}`,
   },
+  silent_bus: {
+    message: "the D-Bus session takes connections and answers nothing: no keychain is reached",
+    hint: `log out and in again, or run it under dbus-run-session; ${WAY_ROUND}`,
+  },
   no_provider: {
     message:
       "there is no keychain: no program on this session's D-Bus provides org.freedesktop.secrets",
@@ -134,16 +199,16 @@ const TEXTS: Readonly<
     hint: `unlock it (log in at the desktop, or gnome-keyring-daemon --unlock); ${WAY_ROUND}`,
   },
   hung: {
-    message: "the keychain did not answer within 3 seconds",
+    message: "the keychain did not answer in time",
     hint:
-      "restart its daemon (gnome-keyring-daemon --replace) " +
-      `or answer its open question; ${WAY_ROUND}`,
+      "unlock it, or answer the window in which it asks; if it has none, " +
+      `restart its program; ${WAY_ROUND}`,
   },
   no_collection: {
-    message: "the keychain has no default collection to store keys in",
+    message: "the keychain has no collection to store keys in",
     hint:
-      "create one (for example with Seahorse: " +
-      `a new password keyring, set as default); ${WAY_ROUND}`,
+      "make one (Seahorse: a new password keyring, set as default; KeePassXC: expose " +
+      `a group in Database Settings, Secret Service Integration); ${WAY_ROUND}`,
   },
   failed: { message: "the keychain failed", hint: `see the message above; ${WAY_ROUND}` },
 };

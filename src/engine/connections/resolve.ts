@@ -2,6 +2,7 @@ import { type CliError, failed, usageError } from "../../shared/errors.ts";
 import { baseUrlText, parseBaseUrl } from "../client/addresses.ts";
 import { DEFAULT_DIALECT, type Dialect, pagingOf } from "../client/dialect.ts";
 import { type Connection, existingConnection, readConfig } from "./config.ts";
+import type { KeychainOptions } from "./keychain.ts";
 import { findFolder, type Surroundings } from "./paths.ts";
 
 export type KeySource = "environment" | "keychain" | "file" | "sample";
@@ -77,7 +78,7 @@ export function keyPrefix(key: string): string {
  */
 export async function resolveTarget(
   flags: ConnectionChoice,
-  surroundings: Surroundings,
+  surroundings: KeychainOptions,
 ): Promise<Destination> {
   const { connection, baseUrl: url, paging } = selectionOf(flags, surroundings);
   const dir = findFolder("config", surroundings);
@@ -118,7 +119,7 @@ async function storedKey(
   name: string,
   { keyStore }: Connection,
   dir: string | undefined,
-  surroundings: Surroundings,
+  surroundings: KeychainOptions,
 ): Promise<Pick<Destination, "apiKey" | "keySource">> {
   if (keyStore === "file" && dir !== undefined) {
     const { readKeyFile } = await import("./key-file.ts");

@@ -286,8 +286,8 @@ export function aboveCap({
 }
 
 const BEYOND =
-  "more left the balance than the answers tell: others spent them, " +
-  "or the service takes more than it says";
+  "more left the balance than the answers tell: others spent them, the service takes " +
+  "more than it says, or a proxy on the way sent a call again by itself";
 export const beyondAnswers = (foreign: Credits): string[] =>
   foreign > 0n ? [`${creditsText(foreign)} ${BEYOND}`] : [];
 

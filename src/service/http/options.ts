@@ -27,11 +27,10 @@ export interface ServiceOptions {
   readonly log?: { write(text: string): unknown };
   readonly metricsPort?: number;
   readonly metricsHost?: string;
-  /**
-   * The console at `/console` (docs/console.md), with the
-   * address that browsers reach it by. Default: none.
-   */
-  readonly console?: { readonly publicUrl?: string | undefined };
+  /** The console at `/console` (docs/console.md). Default: none. */
+  readonly console?: object;
+  /** The address that customers and browsers use, where it is another than this one's. */
+  readonly publicUrl?: string | undefined;
   readonly timeouts?: Partial<ServerTimeouts>;
   readonly turns?: Partial<TurnBounds>;
   readonly maxConnections?: number;

@@ -6,6 +6,8 @@ import { within } from "../problem.ts";
 import { encodeBody } from "./reply.ts";
 
 interface PublicPageOptions {
+  /** The address that customers use, in every page; default: the one that a request was sent to. */
+  readonly publicUrl: string | undefined;
   readonly engine: Engine;
   readonly store: Pick<Store, "balance" | "probe">;
   readonly notFound: (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
@@ -33,7 +35,7 @@ const METHODS = "GET, HEAD, OPTIONS";
  */
 export function addPublicPages(
   app: FastifyInstance,
-  { engine, notFound, store }: PublicPageOptions,
+  { engine, notFound, publicUrl, store }: PublicPageOptions,
 ): void {
   const add = (
     url: string,
@@ -91,11 +93,17 @@ export function addPublicPages(
   ): Promise<FastifyReply> => {
     reference ??= import("../reference/page.ts");
     const { REFERENCE_CSP, referenceFile } = await reference;
-    const file = referenceFile(request.url.split("?", 1)[0] ?? "", baseOf(request));
+    const said = publicUrl === undefined ? undefined : new URL(publicUrl).origin;
+    const path = request.url.split("?", 1)[0] ?? "";
+    const file = referenceFile(path, said ?? baseOf(request));
     if (file === undefined) return notFound(request, reply);
     return sendPage(request, reply, {
       ...file,
-      headers: { "content-security-policy": REFERENCE_CSP },
+      headers: {
+        "content-security-policy": REFERENCE_CSP,
+        // What names the request's own Host is not to be kept for others, who may have sent that.
+        ...(said === undefined && { "cache-control": "private, max-age=300" }),
+      },
     });
   };
 
@@ -158,7 +166,7 @@ async function sendPage(
 ): Promise<FastifyReply> {
   // Weak: the same for every encoding of the page.
   const etag = `W/"${createHash("sha256").update(page.body).digest("base64url").slice(0, 22)}"`;
-  reply.headers({ ...SECURITY, ...page.headers, etag, "cache-control": "public, max-age=300" });
+  reply.headers({ ...SECURITY, "cache-control": "public, max-age=300", ...page.headers, etag });
   const tags = (request.headers["if-none-match"] ?? "")
     .split(",")
     .map((tag) => tag.trim().replace(/^(?!W\/|\*)/, "W/"));

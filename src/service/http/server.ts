@@ -16,6 +16,7 @@ import { followTls, readTls } from "./tls.ts";
 import { Turns } from "./turns.ts";
 
 const FLUSH_MS = 1_000;
+const STILL_TAKEN_MS = 250;
 
 export type RunningService = ReturnType<typeof running>;
 
@@ -71,8 +72,10 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   const parts = { ...clocks, store, dataset, limiter, smallCounts, maxDepth, sleep, turns };
 
   addRoutes(app.http, { ...parts, admission, timeouts }, sketches ? { sketch, people } : {});
+  const { publicUrl } = options;
   addPublicPages(app.http, {
     engine,
+    publicUrl,
     store,
     notFound: (request, reply) => app.answerUnrouted(request, reply),
   });
@@ -86,7 +89,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
           engine,
           host,
           scheme,
-          publicUrl: options.console?.publicUrl,
+          publicUrl,
           facetTimeouts: timeouts,
           onFault: (id, error) => watchers.log.fault(id, error),
         }),
@@ -178,8 +181,8 @@ async function drain({ http, lifecycle }: HttpApp, closing: Closing): Promise<vo
   const cut = setTimeout(() => http.server.closeAllConnections(), drainMs);
 
   try {
-    await browser?.close();
-    await http.close();
+    // The listener goes at once, also where the console still has something to end.
+    await Promise.all([http.close(), browser?.close()]);
   } finally {
     clearInterval(idle);
     clearTimeout(cut);
@@ -193,6 +196,7 @@ async function drain({ http, lifecycle }: HttpApp, closing: Closing): Promise<vo
 /**
  * What came before the signal may still be in the kernel:
  * a turn takes one connection, the next its request.
+ * Under load something comes at every turn: not for that long.
  */
 async function takeWhatCame(server: FastifyInstance["server"]): Promise<void> {
   let arrived = 0;
@@ -202,7 +206,8 @@ async function takeWhatCame(server: FastifyInstance["server"]): Promise<void> {
 
   server.on("connection", count);
 
-  for (let quiet = 0, turns = 0; quiet < 3 && turns < 5_000; turns++) {
+  const until = performance.now() + STILL_TAKEN_MS;
+  for (let quiet = 0; quiet < 3 && performance.now() < until; ) {
     const before = arrived;
     await new Promise(setImmediate);
     quiet = arrived === before ? quiet + 1 : 0;

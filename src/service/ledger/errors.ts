@@ -16,6 +16,15 @@ export class StoreUnavailableError extends Error {
   }
 }
 
+/** The database turned its owner away: another password or name is needed, not another try. */
+export class StoreRefusedError extends Error {
+  override readonly name = "StoreRefusedError";
+
+  constructor(cause: Error) {
+    super(`the ledger's database turned the connection away: ${cause.message}`, { cause });
+  }
+}
+
 export class HoldResolvedError extends Error {
   override readonly name = "HoldResolvedError";
 

@@ -25,6 +25,13 @@ export const isTransientFailure = (error: unknown): boolean => {
   return CONNECTION.test(`${code ?? ""} ${message}`);
 };
 
+/** Of a first connection: the user, the password or the database is wrong, or was not given. */
+export function isTurnedAway(error: unknown): boolean {
+  const { code, severity } = error as PostgresFailure;
+  if (severity !== undefined) return code !== undefined && /^(28|3D)/.test(code);
+  return code === undefined && !isTransientFailure(error);
+}
+
 /** What a caller of the store can act upon; other errors pass as they are. */
 export function unavailable(error: unknown): unknown {
   const { code, hostname, severity } = error as PostgresFailure;

@@ -10,7 +10,7 @@ import {
   statementRows,
   type VerifiedFile,
 } from "./database.ts";
-import { HoldResolvedError, StoreUnavailableError } from "./errors.ts";
+import { HoldResolvedError, StoreRefusedError, StoreUnavailableError } from "./errors.ts";
 import {
   answer,
   type Caller,
@@ -29,6 +29,7 @@ import {
   CommitInDoubt,
   type Execute,
   isTransientFailure,
+  isTurnedAway,
   PostgresSession,
   unavailable,
 } from "./postgres-session.ts";
@@ -94,7 +95,9 @@ async function openLedger(options: PostgresStoreOptions) {
   });
 
   try {
-    const client = await pool.connect();
+    const client = await pool.connect().catch((error) => {
+      throw isTurnedAway(error) ? new StoreRefusedError(error) : error;
+    });
     try {
       await makePostgresTables(client, schema, options.create ?? true);
     } finally {

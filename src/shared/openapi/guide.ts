@@ -67,7 +67,7 @@ Limits hold per key, in fixed windows of a minute and of a UTC day. Every answer
 - While the first call is still being answered the second gets a 409 with \`Retry-After: 1\`.
 - Errors are not stored: a retry after one does the work.
 
-Keys belong to the account and the operation. Without the header a repeated call is a new call, and is charged.
+Keys belong to the account and the operation. Without the header a repeated call is a new call, and is charged. It may be repeated by others than you: many proxies (Varnish, Squid and Caddy among them) send a GET again by themselves when its reply is lost, and two of the paid calls are GETs.
 
 ## Test keys
 

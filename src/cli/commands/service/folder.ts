@@ -164,6 +164,16 @@ export function serviceError(error: unknown, dir: string, store?: string): unkno
     Record<string, readonly [code: string, category: ErrorCategory, hint?: string]>
   > = {
     StoreUnavailableError: ["store_unavailable", "service"],
+    StoreRefusedError: [
+      ...(["store_refused", "usage"] as const),
+      "--store names the user, the host and a database that is there; " +
+        "PGPASSWORD, or a line of ~/.pgpass, has the password",
+    ],
+    DatasetRefusedError: [
+      ...(["dataset_refused", "usage"] as const),
+      "the address names the user and a database that is there; " +
+        "HEADCOUNT_CLICKHOUSE_PASSWORD has the password",
+    ],
     DatasetUnavailableError: [
       ...(["dataset_unavailable", "service"] as const),
       "check that every server of the address runs and lets you in, then try again",
