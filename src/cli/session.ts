@@ -3,7 +3,7 @@ import type { RequestLog } from "../engine/client/http-client.ts";
 import type { TellWait } from "../engine/client/transport.ts";
 import type { Context } from "../shared/context.ts";
 import type { GlobalOptions } from "./options.ts";
-import { openProgress, openWaiting } from "./terminal/progress.ts";
+import { openWaiting } from "./terminal/drawn.ts";
 import { hasColor, styleFor } from "./terminal/style.ts";
 
 export type SessionFlags = Pick<
@@ -70,6 +70,7 @@ export const requestLog = (
 async function countDown(context: Context, until: number, reason: string): Promise<void> {
   const { stderr, now, env } = context;
   const style = styleFor(hasColor(stderr, env));
+  const { openProgress } = await import("./terminal/progress.ts");
   const progress = openProgress({ stream: stderr, enabled: true, now, style, unit: "call" });
   progress.wait(until, reason);
   await context.sleep(until - now(), context.interrupted).catch(() => undefined);

@@ -115,7 +115,8 @@ async function flagValues(
       match === "range"
         ? words.map((text) => integer(flagOf(key), text))
         : await valuesGiven(context, flagOf(key), words);
-    if (!list && typed.length > 1 && key !== "company_network_url") throw oneValue(key, words);
+    if (!list && typed.length > 1 && key !== "company_network_url")
+      throw oneValue(key, typed.map(String));
     values[key] = typed.length === 1 ? typed[0] : typed;
   }
 

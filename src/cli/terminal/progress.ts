@@ -1,6 +1,6 @@
-import type { Writable } from "node:stream";
 import { counted, grouped, harmless } from "../../shared/contract/text.ts";
 import { bar, duration } from "../../shared/numbers.ts";
+import { drawnLine, opened, TICK_MS, type Terminal } from "./drawn.ts";
 import { type Style, widthOfStream } from "./style.ts";
 import { truncate, widthOf } from "./width.ts";
 
@@ -12,7 +12,7 @@ export interface ProgressState {
 }
 
 export interface ProgressOptions {
-  readonly stream: Writable & { readonly isTTY?: boolean; readonly columns?: number };
+  readonly stream: Terminal;
   readonly enabled: boolean;
   readonly now: () => number;
   readonly style: Style;
@@ -32,7 +32,6 @@ export interface ProgressLine {
 }
 
 const SPINNER_DELAY_MS = 200;
-const TICK_MS = 1000;
 const BAR = 10;
 // Off a terminal shorter waits are no news.
 const LONG_WAIT_MS = 30_000;
@@ -129,124 +128,6 @@ function milestones(options: ProgressOptions): ProgressLine {
     },
 
     note: write,
-  };
-}
-
-/** A terminal of no size says 0 columns, where ora would take back lines for ever. */
-const sized = (stream: ProgressOptions["stream"]): NodeJS.WriteStream =>
-  new Proxy(stream as NodeJS.WriteStream, {
-    get: (terminal, name) =>
-      name === "columns" ? widthOfStream(terminal) : Reflect.get(terminal, name),
-  });
-
-/** How many lines of progress are open on a stream: what only waits is not drawn beside them. */
-const open = new WeakMap<Writable, number>();
-const opened = (stream: Writable, more: number): void =>
-  void open.set(stream, (open.get(stream) ?? 0) + more);
-
-interface Drawn {
-  redraw(): void;
-  /** Writes something above it. */
-  above(write: () => void): void;
-  stop(): void;
-}
-
-/**
- * A line that is drawn anew each second, from `delay` milliseconds on: what is over at once shows
- * nothing. Its timers decide nothing, and keep no process alive.
- */
-function drawnLine(
-  stream: ProgressOptions["stream"],
-  delay: number,
-  text: () => string | undefined,
-): Drawn {
-  let stopped = false;
-  let drawn: { text: string; start(): unknown; stop(): unknown } | undefined;
-
-  const redraw = (): void => {
-    if (drawn !== undefined) drawn.text = text() ?? "";
-  };
-  const first = setTimeout(() => void appear(), delay);
-  const tick = setInterval(redraw, TICK_MS);
-  first.unref();
-  tick.unref();
-
-  async function appear(): Promise<void> {
-    const { default: ora } = await import("ora");
-    const line = text();
-    if (stopped || line === undefined) return;
-    // Colour is decided by style.ts; stdin stays as it
-    // is, so that Ctrl-C reaches the process as a signal.
-    drawn = ora({ stream: sized(stream), text: line, discardStdin: false, color: false });
-    drawn.start();
-  }
-
-  return {
-    redraw,
-
-    above(write) {
-      drawn?.stop();
-      write();
-      drawn?.start();
-    },
-
-    stop() {
-      stopped = true;
-      clearTimeout(first);
-      clearInterval(tick);
-      drawn?.stop();
-      drawn = undefined;
-    },
-  };
-}
-
-/** Calls that follow each other within it are one wait. */
-const ONE_WAIT_MS = 500;
-
-/**
- * What a command waits for, on a terminal, after a second: a call, and how many were answered
- * before. Beside a line of progress it is silent.
- */
-export function openWaiting(stream: ProgressOptions["stream"], now: () => number) {
-  const asked = new Set<{ readonly what: string }>();
-  let since = 0;
-  let answeredAt = Number.NEGATIVE_INFINITY;
-  let answered = 0;
-  let line: Drawn | undefined;
-
-  const text = (): string | undefined => {
-    const [first] = asked;
-    if (first === undefined || (open.get(stream) ?? 0) > 0) return undefined;
-    const many = answered === 0 ? "" : `call ${grouped(answered + 1)}, `;
-    const said = `waiting for ${harmless(first.what)}: ${many}${duration(now() - since)}`;
-    return truncate(said, widthOfStream(stream) - 3);
-  };
-
-  return {
-    asking(what: string): () => void {
-      const call = { what };
-      if (asked.size === 0) {
-        if (now() - answeredAt > ONE_WAIT_MS) {
-          since = now();
-          answered = 0;
-        }
-        line = drawnLine(stream, Math.max(0, TICK_MS - (now() - since)), text);
-      }
-      asked.add(call);
-
-      return () => {
-        asked.delete(call);
-        answered++;
-        answeredAt = now();
-        if (asked.size === 0) line?.stop();
-      };
-    },
-
-    note(words: string): void {
-      const write = (): void => void stream.write(`${words}\n`);
-      if (asked.size === 0) write();
-      else line?.above(write);
-    },
   };
 }
 

@@ -273,7 +273,7 @@ export function assertSchema(version: unknown): void {
 
 function isThere(version: number, place: string): boolean {
   if (version === 0 || version === SCHEMA_VERSION) return version > 0;
-  const what = `${place} has ledger schema ${version}; this version of headcount knows ${SCHEMA_VERSION}`;
+  const what = `${place} has ledger schema ${version}; this version knows ${SCHEMA_VERSION}`;
   throw new LedgerFormatError(
     `${what}${version > SCHEMA_VERSION ? ". Upgrade headcount" : ", and no older one was ever released: move it away, and a new one is made"}`,
   );
@@ -286,7 +286,9 @@ function pragma(database: DatabaseSyncInstance, name: string): number {
 
 function assertOurs(database: DatabaseSyncInstance, path: string): void {
   if (pragma(database, "application_id") === APPLICATION_ID) return;
-  throw new LedgerFormatError(`${path} is a database of another program, not a headcount ledger`);
+  throw new LedgerFormatError(
+    `${path} is a database of another program, not a ledger of headcount`,
+  );
 }
 
 export function assertLedger(database: DatabaseSyncInstance, path: string): void {
