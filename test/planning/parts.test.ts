@@ -1,7 +1,9 @@
 import { expect, test } from "vitest";
+import { LETTERS } from "../../src/engine/planning/names.ts";
 import { divide } from "../../src/engine/planning/parts.ts";
 import { UnsoundCountsError } from "../../src/engine/planning/question.ts";
 import { checkFilters } from "../../src/shared/contract/filters.ts";
+import { normalForm } from "../../src/shared/contract/normalise.ts";
 import type { Person } from "../../src/shared/contract/records.ts";
 import type { Filters } from "../../src/shared/contract/vocabulary.ts";
 import { hostilePeople, matches } from "../support/exactness.ts";
@@ -126,6 +128,55 @@ test("who is called the same is named where they are more than the wall", async 
   const { parts, unreached } = await divide({ filters: {}, count: 400 }, 100, count);
   expect(parts).toEqual([]);
   expect(unreached).toEqual([{ where: 'who are all called "omar ali"', count: 400 }]);
+});
+
+test("a step is its own normal form, and begins nothing that another step begins", () => {
+  for (const letter of LETTERS) {
+    expect(normalForm(`x${letter}`)).toBe(`x${letter}`);
+    const others = [...LETTERS].filter((other) => other !== letter);
+    expect(others.filter((other) => normalForm(`x${other}`).startsWith(`x${letter}`))).toEqual([]);
+  }
+  expect(new Set(LETTERS).size).toBe([...LETTERS].length);
+});
+
+test("names with ss beside accents: nobody twice", async () => {
+  const names = ["Jess", "Jessa", "Jeß", "Ješin", "Jeso", "Jé"];
+  const [template] = crowd(1);
+  const people = Array.from({ length: 60 }, (_, index) => ({
+    ...(template as Person),
+    id: `p${index}`,
+    name: `${names[index % names.length]} ${index % 2 === 0 ? "" : "a"}`.trim(),
+    department: "Sales" as const,
+  }));
+  const { count, matching } = service(people);
+
+  const { parts, unreached } = await divide({ filters: {}, count: 60 }, 12, count);
+  const ids = parts.flatMap(({ filters }) => matching(filters).map(({ id }) => id));
+  expect(new Set(ids).size).toBe(ids.length);
+  expect(ids.length + unreached.reduce((sum, { count }) => sum + count, 0)).toBe(60);
+});
+
+test("a service that takes no notice of accents sells nobody twice; who is left is named", async () => {
+  const bare = (text: string): string =>
+    text.normalize("NFD").replace(/\p{M}/gu, "").replaceAll("ø", "o").replaceAll("ł", "l");
+  const all = [
+    ...crowd(300),
+    ...crowd(30).map((one, at) => ({ ...one, id: `x${at}`, name: "李 明" })),
+  ];
+  const folded = all.map((person) => ({ ...person, name: bare(person.name?.toLowerCase() ?? "") }));
+  const { matching } = service(folded);
+  const asked = (filters: Filters): Filters =>
+    typeof filters.name_prefix === "string"
+      ? { ...filters, name_prefix: bare(filters.name_prefix.toLowerCase()) }
+      : filters;
+  const count = async (filters: Filters): Promise<number> => matching(asked(filters)).length;
+
+  const { parts, unreached } = await divide({ filters: {}, count: all.length }, 20, count);
+  const ids = parts.flatMap(({ filters }) => matching(asked(filters)).map(({ id }) => id));
+  expect(new Set(ids).size).toBe(ids.length);
+  const left = unreached.reduce((sum, { count }) => sum + count, 0);
+  expect(ids.length + left).toBe(all.length);
+  expect(left).toBeGreaterThanOrEqual(30);
 });
 
 test("names in other scripts are named with their number", async () => {

@@ -6,9 +6,18 @@ import type { SegmentMember } from "./question.ts";
 export const END = "";
 const ANY = "\n";
 
-/** What most names go on with. */
+/**
+ * What most names go on with. Each is its own normal form, so that no two of them
+ * are one: a sharp s would count those again that `s` has.
+ */
 export const LETTERS =
-  "aeinrlosthmdcukgbpyvzjfwxq-'.0123456789áéíóúäöüßñçèêàâôîëïåøæœłśżźćńęąőűšžčřďťňěůýğışđ";
+  "aeinrlosthmdcukgbpyvzjfwxq-'.0123456789áéíóúäöüñçèêàâôîëïåøæœłśżźćńęąőűšžčřďťňěůýğışđ";
+
+/** A letter without its accent; undefined: it has none that can be taken off. */
+export function plainLetter(step: string): string | undefined {
+  const plain = step.normalize("NFD").replace(/\p{M}/gu, "");
+  return plain === step ? undefined : plain;
+}
 
 const GENERAL = 4;
 

@@ -1,6 +1,6 @@
 // Tested by test/planning/parts.test.ts.
 import { type FilterKey, type Filters, knownValues } from "../../shared/contract/vocabulary.ts";
-import { LETTERS } from "./names.ts";
+import { LETTERS, plainLetter } from "./names.ts";
 import { UnsoundCountsError } from "./question.ts";
 
 type Count = (filters: Filters) => Promise<number>;
@@ -81,6 +81,7 @@ export async function divide(
     if (whole > wall) unreached.push({ where: `who are all called "${prefix}"`, count: whole });
     else if (whole > 0) parts.push({ filters: exact, count: whole, from });
 
+    const sizes = new Map<string, number>();
     let rest = people - whole;
     for (const step of STEPS) {
       if (rest <= 0 || !wanted(from + people - rest, from + people)) return;
@@ -88,6 +89,9 @@ export async function divide(
 
       const longer = { ...filters, name_prefix: prefix + step };
       const size = await count(longer);
+      sizes.set(step, size);
+      // The same people, as far as counts tell: of a service that takes no notice of accents.
+      if (size > 0 && size === sizes.get(plainLetter(step) ?? "")) break;
       if (size > rest) {
         const why =
           `people whose names begin with "${prefix}" are ${people}, ` +
