@@ -20,7 +20,7 @@ const sized = (stream: Terminal): NodeJS.WriteStream =>
 
 /** How many lines of progress are open on a stream: what only waits is not drawn beside them. */
 const open = new WeakMap<Writable, number>();
-export const opened = (stream: Writable, more: number): void =>
+export const lineOpened = (stream: Writable, more: number): void =>
   void open.set(stream, (open.get(stream) ?? 0) + more);
 
 interface Drawn {

@@ -1,6 +1,6 @@
 import { counted, grouped, harmless } from "../../shared/contract/text.ts";
 import { bar, duration } from "../../shared/numbers.ts";
-import { drawnLine, opened, TICK_MS, type Terminal } from "./drawn.ts";
+import { drawnLine, lineOpened, type Terminal, TICK_MS } from "./drawn.ts";
 import { type Style, widthOfStream } from "./style.ts";
 import { truncate, widthOf } from "./width.ts";
 
@@ -157,7 +157,7 @@ function spinner(options: ProgressOptions): ProgressLine {
   };
 
   const line = drawnLine(stream, SPINNER_DELAY_MS, text);
-  opened(stream, 1);
+  lineOpened(stream, 1);
 
   return {
     update(next) {
@@ -175,7 +175,7 @@ function spinner(options: ProgressOptions): ProgressLine {
     stop() {
       if (stopped) return;
       stopped = true;
-      opened(stream, -1);
+      lineOpened(stream, -1);
       line.stop();
     },
   };
