@@ -49,6 +49,13 @@ async function refusal(words: readonly string[]): Promise<string | undefined> {
 
 const known = new Map<string, Promise<string | undefined>>();
 
+/** Two that differ in a run, a folder or an amount alone are tried once. */
+const shapeOf = (said: string): string =>
+  said
+    .replace(/\b\d{8}-\d{6}-[0-9a-f]+\b/g, "RUN")
+    .replace(/\/[^\s"']+\//g, "/")
+    .replace(/\d[\d,.]*/g, "1");
+
 /** Prose may follow a command, behind its last flag and the value of that. */
 async function refusalOfSaid(said: string, isWhole: boolean): Promise<string | undefined> {
   const clause = isWhole ? said : (said.split(BEHIND, 1)[0] ?? "");
@@ -73,7 +80,7 @@ async function refusalOfSaid(said: string, isWhole: boolean): Promise<string | u
  */
 export async function cannotBeTyped(text: string, form?: "whole"): Promise<string[]> {
   const reasons = [...text.matchAll(COMMAND)].map(([, said = ""]) => {
-    const key = `${said}${form ?? ""}`;
+    const key = `${shapeOf(said)}${form ?? ""}`;
     const asked = known.get(key) ?? refusalOfSaid(said, form === "whole");
     known.set(key, asked);
     return asked;
