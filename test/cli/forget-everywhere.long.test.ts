@@ -335,7 +335,7 @@ test("what a run had beside its file when it was killed goes too, and the run en
   let killed: string[] = [];
   // One that is killed a step later each time, until its draft is written but not yet in its place.
   for (let step = 40; !killed.some((path) => path.endsWith(".part")); step++) {
-    expect(step).toBeLessThan(80);
+    expect(step).toBeLessThan(120);
     me = user(service.url, service.key);
     paid = await charged(service, CREDITS);
     await spawnUser(me, argv, { HEADCOUNT_FAILPOINT: String(step) });

@@ -122,7 +122,8 @@ async function forget(
   await store.sweep();
   for (const path of traces.libraries) await forgetIn(path, traces.person, store);
 
-  const after = await registered(entries, traces.person);
+  // As they are now: what was cut is entered anew.
+  const after = await registered(await register.entries(), traces.person);
 
   // Their own names name the person: nothing of ours keeps them.
   for (const { path } of entries) if (traces.person.isNamedIn(path)) await register.drop(path);
