@@ -47,6 +47,11 @@ async function refusal(words: readonly string[]): Promise<string | undefined> {
   }
 }
 
+async function isName(word: string): Promise<boolean> {
+  program ??= parser();
+  return (await program).commands.some((command) => command.name() === word);
+}
+
 const known = new Map<string, Promise<string | undefined>>();
 
 /** Two that differ in a run, a folder or an amount alone are tried once. */
@@ -62,7 +67,9 @@ async function refusalOfSaid(said: string, isWhole: boolean): Promise<string | u
   const words = shellWords(clause).map((word) => (BLANK.test(word) ? "1" : word));
   const last = words.findLastIndex((word) => word.startsWith("-"));
   const least = isWhole ? words.length : Math.max(last + 1, 1);
-  if (words[0] === "help") return undefined;
+  // In prose the program may be the one that does something.
+  const isCommand = isWhole || words[0]?.startsWith("-") === true || (await isName(words[0] ?? ""));
+  if (words[0] === "help" || !isCommand) return undefined;
 
   let first: string | undefined;
   for (let length = words.length; length >= least; length--) {
