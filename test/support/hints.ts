@@ -62,13 +62,18 @@ const shapeOf = (said: string): string =>
     .replace(/\d[\d,.]*/g, "1");
 
 /** Prose may follow a command, behind its last flag and the value of that. */
-async function refusalOfSaid(said: string, isWhole: boolean): Promise<string | undefined> {
+async function refusalOfSaid(
+  said: string,
+  isWhole: boolean,
+  isFirst: boolean,
+): Promise<string | undefined> {
   const clause = isWhole ? said : (said.split(BEHIND, 1)[0] ?? "");
   const words = shellWords(clause).map((word) => (BLANK.test(word) ? "1" : word));
   const last = words.findLastIndex((word) => word.startsWith("-"));
   const least = isWhole ? words.length : Math.max(last + 1, 1);
-  // In prose the program may be the one that does something.
-  const isCommand = isWhole || words[0]?.startsWith("-") === true || (await isName(words[0] ?? ""));
+  // Within a sentence the program may be the one that does something.
+  const isCommand =
+    isWhole || isFirst || words[0]?.startsWith("-") === true || (await isName(words[0] ?? ""));
   if (words[0] === "help" || !isCommand) return undefined;
 
   let first: string | undefined;
@@ -86,9 +91,10 @@ async function refusalOfSaid(said: string, isWhole: boolean): Promise<string | u
  * @param form `"whole"`: it is one command and no prose
  */
 export async function cannotBeTyped(text: string, form?: "whole"): Promise<string[]> {
-  const reasons = [...text.matchAll(COMMAND)].map(([, said = ""]) => {
-    const key = `${shapeOf(said)}${form ?? ""}`;
-    const asked = known.get(key) ?? refusalOfSaid(said, form === "whole");
+  const reasons = [...text.matchAll(COMMAND)].map(({ 1: said = "", index }) => {
+    const isFirst = /^(?:hint: )?$/.test(text.slice(0, index));
+    const key = `${shapeOf(said)}${form ?? ""}${isFirst}`;
+    const asked = known.get(key) ?? refusalOfSaid(said, form === "whole", isFirst);
     known.set(key, asked);
     return asked;
   });
