@@ -205,14 +205,13 @@ test("the crontab line of the help runs what is due in a bare shell, with the ke
 });
 
 test("a log that was rotated goes on under its name, and lines of many at once never mix", async () => {
-  const names = ["a", "b", "c", "d"];
+  // Each of a segment of its own: of one two at once would wait, or say so.
+  const names = ["Legal", "Marketing", "Sales", "Product"];
   const job = (name: string) => ({
-    ...{
-      command: "search",
-      filters: { department: "Legal" },
-      max_credits: 2,
-      output: `${name}.csv`,
-    },
+    command: "search",
+    filters: { department: name },
+    max_credits: 2,
+    output: `${name}.csv`,
   });
   const all = Object.fromEntries(names.map((name) => [name, job(name)]));
   writeFileSync(u.file("many.jsonc"), JSON.stringify({ log: "log.ndjson", jobs: all }));
