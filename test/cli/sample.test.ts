@@ -71,7 +71,7 @@ long(
     expect(dry.stdout).toMatch(new RegExp(`paid again +${said}`));
     expect(dry.stdout).not.toContain("--new-only");
     const ran = await u.run([...SAMPLE, "--sample", "40", "--seed", "7"]);
-    expect(ran.stderr).toContain(`notice: ${said}`);
+    expect(ran.stderr).toContain(`warning: ${said}`);
     const owned = idsOf(u).filter((id) => mine.has(id)).length;
     expect(owned).toBeGreaterThan(0);
     expect(ran.stderr).toContain(
@@ -91,7 +91,7 @@ long(
     };
     writeFileSync(u.file("jobs.jsonc"), JSON.stringify({ jobs: { a: job } }));
     expect((await u.run(["jobs", "run", "a", "--file", "jobs.jsonc"])).stderr).toMatch(
-      /notice: about \d+ of the 30 to buy are yours/,
+      /warning: about \d+ of the 30 to buy are yours/,
     );
   },
 );
