@@ -78,7 +78,7 @@ describe("no answer at all", () => {
       const s = await foreignScene({ hangs: ["/v1/account", "/v1/person/count"] });
       const job = {
         command: "search",
-        filters: { country: "x" },
+        filters: { country: "y" },
         max_wait: 1,
         max_credits: 5,
         output: "j.csv",
