@@ -1,9 +1,6 @@
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { startAgent, YES } from "../support/agent.ts";
 import { seeded, type User, user } from "../support/export.ts";
-import { foreignScene } from "../support/foreign-scene.ts";
-import type { ForeignOptions } from "../support/foreign-service.ts";
 import { long } from "../support/long.ts";
 import { Crowd, startPeopleService } from "../support/people-service.ts";
 import { onResponse, startTestService, type TestService } from "../support/service.ts";
@@ -129,14 +126,19 @@ describe("requests that a quote tells are those that are made", () => {
       "slug",
     ],
   };
-  test.each(Object.entries(cases))("%s", async (_, argv) => {
+  const SLOW = ["a limit", "forty companies"];
+  const isSlow = ([name]: readonly [string, unknown]): boolean => SLOW.includes(name);
+  const all = Object.entries(cases);
+  const tryOne = async (_: string, argv: (typeof all)[number][1]): Promise<void> => {
     const me = user(service.url, service.key);
     writeFileSync(me.file("a.json"), segment({ department: "Sales" }));
     writeFileSync(me.file("b.json"), segment({ country: "france" }));
     writeFileSync(me.file("c.json"), segment({ seniority_level: "manager" }));
     writeFileSync(me.file("companies.csv"), `slug\n${companies.slice(10, 50).join("\n")}\n`);
     await expectTrue(me, argv());
-  });
+  };
+  test.each(all.filter((one) => !isSlow(one)))("%s", tryOne);
+  long.each(all.filter(isSlow))("%s", tryOne);
 
   long(
     "new people alone, in parts that are not known yet",
@@ -200,70 +202,6 @@ long("of a segment behind a wall that the account tells", async () => {
     await foreign.close();
   }
 });
-
-test("minutes are those of the requests, at the calls a minute that the account tells", async () => {
-  const slow = await startTestService({ people: 2_000, plan: { perMinute: 10, perDay: 10_000 } });
-  try {
-    const me = user(slow.url, slow.key);
-    const quoted = await me.run(["search", "--all", "--per-page", "50", "--dry-run", "--json"]);
-    expect(JSON.parse(quoted.stdout)).toMatchObject({ requests: 40, rate_limited_seconds: 180 });
-  } finally {
-    await slow.close();
-  }
-});
-
-test("where no limit is told no door says how long it makes a purchase take", async () => {
-  const { u, run } = await foreignScene({ people: 300, perMinute: Number.POSITIVE_INFINITY });
-  const search = ["search", "--country", "x", "--dry-run"];
-  const quoted = await run(...search, "--json");
-  expect(JSON.parse(quoted.stdout)).toMatchObject({ requests: 1, rate_limited_seconds: null });
-  expect((await run(...search)).stdout).not.toContain("rate limit");
-  const plan = await run("refresh", "--country", "x", "--dry-run", "--json", "-o", "list.csv");
-  expect(JSON.parse(plan.stdout)).toMatchObject({ rate_limited_seconds: null });
-  expect(
-    (await run("refresh", "--country", "x", "--dry-run", "-o", "list.csv")).stdout,
-  ).not.toContain("rate limit");
-  const agent = await startAgent(u, ["--max-credits", "300"], { answer: YES });
-  const told = await agent.call("quote", { kind: "people", filters: { country: "x" } });
-  expect([told.failed, told.text], told.text).toEqual([
-    false,
-    expect.not.stringContaining("rate limit"),
-  ]);
-  await agent.close();
-});
-
-test.each<Partial<ForeignOptions>>([
-  { maxPerPage: 50, clamp: true },
-  { maxPerPage: 50 },
-  { fixedPage: 50 },
-])(
-  "once pages came no larger (%o) the next quote counts on that, and a smaller purchase teaches nothing",
-  async (change) => {
-    const { service: foreign, u } = await foreignScene({ people: 300, ...change });
-    mkdirSync(u.file("config"));
-    const work = { baseUrl: foreign.url, dialect: { paging: "page", firstPage: 1 } };
-    const file = u.file("config/config.json");
-    writeFileSync(file, JSON.stringify({ connections: { work } }));
-    const saved = (): object => JSON.parse(readFileSync(file, "utf8")).connections.work.dialect;
-    const search = (...more: string[]) =>
-      u.run(["-c", "work", "search", "--country", "x", "--again", ...more]);
-    const first = await search("--dry-run", "--json");
-    expect(JSON.parse(first.stdout)).toMatchObject({ requests: 1, page_rows: null });
-    expect((await search("--dry-run")).stdout).toMatch(/requests +at least 1\n$/);
-    await search("--limit", "40", "--yes", "-o", "few.csv");
-    if (change.clamp === true) expect(saved()).not.toHaveProperty("pageRows");
-    const bought = await search("--yes", "-o", "o.csv");
-    expect(bought.code, bought.stderr).toBe(0);
-    expect(saved()).toMatchObject({ pageRows: 50 });
-    expect(bought.stderr).toContain("quotes count on pages of 50 from now on\n");
-    const quoted = await search("--dry-run", "--json");
-    const pages = foreign.paidCalls();
-    expect((await search("--yes", "-o", "again.csv")).code).toBe(0);
-    expect(foreign.paidCalls() - pages).toBe(6);
-    expect(JSON.parse(quoted.stdout)).toMatchObject({ requests: 6, page_rows: 50 });
-    expect((await search("--dry-run")).stdout).toMatch(/requests +6\n +time +no wait/);
-  },
-);
 
 test("a company that is not known is none to buy from when a run of others is gone on with", async () => {
   const me = user(service.url, service.key);
