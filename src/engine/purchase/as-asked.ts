@@ -18,13 +18,13 @@ export function unaskedIn(page: Page, filters: Filters): Unasked | undefined {
   const { exact, department } = check.canonical;
   const { network_url: _, ...texts } = exact;
   const departments = department?.map(normalForm);
-  const rows = Array.from({ length: page.length }, (_, index) => page.row(index));
 
   for (const [key, wanted] of Object.entries({ ...texts, department: departments })) {
-    const said = rows.map((row) => fieldValue(row, key));
+    if (wanted === undefined) continue;
+    const said = page.rows().map((row) => fieldValue(row, key));
     const isText = (value: unknown): value is string => typeof value === "string" && value !== "";
     const isOther = (value: unknown): boolean =>
-      isText(value) && wanted?.includes(normalForm(value)) === false;
+      isText(value) && !wanted.includes(normalForm(value));
 
     const [of, others] = [said.filter(isText).length, said.filter(isOther).length];
     const row = said.findIndex(isOther);

@@ -11,14 +11,18 @@ import { isNarrowed, type Target } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
 import type { ExportDeps, Trade } from "./order.ts";
 
-export const lockOptions = (what: string, wait: boolean, deps: ExportDeps): LockOptions => ({
-  what,
-  wait,
+const waiting = (deps: ExportDeps): Omit<LockOptions, "what"> => ({
   now: deps.now,
   sleep: deps.sleep,
   signal: deps.interrupted,
   onWait: (holder, what) =>
     deps.onNotice(`waiting for process ${holder?.pid ?? "?"}, which is at work on ${what}`),
+});
+
+export const lockOptions = (what: string, wait: boolean, deps: ExportDeps): LockOptions => ({
+  what,
+  wait,
+  ...waiting(deps),
 });
 
 export const openRun = (
@@ -79,7 +83,10 @@ export async function alone<T>(
   deps: ExportDeps,
   work: () => Promise<T>,
 ): Promise<T> {
+  // A refresh that is only priced claims nothing.
+  if (claims.length === 0) return await work();
+
   const folder = join(deps.stateDir, "locks");
   makeFolder(folder);
-  return await withClaims(folder, claims, lockOptions("", false, deps), work);
+  return await withClaims(folder, claims, waiting(deps), work);
 }

@@ -236,7 +236,7 @@ const CLAIM = ".claim";
 /** What a claim is kept as: a segment may name a person. */
 const hashOf = (key: string): string => createHash("sha256").update(key).digest("hex").slice(0, 32);
 
-/** Who has any of it, if anybody. */
+/** Who has any of it, if anybody. What killed ones claimed goes, whatever it was. */
 async function rivalOf(
   folder: string,
   keyed: ReadonlyMap<string, Claim>,
@@ -245,12 +245,12 @@ async function rivalOf(
     if (!name.endsWith(CLAIM)) continue;
     const path = join(folder, name);
     const holder = await readHolder(path);
-    const claim = keyed.get(holder?.claims?.find((key) => keyed.has(key)) ?? "");
-    if (holder === undefined || claim === undefined) continue;
+    if (holder === undefined) continue;
 
     const fate = await fateOfHolder(path, holder);
-    if (fate !== "gone") return { ...claim, path, holder, fate };
-    await removeAll([path, signOf(path, holder.token)]);
+    const claim = keyed.get(holder.claims?.find((key) => keyed.has(key)) ?? "");
+    if (fate === "gone") await removeAll([path, signOf(path, holder.token)]);
+    else if (claim !== undefined) return { ...claim, path, holder, fate };
   }
 
   return undefined;
