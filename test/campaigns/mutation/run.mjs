@@ -77,6 +77,12 @@ const WATCHED = {
     "test/cli/foreign-forgets.test.ts",
     "test/scene/walls.test.ts",
   ],
+  "src/engine/runs/books.ts": [
+    "test/unit/engine/runs/books.test.ts",
+    "test/unit/journal-replay.test.ts",
+    "test/cli/spend.test.ts",
+    "test/scene/replies.test.ts",
+  ],
   "src/engine/runs/journal.ts": [
     "test/unit/journal-replay.test.ts",
     "test/cli/spend.test.ts",

@@ -315,6 +315,107 @@ describe("rule by rule, with pages of 20 rows at 1 credit", () => {
   });
 });
 
+describe("what a run asks of its books", () => {
+  const booksOf = (...facts: readonly Fact[]): Books => new Books([quiet(100), ...facts]);
+  const silent = (n: number, rows = 20): Fact => ({ t: "told", n, rows });
+  const guessed: Fact = { ...sent(1), isGuess: true } as Fact;
+  const own = (balance: number, spent: number): Fact => ({
+    t: "quiet",
+    balance: of(balance),
+    own: of(spent),
+  });
+
+  test.each([
+    ["rows came, and no answer tells what they cost", booksOf(sent(1), silent(1)), 20],
+    ["none came", booksOf(sent(1), silent(1, 0)), 0],
+    ["they say so, but less than the price", booksOf(sent(1), told(1, 5)), 0],
+    ["no answer came", booksOf(sent(1), lost(1)), 0],
+    ["it is under way", booksOf(sent(1)), 0],
+    [
+      "a balance told the rest of it",
+      booksOf(sent(1), silent(1), sent(2), told(2, 20), quiet(60)),
+      20,
+    ],
+  ])("measured by the balance alone: %s", (_, books, expected) => {
+    expect(books.measured).toBe(of(expected));
+  });
+
+  test.each([
+    ["a lost reply", booksOf(sent(1), lost(1)), 20],
+    ["an error", booksOf(sent(1), refused(1)), 20],
+    ["an answer that tells less than its rows at the price", booksOf(sent(1), told(1, 5)), 15],
+    ["but not what is under way", booksOf(sent(1)), 0],
+    [
+      "nor a page that is asked for again under a promised key",
+      booksOf(sent(1, "a", true), lost(1)),
+      0,
+    ],
+    ["nor rows that the balance measures", booksOf(sent(1), silent(1)), 0],
+    [
+      "nor what a witness showed to be free",
+      booksOf(sent(1), lost(1), sent(2), told(2, 20), quiet(80)),
+      0,
+    ],
+  ])("what a reading may still tell: %s", (_, books, expected) => {
+    expect(books.unread).toBe(of(expected));
+  });
+
+  test.each([
+    ["what is under way", booksOf(sent(1)), 20],
+    ["a page that is asked for again", booksOf(sent(1, "a", true), lost(1)), 20],
+    [
+      "of it the last attempt alone",
+      booksOf(sent(1, "a", true), lost(1), sent(2, "a", true), told(2, 20)),
+      0,
+    ],
+    ["none where the run is over", booksOf(sent(1, "a", true), lost(1), { t: "over" }), 0],
+    ["nor under a key that nobody promises", booksOf(sent(1), lost(1)), 0],
+  ])("what an answer is still to tell: %s", (_, books, expected) => {
+    expect(books.underWay).toBe(of(expected));
+  });
+
+  test("a balance is read until something ends after it, and behind where it shows less than was told", () => {
+    expect(new Books().isRead).toBe(false);
+    expect(new Books().isBehind).toBe(false);
+    const books = booksOf(sent(1));
+    expect(books.isRead).toBe(true);
+
+    books.note(told(1, 20));
+    expect(books.isRead).toBe(false);
+    books.note(quiet(90));
+    expect(books.isRead).toBe(true);
+    expect(books.isBehind).toBe(true);
+    books.note(quiet(80, true));
+    expect(books.isBehind).toBe(false);
+  });
+
+  test("what our other runs may have spent is blamed on nobody, now and later", () => {
+    const nobody = booksOf(sent(1), lost(1), sent(2), lost(2), own(30, 25));
+    expect(sumsOf(nobody).others).toBe(5);
+
+    const later = booksOf(own(70, 10), sent(1), told(1, 20), own(30, 5));
+    expect(sumsOf(later)).toEqual({ told: 20, doubt: 0, others: 20 + 15 });
+    expect(later.epochs.map(({ others }) => Number(others) / 1_000_000)).toEqual([20, 15, 0]);
+  });
+
+  test.each([
+    ["a guess that rows came for", booksOf(guessed, silent(1)), true],
+    ["but not once the balance is read", booksOf(guessed, silent(1), quiet(80)), false],
+    ["nor one that nothing came for", booksOf(guessed, lost(1)), false],
+    ["a price that was told is no guess", booksOf(sent(1), silent(1)), false],
+    ["an error that may have cost", booksOf(sent(1), refused(1)), true],
+    ["but not one that is believed to be free", booksOf(sent(1, "a", true), refused(1)), false],
+    ["nor a loss: no reading alone tells", booksOf(sent(1), lost(1)), false],
+    [
+      "a promise that was used",
+      booksOf(sent(1, "a", true), lost(1), sent(2, "a", true), told(2, 20)),
+      true,
+    ],
+  ])("what the balance is to be asked about before anything else goes out: %s", (_, books, is) => {
+    expect(books.isUnseen).toBe(is);
+  });
+});
+
 /** What does not hold of the bounds and the cap; undefined where all does. */
 function wrongOf({ books, facts, truth, cap, beyond }: Moment): string | undefined {
   const { told: spent, atMost } = books;
