@@ -211,12 +211,11 @@ export class Books {
   }
 
   get epochs(): Epoch[] {
-    const slack = this.#slack(this.#unsure);
     const open = {
       attempts: this.#open,
       told: toldBy(this.#open),
-      doubt: slack,
-      others: creditsLess(this.#surplus, slack + this.#own),
+      doubt: this.#slack(this.#unsure),
+      others: this.#unexplained,
       at: this.#open.at(-1)?.at ?? 0,
     };
     return [...this.#closed.map((one) => this.#sumsOf(one)), open];
@@ -248,8 +247,13 @@ export class Books {
   }
 
   get others(): Credits {
-    const open = creditsLess(this.#surplus, this.#slack(this.#unsure) + this.#own);
-    return credits(this.#closedOthers + open);
+    return credits(this.#closedOthers + this.#unexplained);
+  }
+
+  /** What of earlier falls nothing explains: neither what was told by then, nor who is unsure. */
+  get #unexplained(): Credits {
+    const told = toldBy(this.#open) - this.#toldSince();
+    return creditsLess(this.#surplus, told + this.#slack(this.#unsure) + this.#own);
   }
 
   get atMost(): Credits {
@@ -456,13 +460,11 @@ export class Books {
     attempt.state = "unsent";
     attempt.most = ZERO;
     this.#open = this.#open.filter((one) => one !== attempt);
-    this.#unsure.delete(attempt);
     const page = this.#pages.get(attempt.sent.page) ?? [];
     this.#pages.set(
       attempt.sent.page,
       page.filter((one) => one !== attempt),
     );
-    for (const one of page) if (one.heir === attempt) one.heir = undefined;
   }
 
   #tell(attempt: Attempt, amount: Credits): void {

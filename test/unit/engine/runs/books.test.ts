@@ -416,6 +416,262 @@ describe("what a run asks of its books", () => {
   });
 });
 
+describe("more rules, with pages of 20 rows at 1 credit", () => {
+  const booksOf = (...facts: readonly Fact[]): Books => new Books([quiet(100), ...facts]);
+  const sums = (told: number, doubt: number, others = 0) => ({ told, doubt, others });
+  const says = (n: number, used: number): Fact => ({ t: "refused", n, used: of(used) });
+  const own = (n: number, page = "a"): Fact => sent(n, page, true);
+  /** A page that was lost and charged, and is asked for again under a key that nobody promises. */
+  const chargedLoss: readonly Fact[] = [sent(1, "a"), lost(1), quiet(80, true), sent(2, "a")];
+  const prompt: readonly Fact[] = [sent(8), told(8, 20), quiet(80)];
+  const late: readonly Fact[] = [sent(8), told(8, 20), quiet(100)];
+
+  test.each<[string, Books, ReturnType<typeof sums>]>([
+    [
+      "an error under a promised key tells nothing of a loss",
+      booksOf(own(1), lost(1), own(2), refused(2)),
+      sums(0, 20),
+    ],
+    [
+      "what never went out under it leaves the loss as it was",
+      booksOf(own(1), lost(1), own(2), { t: "unsent", n: 2 }),
+      sums(0, 20),
+    ],
+    [
+      "and the next under it stands for the loss",
+      booksOf(own(1), lost(1), own(2), { t: "unsent", n: 2 }, own(3)),
+      sums(0, 20),
+    ],
+    [
+      "what never went out leaves another alone in its epoch",
+      booksOf(sent(1), { t: "unsent", n: 1 }, sent(2), refused(2), quiet(70, true)),
+      sums(0, 30),
+    ],
+    [
+      "a charge that no reading shows is the loss, told, once after a rest",
+      booksOf(...chargedLoss, told(2, 20), quiet(80, true)),
+      sums(20, 0),
+    ],
+    ["without a rest nobody knows", booksOf(...chargedLoss, told(2, 20), quiet(80)), sums(20, 20)],
+    [
+      "one that a reading shows is another",
+      booksOf(...chargedLoss, told(2, 20), quiet(60, true)),
+      sums(20, 20),
+    ],
+    [
+      "one that it shows in part is none of these",
+      booksOf(...chargedLoss, told(2, 20), quiet(70, true)),
+      sums(20, 20),
+    ],
+    [
+      "of a prompt balance a reading is enough",
+      booksOf(
+        ...prompt,
+        sent(1, "a"),
+        lost(1),
+        quiet(60, true),
+        sent(2, "a"),
+        told(2, 20),
+        quiet(60),
+      ),
+      sums(40, 0),
+    ],
+    [
+      "errors that cost more than their holds may each have",
+      booksOf(sent(1), refused(1), sent(2), refused(2), quiet(20, true)),
+      sums(0, 80),
+    ],
+    [
+      "and the next may, too",
+      booksOf(sent(1), refused(1), sent(2), refused(2), quiet(20, true), sent(3)),
+      sums(0, 120),
+    ],
+    [
+      "but not where one of them was lost",
+      booksOf(sent(1), refused(1), sent(2), lost(2), quiet(20, true)),
+      sums(0, 40, 40),
+    ],
+    [
+      "what is alone and cost no more than its hold makes nothing dearer",
+      booksOf(sent(1), lost(1), quiet(90, true), sent(2)),
+      sums(0, 30),
+    ],
+    [
+      "an error that cost something makes the next as dear",
+      booksOf(sent(1), says(1, 25), quiet(75), sent(2)),
+      sums(25, 25),
+    ],
+    [
+      "a guess that less left the balance for is not proven by that",
+      booksOf(
+        { ...sent(1), isGuess: true } as Fact,
+        { t: "told", n: 1, rows: 20 },
+        quiet(95),
+        sent(2),
+      ),
+      sums(0, 20 + 20),
+    ],
+    [
+      "a stored reply after an error that told its cost is the same charge",
+      booksOf(sent(1, "a"), says(1, 20), sent(2, "a"), told(2, 20, true)),
+      sums(20, 0),
+    ],
+    [
+      "a process that begins blames nobody for what left meanwhile",
+      booksOf(sent(1), lost(1), { t: "quiet", balance: of(10), begins: true }),
+      sums(0, 20),
+    ],
+    [
+      "what was told of who stays unsure is blamed on nobody",
+      booksOf(sent(1), told(1, 5), quiet(80)),
+      sums(5, 15),
+    ],
+    [
+      "but what is gone beyond that is",
+      booksOf(sent(1), told(1, 5), sent(2), lost(2), quiet(50)),
+      sums(5, 35, 10),
+    ],
+    [
+      "nor takes it for the run's",
+      booksOf(sent(1), told(1, 5), { t: "quiet", balance: of(10), begins: true }),
+      sums(5, 15),
+    ],
+  ])("%s", (_, books, expected) => {
+    expect(sumsOf(books)).toEqual(expected);
+  });
+
+  test.each([
+    ["a loss that no later charge is a witness of", booksOf(sent(1), lost(1)), true],
+    ["but not one that has a witness", booksOf(sent(1), lost(1), sent(2), told(2, 20)), false],
+    ["unless the balance was late", booksOf(...late, sent(1), lost(1), sent(2), told(2, 20)), true],
+    ["what is under way can tell by itself", booksOf(sent(1)), false],
+    ["an error that says what it cost is believed at once", booksOf(sent(1), says(1, 5)), false],
+    ["one that does not is not", booksOf(sent(1), refused(1)), true],
+    ["where the balance is prompt it is", booksOf(...prompt, sent(1), refused(1)), false],
+    ["a lost page that was charged, and told again", booksOf(...chargedLoss, told(2, 20)), true],
+    ["but not where it says that it is stored", booksOf(...chargedLoss, told(2, 20, true)), false],
+    [
+      "nor where none was lost",
+      booksOf(sent(1, "a"), told(1, 20), quiet(80), sent(2, "a"), told(2, 20)),
+      false,
+    ],
+    ["nothing in doubt", booksOf(...late), false],
+  ])("only a reading after a rest tells: %s", (_, books, is) => {
+    expect(books.wantsRest).toBe(is);
+  });
+
+  test("a balance is prompt once it showed a charge at once, and never late", () => {
+    expect(booksOf().isPrompt).toBe(false);
+    expect(booksOf(...prompt).isPrompt).toBe(true);
+    expect(booksOf(sent(1), told(1, 20), quiet(80, true)).isPrompt).toBe(false);
+    expect(booksOf(...prompt, sent(1), told(1, 20), quiet(80)).isPrompt).toBe(false);
+    expect(booksOf(sent(1), told(1, 20), quiet(200)).isPrompt).toBe(false);
+  });
+
+  test("which attempts are under way, were lost, and stand in doubt", () => {
+    const books = booksOf(
+      sent(1, "a"),
+      lost(1),
+      sent(2, "a"),
+      lost(2),
+      sent(3, "b"),
+      refused(3),
+      sent(4),
+    );
+
+    expect([4, 3, 1, undefined].map((n) => books.isUnderWay(n))).toEqual([
+      true,
+      false,
+      false,
+      false,
+    ]);
+    expect(["a", "b", "page 4", "c"].map((page) => books.lossesOf(page))).toEqual([2, 0, 0, 0]);
+    expect([1, 3, 9].map((n) => books.doubtOf(n))).toEqual([of(20), of(20), of(0)]);
+    expect(booksOf(sent(1), told(1, 20), sent(2), told(2, 5)).doubtOf(2)).toBe(of(15));
+  });
+
+  test("what a reading would leave unexplained, with what its own answer tells", () => {
+    expect(new Books().restOf(of(3))).toBe(of(0));
+    const books = booksOf(sent(1), told(1, 20));
+
+    expect(books.restOf(of(70))).toBe(of(10));
+    expect(books.restOf(of(70), of(4))).toBe(of(6));
+    expect(books.restOf(of(90))).toBe(of(0));
+  });
+
+  test("whoever goes on finds lost what was under way, and begins with the balance", () => {
+    const before = booksOf(sent(1), told(1, 20), sent(2));
+    const after = before.begun(of(60));
+
+    expect(after.facts.slice(before.facts.length)).toEqual([
+      { t: "lost", n: 2 },
+      { t: "quiet", balance: of(60), begins: true },
+    ]);
+    expect(before.begun(undefined).facts.at(-1)).toEqual({ t: "lost", n: 2 });
+    expect(before.isUnderWay(2)).toBe(true);
+  });
+
+  test("each amount is spent when it was: told, measured, in doubt, by others", () => {
+    const at = (fact: Fact, time: number): Fact => ({ ...fact, at: time }) as Fact;
+    const books = booksOf(
+      at(sent(1), 10),
+      at(told(1, 20), 11),
+      at(sent(2), 20),
+      at({ t: "told", n: 2, rows: 20 }, 21),
+      at(sent(3), 30),
+      at(lost(3), 31),
+      at(sent(4), 40),
+      at({ t: "told", n: 4, rows: 20, used: of(0) }, 41),
+      at(sent(5), 50),
+      at(quiet(20), 60),
+    );
+    const spent = books.spendings.map(({ kind, amount, rows, at: time }) => [
+      kind,
+      Number(amount) / 1e6,
+      rows,
+      time,
+    ]);
+
+    expect(spent).toEqual([
+      ["settled", 20, 20, 11],
+      ["settled", 0, 20, 21],
+      ["settled", 0, 20, 41],
+      ["settled", 20, 0, 21],
+      ["uncertain", 20, 0, 31],
+      ["uncertain", 20, 0, 41],
+    ]);
+    expect(booksOf(at(quiet(40), 70)).spendings).toEqual([
+      { kind: "foreign", amount: of(60), rows: 0, at: 70 },
+    ]);
+  });
+
+  test("what a run spent since another looked at the balance, and may have", () => {
+    const at = (fact: Fact, time: number): Fact => ({ ...fact, at: time }) as Fact;
+    const look = { at: 100, askedAt: 90 };
+    const since = (...facts: readonly Fact[]) => {
+      const { settled, most } = booksOf(...facts).spentSince(look);
+      return [Number(settled) / 1e6, Number(most) / 1e6];
+    };
+
+    expect(since(at(sent(1), 50), at(told(1, 20), 89))).toEqual([0, 0]);
+    expect(since(at(sent(1), 50), at(told(1, 20), 90))).toEqual([0, 20]);
+    expect(since(at(sent(1), 100), at(told(1, 20), 101))).toEqual([20, 20]);
+    expect(since(at(sent(1), 100), at(lost(1), 101))).toEqual([0, 20]);
+    expect(since(at(sent(1), 50))).toEqual([0, 20]);
+    expect(since(at(sent(1), 100), { t: "unsent", n: 1, at: 101 })).toEqual([0, 0]);
+  });
+
+  test("keys are believed to be known until more is gone than one charge of each", () => {
+    const once = booksOf(own(1), lost(1), own(2), told(2, 20), quiet(80));
+    expect(once.keepsKeys).toBe(true);
+
+    const twice = booksOf(own(1), lost(1), own(2), told(2, 20), quiet(60));
+    expect(twice.keepsKeys).toBe(false);
+    expect(twice.riskOf({ page: "b", hold: of(20), promised: true })).toBe(of(20));
+    expect(booksOf(own(1), told(1, 20), quiet(50)).keepsKeys).toBe(true);
+  });
+});
+
 /** What does not hold of the bounds and the cap; undefined where all does. */
 function wrongOf({ books, facts, truth, cap, beyond }: Moment): string | undefined {
   const { told: spent, atMost } = books;
