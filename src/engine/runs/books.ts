@@ -167,7 +167,7 @@ const share = (amount: Credits, part: number, whole: number): Credits =>
   credits((amount * BigInt(part) + BigInt(whole) - 1n) / BigInt(Math.max(1, whole)));
 
 /** Rows came for it, and what they cost is what left the balance. */
-const isMeasured = ({ state, came }: Attempt): boolean => state === "untold" && came > 0;
+const isMeasured = ({ state }: Attempt): boolean => state === "untold";
 
 const isFlying = ({ state }: Attempt): boolean => state === "flying";
 
@@ -426,8 +426,11 @@ export class Books {
     attempt.at = at ?? attempt.at;
     this.isRead = false;
     attempt.state = "lost";
-    if (t === "unsent") this.#drop(attempt);
-    if (t === "unsent" || t === "lost") return;
+    if (t === "lost") return;
+    if (t === "unsent") {
+      this.#drop(attempt);
+      return;
+    }
 
     const { hold, rows: asked, promised = false } = attempt.sent;
     const least = maxCredits(ZERO, used ?? ZERO);

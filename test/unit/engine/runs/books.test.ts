@@ -368,6 +368,11 @@ describe("what a run asks of its books", () => {
       booksOf(sent(1, "a", true), lost(1), sent(2, "a", true), told(2, 20)),
       0,
     ],
+    [
+      "until somebody goes on",
+      booksOf(sent(1, "a", true), lost(1), { t: "over" }, sent(2, "a", true)),
+      20,
+    ],
     ["none where the run is over", booksOf(sent(1, "a", true), lost(1), { t: "over" }), 0],
     ["nor under a key that nobody promises", booksOf(sent(1), lost(1)), 0],
   ])("what an answer is still to tell: %s", (_, books, expected) => {
@@ -405,6 +410,11 @@ describe("what a run asks of its books", () => {
     ["a price that was told is no guess", booksOf(sent(1), silent(1)), false],
     ["an error that may have cost", booksOf(sent(1), refused(1)), true],
     ["but not one that is believed to be free", booksOf(sent(1, "a", true), refused(1)), false],
+    [
+      "nor one that a stored reply told",
+      booksOf(sent(1, "a"), refused(1), sent(2, "a"), told(2, 20, true)),
+      false,
+    ],
     ["nor a loss: no reading alone tells", booksOf(sent(1), lost(1)), false],
     [
       "a promise that was used",
@@ -527,6 +537,35 @@ describe("more rules, with pages of 20 rows at 1 credit", () => {
       sums(5, 15),
     ],
     [
+      "nor does a later charge explain it",
+      booksOf(sent(1), told(1, 5), sent(2), lost(2), quiet(50), sent(3), told(3, 20)),
+      sums(25, 35, 10),
+    ],
+    [
+      "a stored reply that nothing was lost before is what it tells",
+      booksOf(sent(1), told(1, 20, true)),
+      sums(20, 0),
+    ],
+    [
+      "of several losses it is that whose fall it explains",
+      booksOf(
+        sent(1, "a"),
+        lost(1),
+        quiet(100, true),
+        sent(2, "a"),
+        lost(2),
+        quiet(80, true),
+        sent(3, "a"),
+        told(3, 20, true),
+      ),
+      sums(20, 0),
+    ],
+    [
+      "an answer that tells 0 is taken for no stored one",
+      booksOf(...chargedLoss, told(2, 0), quiet(80, true)),
+      sums(0, 40),
+    ],
+    [
       "but what is gone beyond that is",
       booksOf(sent(1), told(1, 5), sent(2), lost(2), quiet(50)),
       sums(5, 35, 10),
@@ -556,6 +595,20 @@ describe("more rules, with pages of 20 rows at 1 credit", () => {
       false,
     ],
     ["nothing in doubt", booksOf(...late), false],
+    [
+      "nor what a stored reply told meanwhile",
+      booksOf(
+        sent(1),
+        lost(1),
+        sent(2),
+        told(2, 20),
+        sent(3, "b"),
+        lost(3),
+        sent(4, "b"),
+        told(4, 20, true),
+      ),
+      false,
+    ],
   ])("only a reading after a rest tells: %s", (_, books, is) => {
     expect(books.wantsRest).toBe(is);
   });
@@ -609,6 +662,8 @@ describe("more rules, with pages of 20 rows at 1 credit", () => {
     ]);
     expect(before.begun(undefined).facts.at(-1)).toEqual({ t: "lost", n: 2 });
     expect(before.isUnderWay(2)).toBe(true);
+    // What others spent meanwhile makes the balance neither late nor the run's.
+    expect(before.begun(of(10)).isBehind).toBe(false);
   });
 
   test("each amount is spent when it was: told, measured, in doubt, by others", () => {
@@ -623,7 +678,9 @@ describe("more rules, with pages of 20 rows at 1 credit", () => {
       at(sent(4), 40),
       at({ t: "told", n: 4, rows: 20, used: of(0) }, 41),
       at(sent(5), 50),
-      at(quiet(20), 60),
+      at(says(5, 20), 51),
+      at(sent(6), 55),
+      at(quiet(0), 60),
     );
     const spent = books.spendings.map(({ kind, amount, rows, at: time }) => [
       kind,
@@ -636,6 +693,7 @@ describe("more rules, with pages of 20 rows at 1 credit", () => {
       ["settled", 20, 20, 11],
       ["settled", 0, 20, 21],
       ["settled", 0, 20, 41],
+      ["settled", 20, 0, 51],
       ["settled", 20, 0, 21],
       ["uncertain", 20, 0, 31],
       ["uncertain", 20, 0, 41],
@@ -659,6 +717,11 @@ describe("more rules, with pages of 20 rows at 1 credit", () => {
     expect(since(at(sent(1), 100), at(lost(1), 101))).toEqual([0, 20]);
     expect(since(at(sent(1), 50))).toEqual([0, 20]);
     expect(since(at(sent(1), 100), { t: "unsent", n: 1, at: 101 })).toEqual([0, 0]);
+  });
+
+  test("what leaves the balance beside a told charge teaches no price where the hold explains it", () => {
+    expect(booksOf(sent(1), told(1, 5), quiet(80)).price).toBe(credits(ONE_CREDIT / 4n));
+    expect(booksOf(sent(1), told(1, 5), quiet(60)).price).toBe(of(2));
   });
 
   test("keys are believed to be known until more is gone than one charge of each", () => {
