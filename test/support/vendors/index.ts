@@ -1,13 +1,22 @@
+import { type ApolloOptions, apollo } from "./apollo.ts";
 import { type CoresignalOptions, coresignal } from "./coresignal.ts";
 import { type PdlOptions, pdl } from "./pdl.ts";
+import { type ProspeoOptions, prospeo } from "./prospeo.ts";
 import { type Habits, type RunningVendor, runVendor, type Vendor } from "./shared.ts";
 
 interface Options {
   pdl: PdlOptions;
   coresignal: CoresignalOptions;
+  prospeo: ProspeoOptions;
+  apollo: ApolloOptions;
 }
 
-const VENDORS: { readonly [Name in keyof Options]: Vendor<Options[Name]> } = { pdl, coresignal };
+const VENDORS: { readonly [Name in keyof Options]: Vendor<Options[Name]> } = {
+  pdl,
+  coresignal,
+  prospeo,
+  apollo,
+};
 
 export type VendorName = keyof Options;
 export const VENDOR_NAMES = Object.keys(VENDORS) as readonly VendorName[];

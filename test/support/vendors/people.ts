@@ -30,7 +30,7 @@ export const DEPARTMENTS = [
 ] as const;
 export type Department = (typeof DEPARTMENTS)[number];
 
-export const INDUSTRIES = [
+export const INDUSTRIES: readonly string[] = [
   "Software Development",
   "Financial Services",
   "Hospitals and Health Care",
@@ -38,7 +38,7 @@ export const INDUSTRIES = [
   "Retail",
   "Higher Education",
   "Motor Vehicle Manufacturing",
-] as const;
+];
 
 export interface Country {
   readonly name: string;
@@ -65,7 +65,7 @@ const COUNTRIES: readonly Country[] = [
 ];
 
 /** There is a state Georgia and a country Georgia, a city New York in a state New York, and two cities Dublin. */
-const PLACES: readonly Place[] = [
+export const PLACES: readonly Place[] = [
   ["US", "California", "CA", "San Diego"],
   ["US", "California", "CA", "Oakland"],
   ["US", "California", "CA", "Dublin"],
@@ -185,7 +185,7 @@ function companyAt(at: number, pick: <T>(of: readonly T[]) => T): Company {
 function titleOf(level: Level, department: Department, at: number): string {
   const title = TITLES[level].replace("#", capital(department));
   // A longer title that has all the words of a shorter one.
-  return at % 6 === 5 ? `Regional ${title}` : title;
+  return at % 3 === 2 ? `Regional ${title}` : title;
 }
 
 export interface World {

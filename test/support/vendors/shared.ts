@@ -169,6 +169,8 @@ export class Desk<Own> {
   readonly people: readonly Person[];
   readonly companies: readonly Company[];
   readonly book: Book;
+  /** What a vendor remembers of earlier calls. */
+  readonly seen = new Set<string>();
 
   constructor(options: Habits & Own, world: World) {
     this.options = options;
@@ -257,8 +259,8 @@ export interface Vendor<Own> {
   refuses(call: Call, key: string): Reply | undefined;
   /** What it answers to one call too many. */
   limited(window: Window): Reply;
-  /** What each answer tells of limits. */
-  limits(window: Window): Readonly<Record<string, string>>;
+  /** What an answer with this status tells of limits. */
+  limits(window: Window, status: number): Readonly<Record<string, string>>;
   answer(call: Call, desk: Desk<Own>): Reply;
 }
 
@@ -357,7 +359,7 @@ export async function runVendor<Own extends object>(
 
     const window = meter.take(options);
     const reply = window.isOver ? vendor.limited(window) : vendor.answer(call, desk);
-    return { ...reply, headers: { ...vendor.limits(window), ...reply.headers } };
+    return { ...reply, headers: { ...vendor.limits(window, reply.status), ...reply.headers } };
   };
 
   /** A fault of ours is an answer too, so that a test shows it. */
