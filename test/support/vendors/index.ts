@@ -1,5 +1,7 @@
 import { type ApolloOptions, apollo } from "./apollo.ts";
 import { type CoresignalOptions, coresignal } from "./coresignal.ts";
+import { type CrustdataOptions, crustdata } from "./crustdata.ts";
+import { type ExploriumOptions, explorium } from "./explorium.ts";
 import { type PdlOptions, pdl } from "./pdl.ts";
 import { type ProspeoOptions, prospeo } from "./prospeo.ts";
 import { type Habits, type RunningVendor, runVendor, type Vendor } from "./shared.ts";
@@ -9,6 +11,8 @@ interface Options {
   coresignal: CoresignalOptions;
   prospeo: ProspeoOptions;
   apollo: ApolloOptions;
+  crustdata: CrustdataOptions;
+  explorium: ExploriumOptions;
 }
 
 const VENDORS: { readonly [Name in keyof Options]: Vendor<Options[Name]> } = {
@@ -16,6 +20,8 @@ const VENDORS: { readonly [Name in keyof Options]: Vendor<Options[Name]> } = {
   coresignal,
   prospeo,
   apollo,
+  crustdata,
+  explorium,
 };
 
 export type VendorName = keyof Options;
