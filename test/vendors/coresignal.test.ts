@@ -99,6 +99,7 @@ describe("Coresignal, as its pages say", () => {
     const ever = vendor.people.filter((one) => one.company === company || one.former === company);
 
     expect((await search(name)).text).toBe("[]");
+    expect((await search(nested(name, GERMANY))).text).toBe("[]");
     expect(idsOf((await search(nested(name, now))).text)).toHaveLength(employed.length);
     expect(idsOf((await search(nested(name))).text)).toHaveLength(ever.length);
 

@@ -114,7 +114,19 @@ describe("Crustdata, as its pages say", () => {
     const { company, former } =
       vendor.people.find((one) => one.company !== null && one.former !== null) ?? {};
     const domain = is(`${JOB}.company_website_domain`, "=", company?.domain);
-    expect(await total(and(domain, is(`${JOB}.title`, "=", "Associate")))).toBe(0);
+    // Who works there and advises the firm of before.
+    vendor.options.secondJobEvery = 1;
+    const here = vendor.people.filter((one) => one.company === company);
+    const advisor = is(`${JOB}.title`, "=", "Advisor");
+    const advised = is(`${JOB}.company_name`, "=", former?.name);
+    expect(await total(and(domain, advised))).toBe(0);
+    expect(await total({ op: "all_of", conditions: [domain, advised] })).toBe(
+      here.filter((one) => one.former === former).length,
+    );
+    expect(await total(and(advised, advisor))).toBe(
+      vendor.people.filter((one) => one.former === former).length,
+    );
+    vendor.options.secondJobEvery = 0;
     expect(await total(and(domain, is(`${past}.company_name`, "=", former?.name)))).toBe(
       vendor.people.filter((one) => one.company === company && one.former === former).length,
     );

@@ -29,6 +29,8 @@ export interface CrustdataOptions {
   gatedFields: boolean;
   /** Every so many-th company has a twin with the same domain; 0: none. */
   twinEvery: number;
+  /** Every so many-th person advises the firm of before beside the job of now; 0: none. */
+  secondJobEvery: number;
 }
 
 type CrustdataDesk = Desk<CrustdataOptions>;
@@ -85,8 +87,17 @@ function jobOf(company: Company, person: Person, isNow: boolean): Record<string,
   };
 }
 
-function docOf(person: Person): Record<string, unknown> {
-  const { company, former } = person;
+function jobsOf(person: Person, every: number): readonly Record<string, unknown>[] {
+  const { at, company, former } = person;
+  const advises = every > 0 && at % every === 0 && former !== null;
+  return [
+    ...(company === null ? [] : [jobOf(company, person, true)]),
+    ...(advises ? [{ ...jobOf(former, person, false), title: "Advisor" }] : []),
+  ];
+}
+
+function docOf(person: Person, { options }: CrustdataDesk): Record<string, unknown> {
+  const { former } = person;
   return {
     crustdata_person_id: person.number,
     basic_profile: {
@@ -110,7 +121,7 @@ function docOf(person: Person): Record<string, unknown> {
     professional_network: { connections: person.connections, followers: person.followers },
     experience: {
       employment_details: {
-        current: company === null ? [] : [jobOf(company, person, true)],
+        current: jobsOf(person, options.secondJobEvery),
         past: former === null ? [] : [jobOf(former, person, false)],
       },
     },
@@ -153,7 +164,7 @@ const fieldsOf = (desk: CrustdataDesk): string[] =>
   desk.options.gatedFields ? [...FIELDS, ...GATED] : FIELDS;
 
 const recordOf = (person: Person, desk: CrustdataDesk, fields = fieldsOf(desk)): unknown =>
-  desk.record(chosen(docOf(person), fields));
+  desk.record(chosen(docOf(person, desk), fields));
 
 /** A filter that is refused, and why. */
 class BadFilter extends Error {}
@@ -307,7 +318,7 @@ function ordered(people: readonly Person[], sorts: unknown, desk: CrustdataDesk)
   if (!PLAIN.includes(String(sort.field))) throw new BadFilter("Unsupported sort field");
 
   const sign = sort.order === "desc" ? -1 : 1;
-  const of = (person: Person) => at(docOf(person), String(sort.field)) as string | bigint;
+  const of = (person: Person) => at(docOf(person, desk), String(sort.field)) as string | bigint;
   return people.toSorted((a, b) => {
     const [left, right] = [of(a), of(b)];
     return left === right ? 0 : sign * (left < right ? -1 : 1);
@@ -350,7 +361,7 @@ function search({ body }: Call, desk: CrustdataDesk): Reply {
     return failed(400, "limit must be between 1 and 1000");
 
   const isWanted = testOf(filters, desk);
-  const found = desk.people.filter((person) => isWanted(docOf(person)));
+  const found = desk.people.filter((person) => isWanted(docOf(person, desk)));
   // What a cursor is bound to: all that says which page there is.
   const bound = `${JSON.stringify([filters, sorts])}${limit}`;
   const [offset, of] = readCursor(cursor);
@@ -397,7 +408,7 @@ function autocomplete({ body }: Call, desk: CrustdataDesk): Reply {
     return failed(400, `Unsupported filter field: ${String(field)}`);
 
   const words = desk.people.map((person) => {
-    const doc = docOf(person);
+    const doc = docOf(person, desk);
     const [job] = at(doc, NOW) as readonly unknown[];
     return inJob === undefined ? at(doc, String(field)) : at(job, inJob);
   });
@@ -484,7 +495,13 @@ const ROUTES: Readonly<Record<string, (call: Call, desk: CrustdataDesk) => Reply
 
 export const crustdata: Vendor<CrustdataOptions> = {
   key: "b1946ac92492d2347c6235b4d2611184c0ffee01",
-  own: { balanceTakes: "token", alternation: false, gatedFields: false, twinEvery: 5 },
+  own: {
+    balanceTakes: "token",
+    alternation: false,
+    gatedFields: false,
+    twinEvery: 5,
+    secondJobEvery: 0,
+  },
   record: (person, desk) => recordOf(person, desk),
   id: ({ number }) => String(number),
   refuses: ({ headers, path }, key) => {

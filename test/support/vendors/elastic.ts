@@ -101,7 +101,8 @@ const plainOf = (field: string): string => field.replace(/\.exact$/, "");
 function valuesOf(field: string, index: Index, doc: Doc, scope: Scope | undefined): Scalar[] {
   const name = plainOf(field);
   const parent = parentOf(name, index);
-  if (parent !== undefined && scope?.path !== parent) return [];
+  // A member of a list knows its own fields only, and nobody else knows them.
+  if (parent !== scope?.path) return [];
 
   const value = parent === undefined ? doc[name] : scope?.member[name.slice(parent.length + 1)];
   return listed(value).filter((one) => isScalar(one));
