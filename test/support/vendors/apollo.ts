@@ -2,17 +2,21 @@ import { INDUSTRIES, type Level, nameOf, type Person } from "./people.ts";
 import { type Call, type Desk, isObject, isTextList, type Reply, type Vendor } from "./shared.ts";
 
 // Apollo: people search that costs nothing and identifies nobody, then a reveal by id.
-// From its description and its own CLI (public copies, read on 28 November 2026): the paths, `x-api-key`,
-// filters in the query of a POST with `[]` or in a JSON body without, places of all kinds in one OR, titles that
-// contain the words unless `include_similar_titles=false`, a domain of the employer of now or before, 100 a page,
-// 500 pages, `total_entries`, a search row without last name and address, 0 credits a search and 1 a person,
-// `bulk_match` of ten with `credits_consumed`, three windows of limits and `retry-after`, 401 as plain text, the
-// balance at `credit_usage_stats`, `request_id` of 19 digits, the placeholder of an address. From a catalogue whose
-// author called it: an unknown name is swallowed and everybody is found; the old search answers 403.
-// Left open there, so an option or assumed: whether `person_departments` is heeded (`departments`), what comes where
-// there are no credits (`outAs`), from which balance a match is drawn (`drawnFrom`), whether a person whom a
-// reveal does not find leaves a gap (`missingAs`), a `per_page` over 100 (`overSize`), the older place of the total
-// (`olderTotal`), the size where none is sent (10), a person named twice in one call (paid twice). A mobile number and contacts are not played.
+// From its description and its own CLI (public copies, read on 28 November 2026): the paths,
+// `x-api-key`, filters in the query of a POST with `[]` or in a JSON body without, places of all
+// kinds in one OR, titles that contain the words unless `include_similar_titles=false`, a domain of
+// the employer of now or before, 100 a page, 500 pages, `total_entries`, a search row without last
+// name and address, 0 credits a search and 1 a person, `bulk_match` of ten with `credits_consumed`,
+// three windows of limits and `retry-after`, 401 as plain text, the balance at
+// `credit_usage_stats`, `request_id` of 19 digits, the placeholder of an address. From a catalogue
+// whose author called it: an unknown name is swallowed and everybody is found; the old search
+// answers 403.
+// Left open there, so an option or assumed: whether `person_departments` is heeded (`departments`),
+// what comes where there are no credits (`outAs`), from which balance a match is drawn
+// (`drawnFrom`), whether a person whom a reveal does not find leaves a gap (`missingAs`), a
+// `per_page` over 100 (`overSize`), the older place of the total (`olderTotal`), the size where
+// none is sent (10), a person named twice in one call (paid twice). A mobile number and contacts
+// are not played.
 
 export interface ApolloOptions {
   departments: boolean;

@@ -5,16 +5,18 @@ import { type Call, type Desk, isObject, type Reply, type Vendor } from "./share
 
 // Coresignal: employee search that gives ids, then a record by its id.
 // From its pages (docs.coresignal.com, read on 28 November 2026): the paths, `apikey`, a query in
-// Elasticsearch's language with `.exact` beside text and companies in a nested list, a bare list of whole numbers,
-// totals, pages and the cursor in headers (quotes and a comma inside, taken back as it is; by `"sort":["id"]` the
-// id alone), 1,000 ids a page, 0 credits a search and 20 a record, 404 free, `x-credits-remaining` as all that is
-// told, a preview of 20 a query that a plan must have, errors as `detail`, 402, 422 for a wrong structure, 500 for
-// a wrong method, no limit headers, 400 for no body with a good key. From integrators: what a flat
-// `experience.company_name` finds (nobody), the words of levels seen, `linkedin_url` in replies.
-// Left open there, so an option or assumed: an unknown field (`unknownField`), whether a page that has rows always
-// names a next one (`lastCursor`), the name of the network's address (`neutral`), what comes for a profile that
-// was deleted (`deletedAs`), words of the levels that nobody saw, the texts of errors. The plain filters of other
-// datasets and data requests in bulk are not played: 404.
+// Elasticsearch's language with `.exact` beside text and companies in a nested list, a bare list of
+// whole numbers, totals, pages and the cursor in headers (quotes and a comma inside, taken back as
+// it is; by `"sort":["id"]` the id alone), 1,000 ids a page, 0 credits a search and 20 a record,
+// 404 free, `x-credits-remaining` as all that is told, a preview of 20 a query that a plan must
+// have, errors as `detail`, 402, 422 for a wrong structure, 500 for a wrong method, no limit
+// headers, 400 for no body with a good key. From integrators: what a flat `experience.company_name`
+// finds (nobody), the words of levels seen, `linkedin_url` in replies.
+// Left open there, so an option or assumed: an unknown field (`unknownField`), whether a page that
+// has rows always names a next one (`lastCursor`), the name of the network's address (`neutral`),
+// what comes for a profile that was deleted (`deletedAs`), words of the levels that nobody saw, the
+// texts of errors. The plain filters of other datasets and data requests in bulk are not played:
+// 404. Its limit is one of a second: `limitPerMinute` 5 and `windowMs` 1000.
 
 export interface CoresignalOptions {
   unknownField: "none" | "refused";

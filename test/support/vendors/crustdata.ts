@@ -9,18 +9,20 @@ import {
 import { type Call, type Desk, isObject, isTextList, type Reply, type Vendor } from "./shared.ts";
 
 // Crustdata: person search at 0.03 a row, company identify (free) and enrich (2 a match).
-// From its pages and skills (docs.crustdata.com, read on 28 November 2026): the paths, Bearer and `x-api-version`
-// on every request, `filters` of conditions with its own operators, 400 for a field that it has not and for the
-// network's address, no row and no error for a word of a closed set that it has not, conditions on a job that hold
-// for one and the same job, `all_of` for different ones, `limit` of 20 where none is sent and 1,000 at most, a cursor
-// bound to filters and limit, no order without `sorts`, paths of filters that are not paths of replies, fields that
-// a plan does not have (403 for the whole call), two spellings of one country, 403 where there are no credits,
-// limits in seconds, a list at the top of a company's reply, several companies of one domain and each is billed.
-// Left open there, so an option or assumed: whether the balance takes Bearer (`balanceTakes`: the older Token),
-// `a|b` within `(.)` (`alternation`: its pages and its skills differ), what a search tells of its charge (nothing),
-// the texts of errors, the status of another cursor (400), fields where none are named (all but gated ones),
-// autocomplete's shape, that the window of limits slides (here it is fixed). Revealing contacts and batches are
-// not played.
+// From its pages and skills (docs.crustdata.com, read on 28 November 2026): the paths, Bearer and
+// `x-api-version` on every request, `filters` of conditions with its own operators, 400 for a field
+// that it has not and for the network's address, no row and no error for a word of a closed set
+// that it has not, conditions on a job that hold for one and the same job, `all_of` for different
+// ones, `limit` of 20 where none is sent and 1,000 at most, a cursor bound to filters and limit, no
+// order without `sorts`, paths of filters that are not paths of replies, fields that a plan does
+// not have (403 for the whole call), two spellings of one country, 403 where there are no credits,
+// limits in seconds, a list at the top of a company's reply, several companies of one domain and
+// each is billed.
+// Left open there, so an option or assumed: whether the balance takes Bearer (`balanceTakes`: the
+// older Token), `a|b` within `(.)` (`alternation`: its pages and its skills differ), what a search
+// tells of its charge (nothing), the texts of errors, the status of another cursor (400), fields
+// where none are named (all but gated ones), autocomplete's shape, that the window of limits slides
+// (here it is fixed). Revealing contacts and batches are not played.
 
 export interface CrustdataOptions {
   balanceTakes: "token" | "any";

@@ -13,8 +13,9 @@ import {
   type Vendor,
 } from "./shared.ts";
 
-// A vendor that nobody has: what the six differ in, drawn by lot. The same draw, plain JSON, says how it is to be
-// asked, so that a file made from it can be held against the service made from it. Nothing here is from a page.
+// A vendor that nobody has: what the six differ in, drawn by lot. The same draw, plain JSON, says
+// how it is to be asked, so that a file made from it can be held against the service made from it.
+// Nothing here is from a page.
 
 /** Where something stands in a reply: "header:x-total", "data.total", "" for the reply itself. */
 export type Where = string;
@@ -78,7 +79,7 @@ export interface Draw {
   };
   /** A call of its own for the number, free; null: a search tells it. */
   readonly count: { readonly path: string; readonly total: Where } | null;
-  /** Where a search gives ids: the call that gives people. `most` 1: {id} in the path, else a list in the body. */
+  /** Where a search gives ids: the call that gives people; `most` 1: by {id} in its path. */
   readonly read: {
     readonly path: string;
     readonly most: number;

@@ -1,8 +1,9 @@
 import { isObject } from "./shared.ts";
 
-// As much of Elasticsearch's query language as vendors take, by its own public reference. What a text field
-// holds are words in lower case: a `term` is held against the single words, not against the text. A field in a
-// nested list is found by a `nested` query alone, and all that one asks holds for one and the same member.
+// As much of Elasticsearch's query language as vendors take, by its own public reference. What a
+// text field holds are words in lower case: a `term` is held against the single words, not against
+// the text. A field in a nested list is found by a `nested` query alone, and all that one asks
+// holds for one and the same member.
 
 type Scalar = string | number | bigint | boolean;
 export type Doc = Readonly<Record<string, unknown>>;

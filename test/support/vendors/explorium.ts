@@ -2,19 +2,22 @@ import { type Department, INDUSTRIES, type Level, nameOf, type Person, PLACES } 
 import { type Call, type Desk, isObject, isTextList, type Reply, type Vendor } from "./shared.ts";
 
 // Explorium: prospects, with a free statistic of how many there are, and businesses matched to ids.
-// From its description and pages (read on 28 November 2026): the paths, `api_key`, a 401 that speaks of a Partner
-// ID, unknown members and values of closed lists refused with 422 and `detail` of places, `mode` and `page_size`
-// required, pages of 500 by number and 100 by cursor (its prose says 500), a wall of 60,000, `size` that caps the
-// total of pages by number and not of cursors, `exclude` of 1,000 ids, codes of countries in lower case, regions as
-// "us-ca", a place of the company, titles by their words in any order, levels of its schema (words of its examples
-// are refused), arrays with null, a country's name in lower case where a code was asked for, two addresses of a
-// person, statistics for nothing, `credit-usage: true` for what a call billed, `remaining_credits`, 403 with
-// `details` where there are no credits, `retry_after` in the body of a 429.
-// Left open there, so an option or assumed: the price (about a credit a prospect), whether `size` may be left
-// out (`sizeRequired`: its two descriptions differ), codes in upper case (`upperCodes`), the largest page by number
-// and by cursor (`mostPage`, `mostCursorPage`), what the credit figure within `credit_usage` is called
-// (`creditName`; none), the name of the statistic's total (`total_results`), nobody as `data: []` with 200, that a match
-// of businesses is free. Enriching companies and matching prospects are not played.
+// From its description and pages (read on 28 November 2026): the paths, `api_key`, a 401 that
+// speaks of a Partner ID, unknown members and values of closed lists refused with 422 and `detail`
+// of places, `mode` and `page_size` required, pages of 500 by number and 100 by cursor (its prose
+// says 500), a wall of 60,000, `size` that caps the total of pages by number and not of cursors,
+// `exclude` of 1,000 ids, codes of countries in lower case, regions as "us-ca", a place of the
+// company, titles by their words in any order, levels of its schema (words of its examples are
+// refused), arrays with null, a country's name in lower case where a code was asked for, two
+// addresses of a person, statistics for nothing, `credit-usage: true` for what a call billed,
+// `remaining_credits`, 403 with `details` where there are no credits, `retry_after` in the body of
+// a 429.
+// Left open there, so an option or assumed: the price (about a credit a prospect), whether `size`
+// may be left out (`sizeRequired`: its two descriptions differ), codes in upper case
+// (`upperCodes`), the largest page by number and by cursor (`mostPage`, `mostCursorPage`), what the
+// credit figure within `credit_usage` is called (`creditName`; none), the name of the statistic's
+// total (`total_results`), nobody as `data: []` with 200, that a match of businesses is free.
+// Enriching companies and matching prospects are not played.
 
 export interface ExploriumOptions {
   sizeRequired: boolean;

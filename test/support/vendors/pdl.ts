@@ -3,17 +3,19 @@ import { type Department, type Level, nameOf, type Person, placeOf } from "./peo
 import { type Call, type Desk, isObject, type Reply, type Vendor } from "./shared.ts";
 
 // People Data Labs: person search (POST, GET), company enrich, autocomplete.
-// From its pages and public copies of its description (docs.peopledatalabs.com, read on 28 November 2026): the
-// paths, the key as a header or as `api_key`, `query` in a subset of Elasticsearch's language over values in
-// lower case, `size` of 1 where none is sent and 100 at most, `scroll_token`, `from` up to 9999, 404 for nobody,
-// 402, a credit a person and 0 for nobody, what the headers tell and that limits are objects in single quotes,
-// meters with a balance each, the words of levels and roles, the record's fields, booleans on a free plan, a
-// sandbox that costs nothing.
-// Left open there, so an option or assumed: whether titles are words or a keyword (`titleIs`), what a field
-// does that is not there (`unknownField`), whether the last page has a token (`lastToken`), how many values an
-// array holds (`mostTerms`: 1,000 or, in an older copy, 100), the page that is refused (`mostSize`: 100, or 1,000
-// in the description), what happens to a balance that pays for a part (`partly`), that a token of another query is
-// refused, the texts of errors, what comes back for a page behind the last (404). SQL is not played: 501.
+// From its pages and public copies of its description (docs.peopledatalabs.com, read on 28 November
+// 2026): the paths, the key as a header or as `api_key`, `query` in a subset of Elasticsearch's
+// language over values in lower case, `size` of 1 where none is sent and 100 at most,
+// `scroll_token`, `from` up to 9999, 404 for nobody, 402, a credit a person and 0 for nobody, what
+// the headers tell and that limits are objects in single quotes, meters with a balance each, the
+// words of levels and roles, the record's fields, booleans on a free plan, a sandbox that costs
+// nothing.
+// Left open there, so an option or assumed: whether titles are words or a keyword (`titleIs`), what
+// a field does that is not there (`unknownField`), whether the last page has a token (`lastToken`),
+// how many values an array holds (`mostTerms`: 1,000 or, in an older copy, 100), the page that is
+// refused (`mostSize`: 100, or 1,000 in the description), what happens to a balance that pays for a
+// part (`partly`), that a token of another query is refused, the texts of errors, what comes back
+// for a page behind the last (404). SQL is not played: 501; nor is the bound of a reply, 1 MB.
 
 export interface PdlOptions {
   titleIs: "text" | "keyword";

@@ -1,6 +1,7 @@
-// People and companies whom nobody is, the same ones for the same seed: what every vendor of people data here
-// knows. Each vendor writes them in its own shape and words; this file knows none of those. Nothing of src/ is
-// loaded by anything of this folder, so that a mistake that our client makes cannot be made here too.
+// People and companies whom nobody is, the same ones for the same seed: what every vendor of people
+// data here knows. Each vendor writes them in its own shape and words; this file knows none of
+// those. Nothing of src/ is loaded by anything of this folder, so that a mistake that our client
+// makes cannot be made here too.
 
 export const LEVELS = [
   "owner",
@@ -64,7 +65,7 @@ const COUNTRIES: readonly Country[] = [
   { name: "Georgia", code: "GE", code3: "GEO" },
 ];
 
-/** There is a state Georgia and a country Georgia, a city New York in a state New York, and two cities Dublin. */
+/** A state Georgia and a country Georgia, New York in New York, and two cities Dublin. */
 export const PLACES: readonly Place[] = [
   ["US", "California", "CA", "San Diego"],
   ["US", "California", "CA", "Oakland"],
@@ -154,6 +155,8 @@ const TITLES: Readonly<Record<Level, string>> = {
   intern: "# Intern",
 };
 
+const twoDigits = (number: number): string => String(number).padStart(2, "0");
+
 const capital = (text: string): string =>
   text.replaceAll(/\b[a-z]/g, (letter) => letter.toUpperCase());
 
@@ -169,7 +172,8 @@ export function drawing(seed: number): () => number {
 }
 
 function companyAt(at: number, pick: <T>(of: readonly T[]) => T): Company {
-  const name = `${FIRM[at % FIRM.length]} ${TRADE[Math.floor(at / FIRM.length) % TRADE.length]} ${at}`;
+  const trade = TRADE[Math.floor(at / FIRM.length) % TRADE.length];
+  const name = `${FIRM[at % FIRM.length]} ${trade} ${at}`;
   const slug = name.toLowerCase().replaceAll(" ", "-");
   return {
     at,
@@ -234,7 +238,7 @@ export function worldOf(count: number, seed: number): World {
       former: perhaps(pick(companies), 0.4),
       connections: perhaps(Math.floor(random() * 500), 0.05),
       followers: perhaps(Math.floor(random() * 9_000), 0.05),
-      updated: `2026-${String(1 + (at % 9)).padStart(2, "0")}-${String(1 + (at % 28)).padStart(2, "0")}`,
+      updated: `2026-${twoDigits(1 + (at % 9))}-${twoDigits(1 + (at % 28))}`,
     };
   });
   return { people, companies };

@@ -2,18 +2,19 @@ import { type Department, INDUSTRIES, type Level, nameOf, type Person, PLACES } 
 import { type Call, type Desk, isObject, isTextList, type Reply, type Vendor } from "./shared.ts";
 
 // Prospeo: people search at a price a request, company enrich, suggestions, balance.
-// From its pages and its own MCP server (prospeo.io/api-docs, read on 28 November 2026): the paths, `X-KEY`,
-// pages of 25 and no other, 1,000 pages, a filter that includes somebody is required, unknown keys and values are
-// INVALID_FILTERS with `filter_error`, one list for places of all kinds (an OR), titles that are like another unless
-// `match_only_exact_job_titles`, NO_RESULTS as an error body, a credit a request that finds anybody and none
-// otherwise, `free`, the balance at `account-information`, headers of what is left of limits, names of its errors,
-// the record's fields, masked addresses, enriching again for nothing. From integrators: places as
-// "California, United States #US".
-// Left open there, so an option or assumed: the status of NO_RESULTS and of other error bodies (`errorStatus`:
-// 400), which words seniorities have (`words`: its page or its MCP server differ), whether a plain "United States"
-// is known (`plainCountry`), when a search is free (`freeAgain`: a page that was asked for before), what comes
-// behind the last page (NO_RESULTS), the shape of suggestions, that refused calls count for the limit. Revealing
-// people is not played.
+// From its pages and its own MCP server (prospeo.io/api-docs, read on 28 November 2026): the paths,
+// `X-KEY`, pages of 25 and no other, 1,000 pages, a filter that includes somebody is required,
+// unknown keys and values are INVALID_FILTERS with `filter_error`, one list for places of all kinds
+// (an OR), titles that are like another unless `match_only_exact_job_titles`, NO_RESULTS as an
+// error body, a credit a request that finds anybody and none otherwise, `free`, the balance at
+// `account-information`, headers of what is left of limits, names of its errors, the record's
+// fields, masked addresses, enriching again for nothing. From integrators: places as "California,
+// United States #US".
+// Left open there, so an option or assumed: the status of NO_RESULTS and of other error bodies
+// (`errorStatus`: 400), which words seniorities have (`words`: its page or its MCP server differ),
+// whether a plain "United States" is known (`plainCountry`), when a search is free (`freeAgain`: a
+// page that was asked for before), what comes behind the last page (NO_RESULTS), the shape of
+// suggestions, that refused calls count for the limit. Revealing people is not played.
 
 export interface ProspeoOptions {
   errorStatus: number;

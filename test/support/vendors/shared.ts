@@ -2,8 +2,8 @@ import { createServer, type IncomingHttpHeaders, type ServerResponse } from "nod
 import type { AddressInfo } from "node:net";
 import { type Company, type Person, type World, worldOf } from "./people.ts";
 
-// What all vendors of this folder do alike: a server on loopback, people, limits, pages, charges and the book of
-// them. A vendor's own file says how it is asked and what it answers.
+// What all vendors of this folder do alike: a server on loopback, people, limits, pages, charges
+// and the book of them. A vendor's own file says how it is asked and what it answers.
 
 /** What a service does other than its pages say; each is off unless it is asked for. */
 export interface Habits {
@@ -110,12 +110,12 @@ export class Book {
     return creditsOf(this.#sum(meter));
   }
 
-  /** What is left of a meter, in decimal text. */
-  balance(meter = "credits"): string {
+  /** What is left of a meter, in decimal text; without one: of all, as if they were one. */
+  balance(meter?: string): string {
     return creditsOf(this.left(meter));
   }
 
-  left(meter: string): bigint {
+  left(meter?: string): bigint {
     return this.#start - this.#sum(meter);
   }
 
