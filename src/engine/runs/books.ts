@@ -677,15 +677,11 @@ export class Books {
     if (!this.#isKept || !ended.some((one) => one.heir !== undefined || one.isSpoken)) return;
     this.#isKept = false;
     this.#unsure = new Set(this.#open);
-    this.#sumClosed();
   }
 
   /** @param closed the epoch before */
   #begin(told: Reading, kept: Attempt[], closed: Closed): void {
-    for (const one of closed.attempts) {
-      one.most = this.#most(one);
-      one.heir = undefined;
-    }
+    for (const one of closed.attempts) one.most = this.#most(one);
     this.#close(closed);
     this.#open = kept;
     this.#unsure = new Set(kept);

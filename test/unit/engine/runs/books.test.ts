@@ -561,6 +561,70 @@ describe("more rules, with pages of 20 rows at 1 credit", () => {
       sums(20, 0),
     ],
     [
+      "it bounds the others by what came for it",
+      booksOf(sent(1, "a"), lost(1), sent(2, "a"), lost(2), sent(3, "a"), {
+        t: "told",
+        n: 3,
+        rows: 10,
+        used: of(10),
+        stored: true,
+      }),
+      sums(10, 10),
+    ],
+    [
+      "a second stored reply tells nothing new",
+      booksOf(
+        sent(1, "a"),
+        lost(1),
+        sent(2, "a"),
+        told(2, 20, true),
+        sent(3, "a"),
+        told(3, 10, true),
+      ),
+      sums(20, 0),
+    ],
+    [
+      "one after an error alone was the error's",
+      booksOf(sent(1, "a"), refused(1), sent(2, "a"), told(2, 20, true)),
+      sums(20, 0),
+    ],
+    [
+      "also where that told less",
+      booksOf(sent(1, "a"), says(1, 5), sent(2, "a"), told(2, 20, true)),
+      sums(20, 0),
+    ],
+    [
+      "a belief that ends raises nothing that was closed",
+      booksOf(
+        own(1),
+        lost(1),
+        own(2),
+        told(2, 20),
+        quiet(200),
+        own(3, "b"),
+        lost(3),
+        own(4, "b"),
+        told(4, 20),
+        quiet(160),
+      ),
+      sums(40, 20),
+    ],
+    [
+      "and what a late balance leaves open",
+      booksOf(...late, own(1), lost(1), own(2), told(2, 20), quiet(40)),
+      sums(40, 20),
+    ],
+    [
+      "what was left of an earlier fall is nobody's once the balance rose",
+      booksOf(sent(1), lost(1), sent(2), lost(2), quiet(50), quiet(200)),
+      sums(0, 40),
+    ],
+    [
+      "nor do our own explain a later fall by what they spent before that",
+      booksOf({ t: "quiet", balance: of(200), own: of(30) }, quiet(150)),
+      sums(0, 0, 50),
+    ],
+    [
       "an answer that tells 0 is taken for no stored one",
       booksOf(...chargedLoss, told(2, 0), quiet(80, true)),
       sums(0, 40),
@@ -641,6 +705,33 @@ describe("more rules, with pages of 20 rows at 1 credit", () => {
     expect(["a", "b", "page 4", "c"].map((page) => books.lossesOf(page))).toEqual([2, 0, 0, 0]);
     expect([1, 3, 9].map((n) => books.doubtOf(n))).toEqual([of(20), of(20), of(0)]);
     expect(booksOf(sent(1), told(1, 20), sent(2), told(2, 5)).doubtOf(2)).toBe(of(15));
+  });
+
+  test("a fall is of those that came first, and a stored reply of what was lost before what was refused", () => {
+    const fall = booksOf(sent(1), lost(1), sent(2), lost(2), quiet(80, true));
+    expect([1, 2].map((n) => fall.doubtOf(n))).toEqual([of(20), of(0)]);
+
+    const stored = booksOf(
+      sent(1, "a"),
+      refused(1),
+      sent(2, "a"),
+      lost(2),
+      sent(3, "a"),
+      told(3, 20, true),
+    );
+    expect([1, 2].map((n) => stored.doubtOf(n))).toEqual([of(20), of(0)]);
+  });
+
+  test("who is under way at a reading goes out after it: its charge is missed in the next one", () => {
+    const books = booksOf(sent(1), quiet(100), told(1, 20));
+    books.note(quiet(100));
+    expect(books.isBehind).toBe(true);
+  });
+
+  test("a process that begins asks again for what another had given up", () => {
+    const over: readonly Fact[] = [own(1), lost(1), { t: "over" }];
+    expect(booksOf(...over).underWay).toBe(of(0));
+    expect(booksOf(...over).begun(of(100)).underWay).toBe(of(20));
   });
 
   test("what a reading would leave unexplained, with what its own answer tells", () => {
