@@ -1,5 +1,6 @@
 import type { FastifyError } from "fastify";
 import { OutOfTimeError } from "../dataset/engine.ts";
+import { OlderLedgerError } from "./ledger/errors.ts";
 
 /**
  * An answer that is an error: thrown anywhere in a request, sent in the envelope, never charged.
@@ -86,6 +87,13 @@ export function problemOf(error: unknown): Problem {
 
   if (error instanceof DeadlineError || error instanceof OutOfTimeError) {
     return new Problem(500, [`${error.message}; nothing was charged, try again`]);
+  }
+
+  if (error instanceof OlderLedgerError) {
+    const why =
+      "this service has stopped selling: its ledger is older than the one that it served before; " +
+      "nothing was charged, and its operator has to put that right";
+    return new Problem(503, [why], { "retry-after": "5" });
   }
 
   if (error instanceof OutcomeUnknownError) {

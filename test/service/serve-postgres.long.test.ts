@@ -1,4 +1,8 @@
+import { execFileSync } from "node:child_process";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createKey, DEFAULT_ACCOUNT } from "../../src/service/admin/keys.ts";
+import { openPostgresStore } from "../../src/service/ledger/postgres.ts";
 import { credits } from "../../src/shared/contract/money.ts";
 import { folder, headcount, serving } from "../support/serve-command.ts";
 import { generatedDataset } from "../support/service.ts";
@@ -123,9 +127,6 @@ describe.skipIf(isLeftOut(postgresBinaries() !== undefined))("serve --store post
     ];
     const { code, err } = await serving([...argv, "--store", cluster.url], async (line) => {
       const { url } = JSON.parse(line) as { url: string };
-      const { createKey } = await import("../../src/service/admin/keys.ts");
-      const { DEFAULT_ACCOUNT } = await import("../../src/service/admin/keys.ts");
-      const { openPostgresStore } = await import("../../src/service/ledger/postgres.ts");
       const store = await openPostgresStore({ url: cluster.url, now: Date.now });
       const { key } = await createKey(store, {
         accountId: DEFAULT_ACCOUNT,
@@ -206,4 +207,52 @@ describe.skipIf(isLeftOut(postgresBinaries() !== undefined))("serve --store post
       expect(err).not.toContain("only-for-this-test");
     }
   });
+
+  test("a fail-over to a standby that is behind: 503, the old head stays, and the next start is refused", async () => {
+    const data = folder();
+    const store = ["--store", cluster.url];
+    const dataset = await generatedDataset(300);
+    const line = ["serve", "--port", "0", "--json", "--data", data, "--dataset", dataset, ...store];
+    const files = join(cluster.folder, "data");
+    const key = await createKeyIn(cluster.url);
+    const { code, err } = await serving(line, async (said) => {
+      const { url } = JSON.parse(said) as { url: string };
+      const sold = async () => (await searchAt(url, key)).status;
+      await cluster.stop();
+      execFileSync("cp", ["-a", files, `${files}-standby`]);
+      await cluster.start();
+      await expect.poll(sold, { timeout: 20_000 }).toBe(200);
+      // A look that finds the sale.
+      await new Promise((wake) => setTimeout(wake, 2_500));
+
+      await cluster.stop();
+      execFileSync("mv", [files, `${files}-lost`]);
+      execFileSync("mv", [`${files}-standby`, files]);
+      await cluster.start();
+      await expect.poll(sold, { timeout: 20_000 }).toBe(503);
+      const { detail } = (await (await searchAt(url, key)).json()) as { detail: string[] };
+      expect(detail.join()).toContain("older than the one that it served before");
+    });
+
+    expect(code, err).toBe(0);
+    expect(err).toMatch(/lacks entry \d+; calls are answered with 503/);
+    const again = await headcount(...line);
+    expect([again.code, again.err.includes("ledger_older")]).toEqual([2, true]);
+  }, 120_000);
 });
+
+async function createKeyIn(url: string): Promise<string> {
+  const store = await openPostgresStore({ url, now: Date.now });
+  const account = { accountId: DEFAULT_ACCOUNT, name: "x", mode: "live", now: Date.now } as const;
+  const { key } = await createKey(store, account);
+  await store.grant(DEFAULT_ACCOUNT, "live", credits(100_000_000n), "for this test");
+  await store.close();
+  return key;
+}
+
+const searchAt = (url: string, key: string): Promise<Response> =>
+  fetch(`${url}/v1/person/search`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+    body: JSON.stringify({ filters: {}, per_page: 1 }),
+  });

@@ -1,5 +1,6 @@
 import { copyFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { backup, DatabaseSync } from "@photostructure/sqlite";
 import { expect, test } from "vitest";
 import { smallDatasetFolder } from "../support/dataset.ts";
 import { long } from "../support/long.ts";
@@ -105,3 +106,59 @@ test("verify holds the head against the one that was told last", async () => {
   expect([code, err.includes(`and not with ${head}`)]).toEqual([1, true]);
   expect((await headcount("service", "verify", "--data", data, "--against", "x")).code).toBe(2);
 });
+
+/** Puts what `from` holds into a ledger that is open elsewhere, as a fail-over to an older copy does. */
+async function putBack(from: string, ledger: string): Promise<void> {
+  const old = new DatabaseSync(from, { readOnly: true });
+  await backup(old, ledger, { rate: -1 });
+  old.close();
+}
+
+const sold = async (url: string, key: string): Promise<number> => {
+  const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
+  const body = JSON.stringify({ filters: {}, per_page: 1 });
+  return (await fetch(`${url}/v1/person/search`, { method: "POST", headers, body })).status;
+};
+
+/** Asks until the answer is `wanted`; what it was last where that never comes. */
+async function until<Value>(wanted: Value, ask: () => Promise<Value>): Promise<Value> {
+  for (let left = 100; ; left -= 1) {
+    const is = await ask();
+    if (is === wanted || left === 0) return is;
+    await new Promise((wake) => setTimeout(wake, 50));
+  }
+}
+
+long(
+  "an older copy beneath a running service: nothing is sold or signed, until the ledger is back",
+  async () => {
+    const data = folder();
+    const ledger = join(data, "ledger.db");
+    const line = ["serve", "--data", data, "--dataset", await DATASET, "--port", "0", "--json"];
+    const { code, err } = await serving(line, async (said) => {
+      const { key, url } = JSON.parse(said) as { key: string; url: string };
+      await headcount("service", "backup", `${data}-old`, "--data", data);
+      expect(await sold(url, key)).toBe(200);
+      // A look that finds what is newer, before the copy comes.
+      await new Promise((wake) => setTimeout(wake, 1_100));
+      await headcount("service", "backup", `${data}-new`, "--data", data);
+      await putBack(join(`${data}-old`, "ledger.db"), ledger);
+      expect(await until(503, () => sold(url, key))).toBe(503);
+      const ready = await fetch(`${url}/readyz`);
+      expect(ready.status).toBe(503);
+
+      await putBack(join(`${data}-new`, "ledger.db"), ledger);
+      expect(await until(200, () => sold(url, key))).toBe(200);
+      await new Promise((wake) => setTimeout(wake, 1_100));
+      await putBack(join(`${data}-old`, "ledger.db"), ledger);
+      expect(await until(503, () => sold(url, key))).toBe(503);
+    });
+
+    expect(code, err).toBe(0);
+    expect(err).toMatch(
+      /lacks entry \d+; calls are answered with 503[\s\S]*answered again[\s\S]*lacks/,
+    );
+    expect(err).toContain("no head was signed");
+    expect(JSON.parse((await serve(data, "--json")).err.trim()).error.code).toBe("ledger_older");
+  },
+);

@@ -209,10 +209,22 @@ async function witness(
     });
   }
 
+  const { warn } = voiceOf(options, context);
   return (ledger: Store) =>
-    keepWitness(ledger, file, context.now, ({ at, head, signature }) => {
-      const line = { level: 30, time: at, head, signature, msg: "head" };
-      if (options.log === true) context.stderr.write(`${JSON.stringify(line)}\n`);
+    keepWitness(ledger, {
+      file,
+      now: context.now,
+      onHead: ({ at, head, signature }) => {
+        const line = { level: 30, time: at, head, signature, msg: "head" };
+        if (options.log === true) context.stderr.write(`${JSON.stringify(line)}\n`);
+      },
+      onOlder: (older) =>
+        warn(
+          older === undefined
+            ? "the ledger is the one that was served before: calls are answered again"
+            : `${older.message}; calls are answered with 503 and no head is signed until it is ` +
+                "back. If it is to be served as it is, stop and serve --force once",
+        ),
     });
 }
 

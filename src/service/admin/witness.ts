@@ -2,8 +2,9 @@ import { createHmac, randomBytes } from "node:crypto";
 import { readFile, rename, writeFile } from "node:fs/promises";
 import { syncPath } from "../../dataset/layout.ts";
 import { ifMissing } from "../../shared/folder.ts";
-import { chainEnd } from "../ledger/chain/check.ts";
-import { type LedgerEnds, runStatement } from "../ledger/database.ts";
+import { chainEnds, endsOf, lackedOf } from "../ledger/chain/check.ts";
+import { type ChainEnds, type LedgerEnds, runStatement, type Steps } from "../ledger/database.ts";
+import { OlderLedgerError } from "../ledger/errors.ts";
 import type { Store } from "../ledger/ledger.ts";
 import { readLedger } from "./data-folder.ts";
 
@@ -19,20 +20,13 @@ interface SignedHead extends Witnessed {
   readonly signature: string;
 }
 
-class OlderLedgerError extends Error {
-  override readonly name = "OlderLedgerError";
-}
-
 /**
  * Signs where the ledger ends now, and keeps it: whole
  * or not at all. Nothing of it is secret but the key.
  */
-async function signHead(
-  store: Pick<Store, "ends">,
-  file: string,
-  now: () => number,
-): Promise<SignedHead> {
-  const head = { at: new Date(now()).toISOString(), ...(await store.ends()) };
+async function signHead(file: string, ends: LedgerEnds, now: () => number): Promise<SignedHead> {
+  const { act, entry, head: of } = ends;
+  const head = { at: new Date(now()).toISOString(), head: of, entry, act };
   await makeKey(file);
   const signed = { ...head, signature: signatureOf(head, await keyOf(file)) };
   const draft = `${file}.${process.pid}.part`;
@@ -43,30 +37,74 @@ async function signHead(
 }
 
 export const WITNESS = "head.json";
-const WITNESS_MS = 60_000;
+/** How often a ledger that may be exchanged beneath the service is looked at: four short reads. */
+const LOOK_MS = 1_000;
+const LOOKS_A_HEAD = 60;
+
+export interface WitnessOptions {
+  readonly file: string;
+  readonly now: () => number;
+  /** Told at start and end. */
+  readonly onHead: (signed: SignedHead) => void;
+  /** Told once for each time that the ledger is an older one, and undefined when it is back. */
+  readonly onOlder: (older: Error | undefined) => void;
+}
 
 /**
- * Signs the head at start, each minute and at the end: what is given back. Start and end are told.
+ * Signs the head at start, each minute and at the end: what is given back. Nothing is signed that
+ * lacks what was seen last: then the store is halted, until a look finds it again.
  */
-export async function keepWitness(
-  store: Store,
-  file: string,
-  now: () => number,
-  onHead: (signed: SignedHead) => void,
-): Promise<() => Promise<void>> {
-  const tell = async (): Promise<void> => onHead(await signHead(store, file, now));
-  await tell();
+export async function keepWitness(store: Store, options: WitnessOptions) {
+  const { file, now, onHead, onOlder } = options;
+  let older: OlderLedgerError | undefined;
+  let signed = await signHead(file, await store.look(endsOf()), now);
+  let seen: ChainEnds = signed;
 
-  // What cannot be signed now is signed a minute later: no call waits for it.
-  const timer = setInterval(
-    () => void signHead(store, file, now).catch(() => undefined),
-    WITNESS_MS,
-  );
-  timer.unref();
+  const judge = async (lacked: string | undefined): Promise<void> => {
+    if ((lacked === undefined) === (older === undefined)) return;
+    const what = "the ledger is older than the one that was served a moment ago: it lacks";
+    older = lacked === undefined ? undefined : new OlderLedgerError(`${what} ${lacked}`);
+    store.halt(older);
+    onOlder(older);
 
-  return () => {
+    // The next start is to know of it too: what was seen since the last minute goes to the head.
+    if (older !== undefined) await signHead(file, { ...signed, ...seen }, now);
+  };
+
+  /** The new end is read first: it is of the ledger that is asked for the old one, or newer. */
+  const look = async <Ends extends ChainEnds>(ends: Steps<Ends>): Promise<Ends> => {
+    const found = await store.look(ends);
+    await judge(await store.look(lackedOf(seen)));
+    if (older !== undefined) throw older;
+    seen = found;
+    return found;
+  };
+
+  const sign = async (): Promise<SignedHead> => {
+    signed = await signHead(file, await look(endsOf()), now);
+    return signed;
+  };
+
+  onHead(signed);
+
+  // What cannot be looked at or signed now is so a moment later: no call waits for it.
+  let looks = 0;
+  let looking: Promise<unknown> | undefined;
+  const timer = setInterval(() => {
+    if (looking !== undefined) return;
+    looks += 1;
+    const work = looks % LOOKS_A_HEAD === 0 ? sign() : look(chainEnds());
+    looking = work
+      .catch(() => undefined)
+      .finally(() => {
+        looking = undefined;
+      });
+  }, LOOK_MS).unref();
+
+  return async (): Promise<void> => {
     clearInterval(timer);
-    return tell();
+    await looking;
+    onHead(await sign());
   };
 }
 
@@ -81,13 +119,8 @@ export async function assertNotOlder(ledger: string, file: string): Promise<void
   }
 
   const lacks = await readLedger(ledger, async (ask) => {
-    for (const kind of ["entry", "act"] as const) {
-      const end = head[kind];
-      if (end === null) continue;
-      const row = await runStatement(chainEnd(kind, end.id), async (statement) => ask(statement));
-      if (row?.link !== end.link) return `lacks ${kind} ${end.id} of`;
-    }
-    return undefined;
+    const lacked = await runStatement(lackedOf(head), async (statement) => ask(statement));
+    return lacked === undefined ? undefined : `lacks ${lacked} of`;
   }).catch((error: Error) => {
     if (error.name === "NoLedgerError") return "holds nothing, and so nothing of";
     throw error;

@@ -143,10 +143,13 @@ export interface ChainEnd {
 }
 
 /** `null`: the ledger has no entry, or no act. */
-export interface LedgerEnds {
-  readonly head: string;
+export interface ChainEnds {
   readonly entry: ChainEnd | null;
   readonly act: ChainEnd | null;
+}
+
+export interface LedgerEnds extends ChainEnds {
+  readonly head: string;
 }
 
 export interface VerifiedFile {

@@ -6,7 +6,7 @@ export type HoldState = "pending" | "posted" | "voided" | "expired";
  * The store cannot answer now. Nothing was charged as far as it can know; the service answers 500.
  */
 export class StoreUnavailableError extends Error {
-  override readonly name = "StoreUnavailableError";
+  override readonly name: string = "StoreUnavailableError";
   /** The change may stand all the same: its commit was sent, and no answer came. */
   readonly inDoubt: boolean;
 
@@ -14,6 +14,14 @@ export class StoreUnavailableError extends Error {
     super(message, options);
     this.inDoubt = options.inDoubt ?? false;
   }
+}
+
+/**
+ * The ledger lacks what was in it before, as after a fail-over to a standby that was behind:
+ * whoever is charged by it may have paid already. The service answers 503.
+ */
+export class OlderLedgerError extends StoreUnavailableError {
+  override readonly name = "OlderLedgerError";
 }
 
 /** The database turned its owner away: another password or name is needed, not another try. */

@@ -1,7 +1,7 @@
 import { type Credits, credits, ONE_CREDIT } from "../../shared/contract/money.ts";
 import type { CostedCall } from "../../shared/contract/records.ts";
 import type { Acted } from "./chain/links.ts";
-import type { LedgerEnds } from "./database.ts";
+import type { Steps } from "./database.ts";
 import type {
   ConsoleStore,
   KeyBudget,
@@ -345,8 +345,13 @@ export interface Store extends Administration {
   recover(olderThanMs: number): Promise<number>;
   /** @returns one sentence for each breach of an invariant (docs/reliability.md) */
   verify(): Promise<readonly string[]>;
-  /** Two ledgers with one head tell the same history. */
-  ends(): Promise<LedgerEnds>;
+  /** @param steps that only read, each for itself */
+  look<Value>(steps: Steps<Value>): Promise<Value>;
+  /**
+   * From then on no key is found, nothing is held and `probe` rejects, with this error, until it is
+   * taken back with undefined. What was held before is still settled or given back.
+   */
+  halt(why: Error | undefined): void;
   close(): Promise<void>;
 }
 

@@ -3,19 +3,10 @@ import { type Credits, credits } from "../../shared/contract/money.ts";
 import { sameHash } from "../money/keys.ts";
 import { ACCOUNT_COLUMNS, recordCalls, storedAccount, storedCount } from "./accounts.ts";
 import { administration } from "./administration.ts";
-import { endsOf } from "./chain/check.ts";
 import { audit, replyDigest } from "./chain/links.ts";
 import { utcDay } from "./clock.ts";
 import { consoleStore } from "./console.ts";
-import {
-  change,
-  type LedgerEnds,
-  type Row,
-  replyOf,
-  runStatement,
-  type Steps,
-  storedFields,
-} from "./database.ts";
+import { change, type Row, replyOf, runStatement, type Steps, storedFields } from "./database.ts";
 import { HoldResolvedError, StoreUnavailableError, UnknownAccountError } from "./errors.ts";
 import {
   type LedgerDatabase,
@@ -173,6 +164,7 @@ class LedgerStore implements Omit<Store, keyof Administration> {
   #heartbeat: NodeJS.Timeout | undefined;
   #registration: Promise<void> | undefined;
   #registered = false;
+  #halted: Error | undefined;
 
   constructor(
     database: LedgerDatabase,
@@ -188,7 +180,8 @@ class LedgerStore implements Omit<Store, keyof Administration> {
     this.#remembered = caches(database.generation);
   }
 
-  findKey(hash: string): Promise<StoredKey | undefined> {
+  async findKey(hash: string): Promise<StoredKey | undefined> {
+    this.#assertServing();
     return this.#remembered.keys.get(hash, async () => {
       const [row] = await this.#database.read(
         `${KEY_COLUMNS} WHERE k.hash = $1 AND k.revoked_at IS NULL`,
@@ -240,6 +233,7 @@ class LedgerStore implements Omit<Store, keyof Administration> {
 
   async hold(request: HoldRequest): Promise<HoldOutcome> {
     if (request.amount < 0n) throw new RangeError("a hold cannot be negative");
+    this.#assertServing();
     if (!this.#registered) await this.#register();
 
     const holdId = this.#database.makeHoldId?.();
@@ -285,7 +279,8 @@ class LedgerStore implements Omit<Store, keyof Administration> {
       const refund = this.#doubtful.has(holdId);
       const request: MoneyRequest = { kind: "release", holdId, state: "voided", refund };
       const balance = (await this.#database.money(
-        "volatile",
+        // A refund is an entry, and one that was seen must outlive a power failure.
+        refund ? "durable" : "volatile",
         request,
         this.#open.get(holdId),
       )) as Credits;
@@ -303,6 +298,7 @@ class LedgerStore implements Omit<Store, keyof Administration> {
   }
 
   async probe(): Promise<void> {
+    this.#assertServing();
     if (this.#registered) await this.#beat();
     else await this.#register();
   }
@@ -341,11 +337,19 @@ class LedgerStore implements Omit<Store, keyof Administration> {
     return this.#database.verify();
   }
 
-  ends(): Promise<LedgerEnds> {
-    return runStatement(endsOf(), async (statement) => {
+  look<Value>(steps: Steps<Value>): Promise<Value> {
+    return runStatement(steps, async (statement) => {
       const { sql, values } = statement as { sql: string; values: readonly unknown[] };
       return { rows: await this.#database.read(sql, ...values), changed: 0 };
     });
+  }
+
+  halt(why: Error | undefined): void {
+    this.#halted = why;
+  }
+
+  #assertServing(): void {
+    if (this.#halted !== undefined) throw this.#halted;
   }
 
   async close(): Promise<void> {

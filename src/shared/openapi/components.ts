@@ -265,7 +265,8 @@ export const RESPONSES = {
   ),
   Busy: errorResponse(
     "The service is busy, and the call's turn among those of other keys did not " +
-      "come in time. Never charged: retry after `Retry-After`.",
+      "come in time; or it has stopped selling, since its ledger is an older one than it served " +
+      "before. Never charged: retry after `Retry-After`.",
     {
       busy: failure("Busy", [
         "the service is busy: 40 free calls of this key wait for their turn; " +

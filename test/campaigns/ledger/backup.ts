@@ -3,6 +3,7 @@ import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync } from "node:
 import { dirname, join, resolve } from "node:path";
 import { expect } from "vitest";
 import { backUp, type Manifest, restoreBackup } from "../../../src/service/admin/backup.ts";
+import { endsOf } from "../../../src/service/ledger/chain/check.ts";
 import { openSqliteStore } from "../../../src/service/ledger/sqlite.ts";
 import { verifySqliteFile } from "../../../src/service/ledger/sqlite-file.ts";
 import { tempDir } from "../../support/client.ts";
@@ -159,7 +160,7 @@ async function playKills(course: Course): Promise<{ points: number; killed: numb
   expect(killed).toBeGreaterThan(course.isWhole ? 10 : 0);
   expect(await store.verify()).toEqual([]);
   expect((await store.balance(ACCOUNT, "live")).balance).toBe(c(97));
-  expect((await store.ends()).head).toBe(head);
+  expect((await store.look(endsOf())).head).toBe(head);
   await store.close();
   return { points, killed };
 }

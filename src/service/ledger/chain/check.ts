@@ -1,5 +1,6 @@
 import {
   type ChainEnd,
+  type ChainEnds,
   inPages,
   type LedgerEnds,
   type Row,
@@ -59,11 +60,30 @@ const CHAIN_ROWS = {
 } as const;
 
 export function* endsOf(): Steps<LedgerEnds> {
-  return { head: yield* headOf(), entry: yield* chainEnd("entry"), act: yield* chainEnd("act") };
+  return { head: yield* headOf(), ...(yield* chainEnds()) };
+}
+
+export function* chainEnds(): Steps<ChainEnds> {
+  return { entry: yield* chainEnd("entry"), act: yield* chainEnd("act") };
+}
+
+/**
+ * What of `known` is not in this ledger, as `entry 17`: undefined where all is, and so this ledger
+ * is the one that ended there, as it was or as it went on.
+ */
+export function* lackedOf(known: ChainEnds): Steps<string | undefined> {
+  for (const kind of ["entry", "act"] as const) {
+    const end = known[kind];
+    if (end === null) continue;
+    const row = yield* chainEnd(kind, end.id);
+    if (row?.link !== end.link) return `${kind} ${end.id}`;
+  }
+
+  return undefined;
 }
 
 /** @param id of which row; without one the last */
-export function* chainEnd(kind: keyof typeof CHAIN_ROWS, id?: string): Steps<ChainEnd | null> {
+function* chainEnd(kind: keyof typeof CHAIN_ROWS, id?: string): Steps<ChainEnd | null> {
   const [row] = yield* id === undefined
     ? statementRows(`${CHAIN_ROWS[kind]} ORDER BY id DESC LIMIT 1`)
     : statementRows(`${CHAIN_ROWS[kind]} WHERE id = $1`, BigInt(id));
