@@ -1,5 +1,4 @@
 import { existsSync } from "node:fs";
-import { connect } from "node:net";
 import { setTimeout as after } from "node:timers/promises";
 import { answerOf, Overrun } from "../../shared/child.ts";
 import type { Context } from "../../shared/context.ts";
@@ -40,6 +39,7 @@ interface Request {
 const SERVICE = "headcount";
 /** A keychain that asks the person does so in a window, where there is one. */
 const DEADLINE_MS = { daemon: 3_000, person: 120_000 };
+const DECLARED_MS = 2_000;
 const MEMORY_MB = 64;
 
 /** Runs in the child. Unpinned, the package falls back to the kernel's keyring, gone at reboot. */
@@ -67,7 +67,8 @@ export function openKeychain(options: KeychainOptions): Keychain {
 
   async function ask<Value>(request: Request): Promise<Value> {
     if (module === undefined) throw keychainError("missing_package", options);
-    if (platform === "linux" && !hasBus(options.env)) throw keychainError("no_bus", options);
+    if (platform === "linux" && busOf(options.env) === undefined)
+      throw keychainError("no_bus", options);
     const ended = new AbortController();
     const signals = [ended.signal, ...(options.interrupted ? [options.interrupted] : [])];
     const signal = AbortSignal.any(signals);
@@ -85,8 +86,9 @@ export function openKeychain(options: KeychainOptions): Keychain {
       });
     } catch (error) {
       if (signal.aborted) throw signal.reason;
-      const problem = error instanceof Overrun ? "hung" : problemOf(error);
-      throw keychainError(problem, options, error);
+      // What the library says is for people: nothing is decided by it.
+      const otherwise = error instanceof Overrun ? "hung" : "failed";
+      throw keychainError((await declared(options)) ?? otherwise, options, error);
     } finally {
       ended.abort();
     }
@@ -103,8 +105,11 @@ export function openKeychain(options: KeychainOptions): Keychain {
   };
 }
 
-const hasBus = ({ DBUS_SESSION_BUS_ADDRESS: address, XDG_RUNTIME_DIR: folder }: Context["env"]) =>
-  Boolean(address) || (Boolean(folder) && existsSync(`${folder}/bus`));
+/** Where the session's D-Bus is; undefined where there is none. */
+function busOf({ DBUS_SESSION_BUS_ADDRESS: address, XDG_RUNTIME_DIR: folder }: Context["env"]) {
+  if (address) return address;
+  return folder && existsSync(`${folder}/bus`) ? `unix:path=${folder}/bus` : undefined;
+}
 
 /** After three seconds of silence: ends the wait, or says what is waited for. */
 async function watch(options: KeychainOptions, ended: AbortController): Promise<void> {
@@ -116,53 +121,23 @@ async function watch(options: KeychainOptions, ended: AbortController): Promise<
   }
 
   if (platform === "linux") {
-    if (await isSilent(env.DBUS_SESSION_BUS_ADDRESS, ended.signal))
-      return ended.abort(keychainError("silent_bus", options));
+    const state = await declared(options);
     const hasWindows = Boolean(env.DISPLAY || env.WAYLAND_DISPLAY);
-    if (!hasWindows || stderr?.isTTY !== true) return ended.abort(keychainError("hung", options));
+    const isAsking = hasWindows && stderr?.isTTY === true && state !== "silent_bus";
+    if (!isAsking) return ended.abort(keychainError(state ?? "hung", options));
   }
 
   if (!ended.signal.aborted && stderr?.isTTY)
     stderr.write("Waiting for the keychain: it may be asking for its password in a window.\n");
 }
 
-/** Whether the session bus takes a connection and then does not even answer a greeting. */
-async function isSilent(address: string | undefined, signal: AbortSignal): Promise<boolean> {
-  const [, kind, path] = /^unix:(path|abstract)=([^,;]+)/.exec(address ?? "") ?? [];
-  if (path === undefined) return false;
-  const socket = connect(kind === "abstract" ? `\0${path}` : path, () =>
-    socket.write("\0AUTH\r\n"),
-  );
-
-  try {
-    const heard = new Promise<void>((done) => {
-      for (const event of ["data", "error", "close"]) socket.once(event, () => done());
-    });
-    const waited = after(1_000, "silent" as const, { signal });
-    return (await Promise.race([heard, waited])) === "silent";
-  } catch {
-    return false;
-  } finally {
-    socket.destroy();
-  }
-}
-
-function problemOf(error: unknown): KeychainProblem {
-  const text = error instanceof Error ? error.message : String(error);
-  if (/timed? ?out|NoReply|did not receive a reply/i.test(text)) return "hung";
-  if (/not provided by any|ServiceUnknown|NameHasNoOwner/i.test(text)) return "no_provider";
-
-  if (
-    /autolaunch|DBUS_SESSION_BUS|connect to socket|Failed to connect|no such file|NotSupported|\$DISPLAY/i.test(
-      text,
-    )
-  )
-    return "no_bus";
-  if (/\blocked|dismissed|prompt/i.test(text)) return "locked";
-  if (/no such (object|collection)|default collection|does not exist|no result found/i.test(text))
-    return "no_collection";
-
-  return "failed";
+/** What the bus itself says is wrong with the keychain: undefined where it knows of nothing. */
+async function declared({ env, platform }: KeychainOptions): Promise<KeychainProblem | undefined> {
+  const bus = platform === "linux" ? busOf(env) : undefined;
+  if (bus === undefined) return undefined;
+  const { secretServiceState } = await import("./secret-service.ts");
+  const state = await secretServiceState(bus, DECLARED_MS);
+  return state === "open" ? undefined : state;
 }
 
 const WAY_ROUND =
@@ -210,7 +185,10 @@ const TEXTS: Readonly<
       "make one (Seahorse: a new password keyring, set as default; KeePassXC: expose " +
       `a group in Database Settings, Secret Service Integration); ${WAY_ROUND}`,
   },
-  failed: { message: "the keychain failed", hint: `see the message above; ${WAY_ROUND}` },
+  failed: {
+    message: "the keychain refused, and the session's D-Bus says nothing of why",
+    hint: `see its own words; ${WAY_ROUND}`,
+  },
 };
 
 function keychainError(
@@ -230,7 +208,7 @@ function keychainError(
     hint: elsewhere ? `unlock it or allow headcount to use it; ${WAY_ROUND}` : hint,
     ...(text === undefined || problem === "missing_package"
       ? {}
-      : { details: [`it said: ${text}`] }),
+      : { details: [`in the keychain's own words: ${text}`] }),
     cause,
   });
 }
