@@ -110,6 +110,40 @@ describe.skipIf(isLeftOut(hasClickHouseServer))(
       expect((await tables()).filter((name) => name.startsWith("stage_"))).toEqual([]);
     });
 
+    test("as many countries as people: a statement grows neither with them nor with the ranges", async () => {
+      const country = (at: number) => `land ${String(at % 19_999).padStart(40, "0")} of İ`;
+      const lines = Array.from({ length: 20_000 }, (_, at) =>
+        [`p${at}`, at % 7 === 0 ? "" : country(at), at % 2 === 0 ? "boss" : "", "navy"].join(","),
+      );
+      const cwd = await tempFolder();
+      await writeFile(
+        join(cwd, "people.csv"),
+        `id,country,title,industry\n${lines.join("\n")}\n`,
+      );
+      const input = {
+        people: ["people.csv"],
+        companies: [],
+        cwd,
+        rejects: join(cwd, "rejects.ndjson"),
+      };
+      const datasetDir = await tempFolder("headcount-embedded-");
+      const options = { datasetDir, now: () => 1, sleep, resources: SMALL };
+      await importDataset(input, options);
+      const embedded = await openDataset(datasetDir);
+
+      await loadFilesInto(servers, { input }, { rangeRows: 7_000 });
+      const engine = await openClickHouse(cluster.url);
+      const all = [
+        { exact: {}, prefix: {}, range: {} },
+        { offset: 0, limit: 20_000 },
+      ] as const;
+      expect((await engine.people(...all)).records).toEqual(
+        (await embedded.people(...all)).records,
+      );
+      await engine.close();
+      await embedded.close();
+    });
+
     test("a shard that is killed at any step: the error says that the command goes on, and it does, from there", async () => {
       await loadFilesInto(servers, derived);
       const datasetDir = await tempFolder("headcount-cut-");

@@ -39,6 +39,8 @@ export async function connectClickHouse(
       request_timeout: timeoutMs,
       max_open_connections: 16,
       compression: { response: false },
+      // Long filters are fields of the body: addresses end at 1 MiB, at proxies long before.
+      use_multipart_params_auto: true,
       // Its log goes to the console and knows nothing of our
       // allow-list; every error reaches the caller anyway.
       log: { level: ClickHouseLogLevel.OFF },

@@ -94,8 +94,11 @@ export class ServedPeople {
     const servers = this.#servers;
     const { version } = await this.#latest();
     const rids = [...(await this.#find(version, names)).keys()];
-    if (rids.length > 0)
-      await servers.remove(tablesOf(version).people, `rid IN (${rids.join(", ")})`);
+    // A list has at most 50,000 elements, and a statement 256 KiB.
+    for (let at = 0; at < rids.length; at += ROWS_AT_ONCE) {
+      const some = rids.slice(at, at + ROWS_AT_ONCE).join(", ");
+      await servers.remove(tablesOf(version).people, `rid IN (${some})`);
+    }
 
     const served = await servers.rows(
       `SELECT DISTINCT version FROM ${servers.pathOf("headcount_datasets")}`,

@@ -33,7 +33,7 @@ export interface LoadOptions {
   readonly onProgress?: ((progress: BuildProgress) => void) | undefined;
 }
 
-const TWINS_AT_ONCE = 10_000;
+const ROWS_AT_ONCE = 10_000;
 const RANGE_ROWS = 500_000;
 
 /**
@@ -213,7 +213,7 @@ export class Load {
         batches.set(Number(part), lines);
         lines.push(`${line},${winner[1]},${winner[2]}`);
         losses.set(Number(part), (losses.get(Number(part)) ?? 0) + 1);
-        if (lines.length === TWINS_AT_ONCE) await flush(Number(part), lines);
+        if (lines.length === ROWS_AT_ONCE) await flush(Number(part), lines);
       }
     }
 
@@ -284,8 +284,16 @@ export class Load {
     if (this.#state.isDone("hidden")) return;
     const refused = servers.local(stageOf(this.#state.version).refused);
     await servers.onAll([`ALTER TABLE ${refused} DROP PARTITION 2`]);
-    if (hiddenDomains.length > 0)
-      await servers.run(hideSql(this.#table, this.#anyRefused, hiddenDomains));
+    if (hiddenDomains.length > 0) {
+      await this.#again("twins");
+      const { twins } = stageOf(this.#state.version);
+      for (let at = 0; at < hiddenDomains.length; at += ROWS_AT_ONCE) {
+        const rows = hiddenDomains.slice(at, at + ROWS_AT_ONCE).map((id) => ({ id }));
+        await servers.insert(twins, rows, servers.connected.clients[0]);
+      }
+      await servers.run(hideSql(this.#table, this.#anyRefused));
+    }
+
     await servers.empty(tablesOf(this.#state.version).people);
     await this.#state.setDone("hidden");
   }

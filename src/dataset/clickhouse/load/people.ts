@@ -16,20 +16,16 @@ export const groupsSql = (table: TableName, keys: readonly string[], anyRefused:
 
 /**
  * Leaves out whom the suppression list names by the
- * domain of a company that the person is only linked to.
+ * domain of a company that the person is only linked to: those domains are in `twins`.
  */
-export function hideSql(
-  table: TableName,
-  anyRefused: boolean,
-  domains: readonly string[],
-): Statement {
+export function hideSql(table: TableName, anyRefused: boolean): string {
   const source = `FROM ${table("people")}
     WHERE company_domain_given = '' AND ${condition(table, anyRefused)}`;
-  return {
-    sql: `INSERT INTO ${table("refused")} (part, line, why) SELECT part, line, 2
-    FROM (${linkedSql(table, `SELECT part, line, asked ${source}`, `SELECT asked ${source}`, ["part", "line"])}) AS linked WHERE found AND k_company_domain_json IN {domains:Array(String)}`,
-    params: { domains },
-  };
+  const rows = `SELECT part, line, asked ${source}`;
+  const linked = linkedSql(table, rows, `SELECT asked ${source}`, ["part", "line"]);
+  return `INSERT INTO ${table("refused")} (part, line, why) SELECT part, line, 2
+    FROM (${linked}) AS linked
+    WHERE found AND k_company_domain_json GLOBAL IN (SELECT id FROM ${table("twins")})`;
 }
 
 const isWhole = "position(own_address, '/') > 0";

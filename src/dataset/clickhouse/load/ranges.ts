@@ -43,7 +43,11 @@ export function rangesOf(groups: readonly Group[], most: number): RowRange[] {
   return ranges;
 }
 
-/** In lists of values that an index on the keys is read by. @param all every group there is */
+/**
+ * Bounds that an index on the keys is read by: of neighbours, so that nobody else is between the
+ * first value and the last, and a statement is short however many values there are.
+ * @param all every group there is, in its order
+ */
 export function rangeConditions(
   keys: readonly string[],
   all: readonly Group[],
@@ -66,37 +70,49 @@ export function rangeConditions(
     for (const [value, same] of groupsBy(groups, ({ values }) => values[depth] ?? "")) {
       const path = JSON.stringify(same[0]?.values.slice(0, depth + 1));
       if (same.length === sizes.get(path)) whole.push(value);
-      else
-        conditions.push(`${key} = ${bound(value, "String")} AND ${level(same, depth + 1, bound)}`);
+      else conditions.push(`${key} = ${bound(value)} AND ${level(same, depth + 1, bound)}`);
     }
 
-    if (whole.length > 0) conditions.unshift(`${key} IN ${bound(whole, "Array(String)")}`);
+    if (whole.length > 0) conditions.unshift(withinSql(key, whole, bound));
 
     return anyOf(conditions);
   };
 
   return (groups) => {
     const params: Record<string, Param> = {};
-    const bound: Bound = (value, type) => {
+    const bound: Bound = (value) => {
       const name = `r${Object.keys(params).length}`;
       params[name] = value;
-      return `{${name}:${type}}`;
+      return `{${name}:String}`;
     };
     return { sql: level(groups, 0, bound), params };
   };
 }
 
-type Bound = (value: Param, type: string) => string;
+type Bound = (value: string) => string;
+
+/** @param values neighbours in public order, in which a missing one is the last */
+function withinSql(key: string, values: readonly string[], bound: Bound): string {
+  const isMissing = values.at(-1) === "";
+  const present = isMissing ? values.slice(0, -1) : values;
+  const [first, last] = [present[0], present.at(-1)];
+  if (first === undefined || last === undefined) return `${key} = ''`;
+
+  const within =
+    first === last
+      ? `${key} = ${bound(first)}`
+      : `${key} >= ${bound(first)} AND ${key} <= ${bound(last)}`;
+  return isMissing ? anyOf([within, `${key} = ''`]) : within;
+}
 
 const anyOf = (conditions: readonly string[]): string => `((${conditions.join(") OR (")}))`;
 
 function pieceSql({ from, before }: NonNullable<Group["piece"]>, bound: Bound): string {
-  const text = (value: string): string => bound(value, "String");
   if (from[0] === before?.[0]) {
-    return `title = ${text(from[0])} AND id >= ${text(from[1])} AND id < ${text(before[1])}`;
+    return `title = ${bound(from[0])} AND id >= ${bound(from[1])} AND id < ${bound(before[1])}`;
   }
   const place = ([title, id]: TitleAndId): string =>
-    `(${title === "" ? 1 : 0}, ${text(title)}, ${text(id)})`;
+    `(${title === "" ? 1 : 0}, ${bound(title)}, ${bound(id)})`;
   const end = before === undefined ? "" : ` AND (title = '', title, id) < ${place(before)}`;
   return `(title = '', title, id) >= ${place(from)}${end}`;
 }

@@ -97,7 +97,14 @@ export class LoadServers {
 
   async run(query: Statement | string, client = this.connected.clients[0]): Promise<void> {
     this.#signal?.throwIfAborted();
-    await this.#reaching(client.command({ ...this.#rendered(query), ...this.#call() }));
+    const asked = { ...this.#rendered(query), ...this.#call() };
+    // Only a query has its values in the body, and what inserts is one that answers no rows.
+    const isBound = "query_params" in asked && typeof query !== "string";
+    await this.#reaching<unknown>(
+      isBound
+        ? client.query({ ...asked, format: "JSONCompact" }).then((answer) => answer.text())
+        : client.command(asked),
+    );
   }
 
   async rows(

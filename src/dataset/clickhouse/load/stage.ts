@@ -5,8 +5,8 @@ import type { ServerDialect } from "../dialect.ts";
 import { dropTable, LOW, type StorageOptions, type Topology, table } from "../schema.ts";
 
 /**
- * Tables that a load works in. `twins` has ids of more than one row,
- * `refused` rows that are left out (`why` is 1 for a duplicate, 2
+ * Tables that a load works in. `twins` has ids of more than one row, and later the domains whose
+ * people are hidden, `refused` rows that are left out (`why` is 1 for a duplicate, 2
  * for one of the suppression list), `links` what names a company.
  */
 const STAGE_TABLES = ["people", "companies", "twins", "refused", "keyed", "links"] as const;
