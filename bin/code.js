@@ -44,29 +44,43 @@ function cacheFolder(program) {
     // V8 compares lengths of sources, not sources: a build is known by its entry, which names all other files by their content.
     const { mtimeMs, size, ino } = fs.statSync(program);
     const folder = `${base}/headcount/code-${versions.node}-${process.arch}-${ino}-${size}-${Math.trunc(mtimeMs)}`;
-    const own = (path) => {
-      const { uid, mode } = fs.lstatSync(path);
-      return uid === process.getuid() && (mode & 0o170000) === 0o040000 && (mode & 0o022) === 0;
-    };
+    // One by one: Node never comes back from a recursive one where the system says that a parent is not there.
+    if (!fs.existsSync(base)) fs.mkdirSync(base, 0o700);
+    // Under sudo with a kept HOME it is somebody else's, and stays theirs alone.
+    if (fs.statSync(base).uid !== process.getuid()) return undefined;
+    if (!fs.existsSync(`${base}/headcount`)) fs.mkdirSync(`${base}/headcount`, 0o700);
+    if (!isOwn(`${base}/headcount`)) return undefined;
     if (!fs.existsSync(folder)) {
-      // One by one: Node never comes back from a recursive one where the system says that a parent is not there.
-      for (const path of [base, `${base}/headcount`, folder])
-        if (!fs.existsSync(path)) fs.mkdirSync(path, 0o700);
+      fs.mkdirSync(folder, 0o700);
       removeOld(`${base}/headcount`);
     }
-    return own(folder) && own(`${base}/headcount`) ? folder : undefined;
+    return isOwn(folder) ? folder : undefined;
   } catch {
     return undefined;
   }
 }
 
-/** Code of builds that nobody has made anew for a month. */
+/** A folder itself, not a link to one, of this user, in which nobody else writes. */
+function isOwn(path) {
+  const { uid, mode } = fs.lstatSync(path);
+  return uid === process.getuid() && (mode & 0o170000) === 0o040000 && (mode & 0o022) === 0;
+}
+
+const OURS = /^code-[\w.-]+-\d+-\d+-\d+$/;
+const OURS_WITHIN = /\.cjs(?:\.\d+)?$/;
+
+/** Code of builds that nobody has made anew for a month: what has another name than ours is left, with its folder. */
 function removeOld(folder) {
   for (const name of fs.readdirSync(folder)) {
     const path = `${folder}/${name}`;
-    if (!name.startsWith("code-") || Date.now() - fs.statSync(path).mtimeMs < 30 * 86_400_000)
-      continue;
-    fs.rmSync(path, { recursive: true, force: true });
+    if (!OURS.test(name) || !isOwn(path)) continue;
+    if (Date.now() - fs.lstatSync(path).mtimeMs < 30 * 86_400_000) continue;
+    const files = fs.readdirSync(path);
+    // Another start may be removing it too.
+    for (const file of files)
+      if (OURS_WITHIN.test(file)) fs.rmSync(`${path}/${file}`, { force: true });
+    if (files.every((file) => OURS_WITHIN.test(file)))
+      fs.rmSync(path, { recursive: true, force: true });
   }
 }
 

@@ -6,12 +6,16 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
+  rmSync,
   statSync,
+  symlinkSync,
   truncateSync,
   utimesSync,
   writeFileSync,
 } from "node:fs";
 import { join, resolve } from "node:path";
+import { versions } from "node:process";
 import { beforeEach, describe, expect, test } from "vitest";
 import { tempDir } from "../support/client.ts";
 
@@ -36,7 +40,10 @@ describe("the code that is kept for the next start", () => {
     return { status, stdout, stderr };
   };
   const folderOf = (): string =>
-    join(base, readdirSync(base).find((name) => name.startsWith("code-")) ?? "none");
+    join(
+      base,
+      readdirSync(base).find((name) => name.startsWith(`code-${versions.node}`)) ?? "none",
+    );
   const files = (): string[] => readdirSync(folderOf()).map((name) => join(folderOf(), name));
   const plain = (): ReturnType<typeof run> => {
     env.NODE_DISABLE_COMPILE_CACHE = "1";
@@ -117,8 +124,36 @@ describe("the code that is kept for the next start", () => {
     }
   });
 
+  test("what this program did not write stays, and a link to a folder is no cache", () => {
+    const theirs = join(home, "theirs");
+    const aged = (...names: string[]): string => {
+      const path = join(theirs, ...names);
+      mkdirSync(path, { recursive: true, mode: 0o700 });
+      return path;
+    };
+    const old = "code-20.19.0-x64-17-3155-1577836800000";
+    writeFileSync(join(aged("code-review"), "notes.md"), "theirs");
+    writeFileSync(join(aged(old), "main-1.cjs"), "");
+    writeFileSync(join(aged(old), "notes.md"), "theirs");
+    for (const name of ["code-review", old])
+      utimesSync(join(theirs, name), new Date(2020, 1, 1), new Date(2020, 1, 1));
+
+    mkdirSync(join(home, ".cache"));
+    symlinkSync(theirs, base);
+    expect(run()).toEqual(plain());
+    expect(readdirSync(theirs).sort()).toEqual([old, "code-review"].sort());
+    expect(existsSync(join(theirs, old, "main-1.cjs"))).toBe(true);
+
+    // In a folder that is ours: only what is ours by its name goes.
+    rmSync(base);
+    renameSync(theirs, base);
+    expect(run()).toEqual(plain());
+    expect(existsSync(join(base, "code-review", "notes.md"))).toBe(true);
+    expect(readdirSync(join(base, old))).toEqual(["notes.md"]);
+  });
+
   test("two first starts at once leave whole files and nothing beside them; code of old builds goes", async () => {
-    const old = join(base, "code-of-an-old-build");
+    const old = join(base, "code-20.19.0-x64-17-3155-1577836800000");
     mkdirSync(old, { recursive: true, mode: 0o700 });
     utimesSync(old, new Date(2020, 1, 1), new Date(2020, 1, 1));
     const started = [1, 2, 3, 4].map(
