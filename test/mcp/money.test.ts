@@ -399,3 +399,36 @@ test("a quote says which of several values matches nobody, and why nobody does",
   expect(nobody.text).toContain("hint: country");
   expect(await spent()).toBe(0);
 });
+
+long(
+  "who takes longer than the client waits is waited for: it is told that a person is asked",
+  async () => {
+    const slow = async () => {
+      await new Promise((done) => setTimeout(done, 8_000));
+      return YES;
+    };
+    const agent = await start(["--max-credits", "10"], { era: "legacy", answer: slow });
+    const quote = await quoted(agent, 3);
+    const told: string[] = [];
+    const options = {
+      timeout: 6_500,
+      resetTimeoutOnProgress: true,
+      onprogress: ({ message = "" }: { message?: string }) => void told.push(message),
+    };
+    const call = { name: "buy", arguments: { quote_id: idOf(quote) } };
+    const bought = await agent.client.callTool(call, options);
+    expect(bought).toMatchObject({ structuredContent: { profiles: 3, credits: 3 } });
+    expect(told).toContain("A person is being asked.");
+  },
+);
+
+test("a client that cannot show what it said it could costs nothing, and is told", async () => {
+  const answer = async () => Promise.reject(new Error("no window"));
+  const agent = await start(["--max-credits", "10"], { era: "legacy", answer });
+  const bought = await agent.call("buy", { quote_id: idOf(await quoted(agent, 3)) });
+  expect(bought).toMatchObject({
+    failed: true,
+    text: expect.stringMatching(/brought no answer: .*no window.*nothing was spent/),
+  });
+  expect(await spent()).toBe(0);
+});

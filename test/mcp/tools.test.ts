@@ -1,6 +1,7 @@
 import { execFile } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, symlinkSync } from "node:fs";
 import { promisify } from "node:util";
+import { Ajv2020 } from "ajv/dist/2020.js";
 import { afterEach, expect, test } from "vitest";
 import { FILTER_KEYS } from "../../src/shared/contract/vocabulary.ts";
 import { type Agent, type AgentOptions, startAgent, YES } from "../support/agent.ts";
@@ -481,5 +482,18 @@ test("the filters of a quote are told whole: each key, and what it takes", async
   expect(Object.keys((filters.quote as { properties: object }).properties)).toEqual([
     ...FILTER_KEYS,
   ]);
+
+  // What frameworks hold arguments against lets through what the server has a hint for.
+  const inputs = new Map(tools.map(({ name, inputSchema }) => [name, inputSchema]));
+  const holds = (name: string, given: object) =>
+    new Ajv2020().compile(inputs.get(name) as object)(given);
+  const texts = { country: "germany", department: "sales", name: ["Ada"] };
+  expect(holds("count_people", { filters: texts })).toBe(true);
+  expect(holds("count_people", { filters: { countri: ["germany"] } })).toBe(true);
+  expect(holds("read_rows", { run: "last", where: { country: "germany" } })).toBe(true);
+  // An object that declares nothing is left empty by clients that send only what is declared.
+  for (const { inputSchema } of tools)
+    for (const property of Object.values((inputSchema as { properties: object }).properties))
+      if (property.type === "object") expect(property.properties).not.toEqual({});
   await agent.end();
 });

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type {
   ClientCapabilities,
+  ElicitRequestFormParams,
   InputRequiredResult,
   RequestStateCodec,
   Server,
@@ -26,6 +27,8 @@ export type QuestionCodec = RequestStateCodec<ConsentQuestion>;
 
 const CAPABILITIES = "io.modelcontextprotocol/clientCapabilities";
 const SPEND = "spend";
+/** Clients give a call up after a minute without a word. */
+const TELL_MS = 5_000;
 
 /** Signs and checks questions. The secret dies with the process, as its quotes do. */
 export const questionCodec = (sdk: Sdk): QuestionCodec =>
@@ -35,14 +38,18 @@ export const questionCodec = (sdk: Sdk): QuestionCodec =>
     bind: (ctx) => ctx.mcpReq.method,
   });
 
+/** What the client says it can with each request, as those of 2026-07-28 do. */
+function saidWith(ctx: ServerContext): ClientCapabilities | undefined {
+  const envelope: Readonly<Record<string, unknown>> | undefined = ctx.mcpReq.envelope;
+  return envelope?.[CAPABILITIES] as ClientCapabilities | undefined;
+}
+
 /**
  * Whether the client can show a person a form: it says
  * so with each request, or said so when it connected.
  */
 function canAsk(ctx: ServerContext, server: Server): boolean {
-  const envelope: Readonly<Record<string, unknown>> | undefined = ctx.mcpReq.envelope;
-  const capabilities = envelope?.[CAPABILITIES] as ClientCapabilities | undefined;
-  const elicitation = (capabilities ?? server.getClientCapabilities())?.elicitation;
+  const elicitation = (saidWith(ctx) ?? server.getClientCapabilities())?.elicitation;
   return (
     elicitation !== undefined && (elicitation.form !== undefined || elicitation.url === undefined)
   );
@@ -94,7 +101,9 @@ export async function consentTo(
       );
     }
     await requireRoom(offer, world);
-    return ask(offer, asking);
+    const form = await formOf(offer, world);
+    if (saidWith(ctx) !== undefined) return required(form, offer, asking);
+    return agreed(await answerTo(form, asking), offer, world);
   }
 
   if (question.quote !== offer.id || !world.quotes.answers(offer.id, question.question))
@@ -105,16 +114,54 @@ export async function consentTo(
     );
 
   const answer = sdk.inputResponse(answers, SPEND);
-  if (answer.kind === "elicit" && answer.action === "accept" && answer.content?.[SPEND] === true)
-    return undefined;
+  return agreed(answer.kind === "elicit" ? answer : undefined, offer, world);
+}
 
+interface Answered {
+  readonly action: string;
+  readonly content?: Readonly<Record<string, unknown>> | undefined;
+}
+
+function agreed(answer: Answered | undefined, offer: HeldQuote, world: AgentWorld): undefined {
+  if (answer?.action === "accept" && answer.content?.[SPEND] === true) return undefined;
   world.quotes.drop(offer.id);
-
   throw refusal(
     "declined",
     "the quote is void: ask for another only if the person wants one",
     "declined",
   );
+}
+
+/**
+ * Of clients before 2026-07-28, whose call stays open meanwhile: they are told that it goes on,
+ * where they gave a token for that.
+ */
+async function answerTo(form: ElicitRequestFormParams, asking: ConsentAsking): Promise<Answered> {
+  const { id, notify, signal, _meta: meta } = asking.ctx.mcpReq;
+  const token = meta?.progressToken;
+  let progress = 0;
+  const tell = (): void => {
+    if (token === undefined) return;
+    progress += 1;
+    const params = { progressToken: token, progress, message: "A person is being asked." };
+    notify({ method: "notifications/progress", params }).catch(() => undefined);
+  };
+
+  tell();
+  const timer = setInterval(tell, TELL_MS);
+  try {
+    const options = { timeout: QUOTE_MS, signal, relatedRequestId: id };
+    return await asking.server.elicitInput(form, options);
+  } catch (error) {
+    signal.throwIfAborted();
+    throw refusal(
+      `the client brought no answer: ${(error as Error).message}`,
+      "a person may answer another time: the quote holds as long as it says",
+      "no_answer",
+    );
+  } finally {
+    clearInterval(timer);
+  }
 }
 
 /**
@@ -144,10 +191,7 @@ async function requireRoom(
   );
 }
 
-async function ask(
-  offer: HeldQuote,
-  { sdk, codec, ctx, world }: ConsentAsking,
-): Promise<InputRequiredResult> {
+async function formOf(offer: HeldQuote, world: AgentWorld): Promise<ElicitRequestFormParams> {
   const { quote, target } = offer;
   const most = leastOrMost(quote, target);
   const spend = `Spend ${most}${costText(quote)}`;
@@ -160,28 +204,24 @@ async function ask(
   const again =
     paidAgain(quote) === 0 ? "" : ` Up to ${grouped(paidAgain(quote))} of them are owned already.`;
   const rest = formatCreditsGrouped(await leftOf(world, offer.isTest));
-  const state = { quote: offer.id, question: world.quotes.ask(offer.id) };
+  const yes = { type: "boolean", title: spend, description: "Yes buys it now.", default: false };
 
+  return {
+    message:
+      `${spend} on ${what}: ${harmlessLine(spokenTarget(target), 300)}?${again} ` +
+      `The budget "${world.budget?.name}" has ${rest} left.`,
+    requestedSchema: { type: "object", properties: { [SPEND]: yes }, required: [SPEND] },
+  } as ElicitRequestFormParams;
+}
+
+async function required(
+  form: ElicitRequestFormParams,
+  offer: HeldQuote,
+  { sdk, codec, ctx, world }: ConsentAsking,
+): Promise<InputRequiredResult> {
+  const state = { quote: offer.id, question: world.quotes.ask(offer.id) };
   return sdk.inputRequired({
-    inputRequests: {
-      [SPEND]: sdk.inputRequired.elicit({
-        message:
-          `${spend} on ${what}: ${harmlessLine(spokenTarget(target), 300)}?${again} ` +
-          `The budget "${world.budget?.name}" has ${rest} left.`,
-        requestedSchema: {
-          type: "object",
-          properties: {
-            [SPEND]: {
-              type: "boolean",
-              title: spend,
-              description: "Yes buys it now.",
-              default: false,
-            },
-          },
-          required: [SPEND],
-        },
-      }),
-    },
+    inputRequests: { [SPEND]: sdk.inputRequired.elicit(form) },
     requestState: await codec.mint(state, ctx),
   });
 }

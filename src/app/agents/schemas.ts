@@ -13,12 +13,10 @@ const words = (maxItems: number) => s.optionalProperty(s.list(word, { minItems: 
 const some = s.optionalProperty(s.more(s.wholeNumberShape, { minimum: 1 }));
 const open = s.raw<Readonly<Record<string, unknown>>>({ type: "object" });
 
-/** A segment: told whole where a client reads what a tool takes, any object where it is checked. */
-const like = s.raw<Readonly<Record<string, unknown>>>({
-  type: "object",
-  description: "as in quote",
-});
-
+/**
+ * @param filters a segment: told whole where a client reads what a tool takes, as some send nothing
+ * that is not declared; any object where it is checked
+ */
 const inputs = (filters: typeof open) => ({
   account: s.object({}),
   buy: s.object({ quote_id: word }),
@@ -47,7 +45,7 @@ const inputs = (filters: typeof open) => ({
   read_rows: s.object({
     run: word,
     fields: words(FIELDS_MOST),
-    where: s.optionalProperty(like),
+    where: s.optionalProperty(filters),
     offset: s.optionalProperty(s.wholeNumberShape),
     limit: upTo(ROWS_MOST),
   }),

@@ -73,21 +73,22 @@ export function filterFileSchema(): JsonSchema {
 }
 
 /**
- * The filters as small as they can be said: a list of tools is read at every start. Values are told
- * as lists alone, which every client can send.
+ * The filters as small as they can be said: a list of tools is read at every start. Frameworks hold
+ * arguments against it before a server sees them, so it lets through what the server has a hint
+ * for: a text in place of a list, a value or a key that is misspelt.
  */
 export function briefFiltersSchema(): JsonSchema {
   const one = { type: "string" };
+  const some = { anyOf: [one, { type: "array", items: one }] };
   const brief = ({ list, match }: FilterKeySpec): JsonSchema => {
     if (match === "range") return { type: "integer", minimum: 0 };
-    if (match === "department") return { type: "array", items: { ...one, enum: DEPARTMENTS } };
-    return list ? { type: "array", items: one } : one;
+    if (match === "department") return { ...some, description: DEPARTMENTS.join(", ") };
+    return list ? some : one;
   };
 
   return {
     type: "object",
     description: "keys combine with AND, values of a list with OR",
     properties: Object.fromEntries(FILTER_SPECS.map((spec) => [spec.key, brief(spec)])),
-    additionalProperties: false,
   };
 }
