@@ -40,6 +40,15 @@ const KEY = row(
         "this one was sent as Authorization: Bearer",
 );
 
+const KEY_LOST = row(
+  "key_lost",
+  "auth",
+  "no key arrived at ADDRESS, though the keyKEY was sent: something in between takes " +
+    "the header Authorization away (STATUS)",
+  "whoever runs the proxy in front of the service has to pass Authorization on " +
+    "(Squid: login=PASSTHRU at its cache_peer); the key itself was not refused",
+);
+
 /**
  * What a service's answer means, by its status. No
  * error is ever charged (docs/contract.md, "Errors").
@@ -92,7 +101,8 @@ export const KEY_PLACES: Readonly<Record<KeySource, string>> = {
   sample: "the sample's folder",
 };
 
-function rowOf({ status, envelope, detail }: ServiceError): ReturnType<typeof row> {
+function rowOf({ status, envelope, detail, lostKey }: ServiceError): ReturnType<typeof row> {
+  if (lostKey === true) return KEY_LOST;
   if (status >= 300 && status < 400) return REDIRECT;
   // The 404 of a company that nobody knows is an answer, and does not come here.
   if (status === 404 || (!envelope && (status < 400 || status === 405))) return NOT_THE_API;

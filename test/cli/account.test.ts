@@ -242,3 +242,24 @@ describe("what goes wrong with a call, in exit codes and in words", () => {
     );
   });
 });
+
+test("a proxy that takes Authorization away is told from a key that is refused", async () => {
+  const proxy = await rawServer(async ({ url }, response) => {
+    const { headers, status, text } = await fetch(`${service.url}${url}`).then(async (answer) => ({
+      headers: Object.fromEntries(answer.headers),
+      status: answer.status,
+      text: await answer.text(),
+    }));
+    response.writeHead(status, headers).end(text);
+  });
+  const lost = await run(["account", "--json"], { url: proxy.url });
+  await proxy.close();
+  expect([lost.code, JSON.parse(lost.stderr).error.code]).toEqual([3, "key_lost"]);
+  expect(lost.stderr).toContain("something in between takes the header Authorization away (401)");
+
+  // A service that declares nothing of it is not guessed at.
+  const other = await rawServer((_, response) => answerError(response, 401, ["send the API key"]));
+  const refused = await run(["account", "--json"], { url: other.url });
+  await other.close();
+  expect(JSON.parse(refused.stderr).error.code).toBe("key_refused");
+});

@@ -194,6 +194,7 @@ function errorOf(
     detail,
     requestId: requestIdOf(reply),
     envelope: envelope !== undefined,
+    lostKey: reply.status === 401 && header(reply.headers, "x-key-received") === "no",
     retryAfterMs: retryAfterOf(reply.headers, now),
     rateLimit: rateLimitOf(reply.headers, now),
     // A 401 is not about an account, so its balance means nothing (docs/contract.md, Errors).

@@ -32,6 +32,8 @@ export class ServiceError extends Error {
   declare readonly detail: readonly string[];
   declare readonly requestId: string | undefined;
   declare readonly envelope: boolean;
+  /** The service declares that no key came with the request, which had one. */
+  declare readonly lostKey: boolean | undefined;
   declare readonly retryAfterMs: number | undefined;
   declare readonly rateLimit: RateLimit | undefined;
   /** By its own words; 0 too where the balance showed that it was free. */
@@ -43,7 +45,12 @@ export class ServiceError extends Error {
       Partial<
         Pick<
           ServiceError,
-          "requestId" | "retryAfterMs" | "rateLimit" | "creditsUsed" | "creditsRemaining"
+          | "requestId"
+          | "lostKey"
+          | "retryAfterMs"
+          | "rateLimit"
+          | "creditsUsed"
+          | "creditsRemaining"
         >
       >,
   ) {

@@ -11,6 +11,8 @@ import { type RateLimiter, type RateState, weightOf } from "./limits.ts";
 import { countOf } from "./requests.ts";
 
 const CHALLENGE = { "www-authenticate": "Bearer" };
+/** To whoever sent one: something in between has taken it away, or put another in its place. */
+const NO_KEY_CAME = { ...CHALLENGE, "x-key-received": "no" };
 
 export type Admission = ReturnType<typeof admissionBy>;
 
@@ -35,7 +37,9 @@ export function admissionBy(store: Store, limiter: RateLimiter) {
       key.revokedAt !== null ||
       key.mode !== presented.mode
     ) {
-      throw new Problem(401, [unauthorised(headers.authorization, count)], CHALLENGE);
+      const why = unauthorised(headers.authorization, count);
+      const came = count > 1 || isBearer(headers.authorization);
+      throw new Problem(401, [why], came ? CHALLENGE : NO_KEY_CAME);
     }
 
     const account = await store.account(key.accountId);
@@ -94,9 +98,11 @@ export const boundGuesses = (
         { "retry-after": String(retryAfter) },
       );
 
+const isBearer = (authorization = ""): boolean => /^bearer /i.test(authorization);
+
 function unauthorised(authorization: string | undefined, count: number): string {
   if (count > 1) return "more than one Authorization header; send exactly one";
   if (authorization === undefined) return "send the API key as: Authorization: Bearer <API_KEY>";
-  if (!/^bearer /i.test(authorization)) return "the Authorization header must be: Bearer <API_KEY>";
+  if (!isBearer(authorization)) return "the Authorization header must be: Bearer <API_KEY>";
   return "the API key is not valid or was revoked";
 }

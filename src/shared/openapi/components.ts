@@ -74,6 +74,14 @@ export const HEADERS = {
   "Retry-After": header(atLeastOne("Whole seconds to wait before the next try, at least 1.", 7)),
   Allow: header(word("The methods that the path has.", "GET")),
   "WWW-Authenticate": header(word("How to send the key.", "Bearer"), false),
+  "X-Key-Received": header(
+    word(
+      "An extension of this service: `no` where the request brought no key at all, as when " +
+        "something in between takes `Authorization` away. Else absent.",
+      "no",
+    ),
+    false,
+  ),
 };
 
 export const RATE_HEADERS = [
@@ -170,6 +178,7 @@ export const RESPONSES = {
       ),
     },
     "WWW-Authenticate",
+    "X-Key-Received",
   ),
   Forbidden: errorResponse(
     "The scopes of the key do not have this call, or its account is suspended.",
