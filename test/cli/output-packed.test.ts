@@ -105,7 +105,7 @@ describe("spreadsheets", () => {
         name: "=cmd()",
         connections: 5,
         followers: 12_345_678_901_234_567n.toString().length,
-        headline: "a<b>&\u0001_x0041_\r",
+        headline: "a<b>&\u0001_x0041_\r_X0041_",
         title: "x".repeat(40_000),
         open: true,
         born: "2000-02-29",
@@ -119,12 +119,14 @@ describe("spreadsheets", () => {
     const sheet = sheetOf("a.xlsx");
     expect(sheet).toContain('s="4" t="inlineStr"><is><t xml:space="preserve">=cmd()</t>');
     expect(sheet).toContain("<v>5</v>");
-    expect(sheet).toContain("a&lt;b&gt;&amp;_x0001__x005F_x0041_&#13;");
+    expect(sheet).toContain("a&lt;b&gt;&amp;_x0001__x005F_x0041_&#13;_x005F_X0041_");
     expect(sheet).toContain('t="b"><v>1</v>');
     expect(sheet).toContain('s="3"><v>36585</v>');
     expect(sheet).toContain('s="2"><v>46023.5</v>');
     expect(sheet).not.toContain("<f>");
     expect(sheet).toContain('<dimension ref="A1:I2"/>');
+    const styles = fileOfZip(bytes("a.xlsx"), "xl/styles.xml").toString();
+    expect(styles).toContain('<cellStyle name="Normal" xfId="0" builtinId="0"/>');
   });
 
   test("rows beyond what a sheet holds are refused before anything is bought", async () => {

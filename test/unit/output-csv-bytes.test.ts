@@ -390,6 +390,17 @@ describe("rows copied from a page's bytes", () => {
     }
   });
 
+  test("a space at an end of a cell stands in quotes, which some readers need to keep it", () => {
+    const rows = ["x", " x", "x ", " ", "x y"].map((id) => JSON.stringify({ id, n: " é " }));
+    for (const options of [{}, { raw: true }, { format: "tsv" as const }])
+      for (const page of [copied(rows), parsed(rows)]) {
+        const view = createView({ kind: "person", format: "csv", ...options });
+        const lines = Buffer.from(view.page(page)).toString().trim().split("\n").slice(1);
+        const cut = lines.map((line) => line.replace(/[,\t]" é "$/, ""));
+        expect(cut).toEqual(["x", '" x"', '"x "', '" "', "x y"]);
+      }
+  });
+
   test("are good until the next page: the buffer is used again", () => {
     const view = createView({ kind: "person", format: "csv" });
     const first = view.page(copied(['{"id":"a"}']));

@@ -15,12 +15,39 @@ export async function scheduleProblem(text: string): Promise<string | undefined>
 
   try {
     return (await nextTime(text, 0)) === undefined ? `"${echo(text)}" never comes` : undefined;
-  } catch (error) {
+  } catch {
+    return `"${echo(text)}" is no schedule: ${await fieldProblem(text.trim().split(/\s+/))}`;
+  }
+}
+
+const FIELDS = [
+  ["minute", "0 to 59"],
+  ["hour", "0 to 23"],
+  ["day of the month", "1 to 31"],
+  ["month", "1 to 12, or jan to dec"],
+  ["day of the week", "0 to 7, or sun to sat"],
+] as const;
+
+/** Which field is none, each tried alone: in our words, as a library's are its own. */
+async function fieldProblem(fields: readonly string[]): Promise<string> {
+  for (const [index, [name, values]] of FIELDS.entries()) {
+    const field = fields[index];
+    // A word with an @ is no field.
+    if (field === undefined || fields.length < FIELDS.length) break;
+    const alone = FIELDS.map((_, at) => (at === index ? field : "*")).join(" ");
+    const isTaken = await times(alone).then(
+      () => true,
+      () => false,
+    );
+    if (isTaken) continue;
+
     return (
-      `"${echo(text)}" is no schedule: ` +
-      `${(error as Error).message.replace("CronPattern: ", "")}`
+      `its ${name} is "${echo(field)}", and takes * or ${values}, ` +
+      "a range (8-18), a list (5,10) or a step (*/15, 8-18/2)"
     );
   }
+
+  return "the words are @hourly, @daily, @weekly, @monthly and @yearly";
 }
 
 /**

@@ -1,4 +1,10 @@
-import { type FormulaGuard, guarded, linesText, type Separator } from "./csv-text.ts";
+import {
+  type FormulaGuard,
+  guarded,
+  linesText,
+  type Separator,
+  SPACE_AT_AN_END,
+} from "./csv-text.ts";
 import {
   type Cells,
   COMMA,
@@ -23,6 +29,7 @@ const NEEDS_QUOTES: Readonly<Record<Separator, RegExp>> = { ",": /[",\r\n]/, "\t
 const NULL = 0x6c6c756e; // little-endian
 const BOOLEANS = ["true", "false"].map((word) => Buffer.from(word));
 const SEMICOLON = 0x3b;
+const SPACE = 0x20;
 const TAB = 0x09;
 const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
@@ -31,7 +38,8 @@ function cellText(cell: Cell, guard: FormulaGuard, separator: Separator): string
   if (cell === null) return "";
   if (typeof cell !== "string") return String(cell);
   const text = guarded(cell, guard);
-  return NEEDS_QUOTES[separator].test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  const isQuoted = NEEDS_QUOTES[separator].test(text) || SPACE_AT_AN_END.test(text);
+  return isQuoted ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
 /** CSV from the bytes of a reply: what is plain is copied into a buffer that is used again. */
@@ -111,7 +119,10 @@ export class CsvBytes {
 
         if (plain) {
           // With a comma in it the JSON string, quotes and all, is the cell.
-          const quoted = (mark & HAS_COMMA) !== 0 && separator === COMMA;
+          const quoted =
+            ((mark & HAS_COMMA) !== 0 && separator === COMMA) ||
+            bytes[start + 1] === SPACE ||
+            bytes[end - 2] === SPACE;
           if (quoted) out[to++] = QUOTE;
 
           const after = to + end - start - 2;

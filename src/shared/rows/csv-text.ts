@@ -30,6 +30,8 @@ export const guardOf = ({ excel, raw }: CsvStyle): FormulaGuard =>
   raw === true ? "none" : excel === true ? "inside" : "start";
 export const lineBreakOf = ({ excel }: CsvStyle): string => (excel === true ? "\r\n" : "\n");
 
+export const SPACE_AT_AN_END = /^ | $/;
+
 /**
  * Rows as CSV. A number is never guarded; a lone empty
  * cell is quoted, since readers skip empty lines.
@@ -50,6 +52,8 @@ export const linesText = (
       // Also the line break that is not this document's
       // own: readers disagree on which of them ends a row.
       quote_record_delimiter: true,
+      // Some readers take spaces off the ends of a cell that has no quotes.
+      quoted_match: SPACE_AT_AN_END,
       quoted_empty: rows[0]?.length === 1,
       cast: { boolean: String },
     },

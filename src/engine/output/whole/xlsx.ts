@@ -78,7 +78,9 @@ const PARTS: Readonly<Record<string, string>> = {
     'count="1"><border/></borders><cellStyleXfs count="1"><xf/></cellStyleXfs><cellXfs ' +
     'count="5"><xf xfId="0"/><xf xfId="0" fontId="1" applyFont="1"/><xf xfId="0" ' +
     'numFmtId="164" applyNumberFormat="1"/><xf xfId="0" numFmtId="165" ' +
-    'applyNumberFormat="1"/><xf xfId="0" quotePrefix="1"/></cellXfs></styleSheet>',
+    'applyNumberFormat="1"/><xf xfId="0" quotePrefix="1"/></cellXfs><cellStyles count="1">' +
+    // Without the style that all others are made of, readers warn that there is no default.
+    '<cellStyle name="Normal" xfId="0" builtinId="0"/></cellStyles></styleSheet>',
 };
 
 function letters(index: number): string {
