@@ -413,7 +413,7 @@ long(
     const options = {
       timeout: 6_500,
       resetTimeoutOnProgress: true,
-      onprogress: ({ message = "" }: { message?: string }) => void told.push(message),
+      onprogress: ({ message = "" }: { message?: string | undefined }) => void told.push(message),
     };
     const call = { name: "buy", arguments: { quote_id: idOf(quote) } };
     const bought = await agent.client.callTool(call, options);

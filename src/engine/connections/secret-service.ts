@@ -1,5 +1,6 @@
 // Tested by test/keyring/keychain.long.test.ts.
 import { connect, type Socket } from "node:net";
+import host from "node:process";
 
 /*
  * What a session's D-Bus declares of its keychain (the Secret Service of freedesktop.org), asked in
@@ -127,7 +128,7 @@ class Bus {
   }
 
   async greet(): Promise<void> {
-    const user = Buffer.from(String(process.getuid?.() ?? 0)).toString("hex");
+    const user = Buffer.from(String(host.getuid?.() ?? 0)).toString("hex");
     this.#socket.write(`\0AUTH EXTERNAL ${user}\r\n`);
     await this.#until(() => this.#heard.includes("\r\n"));
     this.#heard = Buffer.alloc(0);
