@@ -673,6 +673,45 @@ describe("an export", () => {
     expect(await service.store.verify()).toEqual([]);
   });
 
+  test("is sold as a page of a search is: the reply that is kept is that of the search", async () => {
+    const { page, service } = await serve();
+    const session = await page.enter();
+    const { id } = await buy(page, session);
+    await page.bought(session, id);
+    const kept = await service.store.console.storedReply(
+      "default",
+      "live",
+      "person_search",
+      `console-${id}-1`,
+    );
+
+    const searched = await service.call("/v1/person/search", {
+      body: { filters: {}, page: 2, per_page: 1_000 },
+    });
+    const rowsOf = (text: string) => JSON.parse(text).result;
+    expect(rowsOf(String(kept?.body))).toHaveLength(1_000);
+    expect(rowsOf(String(kept?.body))).toEqual(rowsOf(searched.text));
+    for (const name of ["x-dataset-version", "x-total-count", "x-page", "x-per-page"]) {
+      expect([name, kept?.headers[name]]).toEqual([name, searched.headers.get(name)]);
+    }
+  });
+
+  test("goes on by itself over midnight (UTC) where the calls of its day end just before", async () => {
+    const clock = { now: Date.parse("2026-03-01T23:59:50Z") };
+    const { page } = await serve({
+      plan: { perMinute: 100, perDay: 2 },
+      now: () => clock.now,
+      monotonic: () => clock.now,
+      sleep: async () => {
+        clock.now += 1_000;
+        await new Promise((resolve) => setTimeout(resolve, 2));
+      },
+    });
+    const session = await page.enter();
+    const { id } = await buy(page, session);
+    expect(await page.bought(session, id)).toMatchObject({ state: "ready", credits: 2_000 });
+  });
+
   test("waits for the calls of its plan, and stops with those of the day", async () => {
     const clock = { now: Date.parse("2026-03-01T12:00:00Z") };
     const waits: number[] = [];
@@ -695,7 +734,7 @@ describe("an export", () => {
     const { id: late } = await buy(page, session);
     const stopped = await page.bought(session, late);
     expect(stopped).toMatchObject({ state: "stopped", rows: 0, credits: 0 });
-    expect(stopped.why).toContain("4 calls a day");
+    expect(stopped.why).toBe("the plan's 4 calls a day are used up until midnight (UTC)");
     expect(await liveBalance(service)).toBe(8_000);
   });
 

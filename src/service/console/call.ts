@@ -1,24 +1,26 @@
 import type { Engine } from "../../dataset/engine.ts";
 import { canonicalJson, checkFilters } from "../../shared/contract/filters.ts";
-import { type Credits, parseCredits } from "../../shared/contract/money.ts";
-import type { CanonicalFilters } from "../../shared/contract/vocabulary.ts";
-import { type RateLimiter, type SmallCounts, weightOf } from "../http/limits.ts";
-import type { ServerTimeouts } from "../http/options.ts";
+import { type Credits, parseCredits, ZERO } from "../../shared/contract/money.ts";
+import type { RateLimiter } from "../http/limits.ts";
+import type { Asker, ServiceParts } from "../http/sale.ts";
 import type { KeyMode, Scope, Spender, StoredKey } from "../ledger/ledger.ts";
-import type { ConsoleRole, StoredExport } from "../ledger/records.ts";
-import type { Exports, ExportsOptions } from "./exports.ts";
-import { ConsoleRefusal, type consoleGuard } from "./guard.ts";
+import type { ConsoleExport, ConsoleRole, StoredExport } from "../ledger/records.ts";
+import { ConsoleRefusal, type consoleGuard, takeCall } from "./guard.ts";
 import type { Sessions, Visitor } from "./sessions.ts";
 
-export interface ConsoleParts extends Pick<ExportsOptions, "store" | "dataset" | "now" | "turns"> {
+export interface ConsoleParts extends ServiceParts {
   readonly engine: Engine;
   readonly limiter: RateLimiter;
-  readonly smallCounts: SmallCounts;
   readonly sessions: Sessions;
-  readonly exports: Exports;
-  readonly monotonic: () => number;
-  readonly facetTimeouts: Pick<ServerTimeouts, "facet" | "work">;
+  readonly exports: {
+    readonly work: (item: ConsoleExport, key: Spender) => void;
+    readonly viewOf: (item: ConsoleExport) => ConsoleExport;
+    readonly isWorking: (item: ConsoleExport) => boolean;
+    readonly isKept: (item: ConsoleExport) => boolean;
+    readonly close: () => Promise<void>;
+  };
   readonly maxDepth: number | undefined;
+  readonly monotonic: () => number;
   readonly guard: ReturnType<typeof consoleGuard>;
   readonly origin: string;
 }
@@ -77,42 +79,22 @@ export function chosen<Word extends string>(
   return choice;
 }
 
-export function countedPeople(call: ConsoleCall, mode: KeyMode, scope: Scope): Spender {
-  const { parts, visitor } = call;
+/** Who asks, once a call of the plan is taken. @throws Problem 403; ConsoleRefusal 429 */
+export function countedPeople({ parts, visitor }: ConsoleCall, mode: KeyMode, scope: Scope): Asker {
+  const { account } = visitor;
   const key = parts.sessions.acting(visitor, mode, scope);
-  const rate = parts.limiter.take(key.id, visitor.account.plan);
-  if (rate.allowed) return key;
-
-  throw new ConsoleRefusal(
-    429,
-    "rate_limited",
-    `the plan's ${rate.limit} calls a ${rate.window} are used up`,
-    {
-      headers: { "retry-after": String(rate.retryAfter) },
-    },
-  );
-}
-
-export function inPlanTurn<Result>(
-  { parts, visitor }: ConsoleCall,
-  { id }: StoredKey,
-  filters: CanonicalFilters,
-  work: () => Promise<Result>,
-): Promise<Result> {
-  parts.limiter.weigh(id, visitor.account.plan, weightOf(filters) - 1);
-  return parts.turns.run("free", id, work);
+  takeCall(parts.limiter, key, account);
+  return { call: { requestId: "console", charged: ZERO, account, key }, isGone: () => false };
 }
 
 export function filtersOf({ body }: Pick<ConsoleCall, "body">) {
   if (body.filters === undefined) throw bad("filters is required; {} is everybody");
 
   const check = checkFilters(body.filters);
-  if (check.ok)
-    return {
-      filters: check.filters,
-      canonical: check.canonical,
-      text: canonicalJson(check.canonical),
-    };
+  if (check.ok) {
+    const { canonical, filters } = check;
+    return { asked: filters, filters: canonical, canonical: canonicalJson(canonical) };
+  }
 
   const issues = check.issues.map(({ key, message }) => ({ key, message }));
   throw new ConsoleRefusal(

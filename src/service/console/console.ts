@@ -112,7 +112,7 @@ const ENDPOINTS: readonly ConsoleEndpoint[] = [
 type Open = () => ConsoleParts;
 
 type ConsoleSetting = Omit<ConsoleParts, "sessions" | "exports" | "origin" | "guard"> &
-  Pick<ExportsOptions, "sleep" | "onFault"> & {
+  Pick<ExportsOptions, "onFault"> & {
     readonly admission: Admission;
     readonly host: string;
     readonly publicUrl: string | undefined;

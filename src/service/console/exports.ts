@@ -1,24 +1,17 @@
-import { createHash } from "node:crypto";
 import { OutOfTimeError } from "../../dataset/engine.ts";
-import { listOf } from "../../shared/contract/envelope.ts";
 import { canonicalJson, checkFilters } from "../../shared/contract/filters.ts";
 import { credits, creditsToNumber, priceOf, ZERO } from "../../shared/contract/money.ts";
 import { PER_PAGE_MAX } from "../../shared/contract/records.ts";
-import { onOneVersion, type ServedDataset } from "../admin/datasets.ts";
 import type { RateLimiter } from "../http/limits.ts";
-import type { Turns } from "../http/turns.ts";
+import { type Sellable, type ServiceParts, sale, searchOrder } from "../http/sale.ts";
 import { StoreUnavailableError, UnknownAccountError } from "../ledger/errors.ts";
-import {
-  type Account,
-  IDEMPOTENCY_TTL_MS,
-  type KeyMode,
-  type Spender,
-  type Store,
-} from "../ledger/ledger.ts";
+import { type Account, IDEMPOTENCY_TTL_MS, type Spender } from "../ledger/ledger.ts";
 import { type ConsoleExport, pageKey } from "../ledger/records.ts";
-import { type ChargedReply, purchase, type Sale } from "../money/billing.ts";
+import type { Sale } from "../money/billing.ts";
+import { hashOf } from "../money/keys.ts";
+import { LEFT_OUT } from "../people/suppressed.ts";
 import { DeadlineError, OutcomeUnknownError, Problem } from "../problem.ts";
-import { ConsoleRefusal } from "./guard.ts";
+import { ConsoleRefusal, takeCall } from "./guard.ts";
 
 const GONE = "the service ended while it was bought";
 /** A worker that was not heard of for so long is gone, or its service is. */
@@ -28,6 +21,8 @@ const QUIET_MS = 3_000;
 const TRIES = 10;
 const IN_FLIGHT_TRIES = 30;
 const WAIT_MS = 1_000;
+/** A minute of the plan is waited for; its day is not. */
+const MOST_WAIT_S = 60;
 const MAY_PASS = [DeadlineError, OutOfTimeError, OutcomeUnknownError, StoreUnavailableError];
 
 const ENDING = "it ends with the page that is being bought";
@@ -37,13 +32,8 @@ interface Turn {
   waits: string;
 }
 
-export interface ExportsOptions {
-  readonly store: Store;
-  readonly dataset: (mode: KeyMode) => Promise<ServedDataset>;
-  readonly turns: Turns;
-  readonly now: () => number;
-  readonly limiter: Pick<RateLimiter, "take">;
-  readonly sleep: (ms: number) => Promise<unknown>;
+export interface ExportsOptions extends ServiceParts {
+  readonly limiter: RateLimiter;
   readonly onFault: (id: string, error: unknown) => void;
 }
 
@@ -144,7 +134,7 @@ export class Exports {
         if (account === undefined) throw new UnknownAccountError(item.accountId);
         if (account.plan.costs.person_search > item.price) throw dearer();
 
-        if (!isCounted) this.#count(key, account);
+        if (!isCounted) takeCall(this.#options.limiter, key, account);
         isCounted = true;
 
         const { answer, charge } = await this.#sell(item, key, account);
@@ -167,7 +157,7 @@ export class Exports {
       } catch (error) {
         const ms = waitAfter(error, tries);
         if (ms === undefined) throw error;
-        if (error instanceof PlanWait) tries--;
+        if (isOfPlan(error)) tries--;
         if (isFault(error)) this.#options.onFault(item.id, error);
         turn.waits = reasonOf(error);
         if (!(await this.#pause(ms, advance))) return false;
@@ -176,63 +166,39 @@ export class Exports {
     }
   }
 
+  /** As a page of a search is sold, under the key of the page. */
   async #sell(item: ConsoleExport, key: Spender, account: Account): Promise<Sale> {
-    const { dataset, store, turns } = this.#options;
-    const { pages, perPage, profiles, version } = item;
-    const check = checkFilters(JSON.parse(item.filters));
-    if (!check.ok) throw new Error("an export was kept with filters that are none");
-
-    const { engine, suppressed } = await dataset(item.mode);
-    const offset = pages * perPage;
-    const rows = Math.min(perPage, profiles - offset);
-    const identity = `console\n${canonicalJson(check.canonical)}\n${version}\n${offset} ${rows}`;
-
-    const work = () =>
-      onOneVersion(engine, async (now): Promise<ChargedReply> => {
-        if (now !== version) throw moved();
-
-        const { leftOut = [], records } = await engine.people(check.canonical, {
-          offset,
-          limit: rows,
-        });
-
-        return {
-          rows: records.length,
-          result: listOf(records),
-          // Rows of the segment: the export goes on behind them, whoever of them is left out.
-          headers: { "x-dataset-version": now, [ROWS]: String(records.length + leftOut.length) },
-        };
-      });
-
+    const { pages, profiles, version } = item;
+    const segment = keptSegment(item.filters);
+    const offset = pages * item.perPage;
+    const perPage = Math.min(item.perPage, profiles - offset);
     const requestId = pageKey(item, pages);
-    return await purchase(store, {
-      call: { requestId, charged: ZERO },
-      key,
-      account,
-      costed: "person_search",
-      part: "page",
-      rows,
-      suppressed,
-      idempotency: {
-        key: requestId,
-        requestHash: createHash("sha256").update(identity).digest("hex"),
-      },
-      work: () => turns.run("paid", key.id, work),
-      vanished: () => false,
-    });
-  }
+    const identity = `console\n${segment.canonical}\n${version}\n${offset} ${perPage}`;
 
-  /**
-   * Takes a call of the plan.
-   * @throws PlanWait until the next minute; ConsoleRefusal 429 for the day
-   */
-  #count({ id }: Spender, { plan }: Account): void {
-    const rate = this.#options.limiter.take(id, plan);
-    if (rate.allowed) return;
-    const used = `the plan's ${rate.limit} calls a ${rate.window} are used up`;
-    if (rate.window === "minute")
-      throw new PlanWait(429, "rate_limited", `${used}: it goes on by itself`);
-    throw new ConsoleRefusal(429, "rate_limited", `${used}: continue it after midnight (UTC)`);
+    const asker = {
+      call: { requestId, charged: ZERO, account, key },
+      isGone: () => false,
+    };
+    const paging = { offset, perPage, page: pages + 1 };
+    const order = searchOrder(asker, this.#options, segment, paging);
+
+    const work: Sellable["work"] = async (served, now) => {
+      if (now !== version) throw moved();
+      const page = await order.work(served, now);
+      // Rows of the segment: the export goes on behind them, whoever of them is left out.
+      const rows = page.rows + Number(page.headers[LEFT_OUT] ?? 0);
+      return { ...page, headers: { ...page.headers, [ROWS]: String(rows) } };
+    };
+
+    return sale(
+      asker,
+      this.#options,
+      { ...order, work },
+      {
+        part: "page",
+        idempotency: { key: requestId, requestHash: hashOf(identity) },
+      },
+    );
   }
 
   /**
@@ -252,8 +218,6 @@ export class Exports {
   }
 }
 
-class PlanWait extends ConsoleRefusal {}
-
 const isFault = (error: unknown): boolean => !(error instanceof Problem);
 
 /** For whoever buys; what is wrong with the service is for the log alone. */
@@ -262,21 +226,30 @@ function reasonOf(error: unknown): string {
   return isSlow || !isFault(error) ? (error as Error).message : "an internal error of the service";
 }
 
+const isOfPlan = (error: unknown): boolean => error instanceof Problem && error.status === 429;
+
 /**
  * How long to wait before a page is asked for again, in milliseconds; undefined: that would not
- * help. A 409 is another process at this very page: what it gets is ours too.
+ * help. A 409 that may be asked again is another process at this very page: what it gets is ours.
  */
 function waitAfter(error: unknown, tries: number): number | undefined {
-  if (error instanceof PlanWait) return WAIT_MS;
-  const isProblem = error instanceof Problem && !(error instanceof ConsoleRefusal);
-  const isInFlight = isProblem && error.status === 409;
-  if (tries >= (isInFlight ? IN_FLIGHT_TRIES : TRIES)) return undefined;
-  if (isInFlight || (isProblem && error.status === 503))
-    return Number(error.headers["retry-after"] ?? 1) * 1_000;
-  return MAY_PASS.some((kind) => error instanceof kind) ? tries * WAIT_MS : undefined;
+  const isProblem = error instanceof Problem;
+  if (tries >= (isProblem && error.status === 409 ? IN_FLIGHT_TRIES : TRIES)) return undefined;
+  if (!isProblem)
+    return MAY_PASS.some((kind) => error instanceof kind) ? tries * WAIT_MS : undefined;
+
+  const seconds = Number(error.headers["retry-after"] ?? Number.POSITIVE_INFINITY);
+  return seconds <= MOST_WAIT_S ? seconds * 1_000 : undefined;
 }
 
 const ROWS = "x-rows";
+
+/** The filters of an export or quote, which were checked when it was made. */
+export function keptSegment(text: string) {
+  const check = checkFilters(JSON.parse(text));
+  if (check.ok) return { filters: check.canonical, canonical: canonicalJson(check.canonical) };
+  throw new Error("an export was kept with filters that are none");
+}
 
 export const keptUntil = ({ createdAt }: ConsoleExport): number => createdAt + IDEMPOTENCY_TTL_MS;
 
@@ -285,7 +258,7 @@ export const keptUntil = ({ createdAt }: ConsoleExport): number => createdAt + I
  * @throws ConsoleRefusal 410: never short
  */
 export async function* storedPages(
-  { dataset, store }: Pick<ExportsOptions, "dataset" | "store">,
+  { dataset, store }: ServiceParts,
   item: ConsoleExport,
 ): AsyncGenerator<string> {
   const { suppressed } = await dataset(item.mode);

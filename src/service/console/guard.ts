@@ -1,4 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
+import type { RateLimiter } from "../http/limits.ts";
+import type { Account, Spender } from "../ledger/ledger.ts";
 import { Problem } from "../problem.ts";
 
 /**
@@ -19,6 +21,23 @@ export class ConsoleRefusal extends Problem {
     this.code = code;
     this.issues = issues;
   }
+}
+
+/**
+ * Takes a call of the plan.
+ * @throws ConsoleRefusal 429 that says after how many seconds there is one more
+ */
+export function takeCall(limiter: RateLimiter, { id }: Spender, { plan }: Account): void {
+  const { allowed, limit, retryAfter, window } = limiter.take(id, plan);
+  if (allowed) return;
+
+  const until = window === "minute" ? "the next minute" : "midnight (UTC)";
+  throw new ConsoleRefusal(
+    429,
+    "rate_limited",
+    `the plan's ${limit} calls a ${window} are used up until ${until}`,
+    { headers: { "retry-after": String(retryAfter) } },
+  );
 }
 
 /**

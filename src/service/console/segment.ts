@@ -7,8 +7,8 @@ import {
 } from "../../shared/contract/money.ts";
 import { PER_PAGE_MAX } from "../../shared/contract/records.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
-import { facetsOf, onOneVersion } from "../admin/datasets.ts";
 import { readFacets } from "../http/requests.ts";
+import { type Asker, countPeople, facetPeople } from "../http/sale.ts";
 import { timeOf } from "../ledger/clock.ts";
 import { type KeyMode, leftOfCap, type Spender, type StoredKey } from "../ledger/ledger.ts";
 import type { ConsoleExport, Standing, StoredExport } from "../ledger/records.ts";
@@ -23,12 +23,11 @@ import {
   EVERYBODY,
   exportOf,
   filtersOf,
-  inPlanTurn,
   maySee,
   modeOf,
   wholeOf,
 } from "./call.ts";
-import { dearer, keptUntil, moved, quoteOf } from "./exports.ts";
+import { dearer, keptSegment, keptUntil, moved, quoteOf } from "./exports.ts";
 import { ConsoleRefusal } from "./guard.ts";
 import { sealToken, unseal } from "./sessions.ts";
 
@@ -64,22 +63,12 @@ export const SEGMENT_ENDPOINTS: readonly ConsoleEndpoint[] = [
   { method: "POST", path: "/exports/:id/stop", roles: BUYERS, run: stop },
 ];
 
-async function countNow(call: ConsoleCall, mode: KeyMode, key: StoredKey) {
-  const { canonical, filters, text } = filtersOf(call);
+async function countNow(call: ConsoleCall, asker: Asker) {
+  const { asked, ...segment } = filtersOf(call);
   const { monotonic } = call.parts;
   const start = monotonic();
-  const { counts } = await call.parts.dataset(mode);
-  const whose = call.visitor.account.id;
-  const result =
-    (await counts.recall(text, whose)) ??
-    (await inPlanTurn(call, key, canonical, () => counts.count(canonical, text, whose)));
-
-  call.parts.smallCounts.tell(key, call.visitor.account.plan, {
-    segment: text,
-    count: result.count,
-  });
-
-  return { ...result, filters, ms: Math.round((monotonic() - start) * 10) / 10 };
+  const result = await countPeople(asker, call.parts, segment);
+  return { ...result, filters: asked, ms: Math.round((monotonic() - start) * 10) / 10 };
 }
 
 async function standingOf(
@@ -126,8 +115,9 @@ export type CountAnswer = Awaited<ReturnType<typeof count>>;
 
 async function count(call: ConsoleCall) {
   const mode = modeOf(call);
-  const key = countedPeople(call, mode, "count");
-  const { asOf, cached, count: people, ms } = await countNow(call, mode, key);
+  const asker = countedPeople(call, mode, "count");
+  const { key } = asker.call;
+  const { asOf, cached, count: people, ms } = await countNow(call, asker);
   const { free } = freeOf(call, key, await standingOf(call, key, "buying"));
   const { credits: cost, creditsNumber } = quoteOf(call.visitor.account, people);
 
@@ -142,31 +132,22 @@ async function count(call: ConsoleCall) {
 }
 
 async function facets(call: ConsoleCall) {
-  const mode = modeOf(call);
-  const key = countedPeople(call, mode, "count");
-  const { body, parts } = call;
-  const { mode: _, ...question } = body;
+  const asker = countedPeople(call, modeOf(call), "count");
+  const { mode: _, ...question } = call.body;
   const request = readFacets(
     Buffer.from(JSON.stringify(question)),
     call.visitor.account.plan.smallCounts,
   );
-
-  const { engine } = await parts.dataset(mode);
-  const limits = { ...parts.facetTimeouts, now: parts.now };
-  const facet = await inPlanTurn(call, key, request.filters, () =>
-    onOneVersion(engine, () => facetsOf(engine, request, limits)),
-  );
-  parts.smallCounts.tellFacet(key, call.visitor.account.plan, request, facet);
-
-  return facet;
+  return (await facetPeople(asker, call.parts, request)).facet;
 }
 
 export type QuoteAnswer = Awaited<ReturnType<typeof quote>>;
 
 async function quote(call: ConsoleCall) {
   const mode = modeOf(call);
-  const key = countedPeople(call, mode, "search");
-  const { count: people, filters, version } = await countNow(call, mode, key);
+  const asker = countedPeople(call, mode, "search");
+  const { key } = asker.call;
+  const { count: people, filters, version } = await countNow(call, asker);
   const { body, parts, visitor } = call;
   const profiles = Math.min(
     people,
@@ -188,8 +169,8 @@ async function quote(call: ConsoleCall) {
   const made = parts.now();
   const segment = { filters: JSON.stringify(filters), version };
   const bought = boughtOf(call, segment, now.exports);
-  const bound = { mode, ...segment, profiles, credits: String(cost), made };
-  const sealed: Quote = { ...bound, told: bought.map(({ id }) => id) };
+  const told = bought.map(({ id }) => id);
+  const sealed: Quote = { mode, ...segment, profiles, credits: String(cost), made, told };
 
   return {
     quote_id: sealToken(sealed, visitor.secret),
@@ -216,11 +197,11 @@ function boughtOf(
   all: readonly StoredExport[],
 ) {
   const { parts, visitor } = call;
-  const segmentOf = (text: string) => filtersOf({ body: { filters: JSON.parse(text) } }).text;
-  const segment = segmentOf(filters);
+  const canonicalOf = (text: string) => keptSegment(text).canonical;
+  const segment = canonicalOf(filters);
   return all
     .filter((item) => item.version === version && parts.exports.isKept(item))
-    .filter((item) => maySee(visitor.key)(item) && segmentOf(item.filters) === segment)
+    .filter((item) => maySee(visitor.key)(item) && canonicalOf(item.filters) === segment)
     .map((item) => viewOf(call, item))
     .filter(({ rows, state }) => rows > 0 || state === "buying");
 }

@@ -61,7 +61,12 @@ export function admissionBy(store: Store, limiter: RateLimiter) {
   }
 
   /** @param beside calls of the minute that it takes beside its own, and those of its filters */
-  function weigh(call: Call, filters: CanonicalFilters, companies = 0, beside = 0): void {
+  function weigh(
+    call: Pick<Call, "account" | "key" | "rate">,
+    filters: CanonicalFilters,
+    companies = 0,
+    beside = 0,
+  ): void {
     const more = weightOf(filters, companies) - 1 + beside;
     if (more > 0 && call.key && call.account)
       call.rate = limiter.weigh(call.key.id, call.account.plan, more);

@@ -24,14 +24,7 @@ import type { HoldRequest } from "../ledger/ledger.ts";
 import type { Sketched } from "../people/sketches.ts";
 import { invalid, Problem, unsupportedMediaType } from "../problem.ts";
 import type { Call } from "./call.ts";
-
-export interface PageRequest {
-  readonly offset: number;
-  readonly perPage: number;
-  /** 1-based. With a cursor: the page that its offset lies on. */
-  readonly page: number;
-  readonly cursorVersion?: string;
-}
+import { type Cursor, type PageRequest, readCursor, segmentHash } from "./paging.ts";
 
 const MAX_ECHOED = 20;
 const MAX_PARAMETER_LENGTH = 1_024;
@@ -307,44 +300,6 @@ function lookup(fields: ReadonlyMap<string, string>): CompanyLookup {
       : `company_network_url is not a profile address: "${echo(text)}"; ` +
           "give an http(s) URL without a user name, or a slug",
   );
-}
-
-export interface Cursor {
-  readonly version: string;
-  readonly segment: string;
-  readonly offset: number;
-}
-
-const digest = (text: string): string => createHash("sha256").update(text).digest("base64url");
-
-/** A short name for a segment, so that a cursor serves no other one. */
-export const segmentHash = (segment: string): string => digest(segment).slice(0, 12);
-
-/**
- * An opaque text. The checksum is against mutilation: a cursor gives nobody more than `page` does.
- */
-export function writeCursor(cursor: Cursor): string {
-  const body = Buffer.from(
-    JSON.stringify([cursor.version, cursor.segment, cursor.offset]),
-  ).toString("base64url");
-  return `${body}.${digest(body).slice(0, 8)}`;
-}
-
-function readCursor(text: string): Cursor | undefined {
-  const match = /^([A-Za-z0-9_-]{1,400})\.([A-Za-z0-9_-]{8})$/.exec(text);
-  const [, body = "", sum] = match ?? [];
-  if (match === null || digest(body).slice(0, 8) !== sum) return undefined;
-
-  try {
-    const parts: unknown = JSON.parse(Buffer.from(body, "base64url").toString("utf8"));
-    if (!Array.isArray(parts)) return undefined;
-    const [version, segment, offset] = parts as unknown[];
-    if (typeof version !== "string" || typeof segment !== "string") return undefined;
-    if (typeof offset !== "number" || !Number.isSafeInteger(offset) || offset < 0) return undefined;
-    return { version, segment, offset };
-  } catch {
-    return undefined;
-  }
 }
 
 export function countOf(name: string, rawHeaders: readonly string[]): number {

@@ -1,32 +1,29 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import type { RecordPage } from "../../dataset/engine.ts";
-import { envelopeJson, listOf } from "../../shared/contract/envelope.ts";
+import { envelopeJson } from "../../shared/contract/envelope.ts";
 import { creditsToNumber } from "../../shared/contract/money.ts";
 import type { KeyResult } from "../../shared/schema/api.ts";
-import { facetsOf, onOneVersion } from "../admin/datasets.ts";
+import { onOneVersion } from "../admin/datasets.ts";
 import { timeOf } from "../ledger/clock.ts";
 import { type KeyBudget, type KeyDetail, leftOfCap } from "../ledger/ledger.ts";
 import { accountBody } from "../money/account.ts";
-import type { ChargedReply } from "../money/billing.ts";
-import { LEFT_OUT } from "../people/suppressed.ts";
 import { Problem } from "../problem.ts";
 import type { Answer } from "./call.ts";
 import { API_ROUTES, type CallName } from "./calls.ts";
 import {
   admitted,
+  askerOf,
   type Endpoint,
   freeAnswer,
   freeMagic,
-  inFreeTurn,
   type RouteOptions,
   sell,
 } from "./endpoint.ts";
-import { magicOfCompany, magicOfFilters } from "./magic.ts";
+import { magicOfCompany } from "./magic.ts";
+import { boughtPage } from "./paging.ts";
 import { send } from "./reply.ts";
 import {
   companyParameter,
   jsonBody,
-  type PageRequest,
   queryText,
   readCount,
   readCounts,
@@ -35,9 +32,8 @@ import {
   readFacets,
   readSearch,
   refuseQuery,
-  segmentHash,
-  writeCursor,
 } from "./requests.ts";
+import { countPeople, facetPeople, inFreeTurn, searchOrder } from "./sale.ts";
 
 type Endpoints = Readonly<Partial<Record<CallName, Endpoint>>>;
 const ENDPOINTS: Endpoints = { account, count, counts, search, enrich, employees, facets, key };
@@ -78,42 +74,20 @@ async function account(
 async function count(request: FastifyRequest, options: RouteOptions): Promise<Answer> {
   refuseQuery(queryText(request));
   const { canonical, filters } = readCount(jsonBody(request));
-  const { account, key } = admitted(request);
-
   await freeMagic(request, options, filters);
 
-  const { counts } = await options.dataset(key.mode);
-  const work = () => counts.count(filters, canonical, account.id);
-  let counted = await counts.recall(canonical, account.id);
-  if (counted === undefined) {
-    options.admission.weigh(request.call, filters);
-    counted = await inFreeTurn(request, options, work);
-  }
-
-  options.smallCounts.tell(key, account.plan, { segment: canonical, count: counted.count });
+  const counted = await countPeople(askerOf(request), options, { canonical, filters });
   const result = `{"count":${counted.count},"cached":${counted.cached},"as_of":"${counted.asOf}"}`;
   return freeAnswer(request, options, { result, version: counted.version });
 }
 
 async function facets(request: FastifyRequest, options: RouteOptions): Promise<Answer> {
   refuseQuery(queryText(request));
-  const { account, key } = admitted(request);
+  const { account } = admitted(request);
   const question = readFacets(jsonBody(request), account.plan.smallCounts);
   await freeMagic(request, options, question.filters);
 
-  const { engine } = await options.dataset(key.mode);
-  const limits = { ...options.timeouts, now: options.now };
-  options.admission.weigh(request.call, question.filters);
-
-  const work = () =>
-    onOneVersion(engine, async (version) => ({
-      version,
-      facet: await facetsOf(engine, question, limits),
-    }));
-
-  const { facet, version } = await inFreeTurn(request, options, work);
-  options.smallCounts.tellFacet(key, account.plan, question, facet);
-
+  const { facet, version } = await facetPeople(askerOf(request), options, question);
   return freeAnswer(request, options, { result: JSON.stringify(facet), version });
 }
 
@@ -134,7 +108,7 @@ async function counts(request: FastifyRequest, options: RouteOptions): Promise<A
       return { numbers, version };
     });
 
-  const { numbers, version } = await inFreeTurn(request, options, work);
+  const { numbers, version } = await inFreeTurn(askerOf(request), options, work);
   for (const [at, { canonical: segment }] of each.entries()) {
     options.smallCounts.tell(key, account.plan, { segment, count: numbers[at] ?? 0 });
   }
@@ -145,27 +119,8 @@ async function counts(request: FastifyRequest, options: RouteOptions): Promise<A
 
 async function search(request: FastifyRequest, options: RouteOptions): Promise<Answer> {
   refuseQuery(queryText(request));
-  const { account, key } = admitted(request);
-  const { canonical, filters, paging } = readSearch(jsonBody(request), options.maxDepth);
-
-  return sell(request, options, {
-    costed: "person_search",
-    rows: paging.perPage,
-    identity: canonical,
-    paging,
-    magic: () => magicOfFilters(filters, true),
-
-    async work({ engine }, version) {
-      const page = await engine.people(filters, { offset: paging.offset, limit: paging.perPage });
-      // Nothing is charged for it, and it says and costs as
-      // much as a count does: also behind the last page.
-      if (page.records.length === 0) {
-        options.smallCounts.tell(key, account.plan, { segment: canonical, count: page.total });
-        options.admission.weigh(request.call, filters);
-      }
-      return boughtPage(page, paging, { version, segment: canonical, target: "/v1/person/search" });
-    },
-  });
+  const { paging, ...segment } = readSearch(jsonBody(request), options.maxDepth);
+  return sell(request, options, searchOrder(askerOf(request), options, segment, paging));
 }
 
 async function enrich(request: FastifyRequest, options: RouteOptions): Promise<Answer> {
@@ -226,37 +181,6 @@ async function employees(request: FastifyRequest, options: RouteOptions): Promis
       return boughtPage(page, paging, { version, segment, target });
     },
   });
-}
-
-function boughtPage(
-  page: RecordPage,
-  paging: PageRequest,
-  { segment, target, version }: Readonly<Record<"version" | "segment" | "target", string>>,
-): ChargedReply {
-  const headers: Record<string, string> = {
-    "x-dataset-version": version,
-    "x-total-count": String(page.total),
-    "x-page": String(paging.page),
-    "x-per-page": String(paging.perPage),
-  };
-  const { leftOut = [], records } = page;
-  const rows = records.length;
-  if (leftOut.length > 0) headers[LEFT_OUT] = String(leftOut.length);
-
-  const next = paging.offset + rows + leftOut.length;
-  if (next > paging.offset && next < page.total) {
-    const cursor = writeCursor({ version, segment: segmentHash(segment), offset: next });
-    headers["x-next-cursor"] = cursor;
-    // After a cursor no page of this size may begin where this one ends.
-    const [name, value] =
-      next === paging.page * paging.perPage ? ["page", paging.page + 1] : ["cursor", cursor];
-    // A GET can be followed as it stands. Of a POST the attributes say what to put into the body.
-    headers.link = target.includes("?")
-      ? `<${target}&${name}=${value}&per_page=${paging.perPage}>; rel="next"`
-      : `<${target}>; rel="next"; ${name}="${value}"; per_page="${paging.perPage}"`;
-  }
-
-  return { rows, result: listOf(records), headers };
 }
 
 const companyMiss = (lookup: { readonly by: string; readonly value: string }): Problem =>

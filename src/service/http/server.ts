@@ -86,11 +86,11 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
         serveConsole(app.http, {
           ...parts,
           admission,
+          timeouts,
           engine,
           host,
           scheme,
           publicUrl,
-          facetTimeouts: timeouts,
           onFault: (id, error) => watchers.log.fault(id, error),
         }),
       );

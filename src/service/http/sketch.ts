@@ -8,7 +8,7 @@ import { cellsOf, recordsAt } from "../people/sketches.ts";
 import { LEFT_OUT } from "../people/suppressed.ts";
 import { invalid } from "../problem.ts";
 import type { Answer } from "./call.ts";
-import { admitted, freeAnswer, inFreeTurn, type RouteOptions, sell } from "./endpoint.ts";
+import { admitted, askerOf, freeAnswer, type RouteOptions, sell } from "./endpoint.ts";
 import { magicOfFilters } from "./magic.ts";
 import {
   bodyFields,
@@ -18,6 +18,7 @@ import {
   readWithin,
   refuseQuery,
 } from "./requests.ts";
+import { inFreeTurn } from "./sale.ts";
 
 /** More cells than any difference of so many people takes. */
 const FIRST_CELL_MAX = 4 * SKETCH_PEOPLE_MAX;
@@ -79,7 +80,7 @@ export async function sketch(request: FastifyRequest, options: RouteOptions): Pr
       return { version, roster, part: await cellsOf(roster, from, from + cells) };
     });
 
-  const { roster, part, version } = await inFreeTurn(request, options, work);
+  const { roster, part, version } = await inFreeTurn(askerOf(request), options, work);
   const result = JSON.stringify({
     count: roster.places.size,
     key: roster.key,
