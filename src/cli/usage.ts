@@ -1,6 +1,6 @@
 import type { Command } from "commander";
+import { filterFor } from "../shared/contract/aliases.ts";
 import { flagOf } from "../shared/contract/command-line.ts";
-import { filterFor } from "../shared/contract/hints.ts";
 import { didYouMean } from "../shared/contract/suggest.ts";
 import { echo, shellWord } from "../shared/contract/text.ts";
 import { type CliError, usageError } from "../shared/errors.ts";

@@ -65,6 +65,8 @@ export class OutOfTimeError extends Error {
  */
 export interface Engine {
   info(): DatasetInfo;
+  /** Whether a count of one filter is looked up, and nobody searched for. */
+  readonly looksUp?: boolean | undefined;
   /**
    * Resolves once a newer version has taken over: before an answer that was kept is given again.
    */

@@ -139,7 +139,7 @@ describe("values that the service lists", () => {
 
   test("a count of nobody and a search of nobody name the value that is near", async () => {
     const u = someone();
-    const near = `hint: did you mean --country germany? that counts ${having({ country: "germany" })} people\n`;
+    const near = `hint: --country germany counts ${having({ country: "germany" })} people\n`;
     expect((await u.run(["count", "--country", "germny"])).stderr).toBe(near);
     expect((await u.run(["search", "--country", "germny", "--dry-run"])).stderr).toBe(near);
   });

@@ -21,8 +21,8 @@ const people = (count: number): string =>
 const LISTED = ["--department", "Sales", "--country", "USA", "--country", "germany"];
 /** Of two countries, which counts the second alone, what is said. */
 const said = async (): Promise<string> => {
-  const states = await countOf({ department: "Sales", country: "united states" });
-  return `hint: --country USA matches nobody: --country "united states" counts ${people(states)}\n`;
+  const states = await countOf({ country: "united states" });
+  return `hint: --country USA matches nobody: --country "united states" counts ${people(states)} by itself\n`;
 };
 
 test("a value of several that matches nobody is named, with the likely one, wherever a segment is counted", async () => {
@@ -108,10 +108,10 @@ test("hints take ten free calls at most, and cost nothing", async () => {
     expect((await u.run(["count", ...argv])).code).toBe(0);
     expect(proxy.seen.length).toBeLessThanOrEqual(1 + 10);
   }
-  // Values that the service tells take one call for all of them.
+  // Our own service tells them in the reply that counts.
   proxy.seen.length = 0;
   await u.run(["count", "--country", "germany", "--country", "france", "--country", "spain"]);
-  expect(proxy.seen.map(({ url }) => url)).toEqual(["/v1/person/count", "/facets"]);
+  expect(proxy.seen.map(({ url }) => url)).toEqual(["/v1/person/count"]);
   expect(await charged(service, CREDITS)).toBe(before);
 });
 
@@ -126,10 +126,6 @@ test("--strict ends with 5 where nobody matches, or one of several values", asyn
     code: 0,
     stderr: "",
   });
-  // What could not be looked at is no yes.
-  const names = Array.from({ length: 30 }, (_, at) => ["--first-name", `nobody${at}`]).flat();
-  const open = await u.run(["count", "--first-name", "anna", ...names, "--strict"]);
-  expect(open).toMatchObject({ code: 5 });
 });
 
 test("a search for nobody with --strict leaves the file that was there, and makes none", async () => {

@@ -385,13 +385,28 @@ test("an agent pays for nobody whom other runs bought since the same search stop
   expect(await spent()).toBe(before);
 });
 
-test("a quote says which of several values matches nobody, and why nobody does", async () => {
+test("a quote with a value that nobody has is an error that names the nearest; allow_unmatched quotes it", async () => {
   const agent = await start(["--max-credits", "5"]);
-  const some = await quoted(agent, 2, { country: ["USA", "germany"] });
+  for (const country of ["USA", ["USA", "germany"]]) {
+    const refused = await agent.call("quote", { kind: "people", filters: { country } });
+    expect(refused).toMatchObject({ failed: true });
+    expect(refused.text).toMatch(
+      /nobody matches country "USA"; nothing was bought.*country "united states" counts \d+ people.*allow_unmatched: true/s,
+    );
+  }
+
+  const allowed = (country: string | readonly string[]) =>
+    agent.call("quote", {
+      kind: "people",
+      filters: { country },
+      profiles: 2,
+      allow_unmatched: true,
+    });
+  const some = await allowed(["USA", "germany"]);
   expect(some.data.hints).toEqual([
     expect.stringMatching(/^country "USA" matches nobody: country "united states" counts/),
   ]);
-  const nobody = await quoted(agent, 2, { country: "USA" });
+  const nobody = await allowed("USA");
   expect(nobody.data).toMatchObject({
     credits: 0,
     hints: [expect.stringContaining('country "united states" counts')],

@@ -177,6 +177,10 @@ describe("roles", () => {
   test("a viewer looks and spends nothing; a key has no keys", async () => {
     const viewer = await signIn({ link: await link("viewer") });
     expect((await call(viewer, "POST", "/count", { filters: {} })).json.count).toBe(2_000);
+    const abroad = { filters: { country: ["USA", "germany"] } };
+    expect((await call(viewer, "POST", "/count", abroad)).json.unmatched).toMatchObject([
+      { key: "country", value: "USA", near: { value: "united states" } },
+    ]);
     for (const [method, path] of [
       ["POST", "/quote"],
       ["POST", "/exports"],

@@ -109,6 +109,7 @@ describe("POST /v1/person/count", () => {
       count: expect.any(Number),
       cached: false,
       as_of: expect.any(String),
+      unmatched: [],
     });
     expect(again.json.result).toEqual({ ...first.json.result, cached: true });
     expect(first.headers.get("x-dataset-version")).toBe(service.engine.info().version);

@@ -43,7 +43,7 @@ function counting(
           rateLimit,
           creditsUsed: used ?? ZERO,
         } as CountView["meta"];
-        return { count: listed, cached: false, asOf: undefined, meta };
+        return { count: listed, cached: false, asOf: undefined, unmatched: null, meta };
       },
     },
     maxCalls: 5_000,

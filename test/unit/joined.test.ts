@@ -40,7 +40,7 @@ describe("what a search is to buy", () => {
     let calls = 0;
     const count = async (): Promise<CountView> => {
       const meta = { datasetVersion: `v${calls++}` } as ReplyMeta;
-      return { count: 5, cached: false, asOf: undefined, meta };
+      return { count: 5, cached: false, asOf: undefined, unmatched: null, meta };
     };
     await expect(
       countJoined(targetOf([{ country: "a" }, { title: "b" }]), { count }),

@@ -59,11 +59,11 @@ export async function countTool(
     );
 
   return await withService(world, async ({ client, keyMode, serviceId }) => {
-    const { count, cached, asOf } = await client.count(filters, signal);
+    const { count, cached, asOf, unmatched } = await client.count(filters, signal);
     const { costs, keyMode: mode } = await client.account(signal);
     const owned = await ownedOf(canonical, { serviceId, mode: mode ?? keyMode ?? "live" }, world);
     const questions = questionsTo(client, signal, ARGUMENTS);
-    const { hints } = await hintsFor(filters, count, questions);
+    const { hints } = await hintsFor({ filters, count, unmatched }, questions);
     const whole = {
       count,
       as_of: asOf ?? null,

@@ -21,8 +21,8 @@ import {
   formatCreditsGrouped,
   priceOf,
 } from "../../shared/contract/money.ts";
-import { counted } from "../../shared/contract/text.ts";
-import { CliError, usageError } from "../../shared/errors.ts";
+import { counted, someOf } from "../../shared/contract/text.ts";
+import { CliError, failed, usageError } from "../../shared/errors.ts";
 import { buy, quote } from "../buy/buy.ts";
 import { learnedNetworks } from "../buy/networks.ts";
 import { type Order, worldOf } from "../buy/order.ts";
@@ -43,6 +43,7 @@ const AGENT_CALLS = 500;
 export async function heldQuoteFor(
   { target, limit, fresh = false }: Pick<Order, "target" | "limit" | "fresh">,
   world: AgentWorld,
+  allowsUnmatched = false,
 ): Promise<HeldQuote> {
   const { context } = world;
   const wanted = { target, limit, fresh, maxCalls: AGENT_CALLS };
@@ -54,8 +55,11 @@ export async function heldQuoteFor(
     const { account, continues, order, quote: offered } = quotation;
     const questions = questionsTo(session.client, context.interrupted, ARGUMENTS);
     const matches = offered.share?.total ?? offered.matches ?? Number.POSITIVE_INFINITY;
-    const { hints } =
-      target.kind === "search" ? await hintsFor(target.filters, matches, questions) : { hints: [] };
+    const { hints, unmatched } =
+      target.kind === "search"
+        ? await hintsFor({ filters: target.filters, count: matches }, questions)
+        : { hints: [], unmatched: [] };
+    if (unmatched.length > 0 && !allowsUnmatched) throw unmatchedValue(unmatched, hints);
 
     // What an earlier run holds counts within a cap, though it is not paid for.
     const most =
@@ -83,6 +87,16 @@ export async function heldQuoteFor(
   });
 }
 
+/** An agent rarely means a value that nobody has, and buys other people than it was asked for. */
+const unmatchedValue = (unmatched: readonly string[], hints: readonly string[]): CliError =>
+  failed
+    .incomplete(
+      `nobody matches ${someOf(unmatched)}; nothing was bought`,
+      "correct the filters; allow_unmatched: true takes them as they are",
+      "unmatched_value",
+    )
+    .with({ details: hints });
+
 export async function quoteTool(input: Input<"quote">, world: AgentWorld) {
   const { profiles: limit, again } = input;
   const offer = await heldQuoteFor(
@@ -92,6 +106,7 @@ export async function quoteTool(input: Input<"quote">, world: AgentWorld) {
       fresh: again === true,
     },
     world,
+    input.allow_unmatched,
   );
   const { quote: offered, isTest, target } = offer;
   const rest = world.budget === undefined ? undefined : await leftOf(world, isTest);

@@ -41,6 +41,7 @@ const inputs = (filters: typeof open) => ({
     ),
     new_only: s.optionalProperty(s.said(s.flag, "of people: only who is not yours")),
     again: s.optionalProperty(s.said(s.flag, "buy anew what is yours too")),
+    allow_unmatched: s.optionalProperty(s.flag),
   }),
   read_rows: s.object({
     run: word,

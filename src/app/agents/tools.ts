@@ -122,8 +122,8 @@ const TOOLS: { readonly [Name in ToolName]: Tool<Name> } = {
   count_people: {
     title: "Count people",
     description:
-      "How many people match, what they would cost, how many you own; by: " +
-      "the largest groups of one key; hints: values likely meant. Free.",
+      "How many match, their price, how many you own; by: " +
+      "the largest groups of a key; hints: values likely meant. Free.",
 
     call: async (input, world) => {
       const structured = await countTool(input, world);
@@ -139,9 +139,7 @@ const TOOLS: { readonly [Name in ToolName]: Tool<Name> } = {
   },
   describe_filters: {
     title: "Filters and their values",
-    description:
-      "The filter keys and how they match; with key, values that " +
-      "people have of it (prefix narrows). Free.",
+    description: "Filter keys and how they match; with key, its values (prefix narrows). Free.",
 
     call: async (input, world) => {
       const structured = await describeTool(input, world);

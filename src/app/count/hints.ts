@@ -1,9 +1,13 @@
 import type { CompanyQuery } from "../../engine/client/dialect.ts";
 import type { ServiceClient } from "../../engine/client/types.ts";
-import { type FreeAnswers, hintsFor, questionsTo } from "../../shared/contract/hints.ts";
+import {
+  type Counted,
+  type FreeAnswers,
+  hintsFor,
+  questionsTo,
+} from "../../shared/contract/hints.ts";
 import { normalForm } from "../../shared/contract/normalise.ts";
 import { counted } from "../../shared/contract/text.ts";
-import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { failed } from "../../shared/errors.ts";
 
 /**
@@ -31,9 +35,7 @@ export async function nearCompany(
   }
 }
 
-export interface CountedSegment {
-  readonly filters: Filters;
-  readonly count?: number | undefined;
+export interface CountedSegment extends Counted {
   readonly name?: string | undefined;
 }
 
@@ -53,17 +55,16 @@ export async function tellHints(
 
   const questions = questionsTo(session.client, signal);
   const problems: string[] = [];
-  for (const { filters, count, name } of segments) {
+  for (const { name, ...segment } of segments) {
+    const { filters } = segment;
     if (Object.keys(filters).length === 0) continue;
 
     // What was counted or bought stands, whatever becomes of a free count that would say why.
-    const people = count ?? (await questions.count(filters).catch(() => undefined));
+    const told =
+      segment.count === undefined ? await questions.told(filters).catch(() => undefined) : segment;
+    const people = told?.count;
     const of = name === undefined ? "" : `${name}: `;
-    const { hints, unmatched, unchecked } = await hintsFor(
-      filters,
-      people ?? Number.POSITIVE_INFINITY,
-      questions,
-    );
+    const { hints, unmatched, unchecked } = await hintsFor({ ...told, filters }, questions);
     for (const hint of hints) say?.(`hint: ${of}${hint}`);
 
     if (people === 0) problems.push(`${of}nobody matches`);

@@ -2,6 +2,7 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import {
+  type CountTold,
   type FreeAnswers,
   hintsFor,
   questionsTo,
@@ -80,15 +81,18 @@ function CountCard({ onBuy }: { readonly onBuy: () => void }) {
       ) : (
         <div class="price">
           {isEmpty ? (
-            <Nobody of={segment.value} />
+            <Amiss of={segment.value} answer={answer} />
           ) : (
-            <p>
-              At most <b>{amount(answer.credits, "credit")}</b>
-              <br />
-              {answer.balance_after >= 0
-                ? `${amount(answer.balance_after, "credit")} left afterwards`
-                : `${amount(-answer.balance_after, "credit")} too few`}
-            </p>
+            <>
+              <p>
+                At most <b>{amount(answer.credits, "credit")}</b>
+                <br />
+                {answer.balance_after >= 0
+                  ? `${amount(answer.balance_after, "credit")} left afterwards`
+                  : `${amount(-answer.balance_after, "credit")} too few`}
+              </p>
+              {answer.unmatched?.length ? <Amiss of={segment.value} answer={answer} /> : null}
+            </>
           )}
           {may.value.buy ? <Button look="main" disabled={isEmpty} act={onBuy} text="Buy…" /> : null}
         </div>
@@ -104,24 +108,34 @@ const FREE: FreeAnswers = {
     api("POST", "/facets", { filters, mode: mode.value, key, limit }, signal),
 };
 
-/** What the filters may have meant: free counts tell it here as for the command. */
-function Nobody({ of }: { readonly of: string }) {
+interface AmissProps {
+  readonly of: string;
+  readonly answer: CountTold;
+}
+
+/** Values that nobody has, and what the filters may have meant. */
+function Amiss({ answer, of }: AmissProps) {
   const finding = useSignal<Finding<Awaited<ReturnType<typeof hintsFor>>>>({ of });
   useEffect(() => {
     const turn = new AbortController();
-    void hintsFor(chosenFilters.value, 0, questionsTo(FREE, turn.signal, PAGE)).then((value) => {
+    const { count: people, unmatched } = answer;
+    const counted = { filters: chosenFilters.value, count: people, unmatched };
+    void hintsFor(counted, questionsTo(FREE, turn.signal, PAGE)).then((value) => {
       if (!turn.signal.aborted) finding.value = { of, value };
     });
     return () => turn.abort();
   }, [of]);
 
   const { hints = [], remedy } = answerTo(of, finding.value).value ?? {};
+  const isEmpty = answer.count === 0;
   return (
     <div role="status">
-      <p>
-        Nobody matches.{" "}
-        {hints.length > 0 ? "" : "Take a filter away: suggestions show how many each value has."}
-      </p>
+      {isEmpty ? (
+        <p>
+          Nobody matches.{" "}
+          {hints.length > 0 ? "" : "Take a filter away: suggestions show how many each value has."}
+        </p>
+      ) : null}
       {hints.map((hint) =>
         hint === remedy?.text ? (
           <Button key={hint} act={() => setFilters(remedy.filters)} text={hint} />

@@ -52,6 +52,7 @@ interface Parts {
  * records and keys. See docs/dataset.md for the layout.
  */
 export class EmbeddedEngine implements Engine {
+  readonly looksUp = true;
   readonly #parts: Parts;
   readonly #segments: SegmentCache;
   readonly #selection: PeopleSelection;

@@ -74,6 +74,10 @@ export class ReloadingEngine implements Engine {
     return this.#engine.info();
   }
 
+  get looksUp(): boolean | undefined {
+    return this.#engine.looksUp;
+  }
+
   current(): Promise<void> {
     return this.#look();
   }

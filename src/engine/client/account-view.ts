@@ -1,6 +1,7 @@
 import type { FacetValue } from "../../shared/contract/facets.ts";
 import { type Credits, parseCredits } from "../../shared/contract/money.ts";
 import { harmlessLine, isObject, whole } from "../../shared/contract/text.ts";
+import { readUnmatched } from "../../shared/contract/unmatched.ts";
 import type { FacetKey } from "../../shared/contract/vocabulary.ts";
 import { failed } from "../../shared/errors.ts";
 import type { ReplyMeta } from "./errors.ts";
@@ -215,6 +216,8 @@ export function countView(result: unknown, meta: ReplyMeta) {
     count,
     cached: typeof fields.cached === "boolean" ? fields.cached : undefined,
     asOf: text(fields.as_of ?? fields.computed_at),
+    /** Values that nobody has; null: the service does not tell. */
+    unmatched: readUnmatched(fields.unmatched),
     meta,
   };
 }

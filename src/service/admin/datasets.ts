@@ -2,11 +2,13 @@ import { join } from "node:path";
 import { type Engine, type FacetQuestion, OutOfTimeError } from "../../dataset/engine.ts";
 import { type PeopleFolders, suppressionDir } from "../../dataset/suppression.ts";
 import { COUNT_CACHE_SECONDS } from "../../shared/contract/records.ts";
-import type { CanonicalFilters } from "../../shared/contract/vocabulary.ts";
+import type { Unmatched } from "../../shared/contract/unmatched.ts";
+import type { CanonicalFilters, Filters } from "../../shared/contract/vocabulary.ts";
 import type { FacetResult } from "../../shared/schema/api.ts";
 import type { KeyMode } from "../ledger/ledger.ts";
 import { Sketches } from "../people/sketches.ts";
 import { type SuppressedPeople, suppressedPeople } from "../people/suppressed.ts";
+import { unmatchedValues } from "../people/unmatched.ts";
 import { within } from "../problem.ts";
 
 interface Counted {
@@ -14,10 +16,12 @@ interface Counted {
   readonly cached: boolean;
   readonly asOf: string;
   readonly version: string;
+  readonly entry: CountEntry;
 }
 
 interface CountEntry extends Pick<Counted, "count" | "version"> {
   readonly times: Map<string, string>;
+  unmatched?: Promise<readonly Unmatched[] | undefined>;
 }
 
 export interface Clocks {
@@ -89,14 +93,27 @@ async function countCache(engine: Engine, { monotonic, now }: Clocks) {
     return counted;
   }
 
-  return { recall, count };
+  return { recall, count, unmatched: unmatchedOf(engine) };
+}
+
+/** Which values nobody has; undefined where that is not known of the version that was counted. */
+function unmatchedOf(engine: Engine) {
+  let values = unmatchedValues(engine);
+
+  return async ({ count: people, entry, version }: Counted, key: string) => {
+    if (values.version !== version) values = unmatchedValues(engine);
+    if (values.version !== version) return undefined;
+    entry.unmatched ??= values.unmatched(JSON.parse(key) as Filters, people === 0);
+    return entry.unmatched;
+  };
 }
 
 /** An account learns when it asked itself, and not that another one did. */
-function answerFor({ times, count, version }: CountEntry, whose: string, at: string): Counted {
+function answerFor(entry: CountEntry, whose: string, at: string): Counted {
+  const { count, times, version } = entry;
   const before = times.get(whose);
   times.set(whose, before ?? at);
-  return { count, version, asOf: before ?? at, cached: before !== undefined };
+  return { count, version, asOf: before ?? at, cached: before !== undefined, entry };
 }
 
 export interface ServedDataset {

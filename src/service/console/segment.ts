@@ -8,7 +8,7 @@ import {
 import { PER_PAGE_MAX } from "../../shared/contract/records.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { readFacets } from "../http/requests.ts";
-import { type Asker, countPeople, facetPeople } from "../http/sale.ts";
+import { type Asker, countPeople, facetPeople, unmatchedOf } from "../http/sale.ts";
 import { timeOf } from "../ledger/clock.ts";
 import { type KeyMode, leftOfCap, type Spender, type StoredKey } from "../ledger/ledger.ts";
 import type { ConsoleExport, Standing, StoredExport } from "../ledger/records.ts";
@@ -68,7 +68,8 @@ async function countNow(call: ConsoleCall, asker: Asker) {
   const { monotonic } = call.parts;
   const start = monotonic();
   const result = await countPeople(asker, call.parts, segment);
-  return { ...result, filters: asked, ms: Math.round((monotonic() - start) * 10) / 10 };
+  const ms = Math.round((monotonic() - start) * 10) / 10;
+  return { ...result, filters: asked, canonical: segment.canonical, ms };
 }
 
 async function standingOf(
@@ -117,7 +118,9 @@ async function count(call: ConsoleCall) {
   const mode = modeOf(call);
   const asker = countedPeople(call, mode, "count");
   const { key } = asker.call;
-  const { asOf, cached, count: people, ms } = await countNow(call, asker);
+  const counted = await countNow(call, asker);
+  const { asOf, cached, count: people, filters, ms } = counted;
+  const unmatched = await unmatchedOf(asker, call.parts, counted, filters);
   const { free } = freeOf(call, key, await standingOf(call, key, "buying"));
   const { credits: cost, creditsNumber } = quoteOf(call.visitor.account, people);
 
@@ -126,6 +129,7 @@ async function count(call: ConsoleCall) {
     cached,
     as_of: asOf,
     ms,
+    unmatched: unmatched ?? null,
     credits: creditsNumber,
     balance_after: creditsToNumber(credits(free - cost)),
   };

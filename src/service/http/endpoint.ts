@@ -30,13 +30,19 @@ export async function freeMagic(
   if (magic === "slow") await options.sleep(MAGIC_SLOW_MS);
 }
 
-/** @param result JSON text */
+interface FreeResult {
+  /** JSON text. */
+  readonly result: string;
+  readonly version: string;
+  readonly notices?: readonly string[] | undefined;
+}
+
 export async function freeAnswer(
   { call }: FastifyRequest,
   { admission }: RouteOptions,
-  { result, version }: { readonly result: string; readonly version: string },
+  { notices, result, version }: FreeResult,
 ): Promise<Answer> {
-  const body = envelopeJson(result, await admission.remaining(call));
+  const body = envelopeJson(result, await admission.remaining(call), notices);
   return { status: 200, headers: { "x-dataset-version": version }, body };
 }
 

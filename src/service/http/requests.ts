@@ -16,6 +16,7 @@ import { echo } from "../../shared/contract/text.ts";
 import {
   COMPANIES_MAX,
   FACET_KEYS,
+  type Filters,
   filterSpec,
   isFacetKey,
   MAX_VALUE_LENGTH,
@@ -33,11 +34,11 @@ const LOOKUP_KEYS = ["domain", "company_network_url", "name", "id"] as const;
 const PAGING_KEYS = ["per_page", "page", "cursor"] as const;
 
 /** What small bodies of counts mean, by their bytes. */
-const knownCounts = new Map<string, Sketched>();
+const knownCounts = new Map<string, SentSegment>();
 const MAX_KNOWN = 1_000;
 const MAX_KNOWN_BYTES = 1_024;
 
-export function readCount(body: Buffer): Sketched {
+export function readCount(body: Buffer): SentSegment {
   if (body.length > MAX_KNOWN_BYTES) return readSegment(bodyFields(body, COUNT_KEYS));
   const bytes = body.toString("latin1");
   const before = knownCounts.get(bytes);
@@ -198,7 +199,12 @@ function refuseUnknown(
   throw invalid(`unknown ${kind}${unknown.length + more > 1 ? "s" : ""}: ${list}; ${hint}`);
 }
 
-export function readSegment(fields: ReadonlyMap<string, unknown>): Sketched {
+export interface SentSegment extends Sketched {
+  /** As they came. */
+  readonly sent: Filters;
+}
+
+export function readSegment(fields: ReadonlyMap<string, unknown>): SentSegment {
   if (!fields.has("filters")) throw invalid("filters is required; {} is the whole dataset");
   const check = checkFilters(fields.get("filters"));
   if (!check.ok) {
@@ -206,7 +212,11 @@ export function readSegment(fields: ReadonlyMap<string, unknown>): Sketched {
     if (check.issues.some((issue) => issue.code === "unknown_key")) detail.push(VALID_FILTERS_LINE);
     throw invalid(...detail);
   }
-  return { filters: check.canonical, canonical: canonicalJson(check.canonical) };
+  return {
+    filters: check.canonical,
+    canonical: canonicalJson(check.canonical),
+    sent: check.filters,
+  };
 }
 
 function paging(

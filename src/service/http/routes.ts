@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { envelopeJson } from "../../shared/contract/envelope.ts";
 import { creditsToNumber } from "../../shared/contract/money.ts";
+import { noticesOf } from "../../shared/contract/unmatched.ts";
 import type { KeyResult } from "../../shared/schema/api.ts";
 import { onOneVersion } from "../admin/datasets.ts";
 import { timeOf } from "../ledger/clock.ts";
@@ -33,7 +34,7 @@ import {
   readSearch,
   refuseQuery,
 } from "./requests.ts";
-import { countPeople, facetPeople, inFreeTurn, searchOrder } from "./sale.ts";
+import { countPeople, facetPeople, inFreeTurn, searchOrder, unmatchedOf } from "./sale.ts";
 
 type Endpoints = Readonly<Partial<Record<CallName, Endpoint>>>;
 const ENDPOINTS: Endpoints = { account, count, counts, search, enrich, employees, facets, key };
@@ -73,12 +74,18 @@ async function account(
 
 async function count(request: FastifyRequest, options: RouteOptions): Promise<Answer> {
   refuseQuery(queryText(request));
-  const { canonical, filters } = readCount(jsonBody(request));
+  const { canonical, filters, sent } = readCount(jsonBody(request));
   await freeMagic(request, options, filters);
 
-  const counted = await countPeople(askerOf(request), options, { canonical, filters });
-  const result = `{"count":${counted.count},"cached":${counted.cached},"as_of":"${counted.asOf}"}`;
-  return freeAnswer(request, options, { result, version: counted.version });
+  const asker = askerOf(request);
+  const counted = await countPeople(asker, options, { canonical, filters });
+  const told = await unmatchedOf(asker, options, { ...counted, canonical }, sent);
+  const unmatched = told === undefined ? "" : `,"unmatched":${JSON.stringify(told)}`;
+  const result =
+    `{"count":${counted.count},"cached":${counted.cached},` +
+    `"as_of":"${counted.asOf}"${unmatched}}`;
+  const notices = told && noticesOf(sent, counted.count, told);
+  return freeAnswer(request, options, { result, version: counted.version, notices });
 }
 
 async function facets(request: FastifyRequest, options: RouteOptions): Promise<Answer> {

@@ -1,9 +1,10 @@
 // What the API and the console do alike, whoever asks: count for nothing, and sell.
 import type { FacetQuestion } from "../../dataset/engine.ts";
-import type { CanonicalFilters } from "../../shared/contract/vocabulary.ts";
+import type { CanonicalFilters, Filters } from "../../shared/contract/vocabulary.ts";
 import { facetsOf, onOneVersion, type ServedDataset } from "../admin/datasets.ts";
 import type { Account, KeyMode, Spender, Store } from "../ledger/ledger.ts";
 import { type ChargedReply, type Purchase, purchase } from "../money/billing.ts";
+import { tellable } from "../people/unmatched.ts";
 import { invalid, type Problem } from "../problem.ts";
 import type { SmallCounts } from "./limits.ts";
 import { MAGIC_SLOW_MS, type Magic, magicOf, magicOfFilters } from "./magic.ts";
@@ -68,6 +69,21 @@ export async function countPeople(
 
   parts.smallCounts.tell(key, account.plan, { segment: canonical, count: counted.count });
   return counted;
+}
+
+/** Values of a counted segment that nobody has, as far as whoever asks may be told. */
+export async function unmatchedOf(
+  { call: { account, key } }: Asker,
+  { dataset, smallCounts }: ServiceParts,
+  counted: Awaited<ReturnType<typeof countPeople>> & Pick<Segment, "canonical">,
+  sent: Filters,
+) {
+  const { counts } = await dataset(key.mode);
+  const found = await counts.unmatched(counted, counted.canonical);
+  return tellable(found, sent, {
+    few: account.plan.smallCounts,
+    tell: (disclosure) => smallCounts.tell(key, account.plan, disclosure),
+  });
 }
 
 /** Counts a segment by the values of a field, free. @throws Problem */

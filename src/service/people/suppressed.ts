@@ -133,6 +133,7 @@ export function suppressedPeople(folder: string | undefined) {
     };
 
     return {
+      looksUp: engine.looksUp,
       info: () => engine.info(),
       current: async () => engine.current?.(),
       count: (filters) => engine.count(filters),

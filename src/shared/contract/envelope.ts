@@ -3,8 +3,16 @@ import { type Credits, formatCredits, ZERO } from "./money.ts";
 
 const HEAD = '{"status":true,"detail":[],"result":';
 
-export const envelopeJson = (resultJson: string, remaining: Credits): string =>
-  `${HEAD}${resultJson}${tailOf(ZERO, remaining)}`;
+/** @param notices what the caller should know of the answer, in words */
+export const envelopeJson = (
+  resultJson: string,
+  remaining: Credits,
+  notices: readonly string[] = [],
+): string => {
+  const head =
+    notices.length === 0 ? HEAD : `{"status":true,"detail":${JSON.stringify(notices)},"result":`;
+  return `${head}${resultJson}${tailOf(ZERO, remaining)}`;
+};
 
 const tailOf = (used: Credits, remaining: Credits): string =>
   `,"credits_used":${formatCredits(used)},"credits_remaining":${formatCredits(remaining)}}`;

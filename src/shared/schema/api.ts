@@ -331,6 +331,37 @@ export const API_SCHEMAS = {
       count: count("People that match: the largest number a search can return and bill.", 2_614),
       cached: s.said(s.flag, "Whether it came from the cache.", false),
       as_of: time("When it was computed."),
+      unmatched: s.optionalProperty(
+        s.said(
+          s.list(ref("Unmatched")),
+          "Values that nobody has, whatever the other filters say: of lists, and where the count " +
+            "is 0 of every key. `detail` says the same in words. Not there where the service " +
+            "did not look.",
+          [],
+        ),
+      ),
+    }),
+  ),
+  TextOrNumber: s.more(
+    described("TextOrNumber", "A value as it was sent.", s.some(s.text, s.number)),
+    { examples: ["USA"] },
+  ),
+  Unmatched: described(
+    "Unmatched",
+    "A value of a filter that nobody has.",
+    s.object({
+      key: word("The filter.", "country"),
+      value: ref("TextOrNumber"),
+      near: s.said(
+        s.maybe(
+          s.object({
+            key: word("The filter that finds it.", "country"),
+            value: ref("TextOrTexts"),
+            count: atLeastOne("People who have it, whatever the other filters say.", 12_345),
+          }),
+        ),
+        "Another name, or the nearest value, that somebody has; null: none is known.",
+      ),
     }),
   ),
   AccountEnvelope: envelope("AccountEnvelope", ref("Account"), free),

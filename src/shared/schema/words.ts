@@ -25,7 +25,7 @@ export const envelope = (title: string, result: Schema, used: Schema) =>
     "The envelope around every answer.",
     object({
       status: said(flag, "Always true: the call worked.", true),
-      detail: said(list(text), "Empty, or notices such as a deprecation.", []),
+      detail: said(list(text), "Empty, or notices: of a value that nobody has, for example.", []),
       result,
       credits_used: used,
       credits_remaining: said(more(number, { minimum: 0 }), "Balance after the call.", 3_766),

@@ -33,7 +33,7 @@ export async function countOne(
   const counted = session.client.count(filters, context.interrupted);
   const [count, account] = await Promise.all([counted, pricesFor(counting)]);
   await tell(count, account, filters, counting);
-  return [{ filters, count: count.count }];
+  return [{ filters, count: count.count, unmatched: count.unmatched }];
 }
 
 /** One number of several segments: whoever is in at least one of them, without those of others. */

@@ -52,7 +52,12 @@ export async function countFiles(
   }
 
   noticeUnknownCost(account, session);
-  return rows.map(({ segment, filters, count }) => ({ name: segment, filters, count }));
+  return rows.map(({ segment, filters, count }, index) => ({
+    name: segment,
+    filters,
+    count,
+    unmatched: counts[index]?.unmatched,
+  }));
 }
 
 // Counts are free but take turns in the rate limit; a few in flight hide the latency of each.
