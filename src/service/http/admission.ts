@@ -37,9 +37,7 @@ export function admissionBy(store: Store, limiter: RateLimiter) {
       key.revokedAt !== null ||
       key.mode !== presented.mode
     ) {
-      const why = unauthorised(headers.authorization, count);
-      const came = count > 1 || isBearer(headers.authorization);
-      throw new Problem(401, [why], came ? CHALLENGE : NO_KEY_CAME);
+      throw unauthorised(headers.authorization, count);
     }
 
     const account = await store.account(key.accountId);
@@ -105,9 +103,14 @@ export const boundGuesses = (
 
 const isBearer = (authorization = ""): boolean => /^bearer /i.test(authorization);
 
-function unauthorised(authorization: string | undefined, count: number): string {
-  if (count > 1) return "more than one Authorization header; send exactly one";
-  if (authorization === undefined) return "send the API key as: Authorization: Bearer <API_KEY>";
-  if (!isBearer(authorization)) return "the Authorization header must be: Bearer <API_KEY>";
-  return "the API key is not valid or was revoked";
+function unauthorised(authorization: string | undefined, count: number): Problem {
+  const refuse = (why: string, headers: Record<string, string> = CHALLENGE): Problem =>
+    new Problem(401, [why], headers);
+
+  if (count > 1) return refuse("more than one Authorization header; send exactly one");
+  if (authorization === undefined)
+    return refuse("send the API key as: Authorization: Bearer <API_KEY>", NO_KEY_CAME);
+  if (!isBearer(authorization))
+    return refuse("the Authorization header must be: Bearer <API_KEY>", NO_KEY_CAME);
+  return refuse("the API key is not valid or was revoked");
 }
