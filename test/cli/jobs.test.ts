@@ -65,7 +65,7 @@ describe("the file", () => {
       '"filters" has no key "departmnt" (did you mean "department"?)',
     ],
     ['"filters": {"department": "Legl"}', '"Legl"', 'did you mean "Legal"?'],
-    ['"schedule": "0 6 * * Mo"', '"0 6', "(Mo)"],
+    ['"schedule": "0 6 * * Mo"', '"0 6', 'its day of the week is "Mo"'],
     ['"overwrite": "yes"', '"yes"', '"overwrite" is true or false'],
     ['"min_rows": [1]', "[1]", '"min_rows" is a whole number from 0 to '],
     ['"command": "serach"', '"serach"', '"command" is refresh or search'],

@@ -116,10 +116,7 @@ describe.skipIf(isLeftOut(hasClickHouseServer))(
         [`p${at}`, at % 7 === 0 ? "" : country(at), at % 2 === 0 ? "boss" : "", "navy"].join(","),
       );
       const cwd = await tempFolder();
-      await writeFile(
-        join(cwd, "people.csv"),
-        `id,country,title,industry\n${lines.join("\n")}\n`,
-      );
+      await writeFile(join(cwd, "people.csv"), `id,country,title,industry\n${lines.join("\n")}\n`);
       const input = {
         people: ["people.csv"],
         companies: [],

@@ -79,7 +79,7 @@ export function filterFileSchema(): JsonSchema {
  */
 export function briefFiltersSchema(): JsonSchema {
   const one = { type: "string" };
-  const some = { anyOf: [one, { type: "array", items: one }] };
+  const some = { type: ["string", "array"], items: one };
   const brief = ({ list, match }: FilterKeySpec): JsonSchema => {
     if (match === "range") return { type: "integer", minimum: 0 };
     if (match === "department") return { ...some, description: DEPARTMENTS.join(", ") };
