@@ -5,6 +5,8 @@ import { normalForm } from "./contract/normalise.ts";
 import type { SuppressedName } from "./contract/suppression.ts";
 import { echo, someOf } from "./contract/text.ts";
 import { type CliError, usageError } from "./errors.ts";
+import { Page } from "./rows/page.ts";
+import { isJson } from "./rows/tokens.ts";
 import {
   isNested,
   type JsonRecord,
@@ -350,6 +352,7 @@ export class PersonMatcher {
    * @returns undefined where it has neither
    */
   without(body: Buffer, service: string): Buffer | undefined {
+    if (!isJson(body, 0, body.length)) return this.#withoutIn(body, service);
     let count = 0;
     const strip = (value: JsonValue, isInRow = false): JsonValue => {
       if (typeof value === "string" && !isInRow && this.isNamedInFact(value)) {
@@ -373,7 +376,33 @@ export class PersonMatcher {
     const after = strip(parseExact(body.toString("utf8")));
     return count === 0 ? undefined : Buffer.from(stringifyExact(after));
   }
+
+  /**
+   * The same of a reply that is no JSON: whatever cannot be read and names the person goes whole,
+   * and with it what stands beside the rows.
+   */
+  #withoutIn(body: Buffer, service: string): Buffer | undefined {
+    const page = Page.read(body, "person");
+    const rows = Array.from({ length: page.length }, (_, index) => page.text(index));
+    const broken = page.broken.map(({ bytes }) => bytes.toString("utf8"));
+    const kept = [
+      ...rows.filter((text) => !this.isOf(text, service)),
+      ...broken.filter((text) => !this.isNamedInFact(unescaped(text))),
+    ];
+
+    const all = unescaped(body.toString("utf8"));
+    const others = rows.concat(broken).reduce((rest, row) => rest.replace(unescaped(row), ""), all);
+    const isCut = kept.length < rows.length + broken.length;
+    if (!isCut && !this.isNamedInFact(others)) return undefined;
+    return Buffer.from(`{"result":[${kept.join(",")}]}`);
+  }
 }
+
+/** A text of broken JSON with its letters as they are read. */
+const unescaped = (text: string): string =>
+  text
+    .replace(/\\u([\da-f]{4})/gi, (_, code: string) => String.fromCharCode(parseInt(code, 16)))
+    .replaceAll("\\/", "/");
 
 const NAMES = ["name", "first_name", "last_name"];
 

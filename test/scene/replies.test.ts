@@ -176,7 +176,12 @@ tryCases([
       run(`${BUY} --per-page 10 --dry-run`, 5, {
         says: ["cannot be continued: a paid reply"],
       }),
-      run("runs export last --json -o o.csv", 5, { charged: 20, rows: 10 }),
+      run("runs export last --json -o o2.csv --require-complete", 5, { charged: 20 }),
+      run("runs export last --json -o o.csv", 0, {
+        charged: 20,
+        rows: 10,
+        says: ["10 paid rows cannot be read", "holds no list of profiles"],
+      }),
       // Whom nobody has is nobody: nothing is touched.
       run("forget network.example/in/person-25 --yes", 6, {
         says: ["nobody who is kept is"],

@@ -38,6 +38,8 @@ export interface ForeignOptions {
   rowsUnder: string | undefined;
   /** What `result` is instead of the rows, or of the one record, of a paid reply. */
   shape: ((rows: readonly object[]) => unknown) | undefined;
+  /** How the text of a paid reply is spelled, by how many came before it and were charged. */
+  spelled: ((text: string, calls: number) => string) | undefined;
   /** What `result` of a success is where the company is not known; undefined: a 404. */
   missing: { readonly result: unknown; readonly used?: number } | undefined;
   /** Whether it knows the call that counts people; a status: what a web server before it answers, in HTML. */
@@ -181,6 +183,7 @@ export async function startForeignService(
     firstPage: 1,
     rowsUnder: "people",
     shape: undefined,
+    spelled: undefined,
     missing: undefined,
     counts: true,
     countUnder: "total_results",
@@ -234,6 +237,7 @@ export async function startForeignService(
   let others = 0;
   const granted = left;
   let calls = 0;
+  let spelled = 0;
   let sold = 0;
   const window = { minute: 0, calls: 0 };
   const seen: {
@@ -562,7 +566,7 @@ export async function startForeignService(
       if (options.usedIs === "missing") delete whole.credits_used;
       else if (options.usedIs === "of the call before") whole.credits_used = before;
       else if (options.usedIs !== undefined) whole.credits_used = options.usedIs;
-      text = JSON.stringify(whole);
+      text = options.spelled?.(JSON.stringify(whole), spelled++) ?? JSON.stringify(whole);
       if (idempotencyKey !== undefined) stored.set(idempotencyKey, text);
     }
     if (mishap === "drop") {

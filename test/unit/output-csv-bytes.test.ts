@@ -34,13 +34,16 @@ function outcome(
 ): unknown {
   const view = createView({ kind: "person", format: "csv", ...options }, extra);
   try {
+    const read = pages();
+    // What is no JSON is none of the rows (rows-broken.test.ts): here it matters that both ways see it.
+    if (read.some(({ isSound }) => !isSound)) return "no JSON";
     const bytes = Buffer.concat([
-      ...pages().map((page) => Buffer.from(view.page(page))),
+      ...read.map((page) => Buffer.from(view.page(page))),
       Buffer.from(view.end()),
     ]);
     return { text: bytes.toString("latin1"), unseen: [...view.unseen].sort() };
   } catch (error) {
-    if (error instanceof SyntaxError || /no valid JSON/.test(String(error))) return "no JSON";
+    if (error instanceof SyntaxError) return "no JSON";
     throw error;
   }
 }
@@ -382,10 +385,11 @@ describe("rows copied from a page's bytes", () => {
         .split("\n")[2];
       expect(line).toBe(`b,${last === "null" ? "" : String(JSON.parse(last))}`);
       for (let length = 1; length < list.length; length++) {
-        expect(
-          () => Page.read(Buffer.from(list.slice(0, length)), "person"),
-          list.slice(0, length),
-        ).toThrow(/no valid JSON/);
+        const cut = Page.read(Buffer.from(list.slice(0, length)), "person");
+        const view = createView({ kind: "person", format: "csv" });
+        const rows = Buffer.from(view.page(cut)).toString().split("\n").slice(1, -1);
+        expect(rows.length, list.slice(0, length)).toBe(cut.length);
+        expect(cut.isSound, list.slice(0, length)).toBe(/^\[$|\},?$/.test(list.slice(0, length)));
       }
     }
   });
@@ -412,7 +416,7 @@ describe("rows copied from a page's bytes", () => {
     expect(lines).toHaveLength(3_001);
     expect(lines[2_999]).toBe(`${"x".repeat(2_999 % 90)}2999`);
     expect(view.page(copied(['{"id":"b"}'])).toString()).toBe("b\n");
-    expect(() => view.page(copied(['{"id":"c"}', '{"id":tru}']))).toThrow(SyntaxError);
+    expect(view.page(copied(['{"id":"c"}', '{"id":tru}'])).toString()).toBe("c\n");
     expect(view.page(copied(['{"id":"d"}'])).toString()).toBe("d\n");
     const lined = createView({ kind: "person", format: "ndjson" });
     for (const id of ["a", "b".repeat(99), "c"]) {

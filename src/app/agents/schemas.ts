@@ -90,6 +90,7 @@ const outputs = {
     run: s.text,
     profiles: s.wholeNumberShape,
     ...s.each(s.number, "credits", "uncertain_credits", "budget_left"),
+    unread: s.said(s.wholeNumberShape, "rows that were paid for and cannot be read"),
     complete: s.flag,
   }),
   count_people: s.object({

@@ -101,7 +101,7 @@ const TOOLS: { readonly [Name in ToolName]: Tool<Name> } = {
       if (question !== undefined) return question;
 
       const { receipt, run, budget_left } = await buyQuoted(world.quotes.take(id), world);
-      const { complete, credits, distinct: profiles, misses, uncertain_credits } = receipt;
+      const { complete, credits, distinct: profiles, misses, uncertain_credits, unread } = receipt;
       const unsure =
         uncertain_credits > 0
           ? `, and ${grouped(uncertain_credits)} more may have been charged`
@@ -110,11 +110,12 @@ const TOOLS: { readonly [Name in ToolName]: Tool<Name> } = {
         `Run ${run} holds ${counted(profiles, "row")} for ` +
         `${counted(credits, "credit")}${unsure}`;
       const others = misses === 0 ? "" : `, ${counted(misses, "company", "companies")} not found`;
+      const broken = unread === 0 ? "" : `, ${counted(unread, "paid row")} cannot be read`;
 
       return {
-        structured: { run, profiles, credits, uncertain_credits, complete, budget_left },
+        structured: { run, profiles, credits, uncertain_credits, unread, complete, budget_left },
         sentence:
-          `${what}${others}${complete ? "" : ", and there may be more"}; ` +
+          `${what}${others}${broken}${complete || unread > 0 ? "" : ", and there may be more"}; ` +
           `the budget has ${grouped(budget_left)} left. read_rows reads them.`,
       };
     },

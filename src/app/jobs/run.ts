@@ -406,8 +406,8 @@ async function underBudget<T>(
 
 function endedOf(outcome: JobOutcome): Ended {
   if (outcome.kind === "search") {
-    const { receipt } = outcome.purchase;
-    return { rows: receipt.distinct, run: receipt.run, written: receipt.output, receipt };
+    const { receipt, failure } = outcome.purchase;
+    return { rows: receipt.distinct, run: receipt.run, written: receipt.output, receipt, failure };
   }
   const { receipt, failure } = outcome;
   const { rows, sha256 } = receipt.files.list;

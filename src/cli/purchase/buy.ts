@@ -64,6 +64,7 @@ export async function buy(purchase: ParsedPurchase, context: Context): Promise<v
         throw unread(error, result);
       });
       printSummary(result, purchase, printer);
+      if (result.failure !== undefined) throw result.failure;
     } finally {
       stop();
     }

@@ -222,6 +222,7 @@ const exportedRun = s.object({
   run: s.text,
   finished: s.flag,
   rows: s.wholeNumberShape,
+  unread: s.said(s.wholeNumberShape, "rows that are no JSON: left out, and kept"),
   credits: s.always(0),
   output: writtenShape,
 });

@@ -1,5 +1,6 @@
 import { type Credits, parseCredits } from "../../shared/contract/money.ts";
 import { harmlessLine, shownAddress } from "../../shared/contract/text.ts";
+import { readable } from "../../shared/rows/page.ts";
 import { LostReplyError, type ReplyMeta, ServiceError } from "./errors.ts";
 import { header, rateLimitOf, retryAfterOf } from "./rate-limit.ts";
 import type { RawReply } from "./wire.ts";
@@ -69,17 +70,20 @@ function requestIdOf(reply: RawReply): string | undefined {
   return id === undefined ? undefined : harmlessLine(id, 100);
 }
 
-/** @throws ServiceError for what is no success, LostReplyError where the JSON was cut off */
-export function unwrap(reply: RawReply, now: number): Unwrapped {
+/**
+ * @param isPaid of what is broken there is as much as can be read: it was charged for, and is kept
+ * @throws ServiceError for what is no success, LostReplyError where JSON is broken that is free
+ */
+export function unwrap(reply: RawReply, now: number, isPaid = false): Unwrapped {
   refuseRedirect(reply);
   const { body, status } = reply;
   let parsed: unknown;
   try {
     parsed = JSON.parse(body.toString("utf8"));
   } catch (error) {
-    const json =
-      /\bjson\b/i.test(header(reply.headers, "content-type") ?? "") ||
-      /^\s*[{[]/.test(body.toString("utf8", 0, 64));
+    const begins = /^\s*[{[]/.test(body.toString("utf8", 0, 64));
+    const json = begins || /\bjson\b/i.test(header(reply.headers, "content-type") ?? "");
+    if (isPaid && begins && status === 200) return contentsOf(reply, now, brokenEnvelope(body));
     if (json && status >= 200 && status < 300) {
       const why = "the answer is not whole: its JSON ends too soon or is broken";
       throw new LostReplyError(
@@ -101,10 +105,27 @@ export function unwrap(reply: RawReply, now: number): Unwrapped {
     throw errorOf(reply, now, undefined);
   }
 
-  const envelope = parsed as Readonly<Record<string, unknown>>;
+  return contentsOf(reply, now, parsed as Envelope);
+}
+
+type Envelope = Readonly<Record<string, unknown>>;
+
+const brokenEnvelope = (body: Buffer): Envelope =>
+  readable(body, Math.max(0, body.indexOf("{"))).fields;
+
+/** Whether it ends too soon: a reply that breaks off, and not one that is spelled wrong. */
+export const isCut = (body: Buffer): boolean =>
+  body.toString("latin1", 0, 64).trimStart()[0] === "{" &&
+  !body
+    .toString("latin1", Math.max(0, body.length - 64))
+    .trimEnd()
+    .endsWith("}");
+
+function contentsOf(reply: RawReply, now: number, envelope: Envelope): Unwrapped {
   // Another success than 200, or a status that is not true, is no answer of the contract: it may
   // come yet.
-  if (status !== 200 || (envelope.status ?? true) !== true) throw errorOf(reply, now, envelope);
+  if (reply.status !== 200 || (envelope.status ?? true) !== true)
+    throw errorOf(reply, now, envelope);
 
   const fields: Fields = {
     used: parseCredits(envelope.credits_used),
@@ -136,7 +157,7 @@ export function unwrapPage(reply: RawReply, now: number): Unwrapped {
     }
   }
 
-  return unwrap(reply, now);
+  return unwrap(reply, now, true);
 }
 
 /**
@@ -147,7 +168,7 @@ export function unwrapRows(reply: RawReply, now: number): Unwrapped {
   const unwrapped = unwrapPage(reply, now);
   if (unwrapped.result !== null) return unwrapped;
   throw errorOf(reply, now, {
-    ...(JSON.parse(reply.body.toString("utf8")) as object),
+    ...brokenEnvelope(reply.body),
     detail: ["no page: its result is null"],
   });
 }
@@ -169,11 +190,7 @@ function refuseRedirect(reply: RawReply): void {
   });
 }
 
-function errorOf(
-  reply: RawReply,
-  now: number,
-  envelope: Readonly<Record<string, unknown>> | undefined,
-): ServiceError {
+function errorOf(reply: RawReply, now: number, envelope: Envelope | undefined): ServiceError {
   const detail =
     envelope === undefined
       ? []

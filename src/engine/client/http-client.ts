@@ -10,7 +10,7 @@ import {
   sketchView,
 } from "./account-view.ts";
 import type { CompanyQuery, Dialect, ServiceLimits } from "./dialect.ts";
-import { type Unwrapped, unwrap, unwrapPage, unwrapRows } from "./envelope.ts";
+import { isCut, type Unwrapped, unwrap, unwrapPage, unwrapRows } from "./envelope.ts";
 import { isWithoutRoute, LostReplyError, ServiceError, withoutCounts } from "./errors.ts";
 import { header } from "./rate-limit.ts";
 import { type Access, openCalls, type ServiceCall } from "./transport.ts";
@@ -201,6 +201,7 @@ class HttpClient implements ServiceClient {
 
     return {
       body,
+      isCut: isCut(body),
       meta,
       nextCursor: header(headers, "x-next-cursor") ?? next,
       total: whole(header(headers, "x-total-count") ?? total),

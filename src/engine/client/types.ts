@@ -39,6 +39,8 @@ export interface PagePosition {
  */
 export interface PageReply {
   readonly body: Buffer;
+  /** It ends too soon. */
+  readonly isCut: boolean;
   readonly meta: ReplyMeta;
   /** Null: it said that there is no next page; undefined: it said nothing. */
   readonly nextCursor: string | null | undefined;

@@ -137,29 +137,11 @@ interface PaidRows {
 export const kindOf = ({ plan }: Pick<PaidRows, "plan">): RecordKind =>
   plan.command === "enrich" ? "company" : "person";
 
-/**
- * Every row once, in the output's order.
- * @param unreadable takes why a page cannot be read; undefined: that ends it
- */
-export async function* distinctPages(run: PaidRows, unreadable?: unknown[]): AsyncGenerator<Page> {
+/** Every row once, in the output's order. */
+export async function* distinctPages(run: PaidRows): AsyncGenerator<Page> {
   const kind = kindOf(run);
   const distinct = new Distinct(kind, run.state.rows, run.suppression);
-  for await (const { body } of run.pages()) {
-    const { page, problem } = readPage(body, kind);
-    if (page !== undefined) yield distinct.take(page);
-    else if (unreadable?.push(problem) === undefined) throw problem;
-  }
-}
-
-export function readPage(
-  body: Buffer,
-  kind: RecordKind,
-): { readonly page?: Page; readonly problem?: unknown } {
-  try {
-    return { page: Page.read(body, kind) };
-  } catch (problem) {
-    return { problem };
-  }
+  for await (const { body } of run.pages()) yield distinct.take(Page.read(body, kind));
 }
 
 /** An id names a person only: companies have ids of their own. */

@@ -8,7 +8,7 @@ import {
 } from "../../shared/contract/money.ts";
 import { grouped, whole } from "../../shared/contract/text.ts";
 import type { CliError } from "../../shared/errors.ts";
-import { ServiceError } from "../client/errors.ts";
+import { LostReplyError, ServiceError } from "../client/errors.ts";
 import { asLost, depthIn, isTooDeep, sizeRefusal } from "../client/refusal.ts";
 import { type CallAttempts, callAttempts } from "../client/retry.ts";
 import type { PageReply } from "../client/types.ts";
@@ -74,6 +74,7 @@ export class Attempts {
     const position = { offset, perPage, ...(cursor === undefined ? {} : { cursor }) };
     const attempts = callAttempts({ ...this.#options, attempts: ATTEMPTS });
 
+    let wasCut = false;
     for (;;) {
       let reply: PageReply;
       let turnAt = now();
@@ -82,6 +83,11 @@ export class Attempts {
         turnAt = now();
         if (!(await this.#mayGoOut(flown))) return;
         reply = await source.call(target, position, { idempotencyKey: key });
+        // Under its key the same page costs nothing, and may come whole: what comes then is kept.
+        if (reply.isCut && !wasCut && this.#parts.budget.isPromised(flown.unit)) {
+          wasCut = true;
+          throw new LostReplyError("the reply breaks off", "BROKEN_JSON", true);
+        }
       } catch (error) {
         if (this.#parts.flight.stopped && error === this.#parts.flight.halt.reason)
           return this.abandon(flown);

@@ -1,9 +1,11 @@
 // Tested by test/cli/search.test.ts.
 import type { Credits } from "../../shared/contract/money.ts";
+import type { CliError } from "../../shared/errors.ts";
 import { distinctPages } from "../output/distinct.ts";
 import type { Output } from "../output/formats.ts";
 import { naming } from "../output/publish.ts";
 import { registerIn } from "../output/register.ts";
+import { unreadOf } from "../runs/journal.ts";
 import { isForgiving } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
 import {
@@ -14,7 +16,7 @@ import {
   PAGE_TWICE,
 } from "./failures.ts";
 import type { ExportDeps, ExportOptions } from "./order.ts";
-import { incomplete } from "./page-failures.ts";
+import { incomplete, unreadRows } from "./page-failures.ts";
 import type { Quote } from "./quote.ts";
 import {
   buildReceipt,
@@ -32,6 +34,8 @@ export interface Finished {
   readonly run: string;
   readonly balance: Credits | undefined;
   readonly misses: readonly string[];
+  /** What was written has all but rows that cannot be read: exit 5. */
+  readonly failure: CliError | undefined;
 }
 
 export interface Delivery extends Omit<ReceiptInput, "maxCredits" | "finishedAt"> {
@@ -51,7 +55,7 @@ export async function deliver(
   /** Whether an earlier session of the run may have written the files beside the output. */
   continued: boolean,
   { disk, now, onNotice, stateDir }: Pick<ExportDeps, "disk" | "now" | "onNotice" | "stateDir">,
-): Promise<Pick<Finished, "receipt" | "misses">> {
+): Promise<Pick<Finished, "receipt" | "misses" | "failure">> {
   const { outcome, narrowed, run } = purchase;
   requireSomebody(run);
 
@@ -59,7 +63,8 @@ export async function deliver(
   const { shortfall, ...going } = shortOf(input);
   // Of what ends well a page without an answer is asked for again by no one but who wants more.
   if (shortfall === null) run.state.books.note({ t: "over" });
-  const receipt = buildReceipt(input, shortfall);
+  const failure = unreadOf(run.state) > 0 ? await unreadRows(run) : undefined;
+  const receipt = buildReceipt(input, shortfall ?? failure?.message ?? null);
   const mayReplace = options.overwrite || continued;
   const register = registerIn(stateDir, disk, now);
 
@@ -84,6 +89,7 @@ export async function deliver(
     const before = (await run.receipt()) as Receipt | undefined;
     await run.writeReceipt({ ...receipt, output: before?.output ?? null });
     await copyReceipt(receipt);
+    if (shortfall === null && failure !== undefined) throw failure;
     if (shortfall === null && outcome.missing.untold.length > 0)
       throw incomplete("incomplete", firstPageUntold(run));
     if (shortfall === null) throw notComplete(receipt, run, purchase.quote);
@@ -106,7 +112,7 @@ export async function deliver(
   await beside(options.misses, "misses", misses.map((line) => `${line}\n`).join(""));
   await copyReceipt(whole);
 
-  return { receipt: whole, misses };
+  return { receipt: whole, misses, failure };
 }
 
 function missesOf({ plan: { target }, state }: Run): string[] {

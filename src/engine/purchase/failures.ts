@@ -231,7 +231,7 @@ export const fileExists = (path: string): CliError =>
   );
 
 /** All that was agreed to is bought, and going on finds no more of it. */
-export const ALL_BOUGHT: ReadonlySet<string> = new Set([TOO_FEW, NEW_UNREACHED]);
+export const ALL_BOUGHT: ReadonlySet<string> = new Set([TOO_FEW, NEW_UNREACHED, "unread_rows"]);
 
 /** Going on would end the same way: what is paid for goes elsewhere, or in another form. */
 const HELD_BY_OUTPUT = new Set(["file_appeared", "too_deep", "too_many_rows"]);

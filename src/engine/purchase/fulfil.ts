@@ -39,13 +39,13 @@ export async function fulfil(run: Run, quote: Quote, trade: Trade): Promise<Fini
     if (narrowed?.shortfall === null) await owned?.writeOwned(distinct, deps.now);
 
     const whole = { run, quote, distinct, outcome, sink, narrowed, again: owned?.paidAgain() };
-    const { receipt, misses } = await deliver(whole, options, isContinued, deps);
+    const { receipt, misses, failure } = await deliver(whole, options, isContinued, deps);
 
     written = undefined;
-    await store.finish(run, deps.now());
+    await store.finish(run, deps.now(), failure?.message);
     await run.close();
 
-    return { receipt, quote, run: run.id, balance: outcome.balance, misses };
+    return { receipt, quote, run: run.id, balance: outcome.balance, misses, failure };
   } catch (error) {
     await written?.abort().catch(() => undefined);
     throw await endSession(run, error, trade);

@@ -249,10 +249,11 @@ export async function takeOver(
     if (intents.length > 0) await run.append(...intents);
 
     for (const { n, page } of numbered) {
-      const { body, told: { next, total } = {}, ...own } = page;
+      const { body, told: { next, total, unread } = {}, ...own } = page;
       const told = {
         ...(next === undefined ? {} : { next }),
         ...(total === undefined ? {} : { total }),
+        ...(unread === undefined ? {} : { unread }),
       };
       const facts = {
         used: "0",

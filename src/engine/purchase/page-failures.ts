@@ -1,8 +1,11 @@
 // Tested by test/scene/replies.test.ts.
 import { type Credits, creditsText, formatCreditsGrouped } from "../../shared/contract/money.ts";
-import { counted, grouped } from "../../shared/contract/text.ts";
+import { counted, grouped, someOf } from "../../shared/contract/text.ts";
 import { CliError, type CliErrorInit } from "../../shared/errors.ts";
+import { Page } from "../../shared/rows/page.ts";
+import { kindOf } from "../output/distinct.ts";
 import type { Unasked } from "../runs/journal.ts";
+import type { RunReader } from "../runs/reader.ts";
 
 // What a paid reply was like that nothing more is bought on.
 
@@ -12,11 +15,44 @@ export const incomplete = (
   more: Partial<CliErrorInit> = {},
 ): CliError => new CliError({ code, category: "incomplete", message, ...more });
 
-export const unreadablePage = (problem: unknown, place: string): CliError =>
+/** A service that spells a page wrong spells the next one so: no more is bought of it. */
+export const unreadablePage = (problem: CliError, place: string): CliError =>
   incomplete(
     "unreadable_page",
-    `a paid reply cannot be read: ${(problem as Error).message}; it is kept as ${place}`,
+    `a paid reply cannot be read: ${problem.message}; it is kept as ${place}, ` +
+      "and not asked for again",
+    { hint: "the same command with --again asks for everything anew, and pays for it" },
   );
+
+/**
+ * Rows of a run that were paid for, came, and are no JSON, by where they are kept; exit 5.
+ * @returns undefined where all of them can be read
+ */
+export async function unreadRows(run: RunReader): Promise<CliError | undefined> {
+  let rows = 0;
+  const places: string[] = [];
+  for await (const { unit, settled, body } of run.pages()) {
+    const { broken, isSound, problem } = Page.read(body, kindOf(run));
+    if (isSound) continue;
+
+    rows += settled.unread ?? broken.length;
+    const which = broken.map(({ place }) => String(place));
+    const what = `row${which.length === 1 ? "" : "s"} ${someOf(which)} of`;
+    const page = run.placeOf(unit);
+    places.push(problem === undefined ? `${what} ${page}` : `${page} (${problem.message})`);
+  }
+  if (rows === 0) return undefined;
+
+  const [it, its] = rows === 1 ? ["it", "its"] : ["them", "their"];
+  return incomplete(
+    "unread_rows",
+    `${counted(rows, "paid row")} cannot be read, as no JSON: ${someOf(places)}`,
+    {
+      details: [`${its} bytes are kept there, and all other rows were read`],
+      hint: `the same command with --again asks for ${it} once more, and pays for all rows anew`,
+    },
+  );
+}
 
 export const pageTooLong = (rows: number, perPage: number): CliError =>
   incomplete(

@@ -14,7 +14,7 @@ import type { Raise } from "../../shared/errors.ts";
 import type { Of } from "../../shared/schema/build.ts";
 import type { receipt } from "../../shared/schema/purchase.ts";
 import type { Distinct } from "../output/distinct.ts";
-import { pendingUnits, settledUnits, type Unit } from "../runs/journal.ts";
+import { pendingUnits, settledUnits, type Unit, unreadOf } from "../runs/journal.ts";
 import { raiseWords, resumeOf, type Target, unlooked, unreachedGroups } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
 import type { Narrowed } from "./ownership.ts";
@@ -75,6 +75,7 @@ export function buildReceipt(input: ReceiptInput, shortfall: string | null): Rec
     duplicates: distinct.duplicates,
     suppressed: distinct.suppressed,
     withheld: withheldOf(run),
+    unread: unreadOf(state),
     reused: state.owned,
     paid_again: input.again ?? null,
     misses: state.misses,
@@ -87,6 +88,7 @@ export function buildReceipt(input: ReceiptInput, shortfall: string | null): Rec
       shortfall === null &&
       outcome.missing.untold.length === 0 &&
       narrowed?.whole !== null &&
+      unreadOf(state) === 0 &&
       unlooked(target) === 0 &&
       ((outcome.ended === "all" && (isWhole || !isStaff(target))) ||
         (isWhole && state.rows + withheldOf(run) >= quote.rows)),
@@ -102,8 +104,11 @@ export function buildReceipt(input: ReceiptInput, shortfall: string | null): Rec
 /** What a cap leaves of each company is all that is asked for. */
 const isStaff = (target: Target): boolean => target.kind === "search" && target.staff !== undefined;
 
-const withheldOf = ({ state }: Run): number =>
+const withheldOf = ({ state }: Pick<Run, "state">): number =>
   settledUnits(state).reduce((sum, { settled }) => sum + (settled?.withheld ?? 0), 0);
+
+/** Rows of the segment that were asked for, with those that came to nothing. */
+const placesIn = ({ state }: Run): number => state.rows + unreadOf(state) + withheldOf({ state });
 
 function filtersOf(target: Target): Receipt["filters"] {
   if (target.kind !== "search") return null;
@@ -158,7 +163,7 @@ function whyShort({
   const { wall, least, own = 0, missing, price } = outcome;
   const spent = credits(run.state.settled + run.state.uncertain);
   const isCounted = run.plan.target.kind === "search" && quote.matches !== null;
-  const fewer = Math.max(missing.rows, isCounted ? quote.rows - rows - withheldOf(run) : 0);
+  const fewer = Math.max(missing.rows, isCounted ? quote.rows - placesIn(run) : 0);
   const came = `${grouped(rows)} of ${counted(quote.rows, "row")} came`;
 
   if (wall !== undefined) {
@@ -176,7 +181,7 @@ function whyShort({
   if (early !== null) return early;
 
   const room = credits(spent + priceOf(own, price));
-  const left = least === undefined ? fewer : quote.rows - rows - withheldOf(run);
+  const left = least === undefined ? fewer : quote.rows - placesIn(run);
   if (left > 0 && left < own && maxCredits !== undefined && room > maxCredits) {
     const [page, what] = isCounted ? ["last", "rest"] : ["next", "next one"];
     const why =

@@ -2,7 +2,13 @@
 import type { Credits } from "../../shared/contract/money.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import type { Dialect } from "../client/dialect.ts";
-import { creditsOf, type IntentRecord, type SettledRecord, type Unit } from "../runs/journal.ts";
+import {
+  creditsOf,
+  type IntentRecord,
+  placesOf,
+  type SettledRecord,
+  type Unit,
+} from "../runs/journal.ts";
 import { below, joined, type Range, without } from "./paging.ts";
 
 export interface Targets {
@@ -318,7 +324,8 @@ export class Remaining {
    * of: it is asked for once more by whoever goes on.
    */
   isHole({ intent: { target, offset }, settled }: Unit): boolean {
-    const isEmpty = settled?.rows === 0 && settled.withheld === undefined && settled.miss !== true;
+    if (settled === undefined) return false;
+    const isEmpty = placesOf(settled) === 0 && settled.miss !== true;
     return isEmpty && creditsOf(settled.used) === 0n && offset < (this.#expected(target) ?? 0);
   }
 

@@ -3,14 +3,15 @@ import { isUtf8 } from "node:buffer";
 import { setImmediate as turn } from "node:timers/promises";
 import { type Credits, maxCredits, priceOf, ZERO } from "../../shared/contract/money.ts";
 import { counted } from "../../shared/contract/text.ts";
-import type { Page } from "../../shared/rows/page.ts";
+import { Page } from "../../shared/rows/page.ts";
 import type { RecordKind } from "../../shared/rows/values.ts";
 import type { ServiceError } from "../client/errors.ts";
 import type { PageReply } from "../client/types.ts";
-import { kindOf, readPage } from "../output/distinct.ts";
+import { kindOf } from "../output/distinct.ts";
 import {
   creditsOf,
   creditText,
+  placesOf,
   type SettledRecord,
   type Unasked,
   type Unit,
@@ -108,15 +109,17 @@ export class Settlement {
     await turn();
     await turn();
 
-    const reading = readPage(reply.body, this.#kind);
-    const rows = reading.page?.length ?? 0;
+    const page = Page.read(reply.body, this.#kind);
+    const rows = page.length;
     const withheld = Math.min(reply.withheld, Math.max(0, unit.intent.perPage - rows));
+    const unread = this.#unread(unit, page, withheld, reply);
     // Some services answer a look-up that found nothing with a success, and some charge it.
-    const miss = this.#kind === "company" && reading.page?.length === 0;
-    const unasked = this.#unasked(unit, reading.page);
-    const facts = factsOf(reply, { replayed: reply.replayed, withheld, miss, unasked });
+    const miss = this.#kind === "company" && rows + unread === 0;
+    const unasked = this.#unasked(unit, page);
+    const facts = factsOf(reply, { replayed: reply.replayed, withheld, unread, miss, unasked });
     const others = isQuiet ? await balance.beside(remaining, chargeOf(creditsUsed)) : {};
-    const quoted = budget.priceKnown ? budget.priceOf(rows + withheld) : chargeOf(creditsUsed);
+    const places = placesOf({ rows, withheld, unread });
+    const quoted = budget.priceKnown ? budget.priceOf(places) : chargeOf(creditsUsed);
 
     await this.#settle(
       unit,
@@ -137,30 +140,44 @@ export class Settlement {
       );
     if (creditsUsed === undefined)
       this.#sayOnce("the service does not say what a call cost; booked at the price of the quote");
-    this.#handOn(flown, reply.body, reading, quoted);
+    this.#handOn(flown, reply.body, page, quoted);
+  }
+
+  /**
+   * Rows that came and are no JSON: as many as were charged for and are no rows, where the charge
+   * is told; else those that were found, and of a reply that breaks off, or that cannot be read at
+   * all, its whole page.
+   */
+  #unread(
+    { intent }: Unit,
+    { broken, isSound, length }: Page,
+    withheld: number,
+    { isCut, meta: { creditsUsed } }: PageReply,
+  ): number {
+    if (isSound) return 0;
+    const { budget } = this.#parts;
+    const most = Math.max(0, Math.min(intent.perPage, intent.most ?? Infinity) - length - withheld);
+    const isTold = creditsUsed !== undefined && creditsUsed > 0n && budget.price > 0n;
+    const charged = isTold ? Math.round(Number(creditsUsed) / Number(budget.price)) : 0;
+    const found = isCut || broken.length === 0 ? (charged > 0 ? 1 : most) : broken.length;
+    return Math.min(most, Math.max(found, charged - length - withheld));
   }
 
   /**
    * A reply that is kept: what it is like, whether it
    * came before, and whether anything is bought after it.
    */
-  #handOn(
-    flown: Flown,
-    body: Buffer,
-    { page, problem }: ReturnType<typeof readPage>,
-    quoted: Credits,
-  ): void {
+  #handOn(flown: Flown, body: Buffer, page: Page, quoted: Credits): void {
     const { flight, repeats } = this.#parts;
+    const { problem } = page;
     if (!isUtf8(body))
       this.#sayOnce(
         "a reply is not in UTF-8 and does not say in what: letters in it cannot be read",
       );
 
     this.written += body.length;
-    if (page !== undefined) {
-      if (page.length > 0) this.rowBytes = Math.max(this.rowBytes, body.length / page.length);
-      repeats.see(flown.unit, page);
-    }
+    if (page.length > 0) this.rowBytes = Math.max(this.rowBytes, body.length / page.length);
+    if (problem === undefined) repeats.see(flown.unit, page);
 
     this.#finish(flown, page);
     if (problem === undefined) this.#check(flown.unit, quoted);
@@ -227,9 +244,9 @@ export class Settlement {
   }
 
   /** Of the first page, before anything is bought after it. */
-  #unasked({ intent }: Unit, page: Page | undefined): Unasked | undefined {
+  #unasked({ intent }: Unit, page: Page): Unasked | undefined {
     const filters = this.#options.source.filters?.(intent.target);
-    return this.hasLooked || page === undefined ? undefined : unaskedIn(page, filters ?? {});
+    return this.hasLooked ? undefined : unaskedIn(page, filters ?? {});
   }
 
   #learn({ intent }: Unit, settled: SettledRecord): void {
@@ -283,14 +300,14 @@ export class Settlement {
 /** A negative charge is none: it would make room in the cap for others. */
 const chargeOf = (used: Credits = ZERO): Credits => maxCredits(ZERO, used);
 
-interface Marks extends Required<Pick<SettledRecord, "replayed" | "withheld" | "miss">> {
+interface Marks extends Required<Pick<SettledRecord, "replayed" | "withheld" | "unread" | "miss">> {
   readonly unasked: Unasked | undefined;
 }
 
 /** What a reply says beside its rows and its charge. */
 function factsOf(
   { nextCursor, total, meta }: PageReply,
-  { replayed, withheld, miss, unasked }: Marks,
+  { replayed, withheld, unread, miss, unasked }: Marks,
 ): Partial<SettledRecord> {
   const { creditsRemaining: remaining, creditsUsed: used, datasetVersion, requestId } = meta;
   return {
@@ -303,14 +320,8 @@ function factsOf(
     ...(requestId === undefined ? {} : { requestId }),
     ...(replayed ? { replayed } : {}),
     ...(withheld > 0 ? { withheld } : {}),
+    ...(unread > 0 ? { unread } : {}),
     ...(miss ? { miss } : {}),
     ...(unasked === undefined ? {} : { unasked }),
   };
 }
-
-/**
- * Rows of the segment that a page is, with those it
- * no longer shows: the next page begins behind them.
- */
-const placesOf = ({ withheld = 0, rows }: Pick<SettledRecord, "rows" | "withheld">): number =>
-  rows + withheld;

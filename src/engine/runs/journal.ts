@@ -80,6 +80,8 @@ export interface SettledRecord extends LogRecord {
   readonly rows: number;
   /** Rows that were paid for and that the service suppresses. */
   readonly withheld?: number;
+  /** Rows that were paid for and are no JSON: the reply has their bytes. */
+  readonly unread?: number;
   /** What the answer says that it cost. */
   readonly used?: CreditText;
   /** What the service said that it charged, where that cannot be; booked as 0. */
@@ -389,9 +391,9 @@ function settle(state: RunState, record: SettledRecord, place: number): void {
   if (record.miss === true) state.misses++;
   if (record.owned !== undefined) state.owned += record.rows;
 
-  const { rows, withheld = 0, used, replayed: stored, remaining, quiet, beside, own, at } = record;
+  const { used, replayed: stored, remaining, quiet, beside, own, at } = record;
   if (record.owned !== undefined) end(state, unit, at, { t: "unsent" });
-  else end(state, unit, at, { t: "told", rows: rows + withheld, used, stored: stored === true });
+  else end(state, unit, at, { t: "told", rows: placesOf(record), used, stored: stored === true });
   if (quiet === true && remaining !== undefined)
     read(state, {
       balance: remaining,
@@ -401,6 +403,20 @@ function settle(state: RunState, record: SettledRecord, place: number): void {
       at,
     });
 }
+
+/**
+ * Rows of the segment that a page is, with those it does not show or that are no JSON: the next
+ * page begins behind them.
+ */
+export const placesOf = ({
+  rows,
+  withheld = 0,
+  unread = 0,
+}: Pick<SettledRecord, "rows" | "withheld" | "unread">): number => rows + withheld + unread;
+
+/** Rows that came and are no JSON. */
+export const unreadOf = (state: RunState): number =>
+  settledUnits(state).reduce((sum, { settled }) => sum + (settled?.unread ?? 0), 0);
 
 const LONGEST_WORD = 16_384;
 

@@ -3,7 +3,8 @@ import { aside, nearest } from "../contract/suggest.ts";
 import { harmlessLine } from "../contract/text.ts";
 import { usageError } from "../errors.ts";
 import type { Page } from "./page.ts";
-import { type Cells, OPEN_OBJECT } from "./scan.ts";
+import type { Cells } from "./scan.ts";
+import { OPEN_OBJECT } from "./tokens.ts";
 import { isNested, type JsonRecord, type JsonValue, type RecordKind } from "./values.ts";
 
 // Deeper than this a nested value is one cell of JSON:

@@ -5,16 +5,8 @@ import {
   type Separator,
   SPACE_AT_AN_END,
 } from "./csv-text.ts";
-import {
-  type Cells,
-  COMMA,
-  ESCAPED,
-  HAS_COMMA,
-  isInteger,
-  OPEN_OBJECT,
-  QUOTE,
-  viewOf,
-} from "./scan.ts";
+import { type Cells, ESCAPED, HAS_COMMA, viewOf } from "./scan.ts";
+import { COMMA, isInteger, OPEN_OBJECT, QUOTE } from "./tokens.ts";
 import { type Cell, cellOf, parseExact } from "./values.ts";
 
 const LOOK = new Uint8Array(256);

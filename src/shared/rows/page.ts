@@ -1,22 +1,23 @@
 import { isUtf8 } from "node:buffer";
 import { COMPANY_FIELDS, PERSON_FIELDS } from "../contract/records.ts";
+import { type CliError, failed } from "../errors.ts";
+import { type Cells, ESCAPED, type Spans, scanList } from "./scan.ts";
 import {
-  type Cells,
   CLOSE_LIST,
+  CLOSE_OBJECT,
   compact,
-  ESCAPED,
   isInteger,
+  isJson,
   type Member,
-  malformed,
   OPEN_LIST,
   OPEN_OBJECT,
+  parsedIn,
   QUOTE,
-  type Spans,
-  scanList,
   scanObject,
+  skipGap,
   skipSpace,
-  unreadable,
-} from "./scan.ts";
+  skipValue,
+} from "./tokens.ts";
 import {
   fieldValue,
   isNested,
@@ -31,36 +32,70 @@ import {
 const LINE_BREAK = 0x0a;
 /** How `null` begins, which is nobody. */
 const NULL = 0x6e;
-const NOTHING: Spans = { starts: [], ends: [], tight: true, long: false };
+const MARK = Buffer.from("\ufeff");
+const NOTHING: Spans = { starts: [], ends: [], broken: [], tight: true, long: false };
+
+/** What was paid for and is no JSON, as it came. */
+export interface BrokenRow {
+  /** Its place in the reply, counted from 1. */
+  readonly place: number;
+  readonly bytes: Buffer;
+}
 
 export class Page {
   readonly #bytes: Buffer;
   readonly #spans: Spans;
   readonly #indexes: readonly number[] | undefined;
+  /** Why nothing of the reply can be read; it is kept all the same. */
+  readonly problem: CliError | undefined;
   #rows: readonly JsonRecord[] | undefined;
 
-  private constructor(bytes: Buffer, spans: Spans, indexes?: readonly number[]) {
+  private constructor(
+    bytes: Buffer,
+    spans: Spans,
+    indexes?: readonly number[],
+    problem?: CliError,
+  ) {
     this.#bytes = bytes;
     this.#spans = spans;
     this.#indexes = indexes;
+    this.problem = problem;
   }
 
   static readonly empty = new Page(Buffer.alloc(0), NOTHING);
 
   /**
-   * Reads the body of a reply.
-   * @throws CliError (exit 5) where it is no JSON or holds nothing of that kind
+   * Reads the body of a reply, whatever it is: rows that are no JSON are `broken`, and none of
+   * its rows. A reply that holds nothing of that kind has no rows, and says why (`problem`).
    */
   static read(body: Buffer, kind: RecordKind): Page {
-    const bytes = isUtf8(body) ? body : Buffer.from(body.toString("utf8"));
+    const text = isUtf8(body) ? body : Buffer.from(body.toString("utf8"));
+    const bytes = text.subarray(0, MARK.length).equals(MARK) ? text.subarray(MARK.length) : text;
     const spans = findRows(bytes, kind);
+    if (!("starts" in spans)) return new Page(bytes, NOTHING, undefined, spans);
+
     const isRow = (start: number): boolean => bytes[start] !== NULL;
-    if (spans.starts.every(isRow)) return new Page(bytes, spans);
+    if (spans.broken.length === 0 && spans.starts.every(isRow)) return new Page(bytes, spans);
+    const broken = new Set(spans.broken);
     return new Page(
       bytes,
       spans,
-      [...spans.starts.keys()].filter((row) => isRow(spans.starts[row] ?? 0)),
+      [...spans.starts.keys()].filter((row) => !broken.has(row) && isRow(spans.starts[row] ?? 0)),
     );
+  }
+
+  /** Rows of the reply that are no JSON, whichever rows of it were selected. */
+  get broken(): readonly BrokenRow[] {
+    const { starts, ends, broken } = this.#spans;
+    return broken.map((row) => ({
+      place: row + 1,
+      bytes: this.#bytes.subarray(starts[row], ends[row]),
+    }));
+  }
+
+  /** Whether all of the reply could be read. */
+  get isSound(): boolean {
+    return this.problem === undefined && this.#spans.broken.length === 0;
   }
 
   get length(): number {
@@ -240,16 +275,16 @@ function memberOf(members: readonly Member[], names: readonly string[]): Member 
 }
 
 /**
- * The rows of a reply (docs/output.md, "Where rows are found").
- * @throws CliError (exit 5) where it holds none
+ * A paid reply of which nothing can be made: it stays kept, and whoever reads it says so.
  */
-function findRows(bytes: Buffer, kind: RecordKind): Spans {
-  const begin = skipSpace(
-    bytes,
-    bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0,
-  );
+const unreadable = (message: string): CliError =>
+  failed.incomplete(message, undefined, "unreadable_reply");
+
+/** The rows of a reply (docs/output.md, "Where rows are found"), or why there are none. */
+function findRows(bytes: Buffer, kind: RecordKind): Spans | CliError {
+  const begin = skipSpace(bytes, 0);
   if (bytes[begin] === OPEN_LIST) return unwrapped(bytes, scanList(bytes, begin));
-  if (bytes[begin] !== OPEN_OBJECT) throw malformed(begin);
+  if (bytes[begin] !== OPEN_OBJECT) return unreadable("the reply is no JSON");
 
   let list: ReturnType<typeof scanList> | undefined;
   const members = scanObject(bytes, begin, (key, start) => {
@@ -260,7 +295,7 @@ function findRows(bytes: Buffer, kind: RecordKind): Spans {
   if (list !== undefined) return unwrapped(bytes, list);
 
   const result = memberOf(members, ["result"]);
-  if (result === undefined) throw unreadable("the reply holds no result");
+  if (result === undefined) return unreadable("the reply holds no result");
   if (isNull(bytes, result)) return NOTHING;
 
   if (bytes[result.start] === OPEN_OBJECT) {
@@ -268,25 +303,53 @@ function findRows(bytes: Buffer, kind: RecordKind): Spans {
     const used = memberOf(members, ["credits_used"]);
     const isCharged =
       used !== undefined && Number(bytes.toString("latin1", used.start, used.end)) > 0;
-    return unwrapped(bytes, listIn(bytes, result.start, isCharged));
+    const found = listIn(bytes, result.start, isCharged);
+    return "starts" in found ? unwrapped(bytes, found) : found;
   }
 
-  throw unreadable(`the reply holds no ${kind === "company" ? "company" : "list of profiles"}`);
+  return unreadable(`the reply holds no ${kind === "company" ? "company" : "list of profiles"}`);
+}
+
+/**
+ * What can be read of an object that is not JSON as a whole: members that are, and of an object
+ * among them as much.
+ */
+export function readable(bytes: Buffer, from = skipSpace(bytes, 0), depth = 4) {
+  const fields: [string, unknown][] = [];
+  const read = (start: number): readonly [end: number, value: unknown] => {
+    if (bytes[start] === OPEN_OBJECT && depth > 0) {
+      const inner = readable(bytes, start, depth - 1);
+      return [inner.end, inner.fields];
+    }
+    const end = bytes[start] === OPEN_LIST ? scanList(bytes, start).end : skipValue(bytes, start);
+    return [end, end < 0 ? undefined : parsedIn(bytes, start, end)];
+  };
+
+  const members = scanObject(bytes, from, (key, start) => {
+    const [end, value] = read(start);
+    if (value !== undefined) fields.push([key, value]);
+    return end;
+  });
+  const last = members.at(-1)?.end ?? from + 1;
+  const after = skipSpace(bytes, last);
+
+  const end = bytes[after] === CLOSE_OBJECT ? after + 1 : last;
+  return { fields: Object.fromEntries(fields) as Readonly<Record<string, unknown>>, end };
 }
 
 const isNull = (bytes: Buffer, { start, end }: Omit<Member, "key">): boolean =>
   bytes.toString("latin1", start, end) === "null";
 
-const isEmptyOrRecords = (bytes: Buffer, start: number): boolean => {
-  const first = bytes[start] === OPEN_LIST ? bytes[skipSpace(bytes, start + 1)] : undefined;
-  return first === OPEN_OBJECT || first === CLOSE_LIST;
-};
+/** Of texts, numbers or lists it is not; what is no JSON at all may stand before records. */
+const isEmptyOrRecords = (bytes: Buffer, start: number): boolean =>
+  bytes[start] === OPEN_LIST &&
+  !/^["[\dtfn-]/.test(String.fromCharCode(bytes[skipGap(bytes, start + 1)] ?? QUOTE));
 
 /**
  * The list that an object holds: under a usual name,
  * or the only one of records here or one level down.
  */
-function listIn(bytes: Buffer, start: number, isCharged: boolean): Spans {
+function listIn(bytes: Buffer, start: number, isCharged: boolean): Spans | CliError {
   const lists = (members: readonly Member[]): Member[] =>
     members.filter((member) => isEmptyOrRecords(bytes, member.start));
   const members = scanObject(bytes, start);
@@ -305,7 +368,7 @@ function listIn(bytes: Buffer, start: number, isCharged: boolean): Spans {
   const list = listOfPeople(bytes, all, isCharged) ?? own;
   if (list !== undefined) return scanList(bytes, list.start);
 
-  throw unreadable(
+  return unreadable(
     "the reply holds " +
       `${all.length === 0 ? "no list" : `${all.length} lists and none by a usual name that can be taken for that`} of profiles`,
   );
@@ -342,6 +405,10 @@ function listOfPeople(
  * it wraps; nothing where that says that there is none.
  */
 function recordIn(bytes: Buffer, object: Omit<Member, "key">, depth = 0): Spans {
+  const { start, end } = object;
+  const record = { starts: [start], ends: [end], tight: false, long: true };
+  if (!isJson(bytes, start, end)) return { ...record, broken: [0] };
+
   const members = scanObject(bytes, object.start);
   const said = memberOf(members, MATCH_NAMES);
   if (
@@ -353,7 +420,7 @@ function recordIn(bytes: Buffer, object: Omit<Member, "key">, depth = 0): Spans 
 
   if (memberOf(members, RECORD_KEYS) === undefined && depth < 2) {
     const list = members.find(
-      ({ key, start }) => LIST_NAMES.includes(key) && isEmptyOrRecords(bytes, start),
+      (member) => LIST_NAMES.includes(member.key) && isEmptyOrRecords(bytes, member.start),
     );
     if (list !== undefined) return unwrapped(bytes, scanList(bytes, list.start));
     const inner = memberOf(members, [...WRAPPERS, "data"]);
@@ -362,7 +429,7 @@ function recordIn(bytes: Buffer, object: Omit<Member, "key">, depth = 0): Spans 
       return recordIn(bytes, inner, depth + 1);
   }
 
-  return { starts: [object.start], ends: [object.end], tight: false, long: true };
+  return { ...record, broken: [] };
 }
 
 /**
@@ -376,8 +443,8 @@ function unwrapped(bytes: Buffer, spans: Spans): Spans {
     return wraps && bytes[only.start] === OPEN_OBJECT ? only : undefined;
   };
 
-  if (spans.starts.length === 0 || (spans.cells?.keys.length ?? 1) > 1 || inner(0) === undefined)
-    return spans;
+  const first = spans.starts.findIndex((_, row) => !spans.broken.includes(row));
+  if (first < 0 || (spans.cells?.keys.length ?? 1) > 1 || inner(first) === undefined) return spans;
 
   const records = spans.starts.map(
     (start, row) => inner(row) ?? { start, end: spans.ends[row] ?? start },
@@ -386,6 +453,7 @@ function unwrapped(bytes: Buffer, spans: Spans): Spans {
   return {
     starts: records.map(({ start }) => start),
     ends: records.map(({ end }) => end),
+    broken: spans.broken,
     tight: false,
     long: spans.long,
   };

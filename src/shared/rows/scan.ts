@@ -1,33 +1,49 @@
 // The one scanner of replies. It finds rows without parsing them, so NDJSON
 // and JSON are what was paid for; of rows with the keys of the first one it
 // notes where each value stands, to copy CSV (docs/performance.md, Exports).
-import { type CliError, failed } from "../errors.ts";
-
-export const QUOTE = 0x22;
-export const COMMA = 0x2c;
-const MINUS = 0x2d;
-const ZERO = 0x30;
-const NINE = 0x39;
-const COLON = 0x3a;
-export const OPEN_LIST = 0x5b;
-const BACKSLASH = 0x5c;
-export const CLOSE_LIST = 0x5d;
-export const OPEN_OBJECT = 0x7b;
-const CLOSE_OBJECT = 0x7d;
+import {
+  BACKSLASH,
+  CLOSE_LIST,
+  CLOSE_OBJECT,
+  COLON,
+  COMMA,
+  isInteger,
+  isJson,
+  LONG_DIGITS,
+  Mender,
+  OPEN_LIST,
+  OPEN_OBJECT,
+  QUOTE,
+  type Spacing,
+  scanObject,
+  skipGap,
+  skipSpace,
+  skipValue,
+} from "./tokens.ts";
 
 export const ESCAPED = 1;
 export const HAS_COMMA = 2;
-const LONG_DIGITS = 16;
 // Four times a position has to stay within 32 bits; a wider record is as likely a hostile one.
 const MOST_BYTES = 2 ** 29 - 1;
 const MOST_KEYS = 1_000;
 
 const BARE = new Uint8Array(256);
 for (const byte of Buffer.from("0123456789+-.eEtrufalsn")) BARE[byte] = 1;
+/** Words of four bytes, little-endian. */
+const [NULL, TRUE, FALS] = [0x6c6c756e, 0x65757274, 0x736c6166];
+const LETTER_E = 0x65;
+const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
+const ESCAPES = new Uint8Array(256);
+for (const byte of Buffer.from('"\\/bfnrt')) ESCAPES[byte] = 1;
+const HEX = new Uint8Array(256);
+for (const byte of Buffer.from("0123456789abcdefABCDEF")) HEX[byte] = 1;
+const LETTER_U = 0x75;
 
 export interface Spans {
   readonly starts: readonly number[];
   readonly ends: readonly number[];
+  /** The numbers of those that are no JSON. */
+  readonly broken: readonly number[];
   /** Nothing but single commas between rows and no white space between the tokens of any row. */
   readonly tight: boolean;
   /** Some number has sixteen digits or more: an integer may be beyond 2^53. */
@@ -35,183 +51,45 @@ export interface Spans {
   readonly cells?: Cells | undefined;
 }
 
-interface Findings {
-  spaces: boolean;
-  long: boolean;
-}
-
-export interface Member {
-  readonly key: string;
-  readonly start: number;
-  readonly end: number;
-}
-
-/**
- * A paid reply of which nothing can be made: it stays kept,
- * and whoever reads it ends incomplete, now and later.
- */
-export const unreadable = (message: string): CliError =>
-  failed.incomplete(message, undefined, "unreadable_reply");
-
-export const malformed = (at: number): CliError =>
-  unreadable(`the reply is no valid JSON near byte ${at}`);
-
-export function skipSpace(bytes: Uint8Array, from: number): number {
-  let at = from;
-  for (; at < bytes.length; at++) {
-    const byte = bytes[at];
-    if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) break;
-  }
-  return at;
-}
-
-function skipString(bytes: Uint8Array, from: number): number {
-  for (let at = from + 1; ; ) {
-    const byte = bytes[at] as number;
-    if (byte > BACKSLASH) at++;
-    else if (byte === QUOTE) return at + 1;
-    else if (byte === BACKSLASH) at += 2;
-    else if (byte >= 0x20) at++;
-    else throw malformed(at);
-  }
-}
-
-function skipValue(bytes: Uint8Array, from: number, findings?: Findings): number {
-  const length = bytes.length;
-  const first = bytes[from];
-  if (first === QUOTE) return skipString(bytes, from);
-
-  let at = from;
-  if (first !== OPEN_OBJECT && first !== OPEN_LIST) {
-    for (; at < length; at++) {
-      const byte = bytes[at] as number;
-      if (byte === COMMA || byte === CLOSE_OBJECT || byte === CLOSE_LIST || byte <= 0x20) break;
-    }
-    if (at === from) throw malformed(at);
-    if (findings !== undefined && at - from >= LONG_DIGITS) findings.long = true;
-    return at;
-  }
-
-  let depth = 0;
-  let digits = 0;
-  while (at < length) {
-    const byte = bytes[at] as number;
-    if (byte === QUOTE) {
-      at = skipString(bytes, at);
-      continue;
-    }
-
-    at++;
-
-    if (byte >= ZERO && byte <= NINE) {
-      if (++digits === LONG_DIGITS && findings !== undefined) findings.long = true;
-      continue;
-    }
-
-    digits = 0;
-
-    if (byte === OPEN_OBJECT || byte === OPEN_LIST) depth++;
-    else if (byte === CLOSE_OBJECT || byte === CLOSE_LIST) {
-      if (--depth === 0) return at;
-    } else if (byte <= 0x20 && findings !== undefined) findings.spaces = true;
-  }
-
-  throw malformed(from);
-}
-
-/**
- * The members of the object that begins at `from`;
- * `visit` may take a value over and return where it ends.
- */
-export function scanObject(
-  bytes: Buffer,
-  from: number,
-  visit?: (key: string, start: number) => number | undefined,
-): Member[] {
-  const members: Member[] = [];
-  let at = skipSpace(bytes, from + 1);
-  if (bytes[at] === CLOSE_OBJECT) return members;
-
-  for (;;) {
-    if (bytes[at] !== QUOTE) throw malformed(at);
-
-    const keyEnd = skipString(bytes, at);
-    const key = JSON.parse(bytes.toString("utf8", at, keyEnd)) as string;
-    const colon = skipSpace(bytes, keyEnd);
-    if (bytes[colon] !== COLON) throw malformed(colon);
-
-    const start = skipSpace(bytes, colon + 1);
-    const end = visit?.(key, start) ?? skipValue(bytes, start);
-    members.push({ key, start, end });
-    at = skipSpace(bytes, end);
-    if (bytes[at] === CLOSE_OBJECT) return members;
-    if (bytes[at] !== COMMA) throw malformed(at);
-
-    at = skipSpace(bytes, at + 1);
-  }
-}
-
+/** A list up to its end, or that of the bytes: what is no JSON is among its rows, and `broken`. */
 export function scanList(bytes: Buffer, from: number): Spans & { readonly end: number } {
   const starts: number[] = [];
   const ends: number[] = [];
-  const findings: Findings = { spaces: false, long: false };
-  let at = skipSpace(bytes, from + 1);
-  if (bytes[at] === CLOSE_LIST) return { starts, ends, tight: true, long: false, end: at + 1 };
+  const broken: number[] = [];
+  const findings: Spacing = { spaces: false, long: false };
+  let at = skipGap(bytes, from + 1);
+  let mender: Mender | undefined;
+  let sound: number | undefined;
 
   const cells = Cells.learn(bytes, at, skipValue(bytes, at));
-  for (;;) {
+  while (at < bytes.length && bytes[at] !== CLOSE_LIST) {
     let end = cells?.row(at, findings) ?? -1;
     if (end < 0) {
       end = skipValue(bytes, at, findings);
       cells?.pass();
-    }
+      if (end < 0 || !isJson(bytes, at, end)) {
+        broken.push(starts.length);
+        mender ??= new Mender(bytes, from);
+        end = mender.endOf(at, sound);
+      } else sound ??= at;
+    } else sound ??= at;
 
     starts.push(at);
     ends.push(end);
-
-    const separator = skipSpace(bytes, end);
-    if (bytes[separator] === CLOSE_LIST) {
-      return {
-        starts,
-        ends,
-        tight: !findings.spaces,
-        long: findings.long,
-        cells,
-        end: separator + 1,
-      };
-    }
-    if (bytes[separator] !== COMMA) throw malformed(separator);
-
-    at = skipSpace(bytes, separator + 1);
-    if (separator !== end || at !== separator + 1) findings.spaces = true;
-  }
-}
-
-/** Whether a token is an integer whose text stays as it is: not -0, no fraction, no exponent. */
-export function isInteger(bytes: Uint8Array, start: number, end: number): boolean {
-  let at = bytes[start] === MINUS ? start + 1 : start;
-  if (at === end || (bytes[at] === ZERO && end - start > 1)) return false;
-  for (; at < end; at++) {
-    const byte = bytes[at] as number;
-    if (byte < ZERO || byte > NINE) return false;
-  }
-  return true;
-}
-
-export function compact(bytes: Uint8Array, start: number, end: number): Uint8Array {
-  const out = new Uint8Array(end - start);
-  let length = 0;
-  for (let at = start; at < end; ) {
-    const byte = bytes[at] as number;
-    const after = byte === QUOTE ? skipString(bytes, at) : at + 1;
-    if (byte > 0x20) {
-      out.set(bytes.subarray(at, after), length);
-      length += after - at;
-    }
-    at = after;
+    at = skipGap(bytes, end);
+    if (at !== end + 1 && bytes[at] !== CLOSE_LIST) findings.spaces = true;
   }
 
-  return out.subarray(0, length);
+  const tight = !findings.spaces && broken.length === 0;
+  return {
+    starts,
+    ends,
+    broken,
+    tight,
+    long: findings.long,
+    cells,
+    end: Math.min(at + 1, bytes.length),
+  };
 }
 
 /**
@@ -226,6 +104,18 @@ export const viewOf = (bytes: Uint8Array): DataView =>
  * bits; a borrow may set bits above the lowest one.
  */
 const zeroBytes = (word: number): number => (word - 0x01010101) & ~word & 0x80808080;
+
+const isEscape = (bytes: Uint8Array, at: number): boolean =>
+  ESCAPES[bytes[at] as number] === 1 ||
+  (bytes[at] === LETTER_U && [1, 2, 3, 4].every((digit) => HEX[bytes[at + digit] as number] === 1));
+
+/** Whether a token is one of the three words of JSON, or a number of it. */
+function isWord({ bytes, view }: Cells, start: number, end: number): boolean {
+  const word = end - start < 4 ? 0 : view.getInt32(start, true);
+  if (end - start === 4 && (word === NULL || word === TRUE)) return true;
+  if (end - start === 5 && word === FALS && bytes[start + 4] === LETTER_E) return true;
+  return NUMBER.test(bytes.toString("latin1", start, end));
+}
 
 export class Cells {
   readonly bytes: Buffer;
@@ -270,13 +160,8 @@ export class Cells {
   static learn(bytes: Buffer, from: number, end: number): Cells | undefined {
     if (bytes[from] !== OPEN_OBJECT || bytes.length > MOST_BYTES) return undefined;
 
-    let members: Member[];
-    try {
-      members = scanObject(bytes, from);
-    } catch {
-      return undefined;
-    }
-
+    const members = scanObject(bytes, from);
+    if (bytes[skipSpace(bytes, members.at(-1)?.end ?? from)] !== CLOSE_OBJECT) return undefined;
     const keys = members.map(({ key }) => key);
     if (keys.length === 0 || keys.length > MOST_KEYS || new Set(keys).size < keys.length)
       return undefined;
@@ -294,7 +179,7 @@ export class Cells {
    * Scans the next row.
    * @returns the position after it, or -1 where it is another kind of row: `pass` it then
    */
-  row(from: number, findings: Findings): number {
+  row(from: number, findings: Spacing): number {
     const { bytes, view } = this;
     const tokens = this.#tokens;
     const tokenView = this.#tokenView;
@@ -360,7 +245,7 @@ export class Cells {
 
           at += (31 - Math.clz32(lowest)) >> 3;
           if (bytes[at] === QUOTE) break;
-          if (bytes[at] !== BACKSLASH) throw malformed(at);
+          if (bytes[at] !== BACKSLASH || !isEscape(bytes, at + 1)) return -1;
 
           bits |= ESCAPED;
           at += 2;
@@ -369,9 +254,10 @@ export class Cells {
         at++;
       } else if (first === OPEN_OBJECT || first === OPEN_LIST) {
         at = skipValue(bytes, at, findings);
+        if (at < 0 || !isJson(bytes, start, at)) return -1;
       } else {
         while (BARE[bytes[at] as number] === 1) at++;
-        if (at === start) return -1;
+        if (!isInteger(bytes, start, at) && !isWord(this, start, at)) return -1;
         if (at - start >= LONG_DIGITS) long = true;
       }
 

@@ -38,6 +38,7 @@ export const receipt = s.object({
   ...s.each(s.wholeNumberShape, "received", "distinct", "duplicates"),
   suppressed: s.said(s.wholeNumberShape, "of the distinct rows, those left out of the output"),
   withheld: s.said(s.wholeNumberShape, "rows that the service leaves out since it was counted"),
+  unread: s.said(s.wholeNumberShape, "rows that were paid for and are no JSON: left out, and kept"),
   reused: s.said(s.wholeNumberShape, "rows that earlier runs paid for"),
   paid_again: s.said(
     s.maybe(s.wholeNumberShape),

@@ -2,7 +2,8 @@ import { openRuns } from "../../../app/keep/store.ts";
 import { writePages } from "../../../app/keep/write-pages.ts";
 import { distinctPages, kindOf } from "../../../engine/output/distinct.ts";
 import { beginsAnew } from "../../../engine/purchase/failures.ts";
-import { unreadablePage } from "../../../engine/purchase/page-failures.ts";
+import { unreadRows } from "../../../engine/purchase/page-failures.ts";
+import { unreadOf } from "../../../engine/runs/journal.ts";
 import { resumeOf } from "../../../engine/runs/plan.ts";
 import { isResumable, type RunSummary } from "../../../engine/runs/reader.ts";
 import type { Context } from "../../../shared/context.ts";
@@ -30,7 +31,10 @@ export function register(runs: Command, context: Context): void {
     .description("Write a run again, in another format or with other fields. Offline, 0 credits.");
 
   addGuardOptions(addViewOptions(command, [...new Set([...PERSON_FIELDS, ...COMPANY_FIELDS])]))
-    .option("--require-complete", "exit 5 and write nothing where the run is not finished")
+    .option(
+      "--require-complete",
+      "exit 5 and write nothing where the run is not finished, or rows of it cannot be read",
+    )
     .option("--force", "leave out what was damaged on the disk, and say how much")
     .examples(`
   $ headcount runs export last --format csv --fields id,name,location | head -3
@@ -57,13 +61,15 @@ async function exportRun(
   if (open !== undefined && options.requireComplete === true) throw notFinished(open);
 
   const kind = kindOf(run);
-  const unreadable: unknown[] = [];
-  const pages = (): AsyncIterable<Page> => distinctPages(run, unreadable);
+  const broken = unreadOf(run.state) > 0 ? await unreadRows(run) : undefined;
+  if (broken !== undefined && options.requireComplete === true) throw broken;
+  const pages = (): AsyncIterable<Page> => distinctPages(run);
   const writing = await writingOf(pages, kind, view, options, printer);
   const written = writePages(pages, { ...writing, name: `${id}-export` }, context);
   const { rows, file, notices } = await written.catch(orSalvage(id));
 
-  for (const what of run.damages ?? []) printer.say(`warning: ${what}`);
+  for (const what of [...(run.damages ?? []), ...(broken ? [broken.message] : [])])
+    printer.say(`warning: ${what}`);
   for (const notice of notices) printer.note(notice);
   if (open !== undefined) {
     const has = open.status === "stale" ? "all that it has" : "what it has so far";
@@ -75,6 +81,7 @@ async function exportRun(
       run: run.id,
       finished: open === undefined,
       rows,
+      unread: unreadOf(run.state),
       credits: 0,
       output: file,
     });
@@ -83,7 +90,6 @@ async function exportRun(
   const what = kind === "person" ? counted(rows, "profile") : counted(rows, "company", "companies");
   if (file !== undefined)
     printer.note(`Wrote ${what} of run ${run.id} to ${options.output} at 0 credits`);
-  if (unreadable.length > 0) throw unreadablePage(unreadable[0], run.path);
 }
 
 /** What is wrong with a page or a line says nothing of the others. */

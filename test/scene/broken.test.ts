@@ -1,0 +1,156 @@
+import { expect } from "vitest";
+import { ANY, type Case, DOORS, idsIn, run, type Scene, tryCases, turns } from "./scene.ts";
+
+// A service whose replies are no JSON: a row of them, what stands round the rows, or nothing of them at all.
+
+/** The rows of a page each for itself, as the service wrote them, with a slip in one. */
+const inRow =
+  (at: number, slip: (row: string) => string) =>
+  (text: string): string => {
+    const { result } = JSON.parse(text) as { readonly result: object };
+    const rows = [result, ...Object.values(result)].find(Array.isArray) ?? [];
+    const row = JSON.stringify(rows[at]);
+    return text.replace(row, () => slip(row));
+  };
+
+const NAN = (row: string): string => row.replace(/\}$/, ',"score":NaN}');
+const first =
+  (spell: (text: string) => string) =>
+  (text: string, calls: number): string =>
+    calls === 0 ? spell(text) : text;
+
+const SEARCH = "search --country x -o o.csv --yes --receipt r.json --per-page 25 --concurrency 1";
+
+const without =
+  (at: number) =>
+  ({ service, u }: Scene): void =>
+    expect(idsIn(u)).toEqual(service.ids().filter((_, index) => index !== at));
+
+/** Whatever is done with such a run goes on with the rows there are, and buys nothing. */
+const GOES_ON = [
+  run("resume last --yes", ANY, { charged: 60, silent: ["bug"] }),
+  run("runs export last --force --format ndjson", 0, {
+    charged: 60,
+    says: ["1 paid row cannot be read", "row 4 of page 1 in"],
+    check: (_: Scene, { stdout }: { readonly stdout: string }) =>
+      expect(stdout.trim().split("\n").length).toBe(59),
+  }),
+  run("runs export last --require-complete --format ndjson", 5, { charged: 60 }),
+  run("runs list --json", 0, {
+    out: [{ status: "finished", problem: expect.stringContaining("row 4 of page 1") }],
+  }),
+  run("owned --json", 0, { silent: ["bug"] }),
+  run("sql select --json", ANY, { silent: ["bug"] }),
+];
+
+tryCases([
+  ...Object.entries<(row: string) => string>({
+    NaN: NAN,
+    None: (row) => row.replace(/\}$/, ',"score":None}'),
+    "a trailing comma": (row) => row.replace(/\}$/, ",}"),
+    "no brace at its end": (row) => row.slice(0, -1),
+  }).map(
+    ([name, slip]): Case => ({
+      name: `one row of a page has ${name}: the others are delivered, it is named and kept, exit 5`,
+      habit: { people: 60, spelled: first(inRow(3, slip)) },
+      steps: [
+        run(SEARCH, 5, {
+          charged: 60,
+          calls: 3,
+          isWritten: true,
+          says: ["1 paid row cannot be read", "row 4 of page 1 in", "journal.ndjson", "--again"],
+          silent: ["bug"],
+          receipt: { received: 59, unread: 1, credits: 60, complete: false, uncertain_credits: 0 },
+          check: without(3),
+        }),
+        ...(name === "NaN" ? GOES_ON : []),
+      ],
+    }),
+  ),
+  ...Object.entries<(text: string) => string>({
+    "a trailing comma behind it": (text) => text.replace(/\}$/, ",}"),
+    "a trailing comma in the list": (text) => text.replace(/\](,"credits_used")/, ",]$1"),
+    "NaN beside the rows": (text) => text.replace(/\}$/, ',"took":NaN}'),
+    "a mark at its front": (text) => `\ufeff${text}`,
+    "a second document": (text) => `${text}\n{"debug":1}`,
+  }).map(
+    ([name, spell]): Case => ({
+      name: `a reply with ${name} is bought once, and all of its rows come`,
+      habit: { people: 60, spelled: spell },
+      steps: [
+        run(`${SEARCH} --max-credits 60`, 0, {
+          charged: 60,
+          calls: 3,
+          rows: 60,
+          receipt: { received: 60, unread: 0, complete: true },
+        }),
+      ],
+    }),
+  ),
+  ...Object.entries<(text: string) => string>({
+    "single quotes": (text) => text.replaceAll('"', "'"),
+    "a letter in front": (text) => text.replace(/^\{/, "{x"),
+    "one word": () => "{None",
+  }).map(
+    ([name, spell]): Case => ({
+      name: `a reply of which nothing can be read (${name}) is kept, and bought once`,
+      habit: { people: 60, spelled: spell },
+      steps: [
+        run(`${SEARCH} --max-credits 60`, 5, {
+          charged: 25,
+          calls: 1,
+          says: ["cannot be read", "page 1 in", "not asked for again", "--again"],
+          silent: ["bug"],
+          mayDoubt: true,
+        }),
+        run("resume last --yes", ANY, { charged: 25, silent: ["bug"], mayDoubt: true }),
+        run(SEARCH, ANY, { charged: 25, silent: ["bug"], mayDoubt: true }),
+        run("runs export last --force --format ndjson", ANY, { silent: ["bug"], mayDoubt: true }),
+        turns({ spelled: undefined }),
+        run(`${SEARCH} --again`, 0, { charged: 85, rows: 60, mayDoubt: true }),
+      ],
+    }),
+  ),
+  {
+    name: "a reply that breaks off where no keys are kept is not paid for twice",
+    habit: { people: 25, spelled: (text) => text.slice(0, text.length / 2) },
+    steps: [
+      run(`${SEARCH} --max-credits 100`, 5, {
+        charged: 25,
+        calls: 1,
+        isWritten: true,
+        says: ["paid rows cannot be read"],
+        mayDoubt: true,
+      }),
+    ],
+  },
+  {
+    name: "the people of a company, one of whom cannot be read",
+    habit: { people: 60, spelled: first(inRow(3, NAN)) },
+    steps: [
+      run(DOORS.employees, 5, {
+        charged: 60,
+        isWritten: true,
+        says: ["row 4 of page 1"],
+        silent: ["bug"],
+      }),
+      run("resume last --yes", ANY, { charged: 60, silent: ["bug"] }),
+    ],
+  },
+  {
+    name: "a company whose record cannot be read: the others are looked up, and none is not found",
+    habit: {
+      spelled: (text, calls) => (calls === 1 ? text.replace('"id":9', '"id":9,"size":NaN') : text),
+    },
+    steps: [
+      run(`${DOORS.enrich} --receipt r.json`, 5, {
+        charged: 3,
+        calls: 3,
+        isWritten: true,
+        says: ["1 paid row cannot be read"],
+        receipt: { received: 2, unread: 1, misses: 0 },
+        silent: ["not found", "bug"],
+      }),
+    ],
+  },
+]);
