@@ -5,7 +5,7 @@ import { normalForm } from "./contract/normalise.ts";
 import type { SuppressedName } from "./contract/suppression.ts";
 import { echo, someOf } from "./contract/text.ts";
 import { type CliError, usageError } from "./errors.ts";
-import { Page } from "./rows/page.ts";
+import { Page, readable } from "./rows/page.ts";
 import { isJson } from "./rows/tokens.ts";
 import {
   isNested,
@@ -385,9 +385,13 @@ export class PersonMatcher {
     const page = Page.read(body, "person");
     const rows = Array.from({ length: page.length }, (_, index) => page.text(index));
     const broken = page.broken.map(({ bytes }) => bytes.toString("utf8"));
+    const isOfOthers = (text: string): boolean => {
+      const who = identityIn(readable(Buffer.from(text)).fields as JsonRecord);
+      return !(who && this.is(who, service)) && !this.isNamedInFact(unescaped(text));
+    };
     const kept = [
       ...rows.filter((text) => !this.isOf(text, service)),
-      ...broken.filter((text) => !this.isNamedInFact(unescaped(text))),
+      ...broken.filter(isOfOthers),
     ];
 
     const all = unescaped(body.toString("utf8"));

@@ -318,6 +318,7 @@ describe("runs export", () => {
     expect(JSON.parse(stdout)).toEqual({
       run: id,
       finished: false,
+      unread: 0,
       rows: 2,
       credits: 0,
       output: { file: path("x.csv"), format: "csv", bytes: bytes.length, sha256, added: null },

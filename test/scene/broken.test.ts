@@ -1,5 +1,7 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect } from "vitest";
-import { ANY, type Case, DOORS, idsIn, run, type Scene, tryCases, turns } from "./scene.ts";
+import { ANY, ask, type Case, DOORS, idsIn, run, type Scene, tryCases, turns } from "./scene.ts";
 
 // A service whose replies are no JSON: a row of them, what stands round the rows, or nothing of them at all.
 
@@ -20,6 +22,13 @@ const first =
     calls === 0 ? spell(text) : text;
 
 const SEARCH = "search --country x -o o.csv --yes --receipt r.json --per-page 25 --concurrency 1";
+
+/** All journals that are kept. */
+const kept = ({ file }: Scene["u"]): string =>
+  readdirSync(file("state"), { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith("journal.ndjson"))
+    .map((name) => readFileSync(join(file("state"), name), "utf8"))
+    .join();
 
 const without =
   (at: number) =>
@@ -121,6 +130,59 @@ tryCases([
         isWritten: true,
         says: ["paid rows cannot be read"],
         mayDoubt: true,
+      }),
+    ],
+  },
+  {
+    name: "forget deletes whoever is named in a row that is no JSON, and leaves the other rows",
+    habit: { people: 60, spelled: first(inRow(3, NAN)) },
+    steps: [
+      run(SEARCH, 5, {
+        isWritten: true,
+        check: ({ u }) => expect(kept(u)).toContain("1000003,"),
+      }),
+      run("forget 1000007 --yes", ANY, {
+        charged: 60,
+        silent: ["bug"],
+        check: ({ u }) => expect(kept(u)).not.toContain("1000007,"),
+      }),
+      run("forget 1000003 --yes", ANY, {
+        charged: 60,
+        silent: ["bug"],
+        check: ({ u }) => expect(kept(u)).not.toContain("1000003,"),
+      }),
+      run("runs export last --format ndjson", 0, {
+        check: (_, { stdout }) => expect(stdout.trim().split("\n").length).toBe(58),
+      }),
+      run("search --country x --new-only --dry-run", ANY, { charged: 60, silent: ["bug"] }),
+    ],
+  },
+  {
+    name: "an agent is told of a row that cannot be read, and reads the others",
+    habit: { people: 60, spelled: first(inRow(3, NAN)) },
+    steps: [
+      ask("--max-credits 100", "buy", { filters: { country: "x" } }, 0, {
+        charged: 60,
+        out: { unread: 1, complete: false, profiles: 59 },
+        says: ["1 paid row cannot be read"],
+      }),
+    ],
+  },
+  {
+    name: "a job writes the others, and fails with 5",
+    habit: { people: 60, spelled: first(inRow(3, NAN)) },
+    files: {
+      "jobs.json": {
+        jobs: {
+          a: { filters: { country: "x" }, command: "search", max_credits: 100, output: "o.csv" },
+        },
+      },
+    },
+    steps: [
+      run("jobs run a --file jobs.json", 5, {
+        charged: 60,
+        says: ["1 paid row cannot be read"],
+        check: without(3),
       }),
     ],
   },

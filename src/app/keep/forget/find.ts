@@ -25,8 +25,13 @@ import {
   requireOne,
   type Sighting,
 } from "../../../shared/person.ts";
-import { Page } from "../../../shared/rows/page.ts";
-import { type JsonValue, parseExact, stringifyExact } from "../../../shared/rows/values.ts";
+import { Page, readable } from "../../../shared/rows/page.ts";
+import {
+  type JsonRecord,
+  type JsonValue,
+  parseExact,
+  stringifyExact,
+} from "../../../shared/rows/values.ts";
 import { openRuns } from "../store.ts";
 
 export interface RunFound extends KeptData {
@@ -200,7 +205,10 @@ async function rowsOf({ plan, service }: KeptData, store: RunStore): Promise<Sig
   if (kindOf({ plan }) !== "person") return [];
   const rows: Sighting[] = [];
   for await (const { body } of (await store.open(plan.id)).pages()) {
-    for (const row of Page.read(body, "person").rows()) {
+    const page = Page.read(body, "person");
+    // Of a row that is no JSON as much as can be read tells whose it is.
+    const broken = page.broken.map(({ bytes }) => readable(bytes).fields as JsonRecord);
+    for (const row of [...page.rows(), ...broken]) {
       const who = identityIn(row);
       if (isTold(who)) rows.push({ who, service });
     }
