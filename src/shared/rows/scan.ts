@@ -7,10 +7,10 @@ import {
   CLOSE_OBJECT,
   COLON,
   COMMA,
-  isInteger,
   isJson,
   LONG_DIGITS,
   Mender,
+  NINE,
   OPEN_LIST,
   OPEN_OBJECT,
   QUOTE,
@@ -19,6 +19,7 @@ import {
   skipGap,
   skipSpace,
   skipValue,
+  ZERO,
 } from "./tokens.ts";
 
 export const ESCAPED = 1;
@@ -38,6 +39,7 @@ for (const byte of Buffer.from('"\\/bfnrt')) ESCAPES[byte] = 1;
 const HEX = new Uint8Array(256);
 for (const byte of Buffer.from("0123456789abcdefABCDEF")) HEX[byte] = 1;
 const LETTER_U = 0x75;
+const POINT = 0x2e;
 
 export interface Spans {
   readonly starts: readonly number[];
@@ -109,11 +111,21 @@ const isEscape = (bytes: Uint8Array, at: number): boolean =>
   ESCAPES[bytes[at] as number] === 1 ||
   (bytes[at] === LETTER_U && [1, 2, 3, 4].every((digit) => HEX[bytes[at + digit] as number] === 1));
 
+function digitsEnd(bytes: Uint8Array, from: number): number {
+  let at = from;
+  while ((bytes[at] as number) >= ZERO && (bytes[at] as number) <= NINE) at++;
+  return at;
+}
+
 /** Whether a token is one of the three words of JSON, or a number of it. */
 function isWord({ bytes, view }: Cells, start: number, end: number): boolean {
   const word = end - start < 4 ? 0 : view.getInt32(start, true);
   if (end - start === 4 && (word === NULL || word === TRUE)) return true;
   if (end - start === 5 && word === FALS && bytes[start + 4] === LETTER_E) return true;
+
+  const point = bytes[start] === ZERO ? start + 1 : digitsEnd(bytes, start);
+  const isFraction = point > start && bytes[point] === POINT && end > point + 1;
+  if (isFraction && digitsEnd(bytes, point + 1) === end) return true;
   return NUMBER.test(bytes.toString("latin1", start, end));
 }
 
@@ -256,8 +268,10 @@ export class Cells {
         at = skipValue(bytes, at, findings);
         if (at < 0 || !isJson(bytes, start, at)) return -1;
       } else {
+        if (first > ZERO && first <= NINE) at = digitsEnd(bytes, at);
+        const isDigits = at > start && BARE[bytes[at] as number] === 0;
         while (BARE[bytes[at] as number] === 1) at++;
-        if (!isInteger(bytes, start, at) && !isWord(this, start, at)) return -1;
+        if (!isDigits && !isWord(this, start, at)) return -1;
         if (at - start >= LONG_DIGITS) long = true;
       }
 

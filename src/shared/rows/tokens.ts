@@ -5,8 +5,8 @@
 export const QUOTE = 0x22;
 export const COMMA = 0x2c;
 const MINUS = 0x2d;
-const ZERO = 0x30;
-const NINE = 0x39;
+export const ZERO = 0x30;
+export const NINE = 0x39;
 export const COLON = 0x3a;
 export const OPEN_LIST = 0x5b;
 export const BACKSLASH = 0x5c;
