@@ -7,10 +7,11 @@ import {
   CLOSE_OBJECT,
   COLON,
   COMMA,
+  DIGIT_NINE,
+  DIGIT_ZERO,
   isJson,
   LONG_DIGITS,
   Mender,
-  NINE,
   OPEN_LIST,
   OPEN_OBJECT,
   QUOTE,
@@ -19,7 +20,6 @@ import {
   skipGap,
   skipSpace,
   skipValue,
-  ZERO,
 } from "./tokens.ts";
 
 export const ESCAPED = 1;
@@ -113,7 +113,7 @@ const isEscape = (bytes: Uint8Array, at: number): boolean =>
 
 function digitsEnd(bytes: Uint8Array, from: number): number {
   let at = from;
-  while ((bytes[at] as number) >= ZERO && (bytes[at] as number) <= NINE) at++;
+  while ((bytes[at] as number) >= DIGIT_ZERO && (bytes[at] as number) <= DIGIT_NINE) at++;
   return at;
 }
 
@@ -123,7 +123,7 @@ function isWord({ bytes, view }: Cells, start: number, end: number): boolean {
   if (end - start === 4 && (word === NULL || word === TRUE)) return true;
   if (end - start === 5 && word === FALS && bytes[start + 4] === LETTER_E) return true;
 
-  const point = bytes[start] === ZERO ? start + 1 : digitsEnd(bytes, start);
+  const point = bytes[start] === DIGIT_ZERO ? start + 1 : digitsEnd(bytes, start);
   const isFraction = point > start && bytes[point] === POINT && end > point + 1;
   if (isFraction && digitsEnd(bytes, point + 1) === end) return true;
   return NUMBER.test(bytes.toString("latin1", start, end));
@@ -268,7 +268,7 @@ export class Cells {
         at = skipValue(bytes, at, findings);
         if (at < 0 || !isJson(bytes, start, at)) return -1;
       } else {
-        if (first > ZERO && first <= NINE) at = digitsEnd(bytes, at);
+        if (first > DIGIT_ZERO && first <= DIGIT_NINE) at = digitsEnd(bytes, at);
         const isDigits = at > start && BARE[bytes[at] as number] === 0;
         while (BARE[bytes[at] as number] === 1) at++;
         if (!isDigits && !isWord(this, start, at)) return -1;

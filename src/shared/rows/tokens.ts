@@ -5,8 +5,8 @@
 export const QUOTE = 0x22;
 export const COMMA = 0x2c;
 const MINUS = 0x2d;
-export const ZERO = 0x30;
-export const NINE = 0x39;
+export const DIGIT_ZERO = 0x30;
+export const DIGIT_NINE = 0x39;
 export const COLON = 0x3a;
 export const OPEN_LIST = 0x5b;
 export const BACKSLASH = 0x5c;
@@ -83,7 +83,7 @@ export function skipValue(bytes: Uint8Array, from: number, findings?: Spacing): 
 
     at++;
 
-    if (byte >= ZERO && byte <= NINE) {
+    if (byte >= DIGIT_ZERO && byte <= DIGIT_NINE) {
       if (++digits === LONG_DIGITS && findings !== undefined) findings.long = true;
       continue;
     }
@@ -143,10 +143,10 @@ export function scanObject(
 /** Whether a token is an integer whose text stays as it is: not -0, no fraction, no exponent. */
 export function isInteger(bytes: Uint8Array, start: number, end: number): boolean {
   let at = bytes[start] === MINUS ? start + 1 : start;
-  if (at === end || (bytes[at] === ZERO && end - start > 1)) return false;
+  if (at === end || (bytes[at] === DIGIT_ZERO && end - start > 1)) return false;
   for (; at < end; at++) {
     const byte = bytes[at] as number;
-    if (byte < ZERO || byte > NINE) return false;
+    if (byte < DIGIT_ZERO || byte > DIGIT_NINE) return false;
   }
   return true;
 }
