@@ -5,7 +5,8 @@ import { normalForm } from "./contract/normalise.ts";
 import type { SuppressedName } from "./contract/suppression.ts";
 import { echo, someOf } from "./contract/text.ts";
 import { type CliError, usageError } from "./errors.ts";
-import { Page, readable } from "./rows/page.ts";
+import { Page } from "./rows/page.ts";
+import { readable } from "./rows/scan.ts";
 import { isJson } from "./rows/tokens.ts";
 import {
   isNested,

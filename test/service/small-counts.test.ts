@@ -134,7 +134,7 @@ test("the client says which limit it is, in the words of the service", async () 
   const { code, stderr } = await user(service.url, service.key).run([
     "count",
     "--name",
-    "nobody at all",
+    "nobody else",
   ]);
   expect(code).toBe(7);
   expect(stderr).toContain("counts of fewer than 5 people today");
@@ -201,5 +201,6 @@ test("the keys of an account share what it may ask", async () => {
     for (let n = 0; n < 40; n++)
       statuses.push((await count(service, { ...nobody, connections_min: 40 * k + n }, key)).status);
   }
-  expect(statuses.indexOf(429)).toBe(SMALL_COUNTS_A_DAY);
+  // That nobody has the name is told with the first of them, and counts.
+  expect(statuses.indexOf(429)).toBe(SMALL_COUNTS_A_DAY - 1);
 });

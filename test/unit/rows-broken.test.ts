@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { Page, readable } from "../../src/shared/rows/page.ts";
+import { Page } from "../../src/shared/rows/page.ts";
+import { readable } from "../../src/shared/rows/scan.ts";
 import { parseExact } from "../../src/shared/rows/values.ts";
 
 /*

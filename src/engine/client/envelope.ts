@@ -1,6 +1,6 @@
 import { type Credits, parseCredits } from "../../shared/contract/money.ts";
 import { harmlessLine, shownAddress } from "../../shared/contract/text.ts";
-import { readable } from "../../shared/rows/page.ts";
+import { readable } from "../../shared/rows/scan.ts";
 import { LostReplyError, type ReplyMeta, ServiceError } from "./errors.ts";
 import { header, rateLimitOf, retryAfterOf } from "./rate-limit.ts";
 import type { RawReply } from "./wire.ts";

@@ -1,22 +1,19 @@
 import { isUtf8 } from "node:buffer";
 import { COMPANY_FIELDS, PERSON_FIELDS } from "../contract/records.ts";
 import { type CliError, failed } from "../errors.ts";
-import { type Cells, ESCAPED, type Spans, scanList } from "./scan.ts";
+import { type Cells, ESCAPED, readable, type Spans, scanList } from "./scan.ts";
 import {
   CLOSE_LIST,
-  CLOSE_OBJECT,
   compact,
   isInteger,
   isJson,
   type Member,
   OPEN_LIST,
   OPEN_OBJECT,
-  parsedIn,
   QUOTE,
   scanObject,
   skipGap,
   skipSpace,
-  skipValue,
 } from "./tokens.ts";
 import {
   fieldValue,
@@ -91,6 +88,11 @@ export class Page {
       place: row + 1,
       bytes: this.#bytes.subarray(starts[row], ends[row]),
     }));
+  }
+
+  /** Of those as much as can be read. */
+  partlyRead(): readonly JsonRecord[] {
+    return this.broken.map(({ bytes }) => readable(bytes).fields as JsonRecord);
   }
 
   /** Whether all of the reply could be read. */
@@ -308,33 +310,6 @@ function findRows(bytes: Buffer, kind: RecordKind): Spans | CliError {
   }
 
   return unreadable(`the reply holds no ${kind === "company" ? "company" : "list of profiles"}`);
-}
-
-/**
- * What can be read of an object that is not JSON as a whole: members that are, and of an object
- * among them as much.
- */
-export function readable(bytes: Buffer, from = skipSpace(bytes, 0), depth = 4) {
-  const fields: [string, unknown][] = [];
-  const read = (start: number): readonly [end: number, value: unknown] => {
-    if (bytes[start] === OPEN_OBJECT && depth > 0) {
-      const inner = readable(bytes, start, depth - 1);
-      return [inner.end, inner.fields];
-    }
-    const end = bytes[start] === OPEN_LIST ? scanList(bytes, start).end : skipValue(bytes, start);
-    return [end, end < 0 ? undefined : parsedIn(bytes, start, end)];
-  };
-
-  const members = scanObject(bytes, from, (key, start) => {
-    const [end, value] = read(start);
-    if (value !== undefined) fields.push([key, value]);
-    return end;
-  });
-  const last = members.at(-1)?.end ?? from + 1;
-  const after = skipSpace(bytes, last);
-
-  const end = bytes[after] === CLOSE_OBJECT ? after + 1 : last;
-  return { fields: Object.fromEntries(fields) as Readonly<Record<string, unknown>>, end };
 }
 
 const isNull = (bytes: Buffer, { start, end }: Omit<Member, "key">): boolean =>

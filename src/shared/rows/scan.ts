@@ -14,6 +14,7 @@ import {
   Mender,
   OPEN_LIST,
   OPEN_OBJECT,
+  parsedIn,
   QUOTE,
   type Spacing,
   scanObject,
@@ -312,4 +313,31 @@ export class Cells {
     }
     return this.marks;
   }
+}
+
+/**
+ * What can be read of an object that is not JSON as a whole: members that are, and of an object
+ * among them as much.
+ */
+export function readable(bytes: Buffer, from = skipSpace(bytes, 0), depth = 4) {
+  const fields: [string, unknown][] = [];
+  const read = (start: number): readonly [end: number, value: unknown] => {
+    if (bytes[start] === OPEN_OBJECT && depth > 0) {
+      const inner = readable(bytes, start, depth - 1);
+      return [inner.end, inner.fields];
+    }
+    const end = bytes[start] === OPEN_LIST ? scanList(bytes, start).end : skipValue(bytes, start);
+    return [end, end < 0 ? undefined : parsedIn(bytes, start, end)];
+  };
+
+  const members = scanObject(bytes, from, (key, start) => {
+    const [end, value] = read(start);
+    if (value !== undefined) fields.push([key, value]);
+    return end;
+  });
+  const last = members.at(-1)?.end ?? from + 1;
+  const after = skipSpace(bytes, last);
+
+  const end = bytes[after] === CLOSE_OBJECT ? after + 1 : last;
+  return { fields: Object.fromEntries(fields) as Readonly<Record<string, unknown>>, end };
 }

@@ -25,13 +25,8 @@ import {
   requireOne,
   type Sighting,
 } from "../../../shared/person.ts";
-import { Page, readable } from "../../../shared/rows/page.ts";
-import {
-  type JsonRecord,
-  type JsonValue,
-  parseExact,
-  stringifyExact,
-} from "../../../shared/rows/values.ts";
+import { Page } from "../../../shared/rows/page.ts";
+import { type JsonValue, parseExact, stringifyExact } from "../../../shared/rows/values.ts";
 import { openRuns } from "../store.ts";
 
 export interface RunFound extends KeptData {
@@ -207,7 +202,7 @@ async function rowsOf({ plan, service }: KeptData, store: RunStore): Promise<Sig
   for await (const { body } of (await store.open(plan.id)).pages()) {
     const page = Page.read(body, "person");
     // Of a row that is no JSON as much as can be read tells whose it is.
-    const broken = page.broken.map(({ bytes }) => readable(bytes).fields as JsonRecord);
+    const broken = page.partlyRead();
     for (const row of [...page.rows(), ...broken]) {
       const who = identityIn(row);
       if (isTold(who)) rows.push({ who, service });
