@@ -78,12 +78,12 @@ test("ranges and addresses have no nearest; filters that only together find nobo
 });
 
 test("a long list of mistakes is told whole to programs, and in few lines to people", async () => {
-  const names = Array.from({ length: 300 }, (_, at) => `nobody-${at}`);
+  const names = Array.from({ length: 90 }, (_, at) => `nobody-${at}`);
   const { detail, result } = await counted({ first_name: [...names, "anna"] });
   expect([result.unmatched.length, detail.length, detail.at(-1)]).toEqual([
-    300,
+    90,
     6,
-    "295 other values match nobody",
+    "85 other values match nobody",
   ]);
 });
 

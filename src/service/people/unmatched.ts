@@ -9,6 +9,8 @@ import { Problem } from "../problem.ts";
 
 /** Where a count of one filter is a search, so many are made for a notice. */
 const MOST_SEARCHES = 10;
+/** A longer list is a program's, which wants a number: it is not looked into, value by value. */
+const MOST_VALUES = 100;
 /** A list of the values of a key that takes longer is not waited for. */
 const LIST_MS = 2_000;
 
@@ -53,7 +55,9 @@ export function unmatchedValues(engine: Engine) {
     filters: Filters,
     isEmpty: boolean,
   ): Promise<readonly Unmatched[] | undefined> {
-    if (!isEmpty && !Object.values(filters).some((value) => [value].flat().length > 1)) return [];
+    const longest = Math.max(0, ...Object.values(filters).map((value) => [value].flat().length));
+    if (longest > MOST_VALUES) return undefined;
+    if (!isEmpty && longest <= 1) return [];
     if (!isEmpty && engine.looksUp !== true) return undefined;
 
     try {
