@@ -83,7 +83,7 @@ export interface Counted {
 }
 
 /** What may have been meant, in words with its count, and the filters that say it. */
-export interface Remedy {
+interface Remedy {
   readonly text: string;
   readonly filters: Filters;
 }

@@ -45,7 +45,7 @@ export function skipGap(bytes: Uint8Array, from: number): number {
 }
 
 /** What is no text of JSON is found by whoever reads it. @returns -1: it does not end */
-export function skipString(bytes: Uint8Array, from: number): number {
+function skipString(bytes: Uint8Array, from: number): number {
   for (let at = from + 1; ; ) {
     const byte = bytes[at];
     if (byte === undefined) return -1;
