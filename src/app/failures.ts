@@ -3,6 +3,7 @@ import type { KeySource } from "../engine/connections/resolve.ts";
 import { shellWord } from "../shared/contract/text.ts";
 import { CliError, type CliErrorInit, failed, systemFailure } from "../shared/errors.ts";
 import { missingPackage } from "../shared/packages.ts";
+import { clauses, command, type OwnCommand, option, type Sentence, say } from "../shared/say.ts";
 
 export interface CallSite {
   readonly connectionName: string;
@@ -16,22 +17,38 @@ export interface CallSite {
 
 /** Whether the connection has a name of its own: "environment" is what variables alone make up. */
 const isNamed = ({ connectionName }: CallSite): boolean => connectionName !== "environment";
-const doctor = (site: CallSite): string =>
-  `headcount doctor${isNamed(site) ? ` -c ${site.connectionName}` : ""}`;
+const doctor = (site: CallSite): OwnCommand =>
+  command("doctor", {
+    options: isNamed(site) ? [option("connection", site.connectionName)] : [],
+  });
+
+/** What an answer says, and of which call. */
+interface Answered extends CallSite {
+  readonly status: number;
+  readonly detail: string;
+  readonly requestId: string | undefined;
+}
 
 const row = (
   code: string,
   category: CliErrorInit["category"],
-  message: string,
-  hint?: string | ((site: CallSite) => string),
+  message: (answer: Answered) => string,
+  hint?: Sentence | ((answer: Answered) => Sentence),
 ) => ({ code, category, message, hint });
 
-const REFUSED = row("request_refused", "usage", "the service refused the request (STATUS): DETAIL");
+const REFUSED = row(
+  "request_refused",
+  "usage",
+  ({ status, detail }) => `the service refused the request (${status}): ${detail}`,
+);
 
 const KEY = row(
   "key_refused",
   "auth",
-  "the service refused the keyKEY (STATUS): DETAIL",
+  ({ key, status, detail }) => {
+    const which = key === undefined ? "" : ` ${key.shown} from ${KEY_PLACES[key.source]}`;
+    return `the service refused the key${which} (${status}): ${detail}`;
+  },
   ({ key, connectionName }) =>
     key?.source === "environment"
       ? "put another key into HEADCOUNT_API_KEY; it goes before whatever headcount " +
@@ -55,42 +72,51 @@ const KEY_LOST = row(
  */
 const ANSWERS: Readonly<Record<number, ReturnType<typeof row>>> = {
   401: KEY,
-  402: row("insufficient_credits", "credits", "not enough credits (402): DETAIL", creditHint),
+  402: row(
+    "insufficient_credits",
+    "credits",
+    ({ detail }) => `not enough credits (402): ${detail}`,
+    creditHint,
+  ),
   403: { ...KEY, code: "forbidden" },
   429: row(
     "rate_limited",
     "rate_limit",
-    "too many calls (429): DETAIL",
-    "wait a little; headcount account shows the limits",
+    ({ detail }) => `too many calls (429): ${detail}`,
+    clauses("wait a little", say`${command("account")} shows the limits`),
   ),
 };
 
 const REDIRECT = row(
   "redirect",
   "service",
-  "ADDRESS answered STATUS: DETAIL",
+  ({ baseUrl, status, detail }) => `${baseUrl} answered ${status}: ${detail}`,
   "headcount login again with the final address",
 );
 
 const NOT_THE_API = row(
   "not_the_api",
   "service",
-  "ADDRESS answered STATUS with DETAIL",
+  ({ baseUrl, status, detail }) => `${baseUrl} answered ${status} with ${detail}`,
   "is this the API's address? give the part before /v1 as base URL",
 );
 
 const FAILED = row(
   "service_failed",
   "service",
-  "the service answered STATUS: DETAIL",
-  "try again later; if it stays, contact its operator with the request id",
+  ({ status, detail }) => `the service answered ${status}: ${detail}`,
+  ({ requestId }) =>
+    "try again later; if it stays, contact its operator" +
+    `${requestId === undefined ? "" : " with the request id"}`,
 );
 
 /** How to get more credits. The built-in sample is topped up from the command line. */
-function creditHint({ sampleDir }: Pick<CallSite, "sampleDir">): string {
+function creditHint({ sampleDir }: Pick<CallSite, "sampleDir">): Sentence {
   return sampleDir === undefined
-    ? "lower --limit or --per-page, top the account up, or use a key with " +
-        "more left of its cap; headcount account shows both"
+    ? clauses(
+        say`lower ${option("limit")} or ${option("per_page")}, top the account up, or use a key with more left of its cap`,
+        say`${command("account")} shows both`,
+      )
     : `headcount service credits add 10000 --data ${shellWord(sampleDir)}`;
 }
 
@@ -123,7 +149,7 @@ function rowOf({ status, envelope, detail, lostKey }: ServiceError): ReturnType<
   const isFilter = /filter|\bkeys?\b|field|value/i.test(said);
   return {
     ...REFUSED,
-    hint: isFilter ? "headcount filters lists what a filter may be" : undefined,
+    hint: isFilter ? say`${command("filters")} lists what a filter may be` : undefined,
   };
 }
 
@@ -139,21 +165,17 @@ const freeText = (error: unknown, { paid = false }: CallSite, said = ""): string
 function answerFailure(error: ServiceError, site: CallSite): CliError {
   const [detail = "no detail", ...details] = error.detail;
   const { message, hint, ...own } = rowOf(error);
-  const words: Readonly<Record<string, string>> = {
-    STATUS: String(error.status),
-    DETAIL: detail,
-    ADDRESS: site.baseUrl,
-    KEY: site.key === undefined ? "" : ` ${site.key.shown} from ${KEY_PLACES[site.key.source]}`,
-  };
-  const advice = typeof hint === "function" ? hint(site) : hint;
-  const said = message.replace(/STATUS|DETAIL|ADDRESS|KEY/g, (word) => words[word] ?? word);
+  const { status, requestId } = error;
+  const answer = { ...site, status, detail, requestId };
+  const call = message(answer);
 
   return new CliError({
     ...own,
-    message: `${said}${freeText(error, site, said)}`,
-    hint: error.requestId === undefined ? advice?.replace(" with the request id", "") : advice,
-    status: error.status,
-    requestId: error.requestId,
+    message: `${call}${freeText(error, site, call)}`,
+    call,
+    hint: typeof hint === "function" ? hint(answer) : hint,
+    status,
+    requestId,
     details,
     cause: error,
   });
@@ -166,18 +188,18 @@ function lostReply(error: LostReplyError, site: CallSite): CliError {
       : "nothing was charged";
   const hint =
     error.code === "ECONNREFUSED"
-      ? `is the service at ${site.baseUrl} up? ${doctor(site)} looks further`
+      ? clauses(
+          `see whether the service at ${site.baseUrl} is up`,
+          say`${doctor(site)} looks further`,
+        )
       : /CERT|SIGNATURE/.test(error.code)
         ? "the key is not sent to a host that cannot prove who it is"
-        : `${doctor(site)} checks the way there, free of charge`;
+        : say`${doctor(site)} checks the way there, free of charge`;
 
-  return failed.network(
-    `${error.wasSent ? "no whole answer came" : "the request was not sent"}: ` +
-      `${error.message}; ${charged}`,
-    hint,
-    error.wasSent ? "lost_reply" : "unreachable",
-    error,
-  );
+  const call = `${error.wasSent ? "no whole answer came" : "the request was not sent"}: ${error.message}`;
+  const code = error.wasSent ? "lost_reply" : "unreachable";
+  const failure = failed.network(`${call}; ${charged}`, hint, code, error);
+  return site.paid && error.wasSent ? failure : failure.with({ call });
 }
 
 function waitTooLong(error: WaitTooLongError, site: CallSite): CliError {
@@ -187,24 +209,24 @@ function waitTooLong(error: WaitTooLongError, site: CallSite): CliError {
 
   // Rounded so that the sum is what is said of it.
   const past = (Math.ceil(error.waitedMs / 100) / 10).toString();
+  const bound = option("max_wait", most);
   const asks =
     waited === 0
-      ? `the rate limit makes this a wait of ${seconds} s, longer than --max-wait ${most}`
-      : `the rate limit has held up one call for ${past} s, and the next wait is ` +
-        `${seconds} s: in all longer than --max-wait ${most}`;
-  const again =
-    waited + seconds + 5 > 604_800 ? "" : `, or with --max-wait ${waited + seconds + 5}`;
-  const hint = `run it again after ${new Date(error.resetAt).toISOString().slice(0, 19)}Z${again}`;
+      ? say`the rate limit makes this a wait of ${seconds} s, longer than ${bound}`
+      : say`the rate limit has held up one call for ${past} s, and the next wait is ${seconds} s: in all longer than ${bound}`;
+  const longer = waited + seconds + 5;
+  const again = longer > 604_800 ? "" : say`, or with ${option("max_wait", longer)}`;
+  const hint = say`run it again after ${new Date(error.resetAt).toISOString().slice(0, 19)}Z${again}`;
 
   // Which limit it is, in the service's words: there are others than that of the minute.
   const details = error.cause instanceof ServiceError ? error.cause.detail : [];
   const failure = failed.rate_limit(
-    `${asks}${freeText(error.cause, site)}`,
+    say`${asks}${freeText(error.cause, site)}`,
     hint,
     "rate_limited",
     error,
   );
-  return failure.with({ status: 429, requestId: error.requestId, details });
+  return failure.with({ call: asks, status: 429, requestId: error.requestId, details });
 }
 
 /**

@@ -40,9 +40,9 @@ function errorObject(error: CliError): Record<string, unknown> {
 function errorText(error: CliError): string {
   const lines = [
     `error: ${harmless(error.message)}`,
-    ...error.details.map((line) => `  ${harmless(line)}`),
+    ...error.details.map((line) => `  ${harmless(`${line}`)}`),
   ];
   if (error.requestId !== undefined) lines.push(`  request id: ${harmless(error.requestId)}`);
-  if (error.hint !== undefined) lines.push(`hint: ${harmless(error.hint)}`);
+  if (error.hint !== undefined) lines.push(`hint: ${harmless(`${error.hint}`)}`);
   return `${lines.join("\n")}\n`;
 }

@@ -1,3 +1,16 @@
+import {
+  clauses,
+  type DoorWords,
+  type OwnCommand,
+  type Sentence,
+  say,
+  tells,
+  worded,
+} from "./say.ts";
+
+// With what an error is made go the parts of its sentences.
+export { clauses, command, type DoorWords, option, type Sentence, say } from "./say.ts";
+
 /** The exit codes. One table, printed by `headcount help exit-codes` and pinned by a test. */
 export const EXIT = {
   ok: 0,
@@ -54,11 +67,15 @@ export interface CliErrorInit {
   /**
    * What failed and which rule says so. One sentence without a final full stop where it is short.
    */
-  readonly message: string;
+  readonly message: Sentence;
   /** Where possible the exact command that would work. */
-  readonly hint?: string | undefined;
+  readonly hint?: Sentence | undefined;
   /** The one command to type next, where there is one. */
-  readonly next?: string | undefined;
+  readonly next?: OwnCommand | undefined;
+  /** The message without what the call cost: of a run other lines tell that. */
+  readonly call?: Sentence | undefined;
+  /** The option of ours that lets it through. */
+  readonly option?: string | undefined;
   /**
    * Whether `next` goes on where this stopped, and nothing
    * is paid twice. Default: where it resumes or refreshes.
@@ -68,7 +85,7 @@ export interface CliErrorInit {
   readonly raise?: Raise | undefined;
   readonly status?: number | undefined;
   readonly requestId?: string | undefined;
-  readonly details?: readonly string[];
+  readonly details?: readonly Sentence[];
   readonly cause?: unknown;
 }
 
@@ -81,29 +98,46 @@ export class CliError extends Error {
   declare readonly code: string;
   declare readonly category: ErrorCategory;
   declare readonly exitCode: ExitCode;
-  declare readonly hint: string | undefined;
-  declare readonly next: string | undefined;
+  /** The message with its parts; `message` is what the command line says. */
+  declare readonly said: Sentence;
+  declare readonly hint: Sentence | undefined;
+  declare readonly next: OwnCommand | undefined;
+  declare readonly call: Sentence | undefined;
+  declare readonly option: string | undefined;
   declare readonly resumable: boolean;
   declare readonly raise: Raise | undefined;
   declare readonly status: number | undefined;
   declare readonly requestId: string | undefined;
-  declare readonly details: readonly string[];
+  declare readonly details: readonly Sentence[];
 
-  constructor({ message, cause, ...facts }: CliErrorInit) {
-    super(message, cause === undefined ? undefined : { cause });
-    const { category, exitCode = EXIT_OF[category], next = "", details = [] } = facts;
-    const { resumable = /^headcount (?:resume|refresh) /.test(next) } = facts;
-    Object.assign(this, { ...facts, exitCode, resumable, details });
+  constructor({ message: said, cause, ...facts }: CliErrorInit) {
+    super(`${said}`, cause === undefined ? undefined : { cause });
+    const { category, exitCode = EXIT_OF[category], next, details = [] } = facts;
+    const { resumable = next?.resumes === true } = facts;
+    Object.assign(this, { ...facts, said, exitCode, resumable, details });
   }
 
   /** The same failure with some of its parts told differently; this one is its cause. */
   with(changes: Partial<CliErrorInit>): CliError {
     return new CliError({
       ...this,
-      message: this.message,
+      message: this.said,
       resumable: undefined,
       cause: this,
       ...changes,
+    });
+  }
+
+  /** The same failure as a door words it: what it has no word for is no hint and no detail. */
+  inWordsOf(speech: DoorWords): CliError {
+    const { said, hint, code, details, resumable } = this;
+    const whole: DoorWords = { ...speech, option: (part) => speech.option(part) ?? `${part}` };
+
+    return this.with({
+      message: worded(said, whole) ?? this.message,
+      hint: speech.hints?.[code] ?? (hint === undefined ? undefined : worded(hint, speech)),
+      details: details.flatMap((detail) => worded(detail, speech) ?? []),
+      resumable,
     });
   }
 }
@@ -120,15 +154,15 @@ export function withinBounds({
 }: CliError): Pick<CliError, "hint" | "next" | "resumable"> {
   const isRaised = Object.values(raise).some((bound) => bound !== undefined);
   if (!isRaised || next === undefined) return { hint, next, resumable };
-  const above = `${next} goes on, above what was allowed`;
+  const above = say`${next} goes on, above what was allowed`;
   return {
-    hint: hint === undefined ? above : hint.includes(next) ? hint : `${hint}; ${above}`,
+    hint: hint === undefined ? above : tells(hint, next) ? hint : clauses(hint, above),
     next: undefined,
     resumable: false,
   };
 }
 
-type Failing = (message: string, hint?: string, code?: string, cause?: unknown) => CliError;
+type Failing = (message: Sentence, hint?: Sentence, code?: string, cause?: unknown) => CliError;
 
 /** A failure of each kind: `failed.locked(message, hint, code)`. */
 export const failed = Object.fromEntries(

@@ -95,7 +95,7 @@ describe("flags", () => {
       "--followers-max",
       "1",
     ]);
-    expect([error.message, ...error.details].map((line) => line.split(" ")[0])).toEqual([
+    expect([error.message, ...error.details].map((line) => `${line}`.split(" ")[0])).toEqual([
       "title",
       "unknown",
       "followers_min",

@@ -23,6 +23,7 @@ import {
 } from "../../shared/contract/money.ts";
 import { counted, someOf } from "../../shared/contract/text.ts";
 import { CliError, failed, usageError } from "../../shared/errors.ts";
+import { worded } from "../../shared/say.ts";
 import { buy, quote } from "../buy/buy.ts";
 import { learnedNetworks } from "../buy/networks.ts";
 import { type Order, worldOf } from "../buy/order.ts";
@@ -31,6 +32,7 @@ import { withinBudget } from "../jobs/budget.ts";
 import { openRuns } from "../keep/store.ts";
 import type { Input } from "./schemas.ts";
 import { personsCommand, targetOf } from "./targets.ts";
+import { IN_TOOLS } from "./tool.ts";
 import { type AgentWorld, budgetOf, type HeldQuote, leftOf, withService } from "./world.ts";
 
 /** Free calls that looking for new people may take: an agent waits for them. */
@@ -142,10 +144,9 @@ function noticeOf({ quote: offered, target, said }: HeldQuote): string | undefin
     uncounted && `uncounted: ${uncounted}`,
   ];
 
-  return (
-    [paidAgainText(offered, target, "new_only"), ...others].filter((each) => each).join("; ") ||
-    undefined
-  );
+  const again = paidAgainText(offered, target);
+  const first = again && worded(again, IN_TOOLS);
+  return [first, ...others].filter((each) => each).join("; ") || undefined;
 }
 
 function whyNot({ quote: offered }: HeldQuote, rest: Credits | undefined): string | undefined {

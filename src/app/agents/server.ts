@@ -14,7 +14,7 @@ import type { JsonSchema } from "../../shared/schema/build.ts";
 import { failureOf } from "../failures.ts";
 import { type ConsentAsking, questionCodec } from "./consent.ts";
 import { type ToolName, toolSchema } from "./schemas.ts";
-import { budgetText, inToolsWords, resultOf, type Tool, type ToolAnswer } from "./tool.ts";
+import { budgetText, IN_TOOLS, resultOf, type Tool, type ToolAnswer } from "./tool.ts";
 import { type AgentWorld, worldOfCall } from "./world.ts";
 
 type Validators = typeof import("@modelcontextprotocol/server/validators/ajv");
@@ -173,11 +173,13 @@ const isAnswer = (result: ToolAnswer | InputRequiredResult): result is ToolAnswe
 
 /** A failure as sentences: what, why, what helps, the command that goes on. Never a stack trace. */
 const refused = (error: CliError): CallToolResult => {
-  const { message, details, exitCode } = error;
   const { hint: advice, next, resumable } = withinBounds(error);
-  const hint = inToolsWords(advice);
+  const { message, details, exitCode, hint } = error.with({ hint: advice }).inWordsOf(IN_TOOLS);
   const lines = [exitCode === 1 ? "this is a bug in headcount" : message, ...details];
   if (hint !== undefined) lines.push(`hint: ${hint}`);
   if (next !== undefined) lines.push(`${resumable ? "resumable, next" : "next"}: ${next}`);
-  return { isError: true, content: [{ type: "text", text: lines.map(harmless).join("\n") }] };
+  return {
+    isError: true,
+    content: [{ type: "text", text: lines.map((line) => harmless(`${line}`)).join("\n") }],
+  };
 };

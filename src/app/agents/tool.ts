@@ -1,6 +1,7 @@
 import type { CallToolResult, InputRequiredResult } from "@modelcontextprotocol/server";
 import { creditsText } from "../../shared/contract/money.ts";
 import { harmlessJson } from "../../shared/contract/text.ts";
+import type { DoorWords } from "../../shared/say.ts";
 import type { ConsentAsking } from "./consent.ts";
 import type { Input, Result, ToolName } from "./schemas.ts";
 import type { AgentWorld } from "./world.ts";
@@ -33,15 +34,31 @@ export const resultOf = ({ structured, sentence }: ToolAnswer): CallToolResult =
   structuredContent: structured,
 });
 
-/** A hint of a command in the words of a tool, which has arguments and no flags. */
-export const inToolsWords = (hint: string | undefined): string | undefined =>
-  hint
-    ?.replace("headcount runs lists", "the tool runs lists")
-    .replace("--by name looks", "the argument name looks")
-    .replace(
-      /^headcount search buys without counts.*/,
-      "the tool quote needs no count where profiles are given",
-    );
+const ARGUMENTS: Readonly<Record<string, string>> = {
+  again: "again",
+  limit: "profiles",
+  new_only: "new_only",
+  per_company: "per_company",
+};
+const TOOLS: Readonly<Record<string, ToolName>> = {
+  account: "account",
+  filters: "describe_filters",
+  runs: "runs",
+};
+
+/** How an agent is spoken to: options are arguments of tools, and what looks is a tool. */
+export const IN_TOOLS: DoorWords = {
+  option: ({ name, value, valueText }) => {
+    if (name === "by") return `the argument ${value}`;
+    const argument = ARGUMENTS[name];
+    return argument === undefined || value === undefined ? argument : `${argument} ${valueText}`;
+  },
+  command: (command) => {
+    const tool = TOOLS[command.name];
+    return tool === undefined ? command : `the tool ${tool}`;
+  },
+  hints: { uncounted: "the tool quote needs no count where profiles are given" },
+};
 
 export const budgetText = ({ budget }: AgentWorld): string =>
   budget === undefined

@@ -10,7 +10,7 @@ import { buyQuoted, heldQuoteFor, quoteTool } from "./purchase.ts";
 import { exportTool, readRowsTool, THIRD_PARTY } from "./rows.ts";
 import type { ToolName } from "./schemas.ts";
 import { companyOf } from "./targets.ts";
-import { inToolsWords, type Tool, type ToolAnswer } from "./tool.ts";
+import { IN_TOOLS, type Tool, type ToolAnswer } from "./tool.ts";
 import { type AgentWorld, type HeldQuote, leftOf } from "./world.ts";
 
 const hintLines = ({ hints = [] }: { readonly hints?: readonly string[] }): string =>
@@ -61,7 +61,7 @@ async function enriched(
     const rest = await leftOf(world, offer.isTest);
     const spent = creditsToNumber(credits(before - rest));
     const cost = spent === 0 ? "" : `; ${counted(spent, "credit")} may have been charged for it`;
-    const hint = inToolsWords(error.hint);
+    const { hint } = error.inWordsOf(IN_TOOLS);
     return {
       structured: { found: false, credits: spent, budget_left: creditsToNumber(rest) },
       sentence: `Not found${cost}.${hint === undefined ? "" : ` ${hint}.`}`,

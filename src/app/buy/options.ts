@@ -3,12 +3,7 @@ import { engineOf } from "../../engine/output/tables/target.ts";
 import type { Guard, Target } from "../../engine/runs/plan.ts";
 import { usageError } from "../../shared/errors.ts";
 import { parseFields } from "../../shared/rows/columns.ts";
-
-/**
- * How a door calls what it is given: `--new-only` of
- * a command line, `"new_only"` of a file of jobs.
- */
-export type Called = (name: "csv" | "format" | "new_only" | "output" | "with_owned") => string;
+import { option, say } from "../../shared/say.ts";
 
 interface OutputOptions extends Partial<Pick<Guard, "maxShrink" | "minRows">> {
   readonly csv?: "excel" | "raw" | undefined;
@@ -34,12 +29,11 @@ export function outputView(
   { format, fields, csv }: OutputOptions,
   output: string | undefined,
   isTerminal: boolean,
-  called: Called,
 ) {
   const engine = output === undefined ? undefined : engineOf(output);
   if (engine !== undefined && format !== undefined)
     throw usageError(
-      `${called("format")} is about files, and ${called("output")} names a table`,
+      say`${option("format")} is about files, and ${option("output")} names a table`,
       "leave one of them out",
     );
 
@@ -47,8 +41,8 @@ export function outputView(
     engine === undefined ? chooseForm(format, output, isTerminal) : { format: engine };
   if (csv !== undefined && form.format !== "csv" && form.format !== "tsv")
     throw usageError(
-      `${called("csv")} ${csv} is about CSV, not ${form.format}`,
-      `add ${called("format")} csv`,
+      say`${option("csv", csv)} is about CSV, not ${form.format}`,
+      say`add ${option("format", "csv")}`,
     );
 
   const columns = fields === undefined ? undefined : parseFields(fields);
@@ -62,28 +56,27 @@ export function outputView(
 export function narrowed(
   target: Target & { readonly kind: "search" },
   { newOnly = false, withOwned = false }: OutputOptions,
-  called: Called,
 ): Target {
   if (!newOnly && !withOwned) return target;
-  const [fresh, beside] = [called("new_only"), called("with_owned")];
+  const [fresh, beside] = [option("new_only"), option("with_owned")];
   const one = newOnly ? fresh : beside;
 
   if (newOnly && withOwned)
     throw usageError(
-      `${fresh} and ${beside} exclude each other`,
-      `${beside} buys only new people too`,
+      say`${fresh} and ${beside} exclude each other`,
+      say`${beside} buys only new people too`,
     );
 
   if (target.union !== undefined || target.except !== undefined) {
     throw usageError(
-      `${one} takes one segment`,
+      say`${one} takes one segment`,
       "give one after the other: whom the first one bought, the next one leaves out",
     );
   }
 
   if (target.sample !== undefined)
     throw usageError(
-      `${one} and a sample exclude each other`,
+      say`${one} and a sample exclude each other`,
       "a sample is drawn from all of a segment",
     );
 

@@ -9,6 +9,7 @@ import {
 import { normalForm } from "../../shared/contract/normalise.ts";
 import { counted } from "../../shared/contract/text.ts";
 import { failed } from "../../shared/errors.ts";
+import { option, say as sentence } from "../../shared/say.ts";
 
 /**
  * What a look-up that found nothing may have meant, by a free count; undefined where there is none.
@@ -76,8 +77,8 @@ export async function tellHints(
   if (!strict || first === undefined) return;
 
   const failure = failed.incomplete(
-    `${first} (--strict)`,
-    "correct it, or leave --strict out",
+    sentence`${first} (${option("strict")})`,
+    sentence`correct it, or leave ${option("strict")} out`,
     "unmatched_value",
   );
   throw failure.with({ details: others });

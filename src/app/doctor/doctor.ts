@@ -29,6 +29,7 @@ import { counted, harmless, shownAddress } from "../../shared/contract/text.ts";
 import { CliError } from "../../shared/errors.ts";
 import { duration } from "../../shared/numbers.ts";
 import { nativePath, toInstall } from "../../shared/packages.ts";
+import type { DoorWords } from "../../shared/say.ts";
 import { KEY_PLACES, mapError } from "../failures.ts";
 
 export interface Check {
@@ -51,6 +52,12 @@ const checksOf =
 
 const [machine, key, service] = [checksOf("machine"), checksOf("key"), checksOf("service")];
 
+/** Whoever runs `doctor` is not told to run it. */
+const FROM_HERE: DoorWords = {
+  option: String,
+  command: (command) => (command.name === "doctor" ? undefined : command),
+};
+
 function failed(
   check: typeof machine,
   name: string,
@@ -58,8 +65,8 @@ function failed(
   status: Check["status"] = "fail",
 ): Check {
   if (!(error instanceof CliError)) throw error;
-  const fix = error.hint?.replace(/ ?headcount doctor.*/, "") || undefined;
-  return check(name, status, [error.message, ...error.details].join("; "), fix);
+  const { message, details, hint } = error.inWordsOf(FROM_HERE);
+  return check(name, status, [message, ...details].join("; "), hint && `${hint}`);
 }
 
 const OPTIONAL = {

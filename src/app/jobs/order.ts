@@ -1,17 +1,19 @@
 import { resolve } from "node:path";
 import { searchTarget } from "../../engine/purchase/joined.ts";
-import { raiseWords } from "../../engine/runs/plan.ts";
+import { raiseOptions } from "../../engine/runs/plan.ts";
 import type { Context } from "../../shared/context.ts";
 import { isUnfiltered } from "../../shared/contract/filters.ts";
+import { credits, formatCredits } from "../../shared/contract/money.ts";
 import { type CliError, usageError } from "../../shared/errors.ts";
 import { checkFields } from "../../shared/rows/columns.ts";
+import { command, type DoorWords, type Option, option, say, tells } from "../../shared/say.ts";
 import { narrowed, outputGuard, outputView } from "../buy/options.ts";
 import type { Order } from "../buy/order.ts";
 import { MAX_CALLS } from "../own/bounds.ts";
 import type { RefreshOrder } from "../own/refresh/work.ts";
 import { readVerified } from "../own/refresh/work.ts";
 import { type SegmentSet, segmentSet } from "../segments/segment-set.ts";
-import type { Job } from "./file.ts";
+import type { Job, JobsFile } from "./file.ts";
 import { type JobCommand, KEYS, type Keys } from "./keys.ts";
 
 /**
@@ -29,31 +31,54 @@ async function segmentsOf(
 
 const called = (name: string): string => `"${name}"`;
 
-const OPTION = /headcount .*|(?<![\w./])--([a-z][a-z-]+)(?: ([\d.]+%?|N)\b)?/g;
+const jsonOf = ({ value, valueText }: Option): string =>
+  typeof value === "string" && value !== "N" ? JSON.stringify(value) : valueText;
 
-/**
- * Options as keys, without what is said of one that is
- * none (`others`: with it); commands stay as they are.
- */
-export function inKeys(text: string, command: JobCommand, others = false): string {
-  const clauses = text.split("; ").map((clause) =>
-    clause.replace(OPTION, (whole, option?: string, value?: string) => {
-      if (option === undefined) return whole;
-      const name = option.replaceAll("-", "_");
-      const { of = command } = (KEYS as Keys)[name] ?? { of: null };
-      if (of !== command) return others ? whole : "\0";
-      return `${called(name)}${value === undefined ? "" : `: ${value}`}`;
-    }),
-  );
-  return clauses.filter((clause) => clause !== "" && !clause.includes("\0")).join("; ");
+const ANOTHER = '"overwrite": true in the job lets it be replaced; another "output" keeps both';
+
+/** How a job of this command is spoken to: options are keys, and it has no other. */
+export const inKeys = (kind: JobCommand): DoorWords => ({
+  option: (option) => {
+    const { of = kind } = (KEYS as Keys)[option.name] ?? { of: null };
+    if (of !== kind) return undefined;
+    return option.value === undefined
+      ? called(option.name)
+      : `${called(option.name)}: ${jsonOf(option)}`;
+  },
+  command: (command) => command,
+  hints: { file_exists: ANOTHER },
+});
+
+/** A failure of a job in its words, with what goes on. */
+export function heldUp(thrown: CliError, { command: kind, name }: Job, file: JobsFile): CliError {
+  const speech = inKeys(kind);
+  const failure = thrown.inWordsOf(speech);
+  const next = command("jobs run", { arguments: [name], options: [option("file", file.path)] });
+
+  // What holds it up is what the job itself says: the same job again would buy nothing.
+  const { raise = {} } = thrown;
+  const keys = raiseOptions(raise).flatMap((part) => speech.option(part) ?? []);
+  if (keys.length > 0) {
+    const { budget = raise.maxCredits } = file;
+    const isOver = raise.maxCredits !== undefined && raise.maxCredits > (budget ?? 0n);
+    const month = isOver
+      ? ` and a "budget" of at least ${formatCredits(credits(raise.maxCredits))} a month in the file`
+      : "";
+    const hint = say`with ${keys.join(" and ")} in the job${month}, ${next} goes on where it stopped`;
+    return failure.with({ next: undefined, hint });
+  }
+
+  if (!failure.resumable) return failure;
+  const isTold = thrown.next !== undefined && tells(thrown.hint, thrown.next);
+  const hint = isTold
+    ? say`${next} goes on where it stopped, within its max_credits`
+    : failure.hint;
+  return failure.with({ next, hint, resumable: true });
 }
-
-export const raisedKeys = ({ raise = {} }: CliError, command: JobCommand): string =>
-  inKeys(raiseWords(raise).join(" ").replaceAll(" --", " and --"), command);
 
 /** How the rows are written. @throws CliError exit 2 for what does not go together */
 function rowsOf({ output, values }: Job) {
-  const view = outputView(values, output, false, called);
+  const view = outputView(values, output, false);
   if (view.fields !== undefined) checkFields(view.fields, "person");
   return view;
 }
@@ -88,7 +113,6 @@ export async function searchOf(job: Job, context: Context): Promise<Order> {
     target: narrowed(
       { ...segment, ...drawn },
       { newOnly: values.new_only, withOwned: values.with_owned },
-      called,
     ),
     ...outputGuard({ ...values, minRows: values.min_rows, maxShrink: values.max_shrink }),
     limit,

@@ -76,8 +76,14 @@ export async function tellOutcome(
 }
 
 function errorOf(failure: CliError): RunOutcome["error"] {
-  const { code, message, details, hint = null, resumable, next = null } = failure;
-  return { code, message: [message, ...details].join("; "), hint, resumable, next };
+  const { code, message, details, hint, resumable, next } = failure;
+  return {
+    code,
+    message: [message, ...details].join("; "),
+    hint: hint?.toString() ?? null,
+    resumable,
+    next: next?.toString() ?? null,
+  };
 }
 
 /** A table does not tell what it held before: new rows are a change of it. */

@@ -7,8 +7,8 @@ import { engineOf } from "../../engine/output/tables/target.ts";
 import { acquireLock, type Lock } from "../../engine/runs/lock.ts";
 import { type RunSpend, readSpend } from "../../engine/runs/spend.ts";
 import type { Context } from "../../shared/context.ts";
-import { type Credits, credits, formatCredits, ZERO } from "../../shared/contract/money.ts";
-import { harmlessLine, shellWord } from "../../shared/contract/text.ts";
+import type { Credits } from "../../shared/contract/money.ts";
+import { harmlessLine } from "../../shared/contract/text.ts";
 import { type CliError, EXIT, failed, usageError } from "../../shared/errors.ts";
 import { buy, quote } from "../buy/buy.ts";
 import { type Order, worldOf } from "../buy/order.ts";
@@ -27,7 +27,7 @@ import {
   lockOf,
   makeJobFolder,
 } from "./history.ts";
-import { inKeys, raisedKeys, refreshOf, searchOf } from "./order.ts";
+import { heldUp, inKeys, refreshOf, searchOf } from "./order.ts";
 import { type Ended, notified, tellOutcome } from "./outcome.ts";
 
 const HAND_ON_MS = 600_000;
@@ -115,24 +115,7 @@ export async function runJob(job: Job, file: JobsFile, terms: JobTerms, outside:
         terms.say?.(outcome, context);
         return endedOf(outcome);
       } catch (error) {
-        const failure = inItsWords(failureOf(error), job);
-        const next = `headcount jobs run ${shellWord(job.name)} --file ${shellWord(file.path)}`;
-        const isCommand = failure.hint?.includes(failure.next ?? "\n") === true;
-        const hint = isCommand
-          ? `${next} goes on where it stopped, within its max_credits`
-          : failure.hint;
-        // What holds it up is what the job itself says: the same job again would buy nothing.
-        const keys = raisedKeys(failure, job.command);
-        if (keys === "")
-          throw failure.resumable ? failure.with({ next, hint, resumable: true }) : failure;
-
-        const cap = credits(failure.raise?.maxCredits ?? ZERO);
-        const budget =
-          cap > (file.budget ?? cap)
-            ? ` and a "budget" of at least ${formatCredits(cap)} a month in the file`
-            : "";
-        const raised = `with ${keys} in the job${budget}, ${next} goes on where it stopped`;
-        throw failure.with({ next: undefined, hint: raised });
+        throw heldUp(failureOf(error), job, file);
       } finally {
         await lock.release();
       }
@@ -184,7 +167,7 @@ export async function quoteJob(
       quote: (await quote(order, worldOf(session, context), eventsOf(context))).quote,
     };
   }).catch((error: unknown) => {
-    throw inItsWords(failureOf(error), job);
+    throw failureOf(error).inWordsOf(inKeys(job.command));
   });
 }
 
@@ -324,24 +307,13 @@ async function lastWriting(
   return undefined;
 }
 
-const WORD = '"overwrite": true in the job lets it be replaced; another "output" keeps both';
-
 const foreign = (output: string, run: RunSpend | undefined): CliError => {
   const who =
     run === undefined
       ? "this job did not write it"
       : `run ${run.run} wrote it, ${run.job ?? "by hand"}`;
-  return usageError(`${output} exists, and ${who}; nothing was spent`, WORD, "file_exists");
+  return usageError(`${output} exists, and ${who}; nothing was spent`, undefined, "file_exists");
 };
-
-/** A refusal in the words of a job. */
-const inItsWords = (failure: CliError, { command }: Job): CliError =>
-  failure.with({
-    message: inKeys(failure.message, command, true),
-    hint: failure.code === "file_exists" ? WORD : inKeys(failure.hint ?? "", command) || undefined,
-    details: failure.details.map((detail) => inKeys(detail, command)).filter(Boolean),
-    resumable: failure.resumable,
-  });
 
 /** Whether a run writes to an output; undefined where nothing tells any more. */
 async function writes(run: string, output: string, context: Context): Promise<boolean | undefined> {
@@ -370,8 +342,7 @@ async function lockJob(name: string, key: string, context: Context): Promise<Loc
     return await acquireLock(lockOf(context, key), { now, sleep, signal, what: `job ${name}` });
   } catch (error) {
     const failure = failureOf(error);
-    if (failure.exitCode !== EXIT.locked || failure.hint?.startsWith("wait") !== true)
-      throw failure;
+    if (failure.option !== "wait") throw failure;
     throw failure.with({ hint: "headcount jobs status shows how it goes; nothing was bought" });
   }
 }

@@ -8,6 +8,7 @@ import { Disk } from "../../engine/runs/disk.ts";
 import { RunStore } from "../../engine/runs/run-store.ts";
 import type { Context } from "../../shared/context.ts";
 import { failed } from "../../shared/errors.ts";
+import { option, say } from "../../shared/say.ts";
 import { filesOf } from "./list-files.ts";
 
 export const registerOf = (context: Context, disk = new Disk()) =>
@@ -32,7 +33,7 @@ export async function requireAsWritten(
     throw failed.incomplete(
       `${path} is not as it was written: somebody changed it since, and it stays; ` +
         "nothing was spent",
-      "rename it, and the next one is written in its place; --overwrite replaces it",
+      say`rename it, and the next one is written in its place; ${option("overwrite")} replaces it`,
       "file_changed",
     );
   }

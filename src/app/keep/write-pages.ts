@@ -10,6 +10,7 @@ import { usageError } from "../../shared/errors.ts";
 import { checkFields, collectColumns, publishedFields } from "../../shared/rows/columns.ts";
 import type { Page } from "../../shared/rows/page.ts";
 import type { RecordKind } from "../../shared/rows/values.ts";
+import { option, say } from "../../shared/say.ts";
 import { registerOf } from "./store.ts";
 
 /** All pages; asked for again where a file has to be written again. */
@@ -42,7 +43,7 @@ export async function writePages(
   if (path !== undefined && !guard.overwrite && (await exists(path))) {
     throw usageError(
       `${target} exists`,
-      "add --overwrite, or choose another name with -o",
+      say`add ${option("overwrite")}, or choose another name with ${option("output")}`,
       "file_exists",
     );
   }

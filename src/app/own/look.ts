@@ -21,6 +21,7 @@ import { perMinuteOf } from "../../engine/purchase/world.ts";
 import { type CheckedFilters, canonicalJson } from "../../shared/contract/filters.ts";
 import type { CanonicalFilters } from "../../shared/contract/vocabulary.ts";
 import { duration } from "../../shared/numbers.ts";
+import type { Sentence } from "../../shared/say.ts";
 
 /** By a sketch its members are those who are there, read when they are first asked for. */
 export interface Sight extends Presence, Look {
@@ -136,7 +137,7 @@ export const spoken = ({ ms }: { readonly ms: number | undefined }): string =>
   ms ? `, ${duration(ms)} at the rate limit` : "";
 
 /** @throws CliError exit 8 where counts contradict each other */
-export async function soundly<T>(so: string, hint: string, work: () => Promise<T>): Promise<T> {
+export async function soundly<T>(so: string, hint: Sentence, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {

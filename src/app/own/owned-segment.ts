@@ -20,6 +20,7 @@ import { counted, grouped } from "../../shared/contract/text.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { CliError, usageError } from "../../shared/errors.ts";
 import { checkedFilters } from "../../shared/filters.ts";
+import { clauses, option, type Sentence, say } from "../../shared/say.ts";
 import { CALLS_PER_CREDIT } from "./bounds.ts";
 import {
   countingTime,
@@ -193,8 +194,10 @@ export class OwnedSegment implements Ownership {
         `${others === 1 ? "is" : "are"} new, and finding them takes about ` +
         `${counted(least, "free call")}${time}, more than the ` +
         `${grouped(this.#bounds.maxCalls)} allowed; nothing was spent`,
-      `--max-calls ${beside + Math.ceil(usual.calls * 1.5)} allows them; ` +
-        `without --new-only all ${grouped(total)} are bought`,
+      clauses(
+        say`${option("max_calls", beside + Math.ceil(usual.calls * 1.5))} allows them`,
+        say`without ${option("new_only")} all ${grouped(total)} are bought`,
+      ),
       "too_many_counts",
     );
   }
@@ -308,17 +311,15 @@ export class OwnedSegment implements Ownership {
 
   before: Ownership["before"] = (...of) => this.#people.rowsBefore(...of);
 
-  async certify({ plan: { target } }: RunReader): Promise<string | undefined> {
+  async certify({ plan: { target } }: RunReader): Promise<Sentence | undefined> {
     // So many of each are wanted, not all.
     if (this.#whole.staff !== undefined) return undefined;
     const { others, total } = await this.#again(async (sight) => sight);
     if (others === 0) return undefined;
-    const how = target.kind === "search" && target.owned === "with" ? "--with-owned" : "--new-only";
-    return (
-      `${counted(others, "person", "people")} of the ${grouped(total)} who are in the ` +
-      `segment now ${others === 1 ? "is" : "are"} not owned: the dataset moved meanwhile; ` +
-      `the same command with ${how} --again buys them, and nobody twice`
-    );
+    const isBeside = target.kind === "search" && target.owned === "with";
+    const how = option(isBeside ? "with_owned" : "new_only");
+    const who = `${counted(others, "person", "people")} of the ${grouped(total)}`;
+    return say`${who} who are in the segment now ${others === 1 ? "is" : "are"} not owned: the dataset moved meanwhile; the same command with ${how} ${option("again")} buys them, and nobody twice`;
   }
 
   /** Looks once more, now that everything is bought. */
@@ -404,6 +405,6 @@ const callsToLook = (people: number, { listSize }: FreeCounts): number =>
 const sound = <T>(work: () => Promise<T>): Promise<T> =>
   soundly(
     "nothing was bought by them",
-    "without --new-only the segment is bought as it is; run it again where the dataset moved",
+    say`without ${option("new_only")} the segment is bought as it is; run it again where the dataset moved`,
     work,
   );

@@ -9,6 +9,7 @@ import { echo } from "../../shared/contract/text.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { usageError } from "../../shared/errors.ts";
 import { ifMissing, makeFolder } from "../../shared/folder.ts";
+import { option, say } from "../../shared/say.ts";
 
 const NAMED = /^([a-z0-9][a-z0-9_-]{0,63})\.json$/;
 
@@ -94,7 +95,7 @@ export async function saveSegment(
     if ((await readFile(file, "utf8").catch(() => "")) !== text) {
       throw usageError(
         `there is a segment "${name}" already, with other filters`,
-        `--overwrite replaces it; headcount segment show ${name} prints it`,
+        say`${option("overwrite")} replaces it; headcount segment show ${name} prints it`,
         "segment_exists",
       );
     }

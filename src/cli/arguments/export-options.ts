@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import { type Called, outputGuard, outputView } from "../../app/buy/options.ts";
+import { outputGuard, outputView } from "../../app/buy/options.ts";
 import { CSV_STYLES, FORMATS } from "../../engine/output/formats.ts";
 import { resolveOutput } from "../../engine/output/tables/target.ts";
 import type { ExportOptions } from "../../engine/purchase/order.ts";
@@ -118,10 +118,6 @@ export const addExportOptions = (command: Command, kind: RecordKind): Command =>
     )
     .option("--receipt <file>", "write the receipt (counts, credits, SHA-256) as JSON");
 
-/** An option, as an error calls it. */
-export const called: Called = (name) =>
-  name === "output" ? "-o" : `--${name.replaceAll("_", "-")}`;
-
 /**
  * How the flags want rows written. `fields` are split and not yet checked.
  * @throws CliError exit 2
@@ -130,7 +126,7 @@ export function readView(context: Context, { csv, fields, format, json, output: 
   const output = to === undefined || to === "-" ? undefined : resolveOutput(to, context.cwd);
   const implied = json === true && output === undefined ? "json" : undefined;
   const choice = { csv, format: format ?? implied, fields: fields === ALL ? undefined : fields };
-  return outputView(choice, output, context.stdout.isTTY === true, called);
+  return outputView(choice, output, context.stdout.isTTY === true);
 }
 
 /** The flags as an export wants them, checked before any request. @throws CliError exit 2 */

@@ -19,8 +19,9 @@ import { configDir } from "../../engine/connections/paths.ts";
 import { checkKey, FROM_ENVIRONMENT } from "../../engine/connections/resolve.ts";
 import { type Context, canPrompt } from "../../shared/context.ts";
 import { creditsText } from "../../shared/contract/money.ts";
-import { harmless, shellWord } from "../../shared/contract/text.ts";
+import { harmless } from "../../shared/contract/text.ts";
 import { CliError, usageError } from "../../shared/errors.ts";
+import { command, type DoorWords, option } from "../../shared/say.ts";
 import { sameCommand } from "../arguments/export-options.ts";
 import { type Command, type GlobalOptions, Option } from "../options.ts";
 import type { Documents } from "../schemas/all.ts";
@@ -170,11 +171,15 @@ async function inKeychain(
   context: Context,
 ): Promise<void> {
   const { openKeychain } = await import("../../engine/connections/keychain.ts");
-  const whole =
-    `headcount login ${shellWord(name)} --base-url ` + `${shellWord(baseUrl)} --insecure-storage`;
+  const options = [option("base_url", baseUrl), option("insecure_storage")];
+  const whole = command("login", { arguments: [name], options });
+  const speech: DoorWords = {
+    option: String,
+    command: (said) => (said.name === whole.name ? whole : said),
+  };
   await work(openKeychain(context)).catch((error: unknown) => {
     if (!(error instanceof CliError)) throw error;
-    throw error.with({ hint: error.hint?.replace("headcount login --insecure-storage", whole) });
+    throw error.inWordsOf(speech);
   });
 }
 

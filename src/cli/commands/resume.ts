@@ -9,8 +9,9 @@ import { isResumable, type RunSummary } from "../../engine/runs/reader.ts";
 import type { RunStore } from "../../engine/runs/run-store.ts";
 import type { Context } from "../../shared/context.ts";
 import { companyKey } from "../../shared/contract/naming/read.ts";
-import { counted, shellWord, someOf } from "../../shared/contract/text.ts";
+import { counted, someOf } from "../../shared/contract/text.ts";
 import { CliError, failed, usageError } from "../../shared/errors.ts";
+import { command, option, say } from "../../shared/say.ts";
 import { type InputTable, readTable } from "../../shared/tables/table.ts";
 import {
   addBuyingOptions,
@@ -22,7 +23,7 @@ import { buy } from "../purchase/buy.ts";
 import type { ParsedPurchase } from "../purchase/purchase.ts";
 
 export function register(program: Command, context: Context): void {
-  const command = program
+  const resume = program
     .command("resume")
     .argument("[run]", "id of a run, or part of it (default: the one that is unfinished)")
     .description(
@@ -31,7 +32,7 @@ export function register(program: Command, context: Context): void {
         "--limit and --max-credits count from the run's beginning.",
     );
 
-  addBuyingOptions(command, "buy at most so many rows")
+  addBuyingOptions(resume, "buy at most so many rows")
     .examples(`
   $ headcount -c sample resume
   $ headcount -c sample resume --max-credits 50 --yes
@@ -44,11 +45,12 @@ Where several runs are unfinished, name one: headcount runs lists them.`)
       await buy(purchase, context).catch(async (error: unknown) => {
         if (!(error instanceof CliError) || error.code !== "no_base_url") throw error;
         const { base_url: address } = await openRuns(context).readPlan(purchase.run ?? "");
-        const command = `headcount resume ${purchase.run} --base-url ${shellWord(address)}`;
-        throw error.with({
-          hint: `${command} goes on at the address that it was bought from`,
-          next: command,
+        const next = command("resume", {
+          arguments: [purchase.run ?? ""],
+          options: [option("base_url", address)],
         });
+        const hint = say`${next} goes on at the address that it was bought from`;
+        throw error.with({ hint, next });
       });
     });
 }
@@ -77,7 +79,7 @@ async function parse(
   if (target.kind === "search" && target.list !== undefined) {
     throw usageError(
       `run ${id} buys for the list ${target.list}, which is more than its rows`,
-      `${resumeOf({ id, target })} goes on with it`,
+      say`${resumeOf({ id, target })} goes on with it`,
       "run_of_list",
     );
   }

@@ -5,7 +5,6 @@ import { isUnfiltered } from "../../shared/contract/filters.ts";
 import { usageError } from "../../shared/errors.ts";
 import {
   addExportOptions,
-  called,
   type ExportFlags,
   readExportOptions,
   sameCommand,
@@ -88,7 +87,7 @@ async function parse(
 
   const options = readExportOptions(context, flags, "person");
   const segment = searchTarget(segments, except);
-  const target = narrowed(sample === undefined ? segment : { ...segment, sample }, flags, called);
+  const target = narrowed(sample === undefined ? segment : { ...segment, sample }, flags);
   return {
     order: { ...options, target, maxCalls: flags.maxCalls, strict: flags.strict === true },
     flags,

@@ -10,6 +10,7 @@ import { type Context, isClosed, written } from "../../shared/context.ts";
 import { formatCreditsGrouped } from "../../shared/contract/money.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
 import { EXIT, systemFailure, usageError } from "../../shared/errors.ts";
+import { command, say } from "../../shared/say.ts";
 import { withSession } from "../session.ts";
 import { Printer } from "../terminal/printer.ts";
 import type { ProgressLine } from "../terminal/progress.ts";
@@ -79,11 +80,12 @@ function unread(error: unknown, { receipt, run }: Bought): unknown {
   const failure = systemFailure(error);
   if (failure === undefined || errorCode(error) === "EPIPE") return error;
   const rows = counted(receipt.received, "row");
+  const next = command("runs export", { arguments: [run] });
   return failure.with({
     exitCode: EXIT.incomplete,
     details: [`${rows} ${receipt.received === 1 ? "is" : "are"} paid for and kept in run ${run}`],
-    hint: `headcount runs export ${run} writes what it holds at 0 credits`,
-    next: `headcount runs export ${run}`,
+    hint: say`${next} writes what it holds at 0 credits`,
+    next,
   });
 }
 

@@ -1,4 +1,5 @@
 import type { Order } from "../../app/buy/order.ts";
+import type { DoorWords } from "../../shared/say.ts";
 import type { ExportFlags } from "../arguments/export-options.ts";
 import type { Printer } from "../terminal/printer.ts";
 
@@ -7,7 +8,7 @@ export interface ParsedPurchase {
   readonly flags: ExportFlags;
   readonly run?: string;
   /** What is said at the end in the words of who asked for it. */
-  readonly words?: (text: string) => string;
+  readonly speech?: DoorWords;
   /** Whether it needs no asking up to one credit: one company that was named. */
   readonly small?: boolean;
   /** What has to be said of it before anything is asked. */

@@ -13,6 +13,7 @@ import {
   minCredits,
 } from "../../shared/contract/money.ts";
 import { counted, grouped, someOf } from "../../shared/contract/text.ts";
+import { clauses, option, say, worded } from "../../shared/say.ts";
 import type { Printer } from "../terminal/printer.ts";
 import type { ParsedPurchase } from "./purchase.ts";
 import { wordingOf } from "./quote-card.ts";
@@ -20,7 +21,7 @@ import { wordingOf } from "./quote-card.ts";
 /** What is said at the end: the summary on stderr, and with `--json` the receipt on stdout. */
 export function printSummary(
   bought: Bought,
-  { order, flags, words = String }: ParsedPurchase,
+  { order, flags, speech }: ParsedPurchase,
   printer: Printer,
 ): void {
   const { receipt, balance, quote } = bought;
@@ -84,17 +85,18 @@ export function printSummary(
     const isHeld = receipt.reused >= receipt.received;
     const goesOn =
       receipt.new_only !== null
-        ? `the same${isThere ? " with another --output" : ""} buys ` +
-          "the next ones: these are owned by then"
+        ? say`the same${isThere ? say` with another ${option("output")}` : ""} buys the next ones: these are owned by then`
         : isHeld && receipt.bound === "limit" && quote.apart === undefined
-          ? `the same command with a higher ${stopped}${isThere ? " and --overwrite" : ""} goes on`
+          ? say`the same command with a higher ${stopped}${isThere ? say` and ${option("overwrite")}` : ""} goes on`
           : goingOn(bought, order, rest);
 
     const what =
       isHeld && spent === 0n && receipt.bound === "cap"
         ? "nothing was bought"
-        : `stopped at ${stopped}`;
-    printer[order.job === undefined ? "note" : "say"](words(`notice: ${what}; ${goesOn}`));
+        : say`stopped at ${stopped}`;
+    const notice = say`notice: ${clauses(what, goesOn)}`;
+    const text = speech === undefined ? notice : worded(notice, speech);
+    if (text !== undefined) printer[order.job === undefined ? "note" : "say"](`${text}`);
   }
 
   printNotices(bought, order, printer);

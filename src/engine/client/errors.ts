@@ -1,5 +1,6 @@
 import type { Credits } from "../../shared/contract/money.ts";
 import { CliError, type CliErrorInit } from "../../shared/errors.ts";
+import { command, option, say } from "../../shared/say.ts";
 
 export interface ReplyMeta {
   readonly status: number;
@@ -75,7 +76,7 @@ export const withoutCounts = ({
     status,
     requestId,
     message: `the service does not count people: POST /v1/person/count is answered ${status}`,
-    hint: "headcount search buys without counts; --limit N or --max-credits N says how many",
+    hint: say`${command("search")} buys without counts; ${option("limit", "N")} or ${option("max_credits", "N")} says how many`,
   });
 
 /** No whole answer came. `sent`: a paid call may have been charged. */

@@ -4,6 +4,7 @@ import { answerOf, Overrun } from "../../shared/child.ts";
 import type { Context } from "../../shared/context.ts";
 import { CliError } from "../../shared/errors.ts";
 import { nativePath, toInstall } from "../../shared/packages.ts";
+import { command, option, type Sentence, say } from "../../shared/say.ts";
 
 /** Why a keychain cannot be used. "No such entry" is no failure: it is `undefined`. */
 type KeychainProblem =
@@ -140,54 +141,49 @@ async function declared({ env, platform }: KeychainOptions): Promise<KeychainPro
   return state === "open" ? undefined : state;
 }
 
-const WAY_ROUND =
-  "or give the key in HEADCOUNT_API_KEY, or choose a 0600 file: headcount login --insecure-storage";
+const WAY_ROUND = say`or give the key in HEADCOUNT_API_KEY, or choose a 0600 file: ${command("login", { options: [option("insecure_storage")] })}`;
 
 const TEXTS: Readonly<
-  Record<KeychainProblem, { readonly message: string; readonly hint: string }>
+  Record<KeychainProblem, { readonly message: string; readonly hint: Sentence }>
 > = {
   missing_package: {
     message:
       "the keychain cannot be used: the optional package @napi-rs/keyring " +
       "is not installed or does not load here",
-    hint: `${toInstall("@napi-rs/keyring")}; ${WAY_ROUND}`,
+    hint: say`${toInstall("@napi-rs/keyring")}; ${WAY_ROUND}`,
   },
   no_bus: {
     message:
       "the keychain cannot be reached: there is no D-Bus session " +
       "(usual over ssh, in containers and in cron)",
-    hint: `run it inside a desktop session or under dbus-run-session; ${WAY_ROUND}`,
+    hint: say`run it inside a desktop session or under dbus-run-session; ${WAY_ROUND}`,
   },
   silent_bus: {
     message: "the D-Bus session takes connections and answers nothing: no keychain is reached",
-    hint: `log out and in again, or run it under dbus-run-session; ${WAY_ROUND}`,
+    hint: say`log out and in again, or run it under dbus-run-session; ${WAY_ROUND}`,
   },
   no_provider: {
     message:
       "there is no keychain: no program on this session's D-Bus provides org.freedesktop.secrets",
-    hint: `install and start gnome-keyring, KWallet or KeePassXC; ${WAY_ROUND}`,
+    hint: say`install and start gnome-keyring, KWallet or KeePassXC; ${WAY_ROUND}`,
   },
   locked: {
     message:
       "the keychain is locked, and the question for its password " +
       "was dismissed or cannot be shown here",
-    hint: `unlock it (log in at the desktop, or gnome-keyring-daemon --unlock); ${WAY_ROUND}`,
+    hint: say`unlock it (log in at the desktop, or gnome-keyring-daemon --unlock); ${WAY_ROUND}`,
   },
   hung: {
     message: "the keychain did not answer in time",
-    hint:
-      "unlock it, or answer the window in which it asks; if it has none, " +
-      `restart its program; ${WAY_ROUND}`,
+    hint: say`unlock it, or answer the window in which it asks; if it has none, restart its program; ${WAY_ROUND}`,
   },
   no_collection: {
     message: "the keychain has no collection to store keys in",
-    hint:
-      "make one (Seahorse: a new password keyring, set as default; KeePassXC: expose " +
-      `a group in Database Settings, Secret Service Integration); ${WAY_ROUND}`,
+    hint: say`make one (Seahorse: a new password keyring, set as default; KeePassXC: expose a group in Database Settings, Secret Service Integration); ${WAY_ROUND}`,
   },
   failed: {
     message: "the keychain refused, and the session's D-Bus says nothing of why",
-    hint: `see its own words; ${WAY_ROUND}`,
+    hint: say`see its own words; ${WAY_ROUND}`,
   },
 };
 
@@ -205,7 +201,7 @@ function keychainError(
     code: `keychain_${problem}`,
     category: "auth",
     message: elsewhere ? (problem === "hung" ? silent : "the system's keychain refused") : message,
-    hint: elsewhere ? `unlock it or allow headcount to use it; ${WAY_ROUND}` : hint,
+    hint: elsewhere ? say`unlock it or allow headcount to use it; ${WAY_ROUND}` : hint,
     ...(text === undefined || problem === "missing_package"
       ? {}
       : { details: [`in the keychain's own words: ${text}`] }),

@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { failed } from "../../shared/errors.ts";
 import { Page } from "../../shared/rows/page.ts";
 import { type JsonRecord, stringifyExact } from "../../shared/rows/values.ts";
+import { command, option, say } from "../../shared/say.ts";
 import { identityOf, kindOf } from "../output/distinct.ts";
 import { errorCode } from "../runs/disk.ts";
 import { BESIDE, creditsOf } from "../runs/journal.ts";
@@ -68,13 +69,12 @@ export function requireRead([unread]: readonly {
 }[]): void {
   if (unread === undefined) return;
   const { run, why } = unread;
-  const next = `headcount runs export ${run} --force -o rest.ndjson`;
+  const options = [option("force"), option("output", "rest.ndjson")];
+  const next = command("runs export", { arguments: [run], options });
   const message =
     `run ${run} cannot be read, and its people would be bought again: ` +
     `${why}; nothing was spent`;
-  const hint =
-    `${next}, headcount owned import rest.ndjson where it has any, ` +
-    `and headcount runs remove ${run} --force --yes`;
+  const hint = say`${next}, headcount owned import rest.ndjson where it has any, and headcount runs remove ${run} --force --yes`;
   throw failed.incomplete(message, hint, "unread_run").with({ next });
 }
 

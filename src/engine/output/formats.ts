@@ -1,10 +1,12 @@
 // Tested by test/unit/output-formats.test.ts and test/unit/output-csv-bytes.test.ts.
+
 import { stat } from "node:fs/promises";
 import { aside, nearest } from "../../shared/contract/suggest.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
 import { type CliError, failed, usageError } from "../../shared/errors.ts";
 import type { Page, View } from "../../shared/rows/page.ts";
 import type { JsonValue, RecordKind } from "../../shared/rows/values.ts";
+import { option, type Sentence, say } from "../../shared/say.ts";
 import type { Of } from "../../shared/schema/build.ts";
 import type { writtenShape } from "../../shared/schema/purchase.ts";
 import type { Guard } from "../runs/plan.ts";
@@ -267,7 +269,8 @@ export function chooseForm(
     if (format === undefined || !/\./.test(file ?? "")) {
       throw usageError(
         `the name ${file} does not tell the format: endings are ${ENDINGS}`,
-        OTHER_ENDINGS[ending ?? ""] ?? "add --format csv (or tsv, ndjson, json, xlsx, parquet)",
+        OTHER_ENDINGS[ending ?? ""] ??
+          say`add ${option("format", "csv")} (or tsv, ndjson, json, xlsx, parquet)`,
       );
     }
     form = { format, packing };
@@ -303,7 +306,7 @@ function checkForm({ format, packing }: Form, file: string | undefined, terminal
   }
 }
 
-const tooFew = (message: string, hint: string): CliError =>
+const tooFew = (message: Sentence, hint: Sentence): CliError =>
   failed.incomplete(message, hint, TOO_FEW);
 
 /**
@@ -321,8 +324,8 @@ export async function checkRows(
 
   if (minRows !== undefined && rows < minRows) {
     throw tooFew(
-      `${came}: fewer than --min-rows ${minRows}${said}`,
-      "a smaller --min-rows takes them",
+      say`${came}: fewer than ${option("min_rows", minRows)}${said}`,
+      say`a smaller ${option("min_rows")} takes them`,
     );
   }
   if (path === undefined || (rows === 0 ? allowEmpty : maxShrink === undefined)) return;
@@ -338,16 +341,15 @@ export async function checkRows(
   if (rows === 0) {
     throw tooFew(
       `0 rows would take the place of ${place}: it stays as it is${said}`,
-      "--min-rows 0 replaces it",
+      say`${option("min_rows", 0)} replaces it`,
     );
   }
 
   if (before === undefined || rows < before * (1 - (maxShrink ?? 1))) {
     const percent = Math.round((maxShrink ?? 1) * 100);
     throw tooFew(
-      `${came} instead of ${place}: more than --max-shrink ` +
-        `${percent}% fewer, so it stays as it is${said}`,
-      "a larger --max-shrink, or none, replaces it",
+      say`${came} instead of ${place}: more than ${option("max_shrink", `${percent}%`)} fewer, so it stays as it is${said}`,
+      say`a larger ${option("max_shrink")}, or none, replaces it`,
     );
   }
 }

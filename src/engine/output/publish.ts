@@ -1,8 +1,10 @@
 // Tested by test/cli/output-files.test.ts.
+
 import { readdir } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { failed } from "../../shared/errors.ts";
 import { isRunning } from "../../shared/process.ts";
+import { option, say } from "../../shared/say.ts";
 import { errorCode, remove } from "../runs/disk.ts";
 
 export const TOO_FEW = "too_few_rows";
@@ -15,7 +17,7 @@ export async function naming(path: string, work: Promise<void>): Promise<void> {
     if (errorCode(error) !== "EEXIST") throw error;
     throw failed.incomplete(
       `${path} appeared while this was at work: it stays as it is`,
-      "choose another name with -o, or add --overwrite",
+      say`choose another name with ${option("output")}, or add ${option("overwrite")}`,
       "file_appeared",
     );
   }

@@ -35,7 +35,7 @@ export async function agreeTo(
   );
   for (const line of said) deps.onNotice(line);
 
-  const again = options.fresh ? undefined : paidAgainText(quote, target, "--new-only");
+  const again = options.fresh ? undefined : paidAgainText(quote, target);
   if (again !== undefined) deps.onWarning(`warning: ${again}`);
   if ((quote.overlap ?? 0) > 0) deps.onWarning(overlapWarning(quote));
 

@@ -1,7 +1,9 @@
 // Tested by test/cli/resume.test.ts.
+
 import { creditsText, priceOf } from "../../shared/contract/money.ts";
 import { grouped } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
+import { option, say } from "../../shared/say.ts";
 import { sha256Of } from "../output/paths.ts";
 import { registerIn } from "../output/register.ts";
 import { creditsOf } from "../runs/journal.ts";
@@ -79,10 +81,10 @@ export async function agreeToRest(
     const isAll = isNamed && (limit ?? Infinity) >= (share?.total ?? 0);
     if (isAll && apart !== undefined && isFewerApart(run, seen)) {
       const next = resumeOf(plan, { withOwned: true, maxCredits: priceOf(apart, quote.unitPrice) });
-      const message = `${paidAgainText(seen, target, "--with-owned")}; nothing more was spent`;
+      const message = say`${paidAgainText(seen, target, option("with_owned"))}; nothing more was spent`;
       throw usageError(
         message,
-        `${next} writes all, and pays for nobody again`,
+        say`${next} writes all, and pays for nobody again`,
         "owned_meanwhile",
       ).with({ next });
     }

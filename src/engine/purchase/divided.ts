@@ -1,10 +1,12 @@
 // Tested by test/scene/walls.test.ts.
+
 import { normalForm } from "../../shared/contract/normalise.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { CliError, usageError } from "../../shared/errors.ts";
 import { Page } from "../../shared/rows/page.ts";
 import type { JsonRecord } from "../../shared/rows/values.ts";
+import { option, say } from "../../shared/say.ts";
 import { ServiceError } from "../client/errors.ts";
 import { divide, type Parts } from "../planning/parts.ts";
 import { ownedAddress, UnsoundCountsError } from "../planning/question.ts";
@@ -204,7 +206,7 @@ export async function dividedParts(
       throw usageError(
         `dividing this segment takes more than ${grouped(MAX_COUNTS)} free counts; ` +
           "nothing was spent",
-        "add a filter, or --limit with a smaller number",
+        say`add a filter, or ${option("limit")} with a smaller number`,
         "too_many_counts",
       );
     }
@@ -220,7 +222,7 @@ export async function dividedParts(
     throw unsoundRun(
       error,
       "nothing was spent",
-      `--limit ${wall} buys what the service gives of the whole segment`,
+      say`${option("limit", wall)} buys what the service gives of the whole segment`,
     );
   }
 }

@@ -1,4 +1,5 @@
 // Tested by test/scene/ends.test.ts.
+
 import { existsSync } from "node:fs";
 import {
   type Credits,
@@ -9,6 +10,15 @@ import {
 } from "../../shared/contract/money.ts";
 import { counted, echo, grouped } from "../../shared/contract/text.ts";
 import { CliError, EXIT, failed, systemFailure, usageError } from "../../shared/errors.ts";
+import {
+  clauses,
+  command,
+  type Option,
+  type OwnCommand,
+  option,
+  type Sentence,
+  say,
+} from "../../shared/say.ts";
 import type { Of } from "../../shared/schema/build.ts";
 import type { receipt } from "../../shared/schema/purchase.ts";
 import { type CompanyQuery, type Dialect, PAGINGS, pagingName } from "../client/dialect.ts";
@@ -74,25 +84,39 @@ export const otherPaging = (detail: string, used: Dialect): CliError | undefined
   const known = (["offset", "cursor", "page"] as const).find(
     (name) => name !== used.paging && speaksOf(detail, name),
   );
-  const say = `--paging ${known ?? others.join(" or ")}, or HEADCOUNT_PAGING, says it`;
+  const names = known ?? others.join(" or ");
 
   return failed.service(
     `the service pages in another way than by ${used.paging}: ${detail}`,
-    `headcount doctor finds out how it pages, free of charge; ${say}`,
+    clauses(
+      say`${command("doctor")} finds out how it pages, free of charge`,
+      say`${option("paging")} ${names}, or HEADCOUNT_PAGING, says it`,
+    ),
     "other_paging",
   );
 };
 
-const writesStock = (run: string): string =>
-  `headcount runs export ${run} writes what it holds at 0 credits`;
+const exportOf = (run: string): OwnCommand => command("runs export", { arguments: [run] });
 
-export const runMismatch = (run: string, differences: readonly string[], hint?: string): CliError =>
+const writesStock = (run: string): Sentence =>
+  say`${exportOf(run)} writes what it holds at 0 credits`;
+
+export const runMismatch = (
+  run: string,
+  differences: readonly string[],
+  hint?: Sentence,
+): CliError =>
   incomplete(
     "run_mismatch",
     `run ${run} cannot be continued: ${differences.join("; ")}; nothing was spent`,
     {
-      hint: hint ?? `${writesStock(run)}; the same command with --again buys everything anew`,
-      next: `headcount runs export ${run}`,
+      hint:
+        hint ??
+        clauses(
+          writesStock(run),
+          say`the same command with ${option("again")} buys everything anew`,
+        ),
+      next: exportOf(run),
     },
   );
 
@@ -108,20 +132,21 @@ export const staleRun = (
   run: string,
   moved: string,
   category: "incomplete" | "declined",
-  anew: string,
+  anew: Sentence,
 ): CliError =>
-  runMismatch(run, [moved], `${writesStock(run)}; ${anew}`).with({
+  runMismatch(run, [moved], clauses(writesStock(run), anew)).with({
     code: "stale_run",
     category,
     exitCode: EXIT[category],
   });
 
 /** What an earlier session wrote is in the way of it. */
-export const beginsAnew = ({ output, guard }: Plan): string =>
-  "the same " +
-  `command${output !== null && guard?.overwrite !== true && existsSync(output) ? " with --overwrite" : ""} begins anew`;
+export const beginsAnew = ({ output, guard }: Plan): Sentence =>
+  output !== null && guard?.overwrite !== true && existsSync(output)
+    ? say`the same command with ${option("overwrite")} begins anew`
+    : "the same command begins anew";
 
-export const unsoundRun = (cause: UnsoundCountsError, so: string, hint: string): CliError =>
+export const unsoundRun = (cause: UnsoundCountsError, so: string, hint: Sentence): CliError =>
   failed.service(`${cause.message}; ${so}`, hint, "unsound_counts", cause);
 
 export const NEW_UNREACHED = "new_unreached";
@@ -130,16 +155,16 @@ export const NEW_UNREACHED = "new_unreached";
  * Everything else that was agreed to is bought: going on would find no more of them.
  * @param commands what buys them
  */
-export const newUnreached = (message: string, commands: readonly string[]): CliError =>
+export const newUnreached = (message: Sentence, commands: readonly OwnCommand[]): CliError =>
   incomplete(NEW_UNREACHED, message, {
     next: commands[0],
-    details: commands.map((command) => `to buy them: ${command}`),
+    details: commands.map((each) => say`to buy them: ${each}`),
   });
 
 /** What was bought up to where not all of it came. */
-export const STOPPED_AT: { readonly [Bound in Receipt["bound"]]?: string } = {
-  cap: "--max-credits",
-  limit: "--limit",
+export const STOPPED_AT: { readonly [Bound in Receipt["bound"]]?: Option | string } = {
+  cap: option("max_credits"),
+  limit: option("limit"),
   agreed: "what was agreed to",
 };
 
@@ -160,12 +185,13 @@ export function notComplete(receipt: Receipt, { rest, plan }: RunReader, quote: 
 
   return incomplete(
     "incomplete",
-    "not complete: " +
-      `${isBound ? `${rows}: stopped at ${STOPPED_AT[bound] ?? STOPPED_AT.agreed}` : where}`,
+    isBound
+      ? say`not complete: ${rows}: stopped at ${STOPPED_AT[bound] ?? STOPPED_AT.agreed}`
+      : `not complete: ${where}`,
     {
       hint:
         isBound && !raise?.withOwned
-          ? `a higher ${bound === "limit" ? "--limit" : "--max-credits"} goes on with the same run`
+          ? say`a higher ${STOPPED_AT[bound === "limit" ? bound : "cap"]} goes on with the same run`
           : undefined,
       next: raise && resumeOf(plan, raise),
       raise,
@@ -185,7 +211,7 @@ export const drawnSize = (size: number, refusal: SizeRefusal, detail: string): C
   const fits = "atLeast" in refusal ? refusal.atLeast : refusal.atMost;
   return usageError(
     `the service gives no page of ${counted(size, "row")} ("${detail}")`,
-    `--per-page ${fits} draws ${counted(fits, "row")} together`,
+    say`${option("per_page", fits)} draws ${counted(fits, "row")} together`,
     "page_size",
   );
 };
@@ -210,9 +236,7 @@ export function companyNotFound(
   const message =
     `no company has the ${by === "company_network_url" ? "profile address" : by} ` +
     `"${echo(value)}"${settled + uncertain > 0n ? cost : ""}`;
-  const hint =
-    "a domain looks like acme.com, a profile address like network.example/company/acme; " +
-    "--by name looks up by name";
+  const hint = say`a domain looks like acme.com, a profile address like network.example/company/acme; ${option("by", "name")} looks up by name`;
   return failed.not_found(message, hint).with({ status: 404 });
 }
 
@@ -226,7 +250,7 @@ export const nothingLookedUp = (detail: string): CliError =>
 export const fileExists = (path: string): CliError =>
   usageError(
     `${path} exists already; nothing was spent`,
-    "--overwrite replaces it once the new one is whole",
+    say`${option("overwrite")} replaces it once the new one is whole`,
     "file_exists",
   );
 
@@ -305,7 +329,7 @@ export function ending(error: unknown, run: RunReader, interrupted: boolean): un
   const progress = `${grouped(rows)}${of} rows are paid for and kept in run ${run.id}`;
   const pages = pending === 1 ? "one page" : `${pending} pages`;
   const on = resumeOf(run.plan);
-  const writes = `headcount runs export ${run.id}`;
+  const writes = exportOf(run.id);
 
   const onAgain =
     run.state.ended?.how === "stale"
@@ -316,7 +340,10 @@ export function ending(error: unknown, run: RunReader, interrupted: boolean): un
 
   if (interrupted) {
     const stopped = failed.interrupted(`interrupted: ${nothing ? "nothing was bought" : progress}`);
-    return stopped.with({ details: open, ...(nothing ? {} : { hint: `${on} goes on`, next: on }) });
+    return stopped.with({
+      details: open,
+      ...(nothing ? {} : { hint: say`${on} goes on`, next: on }),
+    });
   }
   if (nothing || (error instanceof CliError && error.category === "not_found")) return error;
   if (error instanceof CliError && error.exitCode === EXIT.pipeClosed)
@@ -337,7 +364,7 @@ export function ending(error: unknown, run: RunReader, interrupted: boolean): un
     const what = code === TOO_FEW ? "it to another file" : "the others at 0 credits";
     return failure.with({
       details: [progress, ...details],
-      hint: `${writes} writes ${what}`,
+      hint: say`${writes} writes ${what}`,
       next: failure.next ?? writes,
     });
   }
@@ -347,19 +374,19 @@ export function ending(error: unknown, run: RunReader, interrupted: boolean): un
   const isOver = how === "over";
   const isLast = isMoved || isOver || HELD_BY_OUTPUT.has(code);
   const anew = isMoved
-    ? `; ${beginsAnew(run.plan)}`
+    ? [beginsAnew(run.plan)]
     : isOver
-      ? ""
-      : `; ${failure.next ?? on} tries to go on`;
+      ? []
+      : [say`${failure.next ?? on} tries to go on`];
 
   return failure.with({
     // So it was with this call; of the run the lines below tell.
-    message: failure.message.replace(/(?:; nothing was charged)+$/, ""),
+    message: failure.call ?? failure.said,
     details: [...details, progress, ...open, ...(hint === undefined ? [] : [hint])],
     hint:
       category === "incomplete"
-        ? `${writes} writes what there is at 0 credits${anew}`
-        : `${on} goes on where it stopped`,
+        ? clauses(say`${writes} writes what there is at 0 credits`, ...anew)
+        : say`${on} goes on where it stopped`,
     next: isLast ? writes : (failure.next ?? on),
   });
 }

@@ -1,4 +1,5 @@
 // Tested by test/unit/free-counts.test.ts.
+
 import { counted, grouped } from "../../shared/contract/text.ts";
 import {
   type Filters,
@@ -6,6 +7,7 @@ import {
   MAX_VALUES_PER_KEY,
 } from "../../shared/contract/vocabulary.ts";
 import { type CliError, failed, usageError } from "../../shared/errors.ts";
+import { option, say } from "../../shared/say.ts";
 import { ServiceError } from "../client/errors.ts";
 import type { CountView, RateLimit, ServiceClient, SketchView } from "../client/types.ts";
 import { type Counts, type OwnedAddress, SHARE_OF_MINUTE } from "../planning/question.ts";
@@ -154,7 +156,7 @@ export class FreeCounts implements Counts {
     if (this.calls + others >= maxCalls) {
       throw usageError(
         `this takes more than ${counted(maxCalls, "free call")}`,
-        "--max-calls allows more",
+        say`${option("max_calls")} allows more`,
         "too_many_counts",
       );
     }

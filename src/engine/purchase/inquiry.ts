@@ -1,6 +1,8 @@
 // Tested by test/cli/resume.test.ts.
+
 import { credits, creditsText } from "../../shared/contract/money.ts";
 import { counted } from "../../shared/contract/text.ts";
+import { option, say } from "../../shared/say.ts";
 import { kindOf } from "../output/distinct.ts";
 import { checkSink } from "../output/sinks/sink.ts";
 import type { Plan, RunIdentity, Target } from "../runs/plan.ts";
@@ -44,7 +46,7 @@ export async function stillOpen(
   if (open === undefined) return undefined;
   if (moved === undefined) return (await isBoughtElsewhere(open, store)) ? undefined : open;
   if (options.onNewDataset === "fail")
-    throw staleRun(open.id, moved, "declined", "--again begins anew");
+    throw staleRun(open.id, moved, "declined", say`${option("again")} begins anew`);
   if (!buys) return undefined;
 
   const run = await openRun(open.id, trade);

@@ -1,4 +1,5 @@
 // Tested by test/unit/joined.test.ts.
+
 import { FACET_VALUES_MAX } from "../../shared/contract/facets.ts";
 import { type CheckedFilters, checkFilters } from "../../shared/contract/filters.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
@@ -11,6 +12,7 @@ import {
 } from "../../shared/contract/vocabulary.ts";
 import { type CliError, failed, usageError } from "../../shared/errors.ts";
 import { checkedFilters } from "../../shared/filters.ts";
+import { clauses, option, say } from "../../shared/say.ts";
 import type { CountView, ServiceClient } from "../client/types.ts";
 import {
   InseparableError,
@@ -196,13 +198,14 @@ export async function joinedOffer(
     };
   } catch (error) {
     if (!(error instanceof InseparableError)) throw error;
+    const except = option("except");
+    const people = counted(error.people, "person", "people");
     throw usageError(
-      `--except cannot be held to: ${grouped(error.both)} of ` +
-        `${counted(error.people, "person", "people")} are in it, ` +
-        'and no filter says "but not those"; nothing was spent',
-      `without --except they are bought too, for ${counted(error.both, "profile")} more; ` +
-        "an --except by department, seniority level, a range, " +
-        "or the keys of the segment can be held to",
+      say`${except} cannot be held to: ${grouped(error.both)} of ${people} are in it, and no filter says "but not those"; nothing was spent`,
+      clauses(
+        say`without ${except} they are bought too, for ${counted(error.both, "profile")} more`,
+        say`an ${except} by department, seniority level, a range, or the keys of the segment can be held to`,
+      ),
       "inseparable",
     );
   }

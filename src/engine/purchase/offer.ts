@@ -1,4 +1,5 @@
 // Tested by test/scene/ends.test.ts.
+
 import {
   type Credits,
   credits,
@@ -11,6 +12,7 @@ import { counted, grouped } from "../../shared/contract/text.ts";
 import { COMPANIES_MAX, type Filters } from "../../shared/contract/vocabulary.ts";
 import { CliError, usageError } from "../../shared/errors.ts";
 import { groupsBy } from "../../shared/groups.ts";
+import { clauses, option, say } from "../../shared/say.ts";
 import { pagingName } from "../client/dialect.ts";
 import type { AccountView } from "../client/types.ts";
 import { creditsOf, hasOutlivedKey, KEY_LIFE_MS, pendingUnits, riskOf } from "../runs/journal.ts";
@@ -173,8 +175,7 @@ function notCounted(error: unknown, { onNotice }: ExportDeps, search?: SearchTar
       sample === undefined
         ? "who is new is found by counts"
         : "of an unknown number nobody is drawn";
-    const hint =
-      "without that option the first rows are bought, as --limit N or --max-credits N says";
+    const hint = say`without that option the first rows are bought, as ${option("limit", "N")} or ${option("max_credits", "N")} says`;
     throw usageError(`the service does not count people, and ${why}`, hint, "uncounted");
   }
 
@@ -323,7 +324,10 @@ export async function checkSame(
       plan.id,
       differences,
       count === 0
-        ? `--paging ${pages} goes on with it; the same command with --again buys everything anew`
+        ? clauses(
+            say`${option("paging", pages)} goes on with it`,
+            say`the same command with ${option("again")} buys everything anew`,
+          )
         : undefined,
     );
 

@@ -1,9 +1,10 @@
 // Tested by test/cli/new-only.test.ts.
+
 import { randomUUID } from "node:crypto";
-import { flagsOf } from "../../shared/contract/command-line.ts";
-import { formatCredits, priceOf } from "../../shared/contract/money.ts";
+import { priceOf } from "../../shared/contract/money.ts";
 import { grouped } from "../../shared/contract/text.ts";
 import { Page } from "../../shared/rows/page.ts";
+import { command, type OwnCommand, option } from "../../shared/say.ts";
 import type { Distinct } from "../output/distinct.ts";
 import type { Output } from "../output/formats.ts";
 import { BESIDE, type IntentRecord, pendingUnits, settledUnits } from "../runs/journal.ts";
@@ -201,16 +202,17 @@ function unreachedText({ unreached = [] }: Pick<Plan, "unreached">): string | un
   );
 }
 
-function commandsFor({ unreached = [] }: Pick<Plan, "unreached">, { unitPrice }: Quote): string[] {
+function commandsFor(
+  { unreached = [] }: Pick<Plan, "unreached">,
+  { unitPrice }: Quote,
+): OwnCommand[] {
   return unreached
     .flatMap(({ within = [] }) => within)
     .map(({ filters, rows }, index) => {
-      const cap = formatCredits(priceOf(rows, unitPrice));
+      const cap = option("max_credits", priceOf(rows, unitPrice));
       const file = index === 0 ? "others.csv" : `others-${index + 1}.csv`;
-      return (
-        `headcount search ${flagsOf(filters)} --new-only ` +
-        `--again --max-credits ${cap} -o ${file}`
-      );
+      const bounds = [option("new_only"), option("again"), cap];
+      return command("search", { filters, options: [...bounds, option("output", file)] });
     });
 }
 

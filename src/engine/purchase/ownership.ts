@@ -1,6 +1,8 @@
 // Tested by test/cli/new-only.test.ts.
+
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import type { Page } from "../../shared/rows/page.ts";
+import type { OwnCommand, Sentence } from "../../shared/say.ts";
 import type { Cost } from "../planning/question.ts";
 import type { IntentRecord, SettledRecord } from "../runs/journal.ts";
 import type { Plan, Target } from "../runs/plan.ts";
@@ -57,7 +59,7 @@ export interface Ownership {
    * After everything was bought: why not everybody of
    * the segment is owned; undefined where everybody is.
    */
-  certify(run: RunReader): Promise<string | undefined>;
+  certify(run: RunReader): Promise<Sentence | undefined>;
   beside(run: RunReader): AsyncIterable<OwnedPage>;
 }
 
@@ -68,8 +70,8 @@ export interface Narrowed {
    * is owned; null where a limit or cap left some out.
    */
   readonly whole: boolean | null;
-  readonly shortfall: string | null;
-  readonly others?: readonly string[];
+  readonly shortfall: Sentence | null;
+  readonly others?: readonly OwnCommand[];
 }
 
 export const mostRows = (share: OwnedShare | undefined): number => share?.estimate?.rows ?? 0;

@@ -1,9 +1,11 @@
 // Tested by test/scene/replies.test.ts.
+
 import { type Credits, creditsText, formatCreditsGrouped } from "../../shared/contract/money.ts";
 import { counted, grouped, someOf } from "../../shared/contract/text.ts";
 import { CliError, type CliErrorInit } from "../../shared/errors.ts";
 import { Page } from "../../shared/rows/page.ts";
 import { kindOf } from "../output/distinct.ts";
+import { option, type Sentence, say } from "../../shared/say.ts";
 import type { Unasked } from "../runs/journal.ts";
 import type { RunReader } from "../runs/reader.ts";
 
@@ -11,7 +13,7 @@ import type { RunReader } from "../runs/reader.ts";
 
 export const incomplete = (
   code: string,
-  message: string,
+  message: Sentence,
   more: Partial<CliErrorInit> = {},
 ): CliError => new CliError({ code, category: "incomplete", message, ...more });
 
@@ -116,5 +118,7 @@ export const drawnShort = (rows: number, wanted: number): CliError =>
     "drawn_short",
     `the service gave ${counted(rows, "row")} for a page of ${grouped(wanted)} that was ` +
       "drawn: pages are smaller than was asked for, or the segment changed",
-    { hint: `the same command with --again${rows > 0 ? ` --per-page ${rows}` : ""} draws anew` },
+    {
+      hint: say`the same command with ${option("again")}${rows > 0 ? say` ${option("per_page", rows)}` : ""} draws anew`,
+    },
   );

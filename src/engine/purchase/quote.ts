@@ -1,4 +1,5 @@
 // Tested by test/unit/quote.test.ts.
+
 import {
   affordableRows,
   type Credits,
@@ -16,6 +17,7 @@ import {
 import { counted, grouped } from "../../shared/contract/text.ts";
 import { type CliError, declined, failed, usageError } from "../../shared/errors.ts";
 import { inSeconds } from "../../shared/numbers.ts";
+import { clauses, command, type Option, option, type Sentence, say } from "../../shared/say.ts";
 import type { Of } from "../../shared/schema/build.ts";
 import type { quoteShape, sample } from "../../shared/schema/purchase.ts";
 import { type DrawnPage, pagesOf, rowsBegun, rowsOf } from "../planning/draw.ts";
@@ -169,12 +171,14 @@ export function makeQuote(input: QuoteInput): Quote {
 
   const [least] = bounds.filter(([, most]) => Number.isFinite(most)).sort(([, a], [, b]) => a - b);
   if (least === undefined) {
+    const [cap, limit] = [option("max_credits", "N"), option("limit", "N")];
     throw usageError(
       "nobody can tell beforehand how many people " +
         `${target.kind === "search" ? "match" : "these companies have"}, ` +
         "so something must bound the purchase",
-      "add --max-credits " +
-        `N${target.kind === "search" ? " or --limit N" : ", --limit N or --per-company N"}`,
+      target.kind === "search"
+        ? say`add ${cap} or ${limit}`
+        : say`add ${cap}, ${limit} or ${option("per_company", "N")}`,
       "unbounded_purchase",
     );
   }
@@ -369,14 +373,20 @@ export function requireBalance(quote: Quote, target: Target): void {
       quote.sample === undefined
         ? [
             one,
-            `--max-credits ${formatCredits(unitPrice)} pays for one; ` +
-              "headcount account shows the prices",
+            clauses(
+              say`${option("max_credits", unitPrice)} pays for one`,
+              say`${command("account")} shows the prices`,
+            ),
           ]
         : [
             "the first people of the sample are bought together, for",
-            "--sample N of what the cap pays for fits",
+            say`${option("sample", "N")} of what the cap pays for fits`,
           ];
-    throw failed.credits(`${what} more than --max-credits; nothing was spent`, fits, "over_cap");
+    throw failed.credits(
+      say`${what} more than ${option("max_credits")}; nothing was spent`,
+      fits,
+      "over_cap",
+    );
   }
 
   const beyond = beyondFunds(quote);
@@ -387,7 +397,12 @@ export function requireBalance(quote: Quote, target: Target): void {
   throw failed.credits(
     `${counted(rows - kept, `${one} costs`, `${many} cost`)} up to ` +
       `${costText(quote)}, ${beyond.said}; nothing was spent`,
-    `${fits > kept && !("list" in target) ? `--limit ${fits} would fit` : "top the account up, or take another key"}; headcount account shows the balance and the cap`,
+    clauses(
+      fits > kept && !("list" in target)
+        ? say`${option("limit", fits)} would fit`
+        : "top the account up, or take another key",
+      say`${command("account")} shows the balance and the cap`,
+    ),
     "insufficient_credits",
   );
 }
@@ -466,24 +481,26 @@ export function whoIsPaidAgain(quote: Quote, target: Target): string | undefined
  * What would be paid for again and what would not, in a sentence.
  * @param option what buys only new people
  */
-export function paidAgainText(quote: Quote, target: Target, option: string): string | undefined {
+export function paidAgainText(
+  quote: Quote,
+  target: Target,
+  around = option("new_only"),
+): Sentence | undefined {
   const { share } = quote;
   const who = whoIsPaidAgain(quote, target);
   if (share === undefined || who === undefined) return undefined;
-  return `${who} and would be paid for again; ${wayAround(quote, share, target, option)}`;
+  return say`${who} and would be paid for again; ${wayAround(quote, share, target, around)}`;
 }
 
-function wayAround(quote: Quote, share: OwnedShare, target: Target, option: string): string {
+function wayAround(quote: Quote, share: OwnedShare, target: Target, around: Option): Sentence {
   const { owned, total, exact, estimate } = share;
   if (quote.sample !== undefined) return "a sample is drawn from all of the segment";
   if (target.kind === "employees" && (target.companies.length > 1 || target.perCompany !== null))
-    return `${option} buys only the others`;
-  if (total === owned) return exact ? "nobody is new" : `${option} looks whether anybody is new`;
+    return say`${around} buys only the others`;
+  if (total === owned) return exact ? "nobody is new" : say`${around} looks whether anybody is new`;
   if (estimate?.callsPerCredit === 0) return "finding the others costs more than buying all of it";
-  return (
-    `${option} buys only ${quote.rows < total ? "new people" : "the others"} for ` +
-    `${exact ? "" : "about "}${newPriceText(quote, share)}`
-  );
+  const whom = quote.rows < total ? "new people" : "the others";
+  return say`${around} buys only ${whom} for ${exact ? "" : "about "}${newPriceText(quote, share)}`;
 }
 
 export function newPriceText(quote: Quote, { total, owned, estimate }: OwnedShare): string {

@@ -1,21 +1,22 @@
 // Tested by test/scene/ends.test.ts.
+
 import {
   type Credits,
   credits,
   creditsOrNull,
   creditsText,
   creditsToNumber,
-  formatCredits,
   formatCreditsGrouped,
   priceOf,
 } from "../../shared/contract/money.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
 import type { Raise } from "../../shared/errors.ts";
+import { option, Said, type Sentence, say } from "../../shared/say.ts";
 import type { Of } from "../../shared/schema/build.ts";
 import type { receipt } from "../../shared/schema/purchase.ts";
 import type { Distinct } from "../output/distinct.ts";
 import { pendingUnits, settledUnits, type Unit, unreadOf } from "../runs/journal.ts";
-import { raiseWords, resumeOf, type Target, unlooked, unreachedGroups } from "../runs/plan.ts";
+import { raiseOptions, resumeOf, type Target, unlooked, unreachedGroups } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
 import type { Narrowed } from "./ownership.ts";
 import type { Quote } from "./quote.ts";
@@ -50,7 +51,7 @@ export interface ReceiptInput {
   readonly again?: number | undefined;
 }
 
-export function buildReceipt(input: ReceiptInput, shortfall: string | null): Receipt {
+export function buildReceipt(input: ReceiptInput, shortfall: Sentence | null): Receipt {
   const { run, quote, distinct, outcome, finishedAt, narrowed = null } = input;
   const { plan, state } = run;
   const { target } = plan;
@@ -92,7 +93,7 @@ export function buildReceipt(input: ReceiptInput, shortfall: string | null): Rec
       unlooked(target) === 0 &&
       ((outcome.ended === "all" && (isWhole || !isStaff(target))) ||
         (isWhole && state.rows + withheldOf(run) >= quote.rows)),
-    shortfall,
+    shortfall: shortfall === null ? null : `${shortfall}`,
     dataset_version: plan.dataset_version,
     started: plan.created_at,
     finished: new Date(finishedAt).toISOString(),
@@ -122,9 +123,13 @@ function filtersOf(target: Target): Receipt["filters"] {
  * What gets a first page that was never asked for.
  * @param isCounted whether counts tell who of its people is owned
  */
-const fromZero = (isCounted: boolean): string =>
-  "where it counts pages from 0, the same command with " +
-  `${isCounted ? "--paging page0 --with-owned buys the missing ones alone" : "--again --paging page0 gets the first page too"}`;
+const fromZero = (isCounted: boolean): Sentence => {
+  const paging = option("paging", "page0");
+  const how = isCounted
+    ? say`${paging} ${option("with_owned")} buys the missing ones alone`
+    : say`${option("again")} ${paging} gets the first page too`;
+  return say`where it counts pages from 0, the same command with ${how}`;
+};
 
 const NO_CURSOR =
   "no cursor to the next one (in X-Next-Cursor, or as next_cursor, nextCursor or " +
@@ -135,21 +140,21 @@ const NO_CURSOR =
  * @param on the command, where no run is left to go on with
  */
 type Lack = {
-  readonly why: string;
+  readonly why: Sentence;
   readonly raise: Raise;
-  readonly gets: string;
-  readonly on?: string | undefined;
+  readonly gets: Sentence;
+  readonly on?: Sentence | undefined;
 };
 
 /** Why it fell short, if it did, and what goes on. */
 export function shortOf(input: ReceiptInput) {
   const lack = whyShort(input) ?? input.narrowed?.shortfall ?? null;
-  if (lack === null || typeof lack === "string") return { shortfall: lack };
+  if (lack === null || typeof lack === "string" || lack instanceof Said) return { shortfall: lack };
   const { plan } = input.run;
   const next = lack.on === undefined ? resumeOf(plan, lack.raise) : undefined;
   // The cap of a list is of one refresh, that of its run from the run's beginning.
   const raise = "list" in plan.target ? undefined : lack.raise;
-  return { shortfall: `${lack.why}; ${next ?? lack.on} ${lack.gets}`, next, raise };
+  return { shortfall: say`${lack.why}; ${next ?? lack.on} ${lack.gets}`, next, raise };
 }
 
 function whyShort({
@@ -158,7 +163,7 @@ function whyShort({
   distinct,
   outcome,
   maxCredits,
-}: ReceiptInput): string | Lack | null {
+}: ReceiptInput): Sentence | Lack | null {
   const { rows } = run.state;
   const { wall, least, own = 0, missing, price } = outcome;
   const spent = credits(run.state.settled + run.state.uncertain);
@@ -184,9 +189,7 @@ function whyShort({
   const left = least === undefined ? fewer : quote.rows - placesIn(run);
   if (left > 0 && left < own && maxCredits !== undefined && room > maxCredits) {
     const [page, what] = isCounted ? ["last", "rest"] : ["next", "next one"];
-    const why =
-      `${came}: a page came with ${grouped(own)} where more was asked for, and the ${page} ` +
-      `one may have as many: --max-credits ${formatCredits(room)} leaves room for it`;
+    const why = say`${came}: a page came with ${grouped(own)} where more was asked for, and the ${page} one may have as many: ${option("max_credits", room)} leaves room for it`;
     return { why, raise: { maxCredits: room }, gets: `buys the ${what}` };
   }
 
@@ -199,9 +202,7 @@ function whyShort({
 
     // A run that holds nothing, and may have cost nothing, is removed.
     const on =
-      rows === 0 && spent === 0n
-        ? `the same command with ${raiseWords(raise).join(" ")}`
-        : undefined;
+      rows === 0 && spent === 0n ? say`the same command with ${raiseOptions(raise)[0]}` : undefined;
     const why =
       "the service gives no page that is as small as what is left to buy, " +
       `but ${counted(least, "row")} or more: ${came}`;
@@ -210,7 +211,10 @@ function whyShort({
       why,
       on,
       raise,
-      gets: `buys the next one${rows > 0 ? `, --limit ${rows} ends whole without it` : ""}`,
+      gets:
+        rows > 0
+          ? say`buys the next one, ${option("limit", rows)} ends whole without it`
+          : "buys the next one",
     };
   }
 
@@ -277,7 +281,7 @@ function cameTwice({
   quote,
   distinct,
   outcome,
-}: TwiceInput & Pick<ReceiptInput, "quote">): string | null {
+}: TwiceInput & Pick<ReceiptInput, "quote">): Sentence | null {
   const { state, plan } = run;
   const { overlap = 0 } = plan;
   const pages = pagesTwice({ run, distinct, outcome });
@@ -287,10 +291,7 @@ function cameTwice({
         ? `: ${counted(distinct.distinct, "different profile")} in ` +
           `${counted(state.rows, "row")}; the repeated ones are paid for, and written once`
         : ", of rows without id and address";
-    return (
-      `the service gave ${pages === 1 ? "a page" : `${grouped(pages)} pages`} twice${rows}; ` +
-      "headcount doctor tells how the service pages, and --paging says it"
-    );
+    return say`the service gave ${pages === 1 ? "a page" : `${grouped(pages)} pages`} twice${rows}; headcount doctor tells how the service pages, and ${option("paging")} says it`;
   }
   if (outcome.doubled <= overlap) return null;
 
@@ -322,10 +323,8 @@ function uncertainCap(run: Run, quote: Quote, outcome: Doubled): Lack | null {
 }
 
 /** Nothing tells what lies before page 1, and asking for page 0 might be charged. */
-export const firstPageUntold = ({ state: { rows } }: Pick<Run, "state">): string =>
-  `${rows === 0 ? "no profile came, and " : ""}nobody said how many there are, ` +
-  `nor that page 1 is the first: ${fromZero(false)}; headcount doctor ` +
-  "finds out for free, and --paging page says that it is";
+export const firstPageUntold = ({ state: { rows } }: Pick<Run, "state">): Sentence =>
+  say`${rows === 0 ? "no profile came, and " : ""}nobody said how many there are, nor that page 1 is the first: ${fromZero(false)}; headcount doctor finds out for free, and ${option("paging", "page")} says that it is`;
 
 /**
  * Whether so many rows may be a page 0 that was never asked for.

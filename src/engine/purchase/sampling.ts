@@ -1,7 +1,9 @@
 // Tested by test/cli/sample.test.ts.
+
 import { counted, grouped } from "../../shared/contract/text.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { type CliError, failed, usageError } from "../../shared/errors.ts";
+import { clauses, option, type Sentence, say } from "../../shared/say.ts";
 import type { AccountView } from "../client/types.ts";
 import { type DrawnPage, dice, draw, drawPages, pagesText } from "../planning/draw.ts";
 import type { Part } from "../planning/parts.ts";
@@ -35,7 +37,7 @@ export async function drawn(
     throw refuse(
       "this service pages by cursor: a row in the middle is reached only by " +
         "buying those before it, so no sample can be drawn",
-      "leave --sample out, or --paging page where it knows page numbers too",
+      say`leave ${option("sample")} out, or ${option("paging", "page")} where it knows page numbers too`,
     );
   }
 
@@ -71,7 +73,7 @@ export async function drawn(
     throw refuse(
       `a sample of ${counted(rows, "row")} is smaller than the pages ` +
         `of ${grouped(size)} that it would be drawn as`,
-      `--per-page ${rows} or less`,
+      say`${option("per_page", rows)} or less`,
     );
   }
 
@@ -90,11 +92,13 @@ function togetherOf({ together, rows: each }: Sampling, rows: number, terms: Ter
     if (together > 1 && !isPriced) {
       throw refuse(
         "the account does not tell what a profile costs, so the first one has to be drawn alone",
-        "leave --per-page out, or --per-page 1",
+        ONE_BY_ONE,
       );
     }
     if (together > most)
-      throw usageError(`--per-page ${together} is more than the service gives: ${grouped(most)}`);
+      throw usageError(
+        say`${option("per_page", together)} is more than the service gives: ${grouped(most)}`,
+      );
     return together;
   }
 
@@ -105,13 +109,15 @@ function togetherOf({ together, rows: each }: Sampling, rows: number, terms: Ter
   return isPriced ? Math.min(Math.max(1, Math.ceil(rows / calls)), most, each) : 1;
 }
 
-const refuse = (why: string, hint: string): CliError => usageError(why, hint, "no_sample");
+const ONE_BY_ONE = say`leave ${option("per_page")} out, or ${option("per_page", 1)}`;
+
+const refuse = (why: string, hint: Sentence): CliError => usageError(why, hint, "no_sample");
 
 const notTogether = (wall: number): CliError =>
   refuse(
     `the service gives at most ${counted(wall, "row")} of one segment; ` +
       "of a larger one rows are drawn one by one",
-    "leave --per-page out, or --per-page 1",
+    ONE_BY_ONE,
   );
 
 /**
@@ -138,8 +144,10 @@ async function drawnBehind(
       "a row was drawn that the service does not give: it gives at most " +
         `${counted(wall, "row")} of one segment, and no filter divides some people further: ` +
         `${unreachedGroups(unreached)}; nothing was spent`,
-      "another --seed may draw none of them; " +
+      clauses(
+        say`another ${option("seed")} may draw none of them`,
         "a filter that leaves them out makes the sample fair again",
+      ),
       "unreached",
     );
   });
@@ -153,7 +161,7 @@ function drawnOfSeveral(
   maxDepth: number | undefined,
 ): Drawn {
   const { parts = [], counts = [], overlap = 0 } = offer;
-  const no = (why: string, hint: string): CliError =>
+  const no = (why: string, hint: Sentence): CliError =>
     refuse(`several segments make no sample where ${why}`, hint);
 
   if (overlap > 0) {
@@ -164,7 +172,7 @@ function drawnOfSeveral(
   }
 
   if (together !== null && together > 1)
-    throw no("rows are drawn together", "leave --per-page out");
+    throw no("rows are drawn together", say`leave ${option("per_page")} out`);
   if (maxDepth !== undefined && counts.some((count) => count > maxDepth)) {
     throw no(
       `the service gives at most ${counted(maxDepth, "row")} of a part`,

@@ -5,8 +5,9 @@ import { connect, createServer } from "node:net";
 import { basename, dirname, join } from "node:path";
 import { env, platform } from "node:process";
 import { promisify } from "node:util";
-import { type CliError, failed } from "../../shared/errors.ts";
+import { CliError } from "../../shared/errors.ts";
 import { isRunning, type ProcessIdentity, systemText, thisProcess } from "../../shared/process.ts";
+import { option, say } from "../../shared/say.ts";
 import { claim, errorCode, FILE_MODE } from "./disk.ts";
 
 /** `elsewhere`: nobody here can tell, so it counts as living and is never taken over. */
@@ -352,13 +353,19 @@ function lockedError({ path, what, holder, fate }: Rival): CliError {
         ? ""
         : " in another container";
 
-  return failed.locked(
-    `another run is at work on ${what}: ` +
+  return new CliError({
+    code: "locked",
+    category: "locked",
+    message:
+      `another run is at work on ${what}: ` +
       `${holder === undefined ? "a process that left no name" : `process ${holder.pid}${where} since ${holder.at}`}`,
-    fate === "living"
-      ? "wait for it with --wait, or stop it; nothing was bought"
-      : `if it is certain that it ended, remove ${path}`,
-  );
+    ...(fate === "living"
+      ? {
+          option: "wait",
+          hint: say`wait for it with ${option("wait")}, or stop it; nothing was bought`,
+        }
+      : { hint: `if it is certain that it ended, remove ${path}` }),
+  });
 }
 
 /** @param path the lock's, @param file its own or a turn's */

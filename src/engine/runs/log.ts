@@ -4,6 +4,7 @@ import { dirname } from "node:path";
 import { crc32 } from "node:zlib";
 import { type CliError, failed } from "../../shared/errors.ts";
 import { ifMissing, syncFolder } from "../../shared/folder.ts";
+import { option, say } from "../../shared/say.ts";
 import { type Disk, FILE_MODE } from "./disk.ts";
 import type { LogEntry, LogRecord } from "./record.ts";
 
@@ -331,6 +332,6 @@ export function undamaged<Kind extends LogRecord>(decoded: DecodedLog<Kind>): De
 const damaged = (path: string, line: number): CliError =>
   failed.incomplete(
     `${path} is damaged at line ${line}: its checksum does not match`,
-    "nothing was bought or changed; restore the file from a backup, or begin anew with --again",
+    say`nothing was bought or changed; restore the file from a backup, or begin anew with ${option("again")}`,
     "damaged_log",
   );

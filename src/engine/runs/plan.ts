@@ -1,8 +1,8 @@
-import { flagsOf, optionWords } from "../../shared/contract/command-line.ts";
-import { credits, formatCredits } from "../../shared/contract/money.ts";
-import { counted, grouped, shellWord, someOf } from "../../shared/contract/text.ts";
+import { credits } from "../../shared/contract/money.ts";
+import { counted, grouped, someOf } from "../../shared/contract/text.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import type { Raise } from "../../shared/errors.ts";
+import { command, type Option, type OwnCommand, option } from "../../shared/say.ts";
 import type { CompanyQuery, Dialect } from "../client/dialect.ts";
 import type { CreditText, Division } from "./record.ts";
 
@@ -168,12 +168,11 @@ export function targetText(target: Target): string {
   return `${target.kind} ${JSON.stringify(companies)}${limit}${keep}${why}`;
 }
 
-export const raiseWords = ({ withOwned = false, limit, maxCredits: cap }: Raise): string[] => [
-  ...(withOwned ? ["--with-owned"] : []),
-  ...optionWords({
-    "--limit": limit,
-    "--max-credits": cap === undefined ? undefined : formatCredits(credits(cap)),
-  }),
+/** What must be allowed, as the options that say it. */
+export const raiseOptions = ({ withOwned = false, limit, maxCredits: cap }: Raise): Option[] => [
+  ...(withOwned ? [option("with_owned")] : []),
+  ...(limit === undefined ? [] : [option("limit", limit)]),
+  ...(cap === undefined ? [] : [option("max_credits", credits(cap))]),
 ];
 
 type Resumed = Pick<Plan, "id" | "target"> & Partial<Pick<Plan, "output" | "connection">>;
@@ -182,20 +181,23 @@ type Resumed = Pick<Plan, "id" | "target"> & Partial<Pick<Plan, "output" | "conn
  * The command that goes on with a run; the file of a list may not be there yet.
  * @param raise of no list
  */
-export function resumeOf(run: Resumed, raise: Raise = {}): string {
+export function resumeOf(run: Resumed, raise: Raise = {}): OwnCommand {
   const { id, target, output = null, connection = "environment" } = run;
   if (target.kind === "search" && target.list !== undefined)
     return listCommand(target.filters, target.list);
   if (target.kind === "search" && raise.withOwned) {
-    const at = connection === "environment" ? "" : ` -c ${shellWord(connection)}`;
-    const file = output === null ? "" : ` -o ${shellWord(output)} --overwrite`;
-    return `headcount${at} search ${flagsOf(target.filters)} ${raiseWords(raise).join(" ")}${file}`;
+    const at = connection === "environment" ? [] : [option("connection", connection)];
+    const file = output === null ? [] : [option("output", output), option("overwrite")];
+    return command("search", {
+      filters: target.filters,
+      options: [...raiseOptions(raise), ...file, ...at],
+    });
   }
-  return ["headcount resume", id, ...raiseWords(raise)].join(" ");
+  return command("resume", { arguments: [id], options: raiseOptions(raise) });
 }
 
-export const listCommand = (filters: Filters, list: string): string =>
-  `headcount refresh ${flagsOf(filters)} -o ${shellWord(list)}`;
+export const listCommand = (filters: Filters, list: string): OwnCommand =>
+  command("refresh", { filters, options: [option("output", list)] });
 
 /** The values of a search alone where they say what they are: `Legal · germany`. */
 export function spokenTarget(target: Target): string {

@@ -6,6 +6,7 @@ import { NOBODY_SUPPRESSED, type Suppression } from "../../shared/contract/suppr
 import { counted } from "../../shared/contract/text.ts";
 import { type CliError, failed } from "../../shared/errors.ts";
 import { ifMissing } from "../../shared/folder.ts";
+import { option, say } from "../../shared/say.ts";
 import {
   apply,
   emptyState,
@@ -169,7 +170,7 @@ export async function receiptOf(path: string): Promise<unknown> {
 const damagedRun = (message: string, cause?: unknown): CliError =>
   failed.incomplete(
     message,
-    "nothing was bought or changed; restore the file from a backup, or begin anew with --again",
+    say`nothing was bought or changed; restore the file from a backup, or begin anew with ${option("again")}`,
     "damaged_run",
     cause,
   );

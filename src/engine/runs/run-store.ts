@@ -8,6 +8,7 @@ import type { Suppression } from "../../shared/contract/suppression.ts";
 import { counted, echo, someOf } from "../../shared/contract/text.ts";
 import { type CliError, failed, usageError } from "../../shared/errors.ts";
 import { ifMissing, makeFolder } from "../../shared/folder.ts";
+import { command, say } from "../../shared/say.ts";
 import { type Disk, remove } from "./disk.ts";
 import {
   creditsOf,
@@ -221,9 +222,9 @@ export class RunStore {
   }
 
   async #noSuchRun(text: string): Promise<CliError> {
-    const hint = [didYouMean(text, await this.ids()) ?? [], "headcount runs lists them"]
-      .flat()
-      .join(" ");
+    const near = didYouMean(text, await this.ids());
+    const lists = say`${command("runs")} lists them`;
+    const hint = near === undefined ? lists : say`${near} ${lists}`;
     return usageError(`there is no run "${echo(text)}"`, hint, "no_such_run");
   }
 

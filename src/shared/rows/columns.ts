@@ -2,6 +2,7 @@ import { COMPANY_FIELDS, PERSON_FIELDS } from "../contract/records.ts";
 import { aside, nearest } from "../contract/suggest.ts";
 import { harmlessLine } from "../contract/text.ts";
 import { usageError } from "../errors.ts";
+import { option, say } from "../say.ts";
 import type { Page } from "./page.ts";
 import type { Cells } from "./scan.ts";
 import { OPEN_OBJECT } from "./tokens.ts";
@@ -113,12 +114,12 @@ export function parseFields(text: string): string[] {
   const fields = text.split(",").map((field) => field.trim());
   if (fields.some((field) => field === "")) {
     throw usageError(
-      `--fields has an empty name: "${text}"`,
-      "for example --fields name,title,company_name",
+      say`${option("fields")} has an empty name: "${text}"`,
+      say`for example ${option("fields", "name,title,company_name")}`,
     );
   }
   const repeated = fields.find((field, index) => fields.indexOf(field) !== index);
-  if (repeated !== undefined) throw usageError(`--fields names ${repeated} twice`);
+  if (repeated !== undefined) throw usageError(say`${option("fields")} names ${repeated} twice`);
   return fields;
 }
 

@@ -1,5 +1,6 @@
 import { parse, stringify } from "lossless-json";
 import { failed } from "../errors.ts";
+import { option, say } from "../say.ts";
 
 export type RecordKind = "person" | "company";
 
@@ -42,7 +43,7 @@ function bounded<T>(read: () => T): T {
     if (!(cause instanceof RangeError)) throw cause;
     throw failed.incomplete(
       "a record is nested too deeply for this format",
-      "--format ndjson without --fields writes every record as it came",
+      say`${option("format", "ndjson")} without ${option("fields")} writes every record as it came`,
       "too_deep",
       cause,
     );

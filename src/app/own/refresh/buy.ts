@@ -20,6 +20,7 @@ import {
 } from "../../../shared/contract/money.ts";
 import { counted, grouped } from "../../../shared/contract/text.ts";
 import { CliError, failed } from "../../../shared/errors.ts";
+import { option, say } from "../../../shared/say.ts";
 import { optionsOf } from "../../buy/order.ts";
 import { buyExport, continueRun } from "../../buy/purchase.ts";
 import { libraryOf } from "./begin.ts";
@@ -79,9 +80,8 @@ export async function finishRest(list: Followed, work: Work): Promise<RefreshRes
   const { spent, rest } = before;
   if (most !== undefined && rest > most) {
     throw failed.credits(
-      `run ${open.id}, which was begun for this list, may cost ${creditsText(rest)} more, ` +
-        `and --max-credits is ${formatCredits(most)}; nothing was spent`,
-      `--max-credits ${formatCredits(rest)} finishes it first`,
+      say`run ${open.id}, which was begun for this list, may cost ${creditsText(rest)} more, and ${option("max_credits")} is ${formatCredits(most)}; nothing was spent`,
+      say`${option("max_credits", rest)} finishes it first`,
       "over_cap",
     );
   }
@@ -160,7 +160,7 @@ export async function buyLeaves(
       `what is to be bought costs ${creditsText(cost)}, more than the ` +
         `${formatCreditsGrouped(most)} that were agreed to; ` +
         "nothing was spent, and the list stays as it was",
-      `--max-credits ${formatCredits(cost)} buys it`,
+      say`${option("max_credits", cost)} buys it`,
       "over_cap",
     );
   }
@@ -179,8 +179,7 @@ export async function buyLeaves(
       `a row costs ${counted(price, "credit")}, which the account did not tell: ` +
         `${grouped(received)} of ${counted(matches, "row")} came for ` +
         "what was agreed to, and the list stays as it was",
-      "the same command with a larger --max-credits buys the others: " +
-        `at least ${formatCredits(priceOf(matches - received, creditsOf(price)))}`,
+      say`the same command with a larger ${option("max_credits")} buys the others: at least ${formatCredits(priceOf(matches - received, creditsOf(price)))}`,
     );
   }
 

@@ -19,6 +19,7 @@ import { counted, echo, grouped } from "../../../shared/contract/text.ts";
 import { usageError } from "../../../shared/errors.ts";
 import { checkedFilters } from "../../../shared/filters.ts";
 import { readTableFile } from "../../../shared/input.ts";
+import { command, option, say } from "../../../shared/say.ts";
 import type { Sight } from "../look.ts";
 import { MAX_BYTES, recordsIn } from "../people-file.ts";
 import type { RefreshPlan, Work } from "./work.ts";
@@ -74,7 +75,7 @@ export async function followed(work: Work): Promise<Followed> {
   if (/\.\w+$/.test(word)) {
     throw usageError(
       `there is no file ${echo(word)}, and nothing that was bought here was written to it`,
-      "headcount runs lists what was bought",
+      say`${command("runs")} lists what was bought`,
       "no_such_list",
     );
   }
@@ -130,10 +131,12 @@ function ofRun(plan: Plan, at: number, work: Work): Followed {
     const why = isSearch
       ? "several segments or a sample, and a list is brought up to date as one whole segment"
       : "by companies, and only a segment can be brought up to date";
-    const example = isSearch ? " and its list with -o" : ", for example --company-network-url";
+    const example = isSearch
+      ? say` and its list with ${option("output")}`
+      : ", for example --company-network-url";
     throw usageError(
       `run ${plan.id} bought ${why}`,
-      `name the segment by filters${example}`,
+      say`name the segment by filters${example}`,
       "no_segment",
     );
   }
@@ -141,7 +144,7 @@ function ofRun(plan: Plan, at: number, work: Work): Followed {
   if (plan.base_url !== shelf.serviceId || (plan.key_mode ?? "live") !== shelf.mode) {
     throw usageError(
       `run ${plan.id} bought from ${plan.base_url}, not from ${shelf.serviceId}`,
-      `add -c ${plan.connection}`,
+      say`add ${option("connection", plan.connection)}`,
     );
   }
 
@@ -161,7 +164,7 @@ function sameSegment(filters: unknown, what: string, { order: { segment } }: Wor
   throw usageError(
     `${what} is a list of ${canonicalJson(own.canonical)}, and the filters ` +
       `beside it say ${canonicalJson(segment.canonical)}`,
-    "leave the filters out, or name only the filters and another file with -o",
+    say`leave the filters out, or name only the filters and another file with ${option("output")}`,
     "other_segment",
   );
 }

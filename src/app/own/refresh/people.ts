@@ -14,16 +14,11 @@ import type { FreeCounts } from "../../../engine/purchase/free-counts.ts";
 import { incomplete } from "../../../engine/purchase/page-failures.ts";
 import { type BoughtParts, verifyFields } from "../../../engine/purchase/refresh.ts";
 import { unreachedGroups } from "../../../engine/runs/plan.ts";
-import {
-  type Credits,
-  credits,
-  formatCredits,
-  priceOf,
-  ZERO,
-} from "../../../shared/contract/money.ts";
+import { type Credits, credits, priceOf, ZERO } from "../../../shared/contract/money.ts";
 import { counted, grouped } from "../../../shared/contract/text.ts";
 import type { Filters } from "../../../shared/contract/vocabulary.ts";
 import { type CliError, failed } from "../../../shared/errors.ts";
+import { option, say } from "../../../shared/say.ts";
 import { CALLS_PER_CREDIT } from "../bounds.ts";
 import { lookInto, type Sight } from "../look.ts";
 import { type Brought, type Followed, type Merged, merged } from "./list.ts";
@@ -133,7 +128,7 @@ function requireAll({ unreached, leaves }: Descent, { account }: Work): void {
 
   const rows = unreached.flatMap(({ within }) => within).reduce((sum, each) => sum + each.rows, 0);
   const newPeople = leaves.reduce((sum, { fresh }) => sum + fresh, 0);
-  const price = formatCredits(priceOf(rows, profilePrice(account).price));
+  const cap = option("max_credits", priceOf(rows, profilePrice(account).price));
 
   throw incomplete(
     NEW_UNREACHED,
@@ -141,7 +136,7 @@ function requireAll({ unreached, leaves }: Descent, { account }: Work): void {
       `and ${grouped(people)} not, as more of those you own would be bought again than was ` +
       `agreed to: ${unreachedGroups(unreached)}; the list stays as it was`,
     {
-      hint: `the same command with --max-credits ${price} buys them with those you own beside them`,
+      hint: say`the same command with ${cap} buys them with those you own beside them`,
     },
   );
 }

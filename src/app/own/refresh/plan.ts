@@ -11,6 +11,7 @@ import {
 } from "../../../shared/contract/money.ts";
 import { counted, grouped } from "../../../shared/contract/text.ts";
 import { type CliError, failed } from "../../../shared/errors.ts";
+import { clauses, option, type Sentence, say } from "../../../shared/say.ts";
 import { CALLS_PER_CREDIT } from "../bounds.ts";
 import { countingTime, type Sight, spoken } from "../look.ts";
 import {
@@ -74,38 +75,37 @@ export async function refreshPlanOf(
       : `nothing was spent beside the ${creditsText(finished.spent)} ` +
         `that finished run ${finished.run}`;
 
-  const over = (code: string, message: string, hint: string): CliError =>
-    failed.credits(`${message}; ${nothing}`, hint, code).with({
-      details: anew ? [] : [`--again buys the whole segment again for ${creditsText(again)}`],
+  const over = (code: string, message: Sentence, hint: Sentence): CliError =>
+    failed.credits(say`${message}; ${nothing}`, hint, code).with({
+      details: anew
+        ? []
+        : [say`${option("again")} buys the whole segment again for ${creditsText(again)}`],
     });
 
   if (anew && total > pays) {
     throw over(
       "over_cap",
-      `the whole segment costs ${costText({ assumed, credits: again })}, ` +
-        `and --max-credits is ${formatCredits(maxCredits ?? price)}`,
-      `--max-credits ${formatCredits(again)} buys it again; ` +
-        "without --again only who is new is paid for",
+      say`the whole segment costs ${costText({ assumed, credits: again })}, and ${option("max_credits")} is ${formatCredits(maxCredits ?? price)}`,
+      clauses(
+        say`${option("max_credits", again)} buys it again`,
+        say`without ${option("again")} only who is new is paid for`,
+      ),
     );
   }
 
   if (others > pays) {
     throw over(
       "over_cap",
-      `${counted(others, "person is", "people are")} new, and --max-credits ` +
-        `${formatCredits(maxCredits ?? price)} pays for ${grouped(pays)}`,
-      `--max-credits ${formatCredits(priceOf(Math.max(others, about.rows), price))} ` +
-        "brings the list up to date",
+      say`${counted(others, "person is", "people are")} new, and ${option("max_credits", maxCredits ?? price)} pays for ${grouped(pays)}`,
+      say`${option("max_credits", priceOf(Math.max(others, about.rows), price))} brings the list up to date`,
     );
   }
 
   if (calls > maxCalls) {
     throw over(
       "over_calls",
-      `this takes about ${counted(calls, "free call")}${spoken(plan)}, ` +
-        `more than --max-calls ${maxCalls}`,
-      `--max-calls ${Math.ceil(calls * 1.25)} brings the list up to date for ` +
-        `at most ${creditsText(minCredits(again, plan.most))}`,
+      say`this takes about ${counted(calls, "free call")}${spoken(plan)}, more than ${option("max_calls", maxCalls)}`,
+      say`${option("max_calls", Math.ceil(calls * 1.25))} brings the list up to date for at most ${creditsText(minCredits(again, plan.most))}`,
     );
   }
 

@@ -14,6 +14,7 @@ import { didYouMean } from "../../../shared/contract/suggest.ts";
 import { echo } from "../../../shared/contract/text.ts";
 import { FACET_KEYS, type FilterKey } from "../../../shared/contract/vocabulary.ts";
 import { usageError } from "../../../shared/errors.ts";
+import { option, say } from "../../../shared/say.ts";
 import type { Of } from "../../../shared/schema/build.ts";
 import type { refreshed } from "../../../shared/schema/purchase.ts";
 import type { Session } from "../../session.ts";
@@ -108,14 +109,16 @@ export function readVerified(text: string): VerifiedField[] {
   const names = text.split(",").map((name) => name.trim().toLowerCase());
   const fields = [...new Set(names.filter((name) => name !== ""))];
   if (fields.length === 0)
-    throw usageError("--verify-fields names no field", "for example --verify-fields title,company");
+    throw usageError(
+      say`${option("verify_fields")} names no field`,
+      say`for example ${option("verify_fields", "title,company")}`,
+    );
 
   return fields.map((name) => {
     if (name === "company") return { name, key: "company_network_url" };
     if (VERIFIABLE.includes(name)) return { name, key: name as FilterKey };
     throw usageError(
-      `--verify-fields cannot look at "${echo(name)}": ` +
-        `no count tells its value; fields: ${VERIFIABLE.join(", ")}`,
+      say`${option("verify_fields")} cannot look at "${echo(name)}": no count tells its value; fields: ${VERIFIABLE.join(", ")}`,
       didYouMean(name, VERIFIABLE),
     );
   });

@@ -8,9 +8,10 @@ import {
   creditsToNumber,
   formatCreditsGrouped,
 } from "../../../shared/contract/money.ts";
-import { counted, grouped, shellWord } from "../../../shared/contract/text.ts";
+import { counted, grouped } from "../../../shared/contract/text.ts";
 import { CliError, usageError } from "../../../shared/errors.ts";
 import { ago, duration, timeText } from "../../../shared/numbers.ts";
+import { command, option, say } from "../../../shared/say.ts";
 import type { GlobalOptions } from "../../options.ts";
 import type { Documents } from "../../schemas/all.ts";
 import { type ColumnOf, countColumn, iso, printList } from "../../terminal/list.ts";
@@ -58,8 +59,8 @@ export async function checkJobs(
   const need = jobs.length === 1 ? "needs" : "need";
   const of = counted(file.jobs.length, "job");
   const message = `${jobs.length} of ${of} ${need} a look: ${jobs.join(", ")}`;
-  const next = `headcount jobs status --file ${shellWord(file.path)}`;
-  const hint = `${next} says how each went`;
+  const next = command("jobs status", { options: [option("file", file.path)] });
+  const hint = say`${next} says how each went`;
 
   if (findings.some(({ finding }) => finding === "invalid"))
     throw usageError(message, hint, "jobs_check");

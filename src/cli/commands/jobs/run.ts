@@ -15,9 +15,10 @@ import { enterOwn } from "../../../app/keep/store.ts";
 import { planRefresh, refresh } from "../../../app/own/refresh/bring.ts";
 import { quoteJson } from "../../../engine/purchase/quote.ts";
 import type { Context } from "../../../shared/context.ts";
-import { counted, harmless, shellWord } from "../../../shared/contract/text.ts";
+import { counted, harmless } from "../../../shared/contract/text.ts";
 import { type CliError, EXIT } from "../../../shared/errors.ts";
 import { timeText } from "../../../shared/numbers.ts";
+import { command, option, say } from "../../../shared/say.ts";
 import type { GlobalOptions } from "../../options.ts";
 import { quoteEntries } from "../../purchase/quote-card.ts";
 import { planJson, printPlan, printRefreshed } from "../../purchase/refresh-card.ts";
@@ -102,7 +103,7 @@ function failureAll(
   }
   if (chosen === 1) {
     const { failure, job } = first as Failed;
-    return failure.with({ message: `${job}: ${failure.message}`, resumable: failure.resumable });
+    return failure.with({ message: say`${job}: ${failure.said}`, resumable: failure.resumable });
   }
 
   const list = failures.map(({ job, failure }) => `${job} (exit ${failure.exitCode})`).join(", ");
@@ -111,19 +112,17 @@ function failureAll(
     message: `${failures.length} of ${counted(chosen, "job")} failed: ${list}`,
     details: [],
     hint: undefined,
-    next: [
-      "headcount jobs run",
-      ...failures.map(({ job }) => shellWord(job)),
-      "--file",
-      shellWord(path),
-    ].join(" "),
+    next: command("jobs run", {
+      arguments: failures.map(({ job }) => job),
+      options: [option("file", path)],
+    }),
     resumable: failures.every(({ failure }) => failure.resumable),
   });
 }
 
 function sayFailure(job: string, { message, details, hint }: CliError, printer: Printer): void {
   const lines = [`error: ${message}`, ...details, ...(hint === undefined ? [] : [`hint: ${hint}`])];
-  for (const line of lines) printer.say(`${job}: ${harmless(line)}`);
+  for (const line of lines) printer.say(`${job}: ${harmless(`${line}`)}`);
 }
 
 /** Jobs whose time has come, and those that break a rule; of the others when they come is said. */
@@ -180,14 +179,14 @@ async function run(job: Job, file: JobsFile, options: RunOptions, context: Conte
   return { document: outcome, failure };
 }
 
-function printDone(outcome: JobOutcome, { values, command }: Job, context: Context): void {
+function printDone(outcome: JobOutcome, { values, command: kind }: Job, context: Context): void {
   const { output = values.list ?? "" } = values;
   const printer = new Printer(context, { quiet: true });
   if (outcome.kind === "refresh") printRefreshed(outcome.receipt, output, printer);
   else {
     const flags = { output, quiet: true, maxWait: 0, concurrency: 1 };
-    const words = (text: string): string => inKeys(text, command);
-    printSummary(outcome.purchase, { order: outcome.order, flags, words }, printer);
+    const speech = inKeys(kind);
+    printSummary(outcome.purchase, { order: outcome.order, flags, speech }, printer);
   }
 }
 

@@ -11,6 +11,7 @@ import { COMPANY_FIELDS, PERSON_FIELDS } from "../../../shared/contract/records.
 import { counted } from "../../../shared/contract/text.ts";
 import { CliError, failed } from "../../../shared/errors.ts";
 import type { Page } from "../../../shared/rows/page.ts";
+import { clauses, command, option, type Sentence, say } from "../../../shared/say.ts";
 import {
   addGuardOptions,
   addViewOptions,
@@ -97,20 +98,20 @@ const orSalvage =
   (id: string) =>
   (error: unknown): never => {
     const damaged = error instanceof CliError && error.code.startsWith("damaged_");
-    const next = `headcount runs export ${id} --force`;
-    throw damaged ? error.with({ hint: `${next} writes what can still be read`, next }) : error;
+    const next = command("runs export", { arguments: [id], options: [option("force")] });
+    throw damaged ? error.with({ hint: say`${next} writes what can still be read`, next }) : error;
   };
 
 /** Why no more came, and what goes on. */
-const rest = (run: RunSummary): string[] => {
+const rest = (run: RunSummary): Sentence[] => {
   const anew = run.status === "stale" ? beginsAnew(run.plan) : [];
-  return [run.problem ?? [], isResumable(run) ? `${resumeOf(run.plan)} goes on` : anew].flat();
+  return [run.problem ?? [], isResumable(run) ? say`${resumeOf(run.plan)} goes on` : anew].flat();
 };
 
 const notFinished = (run: RunSummary): CliError =>
   failed
     .incomplete(
       `run ${run.id} is not finished: it has ${counted(run.rows, "row")}`,
-      rest(run).join("; "),
+      clauses(...rest(run)),
     )
     .with({ next: isResumable(run) ? resumeOf(run.plan) : undefined });

@@ -268,7 +268,7 @@ async function show({ printer, context }: Desk<GlobalOptions>, name: string): Pr
     ["began", timeText(Date.parse(plan.created_at))],
     ["last", timeText(summary.lastAt)],
     ["kept", `${grouped(document.bytes)} bytes`],
-    ["continue", isResumable(summary) ? resumeOf(plan) : undefined],
+    ["continue", isResumable(summary) ? `${resumeOf(plan)}` : undefined],
     ["write again", `headcount runs export ${id} -o FILE`],
   ]);
 }

@@ -1,7 +1,9 @@
 // Tested by test/cli/output-tables.long.test.ts.
+
 import type { Client } from "pg";
 import { optional } from "../../../shared/packages.ts";
 import { type JsonRecord, type JsonValue, stringifyExact } from "../../../shared/rows/values.ts";
+import { option, say } from "../../../shared/say.ts";
 import { type ColumnType, type TypedColumn, textOf, valueIn } from "../whole/cells.ts";
 import { quoted, sqlName, type TableTarget } from "./target.ts";
 import {
@@ -93,7 +95,7 @@ async function upsert(
   if (long !== undefined)
     throw new TableRefusal(
       `a column cannot be called ${long.name}, which is longer than 63 bytes`,
-      "--fields chooses others",
+      say`${option("fields")} chooses others`,
     );
 
   const has = await existing(client, into);

@@ -1,6 +1,8 @@
 // Tested by test/cli/output-tables.long.test.ts.
+
 import { CliError, usageError } from "../../../shared/errors.ts";
 import { askedFields } from "../../../shared/rows/columns.ts";
+import { option, type Sentence, say } from "../../../shared/say.ts";
 import { errorCode } from "../../runs/disk.ts";
 import type { Guard } from "../../runs/plan.ts";
 import { checkRows, formName, type Output, type Rendering } from "../formats.ts";
@@ -48,14 +50,11 @@ export async function checkTable(
 }
 
 function checkGuard({ overwrite, maxShrink }: Guard): void {
-  const [flag] = Object.entries({
-    "--overwrite": overwrite,
-    "--max-shrink": maxShrink !== undefined,
-  }).find(([, flag]) => flag) ?? [undefined];
-  if (flag === undefined) return;
+  if (!overwrite && maxShrink === undefined) return;
+  const given = option(overwrite ? "overwrite" : "max_shrink");
   throw usageError(
-    `${flag} is about files: rows of a table are updated by their identity, and none is taken away`,
-    `leave ${flag} out; --min-rows is looked at`,
+    say`${given} is about files: rows of a table are updated by their identity, and none is taken away`,
+    say`leave ${given} out; ${option("min_rows")} is looked at`,
   );
 }
 
@@ -165,15 +164,16 @@ function isDown(error: unknown, { engine }: TableTarget): boolean {
   );
 }
 
-function hintOf(error: unknown, { engine }: TableTarget): string {
+function hintOf(error: unknown, { engine }: TableTarget): Sentence {
   if (error instanceof TableRefusal) return error.hint;
   if (engine === "duckdb")
-    return "-o duckdb:FILE#TABLE names a DuckDB file, or one that is not there yet";
+    return say`${option("output")} duckdb:FILE#TABLE names a DuckDB file, or one that is not there yet`;
   const code = errorCode(error) ?? "";
   if (code === "28P01" || /password/.test((error as Error).message))
     return "PGPASSWORD, or a line of ~/.pgpass, has the password";
   if (code === "42P10") return `its column ${IDENTITY} needs a unique index, or name another table`;
   // A value that a column does not hold.
-  if (code.startsWith("22")) return "a text column holds every value; --fields leaves a column out";
+  if (code.startsWith("22"))
+    return say`a text column holds every value; ${option("fields")} leaves a column out`;
   return "is the address right, and may its user make and change the table?";
 }

@@ -1,7 +1,9 @@
 // Tested by test/cli/output-tables.long.test.ts.
+
 import { createHash } from "node:crypto";
 import type { Page } from "../../../shared/rows/page.ts";
 import type { JsonRecord, RecordKind } from "../../../shared/rows/values.ts";
+import { option, type Sentence, say } from "../../../shared/say.ts";
 import { identityOf } from "../distinct.ts";
 import type { TypedColumn } from "../whole/cells.ts";
 
@@ -50,9 +52,9 @@ export async function* identified(
 
 export class TableRefusal extends Error {
   override readonly name = "TableRefusal";
-  readonly hint: string;
+  readonly hint: Sentence;
 
-  constructor(message: string, hint: string) {
+  constructor(message: string, hint: Sentence) {
     super(message);
     this.hint = hint;
   }
@@ -69,5 +71,5 @@ export const noIdentity = (): TableRefusal =>
 export const unfit = (column: string, has: string, comes: string): TableRefusal =>
   new TableRefusal(
     `its column ${column} is ${has}, and what is to be written is ${comes}`,
-    `--fields leaves it out, or ${ANOTHER}`,
+    say`${option("fields")} leaves it out, or ${ANOTHER}`,
   );

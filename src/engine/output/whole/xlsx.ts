@@ -1,10 +1,12 @@
 // Tested by test/cli/output-packed.test.ts.
+
 import { open, readFile } from "node:fs/promises";
 import { Readable } from "node:stream";
 import { grouped, isFormula } from "../../../shared/contract/text.ts";
 import { failed } from "../../../shared/errors.ts";
 import { optional } from "../../../shared/packages.ts";
 import { cellOf, type JsonValue } from "../../../shared/rows/values.ts";
+import { clauses, option, say } from "../../../shared/say.ts";
 import { textIn } from "../../../shared/tables/workbook.ts";
 import { zipParts } from "../../../shared/tables/zip.ts";
 import type { Chosen, StoredFile, WholeFormat, WholeRows } from "../stored.ts";
@@ -23,8 +25,10 @@ function checkSheet(rows: number, category: "usage" | "incomplete", said = ""): 
   throw failed[category](
     `a spreadsheet holds ${grouped(MOST_ROWS)} rows below its header, ` +
       `and these are up to ${grouped(rows)}${said}`,
-    "-o people.csv.gz or people.parquet has room for all; " +
-      "--limit or another filter makes them fewer",
+    clauses(
+      "a file people.csv.gz or people.parquet has room for all",
+      say`${option("limit")} or another filter makes them fewer`,
+    ),
     TOO_MANY,
   );
 }
@@ -116,7 +120,7 @@ async function* sheetOf(rows: WholeRows): AsyncGenerator<Buffer> {
     throw failed.incomplete(
       `a spreadsheet holds ${grouped(MOST_COLUMNS)} columns, ` +
         `and these are ${grouped(rows.columns.length)}`,
-      "--fields chooses some",
+      say`${option("fields")} chooses some`,
       TOO_MANY,
     );
   yield* await workbook(Readable.from(sheetXml(rows), { objectMode: false }), rows.rows);
