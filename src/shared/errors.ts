@@ -1,11 +1,11 @@
 import {
   clauses,
   type DoorWords,
+  inWords,
   type OwnCommand,
   type Sentence,
   say,
   tells,
-  worded,
 } from "./say.ts";
 
 // With what an error is made go the parts of its sentences.
@@ -134,9 +134,9 @@ export class CliError extends Error {
     const whole: DoorWords = { ...speech, option: (part) => speech.option(part) ?? `${part}` };
 
     return this.with({
-      message: worded(said, whole) ?? this.message,
-      hint: speech.hints?.[code] ?? (hint === undefined ? undefined : worded(hint, speech)),
-      details: details.flatMap((detail) => worded(detail, speech) ?? []),
+      message: inWords(said, whole) ?? this.message,
+      hint: speech.hints?.[code] ?? (hint === undefined ? undefined : inWords(hint, speech)),
+      details: details.flatMap((detail) => inWords(detail, speech) ?? []),
       resumable,
     });
   }

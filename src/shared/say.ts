@@ -1,8 +1,6 @@
 // Tested by test/unit/say.test.ts.
-import { flagOf, flagsOf } from "./contract/command-line.ts";
 import { type Credits, formatCredits } from "./contract/money.ts";
 import { shellWord } from "./contract/text.ts";
-import type { Filters } from "./contract/vocabulary.ts";
 
 const SHORT: Readonly<Record<string, string>> = { output: "-o", connection: "-c" };
 
@@ -23,14 +21,15 @@ export class Option {
 
   /** As the command line says it: `--max-credits 20`. */
   toString(): string {
-    const flag = SHORT[this.name] ?? flagOf(this.name);
+    const flag = SHORT[this.name] ?? `--${this.name.replaceAll("_", "-")}`;
     return this.value === undefined ? flag : `${flag} ${shellWord(this.valueText)}`;
   }
 }
 
 interface Words {
   readonly arguments?: readonly string[];
-  readonly filters?: Filters;
+  /** Options of a segment, as they are typed. */
+  readonly segment?: string;
   readonly options?: readonly Option[];
 }
 
@@ -51,9 +50,10 @@ export class OwnCommand {
 
   /** As it is typed: `headcount resume RUN --limit 20`. */
   toString(): string {
-    const { arguments: given = [], filters, options = [] } = this.words;
-    const segment = filters === undefined ? [] : [flagsOf(filters)];
-    return ["headcount", this.name, ...given.map(shellWord), ...segment, ...options].join(" ");
+    const { arguments: given = [], segment, options = [] } = this.words;
+    return ["headcount", this.name, ...given.map(shellWord), segment ?? [], ...options]
+      .flat()
+      .join(" ");
   }
 
   toJSON(): string {
@@ -111,13 +111,13 @@ export const command = (name: string, words?: Words): OwnCommand => new OwnComma
  * A sentence in the words of a door; commands stay known as such.
  * @returns undefined where the door has no word for a part of it
  */
-export function worded(text: Sentence, speech: DoorWords): Sentence | undefined {
+export function inWords(text: Sentence, speech: DoorWords): Sentence | undefined {
   if (typeof text === "string") return text;
 
   const words = text.parts.map((part) => {
     if (part instanceof Option) return speech.option(part);
     if (part instanceof OwnCommand) return speech.command(part);
-    return part instanceof Said ? worded(part, speech) : `${part}`;
+    return part instanceof Said ? inWords(part, speech) : `${part}`;
   });
   const known = words.filter((word) => word !== undefined);
   const isWhole = text.isList ? known.length > 0 : known.length === words.length;

@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import { inKeys } from "../../src/app/jobs/order.ts";
+import { flagsOf } from "../../src/shared/contract/command-line.ts";
 import { CliError, withinBounds } from "../../src/shared/errors.ts";
-import { clauses, command, option, say, tells, worded } from "../../src/shared/say.ts";
+import { clauses, command, inWords, option, say, tells } from "../../src/shared/say.ts";
 
 const TITLE = "vp --limit 5; headcount resume X --max-credits 3";
 const jobs = inKeys("search");
@@ -9,7 +10,7 @@ const jobs = inKeys("search");
 test("a sentence has an option as its door calls it, and whatever a user typed as it is", () => {
   const sentence = say`nobody has "${TITLE}": ${option("max_credits", 20)} or ${option("format", "csv")}`;
   expect(`${sentence}`).toBe(`nobody has "${TITLE}": --max-credits 20 or --format csv`);
-  expect(`${worded(sentence, jobs)}`).toBe(
+  expect(`${inWords(sentence, jobs)}`).toBe(
     `nobody has "${TITLE}": "max_credits": 20 or "format": "csv"`,
   );
 });
@@ -18,13 +19,13 @@ test("a door leaves out the clause that it has no word for, and a user's semicol
   const again = say`the same with ${option("again")} begins anew`;
   const all = clauses(`"${TITLE}" stays`, again, say`${option("limit", 3)} fits`);
   expect(`${all}`).toBe(`"${TITLE}" stays; the same with --again begins anew; --limit 3 fits`);
-  expect(`${worded(all, jobs)}`).toBe(`"${TITLE}" stays; "limit": 3 fits`);
-  expect(worded(again, jobs)).toBeUndefined();
+  expect(`${inWords(all, jobs)}`).toBe(`"${TITLE}" stays; "limit": 3 fits`);
+  expect(inWords(again, jobs)).toBeUndefined();
 });
 
 test("a command is typed as a shell takes it, and known in a sentence that tells it", () => {
   const next = command("refresh", {
-    filters: { title: TITLE },
+    segment: flagsOf({ title: TITLE }),
     options: [option("output", "a list.csv")],
   });
   expect(`${next}`).toBe(`headcount refresh --title='${TITLE}' -o 'a list.csv'`);

@@ -23,7 +23,7 @@ import {
 } from "../../shared/contract/money.ts";
 import { counted, someOf } from "../../shared/contract/text.ts";
 import { CliError, failed, usageError } from "../../shared/errors.ts";
-import { worded } from "../../shared/say.ts";
+import { inWords } from "../../shared/say.ts";
 import { buy, quote } from "../buy/buy.ts";
 import { learnedNetworks } from "../buy/networks.ts";
 import { type Order, worldOf } from "../buy/order.ts";
@@ -145,7 +145,7 @@ function noticeOf({ quote: offered, target, said }: HeldQuote): string | undefin
   ];
 
   const again = paidAgainText(offered, target);
-  const first = again && worded(again, IN_TOOLS);
+  const first = again && inWords(again, IN_TOOLS);
   return [first, ...others].filter((each) => each).join("; ") || undefined;
 }
 

@@ -13,7 +13,7 @@ import {
   minCredits,
 } from "../../shared/contract/money.ts";
 import { counted, grouped, someOf } from "../../shared/contract/text.ts";
-import { clauses, option, say, worded } from "../../shared/say.ts";
+import { clauses, inWords, option, say } from "../../shared/say.ts";
 import type { Printer } from "../terminal/printer.ts";
 import type { ParsedPurchase } from "./purchase.ts";
 import { wordingOf } from "./quote-card.ts";
@@ -95,7 +95,7 @@ export function printSummary(
         ? "nothing was bought"
         : say`stopped at ${stopped}`;
     const notice = say`notice: ${clauses(what, goesOn)}`;
-    const text = speech === undefined ? notice : worded(notice, speech);
+    const text = speech === undefined ? notice : inWords(notice, speech);
     if (text !== undefined) printer[order.job === undefined ? "note" : "say"](`${text}`);
   }
 

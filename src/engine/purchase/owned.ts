@@ -1,6 +1,7 @@
 // Tested by test/cli/new-only.test.ts.
 
 import { randomUUID } from "node:crypto";
+import { flagsOf } from "../../shared/contract/command-line.ts";
 import { priceOf } from "../../shared/contract/money.ts";
 import { grouped } from "../../shared/contract/text.ts";
 import { Page } from "../../shared/rows/page.ts";
@@ -212,7 +213,10 @@ function commandsFor(
       const cap = option("max_credits", priceOf(rows, unitPrice));
       const file = index === 0 ? "others.csv" : `others-${index + 1}.csv`;
       const bounds = [option("new_only"), option("again"), cap];
-      return command("search", { filters, options: [...bounds, option("output", file)] });
+      return command("search", {
+        segment: flagsOf(filters),
+        options: [...bounds, option("output", file)],
+      });
     });
 }
 

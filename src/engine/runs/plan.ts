@@ -1,3 +1,4 @@
+import { flagsOf } from "../../shared/contract/command-line.ts";
 import { credits } from "../../shared/contract/money.ts";
 import { counted, grouped, someOf } from "../../shared/contract/text.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
@@ -189,7 +190,7 @@ export function resumeOf(run: Resumed, raise: Raise = {}): OwnCommand {
     const at = connection === "environment" ? [] : [option("connection", connection)];
     const file = output === null ? [] : [option("output", output), option("overwrite")];
     return command("search", {
-      filters: target.filters,
+      segment: flagsOf(target.filters),
       options: [...raiseOptions(raise), ...file, ...at],
     });
   }
@@ -197,7 +198,7 @@ export function resumeOf(run: Resumed, raise: Raise = {}): OwnCommand {
 }
 
 export const listCommand = (filters: Filters, list: string): OwnCommand =>
-  command("refresh", { filters, options: [option("output", list)] });
+  command("refresh", { segment: flagsOf(filters), options: [option("output", list)] });
 
 /** The values of a search alone where they say what they are: `Legal · germany`. */
 export function spokenTarget(target: Target): string {
