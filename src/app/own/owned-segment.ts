@@ -18,9 +18,8 @@ import type { CheckedFilters } from "../../shared/contract/filters.ts";
 import { addressForms, canonicalAddress } from "../../shared/contract/naming/address.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
-import { CliError, usageError } from "../../shared/errors.ts";
+import { CliError, clauses, option, type Sentence, say, usageError } from "../../shared/errors.ts";
 import { checkedFilters } from "../../shared/filters.ts";
-import { clauses, option, type Sentence, say } from "../../shared/say.ts";
 import { CALLS_PER_CREDIT } from "./bounds.ts";
 import {
   countingTime,

@@ -20,8 +20,7 @@ import { checkKey, FROM_ENVIRONMENT } from "../../engine/connections/resolve.ts"
 import { type Context, canPrompt } from "../../shared/context.ts";
 import { creditsText } from "../../shared/contract/money.ts";
 import { harmless } from "../../shared/contract/text.ts";
-import { CliError, usageError } from "../../shared/errors.ts";
-import { command, type DoorWords, option } from "../../shared/say.ts";
+import { CliError, command, type DoorWords, option, usageError } from "../../shared/errors.ts";
 import { sameCommand } from "../arguments/export-options.ts";
 import { type Command, type GlobalOptions, Option } from "../options.ts";
 import type { Documents } from "../schemas/all.ts";
