@@ -42,13 +42,13 @@ const REFUSED = row(
   ({ status, detail }) => `the service refused the request (${status}): ${detail}`,
 );
 
+const keyOf = ({ key }: CallSite): string =>
+  key === undefined ? "the key" : `the key ${key.shown} from ${KEY_PLACES[key.source]}`;
+
 const KEY = row(
   "key_refused",
   "auth",
-  ({ key, status, detail }) => {
-    const which = key === undefined ? "" : ` ${key.shown} from ${KEY_PLACES[key.source]}`;
-    return `the service refused the key${which} (${status}): ${detail}`;
-  },
+  (answer) => `the service refused ${keyOf(answer)} (${answer.status}): ${answer.detail}`,
   ({ key, connectionName }) =>
     key?.source === "environment"
       ? "put another key into HEADCOUNT_API_KEY; it goes before whatever headcount " +
@@ -60,8 +60,9 @@ const KEY = row(
 const KEY_LOST = row(
   "key_lost",
   "auth",
-  "no key arrived at ADDRESS, though the keyKEY was sent: something in between takes " +
-    "the header Authorization away (STATUS)",
+  (answer) =>
+    `no key arrived at ${answer.baseUrl}, though ${keyOf(answer)} was sent: something in between ` +
+    `takes the header Authorization away (${answer.status})`,
   "whoever runs the proxy in front of the service has to pass Authorization on " +
     "(Squid: login=PASSTHRU at its cache_peer); the key itself was not refused",
 );
