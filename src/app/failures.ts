@@ -1,9 +1,19 @@
 import { LostReplyError, ServiceError, WaitTooLongError } from "../engine/client/errors.ts";
 import type { KeySource } from "../engine/connections/resolve.ts";
-import { shellWord } from "../shared/contract/text.ts";
-import { CliError, type CliErrorInit, failed, systemFailure } from "../shared/errors.ts";
+import {
+  CliError,
+  type CliErrorInit,
+  clauses,
+  command,
+  failed,
+  type OwnCommand,
+  option,
+  type Sentence,
+  say,
+  shellWord,
+  systemFailure,
+} from "../shared/errors.ts";
 import { missingPackage } from "../shared/packages.ts";
-import { clauses, command, type OwnCommand, option, type Sentence, say } from "../shared/say.ts";
 
 export interface CallSite {
   readonly connectionName: string;

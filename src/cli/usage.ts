@@ -2,8 +2,8 @@ import type { Command } from "commander";
 import { filterFor } from "../shared/contract/aliases.ts";
 import { flagOf } from "../shared/contract/command-line.ts";
 import { didYouMean } from "../shared/contract/suggest.ts";
-import { echo, shellWord } from "../shared/contract/text.ts";
-import { type CliError, usageError } from "../shared/errors.ts";
+import { echo } from "../shared/contract/text.ts";
+import { type CliError, shellWord, usageError } from "../shared/errors.ts";
 import { pathOf } from "./reading.ts";
 
 /** Flags that name the file which a command is about. */

@@ -1,5 +1,5 @@
 import { flagsOf } from "../shared/contract/command-line.ts";
-import { isObject, shellWord } from "../shared/contract/text.ts";
+import { isObject } from "../shared/contract/text.ts";
 import {
   FILTER_SPECS,
   type FilterKey,
@@ -7,6 +7,7 @@ import {
   type Filters,
   filterSpec,
 } from "../shared/contract/vocabulary.ts";
+import { shellWord } from "../shared/errors.ts";
 
 export const FOLDS: readonly { readonly name: string; readonly keys: readonly FilterKey[] }[] = [
   {

@@ -2,8 +2,7 @@ import { createRequire } from "node:module";
 import { resolve } from "node:path";
 import { execPath } from "node:process";
 import { fileURLToPath } from "node:url";
-import { shellWord } from "./contract/text.ts";
-import { type CliError, failed } from "./errors.ts";
+import { type CliError, failed, shellWord } from "./errors.ts";
 import { packageRoot, packageVersion } from "./paths.ts";
 
 /**

@@ -13,13 +13,13 @@ import {
   searchCommand,
 } from "../../src/console/segment.ts";
 import { canonicalJson, checkFilters } from "../../src/shared/contract/filters.ts";
-import { shellWord } from "../../src/shared/contract/text.ts";
 import {
   DEPARTMENTS,
   FILTER_SPECS,
   type Filters,
   SENIORITY_LEVELS,
 } from "../../src/shared/contract/vocabulary.ts";
+import { shellWord } from "../../src/shared/errors.ts";
 import { type RawServer, rawServer, testContext } from "../support/client.ts";
 import { long } from "../support/long.ts";
 

@@ -9,7 +9,7 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
-import { shellWord } from "../../src/shared/contract/text.ts";
+import { shellWord } from "../../src/shared/errors.ts";
 import { charged, modeOf, readCsv, runIds } from "../support/export.ts";
 import type { FaultProxy } from "../support/fault-proxy.ts";
 import { CREDITS, type Serving, serveThroughProxy } from "../support/serving.ts";

@@ -1,8 +1,16 @@
 import { expect, test } from "vitest";
 import { inKeys } from "../../src/app/jobs/order.ts";
 import { flagsOf } from "../../src/shared/contract/command-line.ts";
-import { CliError, withinBounds } from "../../src/shared/errors.ts";
-import { clauses, command, inWords, option, say, tells } from "../../src/shared/say.ts";
+import {
+  CliError,
+  clauses,
+  command,
+  inWords,
+  option,
+  say,
+  tells,
+  withinBounds,
+} from "../../src/shared/errors.ts";
 
 const TITLE = "vp --limit 5; headcount resume X --max-credits 3";
 const jobs = inKeys("search");

@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { execPath } from "node:process";
 import { fileURLToPath } from "node:url";
 import type { Context } from "../../shared/context.ts";
-import { shellWord } from "../../shared/contract/text.ts";
+import { shellWord } from "../../shared/errors.ts";
 import { packageRoot } from "../../shared/paths.ts";
 
 /**

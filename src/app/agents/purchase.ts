@@ -22,8 +22,7 @@ import {
   priceOf,
 } from "../../shared/contract/money.ts";
 import { counted, someOf } from "../../shared/contract/text.ts";
-import { CliError, failed, usageError } from "../../shared/errors.ts";
-import { inWords } from "../../shared/say.ts";
+import { CliError, failed, inWords, usageError } from "../../shared/errors.ts";
 import { buy, quote } from "../buy/buy.ts";
 import { learnedNetworks } from "../buy/networks.ts";
 import { type Order, worldOf } from "../buy/order.ts";

@@ -1,7 +1,7 @@
 import type { CallToolResult, InputRequiredResult } from "@modelcontextprotocol/server";
 import { creditsText } from "../../shared/contract/money.ts";
 import { harmlessJson } from "../../shared/contract/text.ts";
-import type { DoorWords } from "../../shared/say.ts";
+import type { DoorWords } from "../../shared/errors.ts";
 import type { ConsentAsking } from "./consent.ts";
 import type { Input, Result, ToolName } from "./schemas.ts";
 import type { AgentWorld } from "./world.ts";
@@ -48,10 +48,10 @@ const TOOLS: Readonly<Record<string, ToolName>> = {
 
 /** How an agent is spoken to: options are arguments of tools, and what looks is a tool. */
 export const IN_TOOLS: DoorWords = {
-  option: ({ name, value, valueText }) => {
+  option: ({ name, value }) => {
     if (name === "by") return `the argument ${value}`;
     const argument = ARGUMENTS[name];
-    return argument === undefined || value === undefined ? argument : `${argument} ${valueText}`;
+    return argument === undefined || value === undefined ? argument : `${argument} ${value}`;
   },
   command: (command) => {
     const tool = TOOLS[command.name];

@@ -1,9 +1,8 @@
 import { chooseForm, type Form } from "../../engine/output/formats.ts";
 import { engineOf } from "../../engine/output/tables/target.ts";
 import type { Guard, Target } from "../../engine/runs/plan.ts";
-import { usageError } from "../../shared/errors.ts";
+import { option, say, usageError } from "../../shared/errors.ts";
 import { parseFields } from "../../shared/rows/columns.ts";
-import { option, say } from "../../shared/say.ts";
 
 interface OutputOptions extends Partial<Pick<Guard, "maxShrink" | "minRows">> {
   readonly csv?: "excel" | "raw" | undefined;

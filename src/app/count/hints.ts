@@ -8,8 +8,7 @@ import {
 } from "../../shared/contract/hints.ts";
 import { normalForm } from "../../shared/contract/normalise.ts";
 import { counted } from "../../shared/contract/text.ts";
-import { failed } from "../../shared/errors.ts";
-import { option, say as sentence } from "../../shared/say.ts";
+import { failed, option, say as sentence } from "../../shared/errors.ts";
 
 /**
  * What a look-up that found nothing may have meant, by a free count; undefined where there is none.

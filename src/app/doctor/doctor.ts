@@ -26,10 +26,9 @@ import {
 import type { Context } from "../../shared/context.ts";
 import { creditsText, formatCreditsGrouped, ZERO } from "../../shared/contract/money.ts";
 import { counted, harmless, shownAddress } from "../../shared/contract/text.ts";
-import { CliError } from "../../shared/errors.ts";
+import { CliError, type DoorWords } from "../../shared/errors.ts";
 import { duration } from "../../shared/numbers.ts";
 import { nativePath, toInstall } from "../../shared/packages.ts";
-import type { DoorWords } from "../../shared/say.ts";
 import { KEY_PLACES, mapError } from "../failures.ts";
 
 export interface Check {

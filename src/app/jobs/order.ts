@@ -4,9 +4,17 @@ import { raiseOptions } from "../../engine/runs/plan.ts";
 import type { Context } from "../../shared/context.ts";
 import { isUnfiltered } from "../../shared/contract/filters.ts";
 import { credits, formatCredits } from "../../shared/contract/money.ts";
-import { type CliError, usageError } from "../../shared/errors.ts";
+import {
+  type CliError,
+  command,
+  type DoorWords,
+  type Option,
+  option,
+  say,
+  tells,
+  usageError,
+} from "../../shared/errors.ts";
 import { checkFields } from "../../shared/rows/columns.ts";
-import { command, type DoorWords, type Option, option, say, tells } from "../../shared/say.ts";
 import { narrowed, outputGuard, outputView } from "../buy/options.ts";
 import type { Order } from "../buy/order.ts";
 import { MAX_CALLS } from "../own/bounds.ts";
@@ -31,8 +39,8 @@ async function segmentsOf(
 
 const called = (name: string): string => `"${name}"`;
 
-const jsonOf = ({ value, valueText }: Option): string =>
-  typeof value === "string" && value !== "N" ? JSON.stringify(value) : valueText;
+const jsonOf = ({ value }: Option): string =>
+  typeof value === "string" && value !== "N" ? JSON.stringify(value) : `${value}`;
 
 const ANOTHER = '"overwrite": true in the job lets it be replaced; another "output" keeps both';
 

@@ -7,8 +7,7 @@ import { registerIn } from "../../engine/output/register.ts";
 import { Disk } from "../../engine/runs/disk.ts";
 import { RunStore } from "../../engine/runs/run-store.ts";
 import type { Context } from "../../shared/context.ts";
-import { failed } from "../../shared/errors.ts";
-import { option, say } from "../../shared/say.ts";
+import { failed, option, say } from "../../shared/errors.ts";
 import { filesOf } from "./list-files.ts";
 
 export const registerOf = (context: Context, disk = new Disk()) =>

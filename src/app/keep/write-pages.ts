@@ -6,11 +6,10 @@ import type { DrawTable } from "../../engine/output/table.ts";
 import { Disk } from "../../engine/runs/disk.ts";
 import type { Guard } from "../../engine/runs/plan.ts";
 import type { Context } from "../../shared/context.ts";
-import { usageError } from "../../shared/errors.ts";
+import { option, say, usageError } from "../../shared/errors.ts";
 import { checkFields, collectColumns, publishedFields } from "../../shared/rows/columns.ts";
 import type { Page } from "../../shared/rows/page.ts";
 import type { RecordKind } from "../../shared/rows/values.ts";
-import { option, say } from "../../shared/say.ts";
 import { registerOf } from "./store.ts";
 
 /** All pages; asked for again where a file has to be written again. */

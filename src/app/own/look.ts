@@ -20,8 +20,8 @@ import type { ExportDeps } from "../../engine/purchase/order.ts";
 import { perMinuteOf } from "../../engine/purchase/world.ts";
 import { type CheckedFilters, canonicalJson } from "../../shared/contract/filters.ts";
 import type { CanonicalFilters } from "../../shared/contract/vocabulary.ts";
+import type { Sentence } from "../../shared/errors.ts";
 import { duration } from "../../shared/numbers.ts";
-import type { Sentence } from "../../shared/say.ts";
 
 /** By a sketch its members are those who are there, read when they are first asked for. */
 export interface Sight extends Presence, Look {

@@ -7,9 +7,8 @@ import type { Context } from "../../shared/context.ts";
 import { didYouMean } from "../../shared/contract/suggest.ts";
 import { echo } from "../../shared/contract/text.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
-import { usageError } from "../../shared/errors.ts";
+import { option, say, usageError } from "../../shared/errors.ts";
 import { ifMissing, makeFolder } from "../../shared/folder.ts";
-import { option, say } from "../../shared/say.ts";
 
 const NAMED = /^([a-z0-9][a-z0-9_-]{0,63})\.json$/;
 

@@ -18,8 +18,8 @@ import {
   type NoName,
   read,
 } from "../../shared/contract/naming/read.ts";
-import { echo, shellWord } from "../../shared/contract/text.ts";
-import { type CliError, usageError } from "../../shared/errors.ts";
+import { echo } from "../../shared/contract/text.ts";
+import { type CliError, shellWord, usageError } from "../../shared/errors.ts";
 import { inputName, readTableFile } from "../../shared/input.ts";
 import { headedBy } from "../../shared/tables/table.ts";
 import type { Command } from "../options.ts";

@@ -9,7 +9,7 @@ import type { Context } from "../../shared/context.ts";
 import { flagOf } from "../../shared/contract/command-line.ts";
 import type { CheckedFilters } from "../../shared/contract/filters.ts";
 import { normalForm } from "../../shared/contract/normalise.ts";
-import { echo, shellWord, whole } from "../../shared/contract/text.ts";
+import { echo, whole } from "../../shared/contract/text.ts";
 import {
   FILTER_SPECS,
   type FilterKey,
@@ -17,7 +17,7 @@ import {
   isFacetKey,
   knownValues,
 } from "../../shared/contract/vocabulary.ts";
-import { type CliError, usageError } from "../../shared/errors.ts";
+import { type CliError, shellWord, usageError } from "../../shared/errors.ts";
 import { checkedFilters } from "../../shared/filters.ts";
 import { type Command, collect, Option, offering } from "../options.ts";
 

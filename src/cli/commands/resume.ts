@@ -10,8 +10,7 @@ import type { RunStore } from "../../engine/runs/run-store.ts";
 import type { Context } from "../../shared/context.ts";
 import { companyKey } from "../../shared/contract/naming/read.ts";
 import { counted, someOf } from "../../shared/contract/text.ts";
-import { CliError, failed, usageError } from "../../shared/errors.ts";
-import { command, option, say } from "../../shared/say.ts";
+import { CliError, command, failed, option, say, usageError } from "../../shared/errors.ts";
 import { type InputTable, readTable } from "../../shared/tables/table.ts";
 import {
   addBuyingOptions,

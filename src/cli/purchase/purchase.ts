@@ -1,5 +1,5 @@
 import type { Order } from "../../app/buy/order.ts";
-import type { DoorWords } from "../../shared/say.ts";
+import type { DoorWords } from "../../shared/errors.ts";
 import type { ExportFlags } from "../arguments/export-options.ts";
 import type { Printer } from "../terminal/printer.ts";
 

@@ -13,7 +13,7 @@ import {
   minCredits,
 } from "../../shared/contract/money.ts";
 import { counted, grouped, someOf } from "../../shared/contract/text.ts";
-import { clauses, inWords, option, say } from "../../shared/say.ts";
+import { clauses, inWords, option, say } from "../../shared/errors.ts";
 import type { Printer } from "../terminal/printer.ts";
 import type { ParsedPurchase } from "./purchase.ts";
 import { wordingOf } from "./quote-card.ts";

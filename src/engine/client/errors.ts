@@ -1,6 +1,5 @@
 import type { Credits } from "../../shared/contract/money.ts";
-import { CliError, type CliErrorInit } from "../../shared/errors.ts";
-import { command, option, say } from "../../shared/say.ts";
+import { CliError, type CliErrorInit, command, option, say } from "../../shared/errors.ts";
 
 export interface ReplyMeta {
   readonly status: number;

@@ -9,8 +9,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { shellWord } from "../../shared/contract/text.ts";
-import { CliError, failed } from "../../shared/errors.ts";
+import { CliError, failed, shellWord } from "../../shared/errors.ts";
 import { makeFolder } from "../../shared/folder.ts";
 import { locked } from "../client/lock-file.ts";
 import { LOCK_MS } from "./config.ts";

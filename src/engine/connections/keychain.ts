@@ -2,9 +2,8 @@ import { existsSync } from "node:fs";
 import { setTimeout as after } from "node:timers/promises";
 import { answerOf, Overrun } from "../../shared/child.ts";
 import type { Context } from "../../shared/context.ts";
-import { CliError } from "../../shared/errors.ts";
+import { CliError, command, option, type Sentence, say } from "../../shared/errors.ts";
 import { nativePath, toInstall } from "../../shared/packages.ts";
-import { command, option, type Sentence, say } from "../../shared/say.ts";
 
 /** Why a keychain cannot be used. "No such entry" is no failure: it is `undefined`. */
 type KeychainProblem =

@@ -1,9 +1,8 @@
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
-import { failed } from "../../shared/errors.ts";
+import { command, failed, option, say } from "../../shared/errors.ts";
 import { Page } from "../../shared/rows/page.ts";
 import { type JsonRecord, stringifyExact } from "../../shared/rows/values.ts";
-import { command, option, say } from "../../shared/say.ts";
 import { identityOf, kindOf } from "../output/distinct.ts";
 import { errorCode } from "../runs/disk.ts";
 import { BESIDE, creditsOf } from "../runs/journal.ts";

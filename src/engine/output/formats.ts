@@ -3,10 +3,16 @@
 import { stat } from "node:fs/promises";
 import { aside, nearest } from "../../shared/contract/suggest.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
-import { type CliError, failed, usageError } from "../../shared/errors.ts";
+import {
+  type CliError,
+  failed,
+  option,
+  type Sentence,
+  say,
+  usageError,
+} from "../../shared/errors.ts";
 import type { Page, View } from "../../shared/rows/page.ts";
 import type { JsonValue, RecordKind } from "../../shared/rows/values.ts";
-import { option, type Sentence, say } from "../../shared/say.ts";
 import type { Of } from "../../shared/schema/build.ts";
 import type { writtenShape } from "../../shared/schema/purchase.ts";
 import type { Guard } from "../runs/plan.ts";

@@ -4,8 +4,7 @@ import { createReadStream } from "node:fs";
 import { access, constants, lstat, realpath, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import host from "node:process";
-import { shellWord } from "../../shared/contract/text.ts";
-import { type CliError, usageError } from "../../shared/errors.ts";
+import { type CliError, shellWord, usageError } from "../../shared/errors.ts";
 import { ifMissing } from "../../shared/folder.ts";
 import { engineOf } from "./tables/target.ts";
 

@@ -2,9 +2,8 @@
 
 import { readdir } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { failed } from "../../shared/errors.ts";
+import { failed, option, say } from "../../shared/errors.ts";
 import { isRunning } from "../../shared/process.ts";
-import { option, say } from "../../shared/say.ts";
 import { errorCode, remove } from "../runs/disk.ts";
 
 export const TOO_FEW = "too_few_rows";

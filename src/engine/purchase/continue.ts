@@ -2,8 +2,7 @@
 
 import { creditsText, priceOf } from "../../shared/contract/money.ts";
 import { grouped } from "../../shared/contract/text.ts";
-import { usageError } from "../../shared/errors.ts";
-import { option, say } from "../../shared/say.ts";
+import { option, say, usageError } from "../../shared/errors.ts";
 import { sha256Of } from "../output/paths.ts";
 import { registerIn } from "../output/register.ts";
 import { creditsOf } from "../runs/journal.ts";

@@ -3,10 +3,9 @@
 import { normalForm } from "../../shared/contract/normalise.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
-import { CliError, usageError } from "../../shared/errors.ts";
+import { CliError, option, say, usageError } from "../../shared/errors.ts";
 import { Page } from "../../shared/rows/page.ts";
 import type { JsonRecord } from "../../shared/rows/values.ts";
-import { option, say } from "../../shared/say.ts";
 import { ServiceError } from "../client/errors.ts";
 import { divide, type Parts } from "../planning/parts.ts";
 import { ownedAddress, UnsoundCountsError } from "../planning/question.ts";

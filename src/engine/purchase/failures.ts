@@ -9,16 +9,20 @@ import {
   priceOf,
 } from "../../shared/contract/money.ts";
 import { counted, echo, grouped } from "../../shared/contract/text.ts";
-import { CliError, EXIT, failed, systemFailure, usageError } from "../../shared/errors.ts";
 import {
+  CliError,
   clauses,
   command,
+  EXIT,
+  failed,
   type Option,
   type OwnCommand,
   option,
   type Sentence,
   say,
-} from "../../shared/say.ts";
+  systemFailure,
+  usageError,
+} from "../../shared/errors.ts";
 import type { Of } from "../../shared/schema/build.ts";
 import type { receipt } from "../../shared/schema/purchase.ts";
 import { type CompanyQuery, type Dialect, PAGINGS, pagingName } from "../client/dialect.ts";

@@ -6,8 +6,7 @@ import {
   MAX_CHARACTERS,
   MAX_VALUES_PER_KEY,
 } from "../../shared/contract/vocabulary.ts";
-import { type CliError, failed, usageError } from "../../shared/errors.ts";
-import { option, say } from "../../shared/say.ts";
+import { type CliError, failed, option, say, usageError } from "../../shared/errors.ts";
 import { ServiceError } from "../client/errors.ts";
 import type { CountView, RateLimit, ServiceClient, SketchView } from "../client/types.ts";
 import { type Counts, type OwnedAddress, SHARE_OF_MINUTE } from "../planning/question.ts";

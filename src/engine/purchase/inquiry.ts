@@ -2,7 +2,7 @@
 
 import { credits, creditsText } from "../../shared/contract/money.ts";
 import { counted } from "../../shared/contract/text.ts";
-import { option, say } from "../../shared/say.ts";
+import { option, say } from "../../shared/errors.ts";
 import { kindOf } from "../output/distinct.ts";
 import { checkSink } from "../output/sinks/sink.ts";
 import type { Plan, RunIdentity, Target } from "../runs/plan.ts";

@@ -10,9 +10,8 @@ import {
   type Filters,
   isFacetKey,
 } from "../../shared/contract/vocabulary.ts";
-import { type CliError, failed, usageError } from "../../shared/errors.ts";
+import { type CliError, clauses, failed, option, say, usageError } from "../../shared/errors.ts";
 import { checkedFilters } from "../../shared/filters.ts";
-import { clauses, option, say } from "../../shared/say.ts";
 import type { CountView, ServiceClient } from "../client/types.ts";
 import {
   InseparableError,

@@ -10,9 +10,8 @@ import {
 import { PER_PAGE_MAX } from "../../shared/contract/records.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
 import { COMPANIES_MAX, type Filters } from "../../shared/contract/vocabulary.ts";
-import { CliError, usageError } from "../../shared/errors.ts";
+import { CliError, clauses, option, say, usageError } from "../../shared/errors.ts";
 import { groupsBy } from "../../shared/groups.ts";
-import { clauses, option, say } from "../../shared/say.ts";
 import { pagingName } from "../client/dialect.ts";
 import type { AccountView } from "../client/types.ts";
 import { creditsOf, hasOutlivedKey, KEY_LIFE_MS, pendingUnits, riskOf } from "../runs/journal.ts";

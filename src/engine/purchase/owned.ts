@@ -2,10 +2,10 @@
 
 import { randomUUID } from "node:crypto";
 import { flagsOf } from "../../shared/contract/command-line.ts";
-import { priceOf } from "../../shared/contract/money.ts";
+import { creditsToNumber, priceOf } from "../../shared/contract/money.ts";
 import { grouped } from "../../shared/contract/text.ts";
+import { command, type OwnCommand, option } from "../../shared/errors.ts";
 import { Page } from "../../shared/rows/page.ts";
-import { command, type OwnCommand, option } from "../../shared/say.ts";
 import type { Distinct } from "../output/distinct.ts";
 import type { Output } from "../output/formats.ts";
 import { BESIDE, type IntentRecord, pendingUnits, settledUnits } from "../runs/journal.ts";
@@ -210,7 +210,7 @@ function commandsFor(
   return unreached
     .flatMap(({ within = [] }) => within)
     .map(({ filters, rows }, index) => {
-      const cap = option("max_credits", priceOf(rows, unitPrice));
+      const cap = option("max_credits", creditsToNumber(priceOf(rows, unitPrice)));
       const file = index === 0 ? "others.csv" : `others-${index + 1}.csv`;
       const bounds = [option("new_only"), option("again"), cap];
       return command("search", {

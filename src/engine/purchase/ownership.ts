@@ -1,8 +1,8 @@
 // Tested by test/cli/new-only.test.ts.
 
 import type { Filters } from "../../shared/contract/vocabulary.ts";
+import type { OwnCommand, Sentence } from "../../shared/errors.ts";
 import type { Page } from "../../shared/rows/page.ts";
-import type { OwnCommand, Sentence } from "../../shared/say.ts";
 import type { Cost } from "../planning/question.ts";
 import type { IntentRecord, SettledRecord } from "../runs/journal.ts";
 import type { Plan, Target } from "../runs/plan.ts";

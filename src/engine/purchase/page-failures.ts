@@ -2,10 +2,9 @@
 
 import { type Credits, creditsText, formatCreditsGrouped } from "../../shared/contract/money.ts";
 import { counted, grouped, someOf } from "../../shared/contract/text.ts";
-import { CliError, type CliErrorInit } from "../../shared/errors.ts";
+import { CliError, type CliErrorInit, option, type Sentence, say } from "../../shared/errors.ts";
 import { Page } from "../../shared/rows/page.ts";
 import { kindOf } from "../output/distinct.ts";
-import { option, type Sentence, say } from "../../shared/say.ts";
 import type { Unasked } from "../runs/journal.ts";
 import type { RunReader } from "../runs/reader.ts";
 

@@ -15,9 +15,19 @@ import {
   ZERO,
 } from "../../shared/contract/money.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
-import { type CliError, declined, failed, usageError } from "../../shared/errors.ts";
+import {
+  type CliError,
+  clauses,
+  command,
+  declined,
+  failed,
+  type Option,
+  option,
+  type Sentence,
+  say,
+  usageError,
+} from "../../shared/errors.ts";
 import { inSeconds } from "../../shared/numbers.ts";
-import { clauses, command, type Option, option, type Sentence, say } from "../../shared/say.ts";
 import type { Of } from "../../shared/schema/build.ts";
 import type { quoteShape, sample } from "../../shared/schema/purchase.ts";
 import { type DrawnPage, pagesOf, rowsBegun, rowsOf } from "../planning/draw.ts";
@@ -374,7 +384,7 @@ export function requireBalance(quote: Quote, target: Target): void {
         ? [
             one,
             clauses(
-              say`${option("max_credits", unitPrice)} pays for one`,
+              say`${option("max_credits", creditsToNumber(unitPrice))} pays for one`,
               say`${command("account")} shows the prices`,
             ),
           ]

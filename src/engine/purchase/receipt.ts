@@ -10,8 +10,7 @@ import {
   priceOf,
 } from "../../shared/contract/money.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
-import type { Raise } from "../../shared/errors.ts";
-import { option, Said, type Sentence, say } from "../../shared/say.ts";
+import { option, type Raise, Said, type Sentence, say } from "../../shared/errors.ts";
 import type { Of } from "../../shared/schema/build.ts";
 import type { receipt } from "../../shared/schema/purchase.ts";
 import type { Distinct } from "../output/distinct.ts";
@@ -189,7 +188,7 @@ function whyShort({
   const left = least === undefined ? fewer : quote.rows - placesIn(run);
   if (left > 0 && left < own && maxCredits !== undefined && room > maxCredits) {
     const [page, what] = isCounted ? ["last", "rest"] : ["next", "next one"];
-    const why = say`${came}: a page came with ${grouped(own)} where more was asked for, and the ${page} one may have as many: ${option("max_credits", room)} leaves room for it`;
+    const why = say`${came}: a page came with ${grouped(own)} where more was asked for, and the ${page} one may have as many: ${option("max_credits", creditsToNumber(room))} leaves room for it`;
     return { why, raise: { maxCredits: room }, gets: `buys the ${what}` };
   }
 

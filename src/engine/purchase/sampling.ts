@@ -2,8 +2,15 @@
 
 import { counted, grouped } from "../../shared/contract/text.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
-import { type CliError, failed, usageError } from "../../shared/errors.ts";
-import { clauses, option, type Sentence, say } from "../../shared/say.ts";
+import {
+  type CliError,
+  clauses,
+  failed,
+  option,
+  type Sentence,
+  say,
+  usageError,
+} from "../../shared/errors.ts";
 import type { AccountView } from "../client/types.ts";
 import { type DrawnPage, dice, draw, drawPages, pagesText } from "../planning/draw.ts";
 import type { Part } from "../planning/parts.ts";

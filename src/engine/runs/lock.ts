@@ -5,9 +5,8 @@ import { connect, createServer } from "node:net";
 import { basename, dirname, join } from "node:path";
 import { env, platform } from "node:process";
 import { promisify } from "node:util";
-import { CliError } from "../../shared/errors.ts";
+import { CliError, option, say } from "../../shared/errors.ts";
 import { isRunning, type ProcessIdentity, systemText, thisProcess } from "../../shared/process.ts";
-import { option, say } from "../../shared/say.ts";
 import { claim, errorCode, FILE_MODE } from "./disk.ts";
 
 /** `elsewhere`: nobody here can tell, so it counts as living and is never taken over. */

@@ -2,9 +2,8 @@ import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { dirname } from "node:path";
 import { crc32 } from "node:zlib";
-import { type CliError, failed } from "../../shared/errors.ts";
+import { type CliError, failed, option, say } from "../../shared/errors.ts";
 import { ifMissing, syncFolder } from "../../shared/folder.ts";
-import { option, say } from "../../shared/say.ts";
 import { type Disk, FILE_MODE } from "./disk.ts";
 import type { LogEntry, LogRecord } from "./record.ts";
 

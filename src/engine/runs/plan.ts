@@ -1,9 +1,8 @@
 import { flagsOf } from "../../shared/contract/command-line.ts";
-import { credits } from "../../shared/contract/money.ts";
+import { credits, creditsToNumber } from "../../shared/contract/money.ts";
 import { counted, grouped, someOf } from "../../shared/contract/text.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
-import type { Raise } from "../../shared/errors.ts";
-import { command, type Option, type OwnCommand, option } from "../../shared/say.ts";
+import { command, type Option, type OwnCommand, option, type Raise } from "../../shared/errors.ts";
 import type { CompanyQuery, Dialect } from "../client/dialect.ts";
 import type { CreditText, Division } from "./record.ts";
 
@@ -173,7 +172,7 @@ export function targetText(target: Target): string {
 export const raiseOptions = ({ withOwned = false, limit, maxCredits: cap }: Raise): Option[] => [
   ...(withOwned ? [option("with_owned")] : []),
   ...(limit === undefined ? [] : [option("limit", limit)]),
-  ...(cap === undefined ? [] : [option("max_credits", credits(cap))]),
+  ...(cap === undefined ? [] : [option("max_credits", creditsToNumber(credits(cap)))]),
 ];
 
 type Resumed = Pick<Plan, "id" | "target"> & Partial<Pick<Plan, "output" | "connection">>;

@@ -4,9 +4,8 @@ import { join } from "node:path";
 import type { Credits } from "../../shared/contract/money.ts";
 import { NOBODY_SUPPRESSED, type Suppression } from "../../shared/contract/suppression.ts";
 import { counted } from "../../shared/contract/text.ts";
-import { type CliError, failed } from "../../shared/errors.ts";
+import { type CliError, failed, option, say } from "../../shared/errors.ts";
 import { ifMissing } from "../../shared/folder.ts";
-import { option, say } from "../../shared/say.ts";
 import {
   apply,
   emptyState,

@@ -6,9 +6,8 @@ import type { Credits } from "../../shared/contract/money.ts";
 import { didYouMean } from "../../shared/contract/suggest.ts";
 import type { Suppression } from "../../shared/contract/suppression.ts";
 import { counted, echo, someOf } from "../../shared/contract/text.ts";
-import { type CliError, failed, usageError } from "../../shared/errors.ts";
+import { type CliError, command, failed, say, usageError } from "../../shared/errors.ts";
 import { ifMissing, makeFolder } from "../../shared/folder.ts";
-import { command, say } from "../../shared/say.ts";
 import { type Disk, remove } from "./disk.ts";
 import {
   creditsOf,

@@ -1,5 +1,5 @@
 // Tested by test/cli/console-copy.long.test.ts.
-import { shellWord } from "./text.ts";
+import { shellWord } from "../errors.ts";
 import { FILTER_SPECS, type Filters } from "./vocabulary.ts";
 
 const typed = (value: string): string => (/^@./s.test(value) ? `@${value}` : value);

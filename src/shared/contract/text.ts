@@ -121,7 +121,3 @@ export const isObject = (value: unknown): value is Readonly<Record<string, unkno
 export const LINK_NAME = "1 to 32 of a-z, 0-9 and -, as in ada-growth";
 export const isLinkName = (value: unknown): value is string =>
   typeof value === "string" && /^[a-z0-9][a-z0-9-]{0,31}$/.test(value);
-
-/** A word of a command line as a shell reads it. */
-export const shellWord = (text: string): string =>
-  /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;

@@ -1,8 +1,7 @@
 import { COMPANY_FIELDS, PERSON_FIELDS } from "../contract/records.ts";
 import { aside, nearest } from "../contract/suggest.ts";
 import { harmlessLine } from "../contract/text.ts";
-import { usageError } from "../errors.ts";
-import { option, say } from "../say.ts";
+import { option, say, usageError } from "../errors.ts";
 import type { Page } from "./page.ts";
 import type { Cells } from "./scan.ts";
 import { OPEN_OBJECT } from "./tokens.ts";

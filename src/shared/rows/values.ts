@@ -1,6 +1,5 @@
 import { parse, stringify } from "lossless-json";
-import { failed } from "../errors.ts";
-import { option, say } from "../say.ts";
+import { failed, option, say } from "../errors.ts";
 
 export type RecordKind = "person" | "company";
 

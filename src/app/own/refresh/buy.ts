@@ -12,6 +12,7 @@ import {
   type Credits,
   credits,
   creditsText,
+  creditsToNumber,
   formatCredits,
   formatCreditsGrouped,
   maxCredits as maxOf,
@@ -19,8 +20,7 @@ import {
   ZERO,
 } from "../../../shared/contract/money.ts";
 import { counted, grouped } from "../../../shared/contract/text.ts";
-import { CliError, failed } from "../../../shared/errors.ts";
-import { option, say } from "../../../shared/say.ts";
+import { CliError, failed, option, say } from "../../../shared/errors.ts";
 import { optionsOf } from "../../buy/order.ts";
 import { buyExport, continueRun } from "../../buy/purchase.ts";
 import { libraryOf } from "./begin.ts";
@@ -81,7 +81,7 @@ export async function finishRest(list: Followed, work: Work): Promise<RefreshRes
   if (most !== undefined && rest > most) {
     throw failed.credits(
       say`run ${open.id}, which was begun for this list, may cost ${creditsText(rest)} more, and ${option("max_credits")} is ${formatCredits(most)}; nothing was spent`,
-      say`${option("max_credits", rest)} finishes it first`,
+      say`${option("max_credits", creditsToNumber(rest))} finishes it first`,
       "over_cap",
     );
   }
@@ -160,7 +160,7 @@ export async function buyLeaves(
       `what is to be bought costs ${creditsText(cost)}, more than the ` +
         `${formatCreditsGrouped(most)} that were agreed to; ` +
         "nothing was spent, and the list stays as it was",
-      say`${option("max_credits", cost)} buys it`,
+      say`${option("max_credits", creditsToNumber(cost))} buys it`,
       "over_cap",
     );
   }

@@ -16,10 +16,9 @@ import {
 import type { Credits } from "../../../shared/contract/money.ts";
 import { canonicalAddress } from "../../../shared/contract/naming/address.ts";
 import { counted, echo, grouped } from "../../../shared/contract/text.ts";
-import { usageError } from "../../../shared/errors.ts";
+import { command, option, say, usageError } from "../../../shared/errors.ts";
 import { checkedFilters } from "../../../shared/filters.ts";
 import { readTableFile } from "../../../shared/input.ts";
-import { command, option, say } from "../../../shared/say.ts";
 import type { Sight } from "../look.ts";
 import { MAX_BYTES, recordsIn } from "../people-file.ts";
 import type { RefreshPlan, Work } from "./work.ts";

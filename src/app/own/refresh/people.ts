@@ -14,7 +14,13 @@ import type { FreeCounts } from "../../../engine/purchase/free-counts.ts";
 import { incomplete } from "../../../engine/purchase/page-failures.ts";
 import { type BoughtParts, verifyFields } from "../../../engine/purchase/refresh.ts";
 import { unreachedGroups } from "../../../engine/runs/plan.ts";
-import { type Credits, credits, priceOf, ZERO } from "../../../shared/contract/money.ts";
+import {
+  type Credits,
+  credits,
+  creditsToNumber,
+  priceOf,
+  ZERO,
+} from "../../../shared/contract/money.ts";
 import { counted, grouped } from "../../../shared/contract/text.ts";
 import type { Filters } from "../../../shared/contract/vocabulary.ts";
 import { type CliError, failed, option, say } from "../../../shared/errors.ts";
@@ -127,7 +133,7 @@ function requireAll({ unreached, leaves }: Descent, { account }: Work): void {
 
   const rows = unreached.flatMap(({ within }) => within).reduce((sum, each) => sum + each.rows, 0);
   const newPeople = leaves.reduce((sum, { fresh }) => sum + fresh, 0);
-  const cap = option("max_credits", priceOf(rows, profilePrice(account).price));
+  const cap = option("max_credits", creditsToNumber(priceOf(rows, profilePrice(account).price)));
 
   throw incomplete(
     NEW_UNREACHED,

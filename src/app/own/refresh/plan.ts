@@ -5,13 +5,20 @@ import { type BoughtParts, verifyCalls } from "../../../engine/purchase/refresh.
 import {
   affordableRows,
   creditsText,
+  creditsToNumber,
   formatCredits,
   minCredits,
   priceOf,
 } from "../../../shared/contract/money.ts";
 import { counted, grouped } from "../../../shared/contract/text.ts";
-import { type CliError, failed } from "../../../shared/errors.ts";
-import { clauses, option, type Sentence, say } from "../../../shared/say.ts";
+import {
+  type CliError,
+  clauses,
+  failed,
+  option,
+  type Sentence,
+  say,
+} from "../../../shared/errors.ts";
 import { CALLS_PER_CREDIT } from "../bounds.ts";
 import { countingTime, type Sight, spoken } from "../look.ts";
 import {
@@ -87,7 +94,7 @@ export async function refreshPlanOf(
       "over_cap",
       say`the whole segment costs ${costText({ assumed, credits: again })}, and ${option("max_credits")} is ${formatCredits(maxCredits ?? price)}`,
       clauses(
-        say`${option("max_credits", again)} buys it again`,
+        say`${option("max_credits", creditsToNumber(again))} buys it again`,
         say`without ${option("again")} only who is new is paid for`,
       ),
     );
@@ -96,8 +103,8 @@ export async function refreshPlanOf(
   if (others > pays) {
     throw over(
       "over_cap",
-      say`${counted(others, "person is", "people are")} new, and ${option("max_credits", maxCredits ?? price)} pays for ${grouped(pays)}`,
-      say`${option("max_credits", priceOf(Math.max(others, about.rows), price))} brings the list up to date`,
+      say`${counted(others, "person is", "people are")} new, and ${option("max_credits", creditsToNumber(maxCredits ?? price))} pays for ${grouped(pays)}`,
+      say`${option("max_credits", creditsToNumber(priceOf(Math.max(others, about.rows), price)))} brings the list up to date`,
     );
   }
 

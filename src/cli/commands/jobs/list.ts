@@ -9,9 +9,8 @@ import {
   formatCreditsGrouped,
 } from "../../../shared/contract/money.ts";
 import { counted, grouped } from "../../../shared/contract/text.ts";
-import { CliError, usageError } from "../../../shared/errors.ts";
+import { CliError, command, option, say, usageError } from "../../../shared/errors.ts";
 import { ago, duration, timeText } from "../../../shared/numbers.ts";
-import { command, option, say } from "../../../shared/say.ts";
 import type { GlobalOptions } from "../../options.ts";
 import type { Documents } from "../../schemas/all.ts";
 import { type ColumnOf, countColumn, iso, printList } from "../../terminal/list.ts";

@@ -9,9 +9,16 @@ import { isResumable, type RunSummary } from "../../../engine/runs/reader.ts";
 import type { Context } from "../../../shared/context.ts";
 import { COMPANY_FIELDS, PERSON_FIELDS } from "../../../shared/contract/records.ts";
 import { counted } from "../../../shared/contract/text.ts";
-import { CliError, failed } from "../../../shared/errors.ts";
+import {
+  CliError,
+  clauses,
+  command,
+  failed,
+  option,
+  type Sentence,
+  say,
+} from "../../../shared/errors.ts";
 import type { Page } from "../../../shared/rows/page.ts";
-import { clauses, command, option, type Sentence, say } from "../../../shared/say.ts";
 import {
   addGuardOptions,
   addViewOptions,

@@ -2,8 +2,8 @@ import { resolve } from "node:path";
 import type { Manifest } from "../../../service/admin/backup.ts";
 import type { Findings } from "../../../service/admin/verify.ts";
 import type { Context } from "../../../shared/context.ts";
-import { counted, shellWord } from "../../../shared/contract/text.ts";
-import { failed } from "../../../shared/errors.ts";
+import { counted } from "../../../shared/contract/text.ts";
+import { failed, shellWord } from "../../../shared/errors.ts";
 import type { Command, GlobalOptions } from "../../options.ts";
 import { atDesk, type Desk, type Printer } from "../../terminal/printer.ts";
 import {

@@ -4,8 +4,14 @@ import { join, resolve } from "node:path";
 import { dataDir } from "../../../engine/connections/paths.ts";
 import type { Store } from "../../../service/ledger/ledger.ts";
 import type { Context } from "../../../shared/context.ts";
-import { echo, harmless, shellWord, withoutPassword } from "../../../shared/contract/text.ts";
-import { CliError, type ErrorCategory, failed, usageError } from "../../../shared/errors.ts";
+import { echo, harmless, withoutPassword } from "../../../shared/contract/text.ts";
+import {
+  CliError,
+  type ErrorCategory,
+  failed,
+  shellWord,
+  usageError,
+} from "../../../shared/errors.ts";
 import { missingPackage } from "../../../shared/packages.ts";
 import type { Command, GlobalOptions } from "../../options.ts";
 import { atDesk, type Desk } from "../../terminal/printer.ts";

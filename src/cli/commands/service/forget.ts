@@ -5,8 +5,8 @@ import { findInFolder, type InFolder, openKept, purge } from "../../../service/p
 import type { Context } from "../../../shared/context.ts";
 import { suppressedName, takenFor } from "../../../shared/contract/naming/who.ts";
 import type { SuppressedName } from "../../../shared/contract/suppression.ts";
-import { counted, echo, shellWord, withoutPassword } from "../../../shared/contract/text.ts";
-import { type CliError, failed } from "../../../shared/errors.ts";
+import { counted, echo, withoutPassword } from "../../../shared/contract/text.ts";
+import { type CliError, failed, shellWord } from "../../../shared/errors.ts";
 import type { Command } from "../../options.ts";
 import { atDesk, type Desk, type Printer } from "../../terminal/printer.ts";
 import { agreeToForget, reportForgotten } from "../forget/consent.ts";

@@ -1,9 +1,9 @@
 // Tested by test/cli/output-tables.long.test.ts.
 
 import type { Client } from "pg";
+import { option, say } from "../../../shared/errors.ts";
 import { optional } from "../../../shared/packages.ts";
 import { type JsonRecord, type JsonValue, stringifyExact } from "../../../shared/rows/values.ts";
-import { option, say } from "../../../shared/say.ts";
 import { type ColumnType, type TypedColumn, textOf, valueIn } from "../whole/cells.ts";
 import { quoted, sqlName, type TableTarget } from "./target.ts";
 import {

@@ -1,8 +1,7 @@
 // Tested by test/cli/output-tables.long.test.ts.
 
-import { CliError, usageError } from "../../../shared/errors.ts";
+import { CliError, option, type Sentence, say, usageError } from "../../../shared/errors.ts";
 import { askedFields } from "../../../shared/rows/columns.ts";
-import { option, type Sentence, say } from "../../../shared/say.ts";
 import { errorCode } from "../../runs/disk.ts";
 import type { Guard } from "../../runs/plan.ts";
 import { checkRows, formName, type Output, type Rendering } from "../formats.ts";

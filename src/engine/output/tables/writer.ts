@@ -1,9 +1,9 @@
 // Tested by test/cli/output-tables.long.test.ts.
 
 import { createHash } from "node:crypto";
+import { option, type Sentence, say } from "../../../shared/errors.ts";
 import type { Page } from "../../../shared/rows/page.ts";
 import type { JsonRecord, RecordKind } from "../../../shared/rows/values.ts";
-import { option, type Sentence, say } from "../../../shared/say.ts";
 import { identityOf } from "../distinct.ts";
 import type { TypedColumn } from "../whole/cells.ts";
 

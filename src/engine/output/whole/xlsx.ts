@@ -3,10 +3,9 @@
 import { open, readFile } from "node:fs/promises";
 import { Readable } from "node:stream";
 import { grouped, isFormula } from "../../../shared/contract/text.ts";
-import { failed } from "../../../shared/errors.ts";
+import { clauses, failed, option, say } from "../../../shared/errors.ts";
 import { optional } from "../../../shared/packages.ts";
 import { cellOf, type JsonValue } from "../../../shared/rows/values.ts";
-import { clauses, option, say } from "../../../shared/say.ts";
 import { textIn } from "../../../shared/tables/workbook.ts";
 import { zipParts } from "../../../shared/tables/zip.ts";
 import type { Chosen, StoredFile, WholeFormat, WholeRows } from "../stored.ts";
