@@ -125,7 +125,8 @@ const FAILED = row(
 function creditHint({ sampleDir }: Pick<CallSite, "sampleDir">): Sentence {
   return sampleDir === undefined
     ? clauses(
-        say`lower ${option("limit")} or ${option("per_page")}, top the account up, or use a key with more left of its cap`,
+        say`lower ${option("limit")} or ${option("per_page")}, top the account up, or use a key with
+          more left of its cap`,
         say`${command("account")} shows both`,
       )
     : `headcount service credits add 10000 --data ${shellWord(sampleDir)}`;
@@ -224,10 +225,12 @@ function waitTooLong(error: WaitTooLongError, site: CallSite): CliError {
   const asks =
     waited === 0
       ? say`the rate limit makes this a wait of ${seconds} s, longer than ${bound}`
-      : say`the rate limit has held up one call for ${past} s, and the next wait is ${seconds} s: in all longer than ${bound}`;
+      : say`the rate limit has held up one call for ${past} s, and the next wait is ${seconds} s: in
+        all longer than ${bound}`;
   const longer = waited + seconds + 5;
   const again = longer > 604_800 ? "" : say`, or with ${option("max_wait", longer)}`;
-  const hint = say`run it again after ${new Date(error.resetAt).toISOString().slice(0, 19)}Z${again}`;
+  const hint = say`run it again after
+    ${new Date(error.resetAt).toISOString().slice(0, 19)}Z${again}`;
 
   // Which limit it is, in the service's words: there are others than that of the minute.
   const details = error.cause instanceof ServiceError ? error.cause.detail : [];

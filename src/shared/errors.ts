@@ -93,9 +93,17 @@ export interface DoorWords {
   readonly hints?: Readonly<Record<string, string>>;
 }
 
-/** A sentence with its parts: `` say`${option("limit", 5)} goes on` ``. */
+/**
+ * A sentence with its parts: `` say`${option("limit", 5)} goes on` ``. A line's end in it, with
+ * the spaces after it, is one space, so that a long sentence is written on several lines.
+ */
 export const say = (texts: readonly string[], ...values: readonly unknown[]): Said =>
-  new Said(texts.flatMap((text, at) => (at in values ? [text, values[at]] : [text])));
+  new Said(
+    texts.flatMap((text, at) => {
+      const line = text.replaceAll(/\n */g, " ");
+      return at in values ? [line, values[at]] : [line];
+    }),
+  );
 
 export const clauses = (...texts: readonly Sentence[]): Said => new Said(texts, true);
 
@@ -107,13 +115,13 @@ export const command = (name: string, words?: Words): OwnCommand => new OwnComma
  * A sentence in the words of a door; commands stay known as such.
  * @returns undefined where the door has no word for a part of it
  */
-export function inWords(text: Sentence, speech: DoorWords): Sentence | undefined {
+export function saidAt(text: Sentence, speech: DoorWords): Sentence | undefined {
   if (typeof text === "string") return text;
 
   const words = text.parts.map((part) => {
     if (part instanceof Option) return speech.option(part);
     if (part instanceof OwnCommand) return speech.command(part);
-    return part instanceof Said ? inWords(part, speech) : `${part}`;
+    return part instanceof Said ? saidAt(part, speech) : `${part}`;
   });
   const known = words.filter((word) => word !== undefined);
   const isWhole = text.isList ? known.length > 0 : known.length === words.length;
@@ -249,9 +257,9 @@ export class CliError extends Error {
     const whole: DoorWords = { ...speech, option: (part) => speech.option(part) ?? `${part}` };
 
     return this.with({
-      message: inWords(said, whole) ?? this.message,
-      hint: speech.hints?.[code] ?? (hint === undefined ? undefined : inWords(hint, speech)),
-      details: details.flatMap((detail) => inWords(detail, speech) ?? []),
+      message: saidAt(said, whole) ?? this.message,
+      hint: speech.hints?.[code] ?? (hint === undefined ? undefined : saidAt(hint, speech)),
+      details: details.flatMap((detail) => saidAt(detail, speech) ?? []),
       resumable,
     });
   }

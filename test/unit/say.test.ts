@@ -5,8 +5,8 @@ import {
   CliError,
   clauses,
   command,
-  inWords,
   option,
+  saidAt,
   say,
   tells,
   withinBounds,
@@ -18,7 +18,7 @@ const jobs = inKeys("search");
 test("a sentence has an option as its door calls it, and whatever a user typed as it is", () => {
   const sentence = say`nobody has "${TITLE}": ${option("max_credits", 20)} or ${option("format", "csv")}`;
   expect(`${sentence}`).toBe(`nobody has "${TITLE}": --max-credits 20 or --format csv`);
-  expect(`${inWords(sentence, jobs)}`).toBe(
+  expect(`${saidAt(sentence, jobs)}`).toBe(
     `nobody has "${TITLE}": "max_credits": 20 or "format": "csv"`,
   );
 });
@@ -27,8 +27,8 @@ test("a door leaves out the clause that it has no word for, and a user's semicol
   const again = say`the same with ${option("again")} begins anew`;
   const all = clauses(`"${TITLE}" stays`, again, say`${option("limit", 3)} fits`);
   expect(`${all}`).toBe(`"${TITLE}" stays; the same with --again begins anew; --limit 3 fits`);
-  expect(`${inWords(all, jobs)}`).toBe(`"${TITLE}" stays; "limit": 3 fits`);
-  expect(inWords(again, jobs)).toBeUndefined();
+  expect(`${saidAt(all, jobs)}`).toBe(`"${TITLE}" stays; "limit": 3 fits`);
+  expect(saidAt(again, jobs)).toBeUndefined();
 });
 
 test("a command is typed as a shell takes it, and known in a sentence that tells it", () => {
@@ -55,4 +55,13 @@ test("what goes on is told by the command itself, not by how a text begins", () 
     hint: "headcount resume 1 --limit 9 goes on, above what was allowed",
     resumable: false,
   });
+});
+
+test("a sentence over several lines is one line, and what stands in it keeps its own", () => {
+  const own = "two\n  lines";
+  const sentence = say`${own} and ${option("limit", 5)}
+    in ${own}
+    of it`;
+
+  expect(`${sentence}`).toBe(`${own} and --limit 5 in ${own} of it`);
 });

@@ -22,7 +22,7 @@ import {
   priceOf,
 } from "../../shared/contract/money.ts";
 import { counted, someOf } from "../../shared/contract/text.ts";
-import { CliError, failed, inWords, usageError } from "../../shared/errors.ts";
+import { CliError, failed, saidAt, usageError } from "../../shared/errors.ts";
 import { buy, quote } from "../buy/buy.ts";
 import { learnedNetworks } from "../buy/networks.ts";
 import { type Order, worldOf } from "../buy/order.ts";
@@ -144,7 +144,7 @@ function noticeOf({ quote: offered, target, said }: HeldQuote): string | undefin
   ];
 
   const again = paidAgainText(offered, target);
-  const first = again && inWords(again, IN_TOOLS);
+  const first = again && saidAt(again, IN_TOOLS);
   return [first, ...others].filter((each) => each).join("; ") || undefined;
 }
 

@@ -72,7 +72,8 @@ export function heldUp(thrown: CliError, { command: kind, name }: Job, file: Job
     const month = isOver
       ? ` and a "budget" of at least ${formatCredits(credits(raise.maxCredits))} a month in the file`
       : "";
-    const hint = say`with ${keys.join(" and ")} in the job${month}, ${next} goes on where it stopped`;
+    const hint = say`with ${keys.join(" and ")} in the job${month}, ${next} goes on where it
+      stopped`;
     return failure.with({ next: undefined, hint });
   }
 

@@ -318,7 +318,9 @@ export class OwnedSegment implements Ownership {
     const isBeside = target.kind === "search" && target.owned === "with";
     const how = option(isBeside ? "with_owned" : "new_only");
     const who = `${counted(others, "person", "people")} of the ${grouped(total)}`;
-    return say`${who} who are in the segment now ${others === 1 ? "is" : "are"} not owned: the dataset moved meanwhile; the same command with ${how} ${option("again")} buys them, and nobody twice`;
+    return say`${who} who are in the segment now ${others === 1 ? "is" : "are"} not owned: the
+      dataset moved meanwhile; the same command with ${how} ${option("again")} buys them, and nobody
+      twice`;
   }
 
   /** Looks once more, now that everything is bought. */
@@ -404,6 +406,7 @@ const callsToLook = (people: number, { listSize }: FreeCounts): number =>
 const sound = <T>(work: () => Promise<T>): Promise<T> =>
   soundly(
     "nothing was bought by them",
-    say`without ${option("new_only")} the segment is bought as it is; run it again where the dataset moved`,
+    say`without ${option("new_only")} the segment is bought as it is; run it again where the dataset
+      moved`,
     work,
   );

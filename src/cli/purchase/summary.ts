@@ -13,7 +13,7 @@ import {
   minCredits,
 } from "../../shared/contract/money.ts";
 import { counted, grouped, someOf } from "../../shared/contract/text.ts";
-import { clauses, inWords, option, say } from "../../shared/errors.ts";
+import { clauses, option, saidAt, say } from "../../shared/errors.ts";
 import type { Printer } from "../terminal/printer.ts";
 import type { ParsedPurchase } from "./purchase.ts";
 import { wordingOf } from "./quote-card.ts";
@@ -85,9 +85,11 @@ export function printSummary(
     const isHeld = receipt.reused >= receipt.received;
     const goesOn =
       receipt.new_only !== null
-        ? say`the same${isThere ? say` with another ${option("output")}` : ""} buys the next ones: these are owned by then`
+        ? say`the same${isThere ? say` with another ${option("output")}` : ""} buys the next ones:
+          these are owned by then`
         : isHeld && receipt.bound === "limit" && quote.apart === undefined
-          ? say`the same command with a higher ${stopped}${isThere ? say` and ${option("overwrite")}` : ""} goes on`
+          ? say`the same command with a higher
+            ${stopped}${isThere ? say` and ${option("overwrite")}` : ""} goes on`
           : goingOn(bought, order, rest);
 
     const what =
@@ -95,7 +97,7 @@ export function printSummary(
         ? "nothing was bought"
         : say`stopped at ${stopped}`;
     const notice = say`notice: ${clauses(what, goesOn)}`;
-    const text = speech === undefined ? notice : inWords(notice, speech);
+    const text = speech === undefined ? notice : saidAt(notice, speech);
     if (text !== undefined) printer[order.job === undefined ? "note" : "say"](`${text}`);
   }
 

@@ -75,7 +75,8 @@ export const withoutCounts = ({
     status,
     requestId,
     message: `the service does not count people: POST /v1/person/count is answered ${status}`,
-    hint: say`${command("search")} buys without counts; ${option("limit", "N")} or ${option("max_credits", "N")} says how many`,
+    hint: say`${command("search")} buys without counts; ${option("limit", "N")} or
+      ${option("max_credits", "N")} says how many`,
   });
 
 /** No whole answer came. `sent`: a paid call may have been charged. */

@@ -140,7 +140,8 @@ async function declared({ env, platform }: KeychainOptions): Promise<KeychainPro
   return state === "open" ? undefined : state;
 }
 
-const WAY_ROUND = say`or give the key in HEADCOUNT_API_KEY, or choose a 0600 file: ${command("login", { options: [option("insecure_storage")] })}`;
+const WAY_ROUND = say`or give the key in HEADCOUNT_API_KEY, or choose a 0600 file:
+  ${command("login", { options: [option("insecure_storage")] })}`;
 
 const TEXTS: Readonly<
   Record<KeychainProblem, { readonly message: string; readonly hint: Sentence }>
@@ -174,11 +175,13 @@ const TEXTS: Readonly<
   },
   hung: {
     message: "the keychain did not answer in time",
-    hint: say`unlock it, or answer the window in which it asks; if it has none, restart its program; ${WAY_ROUND}`,
+    hint: say`unlock it, or answer the window in which it asks; if it has none, restart its program;
+      ${WAY_ROUND}`,
   },
   no_collection: {
     message: "the keychain has no collection to store keys in",
-    hint: say`make one (Seahorse: a new password keyring, set as default; KeePassXC: expose a group in Database Settings, Secret Service Integration); ${WAY_ROUND}`,
+    hint: say`make one (Seahorse: a new password keyring, set as default; KeePassXC: expose a group
+      in Database Settings, Secret Service Integration); ${WAY_ROUND}`,
   },
   failed: {
     message: "the keychain refused, and the session's D-Bus says nothing of why",

@@ -73,7 +73,8 @@ export function requireRead([unread]: readonly {
   const message =
     `run ${run} cannot be read, and its people would be bought again: ` +
     `${why}; nothing was spent`;
-  const hint = say`${next}, headcount owned import rest.ndjson where it has any, and headcount runs remove ${run} --force --yes`;
+  const hint = say`${next}, headcount owned import rest.ndjson where it has any, and headcount runs
+    remove ${run} --force --yes`;
   throw failed.incomplete(message, hint, "unread_run").with({ next });
 }
 

@@ -354,7 +354,8 @@ export async function checkRows(
   if (before === undefined || rows < before * (1 - (maxShrink ?? 1))) {
     const percent = Math.round((maxShrink ?? 1) * 100);
     throw tooFew(
-      say`${came} instead of ${place}: more than ${option("max_shrink", `${percent}%`)} fewer, so it stays as it is${said}`,
+      say`${came} instead of ${place}: more than ${option("max_shrink", `${percent}%`)} fewer, so it
+        stays as it is${said}`,
       say`a larger ${option("max_shrink")}, or none, replaces it`,
     );
   }

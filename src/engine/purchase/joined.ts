@@ -200,10 +200,12 @@ export async function joinedOffer(
     const except = option("except");
     const people = counted(error.people, "person", "people");
     throw usageError(
-      say`${except} cannot be held to: ${grouped(error.both)} of ${people} are in it, and no filter says "but not those"; nothing was spent`,
+      say`${except} cannot be held to: ${grouped(error.both)} of ${people} are in it, and no filter
+        says "but not those"; nothing was spent`,
       clauses(
         say`without ${except} they are bought too, for ${counted(error.both, "profile")} more`,
-        say`an ${except} by department, seniority level, a range, or the keys of the segment can be held to`,
+        say`an ${except} by department, seniority level, a range, or the keys of the segment can be
+          held to`,
       ),
       "inseparable",
     );

@@ -118,6 +118,7 @@ export const drawnShort = (rows: number, wanted: number): CliError =>
     `the service gave ${counted(rows, "row")} for a page of ${grouped(wanted)} that was ` +
       "drawn: pages are smaller than was asked for, or the segment changed",
     {
-      hint: say`the same command with ${option("again")}${rows > 0 ? say` ${option("per_page", rows)}` : ""} draws anew`,
+      hint: say`the same command with
+        ${option("again")}${rows > 0 ? say` ${option("per_page", rows)}` : ""} draws anew`,
     },
   );

@@ -188,7 +188,9 @@ function whyShort({
   const left = least === undefined ? fewer : quote.rows - placesIn(run);
   if (left > 0 && left < own && maxCredits !== undefined && room > maxCredits) {
     const [page, what] = isCounted ? ["last", "rest"] : ["next", "next one"];
-    const why = say`${came}: a page came with ${grouped(own)} where more was asked for, and the ${page} one may have as many: ${option("max_credits", creditsToNumber(room))} leaves room for it`;
+    const why = say`${came}: a page came with ${grouped(own)} where more was asked for, and the
+      ${page} one may have as many: ${option("max_credits", creditsToNumber(room))} leaves room for
+      it`;
     return { why, raise: { maxCredits: room }, gets: `buys the ${what}` };
   }
 
@@ -290,7 +292,8 @@ function cameTwice({
         ? `: ${counted(distinct.distinct, "different profile")} in ` +
           `${counted(state.rows, "row")}; the repeated ones are paid for, and written once`
         : ", of rows without id and address";
-    return say`the service gave ${pages === 1 ? "a page" : `${grouped(pages)} pages`} twice${rows}; headcount doctor tells how the service pages, and ${option("paging")} says it`;
+    return say`the service gave ${pages === 1 ? "a page" : `${grouped(pages)} pages`} twice${rows};
+      headcount doctor tells how the service pages, and ${option("paging")} says it`;
   }
   if (outcome.doubled <= overlap) return null;
 
@@ -323,7 +326,9 @@ function uncertainCap(run: Run, quote: Quote, outcome: Doubled): Lack | null {
 
 /** Nothing tells what lies before page 1, and asking for page 0 might be charged. */
 export const firstPageUntold = ({ state: { rows } }: Pick<Run, "state">): Sentence =>
-  say`${rows === 0 ? "no profile came, and " : ""}nobody said how many there are, nor that page 1 is the first: ${fromZero(false)}; headcount doctor finds out for free, and ${option("paging", "page")} says that it is`;
+  say`${rows === 0 ? "no profile came, and " : ""}nobody said how many there are, nor that page 1 is
+    the first: ${fromZero(false)}; headcount doctor finds out for free, and
+    ${option("paging", "page")} says that it is`;
 
 /**
  * Whether so many rows may be a page 0 that was never asked for.

@@ -44,7 +44,8 @@ export async function drawn(
     throw refuse(
       "this service pages by cursor: a row in the middle is reached only by " +
         "buying those before it, so no sample can be drawn",
-      say`leave ${option("sample")} out, or ${option("paging", "page")} where it knows page numbers too`,
+      say`leave ${option("sample")} out, or ${option("paging", "page")} where it knows page numbers
+        too`,
     );
   }
 

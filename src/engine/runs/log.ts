@@ -331,6 +331,7 @@ export function undamaged<Kind extends LogRecord>(decoded: DecodedLog<Kind>): De
 const damaged = (path: string, line: number): CliError =>
   failed.incomplete(
     `${path} is damaged at line ${line}: its checksum does not match`,
-    say`nothing was bought or changed; restore the file from a backup, or begin anew with ${option("again")}`,
+    say`nothing was bought or changed; restore the file from a backup, or begin anew with
+      ${option("again")}`,
     "damaged_log",
   );

@@ -169,7 +169,8 @@ export async function receiptOf(path: string): Promise<unknown> {
 const damagedRun = (message: string, cause?: unknown): CliError =>
   failed.incomplete(
     message,
-    say`nothing was bought or changed; restore the file from a backup, or begin anew with ${option("again")}`,
+    say`nothing was bought or changed; restore the file from a backup, or begin anew with
+      ${option("again")}`,
     "damaged_run",
     cause,
   );

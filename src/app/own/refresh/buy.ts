@@ -80,7 +80,8 @@ export async function finishRest(list: Followed, work: Work): Promise<RefreshRes
   const { spent, rest } = before;
   if (most !== undefined && rest > most) {
     throw failed.credits(
-      say`run ${open.id}, which was begun for this list, may cost ${creditsText(rest)} more, and ${option("max_credits")} is ${formatCredits(most)}; nothing was spent`,
+      say`run ${open.id}, which was begun for this list, may cost ${creditsText(rest)} more, and
+        ${option("max_credits")} is ${formatCredits(most)}; nothing was spent`,
       say`${option("max_credits", creditsToNumber(rest))} finishes it first`,
       "over_cap",
     );
@@ -179,7 +180,8 @@ export async function buyLeaves(
       `a row costs ${counted(price, "credit")}, which the account did not tell: ` +
         `${grouped(received)} of ${counted(matches, "row")} came for ` +
         "what was agreed to, and the list stays as it was",
-      say`the same command with a larger ${option("max_credits")} buys the others: at least ${formatCredits(priceOf(matches - received, creditsOf(price)))}`,
+      say`the same command with a larger ${option("max_credits")} buys the others: at least
+        ${formatCredits(priceOf(matches - received, creditsOf(price)))}`,
     );
   }
 

@@ -92,7 +92,8 @@ export async function refreshPlanOf(
   if (anew && total > pays) {
     throw over(
       "over_cap",
-      say`the whole segment costs ${costText({ assumed, credits: again })}, and ${option("max_credits")} is ${formatCredits(maxCredits ?? price)}`,
+      say`the whole segment costs ${costText({ assumed, credits: again })}, and
+        ${option("max_credits")} is ${formatCredits(maxCredits ?? price)}`,
       clauses(
         say`${option("max_credits", creditsToNumber(again))} buys it again`,
         say`without ${option("again")} only who is new is paid for`,
@@ -103,16 +104,20 @@ export async function refreshPlanOf(
   if (others > pays) {
     throw over(
       "over_cap",
-      say`${counted(others, "person is", "people are")} new, and ${option("max_credits", creditsToNumber(maxCredits ?? price))} pays for ${grouped(pays)}`,
-      say`${option("max_credits", creditsToNumber(priceOf(Math.max(others, about.rows), price)))} brings the list up to date`,
+      say`${counted(others, "person is", "people are")} new, and
+        ${option("max_credits", creditsToNumber(maxCredits ?? price))} pays for ${grouped(pays)}`,
+      say`${option("max_credits", creditsToNumber(priceOf(Math.max(others, about.rows), price)))}
+        brings the list up to date`,
     );
   }
 
   if (calls > maxCalls) {
     throw over(
       "over_calls",
-      say`this takes about ${counted(calls, "free call")}${spoken(plan)}, more than ${option("max_calls", maxCalls)}`,
-      say`${option("max_calls", Math.ceil(calls * 1.25))} brings the list up to date for at most ${creditsText(minCredits(again, plan.most))}`,
+      say`this takes about ${counted(calls, "free call")}${spoken(plan)}, more than
+        ${option("max_calls", maxCalls)}`,
+      say`${option("max_calls", Math.ceil(calls * 1.25))} brings the list up to date for at most
+        ${creditsText(minCredits(again, plan.most))}`,
     );
   }
 

@@ -117,7 +117,8 @@ export function readVerified(text: string): VerifiedField[] {
     if (name === "company") return { name, key: "company_network_url" };
     if (VERIFIABLE.includes(name)) return { name, key: name as FilterKey };
     throw usageError(
-      say`${option("verify_fields")} cannot look at "${echo(name)}": no count tells its value; fields: ${VERIFIABLE.join(", ")}`,
+      say`${option("verify_fields")} cannot look at "${echo(name)}": no count tells its value;
+        fields: ${VERIFIABLE.join(", ")}`,
       didYouMean(name, VERIFIABLE),
     );
   });

@@ -52,7 +52,8 @@ function checkGuard({ overwrite, maxShrink }: Guard): void {
   if (!overwrite && maxShrink === undefined) return;
   const given = option(overwrite ? "overwrite" : "max_shrink");
   throw usageError(
-    say`${given} is about files: rows of a table are updated by their identity, and none is taken away`,
+    say`${given} is about files: rows of a table are updated by their identity, and none is taken
+      away`,
     say`leave ${given} out; ${option("min_rows")} is looked at`,
   );
 }
@@ -166,7 +167,8 @@ function isDown(error: unknown, { engine }: TableTarget): boolean {
 function hintOf(error: unknown, { engine }: TableTarget): Sentence {
   if (error instanceof TableRefusal) return error.hint;
   if (engine === "duckdb")
-    return say`${option("output")} duckdb:FILE#TABLE names a DuckDB file, or one that is not there yet`;
+    return say`${option("output")} duckdb:FILE#TABLE names a DuckDB file, or one that is not there
+      yet`;
   const code = errorCode(error) ?? "";
   if (code === "28P01" || /password/.test((error as Error).message))
     return "PGPASSWORD, or a line of ~/.pgpass, has the password";
