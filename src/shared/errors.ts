@@ -3,6 +3,7 @@
 export const shellWord = (text: string): string =>
   /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 
+/** How it is typed with its value where a letter does. */
 const SHORT: Readonly<Record<string, string>> = { output: "-o", connection: "-c" };
 
 /** An option of ours by the one name that all doors know it by (`max_credits`). */
@@ -18,8 +19,9 @@ export class Option {
 
   /** As the command line says it: `--max-credits 20`. */
   toString(): string {
-    const flag = SHORT[this.name] ?? `--${this.name.replaceAll("_", "-")}`;
-    return this.value === undefined ? flag : `${flag} ${shellWord(`${this.value}`)}`;
+    const long = `--${this.name.replaceAll("_", "-")}`;
+    if (this.value === undefined) return long;
+    return `${SHORT[this.name] ?? long} ${shellWord(`${this.value}`)}`;
   }
 }
 

@@ -751,11 +751,11 @@ describe("choices", () => {
     ] as const) {
       const refused = usage(() => chooseForm(named, file, true));
       expect(refused.message).toContain(said);
-      if (hint !== undefined) expect(refused.hint).toContain(hint);
+      if (hint !== undefined) expect(`${refused.hint}`).toContain(hint);
     }
     expect(usage(() => chooseForm("cvs", undefined, true)).message).toContain("did you mean csv?");
     expect(usage(() => chooseForm(undefined, "people.txt", true)).message).toContain("people.txt");
-    expect(usage(() => chooseForm(undefined, "people", true)).hint).toContain("--format csv");
+    expect(`${usage(() => chooseForm(undefined, "people", true)).hint}`).toContain("--format csv");
     expect(usage(() => chooseForm("parquet", undefined, false)).message).toContain("file");
   });
 });

@@ -1,5 +1,5 @@
 import { echo } from "../../shared/contract/text.ts";
-import { usageError } from "../../shared/errors.ts";
+import { command, say, usageError } from "../../shared/errors.ts";
 
 /**
  * How a service speaks where the contract is silent;
@@ -30,7 +30,7 @@ export function pagingOf(text: string): Pick<Dialect, "paging" | "firstPage"> {
     return { paging: paging === "page0" ? "page" : paging, firstPage: paging === "page0" ? 0 : 1 };
   throw usageError(
     `paging is one of ${PAGINGS.join(", ")}, not "${echo(text)}"`,
-    "headcount doctor finds it out",
+    say`${command("doctor")} finds it out`,
   );
 }
 
