@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { startAgent, YES } from "../support/agent.ts";
 import { charged, readCsv, runIds, type User, user } from "../support/export.ts";
 import { long } from "../support/long.ts";
 import { startTestService, type TestService } from "../support/service.ts";
@@ -160,15 +161,72 @@ test("a person is asked for the price of the new ones", async () => {
   expect(asked.stderr).toContain(`Export ${fresh} new profiles for at most`);
 });
 
-test("with fewer rows than there are, it is bought as it is, and said", async () => {
-  const [ran, credits] = await paid(() =>
-    u.run([...SALES, "--limit", "5", "--yes", "-o", "five.csv"]),
-  );
-  expect(ran.code, ran.stderr).toBe(0);
-  expect(credits).toBe(5);
-  expect(ran.stderr).toContain(
-    "warning: up to 5 of the 5 to buy are yours already and would be paid for again",
-  );
+describe("a limit makes nothing dearer: who is owned comes first within it", () => {
+  test("of fewer rows than are owned none is paid for, also where nobody is new", async () => {
+    const five = [...SALES, "--limit", "5", "--max-credits", "5", "-o", "five.csv"];
+    const [ran, credits] = await paid(() => u.run(five));
+    expect([ran.code, credits], ran.stderr).toEqual([0, 0]);
+    expect(ran.stderr).toContain("and 5 that you own for 0 credits");
+    expect(ran.stderr).toContain(
+      "notice: stopped at --limit; the same command with a higher --limit and --overwrite goes on",
+    );
+    expect(ids("five.csv")).toHaveLength(5);
+    expect(ids("own.csv")).toEqual(expect.arrayContaining(ids("five.csv")));
+
+    expect(await u.run([...SALES, "--new-only", "--yes", "-o", "n.csv"])).toMatchObject({
+      code: 0,
+    });
+    const [again, cost] = await paid(() => u.run([...five, "--overwrite"]));
+    expect([again.code, cost], again.stderr).toEqual([0, 0]);
+    expect(ids("five.csv")).toHaveLength(5);
+  });
+
+  test("of more rows than are owned only the others are paid for, and a job and an agent do the same", async () => {
+    const most = all.length - fresh + 1;
+    const quoted = await u.run([...SALES, "--limit", `${most}`, "--dry-run", "--json"]);
+    expect(JSON.parse(quoted.stdout)).toMatchObject({ credits: 1, rows: 1, bound: "limit" });
+
+    const sales = {
+      command: "search",
+      filters: { department: "Sales" },
+      limit: most,
+      max_credits: 5_000,
+      output: "job.csv",
+    };
+    writeFileSync(u.file("jobs.json"), JSON.stringify({ jobs: { sales } }));
+    const run = ["jobs", "run", "sales", "--file", "jobs.json"];
+    const [ran, credits] = await paid(() => u.run(run));
+    expect([ran.code, credits], ran.stderr).toEqual([0, 1]);
+    expect(ids("job.csv")).toHaveLength(most);
+
+    const [again, cost] = await paid(() => u.run(run));
+    expect([again.code, cost], again.stderr).toEqual([0, 0]);
+    expect(ids("job.csv")).toHaveLength(most);
+
+    const agent = await startAgent(u, ["--max-credits", "100"], { answer: YES });
+    onTestFinished(() => agent.close());
+    const given = { kind: "people", filters: { department: "Sales" }, profiles: most + 1 };
+    const offer = await agent.call("quote", given);
+    const [bought, price] = await paid(() =>
+      agent.call("buy", { quote_id: String(offer.data.quote_id) }),
+    );
+    expect([bought.failed, price], bought.text).toEqual([false, 1]);
+  });
+
+  test("stopped half-way, the same command goes on with it, and nobody is written beyond the limit", async () => {
+    const most = `${all.length - 1}`;
+    const argv = [...SALES, "--limit", most, "--yes", "-o", "most.csv"];
+    const killed = await spawnUser(u, [...argv, "--base-url", service.url], {
+      HEADCOUNT_FAILPOINT: "20",
+    });
+    expect(killed.code).toBe(137);
+    const [ran] = await paid(() => u.run([...argv, "--overwrite"]));
+    expect(ran.code, ran.stderr).toBe(0);
+    expect(ids("most.csv")).toHaveLength(all.length - 1);
+    const whole = await u.run([...SALES, "--yes", "-o", "whole.csv"]);
+    expect(whole.code, whole.stderr).toBe(0);
+    expect(ids("whole.csv")).toEqual(all);
+  });
 });
 
 describe("a search that stopped, and whose rest came to be owned by others", () => {
@@ -233,10 +291,7 @@ describe("a search that stopped, and whose rest came to be owned by others", () 
   });
 });
 
-test.each([
-  ["--limit 5 --yes", 5],
-  ["--max-credits 2", 2],
-])(
+test.each([["--max-credits 2", 2]])(
   "stopped with %s where most are owned, the command that is named goes on: it pays for nobody again",
   async (bound, most) => {
     const search = [...SALES, ...bound.split(" ")];
@@ -251,10 +306,6 @@ test.each([
       /headcount (search --department=Sales --with-owned --max-credits \d+ -o \S+ --overwrite)/.exec(
         error.hint,
       ) ?? [];
-    const [whole, cost] = await paid(() => u.run(raised.split(" ")));
-    expect(whole.code, whole.stderr).toBe(0);
-    expect(cost).toBeLessThanOrEqual(fresh + 2);
-    expect(ids("a.csv")).toEqual(all);
     // As a job says it.
     const job = (own: object) => {
       const said = {
@@ -265,12 +316,16 @@ test.each([
       };
       writeFileSync(u.file("jobs.json"), JSON.stringify({ jobs: { x: { ...said, ...own } } }));
     };
-    job({ max_credits: 10, limit: 5 });
+    job({ max_credits: 2 });
     const held = await u.run(["jobs", "run", "x", "--file", "jobs.json"]);
     expect(held.code, held.stderr).toBe(5);
     expect(held.stderr).toMatch(
-      /hint: with "with_owned" and "max_credits": 0 in the job, headcount jobs run x --file \S+ goes/,
+      /hint: with "with_owned" and "max_credits": \d+ in the job, headcount jobs run x --file \S+ goes/,
     );
+    const [whole, cost] = await paid(() => u.run(raised.split(" ")));
+    expect(whole.code, whole.stderr).toBe(0);
+    expect(cost).toBeLessThanOrEqual(fresh + 2);
+    expect(ids("a.csv")).toEqual(all);
     job({ with_owned: true, max_credits: 0 });
     expect(await u.run(["jobs", "run", "x", "--file", "jobs.json"])).toMatchObject({ code: 0 });
     expect(ids("job.csv")).toEqual(all);

@@ -15,7 +15,17 @@ async function buyer(): Promise<User> {
   const me = user(service.url, service.key);
   for (const argv of [
     ["search", "--department", "Sales", "--yes", "-o", "sales.ndjson"],
-    ["search", "--connections-min", "400", "--limit", "40", "--yes", "-o", "many.ndjson"],
+    [
+      "search",
+      "--connections-min",
+      "400",
+      "--limit",
+      "40",
+      "--again",
+      "--yes",
+      "-o",
+      "many.ndjson",
+    ],
   ]) {
     const { code, stderr } = await me.run(argv);
     expect(code, stderr).toBe(0);

@@ -73,10 +73,10 @@ export class OwnedPeople {
   }
 
   /** Newest records of those whom a run did not bring. */
-  *pagesBeside(run: string, people: readonly string[]): Iterable<OwnedPage> {
+  *pagesBeside(run: string, people: readonly string[], most: number): Iterable<OwnedPage> {
     if (this.library === undefined) return;
     const own = new Set(this.identities({ run }));
-    const others = people.filter((identity) => !own.has(identity));
+    const others = people.filter((identity) => !own.has(identity)).slice(0, most);
     let offset = 0;
     for (const records of pagewise(newestRecords(this.library.database, others))) {
       const rows = records.length;

@@ -256,7 +256,7 @@ export class OwnedSegment implements Ownership {
     counts: FreeCounts,
   ): Promise<NewParts> {
     const { total, others, segment, sketch } = sight;
-    if (others === 0) return { parts: [], counts: [] };
+    if (others === 0 || maxRows === 0) return { parts: [], counts: [], beyond: others };
     if (segment.network_url !== undefined && sketch === undefined)
       return this.#listedParts(sight, counts);
 
@@ -330,8 +330,8 @@ export class OwnedSegment implements Ownership {
     return sound(async () => rest(await this.#sight(counts), counts));
   }
 
-  async *beside({ id }: RunReader): ReturnType<Ownership["beside"]> {
-    yield* this.#people.pagesBeside(id, await this.#again(identitiesThere));
+  async *beside({ id }: RunReader, most: number): ReturnType<Ownership["beside"]> {
+    yield* this.#people.pagesBeside(id, await this.#again(identitiesThere), most);
   }
 
   /**

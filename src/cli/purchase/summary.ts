@@ -77,17 +77,19 @@ export function printSummary(
   const answers = receipt.received + receipt.misses;
   const rest = whole === undefined || whole <= answers ? undefined : whole - answers;
   const stopped =
-    receipt.complete || receipt.received === 0 ? undefined : STOPPED_AT[receipt.bound];
+    receipt.complete || receipt.distinct === 0 ? undefined : STOPPED_AT[receipt.bound];
 
   if (stopped !== undefined && (target.kind !== "enrich" || rest !== undefined)) {
     const isThere =
       typeof receipt.output?.sha256 === "string" && !order.overwrite && order.job === undefined;
     const isHeld = receipt.reused >= receipt.received;
+    const isAsked = target.kind === "search" && target.owned !== undefined;
+    const isFirst = receipt.new_only !== null && !isAsked;
     const goesOn =
-      receipt.new_only !== null
+      receipt.new_only !== null && isAsked
         ? say`the same${isThere ? say` with another ${option("output")}` : ""} buys the next ones:
           these are owned by then`
-        : isHeld && receipt.bound === "limit" && quote.apart === undefined
+        : isFirst || (isHeld && receipt.bound === "limit" && quote.apart === undefined)
           ? say`the same command with a higher
             ${stopped}${isThere ? say` and ${option("overwrite")}` : ""} goes on`
           : goingOn(bought, order, rest);

@@ -72,7 +72,7 @@ export async function agreeToRest(
     const isWithin = isNamed && quote.total <= creditsOf(state.session?.cap);
     // How many are owned beside them is found out at the end.
     const rows =
-      options.join?.rows.length ?? (withOwned(plan) ? Number.POSITIVE_INFINITY : quote.rows);
+      options.join?.rows.length ?? (withOwned(plan.target) ? Number.POSITIVE_INFINITY : quote.rows);
     const apart = rowsApart(target, share, quote.kept);
     const seen = { ...quote, apart, share: share && { ...share, divide: undefined } };
     if (!isNamed && isBegunAnew(run, seen, { ...trade, options }, share)) return undefined;

@@ -173,15 +173,18 @@ export const STOPPED_AT: { readonly [Bound in Receipt["bound"]]?: Option | strin
 };
 
 export function notComplete(receipt: Receipt, { rest, plan }: RunReader, quote: Priced): CliError {
-  const { received, count, bound } = receipt;
+  const { received, distinct, count, bound } = receipt;
   const [more, unknown] = [rest ?? received, unlooked(plan.target)];
+  // Its limit bounds whom it writes of those who are owned, too: another one is another run's.
+  const isLimited = plan.target.kind === "search" && plan.target.within !== undefined;
   const raise =
-    more === 0
+    more === 0 || isLimited
       ? undefined
       : raiseFor(receipt, quote, more, bound === "limit" ? received + more : undefined);
-  const rows =
-    `${grouped(received)} of ${count === null ? "an unknown number of" : grouped(count)} ` +
-    "rows were bought";
+  const rows = isLimited
+    ? `${counted(distinct, "row is", "rows are")} yours`
+    : `${grouped(received)} of ${count === null ? "an unknown number of" : grouped(count)} ` +
+      "rows were bought";
   const where =
     `${counted(unknown, "company has", "companies have")} no profile ` +
     "address that is known, and nobody was looked for there";
@@ -195,7 +198,8 @@ export function notComplete(receipt: Receipt, { rest, plan }: RunReader, quote: 
     {
       hint:
         isBound && !raise?.withOwned
-          ? say`a higher ${STOPPED_AT[bound === "limit" ? bound : "cap"]} goes on with the same run`
+          ? say`a higher ${STOPPED_AT[bound === "limit" ? bound : "cap"]}
+            ${isLimited ? "buys the others" : "goes on with the same run"}`
           : undefined,
       next: raise && resumeOf(plan, raise),
       raise,

@@ -40,7 +40,7 @@ export async function stillOpen(
   buys: boolean,
 ): Promise<Plan | undefined> {
   const { store, account, options, deps } = trade;
-  const open = options.fresh ? undefined : await openOf(identity, store);
+  const open = options.fresh ? undefined : await openOf(identity, options.limit, store);
   const moved = open === undefined ? undefined : await checkSame(open, account, deps);
 
   if (open === undefined) return undefined;
@@ -62,11 +62,18 @@ export async function stillOpen(
 }
 
 /** A search may go on with what it began as one for new people alone. */
-async function openOf(identity: RunIdentity, store: RunStore): Promise<Plan | undefined> {
-  const { target } = identity;
-  const open = await store.findOpen(identity);
+async function openOf(
+  { target, ...identity }: RunIdentity,
+  limit: number | undefined,
+  store: RunStore,
+): Promise<Plan | undefined> {
+  const open = await store.findOpen({ ...identity, target });
   if (open !== undefined || target.kind !== "search" || target.owned !== undefined) return open;
-  return store.findOpen({ ...identity, target: { ...target, owned: "with" } });
+
+  const parted = { ...target, owned: "with" } as const;
+  const within = limit === undefined ? undefined : { rows: limit, fresh: 0 };
+  const limited = within && (await store.findOpen({ ...identity, target: { ...parted, within } }));
+  return limited ?? store.findOpen({ ...identity, target: parted });
 }
 
 export async function endStale(

@@ -341,15 +341,28 @@ export async function checkSame(
   return differences[0];
 }
 
-/** The search for its new people alone, where limit, cap and balance allow all of them. */
-export function newPeopleApart(inquiry: Inquiry, share: OwnedShare | undefined) {
-  const target = partedFrom(inquiry.target, share, inquiry.options.limit);
-  if (target === undefined) return undefined;
+/**
+ * The search for its new people alone, where cap and
+ * balance allow all of them that the limit does.
+ * @param most rows that it may buy, as all of it is bought for those
+ */
+export function newPeopleApart(
+  inquiry: Inquiry,
+  share: OwnedShare | undefined,
+  most = Number.POSITIVE_INFINITY,
+) {
+  const parted = partedFrom(inquiry.target, share, inquiry.options.limit);
+  if (parted === undefined) return undefined;
+
+  const { target, rows } = parted;
+  // Within a limit, those that come first are taken where that costs no more.
+  if ("within" in target ? rows >= most : rows > most) return undefined;
+
   const narrowed = { ...inquiry, target, identity: { ...inquiry.identity, target } };
   const quote = quoteFor(target, { matches: mostRows(share) }, narrowed, {
     pieces: share?.estimate?.parts,
   });
-  return quote.bound === "matches" ? { inquiry: narrowed, quote } : undefined;
+  return quote.rows < rows ? undefined : { inquiry: narrowed, quote };
 }
 
 /**

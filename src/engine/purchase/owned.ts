@@ -43,7 +43,7 @@ const rowsOf = (counts: readonly number[] = []): number =>
  * and where they are wanted those that are owned.
  */
 export const rowsWritten = (target: Target, { rows, share }: Quote): number =>
-  withOwned({ target }) ? rows + (share?.owned ?? 0) : rows;
+  withOwned(target) ? Math.min(rows + (share?.owned ?? 0), target.within?.rows ?? Infinity) : rows;
 
 export async function partsToBuy(target: Target, offer: Offer, quote: Quote, deps: ExportDeps) {
   const { counts, matches } = offer;
@@ -163,8 +163,10 @@ export function ownedOutput(inner: Output, run: Run, ownership: Ownership) {
      * they are wanted too, and writes them behind all others.
      */
     async writeOwned(distinct: Distinct, now: () => number): Promise<void> {
-      if (!withOwned(run.plan)) return;
-      await takeOver(run, ownership.beside(run), now);
+      const { target } = run.plan;
+      if (!withOwned(target)) return;
+      const most = (target.within?.rows ?? Infinity) - distinct.distinct;
+      await takeOver(run, ownership.beside(run, most), now);
       const units = settledUnits(run.state).filter(({ intent }) => intent.target === BESIDE);
       for (const unit of units) {
         await inner.write(distinct.take(Page.read(run.readReply(unit), "person")));
@@ -173,7 +175,7 @@ export function ownedOutput(inner: Output, run: Run, ownership: Ownership) {
   };
 }
 
-export const withOwned = ({ target }: Pick<Plan, "target">): boolean =>
+export const withOwned = (target: Target): target is Target & { readonly kind: "search" } =>
   target.kind === "search" && target.owned === "with";
 
 /** Asked after everything was bought and before anything is published. */

@@ -60,7 +60,8 @@ export interface Ownership {
    * the segment is owned; undefined where everybody is.
    */
   certify(run: RunReader): Promise<Sentence | undefined>;
-  beside(run: RunReader): AsyncIterable<OwnedPage>;
+  /** @param most of the owned whom it did not bring */
+  beside(run: RunReader, most: number): AsyncIterable<OwnedPage>;
 }
 
 export interface Narrowed {
@@ -83,13 +84,22 @@ const isPlain = (target: Target): target is Extract<Target, { kind: "search" }> 
   target.kind === "search" && (target.owned ?? target.sample) === undefined;
 
 /**
- * Its new people alone, those who are owned beside them:
- * where all of it is asked for, and few counts part them.
+ * Its new people alone, those who are owned beside them,
+ * where few counts part them. Who is owned comes first
+ * within a limit: so it makes nothing dearer.
  */
 export function partedFrom(target: Target, share: OwnedShare | undefined, limit = Infinity) {
-  return isPlain(target) && share?.divide && limit >= share.total
-    ? { ...target, owned: "with" as const }
-    : undefined;
+  if (!isPlain(target) || share?.divide === undefined) return undefined;
+
+  const { total, owned } = share;
+  const narrowed = { ...target, owned: "with" as const };
+  if (limit >= total) return { target: narrowed, rows: mostRows(share) };
+
+  const fresh = Math.max(0, limit - owned);
+  return {
+    target: { ...narrowed, within: { rows: limit, fresh } },
+    rows: Math.min(mostRows(share), fresh),
+  };
 }
 
 /**

@@ -167,7 +167,9 @@ export function makeQuote(input: QuoteInput): Quote {
   else if (matches !== null)
     bounds.push([target.kind === "enrich" ? "companies" : "matches", matches + uncounted]);
 
-  if (limit !== undefined) bounds.push(["limit", limit]);
+  const within = target.kind === "search" ? target.within : undefined;
+  const most = limit === within?.rows ? within?.fresh : limit;
+  if (most !== undefined) bounds.push(["limit", most]);
 
   const rowsUncapped = Math.min(...bounds.map(([, most]) => most));
   let lossless = rowsUncapped;
@@ -193,7 +195,8 @@ export function makeQuote(input: QuoteInput): Quote {
     );
   }
 
-  const [bound, allowed] = least;
+  const [, allowed] = least;
+  const bound = within !== undefined && least[0] === "matches" ? "limit" : least[0];
   const inPages = (most: number): number =>
     pages === undefined ? most : rowsBegun(pages, most).rows;
   const rows = inPages(allowed);

@@ -85,10 +85,10 @@ export async function survey(base: Inquiry, open: string | undefined): Promise<S
 
   // What is owned whole is written whole, whatever an earlier run holds of it under its cap.
   const isOwned = isCapped && share?.exact === true && newPeopleIn(share) === 0;
-  const isFewer = isWhole ? isOwned : mostRows(share) <= (anew.rowsUncapped ?? anew.rows) - rows;
+  const most = isWhole && !isOwned ? -1 : (anew.rowsUncapped ?? anew.rows) - rows;
   // Under a cap that does not pay for all new people
   // the first rows are bought, as the segment has them.
-  const parted = isAnew && isFewer ? newPeopleApart(base, share) : undefined;
+  const parted = isAnew ? newPeopleApart(base, share, most) : undefined;
   const { inquiry, quote: best } = parted ?? { inquiry: base, quote: priced };
 
   // Whoever that run brought is among those who are owned.

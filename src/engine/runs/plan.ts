@@ -56,6 +56,8 @@ export type Target =
       readonly except?: readonly Filters[];
       /** Only whom nobody owns yet is bought; written are they alone, or the owned too. */
       readonly owned?: "without" | "with";
+      /** Where a limit bounds the owned and the new together: rows of both, and of the new alone. */
+      readonly within?: { readonly rows: number; readonly fresh: number };
       readonly sample?: Sampling;
       /**
        * Absolute path of the list that a refresh buys for. Only parts of the segment are bought.
@@ -148,7 +150,8 @@ export const unlooked = (target: Target): number =>
 export function targetText(target: Target): string {
   if (target.kind === "search") {
     const sample = target.sample === undefined ? "" : ` sample ${JSON.stringify(target.sample)}`;
-    const only = target.owned === undefined ? "" : ` ${target.owned} the owned`;
+    const few = target.within === undefined ? "" : `, ${target.within.rows} at most`;
+    const only = target.owned === undefined ? "" : ` ${target.owned} the owned${few}`;
     const staff = target.staff === undefined ? "" : ` at most ${target.staff.most ?? "all"} each`;
     const beside =
       target.staff?.keep === undefined ? "" : ` beside ${JSON.stringify(target.staff.keep)}`;
