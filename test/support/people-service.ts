@@ -34,6 +34,8 @@ export interface PeopleOptions {
   tellsPrice: boolean;
   perMinute: number | undefined;
   maxDepth: number | undefined;
+  /** Pages are reached by cursors, those behind so many rows; whether one is still good. */
+  cursors: ((behind: number) => boolean) | undefined;
   /** Rows up to which a page may go; no account tells it, only a 422 with this text. */
   wall: number | undefined;
   wallSays: string;
@@ -112,6 +114,7 @@ export async function startPeopleService(
     tellsPrice: true,
     perMinute: undefined,
     maxDepth: undefined,
+    cursors: undefined,
     wall: undefined,
     wallSays: "too deep",
     fixedPage: undefined,
@@ -187,6 +190,7 @@ export async function startPeopleService(
       page?: number;
       per_page?: number;
       offset?: number;
+      cursor?: string;
     };
     const filters = sent.filters ?? {};
     asked.push({ path, filters });
@@ -207,7 +211,11 @@ export async function startPeopleService(
     const once = request.headers["idempotency-key"] as string | undefined;
     const before = once === undefined ? undefined : replies.get(once);
     if (before !== undefined) return answer(200, before);
-    const from = sent.offset ?? ((sent.page ?? 1) - 1) * perPage;
+    const { cursors } = options;
+    const behind = cursors === undefined ? undefined : Number(sent.cursor?.slice(1) ?? 0);
+    if (sent.cursor !== undefined && behind !== undefined && cursors?.(behind) === false)
+      return answer(400, body(false, null, 0, ["this cursor has expired"]));
+    const from = behind ?? sent.offset ?? ((sent.page ?? 1) - 1) * perPage;
     if (from + perPage > (options.wall ?? Number.POSITIVE_INFINITY)) {
       refused++;
       return answer(422, body(false, null, 0, [options.wallSays]));
@@ -216,7 +224,10 @@ export async function startPeopleService(
     const page = there.slice(from, from + perPage);
     rows += page.length;
     for (const human of page) sold.set(personKey(human), (sold.get(personKey(human)) ?? 0) + 1);
-    const text = body(true, page, page.length * options.price, []);
+    const end = from + page.length;
+    const next = end < there.length ? `c${end}` : null;
+    const result = cursors === undefined ? page : { people: page, next_cursor: next };
+    const text = body(true, result, page.length * options.price, []);
     if (once !== undefined) replies.set(once, text);
     return answer(200, text);
   }

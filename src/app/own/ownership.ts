@@ -49,7 +49,11 @@ export function ownershipOf(
     open: async (account, target) => {
       const whole = wholeOf(target);
       if (whole === undefined) return undefined;
-      opened ??= new OwnedPeople(account, deps).open();
+      // Who was bought meanwhile is owned, too.
+      opened =
+        opened !== undefined && isNarrowed(target)
+          ? opened.then((people) => people.open())
+          : (opened ?? new OwnedPeople(account, deps).open());
 
       const segment = opened.then(async (people) => {
         const records = isNarrowed(target) ? undefined : recordsOf(whole, people);

@@ -16,6 +16,7 @@ import { isFault, type Unit } from "../runs/journal.ts";
 import type { Run } from "../runs/run.ts";
 import { chargedForError, drawnSize, drawnTooDeep, otherPaging } from "./failures.ts";
 import type { Flown } from "./flight.ts";
+import { cursorGone } from "./page-failures.ts";
 import type { Wall } from "./remaining.ts";
 import type { Settlement, SettlementParts } from "./settle.ts";
 import type { Source } from "./source.ts";
@@ -161,17 +162,19 @@ export class Attempts {
     return isAgain;
   }
 
-  /** One refusal behind pages that came may be a bad minute; two are a wall. */
+  /** One refusal behind pages that came may be a bad minute; two are a wall, or a cursor that is gone. */
   async #asksOnceMore({ unit }: Flown, error: unknown): Promise<boolean> {
     if (!(error instanceof ServiceError) || this.#refusedBehind.has(unit.intent.n)) return false;
     const { detail, status } = error;
     const { forgiving, page } = this.#options.source;
     const isRefused = (status === 400 || status === 422) && forgiving !== true && !page;
-    if (!isRefused || this.#depthIn(unit, detail.join("; ")) === undefined) return false;
+    const isDeep = isRefused && this.#depthIn(unit, detail.join("; ")) !== undefined;
+    if (!isDeep && !mayBeCursor(unit, status)) return false;
 
     const { n, target, offset } = unit.intent;
     this.#refusedBehind.add(n);
-    this.#refusedFrom.set(target, Math.min(offset, this.#refusedFrom.get(target) ?? offset));
+    if (isDeep)
+      this.#refusedFrom.set(target, Math.min(offset, this.#refusedFrom.get(target) ?? offset));
     return this.#pause(ONCE_MORE_MS, "retry", detail[0] ?? `the answer ${status}`);
   }
 
@@ -271,7 +274,7 @@ export class Attempts {
       await this.#lowerToBalance(flown, error);
       return true;
     }
-    if (status !== 400 && status !== 422 && status !== 413) return false;
+    if (status !== 400 && status !== 422 && status !== 413) return this.#cursorRefused(unit, error);
 
     // A web server's 413 names itself, and no size.
     const text = status === 413 ? detail.join("; ").replace(/\b413\b/g, "") : detail.join("; ");
@@ -295,14 +298,21 @@ export class Attempts {
     if (other !== undefined) throw other;
 
     // A first page that is too deep is too large.
-    return this.#resized(
-      unit,
-      status === 413 || isTooDeep(text) ? `page size: ${text}` : text,
-      perPage,
-    );
+    const ofSize = status === 413 || isTooDeep(text) ? `page size: ${text}` : text;
+    return (await this.#resized(unit, ofSize, perPage)) || this.#cursorRefused(unit, error);
   }
 
-  #depthIn({ intent: { target, offset, perPage } }: Unit, text: string): number | undefined {
+  /** @throws CliError where what is left to refuse is the cursor of a page */
+  async #cursorRefused(unit: Unit, { status, detail }: ServiceError): Promise<boolean> {
+    if (!mayBeCursor(unit, status)) return false;
+    await this.#parts.settlement.giveUp(unit, "its cursor is gone", false);
+    throw cursorGone(unit.intent.offset, `${status}: ${detail.join("; ")}`);
+  }
+
+  #depthIn({ intent }: Unit, text: string): number | undefined {
+    const { target, offset, perPage, cursor } = intent;
+    // What is refused where a cursor leads is the cursor, unless it is said to be the depth.
+    if (cursor !== undefined && !isTooDeep(text)) return undefined;
     // Behind a page that was refused so it is the same refusal, whatever the size.
     if (offset >= (this.#refusedFrom.get(target) ?? Number.POSITIVE_INFINITY)) return offset;
     const wasGiven = this.#parts.remaining.sizes.accepted.has(perPage);
@@ -405,3 +415,7 @@ export class Attempts {
     );
   }
 }
+
+/** A row further on is asked for by the cursor before it alone: what was good once may be that no more. */
+const mayBeCursor = ({ intent: { cursor } }: Unit, status: number): boolean =>
+  cursor !== undefined && [400, 404, 410, 422].includes(status);

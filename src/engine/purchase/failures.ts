@@ -33,7 +33,7 @@ import type { UnsoundCountsError } from "../planning/question.ts";
 import { creditsOf, type EndedRecord, pendingUnits, type RunState } from "../runs/journal.ts";
 import { type Plan, resumeOf, unlooked } from "../runs/plan.ts";
 import type { RunReader } from "../runs/reader.ts";
-import { incomplete } from "./page-failures.ts";
+import { CURSOR_GONE, incomplete } from "./page-failures.ts";
 
 type Receipt = Of<typeof receipt>;
 
@@ -284,6 +284,7 @@ const SPOILT = new Set([
 
 const ENDS: Readonly<Record<string, EndedRecord["how"]>> = {
   dataset_moved: "stale",
+  [CURSOR_GONE]: "stale",
   pipe_closed: "closed",
 };
 

@@ -102,6 +102,14 @@ export const cursorTooLong = (length: number): CliError =>
       "characters long: it cannot be kept",
   );
 
+export const CURSOR_GONE = "cursor_gone";
+
+export const cursorGone = (rows: number, answer: string): CliError =>
+  incomplete(
+    CURSOR_GONE,
+    `the service no longer takes its cursor of what follows ${counted(rows, "row")} (${answer})`,
+  );
+
 export const datasetMoved = (from: string | null, to: string): CliError =>
   incomplete(
     "dataset_moved",
