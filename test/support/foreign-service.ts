@@ -32,6 +32,8 @@ export interface ForeignOptions {
   perMinute: number;
   balance: number;
   price: number;
+  /** What the account tells of it; undefined: what it is. */
+  pricesTold: number | undefined;
   paging: "page" | "offset" | "cursor";
   firstPage: 0 | 1;
   /** The array is under this name; undefined: `result` is the array. */
@@ -179,6 +181,7 @@ export async function startForeignService(
     perMinute: 6_000,
     balance: 5_000,
     price: 1,
+    pricesTold: undefined,
     paging: "page",
     firstPage: 1,
     rowsUnder: "people",
@@ -385,7 +388,7 @@ export async function startForeignService(
     if (Array.isArray(company))
       return answer(response, 422, refusal("company_network_url must be a string"));
     if (url.pathname === "/v1/account") {
-      const { price } = options;
+      const price = options.pricesTold ?? options.price;
       const costs = {
         path: { "person/search": price, enrich: price, "company.employees": price },
         snake: { person_search: price, company_enrich: price, company_employees: price },

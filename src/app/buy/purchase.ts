@@ -3,22 +3,19 @@ import { kindOf } from "../../engine/output/distinct.ts";
 import { savedForm } from "../../engine/output/formats.ts";
 import { checkSink } from "../../engine/output/sinks/sink.ts";
 import type { Finished } from "../../engine/purchase/deliver.ts";
-import { beginsAnew, staleRun } from "../../engine/purchase/failures.ts";
+import { beginsAnew, beyondCursor, staleRun } from "../../engine/purchase/failures.ts";
 import { fulfil } from "../../engine/purchase/fulfil.ts";
 import { endStale, inquire, stillOpen } from "../../engine/purchase/inquiry.ts";
 import { alone, claimsOf, newPeople, openRun } from "../../engine/purchase/locks.ts";
 import { checkSame } from "../../engine/purchase/offer.ts";
 import type { ExportDeps, ExportOptions, Trade } from "../../engine/purchase/order.ts";
-import { CURSOR_GONE } from "../../engine/purchase/page-failures.ts";
 import { requireFree, withPlaces } from "../../engine/purchase/places.ts";
 import type { Offer, Quote } from "../../engine/purchase/quote.ts";
 import { agree, begin, survey } from "../../engine/purchase/survey.ts";
 import { accountOf } from "../../engine/purchase/world.ts";
-import { creditsOf } from "../../engine/runs/journal.ts";
 import type { Plan, Target } from "../../engine/runs/plan.ts";
 import type { Run } from "../../engine/runs/run.ts";
 import { RunStore } from "../../engine/runs/run-store.ts";
-import { creditsLess } from "../../shared/contract/money.ts";
 import { CliError } from "../../shared/errors.ts";
 
 /** What an order would cost now, and what free calls told of it. */
@@ -86,22 +83,20 @@ async function fulfilled(run: Run, quote: Quote, trade: Trade): Promise<Finished
     return await fulfil(run, quote, trade);
   } catch (error) {
     const { options, deps } = trade;
-    const isGone = error instanceof CliError && error.code === CURSOR_GONE;
-    const target = isGone && deps.ownership && othersOf(run, options.limit);
-    if (!target) throw error;
+    const rest = deps.ownership && beyondCursor(error, run, options.limit);
+    if (rest === undefined) throw error;
 
-    const { session, books } = run.state;
-    const maxCredits = creditsLess(creditsOf(session?.cap), books.atMost);
-    const rest = { maxCredits, agreed: undefined, offer: undefined };
+    const { target, maxCredits, gone } = rest;
+    const bounds = { ...options, maxCredits, agreed: undefined, offer: undefined };
     // It was agreed to when the run began.
     const agreed = { ...deps, consent: async () => undefined };
-    deps.onNotice(`notice: ${error.message}; the others are looked for by free counts`);
+    deps.onNotice(`notice: ${gone.message}; the others are looked for by free counts`);
 
     return await alone([newPeople(deps, options.wait)], deps, async () => {
-      const inquiry = await inquire(target, { ...options, ...rest }, agreed);
+      const inquiry = await inquire(target, bounds, agreed);
       const others = await survey(inquiry, undefined).catch((why: unknown) => {
         throw why instanceof CliError
-          ? error.with({ details: [...error.details, why.message] })
+          ? gone.with({ details: [...gone.details, why.message] })
           : why;
       });
       await agree(others, run.plan.target);
@@ -109,17 +104,6 @@ async function fulfilled(run: Run, quote: Quote, trade: Trade): Promise<Finished
       return await fulfil(anew.run, anew.quote, inquiry);
     });
   }
-}
-
-/** Those of a search whom a run of it did not bring; undefined where no free count tells them. */
-function othersOf({ plan: { target }, state }: Run, limit: number | undefined): Target | undefined {
-  const isPlain =
-    target.kind === "search" &&
-    (target.union ?? target.except ?? target.sample ?? target.owned ?? target.list) === undefined;
-  if (!isPlain) return undefined;
-
-  const within = limit && { rows: limit, fresh: Math.max(0, limit - state.rows) };
-  return { ...target, owned: "with", ...(within ? { within } : {}) };
 }
 
 /**

@@ -162,7 +162,7 @@ export class Attempts {
     return isAgain;
   }
 
-  /** One refusal behind pages that came may be a bad minute; two are a wall, or a cursor that is gone. */
+  /** One refusal behind pages may be a bad minute; two are a wall, or a cursor that is gone. */
   async #asksOnceMore({ unit }: Flown, error: unknown): Promise<boolean> {
     if (!(error instanceof ServiceError) || this.#refusedBehind.has(unit.intent.n)) return false;
     const { detail, status } = error;
@@ -416,6 +416,6 @@ export class Attempts {
   }
 }
 
-/** A row further on is asked for by the cursor before it alone: what was good once may be that no more. */
+/** What was good once may be so no more, and nothing else leads to the rows behind it. */
 const mayBeCursor = ({ intent: { cursor } }: Unit, status: number): boolean =>
   cursor !== undefined && [400, 404, 410, 422].includes(status);

@@ -4,6 +4,7 @@ import { existsSync } from "node:fs";
 import {
   type Credits,
   credits,
+  creditsLess,
   creditsText,
   formatCreditsGrouped,
   priceOf,
@@ -297,6 +298,30 @@ export function endOf(failure: CliError, run: RunReader): EndedRecord["how"] | u
     code === "incomplete" && next === undefined && state.rows >= (run.wanted ?? Infinity);
   const isOver = category === "not_found" || isWhole || (SPOILT.has(code) && !isEmpty);
   return isOver && pendingUnits(state).length === 0 ? "over" : ENDS[code];
+}
+
+/**
+ * What there is to buy where the cursor of a search is gone: those whom its run did not bring, for
+ * what its cap leaves. undefined: it is not, or no free count tells them.
+ */
+export function beyondCursor(
+  error: unknown,
+  { plan: { target }, state }: RunReader,
+  limit: number | undefined,
+) {
+  const isGone = error instanceof CliError && error.code === CURSOR_GONE;
+  const isPlain =
+    target.kind === "search" &&
+    (target.union ?? target.except ?? target.sample ?? target.owned ?? target.list) === undefined;
+  if (!isGone || !isPlain) return undefined;
+
+  const rows = limit ?? 0;
+  const within = rows > 0 ? { within: { rows, fresh: Math.max(0, rows - state.rows) } } : {};
+  return {
+    gone: error,
+    target: { ...target, owned: "with" as const, ...within },
+    maxCredits: creditsLess(creditsOf(state.session?.cap), state.books.atMost),
+  };
 }
 
 /**

@@ -46,7 +46,29 @@ export async function offerOf(
   deps: ExportDeps,
 ): Promise<Offer> {
   const offer = await countsOf(target, deps);
-  return { ...offer, datasetVersion: offer.datasetVersion ?? account.datasetVersion ?? null };
+  const datasetVersion = offer.datasetVersion ?? account.datasetVersion ?? null;
+  return {
+    ...offer,
+    datasetVersion: (await isNeverStill(datasetVersion, account, deps)) ? null : datasetVersion,
+  };
+}
+
+/** Whether two free answers named two datasets, and the next one a third. */
+async function isNeverStill(
+  told: string | null,
+  { datasetVersion: before }: AccountView,
+  { seller, interrupted, onWarning }: ExportDeps,
+): Promise<boolean> {
+  if (before === undefined || before === told) return false;
+
+  const { datasetVersion: after } = await seller.client.account(interrupted);
+  if (after === undefined || after === told || after === before) return false;
+
+  onWarning(
+    `warning: the service names another dataset in each answer (${before}, ${told}, ${after}): ` +
+      "they are not compared, as if it named none",
+  );
+  return true;
 }
 
 type Counts = Omit<Offer, "datasetVersion"> & { readonly datasetVersion?: string | undefined };

@@ -165,7 +165,8 @@ export async function agree({ quote, inquiry }: Survey, draft: Target): Promise<
   const said = [earlier, isNarrowed(target) && !isNarrowed(draft) && unasked].flatMap(
     (text) => text || [],
   );
-  const datasetVersion = account.datasetVersion ?? quote.datasetVersion ?? null;
+  const { datasetVersion: told = null } = quote;
+  const datasetVersion = told === null ? null : (account.datasetVersion ?? told);
   await agreeTo({ ...quote, datasetVersion }, inquiry, { rows: rowsOf(inquiry, quote), said });
 }
 

@@ -56,7 +56,7 @@ export type Target =
       readonly except?: readonly Filters[];
       /** Only whom nobody owns yet is bought; written are they alone, or the owned too. */
       readonly owned?: "without" | "with";
-      /** Where a limit bounds the owned and the new together: rows of both, and of the new alone. */
+      /** Where a limit bounds owned and new together: rows of both, and of the new alone. */
       readonly within?: { readonly rows: number; readonly fresh: number };
       readonly sample?: Sampling;
       /**
