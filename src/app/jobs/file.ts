@@ -1,13 +1,21 @@
 import { dirname, join, resolve } from "node:path";
-import type { AnyNode, ObjectNode } from "@humanwhocodes/momoa";
 import { configDir } from "../../engine/connections/paths.ts";
 import { engineOf, resolveOutput } from "../../engine/output/tables/target.ts";
 import type { Context } from "../../shared/context.ts";
 import { checkFilters } from "../../shared/contract/filters.ts";
 import { type Credits, formatCredits } from "../../shared/contract/money.ts";
-import { aside, didYouMean, nearest } from "../../shared/contract/suggest.ts";
-import { echo, harmlessLine } from "../../shared/contract/text.ts";
+import { didYouMean } from "../../shared/contract/suggest.ts";
+import { echo } from "../../shared/contract/text.ts";
 import { FILTER_KEYS } from "../../shared/contract/vocabulary.ts";
+import {
+  type DocumentMember,
+  type DocumentProblem,
+  documentMembers,
+  documentRefusal,
+  isObjectNode,
+  readDocument,
+  textPlaceOf,
+} from "../../shared/document.ts";
 import { type CliError, usageError } from "../../shared/errors.ts";
 import { readInput } from "../../shared/input.ts";
 import {
@@ -70,7 +78,7 @@ export async function readJobs(context: Context, word: string | undefined): Prom
       : error;
   });
   const name = word ?? path;
-  const { body, plainOf } = await readDocument(text, name);
+  const { body, plainOf } = await readDocument(text, name, AS_JOBS);
   const problems: DocumentProblem[] = [];
 
   if (!isObjectNode(body))
@@ -279,78 +287,11 @@ export async function jobsNamed(
   return jobs.filter(({ name }) => names.length === 0 || names.includes(name));
 }
 
-/** Where something stands in a file: both counted from 1. */
-interface TextPlace {
-  readonly line: number;
-  readonly column: number;
-}
+/** How a file of jobs that cannot be used is refused. */
+const AS_JOBS = {
+  hint: "headcount schema jobs-file has every key; headcount help jobs an example",
+  code: "invalid_jobs_file",
+};
 
-interface DocumentProblem extends TextPlace {
-  readonly message: string;
-}
-
-interface DocumentMember {
-  readonly key: string;
-  readonly at: TextPlace;
-  readonly value: AnyNode;
-}
-
-/**
- * JSON with comments, the place of every key, and what makes plain values of it.
- * @throws CliError exit 2, with both
- */
-async function readDocument(text: string, name: string) {
-  const { evaluate: plainOf, parse } = await import("@humanwhocodes/momoa");
-  try {
-    return { body: parse(text, { mode: "jsonc", allowTrailingCommas: true }).body, plainOf };
-  } catch (error) {
-    const { message, line = 1, column = 1 } = error as Error & Partial<TextPlace>;
-    const why =
-      text.trim() === "" ? "it is empty" : harmlessLine(message.replace(/ ?\(\d+:\d+\)$/, ""));
-    throw refusal(name, [{ line, column, message: why }]);
-  }
-}
-
-/** Problems of a file as the one error that is reported. */
-function refusal(name: string, problems: readonly DocumentProblem[]): CliError {
-  const [first = "", ...details] = problems.map(
-    ({ line, column, message }) => `${name}:${line}:${column}: ${message}`,
-  );
-  return usageError(
-    first,
-    "headcount schema jobs-file has every key; headcount help jobs an example",
-    "invalid_jobs_file",
-  ).with({ details });
-}
-
-const textPlaceOf = ({ loc }: Pick<AnyNode, "loc">): TextPlace => ({
-  line: loc.start.line,
-  column: loc.start.column,
-});
-
-const isObjectNode = (node: AnyNode): node is ObjectNode => node.type === "Object";
-
-/**
- * The members of an object. One that is there twice
- * is a problem, and one that is not among `known`.
- */
-function documentMembers(
-  node: ObjectNode,
-  what: string,
-  problems: DocumentProblem[],
-  keys?: readonly string[],
-): readonly DocumentMember[] {
-  const members = new Map<string, DocumentMember>();
-  for (const member of node.members) {
-    const key = member.name.type === "String" ? member.name.value : member.name.name;
-    const at = textPlaceOf(member.name);
-    if (members.has(key))
-      problems.push({ ...at, message: `"${echo(key)}" stands twice in ${what}` });
-    else if (keys !== undefined && !keys.includes(key)) {
-      const meant = aside(nearest(key.replaceAll("-", "_"), keys), '"');
-      problems.push({ ...at, message: `${what} has no key "${echo(key)}"${meant}` });
-    } else members.set(key, { key, at, value: member.value });
-  }
-
-  return [...members.values()];
-}
+const refusal = (name: string, problems: readonly DocumentProblem[]): CliError =>
+  documentRefusal(name, problems, AS_JOBS);
