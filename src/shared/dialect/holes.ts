@@ -1,0 +1,124 @@
+// Tested by test/unit/shared/dialect/holes.test.ts.
+import { isObject } from "../contract/text.ts";
+import { isNested, type JsonRecord, type JsonValue } from "../rows/values.ts";
+
+/** What a template is filled with. One that is not there, or undefined, has no value. */
+export type Filling = Readonly<Record<string, unknown>>;
+
+const HOLE = /^@([a-z_]+)(\?null)?$/;
+const INSIDE = /\{([a-z_]+)(?::[a-z_]+)?\}/g;
+/** The name of a member whose value is spread into the object that holds it. */
+const SPREAD = "*";
+
+/** A copy in which each hole has its value; a hole without one takes its member away. */
+export function filled(template: unknown, values: Filling): unknown {
+  if (typeof template === "string") {
+    const [, name, orNull] = HOLE.exec(template) ?? [];
+    if (name === undefined) return inside(template, values);
+    return values[name] ?? (orNull === undefined ? undefined : null);
+  }
+  if (Array.isArray(template))
+    return template.flatMap((item) => {
+      const value = filled(item, values);
+      return value === undefined ? [] : [value];
+    });
+  if (!isObject(template)) return template;
+
+  const out: Record<string, unknown> = {};
+  for (const [name, inner] of Object.entries(template)) {
+    const value = filled(inner, values);
+    if (name === SPREAD) mergeInto(out, value);
+    else if (value !== undefined) out[name] = value;
+  }
+  return out;
+}
+
+/** Objects that are spread side by side: lists of the same member are put together. */
+function mergeInto(out: Record<string, unknown>, spread: unknown): void {
+  for (const part of [spread].flat().filter(isObject))
+    for (const [name, value] of Object.entries(part)) {
+      const before = out[name];
+      if (Array.isArray(before) && Array.isArray(value)) out[name] = [...before, ...value];
+      else if (isObject(before) && isObject(value)) {
+        const both = { ...before };
+        mergeInto(both, value);
+        out[name] = both;
+      } else out[name] = value;
+    }
+}
+
+const inside = (text: string, values: Filling): string =>
+  text.replace(INSIDE, (whole, name: string) =>
+    values[name] === undefined ? whole : String(values[name]),
+  );
+
+/** The names of all holes of a template, those inside texts among them. */
+export function holesOf(template: unknown): string[] {
+  if (typeof template === "string") {
+    const name = HOLE.exec(template)?.[1];
+    return name === undefined
+      ? [...template.matchAll(INSIDE)].map(([, word = ""]) => word)
+      : [name];
+  }
+  return typeof template === "object" && template !== null
+    ? Object.values(template).flatMap(holesOf)
+    : [];
+}
+
+/** A reply as it is looked into: its body read, and its headers by lower-case names. */
+export interface VendorBody {
+  readonly body: JsonValue | undefined;
+  readonly header: (name: string) => string | undefined;
+}
+
+const HEADER = "header:";
+const STEP = /^([^[\]]*)((?:\[[^[\]]*\])*)$/;
+
+/**
+ * What stands at a place: `a.b[0].c`, `list[current=true].x`, `a|b` (the first
+ * that has a value), `header:name`, and "" for the reply itself.
+ */
+export function placed(place: string, { body, header }: VendorBody): JsonValue | undefined {
+  for (const path of place.split("|")) {
+    const value = path.startsWith(HEADER)
+      ? header(path.slice(HEADER.length).toLowerCase())
+      : at(body, path);
+    if (value !== undefined && value !== null) return value;
+  }
+  return undefined;
+}
+
+/** Of a row. */
+export const inRow = (place: string, row: JsonValue): JsonValue | undefined =>
+  placed(place, { body: row, header: () => undefined });
+
+function at(from: JsonValue | undefined, path: string): JsonValue | undefined {
+  let value = from;
+  for (const step of path === "" ? [] : path.split(".")) {
+    const [, name = "", picks = ""] = STEP.exec(step) ?? [];
+    if (name !== "") value = member(value, name);
+    for (const [, pick = ""] of picks.matchAll(/\[([^[\]]*)\]/g)) value = picked(value, pick);
+  }
+  return value;
+}
+
+const member = (value: JsonValue | undefined, name: string): JsonValue | undefined =>
+  isNested(value) && Object.hasOwn(value, name) ? value[name] : undefined;
+
+function picked(value: JsonValue | undefined, pick: string): JsonValue | undefined {
+  if (!Array.isArray(value)) return undefined;
+  const items = value as readonly JsonValue[];
+  const [name = "", wanted] = pick.split("=");
+  if (wanted === undefined) return items[Number(pick)];
+  return items.find((item) => String(member(item, name)) === wanted) as JsonRecord | undefined;
+}
+
+/** Whether a place is written as one is. */
+export const isPlace = (place: string): boolean =>
+  place
+    .split("|")
+    .every((path) =>
+      path.startsWith(HEADER)
+        ? /^[A-Za-z0-9-]+$/.test(path.slice(HEADER.length))
+        : path === "" || path.split(".").every((step) => step !== "" && STEP.test(step)),
+    );
