@@ -20,6 +20,8 @@ export interface CallSite {
   readonly baseUrl: string;
   /** Whether the call costs credits: only then can a lost reply have been charged. */
   readonly paid?: boolean;
+  /** Whose file says how the key is sent. */
+  readonly vendor?: string | undefined;
   readonly key?: { readonly shown: string; readonly source: KeySource } | undefined;
   /** The data folder of the built-in sample service, where it is the one that answered. */
   readonly sampleDir?: string | undefined;
@@ -59,12 +61,13 @@ const KEY = row(
   "key_refused",
   "auth",
   (answer) => `the service refused ${keyOf(answer)} (${answer.status}): ${answer.detail}`,
-  ({ key, connectionName }) =>
-    key?.source === "environment"
+  ({ key, connectionName, vendor }) => {
+    const sent = vendor === undefined ? "Authorization: Bearer" : `the file of ${vendor} says`;
+    return key?.source === "environment"
       ? "put another key into HEADCOUNT_API_KEY; it goes before whatever headcount " +
-        "login stores; it was sent as Authorization: Bearer"
-      : `headcount login ${connectionName} stores another key; ` +
-        "this one was sent as Authorization: Bearer",
+          `login stores; it was sent as ${sent}`
+      : `headcount login ${connectionName} stores another key; this one was sent as ${sent}`;
+  },
 );
 
 const KEY_LOST = row(

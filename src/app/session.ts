@@ -1,8 +1,9 @@
 import { DEFAULT_DIALECT, type ServiceLimits } from "../engine/client/dialect.ts";
-import { createClient, type RequestLog } from "../engine/client/http-client.ts";
+import { type ClientOptions, createClient, type RequestLog } from "../engine/client/http-client.ts";
 import { keyFingerprint, Pacer } from "../engine/client/pacing.ts";
 import { type PacedOptions, paced, patienceOf } from "../engine/client/retry.ts";
 import type { TellWait } from "../engine/client/transport.ts";
+import type { ServiceClient } from "../engine/client/types.ts";
 import {
   type Connection,
   findConnection,
@@ -73,7 +74,7 @@ export async function inSession<T>(
 ): Promise<T> {
   const target = await openTarget(context, connecting, events);
   try {
-    const session = sessionFor(target, context, connecting, events);
+    const session = await sessionFor(target, context, connecting, events);
     try {
       return await run(session);
     } catch (error) {
@@ -124,12 +125,12 @@ async function openTarget(
 /** Shorter waits are over before they are read. */
 const SAID_FROM_MS = 2_000;
 
-function sessionFor(
+async function sessionFor(
   target: Opened,
   context: Context,
   { maxWait }: Connecting,
   events: SessionEvents,
-): Session {
+): Promise<Session> {
   const { notice = silent, log, asking } = events;
   const { now, env, sleep, random, interrupted: signal } = context;
   const {
@@ -161,17 +162,11 @@ function sessionFor(
   };
 
   const timeouts = { free: patienceOf(maxWaitMs) };
-  const client = createClient({
-    baseUrl,
-    apiKey,
-    dialect,
-    now,
-    env,
-    log,
-    asking,
-    onLimits,
-    timeouts,
-  });
+  const client = await openClient(
+    { baseUrl, apiKey, dialect, now, env, log, asking, onLimits, timeouts },
+    context,
+    { vendor: target.vendor },
+  );
   const pauses: Session["pauses"] = {};
   return {
     client: paced(client, {
@@ -196,6 +191,7 @@ function sessionFor(
       connectionName,
       baseUrl,
       sampleDir,
+      vendor: client.dialect.vendor,
       key: { shown: keyPrefix(apiKey), source: keySource },
     },
     pauses,
@@ -205,6 +201,25 @@ function sessionFor(
       await client.close();
     },
   };
+}
+
+/**
+ * Speaks the contract, or as the file of a vendor says.
+ * @param vendor the file's name; `isProbe`: only the key is looked at
+ * @throws CliError exit 2 where that file is none, or is not there
+ */
+export async function openClient(
+  options: ClientOptions,
+  context: Context,
+  { vendor, isProbe }: { readonly vendor?: string | undefined; readonly isProbe?: boolean },
+): Promise<ServiceClient> {
+  if (vendor === undefined) return createClient(options);
+  const [{ ownFile }, { createDialectClient }] = await Promise.all([
+    import("./vendors.ts"),
+    import("../engine/dialect/client.ts"),
+  ]);
+  const { file } = await ownFile(vendor, context);
+  return createDialectClient(file, options, { copy: vendor, isProbe });
 }
 
 /** With the connection of that address, where there is one. */

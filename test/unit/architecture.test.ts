@@ -19,6 +19,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
 const ENGINE: Readonly<Record<string, readonly string[]>> = {
   client: [],
   connections: ["client"],
+  dialect: ["client"],
   runs: ["client"],
   planning: [],
   output: ["runs"],

@@ -1,3 +1,4 @@
+import type { Dialect } from "../../engine/client/dialect.ts";
 import type { AccountView } from "../../engine/client/types.ts";
 import { ownedCompanies } from "../../engine/purchase/earlier.ts";
 import { runIdentityOf } from "../../engine/purchase/offer.ts";
@@ -183,8 +184,10 @@ async function purchase<T>(
 
   const { agree = refuse, notice = silent, warning = silent, start, progress } = events;
   const { target, maxCalls, fresh = false, rows = nowhere(), table } = order;
+  const { dialect } = world.seller.client;
   let close = silent;
   try {
+    requireOfVendor(dialect, target);
     let deps: ExportDeps = {
       ...world,
       stdout: rows,
@@ -203,7 +206,7 @@ async function purchase<T>(
       onStart: start,
       onProgress: progress,
     };
-    if (isNarrowed(target) || !fresh) {
+    if (dialect.vendor === undefined && (isNarrowed(target) || !fresh)) {
       const { ownershipOf } = await import("../own/ownership.ts");
       const ownership = ownershipOf({ maxCalls: maxCalls ?? MAX_CALLS, again: fresh }, deps);
       deps = { ...deps, ownership: ownership.open };
@@ -216,6 +219,29 @@ async function purchase<T>(
   } finally {
     close();
   }
+}
+
+/** @throws CliError exit 2 for what the file of a vendor cannot say: before anything is asked */
+function requireOfVendor({ names, vendor }: Dialect, target: Target): void {
+  if (vendor === undefined) return;
+  const refuse = (what: string): never => {
+    const hint = "docs/vendors.md says what works";
+    throw usageError(`${vendor} cannot be ${what} yet`, hint, "not_of_vendor");
+  };
+
+  if (target.kind !== "search") {
+    const of = target.kind === "enrich" ? "asked for a company" : "asked for people of a company";
+    const { by = "" } =
+      target.companies.find((one) => !names?.[target.kind].includes(one.by)) ?? {};
+    if (by !== "") refuse(`${of} by its ${by.replaceAll("_", " ")}`);
+    return;
+  }
+
+  const { except, owned, sample, staff, union } = target;
+  if (sample !== undefined) refuse("searched with --sample");
+  if (owned !== undefined) refuse("searched with --new-only or --owned");
+  if (staff !== undefined || union !== undefined || except !== undefined)
+    refuse("searched for several segments or companies at once");
 }
 
 /** Of the segment: nobody new is not nobody. */

@@ -13,6 +13,16 @@ export interface Dialect {
   readonly perPageMax?: number;
   /** Rows of a page where more are asked for and nothing tells the most: what quotes count on. */
   readonly pageRows?: number;
+  /** Whose file speaks here, and not the contract: nothing but counts and pages is asked of it. */
+  readonly vendor?: string;
+  /** The name of that file, another one where its text is. */
+  readonly file?: string | undefined;
+  /** By what that file names a company, where it has a call for it. */
+  readonly names?: Readonly<Record<"enrich" | "employees", readonly CompanyQuery["by"][]>>;
+  /** A cursor goes on in pages of the size that it began with, and in no other. */
+  readonly isOneSize?: boolean;
+  /** Nobody has seen a reply of it: one row is bought and looked at before more are. */
+  readonly isUnproven?: boolean;
 }
 
 /** What replies teach of a service whose account does not tell it. */

@@ -39,6 +39,8 @@ export class ServiceError extends Error {
   /** By its own words; 0 too where the balance showed that it was free. */
   declare creditsUsed: Credits | undefined;
   declare readonly creditsRemaining: Credits | undefined;
+  /** Whether it cost what it says and no more, as its service declares. */
+  declare readonly exact: boolean | undefined;
 
   constructor(
     init: Pick<ServiceError, "status" | "detail" | "envelope"> &
@@ -51,6 +53,7 @@ export class ServiceError extends Error {
           | "rateLimit"
           | "creditsUsed"
           | "creditsRemaining"
+          | "exact"
         >
       >,
   ) {

@@ -143,6 +143,8 @@ export interface Access extends Omit<TransportOptions, "origin"> {
   /** Goes to `baseUrl`'s origin and nowhere else. */
   readonly apiKey: string;
   readonly asking?: TellWait | undefined;
+  /** In place of `Authorization: Bearer`: how another service is told whose call it is. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 
 /** Told what is waited for, when it begins; what it returns is called when that is over. */
@@ -154,15 +156,18 @@ export interface ServiceCall extends Pick<RawRequest, "method" | "signal"> {
   readonly query?: URLSearchParams;
   readonly body?: unknown;
   readonly idempotencyKey?: string;
+  /** Of one that carries no key: whether it costs credits, and is waited for as such. */
+  readonly paid?: boolean;
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** In JSON. @throws CliError (exit 2) on a wrong address, also a proxy's */
-export function openCalls({ baseUrl, apiKey, asking, ...options }: Access) {
+export function openCalls({ baseUrl, apiKey, asking, headers: told, ...options }: Access) {
   const origin = parseBaseUrl(baseUrl);
   const { send, close } = openTransport({ origin, ...options });
   const prefix = origin.pathname === "/" ? "" : origin.pathname;
   const own = {
-    authorization: `Bearer ${apiKey}`,
+    ...(told ?? { authorization: `Bearer ${apiKey}` }),
     accept: "application/json",
     "user-agent": "headcount",
     // On one machine compressing costs more than it saves.
@@ -179,10 +184,10 @@ export function openCalls({ baseUrl, apiKey, asking, ...options }: Access) {
       query,
       body,
       idempotencyKey,
+      paid = idempotencyKey !== undefined,
+      headers,
       signal,
     }: ServiceCall): Promise<RawReply> {
-      const paid = idempotencyKey !== undefined;
-
       // What is paid for has a line of progress.
       const answered = paid ? undefined : asking?.(`${origin.host} (${path})`);
       const reply = await send({
@@ -193,7 +198,8 @@ export function openCalls({ baseUrl, apiKey, asking, ...options }: Access) {
         headers: {
           ...own,
           ...(body === undefined ? {} : { "content-type": "application/json" }),
-          ...(paid ? { "idempotency-key": idempotencyKey } : {}),
+          ...(idempotencyKey === undefined ? {} : { "idempotency-key": idempotencyKey }),
+          ...headers,
         },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       }).finally(answered);

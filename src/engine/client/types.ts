@@ -1,5 +1,6 @@
 import { creditsOrNull } from "../../shared/contract/money.ts";
 import type { FacetKey, Filters } from "../../shared/contract/vocabulary.ts";
+import type { CliError } from "../../shared/errors.ts";
 import type {
   AccountView,
   CountsView,
@@ -48,6 +49,10 @@ export interface PageReply {
   readonly replayed: boolean;
   /** People of the page whom the service leaves out by now. */
   readonly withheld: number;
+  /** Whether it cost what it says and no more, as its service declares. */
+  readonly exact?: boolean | undefined;
+  /** Why nothing more is bought once this page is kept: it is not what was declared. */
+  readonly stop?: CliError | undefined;
 }
 
 export interface PaidCallOptions {

@@ -10,6 +10,8 @@ import { locked } from "../client/lock-file.ts";
 export interface Connection {
   readonly baseUrl: string;
   readonly dialect?: Dialect;
+  /** The file of a vendor, in `dialects` beside the config, that says how it is asked. */
+  readonly vendor?: string;
   readonly keyStore?: "keychain" | "file";
   readonly accountId?: string;
 }
@@ -27,9 +29,11 @@ export const configFile = (dir: string): string => join(dir, "config.json");
 
 export const SAMPLE = "sample";
 
+const WORD = /^[a-z0-9][a-z0-9_-]{0,63}$/;
+
 /** It is also a file's. @param what it names @throws CliError (exit 2) */
 export function checkWord(name: string, what: "connection" | "segment", example: string): string {
-  if (/^[a-z0-9][a-z0-9_-]{0,63}$/.test(name)) return name;
+  if (WORD.test(name)) return name;
 
   const suggestion = name
     .toLowerCase()
@@ -180,11 +184,12 @@ export const updateConnection = (
   );
 
 function connection(value: Readonly<Record<string, unknown>>): Connection {
-  const { keyStore, accountId } = value;
+  const { keyStore, accountId, vendor } = value;
   const dialect = dialectOf(value.dialect);
   return {
     baseUrl: String(value.baseUrl),
     ...(dialect === undefined ? {} : { dialect }),
+    ...(typeof vendor === "string" && WORD.test(vendor) ? { vendor } : {}),
     ...(keyStore === "keychain" || keyStore === "file" ? { keyStore } : {}),
     ...(typeof accountId === "string" ? { accountId } : {}),
   };

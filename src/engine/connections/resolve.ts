@@ -14,6 +14,8 @@ export interface Destination {
   readonly dialect: Dialect;
   readonly apiKey: string;
   readonly keySource: KeySource;
+  /** {@link Connection.vendor} */
+  readonly vendor?: string | undefined;
   /** Set where `--base-url` sends a stored key to another origin than it was stored for. */
   readonly movedFrom?: string;
 }
@@ -106,13 +108,16 @@ export async function resolveTarget(
   const baseUrl = override ?? stored;
   const dialect = { ...DEFAULT_DIALECT, ...entry.dialect, ...said };
 
-  if (apiKey !== undefined) return { name, baseUrl, dialect, apiKey, keySource: "environment" };
+  const { vendor } = entry;
+  const place = { name, baseUrl, dialect, vendor };
+
+  if (apiKey !== undefined) return { ...place, apiKey, keySource: "environment" };
 
   const moved = new URL(baseUrl).origin !== new URL(stored).origin;
   if (moved && !flags.baseUrl) throw storedForAnother(name, stored, baseUrl);
 
   const key = await storedKey(name, entry, dir, surroundings);
-  return { name, baseUrl, dialect, ...key, ...(moved ? { movedFrom: stored } : {}) };
+  return { ...place, ...key, ...(moved ? { movedFrom: stored } : {}) };
 }
 
 async function storedKey(

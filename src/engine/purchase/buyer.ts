@@ -22,6 +22,7 @@ import { Flight, type Flown } from "./flight.ts";
 import { ReorderBuffer } from "./in-order.ts";
 import { type Ask, type Next, nextPage } from "./next-page.ts";
 import { priceUntold } from "./page-failures.ts";
+import { oneSize } from "./paging.ts";
 import { BalanceReading } from "./reading.ts";
 import { type BuyResult, Remaining, type Wall } from "./remaining.ts";
 import { Repeats } from "./repeats.ts";
@@ -52,6 +53,14 @@ export interface BuyerOptions
 interface Ready {
   readonly flown: Flown;
   readonly saving: Promise<void>;
+}
+
+/** The largest page; of pages that all have one size that one, as earlier sessions had it. */
+function sizeOf({ client, maxRows = 1, perPage, run: { state } }: BuyerOptions): number {
+  const most = Math.min(perPage, state.perPageMax ?? Number.POSITIVE_INFINITY);
+  if (client.dialect.isOneSize !== true) return most;
+  const [earlier] = state.units.values();
+  return earlier?.intent.perPage ?? oneSize(maxRows, most);
 }
 
 /**
@@ -85,9 +94,10 @@ export class Buyer {
     };
 
     const flight = this.#flight;
-    const perPage = Math.min(options.perPage, run.state.perPageMax ?? Number.POSITIVE_INFINITY);
+    const perPage = sizeOf(options);
     const isTold = options.perPageTold || run.state.perPageMax !== undefined;
     const remaining = new Remaining(source, run.plan.paging, perPage, isTold);
+    if (options.client.dialect.isOneSize === true) remaining.refuse(0, perPage);
     this.#repeats = new Repeats(source, (target, end) => remaining.cut(target, end));
 
     const isNext = (unit: Unit): boolean =>
@@ -297,12 +307,18 @@ export class Buyer {
         rows: budget.rowRoom(),
         covered: budget.covered(),
         whole: budget.wholeRoom(),
-        priced: budget.priceKnown,
+        priced: budget.priceKnown && !this.#isUnproven,
         moving: !flight.isEmpty,
         busy: flight.busyTargets(paging === "cursor" || turns === "unknown"),
         proving: flight.isBeyondFirst,
       },
     );
+  }
+
+  /** Of a file that nobody has called by: until a page was looked at. */
+  get #isUnproven(): boolean {
+    const { client } = this.#options;
+    return client.dialect.isUnproven === true && !this.#settlement.hasLooked;
   }
 
   async #resume(unit: Unit): Promise<void> {

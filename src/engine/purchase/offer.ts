@@ -201,7 +201,8 @@ function notCounted(error: unknown, { onNotice }: ExportDeps, search?: SearchTar
     throw usageError(`the service does not count people, and ${why}`, hint, "uncounted");
   }
 
-  onNotice("notice: the service does not count people: how many there are, only their pages tell");
+  const why = error.category === "usage" ? error.message : "the service does not count people";
+  onNotice(`notice: ${why}: how many there are, only their pages tell`);
 }
 
 /** Pages that were drawn are asked for whole. */
@@ -336,6 +337,8 @@ export async function checkSame(
   compare("the service", plan.base_url, now.base_url);
   compare("the account", plan.account_id, now.account_id);
   compare("the key mode", plan.key_mode, now.key_mode);
+
+  compare("the dialect", plan.dialect ?? null, client.dialect.file ?? null);
 
   const pages = pagingName({ paging: plan.paging, firstPage: plan.first_page });
   const count = differences.length;

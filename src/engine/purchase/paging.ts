@@ -34,6 +34,17 @@ export function requestsFor(paging: Dialect["paging"], rows: number, perPage: nu
   return requests;
 }
 
+/**
+ * The size of all pages, where they have one: its multiples land on the rows in at
+ * most twice the fewest requests, or else below them by less than a row a request.
+ */
+export function oneSize(rows: number, perPage: number): number {
+  const fewest = Math.max(1, Math.ceil(rows / perPage));
+  for (let requests = fewest; requests <= 2 * fewest; requests++)
+    if (rows % requests === 0) return Math.max(1, rows / requests);
+  return Math.max(1, Math.floor(rows / fewest));
+}
+
 export const without = (ranges: readonly Range[], from: number, to: number): Range[] =>
   ranges.flatMap((range) =>
     to <= range.from || range.to <= from

@@ -141,6 +141,7 @@ export class Settlement {
     if (creditsUsed === undefined)
       this.#sayOnce("the service does not say what a call cost; booked at the price of the quote");
     this.#handOn(flown, reply.body, page, quoted);
+    if (reply.stop !== undefined) flight.stop(reply.stop);
   }
 
   /**
@@ -193,10 +194,11 @@ export class Settlement {
   }
 
   /** An answer that is no success. */
-  async refusal({ unit }: Flown, { status, creditsUsed }: ServiceError): Promise<void> {
+  async refusal({ unit }: Flown, { status, creditsUsed, exact }: ServiceError): Promise<void> {
     const { run, now } = this.#options;
     const used = creditsUsed === undefined ? {} : { used: creditText(chargeOf(creditsUsed)) };
-    await run.append({ t: "refused", n: unit.intent.n, status, ...used, at: now() });
+    const told = { ...used, ...(exact === true ? { exact } : {}) };
+    await run.append({ t: "refused", n: unit.intent.n, status, ...told, at: now() });
   }
 
   /** No answer came to a request that may have arrived. */
@@ -306,7 +308,7 @@ interface Marks extends Required<Pick<SettledRecord, "replayed" | "withheld" | "
 
 /** What a reply says beside its rows and its charge. */
 function factsOf(
-  { nextCursor, total, meta }: PageReply,
+  { exact, nextCursor, total, meta }: PageReply,
   { replayed, withheld, unread, miss, unasked }: Marks,
 ): Partial<SettledRecord> {
   const { creditsRemaining: remaining, creditsUsed: used, datasetVersion, requestId } = meta;
@@ -318,6 +320,7 @@ function factsOf(
     ...(total === undefined ? {} : { total }),
     ...(datasetVersion === undefined ? {} : { version: datasetVersion }),
     ...(requestId === undefined ? {} : { requestId }),
+    ...(exact === true ? { exact } : {}),
     ...(replayed ? { replayed } : {}),
     ...(withheld > 0 ? { withheld } : {}),
     ...(unread > 0 ? { unread } : {}),

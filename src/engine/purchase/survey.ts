@@ -201,7 +201,7 @@ function planOf(
   { quote, offer, inquiry: { identity, options, deps } }: Survey,
   parts: Divided,
 ): NewPlan {
-  const { paging, firstPage } = deps.seller.client.dialect;
+  const { file: dialect, firstPage, paging } = deps.seller.client.dialect;
   const { overwrite, allowEmpty, minRows, maxShrink, requireComplete } = options;
 
   return {
@@ -212,6 +212,7 @@ function planOf(
     ...parts,
     paging,
     ...(paging === "page" && firstPage !== undefined ? { first_page: firstPage } : {}),
+    ...(dialect === undefined ? {} : { dialect }),
     view: savedView(options),
     per_page: options.perPage ?? null,
     guard: { overwrite, allowEmpty, minRows, maxShrink, requireComplete },

@@ -17,6 +17,7 @@ import {
  * | `told` | a success that says what it cost | that, to its rows at the price it was sent at |
  * | | one that says nothing | 0 to its rows at that price |
  * | | one without rows | what it says, to its hold |
+ * | | one whose service declares its prices | what it says |
  * | | a stored reply | nothing: a lost attempt of its page cost it, of several each at most it |
  * | `refused` | an answer that is no success | what it says, to its hold |
  * | `lost` | no answer, and it may have arrived | 0 to its hold |
@@ -76,6 +77,8 @@ export interface Ending {
   readonly rows?: number;
   readonly used?: Credits | undefined;
   readonly stored?: boolean;
+  /** Its service declares what it costs, and where it says so: it cost no more than it says. */
+  readonly exact?: boolean | undefined;
   /** It broke at the service's end, where no promise tells what it cost. */
   readonly isFault?: boolean;
   readonly at?: number;
@@ -421,7 +424,8 @@ export class Books {
     return lost?.state === "lost" && this.#open.includes(lost) ? lost : undefined;
   }
 
-  #end(attempt: Attempt, { t, rows = 0, used, stored = false, isFault = false, at }: Ending): void {
+  #end(attempt: Attempt, ending: Ending): void {
+    const { t, rows = 0, used, stored = false, exact = false, isFault = false, at } = ending;
     attempt.endedAt = this.#moment;
     attempt.at = at ?? attempt.at;
     this.isRead = false;
@@ -452,7 +456,8 @@ export class Books {
       attempt.isSpoken = !stored;
     } else {
       this.#tell(attempt, least);
-      if (rows > 0) attempt.most = most;
+      if (exact) attempt.most = least;
+      else if (rows > 0) attempt.most = most;
       else if (attempt.state === "free" && promised && this.#isKept && !isFault)
         attempt.most = least;
     }

@@ -84,6 +84,8 @@ export interface SettledRecord extends LogRecord {
   readonly unread?: number;
   /** What the answer says that it cost. */
   readonly used?: CreditText;
+  /** It cost that and no more, as its service declares. */
+  readonly exact?: boolean;
   /** What the service said that it charged, where that cannot be; booked as 0. */
   readonly impossible?: CreditText;
   /** What its rows say where something else was asked for: looked at in the first page. */
@@ -120,7 +122,10 @@ type SentRecord = Entry<"sent", { n: number; promised?: boolean; at: number }>;
 type LostRecord = Entry<"lost", { n: number; at: number }>;
 
 /** An answer that is no success, and what it says that it cost. */
-type RefusedRecord = Entry<"refused", { n: number; status: number; used?: CreditText; at: number }>;
+type RefusedRecord = Entry<
+  "refused",
+  { n: number; status: number; used?: CreditText; exact?: boolean; at: number }
+>;
 
 /** The balance, read while nothing was under way. */
 export type QuietRecord = Entry<
@@ -315,6 +320,8 @@ function read(
   books.note({ t: "quiet", ...known, ...others, ...facts });
 }
 
+const UNANSWERED = { status: 0, used: undefined, exact: undefined };
+
 /**
  * The journal and the running program build their state with this same function.
  * @param end of the record's line
@@ -341,8 +348,8 @@ export function apply(state: RunState, record: JournalRecord, at = 0): void {
     }
     case "lost":
     case "refused": {
-      const { status, used } = record.t === "refused" ? record : { status: 0, used: undefined };
-      const ending = { t: record.t, used, isFault: isFault(status) };
+      const { exact, status, used } = record.t === "refused" ? record : UNANSWERED;
+      const ending = { t: record.t, used, isFault: isFault(status), exact };
       end(state, state.units.get(record.n), record.at, ending);
       return;
     }
@@ -391,9 +398,12 @@ function settle(state: RunState, record: SettledRecord, place: number): void {
   if (record.miss === true) state.misses++;
   if (record.owned !== undefined) state.owned += record.rows;
 
-  const { used, replayed: stored, remaining, quiet, beside, own, at } = record;
+  const { used, replayed: stored, remaining, quiet, beside, own, at, exact } = record;
   if (record.owned !== undefined) end(state, unit, at, { t: "unsent" });
-  else end(state, unit, at, { t: "told", rows: placesOf(record), used, stored: stored === true });
+  else {
+    const rows = placesOf(record);
+    end(state, unit, at, { t: "told", rows, used, stored: stored === true, exact });
+  }
   if (quiet === true && remaining !== undefined)
     read(state, {
       balance: remaining,

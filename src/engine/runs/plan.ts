@@ -124,6 +124,8 @@ export interface Plan extends RunIdentity, Division {
   readonly paging: Dialect["paging"];
   /** As it was told. */
   readonly first_page?: 0 | 1;
+  /** The file of a vendor that it is bought by. */
+  readonly dialect?: string;
   readonly view: SavedView;
   readonly per_page: number | null;
   readonly guard?: Guard;

@@ -3,6 +3,7 @@ import { openLibrary, requireRead, shelfAt } from "../../../engine/library/take-
 import { checkOutput } from "../../../engine/output/paths.ts";
 import { checkSink } from "../../../engine/output/sinks/sink.ts";
 import { RunStore } from "../../../engine/runs/run-store.ts";
+import { usageError } from "../../../shared/errors.ts";
 import { nowhere, worldOf } from "../../buy/order.ts";
 import type { Refreshing, Work } from "./work.ts";
 
@@ -27,6 +28,14 @@ export async function prepare(
     onWarning: events.warning,
     onStart: events.start,
   };
+
+  const { vendor } = session.client.dialect;
+  if (vendor !== undefined)
+    throw usageError(
+      `a list of ${vendor} cannot be refreshed yet`,
+      "headcount search buys it anew; docs/vendors.md says what works",
+      "not_of_vendor",
+    );
 
   const account = await session.client.account(context.interrupted);
   const shelf = shelfAt(deps.stateDir, session.serviceId, account.keyMode);

@@ -29,7 +29,7 @@ const refusalOf = async (file: string): Promise<string[]> => {
   const error: unknown = await readDialect(file, "mine.json").catch((reason: unknown) => reason);
   if (!(error instanceof CliError)) throw new Error("it was read");
   expect(error).toMatchObject({ exitCode: 2, code: "invalid_dialect" });
-  return [error.message, ...error.details];
+  return [error.message, ...error.details].map(String);
 };
 
 test("a file is read as it stands, comments and all", async () => {

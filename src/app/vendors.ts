@@ -1,0 +1,73 @@
+// Tested by test/cli/vendors.test.ts.
+import { createHash } from "node:crypto";
+import { readdirSync, readFileSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { configDir } from "../engine/connections/paths.ts";
+import { Disk, errorCode } from "../engine/runs/disk.ts";
+import type { Context } from "../shared/context.ts";
+import { readDialect } from "../shared/dialect/read.ts";
+import type { DialectFile } from "../shared/dialect/shape.ts";
+import { failed } from "../shared/errors.ts";
+import { makeFolder } from "../shared/folder.ts";
+import { packageRoot } from "../shared/paths.ts";
+
+/** A file of a vendor that was read, and its text as it stands. */
+export interface Vendor {
+  readonly file: DialectFile;
+  readonly text: string;
+  /** Of the text, SHA-256. */
+  readonly digest: string;
+}
+
+const shippedFolder = (): URL => new URL("dialects/", packageRoot());
+
+/** Names of the files that come with headcount. */
+export const shippedNames = (): string[] =>
+  readdirSync(shippedFolder())
+    .filter((name) => name.endsWith(".json"))
+    .map((name) => name.slice(0, -5))
+    .sort();
+
+export const vendorOf = async (text: string, name: string): Promise<Vendor> => ({
+  file: await readDialect(text, name),
+  text,
+  digest: createHash("sha256").update(text).digest("hex"),
+});
+
+export const shippedVendor = (name: string): Promise<Vendor> =>
+  vendorOf(readFileSync(new URL(`${name}.json`, shippedFolder()), "utf8"), `${name}.json`);
+
+const ownPath = (name: string, context: Context): string =>
+  join(configDir(context), "dialects", `${name}.json`);
+
+/**
+ * The copy that a connection speaks by: what is edited elsewhere changes nothing of it.
+ * @returns its name, which is another one where its text is
+ */
+export async function keepVendor(
+  { digest, file, text }: Vendor,
+  context: Context,
+): Promise<string> {
+  const name = `${file.name.slice(0, 48)}-${digest.slice(0, 12)}`;
+  const path = ownPath(name, context);
+  makeFolder(dirname(path));
+  await new Disk().replaceFile(path, text, "dialect");
+  return name;
+}
+
+/** @throws CliError exit 2 where it is not there any more, or was broken since */
+export async function ownFile(name: string, context: Context): Promise<Vendor> {
+  const path = ownPath(name, context);
+  try {
+    return await vendorOf(await readFile(path, "utf8"), path);
+  } catch (error) {
+    if (errorCode(error) === undefined) throw error;
+    throw failed.usage(
+      `the file of the vendor cannot be read: ${(error as Error).message}`,
+      "headcount connections add NAME --dialect NAME|FILE keeps it anew",
+      "dialect_missing",
+      error,
+    );
+  }
+}

@@ -1,0 +1,483 @@
+// Tested by test/cli/vendors.test.ts.
+import { type Credits, creditsText, formatCredits, ZERO } from "../../shared/contract/money.ts";
+import { counted, whole } from "../../shared/contract/text.ts";
+import type { Filters } from "../../shared/contract/vocabulary.ts";
+import { type Filling, filled, placed } from "../../shared/dialect/holes.ts";
+import { countingOf, type DialectFile, type VendorCall } from "../../shared/dialect/shape.ts";
+import { CliError, usageError } from "../../shared/errors.ts";
+import { type JsonRecord, type JsonValue, stringifyExact } from "../../shared/rows/values.ts";
+import { accountView } from "../client/account-view.ts";
+import type { CompanyQuery, Dialect } from "../client/dialect.ts";
+import { LostReplyError, type ReplyMeta } from "../client/errors.ts";
+import type { ClientOptions } from "../client/http-client.ts";
+import { rateLimitOf } from "../client/rate-limit.ts";
+import { openCalls, type ServiceCall } from "../client/transport.ts";
+import type {
+  AccountView,
+  CountView,
+  PagePosition,
+  PageReply,
+  PaidCallOptions,
+  ServiceClient,
+} from "../client/types.ts";
+import { expressionsOf, nobodyBy } from "./expressions.ts";
+import { amountAt, declaredPrice, failureIn, meantBy, type VendorReply } from "./meanings.ts";
+import { contractRow, strayIn } from "./rows.ts";
+import { cannotBuy, namesIn, pagingOfFile, termsOf } from "./terms.ts";
+
+/** What a file of a vendor makes of the calls of the contract. @throws CliError as they do */
+export const createDialectClient = (
+  file: DialectFile,
+  options: ClientOptions,
+  terms: VendorTerms = {},
+): ServiceClient => new DialectClient(file, options, terms);
+
+interface VendorTerms {
+  /** What the copy of the file is called. */
+  readonly copy?: string | undefined;
+  /** Whether only the key is looked at, and nothing is to be bought. */
+  readonly isProbe?: boolean | undefined;
+}
+
+/** Of people whose ids are known by then those that are still to be read. */
+interface Found {
+  readonly ids: readonly string[];
+  /** Of the next page of ids; null: there is none. */
+  readonly next: string | null;
+}
+
+/** Ids that are looked up at once: what is left of them stands in the journal, page by page. */
+const MOST_IDS = 100;
+
+interface How {
+  readonly paid: boolean;
+  readonly signal?: AbortSignal | undefined;
+}
+
+class DialectClient implements ServiceClient {
+  readonly baseUrl: string;
+  readonly dialect: Dialect;
+  readonly #file: DialectFile;
+  readonly #options: ClientOptions;
+  readonly #calls: ReturnType<typeof openCalls>;
+  readonly #isProbe: boolean;
+  /** As the last reply told it; undefined where something was lost since. */
+  #balance: Credits | undefined;
+  #flying = 0;
+  /** Filters that were seen to be no names that the vendor passes over. */
+  readonly #heeded = new Set<string>();
+
+  constructor(file: DialectFile, options: ClientOptions, { copy, isProbe = false }: VendorTerms) {
+    const headers = filled(file.headers, { key: options.apiKey }) as Record<string, string>;
+    this.#calls = openCalls({ ...options, headers });
+    this.baseUrl = this.#calls.baseUrl;
+    const names = namesIn(file);
+    this.dialect = { ...pagingOfFile(file), vendor: file.name, file: copy, names };
+    this.#file = file;
+    this.#options = options;
+    this.#isProbe = isProbe;
+  }
+
+  /** What the file declares, and the balance where a free call tells it. */
+  async account(signal?: AbortSignal): Promise<AccountView> {
+    const refusal = this.#isProbe ? undefined : cannotBuy(this.#file);
+    if (refusal !== undefined) throw refusal;
+
+    const { account, key } = this.#file.calls;
+    const call = account ?? (this.#isProbe ? key : undefined);
+    const reply =
+      call === undefined ? undefined : await this.#send(call, {}, { paid: false, signal });
+    const isGood = reply === undefined || reply.is === "ok" || (call === key && reply.is !== "key");
+    if (call !== undefined && reply !== undefined && !isGood)
+      throw failureIn(reply, call, this.#options.now());
+
+    const told = account === undefined || reply === undefined ? undefined : reply.told;
+    const balance = told && amountAt(account?.reply?.balance, told);
+    const result = { ...termsOf(this.#file), balance: balance && formatCredits(balance) };
+    return accountView(result, this.#meta(reply, undefined, balance));
+  }
+
+  /** @throws CliError exit 2 where a count costs credits: none is bought unasked */
+  async count(filters: Filters, signal?: AbortSignal): Promise<CountView> {
+    // What the file cannot say is refused, whatever a count costs.
+    const expressions = expressionsOf(this.#file, filters);
+    const counting = countingOf(this.#file);
+    const price = counting && declaredPrice(counting.call, counting.rows);
+    if (counting === undefined || price === undefined || price > 0n)
+      throw this.#uncounted(price ?? ZERO);
+
+    const { call, rows } = counting;
+    for (const key of Object.keys(filters)) await this.#requireHeeded(key, call, rows, signal);
+    const ask = { filters: expressions, rows, page: firstOf(call), offset: 0 };
+    const reply = await this.#send(call, ask, { paid: false, signal });
+    const meta = this.#meta(reply, amountAt(call.reply?.charged, reply.told));
+    const view = { cached: undefined, asOf: undefined, unmatched: null, meta };
+    if (reply.is === "none") return { ...view, count: 0 };
+
+    const count = totalIn(reply, call);
+    if (reply.is !== "ok" || count === undefined) throw failureIn(reply, call, this.#options.now());
+    return { ...view, count };
+  }
+
+  /**
+   * A name that is passed over finds everybody: then a value that nobody has does, too.
+   * @throws CliError exit 2 where it is
+   */
+  async #requireHeeded(
+    key: string,
+    call: VendorCall,
+    rows: number,
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    const nobody = this.#heeded.has(key) ? undefined : nobodyBy(this.#file, key);
+    if (nobody === undefined) return;
+
+    const ask = { filters: [nobody], rows, page: firstOf(call), offset: 0 };
+    const reply = await this.#send(call, ask, { paid: false, signal });
+    if (!["ok", "none", "refused"].includes(reply.is))
+      throw failureIn(reply, call, this.#options.now());
+
+    const count = reply.is === "ok" ? (totalIn(reply, call) ?? 0) : 0;
+    if (count > 0)
+      throw usageError(
+        `${this.#file.name} passes the filter ${key} over: by a value that nobody has it counts ` +
+          counted(count, "person", "people"),
+        `the file calls it otherwise than the vendor does; a search without ${key} is not held up`,
+        "filter_swallowed",
+      );
+    this.#heeded.add(key);
+  }
+
+  #uncounted(price: Credits): CliError {
+    const { name } = this.#file;
+    const why =
+      price > 0n ? `a count costs ${creditsText(price)} there` : "its file has no call that counts";
+    return new CliError({
+      code: "uncounted",
+      category: "usage",
+      message: `${name} has no free count: ${why}, and none is bought unasked`,
+      hint: "headcount search buys without counts; --limit N or --max-credits N says how many",
+    });
+  }
+
+  async counts() {
+    return undefined;
+  }
+
+  async facets() {
+    return undefined;
+  }
+
+  async sketch() {
+    return undefined;
+  }
+
+  async key() {
+    return undefined;
+  }
+
+  learn(): void {}
+
+  close(): Promise<void> {
+    return this.#calls.close();
+  }
+
+  searchPage(filters: Filters, at: PagePosition, options: PaidCallOptions): Promise<PageReply> {
+    const { search, read } = this.#file.calls;
+    return search.gives === "ids" && read !== undefined
+      ? this.#readPage(read, filters, at, options)
+      : this.#page(search, filters, at, options);
+  }
+
+  /** One stage: what is found is what is bought. */
+  async #page(
+    call: VendorCall,
+    filters: Filters,
+    { offset, perPage, cursor }: PagePosition,
+    options: PaidCallOptions,
+  ): Promise<PageReply> {
+    const page = firstOf(call) + Math.floor(offset / perPage);
+    const values = {
+      filters: expressionsOf(this.#file, filters),
+      rows: perPage,
+      page,
+      offset,
+      cursor,
+    };
+    const reply = await this.#send(call, values, { paid: true, signal: options.signal });
+    const rows = this.#rowsOf(reply, call);
+
+    const isLast = rows.length === 0 || (rows.length < perPage && endsShort(call));
+    const next = text(placed(call.reply?.next ?? "next", reply.told)) ?? null;
+    const isByCursor = call.pages?.by === "cursor";
+    const total = totalIn(reply, call);
+    return this.#pageOf(reply, call, {
+      rows,
+      filters,
+      nextCursor: isLast ? null : isByCursor ? next : undefined,
+      total: reply.is === "none" && offset === 0 ? 0 : total,
+      withheld: 0,
+    });
+  }
+
+  /** Two stages: ids are found for nothing, and so many of them read as one call takes. */
+  async #readPage(
+    call: VendorCall,
+    filters: Filters,
+    { perPage, cursor }: PagePosition,
+    options: PaidCallOptions,
+  ): Promise<PageReply> {
+    const begun = cursor === undefined ? undefined : (JSON.parse(cursor) as Found);
+    const first = begun === undefined ? await this.#find(filters, undefined, options) : undefined;
+    let found: Found = begun ?? first ?? { ids: [], next: null };
+    while (found.ids.length === 0 && found.next !== null)
+      found = await this.#find(filters, found.next, options);
+
+    const wanted = found.ids.slice(0, Math.min(perPage, call.most ?? 1));
+    if (wanted.length === 0) return this.#nobody(first?.total ?? 0);
+    const each = wanted.map((id) => (call.each === undefined ? id : filled(call.each, { id })));
+    const values = { id: wanted[0], ids: each };
+    const reply = await this.#send(call, values, { paid: true, signal: options.signal });
+    const rows = this.#rowsOf(reply, call);
+
+    const rest: Found = { ids: found.ids.slice(wanted.length), next: found.next };
+    const isLast = rest.ids.length === 0 && rest.next === null;
+    return this.#pageOf(reply, call, {
+      rows,
+      filters,
+      nextCursor: isLast ? null : JSON.stringify(rest),
+      total: first?.total,
+      withheld: Math.max(0, wanted.length - rows.length),
+    });
+  }
+
+  async #find(
+    filters: Filters,
+    next: string | undefined,
+    { signal }: PaidCallOptions,
+  ): Promise<Found & { readonly total: number | undefined }> {
+    const { search } = this.#file.calls;
+    const { pages, reply: places = {} } = search;
+    const rows = Math.min(pages?.size[1] ?? MOST_IDS, MOST_IDS);
+    const isByCursor = pages?.by === "cursor";
+    const at = next === undefined ? 0 : Number(next);
+    const place = isByCursor ? { cursor: next } : { page: firstOf(search) + at / rows, offset: at };
+    const values = { filters: expressionsOf(this.#file, filters), rows, ...place };
+    const reply = await this.#send(search, values, { paid: false, signal });
+    if (reply.is !== "ok" && reply.is !== "none")
+      throw failureIn(reply, search, this.#options.now());
+
+    const list = reply.is === "none" ? [] : placed(places.rows ?? "", reply.told);
+    if (!Array.isArray(list)) throw failureIn({ ...reply, is: "ok" }, search, this.#options.now());
+    const of = (item: JsonValue): JsonValue | undefined =>
+      places.id === undefined ? item : placed(places.id, { ...reply.told, body: item });
+    const ids = (list as readonly JsonValue[]).flatMap((item) => text(of(item)) ?? []);
+
+    const cursor = text(placed(places.next ?? "next", reply.told)) ?? null;
+    const further = isByCursor ? cursor : ids.length === rows ? String(at + rows) : null;
+    return {
+      ids,
+      next: ids.length === 0 ? null : further,
+      total: totalIn(reply, search),
+    };
+  }
+
+  /** @throws ServiceError, LostReplyError for what is neither people nor nobody */
+  #rowsOf(reply: VendorReply, call: VendorCall): readonly JsonRecord[] {
+    if (reply.is === "none" || reply.is === "gone") return [];
+    if (reply.is !== "ok") throw failureIn(reply, call, this.#options.now());
+
+    const { rows, row = "" } = call.reply ?? {};
+    const found = placed(rows ?? row, reply.told);
+    const list = rows === undefined && found !== undefined ? [found] : found;
+    if (!Array.isArray(list)) throw failureIn(reply, call, this.#options.now());
+    return (list as readonly JsonValue[])
+      .filter((each) => each !== null)
+      .map((each) => contractRow(this.#file, each, call.record));
+  }
+
+  #pageOf(
+    reply: VendorReply,
+    call: VendorCall,
+    page: Pick<PageReply, "nextCursor" | "total" | "withheld"> & {
+      readonly rows: readonly JsonRecord[];
+      readonly filters: Filters;
+    },
+  ): PageReply {
+    const { rows, filters, ...facts } = page;
+    const balance = amountAt(call.reply?.balance, reply.told);
+    const declared = declaredPrice(call, rows.length);
+    const charged = amountAt(call.reply?.charged, reply.told) ?? this.#fellBy(balance) ?? declared;
+    if (balance !== undefined) this.#balance = balance;
+
+    const stray = strayIn(this.#file, filters, rows);
+    return {
+      ...facts,
+      body: envelope(rows, charged, balance),
+      meta: this.#meta(reply, charged, balance),
+      isCut: false,
+      replayed: false,
+      exact: true,
+      stop: stray && strange(this.#file, stray),
+    };
+  }
+
+  /** By how much the balance fell since the last reply, with nothing else of ours under way. */
+  #fellBy(balance: Credits | undefined): Credits | undefined {
+    if (balance === undefined || this.#balance === undefined || this.#flying > 0) return undefined;
+    const fell = this.#balance - balance;
+    return fell < 0n ? undefined : (fell as Credits);
+  }
+
+  #nobody(total: number): PageReply {
+    return {
+      body: envelope([], ZERO, undefined),
+      meta: this.#meta(undefined, ZERO),
+      nextCursor: null,
+      total,
+      isCut: false,
+      replayed: false,
+      exact: true,
+      withheld: 0,
+    };
+  }
+
+  async peopleByDigest(): Promise<PageReply> {
+    throw this.#cannot("be asked for people by digests");
+  }
+
+  employeesPage(
+    { value }: CompanyQuery,
+    at: PagePosition,
+    options: PaidCallOptions,
+  ): Promise<PageReply> {
+    return this.searchPage({ company_network_url: value }, at, options);
+  }
+
+  async enrich({ by, value }: CompanyQuery, { signal }: PaidCallOptions): Promise<PageReply> {
+    const { company } = this.#file.calls;
+    if (company === undefined) throw this.#cannot("look companies up");
+    const reply = await this.#send(company, { [by]: value }, { paid: true, signal });
+    return this.#pageOf(reply, company, {
+      rows: this.#rowsOf(reply, company),
+      filters: {},
+      nextCursor: null,
+      total: undefined,
+      withheld: 0,
+    });
+  }
+
+  #cannot(what: string): CliError {
+    return usageError(`${this.#file.name} cannot ${what}`, undefined, "not_of_vendor");
+  }
+
+  async #send(call: VendorCall, values: Filling, { paid, signal }: How): Promise<VendorReply> {
+    const { apiKey, log, now } = this.#options;
+    const path = String(filled(call.path, encoded(values)));
+    const { body, query } = call;
+    const request: ServiceCall = {
+      method: call.method,
+      path,
+      paid,
+      signal,
+      ...(query === undefined ? {} : { query: queryOf(filled(query, values)) }),
+      ...(body === undefined ? {} : { body: filled(body, values) }),
+      headers: filled(call.headers ?? {}, { key: apiKey }) as Record<string, string>,
+    };
+
+    const startedAt = now();
+    const said = { method: call.method, path: call.path, requestId: undefined };
+    const tell = (outcome: number | string, used?: Credits): void =>
+      log?.({
+        ...said,
+        outcome,
+        elapsedMs: now() - startedAt,
+        creditsUsed: used === undefined ? undefined : creditsText(used),
+      });
+    this.#flying++;
+    try {
+      const reply = meantBy(this.#file, await this.#calls.send(request));
+      tell(reply.raw.status, amountAt(call.reply?.charged, reply.told));
+      if (!paid) this.#balance = amountAt(call.reply?.balance, reply.told) ?? this.#balance;
+      else if (reply.is !== "ok") this.#balance = undefined;
+      return reply;
+    } catch (error) {
+      if (!(error instanceof LostReplyError)) throw error;
+      tell(error.code);
+      if (paid) this.#balance = undefined;
+      // Of a free call nothing can have been charged.
+      throw paid ? error : new LostReplyError(error.message, error.code, false, error);
+    } finally {
+      this.#flying--;
+    }
+  }
+
+  #meta(reply?: VendorReply, used?: Credits, remaining?: Credits): ReplyMeta {
+    const at = this.#options.now();
+    return {
+      status: 200,
+      requestId: undefined,
+      at,
+      creditsUsed: used,
+      creditsRemaining: remaining,
+      notices: [],
+      datasetVersion: undefined,
+      rateLimit: reply && rateLimitOf(reply.raw.headers, at),
+      deprecation: undefined,
+    };
+  }
+}
+
+const firstOf = ({ pages }: VendorCall): number => pages?.first ?? 1;
+
+const totalIn = ({ told }: VendorReply, { reply }: VendorCall): number | undefined =>
+  whole(placed(reply?.total ?? "total", told));
+
+const endsShort = ({ pages }: VendorCall): boolean => (pages?.end ?? ["short"]).includes("short");
+
+/** Numbers by their digits; undefined for what is none, or empty. */
+const text = (value: JsonValue | undefined): string | undefined =>
+  typeof value === "string"
+    ? value || undefined
+    : typeof value === "number" || typeof value === "bigint"
+      ? String(value)
+      : undefined;
+
+const encoded = (values: Filling): Filling =>
+  Object.fromEntries(
+    Object.entries(values).map(([name, value]) => [
+      name,
+      typeof value === "string" ? encodeURIComponent(value) : value,
+    ]),
+  );
+
+function queryOf(fields: unknown): URLSearchParams {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(fields as Record<string, unknown>))
+    for (const each of [value].flat()) query.append(name, String(each));
+  return query;
+}
+
+/** The page of the contract that a reply amounts to. */
+function envelope(
+  rows: readonly JsonRecord[],
+  used: Credits,
+  remaining: Credits | undefined,
+): Buffer {
+  const tail = remaining === undefined ? "" : `,"credits_remaining":${formatCredits(remaining)}`;
+  const result = rows.map((row) => stringifyExact(row)).join(",");
+  return Buffer.from(
+    `{"status":true,"detail":[],"result":[${result}],"credits_used":${formatCredits(used)}${tail}}`,
+  );
+}
+
+const strange = (
+  { name }: DialectFile,
+  { field, row, came }: NonNullable<ReturnType<typeof strayIn>>,
+): CliError =>
+  new CliError({
+    code: "not_as_filtered",
+    category: "incomplete",
+    message: `row ${row} of ${name} says ${field} "${came}", which was not asked for`,
+    hint: `what came is kept; a search without ${field}, or a file that says it otherwise, buys on`,
+  });

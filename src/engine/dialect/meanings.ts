@@ -1,0 +1,100 @@
+// Tested by test/unit/engine/dialect/meanings.test.ts.
+import { type Credits, credits, parseCredits, priceOf, ZERO } from "../../shared/contract/money.ts";
+import { harmlessLine } from "../../shared/contract/text.ts";
+import { placed, type VendorBody } from "../../shared/dialect/holes.ts";
+import type { DialectFile, Meaning, VendorCall } from "../../shared/dialect/shape.ts";
+import { type JsonValue, parseExact } from "../../shared/rows/values.ts";
+import { LostReplyError, ServiceError } from "../client/errors.ts";
+import { header, rateLimitOf, retryAfterOf } from "../client/rate-limit.ts";
+import type { RawReply } from "../client/wire.ts";
+
+/** A reply that was looked into. `told.body`: undefined where it is no JSON. */
+export interface VendorReply {
+  readonly raw: RawReply;
+  readonly told: VendorBody;
+  readonly is: Meaning;
+}
+
+/** What a reply means by the file: the first row that fits; else by its status. */
+export function meantBy(file: DialectFile, raw: RawReply): VendorReply {
+  const text = raw.body.toString("utf8");
+  const told: VendorBody = { body: parsed(text), header: (name) => header(raw.headers, name) };
+  const isSuccess = raw.status >= 200 && raw.status < 300;
+
+  const row = file.means.find(({ status, text: words, at, equals }) => {
+    // Words of a success may be somebody's title: only a place tells there, or the status itself.
+    if (isSuccess && status === undefined && at === undefined) return false;
+    if (status !== undefined && ![status].flat().includes(raw.status)) return false;
+    if (words !== undefined && !text.toLowerCase().includes(words.toLowerCase())) return false;
+    return at === undefined || placed(at, told) === equals;
+  });
+
+  return { raw, told, is: row?.is ?? usual(raw.status, isSuccess, told.body) };
+}
+
+function usual(status: number, isSuccess: boolean, body: JsonValue | undefined): Meaning {
+  if (isSuccess) return body === undefined ? "unsure" : "ok";
+  return status < 500 ? "refused" : "busy";
+}
+
+function parsed(text: string): JsonValue | undefined {
+  try {
+    return parseExact(text);
+  } catch {
+    return undefined;
+  }
+}
+
+const STATUS: Readonly<Partial<Record<Meaning, number>>> = {
+  none: 404,
+  gone: 404,
+  key: 401,
+  credits: 402,
+  limit: 429,
+  busy: 503,
+};
+
+/** A reply that is no success, as the engine knows failures. */
+export function failureIn(
+  { is, raw, told }: VendorReply,
+  call: VendorCall,
+  now: number,
+): ServiceError | LostReplyError {
+  const line = harmlessLine(raw.body.toString("utf8", 0, 2_000), 300);
+  if (is === "unsure" || is === "ok")
+    return new LostReplyError(`the answer ${raw.status} is not what was declared`, "UNSURE", true);
+
+  const status = STATUS[is] ?? (raw.status < 400 ? 422 : raw.status);
+  return new ServiceError({
+    status,
+    detail: [line === "" ? `an empty answer ${raw.status}` : line],
+    envelope: true,
+    retryAfterMs: retryAfterOf(raw.headers, now),
+    rateLimit: rateLimitOf(raw.headers, now),
+    creditsUsed: amountAt(call.reply?.charged, told) ?? (is === "busy" ? undefined : ZERO),
+    // Its meaning is declared, and what means no is not charged; a fault may have been.
+    exact: is !== "busy",
+    creditsRemaining: amountAt(call.reply?.balance, told),
+  });
+}
+
+export const amountAt = (place: string | undefined, told: VendorBody): Credits | undefined =>
+  place === undefined ? undefined : parseCredits(placed(place, told));
+
+/** What a call costs that brought so many, as the file has it. */
+export function declaredPrice({ price }: VendorCall, rows: number): Credits {
+  const {
+    per = "call",
+    credits: each = "0",
+    none = "0",
+    least = "0",
+    rows: unit = 1,
+  } = price ?? {};
+  const amount = parseCredits(each) ?? ZERO;
+  if (rows === 0 && per !== "call") return parseCredits(none) ?? ZERO;
+
+  const units = per === "row" ? rows : per === "started" ? Math.ceil(rows / unit) : 1;
+  const sum = priceOf(units, amount);
+  const floor = parseCredits(least) ?? ZERO;
+  return sum < floor ? floor : credits(sum);
+}

@@ -1,0 +1,106 @@
+// Tested by test/unit/engine/dialect/terms.test.ts.
+import { formatCredits } from "../../shared/contract/money.ts";
+import { PER_PAGE_MAX } from "../../shared/contract/records.ts";
+import { holesOf } from "../../shared/dialect/holes.ts";
+import {
+  countingOf,
+  type DialectFile,
+  paidCall,
+  type VendorCall,
+} from "../../shared/dialect/shape.ts";
+import { type CliError, usageError } from "../../shared/errors.ts";
+import type { Dialect } from "../client/dialect.ts";
+import { declaredPrice } from "./meanings.ts";
+
+/** How a file pages. Ids that are found first make a list, which is gone through by a cursor. */
+export function pagingOfFile({ calls: { search } }: DialectFile): Dialect {
+  const { by = "cursor", first = 1 } = search.pages ?? {};
+  // By numbers a page of one row would make all of them so small.
+  if (search.gives === "ids") return { paging: "cursor", isUnproven: true };
+  const isOneSize = search.pages?.one_size === true;
+  if (by === "cursor") return { paging: by, isUnproven: !isOneSize, isOneSize };
+  return by === "offset"
+    ? { paging: by, isUnproven: true }
+    : { paging: by, firstPage: first === 0 ? 0 : 1 };
+}
+
+const BY = ["domain", "company_network_url", "name", "id"] as const;
+
+/** By what a file names a company. Of one domain may be several there: then it is none. */
+export function namesIn({ calls: { company, identify }, filters }: DialectFile) {
+  const asked =
+    company === undefined || identify !== undefined
+      ? []
+      : holesOf([company.path, company.query, company.body]);
+  return {
+    enrich: BY.filter((by) => asked.includes(by)),
+    employees: BY.filter((by) => by === "company_network_url" && filters[by] !== undefined),
+  };
+}
+
+/** What an account of the contract tells, as the file declares it. */
+export function termsOf(file: DialectFile) {
+  const { calls, limits } = file;
+  const { pages } = calls.search;
+  const most = calls.search.gives === "ids" ? (calls.read?.most ?? 1) : pages?.size[1];
+  const price = rowPriceOf(paidCall(file));
+
+  return {
+    costs: {
+      person_search: price,
+      company_employees: price,
+      company_enrich: calls.company?.price?.credits,
+    },
+    limits: {
+      per_page_max: Math.min(most ?? 1, PER_PAGE_MAX),
+      max_depth: pages?.depth,
+      per_minute: limits?.per_minute,
+    },
+  };
+}
+
+const rowPriceOf = ({ most = 1, price }: VendorCall): string | undefined =>
+  price?.per === "row" || (price?.per === "match" && most === 1) ? price.credits : undefined;
+
+/** Why people of a vendor cannot be bought by its file; undefined: they can. */
+export function cannotBuy(file: DialectFile): CliError | undefined {
+  const { pages } = file.calls.search;
+  const [least = 1] = pages?.size ?? [];
+  const per = paidCall(file).price?.per;
+  const refused = (why: string): CliError =>
+    usageError(
+      `${file.name} cannot be bought from yet: ${why}`,
+      "docs/vendors.md says which vendors can",
+      "not_of_vendor",
+    );
+
+  if (rowPriceOf(paidCall(file)) === undefined)
+    return refused(`it is paid by the ${per}, and a cap is kept to by rows alone`);
+  if (file.calls.search.gives === "ids") return undefined;
+  if (least > 1) return refused(`a page has at least ${least} rows, whatever the cap`);
+  return undefined;
+}
+
+/** A file in a few facts, for whoever chooses one. Credits as the file writes them. */
+export function summaryOf(file: DialectFile) {
+  const { called = false, calls, filters, from = [], name, vendor } = file;
+  const counting = countingOf(file);
+  const isOfIds = calls.search.gives === "ids";
+  const refusal = cannotBuy(file);
+  const { charged, balance } = paidCall(file).reply ?? {};
+
+  return {
+    name,
+    vendor: vendor ?? null,
+    per: paidCall(file).price?.per ?? null,
+    person: paidCall(file).price?.credits ?? null,
+    count: counting ? formatCredits(declaredPrice(counting.call, counting.rows)) : null,
+    stages: isOfIds ? 2 : 1,
+    told: charged ?? balance ?? calls.account?.reply?.balance ?? null,
+    filters: Object.keys(filters),
+    read: from.map(({ read }) => read).sort()[0] ?? null,
+    called: typeof called === "string" ? called : null,
+    buys: refusal === undefined,
+    why: refusal?.message ?? null,
+  };
+}

@@ -1,0 +1,50 @@
+import { expect, test } from "vitest";
+import { shippedVendor } from "../../../../src/app/vendors.ts";
+import { declaredPrice, failureIn, meantBy } from "../../../../src/engine/dialect/meanings.ts";
+import { formatCredits } from "../../../../src/shared/contract/money.ts";
+import type { VendorCall } from "../../../../src/shared/dialect/shape.ts";
+
+const raw = (status: number, body: string) => ({ status, headers: {}, body: Buffer.from(body) });
+
+test.each([
+  ["pdl", 404, "{}", "none", 404],
+  ["pdl", 402, "{}", "credits", 402],
+  ["explorium", 403, '{"details":"out of Credits"}', "credits", 402],
+  ["explorium", 403, '{"details":"no permission"}', "key", 401],
+  ["coresignal", 404, "{}", "gone", 404],
+  ["prospeo", 400, '{"error":true,"error_code":"NO_RESULTS"}', "none", 404],
+  ["prospeo", 200, '{"error":true,"error_code":"INSUFFICIENT_CREDITS"}', "credits", 402],
+  ["prospeo", 400, '{"error":true,"error_code":"NEW_CODE"}', "refused", 400],
+  ["pdl", 418, "tea", "refused", 418],
+  ["pdl", 503, "later", "busy", 503],
+  ["apollo", 401, "Invalid key", "key", 401],
+])("%s answers %i %s: %s", async (name, status, body, is, as) => {
+  const { file } = await shippedVendor(name);
+  const reply = meantBy(file, raw(status, body));
+  expect(reply.is).toBe(is);
+  expect(failureIn(reply, file.calls.search, 0)).toMatchObject({ status: as });
+});
+
+test("words in a row of a success mean nothing, and a success that is no JSON may have been charged", async () => {
+  const { file } = await shippedVendor("explorium");
+  expect(meantBy(file, raw(200, '{"data":[{"job_title":"credit officer"}]}')).is).toBe("ok");
+  const lost = meantBy(file, raw(200, '{"data":[{"job'));
+  expect(lost.is).toBe("unsure");
+  expect(failureIn(lost, file.calls.search, 0)).toMatchObject({
+    name: "LostReplyError",
+    wasSent: true,
+  });
+});
+
+test.each([
+  [{ per: "row", credits: "0.03" }, 33, "0.99"],
+  [{ per: "row", credits: "1", none: "0.5" }, 0, "0.5"],
+  [{ per: "request", credits: "1" }, 3, "1"],
+  [{ per: "request", credits: "1", none: "0" }, 0, "0"],
+  [{ per: "started", credits: "1", rows: 25 }, 26, "2"],
+  [{ per: "row", credits: "0.1", least: "1" }, 3, "1"],
+  [{ per: "call", credits: "2" }, 0, "2"],
+] as const)("by %j %i rows cost %s", (price, rows, wanted) => {
+  const call: VendorCall = { method: "POST", path: "/", price };
+  expect(formatCredits(declaredPrice(call, rows))).toBe(wanted);
+});
