@@ -30,6 +30,7 @@ import { CliError, type DoorWords } from "../../shared/errors.ts";
 import { duration } from "../../shared/numbers.ts";
 import { nativePath, toInstall } from "../../shared/packages.ts";
 import { KEY_PLACES, mapError } from "../failures.ts";
+import { openClient } from "../session.ts";
 
 export interface Check {
   readonly name: string;
@@ -258,10 +259,13 @@ async function checkSample(
 }
 
 async function probe(
-  { name, baseUrl, apiKey, dialect, keySource, asking }: Destination & Pick<Access, "asking">,
+  target: Destination & Pick<Access, "asking">,
   context: Context,
   add: Add,
 ): Promise<void> {
+  if (target.vendor !== undefined) return probeVendor(target, context, add);
+
+  const { name, baseUrl, apiKey, dialect, keySource, asking } = target;
   const { probeService } = await import("../../engine/client/probe.ts");
   const { now, env, interrupted: signal } = context;
   let report: ProbeReport;
@@ -282,6 +286,45 @@ async function probe(
 
   const saved = await saveDialect(name, report, context);
   if (saved !== undefined) add(saved);
+}
+
+/** Of a vendor the file is told, and the key tried; what costs credits, or may, is left alone. */
+async function probeVendor(
+  { name, baseUrl, apiKey, keySource, vendor = "", asking, dialect }: Parameters<typeof probe>[0],
+  context: Context,
+  add: Add,
+): Promise<void> {
+  const { now, env } = context;
+  const key = { shown: keyPrefix(apiKey), source: keySource };
+  try {
+    const { ownFile } = await import("../vendors.ts");
+    const { digest, file } = await ownFile(vendor, context);
+    const from = file.from?.length ? "read on public pages" : "of your own";
+    add(service("Dialect", "ok", `${file.name}, ${from}, SHA-256 ${digest.slice(0, 12)}…`));
+
+    const options = { baseUrl, apiKey, dialect, now, env, asking };
+    const client = await openClient(options, context, { vendor, isProbe: true });
+    try {
+      const { balance } = await client.account(context.interrupted);
+      const left = balance === undefined ? "" : `; balance ${formatCreditsGrouped(balance)}`;
+      const { account, key: free } = file.calls;
+      const { path } = account ?? free ?? {};
+      if (path === undefined) add(service("Service", "skip", "its file has no free call"));
+      else add(service("Service", "ok", `${path} took the key, free${left}`));
+    } finally {
+      await client.close();
+    }
+
+    if (typeof file.called === "string") return;
+    const seen = "nobody has called the vendor by this file: a search buys one row first";
+    add(
+      service("Price", "warn", `read on a page, never seen; ${seen}, and stops where it differs`),
+    );
+  } catch (error) {
+    const mapped = mapError(error, { connectionName: name, baseUrl, key, vendor });
+    if (!(mapped instanceof CliError)) throw mapped;
+    add(failed(service, "Service", mapped));
+  }
 }
 
 function clockCheck({ skewMs }: ProbeReport): Check {

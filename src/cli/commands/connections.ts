@@ -20,6 +20,7 @@ import { settingsOf } from "../arguments/settings.ts";
 import { Argument, type Command, type GlobalOptions, offering, wholeNumber } from "../options.ts";
 import type { Documents } from "../schemas/all.ts";
 import { atDesk, type Desk } from "../terminal/printer.ts";
+import { registerDialects } from "./dialects.ts";
 
 export function register(program: Command, context: Context): void {
   const connections = program
@@ -61,6 +62,8 @@ export function register(program: Command, context: Context): void {
     .description("forget a connection: its address and its key")
     .addArgument(nameWord())
     .does(atDesk(context, remove));
+
+  registerDialects(connections, context);
 }
 
 const KEY_PLACES = {

@@ -1,8 +1,8 @@
 import { platform } from "node:process";
 import { mapError } from "../../app/failures.ts";
+import { openClient } from "../../app/session.ts";
 import { baseUrlText, parseBaseUrl } from "../../engine/client/addresses.ts";
 import { DEFAULT_DIALECT } from "../../engine/client/dialect.ts";
-import { createClient } from "../../engine/client/http-client.ts";
 import { patienceOf, retryCall } from "../../engine/client/retry.ts";
 import type { AccountView } from "../../engine/client/types.ts";
 import {
@@ -27,7 +27,7 @@ import type { Documents } from "../schemas/all.ts";
 import { requestLog, waitingOn } from "../session.ts";
 import { Printer } from "../terminal/printer.ts";
 
-interface LoginOptions extends GlobalOptions {
+export interface LoginOptions extends GlobalOptions {
   readonly keyStdin?: boolean;
   readonly insecureStorage?: boolean;
   readonly key?: string;
@@ -60,7 +60,7 @@ To try things without an account: headcount -c sample account`)
     .action(async (name: string | undefined, _: unknown, command: Command) => {
       const options = command.optsWithGlobals<LoginOptions>();
       refuseKeyArgument([name, options.key, options.apiKey, ...command.args.slice(1)], options);
-      await run(name, options, context);
+      await logIn(name, options, context);
     });
 }
 
@@ -83,7 +83,8 @@ function refuseKeyArgument(words: readonly (string | undefined)[], options: Logi
   if (excess.length > 0) throw usageError("login takes one name", "headcount help login");
 }
 
-async function run(
+/** Asks for a key, checks it with a free call, and keeps it. */
+export async function logIn(
   nameGiven: string | undefined,
   options: LoginOptions,
   context: Context,
@@ -129,7 +130,9 @@ async function run(
     await inKeychain((chain) => chain.get(name), { name, baseUrl }, context);
 
   const key = checkKey(await readKey(options, context), options.keyStdin ? "stdin" : "the prompt");
-  const account = await checkWithService({ baseUrl, apiKey: key, name }, options, context);
+  const vendor = before?.vendor;
+  const place = { baseUrl, apiKey: key, name, vendor };
+  const account = await checkWithService(place, options, context);
 
   const keyStore = options.insecureStorage ? ("file" as const) : ("keychain" as const);
   await storeKey(key, { name, baseUrl, keyStore, before, dir }, context);
@@ -146,6 +149,7 @@ async function run(
       keyStore,
       ...(accountId && { accountId }),
       ...(dialect && { dialect }),
+      ...(vendor && { vendor }),
     };
     return withConnection({ ...now, default: now.default ?? name }, name, connection);
   });
@@ -189,7 +193,8 @@ async function baseUrlFor(
   context: Context,
 ): Promise<string> {
   if (url) return baseUrlText(parseBaseUrl(url));
-  if (before !== undefined && (options.keyStdin || !canPrompt(context))) return before.baseUrl;
+  const isSettled = before?.vendor !== undefined || options.keyStdin || !canPrompt(context);
+  if (before !== undefined && isSettled) return before.baseUrl;
   if (!canPrompt(context) || options.keyStdin) {
     throw usageError(
       "the service's address is missing",
@@ -233,7 +238,11 @@ async function checkWithService(
     apiKey,
     baseUrl,
     name,
-  }: { readonly apiKey: string; readonly baseUrl: string; readonly name: string },
+    vendor,
+  }: Pick<KeyPlace, "baseUrl" | "name"> & {
+    readonly apiKey: string;
+    readonly vendor: string | undefined;
+  },
   options: LoginOptions,
   context: Context,
 ): Promise<AccountView> {
@@ -241,15 +250,10 @@ async function checkWithService(
   const maxWaitMs = options.maxWait * 1000;
   const timeouts = { free: patienceOf(maxWaitMs) };
   const log = requestLog(options, context);
-  const client = createClient({
-    baseUrl,
-    apiKey,
-    dialect: DEFAULT_DIALECT,
-    now,
-    env,
-    log,
-    timeouts,
-    ...waitingOn(context, options),
+  const asked = { baseUrl, apiKey, dialect: DEFAULT_DIALECT, now, env, log, timeouts };
+  const client = await openClient({ ...asked, ...waitingOn(context, options) }, context, {
+    vendor,
+    isProbe: true,
   });
 
   try {

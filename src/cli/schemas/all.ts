@@ -136,8 +136,25 @@ const connection = s.object({
   per_page_max: s.maybe(s.wholeNumberShape),
 });
 
+const dialect = s.object({
+  name: s.text,
+  vendor: s.maybe(s.text),
+  per: s.maybe(s.text),
+  person: s.maybe(s.text),
+  count: s.maybe(s.text),
+  stages: s.integer,
+  told: s.maybe(s.text),
+  filters: s.list(s.text),
+  read: s.maybe(s.text),
+  called: s.maybe(s.text),
+  buys: s.flag,
+  why: s.maybe(s.text),
+});
+
 const LOOKING = {
   account,
+  "connections add": s.object({ connection: s.text, base_url: s.text, digest: s.digest, dialect }),
+  "connections dialects": s.object({ dialects: s.list(dialect) }),
   "connections list": s.object({
     connections: s.list(connection),
     environment: s.object({

@@ -1,0 +1,171 @@
+import { resolve } from "node:path";
+import {
+  keepVendor,
+  ownFile,
+  shippedNames,
+  shippedVendor,
+  type Vendor,
+  vendorOf,
+} from "../../app/vendors.ts";
+import { baseUrlText, parseBaseUrl } from "../../engine/client/addresses.ts";
+import {
+  checkName,
+  existingConnection,
+  readConfig,
+  SAMPLE,
+  updateConfig,
+  withConnection,
+} from "../../engine/connections/config.ts";
+import { configDir, findFolder } from "../../engine/connections/paths.ts";
+import { summaryOf } from "../../engine/dialect/terms.ts";
+import { type Context, canPrompt } from "../../shared/context.ts";
+import { didYouMean } from "../../shared/contract/suggest.ts";
+import { counted, echo } from "../../shared/contract/text.ts";
+import { failed, usageError } from "../../shared/errors.ts";
+import { readInput } from "../../shared/input.ts";
+import type { Command, GlobalOptions } from "../options.ts";
+import { atDesk, type Desk } from "../terminal/printer.ts";
+import { type LoginOptions, logIn } from "./login.ts";
+
+interface AddOptions extends LoginOptions {
+  readonly dialect?: string;
+}
+
+export function registerDialects(connections: Command, context: Context): void {
+  connections
+    .command("add")
+    .description(
+      "add a vendor whose file says how it is asked; asks for its key (docs/vendors.md). " +
+        "--base-url puts another address in place of the file's",
+    )
+    .argument("<name>", "name of the connection")
+    .requiredOption("--dialect <name|file>", "a vendor's file: its name, or a path of your own")
+    .option("--key-stdin", "read the key from stdin instead of asking for it")
+    .option("--insecure-storage", "keep the key in a file (mode 0600) instead of the keychain")
+    .examples(`
+  $ headcount connections dialects                  the files that come with headcount
+  $ headcount connections add pdl --dialect pdl
+  $ headcount connections add mine --dialect ./mine.json --key-stdin < KEY`)
+    .does(atDesk(context, add));
+
+  connections
+    .command("dialects")
+    .description("list the vendors that headcount comes with a file for, and what they cost")
+    .does(atDesk(context, list));
+
+  connections
+    .command("show")
+    .description("print the file that a connection speaks by, as it stands")
+    .argument("<name>", "name of the connection")
+    .does(atDesk(context, show));
+}
+
+const MOST_BYTES = 1 << 20;
+
+/**
+ * By the name of a shipped file, or by a path.
+ * @throws CliError exit 2 for what is neither, or is no such file
+ */
+async function vendorBy(word: string, context: Context): Promise<Vendor> {
+  const names = shippedNames();
+  if (names.includes(word)) return shippedVendor(word);
+  if (!/[/\\.]/.test(word))
+    throw usageError(
+      `there is no dialect "${echo(word)}"; there is: ${names.join(", ")}`,
+      didYouMean(word, names) ?? "or the path of a file of your own, as in ./mine.json",
+      "no_such_dialect",
+    );
+  const text = await readInput(context, resolve(context.cwd, word), "dialect", MOST_BYTES);
+  return vendorOf(text, word);
+}
+
+async function add(
+  { options, printer, context }: Desk<AddOptions>,
+  nameGiven: string,
+): Promise<void> {
+  const name = checkName(nameGiven);
+  if (name === SAMPLE)
+    throw usageError('"sample" is built in', "choose another name", "reserved_name");
+
+  const vendor = await vendorBy(options.dialect ?? "", context);
+  const { file, digest } = vendor;
+  const baseUrl = baseUrlText(parseBaseUrl(options.baseUrl ?? file.base));
+  const copy = await keepVendor(vendor, context);
+  await updateConfig(configDir(context), (config) => {
+    const before = config.connections[name];
+    // A key stays with the address that it was stored for.
+    const kept = before?.baseUrl === baseUrl ? before : {};
+    return withConnection(config, name, { ...kept, baseUrl, vendor: copy });
+  });
+
+  const dialect = summaryOf(file);
+  if (options.json)
+    printer.document<"connections add">({ connection: name, base_url: baseUrl, digest, dialect });
+  else tell(dialect, printer);
+
+  const isAsked = options.keyStdin === true || canPrompt(context);
+  if (isAsked && !context.env.HEADCOUNT_API_KEY?.trim())
+    await logIn(name, { ...options, json: false, quiet: options.json === true }, context);
+  else if (!options.json)
+    printer.note(`headcount login ${name} asks for its key, or HEADCOUNT_API_KEY holds it`);
+}
+
+type Summary = ReturnType<typeof summaryOf>;
+
+function tell(summary: Summary, printer: Desk<object>["printer"]): void {
+  const { called, count, filters, name, per, person, read, stages, told, vendor, why } = summary;
+  const from = read === null ? "a file of your own" : `from public pages read on ${read}`;
+  const who = called === null ? "nobody has called the vendor with it yet" : `called on ${called}`;
+  printer.note(`${name}: ${vendor ?? "a vendor"}, dialect 1, ${from}; ${who}`);
+
+  const counting =
+    count === null ? "no count" : count === "0" ? "a count is free" : `a count would cost ${count}`;
+  const how = stages === 2 ? "; whom there is, is found first and for nothing" : "";
+  const where = told === null ? "; the charge is told nowhere, and counted" : `; told in ${told}`;
+  printer.note(`  ${person} credits by the ${per}, ${counting}${how}${where}`);
+  printer.note(`  filters: ${filters.join(", ")}`);
+  if (why !== null) printer.note(`  cannot: ${why}`);
+  printer.note("  cannot: --new-only, --sample, refresh, count --by, several segments at once");
+}
+
+async function list({ options, printer }: Desk<GlobalOptions>): Promise<void> {
+  const files = await Promise.all(shippedNames().map(shippedVendor));
+  const dialects = files.map(({ file }) => summaryOf(file));
+  if (options.json) return printer.document<"connections dialects">({ dialects });
+
+  await printer.rows(
+    [
+      { title: "name", fixed: true },
+      { title: "vendor" },
+      { title: "credits" },
+      { title: "by the" },
+      { title: "a count" },
+      { title: "stages" },
+      { title: "filters" },
+      { title: "read" },
+      { title: "buys", show: (value) => String(value || "not yet") },
+    ],
+    dialects.map((one) => [
+      one.name,
+      one.vendor,
+      one.person,
+      one.per,
+      one.count,
+      one.stages,
+      one.filters.length,
+      one.read,
+      one.buys ? "yes" : "",
+    ]),
+  );
+  printer.note(`${counted(dialects.length, "file")}; nobody has called a vendor with one yet`);
+}
+
+async function show({ printer, context }: Desk<GlobalOptions>, name: string): Promise<void> {
+  const config = readConfig(findFolder("config", context));
+  const { vendor } = existingConnection(config, name);
+  if (vendor === undefined)
+    throw failed.usage(`"${name}" speaks the contract, by no file`, "headcount connections");
+  const { digest, text } = await ownFile(vendor, context);
+  printer.text(text.endsWith("\n") ? text : `${text}\n`);
+  printer.note(`SHA-256 ${digest}`);
+}

@@ -1,0 +1,250 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { vendorUser } from "../support/vendor-user.ts";
+import type { VendorName } from "../support/vendors/index.ts";
+import { millionthsOf } from "../support/vendors/shared.ts";
+
+// Vendors that are asked by the files that come with headcount, each against a service that behaves as its pages
+// say and keeps a book: what it charged is what `spend` has, to the millionth.
+
+type Options = Parameters<typeof vendorUser>[1];
+
+async function userOf(name: VendorName, options: Options = {}, dialect?: string) {
+  const user = await vendorUser(name, options, dialect);
+  onTestFinished(() => user.vendor.stop());
+  expect(user.added.code, user.added.stderr).toBe(0);
+
+  const isBooked = async (): Promise<void> => {
+    const { settled, uncertain, foreign } = await user.spend();
+    expect({ settled, uncertain, foreign }).toEqual({
+      settled: millionthsOf(user.vendor.book.charged()),
+      uncertain: 0n,
+      foreign: 0n,
+    });
+  };
+  return { ...user, isBooked };
+}
+
+const ids = (rows: readonly Record<string, unknown>[]): unknown[] => rows.map(({ id }) => id);
+const runIn = (text: string): string => /headcount resume (\S+)/.exec(text)?.[1] ?? "";
+
+const BUY = "search -c v --country Germany -o o.ndjson --yes";
+
+/** What three people cost, and whether the free count tells beforehand how many there are. */
+const BUYING: readonly (readonly [VendorName, string, boolean])[] = [
+  ["pdl", "3", false],
+  ["crustdata", "0.09", false],
+  ["coresignal", "60", true],
+  ["apollo", "3", true],
+  ["explorium", "3", true],
+];
+
+describe.each(BUYING)("%s", (name, cap, isCounted) => {
+  test("a search lands on its cap, a run goes on, nobody comes twice, and the books agree", async () => {
+    const { run, rows, vendor, isBooked } = await userOf(name);
+    const german = vendor.people.filter(({ country }) => country?.code === "DE").map(vendor.id);
+
+    const counted = await run("count -c v --country Germany");
+    expect(counted.code, counted.stderr).toBe(isCounted ? 0 : 2);
+    if (isCounted) expect(counted.stdout).toBe(`${german.length}\n`);
+    else expect(counted.stderr).toContain(`${name} has no free count: a count costs`);
+    expect(vendor.book.charged()).toBe("0");
+
+    const some = await run(`${BUY} --max-credits ${cap}`);
+    expect(some.code, some.stderr).toBe(0);
+    expect(vendor.book.charged()).toBe(cap);
+    expect(rows("o.ndjson").length).toBe(3);
+    await isBooked();
+
+    const six = String(Number(cap) * 2);
+    const more = await run(`resume ${runIn(some.stderr)} --max-credits ${six} --yes --overwrite`);
+    expect(more.code, more.stderr).toBe(0);
+    const bought = rows("o.ndjson");
+    expect(new Set(ids(bought)).size).toBe(6);
+    expect(vendor.book.sold().sort()).toEqual(ids(bought).sort());
+    for (const id of ids(bought)) expect(german).toContain(id);
+    expect(bought[0]?.vendor).toBeTypeOf("object");
+    await isBooked();
+  });
+
+  test("a price that is double ends it at the first reply, kept and booked as it was charged", async () => {
+    const { run, vendor, spend } = await userOf(name, { chargeFactor: 2 });
+    const ran = await run(`${BUY} --limit 9 --max-credits ${Number(cap) * 10}`);
+    // Two tell a balance only when they are asked for it: at the end.
+    const isTold = name !== "crustdata" && name !== "explorium";
+    if (isTold) {
+      expect(ran.code, ran.stderr).toBe(5);
+      expect(ran.stderr).toMatch(/the service charged \d+ credits for 1 row quoted at/);
+      expect(vendor.book.sold().length).toBe(1);
+    }
+    const { settled, uncertain, foreign } = await spend();
+    expect(settled + uncertain + foreign).toBe(millionthsOf(vendor.book.charged()));
+  });
+
+  test("a reply that is lost counts against the cap, and is no way past it", async () => {
+    const { run, vendor, spend } = await userOf(name, { loseReply: [2] });
+    const most = String(Number(cap) * 2);
+    const ran = await run(`${BUY} --max-credits ${most}`);
+    const { settled, uncertain } = await spend();
+    expect(millionthsOf(vendor.book.charged())).toBeLessThanOrEqual(millionthsOf(most));
+    expect(settled + uncertain, ran.stderr).toBeGreaterThanOrEqual(
+      millionthsOf(vendor.book.charged()),
+    );
+    expect(settled + uncertain).toBeLessThanOrEqual(millionthsOf(most));
+  });
+
+  test("a filter that the file has not, and what no file can say, cost nothing", async () => {
+    const { run, vendor, dir } = await userOf(name);
+    const unsaid = await run("search -c v --headline-prefix x -o o.csv --max-credits 9 --yes");
+    expect(unsaid).toMatchObject({ code: 2 });
+    expect(unsaid.stderr).toContain(`${name} cannot be asked by headline_prefix`);
+    for (const option of ["--sample 3", "--new-only"]) {
+      const refused = await run(`${BUY} --max-credits 9 ${option}`);
+      expect(refused.code, refused.stderr).toBe(2);
+      expect(refused.stderr).toContain("yet");
+    }
+    expect((await run(`refresh -c v --country Germany -o ${join(dir, "l.csv")} --yes`)).code).toBe(
+      2,
+    );
+    expect(vendor.book.charged()).toBe("0");
+  });
+});
+
+describe("what a vendor does other than its file says", () => {
+  test("a name that is passed over is found out for nothing", async () => {
+    const { run, vendor } = await userOf("apollo", { swallow: ["person_locations"] });
+    for (const line of ["count -c v --country Germany", `${BUY} --max-credits 9`]) {
+      const ran = await run(line);
+      expect(ran.code, ran.stderr).toBe(2);
+      expect(ran.stderr).toContain("apollo passes the filter country over");
+    }
+    expect(vendor.book.charged()).toBe("0");
+  });
+
+  test("a row that is not who was asked for ends it, is kept, and is the only one", async () => {
+    const { run, vendor, isBooked } = await userOf("pdl", { swallow: ["location_country"] });
+    const ran = await run("search -c v --country Ireland -o o.ndjson --max-credits 9 --yes");
+    expect(ran.code, ran.stderr).toBe(5);
+    expect(ran.stderr).toMatch(/row 1 of pdl says country ".*", which was not asked for/);
+    expect(vendor.book.sold().length).toBe(1);
+    await isBooked();
+  });
+
+  test("a price that is half goes on, and is booked as it was charged", async () => {
+    const { run, vendor, isBooked } = await userOf("pdl", { chargeFactor: 0.5 });
+    const ran = await run(`${BUY} --limit 8`);
+    expect(ran.code, ran.stderr).toBe(0);
+    expect(vendor.book.charged()).toBe("4");
+    await isBooked();
+  });
+
+  test("nobody, no credits and too many calls are told apart by the file", async () => {
+    const poor = await userOf("explorium", { credits: "2" });
+    const broke = await poor.run(`${BUY} --max-credits 9`);
+    expect(broke.code, broke.stderr).toBe(4);
+    await poor.isBooked();
+
+    const nobody = await userOf("pdl");
+    const none = await nobody.run("search -c v --city zz -o n.ndjson --max-credits 9 --yes");
+    expect(none.code, none.stderr).toBe(0);
+    await nobody.isBooked();
+
+    const busy = await userOf("pdl", { limitPerMinute: 0 });
+    const relent = setInterval(() => {
+      if (busy.vendor.book.calls.some(({ status }) => status === 429))
+        busy.vendor.options.limitPerMinute = 100;
+    }, 1);
+    onTestFinished(() => clearInterval(relent));
+    const ran = await busy.run(`${BUY} --max-credits 3`);
+    expect(ran.code, ran.stderr).toBe(0);
+    expect(busy.vendor.book.calls.some(({ status }) => status === 429)).toBe(true);
+    await busy.isBooked();
+  });
+
+  test("whoever is found and cannot be read is free, and the list has the others", async () => {
+    const german = { deleted: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10], deletedAs: "404" } as const;
+    const { run, rows, vendor, isBooked } = await userOf("coresignal", german);
+    const ran = await run(`${BUY} --max-credits 100`);
+    expect(ran.stderr).not.toContain("error:");
+    expect(vendor.book.charged()).toBe(String(rows("o.ndjson").length * 20));
+    await isBooked();
+  });
+});
+
+describe("a company", () => {
+  test("is looked up where a file has a call for it; its people are a search", async () => {
+    const { run, vendor, isBooked } = await userOf("pdl");
+    const [company] = vendor.companies;
+    const one = await run(`enrich -c v ${company?.domain} --json`);
+    expect(one.code, one.stderr).toBe(0);
+    expect(one.stdout).toContain(company?.domain);
+    expect((await run("enrich -c v nobody-has-this.example --json")).code).toBe(6);
+
+    const people = await run(`employees -c v ${company?.slug} --max-credits 2 -o e.ndjson --yes`);
+    expect(people.code, people.stderr).toBe(0);
+    expect(vendor.book.charged()).toBe("3");
+    await isBooked();
+  });
+
+  test("is refused by name where the file has no call for it, and nothing is sent", async () => {
+    const { run, vendor } = await userOf("explorium");
+    const ran = await run("enrich -c v acme.example --json");
+    expect(ran.code, ran.stderr).toBe(2);
+    expect(ran.stderr).toContain("explorium cannot be asked for a company by its domain yet");
+    expect(vendor.book.calls).toMatchObject([]);
+  });
+});
+
+describe("connections", () => {
+  test("add keeps a copy by its hash, show prints it, dialects lists what comes with headcount", async () => {
+    const { run, dir } = await userOf("pdl");
+    const config = JSON.parse(readFileSync(join(dir, "config", "config.json"), "utf8"));
+    expect(config.connections.v.vendor).toMatch(/^pdl-[0-9a-f]{12}$/);
+    const shown = await run("connections show v");
+    expect(JSON.parse(shown.stdout)).toMatchObject({ dialect: 1, name: "pdl" });
+    const { dialects } = JSON.parse((await run("connections dialects --json")).stdout);
+    expect(dialects.map(({ name, buys }: { name: string; buys: boolean }) => [name, buys])).toEqual(
+      [
+        ["apollo", true],
+        ["coresignal", true],
+        ["crustdata", true],
+        ["explorium", true],
+        ["pdl", true],
+        ["prospeo", false],
+      ],
+    );
+  });
+
+  test("a file that is none is refused with line and column, and no connection is made", async () => {
+    const { run, dir } = await userOf("pdl");
+    const file = { dialect: 1, name: "mine", base: "https://x.example", headers: { k: "{key}" } };
+    writeFileSync(join(dir, "mine.json"), JSON.stringify({ ...file, filter: {} }, null, 2));
+    const ran = await run("connections add w --dialect ./mine.json");
+    expect(ran.code).toBe(2);
+    expect(ran.stderr).toContain(
+      'mine.json:8:3: the file has no key "filter" (did you mean "filters"?)',
+    );
+    expect((await run("connections add w --dialect pld")).stderr).toContain("did you mean pdl?");
+    const plain = "connections add w --dialect pdl --base-url http://vendor.example";
+    expect((await run(plain)).stderr).toContain("would send the key unencrypted");
+    expect((await run("connections --json")).stdout).not.toContain('"w"');
+  });
+
+  test("the key goes to the address of the connection alone, as the file says, and doctor spends nothing", async () => {
+    const { run, vendor } = await userOf("coresignal");
+    const doctor = await run("doctor -c v --json");
+    expect(doctor.stdout).toContain("took the key, free");
+    expect(vendor.book.charged()).toBe("0");
+    const sent = vendor.book.calls.map(({ path }) => path);
+    expect(sent.every((path) => path.startsWith("/cdapi/"))).toBe(true);
+  });
+
+  test("what no cap can be kept to is refused before anything is sent", async () => {
+    const { run, vendor } = await userOf("prospeo");
+    const ran = await run(`${BUY} --max-credits 25`);
+    expect(ran.code).toBe(2);
+    expect(ran.stderr).toContain("prospeo cannot be bought from yet: it is paid by the request");
+    expect(vendor.book.calls).toMatchObject([]);
+  });
+});
