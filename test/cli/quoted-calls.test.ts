@@ -18,13 +18,9 @@ beforeAll(async () => {
     // Where sketches are given three calls do: test/cli/sketched.test.ts.
     sketches: false,
     plan: { perMinute: 10_000_000, perDay: 100_000_000 },
-    wrapEngine: (engine) =>
-      new Proxy(engine, {
-        get: (target, key) => {
-          if (key === "count") counts++;
-          const value = Reflect.get(target, key) as unknown;
-          return typeof value === "function" ? value.bind(target) : value;
-        },
+    onApp: (app) =>
+      app.addHook("onRequest", async ({ url }) => {
+        if (url.endsWith("/count")) counts++;
       }),
   });
 });

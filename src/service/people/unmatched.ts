@@ -4,13 +4,20 @@ import { FACET_LEAST, FACET_VALUES_MAX } from "../../shared/contract/facets.ts";
 import { canonicalJson, checkFilters } from "../../shared/contract/filters.ts";
 import { normalForm } from "../../shared/contract/normalise.ts";
 import { type Asked, type Unmatched, unmatchedIn } from "../../shared/contract/unmatched.ts";
-import { type FacetKey, type Filters, isFacetKey } from "../../shared/contract/vocabulary.ts";
+import {
+  type FacetKey,
+  type FilterKey,
+  type Filters,
+  isFacetKey,
+} from "../../shared/contract/vocabulary.ts";
 import { Problem } from "../problem.ts";
 
 /** Where a count of one filter is a search, so many are made for a notice. */
 const MOST_SEARCHES = 10;
 /** A longer list is a program's, which wants a number: it is not looked into, value by value. */
 const MOST_VALUES = 100;
+/** Values that are remembered as somebody's, which spares a count of each. */
+const MOST_HAD = 10_000;
 /** A list of the values of a key that takes longer is not waited for. */
 const LIST_MS = 2_000;
 
@@ -23,6 +30,8 @@ const EVERYBODY = { exact: {}, prefix: {}, range: {} } as const;
 export function unmatchedValues(engine: Engine) {
   const { version } = engine.info();
   const lists = new Map<FacetKey, Promise<readonly string[]>>();
+  /** Values that somebody has: a program asks with the same ones again and again. */
+  const had = new Set<string>();
 
   function listed(key: FacetKey): Promise<readonly string[]> {
     const question = { key, prefix: "", limit: FACET_VALUES_MAX, least: FACET_LEAST };
@@ -36,16 +45,31 @@ export function unmatchedValues(engine: Engine) {
     return list;
   }
 
+  const has = (key: string, text: string): boolean => had.has(`${key} ${text}`);
+
+  /** The value of a single filter that found somebody. */
+  function learn(filters: Filters): void {
+    const [[key, value] = [], ...others] = Object.entries(filters);
+    if (others.length > 0 || Array.isArray(value)) return;
+    if (had.size >= MOST_HAD) had.clear();
+    had.add(`${key} ${normalForm(String(value))}`);
+  }
+
   function asked(): Asked {
     let searches = engine.looksUp === true ? Number.POSITIVE_INFINITY : MOST_SEARCHES;
     return {
-      tellsFirst: false,
-      values: async (_, key) => (isFacetKey(key) ? listed(key) : []),
+      async values(filters, key) {
+        const own = [filters[key as FilterKey] ?? []].flat();
+        if (own.length === 0) return isFacetKey(key) ? listed(key) : [];
+        return own.map((value) => normalForm(String(value))).filter((text) => has(key, text));
+      },
 
       async count(filters) {
         if (searches-- <= 0) return undefined;
         const check = checkFilters(filters);
-        return check.ok ? engine.count(check.canonical) : 0;
+        const count = check.ok ? await engine.count(check.canonical) : 0;
+        if (count > 0) learn(filters);
+        return count;
       },
     };
   }

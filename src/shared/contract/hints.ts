@@ -72,7 +72,7 @@ export function questionsTo(client: FreeAnswers, signal: AbortSignal, speech = F
     return all;
   }
 
-  return { speech, say, told, count, values, tellsFirst: true };
+  return { speech, say, told, count, values };
 }
 
 /** A segment that was counted: what the service told of its values, where it was asked already. */

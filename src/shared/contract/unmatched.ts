@@ -24,10 +24,8 @@ export interface Unmatched {
 export interface Asked {
   /** Undefined where it cannot be asked any more. */
   count(filters: Filters): Promise<number | undefined>;
-  /** Values of a key within filters, as far as they are told. */
+  /** Values of a key within filters, as far as they are told for less than a count of each. */
   values(filters: Filters, key: string): Promise<readonly string[]>;
-  /** Whether values that are told are cheaper than a count of each. */
-  readonly tellsFirst: boolean;
 }
 
 export interface Looked {
@@ -79,9 +77,7 @@ export async function unmatchedIn(
 
 async function missingOf(key: FilterKey, values: readonly Value[], asked: Asked) {
   const isList = values.length > 1;
-  const told = new Set(
-    isList && asked.tellsFirst ? await asked.values({ [key]: values } as Filters, key) : [],
-  );
+  const told = new Set(isList ? await asked.values({ [key]: values } as Filters, key) : []);
   const rest = values.filter((value) => !told.has(normalForm(String(value))));
   if (rest.length > 1 && (await asked.count({ [key]: rest } as Filters)) === 0)
     return { missing: rest, unknown: [] };
