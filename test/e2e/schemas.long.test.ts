@@ -18,6 +18,7 @@ import { BIN, spawnUser } from "../support/spawned.ts";
 /** Commands that print no JSON document, each with what they print. */
 const NO_JSON: Readonly<Record<string, string>> = {
   completion: "a script of a shell",
+  "connections show": "the file of a vendor as it stands",
   mcp: "the protocol, or with --port one line of an address and its token",
   "mcp install": "the entry of another program's config",
 };
@@ -123,6 +124,10 @@ describe("what the built program prints with --json fits its schema", () => {
     await run("connections use", "work");
     hold("logout", (await program(["logout", "work"], env)).stdout);
     await run("connections remove", "work");
+    await run("connections dialects");
+    // With a key in the environment nobody is asked for one, and no call is made.
+    await run("connections add", "vendor", "--dialect", "pdl");
+    await run("connections remove", "vendor");
   }, 60_000);
 
   test("buying", async () => {

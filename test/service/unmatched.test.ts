@@ -163,3 +163,27 @@ test("an account whose small counts are bounded is told nothing by a notice that
     await one.close();
   }
 });
+
+test("a value that somebody has is counted once, whatever list it stands in", async () => {
+  let looks = 0;
+  const own = await startTestService({
+    wrapEngine: (engine) =>
+      new Proxy(engine, {
+        get: (target, key) => {
+          if (key === "count") looks++;
+          const value = Reflect.get(target, key) as unknown;
+          return typeof value === "function" ? value.bind(target) : value;
+        },
+      }),
+  });
+  try {
+    const country = ["germany", "france", "spain"];
+    await counted({ country }, own);
+    const first = looks;
+    const { result } = await counted({ country, department: "Sales" }, own);
+    expect(result.unmatched).toEqual([]);
+    expect([first, looks - first]).toEqual([5, 1]);
+  } finally {
+    await own.close();
+  }
+});

@@ -23,6 +23,23 @@ const LIST_MS = 2_000;
 
 const EVERYBODY = { exact: {}, prefix: {}, range: {} } as const;
 
+/** Values that somebody has: a program asks with the same ones again and again. */
+class Had {
+  readonly #values = new Set<string>();
+
+  has(key: string, text: string): boolean {
+    return this.#values.has(`${key} ${text}`);
+  }
+
+  /** The value of a single filter that found somebody. */
+  learn(filters: Filters): void {
+    const [[key, value] = [], ...others] = Object.entries(filters);
+    if (others.length > 0 || Array.isArray(value)) return;
+    if (this.#values.size >= MOST_HAD) this.#values.clear();
+    this.#values.add(`${key} ${normalForm(String(value))}`);
+  }
+}
+
 /**
  * Which values of a segment nobody has, in one version of a dataset. Where a count of one filter is
  * looked up that is known of every list, else of segments of nobody alone.
@@ -30,8 +47,7 @@ const EVERYBODY = { exact: {}, prefix: {}, range: {} } as const;
 export function unmatchedValues(engine: Engine) {
   const { version } = engine.info();
   const lists = new Map<FacetKey, Promise<readonly string[]>>();
-  /** Values that somebody has: a program asks with the same ones again and again. */
-  const had = new Set<string>();
+  const had = new Had();
 
   function listed(key: FacetKey): Promise<readonly string[]> {
     const question = { key, prefix: "", limit: FACET_VALUES_MAX, least: FACET_LEAST };
@@ -45,30 +61,20 @@ export function unmatchedValues(engine: Engine) {
     return list;
   }
 
-  const has = (key: string, text: string): boolean => had.has(`${key} ${text}`);
-
-  /** The value of a single filter that found somebody. */
-  function learn(filters: Filters): void {
-    const [[key, value] = [], ...others] = Object.entries(filters);
-    if (others.length > 0 || Array.isArray(value)) return;
-    if (had.size >= MOST_HAD) had.clear();
-    had.add(`${key} ${normalForm(String(value))}`);
-  }
-
   function asked(): Asked {
     let searches = engine.looksUp === true ? Number.POSITIVE_INFINITY : MOST_SEARCHES;
     return {
       async values(filters, key) {
         const own = [filters[key as FilterKey] ?? []].flat();
         if (own.length === 0) return isFacetKey(key) ? listed(key) : [];
-        return own.map((value) => normalForm(String(value))).filter((text) => has(key, text));
+        return own.map((value) => normalForm(String(value))).filter((text) => had.has(key, text));
       },
 
       async count(filters) {
         if (searches-- <= 0) return undefined;
         const check = checkFilters(filters);
         const count = check.ok ? await engine.count(check.canonical) : 0;
-        if (count > 0) learn(filters);
+        if (count > 0) had.learn(filters);
         return count;
       },
     };

@@ -28,6 +28,8 @@ export const HAS_COMMA = 2;
 // Four times a position has to stay within 32 bits; a wider record is as likely a hostile one.
 const MOST_BYTES = 2 ** 29 - 1;
 const MOST_KEYS = 1_000;
+/** Deeper values are read by `JSON.parse`, which has a stack of its own. */
+const MOST_DEPTH = 32;
 
 const BARE = new Uint8Array(256);
 for (const byte of Buffer.from("0123456789+-.eEtrufalsn")) BARE[byte] = 1;
@@ -102,12 +104,6 @@ export function scanList(bytes: Buffer, from: number): Spans & { readonly end: n
 export const viewOf = (bytes: Uint8Array): DataView =>
   new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
-/**
- * The bytes of a word that are zero, as their highest
- * bits; a borrow may set bits above the lowest one.
- */
-const zeroBytes = (word: number): number => (word - 0x01010101) & ~word & 0x80808080;
-
 const isEscape = (bytes: Uint8Array, at: number): boolean =>
   ESCAPES[bytes[at] as number] === 1 ||
   (bytes[at] === LETTER_U && [1, 2, 3, 4].every((digit) => HEX[bytes[at + digit] as number] === 1));
@@ -118,16 +114,109 @@ function digitsEnd(bytes: Uint8Array, from: number): number {
   return at;
 }
 
-/** Whether a token is one of the three words of JSON, or a number of it. */
-function isWord({ bytes, view }: Cells, start: number, end: number): boolean {
-  const word = end - start < 4 ? 0 : view.getInt32(start, true);
-  if (end - start === 4 && (word === NULL || word === TRUE)) return true;
-  if (end - start === 5 && word === FALS && bytes[start + 4] === LETTER_E) return true;
+/**
+ * Where a text ends, times four, plus what is in it. Four bytes are looked at in one step: of
+ * those that are a quote, a backslash or a control character the highest bit is set, and the
+ * lowest of these is right (a borrow may set bits above it).
+ * @returns -1: it is no text of JSON
+ */
+function textEnd({ bytes, view }: Cells, from: number): number {
+  const lastWord = bytes.length - 4;
+  let bits = 0;
+  for (let at = from + 1; ; ) {
+    if (at > lastWord) return -1;
 
-  const point = bytes[start] === DIGIT_ZERO ? start + 1 : digitsEnd(bytes, start);
-  const isFraction = point > start && bytes[point] === POINT && end > point + 1;
-  if (isFraction && digitsEnd(bytes, point + 1) === end) return true;
-  return NUMBER.test(bytes.toString("latin1", start, end));
+    const word = view.getInt32(at, true);
+    const ascii = ~word & 0x80808080;
+    const ends =
+      (((word ^ 0x22222222) - 0x01010101) |
+        ((word ^ 0x5c5c5c5c) - 0x01010101) |
+        (word - 0x20202020)) &
+      ascii;
+    const lowest = ends & -ends;
+    const commas = ((word ^ 0x2c2c2c2c) - 0x01010101) & ascii;
+    if ((commas & (lowest - 1)) !== 0) bits |= HAS_COMMA;
+
+    if (ends === 0) {
+      at += 4;
+      continue;
+    }
+
+    at += (31 - Math.clz32(lowest)) >> 3;
+    if (bytes[at] === QUOTE) return ((at + 1) << 2) | bits;
+    if (bytes[at] !== BACKSLASH || !isEscape(bytes, at + 1)) return -1;
+
+    bits |= ESCAPED;
+    at += 2;
+  }
+}
+
+/** Where a number or a word ends. @returns -1: it is none of JSON */
+function bareEnd({ bytes, view }: Cells, from: number, findings: Spacing): number {
+  let at = plainEnd(bytes, view, from);
+  if (at === from || BARE[bytes[at] as number] === 1) {
+    for (at = from; BARE[bytes[at] as number] === 1; ) at++;
+    if (!NUMBER.test(bytes.toString("latin1", from, at))) return -1;
+  }
+
+  if (at - from >= LONG_DIGITS) findings.long = true;
+  return at;
+}
+
+/** Behind a word of JSON, or the digits of a number, with a fraction perhaps. */
+function plainEnd(bytes: Buffer, view: DataView, from: number): number {
+  const first = bytes[from] as number;
+  if (first > DIGIT_NINE) {
+    const word = from > bytes.length - 4 ? 0 : view.getInt32(from, true);
+    if (word === NULL || word === TRUE) return from + 4;
+    return word === FALS && bytes[from + 4] === LETTER_E ? from + 5 : from;
+  }
+
+  const at = first === DIGIT_ZERO ? from + 1 : digitsEnd(bytes, from);
+  if (bytes[at] !== POINT || at === from) return at;
+  const after = digitsEnd(bytes, at + 1);
+  return after > at + 1 ? after : at;
+}
+
+/** Where any value ends. @returns -1: it is none of JSON */
+function valueEnd(cells: Cells, from: number, findings: Spacing, depth: number): number {
+  const { bytes } = cells;
+  const first = bytes[from] as number;
+  if (first === QUOTE) return textEnd(cells, from) >> 2;
+  if (first !== OPEN_OBJECT && first !== OPEN_LIST) return bareEnd(cells, from, findings);
+  if (depth === MOST_DEPTH) return parsedEnd(bytes, from, findings);
+
+  const close = first === OPEN_OBJECT ? CLOSE_OBJECT : CLOSE_LIST;
+  let at = pastSpace(bytes, from + 1, findings);
+  if (bytes[at] === close) return at + 1;
+
+  for (;;) {
+    if (first === OPEN_OBJECT) {
+      if (bytes[at] !== QUOTE) return -1;
+      at = pastSpace(bytes, textEnd(cells, at) >> 2, findings);
+      if (bytes[at] !== COLON) return -1;
+      at = pastSpace(bytes, at + 1, findings);
+    }
+
+    at = valueEnd(cells, at, findings, depth + 1);
+    if (at < 0) return -1;
+
+    at = pastSpace(bytes, at, findings);
+    if (bytes[at] === close) return at + 1;
+    if (bytes[at] !== COMMA) return -1;
+    at = pastSpace(bytes, at + 1, findings);
+  }
+}
+
+function parsedEnd(bytes: Buffer, from: number, findings: Spacing): number {
+  const end = skipValue(bytes, from, findings);
+  return end < 0 || !isJson(bytes, from, end) ? -1 : end;
+}
+
+function pastSpace(bytes: Uint8Array, from: number, findings: Spacing): number {
+  if ((bytes[from] as number) > 0x20) return from;
+  findings.spaces = true;
+  return skipSpace(bytes, from);
 }
 
 export class Cells {
@@ -202,7 +291,6 @@ export class Cells {
     const lastWord = bytes.length - 4;
     let mark = this.#rows * width * 2;
     let spaced = this.#spaced;
-    let long = false;
     let open = true;
     if (bytes[from] !== OPEN_OBJECT) return -1;
 
@@ -237,47 +325,13 @@ export class Cells {
 
       if (token < tokenEnd) continue;
 
-      let bits = 0;
-      const first = bytes[start] as number;
-      at = start;
+      const packed =
+        bytes[start] === QUOTE ? textEnd(this, start) : valueEnd(this, start, findings, 0) << 2;
+      if (packed < 0) return -1;
 
-      if (first === QUOTE) {
-        for (at++; ; ) {
-          if (at > lastWord) return -1;
-
-          const word = view.getInt32(at, true);
-          const controls = (word - 0x20202020) & ~word & 0x80808080;
-          const ends = zeroBytes(word ^ 0x22222222) | zeroBytes(word ^ 0x5c5c5c5c) | controls;
-          const lowest = ends & -ends;
-          if ((zeroBytes(word ^ 0x2c2c2c2c) & (lowest - 1)) !== 0) bits |= HAS_COMMA;
-
-          if (ends === 0) {
-            at += 4;
-            continue;
-          }
-
-          at += (31 - Math.clz32(lowest)) >> 3;
-          if (bytes[at] === QUOTE) break;
-          if (bytes[at] !== BACKSLASH || !isEscape(bytes, at + 1)) return -1;
-
-          bits |= ESCAPED;
-          at += 2;
-        }
-
-        at++;
-      } else if (first === OPEN_OBJECT || first === OPEN_LIST) {
-        at = skipValue(bytes, at, findings);
-        if (at < 0 || !isJson(bytes, start, at)) return -1;
-      } else {
-        if (first > DIGIT_ZERO && first <= DIGIT_NINE) at = digitsEnd(bytes, at);
-        const isDigits = at > start && BARE[bytes[at] as number] === 0;
-        while (BARE[bytes[at] as number] === 1) at++;
-        if (!isDigits && !isWord(this, start, at)) return -1;
-        if (at - start >= LONG_DIGITS) long = true;
-      }
-
+      at = packed >> 2;
       marks[mark] = start;
-      marks[mark + 1] = (at << 2) | bits;
+      marks[mark + 1] = packed;
 
       if ((bytes[at] as number) <= 0x20) {
         at = skipSpace(bytes, at);
@@ -292,7 +346,6 @@ export class Cells {
     if (open) return -1;
 
     if (spaced) findings.spaces = true;
-    if (long) findings.long = true;
     this.#rows++;
 
     return at;
