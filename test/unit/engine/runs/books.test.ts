@@ -56,6 +56,49 @@ describe("rule by rule, with pages of 20 rows at 1 credit", () => {
     ["an answer counts once", seenOf(sent(1), lost(1), told(1, 20)), sums(0, 20)],
     ["a lost reply is its hold", seenOf(sent(1), lost(1)), sums(0, 20)],
     ["no fall alone proves nothing", seenOf(sent(1), lost(1), quiet(100)), sums(0, 20)],
+    [
+      "who was kept at a reading went out after it, and is no witness of what ended first",
+      seenOf(sent(1), sent(2), quiet(100), lost(1), told(2, 20), quiet(80)),
+      sums(20, 20),
+    ],
+    [
+      "an answer that says nothing of what it cost stays in doubt while the balance stands still",
+      seenOf(sent(1), { t: "told", n: 1, rows: 20 }, quiet(100)),
+      sums(0, 20),
+    ],
+    [
+      "a stored reply is the charge of one that is under way still",
+      seenOf(sent(1, "p"), sent(2, "p"), told(2, 20, true)),
+      sums(20, 0),
+    ],
+    [
+      "a stored reply without rows that nothing came before is as any other",
+      seenOf(sent(1), { t: "told", n: 1, rows: 0, used: of(0), stored: true }),
+      sums(0, 20),
+    ],
+    [
+      "a stored reply is the charge of an error that was taken to be free",
+      seenOf(sent(1, "p", true), refused(1), sent(2, "p", true), told(2, 20, true)),
+      sums(20, 0),
+    ],
+    [
+      "what the balance does not show yet is looked for beside what it shows",
+      seenOf(
+        sent(3),
+        told(3, 20),
+        sent(1, "p"),
+        lost(1),
+        sent(2, "p"),
+        told(2, 20),
+        quiet(80, true),
+      ),
+      sums(40, 0),
+    ],
+    [
+      "an error that nothing was held for may have cost what a row is seen to cost later",
+      seenOf({ ...sent(1), hold: of(0) } as Fact, refused(1), sent(2), told(2, 20)),
+      sums(20, 20),
+    ],
     ["after a rest it does", seenOf(sent(1), lost(1), quiet(100, true)), sums(0, 0)],
     [
       "but not of a balance that was late before",
@@ -943,6 +986,49 @@ function answersReversed(facts: readonly Fact[]): Fact[] {
   }
   return [...turned, ...answers.reverse()];
 }
+
+describe("what a run asks next", () => {
+  const seenBy = (...facts: readonly Fact[]) => new Books([quiet(100), ...facts]);
+
+  test("a rest is wanted where somebody may have ended before the only witness went out", () => {
+    const books = seenBy(sent(1), sent(2), quiet(100), lost(1), told(2, 20));
+    expect(books.wantsRest).toBe(true);
+  });
+
+  test("of a charge that was taken for a stored one no rest is wanted any more", () => {
+    const books = seenBy(
+      sent(9),
+      told(9, 20),
+      quiet(80),
+      sent(1, "p"),
+      lost(1),
+      sent(2, "p"),
+      told(2, 20),
+      quiet(80),
+    );
+    expect(books.wantsRest).toBe(false);
+  });
+
+  test("an error is to be held against the balance until one was seen to be free", () => {
+    const one = [sent(1), told(1, 20), quiet(80), sent(2), refused(2)];
+    expect(seenBy(...one).isUnseen).toBe(true);
+    expect(seenBy(...one, quiet(80, true), sent(3), refused(3)).isUnseen).toBe(false);
+  });
+
+  test("errors teach what one costs where more is gone than was held for them", () => {
+    const learned = (...facts: readonly Fact[]): number =>
+      Number(seenBy(...facts).holdOf(1, of(0))) / 1_000_000;
+    const errors = [sent(1), refused(1), sent(2), refused(2)];
+
+    expect(learned(...errors, quiet(60))).toBe(0);
+    expect(learned(...errors, quiet(50))).toBe(25);
+    expect(learned(...errors, sent(3), told(3, 20), quiet(30))).toBe(25);
+  });
+
+  test("more gone than anything explains says nothing of a promise that nobody relied on", () => {
+    expect(seenBy(sent(1, "p", true), told(1, 20), quiet(50)).keepsKeys).toBe(true);
+  });
+});
 
 describe("where a bound cannot hold, and models that hold less", () => {
   /** Whatever no fall shows is free at once, as if every answer were an error and every reading after a rest. */
