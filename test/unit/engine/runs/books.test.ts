@@ -99,6 +99,22 @@ describe("rule by rule, with pages of 20 rows at 1 credit", () => {
       seenOf({ ...sent(1), hold: of(0) } as Fact, refused(1), sent(2), told(2, 20)),
       sums(20, 20),
     ],
+    [
+      "so it is where the balance shows it",
+      seenOf(
+        sent(1, "p", true),
+        refused(1),
+        sent(2, "p", true),
+        told(2, 20, true),
+        quiet(80, true),
+      ),
+      sums(20, 0),
+    ],
+    [
+      "an answer whose service declares what it costs leaves nothing open",
+      seenOf(sent(1), { t: "told", n: 1, rows: 20, used: of(5), exact: true }),
+      sums(5, 0),
+    ],
     ["after a rest it does", seenOf(sent(1), lost(1), quiet(100, true)), sums(0, 0)],
     [
       "but not of a balance that was late before",
