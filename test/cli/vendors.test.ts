@@ -48,7 +48,7 @@ describe.each(BUYING)("%s", (name, cap, isCounted) => {
     const counted = await run("count -c v --country Germany");
     expect(counted.code, counted.stderr).toBe(isCounted ? 0 : 2);
     if (isCounted) expect(counted.stdout).toBe(`${german.length}\n`);
-    else expect(counted.stderr).toContain(`${name} has no free count: a count costs`);
+    else expect(counted.stderr).toContain("this count costs");
     expect(vendor.book.charged()).toBe("0");
 
     const some = await run(`${BUY} --max-credits ${cap}`);

@@ -1,3 +1,4 @@
+import type { Credits } from "../../shared/contract/money.ts";
 import { echo } from "../../shared/contract/text.ts";
 import { command, say, usageError } from "../../shared/errors.ts";
 
@@ -21,6 +22,8 @@ export interface Dialect {
   readonly names?: Readonly<Record<"enrich" | "employees", readonly CompanyQuery["by"][]>>;
   /** A cursor goes on in pages of the size that it began with, and in no other. */
   readonly isOneSize?: boolean;
+  /** What a count costs there, which is the first rows of a search: none is made unasked. */
+  readonly counting?: { readonly price: Credits; readonly rows: number } | undefined;
   /** Nobody has seen a reply of it: one row is bought and looked at before more are. */
   readonly isUnproven?: boolean;
 }

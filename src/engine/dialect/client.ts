@@ -23,7 +23,7 @@ import type {
 import { expressionsOf, nobodyBy } from "./expressions.ts";
 import { amountAt, declaredPrice, failureIn, meantBy, type VendorReply } from "./meanings.ts";
 import { contractRow, strayIn } from "./rows.ts";
-import { cannotBuy, namesIn, pagingOfFile, termsOf } from "./terms.ts";
+import { cannotBuy, namesIn, pagingOfFile, paidCounting, termsOf } from "./terms.ts";
 
 /** What a file of a vendor makes of the calls of the contract. @throws CliError as they do */
 export const createDialectClient = (
@@ -72,7 +72,8 @@ class DialectClient implements ServiceClient {
     this.#calls = openCalls({ ...options, headers });
     this.baseUrl = this.#calls.baseUrl;
     const names = namesIn(file);
-    this.dialect = { ...pagingOfFile(file), vendor: file.name, file: copy, names };
+    const counting = paidCounting(file);
+    this.dialect = { ...pagingOfFile(file), vendor: file.name, file: copy, names, counting };
     this.#file = file;
     this.#options = options;
     this.#isProbe = isProbe;
@@ -156,7 +157,7 @@ class DialectClient implements ServiceClient {
       code: "uncounted",
       category: "usage",
       message: `${name} has no free count: ${why}, and none is bought unasked`,
-      hint: "headcount search buys without counts; --limit N or --max-credits N says how many",
+      hint: "one segment is counted where that is agreed to; a search buys without, as a cap says",
     });
   }
 

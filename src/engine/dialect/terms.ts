@@ -24,6 +24,15 @@ export function pagingOfFile({ calls: { search } }: DialectFile): Dialect {
     : { paging: by, firstPage: first === 0 ? 0 : 1 };
 }
 
+/** What the page of a search costs that counts; undefined: none does, or for nothing. */
+export function paidCounting(file: DialectFile): Dialect["counting"] {
+  const { calls } = file;
+  if (calls.count === undefined || !("use" in calls.count)) return undefined;
+  const { rows } = calls.count;
+  const price = declaredPrice(calls.search, rows);
+  return price > 0n ? { price, rows } : undefined;
+}
+
 const BY = ["domain", "company_network_url", "name", "id"] as const;
 
 /** By what a file names a company. Of one domain may be several there: then it is none. */

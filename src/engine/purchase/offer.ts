@@ -78,6 +78,11 @@ async function countsOf(target: Target, deps: ExportDeps): Promise<Counts> {
   if (target.kind !== "search") return await countCompanies(target, deps);
   if (target.staff !== undefined) return await countStaff(target, deps);
   if (isSet(target)) return await joinedOffer(target, seller.client, deps);
+  if (seller.client.dialect.counting !== undefined) {
+    const { toldLately } = await import("./told.ts");
+    const told = await toldLately(target, deps);
+    if (told !== undefined) return { matches: told };
+  }
   const view = await seller.client
     .count(target.filters, interrupted)
     .catch((error) => notCounted(error, deps, target));

@@ -6,6 +6,7 @@ import type { Context } from "../../../shared/context.ts";
 import type { CheckedFilters } from "../../../shared/contract/filters.ts";
 import {
   affordableRows,
+  type Credits,
   creditsOrNull,
   creditsText,
   creditsToNumber,
@@ -66,14 +67,14 @@ type Question =
   | { readonly union: readonly Filters[]; readonly except: readonly Filters[] };
 
 /** A pipe gets the bare number, which needs no prices. */
-const pricesFor = async ({
+export const pricesFor = async ({
   context,
   printer,
   session,
 }: CountDesk): Promise<AccountView | undefined> =>
   printer.json || printer.terminal ? session.client.account(context.interrupted) : undefined;
 
-async function tell(
+export async function tell(
   count: Total,
   account: AccountView | undefined,
   filters: Question,
@@ -139,6 +140,8 @@ export interface CountOptions extends GlobalOptions {
   readonly strict?: boolean;
   readonly owned?: boolean;
   readonly mode?: "live" | "test";
+  readonly yes?: boolean;
+  readonly maxCredits?: Credits;
 }
 
 /** `values`: those that are given or known; undefined: whoever lists them is to be asked. */
