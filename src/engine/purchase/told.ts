@@ -22,7 +22,9 @@ export async function toldLately(
 
   for (const id of (await store.ids()).sort().reverse()) {
     const plan = await store.readPlan(id).catch(() => undefined);
-    if (plan === undefined || now() - Date.parse(plan.created_at) > YOUNG_MS) continue;
+    if (plan === undefined) continue;
+    // Runs are named by when they began: those before it are older.
+    if (now() - Date.parse(plan.created_at) > YOUNG_MS) break;
     if (plan.base_url !== seller.serviceId || plan.connection !== seller.connectionName) continue;
     if (plan.dialect !== file || targetText(plan.target) !== wanted) continue;
 
