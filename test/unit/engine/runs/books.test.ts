@@ -115,6 +115,11 @@ describe("rule by rule, with pages of 20 rows at 1 credit", () => {
       seenOf(sent(1), { t: "told", n: 1, rows: 20, used: of(5), exact: true }),
       sums(5, 0),
     ],
+    [
+      "one error beside a charge that is told explains no more than was held for it",
+      seenOf(sent(1), refused(1), sent(2), told(2, 20), quiet(50)),
+      sums(20, 20, 10),
+    ],
     ["after a rest it does", seenOf(sent(1), lost(1), quiet(100, true)), sums(0, 0)],
     [
       "but not of a balance that was late before",
