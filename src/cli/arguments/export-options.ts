@@ -5,13 +5,12 @@ import { resolveOutput } from "../../engine/output/tables/target.ts";
 import type { ExportOptions } from "../../engine/purchase/order.ts";
 import type { Guard } from "../../engine/runs/plan.ts";
 import type { Context } from "../../shared/context.ts";
-import type { Credits } from "../../shared/contract/money.ts";
 import { echo, whole } from "../../shared/contract/text.ts";
 import { shellWord, usageError } from "../../shared/errors.ts";
 import { checkFields, publishedFields } from "../../shared/rows/columns.ts";
 import type { RecordKind } from "../../shared/rows/values.ts";
 import type { Command, GlobalOptions } from "../options.ts";
-import { creditsGiven } from "./settings.ts";
+import { creditAmount } from "./settings.ts";
 
 export interface ViewFlags extends GlobalOptions {
   readonly output?: string;
@@ -43,8 +42,6 @@ export interface ExportFlags
 
 /** `--fields` of every one, where a table would show the main ones. */
 export const ALL = "all";
-
-export const creditAmount = (text: string): Credits => creditsGiven("--max-credits", text);
 
 function share(text: string): number {
   const percent = whole(text.replace(/%$/, ""), 0, 100);

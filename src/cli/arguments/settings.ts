@@ -62,3 +62,6 @@ export function wordsGiven<Word extends string>(
     didYouMean(unknown, words) ?? `for example ${what} ${words.slice(0, 2).join(",")}`,
   );
 }
+
+/** @throws CliError exit 2 for what is no amount of credits */
+export const creditAmount = (text: string): Credits => creditsGiven("--max-credits", text);

@@ -15,8 +15,7 @@ import { type Credits, formatCredits, ZERO } from "../../shared/contract/money.t
 import { echo } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
 import { optional } from "../../shared/packages.ts";
-import { creditAmount } from "../arguments/export-options.ts";
-import { creditsGiven } from "../arguments/settings.ts";
+import { creditAmount, creditsGiven } from "../arguments/settings.ts";
 import { Argument, type Command, type GlobalOptions } from "../options.ts";
 import { requestLog } from "../session.ts";
 import { atDesk, type Desk } from "../terminal/printer.ts";

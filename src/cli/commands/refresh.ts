@@ -14,13 +14,13 @@ import { checkFields } from "../../shared/rows/columns.ts";
 import {
   addGuardOptions,
   addViewOptions,
-  creditAmount,
   type ExportFlags,
   type GuardFlags,
   readView,
   type ViewFlags,
 } from "../arguments/export-options.ts";
 import { addFilterOptions, type FilterOptions, readFilters } from "../arguments/filter-options.ts";
+import { creditAmount } from "../arguments/settings.ts";
 import type { Command } from "../options.ts";
 import { agreeToRefresh, askFor, printPlan, printRefreshed } from "../purchase/refresh-card.ts";
 import { withSession } from "../session.ts";
