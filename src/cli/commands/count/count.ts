@@ -1,7 +1,9 @@
 import type { CountedSegment } from "../../../app/count/hints.ts";
-import type { Context } from "../../../shared/context.ts";
+import { type Context, canPrompt } from "../../../shared/context.ts";
+import type { CheckedFilters } from "../../../shared/contract/filters.ts";
+import { type Credits, creditsText, formatCredits } from "../../../shared/contract/money.ts";
 import { FILTER_KEYS } from "../../../shared/contract/vocabulary.ts";
-import { usageError } from "../../../shared/errors.ts";
+import { declined, failed, option, say as sentence, usageError } from "../../../shared/errors.ts";
 import {
   addExceptOption,
   addFilterOptions,
@@ -12,7 +14,14 @@ import { creditAmount } from "../../arguments/settings.ts";
 import { type Command, collect, modeOption, Option, offering } from "../../options.ts";
 import { withSession } from "../../session.ts";
 import { Printer } from "../../terminal/printer.ts";
-import { type CountDesk, type CountOptions, type CountRequest, countOne, countSet } from "./one.ts";
+import {
+  type CountDesk,
+  type CountOptions,
+  type CountRequest,
+  countOne,
+  countPaid,
+  countSet,
+} from "./one.ts";
 
 export function register(program: Command, context: Context, run = runCount): void {
   const by = new Option(
@@ -116,10 +125,8 @@ async function countAs(
 ): Promise<readonly CountedSegment[]> {
   if (request.kind === "set") return await countSet(request.set, counting);
   const { counting: price } = counting.session.client.dialect;
-  if (request.kind === "one" && price !== undefined) {
-    const { countPaid } = await import("./paid.ts");
+  if (request.kind === "one" && price !== undefined)
     return await countPaid(request.segment, counting);
-  }
   if (request.kind === "one") return await countOne(request.segment, counting);
   if (request.kind === "files") {
     const { countFiles } = await import("./several.ts");
@@ -127,6 +134,45 @@ async function countAs(
   }
   const { countParts } = await import("./by.ts");
   return await countParts(request, counting);
+}
+
+/** @returns nobody of whom hints would be looked for: those are found by counts */
+async function countPaid(
+  segment: CheckedFilters,
+  desk: CountDesk,
+): Promise<readonly CountedSegment[]> {
+  const { context, options, session } = desk;
+  const [{ countBought }, { buy }, { worldOf }] = await Promise.all([
+    import("../../../app/count/bought.ts"),
+    import("../../../app/buy/buy.ts"),
+    import("../../../app/buy/order.ts"),
+  ]);
+  const agree = (price: Credits): Promise<void> => agreeToCount(price, desk);
+  const terms = { maxCredits: options.maxCredits, agree, buy };
+
+  const count = await countBought(segment, terms, worldOf(session, context));
+  await tell({ count }, await pricesFor(desk), segment.filters, desk);
+  if (count === 0 && options.strict === true)
+    throw failed.incomplete(sentence`nobody matches (${option("strict")})`);
+  return [];
+}
+
+async function agreeToCount(price: Credits, { context, options }: CountDesk): Promise<void> {
+  const asks = canPrompt(context);
+  if (options.yes === true || (!asks && options.maxCredits !== undefined)) return;
+
+  const cost = creditsText(price);
+  if (!asks) {
+    const { sameCommand } = await import("../../arguments/export-options.ts");
+    throw usageError(
+      `this count costs ${cost}, and there is no terminal to ask at; nothing was spent`,
+      sameCommand(context, "--max-credits", formatCredits(price)),
+      "consent_needed",
+    );
+  }
+
+  if (!(await context.confirm(`Count for ${cost}? [y/N]`)))
+    throw declined("declined; nothing was spent");
 }
 
 async function countOwnedAs(
