@@ -41,11 +41,16 @@ export async function vendorUser<Name extends VendorName>(
       days.reduce((total, day) => total + millionthsOf(String(day[kind])), 0n);
     return { settled: sum("settled"), uncertain: sum("uncertain"), foreign: sum("foreign") };
   };
+  /** What calls that no answer came to yet may have cost beside that, in millionths. */
+  const pending = async (): Promise<bigint> => {
+    const { runs } = await readSpend(join(dir, "state", "runs"));
+    return runs.reduce((total, each) => total + millionthsOf(each.pending), 0n);
+  };
   const rows = (file: string): readonly Record<string, unknown>[] =>
     readFileSync(join(dir, file), "utf8")
       .split("\n")
       .filter((line) => line !== "")
       .map((line) => JSON.parse(line) as Record<string, unknown>);
 
-  return { vendor, dir, run, added, spend, rows };
+  return { vendor, dir, env, run, added, spend, pending, rows };
 }
