@@ -4,7 +4,7 @@ import { main } from "../../src/cli/main.ts";
 import { readSpend } from "../../src/engine/runs/spend.ts";
 import { swiftClock, tempDir, testContext } from "./client.ts";
 import { startVendor, type VendorName } from "./vendors/index.ts";
-import { millionthsOf } from "./vendors/shared.ts";
+import { millionthsOf, type RunningVendor } from "./vendors/shared.ts";
 
 /** A user with a connection by the file of a vendor, and that vendor. */
 export async function vendorUser<Name extends VendorName>(
@@ -13,6 +13,15 @@ export async function vendorUser<Name extends VendorName>(
   dialect: string = name,
 ) {
   const vendor = await startVendor(name, options);
+  return userOfVendor(vendor, dialect, name === "apollo" ? "/api" : "");
+}
+
+/** The same with any vendor. @param dialect name of a file, or where it is */
+export async function userOfVendor<Own, Vendor extends RunningVendor<Own>>(
+  vendor: Vendor,
+  dialect: string,
+  path = "",
+) {
   const dir = tempDir("headcount-vendor-");
   const env = {
     HOME: dir,
@@ -30,7 +39,6 @@ export async function vendorUser<Name extends VendorName>(
     return { code, stdout: ran.stdout(), stderr: ran.stderr() };
   };
 
-  const path = name === "apollo" ? "/api" : "";
   const added = await run(`connections add v --dialect ${dialect} --base-url ${vendor.url}${path}`);
 
   /** Credits that our books have, in millionths: those that are sure, and those that may be. */
@@ -41,11 +49,16 @@ export async function vendorUser<Name extends VendorName>(
       days.reduce((total, day) => total + millionthsOf(String(day[kind])), 0n);
     return { settled: sum("settled"), uncertain: sum("uncertain"), foreign: sum("foreign") };
   };
+  /** What calls that no answer came to yet may have cost beside that, in millionths. */
+  const pending = async (): Promise<bigint> => {
+    const { runs } = await readSpend(join(dir, "state", "runs"));
+    return runs.reduce((total, each) => total + millionthsOf(each.pending), 0n);
+  };
   const rows = (file: string): readonly Record<string, unknown>[] =>
     readFileSync(join(dir, file), "utf8")
       .split("\n")
       .filter((line) => line !== "")
       .map((line) => JSON.parse(line) as Record<string, unknown>);
 
-  return { vendor, dir, run, added, spend, rows };
+  return { vendor, dir, env, run, added, spend, pending, rows };
 }

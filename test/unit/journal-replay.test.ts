@@ -55,6 +55,22 @@ describe("a journal", () => {
     expect(state.units.get(1)?.voided).toBe(true);
   });
 
+  test("what a killed process asked for is lost where no balance is told, and asking again counts anew", () => {
+    const session: JournalRecord = {
+      t: "session",
+      maxCredits: "40",
+      limit: null,
+      cap: "40",
+      rows: 40,
+      at: 2,
+    };
+    const state = fold(session, intent(1), session);
+    expect(state.books.isUnderWay(state.units.get(1)?.attempt)).toBe(false);
+    apply(state, sent(1));
+    apply(state, settled(1, "10"));
+    expect(sumsOf(state, null)).toMatchObject({ settled: "10", uncertain: "10" });
+  });
+
   test("a stored reply is the charge of one that was lost, and of that alone", () => {
     const state = fold(intent(1), lost(1), sent(1), settled(1, "10", true));
     expect(sumsOf(state, null)).toMatchObject({ settled: "10", uncertain: "0" });

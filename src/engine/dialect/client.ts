@@ -64,6 +64,8 @@ class DialectClient implements ServiceClient {
   /** As the last reply told it; undefined where something was lost since. */
   #balance: Credits | undefined;
   #flying = 0;
+  /** Whether a balance that only a call of its own tells was seen to fall by a price. */
+  #isSeen = false;
   /** Filters that were seen to be no names that the vendor passes over. */
   readonly #heeded = new Set<string>();
 
@@ -297,18 +299,19 @@ class DialectClient implements ServiceClient {
       .map((each) => contractRow(this.#file, each, call.record));
   }
 
-  #pageOf(
+  async #pageOf(
     reply: VendorReply,
     call: VendorCall,
     page: Pick<PageReply, "nextCursor" | "total" | "withheld"> & {
       readonly rows: readonly JsonRecord[];
       readonly filters: Filters;
     },
-  ): PageReply {
+  ): Promise<PageReply> {
     const { rows, filters, ...facts } = page;
     const balance = amountAt(call.reply?.balance, reply.told);
     const declared = declaredPrice(call, rows.length);
-    const charged = amountAt(call.reply?.charged, reply.told) ?? this.#fellBy(balance) ?? declared;
+    const told = amountAt(call.reply?.charged, reply.told) ?? this.#fellBy(balance);
+    const charged = told ?? (await this.#atLeast(declared, balance));
     if (balance !== undefined) this.#balance = balance;
 
     const stray = strayIn(this.#file, filters, rows);
@@ -328,6 +331,23 @@ class DialectClient implements ServiceClient {
     if (balance === undefined || this.#balance === undefined || this.#flying > 0) return undefined;
     const fell = this.#balance - balance;
     return fell < 0n ? undefined : (fell as Credits);
+  }
+
+  /**
+   * Where no reply tells a charge the balance is asked for after the first: one that fell by more
+   * tells it. One that fell by less may be late, and proves nothing.
+   */
+  async #atLeast(declared: Credits, inReply: Credits | undefined): Promise<Credits> {
+    const before = this.#balance;
+    const { account } = this.#file.calls;
+    const isAlone = inReply === undefined && this.#flying === 0 && declared > 0n;
+    if (this.#isSeen || !isAlone || before === undefined || account === undefined) return declared;
+
+    this.#isSeen = true;
+    // The page is paid, and kept, whatever comes of the question.
+    await this.#send(account, {}, { paid: false }).catch(() => undefined);
+    const fell = this.#balance === undefined ? 0n : before - this.#balance;
+    return fell > declared ? (fell as Credits) : declared;
   }
 
   #nobody(total: number): PageReply {

@@ -359,6 +359,8 @@ export function apply(state: RunState, record: JournalRecord, at = 0): void {
     case "session":
       state.session = record;
       state.job = record.job ?? state.job;
+      // Of what a process before this one asked for no answer comes any more, balance or not.
+      for (const unit of pendingUnits(state)) end(state, unit, record.at, { t: "lost" });
       if (record.balance !== undefined)
         read(state, {
           balance: record.balance,

@@ -111,8 +111,14 @@ function checkShape(
   const { properties = {}, required = [], additionalProperties: others } = schema;
   const known = schema.properties === undefined ? undefined : Object.keys(properties);
   const members = documentMembers(node, what, problems, known);
+  // "constructor" is a name like any other.
   for (const { key, value } of members)
-    checkShape(value, properties[key] ?? (others || {}), `"${echo(key)}"`, problems);
+    checkShape(
+      value,
+      (Object.hasOwn(properties, key) ? properties[key] : undefined) ?? (others || {}),
+      `"${echo(key)}"`,
+      problems,
+    );
 
   const missing = required.find((key) => !members.some((member) => member.key === key));
   if (missing !== undefined)
@@ -221,7 +227,7 @@ function checkValued(
 ): void {
   if (filter.one === undefined && filter.any === undefined)
     add(path, 'it has neither "one" nor "any": nothing would be sent for it');
-  if (filter.words !== undefined && words[filter.words] === undefined)
+  if (filter.words !== undefined && !Object.hasOwn(words, filter.words))
     add([...path, "words"], `"words" has no list "${echo(filter.words)}"`);
   for (const part of ["one", "any", "as"] as const)
     checkHoles(filter[part], holes, [...path, part], add);
@@ -269,7 +275,7 @@ function checkRecord(
       add([...path, field], `no row has "${echo(field)}"${aside(nearest(field, fields), '"')}`);
     const { at, words: list } = typeof from === "string" ? { at: from, words: undefined } : from;
     if (!isPlace(at)) add([...path, field], `"${echo(at)}" names no place`);
-    if (list !== undefined && words[list] === undefined)
+    if (list !== undefined && !Object.hasOwn(words, list))
       add([...path, field], `"words" has no list "${echo(list)}"`);
   }
   if (record.id === undefined) add(path, 'the record has no "id": nobody could be told apart');

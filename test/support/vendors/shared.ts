@@ -18,6 +18,10 @@ export interface Habits {
   loseReply: readonly number[];
   /** Lost in the middle of the body, or before its first byte. */
   lostAs: "cut" | "drop";
+  /** Which paid replies, from 1, never come after they were charged: whoever asked waits for ever. */
+  holdReply: readonly number[];
+  /** Once so much was charged, each further answer comes so late, and is charged no sooner; undefined: none. */
+  delayFrom: { readonly charges: number; readonly ms: number } | undefined;
   /** Names of filters, as the vendor writes them, that are ignored: everybody is found. */
   swallow: readonly string[];
   /** A field of its records that has another name than its pages say, at any depth. */
@@ -46,6 +50,8 @@ const HABITS: Habits = {
   chargeFactor: 1,
   loseReply: [],
   lostAs: "cut",
+  holdReply: [],
+  delayFrom: undefined,
   swallow: [],
   misspell: undefined,
   limitPerMinute: 6_000,
@@ -276,6 +282,8 @@ export interface RunningVendor<Own> {
   /** A person as the vendor sends one who was paid for. */
   record(person: Person): unknown;
   id(person: Person): string;
+  /** Calls that came and are not looked at yet. */
+  waiting(): number;
   stop(): Promise<void>;
 }
 
@@ -325,7 +333,12 @@ class Meter {
 }
 
 /** Writes a reply, or loses it: its length is told, but not all of it comes. */
-function send(response: ServerResponse, reply: Reply, lost: "cut" | "drop" | undefined): void {
+function send(
+  response: ServerResponse,
+  reply: Reply,
+  lost: "cut" | "drop" | "hold" | undefined,
+): void {
+  if (lost === "hold") return;
   if (lost === "drop") {
     response.destroy();
     return;
@@ -352,6 +365,7 @@ export async function runVendor<Own extends object>(
   const options: Habits & Own = { ...HABITS, ...vendor.own, ...change };
   const desk = new Desk(options, worldOf(options.people, options.seed));
   const meter = new Meter();
+  let waiting = 0;
 
   const answer = (call: Call): Reply => {
     const refusal = vendor.refuses(call, vendor.key);
@@ -374,7 +388,11 @@ export async function runVendor<Own extends object>(
   const server = createServer(async (request, response) => {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
-    if (options.delay > 0) await new Promise((done) => setTimeout(done, options.delay));
+    const { charges: from = Number.POSITIVE_INFINITY, ms = 0 } = options.delayFrom ?? {};
+    const delay = desk.book.charges.length >= from ? ms : options.delay;
+    waiting += 1;
+    if (delay > 0) await new Promise((done) => void setTimeout(done, delay).unref());
+    waiting -= 1;
     const url = new URL(request.url ?? "/", "http://vendor");
     const method = request.method ?? "GET";
 
@@ -391,9 +409,10 @@ export async function runVendor<Own extends object>(
     calls.push({ method, path: url.pathname, status: reply.status });
 
     const charge = charges[before];
+    const isHeld = charge !== undefined && options.holdReply.includes(charges.length);
     const isLost = charge !== undefined && options.loseReply.includes(charges.length);
-    if (isLost) charges[before] = { ...charge, arrived: false };
-    send(response, reply, isLost ? options.lostAs : undefined);
+    if (isLost || isHeld) charges[before] = { ...charge, arrived: false };
+    send(response, reply, isHeld ? "hold" : isLost ? options.lostAs : undefined);
   });
 
   await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
@@ -406,6 +425,7 @@ export async function runVendor<Own extends object>(
     options,
     record: (person) => vendor.record(person, desk),
     id: (person) => vendor.id(person),
+    waiting: () => waiting,
     stop: () =>
       new Promise((done) => {
         server.close(() => done());

@@ -1,0 +1,229 @@
+import { spawn } from "node:child_process";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { BIN } from "../support/spawned.ts";
+import { vendorUser } from "../support/vendor-user.ts";
+import type { VendorName } from "../support/vendors/index.ts";
+import { creditsOf, millionthsOf } from "../support/vendors/shared.ts";
+
+// Each vendor that people can be bought from, against the book that it keeps itself: whatever is killed,
+// lost or charged otherwise, what `spend` has is what was charged, or more where nothing tells it, and never less.
+
+type Options = Parameters<typeof vendorUser>[1];
+
+interface Selling {
+  readonly name: VendorName;
+  /** What a person costs. */
+  readonly each: string;
+  /** Whether a reply or a free call tells what was charged. */
+  readonly told: "charged" | "balance";
+  /** A filter as the vendor writes it, and whether a count of nobody by it is free. */
+  readonly country: string;
+  readonly counts: boolean;
+}
+
+const SELLING: readonly Selling[] = [
+  { name: "pdl", each: "1", told: "charged", country: "location_country", counts: false },
+  {
+    name: "crustdata",
+    each: "0.03",
+    told: "balance",
+    country: "basic_profile.location.country",
+    counts: false,
+  },
+  { name: "coresignal", each: "20", told: "balance", country: "location_country", counts: true },
+  { name: "apollo", each: "1", told: "charged", country: "person_locations", counts: true },
+  { name: "explorium", each: "1", told: "balance", country: "country_code", counts: true },
+];
+
+const PAGES = " --per-page 5";
+const BUY = `search -c v --country Germany -o o.ndjson --yes${PAGES}`;
+
+async function userOf({ name }: Selling, options: Options = {}) {
+  const user = await vendorUser(name, { credits: "100000", ...options });
+  onTestFinished(() => user.vendor.stop());
+  expect(user.added.code, user.added.stderr).toBe(0);
+  const { vendor } = user;
+  const german = vendor.people.filter(({ country }) => country?.code === "DE").map(vendor.id);
+  const charged = (): bigint => millionthsOf(vendor.book.charged());
+  const files = (): unknown[] => user.rows("o.ndjson").map(({ id }) => id);
+  return { ...user, german, charged, files };
+}
+
+const price = ({ each }: Selling, people: number): string =>
+  creditsOf(millionthsOf(each) * BigInt(people));
+
+/** Kills a purchase by the built program once so much was charged, with a reply that is still to come. */
+async function killedAt(user: Awaited<ReturnType<typeof userOf>>, line: string, charges: number) {
+  const { vendor, dir, env } = user;
+  vendor.options.holdReply = [charges];
+  const child = spawn(process.execPath, [BIN, ...line.split(" ")], {
+    cwd: dir,
+    env: { ...process.env, ...env },
+  });
+  const end = new Promise((done) => child.on("close", done));
+  await vi.waitFor(() => expect(vendor.book.charges.length).toBeGreaterThanOrEqual(charges), {
+    timeout: 60_000,
+    interval: 10,
+  });
+  child.kill("SIGKILL");
+  await end;
+  vendor.options.holdReply = [];
+}
+
+describe.each(SELLING)("$name", (selling) => {
+  /** Nothing but a call of its own tells a balance. */
+  const isAsked = selling.name === "crustdata" || selling.name === "explorium";
+  const isOfIds = selling.name === "coresignal" || selling.name === "apollo";
+
+  test.each([1, 2, 3])("killed with its paid reply %i on the way, it goes on", async (charges) => {
+    const user = await userOf(selling);
+    const { vendor, german, run, spend, pending, charged, files } = user;
+    await killedAt(user, `${BUY} --max-credits ${price(selling, 30)}`, charges);
+
+    const before = await spend();
+    const open = await pending();
+    expect(before.settled + before.uncertain + open).toBeGreaterThanOrEqual(charged());
+    const [lost] = vendor.book.charges.slice(charges - 1);
+    expect(lost).toMatchObject({ arrived: false });
+
+    const isBooked = async (most: number): Promise<void> => {
+      const { settled, uncertain, foreign } = await spend();
+      expect(settled + uncertain + foreign).toBe(charged());
+      expect(charged()).toBeLessThanOrEqual(millionthsOf(price(selling, most)));
+    };
+    const short = await run(`resume last --max-credits ${price(selling, 60)} --yes`);
+    expect(short.code, short.stderr).toBe(5);
+    expect(short.stderr).toContain("may have been charged");
+    await isBooked(60);
+
+    const whole = await run(`resume last --max-credits ${price(selling, 90)} --yes`);
+    expect(whole.code, whole.stderr).toBe(0);
+    expect(files().sort()).toEqual(german.sort());
+    // Nobody but those of the lost reply is paid for twice.
+    expect(vendor.book.sold().sort()).toEqual([...german, ...(lost?.ids ?? [])].sort());
+    await isBooked(90);
+  });
+
+  test("killed between two paid replies, it pays nobody twice", async () => {
+    const user = await userOf(selling);
+    const { vendor, german, run, spend, charged, files } = user;
+    // It is told and not sold yet: nothing was charged when it ends.
+    vendor.options.delayFrom = { charges: 2, ms: 3_600_000 };
+    const child = spawn(
+      process.execPath,
+      [BIN, ...`${BUY} --max-credits ${price(selling, 30)}`.split(" ")],
+      { cwd: user.dir, env: { ...process.env, ...user.env } },
+    );
+    const end = new Promise((done) => child.on("close", done));
+    await vi.waitFor(
+      () => {
+        expect(vendor.book.charges.length).toBe(2);
+        expect(vendor.waiting()).toBeGreaterThan(0);
+      },
+      { timeout: 60_000, interval: 10 },
+    );
+    child.kill("SIGKILL");
+    await end;
+    vendor.options.delayFrom = undefined;
+
+    const ran = await run(`resume last --max-credits ${price(selling, 90)} --yes --overwrite`);
+    expect(ran.code, ran.stderr).toBe(0);
+    expect(new Set(files()).size, ran.stderr).toBe(files().length);
+    for (const id of files()) expect(german).toContain(id);
+    // What was on its way may be charged, for all that anybody can tell without a balance.
+    const { settled, uncertain } = await spend();
+    expect(settled).toBe(charged());
+    expect(vendor.book.sold().length).toBe(new Set(vendor.book.sold()).size);
+    expect(settled + uncertain).toBeLessThanOrEqual(millionthsOf(price(selling, 90)));
+  });
+
+  test.each(["drop", "cut"] as const)(
+    "a paid reply is lost (%s): its price counts",
+    async (lostAs) => {
+      const user = await userOf(selling, { loseReply: [2], lostAs });
+      const { german, run, spend, charged, files } = user;
+      const ran = await run(`${BUY} --limit 12 --max-credits ${price(selling, 60)}`);
+      expect(ran.code, ran.stderr).toBe(5);
+      const isBooked = async (): Promise<void> => {
+        const { settled, uncertain, foreign } = await spend();
+        expect(settled + uncertain + foreign, ran.stderr).toBe(charged());
+      };
+      await isBooked();
+      expect(charged()).toBeLessThanOrEqual(millionthsOf(price(selling, 12)));
+
+      await run(`resume last --max-credits ${price(selling, 60)} --limit 12 --yes --overwrite`);
+      expect(new Set(files()).size).toBe(12);
+      for (const id of files()) expect(german).toContain(id);
+      await isBooked();
+    },
+  );
+
+  test.each([1, 7, 26])("the cap of %i people is landed on", async (people) => {
+    const user = await userOf(selling);
+    const { run, spend, charged, files } = user;
+    // Pages of no given size: of five people each no whole number makes seven.
+    const ran = await run(`${BUY} --max-credits ${price(selling, people)}`.replace(PAGES, ""));
+    expect(ran.code, ran.stderr).toBe(0);
+    expect(files().length).toBe(people);
+    expect(charged()).toBe(millionthsOf(price(selling, people)));
+    expect(await spend()).toEqual({ settled: charged(), uncertain: 0n, foreign: 0n });
+  });
+
+  test("no credits, at once and in the middle: said with exit 4, kept, booked", async () => {
+    for (const people of [0, 5]) {
+      const user = await userOf(selling, { credits: price(selling, people) });
+      const { run, spend, charged } = user;
+      const ran = await run(`${BUY} --limit 40 --max-credits ${price(selling, 60)}`);
+      expect(ran.code, ran.stderr).toBe(4);
+      const { settled, uncertain, foreign } = await spend();
+      expect(settled, ran.stderr).toBe(charged());
+      expect({ uncertain, foreign }, ran.stderr).toEqual({ uncertain: 0n, foreign: 0n });
+    }
+  });
+
+  test("a minute's limit is waited for", async () => {
+    const user = await userOf(selling, { limitPerMinute: 3, windowMs: 100 });
+    const { run, spend, charged, vendor } = user;
+    const ran = await run(`${BUY} --limit 40 --max-credits ${price(selling, 60)} --wait`);
+    expect(ran.code, ran.stderr).toBe(0);
+    expect(charged()).toBe(millionthsOf(price(selling, 40)));
+    expect(await spend()).toEqual({ settled: charged(), uncertain: 0n, foreign: 0n });
+    if (isOfIds) expect(vendor.book.calls.some(({ status }) => status === 429)).toBe(true);
+  });
+
+  test.each([2, 0.5])(
+    "a price that is told %d times as high is booked as it was charged",
+    async (factor) => {
+      const user = await userOf(selling, { chargeFactor: factor });
+      const { run, spend, charged, vendor, files } = user;
+      const ran = await run(`${BUY} --limit 9 --max-credits ${price(selling, 40)}`);
+      if (factor > 1) {
+        expect(ran.code, ran.stderr).toBe(5);
+        expect(ran.stderr).toContain("charged");
+        // A cursor that is bound to its size begins with it.
+        expect(vendor.book.charges.length, ran.stderr).toBe(1);
+        expect(vendor.book.sold().length).toBe(selling.name === "crustdata" ? 3 : 1);
+      } else {
+        expect(ran.code, ran.stderr).toBe(0);
+        expect(files().length).toBe(9);
+      }
+      // A balance that fell by less may be late: what no reply tells is booked as declared.
+      const settled = factor < 1 && isAsked ? millionthsOf(price(selling, 9)) : charged();
+      expect(await spend(), ran.stderr).toEqual({ settled, uncertain: 0n, foreign: 0n });
+    },
+  );
+
+  test("a filter that the vendor passes over sells one person at most", async () => {
+    const user = await userOf(selling, { swallow: [selling.country] });
+    const { run, spend, charged, vendor } = user;
+    const ran = await run(
+      `${BUY.replace("Germany", "Ireland")} --max-credits ${price(selling, 40)}`,
+    );
+    expect(ran.code, ran.stderr).toBe(selling.counts ? 2 : 5);
+    expect(ran.stderr).toContain(
+      selling.counts ? "passes the filter country over" : "says country",
+    );
+    expect(vendor.book.charges.length).toBe(selling.counts ? 0 : 1);
+    expect(await spend()).toEqual({ settled: charged(), uncertain: 0n, foreign: 0n });
+  });
+});
