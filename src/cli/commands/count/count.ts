@@ -19,8 +19,9 @@ import {
   type CountOptions,
   type CountRequest,
   countOne,
-  countPaid,
   countSet,
+  pricesFor,
+  tell,
 } from "./one.ts";
 
 export function register(program: Command, context: Context, run = runCount): void {
