@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { startAgent, YES } from "../support/agent.ts";
 import { charged, type Ran, readCsv, type User, user } from "../support/export.ts";
+import { long } from "../support/long.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
 // What is asked for twice at once is paid for once: the others wait, or end before anything is paid.
@@ -98,7 +99,7 @@ test("other segments, and other companies, do not wait for each other", async ()
   expect(codesOf(ran)).toEqual([0, 0, 6, 6]);
 });
 
-test.each<[string, (address: string) => readonly string[]]>([
+long.each<[string, (address: string) => readonly string[]]>([
   ["enrich", (address) => ["enrich", address]],
   ["employees", (address) => ["employees", address]],
 ])("%s: one company in two lists is asked for once", async (_, command) => {
