@@ -148,7 +148,12 @@ test("a sample with a seed, a job and an agent wait as well, or say so", async (
     ]),
   );
   await agent.close();
-  const fine = [command.code === 0, ran.code === 0, !tool.failed];
-  expect([fine.filter((isFine) => isFine).length, spent]).toEqual([1, people]);
-  expect(`${command.stderr}${ran.stderr}${tool.text}`).toContain("at work on the same segment");
+  // Whoever came when another one was done took its rows.
+  const held = [
+    ...[command, ran].filter(({ code }) => code !== 0).map(({ stderr }) => stderr),
+    ...(tool.failed ? [tool.text] : []),
+  ];
+  expect(spent).toBe(people);
+  expect(held.length).toBeLessThan(3);
+  for (const text of held) expect(text).toContain("at work on the same segment");
 });
