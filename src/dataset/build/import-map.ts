@@ -1,5 +1,5 @@
 import { departmentOf } from "../../shared/contract/filters.ts";
-import { COMPANY_FIELDS, PERSON_FIELDS } from "../../shared/contract/records.ts";
+import { COMPANY_FIELDS, NUMBER_FIELDS, PERSON_FIELDS } from "../../shared/contract/records.ts";
 import { didYouMean } from "../../shared/contract/suggest.ts";
 import { isObject, someOf } from "../../shared/contract/text.ts";
 import { DEPARTMENTS } from "../../shared/contract/vocabulary.ts";
@@ -40,8 +40,8 @@ export const fileIdentity = (kind: ImportKind): readonly string[] =>
     : ["id", "company_network_url", "domain", "name"];
 
 export const INTEGERS: Readonly<Record<ImportKind, readonly string[]>> = {
-  people: ["connections", "followers"],
-  companies: ["employee_count", "founded_year", "followers"],
+  people: PERSON_FIELDS.filter((field) => NUMBER_FIELDS.has(field)),
+  companies: COMPANY_FIELDS.filter((field) => NUMBER_FIELDS.has(field)),
 };
 export const ADDRESSES: Readonly<
   Record<ImportKind, Readonly<Record<string, "address_form" | "domain_form">>>

@@ -4,17 +4,16 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { DuckDBConnection } from "@duckdb/node-api";
-import { type Company, PERSON_FIELDS, type Person } from "../../shared/contract/records.ts";
+import {
+  type Company,
+  NUMBER_FIELDS,
+  PERSON_FIELDS,
+  type Person,
+} from "../../shared/contract/records.ts";
 import { literal } from "../duckdb.ts";
 import type { RecordStore } from "../embedded/record-store.ts";
 import { PERSON_FORMS } from "./normal-sql.ts";
 
-const WHOLE_NUMBERS: readonly string[] = [
-  "connections",
-  "followers",
-  "employee_count",
-  "founded_year",
-];
 const ROWS_AT_ONCE = 1_000;
 /**
  * Records that lie in a file of their own for a moment:
@@ -65,7 +64,7 @@ export async function loadRecords(
 ): Promise<number> {
   const columns = fields.map((field) => {
     const type =
-      field === "specialties" ? "VARCHAR[]" : WHOLE_NUMBERS.includes(field) ? "BIGINT" : "VARCHAR";
+      field === "specialties" ? "VARCHAR[]" : NUMBER_FIELDS.has(field) ? "BIGINT" : "VARCHAR";
     return { field, type };
   });
 

@@ -1,19 +1,12 @@
 // Tested by test/unit/engine/dialect/rows.test.ts.
 import { checkFilters } from "../../shared/contract/filters.ts";
 import { normalForm } from "../../shared/contract/normalise.ts";
-import { COMPANY_FIELDS, PERSON_FIELDS } from "../../shared/contract/records.ts";
+import { COMPANY_FIELDS, NUMBER_FIELDS, PERSON_FIELDS } from "../../shared/contract/records.ts";
 import { echo } from "../../shared/contract/text.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { inRow } from "../../shared/dialect/holes.ts";
 import type { DialectFile, Words } from "../../shared/dialect/shape.ts";
 import { type JsonRecord, type JsonValue, stringifyExact } from "../../shared/rows/values.ts";
-
-const NUMBERS: ReadonlySet<string> = new Set([
-  "connections",
-  "followers",
-  "employee_count",
-  "founded_year",
-]);
 
 /**
  * A vendor's row as one of the contract: the fields that the
@@ -52,7 +45,7 @@ function plain(value: JsonValue | undefined, join: string): JsonValue {
 
 /** Identifiers are text, however many digits; what counts is a number. */
 function typed(field: string, value: JsonValue): JsonValue {
-  if (value === null || NUMBERS.has(field)) return value;
+  if (value === null || NUMBER_FIELDS.has(field)) return value;
   return typeof value === "string" ? value : stringifyExact(value);
 }
 

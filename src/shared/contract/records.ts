@@ -82,6 +82,13 @@ const names = <Table extends Fields>(table: Table) =>
 export const PERSON_FIELDS = names(PERSON);
 export const COMPANY_FIELDS = names(COMPANY);
 
+/** Of both kinds of record: those that hold a number. */
+export const NUMBER_FIELDS: ReadonlySet<string> = new Set(
+  [...Object.entries(PERSON), ...Object.entries(COMPANY)].flatMap(([field, [example]]) =>
+    typeof example === "number" ? [field] : [],
+  ),
+);
+
 export const COSTED_CALLS = [
   "account",
   "person_count",

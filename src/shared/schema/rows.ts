@@ -1,6 +1,9 @@
-import { COMPANY_FIELDS, PERSON_FIELDS } from "../contract/records.ts";
+import { COMPANY_FIELDS, NUMBER_FIELDS, PERSON_FIELDS } from "../contract/records.ts";
 import type { Filters } from "../contract/vocabulary.ts";
 import { type JsonSchema, list, object, raw, some, text, titled } from "./build.ts";
+
+const TEXT = { type: ["string", "null"] };
+const COUNT = { type: ["integer", "null"] };
 
 /** A row is the service's, which may have more fields; `--fields` leaves others out. */
 const row = (
@@ -12,23 +15,15 @@ const row = (
     title,
     type: "object",
     properties: Object.fromEntries(
-      fields.map((name) => [name, types[name] ?? { type: ["string", "null"] }]),
+      fields.map((name) => [name, types[name] ?? (NUMBER_FIELDS.has(name) ? COUNT : TEXT)]),
     ),
   });
-const counts = { type: ["integer", "null"] };
 // Other services have numbers for ids.
 const id = { type: ["string", "integer"] };
 
-export const person = row("a person", PERSON_FIELDS, {
-  id,
-  connections: counts,
-  followers: counts,
-});
+export const person = row("a person", PERSON_FIELDS, { id });
 export const company = row("a company", COMPANY_FIELDS, {
   id,
-  employee_count: counts,
-  founded_year: counts,
-  followers: counts,
   specialties: { type: ["array", "null"], items: text },
 });
 
