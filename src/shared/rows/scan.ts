@@ -70,13 +70,14 @@ export function scanList(bytes: Buffer, from: number): Spans & { readonly end: n
   while (at < bytes.length && bytes[at] !== CLOSE_LIST) {
     let end = cells?.row(at, findings) ?? -1;
     if (end < 0) {
-      end = skipValue(bytes, at, findings);
+      end = parsedEnd(bytes, at, findings);
       cells?.pass();
-      if (end < 0 || !isJson(bytes, at, end)) {
-        broken.push(starts.length);
-        mender ??= new Mender(bytes, from);
-        end = mender.endOf(at, sound);
-      } else sound ??= at;
+    }
+
+    if (end < 0) {
+      broken.push(starts.length);
+      mender ??= new Mender(bytes, from);
+      end = mender.endOf(at, sound);
     } else sound ??= at;
 
     starts.push(at);
@@ -208,6 +209,7 @@ function valueEnd(cells: Cells, from: number, findings: Spacing, depth: number):
   }
 }
 
+/** As `JSON.parse` reads it. */
 function parsedEnd(bytes: Buffer, from: number, findings: Spacing): number {
   const end = skipValue(bytes, from, findings);
   return end < 0 || !isJson(bytes, from, end) ? -1 : end;
@@ -290,7 +292,6 @@ export class Cells {
     const width = this.keys.length;
     const lastWord = bytes.length - 4;
     let mark = this.#rows * width * 2;
-    let spaced = this.#spaced;
     let open = true;
     if (bytes[from] !== OPEN_OBJECT) return -1;
 
@@ -299,10 +300,7 @@ export class Cells {
       marks[mark] = 0;
       if (!open) continue;
 
-      if ((bytes[at] as number) <= 0x20) {
-        at = skipSpace(bytes, at);
-        spaced = true;
-      }
+      at = pastSpace(bytes, at, findings);
 
       // The key: as it was in that row, else the row does not have it, or is another kind of row.
       let token = offsets[column] as number;
@@ -333,11 +331,7 @@ export class Cells {
       marks[mark] = start;
       marks[mark + 1] = packed;
 
-      if ((bytes[at] as number) <= 0x20) {
-        at = skipSpace(bytes, at);
-        spaced = true;
-      }
-
+      at = pastSpace(bytes, at, findings);
       if (bytes[at] === CLOSE_OBJECT) open = false;
       else if (bytes[at] !== COMMA) return -1;
       at++;
@@ -345,7 +339,7 @@ export class Cells {
 
     if (open) return -1;
 
-    if (spaced) findings.spaces = true;
+    if (this.#spaced) findings.spaces = true;
     this.#rows++;
 
     return at;
