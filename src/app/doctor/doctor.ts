@@ -30,7 +30,6 @@ import { CliError, type DoorWords } from "../../shared/errors.ts";
 import { duration } from "../../shared/numbers.ts";
 import { nativePath, toInstall } from "../../shared/packages.ts";
 import { KEY_PLACES, mapError } from "../failures.ts";
-import { openClient } from "../session.ts";
 
 export interface Check {
   readonly name: string;
@@ -297,13 +296,16 @@ async function probeVendor(
   const { now, env } = context;
   const key = { shown: keyPrefix(apiKey), source: keySource };
   try {
-    const { ownFile } = await import("../vendors.ts");
+    const [{ ownFile }, { createDialectClient }] = await Promise.all([
+      import("../vendors.ts"),
+      import("../../engine/dialect/client.ts"),
+    ]);
     const { digest, file } = await ownFile(vendor, context);
     const from = file.from?.length ? "read on public pages" : "of your own";
     add(service("Dialect", "ok", `${file.name}, ${from}, SHA-256 ${digest.slice(0, 12)}…`));
 
     const options = { baseUrl, apiKey, dialect, now, env, asking };
-    const client = await openClient(options, context, { vendor, isProbe: true });
+    const client = createDialectClient(file, options, { copy: vendor, isProbe: true });
     try {
       const { balance } = await client.account(context.interrupted);
       const left = balance === undefined ? "" : `; balance ${formatCreditsGrouped(balance)}`;

@@ -3,7 +3,7 @@ import { type Credits, creditsText, formatCredits, ZERO } from "../../shared/con
 import { counted, whole } from "../../shared/contract/text.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { type Filling, filled, placed } from "../../shared/dialect/holes.ts";
-import { countingOf, type DialectFile, type VendorCall } from "../../shared/dialect/shape.ts";
+import type { DialectFile, VendorCall } from "../../shared/dialect/shape.ts";
 import { CliError, usageError } from "../../shared/errors.ts";
 import { type JsonRecord, type JsonValue, stringifyExact } from "../../shared/rows/values.ts";
 import { accountView } from "../client/account-view.ts";
@@ -23,7 +23,14 @@ import type {
 import { expressionsOf, nobodyBy } from "./expressions.ts";
 import { amountAt, declaredPrice, failureIn, meantBy, type VendorReply } from "./meanings.ts";
 import { contractRow, strayIn } from "./rows.ts";
-import { cannotBuy, namesIn, pagingOfFile, paidCounting, termsOf } from "./terms.ts";
+import {
+  cannotBuy,
+  namesIn,
+  pagingOfFile,
+  paidCounting,
+  pricedCounting,
+  termsOf,
+} from "./terms.ts";
 
 /** What a file of a vendor makes of the calls of the contract. @throws CliError as they do */
 export const createDialectClient = (
@@ -91,8 +98,7 @@ class DialectClient implements ServiceClient {
     const reply =
       call === undefined ? undefined : await this.#send(call, {}, { paid: false, signal });
     const isGood = reply === undefined || reply.is === "ok" || (call === key && reply.is !== "key");
-    if (call !== undefined && reply !== undefined && !isGood)
-      throw failureIn(reply, call, this.#options.now());
+    if (call !== undefined && reply !== undefined && !isGood) throw this.#failure(reply, call);
 
     const told = account === undefined || reply === undefined ? undefined : reply.told;
     const balance = told && amountAt(account?.reply?.balance, told);
@@ -104,21 +110,18 @@ class DialectClient implements ServiceClient {
   async count(filters: Filters, signal?: AbortSignal): Promise<CountView> {
     // What the file cannot say is refused, whatever a count costs.
     const expressions = expressionsOf(this.#file, filters);
-    const counting = countingOf(this.#file);
-    const price = counting && declaredPrice(counting.call, counting.rows);
-    if (counting === undefined || price === undefined || price > 0n)
-      throw this.#uncounted(price ?? ZERO);
+    const counting = pricedCounting(this.#file);
+    if (counting === undefined || counting.price > 0n) throw this.#uncounted(counting?.price);
 
     const { call, rows } = counting;
     for (const key of Object.keys(filters)) await this.#requireHeeded(key, call, rows, signal);
-    const ask = { filters: expressions, rows, page: firstOf(call), offset: 0 };
-    const reply = await this.#send(call, ask, { paid: false, signal });
+    const reply = await this.#ask(call, expressions, rows, signal);
     const meta = this.#meta(reply, amountAt(call.reply?.charged, reply.told));
     const view = { cached: undefined, asOf: undefined, unmatched: null, meta };
     if (reply.is === "none") return { ...view, count: 0 };
 
     const count = totalIn(reply, call);
-    if (reply.is !== "ok" || count === undefined) throw failureIn(reply, call, this.#options.now());
+    if (reply.is !== "ok" || count === undefined) throw this.#failure(reply, call);
     return { ...view, count };
   }
 
@@ -135,10 +138,8 @@ class DialectClient implements ServiceClient {
     const nobody = this.#heeded.has(key) ? undefined : nobodyBy(this.#file, key);
     if (nobody === undefined) return;
 
-    const ask = { filters: [nobody], rows, page: firstOf(call), offset: 0 };
-    const reply = await this.#send(call, ask, { paid: false, signal });
-    if (!["ok", "none", "refused"].includes(reply.is))
-      throw failureIn(reply, call, this.#options.now());
+    const reply = await this.#ask(call, [nobody], rows, signal);
+    if (!["ok", "none", "refused"].includes(reply.is)) throw this.#failure(reply, call);
 
     const count = reply.is === "ok" ? (totalIn(reply, call) ?? 0) : 0;
     if (count > 0)
@@ -151,7 +152,22 @@ class DialectClient implements ServiceClient {
     this.#heeded.add(key);
   }
 
-  #uncounted(price: Credits): CliError {
+  /** The first page, for nothing. */
+  #ask(
+    call: VendorCall,
+    filters: readonly unknown[],
+    rows: number,
+    signal: AbortSignal | undefined,
+  ): Promise<VendorReply> {
+    const ask = { filters, rows, page: firstOf(call), offset: 0 };
+    return this.#send(call, ask, { paid: false, signal });
+  }
+
+  #failure(reply: VendorReply, call: VendorCall): Error {
+    return failureIn(reply, call, this.#options.now());
+  }
+
+  #uncounted(price = ZERO): CliError {
     const { name } = this.#file;
     const why =
       price > 0n ? `a count costs ${creditsText(price)} there` : "its file has no call that counts";
@@ -267,11 +283,10 @@ class DialectClient implements ServiceClient {
     const place = isByCursor ? { cursor: next } : { page: firstOf(search) + at / rows, offset: at };
     const values = { filters: expressionsOf(this.#file, filters), rows, ...place };
     const reply = await this.#send(search, values, { paid: false, signal });
-    if (reply.is !== "ok" && reply.is !== "none")
-      throw failureIn(reply, search, this.#options.now());
+    if (reply.is !== "ok" && reply.is !== "none") throw this.#failure(reply, search);
 
     const list = reply.is === "none" ? [] : placed(places.rows ?? "", reply.told);
-    if (!Array.isArray(list)) throw failureIn({ ...reply, is: "ok" }, search, this.#options.now());
+    if (!Array.isArray(list)) throw this.#failure({ ...reply, is: "ok" }, search);
     const of = (item: JsonValue): JsonValue | undefined =>
       places.id === undefined ? item : placed(places.id, { ...reply.told, body: item });
     const ids = (list as readonly JsonValue[]).flatMap((item) => text(of(item)) ?? []);
@@ -288,12 +303,12 @@ class DialectClient implements ServiceClient {
   /** @throws ServiceError, LostReplyError for what is neither people nor nobody */
   #rowsOf(reply: VendorReply, call: VendorCall): readonly JsonRecord[] {
     if (reply.is === "none" || reply.is === "gone") return [];
-    if (reply.is !== "ok") throw failureIn(reply, call, this.#options.now());
+    if (reply.is !== "ok") throw this.#failure(reply, call);
 
     const { rows, row = "" } = call.reply ?? {};
     const found = placed(rows ?? row, reply.told);
     const list = rows === undefined && found !== undefined ? [found] : found;
-    if (!Array.isArray(list)) throw failureIn(reply, call, this.#options.now());
+    if (!Array.isArray(list)) throw this.#failure(reply, call);
     return (list as readonly JsonValue[])
       .filter((each) => each !== null)
       .map((each) => contractRow(this.#file, each, call.record));

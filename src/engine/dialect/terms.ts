@@ -1,5 +1,5 @@
 // Tested by test/unit/engine/dialect/terms.test.ts.
-import { formatCredits } from "../../shared/contract/money.ts";
+import { formatCredits, ZERO } from "../../shared/contract/money.ts";
 import { PER_PAGE_MAX } from "../../shared/contract/records.ts";
 import { holesOf } from "../../shared/dialect/holes.ts";
 import {
@@ -24,13 +24,16 @@ export function pagingOfFile({ calls: { search } }: DialectFile): Dialect {
     : { paging: by, firstPage: first === 0 ? 0 : 1 };
 }
 
+/** How a file counts, and what that costs; undefined: no call of it counts. */
+export function pricedCounting(file: DialectFile) {
+  const counting = countingOf(file);
+  return counting && { ...counting, price: declaredPrice(counting.call, counting.rows) };
+}
+
 /** What the page of a search costs that counts; undefined: none does, or for nothing. */
 export function paidCounting(file: DialectFile): Dialect["counting"] {
-  const { calls } = file;
-  if (calls.count === undefined || !("use" in calls.count)) return undefined;
-  const { rows } = calls.count;
-  const price = declaredPrice(calls.search, rows);
-  return price > 0n ? { price, rows } : undefined;
+  const { call, price = ZERO, rows = 1 } = pricedCounting(file) ?? {};
+  return call === file.calls.search && price > 0n ? { price, rows } : undefined;
 }
 
 const BY = ["domain", "company_network_url", "name", "id"] as const;
@@ -93,7 +96,7 @@ export function cannotBuy(file: DialectFile): CliError | undefined {
 /** A file in a few facts, for whoever chooses one. Credits as the file writes them. */
 export function summaryOf(file: DialectFile) {
   const { called = false, calls, filters, from = [], name, vendor } = file;
-  const counting = countingOf(file);
+  const counting = pricedCounting(file);
   const isOfIds = calls.search.gives === "ids";
   const refusal = cannotBuy(file);
   const { charged, balance } = paidCall(file).reply ?? {};
@@ -103,7 +106,7 @@ export function summaryOf(file: DialectFile) {
     vendor: vendor ?? null,
     per: paidCall(file).price?.per ?? null,
     person: paidCall(file).price?.credits ?? null,
-    count: counting ? formatCredits(declaredPrice(counting.call, counting.rows)) : null,
+    count: counting ? formatCredits(counting.price) : null,
     stages: isOfIds ? 2 : 1,
     told: charged ?? balance ?? calls.account?.reply?.balance ?? null,
     filters: Object.keys(filters),

@@ -20,10 +20,10 @@ export async function toldLately(
   const wanted = targetText(target);
   const { file } = seller.client.dialect;
 
-  for (const id of (await store.ids()).sort().reverse()) {
+  for (const id of await store.ids()) {
     const plan = await store.readPlan(id).catch(() => undefined);
     if (plan === undefined) continue;
-    // Runs are named by when they began: those before it are older.
+    // The newest comes first.
     if (now() - Date.parse(plan.created_at) > YOUNG_MS) break;
     if (plan.base_url !== seller.serviceId || plan.connection !== seller.connectionName) continue;
     if (plan.dialect !== file || targetText(plan.target) !== wanted) continue;

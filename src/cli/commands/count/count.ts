@@ -3,7 +3,7 @@ import { type Context, canPrompt } from "../../../shared/context.ts";
 import type { CheckedFilters } from "../../../shared/contract/filters.ts";
 import { type Credits, creditsText, formatCredits } from "../../../shared/contract/money.ts";
 import { FILTER_KEYS } from "../../../shared/contract/vocabulary.ts";
-import { declined, failed, option, say as sentence, usageError } from "../../../shared/errors.ts";
+import { declined, failed, option, say, usageError } from "../../../shared/errors.ts";
 import {
   addExceptOption,
   addFilterOptions,
@@ -154,7 +154,7 @@ async function countPaid(
   const count = await countBought(segment, terms, worldOf(session, context));
   await tell({ count }, await pricesFor(desk), segment.filters, desk);
   if (count === 0 && options.strict === true)
-    throw failed.incomplete(sentence`nobody matches (${option("strict")})`);
+    throw failed.incomplete(say`nobody matches (${option("strict")})`);
   return [];
 }
 
