@@ -15,7 +15,7 @@ import { RunStore } from "../../engine/runs/run-store.ts";
 import { spentBy } from "../../engine/runs/spend.ts";
 import { type Credits, credits, creditsLess, creditsText } from "../../shared/contract/money.ts";
 import { counted, echo, someOf } from "../../shared/contract/text.ts";
-import { CliError, failed, usageError } from "../../shared/errors.ts";
+import { CliError, failed, option, type Sentence, say, usageError } from "../../shared/errors.ts";
 import { Page } from "../../shared/rows/page.ts";
 import { MAX_CALLS } from "../own/bounds.ts";
 import { type Events, nowhere, type Order, optionsOf, type World } from "./order.ts";
@@ -224,9 +224,9 @@ async function purchase<T>(
 /** @throws CliError exit 2 for what the file of a vendor cannot say: before anything is asked */
 function requireOfVendor({ names, vendor }: Dialect, target: Target): void {
   if (vendor === undefined) return;
-  const refuse = (what: string): never => {
+  const refuse = (what: Sentence): never => {
     const hint = "docs/vendors.md says what works";
-    throw usageError(`${vendor} cannot be ${what} yet`, hint, "not_of_vendor");
+    throw usageError(say`${vendor} cannot be ${what} yet`, hint, "not_of_vendor");
   };
 
   if (target.kind !== "search") {
@@ -238,8 +238,8 @@ function requireOfVendor({ names, vendor }: Dialect, target: Target): void {
   }
 
   const { except, owned, sample, staff, union } = target;
-  if (sample !== undefined) refuse("searched with --sample");
-  if (owned !== undefined) refuse("searched with --new-only or --owned");
+  if (sample !== undefined) refuse(say`searched with ${option("sample")}`);
+  if (owned !== undefined) refuse(say`searched with ${option("new_only")} or ${option("owned")}`);
   if (staff !== undefined || union !== undefined || except !== undefined)
     refuse("searched for several segments or companies at once");
 }

@@ -22,7 +22,9 @@ export const unreadablePage = (problem: CliError, place: string): CliError =>
     "unreadable_page",
     `a paid reply cannot be read: ${problem.message}; it is kept as ${place}, ` +
       "and not asked for again",
-    { hint: "the same command with --again asks for everything anew, and pays for it" },
+    {
+      hint: say`the same command with ${option("again")} asks for everything anew, and pays for it`,
+    },
   );
 
 /**
@@ -50,7 +52,8 @@ export async function unreadRows(run: RunReader): Promise<CliError | undefined> 
     `${counted(rows, "paid row")} cannot be read, as no JSON: ${someOf(places)}`,
     {
       details: [`${its} bytes are kept there, and all other rows were read`],
-      hint: `the same command with --again asks for ${it} once more, and pays for all rows anew`,
+      hint: say`the same command with ${option("again")} asks for ${it} once more, and pays for all
+        rows anew`,
     },
   );
 }

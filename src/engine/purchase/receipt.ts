@@ -10,7 +10,7 @@ import {
   priceOf,
 } from "../../shared/contract/money.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
-import { option, type Raise, Said, type Sentence, say } from "../../shared/errors.ts";
+import { command, option, type Raise, Said, type Sentence, say } from "../../shared/errors.ts";
 import type { Of } from "../../shared/schema/build.ts";
 import type { receipt } from "../../shared/schema/purchase.ts";
 import type { Distinct } from "../output/distinct.ts";
@@ -293,7 +293,7 @@ function cameTwice({
           `${counted(state.rows, "row")}; the repeated ones are paid for, and written once`
         : ", of rows without id and address";
     return say`the service gave ${pages === 1 ? "a page" : `${grouped(pages)} pages`} twice${rows};
-      headcount doctor tells how the service pages, and ${option("paging")} says it`;
+      ${command("doctor")} tells how the service pages, and ${option("paging")} says it`;
   }
   if (outcome.doubled <= overlap) return null;
 
@@ -327,7 +327,7 @@ function uncertainCap(run: Run, quote: Quote, outcome: Doubled): Lack | null {
 /** Nothing tells what lies before page 1, and asking for page 0 might be charged. */
 export const firstPageUntold = ({ state: { rows } }: Pick<Run, "state">): Sentence =>
   say`${rows === 0 ? "no profile came, and " : ""}nobody said how many there are, nor that page 1 is
-    the first: ${fromZero(false)}; headcount doctor finds out for free, and
+    the first: ${fromZero(false)}; ${command("doctor")} finds out for free, and
     ${option("paging", "page")} says that it is`;
 
 /**

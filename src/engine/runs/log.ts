@@ -328,10 +328,13 @@ export function undamaged<Kind extends LogRecord>(decoded: DecodedLog<Kind>): De
   return decoded;
 }
 
+/** What helps where a file of a run is damaged. */
+export const FROM_BACKUP = say`nothing was bought or changed; restore the file from a backup, or
+  begin anew with ${option("again")}`;
+
 const damaged = (path: string, line: number): CliError =>
   failed.incomplete(
     `${path} is damaged at line ${line}: its checksum does not match`,
-    say`nothing was bought or changed; restore the file from a backup, or begin anew with
-      ${option("again")}`,
+    FROM_BACKUP,
     "damaged_log",
   );

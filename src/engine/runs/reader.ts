@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { Credits } from "../../shared/contract/money.ts";
 import { NOBODY_SUPPRESSED, type Suppression } from "../../shared/contract/suppression.ts";
 import { counted } from "../../shared/contract/text.ts";
-import { type CliError, failed, option, say } from "../../shared/errors.ts";
+import { type CliError, failed } from "../../shared/errors.ts";
 import { ifMissing } from "../../shared/folder.ts";
 import {
   apply,
@@ -18,6 +18,7 @@ import {
 } from "./journal.ts";
 import {
   checksum,
+  FROM_BACKUP,
   type LogSource,
   logSourceOf,
   readLastRecord,
@@ -167,13 +168,7 @@ export async function receiptOf(path: string): Promise<unknown> {
 }
 
 const damagedRun = (message: string, cause?: unknown): CliError =>
-  failed.incomplete(
-    message,
-    say`nothing was bought or changed; restore the file from a backup, or begin anew with
-      ${option("again")}`,
-    "damaged_run",
-    cause,
-  );
+  failed.incomplete(message, FROM_BACKUP, "damaged_run", cause);
 
 export class RunReader {
   readonly path: string;
