@@ -6,6 +6,7 @@ import { slugOf } from "../../src/shared/contract/naming/slug.ts";
 import { normalForm } from "../../src/shared/contract/normalise.ts";
 import type { CanonicalFilters } from "../../src/shared/contract/vocabulary.ts";
 import { fakeClock } from "../support/client.ts";
+import { countedBy } from "../support/counted-engine.ts";
 import { charged, readCsv, type User, user } from "../support/export.ts";
 import { long } from "../support/long.ts";
 import { startTestService, type TestService } from "../support/service.ts";
@@ -26,19 +27,7 @@ beforeAll(async () => {
     // By counts, as at services without them; test/cli/sketched.test.ts has the others.
     sketches: false,
     plan: { perMinute: 10_000_000, perDay: 100_000_000 },
-    wrapEngine: (engine) =>
-      new Proxy(engine, {
-        get: (target, key) => {
-          if (key === "count") {
-            return (filters: CanonicalFilters) => {
-              counted.push(filters);
-              return target.count(filters);
-            };
-          }
-          const value = Reflect.get(target, key) as unknown;
-          return typeof value === "function" ? value.bind(target) : value;
-        },
-      }),
+    wrapEngine: countedBy((filters) => counted.push(filters)),
   });
   const all = user(service.url, service.key);
   expect((await all.run(["search", ...SEGMENT, "--yes", "-o", "all.csv"])).code).toBe(0);

@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { countedBy } from "../support/counted-engine.ts";
 import { charged, readCsv, runIds, type User, user } from "../support/export.ts";
 import { long } from "../support/long.ts";
 import { startTestService, type TestService } from "../support/service.ts";
@@ -25,14 +26,7 @@ beforeAll(async () => {
     plan: { perMinute: 100_000, perDay: 1_000_000 },
     // A sketch tells the others apart, and nobody is paid for again: test/cli/sketched.test.ts.
     sketches: false,
-    wrapEngine: (engine) =>
-      new Proxy(engine, {
-        get: (target, key) => {
-          if (key === "count") counts += 1;
-          const value = Reflect.get(target, key) as unknown;
-          return typeof value === "function" ? value.bind(target) : value;
-        },
-      }),
+    wrapEngine: countedBy(() => counts++),
   });
 }, 60_000);
 afterAll(() => service.close());

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { countedBy } from "../support/counted-engine.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
 // POST /v1/person/count: values that nobody has, in `unmatched` and in words in `detail`.
@@ -167,14 +168,7 @@ test("an account whose small counts are bounded is told nothing by a notice that
 test("a value that somebody has is counted once, whatever list it stands in", async () => {
   let looks = 0;
   const own = await startTestService({
-    wrapEngine: (engine) =>
-      new Proxy(engine, {
-        get: (target, key) => {
-          if (key === "count") looks++;
-          const value = Reflect.get(target, key) as unknown;
-          return typeof value === "function" ? value.bind(target) : value;
-        },
-      }),
+    wrapEngine: countedBy(() => looks++),
   });
   try {
     const country = ["germany", "france", "spain"];
