@@ -239,7 +239,8 @@ function requireOfVendor({ names, vendor }: Dialect, target: Target): void {
 
   const { except, owned, sample, staff, union } = target;
   if (sample !== undefined) refuse(say`searched with ${option("sample")}`);
-  if (owned !== undefined) refuse(say`searched with ${option("new_only")} or ${option("with_owned")}`);
+  if (owned !== undefined)
+    refuse(say`searched with ${option("new_only")} or ${option("with_owned")}`);
   if (staff !== undefined || union !== undefined || except !== undefined)
     refuse("searched for several segments or companies at once");
 }
