@@ -269,18 +269,20 @@ describe("a sample", () => {
     const proxy = await faultProxy({ target: service.url });
     try {
       const u = user(proxy.url, service.key);
-      proxy.decide = ({ paid }) =>
-        (paid % 3 === 2
-          ? { kind: "error", status: 422, detail: "not now" }
-          : { kind: "none" }) as never;
       for (const argv of [
-        ["--seed", "1"],
-        ["--seed", "2"],
-        ["--seed", "1", "--per-page", "2"],
+        ["--sample", "20", "--seed", "1"],
+        ["--sample", "20", "--seed", "2"],
+        ["--sample", "20", "--seed", "1", "--per-page", "2"],
+        ["--sample", "21", "--seed", "1"],
       ]) {
-        await u.run([...SAMPLE, "--sample", "20", ...argv]);
+        // The second page of each is refused: a run that bought nothing at all would be none.
+        let paid = 0;
+        proxy.decide = (request) =>
+          request.paid > 0 && ++paid === 2
+            ? { kind: "error", status: 422, detail: "not now" }
+            : { kind: "none" };
+        await u.run([...SAMPLE, ...argv]);
       }
-      await u.run([...SAMPLE, "--sample", "21", "--seed", "1"]);
       expect(runIds(u)).toHaveLength(4);
     } finally {
       await proxy.close();
