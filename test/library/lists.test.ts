@@ -13,6 +13,7 @@ const LIST = {
   filters: { department: "Sales" },
   canonical: '{"department":["Sales"]}',
   view: VIEW,
+  isPart: false,
 };
 const found = (more: {
   added?: string[];

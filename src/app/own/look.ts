@@ -26,6 +26,8 @@ import { duration } from "../../shared/numbers.ts";
 /** By a sketch its members are those who are there, read when they are first asked for. */
 export interface Sight extends Presence, Look {
   readonly forgotten: Forgotten;
+  /** Of a list that is a part of its segment, whose `total` is of the list alone. */
+  readonly segmentTotal?: number;
 }
 
 /** Of the calls that are left a tenth at most measures likeness: a list takes four. */

@@ -10,6 +10,8 @@ export interface List {
   /** The filters in normal form, as JSON. */
   readonly canonical: string;
   readonly view: SavedView;
+  /** A cap or a limit ended it: it is not the whole segment. */
+  readonly isPart: boolean;
   readonly refreshes: number;
   /** Epoch milliseconds: when it was last known whole. */
   readonly at: number;
@@ -30,7 +32,9 @@ export interface Refreshed {
   readonly run: string | null;
 }
 
-type ListHead = Pick<List, "output" | "filters" | "canonical" | "view">;
+type ListHead = Pick<List, "output" | "filters" | "canonical" | "view" | "isPart">;
+
+type Stored = Omit<List, "filters" | "view" | "isPart"> & { filters: string; view: string };
 
 /** With everybody ever in them, by identity: a rebuild numbers people anew. */
 export class Lists {
@@ -41,7 +45,7 @@ export class Lists {
   }
 
   at(output: string): List | undefined {
-    const row = firstRow<Omit<List, "filters" | "view"> & { filters: string; view: string }>(
+    const row = firstRow<Stored>(
       this.#database,
       `SELECT n, output, filters, canonical, view, at,
         (SELECT count(*) FROM refresh WHERE refresh.list = list.n) AS refreshes FROM list WHERE output = ?`,
@@ -49,11 +53,8 @@ export class Lists {
     );
     if (row === undefined) return undefined;
 
-    return {
-      ...row,
-      filters: JSON.parse(row.filters) as Filters,
-      view: JSON.parse(row.view) as SavedView,
-    };
+    const { isPart = false, ...view } = JSON.parse(row.view) as SavedView & Partial<ListHead>;
+    return { ...row, filters: JSON.parse(row.filters) as Filters, view, isPart };
   }
 
   outputs(): string[] {
@@ -123,14 +124,18 @@ export class Lists {
     });
   }
 
-  #put({ output, filters, canonical, view }: ListHead, at: number): Pick<List, "n" | "refreshes"> {
+  #put(
+    { output, filters, canonical, view, isPart }: ListHead,
+    at: number,
+  ): Pick<List, "n" | "refreshes"> {
     this.#run(
       `INSERT INTO list (output, filters, canonical, view, at) VALUES (?, ?, ?, ?, ?) ON CONFLICT (output) DO UPDATE
        SET filters = excluded.filters, canonical = excluded.canonical, view = excluded.view, at = excluded.at`,
       output,
       JSON.stringify(filters),
       canonical,
-      JSON.stringify(view),
+      // Beside the view: a column of its own would be another format of the library.
+      JSON.stringify(isPart ? { ...view, isPart } : view),
       at,
     );
     return this.at(output) ?? { n: 0, refreshes: 0 };

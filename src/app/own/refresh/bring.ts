@@ -1,16 +1,17 @@
 import { checkRows } from "../../../engine/output/formats.ts";
 import { checkRoom } from "../../../engine/output/sinks/sink.ts";
 import { alone, newPeople, theOutput, theSegment } from "../../../engine/purchase/locks.ts";
+import { flagsOf } from "../../../shared/contract/command-line.ts";
 import { creditsLess } from "../../../shared/contract/money.ts";
-import { counted } from "../../../shared/contract/text.ts";
-import { usageError } from "../../../shared/errors.ts";
+import { counted, grouped } from "../../../shared/contract/text.ts";
+import { command, option, say, usageError } from "../../../shared/errors.ts";
 import { tellHints } from "../../count/hints.ts";
-import { freeCounts, lookInto, soundly } from "../look.ts";
+import { freeCounts, type Sight, soundly } from "../look.ts";
 import { libraryOf, type Prepared, prepare } from "./begin.ts";
 import { buyLeaves, finishRest, takeIn } from "./buy.ts";
 import { beginList, checkFiles, keep } from "./keep.ts";
-import { candidates, followed } from "./list.ts";
-import { type Begun, bring, textsIn } from "./people.ts";
+import { candidates, type Followed, followed, listPath, merged } from "./list.ts";
+import { type Begun, bring, lookAtList, textsIn } from "./people.ts";
 import { refreshPlanOf, requireBudgetFor } from "./plan.ts";
 import type { Refreshing, RefreshResult, Work } from "./work.ts";
 
@@ -89,11 +90,11 @@ async function lookAt<T>(
 
   const { terms, view, output } = work.order;
   const counts = freeCounts(work.deps, account, terms.maxCalls, events.progress);
-  const own = candidates(list, latest.library);
+  const own = list.isPart ? merged(list.before, latest.library) : candidates(list, latest.library);
   const inList = new Set(list.before.map((identity) => own.renamed.get(identity) ?? identity));
   const members = own.people.filter((identity) => inList.has(identity));
   const beside = () => own.people.filter((identity) => !inList.has(identity));
-  const sight = await lookInto(list, members, {
+  const sight = await lookAtList(list, members, {
     counts,
     account,
     library: latest.library,
@@ -108,9 +109,11 @@ async function lookAt<T>(
   const plan = await refreshPlanOf({ sight, partsOf, counts, finished }, work);
   const { calls } = counts;
 
-  if (sight.total === 0 || list.view === undefined) {
+  const { segmentTotal = sight.total } = sight;
+  if (list.isPart) work.deps.onNotice(await partText(list, sight, work));
+  if (segmentTotal === 0 || list.view === undefined) {
     const session = { client: counts.answers(plan.calls - calls) };
-    const segment = { filters: list.filters, count: sight.total };
+    const segment = { filters: list.filters, count: segmentTotal };
     await tellHints(
       [segment],
       { strict: false, session, say: work.deps.onNotice },
@@ -123,6 +126,24 @@ async function lookAt<T>(
 
   const quoted = { ...plan, calls: plan.calls + counts.calls - calls };
   return await rest({ ...own, list, sight, plan: quoted, counts, finished }, work);
+}
+
+/** What it is of, and what brings the others. */
+async function partText(
+  { filters }: Followed,
+  { present, segmentTotal = present }: Sight,
+  { order: { word = "", output }, context }: Work,
+): Promise<string> {
+  const isNamed = output === undefined || output === (await listPath(word, context));
+  const all = command("refresh", {
+    arguments: [word],
+    segment: flagsOf(filters),
+    options: isNamed ? [] : [option("output", output)],
+  });
+  const text = say`a cap or a limit ended this list: it has ${grouped(present)} of the
+    ${counted(segmentTotal, "person", "people")} of its segment, and nobody else is looked for;
+    ${all} prices the others`;
+  return `notice: ${text}`;
 }
 
 /** What was finished now leaves that much less to spend. */

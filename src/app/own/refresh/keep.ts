@@ -41,12 +41,13 @@ export async function checkFiles(list: Followed, { order, latest, context }: Wor
   await requireAsWritten(output, context, true);
 }
 
-const entryOf = ({ filters, canonical, at, view }: Followed, work: Work) => ({
+const entryOf = ({ filters, canonical, at, view, isPart }: Followed, work: Work) => ({
   output: work.order.output ?? "",
   filters,
   canonical: canonicalJson(canonical),
   at,
   view: savedView(viewOf(view, work)),
+  isPart,
 });
 
 /** Before anybody is bought for it: whatever ends this, the next refresh tells who came. */

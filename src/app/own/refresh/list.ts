@@ -5,6 +5,7 @@ import type { Library } from "../../../engine/library/library.ts";
 import { identitiesIn, ownedBy } from "../../../engine/library/members.ts";
 import { identitiesOf } from "../../../engine/library/take-in.ts";
 import type { FreeCounts } from "../../../engine/purchase/free-counts.ts";
+import type { Receipt } from "../../../engine/purchase/receipt.ts";
 import type { Verified } from "../../../engine/purchase/refresh.ts";
 import type { Plan, SavedView } from "../../../engine/runs/plan.ts";
 import type { Context } from "../../../shared/context.ts";
@@ -29,10 +30,21 @@ export interface Followed extends CheckedFilters {
   /** Epoch milliseconds: records that came later are news. */
   readonly at: number;
   readonly view: SavedView | undefined;
+  /** A cap or a limit ended it, and nobody asked for more: nobody else is news of it. */
+  readonly isPart: boolean;
 }
 
-/** @throws CliError exit 2 where nothing says what a list is of */
+/**
+ * Filters, beside it or alone, ask for everybody of the segment, as `again` does.
+ * @throws CliError exit 2 where nothing says what a list is of
+ */
 export async function followed(work: Work): Promise<Followed> {
+  const { segment, terms } = work.order;
+  const list = await listOf(work);
+  return { ...list, isPart: list.isPart && segment === undefined && terms.again !== true };
+}
+
+async function listOf(work: Work): Promise<Followed> {
   const { order, latest, store, context } = work;
   const { word, output, segment } = order;
   const { library } = latest;
@@ -51,7 +63,7 @@ export async function followed(work: Work): Promise<Followed> {
     if (list !== undefined) return list;
 
     const before = identitiesIn(library.database, { matching: segment.canonical });
-    return { ...segment, before, at: context.now(), view: undefined };
+    return { ...segment, before, at: context.now(), view: undefined, isPart: false };
   }
 
   const path = await listPath(word, context);
@@ -66,7 +78,7 @@ export async function followed(work: Work): Promise<Followed> {
     const { target } = run.plan;
     // A file of `--with-owned` also holds people whom its run did not bring.
     const holdsMore = target.kind === "search" && target.owned === "with" && existsSync(path);
-    const { before, ...own } = ofRun(run.plan, run.at, work);
+    const { before, ...own } = await ofRun(run.plan, run.at, work);
     return { ...own, before: holdsMore ? await peopleIn(path, work) : before };
   }
 
@@ -80,7 +92,7 @@ export async function followed(work: Work): Promise<Followed> {
   }
 
   const plan = await store.readPlan(await store.resolve(word));
-  return ofRun(plan, (await store.open(plan.id)).state.lastAt, work);
+  return await ofRun(plan, (await store.open(plan.id)).state.lastAt, work);
 }
 
 /** Where it is a symbolic link, the file behind it. */
@@ -100,7 +112,8 @@ function listAt(path: string, work: Work, canonical?: string): Followed | undefi
   if (list === undefined || (canonical !== undefined && list.canonical !== canonical))
     return undefined;
   const before = identitiesIn(library.database, { list: list.n });
-  return { ...sameSegment(list.filters, path, work), before, at: list.at, view: list.view };
+  const { at, view, isPart } = list;
+  return { ...sameSegment(list.filters, path, work), before, at, view, isPart };
 }
 
 async function newestRun(
@@ -122,8 +135,8 @@ async function newestRun(
   return undefined;
 }
 
-function ofRun(plan: Plan, at: number, work: Work): Followed {
-  const { latest, shelf } = work;
+async function ofRun(plan: Plan, at: number, work: Work): Promise<Followed> {
+  const { latest, shelf, store } = work;
   const { target } = plan;
   const isSearch = target.kind === "search";
   if (!isSearch || (target.union ?? target.except ?? target.sample) !== undefined) {
@@ -147,11 +160,14 @@ function ofRun(plan: Plan, at: number, work: Work): Followed {
     );
   }
 
+  const { bound } = ((await store.receipt(plan.id)) ?? {}) as Partial<Receipt>;
+
   return {
     ...sameSegment(target.filters, `run ${plan.id}`, work),
     before: identitiesIn(latest.library.database, { run: plan.id }),
     at,
     view: plan.view,
+    isPart: bound === "cap" || bound === "limit",
   };
 }
 
@@ -184,6 +200,7 @@ async function ofFile(word: string, path: string, work: Work): Promise<Followed>
     before: await peopleIn(path, work),
     at: work.context.now(),
     view: undefined,
+    isPart: false,
   };
 }
 

@@ -25,7 +25,7 @@ import { counted, grouped } from "../../../shared/contract/text.ts";
 import type { Filters } from "../../../shared/contract/vocabulary.ts";
 import { type CliError, failed, option, say } from "../../../shared/errors.ts";
 import { CALLS_PER_CREDIT } from "../bounds.ts";
-import { lookInto, type Sight } from "../look.ts";
+import { type Looking, lookInto, type Sight } from "../look.ts";
 import { type Brought, type Followed, type Merged, merged } from "./list.ts";
 import { capOf, profilePrice, type RefreshResult, type Work } from "./work.ts";
 
@@ -39,6 +39,20 @@ export type BuyLeaves = (
   of: { readonly list: Followed; readonly datasetVersion: string | null; readonly most: Credits },
   work: Work,
 ) => Promise<RefreshResult>;
+
+/** Of a list that is only a part of its segment they are all there is: counts tell, no sketch. */
+export async function lookAtList(
+  list: Followed,
+  people: readonly string[],
+  looking: Looking,
+): Promise<Sight> {
+  if (!list.isPart) return await lookInto(list, people, looking);
+  const nobody = (): readonly string[] => [];
+  const sight = await lookInto(list, people, { ...looking, beside: nobody, byFilters: true });
+  const { present, total } = sight;
+  const forgotten = { people: 0, leftOut: false };
+  return { ...sight, total: present, others: 0, forgotten, segmentTotal: total };
+}
 
 /** Finds who is gone and who changed, buys who is new, and proves that nobody is missing. */
 export async function bring(
@@ -168,7 +182,7 @@ async function proved(
     );
 
   const looking = { counts, account, library: latest.library };
-  const certificate = await lookInto(list, people, looking).catch((error: unknown) => {
+  const certificate = await lookAtList(list, people, looking).catch((error: unknown) => {
     throw error instanceof UnsoundCountsError ? notCertain(error.message, error) : error;
   });
   if (isWholeSegment(certificate)) return certificate;
