@@ -86,7 +86,7 @@ test("a job that names it as its list keeps that list, and with filters beside i
   const job = { list: "p.ndjson", max_credits: 5 };
   const sold = service.rowsSold();
   writeFileSync(me.file("jobs.json"), JSON.stringify({ jobs: { kept: job } }));
-  const kept = await run("jobs run --file jobs.json");
+  const kept = await run("jobs run kept --file jobs.json");
   expect(kept.code, kept.stderr).toBe(0);
   expect(keysIn(me, "p.ndjson")).toEqual(keysOf(stay));
   expect(service.rowsSold()).toBe(sold);
@@ -94,7 +94,7 @@ test("a job that names it as its list keeps that list, and with filters beside i
   const filters = { department: "Sales" };
   const all = { jobs: { kept: { ...job, filters, max_credits: 300 } } };
   writeFileSync(me.file("jobs.json"), JSON.stringify(all));
-  const whole = await run("jobs run --file jobs.json");
+  const whole = await run("jobs run kept --file jobs.json");
   expect(whole.code, whole.stderr).toBe(0);
   expect(keysIn(me, "p.ndjson")).toEqual(keysOf(now));
 });

@@ -55,7 +55,7 @@ function buyAll(world: World): { readonly got: number[][]; readonly asks: Ask[] 
     count: (target: number) => (counted ? rows[target] : undefined),
     trusted: false,
   };
-  const remaining = new Remaining(source, paging, perPage, true);
+  const remaining = new Remaining(source, { paging }, perPage, true);
   const got: number[][] = rows.map(() => []);
   const asks: Ask[] = [];
   const flying: Ask[] = [];

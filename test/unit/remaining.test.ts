@@ -9,7 +9,7 @@ const targets = (count: number | undefined, trusted = false, size = count): Targ
 const at = (offset: number, perPage = 10) => ({ target: 0, offset, perPage });
 const left = (remaining: Remaining) => [...remaining.open()].map(({ from, left }) => [from, left]);
 function asked(source: Targets, ...offsets: readonly number[]): Remaining {
-  const remaining = new Remaining(source, "page", 10, true);
+  const remaining = new Remaining(source, { paging: "page" }, 10, true);
   for (const offset of offsets) remaining.take(at(offset));
   return remaining;
 }

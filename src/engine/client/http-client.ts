@@ -249,7 +249,9 @@ function paging(
   dialect: Dialect,
 ): Readonly<Record<string, string | number>> {
   const { offset, perPage, cursor } = position;
-  if (dialect.paging === "cursor") return cursor === undefined ? {} : { cursor };
+  // Also where nobody said that it goes by cursor, and a reply gave one.
+  if (cursor !== undefined) return { cursor };
+  if (dialect.paging === "cursor") return {};
   if (dialect.paging === "offset") return { offset };
   if (offset % perPage !== 0)
     throw new RangeError(`no page of ${perPage} rows begins at row ${offset}`);

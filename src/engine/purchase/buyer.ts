@@ -96,7 +96,8 @@ export class Buyer {
     const flight = this.#flight;
     const perPage = sizeOf(options);
     const isTold = options.perPageTold || run.state.perPageMax !== undefined;
-    const remaining = new Remaining(source, run.plan.paging, perPage, isTold);
+    const { paging, first_page: firstPage } = run.plan;
+    const remaining = new Remaining(source, { paging, firstPage }, perPage, isTold);
     if (options.client.dialect.isOneSize === true) remaining.refuse(0, perPage);
     this.#repeats = new Repeats(source, (target, end) => remaining.cut(target, end));
 

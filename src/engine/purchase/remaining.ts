@@ -106,7 +106,9 @@ export interface Missing {
  * far as settled pages taught. {@link nextPage} reads it.
  */
 export class Remaining {
-  readonly paging: Dialect["paging"];
+  /** What replies showed, where nobody said it. */
+  paging: Dialect["paging"];
+  readonly #isPagingOpen: boolean;
   readonly #source: Targets;
   readonly #states = new Map<number, TargetState>();
   readonly #begun = new Set<number>();
@@ -124,9 +126,15 @@ export class Remaining {
   perPage: number;
 
   /** @param isSizeKnown whether the service said how large a page may be */
-  constructor(source: Targets, paging: Dialect["paging"], perPage: number, isSizeKnown: boolean) {
+  constructor(
+    source: Targets,
+    { paging, firstPage }: Pick<Dialect, "paging" | "firstPage">,
+    perPage: number,
+    isSizeKnown: boolean,
+  ) {
     this.#source = source;
     this.paging = paging;
+    this.#isPagingOpen = paging === "page" && firstPage === undefined && !source.trusted;
     this.perPage = perPage;
     this.#isSizeKnown = isSizeKnown;
   }
@@ -219,9 +227,14 @@ export class Remaining {
   /**
    * What a settled page teaches. A short page is the last only where that is said (docs/runs.md).
    */
-  learn(position: Position, { rows, total, next, miss }: Taught): void {
-    const { target, offset, perPage } = position;
+  learn(position: Position & Pick<IntentRecord, "cursor">, taught: Taught): void {
+    const { rows, total, next, miss } = taught;
+    const { target, offset, perPage, cursor } = position;
     const end = offset + rows;
+    // Who gives a cursor may not know page numbers: the first page would come again, and cost.
+    if (this.#isPagingOpen && offset === 0 && typeof next === "string") this.paging = "cursor";
+    else if (this.#isPagingOpen && offset > 0 && cursor === undefined) this.paging = "page";
+
     if (rows > 0 && rows <= perPage) this.#accepted.add(perPage);
 
     const larger = this.#largest > rows;

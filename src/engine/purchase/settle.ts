@@ -3,6 +3,7 @@ import { isUtf8 } from "node:buffer";
 import { setImmediate as turn } from "node:timers/promises";
 import { type Credits, maxCredits, priceOf, ZERO } from "../../shared/contract/money.ts";
 import { counted } from "../../shared/contract/text.ts";
+import { option, say } from "../../shared/errors.ts";
 import { Page } from "../../shared/rows/page.ts";
 import type { RecordKind } from "../../shared/rows/values.ts";
 import type { ServiceError } from "../client/errors.ts";
@@ -257,7 +258,15 @@ export class Settlement {
     if (cursorLength !== undefined) this.#parts.flight.stop(cursorTooLong(cursorLength));
     if (version !== undefined && datasetVersion !== null && version !== datasetVersion)
       this.#movedTo = version;
-    this.#parts.remaining.learn(intent, { ...settled, rows: placesOf(settled) });
+
+    const { remaining } = this.#parts;
+    const before = remaining.paging;
+    remaining.learn(intent, { ...settled, rows: placesOf(settled) });
+    if (remaining.paging !== before && remaining.somethingLeft)
+      this.#sayOnce(
+        `${say`the service gave a cursor to the next page, and nobody said how it pages: this run goes
+          on by cursors, one page after the other; ${option("paging", "cursor")} says it beforehand`}`,
+      );
   }
 
   #finish({ unit }: Flown, page: Page | undefined): void {
