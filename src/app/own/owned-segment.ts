@@ -313,14 +313,20 @@ export class OwnedSegment implements Ownership {
   async certify({ plan: { target } }: RunReader): Promise<Sentence | undefined> {
     // So many of each are wanted, not all.
     if (this.#whole.staff !== undefined) return undefined;
-    const { others, total } = await this.#again(async (sight) => sight);
+    const { others, total, rows } = await this.#again(async (sight) => {
+      const { maxCalls } = this.#bounds;
+      const cost =
+        sight.others > 0 ? await costWithin(sight, this.#perCredit, maxCalls) : undefined;
+      return { ...sight, rows: cost?.rows ?? sight.total };
+    });
     if (others === 0) return undefined;
+
     const isBeside = target.kind === "search" && target.owned === "with";
     const how = option(isBeside ? "with_owned" : "new_only");
     const who = `${counted(others, "person", "people")} of the ${grouped(total)}`;
     return say`${who} who are in the segment now ${others === 1 ? "is" : "are"} not owned: the
-      dataset moved meanwhile; the same command with ${how} ${option("again")} buys them, and nobody
-      twice`;
+      dataset moved meanwhile, or counts do not tell them from people you own; the same command with
+      ${how} ${option("again")} buys them, in at most ${counted(rows, "row")}`;
   }
 
   /** Looks once more, now that everything is bought. */

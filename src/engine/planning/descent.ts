@@ -1,7 +1,7 @@
 // Tested by test/planning/descent.test.ts.
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { alphabetOf, bySteps, END } from "./names.ts";
-import { loosened, type Node, newIn, ownedIn, piece, rest } from "./node.ts";
+import { loosened, type Node, newIn, ownedIn, piece, rest, untoldIn } from "./node.ts";
 import { type Counts, type SegmentMember, UnsoundCountsError } from "./question.ts";
 import { type Stuck, straysIn } from "./strays.ts";
 import { Values, valuesOf } from "./values.ts";
@@ -68,6 +68,8 @@ interface Division {
   readonly parts: readonly Node[];
   readonly strays: number;
   readonly why: string;
+  /** Owned people who are taken for new ones in its parts. */
+  readonly again?: number;
 }
 
 const wasteOf = ({ node, count }: Stuck): number => node.count - count;
@@ -107,6 +109,7 @@ class Search {
   readonly #stuck: Residue[] = [];
   readonly #unreached: { where: string; count: number; within: Within[number][] }[] = [];
   #fresh = 0;
+  #again = 0;
   #spare = 0;
   readonly #twins = { tries: 0, hits: 0 };
   #overlap = 0;
@@ -189,8 +192,7 @@ class Search {
     ];
 
     // Who has no address cannot be asked after: by values they would be bought again.
-    if (node.placed.some((member) => !member.isKnown && member.address === undefined))
-      ways.push(...ways.splice(1, 1));
+    if (untoldIn(node) > 0) ways.push(...ways.splice(1, 1));
 
     // Where it is not known who is in it, names tell nothing.
     if (isKnown || node.afloat > 0) ways.unshift(() => this.#halves(node, LIKELY));
@@ -199,17 +201,27 @@ class Search {
     for (const way of ways) {
       if (this.#counts.calls >= this.#input.maxCalls) break;
       const division = await way();
-      if (division.strays === 0) return division.parts;
+      if (division.strays === 0) return this.#partsOf(division);
       if (division.strays < best.strays) best = division;
       // All of the owned would be asked after at each step: rather name who is left.
       if (isLarge && !isKnown && division.parts.length > 0) break;
     }
 
-    const stuck = await this.#strays(node, best);
+    // Whom values do not place may be the one that a count by them finds.
+    const isBlind = untoldIn(node) > 0 && !best.again;
+    const stuck = isBlind
+      ? [{ node, count: Math.min(best.strays, newIn(node)) }]
+      : await this.#strays(node, best);
     const isOut = this.#counts.calls >= this.#input.maxCalls && this.#counts.calls > calls;
     for (const each of stuck) this.#stuck.push({ ...each, why: isOut ? OUT_OF_CALLS : best.why });
 
-    return best.parts;
+    return this.#partsOf(best);
+  }
+
+  #partsOf({ parts, again = 0 }: Division): readonly Node[] {
+    this.#again += again;
+    this.#fresh -= again;
+    return parts;
   }
 
   async #strays(node: Node, { parts, strays }: Division): Promise<readonly Stuck[]> {
@@ -254,7 +266,7 @@ class Search {
   }
 
   get #waste(): number {
-    return sumOf(this.#leaves);
+    return sumOf(this.#leaves) + this.#again;
   }
 
   /** The worst first, until no more is wasted than was agreed to. */
@@ -357,13 +369,18 @@ class Search {
 
   /** @param least how likely all of the new people have one */
   async #halves(whole: Node, least: number): Promise<Division> {
+    // Taken whole it costs no more than its parts where none of them could be left out.
+    const again = untoldIn(whole);
+    const isVain = again === ownedIn(whole) || this.#waste + again > this.#input.maxWaste;
+    if (again > 0 && isVain) return NONE;
+
     const node = loosened(whole, "isKnown");
     const fresh = newIn(node);
     let best: Division = NONE;
     for (const { key, left, right, covers, sure } of await this.#values.cuts(node)) {
       if (this.#counts.calls >= this.#input.maxCalls || sure ** fresh < least) break;
       const first = await piece(node, left, this.#counts);
-      if (newIn(first) === fresh) return { parts: [first], strays: 0, why: NONE.why };
+      if (newIn(first) === fresh) return { parts: [first], strays: 0, why: NONE.why, again };
 
       const second = covers ? rest(node, first, right) : await piece(node, right, this.#counts);
       if (first.count + second.count > node.count) {
@@ -380,6 +397,7 @@ class Search {
           parts,
           strays: missing,
           why: `who have no ${key}, and are not told apart otherwise`,
+          again,
         };
 
       if (missing === 0) break;

@@ -15,6 +15,10 @@ export const ownedIn = ({ placed, afloat }: Node): number => placed.length + afl
 
 export const newIn = (node: Node): number => node.count - ownedIn(node);
 
+/** Owned people whom names alone tell: divided by values they are taken for new ones. */
+export const untoldIn = ({ placed }: Node): number =>
+  placed.filter(({ isKnown, address }) => !isKnown && address === undefined).length;
+
 /** What tells a part of a node: the filters, and whether somebody whose values hold is in it. */
 export interface Piece {
   readonly filters: Filters;

@@ -1,6 +1,7 @@
 // Tested by test/planning/cost.test.ts.
 import { canonicalAddress } from "../../shared/contract/naming/address.ts";
 import { isSlug, slugOf } from "../../shared/contract/naming/slug.ts";
+import { normalForm } from "../../shared/contract/normalise.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { groupsBy } from "../../shared/groups.ts";
 import {
@@ -169,8 +170,14 @@ async function byName(
   counts: Counts,
 ): Promise<Group[]> {
   const addresses = groupsBy(items, (item) => item.people[0]?.name);
+  // Of a segment that says names itself nobody has another one.
+  const said =
+    segment.name === undefined
+      ? undefined
+      : [segment.name].flat().map((name) => normalForm(String(name)));
   const withName = people.filter(
-    ({ address, name }) => address === undefined && name !== undefined,
+    ({ address, name }) =>
+      address === undefined && name !== undefined && said?.includes(name) !== false,
   );
   const all = [...groupsBy(withName, ({ name = "" }) => name)].map(([name, owners]): Namesakes => {
     return { name, owners, addresses: addresses.get(name)?.map(({ address }) => address) ?? [] };
