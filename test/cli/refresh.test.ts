@@ -690,6 +690,18 @@ describe("what a list is", () => {
   });
 });
 
+/** Somebody without an address is told from a namesake by nothing (docs/refresh.md). */
+function sameUpToNamesakes(list: readonly Human[], there: readonly Human[]): void {
+  const without = (people: readonly Human[], others: readonly Human[]): Human[] => {
+    const keys = new Set(others.map(personKey));
+    return people.filter((human) => !keys.has(personKey(human)));
+  };
+  const namesOf = (people: readonly Human[]): string[] => people.map(({ name }) => name).sort();
+  const left = without(list, there);
+  expect(left.filter(({ network_url }) => network_url !== null)).toEqual([]);
+  expect(namesOf(left)).toEqual(namesOf(without(there, list)));
+}
+
 long(
   "any history of weeks, purchases and refreshes pays for a person once, but for who is bought along",
   async () => {
@@ -725,8 +737,9 @@ long(
             } else if (step === "refresh") {
               const { code, stderr } = await me.run(refresh);
               expect(code, stderr).toBe(0);
-              expect(keysIn(me, "sales.ndjson")).toEqual(
-                keysOf(service.matching({ department: "Sales" })),
+              sameUpToNamesakes(
+                rowsIn(me, "sales.ndjson"),
+                service.matching({ department: "Sales" }),
               );
             } else if (step === "search") {
               const argv = [
@@ -757,7 +770,7 @@ long(
           const { code, stderr } = await me.run(refresh);
           expect(code, stderr).toBe(0);
           const now = service.matching({ department: "Sales" });
-          expect(keysIn(me, "sales.ndjson")).toEqual(keysOf(now));
+          sameUpToNamesakes(rowsIn(me, "sales.ndjson"), now);
           const owned = await me.run(["owned", "export", "--format", "ndjson"]);
           const ids = new Set(
             owned.stdout
@@ -766,7 +779,8 @@ long(
               .map((line) => personKey(JSON.parse(line) as Human)),
           );
           expect(ids).toEqual(new Set(service.sold.keys()));
-          for (const human of now) expect(ids).toContain(personKey(human));
+          if (options.addressless === 0)
+            for (const human of now) expect(ids).toContain(personKey(human));
           const third = await me.run([...refresh, "--json"]);
           const receipt = JSON.parse(third.stdout) as {
             added: number;

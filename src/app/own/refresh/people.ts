@@ -116,6 +116,9 @@ export async function bring(
   const now = merged([...present, ...bought], latest.library);
   // Where everybody was there at the first look, that is the proof.
   const isProved = results.length === 0 && isWholeSegment(sight);
+  const { certificate, there } = isProved
+    ? { certificate: sight, there: now.people }
+    : await proved(list, now.people, work, counts);
   const all = [
     ...(finished === undefined || finished.spent === ZERO ? [] : [finished]),
     ...results,
@@ -126,14 +129,14 @@ export async function bring(
     plan,
     counts,
     ...verified,
-    now: now.people,
+    now: there,
     renamed: new Map([...renamed, ...now.renamed]),
     runs: all.map(({ run }) => run),
     spent: credits(spentBy(all)),
     rows: all.reduce((sum, { rows }) => sum + rows, 0),
     again: (finished?.again ?? 0) + [...bought].filter((identity) => inList.has(identity)).length,
     hidden: bought.size - latest.library.shown([...bought]).length,
-    certificate: isProved ? sight : await proved(list, now.people, work, counts),
+    certificate,
   };
 }
 
@@ -164,15 +167,16 @@ const spentBy = (results: readonly RefreshResult[]): bigint =>
   results.reduce((sum, { spent }) => sum + spent, 0n);
 
 /**
- * The segment's count is the sum of the counts of who is owned.
- * @throws CliError exit 5 where it is not
+ * The segment's count is the sum of the counts of who is owned and there: who left meanwhile, or
+ * was taken for a namesake until that one was bought, is known to be none of it.
+ * @throws CliError exit 5 where somebody is of it who is not owned
  */
 async function proved(
   list: Followed,
   people: readonly string[],
   { account, latest }: Work,
   counts: FreeCounts,
-): Promise<Sight> {
+): Promise<{ readonly certificate: Sight; readonly there: readonly string[] }> {
   const notCertain = (why: string, cause?: unknown): CliError =>
     failed.incomplete(
       `not certain: ${why}; the dataset moved meanwhile, and the list stays as it was`,
@@ -182,12 +186,14 @@ async function proved(
     );
 
   const looking = { counts, account, library: latest.library };
-  const certificate = await lookAtList(list, people, looking).catch((error: unknown) => {
+  const unsound = (error: unknown): never => {
     throw error instanceof UnsoundCountsError ? notCertain(error.message, error) : error;
-  });
-  if (isWholeSegment(certificate)) return certificate;
+  };
+  const certificate = await lookAtList(list, people, looking).catch(unsound);
+  const { total, present, others, unknown } = certificate;
+  if (others === 0 && unknown.length === 0)
+    return { certificate, there: await identitiesThere(certificate, counts).catch(unsound) };
 
-  const { total, present } = certificate;
   throw notCertain(
     `the segment has ${counted(total, "person", "people")}, and ${grouped(present)} of ` +
       `the ${grouped(people.length)} that are owned of it are there`,
