@@ -205,16 +205,34 @@ test("a first refresh that bought all, and whose proof failed: the next one adds
     "70",
     "--json",
   ];
+  const came = people.slice(0, 1).map((human) => ({
+    ...human,
+    id: "h999",
+    network_url: "https://people.example/in/h999",
+  }));
   service.options.before = (_, path) => {
     if (service.sold.size === people.length && path.endsWith("count"))
-      service.options.people = people.slice(1);
+      service.options.people = [...people, ...came];
   };
   const failed = await me.run(argv);
   expect([failed.code, service.sold.size], failed.stderr).toEqual([5, people.length]);
   service.options.before = () => undefined;
+  service.options.people = people;
   const { code, stdout, stderr } = await me.run(argv);
   expect(code, stderr).toBe(0);
-  expect(JSON.parse(stdout)).toMatchObject({ added: people.length - 1, credits: 0 });
+  expect(JSON.parse(stdout)).toMatchObject({ added: people.length, credits: 0 });
+});
+
+test("who left between the purchase and its proof is not in the list, which is whole", async () => {
+  const { people, service, me } = await stoppable();
+  service.options.before = (_, path) => {
+    if (service.sold.size === people.length && path.endsWith("count"))
+      service.options.people = people.slice(1);
+  };
+  const argv = ["refresh", "--department", "Sales", "-o", "l.ndjson", "--max-credits", "70"];
+  const { code, stdout, stderr } = await me.run([...argv, "--json"]);
+  expect(code, stderr).toBe(0);
+  expect(JSON.parse(stdout)).toMatchObject({ added: people.length - 1, credits: people.length });
 });
 
 test("a file that somebody wrote to where a refresh was begun is not replaced", async () => {
