@@ -23,7 +23,7 @@ async function userOf(
   onTestFinished(() => user.vendor.stop());
   expect(user.added.code, user.added.stderr).toBe(0);
   const { vendor } = user;
-  const german = vendor.people.filter(({ country }) => country?.code === "DE").map(vendor.id);
+  const german = vendor.people.filter(isGerman).map(vendor.id);
   const charged = (): bigint => millionthsOf(vendor.book.charged());
 
   const bought = async (line: string) => {
@@ -36,6 +36,11 @@ async function userOf(
   const ids = (file: string): unknown[] => user.rows(file).map(({ id }) => id);
   return { ...user, german, bought, ids };
 }
+
+const isGerman = ({ country }: { readonly country: { code: string } | null }): boolean =>
+  country?.code === "DE";
+const germanyOf = ({ people }: Awaited<ReturnType<typeof vendorUser>>["vendor"]) =>
+  people.find(isGerman)?.country;
 
 const BUY = "search -c v --country Germany --yes";
 
@@ -114,6 +119,62 @@ describe.each(VENDORS)("%s", (name, each) => {
     expect(all.sort()).toEqual(german.filter((id) => !gone.has(id)).sort());
     await bought(`${BUY} --new-only -o none.ndjson`);
     expect(vendor.book.sold().length).toBe(all.length);
+  });
+
+  test("a sample is drawn from all ids: the same seed draws the same people, cap and rest included", async () => {
+    const { vendor, german, bought, ids } = await userOf(name);
+    const draw = `${BUY} --sample 6 --seed 7`;
+    await bought(`${draw} --max-credits ${cost(4)} -o four.ndjson`);
+    const four = ids("four.ndjson");
+    expect(four.length).toBe(4);
+    for (const id of four) expect(german).toContain(id);
+    expect(four).not.toEqual(german.slice(0, 4));
+
+    const other = await userOf(name);
+    await other.bought(`${draw} -o six.ndjson`);
+    expect(other.ids("six.ndjson").slice(0, 4)).toEqual(four);
+    expect(other.vendor.book.sold().length).toBe(6);
+    expect(vendor.book.charged()).toBe(cost(4));
+  });
+
+  test("a list is brought up to date by ids: who left and who is new, for the price of the new", async () => {
+    const { vendor, german, bought, run, rows, ids } = await userOf(name);
+    const list = `refresh -c v l.ndjson --yes`;
+    await bought(`${BUY} -o l.ndjson`);
+
+    const [left, germany] = [vendor.people.filter(isGerman).slice(0, 2), germanyOf(vendor)];
+    const came = vendor.people.filter((one) => !isGerman(one) && one.country).slice(0, 3);
+    for (const one of left) Object.assign(one, { country: came[0]?.country });
+    for (const one of came) Object.assign(one, { country: germany });
+
+    const { stdout } = await bought(`${list} --dry-run --json`);
+    expect(JSON.parse(stdout)).toMatchObject({ new: 3, gone: 2, credits_at_most: 3 * each });
+    const short = await run(`${list} --max-credits ${cost(2)}`);
+    expect(short.code, short.stderr).toBe(4);
+    expect(vendor.book.sold().length).toBe(german.length);
+
+    await bought(`${list} --max-credits ${cost(3)}`);
+    const now = vendor.people.filter(isGerman).map(vendor.id);
+    expect(ids("l.ndjson").sort()).toEqual(now.sort());
+    expect(ids("l.added.ndjson").sort()).toEqual(came.map(vendor.id).sort());
+    expect(ids("l.removed.ndjson").sort()).toEqual(left.map(vendor.id).sort());
+    expect(rows("l.changed.ndjson")).toEqual([]);
+    expect(vendor.book.sold().length).toBe(german.length + 3);
+
+    const unsaid = await run(`${list} --verify-fields title`);
+    expect(unsaid.code, unsaid.stderr).toBe(2);
+  });
+
+  test("a list that nobody wrote yet is bought by a refresh; who cannot be read is in none", async () => {
+    const people = Array.from({ length: 40 }, (_, at) => at);
+    const habits = name === "apollo" ? { missing: people } : { deleted: people, deletedAs: "404" };
+    const { vendor, german, bought, ids } = await userOf(name, habits as Options);
+    const gone = new Set(vendor.people.slice(0, 40).map((one) => vendor.id(one)));
+    const list = "refresh -c v --country Germany -o l.ndjson --yes";
+    await bought(list);
+    expect(ids("l.ndjson").sort()).toEqual(german.filter((id) => !gone.has(id)).sort());
+    await bought(list);
+    expect(vendor.book.sold().length).toBe(ids("l.ndjson").length);
   });
 
   test("a filter that is passed over is found out before ids are taken for a segment's", async () => {

@@ -239,7 +239,7 @@ function requireOfVendor({ idRows, names, vendor }: Dialect, target: Target): vo
   }
 
   const { except, owned, sample, staff, union } = target;
-  if (sample !== undefined) refuse(say`searched with ${option("sample")}`);
+  if (sample !== undefined && idRows === undefined) refuse(say`searched with ${option("sample")}`);
   if (owned !== undefined && idRows === undefined)
     refuse(say`searched with ${option("new_only")} or ${option("with_owned")}`);
   if (staff !== undefined || union !== undefined || except !== undefined)

@@ -132,6 +132,7 @@ function segmentsOf(
 
 function sampleOf(plan: Plan, client: ServiceClient, quote: Quoted): Source {
   const { parts = [], counts = [], dataset_version: version } = plan;
+  const digests = digestsIn(plan);
   const pages = pagesOf(plan.draw?.pages ?? "", counts);
   const drawn = (target: number): DrawnPage => at(pages, target);
   // A service that does not say how deep it goes refuses,
@@ -153,7 +154,14 @@ function sampleOf(plan: Plan, client: ServiceClient, quote: Quoted): Source {
 
     call: async (target, _, options) => {
       const { segment, offset, size } = drawn(target);
-      const reply = await client.searchPage(at(parts, segment), { offset, perPage: size }, options);
+      const reply =
+        plan.digests === undefined
+          ? await client.searchPage(at(parts, segment), { offset, perPage: size }, options)
+          : await client.peopleByDigest(
+              at(parts, segment),
+              digests.slice(offset, offset + size),
+              options,
+            );
       // What they say is of the segment, and nothing of this page.
       return { ...reply, total: undefined, nextCursor: undefined };
     },
