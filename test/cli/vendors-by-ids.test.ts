@@ -137,6 +137,27 @@ describe.each(VENDORS)("%s", (name, each) => {
     expect(vendor.book.charged()).toBe(cost(4));
   });
 
+  test("a company is looked up by its domain, and its people are found by its address", async () => {
+    const { vendor, bought, run, ids, spend } = await userOf(name);
+    const company = vendor.companies.find((one) =>
+      vendor.people.some((person) => person.company === one),
+    );
+    const found = await bought(`enrich -c v ${company?.domain} --json --max-credits ${cost(1)}`);
+    expect(JSON.parse(found.stdout.split("\n")[0] ?? "")).toMatchObject({ name: company?.name });
+    expect(vendor.book.charged()).toBe(cost(1));
+    expect(
+      (await run(`enrich -c v nobody-has-this.example --json --max-credits ${cost(1)}`)).code,
+    ).toBe(6);
+    expect(
+      (await run(`enrich -c v --by name ${company?.slug} --json --max-credits ${cost(1)}`)).code,
+    ).toBe(2);
+
+    await bought(`employees -c v ${company?.slug} -o e.ndjson --yes --max-credits ${cost(30)}`);
+    const employed = vendor.people.filter((person) => person.company === company).map(vendor.id);
+    expect(ids("e.ndjson").sort()).toEqual(employed.sort());
+    expect(await spend()).toMatchObject({ settled: millionthsOf(vendor.book.charged()) });
+  });
+
   test("a list is brought up to date by ids: who left and who is new, for the price of the new", async () => {
     const { vendor, german, bought, run, rows, ids } = await userOf(name);
     const list = `refresh -c v l.ndjson --yes`;

@@ -2,7 +2,7 @@
 import { type Credits, creditsText, formatCredits, ZERO } from "../../shared/contract/money.ts";
 import { counted, grouped, whole } from "../../shared/contract/text.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
-import { type Filling, filled, placed } from "../../shared/dialect/holes.ts";
+import { type Filling, filled, isNothing, placed } from "../../shared/dialect/holes.ts";
 import type { DialectFile, VendorCall } from "../../shared/dialect/shape.ts";
 import { CliError, usageError } from "../../shared/errors.ts";
 import { type JsonRecord, type JsonValue, stringifyExact } from "../../shared/rows/values.ts";
@@ -347,6 +347,7 @@ class DialectClient implements ServiceClient {
     if (reply.is !== "ok") throw this.#failure(reply, call);
 
     const { rows, row = "" } = call.reply ?? {};
+    if (rows === undefined && isNothing(row, reply.told)) return [];
     const found = placed(rows ?? row, reply.told);
     const list = rows === undefined && found !== undefined ? [found] : found;
     if (!Array.isArray(list)) throw this.#failure(reply, call);
