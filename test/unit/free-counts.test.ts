@@ -25,6 +25,7 @@ function counting(
   const asked: { readonly filters: Filters; readonly at: number }[] = [];
   const counts = new FreeCounts({
     client: {
+      ids: async () => undefined,
       sketch: async () => undefined,
       facets: async () => undefined,
       async count(filters): Promise<CountView> {

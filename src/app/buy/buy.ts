@@ -206,7 +206,8 @@ async function purchase<T>(
       onStart: start,
       onProgress: progress,
     };
-    if (dialect.vendor === undefined && (isNarrowed(target) || !fresh)) {
+    const tellsOwned = dialect.vendor === undefined || dialect.idRows !== undefined;
+    if (tellsOwned && (isNarrowed(target) || !fresh)) {
       const { ownershipOf } = await import("../own/ownership.ts");
       const ownership = ownershipOf({ maxCalls: maxCalls ?? MAX_CALLS, again: fresh }, deps);
       deps = { ...deps, ownership: ownership.open };
@@ -222,7 +223,7 @@ async function purchase<T>(
 }
 
 /** @throws CliError exit 2 for what the file of a vendor cannot say: before anything is asked */
-function requireOfVendor({ names, vendor }: Dialect, target: Target): void {
+function requireOfVendor({ idRows, names, vendor }: Dialect, target: Target): void {
   if (vendor === undefined) return;
   const refuse = (what: Sentence): never => {
     const hint = "docs/vendors.md says what works";
@@ -238,8 +239,8 @@ function requireOfVendor({ names, vendor }: Dialect, target: Target): void {
   }
 
   const { except, owned, sample, staff, union } = target;
-  if (sample !== undefined) refuse(say`searched with ${option("sample")}`);
-  if (owned !== undefined)
+  if (sample !== undefined && idRows === undefined) refuse(say`searched with ${option("sample")}`);
+  if (owned !== undefined && idRows === undefined)
     refuse(say`searched with ${option("new_only")} or ${option("with_owned")}`);
   if (staff !== undefined || union !== undefined || except !== undefined)
     refuse("searched for several segments or companies at once");

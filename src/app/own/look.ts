@@ -13,7 +13,7 @@ import {
   SHARE_OF_MINUTE,
   UnsoundCountsError,
 } from "../../engine/planning/question.ts";
-import { lookBySketch } from "../../engine/planning/sketched.ts";
+import { lookByIds, lookBySketch } from "../../engine/planning/sketched.ts";
 import { unsoundRun } from "../../engine/purchase/failures.ts";
 import { FreeCounts } from "../../engine/purchase/free-counts.ts";
 import type { ExportDeps } from "../../engine/purchase/order.ts";
@@ -23,7 +23,7 @@ import type { CanonicalFilters } from "../../shared/contract/vocabulary.ts";
 import type { Sentence } from "../../shared/errors.ts";
 import { duration } from "../../shared/numbers.ts";
 
-/** By a sketch its members are those who are there, read when they are first asked for. */
+/** By a sketch or by ids its members are those who are there, read when first asked for. */
 export interface Sight extends Presence, Look {
   readonly forgotten: Forgotten;
   /** Of a list that is a part of its segment, whose `total` is of the list alone. */
@@ -76,16 +76,18 @@ export async function lookInto(
       ? []
       : ownedBy(library.database, some).map((person) => memberOf(person, now));
 
-  // Only our own service names its dataset, and gives sketches.
   const bySketch =
-    now === undefined || library === undefined || byFilters
+    library === undefined || byFilters
       ? undefined
-      : await lookBySketch(filters, identities, {
-          ask: (from, cells) => counts.sketch(filters, from, cells),
-          elsewhere: () => identitiesIn(library.database),
-          membersOf,
-          counts,
-        });
+      : now === undefined
+        ? await lookByIds(filters, identities, identitiesIn(library.database), counts)
+        : // Only our own service names its dataset, and gives sketches.
+          await lookBySketch(filters, identities, {
+            ask: (from, cells) => counts.sketch(filters, from, cells),
+            elsewhere: () => identitiesIn(library.database),
+            membersOf,
+            counts,
+          });
   if (bySketch === undefined && isTried) await requireSound(filters, counts);
 
   // Most sketches need nobody's record.

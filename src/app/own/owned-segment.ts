@@ -208,7 +208,10 @@ export class OwnedSegment implements Ownership {
   async #glance(total: number, counts: FreeCounts): Promise<OwnedShare | undefined> {
     const { beside = [], records = 0 } = this.#whole;
     // Of several companies no single count tells.
-    const calls = beside.length > 0 ? 0 : callsToLook(records, counts);
+    const { idRows } = this.#deps.seller.client.dialect;
+    const asked =
+      idRows === undefined ? callsToLook(records, counts) : Math.max(1, Math.ceil(total / idRows));
+    const calls = beside.length > 0 ? 0 : asked;
     const believed = {
       total,
       owned: Math.min(total, records),
@@ -223,8 +226,10 @@ export class OwnedSegment implements Ownership {
       const sight = await this.#lookInto(this.#matching(), { counts });
       const estimate = await costWithin(sight, this.#perCredit, this.#bounds.maxCalls);
       const share = this.#shareOf(sight, estimate, counts);
-      if (estimate === undefined || share.durationMs || !isDividedUnasked(sight, estimate))
-        return share;
+      // Ids, or records that say what the service says today.
+      const isSure = idRows !== undefined || sight.members.every(({ isKnown }) => isKnown);
+      if (estimate === undefined || share.durationMs || !isSure) return share;
+      if (!isDividedUnasked(sight, estimate)) return share;
       if (sight.sketch === undefined) await requireSound(this.#segment.filters, counts);
 
       const divide = (maxRows: number) => {
@@ -393,16 +398,12 @@ export class OwnedSegment implements Ownership {
   }
 }
 
-/**
- * Few calls, and records that say what the service says
- * today: then nobody who is owned is paid for again.
- */
+/** Few calls: then nobody who is owned is paid for again. */
 const isDividedUnasked = (sight: Sight, { rows, calls, callsPerCredit }: Cost) =>
   sight.present > 0 &&
   sight.unknown.length === 0 &&
   calls <= DIVIDE_CALLS &&
-  (rows === 0 || callsPerCredit > 0) &&
-  sight.members.every(({ isKnown }) => isKnown);
+  (rows === 0 || callsPerCredit > 0);
 
 const rowsOf = (counts: readonly number[]): number => counts.reduce((sum, count) => sum + count, 0);
 

@@ -57,7 +57,10 @@ export function ownershipOf(
 
       const segment = opened.then(async (people) => {
         const records = isNarrowed(target) ? undefined : recordsOf(whole, people);
-        if (records === 0) return nobodyIn(people);
+        const { idRows } = deps.seller.client.dialect;
+        // Ids tell also of whom no record does.
+        if (records === 0 && (idRows === undefined || people.library === undefined))
+          return nobodyIn(people);
         // Who looks for people among others loads how that is done.
         const { OwnedSegment } = await import("./owned-segment.ts");
         return new OwnedSegment({ ...whole, records }, bounds, people, deps);

@@ -22,6 +22,8 @@ export interface Dialect {
   readonly names?: Readonly<Record<"enrich" | "employees", readonly CompanyQuery["by"][]>>;
   /** A cursor goes on in pages of the size that it began with, and in no other. */
   readonly isOneSize?: boolean;
+  /** Ids of a page, where a search finds them for nothing before anybody is paid for. */
+  readonly idRows?: number;
   /** What a count costs there, which is the first rows of a search: none is made unasked. */
   readonly counting?: { readonly price: Credits; readonly rows: number } | undefined;
   /** Nobody has seen a reply of it: one row is bought and looked at before more are. */

@@ -132,6 +132,10 @@ class HttpClient implements ServiceClient {
     );
   }
 
+  async ids() {
+    return undefined;
+  }
+
   /** A call that only our service has: undefined elsewhere. */
   async #ours<View>(
     call: ServiceCall,

@@ -168,6 +168,18 @@ export interface PacedOptions extends CallOptions {
   readonly onTurn: (ms: number) => void;
 }
 
+async function turnOf(
+  { maxWaitMs, onTurn, pacer, sleep }: PacedOptions,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const waitMs = pacer.take();
+  // What is too long is left to the service: it may
+  // know better, and its refusal says until when.
+  if (waitMs <= 0 || waitMs > maxWaitMs) return;
+  onTurn(waitMs);
+  await sleep(waitMs, signal);
+}
+
 /**
  * Free calls wait for their turn and are retried; paid
  * ones stay single attempts, for whoever keeps the books.
@@ -195,13 +207,7 @@ export function paced(client: ServiceClient, options: PacedOptions): ServiceClie
     signal = options.signal,
   ): Promise<T> {
     const attempt = async (inner?: AbortSignal): Promise<T> => {
-      const waitMs = pacer.take();
-      // What is too long is left to the service: it may
-      // know better, and its refusal says until when.
-      if (waitMs > 0 && waitMs <= options.maxWaitMs) {
-        options.onTurn(waitMs);
-        await options.sleep(waitMs, inner);
-      }
+      await turnOf(options, inner);
       return watch(call(inner), true);
     };
 
@@ -223,6 +229,7 @@ export function paced(client: ServiceClient, options: PacedOptions): ServiceClie
       free((inner) => client.facets(filters, key, { ...fields, signal: inner }), signal),
     sketch: (filters, from, cells, signal) =>
       free((inner) => client.sketch(filters, from, cells, inner), signal),
+    ids: (filters, next, signal) => free((inner) => client.ids(filters, next, inner), signal),
     peopleByDigest: (filters, digests, call) =>
       watch(client.peopleByDigest(filters, digests, call)),
     searchPage: (filters, position, call) => watch(client.searchPage(filters, position, call)),

@@ -60,6 +60,18 @@ export interface PaidCallOptions {
   readonly signal?: AbortSignal;
 }
 
+/** A page of the ids of a segment. */
+export interface IdsView {
+  readonly ids: readonly string[];
+  /** By whom of them nobody was to be had: they count as nobody from then on. */
+  readonly gone: ReadonlySet<string>;
+  /** What leads to those behind it; null: nobody is. */
+  readonly next: string | null;
+  /** Of the segment, where it was told. */
+  readonly total: number | undefined;
+  readonly meta: ReplyMeta;
+}
+
 /** One method is one attempt at one call. Rejects with ServiceError or LostReplyError. */
 export interface ServiceClient {
   readonly baseUrl: string;
@@ -89,14 +101,23 @@ export interface ServiceClient {
     cells: number,
     signal?: AbortSignal,
   ): Promise<SketchView | undefined>;
+  /**
+   * Who is in a segment, page by page, for nothing; undefined where
+   * ids are not found before people are paid for: see `Dialect.idRows`.
+   */
+  ids(
+    filters: Filters,
+    next: string | undefined,
+    signal?: AbortSignal,
+  ): Promise<IdsView | undefined>;
   searchPage(
     filters: Filters,
     position: PagePosition,
     options: PaidCallOptions,
   ): Promise<PageReply>;
   /**
-   * People by what was read out of a sketch of the same
-   * filters; how many are there no more is `withheld`.
+   * People by what was read out of a sketch of the same filters, or by
+   * their ids; how many are there no more is `withheld`.
    */
   peopleByDigest(
     filters: Filters,

@@ -1,8 +1,8 @@
 // Tested by test/cli/vendors.test.ts.
 import { type Credits, creditsText, formatCredits, ZERO } from "../../shared/contract/money.ts";
-import { counted, whole } from "../../shared/contract/text.ts";
+import { counted, grouped, whole } from "../../shared/contract/text.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
-import { type Filling, filled, placed } from "../../shared/dialect/holes.ts";
+import { type Filling, filled, isNothing, placed } from "../../shared/dialect/holes.ts";
 import type { DialectFile, VendorCall } from "../../shared/dialect/shape.ts";
 import { CliError, usageError } from "../../shared/errors.ts";
 import { type JsonRecord, type JsonValue, stringifyExact } from "../../shared/rows/values.ts";
@@ -15,6 +15,7 @@ import { openCalls, type ServiceCall } from "../client/transport.ts";
 import type {
   AccountView,
   CountView,
+  IdsView,
   PagePosition,
   PageReply,
   PaidCallOptions,
@@ -73,6 +74,8 @@ class DialectClient implements ServiceClient {
   #flying = 0;
   /** Whether a balance that only a call of its own tells was seen to fall by a price. */
   #isSeen = false;
+  /** Ids by which nobody could be read, though searches find them. */
+  readonly #gone = new Set<string>();
   /** Filters that were seen to be no names that the vendor passes over. */
   readonly #heeded = new Set<string>();
 
@@ -114,7 +117,7 @@ class DialectClient implements ServiceClient {
     if (counting === undefined || counting.price > 0n) throw this.#uncounted(counting?.price);
 
     const { call, rows } = counting;
-    for (const key of Object.keys(filters)) await this.#requireHeeded(key, call, rows, signal);
+    await this.#requireHeeded(filters, call, rows, signal);
     const reply = await this.#ask(call, expressions, rows, signal);
     const meta = this.#meta(reply, amountAt(call.reply?.charged, reply.told));
     const view = { cached: undefined, asOf: undefined, unmatched: null, meta };
@@ -130,26 +133,28 @@ class DialectClient implements ServiceClient {
    * @throws CliError exit 2 where it is
    */
   async #requireHeeded(
-    key: string,
+    filters: Filters,
     call: VendorCall,
     rows: number,
     signal: AbortSignal | undefined,
   ): Promise<void> {
-    const nobody = this.#heeded.has(key) ? undefined : nobodyBy(this.#file, key);
-    if (nobody === undefined) return;
+    for (const key of Object.keys(filters)) {
+      const nobody = this.#heeded.has(key) ? undefined : nobodyBy(this.#file, key);
+      if (nobody === undefined) continue;
 
-    const reply = await this.#ask(call, [nobody], rows, signal);
-    if (!["ok", "none", "refused"].includes(reply.is)) throw this.#failure(reply, call);
+      const reply = await this.#ask(call, [nobody], rows, signal);
+      if (!["ok", "none", "refused"].includes(reply.is)) throw this.#failure(reply, call);
 
-    const count = reply.is === "ok" ? (totalIn(reply, call) ?? 0) : 0;
-    if (count > 0)
-      throw usageError(
-        `${this.#file.name} passes the filter ${key} over: by a value that nobody has it counts ` +
-          counted(count, "person", "people"),
-        `the file calls it otherwise than the vendor does; a search without ${key} is not held up`,
-        "filter_swallowed",
-      );
-    this.#heeded.add(key);
+      const count = reply.is === "ok" ? (totalIn(reply, call) ?? 0) : 0;
+      if (count > 0)
+        throw usageError(
+          `${this.#file.name} passes the filter ${key} over: by a value that nobody has it counts ` +
+            counted(count, "person", "people"),
+          `the file calls it otherwise than the vendor does; a search without ${key} is not held up`,
+          "filter_swallowed",
+        );
+      this.#heeded.add(key);
+    }
   }
 
   /** The first page, for nothing. */
@@ -247,37 +252,72 @@ class DialectClient implements ServiceClient {
     options: PaidCallOptions,
   ): Promise<PageReply> {
     const begun = cursor === undefined ? undefined : (JSON.parse(cursor) as Found);
-    const first = begun === undefined ? await this.#find(filters, undefined, options) : undefined;
+    const rows = Math.min(this.#file.calls.search.pages?.size[1] ?? MOST_IDS, MOST_IDS);
+    const find = (next: string | undefined) => this.#find(filters, next, rows, options.signal);
+    const first = begun === undefined ? await find(undefined) : undefined;
     let found: Found = begun ?? first ?? { ids: [], next: null };
-    while (found.ids.length === 0 && found.next !== null)
-      found = await this.#find(filters, found.next, options);
+    while (found.ids.length === 0 && found.next !== null) found = await find(found.next);
 
     const wanted = found.ids.slice(0, Math.min(perPage, call.most ?? 1));
     if (wanted.length === 0) return this.#nobody(first?.total ?? 0);
-    const each = wanted.map((id) => (call.each === undefined ? id : filled(call.each, { id })));
-    const values = { id: wanted[0], ids: each };
-    const reply = await this.#send(call, values, { paid: true, signal: options.signal });
-    const rows = this.#rowsOf(reply, call);
 
     const rest: Found = { ids: found.ids.slice(wanted.length), next: found.next };
     const isLast = rest.ids.length === 0 && rest.next === null;
-    return this.#pageOf(reply, call, {
-      rows,
+    return this.#read(wanted, call, options, {
       filters,
       nextCursor: isLast ? null : JSON.stringify(rest),
       total: first?.total,
-      withheld: Math.max(0, wanted.length - rows.length),
     });
+  }
+
+  /** @param ids no more than one call takes */
+  async #read(
+    ids: readonly string[],
+    call: VendorCall,
+    { signal }: PaidCallOptions,
+    page: Pick<PageReply, "nextCursor" | "total"> & { readonly filters: Filters },
+  ): Promise<PageReply> {
+    const each = ids.map((id) => (call.each === undefined ? id : filled(call.each, { id })));
+    const reply = await this.#send(call, { id: ids[0], ids: each }, { paid: true, signal });
+    const rows = this.#rowsOf(reply, call);
+
+    const came = new Set(rows.map(({ id }) => id));
+    for (const id of ids) if (!came.has(id)) this.#gone.add(id);
+    const withheld = Math.max(0, ids.length - rows.length);
+    return this.#pageOf(reply, call, { ...page, rows, withheld });
+  }
+
+  async ids(
+    filters: Filters,
+    next: string | undefined,
+    signal?: AbortSignal,
+  ): Promise<IdsView | undefined> {
+    const { idRows } = this.dialect;
+    if (idRows === undefined) return undefined;
+
+    const { search } = this.#file.calls;
+    const depth = search.pages?.depth ?? Number.POSITIVE_INFINITY;
+    await this.#requireHeeded(filters, search, idRows, signal);
+    const { ids, total = 0, ...found } = await this.#find(filters, next, idRows, signal);
+    if (total > depth)
+      throw usageError(
+        `${this.#file.name} finds the ids of ${grouped(depth)} people of a segment at most, and ` +
+          `this one has ${grouped(total)}: who of them is owned nobody can tell`,
+        "a narrower segment, one for each value of another filter",
+        "too_deep",
+      );
+
+    return { ...found, ids, total, gone: this.#gone };
   }
 
   async #find(
     filters: Filters,
     next: string | undefined,
-    { signal }: PaidCallOptions,
-  ): Promise<Found & { readonly total: number | undefined }> {
+    rows: number,
+    signal: AbortSignal | undefined,
+  ): Promise<Found & Pick<IdsView, "meta" | "total">> {
     const { search } = this.#file.calls;
     const { pages, reply: places = {} } = search;
-    const rows = Math.min(pages?.size[1] ?? MOST_IDS, MOST_IDS);
     const isByCursor = pages?.by === "cursor";
     const at = next === undefined ? 0 : Number(next);
     const place = isByCursor ? { cursor: next } : { page: firstOf(search) + at / rows, offset: at };
@@ -297,6 +337,7 @@ class DialectClient implements ServiceClient {
       ids,
       next: ids.length === 0 ? null : further,
       total: totalIn(reply, search),
+      meta: this.#meta(reply, amountAt(places.charged, reply.told)),
     };
   }
 
@@ -306,6 +347,7 @@ class DialectClient implements ServiceClient {
     if (reply.is !== "ok") throw this.#failure(reply, call);
 
     const { rows, row = "" } = call.reply ?? {};
+    if (rows === undefined && isNothing(row, reply.told)) return [];
     const found = placed(rows ?? row, reply.told);
     const list = rows === undefined && found !== undefined ? [found] : found;
     if (!Array.isArray(list)) throw this.#failure(reply, call);
@@ -378,8 +420,14 @@ class DialectClient implements ServiceClient {
     };
   }
 
-  async peopleByDigest(): Promise<PageReply> {
-    throw this.#cannot("be asked for people by digests");
+  async peopleByDigest(
+    filters: Filters,
+    ids: readonly string[],
+    options: PaidCallOptions,
+  ): Promise<PageReply> {
+    const { read } = this.#file.calls;
+    if (read === undefined) throw this.#cannot("be asked for people by their ids");
+    return this.#read(ids, read, options, { filters, nextCursor: undefined, total: undefined });
   }
 
   employeesPage(

@@ -13,10 +13,14 @@ import type { Dialect } from "../client/dialect.ts";
 import { declaredPrice } from "./meanings.ts";
 
 /** How a file pages. Ids that are found first make a list, which is gone through by a cursor. */
-export function pagingOfFile({ calls: { search } }: DialectFile): Dialect {
-  const { by = "cursor", first = 1 } = search.pages ?? {};
+export function pagingOfFile({ calls: { search }, ids, record }: DialectFile): Dialect {
+  const { by = "cursor", first = 1, size: [, idRows = 1] = [] } = search.pages ?? {};
+  // An id that is another one tomorrow, or in no row, tells nobody who is owned.
+  const isFree = declaredPrice(search, 1) === ZERO;
+  const isToldById = isFree && ids?.lasting === true && record.id !== undefined;
   // By numbers a page of one row would make all of them so small.
-  if (search.gives === "ids") return { paging: "cursor", isUnproven: true };
+  if (search.gives === "ids")
+    return { paging: "cursor", isUnproven: true, ...(isToldById ? { idRows } : {}) };
   const isOneSize = search.pages?.one_size === true;
   if (by === "cursor") return { paging: by, isUnproven: !isOneSize, isOneSize };
   return by === "offset"

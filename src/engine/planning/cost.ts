@@ -26,9 +26,14 @@ const SPARE = 2;
 
 export async function costOf(look: Look, callsPerCredit: number): Promise<Cost> {
   const { total, others, sketch, alike, alone = false } = look;
-  // One sketch more proves it.
+  // Looking once more proves it.
   if (sketch !== undefined)
-    return { callsPerCredit, calls: 1, rows: callsPerCredit === 0 ? total : others, parts: 1 };
+    return {
+      callsPerCredit,
+      calls: look.calls,
+      rows: callsPerCredit === 0 ? total : others,
+      parts: 1,
+    };
 
   const kind = KINDS.find(({ from }) => callsPerCredit >= from);
   const each = Math.max(kind?.rows ?? Number.POSITIVE_INFINITY, 1.1 + alike);

@@ -20,18 +20,18 @@ export interface DescentInput {
 
 export type Leaf = Readonly<Record<"count" | "fresh", number>> & {
   readonly filters: Filters;
-  /** Who is bought of it, where a sketch told. */
+  /** Who is bought of it, where a sketch told, or ids. */
   readonly digests?: readonly string[];
 };
 
 /** What leaves are bought as. */
 export function partsOf(leaves: readonly Leaf[]) {
-  const digests = leaves.flatMap((leaf) => leaf.digests ?? []).join("");
+  const digests = leaves.flatMap((leaf) => leaf.digests ?? []);
   const each = {
     parts: leaves.map(({ filters }) => filters),
     counts: leaves.map(({ count }) => count),
   };
-  return digests === "" ? each : { ...each, digests };
+  return digests.length === 0 ? each : { ...each, digests };
 }
 
 type Within = readonly { readonly filters: Filters; readonly rows: number }[];

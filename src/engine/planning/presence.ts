@@ -33,8 +33,8 @@ export interface Presence {
   /** With neither address nor name: no count tells whether they are there. */
   readonly unknown: readonly SegmentMember[];
   /**
-   * Where a sketch told it: digests of the others, who
-   * are bought by these and by no filter; identities.
+   * Where a sketch told it, or ids: digests, or ids, of the others,
+   * who are bought by these and by no filter; identities.
    */
   readonly sketch?: Readonly<Record<"fresh" | "members" | "leavers", readonly string[]>>;
 }

@@ -109,6 +109,34 @@ export async function lookBySketch(
   return { ...sight, chunks: [], groups: [], unknown: [], calls: 1 };
 }
 
+/** What {@link lookFor} finds, where ids tell everybody in the segment; undefined elsewhere. */
+export async function lookByIds(
+  segment: Filters,
+  asked: readonly string[],
+  owned: readonly string[],
+  counts: Counts & { ids(filters: Filters): Promise<ReadonlySet<string> | undefined> },
+): Promise<Presence | undefined> {
+  const { calls } = counts;
+  const all = await counts.ids(segment);
+  if (all === undefined) return undefined;
+
+  const own = new Set(owned);
+  const members = owned.filter((id) => all.has(id));
+  const fresh = [...all].filter((id) => !own.has(id));
+  const leavers = asked.filter((id) => !all.has(id));
+  return {
+    segment,
+    total: all.size,
+    present: members.length,
+    others: fresh.length,
+    sketch: { fresh, members, leavers },
+    chunks: [],
+    groups: [],
+    unknown: [],
+    calls: counts.calls - calls,
+  };
+}
+
 /** Whose the digests are, by digest. */
 function ownersOf(
   digests: readonly string[],

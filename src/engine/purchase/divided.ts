@@ -20,6 +20,14 @@ import type { Asking, Clock } from "./world.ts";
 
 const MAX_COUNTS = 5_000;
 
+export const freeCountsOf = (deps: Asking & Clock): FreeCounts =>
+  new FreeCounts({
+    ...deps,
+    client: deps.seller.client,
+    maxCalls: MAX_COUNTS,
+    signal: deps.interrupted,
+  });
+
 /**
  * What lies behind a wall that a refusal told, in parts, each from its first row that did not come
  * yet: a part keeps the order of the whole, and counts by address prove which of its people came.
@@ -34,13 +42,7 @@ export async function divideRest(
   if (target.kind !== "search" || (draw ?? digests ?? spans ?? target.staff) !== undefined)
     return false;
 
-  const counts = new FreeCounts({
-    ...deps,
-    client: deps.seller.client,
-    maxCalls: MAX_COUNTS,
-    signal: deps.interrupted,
-  });
-
+  const counts = freeCountsOf(deps);
   try {
     const division = await restOf(run, depth, counts, deps);
     if (division !== undefined) await run.append({ t: "divided", ...division, at: deps.now() });

@@ -9,7 +9,12 @@ import {
 import { type CliError, failed, option, say, usageError } from "../../shared/errors.ts";
 import { ServiceError } from "../client/errors.ts";
 import type { CountView, RateLimit, ServiceClient, SketchView } from "../client/types.ts";
-import { type Counts, type OwnedAddress, SHARE_OF_MINUTE } from "../planning/question.ts";
+import {
+  type Counts,
+  type OwnedAddress,
+  SHARE_OF_MINUTE,
+  UnsoundCountsError,
+} from "../planning/question.ts";
 import { incomplete } from "./page-failures.ts";
 
 /** Of the calls of a day so much is left to other users of the key. */
@@ -20,7 +25,7 @@ const AT_ONCE = 4;
 const LIST_CHARACTERS = MAX_CHARACTERS * 0.8;
 
 export interface FreeCountsOptions {
-  readonly client: Pick<ServiceClient, "count" | "facets" | "sketch">;
+  readonly client: Pick<ServiceClient, "count" | "facets" | "ids" | "sketch">;
   readonly maxCalls: number;
   readonly now: () => number;
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
@@ -90,6 +95,32 @@ export class FreeCounts implements Counts {
         throw error;
       }),
     );
+  }
+
+  /**
+   * Of everybody in a segment, each once; undefined where the service finds none before it is paid.
+   * @throws CliError as `count`; UnsoundCountsError where fewer came than it says there are
+   */
+  async ids(filters: Filters): Promise<ReadonlySet<string> | undefined> {
+    const { client } = this.#options;
+    const all = new Set<string>();
+    for (let next: string | undefined; ; ) {
+      const view = await this.#ask((signal) => client.ids(filters, next, signal));
+      if (view === undefined) return undefined;
+
+      for (const id of view.ids) all.add(id);
+      if (view.next !== null) {
+        next = view.next;
+        continue;
+      }
+
+      const isAll = all.size >= (view.total ?? 0);
+      for (const id of view.gone) all.delete(id);
+      if (isAll) return all;
+      throw new UnsoundCountsError(
+        `${counted(all.size, "id")} came of ${counted(view.total ?? 0, "person", "people")}`,
+      );
+    }
   }
 
   async #ask<View extends Pick<CountView, "meta"> | undefined>(

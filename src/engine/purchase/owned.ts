@@ -10,7 +10,7 @@ import type { Distinct } from "../output/distinct.ts";
 import type { Output } from "../output/formats.ts";
 import { BESIDE, type IntentRecord, pendingUnits, settledUnits } from "../runs/journal.ts";
 import { isNarrowed, type Plan, type Target, unlooked, unreachedGroups } from "../runs/plan.ts";
-import type { Division } from "../runs/record.ts";
+import { type Division, digestsIn } from "../runs/record.ts";
 import type { Run } from "../runs/run.ts";
 import type { ExportDeps, Trade } from "./order.ts";
 import {
@@ -85,7 +85,7 @@ export async function widen(run: Run, quote: Quote, { account, deps }: Trade): P
   const more: Division = await partsToBuy(target, { matches, datasetVersion: null }, wanted, deps);
   if ((digests === undefined) !== (more.digests === undefined)) return false;
 
-  const people = new Set(`${digests}${more.digests}`.match(/.{16}/g));
+  const people = new Set([...digestsIn(run.plan), ...digestsIn(more)]);
   const came = (at: number): number =>
     rowsOf(
       [...units.values()].map(({ intent, settled }) =>
@@ -105,7 +105,7 @@ export async function widen(run: Run, quote: Quote, { account, deps }: Trade): P
           spans: [...cut, ...sizes.map((to) => ({ from: 0, to }))],
           ...(double === 0 ? {} : { overlap: double }),
         }
-      : { parts, counts: [people.size], digests: [...people].join("") };
+      : { parts, counts: [people.size], digests: [...people] };
 
   // No more than was agreed to, though more may be new by now.
   const all = Math.min(matches ?? 0, rows + (more.matches ?? 0));

@@ -15,7 +15,7 @@ import type { AccountView } from "../client/types.ts";
 import { type DrawnPage, dice, draw, drawPages, pagesText } from "../planning/draw.ts";
 import type { Part } from "../planning/parts.ts";
 import { type Plan, type Sampling, unreachedGroups } from "../runs/plan.ts";
-import { dividedParts } from "./divided.ts";
+import { dividedParts, freeCountsOf } from "./divided.ts";
 import type { ExportDeps } from "./order.ts";
 import type { Offer } from "./quote.ts";
 
@@ -23,7 +23,7 @@ import type { Offer } from "./quote.ts";
 const AFFORDABLE_MINUTES = 10;
 const SEEDS = 2 ** 31;
 
-export type Drawn = Required<Pick<Plan, "draw" | "parts" | "counts">>;
+export type Drawn = Required<Pick<Plan, "draw" | "parts" | "counts">> & Pick<Plan, "digests">;
 
 interface Terms extends Pick<AccountView, "maxDepth" | "perMinute" | "perDay"> {
   readonly perPageMax: number;
@@ -40,7 +40,9 @@ export async function drawn(
   terms: Terms,
   deps: ExportDeps,
 ): Promise<Drawn> {
-  if (deps.seller.client.dialect.paging === "cursor") {
+  const { idRows, paging } = deps.seller.client.dialect;
+  const isById = idRows !== undefined && offer.parts === undefined;
+  if (paging === "cursor" && !isById) {
     throw refuse(
       "this service pages by cursor: a row in the middle is reached only by " +
         "buying those before it, so no sample can be drawn",
@@ -51,6 +53,8 @@ export async function drawn(
 
   const seed = sample.seed ?? Math.floor(deps.random() * SEEDS);
   if (offer.parts !== undefined) return drawnOfSeveral(offer, seed, sample, terms.maxDepth);
+
+  if (isById) return drawnById(filters, seed, sample, deps);
 
   const { rows } = sample;
   const { maxDepth } = terms;
@@ -88,6 +92,24 @@ export async function drawn(
   const pages = drawPages(count, rows, whole && terms.priceKnown ? terms.perPageMax : size, random);
   const text = pagesText(pages.map((page) => ({ segment: 0, ...page })));
   return { parts: [filters], counts: [count], draw: { seed, pages: text } };
+}
+
+/** Of all ids in their own order, whatever the service's is: of the same people the same ones. */
+async function drawnById(
+  filters: Filters,
+  seed: number,
+  { rows }: Sampling,
+  deps: ExportDeps,
+): Promise<Drawn> {
+  const ids = [...((await freeCountsOf(deps).ids(filters)) ?? [])].sort();
+  const digests = draw(ids.length, rows, dice(`${seed}`)).map((place) => ids[place] ?? "");
+  const pages = digests.map((_, offset) => ({ segment: 0, offset, size: 1, rows: 1 }));
+  return {
+    parts: [filters],
+    counts: [digests.length],
+    digests,
+    draw: { seed, pages: pagesText(pages) },
+  };
 }
 
 /**

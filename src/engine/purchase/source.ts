@@ -7,6 +7,7 @@ import type { Page } from "../../shared/rows/page.ts";
 import type { PagePosition, PageReply, PaidCallOptions, ServiceClient } from "../client/types.ts";
 import { type DrawnPage, pagesOf, rowsBegun } from "../planning/draw.ts";
 import { isForgiving, type Plan, type Target } from "../runs/plan.ts";
+import { digestsIn } from "../runs/record.ts";
 import { evenly } from "./paging.ts";
 import type { Targets } from "./remaining.ts";
 import type { Watched } from "./repeats.ts";
@@ -37,7 +38,7 @@ export function sourceOf(
   switch (target.kind) {
     case "search":
       if (plan.draw !== undefined) return sampleOf(plan, client, quote);
-      if (plan.digests !== undefined) return namedOf(target.filters, plan.digests, client);
+      if (plan.digests !== undefined) return namedOf(target.filters, plan, client);
       return segmentsOf(run, target, client, quote);
     case "employees":
       return {
@@ -131,6 +132,7 @@ function segmentsOf(
 
 function sampleOf(plan: Plan, client: ServiceClient, quote: Quoted): Source {
   const { parts = [], counts = [], dataset_version: version } = plan;
+  const digests = digestsIn(plan);
   const pages = pagesOf(plan.draw?.pages ?? "", counts);
   const drawn = (target: number): DrawnPage => at(pages, target);
   // A service that does not say how deep it goes refuses,
@@ -152,7 +154,14 @@ function sampleOf(plan: Plan, client: ServiceClient, quote: Quoted): Source {
 
     call: async (target, _, options) => {
       const { segment, offset, size } = drawn(target);
-      const reply = await client.searchPage(at(parts, segment), { offset, perPage: size }, options);
+      const reply =
+        plan.digests === undefined
+          ? await client.searchPage(at(parts, segment), { offset, perPage: size }, options)
+          : await client.peopleByDigest(
+              at(parts, segment),
+              digests.slice(offset, offset + size),
+              options,
+            );
       // What they say is of the segment, and nothing of this page.
       return { ...reply, total: undefined, nextCursor: undefined };
     },
@@ -162,9 +171,9 @@ function sampleOf(plan: Plan, client: ServiceClient, quote: Quoted): Source {
   };
 }
 
-/** People whom a sketch told: who is not there any more is left out of a page, and free. */
-function namedOf(filters: Filters, text: string, client: ServiceClient): Source {
-  const digests = text.match(/.{16}/g) ?? [];
+/** People whom a sketch told, or ids: who is not there any more is left out of a page, and free. */
+function namedOf(filters: Filters, plan: Plan, client: ServiceClient): Source {
+  const digests = digestsIn(plan);
   return {
     targets: 1,
     size: () => digests.length,

@@ -17,11 +17,17 @@ export interface LogEntry<Kind extends LogRecord> {
   readonly end: number;
 }
 
+export const digestsIn = ({ digests = [] }: Pick<Division, "digests">): readonly string[] =>
+  typeof digests === "string" ? (digests.match(/.{16}/g) ?? []) : digests;
+
 /** What a segment is bought in. */
 export interface Division {
   readonly matches?: number | null;
-  /** Who is bought of its one part, 16 hexadecimal digits each: a sketch told them. */
-  readonly digests?: string;
+  /**
+   * Who is bought of its one part: ids, or what a sketch told of them.
+   * Plans of earlier versions have the latter as one text, of 16 hexadecimal digits each.
+   */
+  readonly digests?: readonly string[] | string;
   /** People in more than one of the parts, at most: paid for each time. */
   readonly overlap?: number;
   readonly counts?: readonly number[];

@@ -88,6 +88,9 @@ export function placed(place: string, { body, header }: VendorBody): JsonValue |
   return undefined;
 }
 
+/** Whether what stands there is said to be nothing. */
+export const isNothing = (place: string, { body }: VendorBody): boolean => at(body, place) === null;
+
 /** Of a row. */
 export const inRow = (place: string, row: JsonValue): JsonValue | undefined =>
   placed(place, { body: row, header: () => undefined });

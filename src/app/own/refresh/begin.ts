@@ -1,11 +1,12 @@
+import type { Dialect } from "../../../engine/client/dialect.ts";
 import { Library } from "../../../engine/library/library.ts";
 import { openLibrary, requireRead, shelfAt } from "../../../engine/library/take-in.ts";
 import { checkOutput } from "../../../engine/output/paths.ts";
 import { checkSink } from "../../../engine/output/sinks/sink.ts";
 import { RunStore } from "../../../engine/runs/run-store.ts";
-import { usageError } from "../../../shared/errors.ts";
+import { command, option, say, usageError } from "../../../shared/errors.ts";
 import { nowhere, worldOf } from "../../buy/order.ts";
-import type { Refreshing, Work } from "./work.ts";
+import type { Refreshing, RefreshOrder, Work } from "./work.ts";
 
 export type Prepared = Omit<Work, "latest">;
 
@@ -29,18 +30,30 @@ export async function prepare(
     onStart: events.start,
   };
 
-  const { vendor } = session.client.dialect;
-  if (vendor !== undefined)
-    throw usageError(
-      `a list of ${vendor} cannot be refreshed yet`,
-      "headcount search buys it anew; docs/vendors.md says what works",
-      "not_of_vendor",
-    );
-
+  requireOfVendor(session.client.dialect, request);
   const account = await session.client.account(context.interrupted);
   const shelf = shelfAt(deps.stateDir, session.serviceId, account.keyMode);
   const store = new RunStore(deps.stateDir, deps.disk);
   return { order: { ...request, output }, account, events, context, deps, store, shelf };
+}
+
+/** @throws CliError exit 2 for what the file of a vendor cannot say: before anything is asked */
+function requireOfVendor({ idRows, vendor }: Dialect, { verify }: RefreshOrder): void {
+  if (vendor === undefined) return;
+
+  const rest = "docs/vendors.md says what works";
+  if (idRows === undefined)
+    throw usageError(
+      `a list of ${vendor} cannot be refreshed: it tells nobody before he is paid for`,
+      say`${command("search")} buys it anew; ${rest}`,
+      "not_of_vendor",
+    );
+  if (verify.length > 0)
+    throw usageError(
+      say`${vendor} tells who is in a segment, and of nobody whether a field is still the same`,
+      say`without ${option("verify_fields")} it is found who left and who is new; ${rest}`,
+      "not_of_vendor",
+    );
 }
 
 /** @throws CliError see {@link requireRead} */
