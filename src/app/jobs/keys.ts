@@ -4,6 +4,7 @@ import { type Credits, parseCredits } from "../../shared/contract/money.ts";
 import { whole } from "../../shared/contract/text.ts";
 import * as s from "../../shared/schema/build.ts";
 import { filtersSchema } from "../../shared/schema/filters.ts";
+import { PING_FORMS, type Ping } from "./ping.ts";
 
 /** What a key of a job takes: how it is said, how it is read, how an editor checks it. */
 interface Kind<T> {
@@ -78,6 +79,24 @@ const filters: Kind<Readonly<Record<string, unknown>> | readonly string[]> = {
     typeof value === "object" && value !== null && !Array.isArray(value)
       ? (value as Readonly<Record<string, unknown>>)
       : asTexts(value),
+};
+/** The form is declared, never guessed from an address. */
+const ping: Kind<Ping> = {
+  is: `{"form": ${PING_FORMS.map((form) => `"${form}"`).join(" or ")}, "url": "https://..."}`,
+  schema: s.object({
+    form: s.raw({ enum: PING_FORMS }),
+    url: s.more(TEXT, { pattern: "^https?://" }),
+  }),
+  read: (value) => {
+    const { form, url, ...others } = Object(value) as Readonly<Record<string, unknown>>;
+    const named = PING_FORMS.find((one) => one === form);
+    if (named === undefined || typeof url !== "string" || Object.keys(others).length > 0)
+      return undefined;
+
+    const at = URL.canParse(url) ? new URL(url) : undefined;
+    const isWeb = at?.protocol === "https:" || at?.protocol === "http:";
+    return isWeb && at.username === "" && at.password === "" ? { form: named, url: at } : undefined;
+  },
 };
 const format: Kind<string> = {
   is: "a format",
@@ -158,6 +177,7 @@ export const KEYS = {
   log: key(word, "a file that gets one JSON line a run"),
   notify: key(word, "shell command for a failure or a changed file"),
   notify_failure: key(word, "shell command for a failure alone"),
+  ping: key(ping, "tell a monitor when it starts, succeeds and fails: its form and its address"),
   hand_to: key(
     word,
     "shell command that gets who was added, removed and changed, a JSON line each",

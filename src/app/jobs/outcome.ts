@@ -12,6 +12,7 @@ import { failureOf } from "../failures.ts";
 import { enterOwn } from "../keep/store.ts";
 import type { Job } from "./file.ts";
 import { appendLine, openJobLog, type RunOutcome } from "./history.ts";
+import { heartbeatOf } from "./ping.ts";
 
 export interface Ended {
   readonly rows?: number;
@@ -25,28 +26,42 @@ export interface Ended {
 
 interface Telling {
   readonly job: Job;
+  /** Of its folder. */
+  readonly key: string;
   readonly rowsBefore: number | null;
   readonly isMine: (spend: RunSpend) => Promise<boolean>;
 }
 
-/** Does a job and tells how it went. @returns the failure too, which is the caller's to report */
+/**
+ * Does a job and tells how it went.
+ * @param work is to say when it begins: one that finds the job at work has begun nothing
+ * @returns the failure too, which is the caller's to report, and what
+ * a monitor is still being told, to be awaited before the process ends
+ */
 export async function tellOutcome(
-  { job, rowsBefore, isMine }: Telling,
+  { job, key, rowsBefore, isMine }: Telling,
   context: Context,
-  work: () => Promise<Ended>,
+  work: (begin: () => void) => Promise<Ended>,
 ) {
   const { command, name, output, log } = job;
   const started = context.now();
   const before = output === undefined ? undefined : await sha256Of(output).catch(() => undefined);
   let ended: Ended = {};
   let failure: CliError | undefined;
+  let begun = false;
+  const beat = heartbeatOf(job, key, context);
+  const begin = (): void => {
+    begun = true;
+    beat?.tell("start", "");
+  };
+
   try {
     // Before anything is bought: a log that cannot be written is a mistake of the command.
     if (log !== undefined) {
       await openJobLog(log).then((file) => file.close());
       await enterOwn("log", log, context);
     }
-    ended = await work();
+    ended = await work(begin);
     failure = ended.failure;
   } catch (error) {
     failure = failureOf(error);
@@ -71,8 +86,9 @@ export async function tellOutcome(
     receipt,
   };
   await tell(outcome, job, context);
+  if (begun || outcome.exit_code !== EXIT.locked) beat?.end(outcome);
 
-  return { outcome, failure };
+  return { outcome, failure, told: beat?.told() };
 }
 
 function errorOf(failure: CliError): RunOutcome["error"] {

@@ -90,6 +90,10 @@ function contextOf({ name }: Job, { folder }: JobsFile, context: Context): Conte
   }) as Context;
 }
 
+/**
+ * @returns how it went, and what is still being told
+ * a monitor: to be awaited before the process ends
+ */
 export async function runJob(job: Job, file: JobsFile, terms: JobTerms, outside: Context) {
   const key = keyOf(file, job.name);
   if (job.problem === undefined) await makeJobFolder(outside, key);
@@ -99,10 +103,10 @@ export async function runJob(job: Job, file: JobsFile, terms: JobTerms, outside:
   const work: Work = { job, file, terms, context, history };
   let locked = false;
   const isMine = (run: RunSpend): Promise<boolean> => isOf(job, run, outside);
-  const { outcome, failure } = await tellOutcome(
-    { job, rowsBefore: history.wrote?.rows ?? null, isMine },
+  const told = await tellOutcome(
+    { job, key, rowsBefore: history.wrote?.rows ?? null, isMine },
     outside,
-    async () => {
+    async (begin) => {
       if (job.problem !== undefined) throw job.problem;
 
       const lock = await lockJob(job.name, key, outside).catch((error: unknown) => {
@@ -110,6 +114,7 @@ export async function runJob(job: Job, file: JobsFile, terms: JobTerms, outside:
         throw error;
       });
 
+      begin();
       try {
         const outcome = await atService(work, (session) => purchase(work, session));
         terms.say?.(outcome, context);
@@ -124,9 +129,9 @@ export async function runJob(job: Job, file: JobsFile, terms: JobTerms, outside:
 
   // One that found the job at work has no part in its history;
   // a job that breaks a rule may have no name for a folder.
-  if (!locked && job.problem === undefined) await appendOutcome(outside, key, outcome);
+  if (!locked && job.problem === undefined) await appendOutcome(outside, key, told.outcome);
 
-  return { outcome, failure };
+  return told;
 }
 
 /**

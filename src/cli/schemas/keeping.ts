@@ -56,7 +56,7 @@ const jobs = {
   "jobs check": s.list(
     s.object({
       job: s.text,
-      finding: s.one("invalid", "failed", "killed", "overdue", "clock"),
+      finding: s.one("invalid", "failed", "killed", "overdue", "clock", "ping"),
       message: s.text,
     }),
   ),
@@ -92,7 +92,7 @@ const jobs = {
         ...s.each(s.maybe(s.time), "last", "next"),
         credits: s.maybe(s.creditsShape),
         due: s.flag,
-        ...s.each(s.maybe(s.text), "output", "message"),
+        ...s.each(s.maybe(s.text), "output", "ping", "message"),
       }),
     ),
   }),

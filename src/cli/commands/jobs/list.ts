@@ -1,6 +1,7 @@
 import { stat } from "node:fs/promises";
 import type { Job, JobsFile } from "../../../app/jobs/file.ts";
 import { aheadText, historyOf, isDue, keyOf } from "../../../app/jobs/history.ts";
+import { unheard } from "../../../app/jobs/ping.ts";
 import { lastTime, nextTime } from "../../../app/jobs/schedule.ts";
 import type { Context } from "../../../shared/context.ts";
 import {
@@ -18,7 +19,7 @@ import type { Desk } from "../../terminal/printer.ts";
 
 interface Finding {
   readonly job: string;
-  readonly finding: "invalid" | "failed" | "killed" | "overdue" | "clock";
+  readonly finding: "invalid" | "failed" | "killed" | "overdue" | "clock" | "ping";
   readonly message: string;
 }
 
@@ -72,7 +73,7 @@ export async function checkJobs(
  * milliseconds: a job that never ran is not late before that
  */
 async function findingsOf(
-  { name, problem, schedule }: Job,
+  { name, problem, schedule, values }: Job,
   file: JobsFile,
   written: number,
   context: Context,
@@ -96,6 +97,9 @@ async function findingsOf(
     add("failed", `exit ${last.exit_code}: ${last.error?.message ?? "no message"}`);
 
   if (ahead !== undefined) add("clock", aheadText(ahead));
+
+  const silent = values.ping === undefined ? undefined : await unheard(context, keyOf(file, name));
+  if (silent !== undefined) add("ping", silent);
 
   const due = schedule === undefined ? undefined : await lastTime(schedule, context.now());
   const since = done === undefined ? written : Date.parse(done.started);
@@ -158,6 +162,7 @@ function statusColumns(now: number, isWide: boolean): readonly ColumnOf<JobStatu
     { name: "next", title: "next", value: ({ next }) => next, show: next },
     { name: "due", value: ({ due }) => due },
     { name: "output", value: ({ output }) => output },
+    { name: "ping", value: ({ ping }) => ping },
     { name: "message", value: ({ message }) => message },
   ];
 }
@@ -179,6 +184,7 @@ async function statusOf(job: Job, file: JobsFile, context: Context): Promise<Job
     next: iso((job.schedule === undefined ? undefined : await nextTime(job.schedule, at)) ?? null),
     due: job.problem === undefined && (await isDue(job.schedule, history, at)),
     output: job.output ?? null,
+    ping: job.values.ping?.form ?? null,
     message:
       job.problem?.message ??
       last?.error?.message ??
