@@ -12,7 +12,8 @@ serveUsers((now) => ({ u } = now));
 const LEGAL = {
   command: "search",
   filters: { department: "Legal" },
-  max_credits: 12,
+  limit: 12,
+  max_credits: 100,
   output: "legal.csv",
 };
 
@@ -151,5 +152,87 @@ describe("ping", () => {
         '"ping" is {"form": "healthchecks" or "uptime-kuma", "url": "https://..."}',
       ),
     });
+  });
+});
+
+describe("warn_at", () => {
+  const of = (department: string, limit: number, max_credits: number) => ({
+    ...LEGAL,
+    filters: { department },
+    output: `${department}.csv`,
+    limit,
+    max_credits,
+  });
+  const file = (more: object = {}) =>
+    jobs({
+      budget: "60/month",
+      log: "log.ndjson",
+      notify: "cat >> told.ndjson",
+      ...more,
+      jobs: {
+        legal: of("Legal", 12, 15),
+        sales: of("Sales", 30, 48),
+        few: of("Marketing", 7, 18),
+        more: of("Operations", 2, 11),
+        last: of("Product", 1, 9),
+      },
+    });
+  const lines = (name: string) =>
+    u
+      .read(name)
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as { job: string; warnings: object[] })
+      .map(({ job, warnings }) => [job, warnings]);
+  const run = (name: string, more?: object) => u.run(["jobs", "run", name, ...file(more)]);
+  const check = async (more?: object) => {
+    const { code, stdout } = await u.run(["jobs", "check", ...file(more), "--json"]);
+    return { code, findings: JSON.parse(stdout) as object };
+  };
+
+  test("a cap that a run nearly spent is said by log, notice and check, once a run", async () => {
+    const ran = await run("legal");
+    const near = { of: "max_credits", spent: 12, cap: 15 };
+    expect(ran).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining(
+        'warning: 12 of 15 credits of "max_credits" are spent or at risk',
+      ),
+    });
+    expect(lines("log.ndjson")).toEqual([["legal", [near]]]);
+    expect(lines("told.ndjson")).toEqual([["legal", [near]]]);
+    const message = 'its last run: 12 of 15 credits of "max_credits" are spent or at risk';
+    expect(await check()).toEqual({
+      code: 0,
+      findings: [{ job: "legal", finding: "near", message }],
+    });
+    // All of it is owned: nothing is spent, and nothing is told.
+    await run("legal");
+    expect(lines("log.ndjson").at(-1)).toEqual(["legal", []]);
+    expect(lines("told.ndjson").length).toBe(1);
+    expect(await check()).toEqual({ code: 0, findings: [] });
+  });
+
+  test("a budget is said once in its month, by whoever passes the share, and again where it is raised", async () => {
+    const warned = async (name: string, more?: object) => {
+      expect(await run(name, { warn_at: "82%", ...more })).toMatchObject({ code: 0 });
+      return lines("log.ndjson").at(-1);
+    };
+    // Of the cap 80 % are spent, and 82 % are asked for.
+    expect(await warned("legal")).toEqual(["legal", []]);
+    expect(await warned("sales")).toEqual(["sales", []]);
+    expect(await check()).toMatchObject({ code: 0, findings: [] });
+    const near = { of: "budget", spent: 49, cap: 60 };
+    expect(await warned("few", { warn_at: "81%" })).toEqual(["few", [near]]);
+    expect(lines("told.ndjson").at(-1)).toEqual(["few", [near]]);
+    expect(await warned("more", { warn_at: "81%" })).toEqual(["more", []]);
+    expect(await warned("last", { budget: "62/month" })).toEqual([
+      "last",
+      [{ of: "budget", spent: 52, cap: 62 }],
+    ]);
+    const { stdout } = await u.run(["jobs", "check", ...file()]);
+    expect(stdout).toMatch(
+      /^job,finding,message\n,near,52 of 60 credits of the month's budget are spent or at risk at http\S+\n$/,
+    );
   });
 });

@@ -137,6 +137,7 @@ export const KEYS = {
     "the file, or the table of a search: duckdb:FILE#TABLE, postgres://HOST/DB#TABLE",
   ),
   max_credits: key(credits, "spend at most this each time: the consent to it"),
+  warn_at: key(share, "say once that so much of the budget or of max_credits is spent (80%)"),
   format: key(format, "default: by the file's ending"),
   fields: key(word, "only these fields, in this order: a,b,c"),
   csv: key(choice(CSV_STYLES), "excel: byte order mark and CRLF; raw: no guard against formulas"),
@@ -194,6 +195,7 @@ export type KeyName = keyof typeof KEYS;
 export const FILE_KEYS = {
   $schema: key(word, "the schema that an editor checks by"),
   budget: key(monthly, "credits of a calendar month (UTC), over all jobs at one service"),
+  warn_at: KEYS.warn_at,
   log: KEYS.log,
   notify: KEYS.notify,
   notify_failure: KEYS.notify_failure,

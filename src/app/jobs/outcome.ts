@@ -5,11 +5,19 @@ import { stateDir } from "../../engine/connections/paths.ts";
 import { sha256Of } from "../../engine/output/paths.ts";
 import { netOf, type RunSpend, readSpend } from "../../engine/runs/spend.ts";
 import type { Context } from "../../shared/context.ts";
-import { creditsToNumber } from "../../shared/contract/money.ts";
+import {
+  type Credits,
+  creditsToNumber,
+  formatCreditsGrouped,
+  maxCredits,
+  parseCredits,
+  ZERO,
+} from "../../shared/contract/money.ts";
 import { harmlessLine } from "../../shared/contract/text.ts";
 import { type CliError, EXIT } from "../../shared/errors.ts";
 import { failureOf } from "../failures.ts";
 import { enterOwn } from "../keep/store.ts";
+import { isNear } from "./budget.ts";
 import type { Job } from "./file.ts";
 import { appendLine, openJobLog, type RunOutcome } from "./history.ts";
 import { heartbeatOf } from "./ping.ts";
@@ -30,6 +38,35 @@ interface Telling {
   readonly key: string;
   readonly rowsBefore: number | null;
   readonly isMine: (spend: RunSpend) => Promise<boolean>;
+  /** What the work found nearly spent, once it is over. */
+  readonly warnings: readonly Warning[];
+}
+
+type Warning = RunOutcome["warnings"][number];
+
+export const nearing = (of: Warning["of"], spent: Credits, cap: Credits): Warning => ({
+  of,
+  spent: creditsToNumber(spent),
+  cap: creditsToNumber(cap),
+});
+
+/** What of a cap is spent, or may have been by requests without a reply. */
+export function nearText({ of, spent, cap }: Warning): string {
+  const [used, most] = [spent, cap].map((one) => formatCreditsGrouped(parseCredits(one) ?? ZERO));
+  const what = of === "budget" ? "the month's budget" : '"max_credits"';
+  return `${used} of ${most} credits of ${what} are spent or at risk`;
+}
+
+/** A run that goes on counts from its beginning; one that cost nothing now warns of nothing. */
+function nearCap(
+  { values: { max_credits: cap }, warnAt }: Job,
+  receipt: Ended["receipt"],
+  now: Credits,
+): Warning[] {
+  const spent = now === 0n ? now : maxCredits(now, parseCredits(receipt?.credits) ?? ZERO);
+  return cap !== undefined && isNear(spent, cap, warnAt)
+    ? [nearing("max_credits", spent, cap)]
+    : [];
 }
 
 /**
@@ -39,7 +76,7 @@ interface Telling {
  * a monitor is still being told, to be awaited before the process ends
  */
 export async function tellOutcome(
-  { job, key, rowsBefore, isMine }: Telling,
+  { job, key, rowsBefore, isMine, warnings }: Telling,
   context: Context,
   work: (begin: () => void) => Promise<Ended>,
 ) {
@@ -82,6 +119,7 @@ export async function tellOutcome(
     credits: creditsToNumber(mine.credits),
     output: output ?? null,
     run: ended.run ?? mine.run ?? null,
+    warnings: [...warnings, ...nearCap(job, receipt, mine.credits)],
     error: failure === undefined ? null : errorOf(failure),
     receipt,
   };
@@ -134,9 +172,12 @@ async function tell(
     );
   }
 
+  for (const warning of outcome.warnings) warn(nearText(warning));
+
   const failed = outcome.status === "failed" && outcome.exit_code !== EXIT.interrupted;
+  const isNews = outcome.changed === true || outcome.warnings.length > 0;
   const commands = {
-    notify: failed || outcome.changed === true ? notify : undefined,
+    notify: failed || isNews ? notify : undefined,
     notify_failure: failed ? notifyFailure : undefined,
   };
 

@@ -16,7 +16,7 @@ import { failureOf } from "../failures.ts";
 import { openRuns, requireAsWritten } from "../keep/store.ts";
 import type { Refreshing, RefreshOrder, RefreshPlan, RefreshReceipt } from "../own/refresh/work.ts";
 import { type Connecting, inSession, type Session, type SessionEvents } from "../session.ts";
-import { monthlyBudget, withinBudget } from "./budget.ts";
+import { type BudgetUse, monthlyBudget, withinBudget } from "./budget.ts";
 import type { Job, JobsFile } from "./file.ts";
 import {
   appendOutcome,
@@ -26,9 +26,10 @@ import {
   keyOf,
   lockOf,
   makeJobFolder,
+  type RunOutcome,
 } from "./history.ts";
 import { heldUp, inKeys, refreshOf, searchOf } from "./order.ts";
-import { type Ended, notified, tellOutcome } from "./outcome.ts";
+import { type Ended, nearing, notified, tellOutcome } from "./outcome.ts";
 
 const HAND_ON_MS = 600_000;
 
@@ -67,6 +68,8 @@ interface Work {
   /** Of the job: its folder, and a stderr whose lines begin with its name. */
   readonly context: Context;
   readonly history: History;
+  /** What is nearly spent, as the job finds it. */
+  readonly warnings: RunOutcome["warnings"][number][];
 }
 
 /**
@@ -100,11 +103,17 @@ export async function runJob(job: Job, file: JobsFile, terms: JobTerms, outside:
 
   const history = await historyOf(outside, key);
   const context = contextOf(job, file, outside);
-  const work: Work = { job, file, terms, context, history };
+  const work: Work = { job, file, terms, context, history, warnings: [] };
   let locked = false;
   const isMine = (run: RunSpend): Promise<boolean> => isOf(job, run, outside);
   const told = await tellOutcome(
-    { job, key, rowsBefore: history.wrote?.rows ?? null, isMine },
+    {
+      job,
+      key,
+      rowsBefore: history.wrote?.rows ?? null,
+      isMine,
+      warnings: work.warnings,
+    },
     outside,
     async (begin) => {
       if (job.problem !== undefined) throw job.problem;
@@ -153,6 +162,7 @@ export async function quoteJob(
     terms,
     context,
     history: await historyOf(outside, keyOf(file, job.name)),
+    warnings: [],
   };
 
   return await atService(work, async (session): Promise<Quoted> => {
@@ -354,7 +364,7 @@ async function lockJob(name: string, key: string, context: Context): Promise<Loc
 
 /** Under a budget one job at a time counts and buys. */
 async function underBudget<T>(
-  { job, file, context }: Work,
+  { job, file, context, warnings }: Work,
   session: Session,
   work: (left: Credits | undefined) => Promise<T>,
 ): Promise<T> {
@@ -364,6 +374,7 @@ async function underBudget<T>(
   const keyMode =
     session.keyMode ?? (await session.client.account(context.interrupted)).keyMode ?? "live";
 
+  const period = `${new Date(context.now()).toISOString().slice(0, 7)} (UTC)`;
   const turn = {
     folder: jobsFolder(context),
     name: ".budget.lock",
@@ -372,8 +383,13 @@ async function underBudget<T>(
       void context.stderr.write("waiting for another job: a budget is counted one job at a time\n"),
     continues: (run: RunSpend) => isOf(job, run, context),
     refusal: {
-      period: `${new Date(context.now()).toISOString().slice(0, 7)} (UTC)`,
+      period,
       hint: "headcount spend --by job shows on what; the file's budget allows more",
+    },
+    near: {
+      share: file.warnAt,
+      of: `${cap} ${period} ${session.serviceId} ${keyMode}`,
+      tell: ({ spent }: BudgetUse) => void warnings.push(nearing("budget", spent, cap)),
     },
   };
   const budget = monthlyBudget(cap, { serviceId: session.serviceId, keyMode }, context.now());

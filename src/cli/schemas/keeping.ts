@@ -55,8 +55,8 @@ const owned = s.object({
 const jobs = {
   "jobs check": s.list(
     s.object({
-      job: s.text,
-      finding: s.one("invalid", "failed", "killed", "overdue", "clock", "ping"),
+      job: s.said(s.maybe(s.text), "null: the budget of all"),
+      finding: s.one("invalid", "failed", "killed", "overdue", "clock", "ping", "near"),
       message: s.text,
     }),
   ),
