@@ -115,15 +115,7 @@ export async function readJobs(context: Context, word: string | undefined): Prom
   if (problems.length > 0) throw refusal(name, problems);
 
   const logFile = log === undefined ? undefined : resolve(folder, log);
-  const shared: Shared = {
-    folder,
-    plainOf,
-    log: logFile,
-    notify,
-    notifyFailure,
-    budget,
-    warnAt,
-  };
+  const shared: Shared = { folder, plainOf, log: logFile, notify, notifyFailure, budget, warnAt };
   const jobs: Job[] = [];
   const outputs = new Map<string, string>();
   for (const member of entries) {
