@@ -101,13 +101,21 @@ const groups = [
   },
 ];
 
+/** What a program imports shares the chunks of the command. Node reads an ES module by `import` and by `require`. */
+const API = `import api from "./api.cjs";
+export const { connect, HeadcountError } = api;
+`;
+
 /** Writes the program's CommonJS chunks, one for each part that a command loads. @returns the packages in it */
 export async function bundleProgram({ root, folder, whole }) {
   const manifest = JSON.parse(readFileSync(new URL("package.json", root), "utf8"));
   const { dependencies, optionalDependencies, peerDependencies } = manifest;
   const packages = Object.keys({ ...dependencies, ...optionalDependencies, ...peerDependencies });
   const bundle = await rolldown({
-    input: fileURLToPath(new URL("dist/cli/main.js", root)),
+    input: {
+      main: fileURLToPath(new URL("dist/cli/main.js", root)),
+      api: fileURLToPath(new URL("dist/api/connect.js", root)),
+    },
     platform: "node",
     external: external(whole ? NEVER_INLINED : packages.filter((name) => !INLINED.includes(name))),
     plugins: [noPrograms, ...(whole ? [nativesBeside(root), onlyProxies(root)] : [])],
@@ -137,6 +145,7 @@ export async function bundleProgram({ root, folder, whole }) {
     codeSplitting: { groups },
   });
   await bundle.close();
+  writeFileSync(`${draft}/api.mjs`, API);
   if (whole) {
     const code = brotliCompressSync(readFileSync(new URL(`${SQLITE_WASM}.wasm`, root)));
     writeFileSync(`${draft}/sqlite.wasm.br`, code);

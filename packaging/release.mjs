@@ -30,6 +30,7 @@ const PUBLISHED = [
   "license",
   "type",
   "bin",
+  "exports",
   "engines",
   "man",
   "keywords",

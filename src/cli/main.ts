@@ -153,7 +153,7 @@ function processContext(
       }),
 
     startSample: async (context, notice) =>
-      (await import("./sample.ts")).startSample(context, notice),
+      (await import("../app/sample.ts")).startSample(context, notice),
     interrupted,
     argv,
   };

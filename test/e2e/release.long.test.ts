@@ -108,6 +108,24 @@ describe("npm run release", () => {
     ]);
   });
 
+  test("a program imports it, with its types", () => {
+    const folder = tempDir("headcount-project-");
+    mkdirSync(join(folder, "node_modules"));
+    symlinkSync(unpacked, join(folder, "node_modules/headcount"));
+    const text =
+      'import { connect, HeadcountError } from "headcount";' +
+      "const error = await connect({ env: {} }).catch((error) => error);" +
+      "console.log(error instanceof HeadcountError, error.code);";
+    const argv = ["--input-type=module", "-e", text];
+    expect(execFileSync(process.execPath, argv, { cwd: folder, encoding: "utf8" })).toBe(
+      "true no_key\n",
+    );
+    const manifest = JSON.parse(readFileSync(join(unpacked, "package.json"), "utf8")) as {
+      exports: { ".": { types: string } };
+    };
+    expect(existsSync(join(unpacked, manifest.exports["."].types))).toBe(true);
+  });
+
   test("both packages name the repository that the release's workflow sets, which provenance asks for", () => {
     const root = checkout();
     const workflow = readFileSync(join(ROOT, ".github/workflows/release.yml"), "utf8");

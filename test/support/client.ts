@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as readline from "node:readline";
 import { Readable, Writable } from "node:stream";
-import { startSample } from "../../src/cli/sample.ts";
+import { startSample } from "../../src/app/sample.ts";
 import type { Context, InputStream, OutputStream } from "../../src/shared/context.ts";
 
 /** A clock that stands still until something sleeps: waits take no time and are recorded. */

@@ -1,5 +1,8 @@
+import { createHash } from "node:crypto";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { stateDir } from "../../engine/connections/paths.ts";
+import { errorCode, FILE_MODE } from "../../engine/runs/disk.ts";
 import { creditsOf } from "../../engine/runs/journal.ts";
 import { withLock } from "../../engine/runs/lock.ts";
 import { netOf, type RunSpend, readSpend } from "../../engine/runs/spend.ts";
@@ -43,6 +46,10 @@ export async function budgetUse(
   return { spent, left: creditsLess(cap, spent) };
 }
 
+/** Whether so much of a cap is spent that it is said. @param share from 0 to 1 */
+export const isNear = (spent: Credits, cap: Credits, share: number): boolean =>
+  spent > 0n && spent * 100n >= cap * BigInt(Math.round(share * 100));
+
 export interface Turn {
   /** Folder and name of the lock: whoever counts by the same budget waits for it. */
   readonly folder: string;
@@ -52,6 +59,32 @@ export interface Turn {
   readonly continues?: (run: RunSpend) => boolean | Promise<boolean>;
   /** What else is said of a purchase that does not fit. */
   readonly refusal: { readonly period: string; readonly hint: string };
+  /** Told once of a budget that a share of it is spent. */
+  readonly near?: {
+    readonly share: number;
+    /** Which budget it is: one that is raised, or of another month, is another. */
+    readonly of: string;
+    readonly tell: (use: BudgetUse) => void;
+  };
+}
+
+/** Claimed before it is told: of two processes one tells, and never again. */
+async function tellNear(budget: PurchaseBudget, turn: Turn, context: Context): Promise<void> {
+  if (turn.near === undefined) return;
+
+  const { of, share, tell } = turn.near;
+  const use = await budgetUse(budget, context);
+  if (!isNear(use.spent, budget.cap, share)) return;
+
+  const digest = createHash("sha256").update(`${of} ${share}`).digest("hex").slice(0, 16);
+  try {
+    const mark = join(turn.folder, `.near-${digest}`);
+    writeFileSync(mark, "", { flag: "wx", mode: FILE_MODE });
+  } catch (error) {
+    // What cannot be noted down is told again rather than never.
+    if (errorCode(error) === "EEXIST") return;
+  }
+  tell(use);
 }
 
 /**
@@ -72,7 +105,7 @@ export async function withinBudget<T>(
 
   return await withLock(join(turn.folder, turn.name), lock, async () => {
     const { spent, left } = await budgetUse(budget, context, turn.continues);
-    return await work(left).catch(async (error: unknown) => {
+    const done = work(left).catch(async (error: unknown) => {
       const { failureOf } = await import("../failures.ts");
       const failure = failureOf(error);
       if (failure.code !== "over_budget") throw error;
@@ -82,6 +115,7 @@ export async function withinBudget<T>(
         hint: turn.refusal.hint,
       });
     });
+    return await done.finally(() => tellNear(budget, turn, context));
   });
 }
 

@@ -41,6 +41,8 @@ export interface Job {
   readonly values: JobValues;
   /** Absolute path, or the address of a table. */
   readonly output: string | undefined;
+  /** The share of its cap, from 0 to 1, that is said once it is spent. */
+  readonly warnAt: number;
   /** Absolute path. */
   readonly log: string | undefined;
   readonly notify: string | undefined;
@@ -55,13 +57,16 @@ export interface JobsFile {
   readonly folder: string;
   /** Credits of a calendar month (UTC), of each service. */
   readonly budget: Credits | undefined;
+  /** The same share of the budget. */
+  readonly warnAt: number;
   readonly jobs: readonly Job[];
 }
 
+const WARN_AT = 0.8;
 const MOST_BYTES = 1 << 20;
 
 interface Shared
-  extends Pick<JobsFile, "folder" | "budget">,
+  extends Pick<JobsFile, "folder" | "budget" | "warnAt">,
     Pick<Job, "log" | "notify" | "notifyFailure"> {
   readonly plainOf: (node: DocumentMember["value"]) => unknown;
 }
@@ -92,6 +97,7 @@ export async function readJobs(context: Context, word: string | undefined): Prom
     log,
     notify,
     notify_failure: notifyFailure,
+    warn_at: warnAt = WARN_AT,
   } = valuesOf(own, FILE_KEYS, plainOf, problems);
   const folder = dirname(path);
 
@@ -109,7 +115,7 @@ export async function readJobs(context: Context, word: string | undefined): Prom
   if (problems.length > 0) throw refusal(name, problems);
 
   const logFile = log === undefined ? undefined : resolve(folder, log);
-  const shared: Shared = { folder, plainOf, log: logFile, notify, notifyFailure, budget };
+  const shared: Shared = { folder, plainOf, log: logFile, notify, notifyFailure, budget, warnAt };
   const jobs: Job[] = [];
   const outputs = new Map<string, string>();
   for (const member of entries) {
@@ -122,7 +128,7 @@ export async function readJobs(context: Context, word: string | undefined): Prom
     jobs.push({ ...job, problem: faults.length === 0 ? undefined : refusal(name, faults) });
   }
 
-  return { path, folder, budget, jobs };
+  return { path, folder, budget, warnAt, jobs };
 }
 
 async function readJob(
@@ -179,6 +185,7 @@ async function readJob(
     values,
     schedule: wrong === undefined ? schedule : undefined,
     output: typeof output === "string" ? output : undefined,
+    warnAt: values.warn_at ?? shared.warnAt,
     log,
     notify: values.notify ?? shared.notify,
     notifyFailure: values.notify_failure ?? shared.notifyFailure,

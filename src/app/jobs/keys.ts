@@ -4,6 +4,7 @@ import { type Credits, parseCredits } from "../../shared/contract/money.ts";
 import { whole } from "../../shared/contract/text.ts";
 import * as s from "../../shared/schema/build.ts";
 import { filtersSchema } from "../../shared/schema/filters.ts";
+import { PING_FORMS, type Ping } from "./ping.ts";
 
 /** What a key of a job takes: how it is said, how it is read, how an editor checks it. */
 interface Kind<T> {
@@ -79,6 +80,24 @@ const filters: Kind<Readonly<Record<string, unknown>> | readonly string[]> = {
       ? (value as Readonly<Record<string, unknown>>)
       : asTexts(value),
 };
+/** The form is declared, never guessed from an address. */
+const ping: Kind<Ping> = {
+  is: `{"form": ${PING_FORMS.map((form) => `"${form}"`).join(" or ")}, "url": "https://..."}`,
+  schema: s.object({
+    form: s.raw({ enum: PING_FORMS }),
+    url: s.more(TEXT, { pattern: "^https?://" }),
+  }),
+  read: (value) => {
+    const { form, url, ...others } = Object(value) as Readonly<Record<string, unknown>>;
+    const named = PING_FORMS.find((one) => one === form);
+    if (named === undefined || typeof url !== "string" || Object.keys(others).length > 0)
+      return undefined;
+
+    const at = URL.canParse(url) ? new URL(url) : undefined;
+    const isWeb = at?.protocol === "https:" || at?.protocol === "http:";
+    return isWeb && at.username === "" && at.password === "" ? { form: named, url: at } : undefined;
+  },
+};
 const format: Kind<string> = {
   is: "a format",
   schema: s.some(s.raw({ enum: FORMATS }), TEXT),
@@ -118,6 +137,7 @@ export const KEYS = {
     "the file, or the table of a search: duckdb:FILE#TABLE, postgres://HOST/DB#TABLE",
   ),
   max_credits: key(credits, "spend at most this each time: the consent to it"),
+  warn_at: key(share, "say once that so much of the budget or of max_credits is spent (80%)"),
   format: key(format, "default: by the file's ending"),
   fields: key(word, "only these fields, in this order: a,b,c"),
   csv: key(choice(CSV_STYLES), "excel: byte order mark and CRLF; raw: no guard against formulas"),
@@ -158,6 +178,7 @@ export const KEYS = {
   log: key(word, "a file that gets one JSON line a run"),
   notify: key(word, "shell command for a failure or a changed file"),
   notify_failure: key(word, "shell command for a failure alone"),
+  ping: key(ping, "tell a monitor when it starts, succeeds and fails: its form and its address"),
   hand_to: key(
     word,
     "shell command that gets who was added, removed and changed, a JSON line each",
@@ -174,6 +195,7 @@ export type KeyName = keyof typeof KEYS;
 export const FILE_KEYS = {
   $schema: key(word, "the schema that an editor checks by"),
   budget: key(monthly, "credits of a calendar month (UTC), over all jobs at one service"),
+  warn_at: KEYS.warn_at,
   log: KEYS.log,
   notify: KEYS.notify,
   notify_failure: KEYS.notify_failure,

@@ -5,13 +5,22 @@ import { stateDir } from "../../engine/connections/paths.ts";
 import { sha256Of } from "../../engine/output/paths.ts";
 import { netOf, type RunSpend, readSpend } from "../../engine/runs/spend.ts";
 import type { Context } from "../../shared/context.ts";
-import { creditsToNumber } from "../../shared/contract/money.ts";
+import {
+  type Credits,
+  creditsToNumber,
+  formatCreditsGrouped,
+  maxCredits,
+  parseCredits,
+  ZERO,
+} from "../../shared/contract/money.ts";
 import { harmlessLine } from "../../shared/contract/text.ts";
 import { type CliError, EXIT } from "../../shared/errors.ts";
 import { failureOf } from "../failures.ts";
 import { enterOwn } from "../keep/store.ts";
+import { isNear } from "./budget.ts";
 import type { Job } from "./file.ts";
 import { appendLine, openJobLog, type RunOutcome } from "./history.ts";
+import { heartbeatOf } from "./ping.ts";
 
 export interface Ended {
   readonly rows?: number;
@@ -25,28 +34,71 @@ export interface Ended {
 
 interface Telling {
   readonly job: Job;
+  /** Of its folder. */
+  readonly key: string;
   readonly rowsBefore: number | null;
   readonly isMine: (spend: RunSpend) => Promise<boolean>;
+  /** What the work found nearly spent, once it is over. */
+  readonly warnings: readonly Warning[];
 }
 
-/** Does a job and tells how it went. @returns the failure too, which is the caller's to report */
+type Warning = RunOutcome["warnings"][number];
+
+export const nearing = (of: Warning["of"], spent: Credits, cap: Credits): Warning => ({
+  of,
+  spent: creditsToNumber(spent),
+  cap: creditsToNumber(cap),
+});
+
+/** What of a cap is spent, or may have been by requests without a reply. */
+export function nearText({ of, spent, cap }: Warning): string {
+  const [used, most] = [spent, cap].map((one) => formatCreditsGrouped(parseCredits(one) ?? ZERO));
+  const what = of === "budget" ? "the month's budget" : '"max_credits"';
+  return `${used} of ${most} credits of ${what} are spent or at risk`;
+}
+
+/** A run that goes on counts from its beginning; one that cost nothing now warns of nothing. */
+function nearCap(
+  { values: { max_credits: cap }, warnAt }: Job,
+  receipt: Ended["receipt"],
+  now: Credits,
+): Warning[] {
+  const spent = now === 0n ? now : maxCredits(now, parseCredits(receipt?.credits) ?? ZERO);
+  return cap !== undefined && isNear(spent, cap, warnAt)
+    ? [nearing("max_credits", spent, cap)]
+    : [];
+}
+
+/**
+ * Does a job and tells how it went.
+ * @param work is to say when it begins: one that finds the job at work has begun nothing
+ * @returns the failure too, which is the caller's to report, and what
+ * a monitor is still being told, to be awaited before the process ends
+ */
 export async function tellOutcome(
-  { job, rowsBefore, isMine }: Telling,
+  { job, key, rowsBefore, isMine, warnings }: Telling,
   context: Context,
-  work: () => Promise<Ended>,
+  work: (begin: () => void) => Promise<Ended>,
 ) {
   const { command, name, output, log } = job;
   const started = context.now();
   const before = output === undefined ? undefined : await sha256Of(output).catch(() => undefined);
   let ended: Ended = {};
   let failure: CliError | undefined;
+  let begun = false;
+  const beat = heartbeatOf(job, key, context);
+  const begin = (): void => {
+    begun = true;
+    beat?.tell("start", "");
+  };
+
   try {
     // Before anything is bought: a log that cannot be written is a mistake of the command.
     if (log !== undefined) {
       await openJobLog(log).then((file) => file.close());
       await enterOwn("log", log, context);
     }
-    ended = await work();
+    ended = await work(begin);
     failure = ended.failure;
   } catch (error) {
     failure = failureOf(error);
@@ -67,12 +119,14 @@ export async function tellOutcome(
     credits: creditsToNumber(mine.credits),
     output: output ?? null,
     run: ended.run ?? mine.run ?? null,
+    warnings: [...warnings, ...nearCap(job, receipt, mine.credits)],
     error: failure === undefined ? null : errorOf(failure),
     receipt,
   };
   await tell(outcome, job, context);
+  if (begun || outcome.exit_code !== EXIT.locked) beat?.end(outcome);
 
-  return { outcome, failure };
+  return { outcome, failure, told: beat?.told() };
 }
 
 function errorOf(failure: CliError): RunOutcome["error"] {
@@ -118,9 +172,12 @@ async function tell(
     );
   }
 
+  for (const warning of outcome.warnings) warn(nearText(warning));
+
   const failed = outcome.status === "failed" && outcome.exit_code !== EXIT.interrupted;
+  const isNews = outcome.changed === true || outcome.warnings.length > 0;
   const commands = {
-    notify: failed || outcome.changed === true ? notify : undefined,
+    notify: failed || isNews ? notify : undefined,
     notify_failure: failed ? notifyFailure : undefined,
   };
 

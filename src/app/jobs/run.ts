@@ -16,7 +16,7 @@ import { failureOf } from "../failures.ts";
 import { openRuns, requireAsWritten } from "../keep/store.ts";
 import type { Refreshing, RefreshOrder, RefreshPlan, RefreshReceipt } from "../own/refresh/work.ts";
 import { type Connecting, inSession, type Session, type SessionEvents } from "../session.ts";
-import { monthlyBudget, withinBudget } from "./budget.ts";
+import { type BudgetUse, monthlyBudget, withinBudget } from "./budget.ts";
 import type { Job, JobsFile } from "./file.ts";
 import {
   appendOutcome,
@@ -26,9 +26,10 @@ import {
   keyOf,
   lockOf,
   makeJobFolder,
+  type RunOutcome,
 } from "./history.ts";
 import { heldUp, inKeys, refreshOf, searchOf } from "./order.ts";
-import { type Ended, notified, tellOutcome } from "./outcome.ts";
+import { type Ended, nearing, notified, tellOutcome } from "./outcome.ts";
 
 const HAND_ON_MS = 600_000;
 
@@ -67,6 +68,8 @@ interface Work {
   /** Of the job: its folder, and a stderr whose lines begin with its name. */
   readonly context: Context;
   readonly history: History;
+  /** What is nearly spent, as the job finds it. */
+  readonly warnings: RunOutcome["warnings"][number][];
 }
 
 /**
@@ -90,19 +93,29 @@ function contextOf({ name }: Job, { folder }: JobsFile, context: Context): Conte
   }) as Context;
 }
 
+/**
+ * @returns how it went, and what is still being told
+ * a monitor: to be awaited before the process ends
+ */
 export async function runJob(job: Job, file: JobsFile, terms: JobTerms, outside: Context) {
   const key = keyOf(file, job.name);
   if (job.problem === undefined) await makeJobFolder(outside, key);
 
   const history = await historyOf(outside, key);
   const context = contextOf(job, file, outside);
-  const work: Work = { job, file, terms, context, history };
+  const work: Work = { job, file, terms, context, history, warnings: [] };
   let locked = false;
   const isMine = (run: RunSpend): Promise<boolean> => isOf(job, run, outside);
-  const { outcome, failure } = await tellOutcome(
-    { job, rowsBefore: history.wrote?.rows ?? null, isMine },
+  const told = await tellOutcome(
+    {
+      job,
+      key,
+      rowsBefore: history.wrote?.rows ?? null,
+      isMine,
+      warnings: work.warnings,
+    },
     outside,
-    async () => {
+    async (begin) => {
       if (job.problem !== undefined) throw job.problem;
 
       const lock = await lockJob(job.name, key, outside).catch((error: unknown) => {
@@ -110,6 +123,7 @@ export async function runJob(job: Job, file: JobsFile, terms: JobTerms, outside:
         throw error;
       });
 
+      begin();
       try {
         const outcome = await atService(work, (session) => purchase(work, session));
         terms.say?.(outcome, context);
@@ -124,9 +138,9 @@ export async function runJob(job: Job, file: JobsFile, terms: JobTerms, outside:
 
   // One that found the job at work has no part in its history;
   // a job that breaks a rule may have no name for a folder.
-  if (!locked && job.problem === undefined) await appendOutcome(outside, key, outcome);
+  if (!locked && job.problem === undefined) await appendOutcome(outside, key, told.outcome);
 
-  return { outcome, failure };
+  return told;
 }
 
 /**
@@ -148,6 +162,7 @@ export async function quoteJob(
     terms,
     context,
     history: await historyOf(outside, keyOf(file, job.name)),
+    warnings: [],
   };
 
   return await atService(work, async (session): Promise<Quoted> => {
@@ -349,7 +364,7 @@ async function lockJob(name: string, key: string, context: Context): Promise<Loc
 
 /** Under a budget one job at a time counts and buys. */
 async function underBudget<T>(
-  { job, file, context }: Work,
+  { job, file, context, warnings }: Work,
   session: Session,
   work: (left: Credits | undefined) => Promise<T>,
 ): Promise<T> {
@@ -359,6 +374,7 @@ async function underBudget<T>(
   const keyMode =
     session.keyMode ?? (await session.client.account(context.interrupted)).keyMode ?? "live";
 
+  const period = `${new Date(context.now()).toISOString().slice(0, 7)} (UTC)`;
   const turn = {
     folder: jobsFolder(context),
     name: ".budget.lock",
@@ -367,8 +383,13 @@ async function underBudget<T>(
       void context.stderr.write("waiting for another job: a budget is counted one job at a time\n"),
     continues: (run: RunSpend) => isOf(job, run, context),
     refusal: {
-      period: `${new Date(context.now()).toISOString().slice(0, 7)} (UTC)`,
+      period,
       hint: "headcount spend --by job shows on what; the file's budget allows more",
+    },
+    near: {
+      share: file.warnAt,
+      of: `${cap} ${period} ${session.serviceId} ${keyMode}`,
+      tell: ({ spent }: BudgetUse) => void warnings.push(nearing("budget", spent, cap)),
     },
   };
   const budget = monthlyBudget(cap, { serviceId: session.serviceId, keyMode }, context.now());

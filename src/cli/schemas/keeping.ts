@@ -55,8 +55,8 @@ const owned = s.object({
 const jobs = {
   "jobs check": s.list(
     s.object({
-      job: s.text,
-      finding: s.one("invalid", "failed", "killed", "overdue", "clock"),
+      job: s.said(s.maybe(s.text), "null: the budget of all"),
+      finding: s.one("invalid", "failed", "killed", "overdue", "clock", "ping", "near"),
       message: s.text,
     }),
   ),
@@ -92,7 +92,7 @@ const jobs = {
         ...s.each(s.maybe(s.time), "last", "next"),
         credits: s.maybe(s.creditsShape),
         due: s.flag,
-        ...s.each(s.maybe(s.text), "output", "message"),
+        ...s.each(s.maybe(s.text), "output", "ping", "message"),
       }),
     ),
   }),

@@ -182,6 +182,16 @@ export const outcome = s.object({
   credits: s.creditsShape,
   output: s.maybe(s.text),
   run: s.maybe(s.text),
+  warnings: s.said(
+    s.list(
+      s.object({
+        of: s.one("budget", "max_credits"),
+        spent: s.creditsShape,
+        cap: s.creditsShape,
+      }),
+    ),
+    "what is nearly spent (warn_at)",
+  ),
   error: s.maybe(
     s.object({
       code: s.text,

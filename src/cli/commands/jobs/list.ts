@@ -1,6 +1,8 @@
 import { stat } from "node:fs/promises";
 import type { Job, JobsFile } from "../../../app/jobs/file.ts";
 import { aheadText, historyOf, isDue, keyOf } from "../../../app/jobs/history.ts";
+import { nearing, nearText } from "../../../app/jobs/outcome.ts";
+import { unheard } from "../../../app/jobs/ping.ts";
 import { lastTime, nextTime } from "../../../app/jobs/schedule.ts";
 import type { Context } from "../../../shared/context.ts";
 import {
@@ -17,8 +19,9 @@ import { type ColumnOf, countColumn, iso, printList } from "../../terminal/list.
 import type { Desk } from "../../terminal/printer.ts";
 
 interface Finding {
-  readonly job: string;
-  readonly finding: "invalid" | "failed" | "killed" | "overdue" | "clock";
+  /** Null: it is of the file. */
+  readonly job: string | null;
+  readonly finding: "invalid" | "failed" | "killed" | "overdue" | "clock" | "ping" | "near";
   readonly message: string;
 }
 
@@ -45,6 +48,7 @@ export async function checkJobs(
   const written = (await stat(file.path)).mtimeMs;
   const findings: Finding[] = [];
   for (const job of file.jobs) findings.push(...(await findingsOf(job, file, written, context)));
+  findings.push(...(await nearBudget(file, context)));
 
   await printList(
     FINDING_COLUMNS,
@@ -52,9 +56,11 @@ export async function checkJobs(
     printer,
     `${counted(file.jobs.length, "job")}: nothing to look at.`,
   );
-  if (findings.length === 0) return;
+  // What is nearly spent is said in time, and nothing is wrong yet.
+  const wrong = findings.filter(({ finding }) => finding !== "near");
+  if (wrong.length === 0) return;
 
-  const jobs = [...new Set(findings.map(({ job }) => job))];
+  const jobs = [...new Set(wrong.map(({ job }) => job))];
   const need = jobs.length === 1 ? "needs" : "need";
   const of = counted(file.jobs.length, "job");
   const message = `${jobs.length} of ${of} ${need} a look: ${jobs.join(", ")}`;
@@ -67,12 +73,31 @@ export async function checkJobs(
   throw new CliError({ code: "jobs_check", category: "incomplete", message, hint, next });
 }
 
+async function nearBudget(
+  { budget, warnAt }: JobsFile,
+  context: Context,
+): Promise<readonly Finding[]> {
+  if (budget === undefined) return [];
+
+  const { budgetUse, isNear, monthlyBudget, spentByJobs } = await import(
+    "../../../app/jobs/budget.ts"
+  );
+  const findings: Finding[] = [];
+  for (const till of await spentByJobs(context)) {
+    const { spent } = await budgetUse(monthlyBudget(budget, till, context.now()), context);
+    if (!isNear(spent, budget, warnAt)) continue;
+    const message = `${nearText(nearing("budget", spent, budget))} at ${till.serviceId}`;
+    findings.push({ job: null, finding: "near", message });
+  }
+  return findings;
+}
+
 /**
  * @param written when the file of jobs was, epoch
  * milliseconds: a job that never ran is not late before that
  */
 async function findingsOf(
-  { name, problem, schedule }: Job,
+  { name, problem, schedule, values }: Job,
   file: JobsFile,
   written: number,
   context: Context,
@@ -96,6 +121,13 @@ async function findingsOf(
     add("failed", `exit ${last.exit_code}: ${last.error?.message ?? "no message"}`);
 
   if (ahead !== undefined) add("clock", aheadText(ahead));
+
+  const silent = values.ping === undefined ? undefined : await unheard(context, keyOf(file, name));
+  if (silent !== undefined) add("ping", silent);
+
+  // Lines of a history that was begun before have none.
+  for (const warning of last?.warnings ?? [])
+    if (warning.of === "max_credits") add("near", `its last run: ${nearText(warning)}`);
 
   const due = schedule === undefined ? undefined : await lastTime(schedule, context.now());
   const since = done === undefined ? written : Date.parse(done.started);
@@ -158,6 +190,7 @@ function statusColumns(now: number, isWide: boolean): readonly ColumnOf<JobStatu
     { name: "next", title: "next", value: ({ next }) => next, show: next },
     { name: "due", value: ({ due }) => due },
     { name: "output", value: ({ output }) => output },
+    { name: "ping", value: ({ ping }) => ping },
     { name: "message", value: ({ message }) => message },
   ];
 }
@@ -179,6 +212,7 @@ async function statusOf(job: Job, file: JobsFile, context: Context): Promise<Job
     next: iso((job.schedule === undefined ? undefined : await nextTime(job.schedule, at)) ?? null),
     due: job.problem === undefined && (await isDue(job.schedule, history, at)),
     output: job.output ?? null,
+    ping: job.values.ping?.form ?? null,
     message:
       job.problem?.message ??
       last?.error?.message ??

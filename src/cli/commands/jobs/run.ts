@@ -56,12 +56,18 @@ export async function runJobs(
     names.length > 0 ? await jobsNamed(file, names) : await dueJobs(file, printer, context);
   const documents: object[] = [];
   const failures: Failed[] = [];
+  const told: (Promise<void> | undefined)[] = [];
   for (const job of chosen) {
     if (context.interrupted.aborted) break;
-    const { document, failure } = await (options.dryRun === true
+    const {
+      document,
+      failure,
+      told: pings,
+    } = await (options.dryRun === true
       ? tryQuote(job, file, options, context)
       : run(job, file, options, context));
     documents.push(document);
+    told.push(pings);
     if (failure === undefined) continue;
     failures.push({ job: job.name, failure });
     // The only one is told by what is thrown, and with --json each by its document.
@@ -71,6 +77,8 @@ export async function runJobs(
   if (printer.json) printer.document(documents);
   if (options.dryRun !== true && !context.interrupted.aborted)
     await applyRetention(context, printer);
+  await Promise.all(told);
+
   if (failures.length === 0) context.interrupted.throwIfAborted();
   else throw failureAll(failures, file, chosen.length, chosen.length - documents.length);
 }
@@ -161,6 +169,7 @@ async function dueJobs(
 interface Ran {
   readonly document: object;
   readonly failure: CliError | undefined;
+  readonly told?: Promise<void> | undefined;
 }
 
 const termsOf = (options: RunOptions): JobTerms => ({
@@ -174,8 +183,8 @@ async function run(job: Job, file: JobsFile, options: RunOptions, context: Conte
     ...termsOf(options),
     say: (outcome, inner) => printDone(outcome, job, inner),
   };
-  const { outcome, failure } = await runJob(job, file, terms, context);
-  return { document: outcome, failure };
+  const { outcome, ...rest } = await runJob(job, file, terms, context);
+  return { document: outcome, ...rest };
 }
 
 function printDone(outcome: JobOutcome, { values, command: kind }: Job, context: Context): void {

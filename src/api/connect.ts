@@ -1,0 +1,104 @@
+import { openRuns } from "../app/keep/store.ts";
+import { inSession, type Session, type SessionEvents } from "../app/session.ts";
+import { usageError } from "../shared/errors.ts";
+import { checkedFilters } from "../shared/filters.ts";
+import { Connected, interruption } from "./connected.ts";
+import { quietContext } from "./context.ts";
+import { HeadcountError } from "./errors.ts";
+import type { ConnectOptions, connect as Declared, Headcount } from "./index.ts";
+import { ownedOf } from "./owned.ts";
+import { tradeAt } from "./trade.ts";
+import { shownAccount, shownRun } from "./views.ts";
+
+export { HeadcountError } from "./errors.ts";
+
+const MAX_WAIT_MS = 300_000;
+
+/** A session that stays open until it is let go of. */
+function held(
+  open: (hold: (session: Session) => Promise<void>) => Promise<void>,
+): Promise<{ readonly session: Session; readonly release: () => Promise<void> }> {
+  return new Promise((resolve, reject) => {
+    const over = open(
+      (session) =>
+        new Promise<void>((end) => {
+          const release = (): Promise<void> => {
+            end();
+            return over;
+          };
+          resolve({ session, release });
+        }),
+    );
+
+    over.catch(reject);
+  });
+}
+
+function eventsOf({ log, notice }: ConnectOptions, now: () => number): SessionEvents {
+  const at = (): string => new Date(now()).toISOString();
+
+  return {
+    notice,
+    pause: (until, reason) => {
+      const facts = { until: new Date(until).toISOString(), reason };
+      log?.({ code: "waiting", at: at(), facts });
+    },
+    log: ({ method, path, outcome, elapsedMs, requestId = null }) =>
+      log?.({
+        code: "request",
+        at: at(),
+        facts: { method, path, outcome, elapsedMs: Math.round(elapsedMs), requestId },
+      }),
+  };
+}
+
+/** Counted as `count` promises: for nothing. */
+async function freeCount(desk: Connected, filters: unknown, signal: AbortSignal | undefined) {
+  const { client } = desk.session;
+  const price = client.dialect.counting;
+  if (price !== undefined)
+    throw usageError("a count costs credits at this service", undefined, "count_costs");
+
+  const { interrupted } = desk.world(signal);
+  const { count, asOf } = await client.count(checkedFilters(filters).filters, interrupted);
+  return { count, asOf: asOf ?? null };
+}
+
+export const connect: typeof Declared = async (options = {}) => {
+  const { connection, baseUrl, maxWaitMs = MAX_WAIT_MS, signal } = options;
+  const closing = new AbortController();
+  const context = quietContext(options, interruption(signal, closing.signal));
+  const connecting = { connection, baseUrl, maxWait: maxWaitMs / 1_000 };
+  const events = eventsOf(options, context.now);
+
+  const { session, release } = await held((hold) =>
+    inSession(context, connecting, events, hold),
+  ).catch((error: unknown) => {
+    throw new HeadcountError(error);
+  });
+
+  const desk = new Connected(session, context, options.notice ?? (() => undefined));
+  const { settled, ...trade } = tradeAt(desk);
+  const close = async (): Promise<void> => {
+    desk.close();
+    closing.abort();
+    await settled();
+    await release();
+  };
+
+  return {
+    ...trade,
+
+    account: ({ signal: own } = {}) =>
+      desk.ask(async () => {
+        const { interrupted } = desk.world(own);
+        return shownAccount(await session.client.account(interrupted), session.keyMode);
+      }),
+
+    count: (filters, { signal: own } = {}) => desk.ask(() => freeCount(desk, filters, own)),
+    runs: () => desk.ask(async () => (await openRuns(context).list()).map(shownRun)),
+    owned: ownedOf(desk),
+    close,
+    [Symbol.asyncDispose]: close,
+  } satisfies Headcount;
+};

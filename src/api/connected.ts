@@ -1,0 +1,65 @@
+import { worldOf } from "../app/buy/order.ts";
+import type { Session } from "../app/session.ts";
+import { stateDir } from "../engine/connections/paths.ts";
+import type { Context } from "../shared/context.ts";
+import { usageError } from "../shared/errors.ts";
+import { HeadcountError } from "./errors.ts";
+
+/** As a signal to the command would: pages in flight are settled first. */
+export function interruption(...signals: readonly (AbortSignal | undefined)[]): AbortSignal {
+  const first = AbortSignal.any(signals.filter((signal) => signal !== undefined));
+  const controller = new AbortController();
+  const stop = (): void => {
+    const reason = { name: "AbortError", code: "SIGINT" };
+    controller.abort(Object.assign(new Error("interrupted", { cause: first.reason }), reason));
+  };
+
+  if (first.aborted) stop();
+  else first.addEventListener("abort", stop, { once: true });
+  return controller.signal;
+}
+
+/** An open connection, and how what fails at it is told. */
+export class Connected {
+  readonly session: Session;
+  readonly context: Context;
+  readonly notice: (text: string) => void;
+  readonly stateDir: string;
+  #isClosed = false;
+
+  constructor(session: Session, context: Context, notice: (text: string) => void) {
+    this.session = session;
+    this.context = context;
+    this.notice = notice;
+    this.stateDir = stateDir(context);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+  }
+
+  /** The same world, which a signal of the call's own ends too. */
+  world(signal: AbortSignal | undefined) {
+    if (this.#isClosed) throw usageError("this connection is closed", undefined, "closed");
+
+    const { context, session } = this;
+    if (signal === undefined) return worldOf(session, context);
+    const interrupted = interruption(context.interrupted, signal);
+    return worldOf(session, Object.create(context, { interrupted: { value: interrupted } }));
+  }
+
+  /** @throws HeadcountError whatever the work throws */
+  async ask<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      throw this.told(error);
+    }
+  }
+
+  /** @param run that keeps what was paid before it */
+  told(error: unknown, run?: string): HeadcountError {
+    const { mapError } = worldOf(this.session, this.context);
+    return error instanceof HeadcountError ? error : new HeadcountError(mapError(error), run);
+  }
+}
