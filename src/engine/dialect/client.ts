@@ -28,6 +28,7 @@ import {
   namesIn,
   pagingOfFile,
   paidCounting,
+  parcelOf,
   pricedCounting,
   termsOf,
 } from "./terms.ts";
@@ -70,7 +71,10 @@ class DialectClient implements ServiceClient {
   readonly #isProbe: boolean;
   /** As the last reply told it; undefined where something was lost since. */
   #balance: Credits | undefined;
+  /** Paid calls that are under way, all that went out, and how many had when it was told. */
   #flying = 0;
+  #begun = 0;
+  #toldAt = 0;
   /** Whether a balance that only a call of its own tells was seen to fall by a price. */
   #isSeen = false;
   /** Filters that were seen to be no names that the vendor passes over. */
@@ -103,7 +107,8 @@ class DialectClient implements ServiceClient {
     const told = account === undefined || reply === undefined ? undefined : reply.told;
     const balance = told && amountAt(account?.reply?.balance, told);
     const result = { ...termsOf(this.#file), balance: balance && formatCredits(balance) };
-    return accountView(result, this.#meta(reply, undefined, balance));
+    const view = accountView(result, this.#meta(reply, undefined, balance));
+    return { ...view, parcel: parcelOf(this.#file) };
   }
 
   /** @throws CliError exit 2 where a count costs credits: none is bought unasked */
@@ -327,7 +332,7 @@ class DialectClient implements ServiceClient {
     const declared = declaredPrice(call, rows.length);
     const told = amountAt(call.reply?.charged, reply.told) ?? this.#fellBy(balance);
     const charged = told ?? (await this.#atLeast(declared, balance));
-    if (balance !== undefined) this.#balance = balance;
+    this.#see(balance);
 
     const stray = strayIn(this.#file, filters, rows);
     return {
@@ -341,9 +346,20 @@ class DialectClient implements ServiceClient {
     };
   }
 
+  #see(balance: Credits | undefined): void {
+    if (balance === undefined) return;
+    this.#balance = balance;
+    this.#toldAt = this.#flying === 0 ? this.#begun : Number.POSITIVE_INFINITY;
+  }
+
+  /** Whether one paid call went out since the balance was told, with no other under way. */
+  get #isAlone(): boolean {
+    return this.#flying === 0 && this.#begun === this.#toldAt + 1;
+  }
+
   /** By how much the balance fell since the last reply, with nothing else of ours under way. */
   #fellBy(balance: Credits | undefined): Credits | undefined {
-    if (balance === undefined || this.#balance === undefined || this.#flying > 0) return undefined;
+    if (balance === undefined || this.#balance === undefined || !this.#isAlone) return undefined;
     const fell = this.#balance - balance;
     return fell < 0n ? undefined : (fell as Credits);
   }
@@ -355,7 +371,7 @@ class DialectClient implements ServiceClient {
   async #atLeast(declared: Credits, inReply: Credits | undefined): Promise<Credits> {
     const before = this.#balance;
     const { account } = this.#file.calls;
-    const isAlone = inReply === undefined && this.#flying === 0 && declared > 0n;
+    const isAlone = inReply === undefined && this.#isAlone && declared > 0n;
     if (this.#isSeen || !isAlone || before === undefined || account === undefined) return declared;
 
     this.#isSeen = true;
@@ -430,11 +446,14 @@ class DialectClient implements ServiceClient {
         elapsedMs: now() - startedAt,
         creditsUsed: used === undefined ? undefined : creditsText(used),
       });
-    this.#flying++;
+    if (paid) {
+      this.#flying++;
+      this.#begun++;
+    }
     try {
       const reply = meantBy(this.#file, await this.#calls.send(request));
       tell(reply.raw.status, amountAt(call.reply?.charged, reply.told));
-      if (!paid) this.#balance = amountAt(call.reply?.balance, reply.told) ?? this.#balance;
+      if (!paid) this.#see(amountAt(call.reply?.balance, reply.told));
       else if (reply.is !== "ok") this.#balance = undefined;
       return reply;
     } catch (error) {
@@ -444,7 +463,7 @@ class DialectClient implements ServiceClient {
       // Of a free call nothing can have been charged.
       throw paid ? error : new LostReplyError(error.message, error.code, false, error);
     } finally {
-      this.#flying--;
+      if (paid) this.#flying--;
     }
   }
 
