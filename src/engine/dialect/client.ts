@@ -38,7 +38,22 @@ export const createDialectClient = (
   file: DialectFile,
   options: ClientOptions,
   terms: VendorTerms = {},
-): ServiceClient => new DialectClient(file, options, terms);
+): VendorClient => new DialectClient(file, options, terms);
+
+interface VendorClient extends ServiceClient {
+  /**
+   * Counts by a value that nobody has, once for each filter, for nothing.
+   * @returns keys that found nobody or were refused, and those that no such value is written for;
+   * undefined where a count costs credits
+   * @throws CliError exit 2 for the first that finds somebody: the vendor passes it over
+   */
+  tryNames(signal?: AbortSignal): Promise<Names | undefined>;
+}
+
+export interface Names {
+  readonly nobody: readonly string[];
+  readonly untried: readonly string[];
+}
 
 interface VendorTerms {
   /** What the copy of the file is called. */
@@ -62,7 +77,7 @@ interface How {
   readonly signal?: AbortSignal | undefined;
 }
 
-class DialectClient implements ServiceClient {
+class DialectClient implements VendorClient {
   readonly baseUrl: string;
   readonly dialect: Dialect;
   readonly #file: DialectFile;
@@ -128,6 +143,16 @@ class DialectClient implements ServiceClient {
     const count = totalIn(reply, call);
     if (reply.is !== "ok" || count === undefined) throw this.#failure(reply, call);
     return { ...view, count };
+  }
+
+  async tryNames(signal?: AbortSignal): Promise<Names | undefined> {
+    const counting = pricedCounting(this.#file);
+    if (counting === undefined || counting.price > 0n) return undefined;
+
+    const keys = Object.keys(this.#file.filters);
+    for (const key of keys) await this.#requireHeeded(key, counting.call, counting.rows, signal);
+    const isTried = (key: string): boolean => this.#heeded.has(key);
+    return { nobody: keys.filter(isTried), untried: keys.filter((key) => !isTried(key)) };
   }
 
   /**
