@@ -212,7 +212,7 @@ describe("connections", () => {
         ["crustdata", true],
         ["explorium", true],
         ["pdl", true],
-        ["prospeo", false],
+        ["prospeo", true],
       ],
     );
   });
@@ -242,10 +242,37 @@ describe("connections", () => {
   });
 
   test("what no cap can be kept to is refused before anything is sent", async () => {
-    const { run, vendor } = await userOf("prospeo");
+    const { run, vendor, dir } = await userOf("prospeo");
+    const file = JSON.parse((await run("connections show v")).stdout);
+    file.calls.search.price = { per: "started", rows: 10, credits: "1" };
+    writeFileSync(join(dir, "mine.json"), JSON.stringify(file));
+    await run(`connections add v --dialect ./mine.json --base-url ${vendor.url}`);
     const ran = await run(`${BUY} --max-credits 25`);
     expect(ran.code).toBe(2);
-    expect(ran.stderr).toContain("prospeo cannot be bought from yet: it is paid by the request");
+    expect(ran.stderr).toContain("prospeo cannot be bought from yet: a page has at least 25 rows");
     expect(vendor.book.calls).toMatchObject([]);
+  });
+
+  test("rows that are sold together are quoted, capped and bought by the page", async () => {
+    const { run, vendor } = await userOf("prospeo");
+    const german = vendor.people.filter(({ country }) => country?.code === "DE").length;
+    const part = await run(`${BUY} --limit 30`);
+    expect(part.code, part.stderr).toBe(2);
+    expect(part.stderr).toContain("--limit 25 fits; --limit 50 fits");
+    const page = await run(`${BUY} --limit 25 --per-page 10`);
+    expect(page.code, page.stderr).toBe(2);
+    expect((await run(`${BUY} --max-credits 0.9`)).code).toBe(4);
+    expect(vendor.book.charged()).toBe("0");
+
+    const ran = await run(`${BUY} --max-credits 2`);
+    expect(ran.code, ran.stderr).toBe(0);
+    expect(ran.stderr).toContain("Exported 50");
+    expect(vendor.book.charged()).toBe("2");
+    const dry = await run("search -c v --country Germany --dry-run --json");
+    expect(dry.code, dry.stderr).toBe(0);
+    const quoted = JSON.parse(dry.stdout);
+    const [requests, credits] = [Math.ceil(german / 25), Math.ceil(german / 25)];
+    const whole = { rows: german, unit_cost: 1, unit_rows: 25, requests, credits };
+    expect(quoted).toMatchObject(whole);
   });
 });

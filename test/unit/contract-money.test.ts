@@ -14,6 +14,33 @@ import {
   priceOf,
 } from "../../src/shared/contract/money.ts";
 
+test("rows that are paid together cost as many of them as are begun, and a cap pays whole ones", () => {
+  const unit = credits(1_000_000n);
+  expect([0, 1, 25, 26, 67].map((rows) => priceOf(rows, unit, 25) / unit)).toEqual([
+    0n,
+    1n,
+    1n,
+    2n,
+    3n,
+  ]);
+  fc.assert(
+    fc.property(
+      fc.integer({ min: 0, max: 10_000 }),
+      fc.integer({ min: 1, max: 100 }),
+      fc.bigInt({ min: 1n, max: 5_000_000n }),
+      (rows, parcel, price) => {
+        const cost = priceOf(rows, credits(price), parcel);
+        const fits = affordableRows(cost, credits(price), parcel);
+        expect(fits).toBeGreaterThanOrEqual(rows);
+        expect(fits - rows).toBeLessThan(parcel);
+        expect(affordableRows(credits(cost - 1n), credits(price), parcel)).toBeLessThanOrEqual(
+          Math.max(0, fits - parcel),
+        );
+      },
+    ),
+  );
+});
+
 describe("credits are fixed point", () => {
   test("smaller and larger of two amounts", () => {
     const [less, more] = [credits(2n), credits(5n)];

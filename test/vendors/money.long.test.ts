@@ -12,8 +12,9 @@ type Options = Parameters<typeof vendorUser>[1];
 
 interface Selling {
   readonly name: VendorName;
-  /** What a person costs. */
+  /** What a person costs, or so many as one price pays for. */
   readonly each: string;
+  readonly parcel?: number;
   /** Whether a reply or a free call tells what was charged. */
   readonly told: "charged" | "balance";
   /** A filter as the vendor writes it, and whether a count of nobody by it is free. */
@@ -33,13 +34,22 @@ const SELLING: readonly Selling[] = [
   { name: "coresignal", each: "20", told: "balance", country: "location_country", counts: true },
   { name: "apollo", each: "1", told: "charged", country: "person_locations", counts: true },
   { name: "explorium", each: "1", told: "balance", country: "country_code", counts: true },
+  {
+    name: "prospeo",
+    each: "1",
+    parcel: 25,
+    told: "balance",
+    country: "person_location_search",
+    counts: false,
+  },
 ];
 
-const PAGES = " --per-page 5";
-const BUY = `search -c v --country Germany -o o.ndjson --yes${PAGES}`;
+/** Five rows are a page: of a vendor that sells pages there are as many more people. */
+const PAGE = 5;
 
-async function userOf({ name }: Selling, options: Options = {}) {
-  const user = await vendorUser(name, { credits: "100000", ...options });
+async function userOf({ name, parcel = PAGE }: Selling, options: Options = {}) {
+  const people = (400 * parcel) / PAGE;
+  const user = await vendorUser(name, { credits: "100000", people, ...options });
   onTestFinished(() => user.vendor.stop());
   expect(user.added.code, user.added.stderr).toBe(0);
   const { vendor } = user;
@@ -49,8 +59,9 @@ async function userOf({ name }: Selling, options: Options = {}) {
   return { ...user, german, charged, files };
 }
 
-const price = ({ each }: Selling, people: number): string =>
-  creditsOf(millionthsOf(each) * BigInt(people));
+/** What so many people cost where a page has five, and as many pages at a vendor that sells those. */
+const price = ({ each, parcel }: Selling, people: number): string =>
+  creditsOf(millionthsOf(each) * BigInt(parcel === undefined ? people : Math.ceil(people / PAGE)));
 
 /** Kills a purchase by the built program once so much was charged, with a reply that is still to come. */
 async function killedAt(user: Awaited<ReturnType<typeof userOf>>, line: string, charges: number) {
@@ -72,8 +83,14 @@ async function killedAt(user: Awaited<ReturnType<typeof userOf>>, line: string, 
 
 describe.each(SELLING)("$name", (selling) => {
   /** Nothing but a call of its own tells a balance. */
-  const isAsked = selling.name === "crustdata" || selling.name === "explorium";
+  const isAsked = ["crustdata", "explorium", "prospeo"].includes(selling.name);
   const isOfIds = selling.name === "coresignal" || selling.name === "apollo";
+  const { parcel = 1 } = selling;
+  // By numbers several are asked for at once: of those that a killed process was about to keep
+  // nobody knows which had arrived.
+  const PAGES = parcel === 1 ? ` --per-page ${PAGE}` : " --concurrency 1";
+  const BUY = `search -c v --country Germany -o o.ndjson --yes${PAGES}`;
+  const rows = (people: number): number => (parcel === 1 ? people : (people / PAGE) * parcel);
 
   test.each([1, 2, 3])("killed with its paid reply %i on the way, it goes on", async (charges) => {
     const user = await userOf(selling);
@@ -102,6 +119,20 @@ describe.each(SELLING)("$name", (selling) => {
     // Nobody but those of the lost reply is paid for twice.
     expect(vendor.book.sold().sort()).toEqual([...german, ...(lost?.ids ?? [])].sort());
     await isBooked(90);
+  });
+
+  test.runIf(parcel > 1)("killed with four pages at once, none of them is forgotten", async () => {
+    const user = await userOf(selling);
+    const { german, run, spend, charged, files } = user;
+    const line = `${BUY.replace(PAGES, "")} --max-credits ${price(selling, 30)}`;
+    await killedAt(user, line, 3);
+    const ran = await run(`resume last --max-credits ${price(selling, 120)} --yes`);
+    expect(ran.code, ran.stderr).toBe(0);
+    expect(files().sort()).toEqual(german.sort());
+    // Four go on at once, and none is taken for the charge of the others.
+    const { settled, uncertain, foreign } = await spend();
+    expect(settled + uncertain + foreign, ran.stderr).toBe(charged());
+    expect(foreign).toBe(0n);
   });
 
   test("killed between two paid replies, it pays nobody twice", async () => {
@@ -142,38 +173,43 @@ describe.each(SELLING)("$name", (selling) => {
     async (lostAs) => {
       const user = await userOf(selling, { loseReply: [2], lostAs });
       const { german, run, spend, charged, files } = user;
-      const ran = await run(`${BUY} --limit 12 --max-credits ${price(selling, 60)}`);
+      const ran = await run(`${BUY} --limit ${rows(15)} --max-credits ${price(selling, 60)}`);
       expect(ran.code, ran.stderr).toBe(5);
       const isBooked = async (): Promise<void> => {
         const { settled, uncertain, foreign } = await spend();
         expect(settled + uncertain + foreign, ran.stderr).toBe(charged());
       };
       await isBooked();
-      expect(charged()).toBeLessThanOrEqual(millionthsOf(price(selling, 12)));
+      expect(charged()).toBeLessThanOrEqual(millionthsOf(price(selling, 15)));
 
-      await run(`resume last --max-credits ${price(selling, 60)} --limit 12 --yes --overwrite`);
-      expect(new Set(files()).size).toBe(12);
+      await run(
+        `resume last --max-credits ${price(selling, 60)} --limit ${rows(15)} --yes --overwrite`,
+      );
+      expect(new Set(files()).size).toBe(rows(15));
       for (const id of files()) expect(german).toContain(id);
       await isBooked();
     },
   );
 
-  test.each([1, 7, 26])("the cap of %i people is landed on", async (people) => {
-    const user = await userOf(selling);
-    const { run, spend, charged, files } = user;
-    // Pages of no given size: of five people each no whole number makes seven.
-    const ran = await run(`${BUY} --max-credits ${price(selling, people)}`.replace(PAGES, ""));
-    expect(ran.code, ran.stderr).toBe(0);
-    expect(files().length).toBe(people);
-    expect(charged()).toBe(millionthsOf(price(selling, people)));
-    expect(await spend()).toEqual({ settled: charged(), uncertain: 0n, foreign: 0n });
-  });
+  test.each(parcel === 1 ? [1, 7, 26] : [5, 10, 35])(
+    "the cap of %i people is landed on",
+    async (people) => {
+      const user = await userOf(selling);
+      const { run, spend, charged, files } = user;
+      // Pages of no given size: of five people each no whole number makes seven.
+      const ran = await run(`${BUY} --max-credits ${price(selling, people)}`.replace(PAGES, ""));
+      expect(ran.code, ran.stderr).toBe(0);
+      expect(files().length).toBe(rows(people));
+      expect(charged()).toBe(millionthsOf(price(selling, people)));
+      expect(await spend()).toEqual({ settled: charged(), uncertain: 0n, foreign: 0n });
+    },
+  );
 
   test("no credits, at once and in the middle: said with exit 4, kept, booked", async () => {
     for (const people of [0, 5]) {
       const user = await userOf(selling, { credits: price(selling, people) });
       const { run, spend, charged } = user;
-      const ran = await run(`${BUY} --limit 40 --max-credits ${price(selling, 60)}`);
+      const ran = await run(`${BUY} --limit ${rows(40)} --max-credits ${price(selling, 60)}`);
       expect(ran.code, ran.stderr).toBe(4);
       const { settled, uncertain, foreign } = await spend();
       expect(settled, ran.stderr).toBe(charged());
@@ -184,7 +220,7 @@ describe.each(SELLING)("$name", (selling) => {
   test("a minute's limit is waited for", async () => {
     const user = await userOf(selling, { limitPerMinute: 3, windowMs: 100 });
     const { run, spend, charged, vendor } = user;
-    const ran = await run(`${BUY} --limit 40 --max-credits ${price(selling, 60)} --wait`);
+    const ran = await run(`${BUY} --limit ${rows(40)} --max-credits ${price(selling, 60)} --wait`);
     expect(ran.code, ran.stderr).toBe(0);
     expect(charged()).toBe(millionthsOf(price(selling, 40)));
     expect(await spend()).toEqual({ settled: charged(), uncertain: 0n, foreign: 0n });
@@ -196,19 +232,20 @@ describe.each(SELLING)("$name", (selling) => {
     async (factor) => {
       const user = await userOf(selling, { chargeFactor: factor });
       const { run, spend, charged, vendor, files } = user;
-      const ran = await run(`${BUY} --limit 9 --max-credits ${price(selling, 40)}`);
+      const ran = await run(`${BUY} --limit ${rows(10)} --max-credits ${price(selling, 40)}`);
       if (factor > 1) {
         expect(ran.code, ran.stderr).toBe(5);
         expect(ran.stderr).toContain("charged");
         // A cursor that is bound to its size begins with it.
         expect(vendor.book.charges.length, ran.stderr).toBe(1);
-        expect(vendor.book.sold().length).toBe(selling.name === "crustdata" ? 3 : 1);
+        const first = { crustdata: 5, prospeo: parcel }[selling.name as string] ?? 1;
+        expect(vendor.book.sold().length).toBe(first);
       } else {
         expect(ran.code, ran.stderr).toBe(0);
-        expect(files().length).toBe(9);
+        expect(files().length).toBe(rows(10));
       }
       // A balance that fell by less may be late: what no reply tells is booked as declared.
-      const settled = factor < 1 && isAsked ? millionthsOf(price(selling, 9)) : charged();
+      const settled = factor < 1 && isAsked ? millionthsOf(price(selling, 10)) : charged();
       expect(await spend(), ran.stderr).toEqual({ settled, uncertain: 0n, foreign: 0n });
     },
   );

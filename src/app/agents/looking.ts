@@ -60,7 +60,7 @@ export async function countTool(
 
   return await withService(world, async ({ client, keyMode, serviceId }) => {
     const { count, cached, asOf, unmatched } = await client.count(filters, signal);
-    const { costs, keyMode: mode } = await client.account(signal);
+    const { costs, keyMode: mode, parcel } = await client.account(signal);
     const owned = await ownedOf(canonical, { serviceId, mode: mode ?? keyMode ?? "live" }, world);
     const questions = questionsTo(client, signal, ARGUMENTS);
     const { hints } = await hintsFor({ filters, count, unmatched }, questions);
@@ -72,7 +72,7 @@ export async function countTool(
       max_cost:
         costs.person_search === undefined
           ? null
-          : creditsToNumber(priceOf(count, costs.person_search)),
+          : creditsToNumber(priceOf(count, costs.person_search, parcel)),
       owned: owned === null ? null : Math.min(owned, count),
       ...(hints.length === 0 ? {} : { hints }),
     };

@@ -63,8 +63,8 @@ export async function heldQuoteFor(
     if (unmatched.length > 0 && !allowsUnmatched) throw unmatchedValue(unmatched, hints);
 
     // What an earlier run holds counts within a cap, though it is not paid for.
-    const most =
-      offered.reuse === undefined ? offered.total : priceOf(offered.rows, offered.unitPrice);
+    const { parcel, reuse, rows, total, unitPrice } = offered;
+    const most = reuse === undefined ? total : priceOf(rows, unitPrice, parcel);
     const bounds = { limit, credits: most, again: fresh };
 
     return world.quotes.keep({

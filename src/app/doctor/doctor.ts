@@ -23,6 +23,7 @@ import {
   resolveTarget,
   selectionOf,
 } from "../../engine/connections/resolve.ts";
+import type { Names } from "../../engine/dialect/client.ts";
 import type { Context } from "../../shared/context.ts";
 import { creditsText, formatCreditsGrouped, ZERO } from "../../shared/contract/money.ts";
 import { counted, harmless, shownAddress } from "../../shared/contract/text.ts";
@@ -49,7 +50,8 @@ const checksOf =
     ...(fix === undefined ? {} : { fix: harmless(fix) }),
   });
 
-const [machine, key, service] = [checksOf("machine"), checksOf("key"), checksOf("service")];
+const [machine, key] = [checksOf("machine"), checksOf("key")];
+export const service = checksOf("service");
 
 /** Whoever runs `doctor` is not told to run it. */
 const FROM_HERE: DoorWords = {
@@ -57,7 +59,7 @@ const FROM_HERE: DoorWords = {
   command: (command) => (command.name === "doctor" ? undefined : command),
 };
 
-function failed(
+export function failedCheck(
   check: typeof machine,
   name: string,
   error: unknown,
@@ -138,7 +140,7 @@ function configCheck(context: Context, options: DoctorOptions): Check {
       `${configFile(dir)}; ${count}; used: ${originOf(context, options, config)}`,
     );
   } catch (error) {
-    return failed(machine, "Config", error);
+    return failedCheck(machine, "Config", error);
   }
 }
 
@@ -178,7 +180,7 @@ async function keychainCheck(context: Context): Promise<Check> {
     );
   } catch (error) {
     // Where a connection keeps its key there, the key's own check fails.
-    return failed(machine, "Keychain", error, "warn");
+    return failedCheck(machine, "Keychain", error, "warn");
   }
 }
 
@@ -194,7 +196,7 @@ async function proxyCheck({ env }: Context): Promise<Check> {
       `${shownAddress(proxy.href)}${noProxy ? `, not for ${noProxy}` : ""}`,
     );
   } catch (error) {
-    return failed(machine, "Proxy", error);
+    return failedCheck(machine, "Proxy", error);
   }
 }
 
@@ -213,7 +215,7 @@ export async function checkService(
   try {
     target = await resolveTarget(options, context);
   } catch (error) {
-    add(failed(key, "Key", error));
+    add(failedCheck(key, "Key", error));
     add(service("Service", "skip", "not tried without a key"));
     return;
   }
@@ -238,7 +240,7 @@ async function checkSample(
   const sample = await context
     .startSample(context, notice)
     .catch((error: unknown) => {
-      add(failed(service, "Sample", error));
+      add(failedCheck(service, "Sample", error));
     })
     .finally(ready);
   if (sample === undefined) return;
@@ -274,7 +276,7 @@ async function probe(
     const shown = { shown: keyPrefix(apiKey), source: keySource };
     const mapped = mapError(error, { connectionName: name, baseUrl, key: shown });
     if (!(mapped instanceof CliError)) throw mapped;
-    add(failed(mapped.category === "auth" ? key : service, "Service", mapped));
+    add(failedCheck(mapped.category === "auth" ? key : service, "Service", mapped));
     return;
   }
 
@@ -300,9 +302,11 @@ async function probeVendor(
       import("../vendors.ts"),
       import("../../engine/dialect/client.ts"),
     ]);
-    const { digest, file } = await ownFile(vendor, context);
+    const { digest, file, text } = await ownFile(vendor, context);
     const from = file.from?.length ? "read on public pages" : "of your own";
-    add(service("Dialect", "ok", `${file.name}, ${from}, SHA-256 ${digest.slice(0, 12)}…`));
+    const size = counted(Buffer.byteLength(text), "byte");
+    const copy = `${size}, SHA-256 ${digest.slice(0, 12)}…`;
+    add(service("Dialect", "ok", `${file.name}, ${from}, ${copy}`));
 
     const options = { baseUrl, apiKey, dialect, now, env, asking };
     const client = createDialectClient(file, options, { copy: vendor, isProbe: true });
@@ -313,19 +317,35 @@ async function probeVendor(
       const { path } = account ?? free ?? {};
       if (path === undefined) add(service("Service", "skip", "its file has no free call"));
       else add(service("Service", "ok", `${path} took the key, free${left}`));
+      await tryNames(client.tryNames(context.interrupted), add);
     } finally {
       await client.close();
     }
 
     if (typeof file.called === "string") return;
-    const seen = "nobody has called the vendor by this file: a search buys one row first";
-    add(
-      service("Price", "warn", `read on a page, never seen; ${seen}, and stops where it differs`),
-    );
+    const seen = "nobody has called the vendor by this file: a search buys the least first";
+    const fix = `headcount doctor -c ${name} --buy N buys that for N credits at most, and compares`;
+    const why = `read on a page, never seen; ${seen}, and stops where it differs`;
+    add(service("Price", "warn", why, fix));
   } catch (error) {
     const mapped = mapError(error, { connectionName: name, baseUrl, key, vendor });
     if (!(mapped instanceof CliError)) throw mapped;
-    add(failed(service, "Service", mapped));
+    add(failedCheck(service, "Service", mapped));
+  }
+}
+
+/** What was looked at, and no more: an index finds nobody by a field that it has not, too. */
+async function tryNames(trying: Promise<Names | undefined>, add: Add): Promise<void> {
+  try {
+    const names = await trying;
+    if (names === undefined)
+      return add(service("Filters", "skip", "not tried: no count is free there"));
+    const { nobody, untried } = names;
+    const rest = untried.length === 0 ? "" : `; not tried: ${untried.join(", ")}`;
+    const found = "found nobody by a value that nobody has, or refused it: none is passed over";
+    add(service("Filters", "ok", `${counted(nobody.length, "name")} ${found}${rest}`));
+  } catch (error) {
+    add(failedCheck(service, "Filters", error));
   }
 }
 
@@ -368,7 +388,7 @@ function accountCheck({ account, balanceFell: fell, rateLimitHeaders }: ProbeRep
 function dialectChecks(report: ProbeReport, name: string, dialect: Dialect): Check[] {
   const { countShape, uncounted, charged, perPageMax } = report;
   const count = uncounted
-    ? failed(service, "Count", uncounted, "warn")
+    ? failedCheck(service, "Count", uncounted, "warn")
     : countShape === undefined
       ? service(
           "Count",
@@ -448,6 +468,6 @@ async function saveDialect(
     await updateConnection(dir, name, (was) => ({ ...was, dialect }));
     return machine("Saved", "ok", `to the connection "${name}"`);
   } catch (error) {
-    return failed(machine, "Saved", error, "warn");
+    return failedCheck(machine, "Saved", error, "warn");
   }
 }

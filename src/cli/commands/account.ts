@@ -153,7 +153,7 @@ function cardOf(
     [
       "prices",
       `search ${price(costs.person_search)}, employees ${price(costs.company_employees)} ` +
-        `a profile; enrich ${price(costs.company_enrich)} a match`,
+        `${account.parcel === undefined ? "a profile" : `for ${account.parcel} profiles`}; enrich ${price(costs.company_enrich)} a match`,
     ],
     [
       "rate limit",

@@ -1,8 +1,10 @@
 import { type Check, checkMachine, checkService } from "../../app/doctor/doctor.ts";
-import type { Context } from "../../shared/context.ts";
-import { CliError } from "../../shared/errors.ts";
+import { type Context, canPrompt } from "../../shared/context.ts";
+import { type Credits, creditsText } from "../../shared/contract/money.ts";
+import { CliError, declined } from "../../shared/errors.ts";
+import { creditsGiven } from "../arguments/settings.ts";
 import type { Command, GlobalOptions } from "../options.ts";
-import { waitingOn } from "../session.ts";
+import { waitingOn, withSession } from "../session.ts";
 import { atDesk, type Desk, type Printer } from "../terminal/printer.ts";
 import { wrap } from "../terminal/width.ts";
 
@@ -13,6 +15,12 @@ export function register(program: Command, context: Context): void {
       "Check Node, optional parts, config, key and proxy, reach the service, and find out " +
         "how it speaks. Only free calls are made; what is learned is saved to the connection.",
     )
+    .option(
+      "--buy <n>",
+      "of a vendor: spend at most this on its fewest people, and compare with its file",
+      (text) => creditsGiven("--buy", text),
+    )
+    .option("--yes", "do not ask before that")
     .examples(`
   $ headcount doctor                                the connection in use
   $ headcount doctor -c sample                      the built-in service
@@ -28,7 +36,12 @@ Exit code 0 where nothing failed; else 2 for the machine or config, 3 for the ke
 
 const CATEGORIES = { machine: "usage", key: "auth", service: "service" } as const;
 
-async function run({ options, printer, context }: Desk<GlobalOptions>): Promise<void> {
+interface DoctorFlags extends GlobalOptions {
+  readonly buy?: Credits;
+  readonly yes?: boolean;
+}
+
+async function run({ options, printer, context }: Desk<DoctorFlags>): Promise<void> {
   const checks: Check[] = [];
   const add = (check: Check): void => {
     checks.push(check);
@@ -39,6 +52,9 @@ async function run({ options, printer, context }: Desk<GlobalOptions>): Promise<
   const looking = { ...options, asking, notice: printer.quiet ? undefined : note };
   for (const check of await checkMachine(context, looking)) add(check);
   await checkService(context, looking, add);
+  const { buy: most } = options;
+  const isSound = checks.every(({ status }) => status !== "fail");
+  if (most !== undefined && isSound) await tryBuying(most, options, { add, context, printer });
 
   const failed = checks.filter(({ status }) => status === "fail");
   if (printer.json) printer.document<"doctor">({ ok: failed.length === 0, checks });
@@ -54,6 +70,27 @@ async function run({ options, printer, context }: Desk<GlobalOptions>): Promise<
     message,
     hint: first.fix,
   });
+}
+
+async function tryBuying(
+  most: Credits,
+  options: DoctorFlags,
+  {
+    add,
+    context,
+    printer,
+  }: Pick<Desk<object>, "context" | "printer"> & { add: (one: Check) => void },
+): Promise<void> {
+  const { tryPaid } = await import("../../app/doctor/bought.ts");
+  const asks = options.yes !== true && canPrompt(context);
+  const cost = creditsText(most);
+  if (asks && !(await context.confirm(`may spend at most ${cost}. Go on? [y/N]`)))
+    throw declined("declined; nothing was spent");
+
+  const spent = await withSession(context, options, (session) =>
+    tryPaid(session, context, { most, add }),
+  );
+  printer.note(`spent ${creditsText(spent)}; what came is kept, and in headcount spend`);
 }
 
 const MARKS = { ok: ["✓", "ok"], warn: ["!", "!"], fail: ["✗", "FAIL"], skip: ["-", "-"] } as const;

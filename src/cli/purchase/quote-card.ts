@@ -11,7 +11,7 @@ import {
   whoIsPaidAgain,
 } from "../../engine/purchase/quote.ts";
 import { isNarrowed, type Target } from "../../engine/runs/plan.ts";
-import { credits, creditsText, priceOf } from "../../shared/contract/money.ts";
+import { credits, creditsText, priceOf, priceText } from "../../shared/contract/money.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
 import { duration } from "../../shared/numbers.ts";
 
@@ -57,7 +57,8 @@ export function quoteEntries(quote: Quote, target: Target, whole: boolean): Entr
     ],
     [
       "price",
-      `${creditsText(quote.unitPrice)} a ${one}${quote.assumed === undefined ? "" : ", assumed"}`,
+      priceText(quote.unitPrice, quote.parcel, one) +
+        (quote.assumed === undefined ? "" : ", assumed"),
     ],
     ["paid twice", paidTwiceText(quote, target)],
     ["look-ups", lookUpsText(quote)],
@@ -109,7 +110,7 @@ const drawnText = ({ seed, together }: SampleQuote): string =>
 
 /** What is owned already of the segment, and what it takes to buy only the others. */
 function ownedEntries(quote: Quote, target: Target): Entries {
-  const { share, unitPrice } = quote;
+  const { share, unitPrice, parcel } = quote;
   if (share === undefined) return [];
 
   const { owned, exact, calls, total, estimate, durationMs } = share;
@@ -136,7 +137,7 @@ function ownedEntries(quote: Quote, target: Target): Entries {
       : `${finding}, at ${estimate.callsPerCredit} a credit`;
     lines.push(["finding them", estimate.rows === 0 ? undefined : how]);
     const otherwise = isNarrowed(target) ? "with --again, without --new-only" : "with --again";
-    lines.push(["all of it", `${creditsText(priceOf(total, unitPrice))} ${otherwise}`]);
+    lines.push(["all of it", `${creditsText(priceOf(total, unitPrice, parcel))} ${otherwise}`]);
     return lines;
   }
 

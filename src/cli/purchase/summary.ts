@@ -172,13 +172,13 @@ function goingOn(
   { target, output }: Order,
   rest: number | undefined,
 ): string {
-  const { balance, received, unit_cost: unit } = receipt;
+  const { balance, received, unit_cost: unit, unit_rows: parcel } = receipt;
   const answers = received + receipt.misses;
   const wanted = rest ?? received;
   const more =
     balance === null
       ? wanted
-      : Math.min(wanted, affordableRows(creditsOf(balance), creditsOf(unit)));
+      : Math.min(wanted, affordableRows(creditsOf(balance), creditsOf(unit), parcel));
   const { rowsUncapped: most = answers + more } = quote;
   const raise = raiseFor(receipt, quote, more, answers + more > most ? answers + more : undefined);
   const { run: id, connection } = receipt;

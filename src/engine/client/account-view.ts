@@ -111,7 +111,10 @@ function toldAmount(value: unknown, what: string): Credits | undefined {
   );
 }
 
-export type AccountView = ReturnType<typeof accountView>;
+export type AccountView = ReturnType<typeof accountView> & {
+  /** Rows of a search that its price pays for together; undefined: it is the price of one. */
+  readonly parcel?: number | undefined;
+};
 
 /**
  * `result` of `GET /v1/account` (docs/contract.md, Account). `costs`: credits

@@ -4,7 +4,7 @@ import { counted, grouped, whole } from "../../shared/contract/text.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { type Filling, filled, isNothing, placed } from "../../shared/dialect/holes.ts";
 import type { DialectFile, VendorCall } from "../../shared/dialect/shape.ts";
-import { CliError, usageError } from "../../shared/errors.ts";
+import { CliError, say, usageError } from "../../shared/errors.ts";
 import { type JsonRecord, type JsonValue, stringifyExact } from "../../shared/rows/values.ts";
 import { accountView } from "../client/account-view.ts";
 import type { CompanyQuery, Dialect } from "../client/dialect.ts";
@@ -29,6 +29,7 @@ import {
   namesIn,
   pagingOfFile,
   paidCounting,
+  parcelOf,
   pricedCounting,
   termsOf,
 } from "./terms.ts";
@@ -38,7 +39,22 @@ export const createDialectClient = (
   file: DialectFile,
   options: ClientOptions,
   terms: VendorTerms = {},
-): ServiceClient => new DialectClient(file, options, terms);
+): VendorClient => new DialectClient(file, options, terms);
+
+interface VendorClient extends ServiceClient {
+  /**
+   * Counts by a value that nobody has, once for each filter, for nothing.
+   * @returns keys that found nobody or were refused, and those that no such value is written for;
+   * undefined where a count costs credits
+   * @throws CliError exit 2 for the first that finds somebody: the vendor passes it over
+   */
+  tryNames(signal?: AbortSignal): Promise<Names | undefined>;
+}
+
+export interface Names {
+  readonly nobody: readonly string[];
+  readonly untried: readonly string[];
+}
 
 interface VendorTerms {
   /** What the copy of the file is called. */
@@ -62,7 +78,7 @@ interface How {
   readonly signal?: AbortSignal | undefined;
 }
 
-class DialectClient implements ServiceClient {
+class DialectClient implements VendorClient {
   readonly baseUrl: string;
   readonly dialect: Dialect;
   readonly #file: DialectFile;
@@ -71,7 +87,10 @@ class DialectClient implements ServiceClient {
   readonly #isProbe: boolean;
   /** As the last reply told it; undefined where something was lost since. */
   #balance: Credits | undefined;
+  /** Paid calls that are under way, all that went out, and how many had when it was told. */
   #flying = 0;
+  #begun = 0;
+  #toldAt = 0;
   /** Whether a balance that only a call of its own tells was seen to fall by a price. */
   #isSeen = false;
   /** Ids by which nobody could be read, though searches find them. */
@@ -106,7 +125,8 @@ class DialectClient implements ServiceClient {
     const told = account === undefined || reply === undefined ? undefined : reply.told;
     const balance = told && amountAt(account?.reply?.balance, told);
     const result = { ...termsOf(this.#file), balance: balance && formatCredits(balance) };
-    return accountView(result, this.#meta(reply, undefined, balance));
+    const view = accountView(result, this.#meta(reply, undefined, balance));
+    return { ...view, parcel: parcelOf(this.#file) };
   }
 
   /** @throws CliError exit 2 where a count costs credits: none is bought unasked */
@@ -117,7 +137,7 @@ class DialectClient implements ServiceClient {
     if (counting === undefined || counting.price > 0n) throw this.#uncounted(counting?.price);
 
     const { call, rows } = counting;
-    await this.#requireHeeded(filters, call, rows, signal);
+    await this.#requireHeeded(Object.keys(filters), call, rows, signal);
     const reply = await this.#ask(call, expressions, rows, signal);
     const meta = this.#meta(reply, amountAt(call.reply?.charged, reply.told));
     const view = { cached: undefined, asOf: undefined, unmatched: null, meta };
@@ -128,17 +148,27 @@ class DialectClient implements ServiceClient {
     return { ...view, count };
   }
 
+  async tryNames(signal?: AbortSignal): Promise<Names | undefined> {
+    const counting = pricedCounting(this.#file);
+    if (counting === undefined || counting.price > 0n) return undefined;
+
+    const keys = Object.keys(this.#file.filters);
+    await this.#requireHeeded(keys, counting.call, counting.rows, signal);
+    const isTried = (key: string): boolean => this.#heeded.has(key);
+    return { nobody: keys.filter(isTried), untried: keys.filter((key) => !isTried(key)) };
+  }
+
   /**
    * A name that is passed over finds everybody: then a value that nobody has does, too.
    * @throws CliError exit 2 where it is
    */
   async #requireHeeded(
-    filters: Filters,
+    keys: readonly string[],
     call: VendorCall,
     rows: number,
     signal: AbortSignal | undefined,
   ): Promise<void> {
-    for (const key of Object.keys(filters)) {
+    for (const key of keys) {
       const nobody = this.#heeded.has(key) ? undefined : nobodyBy(this.#file, key);
       if (nobody === undefined) continue;
 
@@ -148,9 +178,10 @@ class DialectClient implements ServiceClient {
       const count = reply.is === "ok" ? (totalIn(reply, call) ?? 0) : 0;
       if (count > 0)
         throw usageError(
-          `${this.#file.name} passes the filter ${key} over: by a value that nobody has it counts ` +
-            counted(count, "person", "people"),
-          `the file calls it otherwise than the vendor does; a search without ${key} is not held up`,
+          say`${this.#file.name} passes the filter ${key} over: by a value that nobody has it
+            counts ${counted(count, "person", "people")}`,
+          say`the file calls it otherwise than the vendor does; a search without ${key} is not
+            held up`,
           "filter_swallowed",
         );
       this.#heeded.add(key);
@@ -297,7 +328,7 @@ class DialectClient implements ServiceClient {
 
     const { search } = this.#file.calls;
     const depth = search.pages?.depth ?? Number.POSITIVE_INFINITY;
-    await this.#requireHeeded(filters, search, idRows, signal);
+    await this.#requireHeeded(Object.keys(filters), search, idRows, signal);
     const { ids, total = 0, ...found } = await this.#find(filters, next, idRows, signal);
     if (total > depth)
       throw usageError(
@@ -369,7 +400,7 @@ class DialectClient implements ServiceClient {
     const declared = declaredPrice(call, rows.length);
     const told = amountAt(call.reply?.charged, reply.told) ?? this.#fellBy(balance);
     const charged = told ?? (await this.#atLeast(declared, balance));
-    if (balance !== undefined) this.#balance = balance;
+    this.#see(balance);
 
     const stray = strayIn(this.#file, filters, rows);
     return {
@@ -383,9 +414,20 @@ class DialectClient implements ServiceClient {
     };
   }
 
+  #see(balance: Credits | undefined): void {
+    if (balance === undefined) return;
+    this.#balance = balance;
+    this.#toldAt = this.#flying === 0 ? this.#begun : Number.POSITIVE_INFINITY;
+  }
+
+  /** Whether one paid call went out since the balance was told, with no other under way. */
+  get #isAlone(): boolean {
+    return this.#flying === 0 && this.#begun === this.#toldAt + 1;
+  }
+
   /** By how much the balance fell since the last reply, with nothing else of ours under way. */
   #fellBy(balance: Credits | undefined): Credits | undefined {
-    if (balance === undefined || this.#balance === undefined || this.#flying > 0) return undefined;
+    if (balance === undefined || this.#balance === undefined || !this.#isAlone) return undefined;
     const fell = this.#balance - balance;
     return fell < 0n ? undefined : (fell as Credits);
   }
@@ -397,7 +439,7 @@ class DialectClient implements ServiceClient {
   async #atLeast(declared: Credits, inReply: Credits | undefined): Promise<Credits> {
     const before = this.#balance;
     const { account } = this.#file.calls;
-    const isAlone = inReply === undefined && this.#flying === 0 && declared > 0n;
+    const isAlone = inReply === undefined && this.#isAlone && declared > 0n;
     if (this.#isSeen || !isAlone || before === undefined || account === undefined) return declared;
 
     this.#isSeen = true;
@@ -478,11 +520,14 @@ class DialectClient implements ServiceClient {
         elapsedMs: now() - startedAt,
         creditsUsed: used === undefined ? undefined : creditsText(used),
       });
-    this.#flying++;
+    if (paid) {
+      this.#flying++;
+      this.#begun++;
+    }
     try {
       const reply = meantBy(this.#file, await this.#calls.send(request));
       tell(reply.raw.status, amountAt(call.reply?.charged, reply.told));
-      if (!paid) this.#balance = amountAt(call.reply?.balance, reply.told) ?? this.#balance;
+      if (!paid) this.#see(amountAt(call.reply?.balance, reply.told));
       else if (reply.is !== "ok") this.#balance = undefined;
       return reply;
     } catch (error) {
@@ -492,7 +537,7 @@ class DialectClient implements ServiceClient {
       // Of a free call nothing can have been charged.
       throw paid ? error : new LostReplyError(error.message, error.code, false, error);
     } finally {
-      this.#flying--;
+      if (paid) this.#flying--;
     }
   }
 

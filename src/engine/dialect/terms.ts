@@ -1,5 +1,5 @@
 // Tested by test/unit/engine/dialect/terms.test.ts.
-import { formatCredits, ZERO } from "../../shared/contract/money.ts";
+import { formatCredits, parseCredits, ZERO } from "../../shared/contract/money.ts";
 import { PER_PAGE_MAX } from "../../shared/contract/records.ts";
 import { holesOf } from "../../shared/dialect/holes.ts";
 import {
@@ -13,8 +13,11 @@ import type { Dialect } from "../client/dialect.ts";
 import { declaredPrice } from "./meanings.ts";
 
 /** How a file pages. Ids that are found first make a list, which is gone through by a cursor. */
-export function pagingOfFile({ calls: { search }, ids, record }: DialectFile): Dialect {
+export function pagingOfFile(file: DialectFile): Dialect {
+  const { calls, ids, record } = file;
+  const { search } = calls;
   const { by = "cursor", first = 1, size: [, idRows = 1] = [] } = search.pages ?? {};
+  const parcel = parcelOf(file);
   // An id that is another one tomorrow, or in no row, tells nobody who is owned.
   const isFree = declaredPrice(search, 1) === ZERO;
   const isToldById = isFree && ids?.lasting === true && record.id !== undefined;
@@ -22,9 +25,11 @@ export function pagingOfFile({ calls: { search }, ids, record }: DialectFile): D
   if (search.gives === "ids")
     return { paging: "cursor", isUnproven: true, ...(isToldById ? { idRows } : {}) };
   const isOneSize = search.pages?.one_size === true;
-  if (by === "cursor") return { paging: by, isUnproven: !isOneSize, isOneSize };
+  // Nor is there a page of one row where so many are paid for whatever comes.
+  const isUnproven = !isOneSize && parcel === undefined;
+  if (by === "cursor") return { paging: by, isUnproven, isOneSize };
   return by === "offset"
-    ? { paging: by, isUnproven: true }
+    ? { paging: by, isUnproven }
     : { paging: by, firstPage: first === 0 ? 0 : 1 };
 }
 
@@ -59,7 +64,7 @@ export function termsOf(file: DialectFile) {
   const { calls, limits } = file;
   const { pages } = calls.search;
   const most = calls.search.gives === "ids" ? (calls.read?.most ?? 1) : pages?.size[1];
-  const price = rowPriceOf(paidCall(file));
+  const { price, rows } = unitOf(paidCall(file)) ?? {};
 
   return {
     costs: {
@@ -68,21 +73,40 @@ export function termsOf(file: DialectFile) {
       company_enrich: calls.company?.price?.credits,
     },
     limits: {
-      per_page_max: Math.min(most ?? 1, PER_PAGE_MAX),
+      per_page_max: rows === undefined || rows === 1 ? Math.min(most ?? 1, PER_PAGE_MAX) : rows,
       max_depth: pages?.depth,
       per_minute: limits?.per_minute,
     },
   };
 }
 
-const rowPriceOf = ({ most = 1, price }: VendorCall): string | undefined =>
-  price?.per === "row" || (price?.per === "match" && most === 1) ? price.credits : undefined;
+/**
+ * What a request costs at most, as so much for each so many rows that it begins. Of what is paid
+ * together a page is asked for, neither more nor less: then all of a purchase costs as much, too.
+ * Undefined where no such unit says it.
+ */
+function unitOf({ most = 1, pages, price }: VendorCall) {
+  const [, largest = most] = pages?.size ?? [];
+  const { credits = "0", least = "0", per, rows: begun = 1 } = price ?? {};
+  const isOne = per === "row" || (per === "match" && most === 1);
+  const together = per === "request" ? largest : per === "started" ? begun : undefined;
+  const rows = isOne ? 1 : together;
+  const isDear = (parseCredits(least) ?? ZERO) > (parseCredits(credits) ?? ZERO);
+  if (rows === undefined || rows > Math.min(largest, PER_PAGE_MAX) || isDear) return undefined;
+  return { price: credits, rows };
+}
+
+/** Rows that are paid for together; undefined: each is paid for by itself. */
+export function parcelOf(file: DialectFile): number | undefined {
+  const { rows = 1 } = unitOf(paidCall(file)) ?? {};
+  return rows === 1 ? undefined : rows;
+}
 
 /** Why people of a vendor cannot be bought by its file; undefined: they can. */
 export function cannotBuy(file: DialectFile): CliError | undefined {
-  const { pages } = file.calls.search;
+  const { gives, pages } = file.calls.search;
   const [least = 1] = pages?.size ?? [];
-  const per = paidCall(file).price?.per;
+  const unit = unitOf(paidCall(file));
   const refused = (why: string): CliError =>
     usageError(
       `${file.name} cannot be bought from yet: ${why}`,
@@ -90,10 +114,10 @@ export function cannotBuy(file: DialectFile): CliError | undefined {
       "not_of_vendor",
     );
 
-  if (rowPriceOf(paidCall(file)) === undefined)
-    return refused(`it is paid by the ${per}, and a cap is kept to by rows alone`);
-  if (file.calls.search.gives === "ids") return undefined;
-  if (least > 1) return refused(`a page has at least ${least} rows, whatever the cap`);
+  if (unit === undefined) return refused("its price says of no number of rows what they cost");
+  if (gives === "ids")
+    return unit.rows === 1 ? undefined : refused("people who are read by ids are paid together");
+  if (least > unit.rows) return refused(`a page has at least ${least} rows, whatever the cap`);
   return undefined;
 }
 

@@ -1,11 +1,5 @@
 // Tested by test/scene/errors.test.ts.
-import {
-  affordableRows,
-  type Credits,
-  credits,
-  maxCredits,
-  ZERO,
-} from "../../shared/contract/money.ts";
+import { type Credits, credits, maxCredits, ZERO } from "../../shared/contract/money.ts";
 import { grouped, whole } from "../../shared/contract/text.ts";
 import type { CliError } from "../../shared/errors.ts";
 import { LostReplyError, ServiceError } from "../client/errors.ts";
@@ -387,7 +381,7 @@ export class Attempts {
       async ({ balance, held = ZERO }) => {
         free = credits(balance - held);
         // A balance that does not cover the hold bears it out: others spent what is gone.
-        if (affordableRows(free, budget.price) >= size) await settlement.refusal(flown, error);
+        if (budget.affordable(free) >= size) await settlement.refusal(flown, error);
       },
     );
     if (account === undefined) await settlement.refusal(flown, error);
@@ -395,7 +389,7 @@ export class Attempts {
     if (flight.stopped || this.#lowered !== isSecond) return;
 
     this.#lowered = true;
-    const rows = free === undefined ? 0 : affordableRows(free, budget.price);
+    const rows = free === undefined ? 0 : budget.affordable(free);
     if (isSecond || rows < remaining.sizes.least) throw budget.usedUp(error);
 
     budget.balance = free;

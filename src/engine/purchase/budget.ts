@@ -25,6 +25,8 @@ interface UnderWay {
 export interface BudgetOptions {
   readonly now: () => number;
   readonly price: Credits;
+  /** Rows that one price pays for; undefined: a row. */
+  readonly parcel?: number | undefined;
   /** Whether the service told that price: else it is a guess, and the first row tells. */
   readonly priceKnown: boolean;
   readonly maxCredits: Credits | undefined;
@@ -92,7 +94,7 @@ export class Budget {
   rowRoom(): number {
     const { maxRows } = this.#options;
     const room = this.room();
-    const affordable = affordableRows(room, this.price);
+    const affordable = this.affordable(room);
     if (room < this.#run.books.holdOf(0, ZERO)) return 0;
     if (maxRows === undefined) return affordable;
     // A page that is being written counts whole: how
@@ -104,14 +106,14 @@ export class Budget {
   wholeRoom(): number {
     const { cap, maxCredits } = this.#options;
     if (maxCredits === undefined) return Number.POSITIVE_INFINITY;
-    return affordableRows(credits(this.room() + maxCredits - cap), this.price);
+    return this.affordable(credits(this.room() + maxCredits - cap));
   }
 
   /** Rows that the balance covers beside what is in flight; undefined where nobody knows it. */
   covered(): number | undefined {
     if (this.balance === undefined) return undefined;
     const held = this.#flight.held("ready", "flying", "doubt");
-    return affordableRows(credits(this.balance - held), this.price);
+    return this.affordable(credits(this.balance - held));
   }
 
   covers({ hold }: { readonly hold: Credits }): boolean {
@@ -141,11 +143,16 @@ export class Budget {
   }
 
   holdOf(rows: number): Credits {
-    return this.#run.books.holdOf(rows, this.price);
+    return this.#run.books.holdOf(rows, this.price, this.#options.parcel);
   }
 
-  priceOf(rows: number): Credits {
-    return priceOf(rows, this.price);
+  /** What rows cost together. @param price another one than is counted on now */
+  priceOf(rows: number, price = this.price): Credits {
+    return priceOf(rows, price, this.#options.parcel);
+  }
+
+  affordable(amount: Credits): number {
+    return affordableRows(amount, this.price, this.#options.parcel);
   }
 }
 

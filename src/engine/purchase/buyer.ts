@@ -1,6 +1,6 @@
 // Tested by test/scene/replies.test.ts.
 import { randomUUID } from "node:crypto";
-import { affordableRows, ZERO } from "../../shared/contract/money.ts";
+import { ZERO } from "../../shared/contract/money.ts";
 import { grouped } from "../../shared/contract/text.ts";
 import { Page } from "../../shared/rows/page.ts";
 import { WaitTooLongError } from "../client/errors.ts";
@@ -98,7 +98,8 @@ export class Buyer {
     const isTold = options.perPageTold || run.state.perPageMax !== undefined;
     const { paging, first_page: firstPage } = run.plan;
     const remaining = new Remaining(source, { paging, firstPage }, perPage, isTold);
-    if (options.client.dialect.isOneSize === true) remaining.refuse(0, perPage);
+    const isOneSize = options.client.dialect.isOneSize === true || options.parcel !== undefined;
+    if (isOneSize) remaining.refuse(0, perPage);
     this.#repeats = new Repeats(source, (target, end) => remaining.cut(target, end));
 
     const isNext = (unit: Unit): boolean =>
@@ -331,13 +332,14 @@ export class Buyer {
   async #intend(ask: Ask): Promise<void> {
     const { run, now } = this.#options;
     const { most, ...position } = ask;
-    const { honoursKeys } = this.#options;
+    const { honoursKeys, parcel } = this.#options;
     const promised = honoursKeys && run.state.books.keepsKeys;
     const unit = newUnit({
       t: "intent",
       n: run.nextNumber(),
       ...position,
       ...(most < ask.perPage ? { most } : {}),
+      ...(parcel === undefined ? {} : { parcel }),
       key: randomUUID(),
       hold: creditText(this.#budget.holdOf(most)),
       ...(promised ? { promised } : {}),
@@ -372,8 +374,8 @@ export class Buyer {
    */
   async #requireBalance(): Promise<void> {
     await this.#reading.take();
-    const { balance = ZERO, price } = this.#budget;
-    if (affordableRows(balance, price) < 1) throw this.#budget.usedUp(undefined);
+    const { balance = ZERO } = this.#budget;
+    if (this.#budget.affordable(balance) < 1) throw this.#budget.usedUp(undefined);
   }
 
   #hasFreeSlot(): boolean {

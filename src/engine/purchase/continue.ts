@@ -79,7 +79,10 @@ export async function agreeToRest(
 
     const isAll = isNamed && (limit ?? Infinity) >= (share?.total ?? 0);
     if (isAll && apart !== undefined && isFewerApart(run, seen)) {
-      const next = resumeOf(plan, { withOwned: true, maxCredits: priceOf(apart, quote.unitPrice) });
+      const next = resumeOf(plan, {
+        withOwned: true,
+        maxCredits: priceOf(apart, quote.unitPrice, quote.parcel),
+      });
       const message = say`${paidAgainText(seen, target, option("with_owned"))}; nothing more was
         spent`;
       throw usageError(

@@ -38,7 +38,11 @@ import { CURSOR_GONE, incomplete } from "./page-failures.ts";
 
 type Receipt = Of<typeof receipt>;
 
-type Priced = { readonly apart?: number | undefined; readonly unitPrice: Credits };
+interface Priced {
+  readonly apart?: number | undefined;
+  readonly parcel?: number | undefined;
+  readonly unitPrice: Credits;
+}
 
 /**
  * What buys so many rows more with the same run.
@@ -46,13 +50,15 @@ type Priced = { readonly apart?: number | undefined; readonly unitPrice: Credits
  */
 export function raiseFor(
   receipt: Receipt,
-  { apart, unitPrice }: Priced,
+  { apart, parcel, unitPrice }: Priced,
   more: number,
   limit?: number,
 ) {
-  if (apart !== undefined) return { withOwned: true, maxCredits: priceOf(apart, unitPrice) };
+  if (apart !== undefined)
+    return { withOwned: true, maxCredits: priceOf(apart, unitPrice, parcel) };
   const spent = creditsOf(receipt.credits) + creditsOf(receipt.uncertain_credits);
-  return { limit, maxCredits: credits(spent + priceOf(more, creditsOf(receipt.unit_cost))) };
+  const rest = priceOf(more, creditsOf(receipt.unit_cost), parcel);
+  return { limit, maxCredits: credits(spent + rest) };
 }
 
 /**

@@ -144,6 +144,7 @@ async function buyPages(
     ...seller,
     source,
     price: quote.unitPrice,
+    parcel: quote.parcel,
     priceKnown,
     maxCredits: boundOf(options, run.state),
     // A row may turn out to be cheaper than it was thought to be: then the cap buys more of them.

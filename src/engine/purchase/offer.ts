@@ -287,6 +287,9 @@ export function quoteFor(
   const price = rowPrice(target, account, spent.price);
   if (price.assumed !== undefined) deps.onNotice(`warning: ${price.assumed}`);
 
+  const parcel = target.kind === "enrich" ? undefined : account.parcel;
+  requirePage(options.perPage, parcel);
+
   const { paging, pageRows: learned } = deps.seller.client.dialect;
   const pageRows = target.kind === "enrich" ? 1 : (perPageTold(account, deps) ?? learned);
   return makeQuote({
@@ -294,6 +297,7 @@ export function quoteFor(
     matches,
     uncounted,
     ...price,
+    parcel,
     balance: account.balance,
     capLeft: account.capLeft,
     limit: options.limit,
@@ -306,6 +310,16 @@ export function quoteFor(
     spent,
     ...whole,
   });
+}
+
+/** @throws CliError exit 2 where rows that are sold together are asked for in other pages */
+function requirePage(perPage = PER_PAGE_MAX, parcel = perPage): void {
+  if (perPage >= parcel) return;
+  throw usageError(
+    say`rows are sold ${parcel} together there, and ${option("per_page")} asks for ${perPage}`,
+    say`without ${option("per_page")} a page has all of them`,
+    "part_of_parcel",
+  );
 }
 
 export const runIdentityOf = (

@@ -207,12 +207,12 @@ function unreachedText({ unreached = [] }: Pick<Plan, "unreached">): string | un
 
 function commandsFor(
   { unreached = [] }: Pick<Plan, "unreached">,
-  { unitPrice }: Quote,
+  { parcel, unitPrice }: Quote,
 ): OwnCommand[] {
   return unreached
     .flatMap(({ within = [] }) => within)
     .map(({ filters, rows }, index) => {
-      const cap = option("max_credits", creditsToNumber(priceOf(rows, unitPrice)));
+      const cap = option("max_credits", creditsToNumber(priceOf(rows, unitPrice, parcel)));
       const file = index === 0 ? "others.csv" : `others-${index + 1}.csv`;
       const bounds = [option("new_only"), option("again"), cap];
       return command("search", {

@@ -61,6 +61,8 @@ export interface Quote {
   readonly kept: number;
   readonly bound: Bound;
   readonly unitPrice: Credits;
+  /** Rows that one price pays for; undefined: a row. */
+  readonly parcel?: number | undefined;
   /** Why `unitPrice` is a guess, in words; undefined: it is none. */
   readonly assumed?: string | undefined;
   readonly credits: Credits;
@@ -114,7 +116,7 @@ export interface Quote {
 
 export type SampleQuote = Of<typeof sample>;
 
-export interface QuoteInput extends Matches, Pick<Quote, "assumed"> {
+export interface QuoteInput extends Matches, Pick<Quote, "assumed" | "parcel"> {
   readonly target: Target;
   readonly price: Credits;
   readonly balance: Credits | undefined;
@@ -154,6 +156,7 @@ export function makeQuote(input: QuoteInput): Quote {
     matches,
     uncounted = 0,
     price,
+    parcel,
     limit,
     maxCredits,
     maxDepth,
@@ -177,7 +180,7 @@ export function makeQuote(input: QuoteInput): Quote {
     bounds.push(["cap", spent.rows + rowsLeft(input, maxCredits, rowsUncapped - spent.rows)]);
     lossless = Math.min(
       lossless,
-      spent.rows + affordableRows(credits(maxCredits - spent.settled), price),
+      spent.rows + affordableRows(credits(maxCredits - spent.settled), price, parcel),
     );
   }
 
@@ -201,7 +204,8 @@ export function makeQuote(input: QuoteInput): Quote {
     pages === undefined ? most : rowsBegun(pages, most).rows;
   const rows = inPages(allowed);
   const toBuy = rowsToBuy({ rows, kept: spent.rows });
-  const cost = priceOf(toBuy, price);
+  const cost = priceOf(toBuy, price, parcel);
+  if (bound === "limit") requireWhole(toBuy, { price, parcel });
   const requests = requestCount(input, toBuy);
 
   return {
@@ -212,6 +216,7 @@ export function makeQuote(input: QuoteInput): Quote {
     kept: spent.rows,
     bound,
     unitPrice: price,
+    parcel,
     assumed: input.assumed,
     credits: cost,
     total: credits(spent.settled + spent.uncertain + cost),
@@ -243,7 +248,7 @@ export function makeQuote(input: QuoteInput): Quote {
  * replies may have cost; no part of such a page is asked for.
  */
 function rowsLeft(
-  { target, spent, price, paging }: QuoteInput,
+  { target, spent, price, parcel, paging }: QuoteInput,
   maxCredits: Credits,
   open: number,
 ): number {
@@ -255,13 +260,27 @@ function rowsLeft(
     0n,
   );
   const lost = shelved.reduce(
-    (sum, { intent }) => sum + affordableRows(creditsOf(intent.hold), price),
+    (sum, { intent }) => sum + affordableRows(creditsOf(intent.hold), price, parcel),
     0,
   );
   const isOne =
     target.kind === "search" ? target.union === undefined : target.companies.length === 1;
   const behind = paging === "cursor" && isOne && lost > 0 ? 0 : Math.max(0, open - lost);
-  return Math.min(affordableRows(credits(rest - waiting), price), behind);
+  return Math.min(affordableRows(credits(rest - waiting), price, parcel), behind);
+}
+
+/** @throws CliError exit 2 for a limit within rows that are sold together: all of them are paid */
+function requireWhole(rows: number, { price, parcel = 1 }: Pick<QuoteInput, "price" | "parcel">) {
+  const over = rows % parcel;
+  if (over === 0) return;
+  const fits = [rows - over, rows - over + parcel].filter((each) => each > 0);
+  const limits = fits.map((each) => option("limit", each));
+  throw usageError(
+    say`rows are sold ${parcel} together there, for ${creditsText(price)}, and ${option("limit")}
+      would end ${over} rows into them; nothing was spent`,
+    clauses(...limits.map((limit) => say`${limit} fits`)),
+    "part_of_parcel",
+  );
 }
 
 /**
@@ -282,7 +301,7 @@ export function consentedCap(
 const PARTS_A_WALL = 1.5;
 
 function requestCount(input: QuoteInput, rows: number): number {
-  const { target, paging, maxDepth = rows, perPage, parts, drawn, spent } = input;
+  const { target, paging, maxDepth = rows, parcel, perPage, parts, drawn, spent } = input;
   if (target.kind === "enrich") return rows;
   if (drawn !== undefined) {
     const whole = rowsBegun(drawn.pages, spent.rows + rows).pages;
@@ -294,7 +313,11 @@ function requestCount(input: QuoteInput, rows: number): number {
   const each = { length: Math.max(1, Math.min(rows, pieces)) };
   const spread = () => Array.from(each, (_, at) => Math.floor((rows + at) / each.length));
   const sizes = parts === undefined ? spread() : sizesOf(input, parts, rows);
-  return sizes.reduce((sum, size) => sum + requestsFor(paging, size, Math.max(1, perPage)), 0);
+  const requests = (size: number): number =>
+    parcel === undefined
+      ? requestsFor(paging, size, Math.max(1, perPage))
+      : Math.ceil(size / parcel);
+  return sizes.reduce((sum, size) => sum + requests(size), 0);
 }
 
 /** Rows to buy of each part, or company, behind those that are kept. */
@@ -377,17 +400,20 @@ export function beyondFunds({ balance, capLeft, credits: cost }: Quote) {
 }
 
 export function requireBalance(quote: Quote, target: Target): void {
-  const { kept, rows, unitPrice } = quote;
+  const { kept, parcel, rows, unitPrice } = quote;
   if (quote.rowsIfNothingLost === 0 && quote.total === 0n && quote.bound === "cap") {
     const one =
-      `one ${target.kind === "enrich" ? "company" : "profile"} ` +
-      `costs ${costText(quote, unitPrice)},`;
+      parcel === undefined
+        ? `one ${target.kind === "enrich" ? "company" : "profile"} ` +
+          `costs ${costText(quote, unitPrice)},`
+        : `${parcel} profiles, which are sold together, cost ${costText(quote, unitPrice)},`;
     const [what, fits] =
       quote.sample === undefined
         ? [
             one,
             clauses(
-              say`${option("max_credits", creditsToNumber(unitPrice))} pays for one`,
+              say`${option("max_credits", creditsToNumber(unitPrice))} pays for
+                ${parcel === undefined ? "one" : "them"}`,
               say`${command("account")} shows the prices`,
             ),
           ]
@@ -405,7 +431,7 @@ export function requireBalance(quote: Quote, target: Target): void {
   const beyond = beyondFunds(quote);
   if (beyond === undefined) return;
 
-  const fits = kept + Math.min(rows, affordableRows(beyond.free, unitPrice));
+  const fits = kept + Math.min(rows, affordableRows(beyond.free, unitPrice, parcel));
   const [one, many] = target.kind === "enrich" ? ["company", "companies"] : ["profile", "profiles"];
   throw failed.credits(
     `${counted(rows - kept, `${one} costs`, `${many} cost`)} up to ` +
@@ -431,8 +457,8 @@ export function requireSame(agreed: Quote, now: Quote): void {
   same("the size", grouped(rowsToBuy(agreed)), grouped(rowsToBuy(now)));
 }
 
-export function overlapWarning({ overlap = 0, unitPrice }: Quote): string {
-  const price = creditsText(priceOf(overlap, unitPrice));
+export function overlapWarning({ overlap = 0, unitPrice, parcel }: Quote): string {
+  const price = creditsText(priceOf(overlap, unitPrice, parcel));
   return (
     `warning: up to ${grouped(overlap)} ${overlap === 1 ? "person is" : "people are"} ` +
     "in more than one of the segments, and no filter takes those apart: " +
@@ -518,7 +544,7 @@ function wayAround(quote: Quote, share: OwnedShare, target: Target, around: Opti
 
 export function newPriceText(quote: Quote, { total, owned, estimate }: OwnedShare): string {
   const price = (rows: number): Credits =>
-    priceOf(Math.min(rows, rowsToBuy(quote)), quote.unitPrice);
+    priceOf(Math.min(rows, rowsToBuy(quote)), quote.unitPrice, quote.parcel);
   const [least, most] = [price(total - owned), price(estimate?.rows ?? 0)];
   return most > least
     ? `${formatCreditsGrouped(least)} to ${creditsText(most)}`
@@ -534,6 +560,7 @@ export const quoteJson = (quote: Quote, target: Target): QuoteDocument => ({
   kept: quote.kept,
   bound: quote.bound,
   unit_cost: quote.assumed === undefined ? creditsToNumber(quote.unitPrice) : null,
+  unit_rows: quote.parcel ?? 1,
   credits: creditsToNumber(quote.credits),
   balance: creditsOrNull(quote.balance),
   balance_after: creditsOrNull(quote.balanceAfter),
@@ -552,9 +579,9 @@ export const quoteJson = (quote: Quote, target: Target): QuoteDocument => ({
   reuse: quote.reuse === undefined ? null : { run: quote.reuse.run, rows: quote.reuse.rows },
 });
 
-function shareJson({ share, unitPrice }: Quote) {
+function shareJson({ share, unitPrice, parcel }: Quote) {
   const { owned = null, exact = null, total = 0, calls = null, estimate } = share ?? {};
-  const price = (rows: number): number => creditsToNumber(priceOf(rows, unitPrice));
+  const price = (rows: number): number => creditsToNumber(priceOf(rows, unitPrice, parcel));
 
   return {
     owned,

@@ -80,6 +80,7 @@ export function buildReceipt(input: ReceiptInput, shortfall: Sentence | null): R
     paid_again: input.again ?? null,
     misses: state.misses,
     unit_cost: creditsToNumber(outcome.price),
+    unit_rows: quote.parcel ?? 1,
     credits: creditsToNumber(state.settled),
     uncertain_credits: creditsToNumber(state.uncertain),
     foreign_credits: creditsToNumber(state.foreign),
@@ -184,7 +185,8 @@ function whyShort({
     (isDrawn ? drawn : uncertainCap(run, quote, outcome));
   if (early !== null) return early;
 
-  const room = credits(spent + priceOf(own, price));
+  const { parcel } = quote;
+  const room = credits(spent + priceOf(own, price, parcel));
   const left = least === undefined ? fewer : quote.rows - placesIn(run);
   if (left > 0 && left < own && maxCredits !== undefined && room > maxCredits) {
     const [page, what] = isCounted ? ["last", "rest"] : ["next", "next one"];
@@ -195,7 +197,7 @@ function whyShort({
   }
 
   if (least !== undefined) {
-    const more = credits(spent + priceOf(least, price));
+    const more = credits(spent + priceOf(least, price, parcel));
     const raise =
       maxCredits !== undefined && more > maxCredits
         ? { maxCredits: more }
@@ -222,7 +224,7 @@ function whyShort({
   if (price > quote.unitPrice && outcome.ended === "limit" && rows < quote.rows) {
     // The user's own cap was reached: that is done, and said.
     if (maxCredits !== undefined && spent + price > maxCredits) return null;
-    const rest = credits(spent + priceOf(quote.rows - rows, price));
+    const rest = credits(spent + priceOf(quote.rows - rows, price, parcel));
     const why =
       `a row costs ${creditsText(price)}, which the account did not tell, and not the ` +
       `${formatCreditsGrouped(quote.unitPrice)} that were agreed to: ${came}`;
@@ -315,7 +317,7 @@ function uncertainCap(run: Run, quote: Quote, outcome: Doubled): Lack | null {
   // A cap below that would leave rows out once more.
   const missing = Math.min(all - state.rows, run.rest ?? Number.POSITIVE_INFINITY);
   const { least = 1, price } = outcome;
-  const whole = priceOf(Math.ceil(missing / least) * least, price);
+  const whole = priceOf(Math.ceil(missing / least) * least, price, quote.parcel);
   const maxCredits = credits(state.settled + state.uncertain + whole);
   const why =
     `${creditsText(doubt)} may have been charged for replies that were lost, ` +

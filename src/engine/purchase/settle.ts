@@ -1,7 +1,7 @@
 // Tested by test/scene/replies.test.ts.
 import { isUtf8 } from "node:buffer";
 import { setImmediate as turn } from "node:timers/promises";
-import { type Credits, maxCredits, priceOf, ZERO } from "../../shared/contract/money.ts";
+import { type Credits, maxCredits, ZERO } from "../../shared/contract/money.ts";
 import { counted } from "../../shared/contract/text.ts";
 import { option, say } from "../../shared/errors.ts";
 import { Page } from "../../shared/rows/page.ts";
@@ -294,7 +294,7 @@ export class Settlement {
     const rows = placesOf(settled);
     const drawn = source.page === undefined ? 0 : (source.count(intent.target) ?? 0);
     const used = creditsOf(settled.used);
-    const quoted = priceOf(rows, creditsOf(run.plan.unit_price));
+    const quoted = this.#parts.budget.priceOf(rows, creditsOf(run.plan.unit_price));
 
     if (impossible !== undefined) this.#parts.flight.stop(impossibleCharge(creditsOf(impossible)));
     else if (rows > intent.perPage) this.#parts.flight.stop(pageTooLong(rows, intent.perPage));

@@ -65,6 +65,8 @@ export interface Sent {
   readonly hold: Credits;
   /** Nobody told what a row costs: the hold is a guess, and the balance tells. */
   readonly isGuess?: boolean | undefined;
+  /** Rows that are paid for together: as many as are begun cost as much as all of them. */
+  readonly parcel?: number | undefined;
   /** Whether the service promises to still know the key. */
   readonly promised?: boolean | undefined;
   /** Times (`at`) are epoch milliseconds, and say on which day it was spent alone. */
@@ -267,7 +269,7 @@ export class Books {
     return credits(cap - this.atMost);
   }
 
-  /** The dearest price of a row that was seen; undefined: none, as long as all was free. */
+  /** The dearest price of a row, or a parcel, that was seen; undefined: as long as all was free. */
   get price(): Credits | undefined {
     return this.#price > 0n ? this.#price : undefined;
   }
@@ -306,8 +308,8 @@ export class Books {
   }
 
   /** What a call may cost. @param price that is counted on */
-  holdOf(rows: number, price: Credits): Credits {
-    return maxCredits(priceOf(rows, maxCredits(price, this.#price)), this.#floor);
+  holdOf(rows: number, price: Credits, parcel = 1): Credits {
+    return maxCredits(priceOf(rows, maxCredits(price, this.#price), parcel), this.#floor);
   }
 
   /** By how much a call would raise what the run may have cost. */
@@ -436,9 +438,10 @@ export class Books {
       return;
     }
 
-    const { hold, rows: asked, promised = false } = attempt.sent;
+    const { hold, rows: asked, parcel = 1, promised = false } = attempt.sent;
     const least = maxCredits(ZERO, used ?? ZERO);
-    const most = maxCredits(least, share(hold, rows, asked));
+    const [begun, all] = [Math.ceil(rows / parcel), Math.ceil(asked / parcel)];
+    const most = maxCredits(least, share(hold, begun, all));
     attempt.came = rows;
     attempt.isSaid = used !== undefined;
     attempt.state = rows === 0 ? "free" : used === undefined ? "untold" : "told";
@@ -524,8 +527,9 @@ export class Books {
   }
 
   /** Nothing is learned of what was free. */
-  #learn({ state, came }: Attempt, cost: Credits): void {
-    if (came > 0) this.#price = maxCredits(this.#price, share(cost, 1, came));
+  #learn({ state, came, sent: { parcel = 1 } }: Attempt, cost: Credits): void {
+    const begun = Math.ceil(came / parcel);
+    if (came > 0) this.#price = maxCredits(this.#price, share(cost, 1, begun));
     else if (state === "free") this.#floor = maxCredits(this.#floor, cost);
   }
 
@@ -738,7 +742,8 @@ export class Books {
   #most({ sent, least, most, heir, isSpoken }: Attempt): Credits {
     const isSpokenFor = isSpoken || heir?.state === "flying" || heir?.state === "lost";
     if (this.#isKept && isSpokenFor) return least;
-    return most ?? maxCredits(least, maxCredits(sent.hold, this.holdOf(sent.rows, ZERO)));
+    const dear = (): Credits => this.holdOf(sent.rows, ZERO, sent.parcel);
+    return most ?? maxCredits(least, maxCredits(sent.hold, dear()));
   }
 
   #isAwaited(one: Attempt): boolean {

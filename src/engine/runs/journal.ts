@@ -53,6 +53,8 @@ export interface IntentRecord extends LogRecord {
   readonly cursor?: string;
   /** Rows that it may be charged for, where those are fewer than a page. */
   readonly most?: number;
+  /** Rows that are paid for together, where that is more than one. */
+  readonly parcel?: number;
   readonly key: string;
   readonly hold: CreditText;
   /** The service promises to know the key. */
@@ -283,9 +285,9 @@ function send(
   unit: Unit,
   { promised, at }: { readonly promised?: boolean; readonly at: number },
 ): void {
-  const { key: page, perPage, most: rows = perPage, hold, guess: isGuess } = unit.intent;
+  const { key: page, perPage, most: rows = perPage, hold, guess: isGuess, parcel } = unit.intent;
   unit.attempt = ++state.attempts;
-  const facts = { page, rows, hold: creditsOf(hold), promised, isGuess, at };
+  const facts = { page, rows, hold: creditsOf(hold), parcel, promised, isGuess, at };
   state.books.note({ t: "sent", n: unit.attempt, ...facts });
 }
 

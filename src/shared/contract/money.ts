@@ -19,15 +19,22 @@ export const ONE_CREDIT: Credits = credits(SCALE);
 /** What is left of an amount: never less than nothing. */
 export const creditsLess = (amount: Credits, by: bigint): Credits =>
   maxCredits(ZERO, credits(amount - by));
-export const priceOf = (rows: number, unit: Credits): Credits => credits(unit * BigInt(rows));
+
+/** What rows cost. @param parcel rows that one `unit` pays for: those that are begun count whole */
+export const priceOf = (rows: number, unit: Credits, parcel = 1): Credits =>
+  credits(unit * BigInt(Math.ceil(rows / parcel)));
+
 export const minCredits = (a: Credits, b: Credits): Credits => (a < b ? a : b);
 export const maxCredits = (a: Credits, b: Credits): Credits => (a > b ? a : b);
 
-/** How many rows at `unit` credits fit into `amount`; infinite where a row is free. */
-export function affordableRows(amount: Credits, unit: Credits): number {
+/**
+ * How many rows fit into `amount`; infinite where a row is free.
+ * @param parcel rows that one `unit` pays for
+ */
+export function affordableRows(amount: Credits, unit: Credits, parcel = 1): number {
   if (unit <= 0n) return Number.POSITIVE_INFINITY;
   if (amount <= 0n) return 0;
-  const rows = amount / unit;
+  const rows = (amount / unit) * BigInt(parcel);
   return rows > BigInt(Number.MAX_SAFE_INTEGER) ? Number.MAX_SAFE_INTEGER : Number(rows);
 }
 
@@ -75,6 +82,10 @@ export function creditsText(amount: Credits): string {
 
 export const creditsOrNull = (amount: Credits | null | undefined): number | null =>
   amount == null ? null : creditsToNumber(amount);
+
+/** A price in words. @param parcel rows that it pays for */
+export const priceText = (unit: Credits, parcel = 1, one = "profile"): string =>
+  `${creditsText(unit)} ${parcel === 1 ? `a ${one}` : `for ${parcel} of them together`}`;
 
 /**
  * As the JSON number that the envelope carries. Exact

@@ -15,6 +15,8 @@ export const sample = s.object({
   together: s.said(s.wholeNumberShape, "the most rows that are drawn together"),
 });
 
+const unitRows = s.said(s.wholeNumberShape, "how many rows `unit_cost` pays for");
+
 export const receipt = s.object({
   run: s.text,
   command: s.one("search", "employees", "enrich"),
@@ -46,6 +48,7 @@ export const receipt = s.object({
   ),
   misses: s.said(s.wholeNumberShape, "companies that the service does not know"),
   unit_cost: s.creditsShape,
+  unit_rows: unitRows,
   credits: s.creditsShape,
   uncertain_credits: s.said(
     s.number,
@@ -79,6 +82,7 @@ export const quoteShape = s.object({
   kept: s.said(s.wholeNumberShape, "rows that are paid for already"),
   bound: s.one("matches", "limit", "cap", "companies", "sample"),
   unit_cost: s.said(s.maybe(s.creditsShape), "null: nobody told it, and credits count 1 a row"),
+  unit_rows: unitRows,
   credits: s.said(s.number, "credits, at most"),
   balance: s.maybe(s.creditsShape),
   balance_after: s.maybe(s.creditsShape),

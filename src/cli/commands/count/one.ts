@@ -11,6 +11,7 @@ import {
   creditsText,
   creditsToNumber,
   priceOf,
+  priceText,
 } from "../../../shared/contract/money.ts";
 import { counted, grouped } from "../../../shared/contract/text.ts";
 import type { FilterKeySpec, Filters } from "../../../shared/contract/vocabulary.ts";
@@ -101,7 +102,8 @@ function countDocument(count: Total, account: AccountView, filters: Question) {
     as_of: count.asOf ?? null,
     filters,
     unit_cost: creditsOrNull(unit),
-    max_cost: unit === undefined ? null : creditsToNumber(priceOf(count.count, unit)),
+    max_cost:
+      unit === undefined ? null : creditsToNumber(priceOf(count.count, unit, account.parcel)),
     balance: creditsOrNull(balance),
   };
 }
@@ -112,16 +114,17 @@ async function printCount(
   printer: Printer,
 ): Promise<void> {
   const [balance, price] = [account.balance, account.costs.person_search];
-  const most = price && priceOf(count, price);
+  const { parcel } = account;
+  const most = price && priceOf(count, price, parcel);
   const isShort = balance !== undefined && most !== undefined && balance < most;
   const short = isShort
-    ? `, enough for ${counted(affordableRows(balance, price ?? most), "profile")}`
+    ? `, enough for ${counted(affordableRows(balance, price ?? most, parcel), "profile")}`
     : "";
 
   printer.text(`${printer.style.strong(grouped(count))} ${count === 1 ? "person" : "people"}\n`);
   await printer.card(
     [
-      ["price", price === undefined ? "not told" : `${creditsText(price)} a profile`],
+      ["price", price === undefined ? "not told" : priceText(price, parcel)],
       ["at most", most === undefined ? undefined : creditsText(most)],
       ["balance", balance === undefined ? undefined : `${creditsText(balance)}${short}`],
       [

@@ -27,7 +27,7 @@ export async function countFiles(
     count: counts[index]?.count ?? 0,
   }));
   const cost = (count: number): number | null =>
-    unit === undefined ? null : creditsToNumber(priceOf(count, unit));
+    unit === undefined ? null : creditsToNumber(priceOf(count, unit, account?.parcel));
 
   if (form === "json") {
     const documents = rows.map(({ segment, count, filters }) => {
@@ -39,7 +39,7 @@ export async function countFiles(
     printer.text(segmentsCsv(rows));
   } else {
     const price = (count: number): string =>
-      unit === undefined ? "" : formatCreditsGrouped(priceOf(count, unit));
+      unit === undefined ? "" : formatCreditsGrouped(priceOf(count, unit, account?.parcel));
 
     await printer.table(
       [

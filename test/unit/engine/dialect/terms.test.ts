@@ -5,6 +5,7 @@ import {
   cannotBuy,
   namesIn,
   pagingOfFile,
+  parcelOf,
   summaryOf,
 } from "../../../../src/engine/dialect/terms.ts";
 import { oneSize } from "../../../../src/engine/purchase/paging.ts";
@@ -12,7 +13,7 @@ import { oneSize } from "../../../../src/engine/purchase/paging.ts";
 test.each([
   ["pdl", { paging: "cursor", isUnproven: true }, ["domain", "company_network_url", "name"]],
   ["crustdata", { paging: "cursor", isUnproven: false, isOneSize: true }, []],
-  ["apollo", { paging: "cursor", isUnproven: true }, []],
+  ["apollo", { paging: "cursor", isUnproven: true }, ["domain"]],
 ])("%s pages, and is asked for companies, as its file says", async (name, paging, enrich) => {
   const { file } = await shippedVendor(name);
   expect(pagingOfFile(file)).toMatchObject(paging);
@@ -20,10 +21,32 @@ test.each([
   expect(cannotBuy(file)).toBeUndefined();
 });
 
-test("what is paid by the page is not bought, and a summary says so", async () => {
+test("what is paid by the page is bought by the page, and a summary says so", async () => {
   const { file } = await shippedVendor("prospeo");
-  expect(cannotBuy(file)?.message).toContain("it is paid by the request");
-  expect(summaryOf(file)).toMatchObject({ person: "1", per: "request", count: "1", buys: false });
+  expect(cannotBuy(file)).toBeUndefined();
+  expect(parcelOf(file)).toBe(25);
+  expect(summaryOf(file)).toMatchObject({ person: "1", per: "request", count: "1", buys: true });
+});
+
+test.each([
+  [{ per: "request", credits: "2" }, [1, 100], 100],
+  [{ per: "started", rows: 25, credits: "1" }, [1, 100], 25],
+  [{ per: "started", rows: 25, credits: "1" }, [50, 100], "at least 50 rows"],
+  [{ per: "started", rows: 200, credits: "1" }, [1, 100], "no number of rows"],
+  [{ per: "row", credits: "1", least: "5" }, [1, 100], "no number of rows"],
+  [{ per: "row", credits: "1", least: "1" }, [1, 100], undefined],
+  [{ per: "row", credits: "1" }, [25, 25], "at least 25 rows"],
+  [{ per: "call", credits: "1" }, [1, 100], "no number of rows"],
+] as const)("%j in pages of %j: what a request costs at most", async (price, [from, to], said) => {
+  const { file } = await shippedVendor("prospeo");
+  const { search } = file.calls;
+  const calls = {
+    ...file.calls,
+    search: { ...search, price, pages: { by: "page", size: [from, to] } },
+  };
+  const own = { ...file, calls } as unknown as typeof file;
+  if (typeof said === "string") expect(cannotBuy(own)?.message).toContain(said);
+  else expect([cannotBuy(own), parcelOf(own)]).toEqual([undefined, said]);
 });
 
 test("pages of one size land on the rows, or below them by less than a row a request", () => {

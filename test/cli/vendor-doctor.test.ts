@@ -1,0 +1,84 @@
+import { expect, onTestFinished, test } from "vitest";
+import { vendorUser } from "../support/vendor-user.ts";
+import type { VendorName } from "../support/vendors/index.ts";
+import { millionthsOf } from "../support/vendors/shared.ts";
+
+// What doctor says of a vendor: only what was looked at, and with --buy what the fewest people cost.
+
+type Options = Parameters<typeof vendorUser>[1];
+
+async function doctorOf(name: VendorName, line: string, options: Options = {}) {
+  const user = await vendorUser(name, options);
+  onTestFinished(() => user.vendor.stop());
+  const { code, stderr, stdout } = await user.run(`doctor -c v --json ${line}`.trim());
+  const { checks } = JSON.parse(stdout) as {
+    checks: { name: string; status: string; message: string }[];
+  };
+  const said = (check: string): string =>
+    checks
+      .filter(({ name: one }) => one === check)
+      .map((one) => `${one.status} ${one.message}`)[0] ?? "";
+  const { settled, uncertain, foreign } = await user.spend();
+  expect(settled + uncertain + foreign).toBe(millionthsOf(user.vendor.book.charged()));
+  return { ...user, code, stderr, said };
+}
+
+test("where counts are free each name is tried, and those that were not are named", async () => {
+  const { code, said, vendor } = await doctorOf("coresignal", "");
+  expect(code).toBe(0);
+  expect(said("Filters")).toMatch(
+    /^ok \d+ names found nobody by a value that nobody has, or refused/,
+  );
+  expect(vendor.book.charged()).toBe("0");
+});
+
+test("a name that is passed over fails", async () => {
+  const { code, said } = await doctorOf("coresignal", "", { swallow: ["location_country"] });
+  expect(code).toBe(8);
+  expect(said("Filters")).toContain("fail coresignal passes the filter country over");
+});
+
+test("where counts cost nothing is tried unasked", async () => {
+  const { said, vendor } = await doctorOf("pdl", "");
+  expect(said("Filters")).toBe("skip not tried: no count is free there");
+  expect(vendor.book.charged()).toBe("0");
+});
+
+test.each([
+  ["pdl", "1", /^ok 1 person: declared 1, charged 1; balance /],
+  ["crustdata", "0.03", /^ok 1 person: declared 0.03, charged 0.03; balance /],
+  ["prospeo", "1", /^ok 25 people: declared 1, charged 1; balance /],
+  ["coresignal", "20", /^ok 1 person: declared 20, charged 20; balance /],
+] as const)("--buy of %s buys the least for %s and compares", async (name, price, said) => {
+  const ran = await doctorOf(name, "--buy 20");
+  expect(ran.code, ran.stderr).toBe(0);
+  expect(ran.said("A person"), ran.stderr).toMatch(said);
+  expect(ran.said("Record")).toMatch(/^ok \d+ of \d+ fields filled/);
+  expect(ran.vendor.book.charged()).toBe(price);
+});
+
+test("--buy below the least buys nothing", async () => {
+  const { code, said, vendor } = await doctorOf("coresignal", "--buy 19");
+  expect(code).toBe(8);
+  expect(said("Bought")).toContain("fail");
+  expect(vendor.book.charged()).toBe("0");
+});
+
+test("--buy finds a name that is passed over for one count, and a price that is another", async () => {
+  const swallowed = await doctorOf("pdl", "--buy 5", { swallow: ["job_title"] });
+  expect(swallowed.code).toBe(8);
+  expect(swallowed.said("Bought")).toContain("title");
+  expect(swallowed.vendor.book.charged()).toBe("1");
+
+  const dear = await doctorOf("pdl", "--buy 5", { chargeFactor: 2 });
+  expect(dear.code, dear.stderr).toBe(8);
+  expect(dear.said("Bought")).toContain("2");
+  expect(dear.vendor.book.charged()).toBe("2");
+  const cheap = await doctorOf("pdl", "--buy 5", { chargeFactor: 0.5 });
+  expect(cheap.said("A person")).toMatch(/^warn 1 person: declared 1, charged 0.5/);
+});
+
+test("what a plan does not tell is named", async () => {
+  const { said } = await doctorOf("pdl", "--buy 1", { emptyPlan: true });
+  expect(said("Record")).toContain("not told on this plan: ");
+});
