@@ -4,14 +4,25 @@ import { join } from "node:path";
 import { configDir, stateDir } from "../../engine/connections/paths.ts";
 import { sha256Of } from "../../engine/output/paths.ts";
 import { registerIn } from "../../engine/output/register.ts";
-import { Disk } from "../../engine/runs/disk.ts";
+import { Disk, failpoint } from "../../engine/runs/disk.ts";
 import { RunStore } from "../../engine/runs/run-store.ts";
+import { suppressionFolder, suppressionList } from "../../engine/runs/suppression.ts";
 import type { Context } from "../../shared/context.ts";
 import { failed, option, say } from "../../shared/errors.ts";
 import { filesOf } from "./list-files.ts";
 
 export const registerOf = (context: Context, disk = new Disk()) =>
   registerIn(stateDir(context), disk, context.now);
+
+/** Who is left out here: `headcount suppress`. */
+export function suppressionHere(context: Context) {
+  const { env, now, sleep, interrupted: signal } = context;
+  return suppressionList(suppressionFolder(stateDir(context)), new Disk(failpoint(env)), {
+    now,
+    sleep,
+    signal,
+  });
+}
 
 /**
  * A file that headcount wrote is its own to replace only as it wrote it.

@@ -1,8 +1,9 @@
 import type { keptPeople } from "../../../app/keep/forget/find.ts";
+import { isAnyWord, namesOf, noForm, suppress } from "../../../app/keep/suppress.ts";
 import { Disk, failpoint } from "../../../engine/runs/disk.ts";
 import { suppressionList } from "../../../engine/runs/suppression.ts";
 import type { Context } from "../../../shared/context.ts";
-import { suppressedName, takenFor } from "../../../shared/contract/naming/who.ts";
+import { suppressedName } from "../../../shared/contract/naming/who.ts";
 import {
   SUPPRESSED_KINDS,
   type SuppressedEntry,
@@ -10,7 +11,7 @@ import {
   type SuppressedName,
 } from "../../../shared/contract/suppression.ts";
 import { counted, echo, grouped } from "../../../shared/contract/text.ts";
-import { type CliError, failed, usageError } from "../../../shared/errors.ts";
+import { failed, usageError } from "../../../shared/errors.ts";
 import { inputName, readTableFile } from "../../../shared/input.ts";
 import { columnsFor, personKind } from "../../../shared/tables/headings.ts";
 import { type InputTable, unguarded } from "../../../shared/tables/table.ts";
@@ -34,7 +35,6 @@ export interface ListPlace<Options extends SuppressOptions> {
 }
 
 const MAX_BYTES = 1 << 26;
-const NOTE_LENGTH = 200;
 /** Names of which it is said what they were taken for. */
 const SPOKEN = 5;
 /** Digits of a mark that are shown, and the fewest that name an entry. */
@@ -73,7 +73,7 @@ export function addListCommands<Options extends SuppressOptions>(
     .does(
       opening(async (opened, words: readonly string[]) => {
         const names: SuppressedName[] = [];
-        for (const word of words) names.push(...(await namesOf(word, opened)));
+        for (const word of words) names.push(...(await namesOf(word, namingOf(opened))));
         await add(opened, names);
       }),
     );
@@ -107,37 +107,14 @@ interface Opened extends Desk<SuppressOptions> {
   readonly added: (names: readonly SuppressedName[]) => Promise<void>;
 }
 
-/**
- * How somebody is named on the list. What may be the name of many is
- * looked up among the people who are kept, and is the one who has it.
- * @throws CliError exit 6 for what is nobody's form
- */
-async function namesOf(
-  word: string,
-  { kept, options: { kind } }: Pick<Opened, "kept" | "options">,
-): Promise<readonly SuppressedName[]> {
-  const name = suppressedName(word, kind);
-  const isForm = name !== undefined && (kind !== undefined || !isAnyWord(word));
-  if (isForm && (kind !== undefined || name.kind !== "id" || kept === undefined)) return [name];
-  if (kind !== undefined || kept === undefined) throw noForm(word, kind);
-
-  // Of a word that may be an id or the last part of an address, records may tell which it is.
-  const learning = kept.learn(word);
-  const person = await (isForm ? learning.catch(() => undefined) : learning);
-  if (isForm) return [person?.isById === true ? { ...name, address: null } : name];
-  if (person?.isKnown !== true) throw noForm(word, kind);
-  return person.suppressed;
-}
-
-/** Letters alone: a name of many, rather than an id or an address of one. */
-const isAnyWord = (word: string): boolean => /^[\p{L}\p{M}'’]+$/u.test(word.trim());
+const namingOf = ({ kept, options: { kind } }: Opened) => ({ kept, kind });
 
 /** How a list names who is asked about: somebody who is kept by every name of theirs. */
 async function namesAsked(word: string, opened: Opened): Promise<readonly SuppressedName[]> {
   const { kept, options } = opened;
   const name = suppressedName(word, options.kind);
   if (options.kind !== undefined || kept === undefined || name?.kind === "domain")
-    return name === undefined ? namesOf(word, opened) : [name];
+    return name === undefined ? namesOf(word, namingOf(opened)) : [name];
 
   // Whom the list is about is known without the rest of what is kept.
   const person = await kept.learn(word).catch((error: unknown) => {
@@ -200,17 +177,6 @@ async function check(opened: Opened, words: readonly string[]): Promise<void> {
     "not_suppressed",
   );
 }
-
-const noForm = (word: string, kind: SuppressedKind | undefined): CliError =>
-  failed.not_found(
-    kind === undefined
-      ? `"${echo(word)}" is no profile address, id or domain of anybody: ` +
-          `it was taken for ${takenFor(word)}`
-      : `"${echo(word)}" is no ${kind}`,
-    "several people may have a name: for example network.example/in/ada-lovelace, p_0000000042 " +
-      "or northwind.example; --kind id takes a word for an id",
-    "bad_name",
-  );
 
 /** Where it is told by how it was added: no look at who is kept. */
 function nameOf(word: string, kind: SuppressedKind | undefined): SuppressedName {
@@ -284,11 +250,7 @@ function namesIn(
 async function add(opened: Opened, names: readonly SuppressedName[]): Promise<void> {
   const { list: suppression, options, printer } = opened;
   const { note } = options;
-  if (note !== undefined && (note.length > NOTE_LENGTH || /\p{Cc}/u.test(note))) {
-    throw usageError(`--note takes at most ${NOTE_LENGTH} characters on one line`);
-  }
-
-  const added = await suppression.add(names, note ?? null);
+  const added = await suppress(names, note, suppression);
 
   // Also where all were there before: the process that added them may have died here.
   await opened.added(names);
