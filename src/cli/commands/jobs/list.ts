@@ -2,6 +2,9 @@ import { stat } from "node:fs/promises";
 import type { Job, JobsFile } from "../../../app/jobs/file.ts";
 import { aheadText, historyOf, isDue, keyOf } from "../../../app/jobs/history.ts";
 import { lastTime, nextTime } from "../../../app/jobs/schedule.ts";
+import { existingConnection, readConfig, SAMPLE } from "../../../engine/connections/config.ts";
+import { configDir } from "../../../engine/connections/paths.ts";
+import { FROM_ENVIRONMENT } from "../../../engine/connections/resolve.ts";
 import type { Context } from "../../../shared/context.ts";
 import {
   creditsOrNull,
@@ -72,14 +75,15 @@ export async function checkJobs(
  * milliseconds: a job that never ran is not late before that
  */
 async function findingsOf(
-  { name, problem, schedule }: Job,
+  { name, problem, schedule, values }: Job,
   file: JobsFile,
   written: number,
   context: Context,
 ): Promise<Finding[]> {
-  if (problem !== undefined) {
+  const wrong = problem ?? noConnection(values.connection, context);
+  if (wrong !== undefined) {
     return [
-      { job: name, finding: "invalid", message: [problem.message, ...problem.details].join("; ") },
+      { job: name, finding: "invalid", message: [wrong.message, ...wrong.details].join("; ") },
     ];
   }
 
@@ -106,6 +110,19 @@ async function findingsOf(
   }
 
   return findings;
+}
+
+/** What a run of a job would end with that names a connection which is not there. */
+function noConnection(name: string | undefined, context: Context): CliError | undefined {
+  if (name === undefined || name === SAMPLE || name === FROM_ENVIRONMENT) return undefined;
+  try {
+    const dir = configDir(context);
+    existingConnection(readConfig(dir), name, dir);
+    return undefined;
+  } catch (error) {
+    if (error instanceof CliError) return error;
+    throw error;
+  }
 }
 
 /** One job in `jobs status --json`. Every key is always there. */
