@@ -116,8 +116,7 @@ async function findingsOf(
 function noConnection(name: string | undefined, context: Context): CliError | undefined {
   if (name === undefined || name === SAMPLE || name === FROM_ENVIRONMENT) return undefined;
   try {
-    const dir = configDir(context);
-    existingConnection(readConfig(dir), name, dir);
+    existingConnection(readConfig(configDir(context)), name);
     return undefined;
   } catch (error) {
     if (error instanceof CliError) return error;
