@@ -53,8 +53,8 @@ const LINES = [
  */
 export function figuresBlock(results, earlier = []) {
   const lines = [
-    `Measured on ${results.date}, where no other day is said, by \`npm run bench\`: ${machineText(results.machine)}. Ratios of medians`,
-    "taken in turn in the same run; every part of a row has to meet its target. Details and reasons stand below.",
+    `Measured on ${results.date}, if no other day is said, by \`npm run bench\`: ${machineText(results.machine)}. Ratios of medians`,
+    "taken in turn in the same run. Every part of a row has to meet its target.",
     "",
     "| # | figure | target | measured | |",
     "|---|---|---|---|---|",

@@ -17,6 +17,9 @@ const GRACEFUL = new Set([
   "serve",
   "mcp",
 ]);
+/** What they write to stderr is a log of their own. */
+const SERVERS = new Set(["serve", "mcp"]);
+
 /**
  * Subcommands of `service` that build a dataset: what
  * DuckDB runs has to end before the process can.
@@ -32,19 +35,20 @@ const VERSION = new Set(["--version", "-V", "version"]);
  */
 export async function main(argv: readonly string[], context: Context): Promise<number> {
   const stopped = stopSignal(argv, context);
+  const isJson = argv.includes("--json") || context.env.HEADCOUNT_JSON === "1";
 
   // Whoever writes learns of it from `written`; without
   // a listener it would end the process as a bug.
   context.stdout.on("error", () => undefined);
 
   try {
-    await Promise.race([execute(argv, context, stopped.watch), stopped.signal]);
+    await Promise.race([execute(argv, isJson, context, stopped.watch), stopped.signal]);
     // One place for all: what a command printed and nobody got is no success.
     await written(context.stdout);
     return 0;
   } catch (error) {
     const { report } = await import("./report.ts");
-    return report(error, argv, context);
+    return report(error, isJson, context);
   } finally {
     stopped.release();
   }
@@ -52,18 +56,22 @@ export async function main(argv: readonly string[], context: Context): Promise<n
 
 async function execute(
   argv: readonly string[],
-  context: Context,
+  isJson: boolean,
+  outside: Context,
   watch: (name: string) => void,
 ): Promise<void> {
   if (argv.length === 1 && VERSION.has(argv[0] ?? "")) {
     const { packageVersion } = await import("../shared/paths.ts");
-    return void context.stdout.write(`${packageVersion()}\n`);
+    return void outside.stdout.write(`${packageVersion()}\n`);
   }
 
   const { buildProgram, commandName, printHelp } = await import("./program.ts");
   const name = commandName(argv) ?? "";
   watch(name);
-  if (name === "help") return printHelp(argv, context);
+  if (name === "help") return printHelp(argv, outside);
+
+  const isRead = isJson && !SERVERS.has(name) && outside.stderr.isTTY !== true;
+  const context = isRead ? (await import("./notices.ts")).withNotices(outside) : outside;
 
   const program = await buildProgram(context, argv);
   if (argv.length === 0) return program.outputHelp();

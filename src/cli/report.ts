@@ -4,12 +4,11 @@ import { harmless, harmlessJson } from "../shared/contract/text.ts";
 import { type CliError, EXIT, withinBounds } from "../shared/errors.ts";
 
 /** Nothing else maps errors to exit codes. */
-export function report(error: unknown, argv: readonly string[], context: Context): number {
+export function report(error: unknown, isJson: boolean, context: Context): number {
   const failure = failureOf(error);
   if (failure.exitCode === EXIT.pipeClosed) return EXIT.pipeClosed;
   const json = `${JSON.stringify({ error: errorObject(failure) })}\n`;
-  const wanted = argv.includes("--json") || context.env.HEADCOUNT_JSON === "1";
-  if (wanted) context.stderr.write(context.stderr.isTTY === true ? harmlessJson(json) : json);
+  if (isJson) context.stderr.write(context.stderr.isTTY === true ? harmlessJson(json) : json);
   else context.stderr.write(errorText(failure));
   if (failure.exitCode === EXIT.bug && context.env.HEADCOUNT_DEBUG && error instanceof Error) {
     context.stderr.write(`${error.stack ?? ""}\n`);

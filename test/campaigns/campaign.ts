@@ -15,7 +15,7 @@ export interface Course {
 
 export type Figures = Readonly<Record<string, number | string>>;
 
-/** A way to look for what is promised and not kept. docs/campaigns.md says of each how its last whole run ended. */
+/** A way to look for what is promised and not kept. test/campaigns/results.md says of each how its last whole run ended. */
 export interface Campaign {
   readonly name: string;
   readonly seed: number;

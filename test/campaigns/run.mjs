@@ -9,7 +9,7 @@ const ROOT = resolve(import.meta.dirname, "../..");
 const VITEST = resolve(ROOT, "node_modules/vitest/vitest.mjs");
 const DAY_MS = 86_400_000;
 
-const campaigns = readFileSync(resolve(ROOT, "docs/campaigns.md"), "utf8")
+const campaigns = readFileSync(resolve(import.meta.dirname, "results.md"), "utf8")
   .split("\n")
   .flatMap((line) => {
     const [, name, does, last] = /^\| `([\w-]+)` \| (.*) \| (.*) \|$/.exec(line) ?? [];

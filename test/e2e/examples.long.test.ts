@@ -1,5 +1,5 @@
 import { spawn, spawnSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import type { Command } from "commander";
@@ -151,6 +151,8 @@ async function serves(line: string): Promise<void> {
   expect(await ended).toBe(0);
 }
 
+const HOW_TO = readdirSync(join(ROOT, "docs/how-to")).map((name) => `docs/how-to/${name}`);
+
 describe("README", () => {
   const readme = readFileSync(join(ROOT, "README.md"), "utf8");
   const blocksOf = (page: string): string[] =>
@@ -164,11 +166,14 @@ describe("README", () => {
   });
 
   // One shell for all of a page, in order, as somebody who reads along would have it.
-  test.each([
+  const pages: readonly (readonly [string, readonly string[]])[] = [
     ["README.md", blocks.slice(2)],
-    ["docs/tour.md", blocksOf(readFileSync(join(ROOT, "docs/tour.md"), "utf8"))],
-  ])("every block of %s runs as written", (page, script) => {
-    const own = join(folder, page.replace("/", "-"));
+    ...["docs/tour.md", "docs/environment.md", ...HOW_TO].map(
+      (page) => [page, blocksOf(readFileSync(join(ROOT, page), "utf8"))] as const,
+    ),
+  ];
+  test.each(pages)("every block of %s runs as written", (page, script) => {
+    const own = join(folder, page.replaceAll("/", "-"));
     mkdirSync(own);
     const result = bash(script.join("\n"), own);
     expect(result, `${result.stdout}\n${result.stderr}`).toMatchObject({ status: 0 });

@@ -7,7 +7,7 @@ const read = (path: string): string => readFileSync(join(ROOT, path), "utf8");
 const pages = [
   "README.md",
   "CONTRIBUTING.md",
-  ...readdirSync(join(ROOT, "docs"))
+  ...readdirSync(join(ROOT, "docs"), { recursive: true, encoding: "utf8" })
     .filter((name) => name.endsWith(".md"))
     .map((name) => `docs/${name}`),
 ];
@@ -49,6 +49,16 @@ describe("what the pages name", () => {
       ([, target]) => target ?? "",
     );
     expect(links.filter((target) => !existsSync(join(ROOT, dirname(page), target)))).toEqual([]);
+  });
+
+  test("every page is one click from docs/README.md", () => {
+    const linked = new Set(
+      [...read("docs/README.md").matchAll(/\]\(([^)#\s]+)/g)].map(([, target = ""]) =>
+        join("docs", target),
+      ),
+    );
+    const lost = pages.filter((page) => page !== "docs/README.md" && page !== "README.md");
+    expect(lost.filter((page) => !linked.has(page))).toEqual([]);
   });
 
   test.each(pages)("%s is read in one sitting: at most 200 lines", (page) => {

@@ -4,6 +4,9 @@ import { aheadText, historyOf, isDue, keyOf } from "../../../app/jobs/history.ts
 import { nearing, nearText } from "../../../app/jobs/outcome.ts";
 import { unheard } from "../../../app/jobs/ping.ts";
 import { lastTime, nextTime } from "../../../app/jobs/schedule.ts";
+import { existingConnection, readConfig, SAMPLE } from "../../../engine/connections/config.ts";
+import { configDir } from "../../../engine/connections/paths.ts";
+import { FROM_ENVIRONMENT } from "../../../engine/connections/resolve.ts";
 import type { Context } from "../../../shared/context.ts";
 import {
   creditsOrNull,
@@ -102,9 +105,10 @@ async function findingsOf(
   written: number,
   context: Context,
 ): Promise<Finding[]> {
-  if (problem !== undefined) {
+  const wrong = problem ?? noConnection(values.connection, context);
+  if (wrong !== undefined) {
     return [
-      { job: name, finding: "invalid", message: [problem.message, ...problem.details].join("; ") },
+      { job: name, finding: "invalid", message: [wrong.message, ...wrong.details].join("; ") },
     ];
   }
 
@@ -138,6 +142,18 @@ async function findingsOf(
   }
 
   return findings;
+}
+
+/** What a run of a job would end with that names a connection which is not there. */
+function noConnection(name: string | undefined, context: Context): CliError | undefined {
+  if (name === undefined || name === SAMPLE || name === FROM_ENVIRONMENT) return undefined;
+  try {
+    existingConnection(readConfig(configDir(context)), name);
+    return undefined;
+  } catch (error) {
+    if (error instanceof CliError) return error;
+    throw error;
+  }
 }
 
 /** One job in `jobs status --json`. Every key is always there. */

@@ -1,4 +1,3 @@
-import { Writable } from "node:stream";
 import { failureOf } from "../../../app/failures.ts";
 import { type Job, type JobsFile, jobsNamed } from "../../../app/jobs/file.ts";
 import { aheadText, historyOf, isDue, keyOf } from "../../../app/jobs/history.ts";
@@ -44,10 +43,8 @@ export async function runJobs(
   names: readonly string[],
   file: JobsFile,
   options: RunOptions,
-  outside: Context,
+  context: Context,
 ): Promise<void> {
-  const context =
-    options.json === true && outside.stderr.isTTY !== true ? withNotices(outside) : outside;
   const printer = new Printer(context, options);
 
   await enterOwn("jobs", file.path, context);
@@ -81,19 +78,6 @@ export async function runJobs(
 
   if (failures.length === 0) context.interrupted.throwIfAborted();
   else throw failureAll(failures, file, chosen.length, chosen.length - documents.length);
-}
-
-/**
- * The same world, with every line on stderr as JSON: beside
- * an error that is, a program could read none of it.
- */
-function withNotices(context: Context): Context {
-  const write = (chunk: Buffer, _encoding: unknown, done: () => void): void => {
-    const lines = chunk.toString("utf8").split("\n").filter(Boolean);
-    for (const notice of lines) context.stderr.write(`${JSON.stringify({ notice })}\n`);
-    done();
-  };
-  return Object.create(context, { stderr: { value: new Writable({ write }) } }) as Context;
 }
 
 function failureAll(

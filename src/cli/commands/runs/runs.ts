@@ -220,6 +220,20 @@ export function registerShow(runs: Command, context: Context): void {
     .does(atDesk(context, show));
 }
 
+/** What bounded its file, and whom it left out; undefined: it has all that matched. */
+function whyNoMore(receipt: Documents["runs show"]["receipt"]): string | undefined {
+  if (receipt === null) return undefined;
+  const { bound, count, shortfall } = receipt;
+  const isAll = ["matches", "companies", "sample"].includes(bound);
+  const stopped = `stopped at the ${bound}: ${count ?? "?"} matched`;
+
+  const left = (["suppressed", "withheld", "forgotten", "unread", "duplicates"] as const)
+    .filter((name) => (receipt[name] ?? 0) > 0)
+    .map((name) => `${receipt[name]} ${name}`);
+  const all = [isAll ? [] : stopped, shortfall ?? [], left].flat();
+  return all.length === 0 ? undefined : all.join("; ");
+}
+
 async function show({ printer, context }: Desk<GlobalOptions>, name: string): Promise<void> {
   const store = openRuns(context);
   const summary = await store.find(name);
@@ -235,10 +249,7 @@ async function show({ printer, context }: Desk<GlobalOptions>, name: string): Pr
   };
 
   if (printer.json) return printer.document<"runs show">(document);
-  if (!printer.terminal) {
-    const { receipt: _, ...facts } = document;
-    return printer.leaves(facts);
-  }
+  if (!printer.terminal) return printer.leaves(document);
 
   const amount = (credits: typeof ZERO): string | undefined =>
     credits === ZERO ? undefined : formatCreditsGrouped(credits);
@@ -260,7 +271,7 @@ async function show({ printer, context }: Desk<GlobalOptions>, name: string): Pr
       `${formatCreditsGrouped(summary.settled)} at ` +
         `${unit === undefined ? "?" : formatCreditsGrouped(unit)} each`,
     ],
-    ["forgotten", document.receipt?.forgotten?.toString()],
+    ["why no more", whyNoMore(document.receipt)],
     ["uncertain", amount(summary.uncertain)],
     ["unexplained", amount(summary.foreign)],
     ["output", `${plan.output ?? "stdout"} (${plan.view.format})`],

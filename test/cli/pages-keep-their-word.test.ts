@@ -1,0 +1,81 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { expect, test } from "vitest";
+import { charged } from "../support/export.ts";
+import { CREDITS, type Serving, serveUsers } from "../support/serving.ts";
+
+// What the pages promise to scripts, each tried as a script would.
+
+const ROOT = resolve(import.meta.dirname, "../..");
+const LEGAL = ["search", "--department", "Legal"];
+let { service, u } = {} as Serving;
+serveUsers((now) => ({ service, u } = now));
+
+interface Line {
+  readonly notice?: string;
+  readonly error?: { readonly resumable: boolean; readonly next: string | null };
+}
+
+const linesOf = (stderr: string): Line[] =>
+  stderr
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line) as Line);
+
+test("docs/exit-codes.md: with --json every line of stderr is JSON, the error the last, and a cap is not raised by `next`", async () => {
+  const buy = [...LEGAL, "--max-credits", "3", "--require-complete", "-o", "a.csv", "--json"];
+  const first = await u.run(buy);
+  expect(first.code).toBe(5);
+  expect(linesOf(first.stderr).at(-1)?.error).toMatchObject({ resumable: false, next: null });
+
+  // The same again buys nothing and ends as before: a loop looks at `resumable`, not at 5.
+  const before = await charged(service, CREDITS);
+  const again = await u.run(buy);
+  expect(again.code).toBe(5);
+  expect((await charged(service, CREDITS)) - before).toBe(0);
+  const lines = linesOf(again.stderr);
+  expect(lines.length).toBeGreaterThan(1);
+  expect(lines.at(0)?.notice).toMatch(/^continuing run /);
+  expect(lines.at(-1)?.error).toMatchObject({ resumable: false, next: null });
+});
+
+test("docs/troubleshooting.md: `runs show` says what bounded a file and who was left out", async () => {
+  const who = JSON.parse((await u.run([...LEGAL, "--limit", "5", "-y", "--json"])).stdout)[2];
+  await u.run(["suppress", "add", String(who.network_url)]);
+  expect((await u.run([...LEGAL, "--limit", "11", "-y", "-o", "b.csv"])).code).toBe(0);
+
+  const { stdout } = await u.run(["runs", "show", "last"]);
+  expect(stdout).toMatch(/^receipt\.bound\tlimit$/m);
+  expect(stdout).toMatch(/^receipt\.suppressed\t1$/m);
+  const shown = await u.run(["runs", "show", "last"], { tty: true, env: { NO_COLOR: "1" } });
+  expect(shown.stdout).toMatch(/why no more +stopped at the limit: \d+ matched; 1 suppressed/);
+});
+
+test("docs/jobs.md: `jobs check` looks whether the connection of a job is there", async () => {
+  const job = { filters: { department: "Legal" }, max_credits: 5, output: "c.csv" };
+  writeFileSync(
+    u.file("jobs.jsonc"),
+    JSON.stringify({
+      jobs: { weekly: { ...job, connection: "work" }, own: { ...job, output: "d.csv" } },
+    }),
+  );
+  const checked = await u.run(["jobs", "check", "--file", "jobs.jsonc", "--json"]);
+  expect(checked.code).toBe(2);
+  expect(JSON.parse(checked.stdout)).toMatchObject([
+    {
+      job: "weekly",
+      finding: "invalid",
+      message: expect.stringMatching(/^there is no connection "work"/),
+    },
+  ]);
+});
+
+test("no page installs a package of our name from a registry: nobody has published one", () => {
+  const pages = ["README.md", "docs/how-to/install.md", "docs/troubleshooting.md"];
+  for (const page of pages) {
+    const text = readFileSync(join(ROOT, page), "utf8");
+    expect(text, page).not.toMatch(
+      /(?:npm install|npm i|npx)[^\n`]* headcount(?:-service)?(?:@|`|\s|$)/m,
+    );
+  }
+});
