@@ -153,7 +153,8 @@ function cardOf(
     [
       "prices",
       `search ${price(costs.person_search)}, employees ${price(costs.company_employees)} ` +
-        `${account.parcel === undefined ? "a profile" : `for ${account.parcel} profiles`}; enrich ${price(costs.company_enrich)} a match`,
+        (account.parcel === undefined ? "a profile" : `for ${account.parcel} profiles`) +
+        `; enrich ${price(costs.company_enrich)} a match`,
     ],
     [
       "rate limit",

@@ -74,10 +74,10 @@ export async function bring(
   );
 
   // What is left of the calls must do for the proof.
-  const proof = sight.calls + Math.ceil(sight.others / counts.listSize) + 3;
+  const forProof = sight.calls + Math.ceil(sight.others / counts.listSize) + 3;
   const allowed = {
     callsPerCredit: terms.again === true ? 0 : CALLS_PER_CREDIT,
-    maxCalls: terms.maxCalls - proof,
+    maxCalls: terms.maxCalls - forProof,
     maxRows: plan.rows,
     maxWaste: Math.max(0, plan.rows - sight.others),
     maxRenamed: MOST_RENAMED,
@@ -116,8 +116,8 @@ export async function bring(
   const now = merged([...present, ...bought], latest.library);
   // Where everybody was there at the first look, that is the proof.
   const isProved = results.length === 0 && isWholeSegment(sight);
-  const { certificate, there } = isProved
-    ? { certificate: sight, there: now.people }
+  const proof = isProved
+    ? { certificate: sight, now: now.people }
     : await proved(list, now.people, work, counts);
   const all = [
     ...(finished === undefined || finished.spent === ZERO ? [] : [finished]),
@@ -129,14 +129,13 @@ export async function bring(
     plan,
     counts,
     ...verified,
-    now: there,
     renamed: new Map([...renamed, ...now.renamed]),
     runs: all.map(({ run }) => run),
     spent: credits(spentBy(all)),
     rows: all.reduce((sum, { rows }) => sum + rows, 0),
     again: (finished?.again ?? 0) + [...bought].filter((identity) => inList.has(identity)).length,
     hidden: bought.size - latest.library.shown([...bought]).length,
-    certificate,
+    ...proof,
   };
 }
 
@@ -176,7 +175,7 @@ async function proved(
   people: readonly string[],
   { account, latest }: Work,
   counts: FreeCounts,
-): Promise<{ readonly certificate: Sight; readonly there: readonly string[] }> {
+): Promise<{ readonly certificate: Sight; readonly now: readonly string[] }> {
   const notCertain = (why: string, cause?: unknown): CliError =>
     failed.incomplete(
       `not certain: ${why}; the dataset moved meanwhile, and the list stays as it was`,
@@ -192,7 +191,7 @@ async function proved(
   const certificate = await lookAtList(list, people, looking).catch(unsound);
   const { total, present, others, unknown } = certificate;
   if (others === 0 && unknown.length === 0)
-    return { certificate, there: await identitiesThere(certificate, counts).catch(unsound) };
+    return { certificate, now: await identitiesThere(certificate, counts).catch(unsound) };
 
   throw notCertain(
     `the segment has ${counted(total, "person", "people")}, and ${grouped(present)} of ` +

@@ -13,9 +13,13 @@ test("a connection without the file of a vendor loads nothing of what reads and 
   // A type is no import once it is compiled; `import(...)` waits until it is needed.
   expect(eager(/^import (?!type)[^;]*from "[^"]*\/dialect\/[^"]*";/m)).toEqual([
     "app/vendors.ts",
+    // Itself loaded by `doctor --buy` alone.
+    "app/doctor/bought.ts",
     "cli/commands/dialects.ts",
   ]);
   expect(eager(/^import (?!type)[^;]*from "[^"]*\/vendors\.ts";/m)).toEqual([
+    "app/doctor/bought.ts",
     "cli/commands/dialects.ts",
   ]);
+  expect(eager(/^import (?!type)[^;]*from "[^"]*\/doctor\/bought\.ts";/m)).toEqual([]);
 });
