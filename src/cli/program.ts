@@ -24,6 +24,7 @@ const COMMANDS: Readonly<Record<string, Readonly<Record<string, Entry>>>> = {
   },
   Buy: {
     search: ["export the people of a segment", () => import("./commands/search.ts")],
+    read: ["buy people by ids that a search found", () => import("./commands/read.ts")],
     enrich: ["look companies up", () => import("./commands/enrich.ts")],
     employees: ["export the people of a company", () => import("./commands/employees.ts")],
     refresh: ["bring a list up to date: pay for who is new", () => import("./commands/refresh.ts")],

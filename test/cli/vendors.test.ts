@@ -108,6 +108,13 @@ describe.each(BUYING)("%s", (name, cap, isCounted) => {
       `refresh -c v --country Germany -o ${join(dir, "l.csv")} --dry-run`,
     );
     expect(refreshed.code, refreshed.stderr).toBe(isById ? 0 : 2);
+
+    writeFileSync(join(dir, "i.csv"), "id\n1\n");
+    const lines = ["search -c v --country Germany --ids j.csv", "read -c v i.csv --yes -o o.csv"];
+    for (const line of isById ? [] : lines) {
+      const ran = await run(line);
+      expect(ran.code, ran.stderr).toBe(2);
+    }
     expect(vendor.book.charged()).toBe("0");
   });
 });

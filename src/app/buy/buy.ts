@@ -238,7 +238,8 @@ function requireOfVendor({ idRows, names, vendor }: Dialect, target: Target): vo
     return;
   }
 
-  const { except, owned, sample, staff, union } = target;
+  const { except, named, owned, sample, staff, union } = target;
+  if (named !== undefined && idRows === undefined) refuse("asked for people by their ids");
   if (sample !== undefined && idRows === undefined) refuse(say`searched with ${option("sample")}`);
   if (owned !== undefined && idRows === undefined)
     refuse(say`searched with ${option("new_only")} or ${option("with_owned")}`);

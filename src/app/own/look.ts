@@ -13,7 +13,7 @@ import {
   SHARE_OF_MINUTE,
   UnsoundCountsError,
 } from "../../engine/planning/question.ts";
-import { lookByIds, lookBySketch } from "../../engine/planning/sketched.ts";
+import { lookBySketch, presenceIn } from "../../engine/planning/sketched.ts";
 import { unsoundRun } from "../../engine/purchase/failures.ts";
 import { FreeCounts } from "../../engine/purchase/free-counts.ts";
 import type { ExportDeps } from "../../engine/purchase/order.ts";
@@ -47,6 +47,8 @@ export interface Looking {
    * those who are owned: a quote by the way does without.
    */
   readonly isMeasured?: boolean;
+  /** The ids of everybody in it, where they are what it was named by. */
+  readonly named?: ReadonlySet<string> | undefined;
   /** Whether who is new must be found by filters: no sketch is asked. */
   readonly byFilters?: boolean;
 }
@@ -66,6 +68,7 @@ export async function lookInto(
     isTried = false,
     isMeasured = false,
     byFilters = false,
+    named,
   }: Looking,
 ): Promise<Sight> {
   const version = (): string | undefined => counts.datasetVersion ?? account.datasetVersion;
@@ -76,18 +79,27 @@ export async function lookInto(
       ? []
       : ownedBy(library.database, some).map((person) => memberOf(person, now));
 
+  const elsewhere = (): readonly string[] =>
+    library === undefined ? [] : identitiesIn(library.database);
+  const isAlone = library === undefined || byFilters;
+  const begun = counts.calls;
+  const ids = named ?? (isAlone ? undefined : await counts.ids(filters));
+  const byIds = ids && {
+    ...presenceIn(ids, filters, identities, elsewhere()),
+    calls: counts.calls - begun,
+  };
+
+  // Only our own service names its dataset, and gives sketches.
   const bySketch =
-    library === undefined || byFilters
+    byIds ??
+    (now === undefined || isAlone
       ? undefined
-      : now === undefined
-        ? await lookByIds(filters, identities, identitiesIn(library.database), counts)
-        : // Only our own service names its dataset, and gives sketches.
-          await lookBySketch(filters, identities, {
-            ask: (from, cells) => counts.sketch(filters, from, cells),
-            elsewhere: () => identitiesIn(library.database),
-            membersOf,
-            counts,
-          });
+      : await lookBySketch(filters, identities, {
+          ask: (from, cells) => counts.sketch(filters, from, cells),
+          elsewhere,
+          membersOf,
+          counts,
+        }));
   if (bySketch === undefined && isTried) await requireSound(filters, counts);
 
   // Most sketches need nobody's record.

@@ -54,6 +54,8 @@ const LOOK_SHARE = 0.1;
 
 export interface Whole {
   readonly filters: Filters;
+  /** Ids of whom it is, in place of filters. */
+  readonly named?: readonly string[] | undefined;
   /** Segments with nobody of it, bought with it: those of other companies. */
   readonly beside?: readonly Filters[];
   /** Where it is of several companies, counted one by one. */
@@ -368,7 +370,8 @@ export class OwnedSegment implements Ownership {
 
   #lookInto(people: readonly string[], how: Omit<Looking, "account" | "library">): Promise<Sight> {
     const { account, library } = this.#people;
-    return lookInto(this.#segment, people, { account, library, ...how });
+    const named = this.#whole.named && new Set(this.#whole.named);
+    return lookInto(this.#segment, people, { account, library, named, ...how });
   }
 
   #matching() {

@@ -31,6 +31,7 @@ export interface SearchOptions
     NewOnlyFlags,
     Omit<SamplingFlags, "limit" | "perPage"> {
   readonly all?: boolean;
+  readonly ids?: string;
   readonly strict?: boolean;
 }
 
@@ -46,6 +47,7 @@ export function register(program: Command, context: Context, run: typeof buy = b
   addExceptOption(addFilterOptions(command));
   addNewOnlyOptions(addSamplingOptions(addExportOptions(command, "person")))
     .option("--with-owned", "as --new-only, and write those you own beside them at 0 credits")
+    .option("--ids <file>", "buy nobody: write the ids that a vendor finds for nothing")
     .option("--all", "buy without any filter: the whole dataset, up to --limit or --max-credits")
     .option(
       "--strict",
@@ -64,9 +66,10 @@ export function register(program: Command, context: Context, run: typeof buy = b
   $ headcount -c sample search -f fr.json --except legal.json --dry-run
 
 Of several segments (-s, -f) everybody is bought once.`)
-    .does(async (flags: SearchOptions & FilterOptions) =>
-      run(await parse(flags, context), context),
-    );
+    .does(async (flags: SearchOptions & FilterOptions) => {
+      if (flags.ids === undefined) return await run(await parse(flags, context), context);
+      return await (await import("./ids.ts")).findIds(flags.ids, flags, context);
+    });
 }
 
 async function parse(

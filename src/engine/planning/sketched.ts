@@ -109,17 +109,13 @@ export async function lookBySketch(
   return { ...sight, chunks: [], groups: [], unknown: [], calls: 1 };
 }
 
-/** What {@link lookFor} finds, where ids tell everybody in the segment; undefined elsewhere. */
-export async function lookByIds(
+/** What {@link lookFor} finds, where `all` are the ids of everybody in the segment. */
+export function presenceIn(
+  all: ReadonlySet<string>,
   segment: Filters,
   asked: readonly string[],
   owned: readonly string[],
-  counts: Counts & { ids(filters: Filters): Promise<ReadonlySet<string> | undefined> },
-): Promise<Presence | undefined> {
-  const { calls } = counts;
-  const all = await counts.ids(segment);
-  if (all === undefined) return undefined;
-
+): Presence {
   const own = new Set(owned);
   const members = owned.filter((id) => all.has(id));
   const fresh = [...all].filter((id) => !own.has(id));
@@ -133,7 +129,7 @@ export async function lookByIds(
     chunks: [],
     groups: [],
     unknown: [],
-    calls: counts.calls - calls,
+    calls: 0,
   };
 }
 

@@ -76,6 +76,7 @@ type Counts = Omit<Offer, "datasetVersion"> & { readonly datasetVersion?: string
 async function countsOf(target: Target, deps: ExportDeps): Promise<Counts> {
   const { seller, interrupted } = deps;
   if (target.kind !== "search") return await countCompanies(target, deps);
+  if (target.named !== undefined) return { matches: target.named.length };
   if (target.staff !== undefined) return await countStaff(target, deps);
   if (isSet(target)) return await joinedOffer(target, seller.client, deps);
   if (seller.client.dialect.counting !== undefined) {

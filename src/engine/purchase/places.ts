@@ -32,7 +32,12 @@ export async function withPlaces(options: ExportOptions): Promise<ExportOptions>
  * @throws CliError exit 5 where something else is there and may not be replaced
  */
 export async function requireFree(
-  { overwrite, output, receipt, misses }: ExportOptions,
+  {
+    overwrite,
+    output,
+    receipt,
+    misses,
+  }: Pick<ExportOptions, "overwrite" | "output" | "receipt" | "misses">,
   own: readonly (string | null | undefined)[] = [],
 ): Promise<void> {
   if (overwrite) return;

@@ -59,6 +59,8 @@ export type Target =
       /** Where a limit bounds owned and new together: rows of both, and of the new alone. */
       readonly within?: { readonly rows: number; readonly fresh: number };
       readonly sample?: Sampling;
+      /** Ids of whom it is, in place of filters. */
+      readonly named?: readonly string[];
       /**
        * Absolute path of the list that a refresh buys for. Only parts of the segment are bought.
        */

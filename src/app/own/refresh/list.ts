@@ -139,9 +139,9 @@ async function ofRun(plan: Plan, at: number, work: Work): Promise<Followed> {
   const { latest, shelf, store } = work;
   const { target } = plan;
   const isSearch = target.kind === "search";
-  if (!isSearch || (target.union ?? target.except ?? target.sample) !== undefined) {
+  if (!isSearch || (target.union ?? target.except ?? target.sample ?? target.named) !== undefined) {
     const why = isSearch
-      ? "several segments or a sample, and a list is brought up to date as one whole segment"
+      ? "several segments, a sample or ids, and a list is brought up to date as one whole segment"
       : "by companies, and only a segment can be brought up to date";
     const example = isSearch
       ? say` and its list with ${option("output")}`
