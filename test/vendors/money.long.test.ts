@@ -168,6 +168,36 @@ describe.each(SELLING)("$name", (selling) => {
     expect(settled + uncertain).toBeLessThanOrEqual(millionthsOf(price(selling, 90)));
   });
 
+  test.runIf(isOfIds)(
+    "killed among new people and in a list, it goes on by the same ids",
+    async () => {
+      for (const line of [
+        "search -c v --country Germany --new-only -o o.ndjson --yes",
+        "refresh -c v --country Germany -o o.ndjson --yes",
+      ]) {
+        const user = await userOf(selling, { people: 120 });
+        const { vendor, german, run, spend, charged, files } = user;
+        const some = await run(`${BUY.replace("o.nd", "some.nd")} --limit 4`);
+        expect(some.code, some.stderr).toBe(0);
+        const owned = vendor.book.sold();
+        const at = vendor.book.charges.length + 2;
+        await killedAt(user, `${line} --max-credits ${price(selling, 60)}`, at);
+
+        const more = `${line} --max-credits ${price(selling, 90)}`;
+        const first = await run(more);
+        const whole = first.code === 0 ? first : await run(more);
+        expect(whole.code, `${first.stderr}${whole.stderr}`).toBe(0);
+        const lost = vendor.book.charges[at - 1]?.ids ?? [];
+        expect(vendor.book.sold().sort()).toEqual([...german, ...lost].sort());
+        const isList = line.startsWith("refresh");
+        const wanted = german.filter((id) => isList || !owned.includes(id));
+        expect(files().sort()).toEqual(wanted.sort());
+        const { settled, uncertain, foreign } = await spend();
+        expect(settled + uncertain + foreign).toBe(charged());
+      }
+    },
+  );
+
   test.each(["drop", "cut"] as const)(
     "a paid reply is lost (%s): its price counts",
     async (lostAs) => {
