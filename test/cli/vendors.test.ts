@@ -280,6 +280,8 @@ describe("connections", () => {
     const quoted = JSON.parse(dry.stdout);
     const [requests, credits] = [Math.ceil(german / 25), Math.ceil(german / 25)];
     const whole = { rows: german, unit_cost: 1, unit_rows: 25, requests, credits };
-    expect(quoted).toMatchObject(whole);
+    expect(quoted).toMatchObject({ ...whole, price_read: "2026-11-28" });
+    const card = await run("search -c v --country Germany --dry-run");
+    expect(card.stdout.split(/\s+/).join(" ")).toContain("read on 2026-11-28 from a public page");
   });
 });

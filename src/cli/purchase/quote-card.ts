@@ -58,7 +58,8 @@ export function quoteEntries(quote: Quote, target: Target, whole: boolean): Entr
     [
       "price",
       priceText(quote.unitPrice, quote.parcel, one) +
-        (quote.assumed === undefined ? "" : ", assumed"),
+        (quote.assumed === undefined ? "" : ", assumed") +
+        (quote.priceRead === undefined ? "" : `, read on ${quote.priceRead} from a public page`),
     ],
     ["paid twice", paidTwiceText(quote, target)],
     ["look-ups", lookUpsText(quote)],

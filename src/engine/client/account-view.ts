@@ -114,6 +114,8 @@ function toldAmount(value: unknown, what: string): Credits | undefined {
 export type AccountView = ReturnType<typeof accountView> & {
   /** Rows of a search that its price pays for together; undefined: it is the price of one. */
   readonly parcel?: number | undefined;
+  /** The day on which somebody read that price on a public page: no account told it. */
+  readonly priceRead?: string | undefined;
 };
 
 /**

@@ -3,7 +3,7 @@ import { type Credits, creditsText, formatCredits, ZERO } from "../../shared/con
 import { counted, grouped, whole } from "../../shared/contract/text.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { type Filling, filled, isNothing, placed } from "../../shared/dialect/holes.ts";
-import type { DialectFile, VendorCall } from "../../shared/dialect/shape.ts";
+import { type DialectFile, paidCall, type VendorCall } from "../../shared/dialect/shape.ts";
 import { CliError, say, usageError } from "../../shared/errors.ts";
 import { type JsonRecord, type JsonValue, stringifyExact } from "../../shared/rows/values.ts";
 import { accountView } from "../client/account-view.ts";
@@ -126,7 +126,8 @@ class DialectClient implements VendorClient {
     const balance = told && amountAt(account?.reply?.balance, told);
     const result = { ...termsOf(this.#file), balance: balance && formatCredits(balance) };
     const view = accountView(result, this.#meta(reply, undefined, balance));
-    return { ...view, parcel: parcelOf(this.#file) };
+    const priceRead = paidCall(this.#file).price?.read;
+    return { ...view, parcel: parcelOf(this.#file), priceRead };
   }
 
   /** @throws CliError exit 2 where a count costs credits: none is bought unasked */

@@ -299,6 +299,7 @@ export function quoteFor(
     uncounted,
     ...price,
     parcel,
+    priceRead: target.kind === "enrich" ? undefined : account.priceRead,
     balance: account.balance,
     capLeft: account.capLeft,
     limit: options.limit,

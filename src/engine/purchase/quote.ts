@@ -63,6 +63,8 @@ export interface Quote {
   readonly unitPrice: Credits;
   /** Rows that one price pays for; undefined: a row. */
   readonly parcel?: number | undefined;
+  /** The day on which the price was read on a public page; undefined: the account tells it. */
+  readonly priceRead?: string | undefined;
   /** Why `unitPrice` is a guess, in words; undefined: it is none. */
   readonly assumed?: string | undefined;
   readonly credits: Credits;
@@ -116,7 +118,7 @@ export interface Quote {
 
 export type SampleQuote = Of<typeof sample>;
 
-export interface QuoteInput extends Matches, Pick<Quote, "assumed" | "parcel"> {
+export interface QuoteInput extends Matches, Pick<Quote, "assumed" | "parcel" | "priceRead"> {
   readonly target: Target;
   readonly price: Credits;
   readonly balance: Credits | undefined;
@@ -217,6 +219,7 @@ export function makeQuote(input: QuoteInput): Quote {
     bound,
     unitPrice: price,
     parcel,
+    priceRead: input.priceRead,
     assumed: input.assumed,
     credits: cost,
     total: credits(spent.settled + spent.uncertain + cost),
@@ -561,6 +564,7 @@ export const quoteJson = (quote: Quote, target: Target): QuoteDocument => ({
   bound: quote.bound,
   unit_cost: quote.assumed === undefined ? creditsToNumber(quote.unitPrice) : null,
   unit_rows: quote.parcel ?? 1,
+  price_read: quote.priceRead ?? null,
   credits: creditsToNumber(quote.credits),
   balance: creditsOrNull(quote.balance),
   balance_after: creditsOrNull(quote.balanceAfter),

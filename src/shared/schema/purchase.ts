@@ -83,6 +83,10 @@ export const quoteShape = s.object({
   bound: s.one("matches", "limit", "cap", "companies", "sample"),
   unit_cost: s.said(s.maybe(s.creditsShape), "null: nobody told it, and credits count 1 a row"),
   unit_rows: unitRows,
+  price_read: s.said(
+    s.maybe(s.text),
+    "the day on which a public page said `unit_cost`; null: the account tells it",
+  ),
   credits: s.said(s.number, "credits, at most"),
   balance: s.maybe(s.creditsShape),
   balance_after: s.maybe(s.creditsShape),
