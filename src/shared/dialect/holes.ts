@@ -97,12 +97,31 @@ export const inRow = (place: string, row: JsonValue): JsonValue | undefined =>
 
 function at(from: JsonValue | undefined, path: string): JsonValue | undefined {
   let value = from;
-  for (const step of path === "" ? [] : path.split(".")) {
-    const [, name = "", picks = ""] = STEP.exec(step) ?? [];
+  for (const { name, picks } of stepsOf(path)) {
     if (name !== "") value = member(value, name);
-    for (const [, pick = ""] of picks.matchAll(/\[([^[\]]*)\]/g)) value = picked(value, pick);
+    for (const pick of picks) value = picked(value, pick);
   }
   return value;
+}
+
+interface Step {
+  readonly name: string;
+  readonly picks: readonly string[];
+}
+
+/** The paths of the files in use, taken apart once: each is looked for in every row. */
+const STEPS = new Map<string, readonly Step[]>();
+
+function stepsOf(path: string): readonly Step[] {
+  const known = STEPS.get(path);
+  if (known !== undefined) return known;
+
+  const steps = (path === "" ? [] : path.split(".")).map((step): Step => {
+    const [, name = "", picks = ""] = STEP.exec(step) ?? [];
+    return { name, picks: [...picks.matchAll(/\[([^[\]]*)\]/g)].map(([, pick = ""]) => pick) };
+  });
+  STEPS.set(path, steps);
+  return steps;
 }
 
 const member = (value: JsonValue | undefined, name: string): JsonValue | undefined =>
