@@ -55,12 +55,7 @@ export function quoteEntries(quote: Quote, target: Target, whole: boolean): Entr
         ? undefined
         : `of at most ${grouped(quote.depth)}, found by free counts`,
     ],
-    [
-      "price",
-      priceText(quote.unitPrice, quote.parcel, one) +
-        (quote.assumed === undefined ? "" : ", assumed") +
-        (quote.priceRead === undefined ? "" : `, read on ${quote.priceRead} from a public page`),
-    ],
+    ["price", pricedAt(quote, one)],
     ["paid twice", paidTwiceText(quote, target)],
     ["look-ups", lookUpsText(quote)],
     ["cost", `${most}${costText(quote)}`],
@@ -82,6 +77,12 @@ export function quoteEntries(quote: Quote, target: Target, whole: boolean): Entr
     ],
   ];
 }
+
+/** The price, and who told it where that was no account. */
+const pricedAt = ({ assumed, parcel, priceRead, unitPrice }: Quote, one: string): string =>
+  priceText(unitPrice, parcel, one) +
+  (assumed === undefined ? "" : ", assumed") +
+  (priceRead === undefined ? "" : `, read on ${priceRead} from a public page`);
 
 function afterText({ balanceAfter: after, lookUps }: Quote): string | undefined {
   if (after === undefined) return undefined;

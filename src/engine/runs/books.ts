@@ -171,6 +171,10 @@ const toldBy = (attempts: readonly Attempt[]): Credits => sum(attempts.map(({ le
 const share = (amount: Credits, part: number, whole: number): Credits =>
   credits((amount * BigInt(part) + BigInt(whole) - 1n) / BigInt(Math.max(1, whole)));
 
+/** What so many rows may have cost, of the hold of their call. */
+const shareOf = ({ hold, rows: asked, parcel = 1 }: Sent, rows: number): Credits =>
+  share(hold, Math.ceil(rows / parcel), Math.ceil(asked / parcel));
+
 /** Rows came for it, and what they cost is what left the balance. */
 const isMeasured = ({ state }: Attempt): boolean => state === "untold";
 
@@ -438,10 +442,9 @@ export class Books {
       return;
     }
 
-    const { hold, rows: asked, parcel = 1, promised = false } = attempt.sent;
+    const { promised = false } = attempt.sent;
     const least = maxCredits(ZERO, used ?? ZERO);
-    const [begun, all] = [Math.ceil(rows / parcel), Math.ceil(asked / parcel)];
-    const most = maxCredits(least, share(hold, begun, all));
+    const most = maxCredits(least, shareOf(attempt.sent, rows));
     attempt.came = rows;
     attempt.isSaid = used !== undefined;
     attempt.state = rows === 0 ? "free" : used === undefined ? "untold" : "told";
@@ -597,8 +600,7 @@ export class Books {
     this.#tell(stored, ZERO);
     stored.state = "stored";
     stored.most = ZERO;
-    const { rows, hold } = stored.sent;
-    const most = maxCredits(amount, share(hold, stored.came, rows));
+    const most = maxCredits(amount, shareOf(stored.sent, stored.came));
     this.#recall(this.#earlier(stored), amount, most);
   }
 
