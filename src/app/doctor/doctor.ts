@@ -304,9 +304,7 @@ async function probeVendor(
     ]);
     const { digest, file, text } = await ownFile(vendor, context);
     const from = file.from?.length ? "read on public pages" : "of your own";
-    const size = counted(Buffer.byteLength(text), "byte");
-    const copy = `${size}, SHA-256 ${digest.slice(0, 12)}…`;
-    add(service("Dialect", "ok", `${file.name}, ${from}, ${copy}`));
+    add(service("Dialect", "ok", `${file.name}, ${from}, ${copyText(digest, text)}`));
 
     const options = { baseUrl, apiKey, dialect, now, env, asking };
     const client = createDialectClient(file, options, { copy: vendor, isProbe: true });
@@ -324,15 +322,23 @@ async function probeVendor(
 
     if (typeof file.called === "string") return;
     const seen = "nobody has called the vendor by this file: a search buys the least first";
-    const fix = `headcount doctor -c ${name} --buy N buys that for N credits at most, and compares`;
-    const why = `read on a page, never seen; ${seen}, and stops where it differs`;
-    add(service("Price", "warn", why, fix));
+    add(
+      service(
+        "Price",
+        "warn",
+        `read on a page, never seen; ${seen}, and stops where it differs`,
+        `headcount doctor -c ${name} --buy N buys that for N credits at most, and compares`,
+      ),
+    );
   } catch (error) {
     const mapped = mapError(error, { connectionName: name, baseUrl, key, vendor });
     if (!(mapped instanceof CliError)) throw mapped;
     add(failedCheck(service, "Service", mapped));
   }
 }
+
+const copyText = (digest: string, text: string): string =>
+  `${counted(Buffer.byteLength(text), "byte")}, SHA-256 ${digest.slice(0, 12)}…`;
 
 /** What was looked at, and no more: an index finds nobody by a field that it has not, too. */
 async function tryNames(trying: Promise<Names | undefined>, add: Add): Promise<void> {
