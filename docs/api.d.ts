@@ -144,6 +144,24 @@ interface Purchase extends AsyncIterable<Row> {
     /** Stops it where it is not over, and waits for that. */
     [Symbol.asyncDispose](): Promise<void>;
 }
+/** What a refresh brought; files are absolute paths. */
+interface Refreshed {
+    readonly list: string;
+    /** Who matches now. */
+    readonly count: number;
+    readonly added: number;
+    readonly removed: number;
+    readonly changed: number;
+    readonly bought: number;
+    readonly credits: Credits;
+    readonly runs: readonly string[];
+    /** Beside the list, who came, left and changed. */
+    readonly files: {
+        readonly added: string;
+        readonly removed: string;
+        readonly changed: string;
+    };
+}
 interface Run {
     readonly id: string;
     readonly status: "finished" | "running" | "unfinished" | "closed" | "stale" | "over" | "damaged";
@@ -189,6 +207,13 @@ interface Headcount {
     buy(what: Quote, consent: Consent, call?: Call): Purchase;
     /** Goes on with a run, within what was agreed to for it where no consent is given. */
     resume(run: string, consent?: Consent, call?: Call & Pick<Terms, "wait">): Purchase;
+    /**
+     * Keeps the file of a list up to date: who is new is bought within the cap, which is the consent.
+     * Without filters the file knows its segment from the run that wrote it.
+     */
+    refresh(list: string, filters: Filters | undefined, cap: {
+        readonly maxCredits: Credits | number;
+    }, call?: Call & Pick<Terms, "wait">): Promise<Refreshed>;
     /** All of the state folder, the newest first. */
     runs(): Promise<readonly Run[]>;
     readonly owned: Owned;
@@ -223,5 +248,5 @@ declare class HeadcountError extends Error {
  * anybody, written to a stream or kept in the process, and no signal is heard but those given.
  */
 declare function connect(options?: ConnectOptions): Promise<Headcount>;
-export type { Account, Agree, Call, ConnectOptions, Consent, Count, Credits, ErrorCategory, Filters, Headcount, Json, LogLine, Offer, Order, Owned, OwnedSummary, Purchase, Quote, Receipt, Row, Run, Terms, Time, };
+export type { Account, Agree, Call, ConnectOptions, Consent, Count, Credits, ErrorCategory, Filters, Headcount, Json, LogLine, Offer, Order, Owned, OwnedSummary, Purchase, Quote, Receipt, Refreshed, Row, Run, Terms, Time, };
 export { connect, HeadcountError };

@@ -7,6 +7,7 @@ import { quietContext } from "./context.ts";
 import { HeadcountError } from "./errors.ts";
 import type { ConnectOptions, connect as Declared, Headcount } from "./index.ts";
 import { ownedOf } from "./owned.ts";
+import { refreshList } from "./refresh.ts";
 import { tradeAt } from "./trade.ts";
 import { shownAccount, shownRun } from "./views.ts";
 
@@ -78,16 +79,15 @@ export const connect: typeof Declared = async (options = {}) => {
   });
 
   const desk = new Connected(session, context, options.notice ?? (() => undefined));
-  const { settled, ...trade } = tradeAt(desk);
   const close = async (): Promise<void> => {
-    desk.close();
+    const over = desk.close();
     closing.abort();
-    await settled();
+    await over;
     await release();
   };
 
   return {
-    ...trade,
+    ...tradeAt(desk),
 
     account: ({ signal: own } = {}) =>
       desk.ask(async () => {
@@ -97,6 +97,7 @@ export const connect: typeof Declared = async (options = {}) => {
 
     count: (filters, { signal: own } = {}) => desk.ask(() => freeCount(desk, filters, own)),
     runs: () => desk.ask(async () => (await openRuns(context).list()).map(shownRun)),
+    refresh: (...what) => desk.ask(() => refreshList(desk, what)),
     owned: ownedOf(desk),
     close,
     [Symbol.asyncDispose]: close,

@@ -25,6 +25,7 @@ export class Connected {
   readonly context: Context;
   readonly notice: (text: string) => void;
   readonly stateDir: string;
+  readonly #open = new Set<Promise<void>>();
   #isClosed = false;
 
   constructor(session: Session, context: Context, notice: (text: string) => void) {
@@ -34,24 +35,40 @@ export class Connected {
     this.stateDir = stateDir(context);
   }
 
-  close(): void {
+  /** Nothing is begun any more, and what is under way is over. */
+  async close(): Promise<void> {
     this.#isClosed = true;
+    await Promise.all(this.#open);
+  }
+
+  /** Waits for it before it is closed. */
+  track(work: Promise<unknown>): void {
+    const over: Promise<void> = work
+      .catch(() => undefined)
+      .then(() => void this.#open.delete(over));
+    this.#open.add(over);
   }
 
   /** The same world, which a signal of the call's own ends too. */
-  world(signal: AbortSignal | undefined) {
+  contextOf(signal: AbortSignal | undefined): Context {
     if (this.#isClosed) throw usageError("this connection is closed", undefined, "closed");
 
-    const { context, session } = this;
-    if (signal === undefined) return worldOf(session, context);
+    const { context } = this;
+    if (signal === undefined) return context;
     const interrupted = interruption(context.interrupted, signal);
-    return worldOf(session, Object.create(context, { interrupted: { value: interrupted } }));
+    return Object.create(context, { interrupted: { value: interrupted } }) as Context;
+  }
+
+  world(signal: AbortSignal | undefined) {
+    return worldOf(this.session, this.contextOf(signal));
   }
 
   /** @throws HeadcountError whatever the work throws */
   async ask<T>(work: () => Promise<T>): Promise<T> {
+    const done = work();
+    this.track(done);
     try {
-      return await work();
+      return await done;
     } catch (error) {
       throw this.told(error);
     }

@@ -47,7 +47,7 @@ interface Allowed {
 }
 
 /** @throws CliError of kind usage where it allows nothing, or no amount */
-function allowedBy(consent: Consent): Allowed {
+export function allowedBy(consent: Consent): Allowed {
   const { agree, maxCredits } = Object(consent) as Partial<Consent>;
   if (agree === undefined && maxCredits === undefined)
     throw usageError(
@@ -150,18 +150,12 @@ const buying = (
 
 export function tradeAt(desk: Connected) {
   const quotes: Quotes = new WeakMap();
-  const open = new Set<Promise<void>>();
   const kept = (purchase: Purchasing): Purchasing => {
-    const { settled } = purchase;
-    open.add(settled);
-    void settled.then(() => open.delete(settled));
+    desk.track(purchase.settled);
     return purchase;
   };
 
   return {
-    /** Everything under way is over. */
-    settled: async (): Promise<void> => void (await Promise.all(open)),
-
     quote: (order: Order, terms: Terms = {}): Promise<Quote> =>
       desk.ask(async () => {
         const quotation = await quote(wantedOf(order, terms), desk.world(terms.signal), told(desk));

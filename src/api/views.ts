@@ -1,10 +1,11 @@
+import type { RefreshReceipt } from "../app/own/refresh/work.ts";
 import type { AccountView } from "../engine/client/types.ts";
 import { totalsOf } from "../engine/library/library.ts";
 import type { Quote } from "../engine/purchase/quote.ts";
 import type { Receipt as Bought } from "../engine/purchase/receipt.ts";
 import { isResumable, type RunSummary } from "../engine/runs/reader.ts";
 import { type Credits, credits, formatCredits, parseCredits } from "../shared/contract/money.ts";
-import type { Account, Offer, OwnedSummary, Receipt, Run } from "./index.ts";
+import type { Account, Offer, OwnedSummary, Receipt, Refreshed, Run } from "./index.ts";
 
 const text = (amount: Credits | undefined): string | null =>
   amount === undefined ? null : formatCredits(amount);
@@ -53,6 +54,22 @@ export const shownReceipt = (receipt: Bought): Receipt => ({
   datasetVersion: receipt.dataset_version,
   started: receipt.started,
   finished: receipt.finished,
+});
+
+export const shownRefresh = ({ credits: spent, files, ...receipt }: RefreshReceipt): Refreshed => ({
+  list: receipt.list,
+  count: receipt.count,
+  added: receipt.added,
+  removed: receipt.removed,
+  changed: receipt.changes.length,
+  bought: receipt.bought,
+  credits: exact(spent),
+  runs: receipt.runs,
+  files: {
+    added: files.added.file,
+    removed: files.removed.file,
+    changed: files.changed.file,
+  },
 });
 
 export const shownRun = (run: RunSummary): Run => ({

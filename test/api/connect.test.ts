@@ -1,7 +1,15 @@
+import { readFileSync } from "node:fs";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { connect, HeadcountError } from "../../src/api/connect.ts";
-import type { ConnectOptions, Consent, Headcount, Quote, Row } from "../../src/api/index.ts";
-import { charged, runIds } from "../support/export.ts";
+import type {
+  ConnectOptions,
+  Consent,
+  Filters,
+  Headcount,
+  Quote,
+  Row,
+} from "../../src/api/index.ts";
+import { charged, readCsv, runIds } from "../support/export.ts";
 import { CREDITS, type Serving, serveUsers } from "../support/serving.ts";
 
 let { service, u } = {} as Serving;
@@ -200,6 +208,41 @@ describe("a purchase", () => {
     const purchase = hc.resume(run, { maxCredits: 6 });
     const receipt = await purchase.receipt.catch((error: HeadcountError) => error);
     expect(receipt).toMatchObject({ run });
+  });
+});
+
+describe("a list", () => {
+  test("is kept up to date within its cap: who is there is paid once, by program and command", async () => {
+    const hc = await opened();
+    const list = u.file("legal.csv");
+    const before = await charged(service, CREDITS);
+    const dear = hc.refresh(list, LEGAL, { maxCredits: 1 });
+    expect(await failureOf(dear)).toMatchObject({ category: "credits" });
+    expect(await charged(service, CREDITS)).toBe(before);
+
+    const first = await hc.refresh(list, LEGAL, { maxCredits: 100 });
+    expect(first).toMatchObject({ list, added: first.count, bought: first.count, removed: 0 });
+    expect(first.credits).toBe(`${first.count}`);
+    expect(readCsv(u.read("legal.csv")).length).toBe(first.count);
+    expect(readCsv(readFileSync(first.files.added, "utf8")).length).toBe(first.count);
+
+    expect(await hc.refresh(list, undefined, { maxCredits: 100 })).toMatchObject({
+      credits: "0",
+      bought: 0,
+      added: 0,
+    });
+    const again = await u.run(["refresh", "legal.csv", "--max-credits", "100", "--json"]);
+    expect(JSON.parse(again.stdout)).toMatchObject({ credits: 0, added: 0 });
+    expect((await charged(service, CREDITS)) - before).toBe(first.count);
+  });
+
+  test("needs a cap and a segment", async () => {
+    const hc = await opened();
+    const refused = (filters: Filters | undefined, cap: object) =>
+      failureOf(hc.refresh(u.file("l.csv"), filters, cap as { maxCredits: number }));
+    expect(await refused(LEGAL, {})).toMatchObject({ code: "consent_needed" });
+    expect(await refused({}, { maxCredits: 1 })).toMatchObject({ code: "unfiltered" });
+    expect(runIds(u)).toEqual([]);
   });
 });
 

@@ -166,6 +166,7 @@ describe("npm run release", () => {
         "completions/headcount.fish",
         "completions/headcount.ps1",
         "completions/tree.json",
+        "docs/api.d.ts",
         "docs/openapi.json",
         "docs/reference/collection.json",
         "docs/reference/icon.svg",
@@ -179,7 +180,9 @@ describe("npm run release", () => {
       man: readonly string[];
     };
     expect(files.filter((path) => /^docs\/man\/./.test(path)).sort()).toEqual(man);
-    expect(files.filter((path) => /\.ts$|^test|^bench|\.map$|node_modules/.test(path))).toEqual([]);
+    expect(
+      files.filter((path) => /(?<!\.d)\.ts$|^test|^bench|\.map$|node_modules/.test(path)),
+    ).toEqual([]);
     expect(statSync(tarballs[0] ?? "").size).toBeLessThan(1_550_000);
     const manifest: object = JSON.parse(readFileSync(join(unpacked, "package.json"), "utf8"));
     expect(manifest).toMatchObject({
