@@ -152,7 +152,11 @@ async function serves(line: string): Promise<void> {
   expect(await ended).toBe(0);
 }
 
-const HOW_TO = readdirSync(join(ROOT, "docs/how-to")).map((name) => `docs/how-to/${name}`);
+/** All pages with blocks of sh, but the recipes for a CRM, which are tried by crm.long.test.ts. */
+const PAGES = readdirSync(join(ROOT, "docs"), { recursive: true, encoding: "utf8" })
+  .filter((name) => name.endsWith(".md") && name !== "crm.md")
+  .map((name) => `docs/${name}`)
+  .filter((page) => readFileSync(join(ROOT, page), "utf8").includes("```sh\n"));
 
 describe("README", () => {
   const readme = readFileSync(join(ROOT, "README.md"), "utf8");
@@ -169,9 +173,7 @@ describe("README", () => {
   // One shell for all of a page, in order, as somebody who reads along would have it.
   const pages: readonly (readonly [string, readonly string[]])[] = [
     ["README.md", blocks.slice(2)],
-    ...["docs/tour.md", "docs/environment.md", ...HOW_TO].map(
-      (page) => [page, blocksOf(readFileSync(join(ROOT, page), "utf8"))] as const,
-    ),
+    ...PAGES.map((page) => [page, blocksOf(readFileSync(join(ROOT, page), "utf8"))] as const),
   ];
   test.each(pages)("every block of %s runs as written", (page, script) => {
     const own = join(folder, page.replaceAll("/", "-"));
