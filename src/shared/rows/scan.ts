@@ -36,6 +36,7 @@ for (const byte of Buffer.from("0123456789+-.eEtrufalsn")) BARE[byte] = 1;
 /** Words of four bytes, little-endian. */
 const [NULL, TRUE, FALS] = [0x6c6c756e, 0x65757274, 0x736c6166];
 const LETTER_E = 0x65;
+const LETTER_N = 0x6e;
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 const ESCAPES = new Uint8Array(256);
 for (const byte of Buffer.from('"\\/bfnrt')) ESCAPES[byte] = 1;
@@ -71,6 +72,14 @@ export function scanList(bytes: Buffer, from: number): Spans & { readonly end: n
     let end = cells?.row(at, findings) ?? -1;
     if (end < 0) {
       end = parsedEnd(bytes, at, findings);
+
+      // What is no row between a broken one and the next is a piece of it: its quotes are off.
+      if (end >= 0 && broken.at(-1) === starts.length - 1 && !isRow(bytes, at)) {
+        ends[starts.length - 1] = end;
+        at = skipGap(bytes, end);
+        continue;
+      }
+
       cells?.pass();
     }
 
@@ -97,6 +106,9 @@ export function scanList(bytes: Buffer, from: number): Spans & { readonly end: n
     end: Math.min(at + 1, bytes.length),
   };
 }
+
+const isRow = (bytes: Buffer, at: number): boolean =>
+  bytes[at] === OPEN_OBJECT || bytes[at] === LETTER_N;
 
 /**
  * The bytes as a view that reads four of them at once:
