@@ -271,7 +271,7 @@ test("after somebody was forgotten each door tells how many of the paid rows are
   });
   for (const run of [id, "last"]) {
     const shown = await u.run(["runs", "show", run, "--no-color"], { tty: true });
-    expect(shown.stdout).toMatch(/^forgotten +1$/m);
+    expect(shown.stdout).toMatch(/^why no more +stopped at the limit: .*; 1 forgotten/m);
     const written = await u.run(["runs", "export", run, "-o", "c.csv", "--overwrite"]);
     expect(written.stderr).toContain("Wrote 17 profiles of run ");
   }
