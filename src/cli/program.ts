@@ -54,6 +54,10 @@ const COMMANDS: Readonly<Record<string, Readonly<Record<string, Entry>>>> = {
       "what is kept of people, and for how long (offline)",
       () => import("./commands/data.ts"),
     ],
+    sync: [
+      "share what you own with your other machines and your team",
+      () => import("./commands/sync.ts"),
+    ],
     jobs: ["run exports on a schedule, within a budget", () => import("./commands/jobs/jobs.ts")],
   },
   Connect: {

@@ -36,6 +36,7 @@ export const EXIT_CODES: readonly { readonly code: ExitCode; readonly meaning: s
 ).map((name) => ({ code: EXIT[name], meaning: EXIT_MEANING[name] }));
 
 export const ENVIRONMENT: readonly { readonly name: string; readonly meaning: string }[] = [
+  { name: "HEADCOUNT_SYNC_KEY", meaning: "the key of a synced folder; before the kept one" },
   { name: "HEADCOUNT_API_KEY", meaning: "the API key; before the keychain and a key file" },
   { name: "HEADCOUNT_CONNECTION", meaning: "the connection to use, as --connection" },
   { name: "HEADCOUNT_BASE_URL", meaning: "the service's address, as --base-url" },

@@ -22,7 +22,7 @@ export const suppressionDir = (datasetDir: string): string => join(datasetDir, "
  */
 export async function readHiddenPeople(folder: string): Promise<Suppression> {
   const { entries, key } = await readList(folder);
-  return key === undefined ? NOBODY_SUPPRESSED : new Suppression(key, entries);
+  return key === undefined ? NOBODY_SUPPRESSED : new Suppression({ key, entries });
 }
 
 const readList = (folder: string) =>

@@ -267,7 +267,11 @@ export class PersonMatcher {
 
   /** As the suppression list takes them. */
   get suppressed(): readonly SuppressedName[] {
-    const ids = [...new Set(this.#anyIds)].map((id) => ({ kind: "id" as const, id }));
+    const ids = [...new Set(this.#anyIds)].map((id) => ({
+      kind: "id" as const,
+      id,
+      services: this.ids.flatMap(([service, own]) => (own.includes(id) ? service : [])),
+    }));
     return [
       ...[...this.#addresses, ...this.#slugs].map((address) => ({
         kind: "address" as const,

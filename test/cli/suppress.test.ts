@@ -416,7 +416,7 @@ describe("who is meant", () => {
       const name = suppressedName(word);
       return name === undefined ? [] : marksOf(key, name);
     });
-    return new Suppression(key, [{ marks, kind: "id", at: "", note: null }]);
+    return new Suppression({ key, entries: [{ marks, kind: "id", at: "", note: null }] });
   };
 
   test.each([

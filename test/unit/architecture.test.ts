@@ -26,6 +26,7 @@ const ENGINE: Readonly<Record<string, readonly string[]>> = {
   output: ["runs"],
   purchase: ["planning", "output", "runs", "client"],
   library: ["output", "runs"],
+  share: ["runs"],
 };
 /** The only modules of the client that load the service and the dataset, and only when they run. */
 const MAY_LOAD_SERVICE = /^(app\/sample|cli\/commands\/(serve|service\/[a-z-]+))\.ts$/;

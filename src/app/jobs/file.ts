@@ -59,6 +59,8 @@ export interface JobsFile {
   readonly budget: Credits | undefined;
   /** The same share of the budget. */
   readonly warnAt: number;
+  /** Absolute path of a folder that is synced with. */
+  readonly sync: string | undefined;
   readonly jobs: readonly Job[];
 }
 
@@ -94,6 +96,7 @@ export async function readJobs(context: Context, word: string | undefined): Prom
   const own = members.filter((member) => member !== all);
   const {
     budget,
+    sync,
     log,
     notify,
     notify_failure: notifyFailure,
@@ -128,7 +131,8 @@ export async function readJobs(context: Context, word: string | undefined): Prom
     jobs.push({ ...job, problem: faults.length === 0 ? undefined : refusal(name, faults) });
   }
 
-  return { path, folder, budget, warnAt, jobs };
+  const synced = sync === undefined ? undefined : resolve(folder, sync);
+  return { path, folder, budget, warnAt, sync: synced, jobs };
 }
 
 async function readJob(

@@ -196,6 +196,7 @@ export const FILE_KEYS = {
   $schema: key(word, "the schema that an editor checks by"),
   budget: key(monthly, "credits of a calendar month (UTC), over all jobs at one service"),
   warn_at: KEYS.warn_at,
+  sync: key(word, "a folder that is synced with before and after what is due"),
   log: KEYS.log,
   notify: KEYS.notify,
   notify_failure: KEYS.notify_failure,

@@ -1,9 +1,13 @@
 // Tested by test/cli/suppress.test.ts.
 import type { suppressionList } from "../../engine/runs/suppression.ts";
 import { suppressedName, takenFor } from "../../shared/contract/naming/who.ts";
-import type { SuppressedKind, SuppressedName } from "../../shared/contract/suppression.ts";
+import {
+  FORGOTTEN,
+  type SuppressedKind,
+  type SuppressedName,
+} from "../../shared/contract/suppression.ts";
 import { echo } from "../../shared/contract/text.ts";
-import { type CliError, failed, option, say, usageError } from "../../shared/errors.ts";
+import { type CliError, command, failed, option, say, usageError } from "../../shared/errors.ts";
 import type { keptPeople } from "./forget/find.ts";
 
 const NOTE_LENGTH = 200;
@@ -28,6 +32,10 @@ export async function suppress(
 ): Promise<number> {
   if (note !== undefined && (note.length > NOTE_LENGTH || /\p{Cc}/u.test(note)))
     throw usageError(say`${option("note")} takes at most ${NOTE_LENGTH} characters on one line`);
+
+  // Whoever has that note is deleted wherever this is synced to.
+  if (note === FORGOTTEN)
+    throw usageError(say`${option("note", note)} is what ${command("forget")} writes`);
 
   return list.add(names, note ?? null);
 }

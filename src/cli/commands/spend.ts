@@ -14,7 +14,7 @@ import {
 } from "../terminal/list.ts";
 import { atDesk, type Desk } from "../terminal/printer.ts";
 
-const GROUPINGS = ["day", "run", "connection", "job"] as const;
+const GROUPINGS = ["day", "run", "connection", "job", "machine"] as const;
 type Grouping = (typeof GROUPINGS)[number];
 
 interface SpendOptions extends GlobalOptions {
@@ -27,8 +27,8 @@ export function register(program: Command, context: Context): void {
   program
     .command("spend")
     .description(
-      "Show what exports on this machine spent: added up from its runs, " +
-        "removed ones too; offline and free.",
+      "Show what exports spent: added up from the runs of this machine, and of those that it " +
+        "syncs with; removed ones too; offline and free.",
     )
     .option(
       "--since <when>",
@@ -46,6 +46,7 @@ export function register(program: Command, context: Context): void {
   $ headcount spend                                  30 days, a line a day (UTC)
   $ headcount -c sample spend --by run --since all   of one connection
   $ headcount spend --by connection > spend.csv
+  $ headcount spend --by machine                     who of a team spent what
   $ headcount spend --since 7d --json | jq .total.settled
 
 settled:   charged, and the rows are kept.
@@ -161,5 +162,6 @@ function fold(
 function keyOf(run: RunSpend, { from }: DaySpend, by: Grouping): readonly string[] {
   if (by === "day") return [new Date(from).toISOString().slice(0, 10)];
   if (by === "job") return [run.job ?? "(by hand)"];
+  if (by === "machine") return [run.machine?.name ?? "(here)"];
   return by === "run" ? [run.run] : [run.connection, run.base_url];
 }

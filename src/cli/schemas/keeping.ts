@@ -32,7 +32,7 @@ const sums = {
 
 const spend = s.object({
   since: s.time,
-  by: s.one("day", "run", "connection", "job"),
+  by: s.one("day", "run", "connection", "job", "machine"),
   key_mode: s.one("live", "test"),
   groups: s.list(
     s.some(
@@ -40,6 +40,7 @@ const spend = s.object({
       s.object({ run: s.text, ...sums }),
       s.object({ connection: s.text, service: s.text, ...sums }),
       s.object({ job: s.text, ...sums }),
+      s.object({ machine: s.text, ...sums }),
     ),
   ),
   total: s.object(sums),
@@ -165,6 +166,15 @@ export const KEEPING = {
   "suppress remove": suppression.removed,
   "data set": s.object({ retention }),
   "data show": s.object({ retention, kept }),
+  sync: s.object({
+    took_in: s.list(
+      s.object({ machine: s.text, runs: s.wholeNumberShape, rows: s.wholeNumberShape }),
+    ),
+    gave: s.said(s.wholeNumberShape, "runs of this machine that are new there, or went on"),
+    forgotten_from: s.said(s.list(s.text), "runs that forgotten people were deleted from"),
+    unread: s.said(s.list(s.object({ file: s.text, why: s.text })), "files of the folder"),
+    left: s.said(s.list(s.text), "places here that may still have somebody who was forgotten"),
+  }),
   forget: s.some(
     s.object({ forgot: traces }),
     s.titled("--dry-run", s.object({ would_forget: traces })),

@@ -136,7 +136,7 @@ export class ServedPeople {
       at: "",
       note: null,
     }));
-    const list = new Suppression(key, entries);
+    const list = new Suppression({ key, entries });
 
     for (let at = 0; at < names.length; at += NAMES_AT_ONCE) {
       const some = names.slice(at, at + NAMES_AT_ONCE);

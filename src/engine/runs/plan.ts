@@ -4,6 +4,7 @@ import { counted, grouped, someOf } from "../../shared/contract/text.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { command, type Option, type OwnCommand, option, type Raise } from "../../shared/errors.ts";
 import type { CompanyQuery, Dialect } from "../client/dialect.ts";
+import type { Machine } from "./machine.ts";
 import type { CreditText, Division } from "./record.ts";
 
 type RunCommand = "search" | "employees" | "enrich";
@@ -117,6 +118,8 @@ export interface Plan extends RunIdentity, Division {
   readonly version: number;
   readonly id: string;
   readonly created_at: string;
+  /** That began it, and alone goes on with it; undefined: this one. */
+  readonly machine?: Machine;
   readonly command: RunCommand;
   readonly dataset_version: string | null;
   readonly unit_price: CreditText;
@@ -205,6 +208,16 @@ export function resumeOf(run: Resumed, raise: Raise = {}): OwnCommand {
 
 export const listCommand = (filters: Filters, list: string): OwnCommand =>
   command("refresh", { segment: flagsOf(filters), options: [option("output", list)] });
+
+/** Whether another machine began it. */
+export const isElsewhere = ({ machine }: Plan, here: Machine): boolean =>
+  machine !== undefined && machine.id !== here.id;
+
+/** The command that buys the same anew, as far as one can say it. */
+export const anewOf = ({ command: name, target }: Plan): OwnCommand =>
+  target.kind === "search"
+    ? command("search", { segment: flagsOf(target.filters) })
+    : command(name);
 
 /** The values of a search alone where they say what they are: `Legal · germany`. */
 export function spokenTarget(target: Target): string {

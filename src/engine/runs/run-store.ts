@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
-import { closeSync, existsSync, openSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Credits } from "../../shared/contract/money.ts";
@@ -13,17 +13,17 @@ import {
   creditsOf,
   creditText,
   type EndedRecord,
-  type JournalRecord,
   pendingUnits,
   type RunState,
   type Sums,
   sumsOf,
 } from "./journal.ts";
 import { acquireLock, isLocked, type LockOptions, withLock } from "./lock.ts";
-import { checksum, encodeLine, logSourceOf, readLog, undamaged } from "./log.ts";
-import { type Plan, type RunIdentity, resumeOf, targetText } from "./plan.ts";
+import { type Machine, machineOf } from "./machine.ts";
+import { anewOf, isElsewhere, type Plan, type RunIdentity, resumeOf, targetText } from "./plan.ts";
 import {
   finishedSums,
+  journalOf,
   knownPlan,
   LAYOUT,
   planOf,
@@ -35,11 +35,19 @@ import {
   runIds,
   stateOf,
 } from "./reader.ts";
+import { type Forgetting, rewritten } from "./rewrite.ts";
 import { Run } from "./run.ts";
 import { keepSpend } from "./spend.ts";
 import { readSuppression, suppressionFolder } from "./suppression.ts";
 
-export type NewPlan = Omit<Plan, "version" | "id" | "created_at">;
+export type NewPlan = Omit<Plan, "version" | "id" | "created_at" | "machine">;
+
+/** A run as it travels. */
+export interface RunCopy {
+  readonly plan: Plan;
+  readonly receipt: unknown;
+  readonly journal: Buffer;
+}
 
 export class RunStore {
   readonly folder: string;
@@ -79,7 +87,13 @@ export class RunStore {
 
   async create(plan: NewPlan, at: number, lock: LockOptions): Promise<Run> {
     const id = this.#newId(at);
-    const whole: Plan = { version: LAYOUT, id, created_at: new Date(at).toISOString(), ...plan };
+    const whole: Plan = {
+      version: LAYOUT,
+      id,
+      created_at: new Date(at).toISOString(),
+      machine: this.machine,
+      ...plan,
+    };
     const path = this.#path(id);
     makeFolder(path);
 
@@ -102,13 +116,31 @@ export class RunStore {
     }
   }
 
-  /** `20260115-093012-1f4a2b`: ids sort by time; the first half of the end is its milliseconds. */
+  get machine(): Machine {
+    return machineOf(this.#stateDir);
+  }
+
+  /** @throws CliError exit 2 where another machine began it: what it buys there is not seen here */
+  requireOwn(plan: Plan): void {
+    if (!isElsewhere(plan, this.machine)) return;
+    throw usageError(
+      `run ${plan.id} was begun on ${plan.machine?.name}, and only that machine goes on with it; ` +
+        "nothing was bought",
+      say`${anewOf(plan)} begins a new run, which takes what this one holds for nothing`,
+      "run_elsewhere",
+    );
+  }
+
+  /**
+   * `20260115-093012-1f4a2b3c4d5`: ids sort by time. Of the end the first three digits are its
+   * milliseconds and the others by chance: two machines may begin in the same one.
+   */
   #newId(at: number): string {
     const time = new Date(at).toISOString();
     const milliseconds = Number(time.slice(20, 23)).toString(16).padStart(3, "0");
     const second = time.slice(0, 19).replace(/[-:]/g, "").replace("T", "-");
     for (;;) {
-      const id = `${second}-${milliseconds}${randomBytes(2).toString("hex").slice(1)}`;
+      const id = `${second}-${milliseconds}${randomBytes(4).toString("hex")}`;
       if (!existsSync(this.#path(id))) return id;
     }
   }
@@ -123,6 +155,7 @@ export class RunStore {
 
   async openForWriting(id: string, lock: LockOptions): Promise<Run> {
     const plan = await this.readPlan(id);
+    this.requireOwn(plan);
     const runLock = await acquireLock(join(this.#path(id), "lock"), lock);
     try {
       return await this.#withSuppression(await Run.open(this.#disk, this.#path(id), plan, runLock));
@@ -261,13 +294,15 @@ export class RunStore {
     );
   }
 
+  /** @param forgotten whether it named somebody who is forgotten: then no machine may keep it */
   async remove(
     { plan }: Pick<RunSummary, "plan">,
     clock: Pick<LockOptions, "now" | "sleep">,
+    forgotten = false,
   ): Promise<void> {
     await this.#locked(plan.id, clock, async () => {
       await this.#forgetOpen(plan);
-      await keepSpend(this.#disk, this.folder, plan);
+      await keepSpend(this.#disk, this.folder, plan, forgotten);
       const trash = join(this.folder, `.gone-${plan.id}`);
       await this.#disk.rename(this.#path(plan.id), trash, "remove");
       await remove(trash);
@@ -291,6 +326,38 @@ export class RunStore {
       const after = forgetting && rewritten(journal, forgetting);
       if (after !== undefined) await this.#disk.replaceFile(journal, after, "forget");
     });
+  }
+
+  /** As it is, without what another process may write: for whoever takes it elsewhere. */
+  async copyOf(id: string): Promise<RunCopy> {
+    const journal = await readFile(journalOf(this.#path(id)));
+    return { plan: await this.readPlan(id), receipt: await this.receipt(id), journal };
+  }
+
+  /** Takes in what another machine bought, in place of what is here of it. Whole or not at all. */
+  async takeIn(
+    { plan, receipt, journal }: RunCopy,
+    clock: Pick<LockOptions, "now" | "sleep">,
+  ): Promise<void> {
+    const path = this.#path(plan.id);
+    const files = [
+      ["plan.json", `${JSON.stringify(plan, null, 2)}\n`],
+      ...(receipt === undefined ? [] : [["receipt.json", `${JSON.stringify(receipt, null, 2)}\n`]]),
+      ["journal.ndjson", journal],
+    ] as const;
+    const put = async (folder: string): Promise<void> => {
+      for (const [name = "", data = ""] of files)
+        await this.#disk.replaceFile(join(folder, `${name}`), data, "take in");
+    };
+
+    if (existsSync(path)) return this.#locked(plan.id, clock, () => put(path));
+
+    // Swept with what a process left that died here.
+    const draft = join(this.folder, `.gone-new-${plan.id}`);
+    await remove(draft);
+    makeFolder(draft);
+    await put(draft);
+    await this.#disk.rename(draft, path, "take in");
   }
 
   async sweep(): Promise<void> {
@@ -383,54 +450,6 @@ const summed = (
   foreign: creditsOf(sums.foreign),
   expected: sums.expected,
 });
-
-/** Whole or not at all. */
-interface Forgetting {
-  /** A reply without somebody; undefined where it stays. */
-  readonly change: (body: Buffer) => Buffer | undefined;
-  /** The facts of a line without somebody; the same where they stay. */
-  readonly facts: (record: JournalRecord) => JournalRecord;
-}
-
-const LINE_END = Buffer.from("\n");
-
-/** A journal without somebody; undefined where it stays. */
-function rewritten(path: string, { change, facts: cut }: Forgetting): Buffer | undefined {
-  const { entries } = undamaged(readLog<JournalRecord>(path));
-  const parts: Buffer[] = [];
-  let at = 0;
-  let changed = false;
-
-  const put = (bytes: Buffer): void => {
-    parts.push(bytes);
-    at += bytes.length;
-  };
-
-  const file = openSync(path, "r");
-  try {
-    const source = logSourceOf(file);
-    for (const [index, { record: written, end }] of entries.entries()) {
-      const record = cut(written);
-      changed ||= record !== written;
-      const { follows } = record;
-      const body = follows === undefined ? undefined : source(end, follows);
-      const other = body && checksum(body) === record.crc ? change(body) : undefined;
-      changed ||= other !== undefined;
-
-      const bytes = other ?? body;
-      const facts =
-        other === undefined ? record : { ...record, follows: other.length, crc: checksum(other) };
-      // Everything is on the disk before anything is built on it.
-      const isGroup = index === 0 || index === entries.length - 1;
-      put(Buffer.from(encodeLine(facts, isGroup ? at : undefined)));
-      if (bytes !== undefined) put(Buffer.concat([bytes, LINE_END]));
-    }
-  } finally {
-    closeSync(file);
-  }
-
-  return changed ? Buffer.concat(parts) : undefined;
-}
 
 export async function removeDrafts(folder: string): Promise<void> {
   for (const name of await readdir(folder))

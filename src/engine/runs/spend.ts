@@ -4,7 +4,8 @@ import { type Credits, credits, creditsLess, ZERO } from "../../shared/contract/
 import { makeFolder } from "../../shared/folder.ts";
 import type { Books } from "./books.ts";
 import { type Disk, errorCode } from "./disk.ts";
-import { creditsOf, creditText, type DaySpend, daysOf } from "./journal.ts";
+import { creditsOf, creditText, type DaySpend, daysOf, type RunState } from "./journal.ts";
+import type { Machine } from "./machine.ts";
 import type { Plan, RunIdentity } from "./plan.ts";
 import {
   finishedSums,
@@ -23,6 +24,9 @@ export interface RunSpend extends Omit<RunIdentity, "target" | "output"> {
   /** Null: somebody by hand. */
   readonly job: string | null;
   readonly budgets: readonly string[];
+  readonly machine?: Machine | undefined;
+  /** It was removed because it named somebody who is forgotten. */
+  readonly forgotten?: true;
   /** What requests that may come to an answer yet may have cost, beyond what is spent. */
   readonly pending: CreditText;
   readonly days: readonly DaySpend[];
@@ -55,17 +59,27 @@ export async function readSpend(folder: string, since = 0): Promise<Spend> {
     if (problem !== undefined) damaged.push(id);
   }
 
+  const removed = await readRemoved(folder);
+  // A process may have died before removing the run: then the run itself counts.
+  for (const spend of removed.runs)
+    if (!ids.has(spend.run))
+      runs.push({ ...spend, days: spend.days.filter(({ to }) => to >= since) });
+
+  return { runs, damaged: [...damaged, ...removed.damaged.filter((id) => !ids.has(id))] };
+}
+
+/** What removed runs spent. */
+export async function readRemoved(folder: string): Promise<Spend> {
+  const runs: RunSpend[] = [];
+  const damaged: string[] = [];
   for (const name of await readdir(removedFolder(folder)).catch(() => [])) {
-    // A process may have died before removing the run: then the run itself counts.
     const id = name.replace(/\.json$/, "");
-    if (id === name || ids.has(id)) continue;
+    if (id === name) continue;
 
     try {
-      const spend = JSON.parse(
-        await readFile(join(removedFolder(folder), name), "utf8"),
-      ) as RunSpend;
+      const text = await readFile(join(removedFolder(folder), name), "utf8");
       const before = { job: null, budgets: [], pending: "0" };
-      runs.push({ ...before, ...spend, days: spend.days.filter(({ to }) => to >= since) });
+      runs.push({ ...before, ...(JSON.parse(text) as RunSpend) });
     } catch (error) {
       if (errorCode(error) !== "ENOENT") damaged.push(id);
     }
@@ -147,9 +161,8 @@ function spendOf(
   plan: Plan,
   since: number,
 ): { readonly spend: RunSpend; readonly problem?: string } {
-  const { id: run, connection, base_url, account_id, key_mode, command } = plan;
-  const own = { run, connection, base_url, account_id, key_mode, command };
-  const sums = finishedSums(path, run)?.sums;
+  const own = headOf(plan);
+  const sums = finishedSums(path, plan.id)?.sums;
   if (sums?.days.every(({ from, to }) => from >= since || to < since) === true) {
     const days = sums.days.filter(({ from }) => from >= since);
     const { job = null, budgets = [] } = sums;
@@ -157,21 +170,42 @@ function spendOf(
   }
 
   const { state, problem } = readableState(path);
-  const { job = null, budgets, books } = state;
   // What a damaged run lost of itself is not to be laid to others.
-  const spent = books.spendings.filter(({ kind }) => problem === undefined || kind !== "foreign");
-  const days = daysOf(spent, since);
-  const spend = { ...own, job, budgets, pending: creditText(books.underWay), days };
+  const spent = state.books.spendings.filter(
+    ({ kind }) => problem === undefined || kind !== "foreign",
+  );
+  const spend = spendIn(plan, state, daysOf(spent, since));
   return { spend, ...(problem === undefined ? {} : { problem }) };
 }
 
-export async function keepSpend(disk: Disk, folder: string, plan: Plan): Promise<void> {
+function headOf(plan: Plan) {
+  const { id: run, connection, base_url, account_id, key_mode, command, machine } = plan;
+  return { run, connection, base_url, account_id, key_mode, command, machine };
+}
+
+/** What a run spent, by its journal. */
+export function spendIn(
+  plan: Plan,
+  { job, budgets, books }: RunState,
+  days = daysOf(books.spendings),
+): RunSpend {
+  return { ...headOf(plan), job: job ?? null, budgets, pending: creditText(books.underWay), days };
+}
+
+export async function keepSpend(
+  disk: Disk,
+  folder: string,
+  plan: Plan,
+  forgotten: boolean,
+): Promise<void> {
   const { spend } = spendOf(join(folder, plan.id), plan, 0);
-  if (spend.days.length === 0) return;
+  if (spend.days.length === 0 && !forgotten) return;
+  await putSpend(disk, folder, forgotten ? { ...spend, forgotten } : spend);
+}
+
+/** What a run that is not here spent. */
+export async function putSpend(disk: Disk, folder: string, spend: RunSpend): Promise<void> {
   makeFolder(removedFolder(folder));
-  await disk.replaceFile(
-    join(removedFolder(folder), `${plan.id}.json`),
-    `${JSON.stringify(spend)}\n`,
-    "spend",
-  );
+  const path = join(removedFolder(folder), `${spend.run}.json`);
+  await disk.replaceFile(path, `${JSON.stringify(spend)}\n`, "spend");
 }

@@ -1,19 +1,22 @@
-import { randomBytes } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import {
+  FORGOTTEN,
+  isOn,
   marksAsked,
   marksOf,
-  NOBODY_SUPPRESSED,
   SUPPRESSION_FILES,
   type SuppressedEntry,
   type SuppressedName,
   Suppression,
+  type SuppressionRing,
   suppressedText,
 } from "../../shared/contract/suppression.ts";
 import { failed } from "../../shared/errors.ts";
-import { makeFolder } from "../../shared/folder.ts";
+import { ifMissing, makeFolder } from "../../shared/folder.ts";
 import { readSuppressionList } from "../../shared/suppression-list.ts";
-import type { Disk } from "./disk.ts";
+import { type Disk, remove as removeFolder } from "./disk.ts";
 import { type LockOptions, withLock } from "./lock.ts";
 
 export const suppressionFolder = (stateDir: string): string => join(stateDir, "suppression");
@@ -23,10 +26,22 @@ export const suppressionFolder = (stateDir: string): string => join(stateDir, "s
  * whole: nothing is written then rather than too much
  */
 export async function readSuppression(folder: string): Promise<Suppression> {
-  const { key, entries } = await readList(folder);
-  return key === undefined || entries.length === 0
-    ? NOBODY_SUPPRESSED
-    : new Suppression(key, entries);
+  return new Suppression(...(await readRings(folder)));
+}
+
+/** A ring that has a folder, which need not be there yet. */
+type KeptRing = SuppressionRing & { readonly folder: string };
+
+/** The list's own, and beside it those of other machines, each under the key of the machine. */
+async function readRings(folder: string): Promise<readonly KeptRing[]> {
+  const others = join(folder, "others");
+  const names = (await readdir(others).catch(ifMissing([]))).filter((one) => !one.startsWith("."));
+  const rings: KeptRing[] = [];
+  for (const place of [folder, ...names.sort().map((name) => join(others, name))]) {
+    const { key, entries } = await readList(place);
+    if (key !== undefined) rings.push({ key, entries, folder: place });
+  }
+  return rings;
 }
 
 const readList = (folder: string) =>
@@ -39,21 +54,46 @@ const readList = (folder: string) =>
     ),
   );
 
+/** What two machines call the same ring. */
+export const ringName = ({ key }: Pick<SuppressionRing, "key">): string =>
+  createHash("sha256").update("ring ").update(key).digest("hex").slice(0, 32);
+
+const idOf = ({ marks, at }: SuppressedEntry): string => JSON.stringify([marks, at]);
+
+/** Of two states of one list: what was taken off in either is off. */
+export function mergedEntries(
+  one: readonly SuppressedEntry[],
+  other: readonly SuppressedEntry[],
+): SuppressedEntry[] {
+  const all = new Map(one.map((entry) => [idOf(entry), entry]));
+  for (const entry of other) {
+    const own = all.get(idOf(entry));
+    if (own === undefined) all.set(idOf(entry), entry);
+    else if (!isOn(entry)) all.set(idOf(entry), { ...own, lifted: true });
+  }
+  return [...all.values()];
+}
+
 export function suppressionList(
   folder: string,
   disk: Disk,
   lock: Pick<LockOptions, "now" | "sleep" | "signal">,
 ) {
   async function find(name: SuppressedName): Promise<readonly SuppressedEntry[]> {
-    const { key, entries } = await readList(folder);
-    const marks = key === undefined ? [] : marksAsked(key, name);
-    return entries.filter((entry) => entry.marks.some((mark) => marks.includes(mark)));
+    return (await readRings(folder)).flatMap(({ key, entries }) => {
+      const marks = marksAsked(key, name);
+      return entries.filter((entry) => isOn(entry) && entry.marks.some((it) => marks.includes(it)));
+    });
   }
 
   /** @returns how many were not on it before */
   async function add(names: readonly SuppressedName[], note: string | null): Promise<number> {
     return change((entries, key) => {
-      const all = new Set(entries.flatMap(({ marks }) => marks));
+      // Whoever was only left out is not forgotten yet.
+      const alike = entries.filter(
+        (entry) => isOn(entry) && (note !== FORGOTTEN || entry.note === FORGOTTEN),
+      );
+      const all = new Set(alike.flatMap(({ marks }) => marks));
       const at = new Date(lock.now()).toISOString();
       const fresh: SuppressedEntry[] = [];
       for (const name of names) {
@@ -71,7 +111,7 @@ export function suppressionList(
     names: readonly SuppressedName[],
     marks: readonly string[],
   ): Promise<number> {
-    return change((entries, key) => {
+    const lift = (entries: readonly SuppressedEntry[], key: Buffer) => {
       // Not by the last part of a whole address, which somebody of another host may have too.
       const own = new Set(
         names.flatMap((name) =>
@@ -80,9 +120,16 @@ export function suppressionList(
       );
       const goes = (mark: string): boolean =>
         own.has(mark) || marks.some((beginning) => mark.startsWith(beginning));
-      const rest = entries.filter((entry) => !entry.marks.some(goes));
-      return { entries: rest, changed: entries.length - rest.length };
-    });
+      const going = entries.filter((entry) => isOn(entry) && entry.marks.some(goes));
+      const after = entries.map((entry) =>
+        going.includes(entry) ? { ...entry, lifted: true as const } : entry,
+      );
+      return { entries: after, changed: going.length };
+    };
+
+    let removed = 0;
+    for (const { folder: place } of await readRings(folder)) removed += await change(lift, place);
+    return removed;
   }
 
   async function change(
@@ -90,33 +137,64 @@ export function suppressionList(
       entries: readonly SuppressedEntry[],
       key: Buffer,
     ) => { entries: SuppressedEntry[]; changed: number },
+    place = folder,
   ): Promise<number> {
+    return locked(async () => {
+      const { key = await makeKey(place, randomBytes(32)), entries } = await readList(place);
+      const { entries: after, changed } = work(entries, key);
+      if (changed === 0) return 0;
+      const text = suppressedText(after, key);
+      await disk.replaceFile(join(place, SUPPRESSION_FILES.list), text, "suppression");
+      return changed;
+    });
+  }
+
+  function locked<T>(work: () => Promise<T>): Promise<T> {
     makeFolder(folder);
-    return await withLock(
-      join(folder, "lock"),
-      { ...lock, what: "the suppression list", wait: true },
-      async () => {
-        const { key = await makeKey(), entries } = await readList(folder);
-        const { entries: after, changed } = work(entries, key);
-        if (changed === 0) return 0;
-        const text = suppressedText(after, key);
-        await disk.replaceFile(join(folder, SUPPRESSION_FILES.list), text, "suppression");
-        return changed;
-      },
-    );
+    const options = { ...lock, what: "the suppression list", wait: true };
+    return withLock(join(folder, "lock"), options, work);
   }
 
   /** A key without a list is one whose list was lost. */
-  async function makeKey(): Promise<Buffer> {
-    const key = randomBytes(32);
-    await disk.replaceFile(
-      join(folder, SUPPRESSION_FILES.list),
-      suppressedText([], key),
-      "suppression",
-    );
-    await disk.replaceFile(join(folder, SUPPRESSION_FILES.key), key, "suppression key", false);
+  async function makeKey(place: string, key: Buffer): Promise<Buffer> {
+    const text = suppressedText([], key);
+    await disk.replaceFile(join(place, SUPPRESSION_FILES.list), text, "suppression");
+    await disk.replaceFile(join(place, SUPPRESSION_FILES.key), key, "suppression key", false);
     return key;
   }
 
-  return { entries: async () => (await readList(folder)).entries, find, add, remove, change };
+  /** Takes in what another machine has of a list, this one's own or one of theirs. */
+  async function merge(ring: SuppressionRing): Promise<void> {
+    const place =
+      (await readRings(folder)).find(({ key }) => key.equals(ring.key))?.folder ??
+      (await begin(ring.key));
+    await change((entries) => {
+      const after = mergedEntries(entries, ring.entries);
+      const isSame = JSON.stringify(after) === JSON.stringify(entries);
+      return { entries: after, changed: isSame ? 0 : 1 };
+    }, place);
+  }
+
+  async function begin(key: Buffer): Promise<string> {
+    const place = join(folder, "others", ringName({ key }));
+    const draft = join(folder, "others", `.${ringName({ key })}`);
+    await locked(async () => {
+      await removeFolder(draft);
+      makeFolder(draft);
+      await makeKey(draft, key);
+      await disk.rename(draft, place, "suppression ring");
+    });
+    return place;
+  }
+
+  return {
+    entries: async () => (await readRings(folder)).flatMap(({ entries }) => entries.filter(isOn)),
+    /** Each with what was taken off it. */
+    rings: (): Promise<readonly SuppressionRing[]> => readRings(folder),
+    find,
+    add,
+    remove,
+    change,
+    merge,
+  };
 }

@@ -18,7 +18,12 @@ export interface SuppressedEntry {
   readonly kind: SuppressedKind;
   readonly at: string;
   readonly note: string | null;
+  /** Taken off again: it hides nobody, and stays so that no other machine brings it back. */
+  readonly lifted?: true;
 }
+
+/** The note of those who were forgotten: what is kept of them anywhere is deleted. */
+export const FORGOTTEN = "forgotten";
 
 /** What a record says of who it is, as it stands there. */
 export interface RecordNames {
@@ -31,13 +36,15 @@ export interface RecordNames {
 /** Address and domain in canonical form. */
 export interface SuppressedName extends RecordNames {
   readonly kind: SuppressedKind;
+  /** That gave the id, where that is known: another's may mean somebody else by it. */
+  readonly services?: readonly string[];
 }
 
 /**
  * What an entry holds. The last part of a whole address
  * is marked as that: it hides nobody of another host.
  */
-export function marksOf(key: Buffer, { id, address, domain }: SuppressedName): string[] {
+export function marksOf(key: Buffer, { id, address, domain, services }: SuppressedName): string[] {
   const ofAddress =
     address && isSlug(address)
       ? [`slug:${address}`]
@@ -46,6 +53,7 @@ export function marksOf(key: Buffer, { id, address, domain }: SuppressedName): s
     ...(id ? [`id:${id}`] : []),
     ...(address ? ofAddress : []),
     ...(domain ? [`domain:${domain}`] : []),
+    ...(services ?? []).map((service) => idAt(id ?? "", service)),
   ];
   return names.map((name) => markOf(key, name));
 }
@@ -56,6 +64,8 @@ export function marksOf(key: Buffer, { id, address, domain }: SuppressedName): s
  */
 export const marksAsked = (key: Buffer, who: RecordNames): string[] =>
   namesOf(who).map((name) => markOf(key, name));
+
+const idAt = (id: string, service: string): string => `id:${id} at ${service}`;
 
 const markOf = (key: Buffer, name: string): string =>
   createHmac("sha256", key).update(name).digest("hex").slice(0, 32);
@@ -78,14 +88,21 @@ function namesOf({ id, address, domain }: RecordNames): string[] {
 
 /** Who is left out of everything that is written, counted or shown. */
 export class Suppression {
-  readonly #key: Buffer;
+  readonly #keys: readonly Buffer[];
   readonly #marks: ReadonlySet<string>;
+  readonly #forgotten: ReadonlySet<string>;
   /** Equal for equal lists; "" where nobody is on it. */
   readonly digest: string;
 
-  constructor(key: Buffer, entries: readonly SuppressedEntry[]) {
-    this.#key = key;
+  /** @param rings lists under keys of their own: of each machine that this one syncs with */
+  constructor(...rings: readonly SuppressionRing[]) {
+    const used = rings.filter(({ entries }) => entries.some(isOn));
+    const entries = used.flatMap((ring) => ring.entries.filter(isOn));
+    const forgotten = entries.filter(({ note }) => note === FORGOTTEN);
+
+    this.#keys = used.map(({ key }) => key);
     this.#marks = new Set(entries.flatMap(({ marks }) => marks));
+    this.#forgotten = new Set(forgotten.flatMap(({ marks }) => marks));
     this.digest =
       this.#marks.size === 0
         ? ""
@@ -104,13 +121,35 @@ export class Suppression {
   }
 
   hides(record: RecordNames): boolean {
-    return (
-      !this.isEmpty && namesOf(record).some((name) => this.#marks.has(markOf(this.#key, name)))
-    );
+    return !this.isEmpty && namesOf(record).some((name) => this.#has(this.#marks, name));
+  }
+
+  /** Whether somebody was forgotten: by address, or by an id that the same service gave. */
+  forgets({ id, address }: RecordNames, service: string): boolean {
+    if (this.#forgotten.size === 0) return false;
+    const names = [...namesOf({ address }), ...(id ? [idAt(id, service)] : [])];
+    return names.some((name) => this.#has(this.#forgotten, name));
+  }
+
+  /** Equal where the same people were forgotten; "" where nobody was. */
+  get forgottenDigest(): string {
+    return [...this.#forgotten].sort().join(" ");
+  }
+
+  #has(marks: ReadonlySet<string>, name: string): boolean {
+    return this.#keys.some((key) => marks.has(markOf(key, name)));
   }
 }
 
-export const NOBODY_SUPPRESSED = new Suppression(Buffer.alloc(0), []);
+/** A list and its key. */
+export interface SuppressionRing {
+  readonly key: Buffer;
+  readonly entries: readonly SuppressedEntry[];
+}
+
+export const isOn = ({ lifted }: SuppressedEntry): boolean => lifted !== true;
+
+export const NOBODY_SUPPRESSED = new Suppression();
 
 /**
  * In a folder of its own: the list, one entry a line and
@@ -161,9 +200,9 @@ export function parseSuppressed(
 
 function entryOf(line: string, number: number): SuppressedEntry {
   try {
-    const { marks, kind, at, note } = JSON.parse(line) as SuppressedEntry;
+    const { marks, kind, at, note, lifted } = JSON.parse(line) as SuppressedEntry;
     if (marks.every((mark) => /^[0-9a-f]{32}$/.test(mark)) && marks.length > 0)
-      return { marks, kind, at, note };
+      return { marks, kind, at, note, ...(lifted ? { lifted } : {}) };
   } catch {}
   throw new Error(`line ${number} is damaged`);
 }

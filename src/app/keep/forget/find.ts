@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { readdir } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { stateDir } from "../../../engine/connections/paths.ts";
 import { bodiesOf } from "../../../engine/library/forget.ts";
 import { Library } from "../../../engine/library/library.ts";
@@ -104,6 +104,16 @@ function ifNoSqlite(error: { code?: string }): undefined {
 
 type Everything = Awaited<ReturnType<typeof keptOf>>;
 
+/** What every machine calls a library's service, wherever its state folder is. */
+export const serviceName = (library: string): string => basename(library, ".db");
+
+/** As the list takes who is forgotten: an id is one of a service. */
+export const forgottenNames = (person: PersonMatcher): readonly SuppressedName[] =>
+  person.suppressed.map(({ services = [], ...name }) => ({
+    ...name,
+    services: services.map(serviceName),
+  }));
+
 /** Whether a record tells one person from others: mail alone does not. */
 const isTold = (who: Identity | undefined): who is Identity =>
   (who?.id ?? who?.address) !== undefined;
@@ -125,6 +135,16 @@ async function* sightings(
   }
 
   for (const run of runs) yield* await rowsOf(run, store);
+}
+
+/** Everybody who is kept, without their records. */
+export async function sightingsIn(
+  everything: Everything,
+  store: RunStore,
+): Promise<readonly Sighting[]> {
+  const all: Sighting[] = [];
+  for await (const sighting of sightings(everything, store)) all.push(sighting);
+  return all;
 }
 
 /**
@@ -175,7 +195,7 @@ export function keptPeople(context: Context) {
     hiddenBy: async (names: readonly SuppressedName[]): Promise<number | undefined> => {
       const key = randomBytes(32);
       const marks = names.flatMap((name) => marksOf(key, name));
-      const list = new Suppression(key, [{ marks, kind: "id", at: "", note: null }]);
+      const list = new Suppression({ key, entries: [{ marks, kind: "id", at: "", note: null }] });
       const hidden = new Set<string>();
       try {
         for await (const { who, service } of sightings(await everything(), store))

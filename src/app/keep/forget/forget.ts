@@ -8,18 +8,21 @@ import { Disk, failpoint } from "../../../engine/runs/disk.ts";
 import { RunStore } from "../../../engine/runs/run-store.ts";
 import type { Context } from "../../../shared/context.ts";
 import { suppressedName } from "../../../shared/contract/naming/who.ts";
+import { FORGOTTEN } from "../../../shared/contract/suppression.ts";
 import { counted } from "../../../shared/contract/text.ts";
 import { type CliError, failed } from "../../../shared/errors.ts";
 import type { PersonMatcher } from "../../../shared/person.ts";
 import { registerOf, suppressionHere } from "../store.ts";
 import {
   forgettingOf,
+  forgottenNames,
   keptOf,
   keptWithin,
   learn,
   nobody,
   type RunFound,
   runsWith,
+  sightingsIn,
 } from "./find.ts";
 import {
   forgetHistory,
@@ -40,10 +43,11 @@ import {
   replaceOutput,
   writeAgain,
 } from "./outputs.ts";
+import { forgottenAmong } from "./redact.ts";
 
 type Everything = Awaited<ReturnType<typeof keptOf>>;
 
-/** What is kept of a person, place by place. */
+/** What is kept of a person, or of several, place by place. */
 export interface Traces {
   readonly person: PersonMatcher;
   readonly runs: readonly RunFound[];
@@ -58,9 +62,6 @@ export interface Traces {
   /** In files of the user's own. */
   readonly mentions: readonly MentionFound[];
 }
-
-/** What stands beside those on the suppression list who were forgotten. */
-const FORGOTTEN = "forgotten";
 
 /**
  * Whom a word names, and what is kept of them. Changes nothing.
@@ -146,6 +147,18 @@ async function tracesOf(
   };
 }
 
+/** What is kept here of people who were forgotten on other machines; undefined: nothing. */
+export async function tracesOfForgotten(context: Context): Promise<Traces | undefined> {
+  const store = storeOf(context);
+  const forgotten = await store.suppression();
+  if (forgotten.forgottenDigest === "") return undefined;
+
+  const data = await keptOf(stateDir(context), store);
+  const all = await sightingsIn(data, store);
+  const person = forgottenAmong(all, forgotten);
+  return person && tracesOf(person, data, context);
+}
+
 /** Whether an earlier attempt put the person onto the list: what it deleted is wiped again. */
 async function wasForgotten(word: string, context: Context): Promise<boolean> {
   const name = suppressedName(word);
@@ -170,7 +183,7 @@ export async function forgetTraces(traces: Traces, context: Context): Promise<Fo
   const store = storeOf(context);
   const list = suppressionHere(context);
 
-  await list.add(traces.person.suppressed, FORGOTTEN);
+  await list.add(forgottenNames(traces.person), FORGOTTEN);
   await list.change((entries) => withoutNotes(entries, traces.person));
   for (const run of traces.runs) await forgetRun(run, traces, { store, disk }, context);
   for (const { job } of traces.histories) await forgetHistory(job, traces.person, disk, context);
@@ -238,7 +251,7 @@ async function forgetRun(
   context: Context,
 ): Promise<void> {
   await removePart(plan, context);
-  if (isNamed) return store.remove({ plan }, context);
+  if (isNamed) return store.remove({ plan }, context, true);
 
   // While it is under way the receipt says so: the output is
   // then written again, however far an earlier attempt came.

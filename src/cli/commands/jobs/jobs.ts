@@ -75,7 +75,9 @@ Due is a job whose time has come since it was last done, and one that never was.
 An unfinished run of a job goes on where it stopped and buys nothing twice.`)
     .does(async (options: RunOptions, names: readonly string[]) => {
       const { runJobs } = await import("./run.ts");
-      await runJobs(names, await read(options), options, context);
+      const { betweenSyncs } = await import("./sync.ts");
+      const file = await read(options);
+      await betweenSyncs(file, options, context, () => runJobs(names, file, options, context));
     });
 }
 

@@ -1,0 +1,81 @@
+// Tested by test/cli/sync.test.ts.
+import { stateDir } from "../../../engine/connections/paths.ts";
+import { Disk, errorCode, failpoint } from "../../../engine/runs/disk.ts";
+import { machineOf } from "../../../engine/runs/machine.ts";
+import {
+  type FolderHead,
+  newFolderHead,
+  readFolderHead,
+  SharedFolder,
+} from "../../../engine/share/folder.ts";
+import { type FolderKey, folderKeyText, newFolderKey } from "../../../engine/share/seal.ts";
+import type { Context } from "../../../shared/context.ts";
+import { usageError } from "../../../shared/errors.ts";
+import { folderKeyIn, keepFolderKey, keptFolderKey, keyOfEnvironment } from "./key.ts";
+
+interface Opening {
+  /** Asks for the key that was shown; undefined: the kept one, or that of the environment. */
+  readonly join?: (() => Promise<string>) | undefined;
+  /** Whether a key is kept in a file, unencrypted. */
+  readonly inFile: boolean;
+  /** Whether an empty folder is begun. */
+  readonly mayBegin: boolean;
+}
+
+interface Opened {
+  readonly head: FolderHead;
+  readonly key: FolderKey;
+  /** The key of a folder that was begun: it is shown this once. */
+  readonly made: string | undefined;
+}
+
+/** @throws CliError exit 2 for a folder that cannot be synced with, exit 3 without its key */
+export async function openFolder(
+  path: string,
+  { join, inFile, mayBegin }: Opening,
+  context: Context,
+): Promise<Opened> {
+  const head = await readFolderHead(path);
+  const given = keyOfEnvironment(context);
+  if (head === undefined) {
+    // A share that is not mounted is an empty folder, and whoever has a key means no new one.
+    if (mayBegin && given === undefined && join === undefined)
+      return await begun(path, inFile, context);
+    throw usageError(
+      `${path} is empty: nobody has synced with it, or it is not mounted`,
+      "mount it; the first sync of an empty folder is one by hand and without a key",
+      "no_synced_folder",
+    );
+  }
+
+  if (join === undefined) {
+    const key = given ?? (await keptFolderKey(head.id, path, context));
+    return { head, key, made: undefined };
+  }
+
+  const key = folderKeyIn(await join(), "what was given");
+  SharedFolder.open(path, head, key, partsOf(context));
+  await keepFolderKey(head.id, key, inFile, context);
+  return { head, key, made: undefined };
+}
+
+const partsOf = (context: Context) => ({
+  disk: new Disk(failpoint(context.env)),
+  machine: machineOf(stateDir(context)).id,
+});
+
+/** The key is kept before anything is sealed with it. */
+async function begun(path: string, inFile: boolean, context: Context): Promise<Opened> {
+  const key = newFolderKey();
+  const head = newFolderHead(key);
+  await keepFolderKey(head.id, key, inFile, context);
+  await SharedFolder.begin(path, head, key, partsOf(context)).catch((error: unknown) => {
+    if (errorCode(error) !== "EEXIST") throw error;
+    throw usageError(
+      `another machine has just begun ${path}`,
+      "ask for its key, and join with that",
+      "sync_begun",
+    );
+  });
+  return { head, key, made: folderKeyText(key) };
+}

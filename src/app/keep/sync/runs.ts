@@ -1,0 +1,190 @@
+// Tested by test/cli/sync.test.ts.
+import { existsSync } from "node:fs";
+import { stat } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { Disk, failpoint } from "../../../engine/runs/disk.ts";
+import { replay } from "../../../engine/runs/journal.ts";
+import { isElsewhere } from "../../../engine/runs/plan.ts";
+import { LAYOUT } from "../../../engine/runs/reader.ts";
+import { isOver, type RunCopy } from "../../../engine/runs/run-store.ts";
+import { putSpend, type RunSpend, readRemoved, spendIn } from "../../../engine/runs/spend.ts";
+import {
+  comparedTo,
+  linesOf,
+  packetOf,
+  runInPacket,
+  withoutPaths,
+} from "../../../engine/share/packet.ts";
+import { FORGOTTEN } from "../../../shared/contract/suppression.ts";
+import { forgottenNames } from "../forget/find.ts";
+import { redacted } from "../forget/redact.ts";
+import { suppressionHere } from "../store.ts";
+import type { Syncing } from "./syncing.ts";
+
+const idIn = (name: string): string => name.slice(0, name.indexOf("."));
+
+/**
+ * Runs that named somebody who is forgotten: no machine keeps them, and what they spent stays.
+ * @returns their ids
+ */
+export async function takeInRemoved(syncing: Syncing): Promise<ReadonlySet<string>> {
+  const { folder, store, context, synced } = syncing;
+  const disk = new Disk(failpoint(context.env));
+  const mine = (await readRemoved(store.folder)).runs;
+  const gone = new Map(
+    mine.flatMap((spend) => (spend.forgotten === undefined ? [] : [[spend.run, spend] as const])),
+  );
+
+  for (const name of await folder.names("removed")) {
+    if (gone.has(idIn(name))) continue;
+    const bytes = await folder.read("removed", name);
+    if (bytes === undefined) {
+      synced.unread.set(`removed/${name}`, "not whole");
+      continue;
+    }
+    const spend = JSON.parse(bytes.toString()) as RunSpend;
+    if (existsSync(join(store.folder, spend.run))) {
+      await store.remove({ plan: await store.readPlan(spend.run) }, context, true);
+      synced.forgotten.add(spend.run);
+    }
+    await putSpend(disk, store.folder, spend);
+    gone.set(spend.run, spend);
+  }
+
+  for (const spend of mine.filter(({ run }) => gone.has(run))) await giveRemoved(spend, syncing);
+  return new Set(gone.keys());
+}
+
+async function giveRemoved(spend: RunSpend, { folder, store }: Syncing): Promise<void> {
+  const whole = { machine: store.machine, ...spend };
+  await folder.put("removed", spend.run, Buffer.from(JSON.stringify(whole)));
+}
+
+/** @param removed runs that no machine keeps: their files go */
+export async function takeInRuns(removed: ReadonlySet<string>, syncing: Syncing): Promise<void> {
+  const { folder, store, memory, synced } = syncing;
+  const own = new Set((await readRemoved(store.folder)).runs.map(({ run }) => run));
+  for (const name of await folder.names("runs")) {
+    const id = idIn(name);
+    if (removed.has(id)) {
+      await folder.drop("runs", name);
+      continue;
+    }
+    const isHere = own.has(id) || existsSync(join(store.folder, id));
+    if (memory.taken.has(name) && isHere) continue;
+
+    const bytes = await folder.read("runs", name);
+    const why = bytes === undefined ? "not whole" : await takeInRun(name, bytes, own, syncing);
+    if (why === undefined) continue;
+    synced.unread.set(`runs/${name}`, why);
+  }
+}
+
+/** @returns why it is left; undefined: it is in, or there was no more in it */
+async function takeInRun(
+  name: string,
+  bytes: Buffer,
+  own: ReadonlySet<string>,
+  syncing: Syncing,
+): Promise<string | undefined> {
+  const { folder, store, context, memory, synced } = syncing;
+  const came = runInPacket(bytes);
+  const { id, version } = came.plan;
+  if (version !== LAYOUT) return "written by another version of headcount";
+
+  const { copy, person } = redacted(came, await store.suppression(), syncing.stateDir);
+  if (person !== undefined) {
+    synced.forgotten.add(id);
+    await suppressionHere(context).add(forgottenNames(person), FORGOTTEN);
+  }
+  if (copy === undefined) {
+    const spend = spendIn(came.plan, replay(linesOf(came)));
+    await giveRemoved({ ...spend, forgotten: true }, syncing);
+    await folder.drop("runs", name);
+    return undefined;
+  }
+
+  const clean = person === undefined ? name : await folder.put("runs", id, packetOf(copy));
+  if (clean !== name) await folder.drop("runs", name);
+
+  // Whoever removed a run keeps what it spent, and not the run.
+  const here = own.has(id) ? "more" : await herOf(copy, syncing);
+  if (here === "apart")
+    return "two copies of one machine went on with the run, and what is here differs";
+  if (here === "less") {
+    await store.takeIn(copy, context);
+    const from = copy.plan.machine?.name ?? "";
+    const { runs = 0, rows = 0 } = synced.tookIn.get(from) ?? {};
+    const state = replay(linesOf(copy));
+    synced.tookIn.set(from, { runs: runs + 1, rows: rows + state.rows });
+  }
+  memory.taken.add(clean);
+  return undefined;
+}
+
+/** How what is here of a run stands to what came. */
+async function herOf(copy: RunCopy, { store }: Syncing): Promise<ReturnType<typeof comparedTo>> {
+  if (!existsSync(join(store.folder, copy.plan.id))) return "less";
+  return comparedTo(await store.copyOf(copy.plan.id), copy);
+}
+
+/**
+ * Gives the runs that this machine began and that are over, as they are by now.
+ * @returns whether one has somebody who is forgotten: it is not given
+ */
+export async function giveRuns(syncing: Syncing): Promise<boolean> {
+  const { folder, store, memory, synced, stateDir } = syncing;
+  const { machine } = store;
+  const names = await folder.names("runs");
+  let isHeld = false;
+  for (const id of (await store.ids()).toReversed()) {
+    const stamp = await stampOf(id, names, syncing);
+    if (memory.given.get(id) === stamp) continue;
+
+    const summary = await store.summary(id);
+    if (summary === undefined || !isOver(summary) || isElsewhere(summary.plan, machine)) continue;
+    // The sample's people are invented, and each machine has its own.
+    if (summary.plan.base_url.startsWith("sample:")) continue;
+
+    const copy = withoutPaths(await store.copyOf(id), machine);
+    if (redacted(copy, await store.suppression(), stateDir).person !== undefined) {
+      isHeld = true;
+      continue;
+    }
+    await giveRun(copy, syncing);
+    memory.given.set(id, await stampOf(id, await folder.names("runs"), syncing));
+    synced.gave++;
+  }
+  return isHeld;
+}
+
+/** In place of what says less: rows that are forgotten since, or not yet bought. */
+async function giveRun(copy: RunCopy, { folder, memory }: Syncing): Promise<void> {
+  const { id } = copy.plan;
+  const name = await folder.put("runs", id, packetOf(copy));
+  memory.taken.add(name);
+  for (const other of await folder.names("runs")) {
+    if (other === name || idIn(other) !== id) continue;
+    const bytes = await folder.read("runs", other);
+    if (bytes === undefined) continue;
+    const said = comparedTo(runInPacket(bytes), copy);
+    if (said === "less" || said === "same") await folder.drop("runs", other);
+  }
+}
+
+/** Another one where the run changed here, or its file in the folder is not as it was given. */
+async function stampOf(
+  id: string,
+  names: readonly string[],
+  { folder, store }: Syncing,
+): Promise<string> {
+  const own = ["journal.ndjson", "receipt.json"].map((name) => join(store.folder, id, name));
+  const there = names
+    .filter((name) => idIn(name) === id)
+    .map((name) => join(folder.path, "runs", name));
+  const infos = [...own, ...there].map(async (path) => {
+    const info = await stat(path).catch(() => undefined);
+    return `${info?.size} ${there.includes(path) ? basename(path) : info?.mtimeMs}`;
+  });
+  return (await Promise.all(infos)).join(" ");
+}

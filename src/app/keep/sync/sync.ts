@@ -1,0 +1,162 @@
+// Tested by test/cli/sync.test.ts.
+import { createHash } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { stateDir } from "../../../engine/connections/paths.ts";
+import { Disk, failpoint } from "../../../engine/runs/disk.ts";
+import { withLock } from "../../../engine/runs/lock.ts";
+import { RunStore } from "../../../engine/runs/run-store.ts";
+import { mergedEntries, ringName } from "../../../engine/runs/suppression.ts";
+import { type FolderHead, SharedFolder } from "../../../engine/share/folder.ts";
+import type { FolderKey } from "../../../engine/share/seal.ts";
+import type { Context } from "../../../shared/context.ts";
+import { FORGOTTEN, type SuppressedEntry } from "../../../shared/contract/suppression.ts";
+import { makeFolder } from "../../../shared/folder.ts";
+import { forgetTraces, tracesOfForgotten } from "../forget/forget.ts";
+import { suppressionHere } from "../store.ts";
+import { giveRuns, takeInRemoved, takeInRuns } from "./runs.ts";
+import type { Memory, Synced, Syncing } from "./syncing.ts";
+
+/**
+ * Takes in what others put into a folder, and gives what is here. Killed anywhere, the next one
+ * does the rest; two at once lose nothing.
+ * @throws CliError exit 3 where the key is another folder's
+ */
+export async function sync(
+  path: string,
+  head: FolderHead,
+  key: FolderKey,
+  context: Context,
+): Promise<Synced> {
+  const state = stateDir(context);
+  const disk = new Disk(failpoint(context.env));
+  const store = new RunStore(state, disk);
+  const folder = SharedFolder.open(path, head, key, { disk, machine: store.machine.id });
+  const synced: Synced = {
+    tookIn: new Map(),
+    gave: 0,
+    forgotten: new Set(),
+    unread: new Map(),
+    left: new Set(),
+  };
+
+  makeFolder(join(state, "sync"));
+  const { now, sleep, interrupted: signal } = context;
+  const lock = { now, sleep, signal, wait: true, what: `the sync with ${path}` };
+  await withLock(join(state, "sync", `${head.id}.lock`), lock, async () => {
+    const memory = await remembered(state, head.id);
+    const syncing: Syncing = { folder, store, stateDir: state, context, memory, synced };
+    await store.sweep();
+    await folder.sweep(false);
+    await untilSettled(syncing);
+    await disk.replaceFile(memoryFile(state, head.id), memoryText(memory), "sync memory");
+  });
+  return synced;
+}
+
+/**
+ * Who is left out first, and before a row of theirs is written here. A run that comes may tell
+ * further names of somebody who was forgotten: then once more.
+ */
+async function untilSettled(syncing: Syncing): Promise<void> {
+  const { store, memory, folder } = syncing;
+  for (let settled = false; !settled; ) {
+    await takeInLists(syncing);
+    const forgotten = await forgottenIn(store);
+    if (forgotten !== memory.forgotten) {
+      await forgetHere(syncing);
+      memory.taken.clear();
+      await folder.sweep(true);
+    }
+    await giveLists(syncing);
+
+    const removed = await takeInRemoved(syncing);
+    await takeInRuns(removed, syncing);
+    memory.forgotten = forgotten;
+    settled = (await forgottenIn(store)) === forgotten;
+  }
+
+  // What was bought since may have brought somebody again who is forgotten.
+  if (await giveRuns(syncing)) {
+    await forgetHere(syncing);
+    await giveLists(syncing);
+    await giveRuns(syncing);
+  }
+}
+
+const forgottenIn = async (store: RunStore): Promise<string> => {
+  const { forgottenDigest } = await store.suppression();
+  return createHash("sha256").update(forgottenDigest).digest("hex");
+};
+
+/** Rows, files and histories of this machine, as `forget` deletes them. */
+async function forgetHere({ context, synced }: Syncing): Promise<void> {
+  const traces = await tracesOfForgotten(context);
+  if (traces === undefined) return;
+
+  for (const { plan } of traces.runs) synced.forgotten.add(plan.id);
+  const { left } = await forgetTraces(traces, context);
+  for (const place of left?.details ?? []) synced.left.add(`${place}`);
+}
+
+interface SharedList {
+  /** Base64. */
+  readonly key: string;
+  readonly entries: readonly SuppressedEntry[];
+}
+
+const listIn = (bytes: Buffer): SharedList => JSON.parse(bytes.toString()) as SharedList;
+
+async function takeInLists({ folder, context, synced }: Syncing): Promise<void> {
+  const list = suppressionHere(context);
+  for (const name of await folder.names("lists")) {
+    const bytes = await folder.read("lists", name);
+    if (bytes === undefined) {
+      synced.unread.set(`lists/${name}`, "not whole");
+      continue;
+    }
+    const { key, entries } = listIn(bytes);
+    await list.merge({ key: Buffer.from(key, "base64"), entries });
+  }
+}
+
+/** Each list as it is here by now, in place of what says less. Notes may name people: they stay. */
+async function giveLists({ folder, context }: Syncing): Promise<void> {
+  const names = await folder.names("lists");
+  for (const ring of await suppressionHere(context).rings()) {
+    const of = ringName(ring);
+    const before: string[] = [];
+    let all = ring.entries.map((entry) => ({
+      ...entry,
+      note: entry.note === FORGOTTEN ? FORGOTTEN : null,
+    }));
+    for (const name of names.filter((one) => one.startsWith(`${of}.`))) {
+      const bytes = await folder.read("lists", name);
+      if (bytes === undefined) continue;
+      all = mergedEntries(all, listIn(bytes).entries);
+      before.push(name);
+    }
+
+    const entries = all.toSorted((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));
+    const text = JSON.stringify({ key: ring.key.toString("base64"), entries });
+    const name = await folder.put("lists", of, Buffer.from(text));
+    for (const old of before) if (old !== name) await folder.drop("lists", old);
+  }
+}
+
+const memoryFile = (state: string, folder: string): string => join(state, "sync", folder);
+
+const memoryText = ({ forgotten, taken, given }: Memory): string =>
+  JSON.stringify({ forgotten, taken: [...taken], given: [...given] });
+
+/** Nothing of it is needed: without it everything is looked through again. */
+async function remembered(state: string, folder: string): Promise<Memory> {
+  try {
+    const { forgotten, taken, given } = JSON.parse(
+      await readFile(memoryFile(state, folder), "utf8"),
+    ) as { forgotten: string; taken: string[]; given: [string, string][] };
+    return { forgotten, taken: new Set(taken), given: new Map(given) };
+  } catch {
+    return { forgotten: "", taken: new Set(), given: new Map() };
+  }
+}

@@ -1,0 +1,75 @@
+// Tested by test/cli/sync.test.ts.
+import type { RunStore } from "../../../engine/runs/run-store.ts";
+import type { SharedFolder } from "../../../engine/share/folder.ts";
+import type { Context } from "../../../shared/context.ts";
+import { counted, echo, someOf } from "../../../shared/contract/text.ts";
+import { type CliError, failed } from "../../../shared/errors.ts";
+
+/** What a sync did. */
+export interface Synced {
+  /** Runs that came, by the names of the machines that bought them. */
+  readonly tookIn: Map<string, { runs: number; rows: number }>;
+  gave: number;
+  /** Runs here and in the folder that rows of forgotten people were deleted from. */
+  readonly forgotten: Set<string>;
+  /** Files of the folder that are not whole, or that this version cannot read. */
+  readonly unread: Map<string, string>;
+  /** What may still have somebody who was forgotten elsewhere, and is left to people. */
+  readonly left: Set<string>;
+}
+
+/** What this machine knows of a folder, so that a sync reads what is new alone. */
+export interface Memory {
+  /** Digest of who was forgotten when all files of the folder were last looked through. */
+  forgotten: string;
+  /** Files of runs that were taken in, or that held nothing more. */
+  taken: Set<string>;
+  /** By run: how its files, here and there, were when it was given. */
+  given: Map<string, string>;
+}
+
+export interface Syncing {
+  readonly folder: SharedFolder;
+  readonly store: RunStore;
+  readonly stateDir: string;
+  readonly context: Context;
+  readonly memory: Memory;
+  readonly synced: Synced;
+}
+
+/** What a sync did, in one line. */
+export function syncLine({ tookIn, gave, forgotten, unread }: Synced): string {
+  const came = [...tookIn].map(
+    ([machine, { runs, rows }]) =>
+      `${counted(runs, "run")} (${counted(rows, "row")}) from ${echo(machine)}`,
+  );
+  return [
+    `took in ${came.length === 0 ? "nothing" : came.join(", ")}`,
+    `gave ${gave === 0 ? "nothing" : counted(gave, "run")}`,
+    ...(forgotten.size === 0
+      ? []
+      : [`deleted forgotten people from ${counted(forgotten.size, "run")}`]),
+    ...(unread.size === 0 ? [] : [`left ${counted(unread.size, "file")} that cannot be read`]),
+  ].join("; ");
+}
+
+/** What stays to be done by people, or by the next one; exit 5. */
+export function syncProblem({ unread, left }: Synced, path: string): CliError | undefined {
+  if (unread.size === 0 && left.size === 0) return undefined;
+
+  const said = [
+    ...(unread.size === 0 ? [] : [`${someOf([...unread.keys()])} of ${path} cannot be read`]),
+    ...(left.size === 0
+      ? []
+      : [`${counted(left.size, "place")} here may still have somebody who was forgotten`]),
+  ];
+  const details = [...[...unread].map(([file, why]) => `${file}: ${why}`), ...left];
+
+  return failed
+    .incomplete(
+      `the rest is synced: ${said.join("; ")}`,
+      "a file that is still on its way is taken in next time; delete or edit the places by hand",
+      "sync_left",
+    )
+    .with({ details });
+}

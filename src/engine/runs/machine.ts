@@ -1,0 +1,44 @@
+// Tested by test/cli/sync.test.ts.
+import { randomBytes } from "node:crypto";
+import { copyFileSync, linkSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { hostname } from "node:os";
+import { join } from "node:path";
+import { makeFolder } from "../../shared/folder.ts";
+
+/** Whose state folder this is: a run is gone on with by the one that began it alone. */
+export interface Machine {
+  /** 32 hexadecimal digits. */
+  readonly id: string;
+  /** For people: two may have the same. */
+  readonly name: string;
+}
+
+/** Made where the folder has none yet. @throws Error where it cannot be read or written */
+export function machineOf(stateDir: string): Machine {
+  const file = join(stateDir, "machine");
+  return readMachine(file) ?? makeMachine(stateDir, file);
+}
+
+function readMachine(file: string): Machine | undefined {
+  try {
+    const [id = "", name = ""] = readFileSync(file, "utf8").trim().split(" ");
+    return /^[0-9a-f]{32}$/.test(id) ? { id, name } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function makeMachine(stateDir: string, file: string): Machine {
+  const machine = { id: randomBytes(16).toString("hex"), name: hostname().replace(/\s/g, "-") };
+  makeFolder(stateDir);
+  const draft = `${file}.${machine.id}`;
+  writeFileSync(draft, `${machine.id} ${machine.name}\n`, { mode: 0o600, flush: true });
+  try {
+    linkSync(draft, file);
+  } catch {
+    // Another process made it meanwhile, or there are no links here.
+    if (readMachine(file) === undefined) copyFileSync(draft, file);
+  }
+  rmSync(draft, { force: true });
+  return readMachine(file) ?? machine;
+}

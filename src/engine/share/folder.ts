@@ -1,0 +1,162 @@
+// Tested by test/cli/sync.test.ts.
+import { randomBytes } from "node:crypto";
+import { mkdir, readdir, readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { failed, usageError } from "../../shared/errors.ts";
+import { FOLDER_MODE, ifMissing } from "../../shared/folder.ts";
+import { type Disk, errorCode, remove } from "../runs/disk.ts";
+import { type FolderKey, openSealed, sealedDigest, sealFile } from "./seal.ts";
+
+const HEAD = "headcount-sync.json";
+const FORMAT = 1;
+const DRAFTS = "drafts";
+
+/** `lists`: who is left out. `runs`: purchases. `removed`: what runs spent that no one may keep. */
+export type SharedKind = "lists" | "runs" | "removed";
+
+/** The one file that is not sealed. */
+export interface FolderHead {
+  readonly format: number;
+  /** 32 hexadecimal digits. */
+  readonly id: string;
+  /** Tells the right key from another. */
+  readonly check: string;
+}
+
+/**
+ * The head of a synced folder; undefined where the folder is empty.
+ * @throws CliError exit 2 where there is no folder, it has other things in it, or a later version
+ * wrote it
+ */
+export async function readFolderHead(path: string): Promise<FolderHead | undefined> {
+  const names = await readdir(path).catch((error: unknown) => {
+    if (!["ENOENT", "ENOTDIR"].includes(errorCode(error) ?? "")) throw error;
+    throw usageError(
+      `there is no folder ${path}`,
+      "make it, or mount it: an empty one is begun anew",
+      "no_such_folder",
+    );
+  });
+  if (!names.includes(HEAD)) {
+    if (names.every((name) => name.startsWith("."))) return undefined;
+    throw usageError(
+      `${path} is no synced folder, and holds other things`,
+      "name an empty folder, or the one that others sync with",
+      "no_synced_folder",
+    );
+  }
+
+  const head = headOf(await readFile(join(path, HEAD), "utf8"));
+  if (head?.format === FORMAT) return head;
+  throw usageError(
+    `${join(path, HEAD)} was written by another version of headcount, or is not whole yet`,
+    "nothing was changed; update headcount, or wait until the file is there whole",
+    "other_format",
+  );
+}
+
+function headOf(text: string): FolderHead | undefined {
+  try {
+    return JSON.parse(text) as FolderHead;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * A folder that several machines share. No file is ever changed and no name has two contents, so
+ * there is nothing to lock: a file that is torn, mixed or still on its way does not open.
+ */
+export class SharedFolder {
+  readonly path: string;
+  readonly id: string;
+  readonly #key: FolderKey;
+  readonly #disk: Disk;
+  readonly #drafts: string;
+
+  private constructor(path: string, id: string, key: FolderKey, parts: FolderParts) {
+    this.path = path;
+    this.id = id;
+    this.#key = key;
+    this.#disk = parts.disk;
+    this.#drafts = join(path, DRAFTS, parts.machine);
+  }
+
+  /** @throws CliError exit 3 where the key is another folder's */
+  static open(path: string, head: FolderHead, key: FolderKey, parts: FolderParts): SharedFolder {
+    if (head.check !== sealedDigest(key, head.id)) {
+      throw failed.auth(
+        `the key is not that of ${path}; nothing was read or written`,
+        "give the key that was shown when the folder was first synced",
+        "bad_sync_key",
+      );
+    }
+    return new SharedFolder(path, head.id, key, parts);
+  }
+
+  /** @throws Error EEXIST where another machine began it meanwhile */
+  static async begin(path: string, head: FolderHead, key: FolderKey, parts: FolderParts) {
+    const text = `${JSON.stringify(head)}\n`;
+    await parts.disk.replaceFile(join(path, HEAD), text, "sync head", false);
+    return SharedFolder.open(path, head, key, parts);
+  }
+
+  async names(kind: SharedKind): Promise<string[]> {
+    const names = await readdir(join(this.path, kind)).catch(ifMissing([]));
+    return names.filter((name) => /^[\w-]+\.[0-9a-f]{32}$/.test(name)).sort();
+  }
+
+  /** Undefined where it is not whole, or gone. */
+  async read(kind: SharedKind, name: string): Promise<Buffer | undefined> {
+    const bytes = await readFile(join(this.path, kind, name)).catch(ifMissing(undefined));
+    return bytes && openSealed(this.#key, `${kind}/${name}`, bytes);
+  }
+
+  /**
+   * Writes what is not there whole yet, and reads it back.
+   * @param of what it is about: the first half of its name
+   * @returns its name
+   */
+  async put(kind: SharedKind, of: string, plain: Buffer): Promise<string> {
+    const name = `${of}.${sealedDigest(this.#key, plain)}`;
+    if ((await this.read(kind, name)) !== undefined) return name;
+
+    const folder = join(this.path, kind);
+    for (const needed of [folder, this.#drafts])
+      await mkdir(needed, { recursive: true, mode: FOLDER_MODE });
+    const draft = join(this.#drafts, name);
+    await this.#disk.replaceFile(
+      draft,
+      sealFile(this.#key, `${kind}/${name}`, plain),
+      "sync draft",
+    );
+    await this.#disk.rename(draft, join(folder, name), "sync");
+
+    if ((await this.read(kind, name)) !== undefined) return name;
+    throw failed.filesystem(
+      `${join(folder, name)} was written, and does not come back as it was`,
+      "the folder's disk or mount loses what is written; nothing of this machine is lost",
+      "sync_unsound",
+    );
+  }
+
+  async drop(kind: SharedKind, name: string): Promise<void> {
+    await rm(join(this.path, kind, name), { force: true });
+  }
+
+  /** What processes left that died as they wrote: of this machine, or of all. */
+  sweep(all: boolean): Promise<void> {
+    return remove(all ? join(this.path, DRAFTS) : this.#drafts);
+  }
+}
+
+interface FolderParts {
+  readonly disk: Disk;
+  /** The id of this machine. */
+  readonly machine: string;
+}
+
+export function newFolderHead(key: FolderKey): FolderHead {
+  const id = randomBytes(16).toString("hex");
+  return { format: FORMAT, id, check: sealedDigest(key, id) };
+}
