@@ -222,7 +222,7 @@ describe("headcount sync", () => {
       expect(container.read("l.csv").split("\n").length).toBeGreaterThan(5);
     }
     expect(costs).toEqual([expect.any(Number), 0]);
-    expect(costs[0]).toBeGreaterThan(5);
+    expect(costs[0]).toBeGreaterThan(0);
 
     const [laptop] = machines as [User];
     expect(await ok(laptop, ["sync", folder])).toMatch(/^took in 1 run \(\d+ rows\) from week-1; /);
