@@ -9,6 +9,7 @@ import {
   testContext,
 } from "../support/client.ts";
 import { long } from "../support/long.ts";
+import { noticesIn } from "../support/notices.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
 let service: TestService;
@@ -86,14 +87,16 @@ describe("account", () => {
     const env = { HEADCOUNT_API_KEY: service.testKey };
     expect(await run(["account", "--json"], { env })).toMatchObject({
       code: 0,
-      stderr: "TEST key: synthetic people and simulated credits\n",
+      stderr: `${JSON.stringify({ notice: "TEST key: synthetic people and simulated credits" })}\n`,
     });
     expect(await run(["account", "--json", "-q"], { env })).toMatchObject({ code: 0, stderr: "" });
   });
 
   test("--verbose: one line a request, without the key", async () => {
     const { stderr } = await run(["account", "-v", "--json"]);
-    expect(stderr).toMatch(/^GET \/v1\/account 200 \d+ ms 0 credits \S+\nGET \/key 200 /);
+    expect(noticesIn(stderr)).toMatch(
+      /^GET \/v1\/account 200 \d+ ms 0 credits \S+\nGET \/key 200 /,
+    );
   });
 
   test("a price that is not told is null, and said", async () => {

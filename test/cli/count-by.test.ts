@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Person } from "../../src/shared/contract/records.ts";
 import { user } from "../support/export.ts";
 import { type FaultProxy, faultProxy } from "../support/fault-proxy.ts";
+import { noticesIn } from "../support/notices.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
 let service: TestService;
@@ -92,7 +93,7 @@ describe("values that the service lists", () => {
     expect(found.unexplained).toBe(
       2_000 - found.parts.reduce((sum: number, part: { count: number }) => sum + part.count, 0),
     );
-    expect(stderr.match(/^POST \S+/gm)).toEqual(["POST /facets"]);
+    expect(noticesIn(stderr).match(/^POST \S+/gm)).toEqual(["POST /facets"]);
   });
 
   test("on a terminal what is another and what is none are lines of their own; CSV says it beside", async () => {

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { main } from "../../src/cli/main.ts";
 import { type TestContextOptions, testContext } from "../support/client.ts";
+import { noticesIn } from "../support/notices.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
 let service: TestService;
@@ -235,7 +236,7 @@ describe("count --by", () => {
       filters: {},
     });
     const sentence = `${rest.toLocaleString("en")} of ${all.toLocaleString("en")} have another seniority level or none\n`;
-    expect(json.stderr).toBe(sentence);
+    expect(noticesIn(json.stderr)).toBe(sentence);
     const csv = await run(argv);
     expect(csv.stdout.split("\n")[0]).toBe("seniority_level,count");
     expect(csv.stderr).toBe(sentence);

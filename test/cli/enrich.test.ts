@@ -2,6 +2,7 @@ import { writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Company, Person } from "../../src/shared/contract/records.ts";
 import { charged, readCsv, runIds, user, visibleFiles } from "../support/export.ts";
+import { noticesIn } from "../support/notices.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
 const CREDITS = 100_000;
@@ -218,7 +219,9 @@ describe("enrich", () => {
         stdin: "domain\nacme.example\njane@\nftp://x\nother.example\n",
       });
       expect(some.code, some.stderr).toBe(0);
-      expect(some.stderr).toContain('warning: stdin line 4: "ftp://x" names no company: left out');
+      expect(noticesIn(some.stderr)).toContain(
+        'warning: stdin line 4: "ftp://x" names no company: left out',
+      );
       expect(JSON.parse(some.stdout)).toMatchObject({
         target: expect.stringMatching(/acme\.example|2 companies|3 companies/),
       });
@@ -243,7 +246,9 @@ describe("enrich", () => {
       stdin: '{"website":7}\n{"website":12345678901234567890}\n',
     });
     expect(JSON.parse(inexact.stdout)).toMatchObject({ target: "7", matches: 1 });
-    expect(inexact.stderr).toContain('warning: stdin line 2: "" names no company: left out');
+    expect(noticesIn(inexact.stderr)).toContain(
+      'warning: stdin line 2: "" names no company: left out',
+    );
   });
 });
 

@@ -2,6 +2,7 @@ import { utimesSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parseExact } from "../../src/shared/rows/values.ts";
 import { type User, user } from "../support/export.ts";
+import { noticesIn } from "../support/notices.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
 let service: TestService;
@@ -198,7 +199,7 @@ describe("--owned", () => {
     const { stdout, stderr } = await me.run(argv);
     expect(some).toBeGreaterThan(0);
     expect(JSON.parse(stdout)).toMatchObject({ count: whole, unexplained: whole - some });
-    expect(stderr).toContain(`"${narrow}" is counted in "${wide}" too`);
+    expect(noticesIn(stderr)).toContain(`"${narrow}" is counted in "${wide}" too`);
   });
 });
 

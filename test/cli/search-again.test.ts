@@ -276,11 +276,7 @@ test("after somebody was forgotten each door tells how many of the paid rows are
     expect(written.stderr).toContain("Wrote 17 profiles of run ");
   }
   const refreshed = await u.run(["refresh", "a.csv", "--yes"]);
-  const { length } = readCsv(u.read("a.csv"));
-  expect(refreshed.stderr).toContain(
-    `a.csv: ${length} people, ${length - 17} added (a.added.csv), 0 removed,`,
-  );
-  expect(refreshed.stderr).toContain("; 1 suppressed: in no file, 1 of them bought now");
+  expect(refreshed.stderr).toContain("a.csv: 17 people, 0 added, 0 removed,");
 });
 
 test("going on takes what other finished runs hold: the limit's hint after --require-complete costs nothing where they have it", async () => {

@@ -91,7 +91,7 @@ describe("hints name the command", () => {
     ],
     [
       ["spend", "--by", "xml"],
-      /Allowed choices are day, run, connection, job\.\nhint: headcount help spend/,
+      /Allowed choices are day, run, connection, job, machine\.\nhint: headcount help spend/,
     ],
     [["search", "--limit"], /argument missing\nhint: headcount help search/],
     [["count", "--departmnt", "x"], /hint: Did you mean --department\?/],

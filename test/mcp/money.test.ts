@@ -260,7 +260,7 @@ test("a key with a cap and scopes of its own is a wall, whatever the agent's cap
   await u.run(["search", "--country", "spain", "--limit", "3", "--yes", "-o", "spain.csv"]);
   const bought = await agent.call("buy", { quote_id: idOf(first) });
   // What was bought of it is kept, and the command that goes on is told as scripts are told it.
-  expect(bought.text).toMatch(/resumable, next: headcount resume \d{8}-\d{6}-[0-9a-f]{6}$/);
+  expect(bought.text).toMatch(/resumable, next: headcount resume \d{8}-\d{6}-[0-9a-f]{11}$/);
   const second = await quoted(agent, 4, { country: "germany" });
   expect(second.data).toMatchObject({
     allowed: false,

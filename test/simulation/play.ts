@@ -33,7 +33,7 @@ export interface Ended {
 
 const HOUR = 3_600_000;
 /** Of a run: the end of it is by chance. */
-const ID = /\d{8}-\d{6}-[0-9a-f]{6}/;
+const ID = /\d{8}-\d{6}-[0-9a-f]{11}/;
 const PAID = "POST /v1/person/search";
 const PLAN: Partial<AccountPlan> = { ...STANDARD_PLAN, perMinute: 100_000, perDay: 10_000_000 };
 

@@ -174,6 +174,7 @@ function priceCheck({ balance, charged, declared, rows }: Tried, file: DialectFi
   const left = balance === undefined ? "" : `; balance ${formatCredits(balance)}`;
   const [told, paid] = [formatCredits(declared), formatCredits(charged)];
   const said = `${who}: declared ${told}, charged ${paid}${left}`;
+
   if (rows.length === 0) return service("A person", "warn", `${file.name} sold nobody${left}`);
   if (charged === declared) return service("A person", "ok", said);
   return service("A person", "warn", said, "the plan differs from the file: correct its price");
@@ -184,11 +185,13 @@ function recordCheck({ rows: [row = {}] }: Tried, { record }: DialectFile): Chec
   const fields = Object.keys(record);
   const isTold = (field: string): boolean => row[field] !== undefined && row[field] !== null;
   const untold = fields.filter((field) => !isTold(field));
+
   const hidden = untold.filter((field) => {
     const place = record[field] ?? "";
     const at = typeof place === "string" ? place : place.at;
     return typeof inRow(at, row.vendor ?? null) === "boolean";
   });
+
   const many = `${fields.length - untold.length} of ${counted(fields.length, "field")} filled`;
   const others = untold.filter((field) => !hidden.includes(field));
   const plan = hidden.length === 0 ? "" : `; not told on this plan: ${hidden.join(", ")}`;

@@ -117,8 +117,15 @@ export async function readJobs(context: Context, word: string | undefined): Prom
       : [];
   if (problems.length > 0) throw refusal(name, problems);
 
-  const logFile = log === undefined ? undefined : resolve(folder, log);
-  const shared: Shared = { folder, plainOf, log: logFile, notify, notifyFailure, budget, warnAt };
+  const shared: Shared = {
+    folder,
+    plainOf,
+    log: log && resolve(folder, log),
+    notify,
+    notifyFailure,
+    budget,
+    warnAt,
+  };
   const jobs: Job[] = [];
   const outputs = new Map<string, string>();
   for (const member of entries) {
@@ -131,8 +138,7 @@ export async function readJobs(context: Context, word: string | undefined): Prom
     jobs.push({ ...job, problem: faults.length === 0 ? undefined : refusal(name, faults) });
   }
 
-  const synced = sync === undefined ? undefined : resolve(folder, sync);
-  return { path, folder, budget, warnAt, sync: synced, jobs };
+  return { path, folder, budget, warnAt, sync: sync && resolve(folder, sync), jobs };
 }
 
 async function readJob(

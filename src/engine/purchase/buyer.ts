@@ -98,8 +98,8 @@ export class Buyer {
     const isTold = options.perPageTold || run.state.perPageMax !== undefined;
     const { paging, first_page: firstPage } = run.plan;
     const remaining = new Remaining(source, { paging, firstPage }, perPage, isTold);
-    const isOneSize = options.client.dialect.isOneSize === true || options.parcel !== undefined;
-    if (isOneSize) remaining.refuse(0, perPage);
+    if (options.client.dialect.isOneSize === true || options.parcel !== undefined)
+      remaining.refuse(0, perPage);
     this.#repeats = new Repeats(source, (target, end) => remaining.cut(target, end));
 
     const isNext = (unit: Unit): boolean =>

@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import {
   FORGOTTEN,
   isOn,
@@ -74,6 +75,32 @@ export function mergedEntries(
   return [...all.values()];
 }
 
+type Change = (
+  entries: readonly SuppressedEntry[],
+  key: Buffer,
+) => { entries: SuppressedEntry[]; changed: number };
+
+/** Those that are named, by a name or the beginning of a mark, are off from now on. */
+function lifted(
+  entries: readonly SuppressedEntry[],
+  key: Buffer,
+  names: readonly SuppressedName[],
+  marks: readonly string[],
+): ReturnType<Change> {
+  // Not by the last part of a whole address, which somebody of another host may have too.
+  const own = new Set(
+    names.flatMap((name) => marksOf(key, name).slice(0, name.kind === "address" ? 1 : undefined)),
+  );
+  const goes = (mark: string): boolean =>
+    own.has(mark) || marks.some((beginning) => mark.startsWith(beginning));
+  const going = entries.filter((entry) => isOn(entry) && entry.marks.some(goes));
+  const after = entries.map((entry) =>
+    going.includes(entry) ? { ...entry, lifted: true as const } : entry,
+  );
+
+  return { entries: after, changed: going.length };
+}
+
 export function suppressionList(
   folder: string,
   disk: Disk,
@@ -90,10 +117,9 @@ export function suppressionList(
   async function add(names: readonly SuppressedName[], note: string | null): Promise<number> {
     return change((entries, key) => {
       // Whoever was only left out is not forgotten yet.
-      const alike = entries.filter(
-        (entry) => isOn(entry) && (note !== FORGOTTEN || entry.note === FORGOTTEN),
-      );
-      const all = new Set(alike.flatMap(({ marks }) => marks));
+      const isAlike = (entry: SuppressedEntry): boolean =>
+        isOn(entry) && (note !== FORGOTTEN || entry.note === FORGOTTEN);
+      const all = new Set(entries.filter(isAlike).flatMap(({ marks }) => marks));
       const at = new Date(lock.now()).toISOString();
       const fresh: SuppressedEntry[] = [];
       for (const name of names) {
@@ -111,43 +137,28 @@ export function suppressionList(
     names: readonly SuppressedName[],
     marks: readonly string[],
   ): Promise<number> {
-    const lift = (entries: readonly SuppressedEntry[], key: Buffer) => {
-      // Not by the last part of a whole address, which somebody of another host may have too.
-      const own = new Set(
-        names.flatMap((name) =>
-          marksOf(key, name).slice(0, name.kind === "address" ? 1 : undefined),
-        ),
-      );
-      const goes = (mark: string): boolean =>
-        own.has(mark) || marks.some((beginning) => mark.startsWith(beginning));
-      const going = entries.filter((entry) => isOn(entry) && entry.marks.some(goes));
-      const after = entries.map((entry) =>
-        going.includes(entry) ? { ...entry, lifted: true as const } : entry,
-      );
-      return { entries: after, changed: going.length };
-    };
-
+    const lift: Change = (entries, key) => lifted(entries, key, names, marks);
     let removed = 0;
     for (const { folder: place } of await readRings(folder)) removed += await change(lift, place);
     return removed;
   }
 
-  async function change(
-    work: (
-      entries: readonly SuppressedEntry[],
-      key: Buffer,
-    ) => { entries: SuppressedEntry[]; changed: number },
-    place = folder,
-  ): Promise<number> {
+  async function change(work: Change, place = folder): Promise<number> {
     return locked(async () => {
       const { key = await makeKey(place, randomBytes(32)), entries } = await readList(place);
       const { entries: after, changed } = work(entries, key);
       if (changed === 0) return 0;
-      const text = suppressedText(after, key);
-      await disk.replaceFile(join(place, SUPPRESSION_FILES.list), text, "suppression");
+      await write(place, after, key);
       return changed;
     });
   }
+
+  const write = (place: string, entries: readonly SuppressedEntry[], key: Buffer): Promise<void> =>
+    disk.replaceFile(
+      join(place, SUPPRESSION_FILES.list),
+      suppressedText(entries, key),
+      "suppression",
+    );
 
   function locked<T>(work: () => Promise<T>): Promise<T> {
     makeFolder(folder);
@@ -157,8 +168,7 @@ export function suppressionList(
 
   /** A key without a list is one whose list was lost. */
   async function makeKey(place: string, key: Buffer): Promise<Buffer> {
-    const text = suppressedText([], key);
-    await disk.replaceFile(join(place, SUPPRESSION_FILES.list), text, "suppression");
+    await write(place, [], key);
     await disk.replaceFile(join(place, SUPPRESSION_FILES.key), key, "suppression key", false);
     return key;
   }
@@ -170,8 +180,7 @@ export function suppressionList(
       (await begin(ring.key));
     await change((entries) => {
       const after = mergedEntries(entries, ring.entries);
-      const isSame = JSON.stringify(after) === JSON.stringify(entries);
-      return { entries: after, changed: isSame ? 0 : 1 };
+      return { entries: after, changed: Number(!isDeepStrictEqual(after, entries)) };
     }, place);
   }
 

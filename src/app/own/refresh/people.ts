@@ -73,11 +73,10 @@ export async function bring(
     counts,
   );
 
-  // What is left of the calls must do for the proof.
-  const forProof = sight.calls + Math.ceil(sight.others / counts.listSize) + 3;
   const allowed = {
     callsPerCredit: terms.again === true ? 0 : CALLS_PER_CREDIT,
-    maxCalls: terms.maxCalls - forProof,
+    // What is left of the calls must do for the proof.
+    maxCalls: terms.maxCalls - sight.calls - Math.ceil(sight.others / counts.listSize) - 3,
     maxRows: plan.rows,
     maxWaste: Math.max(0, plan.rows - sight.others),
     maxRenamed: MOST_RENAMED,

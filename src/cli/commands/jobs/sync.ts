@@ -3,8 +3,7 @@ import { openFolder } from "../../../app/keep/sync/open.ts";
 import { sync } from "../../../app/keep/sync/sync.ts";
 import { syncLine, syncProblem } from "../../../app/keep/sync/syncing.ts";
 import type { Context } from "../../../shared/context.ts";
-import { Printer } from "../../terminal/printer.ts";
-import type { RunOptions } from "./run.ts";
+import { Printer, type PrintOptions } from "../../terminal/printer.ts";
 
 /**
  * Works between two syncs, where the file of the jobs names a folder: without what others bought
@@ -13,7 +12,7 @@ import type { RunOptions } from "./run.ts";
  */
 export async function betweenSyncs(
   { sync: path }: JobsFile,
-  options: RunOptions,
+  options: PrintOptions & { readonly dryRun?: boolean },
   context: Context,
   work: () => Promise<void>,
 ): Promise<void> {
