@@ -58,3 +58,33 @@ test.each([
     expect(found.size).toBe(60);
   },
 );
+
+test("where counts contradict each other the records say who is paid for again, and no way around that is refused", async () => {
+  const crowd = new Crowd(seeded(4), 0);
+  const people = Array.from({ length: 60 }, () => crowd.born({ department: "Sales" }));
+  const service = await startPeopleService({ people });
+  onTestFinished(() => service.close());
+  const me = user(service.url, service.key);
+  const first = await me.run(["search", "--country", "germany", "--yes", "-o", "a.csv"]);
+  expect(first.code, first.stderr).toBe(0);
+
+  const owned = readCsv(me.read("a.csv")).length;
+  service.options.rough = (count) => count + 7;
+  const search = ["search", "--department", "Sales"];
+  const quoted = await me.run([...search, "--dry-run", "--json"]);
+  expect(JSON.parse(quoted.stdout)).toMatchObject({
+    matches: 67,
+    owned,
+    owned_exact: false,
+    paid_again: owned,
+  });
+
+  const ran = await me.run([...search, "--max-credits", "70", "--yes", "-o", "b.csv"]);
+  expect(ran.stderr).toContain(
+    `warning: about ${owned} of the 67 to buy are yours already by your records and would be ` +
+      "paid for again; no count tells who the others are",
+  );
+  expect(await me.run([...search, "--new-only", "--yes", "-o", "c.csv"])).toMatchObject({
+    code: 8,
+  });
+});

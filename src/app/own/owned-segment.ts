@@ -241,9 +241,9 @@ export class OwnedSegment implements Ownership {
 
       return { ...share, divide };
     } catch (error) {
-      // The quote is right without it.
-      if (error instanceof UnsoundCountsError || error instanceof CliError) return undefined;
-      throw error;
+      // Counts that contradict each other tell nothing of who is owned: the records still do.
+      if (!(error instanceof UnsoundCountsError || error instanceof CliError)) throw error;
+      return { ...believed, calls: 0, exact: false };
     }
   }
 

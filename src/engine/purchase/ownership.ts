@@ -13,6 +13,7 @@ export interface OwnedShare {
   readonly owned: number;
   /** Whether free counts told it; otherwise it is what the records of the owned people say. */
   readonly exact: boolean;
+  /** Free counts that told it, or would; 0 where none can, and records alone do. */
   readonly calls: number;
   readonly estimate: Cost | undefined;
   /**

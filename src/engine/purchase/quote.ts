@@ -535,10 +535,11 @@ export function paidAgainText(
 }
 
 function wayAround(quote: Quote, share: OwnedShare, target: Target, around: Option): Sentence {
-  const { owned, total, exact, estimate } = share;
+  const { owned, total, exact, estimate, calls } = share;
   if (quote.sample !== undefined) return "a sample is drawn from all of the segment";
   if (target.kind === "employees" && (target.companies.length > 1 || target.perCompany !== null))
     return say`${around} buys only the others`;
+  if (!exact && calls === 0) return "no count tells who the others are";
   if (total === owned) return exact ? "nobody is new" : say`${around} looks whether anybody is new`;
   if (estimate?.callsPerCredit === 0) return "finding the others costs more than buying all of it";
   const whom = quote.rows < total ? "new people" : "the others";
