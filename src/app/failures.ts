@@ -12,6 +12,7 @@ import {
   say,
   shellWord,
   systemFailure,
+  theirs,
 } from "../shared/errors.ts";
 import { missingPackage } from "../shared/packages.ts";
 
@@ -37,21 +38,22 @@ const doctor = (site: CallSite): OwnCommand =>
 /** What an answer says, and of which call. */
 interface Answered extends CallSite {
   readonly status: number;
-  readonly detail: string;
+  /** In the service's words. */
+  readonly detail: Sentence;
   readonly requestId: string | undefined;
 }
 
 const row = (
   code: string,
   category: CliErrorInit["category"],
-  message: (answer: Answered) => string,
+  message: (answer: Answered) => Sentence,
   hint?: Sentence | ((answer: Answered) => Sentence),
 ) => ({ code, category, message, hint });
 
 const REFUSED = row(
   "request_refused",
   "usage",
-  ({ status, detail }) => `the service refused the request (${status}): ${detail}`,
+  ({ status, detail }) => say`the service refused the request (${status}): ${detail}`,
 );
 
 const keyOf = ({ key }: CallSite): string =>
@@ -60,7 +62,7 @@ const keyOf = ({ key }: CallSite): string =>
 const KEY = row(
   "key_refused",
   "auth",
-  (answer) => `the service refused ${keyOf(answer)} (${answer.status}): ${answer.detail}`,
+  (answer) => say`the service refused ${keyOf(answer)} (${answer.status}): ${answer.detail}`,
   ({ key, connectionName, vendor }) => {
     const sent = vendor === undefined ? "Authorization: Bearer" : `the file of ${vendor} says`;
     return key?.source === "environment"
@@ -89,14 +91,14 @@ const ANSWERS: Readonly<Record<number, ReturnType<typeof row>>> = {
   402: row(
     "insufficient_credits",
     "credits",
-    ({ detail }) => `not enough credits (402): ${detail}`,
+    ({ detail }) => say`not enough credits (402): ${detail}`,
     creditHint,
   ),
   403: { ...KEY, code: "forbidden" },
   429: row(
     "rate_limited",
     "rate_limit",
-    ({ detail }) => `too many calls (429): ${detail}`,
+    ({ detail }) => say`too many calls (429): ${detail}`,
     clauses("wait a little", say`${command("account")} shows the limits`),
   ),
 };
@@ -104,21 +106,21 @@ const ANSWERS: Readonly<Record<number, ReturnType<typeof row>>> = {
 const REDIRECT = row(
   "redirect",
   "service",
-  ({ baseUrl, status, detail }) => `${baseUrl} answered ${status}: ${detail}`,
+  ({ baseUrl, status, detail }) => say`${baseUrl} answered ${status}: ${detail}`,
   "headcount login again with the final address",
 );
 
 const NOT_THE_API = row(
   "not_the_api",
   "service",
-  ({ baseUrl, status, detail }) => `${baseUrl} answered ${status} with ${detail}`,
+  ({ baseUrl, status, detail }) => say`${baseUrl} answered ${status} with ${detail}`,
   "is this the API's address? give the part before /v1 as base URL",
 );
 
 const FAILED = row(
   "service_failed",
   "service",
-  ({ status, detail }) => `the service answered ${status}: ${detail}`,
+  ({ status, detail }) => say`the service answered ${status}: ${detail}`,
   ({ requestId }) =>
     "try again later; if it stays, contact its operator" +
     `${requestId === undefined ? "" : " with the request id"}`,
@@ -178,7 +180,7 @@ const freeText = (error: unknown, { paid = false }: CallSite, said = ""): string
 };
 
 function answerFailure(error: ServiceError, site: CallSite): CliError {
-  const [detail = "no detail", ...details] = error.detail;
+  const [detail = "no detail", ...details] = error.detail.map(theirs);
   const { message, hint, ...own } = rowOf(error);
   const { status, requestId } = error;
   const answer = { ...site, status, detail, requestId };
@@ -186,7 +188,7 @@ function answerFailure(error: ServiceError, site: CallSite): CliError {
 
   return new CliError({
     ...own,
-    message: `${call}${freeText(error, site, call)}`,
+    message: say`${call}${freeText(error, site, `${call}`)}`,
     call,
     hint: typeof hint === "function" ? hint(answer) : hint,
     status,
@@ -236,7 +238,7 @@ function waitTooLong(error: WaitTooLongError, site: CallSite): CliError {
     ${new Date(error.resetAt).toISOString().slice(0, 19)}Z${again}`;
 
   // Which limit it is, in the service's words: there are others than that of the minute.
-  const details = error.cause instanceof ServiceError ? error.cause.detail : [];
+  const details = error.cause instanceof ServiceError ? error.cause.detail.map(theirs) : [];
   const failure = failed.rate_limit(
     say`${asks}${freeText(error.cause, site)}`,
     hint,

@@ -60,6 +60,19 @@ export class OwnCommand {
   }
 }
 
+/** Text of somebody else within a sentence of ours, as a service's words for what failed. */
+class Theirs {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+
+  toString(): string {
+    return this.text;
+  }
+}
+
 /** A sentence, or a text that holds no part of ours. */
 export type Sentence = Said | string;
 
@@ -91,6 +104,8 @@ export class Said {
 export interface DoorWords {
   readonly option: (option: Option) => string | undefined;
   readonly command: (command: OwnCommand) => OwnCommand | string | undefined;
+  /** How it marks what somebody else said; default: not at all. */
+  readonly theirs?: (text: string) => string;
   /** What helps at this door, by the code of the failure, in place of what is said elsewhere. */
   readonly hints?: Readonly<Record<string, string>>;
 }
@@ -106,6 +121,8 @@ export const say = (texts: readonly string[], ...values: readonly unknown[]): Sa
       return at in values ? [line, values[at]] : [line];
     }),
   );
+
+export const theirs = (text: string): Said => new Said([new Theirs(text)]);
 
 export const clauses = (...texts: readonly Sentence[]): Said => new Said(texts, true);
 
@@ -123,6 +140,7 @@ export function saidAt(text: Sentence, speech: DoorWords): Sentence | undefined 
   const words = text.parts.map((part) => {
     if (part instanceof Option) return speech.option(part);
     if (part instanceof OwnCommand) return speech.command(part);
+    if (part instanceof Theirs) return speech.theirs?.(part.text) ?? part.text;
     return part instanceof Said ? saidAt(part, speech) : `${part}`;
   });
   const known = words.filter((word) => word !== undefined);

@@ -3,6 +3,7 @@ import { stateDir } from "../../engine/connections/paths.ts";
 import { openLibrary, type Shelf, shelfAt } from "../../engine/library/take-in.ts";
 import { spokenTarget } from "../../engine/runs/plan.ts";
 import type { RunSummary } from "../../engine/runs/reader.ts";
+import { contradiction } from "../../shared/contract/facets.ts";
 import { ARGUMENTS, hintsFor, questionsTo } from "../../shared/contract/hints.ts";
 import { creditsOrNull, creditsToNumber, priceOf } from "../../shared/contract/money.ts";
 import { didYouMean } from "../../shared/contract/suggest.ts";
@@ -18,7 +19,7 @@ import {
 } from "../../shared/contract/vocabulary.ts";
 import { CliError, failed, usageError } from "../../shared/errors.ts";
 import { openRuns } from "../keep/store.ts";
-import { inert } from "./rows.ts";
+import { inert, THIRD_PARTY } from "./rows.ts";
 import { type Input, RUNS_MOST } from "./schemas.ts";
 import { filtersOfTool } from "./targets.ts";
 import { type AgentWorld, budgetDocument, withService } from "./world.ts";
@@ -31,6 +32,7 @@ export async function accountTool(world: AgentWorld) {
     return {
       balance: creditsOrNull(account.balance),
       held: creditsOrNull(account.held),
+      source: THIRD_PARTY,
       plan: account.plan === undefined ? null : inert(account.plan),
       limits: {
         per_minute: account.perMinute ?? null,
@@ -94,7 +96,16 @@ export async function countTool(
       value: harmlessLine(value),
       count: people,
     }));
-    return { ...whole, parts, others: facet.others ?? null, missing: facet.missing ?? null };
+    const more = parts.reduce((sum, part) => sum + part.count, -count);
+    const said = more > 0 ? [...hints, contradiction(by, more, count)] : hints;
+    const hinted = said.length === 0 ? {} : { hints: said };
+    return {
+      ...whole,
+      ...hinted,
+      parts,
+      others: facet.others ?? null,
+      missing: facet.missing ?? null,
+    };
   });
 }
 

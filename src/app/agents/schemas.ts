@@ -83,6 +83,7 @@ const outputs = {
   account: s.object({
     ...s.each(s.maybe(s.number), "balance", "held"),
     ...s.each(s.maybe(s.text), "plan", "mode"),
+    source: s.text,
     ...s.each(open, "limits", "costs"),
     budget: s.maybe(budget),
   }),
@@ -90,7 +91,7 @@ const outputs = {
     run: s.text,
     profiles: s.wholeNumberShape,
     ...s.each(s.number, "credits", "uncertain_credits", "budget_left"),
-    unread: s.said(s.wholeNumberShape, "rows that were paid for and cannot be read"),
+    unread: s.said(s.wholeNumberShape, "rows paid for that cannot be read"),
     complete: s.flag,
   }),
   count_people: s.object({

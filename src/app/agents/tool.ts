@@ -3,6 +3,7 @@ import { creditsText } from "../../shared/contract/money.ts";
 import { harmlessJson } from "../../shared/contract/text.ts";
 import type { DoorWords } from "../../shared/errors.ts";
 import type { ConsentAsking } from "./consent.ts";
+import { inert, THIRD_PARTY } from "./rows.ts";
 import type { Input, Result, ToolName } from "./schemas.ts";
 import type { AgentWorld } from "./world.ts";
 
@@ -57,6 +58,7 @@ export const IN_TOOLS: DoorWords = {
     const tool = TOOLS[command.name];
     return tool === undefined ? command : `the tool ${tool}`;
   },
+  theirs: (text) => `"${inert(text)}" (${THIRD_PARTY})`,
   hints: { uncounted: "the tool quote needs no count where profiles are given" },
 };
 

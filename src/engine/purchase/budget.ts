@@ -9,7 +9,7 @@ import {
   ZERO,
 } from "../../shared/contract/money.ts";
 import { counted } from "../../shared/contract/text.ts";
-import { CliError } from "../../shared/errors.ts";
+import { CliError, type Sentence, say, theirs } from "../../shared/errors.ts";
 import type { ServiceError } from "../client/errors.ts";
 import { hasOutlivedKey, type RunState, riskOf, type Unit } from "../runs/journal.ts";
 
@@ -164,10 +164,10 @@ const soldOut = (
   balance: Credits | undefined,
   price: Credits,
   cause: ServiceError | undefined,
-): string => {
+): Sentence => {
   const [detail] = cause?.detail ?? [];
   if (detail !== undefined && balance !== undefined && balance >= price)
-    return `not enough credits (402): ${detail}`;
+    return say`not enough credits (402): ${theirs(detail)}`;
   const rest = balance === undefined ? "used up" : formatCreditsGrouped(balance);
   return (
     `not enough credits for another profile at ${formatCreditsGrouped(price)}: ` +

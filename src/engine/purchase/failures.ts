@@ -22,6 +22,7 @@ import {
   type Sentence,
   say,
   systemFailure,
+  theirs,
   usageError,
 } from "../../shared/errors.ts";
 import type { Of } from "../../shared/schema/build.ts";
@@ -78,10 +79,9 @@ export const chargedForError = (
   const cost =
     `${amount > own ? "may have cost" : "cost"} ` +
     `${creditsText(amount)}${evidence && ` by ${evidence}`}`;
-  const message =
-    `the service answered ${cause.status}: ${cause.detail[0] ?? "no detail"}; ` +
-    `its answer ${cost}, though errors are free; ` +
-    "they count against the cap, and it is not asked again";
+  const message = say`the service answered ${cause.status}:
+    ${theirs(cause.detail[0] ?? "no detail")}; its answer ${cost}, though errors are free;
+    they count against the cap, and it is not asked again`;
   const { status, requestId } = cause;
   return failed.service(message, undefined, "charged_for_error", cause).with({ status, requestId });
 };

@@ -1,3 +1,6 @@
+// Tested by test/scene/contradicted.test.ts.
+import { grouped } from "./text.ts";
+
 // Tested by test/service/facets.test.ts.
 
 export const FACET_VALUES_DEFAULT = 20;
@@ -29,3 +32,12 @@ export interface Facet {
   /** Different values in the segment; with a prefix those that begin with it. */
   readonly distinct: number;
 }
+
+/**
+ * Parts of a segment by a key of which everybody has one value cannot have more people than it.
+ * @param more how many they have beyond the whole
+ */
+export const contradiction = (key: string, more: number, whole: number): string =>
+  `warning: the counts contradict each other: nobody has two values of ${key}, and together ` +
+  `the parts have ${grouped(more)} more than the ${grouped(whole)} of the segment; it is counted ` +
+  "too low, or they too high";

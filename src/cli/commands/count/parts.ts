@@ -1,5 +1,5 @@
 import type { Library } from "../../../engine/library/library.ts";
-import type { FacetValue } from "../../../shared/contract/facets.ts";
+import { contradiction, type FacetValue } from "../../../shared/contract/facets.ts";
 import { normalForm } from "../../../shared/contract/normalise.ts";
 import { grouped } from "../../../shared/contract/text.ts";
 import type { FilterKeySpec, Filters } from "../../../shared/contract/vocabulary.ts";
@@ -95,6 +95,9 @@ function remainderText({ by, whole, unexplained, rest }: Explained): string | un
     );
   }
   if (unexplained === 0) return undefined;
+  // Nobody has two values of one key; of a company, an address and a slug are two texts of one.
+  if (unexplained < 0 && by.match !== "company_network_url")
+    return contradiction(words(by), -unexplained, whole);
   if (unexplained < 0)
     return `the parts overlap: together they have ${number} more than the segment`;
 

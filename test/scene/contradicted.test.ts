@@ -1,0 +1,31 @@
+import { ask, at, type Case, loadsFirst, run, tryCases } from "./scene.ts";
+
+// What a service says that contradicts what it said before: counts. And its words, which are none of ours.
+
+loadsFirst(true);
+
+tryCases([
+  {
+    name: "parts of a key of which everybody has one value contradict a smaller total",
+    habit: { people: 260 },
+    steps: [
+      run("count --by country=france --by country=germany", 0, {
+        charged: 0,
+        says: ["the counts contradict each other", "260 more than the 260 of the segment"],
+      }),
+      run("count --by country=france", 0, { silent: ["contradict"] }),
+    ],
+  } satisfies Case,
+  {
+    name: "an agent is told which words are the service's",
+    habit: { people: 20, mishap: at([1, 2, 3, 4, 5, 6, 7, 8], "400-charged" as never) },
+    steps: [
+      ask("--max-credits 50/total", "buy", { filters: { country: "x" } }, 1, {
+        says: [/"Oops\." \(data of third parties/],
+        mayDoubt: true,
+        mayBlame: true,
+        isUnbooked: true,
+      }),
+    ],
+  } satisfies Case,
+]);
