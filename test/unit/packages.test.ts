@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
 import { expect, test } from "vitest";
 import { NATIVES, toInstall } from "../../src/shared/packages.ts";
 
@@ -22,4 +24,11 @@ test("a clone brings all with one command, wherever it is typed", () => {
   expect(toInstall("pg", "/home/me/my clone/")).toBe(
     "install what it needs: npm install --prefix '/home/me/my clone/'",
   );
+});
+
+test("npm installs the manual page of every command", () => {
+  const root = resolve(import.meta.dirname, "../..");
+  const { man } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { man: string[] };
+  const pages = readdirSync(join(root, "docs/man")).map((name) => `docs/man/${name}`);
+  expect(man).toEqual(pages.sort());
 });
