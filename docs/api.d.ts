@@ -191,6 +191,40 @@ interface Owned {
     count(filters: Filters): Promise<number>;
     rows(filters: Filters): AsyncIterable<Row>;
 }
+/** What is kept of a person, place by place, or was: paths and numbers, no record. */
+interface Traces {
+    /** `removed`: the whole run goes, for it names the person. */
+    readonly runs: readonly {
+        readonly run: string;
+        readonly rows: number;
+        readonly removed: boolean;
+    }[];
+    /** Of the people who are owned. */
+    readonly owned: number;
+    /** Written anew, rows cut from files or deleted in tables; `left`: look yourself. */
+    readonly outputs: readonly {
+        readonly path: string;
+        readonly how: "again" | "cut" | "deleted" | "left";
+    }[];
+    /** Moved or removed since they were written. */
+    readonly gone: readonly string[];
+    /** Lines of histories of jobs. */
+    readonly histories: readonly {
+        readonly job: string;
+        readonly lines: number;
+    }[];
+    /** In your own files, which are left to you. */
+    readonly mentions: readonly {
+        readonly path: string;
+        readonly lines: readonly number[];
+    }[];
+}
+interface Suppressed {
+    /** Entries that are new on the list. */
+    readonly added: number;
+    /** Of the people who are owned, left out by it; null where that cannot be read. */
+    readonly hidden: number | null;
+}
 /** Every method rejects with a `HeadcountError`. */
 interface Headcount {
     /** Free. */
@@ -217,6 +251,22 @@ interface Headcount {
     /** All of the state folder, the newest first. */
     runs(): Promise<readonly Run[]>;
     readonly owned: Owned;
+    /**
+     * Deletes a person from runs, the library and what was written from them, and leaves the person
+     * out from now on. Fails (`files_left`) where `details` names places that are left to you.
+     * @param who a profile address, its last part, an id, mail or a whole name
+     */
+    forget(who: string, how: {
+        readonly dryRun: true;
+    } | {
+        readonly confirmed: true;
+    }): Promise<Traces>;
+    /**
+     * Leaves somebody out of all that is written, counted and shown from now on.
+     * @param who a profile address, an id, or a domain: everybody who works there
+     * @param note why, kept as it is: name nobody in it
+     */
+    suppress(who: string, note?: string): Promise<Suppressed>;
     /** Interrupts what is under way, and waits for it. */
     close(): Promise<void>;
     [Symbol.asyncDispose](): Promise<void>;
@@ -248,5 +298,5 @@ declare class HeadcountError extends Error {
  * anybody, written to a stream or kept in the process, and no signal is heard but those given.
  */
 declare function connect(options?: ConnectOptions): Promise<Headcount>;
-export type { Account, Agree, Call, ConnectOptions, Consent, Count, Credits, ErrorCategory, Filters, Headcount, Json, LogLine, Offer, Order, Owned, OwnedSummary, Purchase, Quote, Receipt, Refreshed, Row, Run, Terms, Time, };
+export type { Account, Agree, Call, ConnectOptions, Consent, Count, Credits, ErrorCategory, Filters, Headcount, Json, LogLine, Offer, Order, Owned, OwnedSummary, Purchase, Quote, Receipt, Refreshed, Row, Run, Suppressed, Terms, Time, Traces, };
 export { connect, HeadcountError };

@@ -5,8 +5,10 @@ import { checkedFilters } from "../shared/filters.ts";
 import { Connected, interruption } from "./connected.ts";
 import { quietContext } from "./context.ts";
 import { HeadcountError } from "./errors.ts";
-import type { ConnectOptions, connect as Declared, Headcount } from "./index.ts";
+import { CALL, given } from "./given.ts";
+import type { Call, ConnectOptions, connect as Declared, Headcount } from "./index.ts";
 import { ownedOf } from "./owned.ts";
+import { privacyAt } from "./privacy.ts";
 import { refreshList } from "./refresh.ts";
 import { tradeAt } from "./trade.ts";
 import { shownAccount, shownRun } from "./views.ts";
@@ -14,6 +16,17 @@ import { shownAccount, shownRun } from "./views.ts";
 export { HeadcountError } from "./errors.ts";
 
 const MAX_WAIT_MS = 300_000;
+const OPTIONS = {
+  ...CALL,
+  connection: "string",
+  baseUrl: "string",
+  apiKey: "string",
+  stateDir: "string",
+  env: "object",
+  log: "function",
+  notice: "function",
+  maxWaitMs: "number",
+} as const;
 
 /** A session that stays open until it is let go of. */
 function held(
@@ -35,17 +48,29 @@ function held(
   });
 }
 
-function eventsOf({ log, notice }: ConnectOptions, now: () => number): SessionEvents {
+/** What a program listens with never ends what it listens to. */
+const unharmed =
+  <Heard>(listen: ((heard: Heard) => void) | undefined) =>
+  (heard: Heard): void => {
+    try {
+      listen?.(heard);
+    } catch {
+      // A fault of the program, which would cost it a purchase that is under way.
+    }
+  };
+
+function eventsOf(options: ConnectOptions, now: () => number): SessionEvents {
+  const log = unharmed(options.log);
   const at = (): string => new Date(now()).toISOString();
 
   return {
-    notice,
+    notice: unharmed(options.notice),
     pause: (until, reason) => {
       const facts = { until: new Date(until).toISOString(), reason };
-      log?.({ code: "waiting", at: at(), facts });
+      log({ code: "waiting", at: at(), facts });
     },
     log: ({ method, path, outcome, elapsedMs, requestId = null }) =>
-      log?.({
+      log({
         code: "request",
         at: at(),
         facts: { method, path, outcome, elapsedMs: Math.round(elapsedMs), requestId },
@@ -54,31 +79,34 @@ function eventsOf({ log, notice }: ConnectOptions, now: () => number): SessionEv
 }
 
 /** Counted as `count` promises: for nothing. */
-async function freeCount(desk: Connected, filters: unknown, signal: AbortSignal | undefined) {
+async function freeCount(desk: Connected, filters: unknown, call: Call) {
   const { client } = desk.session;
   const price = client.dialect.counting;
   if (price !== undefined)
     throw usageError("a count costs credits at this service", undefined, "count_costs");
 
-  const { interrupted } = desk.world(signal);
+  const { interrupted } = desk.world(given(call, "the call", CALL).signal);
   const { count, asOf } = await client.count(checkedFilters(filters).filters, interrupted);
   return { count, asOf: asOf ?? null };
 }
 
-export const connect: typeof Declared = async (options = {}) => {
-  const { connection, baseUrl, maxWaitMs = MAX_WAIT_MS, signal } = options;
+/** @throws CliError of kind usage for an option that is none */
+function checkedOptions(options: ConnectOptions): ConnectOptions {
+  const { maxWaitMs = MAX_WAIT_MS } = given(options, "options", OPTIONS);
+  if (!(maxWaitMs >= 0)) throw usageError("maxWaitMs is a number of milliseconds, 0 or more");
+  return options;
+}
+
+const opened: typeof Declared = async (options = {}) => {
+  const { connection, baseUrl, maxWaitMs = MAX_WAIT_MS, signal } = checkedOptions(options);
   const closing = new AbortController();
   const context = quietContext(options, interruption(signal, closing.signal));
   const connecting = { connection, baseUrl, maxWait: maxWaitMs / 1_000 };
   const events = eventsOf(options, context.now);
 
-  const { session, release } = await held((hold) =>
-    inSession(context, connecting, events, hold),
-  ).catch((error: unknown) => {
-    throw new HeadcountError(error);
-  });
+  const { session, release } = await held((hold) => inSession(context, connecting, events, hold));
 
-  const desk = new Connected(session, context, options.notice ?? (() => undefined));
+  const desk = new Connected(session, context, unharmed(options.notice));
   const close = async (): Promise<void> => {
     const over = desk.close();
     closing.abort();
@@ -89,17 +117,23 @@ export const connect: typeof Declared = async (options = {}) => {
   return {
     ...tradeAt(desk),
 
-    account: ({ signal: own } = {}) =>
+    account: (call = {}) =>
       desk.ask(async () => {
-        const { interrupted } = desk.world(own);
+        const { interrupted } = desk.world(given(call, "the call", CALL).signal);
         return shownAccount(await session.client.account(interrupted), session.keyMode);
       }),
 
-    count: (filters, { signal: own } = {}) => desk.ask(() => freeCount(desk, filters, own)),
+    count: (filters, call = {}) => desk.ask(() => freeCount(desk, filters, call)),
     runs: () => desk.ask(async () => (await openRuns(context).list()).map(shownRun)),
     refresh: (...what) => desk.ask(() => refreshList(desk, what)),
     owned: ownedOf(desk),
+    ...privacyAt(desk),
     close,
     [Symbol.asyncDispose]: close,
   } satisfies Headcount;
 };
+
+export const connect: typeof Declared = (options) =>
+  opened(options).catch((error: unknown) => {
+    throw new HeadcountError(error);
+  });

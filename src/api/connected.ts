@@ -49,9 +49,13 @@ export class Connected {
     this.#open.add(over);
   }
 
+  #requireOpen(): void {
+    if (this.#isClosed) throw usageError("this connection is closed", undefined, "closed");
+  }
+
   /** The same world, which a signal of the call's own ends too. */
   contextOf(signal: AbortSignal | undefined): Context {
-    if (this.#isClosed) throw usageError("this connection is closed", undefined, "closed");
+    this.#requireOpen();
 
     const { context } = this;
     if (signal === undefined) return context;
@@ -65,7 +69,10 @@ export class Connected {
 
   /** @throws HeadcountError whatever the work throws */
   async ask<T>(work: () => Promise<T>): Promise<T> {
-    const done = work();
+    const done = (async () => {
+      this.#requireOpen();
+      return await work();
+    })();
     this.track(done);
     try {
       return await done;

@@ -7,6 +7,7 @@ import { isUnfiltered } from "../shared/contract/filters.ts";
 import { usageError } from "../shared/errors.ts";
 import { checkedFilters } from "../shared/filters.ts";
 import type { Connected } from "./connected.ts";
+import { GOING_ON, given } from "./given.ts";
 import type { Headcount, Refreshed } from "./index.ts";
 import { allowedBy } from "./trade.ts";
 import { shownRefresh } from "./views.ts";
@@ -14,8 +15,10 @@ import { shownRefresh } from "./views.ts";
 /** As a job does: the cap is the consent, and nobody is asked. @throws CliError */
 export async function refreshList(
   desk: Connected,
-  [list, filters, cap, { signal, wait = false } = {}]: Parameters<Headcount["refresh"]>,
+  [list, filters, cap, call = {}]: Parameters<Headcount["refresh"]>,
 ): Promise<Refreshed> {
+  const { signal, wait = false } = given(call, "the call", GOING_ON);
+  if (typeof list !== "string") throw usageError("a list is the path of its file");
   const segment = filters === undefined ? undefined : checkedFilters(filters);
   if (segment !== undefined && isUnfiltered(segment.canonical))
     throw usageError(

@@ -9,14 +9,25 @@ import { whole } from "../shared/contract/text.ts";
 import { declined, failed, option, say, usageError } from "../shared/errors.ts";
 import { checkedFilters } from "../shared/filters.ts";
 import type { Connected } from "./connected.ts";
-import type { Consent, Order, Quote, Terms } from "./index.ts";
+import { CALL, GOING_ON, given, TERMS } from "./given.ts";
+import type { Agree, Consent, Offer, Order, Quote, Terms } from "./index.ts";
 import { Purchasing } from "./purchase.ts";
 import { shownOffer } from "./views.ts";
 
 const MOST_ROWS = 1e12;
+const ORDER = {
+  filters: "any",
+  people: "any",
+  everybody: "boolean",
+} as const;
+const CONSENT = {
+  maxCredits: "any",
+  agree: "function",
+} as const;
 
 /** What a program orders, as the command orders it. @throws CliError of kind usage */
-function wantedOf({ filters, people, everybody }: Order, terms: Terms): Wanted {
+function wantedOf(order: Order, terms: Terms): Wanted {
+  const { filters, people, everybody } = given(order, "an order", ORDER);
   const checked = checkedFilters(filters);
   if (isUnfiltered(checked.canonical) && everybody !== true)
     throw usageError(
@@ -25,7 +36,7 @@ function wantedOf({ filters, people, everybody }: Order, terms: Terms): Wanted {
       "unfiltered",
     );
 
-  const { limit, again, strict, requireComplete, wait } = terms;
+  const { limit, again, strict, requireComplete, wait } = given(terms, "terms", TERMS);
   if (limit !== undefined && whole(String(limit), 1, MOST_ROWS) === undefined)
     throw usageError(say`${option("limit")} takes a whole number from 1, not ${String(limit)}`);
   if (people !== undefined && people !== "all" && people !== "new")
@@ -48,7 +59,7 @@ interface Allowed {
 
 /** @throws CliError of kind usage where it allows nothing, or no amount */
 export function allowedBy(consent: Consent): Allowed {
-  const { agree, maxCredits } = Object(consent) as Partial<Consent>;
+  const { agree, maxCredits } = given(Object(consent) as Partial<Consent>, "consent", CONSENT);
   if (agree === undefined && maxCredits === undefined)
     throw usageError(
       "nobody agreed to a purchase",
@@ -66,10 +77,20 @@ export function allowedBy(consent: Consent): Allowed {
   return {
     maxCredits: most,
     agree: async (quoted) => {
-      if (agree !== undefined && !(await agree(shownOffer(quoted))))
+      if (agree !== undefined && !(await agreed(agree, shownOffer(quoted))))
         throw declined("nobody agreed to what it costs; nothing was spent");
     },
   };
+}
+
+/** What a program's own function throws is no fault of ours. */
+async function agreed(agree: Agree, offer: Offer): Promise<boolean> {
+  try {
+    return await agree(offer);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw declined(`agree failed, so nothing was spent: ${why}`, undefined, "agree_failed", error);
+  }
 }
 
 /** @throws CliError exit 4, 10 before anything is asked of the service */
@@ -135,8 +156,8 @@ const buying = (
     const allowed = allowedBy(consent);
     const events: Events = { ...told(desk), start: ({ run }) => began(run) };
     const quotation = quotes.get(Object(what));
-    const world = desk.world(terms.signal);
     if (quotation !== undefined) {
+      const world = desk.world(given(terms, "the call of a quote", CALL).signal);
       await agreeTo(quotation, allowed);
       return await buy({ ...quotation, order: { ...quotation.order, rows } }, world, events);
     }
@@ -145,7 +166,7 @@ const buying = (
       throw usageError("this is no quote of this connection", undefined, "unknown_quote");
     const { agree, maxCredits } = allowed;
     const order = { ...wantedOf(what as Order, terms), rows, maxCredits };
-    return await buy(order, world, { ...events, agree });
+    return await buy(order, desk.world(terms.signal), { ...events, agree });
   });
 
 export function tradeAt(desk: Connected) {
@@ -158,7 +179,8 @@ export function tradeAt(desk: Connected) {
   return {
     quote: (order: Order, terms: Terms = {}): Promise<Quote> =>
       desk.ask(async () => {
-        const quotation = await quote(wantedOf(order, terms), desk.world(terms.signal), told(desk));
+        const wanted = wantedOf(order, terms);
+        const quotation = await quote(wanted, desk.world(terms.signal), told(desk));
         const offer = Object.freeze(shownOffer(quotation.quote)) as Quote;
         quotes.set(offer, quotation);
         return offer;
@@ -166,12 +188,13 @@ export function tradeAt(desk: Connected) {
 
     buy: (...what: readonly [Order | Quote, Consent, Terms?]) => kept(buying(desk, quotes, what)),
 
-    resume: (run: string, consent?: Consent, { signal, wait = false }: Terms = {}) =>
+    resume: (run: string, consent?: Consent, call: Terms = {}) =>
       kept(
         begun(desk, async (rows, began) => {
           const { agree, maxCredits } = consent === undefined ? {} : allowedBy(consent);
+          const { signal, wait = false } = given(call, "the call", GOING_ON);
           const world = desk.world(signal);
-          const id = await openRuns(desk.context).resolve(run);
+          const id = await openRuns(desk.context).resolve(String(run));
           await requireOfPrograms(id, desk);
 
           const start: Events["start"] = ({ run: same }) => began(same);

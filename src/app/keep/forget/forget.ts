@@ -87,6 +87,16 @@ export async function findTraces(word: string, context: Context): Promise<Traces
   return traces;
 }
 
+/** For programs: places, without the person. */
+export const shownTraces = ({ runs, owned, outputs, gone, histories, mentions }: Traces) => ({
+  runs: runs.map(({ plan, rows, isNamed }) => ({ run: plan.id, rows, removed: isNamed })),
+  owned,
+  outputs: outputs.map(({ path, how }) => ({ path, how })),
+  gone,
+  histories: histories.map(({ job, lines }) => ({ job, lines })),
+  mentions: mentions.map(({ path, lines }) => ({ path, lines })),
+});
+
 const storeOf = (context: Context): RunStore =>
   new RunStore(stateDir(context), new Disk(failpoint(context.env)));
 

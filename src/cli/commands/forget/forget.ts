@@ -1,4 +1,9 @@
-import { findTraces, forgetTraces, type Traces } from "../../../app/keep/forget/forget.ts";
+import {
+  findTraces,
+  forgetTraces,
+  shownTraces,
+  type Traces,
+} from "../../../app/keep/forget/forget.ts";
 import { mentionLines } from "../../../app/keep/forget/mentions.ts";
 import type { OutputFound } from "../../../app/keep/forget/outputs.ts";
 import type { Context } from "../../../shared/context.ts";
@@ -74,15 +79,7 @@ function linesOf({ runs, owned, outputs, gone, histories, mentions }: Traces): s
 }
 
 function report(traces: Traces, verb: "forgot" | "would_forget", printer: Printer): void {
-  const { runs, owned, outputs, gone, histories, mentions } = traces;
-  const document = {
-    runs: runs.map(({ plan, rows, isNamed }) => ({ run: plan.id, rows, removed: isNamed })),
-    owned,
-    outputs: outputs.map(({ path, how }) => ({ path, how })),
-    gone,
-    histories: histories.map(({ job, lines }) => ({ job, lines })),
-    mentions: mentions.map(({ path, lines }) => ({ path, lines })),
-  };
+  const document = shownTraces(traces);
   const answer = verb === "forgot" ? { forgot: document } : { would_forget: document };
   reportForgotten(answer, linesOf(traces), printer);
 }

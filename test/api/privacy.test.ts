@@ -1,0 +1,76 @@
+import { readFileSync } from "node:fs";
+import { expect, onTestFinished, test } from "vitest";
+import { connect, HeadcountError } from "../../src/api/connect.ts";
+import type { Headcount } from "../../src/api/index.ts";
+import { readCsv } from "../support/export.ts";
+import { type Serving, serveUsers } from "../support/serving.ts";
+
+let { u } = {} as Serving;
+serveUsers((now) => ({ u } = now));
+
+const LEGAL = { department: "Legal" };
+
+async function opened(): Promise<Headcount> {
+  const hc = await connect({ env: u.env });
+  onTestFinished(() => hc.close());
+  return hc;
+}
+
+const failureOf = (promise: Promise<unknown>): Promise<HeadcountError> =>
+  promise.then(
+    () => expect.fail("it was to fail"),
+    (error: unknown) => {
+      expect(error).toBeInstanceOf(HeadcountError);
+      return error as HeadcountError;
+    },
+  );
+
+test("a program forgets whom the command bought: told first, then gone from runs and files", async () => {
+  const hc = await opened();
+  const bought = await u.run([
+    "search",
+    "--department",
+    "Legal",
+    "--max-credits",
+    "5",
+    "-o",
+    "l.csv",
+  ]);
+  expect(bought.code, bought.stderr).toBe(0);
+  const [{ id = "" } = {}] = readCsv(u.read("l.csv"));
+
+  expect(await failureOf(hc.forget(id, {} as { confirmed: true }))).toMatchObject({
+    category: "usage",
+    code: "consent_needed",
+  });
+  const there = await hc.forget(id, { dryRun: true });
+  expect(there).toMatchObject({ runs: [{ rows: 1, removed: false }], owned: 1, mentions: [] });
+  expect(there.outputs).toEqual([{ path: u.file("l.csv"), how: "again" }]);
+  expect(u.read("l.csv")).toContain(id);
+  expect(await hc.owned.count(LEGAL)).toBe(5);
+
+  const { stdout } = await u.run(["forget", id, "--dry-run", "--json"]);
+  expect(JSON.parse(stdout)).toEqual({ would_forget: there });
+  expect(await hc.forget(id, { confirmed: true })).toEqual(there);
+  expect(readFileSync(u.file("l.csv"), "utf8")).not.toContain(id);
+  expect(await hc.owned.summary()).toMatchObject({ people: 4, forgotten: 1 });
+  expect(await failureOf(hc.forget("nobody-of-ours", { confirmed: true }))).toMatchObject({
+    category: "not_found",
+    code: "nobody_kept",
+  });
+});
+
+test("who is suppressed by a program is shown by nobody, once on the list", async () => {
+  const hc = await opened();
+  await hc.buy({ filters: LEGAL }, { maxCredits: 3 }).receipt;
+  const ids: string[] = [];
+  for await (const { id } of hc.owned.rows(LEGAL)) ids.push(`${id}`);
+  const [first = ""] = ids;
+
+  expect(await hc.suppress(first, "objected, ticket 118")).toEqual({ added: 1, hidden: 1 });
+  expect(await hc.suppress(first)).toMatchObject({ added: 0 });
+  expect(await hc.owned.summary()).toMatchObject({ people: 2, suppressed: 1 });
+  expect((await u.run(["suppress", "check", first])).code).toBe(0);
+  expect(await failureOf(hc.suppress(first, "two\nlines"))).toMatchObject({ category: "usage" });
+  expect(await failureOf(hc.suppress("two words"))).toMatchObject({ category: "not_found" });
+});
