@@ -259,6 +259,26 @@ describe.each(VENDORS)("%s", (name, each) => {
   );
 });
 
+describe("a profile that was merged into another", () => {
+  test("is known by the id that found it: nobody pays for it twice, and no list loses it", async () => {
+    const merged = Array.from({ length: 60 }, (_, at) => at);
+    const options = { people: 60, merged } as Options;
+    const { vendor, german, bought, ids } = await userOf("coresignal", options);
+    await bought(`${BUY} --limit 2 -o two.ndjson`);
+    await bought("refresh -c v --country Germany -o l.ndjson --yes");
+    expect(ids("l.ndjson").sort()).toEqual(german.sort());
+    const sold = vendor.book.sold().length;
+    expect(sold).toBe(german.length);
+
+    await bought(`${BUY} --new-only -o none.ndjson`);
+    await bought("refresh -c v l.ndjson --yes");
+    await bought("search -c v --country Germany --ids g.csv");
+    await bought("read -c v g.csv --yes -o all.ndjson");
+    expect(ids("all.ndjson").sort()).toEqual(german);
+    expect(vendor.book.sold().length).toBe(sold);
+  });
+});
+
 describe("ids that come in several pages", () => {
   const withPages = async (pages: object, options: Options) => {
     const file = JSON.parse(readFileSync("dialects/apollo.json", "utf8"));

@@ -73,6 +73,18 @@ interface Found {
 /** Ids that are looked up at once: what is left of them stands in the journal, page by page. */
 const MOST_IDS = 100;
 
+/**
+ * Whoever was merged into another answers with that one's id. He is found, and would be paid for,
+ * by his own again: of one who is missing and one nobody asked for, the id that found him is his.
+ */
+function underIds(ids: readonly string[], rows: readonly JsonRecord[]): readonly JsonRecord[] {
+  const came = new Set(rows.map(({ id }) => id));
+  const [missing, ...others] = ids.filter((id) => !came.has(id));
+  const strays = rows.filter(({ id }) => typeof id !== "string" || !ids.includes(id));
+  const isTold = missing !== undefined && others.length === 0 && strays.length === 1;
+  return isTold ? rows.map((row) => (row === strays[0] ? { ...row, id: missing } : row)) : rows;
+}
+
 interface How {
   readonly paid: boolean;
   readonly signal?: AbortSignal | undefined;
@@ -311,7 +323,7 @@ class DialectClient implements VendorClient {
   ): Promise<PageReply> {
     const each = ids.map((id) => (call.each === undefined ? id : filled(call.each, { id })));
     const reply = await this.#send(call, { id: ids[0], ids: each }, { paid: true, signal });
-    const rows = this.#rowsOf(reply, call);
+    const rows = underIds(ids, this.#rowsOf(reply, call));
 
     const came = new Set(rows.map(({ id }) => id));
     for (const id of ids) if (!came.has(id)) this.#gone.add(id);

@@ -27,6 +27,11 @@ export interface CoresignalOptions {
   deleted: readonly number[];
   /** A record with `is_deleted`, paid like any, or a 404. */
   deletedAs: "marked" | "404";
+  /**
+   * Positions of people who are found still, and whose record
+   * is by now that of the next one of the same country.
+   */
+  merged: readonly number[];
   /** The plan has previews. */
   preview: boolean;
 }
@@ -258,7 +263,10 @@ function collect(which: string, desk: CoresignalDesk): Reply {
   const ids = [String(person.number)];
   if (!desk.sell({ call: "collect", price: COLLECT, units: 1, ids }))
     return failed(402, "Insufficient credits");
-  return { status: 200, headers: told(desk), body: recordOf(person, desk) };
+  const isMerged = desk.options.merged.includes(person.at);
+  const into = desk.people.find(({ at, country }) => at > person.at && country === person.country);
+  const body = recordOf(isMerged && into !== undefined ? into : person, desk);
+  return { status: 200, headers: told(desk), body };
 }
 
 /** A company by its website, or by its slug. */
@@ -314,6 +322,7 @@ export const coresignal: Vendor<CoresignalOptions> = {
     neutral: false,
     deleted: [],
     deletedAs: "marked",
+    merged: [],
     preview: false,
   },
   record: recordOf,
