@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { tempDir } from "../support/client.ts";
@@ -166,6 +166,24 @@ describe.each(VENDORS)("%s", (name, each) => {
       await bought(`${read} -o six.ndjson`);
       expect(ids("six.ndjson").sort()).toEqual(german.slice(0, 6));
       expect(vendor.book.sold().sort()).toEqual(german.slice(0, 6));
+
+      writeFileSync(join(dir, "padded.csv"), `\uFEFFid,name\r\n ${first} ,Ada\r\n${first},Ada\r\n`);
+      await bought("read -c v padded.csv --yes -o one.ndjson");
+      expect(ids("one.ndjson")).toEqual([first]);
+      expect(vendor.book.sold().length).toBe(6);
+
+      writeFileSync(join(dir, "unknown.csv"), `id\nnobody-has-this\n../../x\n${first}\n`);
+      const unknown = await bought("read -c v unknown.csv --yes -o one.ndjson --overwrite");
+      expect(unknown.stderr).toContain("has nobody by 2 ids of the file");
+      expect(vendor.book.sold().length).toBe(6);
+
+      const piped = await run("search -c v --country Germany --ids -");
+      expect(piped.stdout.split("\n").slice(1, -1).sort()).toEqual(german);
+      for (const shaping of ["--limit 2", "--dry-run", "-o x.csv", "--new-only", "--sample 2"]) {
+        const refused = await run(`search -c v --country Germany --ids h.csv ${shaping}`);
+        expect(refused, shaping).toMatchObject({ code: 2, stdout: "" });
+        expect(existsSync(join(dir, "h.csv"))).toBe(false);
+      }
 
       expect((await run(`${read} --again -o a.ndjson`)).code).toBe(2);
       expect((await run("refresh -c v six.ndjson --yes")).code).toBe(2);

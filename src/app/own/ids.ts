@@ -42,10 +42,10 @@ export async function idsOf(
  */
 export async function namedIn(file: string, context: Context): Promise<Target> {
   const records = recordsIn(await readTableFile(context, file, "people", MAX_BYTES), file);
-  const ids = records.map(({ id }) =>
-    typeof id === "string" || id == null ? id : stringifyExact(id),
+  const ids = records.map(({ id = null }) =>
+    (typeof id === "string" || id === null ? (id ?? "") : stringifyExact(id)).trim(),
   );
-  const at = ids.findIndex((id) => id == null);
+  const at = ids.indexOf("");
   if (at >= 0)
     throw usageError(
       `${file}: record ${at + 1} has no id, and people are read by their ids`,
@@ -53,7 +53,7 @@ export async function namedIn(file: string, context: Context): Promise<Target> {
       "no_identity",
     );
 
-  const named = [...new Set(ids.flatMap((id) => id ?? []))].sort();
+  const named = [...new Set(ids)].sort();
   const digest = createHash("sha256").update(named.join("\n")).digest("hex");
   const canonical = `${counted(named.length, "id")} (${digest.slice(0, 12)})`;
   return { kind: "search", filters: {}, canonical, owned: "with", named };

@@ -6,32 +6,60 @@ import { requireFree } from "../../engine/purchase/places.ts";
 import { Disk } from "../../engine/runs/disk.ts";
 import type { Context } from "../../shared/context.ts";
 import { counted } from "../../shared/contract/text.ts";
-import { option, say, usageError } from "../../shared/errors.ts";
-import type { ExportFlags } from "../arguments/export-options.ts";
+import { command, option, say, usageError } from "../../shared/errors.ts";
 import { type FilterOptions, readSegmentSet } from "../arguments/filter-options.ts";
-import type { NewOnlyFlags } from "../arguments/sampling-options.ts";
 import { withSession } from "../session.ts";
 import { Printer } from "../terminal/printer.ts";
+import type { SearchOptions } from "./search.ts";
 
-/** Writes the ids of a segment, for nothing. */
+/** They shape a purchase, and a file of ids is of everybody: passed over it would mislead. */
+const OF_PURCHASES = {
+  output: "output",
+  format: "format",
+  fields: "fields",
+  csv: "csv",
+  limit: "limit",
+  sample: "sample",
+  newOnly: "new_only",
+  withOwned: "with_owned",
+  dryRun: "dry_run",
+  receipt: "receipt",
+} as const satisfies Partial<Record<keyof SearchOptions, string>>;
+
+function requireNoPurchase(flags: SearchOptions): void {
+  const given = Object.entries(flags).find(([name]) => Object.hasOwn(OF_PURCHASES, name));
+  const shaping = given && OF_PURCHASES[given[0] as keyof typeof OF_PURCHASES];
+  if (shaping !== undefined)
+    throw usageError(
+      say`${option("ids")} finds everybody and buys nobody, so ${option(shaping)} has no part in it`,
+      say`the file can be sorted and cut, and ${command("read")} buys it`,
+    );
+}
+
+/** Writes the ids of a segment, for nothing. @param path `-` for stdout */
 export async function findIds(
   path: string,
-  flags: ExportFlags & FilterOptions & Partial<NewOnlyFlags>,
+  flags: SearchOptions & FilterOptions,
   context: Context,
 ): Promise<void> {
+  requireNoPurchase(flags);
   const { segments, except } = await readSegmentSet(context, flags);
   const [segment, ...others] = segments;
   if (segment === undefined || others.length + except.length > 0)
     throw usageError(say`${option("ids")} takes one segment`, "one after the other");
 
-  const output = resolve(context.cwd, path);
-  await requireFree({ overwrite: flags.overwrite === true, output });
+  const output = path === "-" ? undefined : resolve(context.cwd, path);
+  if (output !== undefined) await requireFree({ overwrite: flags.overwrite === true, output });
   await withSession(context, flags, async (session) => {
     const { maxCalls = MAX_CALLS } = flags;
     const ids = await idsOf(segment.filters, maxCalls, session, context);
-    await new Disk().replaceFile(output, ["id", ...ids, ""].join("\n"), "ids");
+    const text = ["id", ...ids, ""].join("\n");
+    if (output === undefined) context.stdout.write(text);
+    else await new Disk().replaceFile(output, text, "ids");
+
+    const where = output === undefined ? "" : ` in ${path}`;
     new Printer(context, flags).say(
-      `${counted(ids.length, "id")} in ${path} for 0 credits: headcount read ${path} buys them`,
+      `${counted(ids.length, "id")}${where} for 0 credits: headcount read ${path} buys them`,
     );
   });
 }

@@ -126,9 +126,12 @@ function printNotices(
   }
 
   if (receipt.withheld > 0) {
+    const isById = target.kind === "search" && target.named !== undefined;
     printer.note(
-      "notice: the service itself leaves out " +
-        `${counted(receipt.withheld, "person", "people")} of the segment since it was counted`,
+      isById
+        ? `notice: the service has nobody by ${counted(receipt.withheld, "id")} of the file`
+        : "notice: the service itself leaves out " +
+            `${counted(receipt.withheld, "person", "people")} of the segment since it was counted`,
     );
   }
 
