@@ -7,10 +7,13 @@ import { Disk } from "../../engine/runs/disk.ts";
 import type { Context } from "../../shared/context.ts";
 import { counted } from "../../shared/contract/text.ts";
 import { command, option, say, usageError } from "../../shared/errors.ts";
+import type { ExportFlags } from "../arguments/export-options.ts";
 import { type FilterOptions, readSegmentSet } from "../arguments/filter-options.ts";
+import type { NewOnlyFlags, SamplingFlags } from "../arguments/sampling-options.ts";
 import { withSession } from "../session.ts";
 import { Printer } from "../terminal/printer.ts";
-import type { SearchOptions } from "./search.ts";
+
+type Flags = ExportFlags & NewOnlyFlags & Pick<SamplingFlags, "sample">;
 
 /** They shape a purchase, and a file of ids is of everybody: passed over it would mislead. */
 const OF_PURCHASES = {
@@ -24,14 +27,14 @@ const OF_PURCHASES = {
   withOwned: "with_owned",
   dryRun: "dry_run",
   receipt: "receipt",
-} as const satisfies Partial<Record<keyof SearchOptions, string>>;
+} as const satisfies Partial<Record<keyof Flags, string>>;
 
-function requireNoPurchase(flags: SearchOptions): void {
+function requireNoPurchase(flags: Flags): void {
   const given = Object.entries(flags).find(([name]) => Object.hasOwn(OF_PURCHASES, name));
   const shaping = given && OF_PURCHASES[given[0] as keyof typeof OF_PURCHASES];
   if (shaping !== undefined)
     throw usageError(
-      say`${option("ids")} finds everybody and buys nobody, so ${option(shaping)} has no part in it`,
+      say`${option("ids")} finds everybody and buys nobody: ${option(shaping)} has no part in it`,
       say`the file can be sorted and cut, and ${command("read")} buys it`,
     );
 }
@@ -39,7 +42,7 @@ function requireNoPurchase(flags: SearchOptions): void {
 /** Writes the ids of a segment, for nothing. @param path `-` for stdout */
 export async function findIds(
   path: string,
-  flags: SearchOptions & FilterOptions,
+  flags: Flags & FilterOptions,
   context: Context,
 ): Promise<void> {
   requireNoPurchase(flags);
