@@ -226,7 +226,7 @@ const digest = (path: string): string =>
   createHash("sha256").update(readFileSync(path)).digest("hex");
 
 /** Files that have one of these people: as they are, packed, in base64 or in hexadecimal. */
-export function holdingAny(team: Team, people: readonly Row[]): string[] {
+function holdingAny(team: Team, people: readonly Row[]): string[] {
   const words = people.flatMap(({ id, network_url }) => [id, network_url.split("/").at(-1) ?? id]);
   const forms = words.flatMap((word) => [
     word,
