@@ -1,5 +1,7 @@
+import { createDecipheriv } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { constants, gunzipSync } from "node:zlib";
 import { folderKeyOf, openSealed } from "../../src/engine/share/seal.ts";
 import { tempDir } from "./client.ts";
 import { type User, user } from "./export.ts";
@@ -48,7 +50,10 @@ export function filesBelow(folder: string): string[] {
     .filter((path) => statSync(path).isFile());
 }
 
-/** What stands in the sealed files of a team's folder, opened with its key; torn ones as they are. */
+/**
+ * What stands in the sealed files of a team's folder, opened with its key: of a torn one what
+ * whoever has the key could still make of it.
+ */
 export function openedFiles({ folder, key }: Pick<Team, "folder" | "key">): Map<string, string> {
   const opened = new Map<string, string>();
   for (const path of filesBelow(folder)) {
@@ -57,8 +62,23 @@ export function openedFiles({ folder, key }: Pick<Team, "folder" | "key">): Map<
     const own = folderKeyOf(key);
     // A draft is called after the file that it was to be.
     const kinds = ["runs", "lists", "removed"].map((kind) => `${kind}/${name.split("/").at(-1)}`);
-    const [plain = bytes] = kinds.flatMap((each) => (own && openSealed(own, each, bytes)) || []);
+    const [plain = own ? openedPartly(own, bytes) : bytes] = kinds.flatMap(
+      (each) => (own && openSealed(own, each, bytes)) || [],
+    );
     opened.set(name, plain.toString("utf8"));
   }
   return opened;
+}
+
+/** As `openSealed`, which believes nothing that is not whole. */
+function openedPartly(key: Buffer, bytes: Buffer): Buffer {
+  if (!bytes.subarray(0, 4).equals(Buffer.from("HCS1")) || bytes.length < 33) return bytes;
+  const packed = createDecipheriv("aes-256-gcm", key, bytes.subarray(4, 16)).update(
+    bytes.subarray(32),
+  );
+  try {
+    return gunzipSync(packed, { finishFlush: constants.Z_SYNC_FLUSH });
+  } catch {
+    return packed;
+  }
 }

@@ -3,6 +3,7 @@ import { openFolder } from "../../app/keep/sync/open.ts";
 import { sync } from "../../app/keep/sync/sync.ts";
 import { type Synced, syncLine, syncProblem } from "../../app/keep/sync/syncing.ts";
 import { type Context, canPrompt } from "../../shared/context.ts";
+import { usageError } from "../../shared/errors.ts";
 import type { Command, GlobalOptions } from "../options.ts";
 import { atDesk, type Desk, type Printer } from "../terminal/printer.ts";
 
@@ -37,6 +38,8 @@ async function run(
   { options, printer, context }: Desk<SyncOptions>,
   folder: string,
 ): Promise<void> {
+  if (folder === "")
+    throw usageError("the folder is empty text", "a variable may not be set: name a folder");
   const path = resolve(context.cwd, folder);
   const opening = {
     inFile: options.insecureStorage === true,
@@ -46,7 +49,7 @@ async function run(
   const { head, key, made } = await openFolder(path, opening, context);
   if (made !== undefined) printer.say(`the folder's key, shown this once: ${made}`);
 
-  report(await sync(path, head, key, context), path, printer);
+  report(await sync(path, head, key, context), printer);
 }
 
 async function askKey(context: Context): Promise<string> {
@@ -58,11 +61,11 @@ async function askKey(context: Context): Promise<string> {
 }
 
 /** @throws CliError exit 5 where something could not be read, or may still have somebody */
-function report(synced: Synced, path: string, printer: Printer): void {
+function report(synced: Synced, printer: Printer): void {
   if (printer.json) printer.document<"sync">(documentOf(synced));
   else printer.text(`${syncLine(synced)}\n`);
 
-  const problem = syncProblem(synced, path);
+  const problem = syncProblem(synced);
   if (problem !== undefined) throw problem;
 }
 

@@ -28,6 +28,8 @@ export interface KeychainOptions
     Partial<Pick<Context, "interrupted" | "stderr">> {
   /** Where the package stands; default: where it is installed. */
   readonly module?: string;
+  /** What to do without a keychain, where it is not the key of a connection that is kept. */
+  readonly otherwise?: Sentence;
 }
 
 interface Request {
@@ -140,7 +142,8 @@ async function declared({ env, platform }: KeychainOptions): Promise<KeychainPro
   return state === "open" ? undefined : state;
 }
 
-const WAY_ROUND = say`or give the key in HEADCOUNT_API_KEY, or choose a 0600 file:
+/** Of the key of a connection. */
+const BY_LOGIN = say`give the key in HEADCOUNT_API_KEY, or choose a 0600 file:
   ${command("login", { options: [option("insecure_storage")] })}`;
 
 const TEXTS: Readonly<
@@ -150,48 +153,48 @@ const TEXTS: Readonly<
     message:
       "the keychain cannot be used: the optional package @napi-rs/keyring " +
       "is not installed or does not load here",
-    hint: say`${toInstall("@napi-rs/keyring")}; ${WAY_ROUND}`,
+    hint: toInstall("@napi-rs/keyring"),
   },
   no_bus: {
     message:
       "the keychain cannot be reached: there is no D-Bus session " +
       "(usual over ssh, in containers and in cron)",
-    hint: say`run it inside a desktop session or under dbus-run-session; ${WAY_ROUND}`,
+    hint: "run it inside a desktop session or under dbus-run-session",
   },
   silent_bus: {
     message: "the D-Bus session takes connections and answers nothing: no keychain is reached",
-    hint: say`log out and in again, or run it under dbus-run-session; ${WAY_ROUND}`,
+    hint: "log out and in again, or run it under dbus-run-session",
   },
   no_provider: {
     message:
       "there is no keychain: no program on this session's D-Bus provides org.freedesktop.secrets",
-    hint: say`install and start gnome-keyring, KWallet or KeePassXC; ${WAY_ROUND}`,
+    hint: "install and start gnome-keyring, KWallet or KeePassXC",
   },
   locked: {
     message:
       "the keychain is locked, and the question for its password " +
       "was dismissed or cannot be shown here",
-    hint: say`unlock it (log in at the desktop, or gnome-keyring-daemon --unlock); ${WAY_ROUND}`,
+    hint: "unlock it (log in at the desktop, or gnome-keyring-daemon --unlock)",
   },
   hung: {
     message: "the keychain did not answer in time",
-    hint: say`unlock it, or answer the window in which it asks; if it has none, restart its program;
-      ${WAY_ROUND}`,
+    hint: "unlock it, or answer the window in which it asks; if it has none, restart its program",
   },
   no_collection: {
     message: "the keychain has no collection to store keys in",
-    hint: say`make one (Seahorse: a new password keyring, set as default; KeePassXC: expose a group
-      in Database Settings, Secret Service Integration); ${WAY_ROUND}`,
+    hint:
+      "make one (Seahorse: a new password keyring, set as default; KeePassXC: expose a group " +
+      "in Database Settings, Secret Service Integration)",
   },
   failed: {
     message: "the keychain refused, and the session's D-Bus says nothing of why",
-    hint: say`see its own words; ${WAY_ROUND}`,
+    hint: "see its own words",
   },
 };
 
 function keychainError(
   problem: KeychainProblem,
-  { platform }: KeychainOptions,
+  { platform, otherwise = BY_LOGIN }: KeychainOptions,
   cause?: unknown,
 ): CliError {
   const { message, hint } = TEXTS[problem];
@@ -203,7 +206,7 @@ function keychainError(
     code: `keychain_${problem}`,
     category: "auth",
     message: elsewhere ? (problem === "hung" ? silent : "the system's keychain refused") : message,
-    hint: elsewhere ? say`unlock it or allow headcount to use it; ${WAY_ROUND}` : hint,
+    hint: say`${elsewhere ? "unlock it or allow headcount to use it" : hint}; or ${otherwise}`,
     ...(text === undefined || problem === "missing_package"
       ? {}
       : { details: [`in the keychain's own words: ${text}`] }),

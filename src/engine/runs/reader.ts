@@ -167,7 +167,7 @@ export async function receiptOf(path: string): Promise<unknown> {
   return text === undefined ? undefined : JSON.parse(text);
 }
 
-const damagedRun = (message: string, cause?: unknown): CliError =>
+export const damagedRun = (message: string, cause?: unknown): CliError =>
   failed.incomplete(message, FROM_BACKUP, "damaged_run", cause);
 
 export class RunReader {

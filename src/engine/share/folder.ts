@@ -1,7 +1,7 @@
 // Tested by test/cli/sync.test.ts.
 import { randomBytes } from "node:crypto";
-import { mkdir, readdir, readFile, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { chmod, mkdir, readdir, readFile, rm, stat } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { failed, usageError } from "../../shared/errors.ts";
 import { FOLDER_MODE, ifMissing } from "../../shared/folder.ts";
 import { type Disk, errorCode, remove } from "../runs/disk.ts";
@@ -31,9 +31,10 @@ export interface FolderHead {
 export async function readFolderHead(path: string): Promise<FolderHead | undefined> {
   const names = await readdir(path).catch((error: unknown) => {
     if (!["ENOENT", "ENOTDIR"].includes(errorCode(error) ?? "")) throw error;
+    const isFile = errorCode(error) === "ENOTDIR";
     throw usageError(
-      `there is no folder ${path}`,
-      "make it, or mount it: an empty one is begun anew",
+      isFile ? `${path} is not a folder` : `there is no folder ${path}`,
+      isFile ? "name a folder" : "make it, or mount it: an empty one is begun anew",
       "no_such_folder",
     );
   });
@@ -98,6 +99,7 @@ export class SharedFolder {
   static async begin(path: string, head: FolderHead, key: FolderKey, parts: FolderParts) {
     const text = `${JSON.stringify(head)}\n`;
     await parts.disk.replaceFile(join(path, HEAD), text, "sync head", false);
+    await openedAs(path, join(path, HEAD));
     return SharedFolder.open(path, head, key, parts);
   }
 
@@ -122,14 +124,14 @@ export class SharedFolder {
     if ((await this.read(kind, name)) !== undefined) return name;
 
     const folder = join(this.path, kind);
-    for (const needed of [folder, this.#drafts])
-      await mkdir(needed, { recursive: true, mode: FOLDER_MODE });
+    for (const needed of [folder, dirname(this.#drafts), this.#drafts]) await this.#make(needed);
     const draft = join(this.#drafts, name);
     await this.#disk.replaceFile(
       draft,
       sealFile(this.#key, `${kind}/${name}`, plain),
       "sync draft",
     );
+    await openedAs(this.path, draft);
     await this.#disk.rename(draft, join(folder, name), "sync");
 
     if ((await this.read(kind, name)) !== undefined) return name;
@@ -140,6 +142,11 @@ export class SharedFolder {
     );
   }
 
+  async #make(folder: string): Promise<void> {
+    const made = await mkdir(folder, { recursive: true, mode: FOLDER_MODE });
+    if (made !== undefined) await openedAs(this.path, folder);
+  }
+
   async drop(kind: SharedKind, name: string): Promise<void> {
     await rm(join(this.path, kind, name), { force: true });
   }
@@ -148,6 +155,16 @@ export class SharedFolder {
   sweep(all: boolean): Promise<void> {
     return remove(all ? join(this.path, DRAFTS) : this.#drafts);
   }
+}
+
+/**
+ * Whoever may read and write the shared folder may do so with what is in it: machines of one
+ * folder have users of their own. A mount that knows no such thing decides itself.
+ */
+async function openedAs(shared: string, path: string): Promise<void> {
+  const [{ mode }, own] = [await stat(shared), await stat(path)];
+  const allowed = own.isDirectory() ? mode & 0o7777 : mode & 0o666;
+  await chmod(path, allowed).catch(() => undefined);
 }
 
 interface FolderParts {

@@ -1,7 +1,8 @@
 // Tested by test/cli/sync.test.ts.
 import type { JournalRecord } from "../runs/journal.ts";
-import { type LogSource, scanLog, undamaged } from "../runs/log.ts";
+import { checksum, type LogSource, scanLog, undamaged } from "../runs/log.ts";
 import type { Machine } from "../runs/machine.ts";
+import { damagedRun } from "../runs/reader.ts";
 import { rewrittenLog } from "../runs/rewrite.ts";
 import type { RunCopy } from "../runs/run-store.ts";
 
@@ -30,13 +31,14 @@ const entriesOf = (journal: Buffer, name: string) =>
 
 /** Its lines, and the replies that follow them. @throws CliError exit 5 where it is damaged */
 export const linesOf = ({ journal, plan: { id } }: RunCopy) =>
-  entriesOf(journal, `run ${id}`).map((entry) => ({
-    ...entry,
-    body:
-      entry.record.follows === undefined
-        ? undefined
-        : journal.subarray(entry.end, entry.end + entry.record.follows),
-  }));
+  entriesOf(journal, `run ${id}`).map((entry) => {
+    const { follows, crc } = entry.record;
+    if (follows === undefined) return { ...entry, body: undefined };
+
+    const body = journal.subarray(entry.end, entry.end + follows);
+    if (checksum(body) === crc) return { ...entry, body };
+    throw damagedRun(`a page of run ${id} is damaged: its rows cannot be read`);
+  });
 
 /** The journal with other lines; undefined where none becomes another. */
 export const rewrittenCopy = (

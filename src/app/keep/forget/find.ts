@@ -72,7 +72,9 @@ export async function keptOf(stateDir: string, store: RunStore) {
     if (plan === undefined) continue;
 
     const shelf = shelfOfPlan(stateDir, plan);
-    runs.push({ plan, service: shelf?.path ?? "" });
+    const run = { plan, service: shelf?.path ?? "" };
+    runs.push(run);
+    await rowsOf(run, store).catch((error: Error) => unread.set(`run ${id}`, error.message));
     if (shelf === undefined || paths.has(shelf.path)) continue;
 
     paths.add(shelf.path);

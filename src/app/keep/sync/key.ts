@@ -2,7 +2,14 @@
 import { configDir } from "../../../engine/connections/paths.ts";
 import { type FolderKey, folderKeyOf, folderKeyText } from "../../../engine/share/seal.ts";
 import type { Context } from "../../../shared/context.ts";
-import { type CliError, command, failed, option, say } from "../../../shared/errors.ts";
+import {
+  type CliError,
+  command,
+  failed,
+  type OwnCommand,
+  option,
+  say,
+} from "../../../shared/errors.ts";
 
 const VARIABLE = "HEADCOUNT_SYNC_KEY";
 
@@ -53,11 +60,15 @@ const noKey = (path: string, cause?: CliError): CliError =>
     cause,
   );
 
-/** As keys of connections are kept. @param inFile unencrypted, where there is no keychain */
+/**
+ * As keys of connections are kept.
+ * @param inFile unencrypted, where there is no keychain
+ * @param toFile what is to be typed for that
+ */
 export async function keepFolderKey(
   folder: string,
   key: FolderKey,
-  inFile: boolean,
+  { inFile, toFile }: { readonly inFile: boolean; readonly toFile: OwnCommand },
   context: Context,
 ): Promise<void> {
   if (inFile) {
@@ -66,5 +77,6 @@ export async function keepFolderKey(
     return;
   }
   const { openKeychain } = await import("../../../engine/connections/keychain.ts");
-  await openKeychain(context).set(nameOf(folder), folderKeyText(key));
+  const otherwise = say`choose a 0600 file: ${toFile}`;
+  await openKeychain({ ...context, otherwise }).set(nameOf(folder), folderKeyText(key));
 }

@@ -1,4 +1,7 @@
 // Tested by test/cli/sync.test.ts.
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { promisify } from "node:util";
 import { stateDir } from "../../../engine/connections/paths.ts";
 import { Disk, errorCode, failpoint } from "../../../engine/runs/disk.ts";
 import { machineOf } from "../../../engine/runs/machine.ts";
@@ -10,7 +13,7 @@ import {
 } from "../../../engine/share/folder.ts";
 import { type FolderKey, folderKeyText, newFolderKey } from "../../../engine/share/seal.ts";
 import type { Context } from "../../../shared/context.ts";
-import { usageError } from "../../../shared/errors.ts";
+import { command, option, usageError } from "../../../shared/errors.ts";
 import { folderKeyIn, keepFolderKey, keptFolderKey, keyOfEnvironment } from "./key.ts";
 
 interface Opening {
@@ -36,6 +39,7 @@ export async function openFolder(
   context: Context,
 ): Promise<Opened> {
   const head = await readFolderHead(path);
+  await requireNoHistory(path, context);
   const given = keyOfEnvironment(context);
   if (head === undefined) {
     // A share that is not mounted is an empty folder, and whoever has a key means no new one.
@@ -55,8 +59,26 @@ export async function openFolder(
 
   const key = folderKeyIn(await join(), "what was given");
   SharedFolder.open(path, head, key, partsOf(context));
-  await keepFolderKey(head.id, key, inFile, context);
+  const typed = [option("join"), option("insecure_storage")];
+  const toFile = command("sync", { arguments: [path], options: typed });
+  await keepFolderKey(head.id, key, { inFile, toFile }, context);
   return { head, key, made: undefined };
+}
+
+/**
+ * A history keeps whoever is forgotten. Without git nothing is put into one.
+ * @throws CliError exit 2 in a work tree of git that does not ignore it
+ */
+async function requireNoHistory(path: string, { env }: Context): Promise<void> {
+  const words = ["-C", path, "check-ignore", "--quiet", join(path, "runs", "any")];
+  const answer = await promisify(execFile)("git", words, { env }).catch((error: unknown) => error);
+  // 0: ignored. 1: not ignored. 128: no work tree.
+  if ((answer as { readonly code?: unknown }).code !== 1) return;
+  throw usageError(
+    `${path} is in a work tree of git, whose history would keep whoever is forgotten`,
+    "name a folder outside of it, or have git ignore this one: its name in .gitignore",
+    "sync_in_history",
+  );
 }
 
 const partsOf = (context: Context) => ({
@@ -68,7 +90,9 @@ const partsOf = (context: Context) => ({
 async function begun(path: string, inFile: boolean, context: Context): Promise<Opened> {
   const key = newFolderKey();
   const head = newFolderHead(key);
-  await keepFolderKey(head.id, key, inFile, context);
+  const toFile = command("sync", { arguments: [path], options: [option("insecure_storage")] });
+  await keepFolderKey(head.id, key, { inFile, toFile }, context);
+
   await SharedFolder.begin(path, head, key, partsOf(context)).catch((error: unknown) => {
     if (errorCode(error) !== "EEXIST") throw error;
     throw usageError(

@@ -16,6 +16,7 @@ import {
   withoutPaths,
 } from "../../../engine/share/packet.ts";
 import { FORGOTTEN } from "../../../shared/contract/suppression.ts";
+import type { CliError } from "../../../shared/errors.ts";
 import { forgottenNames } from "../forget/find.ts";
 import { redacted } from "../forget/redact.ts";
 import { suppressionHere } from "../store.ts";
@@ -74,10 +75,20 @@ export async function takeInRuns(removed: ReadonlySet<string>, syncing: Syncing)
     if (memory.taken.has(name) && isHere) continue;
 
     const bytes = await folder.read("runs", name);
-    const why = bytes === undefined ? "not whole" : await takeInRun(name, bytes, own, syncing);
+    const why =
+      bytes === undefined
+        ? "not whole"
+        : await takeInRun(name, bytes, own, syncing).catch(whyDamaged);
     if (why === undefined) continue;
     synced.unread.set(`runs/${name}`, why);
   }
+}
+
+/** One run that cannot be read keeps nothing else back. @throws whatever else it was */
+function whyDamaged(error: unknown): string {
+  const { code = "", message } = error as CliError;
+  if (["damaged_run", "damaged_log"].includes(code)) return message;
+  throw error;
 }
 
 /** @returns why it is left; undefined: it is in, or there was no more in it */
@@ -133,7 +144,7 @@ async function herOf(copy: RunCopy, { store }: Syncing): Promise<ReturnType<type
  * @returns whether one has somebody who is forgotten: it is not given
  */
 export async function giveRuns(syncing: Syncing): Promise<boolean> {
-  const { folder, store, memory, synced, stateDir } = syncing;
+  const { folder, store, memory, synced } = syncing;
   const { machine } = store;
   const names = await folder.names("runs");
   let isHeld = false;
@@ -146,16 +157,25 @@ export async function giveRuns(syncing: Syncing): Promise<boolean> {
     // The sample's people are invented, and each machine has its own.
     if (summary.plan.base_url.startsWith("sample:")) continue;
 
-    const copy = withoutPaths(await store.copyOf(id), machine);
-    if (redacted(copy, await store.suppression(), stateDir).person !== undefined) {
-      isHeld = true;
-      continue;
+    const given = await giveOwn(id, syncing).catch((error) => {
+      synced.unread.set(`run ${id}`, whyDamaged(error));
+    });
+    if (given === true) {
+      memory.given.set(id, await stampOf(id, await folder.names("runs"), syncing));
+      synced.gave++;
     }
-    await giveRun(copy, syncing);
-    memory.given.set(id, await stampOf(id, await folder.names("runs"), syncing));
-    synced.gave++;
+    isHeld ||= given === false;
   }
   return isHeld;
+}
+
+/** @returns false where it has somebody who is forgotten. @throws CliError where it is damaged */
+async function giveOwn(id: string, syncing: Syncing): Promise<boolean> {
+  const { store, stateDir } = syncing;
+  const copy = withoutPaths(await store.copyOf(id), store.machine);
+  if (redacted(copy, await store.suppression(), stateDir).person !== undefined) return false;
+  await giveRun(copy, syncing);
+  return true;
 }
 
 /** In place of what says less: rows that are forgotten since, or not yet bought. */
@@ -163,11 +183,12 @@ async function giveRun(copy: RunCopy, { folder, memory }: Syncing): Promise<void
   const { id } = copy.plan;
   const name = await folder.put("runs", id, packetOf(copy));
   memory.taken.add(name);
+
   for (const other of await folder.names("runs")) {
     if (other === name || idIn(other) !== id) continue;
     const bytes = await folder.read("runs", other);
-    if (bytes === undefined) continue;
-    const said = comparedTo(runInPacket(bytes), copy);
+    // Of a run of this machine nobody else has more: a torn file has nothing to wait for.
+    const said = bytes === undefined ? "less" : comparedTo(runInPacket(bytes), copy);
     if (said === "less" || said === "same") await folder.drop("runs", other);
   }
 }

@@ -12,7 +12,7 @@ export interface Synced {
   gave: number;
   /** Runs here and in the folder that rows of forgotten people were deleted from. */
   readonly forgotten: Set<string>;
-  /** Files of the folder that are not whole, or that this version cannot read. */
+  /** Files of the folder that are not whole or not for this version, and damaged runs here. */
   readonly unread: Map<string, string>;
   /** What may still have somebody who was forgotten elsewhere, and is left to people. */
   readonly left: Set<string>;
@@ -54,11 +54,11 @@ export function syncLine({ tookIn, gave, forgotten, unread }: Synced): string {
 }
 
 /** What stays to be done by people, or by the next one; exit 5. */
-export function syncProblem({ unread, left }: Synced, path: string): CliError | undefined {
+export function syncProblem({ unread, left }: Synced): CliError | undefined {
   if (unread.size === 0 && left.size === 0) return undefined;
 
   const said = [
-    ...(unread.size === 0 ? [] : [`${someOf([...unread.keys()])} of ${path} cannot be read`]),
+    ...(unread.size === 0 ? [] : [`${someOf([...unread.keys()])} cannot be read`]),
     ...(left.size === 0
       ? []
       : [`${counted(left.size, "place")} here may still have somebody who was forgotten`]),
@@ -68,7 +68,8 @@ export function syncProblem({ unread, left }: Synced, path: string): CliError | 
   return failed
     .incomplete(
       `the rest is synced: ${said.join("; ")}`,
-      "a file that is still on its way is taken in next time; delete or edit the places by hand",
+      "a file that is still on its way is taken in next time; what is damaged is restored from a " +
+        "backup or removed; delete or edit the places by hand",
       "sync_left",
     )
     .with({ details });

@@ -24,7 +24,7 @@ export async function betweenSyncs(
     const synced = await sync(path, head, key, context);
     printer.note(`sync: ${syncLine(synced)}`);
 
-    const problem = syncProblem(synced, path);
+    const problem = syncProblem(synced);
     if (problem !== undefined) printer.say(`warning: ${problem.message}`);
     for (const detail of problem?.details ?? []) printer.say(`  ${detail}`);
   };

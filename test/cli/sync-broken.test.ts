@@ -1,0 +1,119 @@
+import { execFileSync } from "node:child_process";
+import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { tempDir } from "../support/client.ts";
+import { runIds, type User } from "../support/export.ts";
+import { ok, ran } from "../support/ran.ts";
+import { startTestService, type TestService } from "../support/service.ts";
+import { filesBelow, machineNamed, teamOf } from "../support/team.ts";
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService({ people: 400 });
+});
+afterAll(() => service.close());
+
+const team = (...names: string[]) => teamOf(names, service.url, service.key);
+const buy = (department: string) =>
+  ["search", "--department", department, "--limit", "5", "--yes", "--format", "ndjson"] as const;
+
+describe("headcount sync, where something is broken", () => {
+  test("a torn file of a run goes once its machine has given the run as it is by now", async () => {
+    const { folder, machines } = await team("laptop", "ci");
+    const [laptop, ci] = machines as [User, User];
+    await ok(laptop, buy("Sales"));
+    await ok(laptop, ["sync", folder]);
+    const [torn = ""] = readdirSync(join(folder, "runs"));
+    writeFileSync(join(folder, "runs", torn), readFileSync(join(folder, "runs", torn)).subarray(9));
+    await ok(laptop, ["resume", "last", "--limit", "8", "--yes"]);
+    await laptop.run(["sync", folder]);
+
+    await ok(ci, ["sync", folder]);
+    await ok(laptop, ["sync", folder]);
+    expect(readdirSync(join(folder, "runs"))).toEqual([expect.not.stringContaining(torn)]);
+    expect(await ok(ci, ["count", "--owned"])).toBe("8\n");
+  });
+
+  test("a damaged run is named and kept back; all else is synced, and others are forgotten", async () => {
+    const { folder, machines } = await team("laptop", "ci");
+    const [laptop, ci] = machines as [User, User];
+    await ok(laptop, buy("Sales"));
+    const legal = (await ok(laptop, buy("Legal"))).split("\n");
+    const gone = JSON.parse(legal[0] ?? "") as { id: string };
+    const [damaged = ""] = runIds(laptop);
+    const journal = laptop.file(join("state", "runs", damaged, "journal.ndjson"));
+    writeFileSync(journal, readFileSync(journal, "utf8").replace('"Sales"', '"sales"'));
+
+    for (let turn = 0; turn < 2; turn++)
+      expect(await laptop.run(["sync", folder])).toMatchObject({
+        code: 5,
+        stderr: expect.stringMatching(`run ${damaged}: a page of run ${damaged} is damaged`),
+      });
+    await ok(ci, ["sync", folder]);
+    expect(await ok(ci, ["count", "--owned"])).toBe("5\n");
+
+    await ok(ci, ["forget", gone.id, "--yes"]);
+    await ok(ci, ["sync", folder]);
+    expect((await laptop.run(["sync", folder])).code).toBe(5);
+    const still = filesBelow(laptop.dir).filter((path) =>
+      readFileSync(path, "latin1").includes(gone.id),
+    );
+    expect(still).toEqual([]);
+  });
+
+  test("a folder in a work tree of git is refused, unless git ignores it", async () => {
+    const tree = tempDir("headcount-tree-");
+    execFileSync("git", ["init", "--quiet", tree]);
+    const folder = join(tree, "team");
+    mkdirSync(folder);
+    const laptop = machineNamed("laptop", service.url, service.key);
+    const begin = ["sync", folder, "--insecure-storage"];
+    expect(await laptop.run(begin)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("in a work tree of git"),
+    });
+    expect(readdirSync(folder)).toEqual([]);
+
+    writeFileSync(join(tree, ".gitignore"), "team\n");
+    await ok(laptop, begin);
+  });
+
+  test("whoever may use the folder may use what is in it", async () => {
+    const folder = tempDir("headcount-group-");
+    chmodSync(folder, 0o770);
+    const laptop = machineNamed("laptop", service.url, service.key);
+    await ok(laptop, buy("Sales"));
+    await ok(laptop, ["sync", folder, "--insecure-storage"]);
+    const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8);
+    expect(filesBelow(folder).map(modeOf)).toEqual(["660", "660"]);
+    expect(modeOf(join(folder, "runs"))).toBe("770");
+  });
+
+  test.each([
+    ["", /the folder is empty text/],
+    ["state/machine", /is not a folder/],
+  ])("%j is refused", async (folder, said) => {
+    const { code, stderr } = await machineNamed("laptop", service.url, service.key).run([
+      "sync",
+      folder,
+    ]);
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(said) });
+  });
+
+  test("without a keychain the hint is what keeps the key of the folder", async () => {
+    const { folder, key } = await team("laptop");
+    const ci = machineNamed("ci", service.url, service.key);
+    const joined = (more: readonly string[]) =>
+      ci.run(["sync", folder, "--join", ...more], { stdin: key });
+    const { code, stderr } = await joined([]);
+    expect({ code, stderr }).toEqual({
+      code: 3,
+      stderr: expect.stringContaining(
+        `choose a 0600 file: headcount sync ${folder} --join --insecure-storage\n`,
+      ),
+    });
+    expect((await joined(["--insecure-storage"])).code).toBe(0);
+    await ran(ci, ["sync", folder]);
+  });
+});
