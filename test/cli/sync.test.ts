@@ -103,7 +103,7 @@ describe("headcount sync", () => {
     expect(await owned(laptop)).toBe(all.length - 1);
   });
 
-  test("a machine that was away with the person gives nobody back", async () => {
+  long("a machine that was away with the person gives nobody back", async () => {
     const shared = await team("laptop", "away");
     const [laptop, away] = shared.machines as [User, User];
     const all = rowsOf(await ok(laptop, SEARCH));
@@ -119,19 +119,22 @@ describe("headcount sync", () => {
     expect(holding(gone, shared.machines, openedFiles(shared))).toEqual([]);
   });
 
-  test("who is left out on one machine is left out on all, until one lets the person in again", async () => {
-    const { folder, machines } = await team("laptop", "ci");
-    const [laptop, ci] = machines as [User, User];
-    const [one] = rowsOf(await ok(laptop, SEARCH)) as [Row];
-    await ok(laptop, ["suppress", "add", one.network_url, "--note", `asked by ${one.name}`]);
-    for (const each of [laptop, ci]) await ok(each, ["sync", folder]);
-    expect((await ci.run(["owned", "show", one.id])).code).toBe(6);
+  long(
+    "who is left out on one machine is left out on all, until one lets the person in again",
+    async () => {
+      const { folder, machines } = await team("laptop", "ci");
+      const [laptop, ci] = machines as [User, User];
+      const [one] = rowsOf(await ok(laptop, SEARCH)) as [Row];
+      await ok(laptop, ["suppress", "add", one.network_url, "--note", `asked by ${one.name}`]);
+      for (const each of [laptop, ci]) await ok(each, ["sync", folder]);
+      expect((await ci.run(["owned", "show", one.id])).code).toBe(6);
 
-    await ok(ci, ["suppress", "remove", one.network_url]);
-    for (const each of [ci, laptop]) await ok(each, ["sync", folder]);
-    for (const each of [ci, laptop])
-      expect((await each.run(["owned", "show", one.id])).code).toBe(0);
-  });
+      await ok(ci, ["suppress", "remove", one.network_url]);
+      for (const each of [ci, laptop]) await ok(each, ["sync", folder]);
+      for (const each of [ci, laptop])
+        expect((await each.run(["owned", "show", one.id])).code).toBe(0);
+    },
+  );
 
   test("only the machine that began a run goes on with it; elsewhere the same search takes what it holds", async () => {
     const { folder, machines } = await team("laptop", "ci");
