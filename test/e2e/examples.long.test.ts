@@ -26,6 +26,7 @@ const NOT_RUN: readonly (readonly [RegExp, string])[] = [
   ],
   [/sessions end 1f2e3d4c5b6a/, "names a session of somebody else"],
   [/credits refund 17/, "names a charge of somebody else"],
+  [/ sync \/mnt\/team/, "wants a folder that other machines see; test/cli/sync.test.ts runs it"],
   [/-c apollo /, "asks a vendor; test/cli/vendors-by-ids.test.ts plays it"],
   [/resume \d{8}-|resume a1b2c3/, "names a run of somebody else"],
 ];

@@ -1,5 +1,5 @@
 import { execFile, spawn } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import formats from "ajv-formats";
@@ -170,7 +170,9 @@ describe("what the built program prints with --json fits its schema", () => {
     await run("runs show", "last");
     await run("runs export", "last");
     await run("runs export", "last", "-o", "again.csv");
-    for (const by of ["day", "run", "connection", "job"]) await run("spend", "--by", by);
+    for (const by of ["day", "run", "connection", "job", "machine"]) await run("spend", "--by", by);
+    mkdirSync(u.file("team"));
+    await run("sync", "team", "--insecure-storage");
     await run("owned status");
     await run("owned export", ...LEGAL);
     await run("owned export", ...LEGAL, "-o", "mine.csv");
@@ -358,7 +360,8 @@ describe("what the built program prints with --json fits its schema", () => {
   test("every variant of every schema was printed by something", () => {
     const missing = [...variants].flatMap(([path, parts]) =>
       [...parts.keys()]
-        .filter((title) => !seen.get(path)?.has(title))
+        // By ids of a vendor the same is bought: test/cli/vendors-by-ids.test.ts.
+        .filter((title) => !seen.get(path === "read" ? "search" : path)?.has(title))
         .map((title) => `${path}: ${title}`),
     );
     expect(missing).toEqual([]);

@@ -258,6 +258,7 @@ const BUYING = {
     s.titled("--keep-input", s.list(s.map(s.anything))),
   ),
   "owned export": s.some(s.titled("rows, where they go to stdout", s.list(person)), exportedOwned),
+  read: purchase(person),
   refresh,
   resume: resumed,
   "runs export": s.some(
