@@ -3,7 +3,7 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { stateDir } from "../../../engine/connections/paths.ts";
-import { Disk, errorCode, failpoint } from "../../../engine/runs/disk.ts";
+import { errorCode } from "../../../engine/runs/disk.ts";
 import { machineOf } from "../../../engine/runs/machine.ts";
 import {
   type FolderHead,
@@ -14,6 +14,7 @@ import {
 import { type FolderKey, folderKeyText, newFolderKey } from "../../../engine/share/seal.ts";
 import type { Context } from "../../../shared/context.ts";
 import { command, option, usageError } from "../../../shared/errors.ts";
+import { diskOf } from "../store.ts";
 import { folderKeyIn, keepFolderKey, keptFolderKey, keyOfEnvironment } from "./key.ts";
 
 interface Opening {
@@ -82,7 +83,7 @@ async function requireNoHistory(path: string, { env }: Context): Promise<void> {
 }
 
 const partsOf = (context: Context) => ({
-  disk: new Disk(failpoint(context.env)),
+  disk: diskOf(context),
   machine: machineOf(stateDir(context)).id,
 });
 

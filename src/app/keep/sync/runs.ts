@@ -2,7 +2,6 @@
 import { existsSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { Disk, failpoint } from "../../../engine/runs/disk.ts";
 import { replay } from "../../../engine/runs/journal.ts";
 import { isElsewhere } from "../../../engine/runs/plan.ts";
 import { LAYOUT } from "../../../engine/runs/reader.ts";
@@ -17,9 +16,10 @@ import {
 } from "../../../engine/share/packet.ts";
 import { FORGOTTEN } from "../../../shared/contract/suppression.ts";
 import type { CliError } from "../../../shared/errors.ts";
+import { groupsBy } from "../../../shared/groups.ts";
 import { forgottenNames } from "../forget/find.ts";
 import { redacted } from "../forget/redact.ts";
-import { suppressionHere } from "../store.ts";
+import { diskOf, suppressionHere } from "../store.ts";
 import type { Syncing } from "./syncing.ts";
 
 const idIn = (name: string): string => name.slice(0, name.indexOf("."));
@@ -30,7 +30,7 @@ const idIn = (name: string): string => name.slice(0, name.indexOf("."));
  */
 export async function takeInRemoved(syncing: Syncing): Promise<ReadonlySet<string>> {
   const { folder, store, context, synced } = syncing;
-  const disk = new Disk(failpoint(context.env));
+  const disk = diskOf(context);
   const mine = (await readRemoved(store.folder)).runs;
   const gone = new Map(
     mine.flatMap((spend) => (spend.forgotten === undefined ? [] : [[spend.run, spend] as const])),
@@ -119,7 +119,7 @@ async function takeInRun(
   if (clean !== name) await folder.drop("runs", name);
 
   // Whoever removed a run keeps what it spent, and not the run.
-  const here = own.has(id) ? "more" : await herOf(copy, syncing);
+  const here = own.has(id) ? "more" : await stateHere(copy, syncing);
   if (here === "apart")
     return "two copies of one machine went on with the run, and what is here differs";
   if (here === "less") {
@@ -134,7 +134,10 @@ async function takeInRun(
 }
 
 /** How what is here of a run stands to what came. */
-async function herOf(copy: RunCopy, { store }: Syncing): Promise<ReturnType<typeof comparedTo>> {
+async function stateHere(
+  copy: RunCopy,
+  { store }: Syncing,
+): Promise<ReturnType<typeof comparedTo>> {
   if (!existsSync(join(store.folder, copy.plan.id))) return "less";
   return comparedTo(await store.copyOf(copy.plan.id), copy);
 }
@@ -146,9 +149,10 @@ async function herOf(copy: RunCopy, { store }: Syncing): Promise<ReturnType<type
 export async function giveRuns(syncing: Syncing): Promise<boolean> {
   const { folder, store, memory, synced } = syncing;
   const { machine } = store;
-  const names = await folder.names("runs");
+  const there = groupsBy(await folder.names("runs"), idIn);
   let isHeld = false;
   for (const id of (await store.ids()).toReversed()) {
+    const names = there.get(id) ?? [];
     const stamp = await stampOf(id, names, syncing);
     if (memory.given.get(id) === stamp) continue;
 
@@ -157,52 +161,67 @@ export async function giveRuns(syncing: Syncing): Promise<boolean> {
     // The sample's people are invented, and each machine has its own.
     if (summary.plan.base_url.startsWith("sample:")) continue;
 
-    const given = await giveOwn(id, syncing).catch((error) => {
+    const given = await giveOwn(id, names, syncing).catch((error) => {
       synced.unread.set(`run ${id}`, whyDamaged(error));
+      return [];
     });
-    if (given === true) {
-      memory.given.set(id, await stampOf(id, await folder.names("runs"), syncing));
-      synced.gave++;
-    }
-    isHeld ||= given === false;
+    isHeld ||= given === undefined;
+    if (given === undefined || given.length === 0) continue;
+
+    memory.given.set(id, await stampOf(id, given, syncing));
+    synced.gave++;
   }
   return isHeld;
 }
 
-/** @returns false where it has somebody who is forgotten. @throws CliError where it is damaged */
-async function giveOwn(id: string, syncing: Syncing): Promise<boolean> {
+/**
+ * @param names of the run's files in the folder
+ * @returns those that are there by now; undefined: it has somebody who is forgotten
+ * @throws CliError where it is damaged
+ */
+async function giveOwn(
+  id: string,
+  names: readonly string[],
+  syncing: Syncing,
+): Promise<readonly string[] | undefined> {
   const { store, stateDir } = syncing;
   const copy = withoutPaths(await store.copyOf(id), store.machine);
-  if (redacted(copy, await store.suppression(), stateDir).person !== undefined) return false;
-  await giveRun(copy, syncing);
-  return true;
+  if (redacted(copy, await store.suppression(), stateDir).person !== undefined) return undefined;
+  return await giveRun(copy, names, syncing);
 }
 
 /** In place of what says less: rows that are forgotten since, or not yet bought. */
-async function giveRun(copy: RunCopy, { folder, memory }: Syncing): Promise<void> {
-  const { id } = copy.plan;
-  const name = await folder.put("runs", id, packetOf(copy));
+async function giveRun(
+  copy: RunCopy,
+  names: readonly string[],
+  { folder, memory }: Syncing,
+): Promise<readonly string[]> {
+  const name = await folder.put("runs", copy.plan.id, packetOf(copy));
   memory.taken.add(name);
 
-  for (const other of await folder.names("runs")) {
-    if (other === name || idIn(other) !== id) continue;
+  const there = [name];
+  for (const other of names) {
+    if (other === name) continue;
     const bytes = await folder.read("runs", other);
     // Of a run of this machine nobody else has more: a torn file has nothing to wait for.
     const said = bytes === undefined ? "less" : comparedTo(runInPacket(bytes), copy);
     if (said === "less" || said === "same") await folder.drop("runs", other);
+    else there.push(other);
   }
+  return there.sort();
 }
 
-/** Another one where the run changed here, or its file in the folder is not as it was given. */
+/**
+ * Another one where the run changed here, or its file in the folder is not as it was given.
+ * @param names of the run's files in the folder, in their order
+ */
 async function stampOf(
   id: string,
   names: readonly string[],
   { folder, store }: Syncing,
 ): Promise<string> {
   const own = ["journal.ndjson", "receipt.json"].map((name) => join(store.folder, id, name));
-  const there = names
-    .filter((name) => idIn(name) === id)
-    .map((name) => join(folder.path, "runs", name));
+  const there = names.map((name) => join(folder.path, "runs", name));
   const infos = [...own, ...there].map(async (path) => {
     const info = await stat(path).catch(() => undefined);
     return `${info?.size} ${there.includes(path) ? basename(path) : info?.mtimeMs}`;

@@ -3,9 +3,8 @@ import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { stateDir } from "../../../engine/connections/paths.ts";
-import { Disk, failpoint } from "../../../engine/runs/disk.ts";
 import { withLock } from "../../../engine/runs/lock.ts";
-import { RunStore } from "../../../engine/runs/run-store.ts";
+import type { RunStore } from "../../../engine/runs/run-store.ts";
 import { mergedEntries, ringName } from "../../../engine/runs/suppression.ts";
 import { type FolderHead, SharedFolder } from "../../../engine/share/folder.ts";
 import type { FolderKey } from "../../../engine/share/seal.ts";
@@ -13,7 +12,7 @@ import type { Context } from "../../../shared/context.ts";
 import { FORGOTTEN, type SuppressedEntry } from "../../../shared/contract/suppression.ts";
 import { makeFolder } from "../../../shared/folder.ts";
 import { forgetTraces, tracesOfForgotten } from "../forget/forget.ts";
-import { suppressionHere } from "../store.ts";
+import { diskOf, openRuns, suppressionHere } from "../store.ts";
 import { giveRuns, takeInRemoved, takeInRuns } from "./runs.ts";
 import type { Memory, Synced, Syncing } from "./syncing.ts";
 
@@ -29,8 +28,8 @@ export async function sync(
   context: Context,
 ): Promise<Synced> {
   const state = stateDir(context);
-  const disk = new Disk(failpoint(context.env));
-  const store = new RunStore(state, disk);
+  const disk = diskOf(context);
+  const store = openRuns(context, disk);
   const folder = SharedFolder.open(path, head, key, { disk, machine: store.machine.id });
   const synced: Synced = {
     tookIn: new Map(),
