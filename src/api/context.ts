@@ -1,7 +1,6 @@
 import { Readable, Writable } from "node:stream";
-import { setTimeout as sleep } from "node:timers/promises";
 import { startSample } from "../app/sample.ts";
-import type { Context } from "../shared/context.ts";
+import { type Context, sleepFor } from "../shared/context.ts";
 import { usageError } from "../shared/errors.ts";
 import type { ConnectOptions } from "./index.ts";
 
@@ -36,12 +35,9 @@ export function quietContext(options: ConnectOptions, interrupted: AbortSignal):
     platform: process.platform,
     pid: process.pid,
     now: () => Date.now(),
-
-    sleep: async (ms, signal) => {
-      const bound = signal === undefined ? {} : { signal };
-      await sleep(ms, undefined, bound).catch(() => signal?.throwIfAborted());
-    },
+    sleep: sleepFor,
     random: () => Math.random(),
+
     confirm: nobody,
     prompt: nobody,
     interrupted,

@@ -3,13 +3,11 @@ import { outputGuard, outputView } from "../app/buy/options.ts";
 import { MAX_CALLS } from "../app/own/bounds.ts";
 import { refresh } from "../app/own/refresh/bring.ts";
 import type { RefreshOrder } from "../app/own/refresh/work.ts";
-import { isUnfiltered } from "../shared/contract/filters.ts";
 import { usageError } from "../shared/errors.ts";
-import { checkedFilters } from "../shared/filters.ts";
 import type { Connected } from "./connected.ts";
 import { GOING_ON, given } from "./given.ts";
 import type { Headcount, Refreshed } from "./index.ts";
-import { allowedBy } from "./trade.ts";
+import { allowedBy, boundedSegment } from "./trade.ts";
 import { shownRefresh } from "./views.ts";
 
 /** As a job does: the cap is the consent, and nobody is asked. @throws CliError */
@@ -19,14 +17,7 @@ export async function refreshList(
 ): Promise<Refreshed> {
   const { signal, wait = false } = given(call, "the call", GOING_ON);
   if (typeof list !== "string") throw usageError("a list is the path of its file");
-  const segment = filters === undefined ? undefined : checkedFilters(filters);
-  if (segment !== undefined && isUnfiltered(segment.canonical))
-    throw usageError(
-      "no filter is given, so this would buy the whole dataset",
-      undefined,
-      "unfiltered",
-    );
-
+  const segment = filters === undefined ? undefined : boundedSegment(filters);
   const { maxCredits } = allowedBy({ maxCredits: Object(cap).maxCredits });
   const context = desk.contextOf(signal);
   const output = resolve(context.cwd, list);

@@ -3,10 +3,10 @@ import { narrowed } from "../app/buy/options.ts";
 import type { Events, Order as Wanted } from "../app/buy/order.ts";
 import { openRuns } from "../app/keep/store.ts";
 import { searchTarget } from "../engine/purchase/joined.ts";
-import { isUnfiltered } from "../shared/contract/filters.ts";
+import { type CheckedFilters, isUnfiltered } from "../shared/contract/filters.ts";
 import { type Credits, creditsText, parseCredits } from "../shared/contract/money.ts";
 import { whole } from "../shared/contract/text.ts";
-import { declined, failed, option, say, usageError } from "../shared/errors.ts";
+import { declined, failed, option, type Sentence, say, usageError } from "../shared/errors.ts";
 import { checkedFilters } from "../shared/filters.ts";
 import type { Connected } from "./connected.ts";
 import { CALL, GOING_ON, given, TERMS } from "./given.ts";
@@ -28,13 +28,10 @@ const CONSENT = {
 /** What a program orders, as the command orders it. @throws CliError of kind usage */
 function wantedOf(order: Order, terms: Terms): Wanted {
   const { filters, people, everybody } = given(order, "an order", ORDER);
-  const checked = checkedFilters(filters);
-  if (isUnfiltered(checked.canonical) && everybody !== true)
-    throw usageError(
-      "no filter is given, so this would buy the whole dataset",
-      say`${option("everybody", "true")} agrees to that`,
-      "unfiltered",
-    );
+  const checked =
+    everybody === true
+      ? checkedFilters(filters)
+      : boundedSegment(filters, say`${option("everybody", "true")} agrees to that`);
 
   const { limit, again, strict, requireComplete, wait } = given(terms, "terms", TERMS);
   if (limit !== undefined && whole(String(limit), 1, MOST_ROWS) === undefined)
@@ -50,6 +47,13 @@ function wantedOf(order: Order, terms: Terms): Wanted {
     requireComplete: requireComplete === true,
     wait: wait === true,
   };
+}
+
+/** @param hint what agrees to everybody, where something does @throws CliError of kind usage */
+export function boundedSegment(filters: unknown, hint?: Sentence): CheckedFilters {
+  const checked = checkedFilters(filters);
+  if (!isUnfiltered(checked.canonical)) return checked;
+  throw usageError("no filter is given, so this would buy the whole dataset", hint, "unfiltered");
 }
 
 interface Allowed {

@@ -1,4 +1,10 @@
-import { type Context, type InputStream, type OutputStream, written } from "../shared/context.ts";
+import {
+  type Context,
+  type InputStream,
+  type OutputStream,
+  sleepFor,
+  written,
+} from "../shared/context.ts";
 
 // Nothing is imported here before it is known to be
 // needed: `--version` must cost no more than Node itself.
@@ -142,14 +148,7 @@ function processContext(
     pid: process.pid,
     now: () => Date.now(),
 
-    sleep: async (ms, signal) => {
-      const { setTimeout: sleep } = await import("node:timers/promises");
-      // Node's own AbortError does not say what ended the wait.
-      await sleep(ms, undefined, signal === undefined ? {} : { signal }).catch(() =>
-        signal?.throwIfAborted(),
-      );
-    },
-
+    sleep: sleepFor,
     random: () => Math.random(),
     confirm: async (question) =>
       (await import("./terminal/prompt.ts")).confirmOn(stdin(), stderr(), question, interrupted),

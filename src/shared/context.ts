@@ -49,6 +49,15 @@ export interface Context {
   readonly argv: readonly string[];
 }
 
+/** {@link Context.sleep} of a process: by its timers. */
+export async function sleepFor(ms: number, signal?: AbortSignal): Promise<void> {
+  const { setTimeout: sleep } = await import("node:timers/promises");
+  // Node's own AbortError does not say what ended the wait.
+  await sleep(ms, undefined, signal === undefined ? {} : { signal }).catch(() =>
+    signal?.throwIfAborted(),
+  );
+}
+
 export const canPrompt = (context: Context): boolean =>
   context.stdin.isTTY === true &&
   context.stderr.isTTY === true &&

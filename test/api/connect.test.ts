@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
-import { describe, expect, onTestFinished, test } from "vitest";
-import { connect, HeadcountError } from "../../src/api/connect.ts";
+import { describe, expect, test } from "vitest";
+import { connect, type HeadcountError } from "../../src/api/connect.ts";
 import type {
   ConnectOptions,
   Consent,
@@ -10,6 +10,7 @@ import type {
   Row,
 } from "../../src/api/index.ts";
 import { charged, readCsv, runIds } from "../support/export.ts";
+import { connected, failureOf } from "../support/program.ts";
 import { CREDITS, type Serving, serveUsers } from "../support/serving.ts";
 
 let { service, u } = {} as Serving;
@@ -17,26 +18,13 @@ serveUsers((now) => ({ service, u } = now));
 
 const LEGAL = { department: "Legal" };
 
-async function opened(more: ConnectOptions = {}): Promise<Headcount> {
-  const hc = await connect({ env: u.env, ...more });
-  onTestFinished(() => hc.close());
-  return hc;
-}
+const opened = (more?: ConnectOptions): Promise<Headcount> => connected(u, more);
 
 async function rowsOf(purchase: AsyncIterable<Row>): Promise<Row[]> {
   const rows: Row[] = [];
   for await (const row of purchase) rows.push(row);
   return rows;
 }
-
-const failureOf = (promise: Promise<unknown>): Promise<HeadcountError> =>
-  promise.then(
-    () => expect.fail("it was to fail"),
-    (error: unknown) => {
-      expect(error).toBeInstanceOf(HeadcountError);
-      return error as HeadcountError;
-    },
-  );
 
 describe("free calls", () => {
   test("account and count are what the command says", async () => {

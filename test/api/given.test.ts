@@ -1,7 +1,8 @@
-import { describe, expect, onTestFinished, test } from "vitest";
-import { connect, HeadcountError } from "../../src/api/connect.ts";
+import { describe, expect, test } from "vitest";
+import { connect, type HeadcountError } from "../../src/api/connect.ts";
 import type { ConnectOptions, Headcount } from "../../src/api/index.ts";
 import { charged, runIds } from "../support/export.ts";
+import { connected, failureOf } from "../support/program.ts";
 import { CREDITS, type Serving, serveUsers } from "../support/serving.ts";
 
 // Programs in JavaScript: no compiler has looked at what they give.
@@ -16,21 +17,14 @@ const CAP = { maxCredits: 5 };
 type Loose = { readonly [name: string]: (...given: unknown[]) => Promise<unknown> };
 
 async function opened(more: ConnectOptions = {}) {
-  const hc = await connect({ env: u.env, ...more });
-  onTestFinished(() => hc.close());
+  const hc = await connected(u, more);
   const buy = (...what: unknown[]): Promise<unknown> =>
     (hc.buy as (...given: unknown[]) => ReturnType<Headcount["buy"]>)(...what).receipt;
   return { hc, buy, loose: hc as unknown as Loose };
 }
 
 const refusal = (work: () => Promise<unknown>): Promise<HeadcountError> =>
-  (async () => work())().then(
-    () => expect.fail("it was to fail"),
-    (error: unknown) => {
-      expect(error).toBeInstanceOf(HeadcountError);
-      return error as HeadcountError;
-    },
-  );
+  failureOf((async () => work())());
 
 describe("an argument", () => {
   test("that is none, or misspelt, is refused by its name before anything is bought", async () => {

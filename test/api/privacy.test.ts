@@ -1,8 +1,7 @@
 import { readFileSync } from "node:fs";
-import { expect, onTestFinished, test } from "vitest";
-import { connect, HeadcountError } from "../../src/api/connect.ts";
-import type { Headcount } from "../../src/api/index.ts";
+import { expect, test } from "vitest";
 import { readCsv } from "../support/export.ts";
+import { connected, failureOf } from "../support/program.ts";
 import { type Serving, serveUsers } from "../support/serving.ts";
 
 let { u } = {} as Serving;
@@ -10,23 +9,8 @@ serveUsers((now) => ({ u } = now));
 
 const LEGAL = { department: "Legal" };
 
-async function opened(): Promise<Headcount> {
-  const hc = await connect({ env: u.env });
-  onTestFinished(() => hc.close());
-  return hc;
-}
-
-const failureOf = (promise: Promise<unknown>): Promise<HeadcountError> =>
-  promise.then(
-    () => expect.fail("it was to fail"),
-    (error: unknown) => {
-      expect(error).toBeInstanceOf(HeadcountError);
-      return error as HeadcountError;
-    },
-  );
-
 test("a program forgets whom the command bought: told first, then gone from runs and files", async () => {
-  const hc = await opened();
+  const hc = await connected(u);
   const bought = await u.run([
     "search",
     "--department",
@@ -61,7 +45,7 @@ test("a program forgets whom the command bought: told first, then gone from runs
 });
 
 test("who is suppressed by a program is shown by nobody, once on the list", async () => {
-  const hc = await opened();
+  const hc = await connected(u);
   await hc.buy({ filters: LEGAL }, { maxCredits: 3 }).receipt;
   const ids: string[] = [];
   for await (const { id } of hc.owned.rows(LEGAL)) ids.push(`${id}`);

@@ -11,17 +11,17 @@ import type { Context } from "../../shared/context.ts";
 import { failed, option, say } from "../../shared/errors.ts";
 import { filesOf } from "./list-files.ts";
 
+/** What writes here, and fails where a test says so. */
+export const diskOf = ({ env }: Context): Disk => new Disk(failpoint(env));
+
 export const registerOf = (context: Context, disk = new Disk()) =>
   registerIn(stateDir(context), disk, context.now);
 
 /** Who is left out here: `headcount suppress`. */
 export function suppressionHere(context: Context) {
-  const { env, now, sleep, interrupted: signal } = context;
-  return suppressionList(suppressionFolder(stateDir(context)), new Disk(failpoint(env)), {
-    now,
-    sleep,
-    signal,
-  });
+  const { now, sleep, interrupted: signal } = context;
+  const folder = suppressionFolder(stateDir(context));
+  return suppressionList(folder, diskOf(context), { now, sleep, signal });
 }
 
 /**
@@ -49,7 +49,8 @@ export async function requireAsWritten(
   }
 }
 
-export const openRuns = (context: Context): RunStore => new RunStore(stateDir(context), new Disk());
+export const openRuns = (context: Context, disk = new Disk()): RunStore =>
+  new RunStore(stateDir(context), disk);
 
 /** A file of the user's own that may name people: a log, a file of jobs, a saved segment. */
 interface UsersFile {

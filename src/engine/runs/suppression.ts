@@ -93,12 +93,14 @@ function lifted(
   );
   const goes = (mark: string): boolean =>
     own.has(mark) || marks.some((beginning) => mark.startsWith(beginning));
-  const going = entries.filter((entry) => isOn(entry) && entry.marks.some(goes));
-  const after = entries.map((entry) =>
-    going.includes(entry) ? { ...entry, lifted: true as const } : entry,
-  );
+  let changed = 0;
+  const after = entries.map((entry) => {
+    if (!isOn(entry) || !entry.marks.some(goes)) return entry;
+    changed++;
+    return { ...entry, lifted: true as const };
+  });
 
-  return { entries: after, changed: going.length };
+  return { entries: after, changed };
 }
 
 export function suppressionList(

@@ -4,15 +4,15 @@ import { stateDir } from "../../../engine/connections/paths.ts";
 import { bodiesOf, forgetPeople } from "../../../engine/library/forget.ts";
 import { Library } from "../../../engine/library/library.ts";
 import { sha256Of } from "../../../engine/output/paths.ts";
-import { Disk, failpoint } from "../../../engine/runs/disk.ts";
-import { RunStore } from "../../../engine/runs/run-store.ts";
+import type { Disk } from "../../../engine/runs/disk.ts";
+import type { RunStore } from "../../../engine/runs/run-store.ts";
 import type { Context } from "../../../shared/context.ts";
 import { suppressedName } from "../../../shared/contract/naming/who.ts";
 import { FORGOTTEN } from "../../../shared/contract/suppression.ts";
 import { counted } from "../../../shared/contract/text.ts";
 import { type CliError, failed } from "../../../shared/errors.ts";
 import type { PersonMatcher } from "../../../shared/person.ts";
-import { registerOf, suppressionHere } from "../store.ts";
+import { diskOf, openRuns, registerOf, suppressionHere } from "../store.ts";
 import {
   forgettingOf,
   forgottenNames,
@@ -68,7 +68,7 @@ export interface Traces {
  * @throws CliError exit 2 where it names several, exit 6 where nothing is kept
  */
 export async function findTraces(word: string, context: Context): Promise<Traces> {
-  const store = storeOf(context);
+  const store = openRuns(context, diskOf(context));
   const data = await keptOf(stateDir(context), store);
   const person = await learn(word, data, store);
   const traces = await tracesOf(person, data, context);
@@ -97,16 +97,13 @@ export const shownTraces = ({ runs, owned, outputs, gone, histories, mentions }:
   mentions: mentions.map(({ path, lines }) => ({ path, lines })),
 });
 
-const storeOf = (context: Context): RunStore =>
-  new RunStore(stateDir(context), new Disk(failpoint(context.env)));
-
 /** @param data all that is kept: it tells what `person` is called */
 async function tracesOf(
   person: PersonMatcher,
   data: Everything,
   context: Context,
 ): Promise<Traces> {
-  const store = storeOf(context);
+  const store = openRuns(context, diskOf(context));
   const all = await runsWith(person, data.runs, store);
   const outputs: OutputFound[] = [];
   for (const run of all) outputs.push(...(await outputsOf(run, person)));
@@ -159,7 +156,7 @@ async function tracesOf(
 
 /** What is kept here of people who were forgotten on other machines; undefined: nothing. */
 export async function tracesOfForgotten(context: Context): Promise<Traces | undefined> {
-  const store = storeOf(context);
+  const store = openRuns(context, diskOf(context));
   const forgotten = await store.suppression();
   if (forgotten.forgottenDigest === "") return undefined;
 
@@ -189,8 +186,8 @@ export interface Forgot {
  * runs and files, and last from the library, which knows every name. Again, it does the rest.
  */
 export async function forgetTraces(traces: Traces, context: Context): Promise<Forgot> {
-  const disk = new Disk(failpoint(context.env));
-  const store = storeOf(context);
+  const disk = diskOf(context);
+  const store = openRuns(context, disk);
   const list = suppressionHere(context);
 
   await list.add(forgottenNames(traces.person), FORGOTTEN);

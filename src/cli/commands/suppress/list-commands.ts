@@ -1,6 +1,6 @@
 import type { keptPeople } from "../../../app/keep/forget/find.ts";
+import { diskOf } from "../../../app/keep/store.ts";
 import { isAnyWord, namesOf, noForm, suppress } from "../../../app/keep/suppress.ts";
-import { Disk, failpoint } from "../../../engine/runs/disk.ts";
 import { suppressionList } from "../../../engine/runs/suppression.ts";
 import type { Context } from "../../../shared/context.ts";
 import { suppressedName } from "../../../shared/contract/naming/who.ts";
@@ -53,7 +53,7 @@ export function addListCommands<Options extends SuppressOptions>(
   const adding = (command: Command): Command =>
     (place.addOptions ?? ((it) => it))(own(note(kind(command))));
   const { now, sleep, interrupted: signal } = context;
-  const disk = new Disk(failpoint(context.env));
+  const disk = diskOf(context);
 
   const open = async (desk: Desk<Options>): Promise<Opened> => ({
     ...desk,
