@@ -107,6 +107,18 @@ const world = fc.record({
   seed: fc.nat(),
 });
 
+/** The page by number that failed is given back after another target told a cursor. */
+const CURSOR_LATE: World = {
+  paging: "page",
+  rows: [1, 0, 2, 0],
+  perPage: 1,
+  clamp: 1_000,
+  tellsTotal: false,
+  counted: false,
+  concurrency: 3,
+  seed: 391470385,
+};
+
 describe("what remains", () => {
   test("asks for every row of every target once, whatever fails and in whatever order replies come", () => {
     fc.assert(
@@ -118,6 +130,7 @@ describe("what remains", () => {
         if (one.paging === "page")
           expect(asks.filter(({ offset, perPage }) => offset % perPage !== 0)).toEqual([]);
       }),
+      { examples: [[CURSOR_LATE]] },
     );
   });
 

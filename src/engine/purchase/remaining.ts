@@ -108,7 +108,7 @@ export interface Missing {
 export class Remaining {
   /** What replies showed, where nobody said it. */
   paging: Dialect["paging"];
-  readonly #isPagingOpen: boolean;
+  #isPagingOpen: boolean;
   readonly #source: Targets;
   readonly #states = new Map<number, TargetState>();
   readonly #begun = new Set<number>();
@@ -210,6 +210,7 @@ export class Remaining {
       const end = Math.min(offset + perPage, state.end, this.#bound(target));
       return { ...state, left: joined(state.left, offset, end) };
     });
+    this.#endWithoutCursor(target);
   }
 
   cut(target: number, end: number): void {
@@ -232,8 +233,13 @@ export class Remaining {
     const { target, offset, perPage, cursor } = position;
     const end = offset + rows;
     // Who gives a cursor may not know page numbers: the first page would come again, and cost.
-    if (this.#isPagingOpen && offset === 0 && typeof next === "string") this.paging = "cursor";
-    else if (this.#isPagingOpen && offset > 0 && cursor === undefined) this.paging = "page";
+    if (this.#isPagingOpen && offset === 0 && typeof next === "string") {
+      this.paging = "cursor";
+      for (const begun of [...this.#begun]) this.#endWithoutCursor(begun);
+    } else if (this.#isPagingOpen && offset > 0 && cursor === undefined) {
+      this.paging = "page";
+      this.#isPagingOpen = false;
+    }
 
     if (rows > 0 && rows <= perPage) this.#accepted.add(perPage);
 
@@ -378,6 +384,21 @@ export class Remaining {
     if (gap !== undefined && gap >= reached) return false;
     this.#change(target, (state) => ({ ...state, gap: offset }));
     return true;
+  }
+
+  /**
+   * Where a cursor is wanted since another target told one, nothing
+   * leads on in a target that told none: it ends where its rows did.
+   */
+  #endWithoutCursor(target: number): void {
+    const { left, short, reached = 0 } = this.#stateOf(target);
+    const from = left[0]?.from ?? 0;
+    const isLed = from === 0 || this.#cursors.has(`${target}:${from}`);
+    if (this.paging !== "cursor" || isLed || from > reached) return;
+
+    const isUntold = this.#expected(target) === undefined && short === undefined;
+    this.#change(target, (state) => ({ ...state, unsure: isUntold }));
+    this.cut(target, from);
   }
 
   /** A page after a short one had rows: so the short one was all that the service gives at once. */
