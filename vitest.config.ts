@@ -68,7 +68,11 @@ export default defineConfig(({ mode }) => ({
   },
   test: {
     globalSetup: ["test/support/global-setup.ts"],
-    setupFiles: ["test/support/own-folder.ts", "test/support/hints-hold.ts"],
+    setupFiles: [
+      "test/support/own-folder.ts",
+      "test/support/hints-hold.ts",
+      "test/support/drawn.ts",
+    ],
     reporters: [process.env.CI ? "default" : "dot", new Durations(mode)],
     testTimeout: 180_000,
     hookTimeout: 120_000,
