@@ -1,6 +1,8 @@
-import { ask, at, type Case, loadsFirst, run, tryCases } from "./scene.ts";
+import { ask, at, BUY, type Case, loadsFirst, run, tryCases } from "./scene.ts";
 
-// What a service says that contradicts what it said before: counts. And its words, which are none of ours.
+// What a service says that contradicts what it said before: counts and cursors. And its words, which are none of ours.
+
+const CURSOR = `${BUY} --paging cursor --per-page 10`;
 
 loadsFirst(true);
 
@@ -15,6 +17,21 @@ tryCases([
       }),
       run("count --by country=france", 0, { silent: ["contradict"] }),
     ],
+  } satisfies Case,
+  {
+    name: "a cursor that leads on behind all that were counted contradicts the count",
+    habit: { people: 80, paging: "cursor", countedTooMany: -40 },
+    steps: [
+      run(`${CURSOR} --require-complete`, 5, {
+        charged: 40,
+        says: ["how many there are, nobody knows"],
+      }),
+    ],
+  } satisfies Case,
+  {
+    name: "a cursor that leads on behind a limit contradicts nothing",
+    habit: { people: 80, paging: "cursor" },
+    steps: [run(`${CURSOR} --limit 40`, 0, { charged: 40, rows: 40, silent: ["nobody knows"] })],
   } satisfies Case,
   {
     name: "an agent is told which words are the service's",

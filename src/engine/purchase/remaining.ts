@@ -266,10 +266,11 @@ export class Remaining {
     const isShort = rows < perPage;
     if (rows === perPage && more === true) this.#exact = Math.min(this.#exact, rows);
 
-    // More came than there were to be, and nothing says that
-    // these were all: a drawn page is as large as its place.
-    const isOver =
-      !isShort && next !== null && end > (expected ?? end) && this.#source.page === undefined;
+    // More came than there were to be, or a cursor leads on behind all of them: nothing says
+    // that these were all. A drawn page is as large as its place.
+    const isBeyond =
+      typeof next === "string" ? end >= (expected ?? Infinity) : end > (expected ?? end);
+    const isOver = !isShort && next !== null && isBeyond && this.#source.page === undefined;
     if (isOver) this.#change(target, (state) => ({ ...state, unsure: true }));
 
     const isSmaller = this.paging === "page" && offset > 0 && perPage < this.#largest;
