@@ -72,6 +72,11 @@ describe("normal forms", () => {
     expect(canonicalDomain(given)).toBe(domain);
   });
 
+  test("a label that stands for no text makes a host that is none", () => {
+    expect(canonicalAddress("xn--xn--xn--/acme")).toBeUndefined();
+    expect(canonicalDomain("xn--fa-hia.example")).toBe("faß.example");
+  });
+
   test("a whole address and a bare slug never share a key", () => {
     const by = "company_network_url";
     fc.assert(

@@ -116,7 +116,10 @@ function hostForm(host: string): string | undefined {
   const isPlain = /^[\x00-\x7f]*$/.test(own) && !own.includes("xn--");
   const ascii = isPlain ? own : domainToASCII(own);
   if (!ASCII_HOST.test(ascii)) return undefined;
-  return isPlain ? own : domainToUnicode(ascii);
+  if (isPlain) return own;
+  // An `xn--` label may stand for what is no label: no host has that name.
+  const text = domainToUnicode(ascii);
+  return domainToASCII(text) === ascii ? text : undefined;
 }
 
 /** @returns undefined for empty text, user info, no host, or another scheme than http and https */
