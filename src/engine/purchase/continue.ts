@@ -29,80 +29,98 @@ export async function agreeToRest(
   trade: Trade,
   isNamed: boolean,
 ): Promise<[Quote, Trade] | undefined> {
-  const { plan, state } = run;
-  const { target } = plan;
-  const { store, account, deps } = trade;
-
   try {
-    const before = isNamed ? state.session : undefined;
-    const cap = before?.maxCredits == null ? undefined : creditsOf(before.maxCredits);
-    const { limit = before?.limit ?? undefined, maxCredits = cap } = trade.options;
-    // All of it was paid for, whoever was owned: so it goes on.
-    const fresh = before?.again === true;
-    const bounded = { ...trade.options, fresh, limit, maxCredits };
+    const bounded = { ...trade, options: { ...trade.options, ...boundsOf(run, trade, isNamed) } };
+    await takeEarlier(run, trade, bounded);
 
-    await takeOver(
-      run,
-      await ownedCompanies(store, plan, plan.dataset_version, trade.options, deps),
-      deps.now,
-    );
-
-    await takeOver(
-      run,
-      (await heldElsewhere(run, { ...trade, options: bounded })).pages(),
-      deps.now,
-    );
-
-    const options = { ...bounded, overwrite: await mayReplace(run, trade) };
-    const spent = spentOf(run, trade);
-
-    const priced = (): Quote => ({
-      ...quoteFor(target, run.offer, { account, options, deps }, { spent, drawn: drawnOf(plan) }),
-      datasetVersion: plan.dataset_version,
-    });
-
-    const quote = priced();
-    requireGoing(run, quote.credits);
-
-    const looks = quote.credits > 0n && !isNarrowed(target) && !fresh;
-    const ownership = looks ? await deps.ownership?.(account, target) : undefined;
-    const share = await ownership?.look(quote.matches ?? 0, false, plan);
-
-    // Lost replies may have eaten into what was agreed to for the run.
-    const isWithin = isNamed && quote.total <= creditsOf(state.session?.cap);
-    // How many are owned beside them is found out at the end.
-    const rows =
-      options.join?.rows.length ?? (withOwned(plan.target) ? Number.POSITIVE_INFINITY : quote.rows);
-    const apart = rowsApart(target, share, quote.kept);
-    const seen = { ...quote, apart, share: share && { ...share, divide: undefined } };
-    if (!isNamed && isBegunAnew(run, seen, { ...trade, options }, share)) return undefined;
-
-    const isAll = isNamed && (limit ?? Infinity) >= (share?.total ?? 0);
-    if (isAll && apart !== undefined && isFewerApart(run, seen)) {
-      const next = resumeOf(plan, {
-        withOwned: true,
-        maxCredits: priceOf(apart, quote.unitPrice, quote.parcel),
-      });
-      const message = say`${paidAgainText(seen, target, option("with_owned"))}; nothing more was
-        spent`;
-      throw usageError(
-        message,
-        say`${next} writes all, and pays for nobody again`,
-        "owned_meanwhile",
-      ).with({ next });
-    }
-
-    await agreeTo(
-      seen,
-      { target, options, deps },
-      { rows, said: [continuing(run, quote, isNamed)], isWithin },
-    );
-
-    return [(await widen(run, quote, trade)) ? priced() : seen, { ...trade, options }];
+    const overwrite = await mayReplace(run, trade);
+    const going: Trade = { ...bounded, options: { ...bounded.options, overwrite } };
+    return await agreeBehind(run, going, isNamed);
   } catch (error) {
     await run.close().catch(() => undefined);
     throw error;
   }
+}
+
+/** What was agreed to for the run, where it is asked for by its id and nothing else is said. */
+function boundsOf({ state }: Run, { options }: Trade, isNamed: boolean) {
+  const before = isNamed ? state.session : undefined;
+  const cap = before?.maxCredits == null ? undefined : creditsOf(before.maxCredits);
+  return {
+    limit: options.limit ?? before?.limit ?? undefined,
+    maxCredits: options.maxCredits ?? cap,
+    // All of it was paid for, whoever was owned: so it goes on.
+    fresh: before?.again === true,
+  };
+}
+
+/** What other runs hold of the rest is taken from there. */
+async function takeEarlier(run: Run, trade: Trade, bounded: Trade): Promise<void> {
+  const { plan } = run;
+  const { store, deps, options } = trade;
+  const companies = await ownedCompanies(store, plan, plan.dataset_version, options, deps);
+  await takeOver(run, companies, deps.now);
+  await takeOver(run, (await heldElsewhere(run, bounded)).pages(), deps.now);
+}
+
+async function agreeBehind(
+  run: Run,
+  trade: Trade,
+  isNamed: boolean,
+): Promise<[Quote, Trade] | undefined> {
+  const { plan, state } = run;
+  const { target } = plan;
+  const { options, deps, account } = trade;
+  const spent = spentOf(run, trade);
+  const priced = (): Quote => ({
+    ...quoteFor(target, run.offer, trade, { spent, drawn: drawnOf(plan) }),
+    datasetVersion: plan.dataset_version,
+  });
+
+  const quote = priced();
+  requireGoing(run, quote.credits);
+
+  const looks = quote.credits > 0n && !isNarrowed(target) && !options.fresh;
+  const ownership = looks ? await deps.ownership?.(account, target) : undefined;
+  const share = await ownership?.look(quote.matches ?? 0, false, plan);
+  const seen = {
+    ...quote,
+    apart: rowsApart(target, share, quote.kept),
+    share: share && { ...share, divide: undefined },
+  };
+  if (!isNamed && isBegunAnew(run, seen, trade, share)) return undefined;
+  if (isNamed && (options.limit ?? Infinity) >= (share?.total ?? 0)) requireNobodyAgain(run, seen);
+
+  // How many are owned beside them is found out at the end.
+  const written = withOwned(target) ? Number.POSITIVE_INFINITY : quote.rows;
+  await agreeTo(
+    seen,
+    { target, options, deps },
+    {
+      rows: options.join?.rows.length ?? written,
+      said: [continuing(run, quote, isNamed)],
+      // Lost replies may have eaten into what was agreed to for the run.
+      isWithin: isNamed && quote.total <= creditsOf(state.session?.cap),
+    },
+  );
+
+  return [(await widen(run, quote, trade)) ? priced() : seen, trade];
+}
+
+/** @throws CliError exit 2 where the new people alone cost less than what the run would go on with */
+function requireNobodyAgain(run: Run, seen: Quote): void {
+  const { plan } = run;
+  const { apart } = seen;
+  if (apart === undefined || !isFewerApart(run, seen)) return;
+
+  const maxCredits = priceOf(apart, seen.unitPrice, seen.parcel);
+  const next = resumeOf(plan, { withOwned: true, maxCredits });
+  const again = paidAgainText(seen, plan.target, option("with_owned"));
+  throw usageError(
+    say`${again}; nothing more was spent`,
+    say`${next} writes all, and pays for nobody again`,
+    "owned_meanwhile",
+  ).with({ next });
 }
 
 /**

@@ -64,75 +64,129 @@ const isListed = (target: Target): boolean =>
   (target.kind === "search" && (target.list ?? target.owned) !== undefined);
 
 export async function earlierRun(
-  { store, identity, options, deps }: Pick<Inquiry, "store" | "identity" | "options" | "deps">,
+  inquiry: Pick<Inquiry, "store" | "identity" | "options" | "deps">,
   datasetVersion: string | null,
   quote: Pick<Quote, "matches" | "rows" | "rowsUncapped" | "depth" | "share">,
   sample: Pick<Divided, "draw" | "parts" | "counts"> | undefined,
 ): Promise<Reuse | undefined> {
+  const { identity, options, deps } = inquiry;
   const { target } = identity;
   if (options.fresh || isListed(target)) return undefined;
 
-  const { rows: capped, rowsUncapped: most = Number.POSITIVE_INFINITY } = quote;
-  const drawn = { ...identity, ...sample };
-  const damages: unknown[] = [];
-  const all = { most: quote.matches ?? most };
-  const today = await stocksOf(store, drawn, datasetVersion, { ...all, damages });
-  // Where people have addresses, the quote says how many of them are owned.
-  const isMoved = datasetVersion !== null && today.length === 0 && !quote.share?.owned;
-  const stocks = isMoved ? await stocksOf(store, drawn, undefined, all) : today;
-  const [largest] = [...stocks].sort((a, b) => b.rows - a.rows);
-  const stock = rowsIn(stocks);
-  if (stock < capped && damages.length > 0) throw damages[0];
+  const held = await heldOf(inquiry, datasetVersion, quote, sample);
+  if (held === undefined) return undefined;
+  const { run, rows, stock, stocks, most } = held;
 
-  const rows = Math.min(stock, most);
-  if (largest === undefined || rows === 0) return undefined;
-
-  const { id, plan } = largest.run;
-  const { forgotten = 0 } = ((await store.receipt(id)) ?? {}) as Partial<Receipt>;
-  const note =
-    forgotten > 0 ? `, and ${grouped(forgotten)} of its ${grouped(stock)} forgotten since` : "";
   const isSame =
     sample !== undefined ||
-    stocks.every(({ run }) => targetText(run.plan.target) === targetText(target));
+    stocks.every((each) => targetText(each.run.plan.target) === targetText(target));
   // The same under the same cap buys nothing; other
   // companies beside those that are there are bought.
-  const isWhole = stock >= (isSame ? capped : most);
+  const isWhole = stock >= (isSame ? quote.rows : most);
 
   // More rows may lie behind a wall that those of the earlier run did not reach.
-  const isDivided = quote.depth !== undefined && plan.parts === undefined;
-  const when = `run ${id} of ${plan.created_at.slice(0, 16).replace("T", " ")} UTC`;
-  const isApart = !isWhole && (isDivided || !stocks.every(({ run }) => goesOn(run, deps)));
-
-  // Where nobody names the dataset, or it is another one, other people may be there by now.
-  if (datasetVersion === null || isMoved || isApart) {
-    const line =
-      `${when} bought ${grouped(stock)} ` + `${stock === 1 ? "row" : "rows"} of the same${note}`;
-    const unnamed =
-      "the service names no dataset, so nobody knows whether " +
-      "these are others, and all are paid for";
-    const moved =
-      `that was dataset ${plan.dataset_version}, and whoever is ` +
-      "in the one of today too is paid for again";
-    const lacks = "what it lacks cannot be bought apart, and all are paid for";
-    const why = datasetVersion === null ? unnamed : isMoved ? moved : lacks;
+  const isDivided = quote.depth !== undefined && run.plan.parts === undefined;
+  const isApart = !isWhole && (isDivided || !stocks.every((each) => goesOn(each.run, deps)));
+  const why = whyNotTaken(held, datasetVersion, isApart);
+  if (why !== undefined) {
     deps.onWarning(
-      `notice: ${line}; ${why}. headcount runs export ${id} writes those of then for nothing`,
+      `notice: ${boughtText(held)}; ${why}. ` +
+        `headcount runs export ${run.id} writes those of then for nothing`,
     );
-
     return undefined;
   }
 
+  const division = target.kind === "search" ? (sample ?? divisionIn(run.plan)) : undefined;
+  const text = takenText(held, isWhole);
+  return { run: run.id, rows, stock, isWhole, text, division, pages: () => pagesOf(stocks, most) };
+}
+
+/** What finished runs hold of what is asked for. */
+interface Held {
+  readonly stocks: readonly Stock[];
+  /** That has most of them. */
+  readonly run: RunReader;
+  /** All that they hold, and as many of those as are wanted. */
+  readonly stock: number;
+  readonly rows: number;
+  readonly most: number;
+  readonly forgotten: number;
+  /** They are of another dataset than today's. */
+  readonly isMoved: boolean;
+}
+
+/** @throws why a run that may hold the rest cannot be read */
+async function heldOf(
+  { store, identity }: Pick<Inquiry, "store" | "identity">,
+  datasetVersion: string | null,
+  {
+    matches,
+    rows: capped,
+    rowsUncapped: most = Number.POSITIVE_INFINITY,
+    share,
+  }: Parameters<typeof earlierRun>[2],
+  sample: Parameters<typeof earlierRun>[3],
+): Promise<Held | undefined> {
+  const drawn = { ...identity, ...sample };
+  const damages: unknown[] = [];
+  const all = { most: matches ?? most };
+  const today = await stocksOf(store, drawn, datasetVersion, { ...all, damages });
+  // Where people have addresses, the quote says how many of them are owned.
+  const isMoved = datasetVersion !== null && today.length === 0 && !share?.owned;
+  const stocks = isMoved ? await stocksOf(store, drawn, undefined, all) : today;
+  const stock = rowsIn(stocks);
+  if (stock < capped && damages.length > 0) throw damages[0];
+
+  const [largest] = [...stocks].sort((a, b) => b.rows - a.rows);
+  const rows = Math.min(stock, most);
+  if (largest === undefined || rows === 0) return undefined;
+
+  const { run } = largest;
+  const { forgotten = 0 } = ((await store.receipt(run.id)) ?? {}) as Partial<Receipt>;
+  return { stocks, run, stock, rows, most, forgotten, isMoved };
+}
+
+/** Where nobody names the dataset, or it is another one, other people may be there by now. */
+function whyNotTaken(
+  { run, isMoved }: Held,
+  datasetVersion: string | null,
+  isApart: boolean,
+): string | undefined {
+  if (datasetVersion === null)
+    return (
+      "the service names no dataset, so nobody knows whether " +
+      "these are others, and all are paid for"
+    );
+  if (isMoved)
+    return (
+      `that was dataset ${run.plan.dataset_version}, and whoever is ` +
+      "in the one of today too is paid for again"
+    );
+  return isApart ? "what it lacks cannot be bought apart, and all are paid for" : undefined;
+}
+
+const runText = ({ id, plan }: RunReader): string =>
+  `run ${id} of ${plan.created_at.slice(0, 16).replace("T", " ")} UTC`;
+
+const forgottenText = ({ forgotten, stock }: Held): string =>
+  forgotten > 0 ? `, and ${grouped(forgotten)} of its ${grouped(stock)} forgotten since` : "";
+
+const boughtText = (held: Held): string =>
+  `${runText(held.run)} bought ${counted(held.stock, "row")} of the same${forgottenText(held)}`;
+
+function takenText(held: Held, isWhole: boolean): string {
+  const { run, stocks, stock, rows } = held;
   const these = rows === 1 ? "this row" : `these ${grouped(rows)} rows`;
   const what = isWhole
     ? `${stock === rows ? "" : "all of "}${these} already`
     : `${counted(stock, "row")} of the same`;
-  const others = new Set(stocks.map(({ run }) => run)).size - 1;
-  const who = others === 0 ? when : `${when} with ${counted(others, "other")}`;
-  const text =
+  const others = new Set(stocks.map((each) => each.run)).size - 1;
+  const who = others === 0 ? runText(run) : `${runText(run)} with ${counted(others, "other")}`;
+  const note = forgottenText(held);
+  return (
     `${who} ${note === "" ? "holds" : "held"} ${what}${note}: ` +
-    "not paid for again (--again pays for all)";
-  const division = target.kind === "search" ? (sample ?? divisionIn(plan)) : undefined;
-  return { run: id, rows, stock, isWhole, text, division, pages: () => pagesOf(stocks, most) };
+    "not paid for again (--again pays for all)"
+  );
 }
 
 /** What other finished runs hold behind the rows of one that goes on. */

@@ -157,116 +157,153 @@ export function shortOf(input: ReceiptInput) {
   return { shortfall: say`${lack.why}; ${next ?? lack.on} ${lack.gets}`, next, raise };
 }
 
-function whyShort({
-  run,
-  quote,
-  distinct,
-  outcome,
-  maxCredits,
-}: ReceiptInput): Sentence | Lack | null {
-  const { rows } = run.state;
-  const { wall, least, own = 0, missing, price } = outcome;
-  const spent = credits(run.state.settled + run.state.uncertain);
+/** What the reasons are worked out from. */
+type Short = ReturnType<typeof lookedAt>;
+
+/** @returns undefined: it is not that; null: nothing more is wanted, whatever is lacking */
+type Reason = (short: Short) => Sentence | Lack | null | undefined;
+
+/** The first that holds is said. */
+const REASONS: readonly Reason[] = [
+  behindWall,
+  cameTwice,
+  leavesPartOfSample,
+  uncertainCap,
+  pageOfItsOwnSize,
+  smallestPage,
+  dearerThanAgreed,
+  unsureOfTheEnd,
+  moreThanCounted,
+  ({ fewer }) => (fewer > 0 ? undefined : null),
+  undivided,
+  notGiven,
+];
+
+function whyShort(input: ReceiptInput): Sentence | Lack | null {
+  const short = lookedAt(input);
+  for (const reason of REASONS) {
+    const why = reason(short);
+    if (why !== undefined) return why;
+  }
+  return null;
+}
+
+function lookedAt(input: ReceiptInput) {
+  const { run, quote, outcome } = input;
   const isCounted = run.plan.target.kind === "search" && quote.matches !== null;
-  const fewer = Math.max(missing.rows, isCounted ? quote.rows - placesIn(run) : 0);
-  const came = `${grouped(rows)} of ${counted(quote.rows, "row")} came`;
+  return {
+    ...input,
+    isCounted,
+    /** Settled and uncertain. */
+    spent: credits(run.state.settled + run.state.uncertain),
+    /** Rows that were told of, or counted, and did not come. */
+    fewer: Math.max(outcome.missing.rows, isCounted ? quote.rows - placesIn(run) : 0),
+    came: `${grouped(run.state.rows)} of ${counted(quote.rows, "row")} came`,
+  };
+}
 
-  if (wall !== undefined) {
-    return (
-      `the service does not go deeper than row ${grouped(wall.depth)} of this segment ` +
-      `("${wall.detail}"): ${came}; split the segment by another filter`
-    );
+function behindWall({ outcome: { wall }, came }: Short) {
+  if (wall === undefined) return undefined;
+  return (
+    `the service does not go deeper than row ${grouped(wall.depth)} of this segment ` +
+    `("${wall.detail}"): ${came}; split the segment by another filter`
+  );
+}
+
+function leavesPartOfSample({ outcome, quote, came }: Short) {
+  if (outcome.least === undefined || quote.sample === undefined) return undefined;
+  return `what cap and balance leave does not pay for the next page of the sample: ${came}`;
+}
+
+/** A page came smaller than was asked for: all of them may have that size. */
+function pageOfItsOwnSize({ run, quote, outcome, maxCredits, ...short }: Short) {
+  const { least, own = 0, price } = outcome;
+  const room = credits(short.spent + priceOf(own, price, quote.parcel));
+  const left = least === undefined ? short.fewer : quote.rows - placesIn(run);
+  if (left <= 0 || left >= own || maxCredits === undefined || room <= maxCredits) return undefined;
+
+  const [page, what] = short.isCounted ? ["last", "rest"] : ["next", "next one"];
+  const why = say`${short.came}: a page came with ${grouped(own)} where more was asked for, and the
+    ${page} one may have as many: ${option("max_credits", creditsToNumber(room))} leaves room for
+    it`;
+  return { why, raise: { maxCredits: room }, gets: `buys the ${what}` };
+}
+
+function smallestPage({ run, quote, outcome, maxCredits, spent, came }: Short) {
+  const { least, price } = outcome;
+  if (least === undefined) return undefined;
+  const { rows } = run.state;
+  const more = credits(spent + priceOf(least, price, quote.parcel));
+  const raise =
+    maxCredits !== undefined && more > maxCredits ? { maxCredits: more } : { limit: rows + least };
+
+  const why =
+    "the service gives no page that is as small as what is left to buy, " +
+    `but ${counted(least, "row")} or more: ${came}`;
+  if (rows > 0) {
+    const gets = say`buys the next one, ${option("limit", rows)} ends whole without it`;
+    return { why, raise, gets };
   }
 
-  const isDrawn = least !== undefined && quote.sample !== undefined;
-  const drawn = `what cap and balance leave does not pay for the next page of the sample: ${came}`;
-  const early =
-    cameTwice({ run, quote, distinct, outcome }) ??
-    (isDrawn ? drawn : uncertainCap(run, quote, outcome));
-  if (early !== null) return early;
+  // A run that holds nothing, and may have cost nothing, is removed.
+  const on = spent === 0n ? say`the same command with ${raiseOptions(raise)[0]}` : undefined;
+  return { why, on, raise, gets: "buys the next one" };
+}
 
-  const { parcel } = quote;
-  const room = credits(spent + priceOf(own, price, parcel));
-  const left = least === undefined ? fewer : quote.rows - placesIn(run);
-  if (left > 0 && left < own && maxCredits !== undefined && room > maxCredits) {
-    const [page, what] = isCounted ? ["last", "rest"] : ["next", "next one"];
-    const why = say`${came}: a page came with ${grouped(own)} where more was asked for, and the
-      ${page} one may have as many: ${option("max_credits", creditsToNumber(room))} leaves room for
-      it`;
-    return { why, raise: { maxCredits: room }, gets: `buys the ${what}` };
-  }
+function dearerThanAgreed({ run, quote, outcome, maxCredits, spent, came }: Short) {
+  const { price, ended } = outcome;
+  const left = quote.rows - run.state.rows;
+  if (price <= quote.unitPrice || ended !== "limit" || left <= 0) return undefined;
+  // The user's own cap was reached: that is done, and said.
+  if (maxCredits !== undefined && spent + price > maxCredits) return null;
 
-  if (least !== undefined) {
-    const more = credits(spent + priceOf(least, price, parcel));
-    const raise =
-      maxCredits !== undefined && more > maxCredits
-        ? { maxCredits: more }
-        : { limit: rows + least };
+  const rest = credits(spent + priceOf(left, price, quote.parcel));
+  const why =
+    `a row costs ${creditsText(price)}, which the account did not tell, and not the ` +
+    `${formatCreditsGrouped(quote.unitPrice)} that were agreed to: ${came}`;
+  return { why, raise: { maxCredits: rest }, gets: "buys the rest" };
+}
 
-    // A run that holds nothing, and may have cost nothing, is removed.
-    const on =
-      rows === 0 && spent === 0n ? say`the same command with ${raiseOptions(raise)[0]}` : undefined;
-    const why =
-      "the service gives no page that is as small as what is left to buy, " +
-      `but ${counted(least, "row")} or more: ${came}`;
+function unsureOfTheEnd({ run, quote, outcome, came }: Short) {
+  if (outcome.missing.unsure === 0) return undefined;
+  if (quote.matches !== null)
+    return `${came}, the last page whole: how many there are, nobody knows`;
+  return (
+    `the service gave a whole page, ${NO_CURSOR}, and no total: whether there are more ` +
+    `than the ${counted(run.state.rows, "profile")} that came, nobody knows`
+  );
+}
 
-    return {
-      why,
-      on,
-      raise,
-      gets:
-        rows > 0
-          ? say`buys the next one, ${option("limit", rows)} ends whole without it`
-          : "buys the next one",
-    };
-  }
+function moreThanCounted({ quote, outcome: { missing }, came }: Short) {
+  if (quote.bound !== "matches" || missing.newer === 0) return undefined;
+  const why =
+    `the count said ${counted(quote.rows, "profile")}, and since then the pages ` +
+    `say ${grouped(quote.rows + missing.newer)}: ${came}`;
+  return { why, raise: {}, gets: `prices the other ${grouped(missing.newer)}` };
+}
 
-  if (price > quote.unitPrice && outcome.ended === "limit" && rows < quote.rows) {
-    // The user's own cap was reached: that is done, and said.
-    if (maxCredits !== undefined && spent + price > maxCredits) return null;
-    const rest = credits(spent + priceOf(quote.rows - rows, price, parcel));
-    const why =
-      `a row costs ${creditsText(price)}, which the account did not tell, and not the ` +
-      `${formatCreditsGrouped(quote.unitPrice)} that were agreed to: ${came}`;
-    return { why, raise: { maxCredits: rest }, gets: "buys the rest" };
-  }
-
-  if (missing.unsure > 0) {
-    if (quote.matches !== null)
-      return `${came}, the last page whole: how many there are, nobody knows`;
-    return (
-      `the service gave a whole page, ${NO_CURSOR}, and no total: whether there are more ` +
-      `than the ${counted(rows, "profile")} that came, nobody knows`
-    );
-  }
-  if (quote.bound === "matches" && missing.newer > 0) {
-    const why =
-      `the count said ${counted(quote.rows, "profile")}, and since then the pages ` +
-      `say ${grouped(quote.rows + missing.newer)}: ${came}`;
-    return { why, raise: {}, gets: `prices the other ${grouped(missing.newer)}` };
-  }
-  if (fewer <= 0) return null;
-
-  const unreached = run.plan.unreached ?? [];
+function undivided({ run: { plan }, came }: Short) {
+  const { unreached = [] } = plan;
   const behind = unreached.reduce((sum, { count }) => sum + count, 0);
-  if (behind > 0) {
-    return (
-      `${came}; the service gives only a part of a large segment, and no filter divides ` +
-      `${grouped(behind)} of its people further: ${unreachedGroups(unreached)}`
-    );
-  }
+  if (behind === 0) return undefined;
+  return (
+    `${came}; the service gives only a part of a large segment, and no filter divides ` +
+    `${grouped(behind)} of its people further: ${unreachedGroups(unreached)}`
+  );
+}
 
+function notGiven({ run, quote, isCounted, fewer }: Short) {
   const units = settledUnits(run.state);
-  const isPage0 =
-    quote.sample === undefined && run.plan.paging === "page" && isFirstPage(units[0], fewer);
-  const cut = run.plan.paging === "cursor" ? `; the last page had ${NO_CURSOR}` : "";
+  const { paging } = run.plan;
+  const { rows } = run.state;
+  const isPage0 = quote.sample === undefined && paging === "page" && isFirstPage(units[0], fewer);
+  const cut = paging === "cursor" ? `; the last page had ${NO_CURSOR}` : "";
   const why = isPage0 ? ` (${fromZero(isCounted)})` : cut;
-  const [whole, all] = [rows + fewer, (isCounted && quote.matches) || 0];
 
-  const it =
-    !isCounted && units.some(({ settled }) => settled?.total != null)
-      ? "its pages told of"
-      : "it counted";
+  const whole = rows + fewer;
+  const all = (isCounted && quote.matches) || 0;
+  const isTold = !isCounted && units.some(({ settled }) => settled?.total != null);
+  const it = isTold ? "its pages told of" : "it counted";
   const what =
     quote.rows < all && whole < all ? `were asked for, of ${grouped(all)} that ${it}` : it;
   return `the service gave ${grouped(rows)} of the ${counted(whole, "profile")} that ${what}${why}`;
@@ -284,7 +321,7 @@ function cameTwice({
   quote,
   distinct,
   outcome,
-}: TwiceInput & Pick<ReceiptInput, "quote">): Sentence | null {
+}: TwiceInput & Pick<ReceiptInput, "quote">): Sentence | undefined {
   const { state, plan } = run;
   const { overlap = 0 } = plan;
   const pages = pagesTwice({ run, distinct, outcome });
@@ -297,7 +334,7 @@ function cameTwice({
     return say`the service gave ${pages === 1 ? "a page" : `${grouped(pages)} pages`} twice${rows};
       ${command("doctor")} tells how the service pages, and ${option("paging")} says it`;
   }
-  if (outcome.doubled <= overlap) return null;
+  if (outcome.doubled <= overlap) return undefined;
 
   return (
     `${grouped(outcome.doubled)} of ${counted(state.rows, "row")} came twice and were paid ` +
@@ -305,14 +342,14 @@ function cameTwice({
   );
 }
 
-function uncertainCap(run: Run, quote: Quote, outcome: Doubled): Lack | null {
+function uncertainCap({ run, quote, outcome }: Short): Lack | undefined {
   const { state } = run;
   const lost = pendingUnits(state);
   const { rowsIfNothingLost: agreed, rowsUncapped: all = agreed } = quote;
   // Under a cap that was lowered nothing is agreed to, and what was lost is lacking all the same.
   const wanted = state.rows < agreed || lost.length === 0 ? agreed : all;
   const doubt = credits(state.books.atMost - state.settled);
-  if (outcome.ended !== "limit" || state.rows >= wanted || doubt === 0n) return null;
+  if (outcome.ended !== "limit" || state.rows >= wanted || doubt === 0n) return undefined;
 
   // A cap below that would leave rows out once more.
   const missing = Math.min(all - state.rows, run.rest ?? Number.POSITIVE_INFINITY);

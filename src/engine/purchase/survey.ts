@@ -43,64 +43,18 @@ export interface Survey {
 }
 
 export async function survey(base: Inquiry, open: string | undefined): Promise<Survey> {
-  const { target, identity, options, account, deps, store } = base;
-  const offer = options.offer ?? (await offerOf(target, account, deps));
-  const { datasetVersion } = offer;
-  const ownership = await deps.ownership?.(account, target);
-  const share = await ownership?.look(mostOf(offer), isNarrowed(target), offer);
-  const run = open === undefined ? undefined : await store.open(open);
-  const isCounted = run === undefined || (target.kind === "search" && offer.matches !== null);
-  const there = isNarrowed(target) ? { matches: mostRows(share) } : isCounted ? offer : run.offer;
-  const companies =
-    run === undefined ? await ownedCompanies(store, identity, datasetVersion, options, deps) : [];
-  const sample = run === undefined ? await drawnSample(base, offer) : undefined;
-  const before = spentOf(run, base);
+  const looked = await lookAround(base, open);
+  const { offer, share, run, sample, companies } = looked;
+  const { inquiry, best, earlier, reuse } = await behindEarlier(looked);
+  const isNarrow = isNarrowed(inquiry.target);
 
-  const pricedWith = (rows: number, maxCredits = options.maxCredits): Quote => {
-    const spent = { ...before, rows: before.rows + rows };
-    const ofParts = offer.parts?.map(({ company_network_url: company }) => company);
-    const of =
-      target.kind === "employees" && offer.counts !== undefined ? target.companies : ofParts;
-    const parts = of && { counts: offer.counts ?? [], of };
-    const pieces = isNarrowed(target) ? share?.estimate?.parts : undefined;
-    const trade = { ...base, options: { ...options, maxCredits } };
-
-    return quoteFor(target, there, trade, {
-      spent,
-      parts,
-      pieces,
-      drawn: drawnOf(run?.plan ?? sample ?? {}),
-    });
-  };
-
-  const held = run === undefined ? companies.length : (await heldElsewhere(run, base)).rows;
-  const anew = pricedWith(held);
-  const isAnew = run === undefined && (anew.rowsUncapped ?? anew.rows) > held;
-  const earlier = isAnew
-    ? await earlierRun(base, datasetVersion, { ...anew, share }, sample)
-    : undefined;
-  const { rows = held, isWhole = false } = earlier ?? {};
-  const isCapped = isWhole && rows !== anew.rowsUncapped;
-  const priced = rows === held ? anew : pricedWith(rows, isCapped ? ZERO : options.maxCredits);
-
-  // What is owned whole is written whole, whatever an earlier run holds of it under its cap.
-  const isOwned = isCapped && share?.exact === true && newPeopleIn(share) === 0;
-  const most = isWhole && !isOwned ? -1 : (anew.rowsUncapped ?? anew.rows) - rows;
-  // Under a cap that does not pay for all new people
-  // the first rows are bought, as the segment has them.
-  const parted = isAnew ? newPeopleApart(base, share, most) : undefined;
-  const { inquiry, quote: best } = parted ?? { inquiry: base, quote: priced };
-
-  // Whoever that run brought is among those who are owned.
-  const reuse = parted === undefined ? earlier : undefined;
   const quote: Quote = {
     ...best,
     overlap: offer.overlap ?? 0,
     apart: rowsApart(inquiry.target, share, Math.max(best.kept, earlier?.stock ?? 0)),
-    share:
-      isNarrowed(inquiry.target) || share === undefined ? share : { ...share, divide: undefined },
+    share: isNarrow || share === undefined ? share : { ...share, divide: undefined },
     reuse,
-    datasetVersion,
+    datasetVersion: offer.datasetVersion,
   };
 
   if (run !== undefined) {
@@ -108,7 +62,7 @@ export async function survey(base: Inquiry, open: string | undefined): Promise<S
     if (isBegunAnew(run, quote, base, share)) return await survey(base, undefined);
   }
 
-  await checkRoom(options, rowsOf(inquiry, quote));
+  await checkRoom(base.options, rowsOf(inquiry, quote));
   return {
     inquiry,
     offer,
@@ -117,6 +71,72 @@ export async function survey(base: Inquiry, open: string | undefined): Promise<S
     run,
     owned: { pages: reuse?.pages ?? (() => companies), reuse },
   };
+}
+
+/** What a quote is made of: looked at, with nothing decided. */
+type Looked = Awaited<ReturnType<typeof lookAround>>;
+
+async function lookAround(base: Inquiry, open: string | undefined) {
+  const { target, identity, options, account, deps, store } = base;
+  const offer = options.offer ?? (await offerOf(target, account, deps));
+  const ownership = await deps.ownership?.(account, target);
+  const share = await ownership?.look(mostOf(offer), isNarrowed(target), offer);
+
+  const run = open === undefined ? undefined : await store.open(open);
+  const isNew = run === undefined;
+  const { datasetVersion } = offer;
+  const companies = isNew
+    ? await ownedCompanies(store, identity, datasetVersion, options, deps)
+    : [];
+  const sample = isNew ? await drawnSample(base, offer) : undefined;
+  return { base, offer, share, run, companies, sample };
+}
+
+/** @param held rows that earlier runs hold: those are not paid for */
+function quoteBehind(
+  { base, offer, share, run, sample }: Looked,
+  held: number,
+  maxCredits = base.options.maxCredits,
+): Quote {
+  const { target, options } = base;
+  const isCounted = run === undefined || (target.kind === "search" && offer.matches !== null);
+  const there = isNarrowed(target) ? { matches: mostRows(share) } : isCounted ? offer : run.offer;
+  const before = spentOf(run, base);
+
+  const ofParts = offer.parts?.map(({ company_network_url: company }) => company);
+  const of = target.kind === "employees" && offer.counts !== undefined ? target.companies : ofParts;
+  const trade = { ...base, options: { ...options, maxCredits } };
+  return quoteFor(target, there, trade, {
+    spent: { ...before, rows: before.rows + held },
+    parts: of && { counts: offer.counts ?? [], of },
+    pieces: isNarrowed(target) ? share?.estimate?.parts : undefined,
+    drawn: drawnOf(run?.plan ?? sample ?? {}),
+  });
+}
+
+/** What is bought behind what earlier runs hold: all that is lacking, or new people alone. */
+async function behindEarlier(looked: Looked) {
+  const { base, offer, share, run, sample, companies } = looked;
+  const held = run === undefined ? companies.length : (await heldElsewhere(run, base)).rows;
+  const anew = quoteBehind(looked, held);
+  const all = anew.rowsUncapped ?? anew.rows;
+  if (run !== undefined || all <= held) return { inquiry: base, best: anew };
+
+  const earlier = await earlierRun(base, offer.datasetVersion, { ...anew, share }, sample);
+  const { rows = held, isWhole = false } = earlier ?? {};
+  const isCapped = isWhole && rows !== anew.rowsUncapped;
+  const best = rows === held ? anew : quoteBehind(looked, rows, isCapped ? ZERO : undefined);
+
+  // What is owned whole is written whole, whatever an earlier run holds of it under its cap.
+  const isOwned = isCapped && share?.exact === true && newPeopleIn(share) === 0;
+  const most = isWhole && !isOwned ? -1 : all - rows;
+  // Under a cap that does not pay for all new people
+  // the first rows are bought, as the segment has them.
+  const parted = newPeopleApart(base, share, most);
+  if (parted === undefined) return { inquiry: base, best, earlier, reuse: earlier };
+
+  // Whoever that run brought is among those who are owned.
+  return { inquiry: parted.inquiry, best: parted.quote, earlier };
 }
 
 async function drawnSample(inquiry: Inquiry, offer: Offer): Promise<Drawn | undefined> {
