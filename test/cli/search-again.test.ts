@@ -113,12 +113,15 @@ test("a higher cap pays for the rest alone where nobody counts beforehand, too: 
   expect(await u.run([...employees, "--max-credits", "3", "-o", "a.csv"])).toMatchObject({
     code: 0,
   });
-  // Less of it, and then more than there is.
-  const less = await u.run([...employees, "--max-credits", "2", "-o", "less.csv"]);
-  expect(less.stderr).toMatch(
+  // The same again, another cap, and then more than there is.
+  const again = await u.run([...employees, "--max-credits", "3", "-o", "again.csv"]);
+  expect(again.stderr).toMatch(
     /nothing was bought; there may be more: headcount resume \S+ --max-credits 3 buys up to 3/,
   );
-  expect([readCsv(u.read("less.csv")).length, await paid()]).toEqual([3, 3]);
+  const less = await u.run([...employees, "--max-credits", "2", "-o", "less.csv"]);
+  expect(less.code, less.stderr).toBe(0);
+  const rows = (name: string) => readCsv(u.read(name)).length;
+  expect([rows("again.csv"), rows("less.csv"), await paid()]).toEqual([3, 5, 5]);
   for (const name of ["b.csv", "c.csv"]) {
     const ran = await u.run([...employees, "--max-credits", "900", "-o", name]);
     expect(ran.code, ran.stderr).toBe(0);
@@ -344,21 +347,32 @@ test("a run knows its file also after a resume that fell short, and a cap below 
   expect(readCsv(u.read("a.csv"))).toHaveLength(15);
 });
 
-test("a cap cuts off nothing that is held, and says not that it stopped what was not bought", async () => {
-  const capped = (cap: string) =>
-    u.run([...SALES, "--max-credits", cap, "-o", "a.csv", "--overwrite"]);
+test("what is held counts for nothing in a cap; the same command again is the same purchase", async () => {
+  const capped = async (cap: number) => {
+    const before = await charged(service, CREDITS);
+    const ran = await u.run([...SALES, "--max-credits", `${cap}`, "-o", "a.csv", "--overwrite"]);
+    expect(ran.code, ran.stderr).toBe(0);
+    return {
+      ...ran,
+      rows: readCsv(u.read("a.csv")).length,
+      paid: (await charged(service, CREDITS)) - before,
+    };
+  };
   await u.run([...SALES, "--limit", "12", "--yes", "-o", "own.csv"]);
-  expect(await capped("22")).toMatchObject({ code: 0 });
-  const rows = () => readCsv(u.read("a.csv")).length;
-  const most = rows();
+
+  // Below what is held, as much, and above it.
+  expect(await capped(11)).toMatchObject({ rows: 12 + 11, paid: 11 });
+  expect(await capped(23)).toMatchObject({ rows: 46, paid: 23 });
+  expect(await capped(0)).toMatchObject({ rows: 46, paid: 0 });
+
+  // Also where another one was given in between.
+  const again = await capped(11);
+  expect(again).toMatchObject({ rows: 46, paid: 0 });
+  expect(again.stderr).not.toContain("stopped at --max-credits");
   const before = await charged(service, CREDITS);
-  const higher = await capped("15");
-  expect(higher.code, higher.stderr).toBe(0);
-  expect([rows(), (await charged(service, CREDITS)) - before]).toEqual([most, 0]);
-  expect(higher.stderr).not.toContain("stopped at --max-credits");
-  const on = await u.run(hinted(higher.stderr, /nothing was bought; /));
+  const on = await u.run(hinted(again.stderr, /nothing was bought; /));
   expect(on.code, on.stderr).toBe(0);
-  expect(rows()).toBe(most + (await charged(service, CREDITS)) - before);
+  expect(readCsv(u.read("a.csv")).length).toBe(46 + (await charged(service, CREDITS)) - before);
 });
 
 test("of several companies those that finished runs hold are not paid for again", async () => {

@@ -7,7 +7,7 @@ import { pagingName } from "../client/dialect.ts";
 import { Distinct } from "../output/distinct.ts";
 import { pagesOf as drawnPages } from "../planning/draw.ts";
 import { errorCode } from "../runs/disk.ts";
-import { pendingUnits, settledUnits, type Unit } from "../runs/journal.ts";
+import { creditText, pendingUnits, settledUnits, type Unit } from "../runs/journal.ts";
 import { isForgiving, type Plan, type RunIdentity, type Target, targetText } from "../runs/plan.ts";
 import type { RunReader } from "../runs/reader.ts";
 import type { RunStore } from "../runs/run-store.ts";
@@ -77,12 +77,11 @@ export async function earlierRun(
   if (held === undefined) return undefined;
   const { run, rows, stock, stocks, most } = held;
 
-  const isSame =
-    sample !== undefined ||
-    stocks.every((each) => targetText(each.run.plan.target) === targetText(target));
-  // The same under the same cap buys nothing; other
-  // companies beside those that are there are bought.
-  const isWhole = stock >= (isSame ? quote.rows : most);
+  // The same command again, word for word, is the same purchase: under another
+  // cap, what is held counts for nothing in it (docs/caps.md).
+  const cap = options.maxCredits === undefined ? null : creditText(options.maxCredits);
+  const isAgain = held.commands.has(commandOf(identity, cap));
+  const isWhole = stock >= (isAgain || quote.rows === 0 ? quote.rows : most);
 
   // More rows may lie behind a wall that those of the earlier run did not reach.
   const isDivided = quote.depth !== undefined && run.plan.parts === undefined;
@@ -101,6 +100,10 @@ export async function earlierRun(
   return { run: run.id, rows, stock, isWhole, text, division, pages: () => pagesOf(stocks, most) };
 }
 
+/** A target with its cap. */
+const commandOf = ({ target }: Pick<RunIdentity, "target">, cap: string | null): string =>
+  `${targetText(target)} ${cap}`;
+
 /** What finished runs hold of what is asked for. */
 interface Held {
   readonly stocks: readonly Stock[];
@@ -111,6 +114,8 @@ interface Held {
   readonly rows: number;
   readonly most: number;
   readonly forgotten: number;
+  /** What bought it: targets with their caps. */
+  readonly commands: ReadonlySet<string>;
   /** They are of another dataset than today's. */
   readonly isMoved: boolean;
 }
@@ -129,7 +134,8 @@ async function heldOf(
 ): Promise<Held | undefined> {
   const drawn = { ...identity, ...sample };
   const damages: unknown[] = [];
-  const all = { most: matches ?? most };
+  const commands = new Set<string>();
+  const all = { most: matches ?? most, commands };
   const today = await stocksOf(store, drawn, datasetVersion, { ...all, damages });
   // Where people have addresses, the quote says how many of them are owned.
   const isMoved = datasetVersion !== null && today.length === 0 && !share?.owned;
@@ -143,7 +149,7 @@ async function heldOf(
 
   const { run } = largest;
   const { forgotten = 0 } = ((await store.receipt(run.id)) ?? {}) as Partial<Receipt>;
-  return { stocks, run, stock, rows, most, forgotten, isMoved };
+  return { stocks, run, stock, rows, most, forgotten, commands, isMoved };
 }
 
 /** Where nobody names the dataset, or it is another one, other people may be there by now. */
@@ -342,6 +348,8 @@ interface Wanted {
   readonly fits?: (run: RunReader) => boolean;
   /** Takes why runs that may hold it cannot be read. */
   readonly damages?: unknown[];
+  /** Takes with what runs that hold of it were bought. */
+  readonly commands?: Set<string>;
 }
 
 async function stocksOf(
@@ -349,7 +357,7 @@ async function stocksOf(
   identity: RunIdentity & Pick<Plan, "draw" | "parts">,
   /** undefined: of any that has a name. */
   datasetVersion: string | null | undefined,
-  { most, had, fits, damages }: Wanted,
+  { most, had, fits, damages, commands }: Wanted,
 ): Promise<readonly Stock[]> {
   const { target, account_id } = identity;
   // Of a sample without a seed another one is wanted each time.
@@ -366,6 +374,7 @@ async function stocksOf(
   const best = new Map<number, Stock>();
   for await (const run of runsOf(store, identity, isSame, damages)) {
     if (run.state.ended?.how === "stale" || !isBought(run) || fits?.(run) === false) continue;
+    commands?.add(commandOf(run.plan, run.state.session?.maxCredits ?? null));
     for (const [at, stock] of stocksIn(run, target, ours, had)) {
       if (stock.rows > (best.get(at)?.rows ?? 0)) best.set(at, stock);
     }
