@@ -107,7 +107,7 @@ async function agreeBehind(
   return [(await widen(run, quote, trade)) ? priced() : seen, trade];
 }
 
-/** @throws CliError exit 2 where the new people alone cost less than what the run would go on with */
+/** @throws CliError exit 2 where the new people alone cost less than going on does */
 function requireNobodyAgain(run: Run, seen: Quote): void {
   const { plan } = run;
   const { apart } = seen;
