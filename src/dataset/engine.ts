@@ -67,6 +67,8 @@ export interface Engine {
   info(): DatasetInfo;
   /** Whether a count of one filter is looked up, and nobody searched for. */
   readonly looksUp?: boolean | undefined;
+  /** What of the stored data is known to be damaged, a sentence each: what needs it rejects. */
+  readonly damage?: readonly string[] | undefined;
   /**
    * Resolves once a newer version has taken over: before an answer that was kept is given again.
    */

@@ -20,7 +20,7 @@ export const FILES = {
 /**
  * Raised when the stored form changes: a folder of another format is refused, and imported again.
  */
-export const DATASET_FORMAT = 7;
+export const DATASET_FORMAT = 8;
 
 export interface DatasetMeta {
   readonly format: number;

@@ -1,9 +1,10 @@
-import { cp } from "node:fs/promises";
+import { cp, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { expect, test } from "vitest";
 import { openDataset } from "../../src/dataset/embedded/open.ts";
 import { readPointer } from "../../src/dataset/layout.ts";
+import { serving } from "../support/serve-command.ts";
 import { generatedDataset, startTestService, temporaryFolder } from "../support/service.ts";
 
 test("a record that is not what was written is never sold: a 500, nothing charged or held, and the log names the block", async () => {
@@ -36,4 +37,45 @@ test("a record that is not what was written is never sold: a 500, nothing charge
   await service.close();
   await engine.close();
   expect(log).toContain(`${records}: people: block 2 is damaged`);
+});
+
+test("columns that are damaged are told of by the pass over them, in the log and at /readyz, and the service runs", async () => {
+  const data = temporaryFolder();
+  const datasetDir = join(data, "dataset");
+  await cp(await generatedDataset(400), datasetDir, { recursive: true });
+  const columns = join(datasetDir, (await readPointer(datasetDir))?.folder ?? "", "columns.bin");
+  const whole = await readFile(columns);
+  const argv = ["serve", "--port", "0", "--json", "--log", "--data", data];
+
+  const visit = async (status: number, line: string): Promise<string> => {
+    const { url } = JSON.parse(line) as { url: string };
+    for (;;) {
+      const ready = await fetch(`${url}/readyz`);
+      if (ready.status === status) return ready.text();
+      await new Promise((wake) => setTimeout(wake, 20));
+    }
+  };
+
+  await writeFile(
+    columns,
+    whole.map((byte, at) => (at === 5_000 ? byte ^ 8 : byte)),
+  );
+  let said = "";
+  const hurt = await serving(argv, async (line) => {
+    said = await visit(503, line);
+  });
+  expect(hurt.code).toBe(0);
+  expect(JSON.parse(said)).toMatchObject({ status: "the dataset is damaged" });
+  const lines = hurt.err.trim().split("\n");
+  expect(lines.map((line) => JSON.parse(line) as object)).toContainEqual(
+    expect.objectContaining({ level: 40, msg: expect.stringContaining(`${columns} is damaged (`) }),
+  );
+
+  await writeFile(columns, whole);
+  const sound = await serving(argv, async (line) => {
+    await visit(200, line);
+    await new Promise((wake) => setTimeout(wake, 1_500));
+  });
+  expect(sound.err).toContain("All columns of the dataset were held against their sums.");
+  expect(sound.err).not.toContain("damaged");
 });

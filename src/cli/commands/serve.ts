@@ -140,6 +140,10 @@ async function run(options: ServeOptions, context: Context): Promise<void> {
       onReload: (version) => note(`Serving dataset ${version} now.`),
       onReloadError: (error) =>
         warn(`a new dataset cannot be opened, the old one goes on: ${error.message}`),
+      onChecked: (damage) => {
+        if (damage !== undefined) warn(damage);
+        else if (options.log) note("All columns of the dataset were held against their sums.");
+      },
     });
 
     // Ctrl-C while the sample was made: nobody is waiting for an address any more.

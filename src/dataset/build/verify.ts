@@ -3,18 +3,18 @@ import { canonicalAddress } from "../../shared/contract/naming/address.ts";
 import { slugOf } from "../../shared/contract/naming/slug.ts";
 import { normalForm } from "../../shared/contract/normalise.ts";
 import { ADDRESS_INDEXES, isPlaced, PLACED_COLUMNS, SORT_KEYS } from "../columns.ts";
-import type { StoredColumn, StoredColumns } from "../embedded/column-file.ts";
+import type { ColumnFile, StoredColumn } from "../embedded/column-file.ts";
 import type { Dictionary } from "../embedded/dictionary.ts";
 import { addressKeys } from "../embedded/keys.ts";
 import type { RecordStore } from "../embedded/record-store.ts";
-import { type CodedColumn, edgesOf, PEOPLE_A_CHUNK } from "../embedded/scan.ts";
+import { type CodedColumn, type Codes, edgesOf, PEOPLE_A_CHUNK } from "../embedded/scan.ts";
 import type { DatasetMeta } from "../layout.ts";
 
 const SAMPLE = 1_000;
 
 /** Sizes, order, columns, indexes, and records by sample. @returns a sentence for each breach */
 export async function verifyFiles(
-  columns: StoredColumns,
+  columns: ColumnFile,
   store: RecordStore,
   meta: DatasetMeta,
 ): Promise<string[]> {
@@ -27,24 +27,14 @@ export async function verifyFiles(
   expect("people in the row store", people, meta.people);
   expect("companies in the row store", store.rows("companies"), meta.companies);
 
-  for (const [name, column] of columns.byName) {
-    for (const wrong of wrongIn(column, meta.people)) breaches.push(`${name}: ${wrong}`);
-  }
-
-  expect("people out of order", outOfOrder(columns, meta.people), 0);
-
-  for (const column of PLACED_COLUMNS) {
-    const order = columns.placed[column];
-    expect(`people in the order of ${column}`, order.size, store.rows(`by_${column}`));
-    if (!isOrder(order, meta.people))
-      breaches.push(`${column}: the places of people are no order of them`);
-  }
-
   const damaged = store.check();
-
+  for await (const found of columns.damage()) if (found !== undefined) damaged.push(found);
   breaches.push(...damaged);
-  // A hole in the row store is told already, and cannot be read over.
-  if (damaged.length > 0 || people !== meta.people) return breaches;
+  // What is damaged is told already, and cannot be read over.
+  if (damaged.length > 0) return breaches;
+
+  breaches.push(...(await wrongColumns(columns, store, meta.people)));
+  if (people !== meta.people) return breaches;
 
   for (const index of ADDRESS_INDEXES) {
     const twice = `entries of ${index} for people that it has twice or that there are not`;
@@ -60,39 +50,64 @@ export async function verifyFiles(
   return breaches;
 }
 
-function wrongIn({ before, coded, dictionary }: StoredColumn, people: number): string[] {
-  const { size } = coded;
+async function wrongColumns(
+  columns: ColumnFile,
+  store: RecordStore,
+  people: number,
+): Promise<string[]> {
   const wrong: string[] = [];
-  if (!isRising(dictionary) || dictionary.size !== size) wrong.push("values are out of order");
-  const counted = countsOf(coded);
-  const other = counted.findIndex((n, code) => n !== (before[code + 1] ?? 0) - (before[code] ?? 0));
-  if (other >= 0 || before[size + 1] !== people)
-    wrong.push("numbers of people are not those of the codes");
-  if (!areEdges(coded, people)) wrong.push("codes of people are not what is known of them");
+  for (const name of columns.names) {
+    const breaches = await wrongIn(await columns.column(name), people);
+    wrong.push(...breaches.map((breach) => `${name}: ${breach}`));
+  }
+
+  const unordered = await outOfOrder(columns, people);
+  if (unordered > 0) wrong.push(`people out of order: ${unordered}, expected 0`);
+
+  for (const name of PLACED_COLUMNS) {
+    const order = await columns.coded(name);
+    const entries = store.rows(`by_${name}`);
+    if (order.of.size !== entries)
+      wrong.push(`people in the order of ${name}: ${order.of.size}, expected ${entries}`);
+    if (!(await countsOf(order))?.subarray(0, order.of.size).every((count) => count === 1))
+      wrong.push(`${name}: the places of people are no order of them`);
+  }
+
   return wrong;
 }
 
-function countsOf({ codes, size }: CodedColumn): Uint32Array {
+async function wrongIn(
+  { before, coded, dictionary }: StoredColumn,
+  people: number,
+): Promise<string[]> {
+  const { size } = coded.of;
+  const wrong: string[] = [];
+  if (!isRising(dictionary) || dictionary.size !== size) wrong.push("values are out of order");
+
+  const counted = await countsOf(coded);
+  if (!counted) return [...wrong, "codes of people are not what is known of them"];
+
+  const other = counted.findIndex((n, code) => n !== (before[code + 1] ?? 0) - (before[code] ?? 0));
+  if (other >= 0 || before[size + 1] !== people)
+    wrong.push("numbers of people are not those of the codes");
+  return wrong;
+}
+
+const codesOf = async (column: CodedColumn, chunk: number): Promise<Codes> =>
+  (column.held(chunk) ?? (await column.read(chunk))).codes;
+
+/** How many have each code; undefined where the edges of a chunk are not those of its codes. */
+async function countsOf(column: CodedColumn): Promise<Uint32Array | undefined> {
+  const { least, most, people, size } = column.of;
   const counted = new Uint32Array(size + 1);
-  for (const code of codes) counted[code] = (counted[code] ?? 0) + 1;
+  for (let chunk = 0; chunk * PEOPLE_A_CHUNK < people; chunk++) {
+    const codes = await codesOf(column, chunk);
+    const [low, high] = edgesOf(codes);
+    if (least[chunk] !== low || most[chunk] !== high || high > size) return undefined;
+    for (const code of codes) counted[code] = (counted[code] ?? 0) + 1;
+  }
   return counted;
 }
-
-function areEdges({ codes, least, most, size }: CodedColumn, people: number): boolean {
-  const chunks = Array.from({ length: Math.ceil(people / PEOPLE_A_CHUNK) }, (_, chunk) => chunk);
-  const isRight = (chunk: number): boolean => {
-    const [low, high] = edgesOf(codes, chunk);
-    return least[chunk] === low && most[chunk] === high && high <= size;
-  };
-  return codes.length === people && chunks.every(isRight);
-}
-
-/** Whether each place is one person's, and all others have none. */
-const isOrder = (order: CodedColumn, people: number): boolean =>
-  areEdges(order, people) &&
-  countsOf(order)
-    .subarray(0, order.size)
-    .every((count) => count === 1);
 
 function isRising(dictionary: Dictionary): boolean {
   let before: string | number | undefined;
@@ -106,17 +121,27 @@ function isRising(dictionary: Dictionary): boolean {
   return true;
 }
 
-function outOfOrder({ byName }: StoredColumns, people: number): number {
-  const keys = SORT_KEYS.map((key) => byName.get(key)?.coded.codes ?? new Uint8Array());
+async function outOfOrder(columns: ColumnFile, people: number): Promise<number> {
+  const keys = await Promise.all(SORT_KEYS.map((key) => columns.column(key)));
   let unordered = 0;
-  for (let person = 1; person < people; person++) {
-    const other = keys.find((codes) => codes[person] !== codes[person - 1]);
-    if (other && (other[person] ?? 0) < (other[person - 1] ?? 0)) unordered++;
+  let last: readonly number[] = [];
+  for (let chunk = 0; chunk * PEOPLE_A_CHUNK < people; chunk++) {
+    const codes: Codes[] = [];
+    for (const { coded } of keys) codes.push(await codesOf(coded, chunk));
+
+    for (let place = 0; place < (codes[0]?.length ?? 0); place++) {
+      const before = (key: number): number =>
+        (place === 0 ? last[key] : codes[key]?.[place - 1]) ?? 0;
+      const key = codes.findIndex((own, at) => own[place] !== before(at));
+      if ((codes[key]?.[place] ?? 0) < before(key)) unordered++;
+    }
+
+    last = codes.map((own) => own.at(-1) ?? 0);
   }
   return unordered;
 }
 
-async function unlike(columns: StoredColumns, store: RecordStore, people: number): Promise<number> {
+async function unlike(columns: ColumnFile, store: RecordStore, people: number): Promise<number> {
   const step = Math.max(1, Math.floor(people / SAMPLE));
   const rids = Uint32Array.from(
     { length: Math.min(SAMPLE, Math.ceil(people / step)) },
@@ -129,14 +154,16 @@ async function unlike(columns: StoredColumns, store: RecordStore, people: number
   const wrong = new Set<number>();
   for (const column of FILTER_COLUMNS) {
     const own = records.map((record) => formOf(column, record[column]));
-    const coded = isPlaced(column) ? columns.placed[column] : columns.byName.get(column)?.coded;
-    const dictionary = columns.byName.get(column)?.dictionary;
+    const { coded, dictionary } = isPlaced(column)
+      ? { coded: await columns.coded(column), dictionary: undefined }
+      : await columns.column(column);
 
     for (const [index, rid] of rids.entries()) {
-      const code = coded?.codes[rid] ?? 0;
+      const codes = await codesOf(coded, Math.floor(rid / PEOPLE_A_CHUNK));
+      const code = codes[rid % PEOPLE_A_CHUNK] ?? 0;
       const value = own[index];
       const isOwn = async (): Promise<boolean> => {
-        if (!coded || code >= coded.size) return value === null;
+        if (code >= coded.of.size) return value === null;
         if (!isPlaced(column)) return dictionary?.value(code) === value;
         const [[from, before] = [0, 0]] = await store.spans(column, [String(value)]);
         return code >= from && code < before;

@@ -4,7 +4,6 @@ import type { PlacedColumn } from "../columns.ts";
 import {
   type ByteSpan,
   COLUMNS_TAIL,
-  type CodesHeader,
   type ColumnFileHeader,
   type ColumnHeader,
   KINDS,
@@ -43,11 +42,13 @@ export const sizeOf = (values: ColumnValues): number =>
 
 const LINE_FEED = 10;
 
+const bytesOf = ({ buffer, byteLength, byteOffset }: NodeJS.TypedArray): Uint8Array =>
+  new Uint8Array(buffer, byteOffset, byteLength);
+
 export class ColumnWriter {
   readonly #file: FileHandle;
   readonly #people: number;
   readonly #columns: Record<string, ColumnHeader> = {};
-  readonly #orders: Partial<Record<PlacedColumn, CodesHeader>> = {};
   #at = 0;
 
   private constructor(file: FileHandle, people: number) {
@@ -84,36 +85,36 @@ export class ColumnWriter {
   async addOrder(column: PlacedColumn, order: Uint32Array): Promise<void> {
     const codes = codesFor(order.length, this.#people).fill(order.length);
     for (const [place, person] of order.entries()) codes[person] = place;
-    this.#orders[column] = await this.#coded(codes, order.length);
+    this.#columns[column] = await this.#coded(codes, order.length);
   }
 
-  async #coded(codes: Codes, size: number): Promise<CodesHeader> {
+  async #coded(codes: Codes, size: number): Promise<ColumnHeader> {
     const chunks = Math.ceil(codes.length / PEOPLE_A_CHUNK);
     const least = codesFor(size, chunks);
     const most = codesFor(size, chunks);
+    const sums = new Uint32Array(chunks);
     for (let chunk = 0; chunk < chunks; chunk++) {
-      [least[chunk], most[chunk]] = edgesOf(codes, chunk);
+      const first = chunk * PEOPLE_A_CHUNK;
+      const own = codes.subarray(first, first + PEOPLE_A_CHUNK);
+      [least[chunk], most[chunk]] = edgesOf(own);
+      sums[chunk] = crc32(bytesOf(own));
     }
 
-    const width = codes.BYTES_PER_ELEMENT as 1 | 2 | 4;
+    const at = this.#reserve(codes.byteLength);
+    await this.#write(bytesOf(codes), at);
+
     return {
       size,
-      width,
-      codes: await this.#put(codes),
+      width: codes.BYTES_PER_ELEMENT as 1 | 2 | 4,
+      at,
+      sums: await this.#put(sums),
       least: await this.#put(least),
       most: await this.#put(most),
     };
   }
 
   async finish(): Promise<void> {
-    const { headline, name } = this.#orders;
-    if (!name || !headline) throw new Error("an order of the people is missing");
-
-    const header: ColumnFileHeader = {
-      people: this.#people,
-      columns: this.#columns,
-      placed: { name, headline },
-    };
+    const header: ColumnFileHeader = { people: this.#people, columns: this.#columns };
     const bytes = Buffer.from(JSON.stringify(header));
     const tail = Buffer.alloc(COLUMNS_TAIL);
     tail.writeUInt32LE(crc32(bytes), 0);
@@ -160,7 +161,7 @@ export class ColumnWriter {
   }
 
   async #put(array: NodeJS.TypedArray): Promise<ByteSpan> {
-    const bytes = new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
+    const bytes = bytesOf(array);
     const at = this.#reserve(bytes.length);
     await this.#write(bytes, at);
     return { at, bytes: bytes.length, crc: crc32(bytes) };

@@ -78,6 +78,10 @@ export class ReloadingEngine implements Engine {
     return this.#engine.looksUp;
   }
 
+  get damage(): readonly string[] | undefined {
+    return this.#engine.damage;
+  }
+
   current(): Promise<void> {
     return this.#look();
   }

@@ -1,3 +1,5 @@
+import type { LRUCache } from "lru-cache";
+
 export type Codes = Uint8Array | Uint16Array | Uint32Array;
 
 /**
@@ -7,16 +9,14 @@ export type Codes = Uint8Array | Uint16Array | Uint32Array;
 export const PEOPLE_A_CHUNK = 2 ** 16;
 
 const EVERYBODY = Uint16Array.from({ length: PEOPLE_A_CHUNK }, (_, place) => place);
-const NOBODY = new Uint16Array();
 /** Who passes is written here, and read before anything else is asked. */
 const ROOM = new Uint16Array(PEOPLE_A_CHUNK);
 
-export function edgesOf(codes: Codes, chunk: number): [least: number, most: number] {
-  const end = Math.min(codes.length, (chunk + 1) * PEOPLE_A_CHUNK);
+/** Of the codes of a chunk. */
+export function edgesOf(codes: Codes): [least: number, most: number] {
   let least = Number.POSITIVE_INFINITY;
   let most = 0;
-  for (let person = chunk * PEOPLE_A_CHUNK; person < end; person++) {
-    const code = codes[person] ?? 0;
+  for (const code of codes) {
     if (code < least) least = code;
     if (code > most) most = code;
   }
@@ -76,6 +76,10 @@ class Postings {
     this.#ends = next;
   }
 
+  get bytes(): number {
+    return this.#places.byteLength + this.#ends.byteLength;
+  }
+
   pieces(ranges: Uint32Array): Piece[] {
     const pieces: Piece[] = [];
     for (let at = 0; at < ranges.length; at += 2) {
@@ -99,40 +103,65 @@ class Postings {
   }
 }
 
-/** So that no question waits for the postings of all. */
-const MISSES_A_CHUNK = 8;
-
-/** A code for each person of the dataset. */
-export class CodedColumn {
+/** The codes of a chunk, and the postings where they were made. */
+export interface OwnCodes {
   readonly codes: Codes;
+  readonly postings?: Postings;
+}
+
+interface Codings {
+  readonly people: number;
   /** Codes are below it, that of who has no value is it. */
   readonly size: number;
   /** The least and the greatest code of each chunk: in the sorted order most need not be read. */
   readonly least: Codes;
   readonly most: Codes;
-  readonly #postings: Postings[] = [];
+  /** Those of all columns that are in memory, and what the first of this one is called there. */
+  readonly chunks: LRUCache<number, OwnCodes>;
+  readonly first: number;
+  readonly load: (chunk: number) => Promise<Codes>;
+}
+
+/** So that no question waits for the postings of all. */
+const MISSES_A_CHUNK = 8;
+
+/** A code for each person of the dataset, some chunks of them in memory. */
+export class CodedColumn {
+  readonly of: Codings;
+  readonly #reading = new Map<number, Promise<OwnCodes>>();
   #missed = 0;
 
-  constructor({
-    codes,
-    least,
-    most,
-    size,
-  }: Pick<CodedColumn, "codes" | "size" | "least" | "most">) {
-    this.codes = codes;
-    this.size = size;
-    this.least = least;
-    this.most = most;
+  constructor(own: Codings) {
+    this.of = own;
+  }
+
+  /** Undefined where it is not in memory. */
+  held(chunk: number): OwnCodes | undefined {
+    return this.of.chunks.get(this.of.first + chunk);
+  }
+
+  /** From the file, once for all who wait for it. @throws DatasetDamagedError */
+  read(chunk: number): Promise<OwnCodes> {
+    const reading = this.#reading.get(chunk);
+    if (reading) return reading;
+
+    const fresh = this.of
+      .load(chunk)
+      .then((codes) => this.#keep(chunk, { codes }))
+      .finally(() => this.#reading.delete(chunk));
+    this.#reading.set(chunk, fresh);
+    return fresh;
   }
 
   /** Undefined where they are not made yet. */
-  postings(chunk: number): Postings | undefined {
-    const postings = this.#postings[chunk];
+  postings(chunk: number, { codes, postings }: OwnCodes): Postings | undefined {
     if (postings || this.#missed++ % MISSES_A_CHUNK > 0) return postings;
-    const first = chunk * PEOPLE_A_CHUNK;
-    const fresh = new Postings(this.codes.subarray(first, first + PEOPLE_A_CHUNK), this.size);
-    this.#postings[chunk] = fresh;
-    return fresh;
+    return this.#keep(chunk, { codes, postings: new Postings(codes, this.of.size) }).postings;
+  }
+
+  #keep(chunk: number, own: OwnCodes): OwnCodes {
+    this.of.chunks.set(this.of.first + chunk, own);
+    return own;
   }
 }
 
@@ -155,17 +184,22 @@ export function testOf(
   ranges: readonly (readonly [number, number])[],
   passing: number,
 ): CodeTest {
-  const mask = ranges.length > 1 ? new Uint32Array((column.size >>> 5) + 1) : undefined;
+  const mask = ranges.length > 1 ? new Uint32Array((column.of.size >>> 5) + 1) : undefined;
   for (const [from, to] of ranges) {
     for (let code = from; mask && code < to; code++)
       mask[code >>> 5] = (mask[code >>> 5] ?? 0) | (1 << (code & 31));
   }
-  const cost = passing / column.codes.length + (ranges.length * PEOPLE_A_RANGE) / PEOPLE_A_CHUNK;
+  const cost = passing / column.of.people + (ranges.length * PEOPLE_A_RANGE) / PEOPLE_A_CHUNK;
   return { column, ranges: Uint32Array.from(ranges.flat()), mask, isListed: cost < 1 };
 }
 
 function wantedOf(
-  { column: { least, most }, ranges }: CodeTest,
+  {
+    column: {
+      of: { least, most },
+    },
+    ranges,
+  }: CodeTest,
   chunk: number,
 ): "none" | "some" | "all" {
   const low = least[chunk] ?? 0;
@@ -183,21 +217,38 @@ function wantedOf(
   return (ranges[2 * from] ?? 0) <= low && (ranges[2 * from + 1] ?? 0) > high ? "all" : "some";
 }
 
+/** A test, and the codes that it looks at. */
+export interface OpenTest {
+  readonly test: CodeTest;
+  readonly own: OwnCodes;
+}
+
+/**
+ * Of which tests the codes of a chunk have to be looked at,
+ * since some pass and some do not; undefined where nobody passes all.
+ */
+export function openOf(tests: readonly CodeTest[], chunk: number): CodeTest[] | undefined {
+  const open: CodeTest[] = [];
+  for (const test of tests) {
+    const share = wantedOf(test, chunk);
+    if (share === "none") return undefined;
+    if (share === "some") open.push(test);
+  }
+  return open;
+}
+
 /** Puts who of them passes behind those that are in the room. @returns how many are there then */
 function sift(
-  test: CodeTest,
-  first: number,
+  { own: { codes }, test: { mask, ranges } }: OpenTest,
   { before, from, places }: Piece,
   room: number,
 ): number {
-  const { codes } = test.column;
-  const { mask, ranges } = test;
   let length = room;
   // Without branches: who does not pass is written over by the next.
   if (mask) {
     for (let index = from; index < before; index++) {
       const place = places[index] ?? 0;
-      const code = codes[first + place] ?? 0;
+      const code = codes[place] ?? 0;
       ROOM[length] = place;
       length += ((mask[code >>> 5] ?? 0) >>> (code & 31)) & 1;
     }
@@ -209,7 +260,7 @@ function sift(
 
   for (let index = from; index < before; index++) {
     const place = places[index] ?? 0;
-    const code = codes[first + place] ?? 0;
+    const code = codes[place] ?? 0;
     ROOM[length] = place;
     // The sign of a difference says which is less: codes are below 2^31.
     length += (((code - least) | (most - code)) >>> 31) ^ 1;
@@ -221,35 +272,29 @@ function sift(
 /**
  * The places of who of a chunk passes all tests, each once,
  * in no order: to be read before the next chunk is looked at.
- * @param tests the one that the fewest pass first
+ * @param open the one that the fewest pass first
+ * @param people how many the chunk has
  * @param some who alone is looked at
  */
 export function passing(
-  tests: readonly CodeTest[],
-  people: number,
+  open: readonly OpenTest[],
   chunk: number,
+  people: number,
   some?: Uint16Array,
 ): Uint16Array {
-  const first = chunk * PEOPLE_A_CHUNK;
-  const open: CodeTest[] = [];
-  for (const test of tests) {
-    const share = wantedOf(test, chunk);
-    if (share === "none") return NOBODY;
-    if (share === "some") open.push(test);
-  }
-
-  const all = some ?? EVERYBODY.subarray(0, people - first);
+  const all = some ?? EVERYBODY.subarray(0, people);
   const [fewest] = open;
   if (!fewest) return all;
 
+  const { test, own } = fewest;
   const postings =
-    some === undefined && fewest.isListed ? fewest.column.postings(chunk) : undefined;
-  const pieces = postings?.pieces(fewest.ranges) ?? [{ places: all, from: 0, before: all.length }];
+    some === undefined && test.isListed ? test.column.postings(chunk, own) : undefined;
+  const pieces = postings?.pieces(test.ranges) ?? [{ places: all, from: 0, before: all.length }];
   const [next = fewest, ...others] = postings ? open.slice(1) : open;
+
   let length = 0;
-  for (const piece of pieces) length = sift(next, first, piece, length);
-  for (const test of others)
-    length = sift(test, first, { places: ROOM, from: 0, before: length }, 0);
+  for (const piece of pieces) length = sift(next, piece, length);
+  for (const other of others) length = sift(other, { places: ROOM, from: 0, before: length }, 0);
 
   return ROOM.subarray(0, length);
 }

@@ -5,11 +5,20 @@ import { isPlaced } from "../columns.ts";
 import { type FacetQuestion, OutOfTimeError } from "../engine.ts";
 import { facetOf } from "../facet.ts";
 import { ChunkedSegment, listSegment, type SegmentPositions } from "../segment.ts";
-import type { StoredColumn, StoredColumns } from "./column-file.ts";
+import type { ColumnFile } from "./column-file.ts";
 import type { Ranges } from "./dictionary.ts";
 import { addressKeys, type KeyList } from "./keys.ts";
 import type { RecordStore } from "./record-store.ts";
-import { type CodedColumn, type CodeTest, PEOPLE_A_CHUNK, passing, testOf } from "./scan.ts";
+import {
+  type CodedColumn,
+  type Codes,
+  type CodeTest,
+  type OpenTest,
+  openOf,
+  PEOPLE_A_CHUNK,
+  passing,
+  testOf,
+} from "./scan.ts";
 
 /**
  * Records that are read in one piece: at most a millisecond
@@ -20,7 +29,7 @@ const READING_MS = 5;
 
 export interface Tables {
   readonly people: number;
-  readonly columns: StoredColumns;
+  readonly columns: ColumnFile;
   readonly store: RecordStore;
 }
 
@@ -86,7 +95,7 @@ export class PeopleSelection {
     question: FacetQuestion,
     limitMs: number,
   ): Promise<Facet> {
-    const { before, coded, dictionary } = this.#column(question.key);
+    const { before, coded, dictionary } = await this.#tables.columns.column(question.key);
     const size = dictionary.size + 1;
 
     if (conditions.length === 0) {
@@ -99,15 +108,15 @@ export class PeopleSelection {
 
     const sums = new Uint32Array(size);
 
-    const add = (chunk: number, places: Uint16Array): void => {
+    const add = (_: number, places: Uint16Array, codes?: Codes): void => {
       for (let index = 0; index < places.length; index++) {
-        const code = coded.codes[chunk * PEOPLE_A_CHUNK + (places[index] ?? 0)] ?? 0;
+        const code = codes?.[places[index] ?? 0] ?? size;
         sums[code] = (sums[code] ?? 0) + 1;
       }
     };
 
     const plan = await this.#plan(conditions);
-    if (plan) await this.#pass(plan, add, limitMs);
+    if (plan) await this.#pass(plan, add, { limitMs, beside: coded });
 
     return facetOf(sums, dictionary, question);
   }
@@ -158,25 +167,19 @@ export class PeopleSelection {
       );
 
       return {
-        column: columns.placed[name],
+        column: await columns.coded(name),
         ranges,
         people: ranges.reduce((sum, [from, to]) => sum + to - from, 0),
       };
     }
 
-    const { before, coded, dictionary } = this.#column(name);
+    const { before, coded, dictionary } = await this.#tables.columns.column(name);
     const ranges = joined(dictionary.ranges(condition));
     const people = ranges.reduce(
       (sum, [from, to]) => sum + (before[to] ?? 0) - (before[from] ?? 0),
       0,
     );
     return { column: coded, ranges, people };
-  }
-
-  #column(name: string): StoredColumn {
-    const column = this.#tables.columns.byName.get(name);
-    if (!column) throw new Error(`the dataset has no column ${name}`);
-    return column;
   }
 
   /** Once each, in public order: one person may be found by two of the addresses. */
@@ -189,33 +192,52 @@ export class PeopleSelection {
     return Uint32Array.from(rids).sort();
   }
 
-  /** Chunk by chunk, in turns with the event loop. @throws OutOfTimeError */
+  /**
+   * Chunk by chunk, in turns with the event loop.
+   * @param take of each chunk where any pass: who, and their codes in the column `beside`
+   * @throws OutOfTimeError, DatasetDamagedError
+   */
   async #pass(
     { among, tests }: Plan,
-    take: (chunk: number, places: Uint16Array) => void,
-    limitMs = this.#options.limitMs,
+    take: (chunk: number, places: Uint16Array, codes?: Codes) => void,
+    { beside, limitMs = this.#options.limitMs }: PassOptions = {},
   ): Promise<void> {
     const { monotonic } = this.#options;
     const { people } = this.#tables;
     const began = monotonic();
 
     for (let chunk = 0, at = 0; chunk * PEOPLE_A_CHUNK < people; chunk++) {
+      const first = chunk * PEOPLE_A_CHUNK;
       let some: Uint16Array | undefined;
       if (among) {
         const start = at;
-        while ((among[at] ?? Number.POSITIVE_INFINITY) < (chunk + 1) * PEOPLE_A_CHUNK) at++;
+        while ((among[at] ?? Number.POSITIVE_INFINITY) < first + PEOPLE_A_CHUNK) at++;
         if (at === start) continue;
         // The lower 16 bits of a position are its place in its chunk.
         some = new Uint16Array(among.subarray(start, at));
       }
 
+      const wanted = openOf(tests, chunk);
+      if (!wanted) continue;
+
       await this.#turn();
       if (monotonic() - began >= limitMs)
         throw new OutOfTimeError(`no answer from the dataset within ${limitMs} ms`);
 
-      take(chunk, passing(tests, people, chunk, some));
+      const open: OpenTest[] = [];
+      for (const test of wanted)
+        open.push({ test, own: test.column.held(chunk) ?? (await test.column.read(chunk)) });
+      const aside = beside && (beside.held(chunk) ?? (await beside.read(chunk)));
+
+      const places = passing(open, chunk, Math.min(PEOPLE_A_CHUNK, people - first), some);
+      take(chunk, places, aside?.codes);
     }
   }
+}
+
+interface PassOptions {
+  readonly limitMs?: number;
+  readonly beside?: CodedColumn;
 }
 
 /** Ranges that touch are one; none is empty. */

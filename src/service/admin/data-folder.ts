@@ -27,6 +27,8 @@ interface DataFolderOptions extends StoreOptions {
   readonly signal?: AbortSignal;
   readonly onReload?: (version: string) => void;
   readonly onReloadError?: (error: Error) => void;
+  /** Told what of the dataset is damaged, and nothing once all of it was held against its sums. */
+  readonly onChecked?: (damage?: string) => void;
 }
 
 /** What a service is started with. */
@@ -154,9 +156,15 @@ async function openEngine(dir: string, options: DataFolderOptions): Promise<Engi
   return ReloadingEngine.open(folder, reloadOptions(options));
 }
 
-function reloadOptions({ monotonic, onReload, onReloadError }: DataFolderOptions): ReloadOptions {
+function reloadOptions({
+  monotonic,
+  onChecked,
+  onReload,
+  onReloadError,
+}: DataFolderOptions): ReloadOptions {
   return {
     now: monotonic ?? (() => performance.now()),
+    ...(onChecked === undefined ? {} : { onChecked }),
     ...(onReload === undefined ? {} : { onReload: ({ version }) => onReload(version) }),
     ...(onReloadError === undefined
       ? {}

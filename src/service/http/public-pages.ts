@@ -133,6 +133,7 @@ function illness(
 
   return async () => {
     const accounts = asks(() => store.balance("default", "live"), "the accounts do not answer");
+    if (engine.damage?.length) return "the dataset is damaged";
     if (performance.now() - well < WELL_MS) return accounts;
     const checks = await Promise.all([
       accounts,
