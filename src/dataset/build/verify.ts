@@ -94,7 +94,7 @@ async function wrongIn(
 }
 
 const codesOf = async (column: CodedColumn, chunk: number): Promise<Codes> =>
-  (column.held(chunk) ?? (await column.read(chunk))).codes;
+  (await column.own(chunk)).codes;
 
 /** How many have each code; undefined where the edges of a chunk are not those of its codes. */
 async function countsOf(column: CodedColumn): Promise<Uint32Array | undefined> {

@@ -135,15 +135,13 @@ export class CodedColumn {
     this.of = own;
   }
 
-  /** Undefined where it is not in memory. */
-  held(chunk: number): OwnCodes | undefined {
-    return this.of.chunks.get(this.of.first + chunk);
-  }
-
-  /** From the file, once for all who wait for it. @throws DatasetDamagedError */
-  read(chunk: number): Promise<OwnCodes> {
-    const reading = this.#reading.get(chunk);
-    if (reading) return reading;
+  /**
+   * Of a chunk: at once where it is in memory, else from
+   * the file, once for all who wait. @throws DatasetDamagedError
+   */
+  own(chunk: number): OwnCodes | Promise<OwnCodes> {
+    const known = this.of.chunks.get(this.of.first + chunk) ?? this.#reading.get(chunk);
+    if (known) return known;
 
     const fresh = this.of
       .load(chunk)

@@ -225,9 +225,8 @@ export class PeopleSelection {
         throw new OutOfTimeError(`no answer from the dataset within ${limitMs} ms`);
 
       const open: OpenTest[] = [];
-      for (const test of wanted)
-        open.push({ test, own: test.column.held(chunk) ?? (await test.column.read(chunk)) });
-      const aside = beside && (beside.held(chunk) ?? (await beside.read(chunk)));
+      for (const test of wanted) open.push({ test, own: await test.column.own(chunk) });
+      const aside = await beside?.own(chunk);
 
       const places = passing(open, chunk, Math.min(PEOPLE_A_CHUNK, people - first), some);
       take(chunk, places, aside?.codes);
