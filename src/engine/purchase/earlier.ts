@@ -469,36 +469,7 @@ export async function ownedCompanies(
     (datasetVersion !== null || now() - Date.parse(created_at) <= FRESH_MS);
 
   for await (const run of runsOf(store, identity, isSame)) {
-    const { target: other } = run.plan;
-    const companies = other.kind === "enrich" ? other.companies : [];
-
-    const indexesOf = ({ intent }: Unit, page = Page.empty): number[] => {
-      const own = companies.slice(intent.target, intent.target + 1).map(companyKey);
-      const keys = [...own, ...(page.length === 1 ? keysOf(page) : [])];
-      return [...new Set(keys.flatMap((key) => wanted.get(key) ?? []))].filter(
-        (index) => !replies.has(index),
-      );
-    };
-
-    // Whom this dataset does not have it will not have
-    // tomorrow; of one without a name nobody knows.
-    for (const unit of datasetVersion === null ? [] : run.state.units.values()) {
-      const { miss, refused } = unit.settled ?? {};
-      if (miss !== true || refused !== undefined) continue;
-      for (const index of indexesOf(unit)) replies.set(index, { run: run.id, body: undefined });
-    }
-
-    try {
-      for await (const { unit, settled, body } of run.pages()) {
-        if (settled.rows !== 1) continue;
-        const page = Page.read(body, "company");
-        for (const index of page.length === 1 ? indexesOf(unit, page) : [])
-          replies.set(index, { run: run.id, body });
-      }
-    } catch {
-      // What was read before the damage is good.
-    }
-
+    await takeCompanies(run, wanted, replies, datasetVersion !== null);
     if (replies.size === target.companies.length) break;
   }
 
@@ -512,6 +483,43 @@ export async function ownedCompanies(
       rows: reply.body === undefined ? 0 : 1,
       ...reply,
     }));
+}
+
+/**
+ * Of companies that no reply is there for yet.
+ * @param isNamed whom a dataset does not have it will not have
+ * tomorrow; of one without a name nobody knows
+ */
+async function takeCompanies(
+  run: RunReader,
+  wanted: ReadonlyMap<string, number>,
+  replies: Map<number, Pick<OwnedPage, "run" | "body">>,
+  isNamed: boolean,
+): Promise<void> {
+  const { target } = run.plan;
+  const companies = target.kind === "enrich" ? target.companies : [];
+  const take = ({ intent }: Unit, body?: Buffer, page = Page.empty): void => {
+    const own = companies.slice(intent.target, intent.target + 1).map(companyKey);
+    for (const key of page.length === 1 ? [...own, ...keysOf(page)] : own) {
+      const index = wanted.get(key);
+      if (index !== undefined && !replies.has(index)) replies.set(index, { run: run.id, body });
+    }
+  };
+
+  for (const unit of isNamed ? run.state.units.values() : []) {
+    const { miss, refused } = unit.settled ?? {};
+    if (miss === true && refused === undefined) take(unit);
+  }
+
+  try {
+    for await (const { unit, settled, body } of run.pages()) {
+      if (settled.rows !== 1) continue;
+      const page = Page.read(body, "company");
+      if (page.length === 1) take(unit, body, page);
+    }
+  } catch {
+    // What was read before the damage is good.
+  }
 }
 
 /** What a company may be asked for by, by its record: a name may be that of several. */

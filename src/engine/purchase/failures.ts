@@ -336,7 +336,7 @@ export function beyondCursor(
  */
 export function aboveCap({
   state: { session, settled, uncertain, rows },
-}: RunReader): string | undefined {
+}: Pick<RunReader, "state">): string | undefined {
   const [spent, cap] = [settled + uncertain, creditsOf(session?.cap)];
   if (session === undefined || spent <= cap) return undefined;
   const above = formatCreditsGrouped(credits(spent - cap));
@@ -356,37 +356,30 @@ const BEYOND =
 export const beyondAnswers = (foreign: Credits): string[] =>
   foreign > 0n ? [`${creditsText(foreign)} ${BEYOND}`] : [];
 
+/** Whether a run holds nothing, and may have cost nothing. */
+export const isEmpty = (state: RunState): boolean =>
+  state.rows === 0 &&
+  state.settled === 0n &&
+  state.uncertain === 0n &&
+  pendingUnits(state).length === 0;
+
 /**
  * What ended a run early, with where things are and how to go on.
  * @param error as the command line reports it
  */
 export function ending(error: unknown, run: RunReader, interrupted: boolean): unknown {
-  const { wanted } = run;
-  const { rows, settled, uncertain, foreign } = run.state;
-  const pending = pendingUnits(run.state).length;
-  const nothing = rows === 0 && pending === 0 && settled === 0n && uncertain === 0n;
-  const of =
-    wanted !== null && rows > wanted ? "" : ` of ${wanted === null ? "?" : grouped(wanted)}`;
-  const progress = `${grouped(rows)}${of} rows are paid for and kept in run ${run.id}`;
-  const pages = pending === 1 ? "one page" : `${pending} pages`;
-  const on = resumeOf(run.plan);
-  const writes = exportOf(run.id);
-
-  const onAgain =
-    run.state.ended?.how === "stale"
-      ? ""
-      : `; going on asks for ${pending === 1 ? "it" : "them"} under the same key`;
-  const flying = pending > 0 ? `${pages} in flight may be charged${onAgain}` : [];
-  const open = [aboveCap(run) ?? [], flying, beyondAnswers(foreign)].flat();
+  const isNothing = isEmpty(run.state);
+  const place = placeOf(run);
+  const { progress, open, on } = place;
 
   if (interrupted) {
-    const stopped = failed.interrupted(`interrupted: ${nothing ? "nothing was bought" : progress}`);
-    return stopped.with({
+    const done = isNothing ? "nothing was bought" : progress;
+    return failed.interrupted(`interrupted: ${done}`).with({
       details: open,
-      ...(nothing ? {} : { hint: say`${on} goes on`, next: on }),
+      ...(isNothing ? {} : { hint: say`${on} goes on`, next: on }),
     });
   }
-  if (nothing || (error instanceof CliError && error.category === "not_found")) return error;
+  if (isNothing || (error instanceof CliError && error.category === "not_found")) return error;
   if (error instanceof CliError && error.exitCode === EXIT.pipeClosed)
     return error.with({ details: [progress, ...open], next: on });
 
@@ -400,34 +393,56 @@ export function ending(error: unknown, run: RunReader, interrupted: boolean): un
   const failure = error instanceof CliError ? error : systemFailure(error)?.with(stop);
   if (failure === undefined || failure.code.startsWith("damaged")) return failure ?? error;
 
-  const { code, details, hint, category } = failure;
-  if (ALL_BOUGHT.has(code)) {
-    const what = code === TOO_FEW ? "it to another file" : "the others at 0 credits";
-    return failure.with({
-      details: [progress, ...details],
-      hint: say`${writes} writes ${what}`,
-      next: failure.next ?? writes,
-    });
-  }
+  return ALL_BOUGHT.has(failure.code) ? allBought(failure, place) : stopped(failure, run, place);
+}
 
+/** Where a run is, and what goes on with it or writes what it holds. */
+function placeOf({ id, plan, state, wanted }: RunReader) {
+  const { rows, foreign } = state;
+  const isBeyond = wanted !== null && rows > wanted;
+  const of = isBeyond ? "" : ` of ${wanted === null ? "?" : grouped(wanted)}`;
+  return {
+    progress: `${grouped(rows)}${of} rows are paid for and kept in run ${id}`,
+    /** What its cost is not sure in. */
+    open: [aboveCap({ state }) ?? [], inFlight(state), beyondAnswers(foreign)].flat(),
+    on: resumeOf(plan),
+    writes: exportOf(id),
+  };
+}
+
+type Place = ReturnType<typeof placeOf>;
+
+function inFlight(state: RunState): string | [] {
+  const pending = pendingUnits(state).length;
+  if (pending === 0) return [];
+  const [pages, them] = pending === 1 ? ["one page", "it"] : [`${pending} pages`, "them"];
+  const again = `; going on asks for ${them} under the same key`;
+  return `${pages} in flight may be charged${state.ended?.how === "stale" ? "" : again}`;
+}
+
+function allBought(failure: CliError, { progress, writes }: Place): CliError {
+  const what = failure.code === TOO_FEW ? "it to another file" : "the others at 0 credits";
+  return failure.with({
+    details: [progress, ...failure.details],
+    hint: say`${writes} writes ${what}`,
+    next: failure.next ?? writes,
+  });
+}
+
+function stopped(failure: CliError, run: RunReader, { progress, open, on, writes }: Place) {
+  const { code, details, hint, category, next = on } = failure;
   const how = endOf(failure, run);
-  const isMoved = how === "stale";
-  const isOver = how === "over";
-  const isLast = isMoved || isOver || HELD_BY_OUTPUT.has(code);
-  const anew = isMoved
-    ? [beginsAnew(run.plan)]
-    : isOver
-      ? []
-      : [say`${failure.next ?? on} tries to go on`];
+  const isLast = how === "stale" || how === "over" || HELD_BY_OUTPUT.has(code);
+
+  const held = say`${writes} writes what there is at 0 credits`;
+  const begins = how === "stale" ? beginsAnew(run.plan) : say`${next} tries to go on`;
+  const goesOn = how === "over" ? clauses(held) : clauses(held, begins);
 
   return failure.with({
     // So it was with this call; of the run the lines below tell.
     message: failure.call ?? failure.said,
     details: [...details, progress, ...open, ...(hint === undefined ? [] : [hint])],
-    hint:
-      category === "incomplete"
-        ? clauses(say`${writes} writes what there is at 0 credits`, ...anew)
-        : say`${on} goes on where it stopped`,
-    next: isLast ? writes : (failure.next ?? on),
+    hint: category === "incomplete" ? goesOn : say`${on} goes on where it stopped`,
+    next: isLast ? writes : next,
   });
 }

@@ -7,9 +7,9 @@ import { registerIn } from "../output/register.ts";
 import { openSink } from "../output/sinks/sink.ts";
 import { creditText, pendingUnits } from "../runs/journal.ts";
 import type { Run } from "../runs/run.ts";
-import { Buyer } from "./buyer.ts";
+import { Buyer, type BuyerOptions } from "./buyer.ts";
 import { type Delivery, deliver, type Finished } from "./deliver.ts";
-import { ALL_BOUGHT, aboveCap, ending, endOf } from "./failures.ts";
+import { ALL_BOUGHT, aboveCap, ending, endOf, isEmpty } from "./failures.ts";
 import { isPriceKnown, keepsKeys, perPageOf, perPageTold, WHOLE_PAGE } from "./offer.ts";
 import type { ExportDeps, ExportOptions, Trade } from "./order.ts";
 import { narrowing, ownedOutput, ownershipFor } from "./owned.ts";
@@ -107,41 +107,31 @@ async function endSession(run: Run, error: unknown, { store, deps }: Trade): Pro
     );
   }
 
-  const { rows, settled, uncertain } = run.state;
+  const isNothing = isEmpty(run.state);
   await run.close().catch(() => undefined);
-
-  if (rows === 0 && settled === 0n && uncertain === 0n && pendingUnits(run.state).length === 0) {
-    await store.remove(run, deps).catch(() => undefined);
-  }
+  if (isNothing) await store.remove(run, deps).catch(() => undefined);
 
   return ended;
 }
 
 async function buyPages(
-  { run, quote, sink, distinct }: Pick<Delivery, "run" | "quote" | "sink" | "distinct">,
+  whole: Pick<Delivery, "run" | "quote" | "sink" | "distinct">,
   cap: Credits,
-  { options, account, deps }: Trade,
+  trade: Trade,
 ): Promise<Doubled> {
-  const { seller, now, sleep, random, interrupted, onProgress, onNotice } = deps;
-  const { target, dataset_version: datasetVersion } = run.plan;
+  const { run, quote, distinct } = whole;
+  const { options, account, deps } = trade;
+  const { target, dataset_version: datasetVersion, draw, overlap, spans } = run.plan;
   const priceKnown = isPriceKnown(target, account);
-  // A person may work for two companies: what matters is who comes twice of the same one.
-  let within = new Distinct(kindOf(run), 1_000);
-  let [company, doubled, forgotten] = [0, 0, 0];
-  const addresses = new Map<number, string | undefined>();
-  const source = sourceOf(run, seller.client, quote);
+  const source = sourceOf(run, deps.seller.client, quote);
+  const tally = tallyOf(whole);
 
   const buyer = new Buyer({
-    now,
-    sleep,
-    random,
-    interrupted,
-    onProgress,
-    onNotice,
+    ...deps,
+    ...deps.seller,
     run,
     cap,
     datasetVersion,
-    ...seller,
     source,
     price: quote.unitPrice,
     parcel: quote.parcel,
@@ -149,32 +139,20 @@ async function buyPages(
     maxCredits: boundOf(options, run.state),
     // A row may turn out to be cheaper than it was thought to be: then the cap buys more of them.
     maxRows: priceKnown ? quote.rowsIfNothingLost : quote.rowsUncapped,
-    perPage: run.plan.draw === undefined ? perPageOf(options, account, deps) : WHOLE_PAGE,
+    perPage: draw === undefined ? perPageOf(options, account, deps) : WHOLE_PAGE,
     perPageTold: perPageTold(account, deps) !== undefined,
     concurrency: options.concurrency,
     honoursKeys: keepsKeys(account, datasetVersion),
     balance: account.balance,
-
-    commit: async (page, { intent, settled }) => {
-      forgotten += (settled?.rows ?? 0) - page.length;
-      if (target.kind === "employees") {
-        if (intent.target !== company) within = new Distinct(kindOf(run), 1_000);
-        company = intent.target;
-        if (page.length > 0) addresses.set(company, page.identity(0, ["company_network_url"]));
-        doubled += page.length - within.take(page).length;
-      }
-      return sink.write(distinct.take(page));
-    },
+    commit: tally.commit,
 
     divide: async (wall) => (await import("./divided.ts")).divideRest(run, wall, deps),
 
     // Parts that nothing takes apart have pages in common, which is no failure of the service.
     enough: () => {
-      if (target.kind !== "search" || run.plan.overlap !== undefined) return false;
+      if (target.kind !== "search" || overlap !== undefined) return false;
       // Another order within a part would sell again whoever came before it was divided.
-      return (
-        distinct.repeatedPages > 0 || (run.plan.spans !== undefined && distinct.duplicates > 0)
-      );
+      return distinct.repeatedPages > 0 || (spans !== undefined && distinct.duplicates > 0);
     },
   });
   const outcome = await buyer.buy();
@@ -183,29 +161,53 @@ async function buyPages(
 
   const doubles = source.doubles?.() ?? "";
   if (doubles !== "")
-    onNotice(`notice: named more than once, and the rest of it bought once: ${doubles}`);
+    deps.onNotice(`notice: named more than once, and the rest of it bought once: ${doubles}`);
 
-  const { untold, rows } = outcome.missing;
+  const missing = await missingOf(run, outcome, tally.addresses, trade);
+  return { ...outcome, missing, ...tally.sums() };
+}
+
+/** Hands pages on to the output, and counts who came twice and who was forgotten since. */
+function tallyOf({ run, sink, distinct }: Pick<Delivery, "run" | "sink" | "distinct">) {
+  const isStaff = run.plan.target.kind === "employees";
+  // A person may work for two companies: what matters is who comes twice of the same one.
+  let within = new Distinct(kindOf(run), 1_000);
+  let [company, doubled, forgotten] = [0, 0, 0];
+  const addresses = new Map<number, string | undefined>();
+
+  const commit: BuyerOptions["commit"] = async (page, { intent, settled }) => {
+    forgotten += (settled?.rows ?? 0) - page.length;
+    if (isStaff) {
+      if (intent.target !== company) within = new Distinct(kindOf(run), 1_000);
+      company = intent.target;
+      if (page.length > 0) addresses.set(company, page.identity(0, ["company_network_url"]));
+      doubled += page.length - within.take(page).length;
+    }
+    return sink.write(distinct.take(page));
+  };
+
+  const isSearch = run.plan.target.kind === "search";
+  const sums = () => ({ forgotten, doubled: isSearch ? distinct.duplicates : doubled });
+  return { addresses, commit, sums };
+}
+
+/** What the service left out, with a first page that nobody asked for. */
+async function missingOf(
+  run: Run,
+  { missing, ended }: Awaited<ReturnType<Buyer["buy"]>>,
+  addresses: ReadonlyMap<number, string | undefined>,
+  { options, deps }: Trade,
+): Promise<Doubled["missing"]> {
+  const { untold } = missing;
   const count = (filters: { readonly company_network_url: string }) =>
-    seller.client.count(filters, interrupted);
-  const first = outcome.ended === "all" ? await missingFirstPage(run, untold, addresses, count) : 0;
+    deps.seller.client.count(filters, deps.interrupted);
+  const first = ended === "all" ? await missingFirstPage(run, untold, addresses, count) : 0;
   const isOpen = first === undefined;
   if (isOpen && !options.requireComplete) deps.onWarning(`warning: ${firstPageUntold(run)}`);
 
   // The service did not leave out what it was not asked for again.
-  const lacking = pendingUnits(run.state).length > 0 ? 0 : rows;
-  const missing = {
-    ...outcome.missing,
-    rows: lacking + (first ?? 0),
-    untold: isOpen ? untold : [],
-  };
-
-  return {
-    ...outcome,
-    missing,
-    forgotten,
-    doubled: target.kind === "search" ? distinct.duplicates : doubled,
-  };
+  const lacking = pendingUnits(run.state).length > 0 ? 0 : missing.rows;
+  return { ...missing, rows: lacking + (first ?? 0), untold: isOpen ? untold : [] };
 }
 
 /** Pages that may bring more than is expected pass neither the cap nor what the budget has left. */

@@ -153,62 +153,17 @@ export const drawnOf = ({
   draw === undefined ? undefined : { seed: draw.seed, pages: pagesOf(draw.pages, counts) };
 
 export function makeQuote(input: QuoteInput): Quote {
-  const {
-    target,
-    matches,
-    uncounted = 0,
-    price,
-    parcel,
-    limit,
-    maxCredits,
-    maxDepth,
-    spent,
-    balance,
-  } = input;
-  const bounds: [Bound, number][] = [];
-  const pages = input.drawn?.pages;
+  const { target, matches, price, parcel, maxDepth = Infinity, spent, balance, drawn } = input;
+  const { bound, allowed, lossless, rowsUncapped } = boundsOf(input);
 
-  if (pages !== undefined) bounds.push(["sample", rowsOf(pages)]);
-  else if (matches !== null)
-    bounds.push([target.kind === "enrich" ? "companies" : "matches", matches + uncounted]);
-
-  const within = target.kind === "search" ? target.within : undefined;
-  const most = limit === within?.rows ? within?.fresh : limit;
-  if (most !== undefined) bounds.push(["limit", most]);
-
-  const rowsUncapped = Math.min(...bounds.map(([, most]) => most));
-  let lossless = rowsUncapped;
-  if (maxCredits !== undefined) {
-    bounds.push(["cap", spent.rows + rowsLeft(input, maxCredits, rowsUncapped - spent.rows)]);
-    lossless = Math.min(
-      lossless,
-      spent.rows + affordableRows(credits(maxCredits - spent.settled), price, parcel),
-    );
-  }
-
-  const [least] = bounds.filter(([, most]) => Number.isFinite(most)).sort(([, a], [, b]) => a - b);
-  if (least === undefined) {
-    const [cap, limit] = [option("max_credits", "N"), option("limit", "N")];
-    throw usageError(
-      "nobody can tell beforehand how many people " +
-        `${target.kind === "search" ? "match" : "these companies have"}, ` +
-        "so something must bound the purchase",
-      target.kind === "search"
-        ? say`add ${cap} or ${limit}`
-        : say`add ${cap}, ${limit} or ${option("per_company", "N")}`,
-      "unbounded_purchase",
-    );
-  }
-
-  const [, allowed] = least;
-  const bound = within !== undefined && least[0] === "matches" ? "limit" : least[0];
   const inPages = (most: number): number =>
-    pages === undefined ? most : rowsBegun(pages, most).rows;
+    drawn === undefined ? most : rowsBegun(drawn.pages, most).rows;
   const rows = inPages(allowed);
   const toBuy = rowsToBuy({ rows, kept: spent.rows });
   const cost = priceOf(toBuy, price, parcel);
-  if (bound === "limit") requireWhole(toBuy, { price, parcel });
+  if (bound === "limit") requireWhole(toBuy, input);
   const requests = requestCount(input, toBuy);
+  const isWhole = target.kind === "search" && !target.staff && drawn === undefined;
 
   return {
     matches,
@@ -230,20 +185,57 @@ export function makeQuote(input: QuoteInput): Quote {
     requests,
     pageRows: input.pageRows,
     durationMs: limitedMs(requests, input.perMinute),
-    depth:
-      target.kind === "search" &&
-      !target.staff &&
-      pages === undefined &&
-      maxDepth !== undefined &&
-      maxDepth < rows
-        ? maxDepth
-        : undefined,
-    sample: input.drawn && {
-      seed: input.drawn.seed,
-      rows: rowsOf(input.drawn.pages),
-      together: Math.max(1, ...input.drawn.pages.slice(0, 1_000).map(({ size }) => size)),
+    depth: isWhole && maxDepth < rows ? maxDepth : undefined,
+    sample: drawn && {
+      seed: drawn.seed,
+      rows: rowsOf(drawn.pages),
+      together: Math.max(1, ...drawn.pages.slice(0, 1_000).map(({ size }) => size)),
     },
   };
+}
+
+/**
+ * What bounds the rows, and how many there would be
+ * without a cap, or under it had no reply been lost.
+ */
+function boundsOf(input: QuoteInput) {
+  const { target, matches, uncounted = 0, price, parcel, limit, maxCredits, spent, drawn } = input;
+  const within = target.kind === "search" ? target.within : undefined;
+  const bounds: [Bound, number][] = [];
+  if (drawn !== undefined) bounds.push(["sample", rowsOf(drawn.pages)]);
+  else if (matches !== null)
+    bounds.push([target.kind === "enrich" ? "companies" : "matches", matches + uncounted]);
+
+  const most = limit === within?.rows ? within?.fresh : limit;
+  if (most !== undefined) bounds.push(["limit", most]);
+
+  const rowsUncapped = Math.min(...bounds.map(([, most]) => most));
+  let lossless = rowsUncapped;
+  if (maxCredits !== undefined) {
+    bounds.push(["cap", spent.rows + rowsLeft(input, maxCredits, rowsUncapped - spent.rows)]);
+    const paid = affordableRows(credits(maxCredits - spent.settled), price, parcel);
+    lossless = Math.min(lossless, spent.rows + paid);
+  }
+
+  const [least] = bounds.filter(([, most]) => Number.isFinite(most)).sort(([, a], [, b]) => a - b);
+  if (least === undefined) throw unbounded(target);
+
+  const [first, allowed] = least;
+  const bound: Bound = within !== undefined && first === "matches" ? "limit" : first;
+  return { bound, allowed, lossless, rowsUncapped };
+}
+
+function unbounded({ kind }: Target): CliError {
+  const [cap, limit] = [option("max_credits", "N"), option("limit", "N")];
+  return usageError(
+    "nobody can tell beforehand how many people " +
+      `${kind === "search" ? "match" : "these companies have"}, ` +
+      "so something must bound the purchase",
+    kind === "search"
+      ? say`add ${cap} or ${limit}`
+      : say`add ${cap}, ${limit} or ${option("per_company", "N")}`,
+    "unbounded_purchase",
+  );
 }
 
 /**
