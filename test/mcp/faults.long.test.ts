@@ -1,10 +1,11 @@
 import { kill } from "node:process";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { YES } from "../support/agent.ts";
-import { rawAgent, type SpawnedAgent, spawnAgent, textOf } from "../support/agent-process.ts";
+import { rawProcess, type SpawnedAgent, spawnAgent } from "../support/agent-process.ts";
 import { charged, user } from "../support/export.ts";
 import type { FaultProxy } from "../support/fault-proxy.ts";
 import { type ForeignService, startForeignService } from "../support/foreign-service.ts";
+import { rawAgent, textOf } from "../support/raw-agent.ts";
 import { CREDITS, type Serving, serveThroughProxy } from "../support/serving.ts";
 
 let { service, proxy, u } = {} as Serving & { proxy: FaultProxy };
@@ -93,7 +94,7 @@ test.each(["SIGTERM", "end of stdin"])(
   "%s while it buys: what was asked for is settled, and it ends with 0",
   async (how) => {
     const { there, letGo } = withheld();
-    const agent = rawAgent(u, ["--max-credits", "5", "--ask-over", "5"]);
+    const agent = rawProcess(u, ["--max-credits", "5", "--ask-over", "5"]);
     const quoted = await agent.call("quote", {
       kind: "people",
       filters: { country: "france" },
@@ -103,7 +104,7 @@ test.each(["SIGTERM", "end of stdin"])(
     void agent.call("buy", { quote_id: structuredContent.quote_id });
     await there;
     if (how === "SIGTERM") agent.child.kill("SIGTERM");
-    else agent.child.stdin?.end();
+    else agent.to.end();
     letGo();
     expect(await agent.exited).toBe(0);
     // Throws where something is held.

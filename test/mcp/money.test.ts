@@ -1,15 +1,12 @@
-import { execFile } from "node:child_process";
-import { promisify } from "node:util";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { createKey } from "../../src/service/admin/keys.ts";
 import { parseCredits } from "../../src/shared/contract/money.ts";
 import { type Agent, type AgentOptions, startAgent, YES } from "../support/agent.ts";
-import { quoteOf, rawAgent, textOf } from "../support/agent-process.ts";
 import { charged, readCsv, spentBy, type User, user } from "../support/export.ts";
 import { faultProxy } from "../support/fault-proxy.ts";
 import { long } from "../support/long.ts";
+import { quoteOf, rawAgent, textOf } from "../support/raw-agent.ts";
 import { startTestService, type TestService } from "../support/service.ts";
-import { BIN } from "../support/spawned.ts";
 
 const CREDITS = 100_000;
 let service: TestService;
@@ -213,25 +210,6 @@ test.each([
   expect(await spent()).toBe(0);
   await agent.end();
 });
-
-test.each(["modern", "legacy"] as const)(
-  "a client that cannot ask gets the command for a person (%s)",
-  async (era) => {
-    const agent = await start(["--max-credits", "10"], { era });
-    const quote = await quoted(agent, 2, { country: "united states", title_prefix: "s" });
-    const refused = await agent.call("buy", { quote_id: idOf(quote) });
-    expect(refused.failed).toBe(true);
-    expect(await spent()).toBe(0);
-    const [, command = ""] = /a person may buy it: headcount (.*)$/m.exec(refused.text) ?? [];
-    const typed = `exec < /dev/null; "${process.execPath}" "${BIN}" ${command} --format ndjson`;
-    const { stdout } = await promisify(execFile)("sh", ["-c", typed], {
-      env: { PATH: process.env.PATH, ...u.env },
-      cwd: u.dir,
-    });
-    expect(stdout.trim().split("\n")).toHaveLength(2);
-    expect(await spent()).toBe(2);
-  },
-);
 
 test("below --ask-over nobody is asked, within the cap", async () => {
   const agent = await start(["--max-credits", "5", "--ask-over", "3"], {});

@@ -1,14 +1,12 @@
-import { execFile } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, symlinkSync } from "node:fs";
-import { promisify } from "node:util";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { afterEach, expect, test } from "vitest";
 import { FILTER_KEYS } from "../../src/shared/contract/vocabulary.ts";
 import { type Agent, type AgentOptions, startAgent, YES } from "../support/agent.ts";
-import { quoteOf, rawAgent, textOf } from "../support/agent-process.ts";
 import { user } from "../support/export.ts";
 import { type ForeignService, startForeignService } from "../support/foreign-service.ts";
 import { long } from "../support/long.ts";
+import { rawAgent, textOf } from "../support/raw-agent.ts";
 import { type Serving, serveUsers } from "../support/serving.ts";
 
 const MOST_BYTES = 25_000;
@@ -192,23 +190,6 @@ test("the list of tools is small, the same each time, and may be kept", async ()
   expect(names).toHaveLength(9);
   expect(names).toEqual([...names].sort());
   await agent.end();
-});
-
-test("stdout is the protocol's alone, and stderr tells neither key nor filter", async () => {
-  const agent = rawAgent(u, ["--max-credits", "5", "--ask-over", "5", "--verbose"]);
-  const quote = await agent.call("quote", {
-    kind: "people",
-    filters: { country: "france" },
-    profiles: 2,
-  });
-  const quote_id = quoteOf(quote);
-  expect(textOf(await agent.call("buy", { quote_id }))).toContain("2 rows");
-  expect(await agent.end()).toBe(0);
-  // Every line was read as JSON already.
-  expect(agent.lines.map((line) => JSON.parse(line).jsonrpc)).toEqual(["2.0", "2.0"]);
-  expect(agent.stderr()).toContain("POST");
-  expect(agent.stderr()).not.toContain("france");
-  expect(agent.stderr()).not.toContain(service.key);
 });
 
 long(
@@ -399,25 +380,6 @@ test.each([
   },
 );
 
-test.each([
-  ["claude", "claude mcp add -e "],
-  ["codex", "codex mcp add headcount --env "],
-])(
-  "the line that mcp install prints for %s starts the server when it is typed",
-  async (client, begins) => {
-    const { stderr } = await u.run([...INSTALL, client]);
-    const line = /; or: (.*)$/m.exec(stderr)?.[1] ?? "";
-    expect(line.startsWith(begins)).toBe(true);
-    // What stands behind the two hyphens is what the client starts, in the environment that the line names.
-    const script = `${client}() { while [ "$1" != -- ]; do shift; done; shift; exec "$@" < /dev/null; }; ${line}`;
-    // Nobody asks it anything: it ends with its stdin, where it could be started.
-    await promisify(execFile)("sh", ["-c", script], {
-      env: { HEADCOUNT_API_KEY: service.key },
-      cwd: u.dir,
-    });
-  },
-);
-
 test("mcp install says that a client does not see the key of this shell, and nothing of a cap that is not there", async () => {
   const { stderr, stdout } = await u.run([...INSTALL, "codex"]);
   expect(stdout).toContain('"mcp", "--max-credits", "5/total"]');
@@ -462,7 +424,7 @@ test("a price that the account does not tell is told as a guess, and asked about
 
 test("a line that is no single message is answered, so that nobody waits; the next one is read", async () => {
   const agent = rawAgent(u, []);
-  agent.child.stdin?.write('[{"jsonrpc":"2.0","id":7,"method":"ping"}]\n');
+  agent.to.write('[{"jsonrpc":"2.0","id":7,"method":"ping"}]\n');
   expect(Object.keys((await agent.send("tools/list")).result as object)).toContain("tools");
   expect(JSON.parse(agent.lines[0] ?? "")).toMatchObject({ id: null, error: { code: -32_600 } });
   await agent.end();
