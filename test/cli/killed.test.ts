@@ -1,3 +1,4 @@
+// apart: each of its tests waits for programs that it kills
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,5 +1,3 @@
-import { statSync } from "node:fs";
-import { join } from "node:path";
 import { expect, test } from "vitest";
 import { libraryPath, totalsOf } from "../../src/engine/library/library.ts";
 import { openLibrary, type Shelf } from "../../src/engine/library/take-in.ts";
@@ -244,21 +242,6 @@ test("other services, other key modes and companies are not in it", async () => 
   await buy({ pages: [[{ id: "p3" }]] });
   expect((await closed(open())).people).toBe(1);
   expect(libraryPath(dir, SERVICE, "test")).toBe(shelf.path.replace(/\.db$/, "-test.db"));
-});
-
-test("its files are for their owner alone, whatever the umask", async () => {
-  const before = process.umask(0);
-  try {
-    const { buy, open, shelf } = state();
-    await buy({ pages: [[{ id: "p1" }]] });
-    const { library } = await open();
-    for (const path of [shelf.path, `${shelf.path}-wal`])
-      expect(statSync(path).mode & 0o777, path).toBe(0o600);
-    expect(statSync(join(shelf.path, "..")).mode & 0o777).toBe(0o700);
-    library.close();
-  } finally {
-    process.umask(before);
-  }
 });
 
 async function closed(opened: ReturnType<ReturnType<typeof state>["open"]>) {

@@ -316,9 +316,8 @@ describe("verify", () => {
 
   test("writes nothing, neither into the ledger nor beside it", async () => {
     const data = await foundedFolder();
-    for (const name of ["ledger.db-wal", "ledger.db-shm"]) {
-      if (existsSync(join(data, name))) await promisify(execFile)("rm", [join(data, name)]);
-    }
+    for (const name of ["ledger.db-wal", "ledger.db-shm"])
+      rmSync(join(data, name), { force: true });
     const before = stateOf(data);
     expect((await headcount("service", "verify", "--data", data)).out).toMatch(
       /^ledger\tsound\ndataset\tnone\nhead\t[\w-]{43}\n$/,

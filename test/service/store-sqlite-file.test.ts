@@ -52,18 +52,6 @@ afterEach(async () => {
 const tamper = (sql: string): void => rewrite(path, sql);
 
 describe("the ledger's file", () => {
-  it("is for its owner only, with its logs, whatever the umask", async () => {
-    const before = process.umask(0);
-    try {
-      const store = await open();
-      await fund(store, 10);
-      for (const file of [path, `${path}-wal`, `${path}-shm`])
-        expect(statSync(file).mode & 0o777).toBe(0o600);
-    } finally {
-      process.umask(before);
-    }
-  });
-
   it("is closed to others again when it was opened to them", async () => {
     await (await open()).close();
     chmodSync(path, 0o644);

@@ -6,15 +6,18 @@ export type Kind = "in" | "apart";
 
 const TEST = resolve(import.meta.dirname, "..");
 
-/** Their tests start programs, send signals or need a machine as it is: each file has a process of its own. */
-const APART = /^(?:campaigns|e2e|faults|foreign|keyring|simulation)\//;
+/** Their tests are of programs, or need a machine as it is: each file has a process of its own. */
+const APART = /^(?:campaigns|e2e|foreign|keyring|simulation)\//;
 
 /**
- * What a process has once: a file that changes it cannot share one, and one that starts a program has two things to wait for.
+ * What a process, or a thread of it, has once: a file that changes it cannot share one.
  * `// apart: WHY` in the first line says it of a file whose reason does not show here.
  */
 const OF_THE_PROCESS =
-  /"(?:node:)?(?:child_process|cluster)"|\bprocess\.(?:chdir|umask|kill|on|once|emit)\(|\bprocess\.env\.\w+ = |\bvi\.(?:mock|useFakeTimers|stubEnv)\(|^\/\/ apart: /m;
+  /"(?:node:)?cluster"|\bprocess\.(?:chdir|umask|on|once|emit)\(|\bprocess\.env\.\w+ = |\bvi\.(?:mock|stubEnv)\(|^\/\/ apart: /m;
+
+/** A file that takes long, and starts programs, keeps nobody waiting who shares its process. */
+const PROGRAMS = /"(?:node:)?child_process"/;
 
 /** Changed once for the whole run, by the support that every file shares. */
 const SHARED = /\/support\/(?:client|global-setup|hints-hold|own-folder)\.ts$/;
@@ -30,18 +33,18 @@ function sourceOf(file: string): string {
   return source;
 }
 
-/** Whether a file, or anything of test/ that it imports, touches what a process has once. */
-function isApart(file: string, seen = new Set<string>()): boolean {
+/** Whether a file, or anything of test/ that it imports, has what a pattern finds. */
+function touches(file: string, what: RegExp, seen = new Set<string>()): boolean {
   if (seen.has(file)) return false;
   seen.add(file);
 
   const source = sourceOf(file);
-  if (!SHARED.test(file) && OF_THE_PROCESS.test(source)) return true;
+  if (!SHARED.test(file) && what.test(source)) return true;
 
   const imported = [...source.matchAll(/^(?:import|export) (?!type )[^;]*? from "(\.[^"]+\.ts)"/gm)]
     .map(([, specifier = ""]) => resolve(dirname(file), specifier))
     .filter((path) => path.startsWith(TEST));
-  return imported.some((path) => isApart(path, seen));
+  return imported.some((path) => touches(path, what, seen));
 }
 
 export interface TestFile {
@@ -61,10 +64,13 @@ export function testFiles(): TestFile[] {
     .sort()
     .map((name) => {
       const file = join(TEST, name);
+      const isLong = name.endsWith(".long.test.ts") || name.startsWith("foreign/");
+      const isApart =
+        APART.test(name) || touches(file, OF_THE_PROCESS) || (isLong && touches(file, PROGRAMS));
       return {
         path: `test/${name}`,
-        kind: APART.test(name) || isApart(file) ? "apart" : "in",
-        isLong: name.endsWith(".long.test.ts") || name.startsWith("foreign/"),
+        kind: isApart ? "apart" : "in",
+        isLong,
         hasLong: /\/support\/long\.ts"|\btags: \["long"\]/.test(sourceOf(file)),
       };
     });
