@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
+import { asTyped } from "../support/as-typed.ts";
 import { readCsv } from "../support/export.ts";
 import { connected, failureOf } from "../support/program.ts";
 import { type Serving, serveUsers } from "../support/serving.ts";
@@ -11,15 +12,7 @@ const LEGAL = { department: "Legal" };
 
 test("a program forgets whom the command bought: told first, then gone from runs and files", async () => {
   const hc = await connected(u);
-  const bought = await u.run([
-    "search",
-    "--department",
-    "Legal",
-    "--max-credits",
-    "5",
-    "-o",
-    "l.csv",
-  ]);
+  const bought = await u.run(asTyped`search --department Legal --max-credits 5 -o l.csv`);
   expect(bought.code, bought.stderr).toBe(0);
   const [{ id = "" } = {}] = readCsv(u.read("l.csv"));
 

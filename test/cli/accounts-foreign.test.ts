@@ -1,6 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, expect } from "vitest";
+import { asTyped } from "../support/as-typed.ts";
 import { readCsv, user } from "../support/export.ts";
 import { type ForeignService, startForeignService } from "../support/foreign-service.ts";
 import { long } from "../support/long.ts";
@@ -29,15 +30,7 @@ async function lists(accounts: number, perMinute: number) {
     join(u.dir, "accounts.csv"),
     `Slug\n${Array.from({ length: accounts }, (_, at) => `account-${at}`).join("\n")}\nnobody-1\n`,
   );
-  const argv = [
-    "employees",
-    "--input",
-    "accounts.csv",
-    "--column",
-    "Slug",
-    "--seniority-level",
-    "vp",
-  ];
+  const argv = asTyped`employees --input accounts.csv --column Slug --seniority-level vp`;
   const line = [...argv, "--per-company", "2", "--max-calls", "5000", "--max-wait", "300"];
   const quoted = await u.run([...line, "--dry-run", "--json"]);
   expect(quoted.code, quoted.stderr).toBe(0);

@@ -1,6 +1,7 @@
 import { existsSync, writeFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { startAgent } from "../support/agent.ts";
+import { asTyped } from "../support/as-typed.ts";
 import { readCsv } from "../support/export.ts";
 import { foreignScene } from "../support/foreign-scene.ts";
 import { long } from "../support/long.ts";
@@ -8,28 +9,8 @@ import { long } from "../support/long.ts";
 // Only a 200 with what the contract says, and a 404, are answers: what is neither is asked for again, and never taken for nothing.
 
 const SEARCH = ["search", "--country", "x", "--per-page", "10", "-o", "o.csv", "--yes"];
-const EMPLOYEES = [
-  "employees",
-  "acme.example",
-  "--limit",
-  "60",
-  "--per-page",
-  "10",
-  "-o",
-  "o.csv",
-  "--yes",
-];
-const ENRICH = [
-  "enrich",
-  "a.example",
-  "b.example",
-  "c.example",
-  "-o",
-  "o.csv",
-  "--misses",
-  "m.txt",
-  "--yes",
-];
+const EMPLOYEES = asTyped`employees acme.example --limit 60 --per-page 10 -o o.csv --yes`;
+const ENRICH = asTyped`enrich a.example b.example c.example -o o.csv --misses m.txt --yes`;
 
 describe("a success that is no answer", () => {
   long.each([202, 203, 206, 299])("%i and null is asked for again", async (status) => {
@@ -126,17 +107,7 @@ describe("how many there are", () => {
       total: "header",
       mishap: (call) => (call > 4 ? "503" : undefined),
     });
-    const argv = [
-      ...what,
-      "--per-page",
-      "10",
-      "--max-credits",
-      "100",
-      "--concurrency",
-      "1",
-      "-o",
-      "o.csv",
-    ];
+    const argv = asTyped`${what} --per-page 10 --max-credits 100 --concurrency 1 -o o.csv`;
     const failed = await s.run(...argv);
     expect(failed).toMatchObject({
       code: 8,

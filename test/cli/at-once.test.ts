@@ -2,6 +2,7 @@ import { writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { startAgent, YES } from "../support/agent.ts";
+import { asTyped } from "../support/as-typed.ts";
 import { charged, type Ran, readCsv, type User, user } from "../support/export.ts";
 import { long } from "../support/long.ts";
 import { startTestService, type TestService } from "../support/service.ts";
@@ -88,12 +89,9 @@ test("with --wait the second takes what the first one bought", async () => {
 
 test("other segments, and other companies, do not wait for each other", async () => {
   const companies = ["a", "b"].map((file) => ["enrich", `${file}.example`, ...at(`${file}.csv`)]);
-  const searches = ["chile", "ecuador"].map((country) => [
-    "search",
-    "--country",
-    country,
-    ...at(`${country}.csv`),
-  ]);
+  const searches = ["chile", "ecuador"].map(
+    (country) => asTyped`search --country ${country} ${at(`${country}.csv`)}`,
+  );
 
   const ran = await runAll(...companies, ...searches);
   expect(codesOf(ran)).toEqual([0, 0, 6, 6]);

@@ -1,6 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Person } from "../../src/shared/contract/records.ts";
+import { asTyped } from "../support/as-typed.ts";
 import { user } from "../support/export.ts";
 import { type FaultProxy, faultProxy } from "../support/fault-proxy.ts";
 import { noticesIn } from "../support/notices.ts";
@@ -74,15 +75,9 @@ describe("--by", () => {
 
 describe("values that the service lists", () => {
   test("one call: the most frequent with exact counts, who has another and who has none", async () => {
-    const { code, stdout, stderr } = await someone().run([
-      "count",
-      "--by",
-      "country",
-      "--top",
-      "3",
-      "--json",
-      "--verbose",
-    ]);
+    const { code, stdout, stderr } = await someone().run(
+      asTyped`count --by country --top 3 --json --verbose`,
+    );
     const found = JSON.parse(stdout);
     expect(code).toBe(0);
     expect(found.parts).toHaveLength(3);

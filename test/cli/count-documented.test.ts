@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { main } from "../../src/cli/main.ts";
+import { asTyped } from "../support/as-typed.ts";
 import { testContext } from "../support/client.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
@@ -85,15 +86,7 @@ test("docs/json.md shows the documents that are printed", async () => {
   expect(keys(JSON.parse(stderr))).toEqual(keys(documented("errors")));
 
   const login = testContext({ stdin: `${service.key}\n` });
-  const argv = [
-    "login",
-    "work",
-    "--insecure-storage",
-    "--key-stdin",
-    "--json",
-    "--base-url",
-    service.url,
-  ];
+  const argv = asTyped`login work --insecure-storage --key-stdin --json --base-url ${service.url}`;
   await main(argv, { ...login.context, argv });
   expect(keys(JSON.parse(login.stdout()))).toEqual(keys(documented("login, logout, connections")));
 });

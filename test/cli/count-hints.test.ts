@@ -1,6 +1,7 @@
 import { existsSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import type { Person } from "../../src/shared/contract/records.ts";
+import { asTyped } from "../support/as-typed.ts";
 import { charged, type User } from "../support/export.ts";
 import type { FaultProxy } from "../support/fault-proxy.ts";
 import { shellWords } from "../support/hints.ts";
@@ -45,17 +46,9 @@ test("a value of several that matches nobody is named, with the likely one, wher
 });
 
 test("beside other values too a value is known by its other name, and not taken for one that looks like it", async () => {
-  const { stderr } = await u.run([
-    "count",
-    "--title",
-    "Head of Saless",
-    "--country",
-    "USA",
-    "--country",
-    "germany",
-    "--country",
-    "france",
-  ]);
+  const { stderr } = await u.run(asTyped`
+    count --title ${"Head of Saless"} --country USA --country germany --country france
+  `);
   expect(stderr).toMatch(
     /--country USA matches nobody: --country "united states" counts [\d,]+ people by itself/,
   );
@@ -130,17 +123,7 @@ test("--strict ends with 5 where nobody matches, or one of several values", asyn
 });
 
 test("a search for nobody with --strict leaves the file that was there, and makes none", async () => {
-  const nobody = [
-    "search",
-    "--country",
-    "atlantis",
-    "--strict",
-    "--yes",
-    "--min-rows",
-    "0",
-    "--overwrite",
-    "-o",
-  ];
+  const nobody = asTyped`search --country atlantis --strict --yes --min-rows 0 --overwrite -o`;
   writeFileSync(u.file("kept.csv"), "mine\n");
   for (const name of ["kept.csv", "none.csv"]) {
     const { code, stderr } = await u.run([...nobody, name]);
@@ -154,32 +137,13 @@ test("a search says it before it asks and before it buys; --strict buys nothing"
   const before = await charged(service, CREDITS);
   const quote = await u.run(["search", ...LISTED, "--limit", "3", "--dry-run"]);
   expect(quote).toMatchObject({ code: 0, stderr: await said() });
-  const strict = await u.run([
-    "search",
-    ...LISTED,
-    "--limit",
-    "3",
-    "--max-credits",
-    "3",
-    "-o",
-    "a.csv",
-    "--strict",
-  ]);
+  const strict = await u.run(asTyped`search ${LISTED} --limit 3 --max-credits 3 -o a.csv --strict`);
   expect(strict).toMatchObject({
     code: 5,
     stderr: expect.stringContaining("nobody matches --country USA (--strict)"),
   });
   expect([existsSync(u.file("a.csv")), await charged(service, CREDITS)]).toEqual([false, before]);
-  const bought = await u.run([
-    "search",
-    ...LISTED,
-    "--limit",
-    "3",
-    "--max-credits",
-    "3",
-    "-o",
-    "a.csv",
-  ]);
+  const bought = await u.run(asTyped`search ${LISTED} --limit 3 --max-credits 3 -o a.csv`);
   expect(bought).toMatchObject({ code: 0, stderr: expect.stringContaining(await said()) });
   expect(bought.stderr.indexOf("hint:")).toBeLessThan(bought.stderr.indexOf("Exported"));
 });

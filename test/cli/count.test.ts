@@ -2,6 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { main } from "../../src/cli/main.ts";
+import { asTyped } from "../support/as-typed.ts";
 import { type TestContextOptions, testContext } from "../support/client.ts";
 import { noticesIn } from "../support/notices.ts";
 import { startTestService, type TestService } from "../support/service.ts";
@@ -120,13 +121,9 @@ describe("count", () => {
       ["so", "soft", "legal"].map((text) => countOf({ industry_prefix: text })),
     );
     expect(soft).toBeGreaterThan(0);
-    const argv = [
-      "count",
-      "--by",
-      "industry_prefix=soft",
-      "--by=industry-prefix=so",
-      "--by=industry_prefix=legal",
-    ];
+    const argv = asTyped`
+      count --by industry_prefix=soft --by=industry-prefix=so --by=industry_prefix=legal
+    `;
     const rest = all - (so ?? 0) - (legal ?? 0);
     const piped = await run(argv);
     expect(piped.stderr).toBe(
@@ -253,15 +250,9 @@ describe("count --by", () => {
   });
 
   test("the segment's own values are its parts", async () => {
-    const { stdout, stderr } = await run([
-      "count",
-      "--department",
-      "Sales",
-      "--department",
-      "legal",
-      "--by",
-      "department",
-    ]);
+    const { stdout, stderr } = await run(
+      asTyped`count --department Sales --department legal --by department`,
+    );
     expect(stderr).toBe("");
     expect(stdout).toBe(
       `department,count\nSales,${sales}\nlegal,${await countOf({ department: "Legal" })}\n`,

@@ -1,6 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Company, Person } from "../../src/shared/contract/records.ts";
+import { asTyped } from "../support/as-typed.ts";
 import { charged, readCsv, runIds, user, visibleFiles } from "../support/export.ts";
 import { noticesIn } from "../support/notices.ts";
 import { startTestService, type TestService } from "../support/service.ts";
@@ -138,29 +139,13 @@ describe("enrich", () => {
     const list = (lines: readonly string[]): void =>
       writeFileSync(u.file("in.txt"), lines.join("\n"));
     list(["nobody-1.example", "nobody-2.example", "nobody-3.example"]);
-    const misses = await u.run([
-      "enrich",
-      "--input",
-      "in.txt",
-      "--max-credits",
-      "1",
-      "-o",
-      "x.csv",
-    ]);
+    const misses = await u.run(asTyped`enrich --input in.txt --max-credits 1 -o x.csv`);
     expect(misses.code).toBe(0);
     expect(misses.stderr).toContain("Exported 0 of 3 companies for 0 credits");
     expect(misses.stderr).toContain("notice: 3 not found: ");
     expect(misses.stderr).not.toMatch(/match|stopped/);
     list(domains.slice(0, 4));
-    const capped = await u.run([
-      "enrich",
-      "--input",
-      "in.txt",
-      "--max-credits",
-      "2",
-      "-o",
-      "y.csv",
-    ]);
+    const capped = await u.run(asTyped`enrich --input in.txt --max-credits 2 -o y.csv`);
     expect(capped.stderr).toContain("Exported 2 of 4 companies for 2 credits");
     const rest = /stopped at --max-credits; headcount (resume \S+ --max-credits 4) goes on/.exec(
       capped.stderr,
@@ -170,13 +155,7 @@ describe("enrich", () => {
       code: 0,
       stderr: expect.stringContaining("Exported 4 companies for 4 credits"),
     });
-    const quote = await u.run([
-      "employees",
-      "--per-company",
-      "1",
-      ...slugs.slice(0, 3),
-      "--dry-run",
-    ]);
+    const quote = await u.run(asTyped`employees --per-company 1 ${slugs.slice(0, 3)} --dry-run`);
     expect(quote.stdout).toMatch(/profiles +at most 3\n +people owned +0\n +to buy +at most 3/);
   });
 
@@ -280,17 +259,7 @@ describe("employees", () => {
   test("many companies: at most so many of each, unknown ones listed; a single unknown one is exit 6", async () => {
     const u = someone();
     const [a = "", b = ""] = slugs;
-    const argv = [
-      "employees",
-      a,
-      "no-such-company",
-      b,
-      "--per-company",
-      "2",
-      "--yes",
-      "-o",
-      "e.ndjson",
-    ];
+    const argv = asTyped`employees ${a} no-such-company ${b} --per-company 2 --yes -o e.ndjson`;
     const ran = await u.run([...argv, "--misses", "m.txt", "--receipt", "r.json"]);
     expect(ran).toMatchObject({ code: 0 });
     const wanted = Math.min(2, await employeesOf(a)) + Math.min(2, await employeesOf(b));
@@ -322,16 +291,7 @@ describe("employees", () => {
       /uncounted +at most 1 row, one of each company where nobody is counted\n/,
     );
     expect((await u.run(["employees", slug, "--dry-run"])).stdout).not.toContain("uncounted");
-    const first = await u.run([
-      ...argv,
-      "--limit",
-      "1",
-      "--yes",
-      "-o",
-      "e.csv",
-      "--receipt",
-      "r.json",
-    ]);
+    const first = await u.run(asTyped`${argv} --limit 1 --yes -o e.csv --receipt r.json`);
     expect(first.code).toBe(0);
     expect(JSON.parse(u.read("r.json"))).toMatchObject({
       count: there,
@@ -406,15 +366,7 @@ describe("one company that costs more than a shrug", () => {
       "one company costs 7 credits, more than --max-credits; nothing was spent",
     );
     writeFileSync(u.file("old.csv"), "name\nAnn\n");
-    const over = await u.run([
-      "enrich",
-      domain,
-      "--max-credits",
-      "6",
-      "-o",
-      "old.csv",
-      "--overwrite",
-    ]);
+    const over = await u.run(asTyped`enrich ${domain} --max-credits 6 -o old.csv --overwrite`);
     expect(over).toMatchObject({
       code: 4,
       stderr: expect.stringContaining("--max-credits 7 pays for one"),

@@ -1,22 +1,12 @@
 import { existsSync } from "node:fs";
 import { expect, test } from "vitest";
+import { asTyped } from "../support/as-typed.ts";
 import type { User } from "../support/export.ts";
 import { foreignScene } from "../support/foreign-scene.ts";
 
 // A service that honours idempotency keys for a while only, or tells its cursors in a way of its own: its books and ours.
 
-const BUY = [
-  "search",
-  "--country",
-  "x",
-  "-o",
-  "o.csv",
-  "--yes",
-  "--concurrency",
-  "1",
-  "--per-page",
-  "10",
-];
+const BUY = asTyped`search --country x -o o.csv --yes --concurrency 1 --per-page 10`;
 
 interface Spent {
   readonly settled: number;
@@ -88,16 +78,7 @@ test("two replies that are lost at once: each charge is uncertain, and none is t
 });
 
 test("cursor and total are found beside the rows and in the part of the result that speaks of paging", async () => {
-  const employees = [
-    "employees",
-    "globex.example",
-    "--max-credits",
-    "200",
-    "-o",
-    "o.csv",
-    "--per-page",
-    "20",
-  ];
+  const employees = asTyped`employees globex.example --max-credits 200 -o o.csv --per-page 20`;
   for (const pagingUnder of [undefined, "meta", "pagination", "paging", "page_info"]) {
     const { service, u } = await foreignScene({
       people: 60,
@@ -145,14 +126,7 @@ test("a company of which nobody says how many people it has: one free count tell
     expect(ran.stderr).toContain("--again --paging page0 gets the first page too");
     expect(existsSync(wrong.u.file("o.csv"))).toBe(false);
 
-    const fresh = await wrong.u.run([
-      ...argv,
-      "--per-page",
-      String(perPage),
-      "--again",
-      "--paging",
-      "page0",
-    ]);
+    const fresh = await wrong.u.run(asTyped`${argv} --per-page ${perPage} --again --paging page0`);
     expect({ code: fresh.code, charged: wrong.service.charged() }).toEqual({
       code: 0,
       charged: paid + people,
@@ -171,33 +145,16 @@ test("a company of which nobody says how many people it has: one free count tell
 
 test("a company without anybody, of which nobody says that it has nobody, is warned of", async () => {
   const { service, u } = await foreignScene({ people: 60, firstPage: 0 });
-  const ran = await u.run([
-    "employees",
-    "globex.example",
-    "--max-credits",
-    "300",
-    "--per-page",
-    "100",
-    "-o",
-    "o.csv",
-    "-q",
-  ]);
+  const ran = await u.run(
+    asTyped`employees globex.example --max-credits 300 --per-page 100 -o o.csv -q`,
+  );
   expect({ code: ran.code, charged: service.charged() }).toEqual({ code: 0, charged: 0 });
   expect(ran.stderr).toContain("--paging page0");
 });
 
 test("companies are whole where the connection pages by cursor: a look-up has no next page", async () => {
   const { service, u } = await foreignScene({ people: 3, paging: "cursor" });
-  const ran = await u.run([
-    "enrich",
-    "a.example",
-    "b.example",
-    "--yes",
-    "-o",
-    "o.csv",
-    "--paging",
-    "cursor",
-  ]);
+  const ran = await u.run(asTyped`enrich a.example b.example --yes -o o.csv --paging cursor`);
   expect({ code: ran.code, stderr: ran.stderr, charged: service.charged() }).toMatchObject({
     code: 0,
     charged: 2,

@@ -12,6 +12,7 @@ import { gunzipSync, inflateRawSync } from "node:zlib";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { startDuckDb } from "../../src/dataset/duckdb.ts";
 import type { Person } from "../../src/shared/contract/records.ts";
+import { asTyped } from "../support/as-typed.ts";
 import { readCsv, runIds, seeded, type User, user } from "../support/export.ts";
 import { foreignScene } from "../support/foreign-scene.ts";
 import { Crowd, startPeopleService } from "../support/people-service.ts";
@@ -115,16 +116,7 @@ test("put into every file through every option, a person is in none of them, in 
   await ok(me, [...SALES, "-o", "excel.csv", "--csv", "excel"]);
   await ok(me, [...SALES, "-o", "excel-keyless.csv", "--csv", "excel", "--fields", "name"]);
   await ok(me, [...SALES, "-o", "duckdb:crm.duckdb#people"]);
-  await ok(me, [
-    "refresh",
-    "--department",
-    "Sales",
-    "-o",
-    "list.csv",
-    "--yes",
-    "--fields",
-    KEYLESS,
-  ]);
+  await ok(me, asTyped`refresh --department Sales -o list.csv --yes --fields ${KEYLESS}`);
   writeFileSync(me.file("crm.csv"), `Account,Website\nAcme,${canary.company_domain}\n`);
   const kept = ["employees", "crm.csv", "--keep-input", "--max-credits", "500"];
   await ok(me, [...kept, "-o", "kept.csv"]);

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { keyOf } from "../../src/app/jobs/history.ts";
 import { startDuckDb } from "../../src/dataset/duckdb.ts";
 import { startAgent, YES } from "../support/agent.ts";
+import { asTyped } from "../support/as-typed.ts";
 import { charged, readCsv, runIds, seeded, spentBy, type User, user } from "../support/export.ts";
 import { Crowd, startPeopleService } from "../support/people-service.ts";
 import { ok } from "../support/ran.ts";
@@ -69,15 +70,7 @@ async function holding({ dir }: User, names: readonly string[]): Promise<string[
 }
 
 const SALES = ["search", "--department", "Sales", "--yes", "--again"];
-const STOPPED = [
-  ...SALES.slice(0, 3),
-  "--again",
-  "--per-page",
-  "10",
-  "--max-credits",
-  "30",
-  "--require-complete",
-];
+const STOPPED = asTyped`${SALES.slice(0, 3)} --again --per-page 10 --max-credits 30 --require-complete`;
 
 /** The first whose names are nobody else's, and stand in every format as they are. */
 function canaryOf(all: readonly Row[]): Row {
@@ -143,16 +136,7 @@ test("bought through every door, a person is in no file afterwards, packed ones 
   const address = canary.network_url ?? "";
   const packed = ["s.csv.gz", "s.ndjson.gz", "s.xlsx", "s.parquet", "s.tsv"];
   for (const file of packed) await ok(me, [...SALES, "-o", file]);
-  await ok(me, [
-    "search",
-    "--network-url",
-    address,
-    "--yes",
-    "-o",
-    "one.csv",
-    "--receipt",
-    "one.json",
-  ]);
+  await ok(me, asTyped`search --network-url ${address} --yes -o one.csv --receipt one.json`);
   await ok(me, ["count", "--network-url", address]);
   await ok(me, ["count", "--department", "Sales", "--by", "country"]);
   await ok(me, ["owned"]);

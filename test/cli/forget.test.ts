@@ -12,6 +12,7 @@ import { join, relative, resolve } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { PersonMatcher } from "../../src/shared/person.ts";
+import { asTyped } from "../support/as-typed.ts";
 import { everyNth } from "../support/campaign.ts";
 import { seeded, spentBy, type User, user } from "../support/export.ts";
 import { long } from "../support/long.ts";
@@ -231,26 +232,14 @@ describe("headcount forget", () => {
     // The dataset is the same: whoever is new must be who was forgotten, and is not bought again.
     const planned = await ok(me, ["refresh", "list.ndjson", "--dry-run", "--json"]);
     expect(JSON.parse(planned)).toMatchObject({ new: 0, forgotten: 1, credits_at_most: 0 });
-    const again = await me.run([
-      ...search.slice(0, 4),
-      "--new-only",
-      "--min-rows",
-      "0",
-      "-o",
-      "new.ndjson",
-    ]);
+    const again = await me.run(
+      asTyped`${search.slice(0, 4)} --new-only --min-rows 0 -o new.ndjson`,
+    );
     expect(again).toMatchObject({
       code: 0,
       stderr: expect.stringContaining("whom you forgot, is not bought"),
     });
-    const refreshed = await me.run([
-      "refresh",
-      "list.ndjson",
-      "--yes",
-      "--max-credits",
-      "1",
-      "--json",
-    ]);
+    const refreshed = await me.run(asTyped`refresh list.ndjson --yes --max-credits 1 --json`);
     expect(JSON.parse(refreshed.stdout)).toMatchObject({
       forgotten: 1,
       bought: 0,
@@ -335,14 +324,9 @@ describe("headcount forget", () => {
                 await ok(me, [...search, "--limit", String(step.limit), "--format", "ndjson"]),
               );
             } else if (step.kind === "resume") {
-              const { code, stdout } = await me.run([
-                "resume",
-                "last",
-                "--limit",
-                String(step.limit),
-                "--max-credits",
-                "900",
-              ]);
+              const { code, stdout } = await me.run(
+                asTyped`resume last --limit ${step.limit} --max-credits 900`,
+              );
               expect([0, 2]).toContain(code);
               if (code === 0 && stdout.startsWith("{")) await check(stdout);
             } else if (step.kind === "refresh") {
@@ -414,17 +398,7 @@ long.each(["--new-only", "--with-owned"])(
     const capped = await startTestService({ people: 400, credits: 1_000 });
     try {
       const me = user(capped.url, capped.key);
-      const order = [
-        "search",
-        "--department",
-        "Sales",
-        owned,
-        "--yes",
-        "--per-page",
-        "10",
-        "--concurrency",
-        "1",
-      ];
+      const order = asTyped`search --department Sales ${owned} --yes --per-page 10 --concurrency 1`;
       await ok(me, [...order, "--max-credits", "10", "-o", "new.ndjson"]);
       const [kept] = rows(await ok(me, ["owned", "export", "--format", "ndjson"]));
       if (kept === undefined) throw new Error("nobody was bought");
@@ -471,13 +445,9 @@ test("after another version of the dataset somebody who is forgotten may be boug
     );
     const asked = await me.run(["refresh", "list.ndjson"], { tty: true, answers: ["n"] });
     expect(asked.stderr).toContain("up to 1 of them whom you forgot: paid for, and in no file");
-    const { code, stdout, stderr } = await me.run([
-      "refresh",
-      "list.ndjson",
-      "--max-credits",
-      "20",
-      "--json",
-    ]);
+    const { code, stdout, stderr } = await me.run(
+      asTyped`refresh list.ndjson --max-credits 20 --json`,
+    );
     expect(code, stderr).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({ forgotten: 0, bought_suppressed: 1, suppressed: 1 });
     expect(stderr).toContain("1 suppressed: in no file, 1 of them bought now");

@@ -1,5 +1,6 @@
 import { existsSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
+import { asTyped } from "../support/as-typed.ts";
 import { fakeClock } from "../support/client.ts";
 import { charged, readCsv, seeded } from "../support/export.ts";
 import { Crowd, startPeopleService } from "../support/people-service.ts";
@@ -79,16 +80,7 @@ test.each(["refresh", "search"])(
   async (command) => {
     const job = { ...LEGAL, command };
     const file = write({ jobs: { legal: job, twin: { ...job, output: "twin.csv" } } });
-    const byHand = [
-      "search",
-      "--department",
-      "Sales",
-      "--max-credits",
-      "2",
-      "-o",
-      "legal.csv",
-      "--overwrite",
-    ];
+    const byHand = asTyped`search --department Sales --max-credits 2 -o legal.csv --overwrite`;
     expect(await u.run(byHand)).toMatchObject({ code: 0 });
     const list = u.read("legal.csv");
     const before = await charged(service, CREDITS);

@@ -2,6 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { notified } from "../../src/app/jobs/outcome.ts";
+import { asTyped } from "../support/as-typed.ts";
 import { fakeClock, testContext } from "../support/client.ts";
 import { charged, readCsv, runIds, seeded, user } from "../support/export.ts";
 import { Crowd, startPeopleService } from "../support/people-service.ts";
@@ -110,12 +111,9 @@ describe("the file", () => {
   });
 
   test("a value that is none is refused with its place, before anything runs", async () => {
-    const ran = await u.run([
-      "jobs",
-      "run",
-      "a",
-      ...jobs({ jobs: { a: { ...LEGAL, max_shrink: "half" } } }),
-    ]);
+    const ran = await u.run(
+      asTyped`jobs run a ${jobs({ jobs: { a: { ...LEGAL, max_shrink: "half" } } })}`,
+    );
     expect(ran).toMatchObject({
       code: 2,
       stderr: expect.stringMatching(
@@ -381,17 +379,9 @@ describe("the budget", () => {
   test("what somebody buys by hand is not the jobs'; a run that a job goes on with is", async () => {
     await u.run(["search", "--department", "Marketing", "--max-credits", "45", "-o", "m.csv"]);
     expect(await u.run(["jobs", "run", "sales", ...file()])).toMatchObject({ code: 0 });
-    const half = await u.run([
-      "search",
-      "--department",
-      "Legal",
-      "--max-credits",
-      "5",
-      "--require-complete",
-      "-o",
-      "legal.csv",
-      "--overwrite",
-    ]);
+    const half = await u.run(asTyped`
+      search --department Legal --max-credits 5 --require-complete -o legal.csv --overwrite
+    `);
     expect(half.code).toBe(5);
     expect(await u.run(["jobs", "run", "legal", ...file("26/month")])).toMatchObject({ code: 4 });
     expect(await u.run(["jobs", "run", "legal", ...file("27/month")])).toMatchObject({ code: 0 });

@@ -7,6 +7,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { readKept } from "../../src/app/buy/input-table.ts";
 import type { Company, Person } from "../../src/shared/contract/records.ts";
 import { readTable } from "../../src/shared/tables/table.ts";
+import { asTyped } from "../support/as-typed.ts";
 import {
   charged,
   type Ran,
@@ -53,16 +54,7 @@ async function cost(work: () => Promise<unknown>): Promise<number> {
   await work();
   return (await charged(service, CREDITS)) - before;
 }
-const KEEP = [
-  "enrich",
-  "crm.csv",
-  "--keep-input",
-  "--max-credits",
-  "50",
-  "-o",
-  "out.csv",
-  "--overwrite",
-];
+const KEEP = asTyped`enrich crm.csv --keep-input --max-credits 50 -o out.csv --overwrite`;
 const cells = (text: string): string[][] => parse(text, { bom: true });
 
 describe("a table with companies beside it", () => {
@@ -137,16 +129,9 @@ describe("a table with companies beside it", () => {
     const u = someone();
     writeFileSync(u.file("crm.csv"), `Website\n${domainOf(0)}\nnobody-there.example\n`);
     expect(await cost(() => u.run(KEEP))).toBe(1);
-    const again = await u.run([
-      "enrich",
-      "--input",
-      "crm.csv",
-      "--keep-input",
-      "--format",
-      "ndjson",
-      "--fields",
-      "name",
-    ]);
+    const again = await u.run(
+      asTyped`enrich --input crm.csv --keep-input --format ndjson --fields name`,
+    );
     expect(again).toMatchObject({
       code: 0,
       stderr: expect.stringContaining("1 company bought before"),
@@ -236,17 +221,7 @@ describe("a table with companies beside it", () => {
       u.file("in.ndjson"),
       `{"site":["${several[0]}"]}\n{"site":${JSON.stringify(several)}}\n`,
     );
-    const argv = [
-      "enrich",
-      "in.ndjson",
-      "--column",
-      "site",
-      "--keep-input",
-      "--max-credits",
-      "5",
-      "--fields",
-      "name",
-    ];
+    const argv = asTyped`enrich in.ndjson --column site --keep-input --max-credits 5 --fields name`;
     const [one, two] = (await u.run(argv)).stdout
       .trim()
       .split("\n")
@@ -262,17 +237,7 @@ describe("a table with companies beside it", () => {
     const u = someone();
     const first = `{"id": 12345678901234567890, "site":"${domainOf(0)}" , "deep":{"a":[1.50,null]}}`;
     writeFileSync(u.file("in.ndjson"), `${first}\n\n{"site":null,"x":"é"}\n{}\n`);
-    const argv = [
-      "enrich",
-      "in.ndjson",
-      "--column",
-      "site",
-      "--keep-input",
-      "--max-credits",
-      "5",
-      "--fields",
-      "name",
-    ];
+    const argv = asTyped`enrich in.ndjson --column site --keep-input --max-credits 5 --fields name`;
     const ran = await u.run(argv);
     const [a, b, c, end] = ran.stdout.split("\n");
     expect(a).toBe(
@@ -318,15 +283,7 @@ describe("a table with companies beside it", () => {
     const u = someone();
     writeFileSync(u.file("crm.csv"), `Website,Phone\n${domainOf(0)},+49\n`);
     for (const name of ["out.xlsx", "out.parquet", "out.csv.gz", "out.tsv", "out.json"]) {
-      const ran = await u.run([
-        "enrich",
-        "crm.csv",
-        "--keep-input",
-        "--max-credits",
-        "5",
-        "-o",
-        name,
-      ]);
+      const ran = await u.run(asTyped`enrich crm.csv --keep-input --max-credits 5 -o ${name}`);
       expect(ran.code, `${name}: ${ran.stderr}`).toBe(0);
     }
     expect(JSON.parse(u.read("out.json"))).toMatchObject([{ Phone: "+49", hc_match: "found" }]);
@@ -336,15 +293,7 @@ describe("a table with companies beside it", () => {
   test("a cap leaves the rest not asked, and resume asks for it with the table that the run kept", async () => {
     const u = someone();
     writeFileSync(u.file("crm.csv"), `Website\n${[0, 1, 2, 3].map(domainOf).join("\n")}\n`);
-    const ran = await u.run([
-      "enrich",
-      "crm.csv",
-      "--keep-input",
-      "--max-credits",
-      "2",
-      "-o",
-      "out.csv",
-    ]);
+    const ran = await u.run(asTyped`enrich crm.csv --keep-input --max-credits 2 -o out.csv`);
     expect(ran.code, ran.stderr).toBe(0);
     expect(readCsv(u.read("out.csv")).map(({ hc_match: match }) => match)).toEqual([
       "found",
@@ -385,17 +334,9 @@ long(
           u.file("crm.csv"),
           stringify(table, { quoted: true, record_delimiter: "\n" }),
         );
-        const ran = await u.run([
-          "enrich",
-          "crm.csv",
-          "--keep-input",
-          "--max-credits",
-          "5",
-          "--format",
-          "csv",
-          "--fields",
-          "name",
-        ]);
+        const ran = await u.run(
+          asTyped`enrich crm.csv --keep-input --max-credits 5 --format csv --fields name`,
+        );
         expect(ran.code, ran.stderr).toBe(0);
         const out = cells(ran.stdout);
         expect(out.map((row) => row.slice(0, 3))).toEqual(table);

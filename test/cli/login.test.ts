@@ -2,6 +2,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { main } from "../../src/cli/main.ts";
+import { asTyped } from "../support/as-typed.ts";
 import { rawServer, type TestContextOptions, tempDir, testContext } from "../support/client.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
@@ -27,12 +28,8 @@ function shell(home = tempDir()) {
   return { run, config };
 }
 
-const fromFile = (name: string): readonly string[] => [
-  "login",
-  name,
-  "--key-stdin",
-  "--insecure-storage",
-];
+const fromFile = (name: string): readonly string[] =>
+  asTyped`login ${name} --key-stdin --insecure-storage`;
 
 describe("login", () => {
   test("checks the key, keeps it in a private file where told to, and makes the first connection the default", async () => {

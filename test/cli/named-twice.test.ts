@@ -2,6 +2,7 @@ import { writeFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import type { Person } from "../../src/shared/contract/records.ts";
 import { startAgent, YES } from "../support/agent.ts";
+import { asTyped } from "../support/as-typed.ts";
 import { charged, readCsv, type User, user } from "../support/export.ts";
 import { type ForeignService, startForeignService } from "../support/foreign-service.ts";
 import { startTestService, type TestService } from "../support/service.ts";
@@ -60,16 +61,9 @@ test("by domain, by address and by slug, in any order and of any size of page", 
   ]) {
     for (const perPage of ["1", "2", "100"]) {
       const before = await charged(service, CREDITS);
-      const argv = [
-        "employees",
-        ...names,
-        "--max-credits",
-        "500",
-        "--per-page",
-        perPage,
-        "--again",
-        "--overwrite",
-      ];
+      const argv = asTyped`
+        employees ${names} --max-credits 500 --per-page ${perPage} --again --overwrite
+      `;
       const ran = await u.run([...argv, "-o", "o.csv"]);
       expect(ran.code, ran.stderr).toBe(0);
       expect({ names, perPage, paid: (await charged(service, CREDITS)) - before }).toEqual({
@@ -91,16 +85,7 @@ test("a list, others beside it, and an agent", async () => {
     `website\n${one.address}\n${other.domain}\n${one.domain}\n${other.address}\n`,
   );
   const before = await charged(service, CREDITS);
-  const argv = [
-    "employees",
-    "--input",
-    "list.csv",
-    "--max-credits",
-    "500",
-    "--again",
-    "-o",
-    "list-out.csv",
-  ];
+  const argv = asTyped`employees --input list.csv --max-credits 500 --again -o list-out.csv`;
   expect((await u.run(argv)).code).toBe(0);
   expect((await charged(service, CREDITS)) - before).toBe(one.people + other.people);
   const agent = await startAgent(u, ["--max-credits", "500"], { answer: YES });
@@ -118,14 +103,9 @@ test("a list, others beside it, and an agent", async () => {
 
 test("an address and its slug are one company only once a row shows it, and the quote has both", async () => {
   const { address, people } = first();
-  const dry = await u.run([
-    "employees",
-    address,
-    slugOf(address),
-    "--again",
-    "--dry-run",
-    "--json",
-  ]);
+  const dry = await u.run(
+    asTyped`employees ${address} ${slugOf(address)} --again --dry-run --json`,
+  );
   expect(JSON.parse(dry.stdout), dry.stderr).toMatchObject({ credits: 2 * people });
   const companies = await u.run(["enrich", address, slugOf(address), "--dry-run", "--json"]);
   expect(JSON.parse(companies.stdout)).toMatchObject({ credits: 2 });

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from "vitest";
+import { asTyped } from "../support/as-typed.ts";
 import { readCsv, seeded, type User, user } from "../support/export.ts";
 import { long } from "../support/long.ts";
 import {
@@ -36,26 +37,15 @@ async function owner(
   const made = Array.from({ length: people }, () => crowd.born({ department: "Sales" }));
   const service = await start({ people: made, ...change });
   const me = user(service.url, service.key);
-  const { code, stderr } = await me.run([
-    "search",
-    ...SEGMENT,
-    "--connections-max",
-    "400",
-    "--yes",
-    "-o",
-    "own.csv",
-  ]);
+  const { code, stderr } = await me.run(
+    asTyped`search ${SEGMENT} --connections-max 400 --yes -o own.csv`,
+  );
   expect(code, stderr).toBe(0);
   return { me, service };
 }
 
-const argv = (...more: readonly string[]): string[] => [
-  "search",
-  ...SEGMENT,
-  "--new-only",
-  "--yes",
-  ...more,
-];
+const argv = (...more: readonly string[]): string[] =>
+  asTyped`search ${SEGMENT} --new-only --yes ${more}`;
 
 /** The words of a command that was printed to be copied. */
 const words = (command: string): string[] =>

@@ -5,6 +5,7 @@ import { canonicalAddress } from "../../src/shared/contract/naming/address.ts";
 import { slugOf } from "../../src/shared/contract/naming/slug.ts";
 import { normalForm } from "../../src/shared/contract/normalise.ts";
 import type { CanonicalFilters } from "../../src/shared/contract/vocabulary.ts";
+import { asTyped } from "../support/as-typed.ts";
 import { fakeClock } from "../support/client.ts";
 import { countedBy } from "../support/counted-engine.ts";
 import { charged, readCsv, type User, user } from "../support/export.ts";
@@ -43,15 +44,9 @@ const idsIn = (of: User, name: string): string[] =>
 /** A user who owns those of the segment with at most so many followers. */
 async function owner(most = 1_500, at = service.url): Promise<{ me: User; owned: string[] }> {
   const me = user(at, service.key);
-  const { code, stderr } = await me.run([
-    "search",
-    ...SEGMENT,
-    "--followers-max",
-    String(most),
-    "--yes",
-    "-o",
-    "own.csv",
-  ]);
+  const { code, stderr } = await me.run(
+    asTyped`search ${SEGMENT} --followers-max ${most} --yes -o own.csv`,
+  );
   expect(code, stderr).toBe(0);
   return { me, owned: idsIn(me, "own.csv") };
 }
@@ -123,16 +118,7 @@ describe("--new-only", () => {
 
   long("buys whom nobody owned, each once, and proves it", async () => {
     const { me, owned } = await owner();
-    const argv = [
-      "search",
-      ...SEGMENT,
-      "--new-only",
-      "--yes",
-      "-o",
-      "new.csv",
-      "--receipt",
-      "r.json",
-    ];
+    const argv = asTyped`search ${SEGMENT} --new-only --yes -o new.csv --receipt r.json`;
     const [ran, credits] = await spent(() => me.run(argv));
     expect(ran.code, ran.stderr).toBe(0);
     const fresh = everybody.filter((id) => !owned.includes(id));
@@ -158,16 +144,7 @@ describe("--new-only", () => {
 
   test("where nobody is new the receipt of --with-owned counts nobody to buy, and has the owned whom it writes", async () => {
     const { me, owned } = await owner();
-    const argv = [
-      "search",
-      ...SEGMENT,
-      "--followers-max",
-      "1500",
-      "--with-owned",
-      "--yes",
-      "-o",
-      "all.csv",
-    ];
+    const argv = asTyped`search ${SEGMENT} --followers-max 1500 --with-owned --yes -o all.csv`;
     const ran = await me.run([...argv, "--again", "--receipt", "r.json"]);
     expect(ran.code, ran.stderr).toBe(0);
     const people = owned.length;
@@ -183,16 +160,7 @@ describe("--new-only", () => {
 
   test("a run that bought nobody writes the owned again when it is resumed", async () => {
     const { me } = await owner();
-    const argv = [
-      "search",
-      ...SEGMENT,
-      "--followers-max",
-      "1500",
-      "--with-owned",
-      "--yes",
-      "-o",
-      "all.csv",
-    ];
+    const argv = asTyped`search ${SEGMENT} --followers-max 1500 --with-owned --yes -o all.csv`;
     expect(await me.run(argv)).toMatchObject({ code: 0 });
     const before = idsIn(me, "all.csv");
     const [again, credits] = await spent(() => me.run(["resume", "last"]));
@@ -279,15 +247,7 @@ describe("--new-only", () => {
     ["--max-credits", "5"],
   ])("with the owned beside them what bounded it is said, too: %s", async (...bound) => {
     const { me } = await owner();
-    const ran = await me.run([
-      "search",
-      ...SEGMENT,
-      "--with-owned",
-      ...bound,
-      "--yes",
-      "-o",
-      "all.csv",
-    ]);
+    const ran = await me.run(asTyped`search ${SEGMENT} --with-owned ${bound} --yes -o all.csv`);
     expect(ran.code, ran.stderr).toBe(0);
     expect(ran.stderr).toContain(
       `stopped at ${bound[0]}; the same with another --output buys the next ones`,
@@ -321,16 +281,9 @@ describe("--new-only", () => {
     expect(
       (await me.run(["search", ...SEGMENT, "--limit", "20", "--yes", "-o", "own.csv"])).code,
     ).toBe(0);
-    const { code, stderr } = await me.run([
-      "search",
-      ...SEGMENT,
-      "--new-only",
-      "--limit",
-      "5",
-      "--yes",
-      "-o",
-      "new.csv",
-    ]);
+    const { code, stderr } = await me.run(
+      asTyped`search ${SEGMENT} --new-only --limit 5 --yes -o new.csv`,
+    );
     expect(code, stderr).toBe(0);
     expect(stderr).toContain("Exported 5 new profiles for 5 credits");
     const owned = new Set(idsIn(me, "own.csv"));
@@ -470,16 +423,7 @@ long(
     const other = await foreign();
     try {
       const { me, owned } = await owner(1_500, other.url);
-      const argv = [
-        "search",
-        ...SEGMENT,
-        "--new-only",
-        "--yes",
-        "-o",
-        "new.csv",
-        "--max-calls",
-        "20000",
-      ];
+      const argv = asTyped`search ${SEGMENT} --new-only --yes -o new.csv --max-calls 20000`;
       const [ran, credits] = await spent(() => me.run(argv));
       expect(ran.code, ran.stderr).toBe(0);
       const fresh = everybody.filter((id) => !owned.includes(id));

@@ -7,6 +7,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { asTyped } from "../support/as-typed.ts";
 import { modeOf, readCsv, type User, user, visibleFiles } from "../support/export.ts";
 import { type ForeignService, startForeignService } from "../support/foreign-service.ts";
 import { long } from "../support/long.ts";
@@ -128,16 +129,7 @@ describe("a good file and a bad result", () => {
   test("runs export is guarded as well", async () => {
     expect((await cron("weekly.csv", "--limit", "10")).code).toBe(0);
     writeFileSync(u.file("old.csv"), `id,name\n${'"a\nb",x\n'.repeat(30)}`);
-    const shrunk = await u.run([
-      "runs",
-      "export",
-      "last",
-      "-o",
-      "old.csv",
-      "--overwrite",
-      "--max-shrink",
-      "50%",
-    ]);
+    const shrunk = await u.run(asTyped`runs export last -o old.csv --overwrite --max-shrink 50%`);
     expect(shrunk).toMatchObject({ code: 5 });
     expect(shrunk.stderr).toContain("10 rows instead of the 30");
     // Of processes that are gone: no process has so high a number.
@@ -148,18 +140,9 @@ describe("a good file and a bad result", () => {
   });
 
   test("--min-rows on stdout ends with 5 after the rows", async () => {
-    const ran = await u.run([
-      "search",
-      "--country",
-      "x",
-      "--limit",
-      "3",
-      "--yes",
-      "--min-rows",
-      "4",
-      "--format",
-      "ndjson",
-    ]);
+    const ran = await u.run(
+      asTyped`search --country x --limit 3 --yes --min-rows 4 --format ndjson`,
+    );
     expect(ran.code).toBe(5);
   });
 });
@@ -167,18 +150,9 @@ describe("a good file and a bad result", () => {
 describe("files that are there", () => {
   test("one that appears while a run is at work is not overwritten; the run is kept", async () => {
     service.options.delayMs = 50;
-    const running = u.run([
-      "search",
-      "--country",
-      "x",
-      "--yes",
-      "-o",
-      "o.csv",
-      "--per-page",
-      "100",
-      "--concurrency",
-      "1",
-    ]);
+    const running = u.run(
+      asTyped`search --country x --yes -o o.csv --per-page 100 --concurrency 1`,
+    );
     while (service.paidCalls() < 1) await new Promise((resolve) => setTimeout(resolve, 5));
     writeFileSync(u.file("o.csv"), "mine");
     const ran = await running;
@@ -234,17 +208,7 @@ describe("files that are there", () => {
 
   test("a run that is continued writes its own receipt again", async () => {
     service.options.mishap = (call) => (call === 2 ? "402" : undefined);
-    const buy = [
-      "search",
-      "--country",
-      "x",
-      "--yes",
-      "-o",
-      "o.csv",
-      "--receipt",
-      "r.json",
-      "--require-complete",
-    ];
+    const buy = asTyped`search --country x --yes -o o.csv --receipt r.json --require-complete`;
     const first = await u.run([...buy, "--limit", "10"]);
     expect(first.code).toBe(5);
     expect(JSON.parse(u.read("r.json"))).toMatchObject({ complete: false });

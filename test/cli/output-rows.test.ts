@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { asTyped } from "../support/as-typed.ts";
 import { readCsv } from "../support/export.ts";
 import { foreignScene } from "../support/foreign-scene.ts";
 import type { ForeignOptions } from "../support/foreign-service.ts";
@@ -53,14 +54,7 @@ describe("rows", () => {
         const exported = await u.run(["runs", "export", "last", "--format", "csv"]);
         expect(exported.code, exported.stderr).toBe(0);
         expect(exported.stderr).toContain("10 paid rows cannot be read");
-        const whole = await u.run([
-          "runs",
-          "export",
-          "last",
-          "--format",
-          "csv",
-          "--require-complete",
-        ]);
+        const whole = await u.run(asTyped`runs export last --format csv --require-complete`);
         expect(whole.code, whole.stderr).toBe(5);
       }
     }
@@ -79,15 +73,9 @@ describe("fields", () => {
 
   test("of wrapped records and nested companies are columns where they are asked for", async () => {
     const { u } = await scene({ shape: nested });
-    const ran = await u.run([
-      ...SEARCH,
-      "--fields",
-      "name,company_name,company_domain",
-      "--format",
-      "csv",
-      "--limit",
-      "1",
-    ]);
+    const ran = await u.run(
+      asTyped`${SEARCH} --fields name,company_name,company_domain --format csv --limit 1`,
+    );
     expect(ran.stdout, ran.stderr).toBe(
       "name,company_name,company_domain\nPerson 0,Acme,acme.example\n",
     );
@@ -99,24 +87,13 @@ describe("fields", () => {
       const { u } = await scene({});
       const file =
         format === "parquet" || format === "csv" ? ["-o", `x.${format}`] : ["--format", format];
-      const ran = await u.run([
-        ...SEARCH,
-        "--fields",
-        "name,company_domain,current.company",
-        ...file,
-      ]);
+      const ran = await u.run(
+        asTyped`${SEARCH} --fields name,company_domain,current.company ${file}`,
+      );
       expect(ran.code).toBe(0);
       expect(ran.stderr).toContain("notice: no row has company_domain\n");
       expect(ran.stderr.match(/no row has/g)).toHaveLength(1);
-      const again = await u.run([
-        "runs",
-        "export",
-        "last",
-        "--overwrite",
-        "--fields",
-        "title,city",
-        ...file,
-      ]);
+      const again = await u.run(asTyped`runs export last --overwrite --fields title,city ${file}`);
       expect(again.stderr).toContain("notice: no row has city\n");
       expect(again.stderr).not.toContain("title");
     },
@@ -129,18 +106,7 @@ describe("on a terminal", () => {
     async (format) => {
       const name = "A\u009b31m\u202eda\u200b";
       const { u } = await scene({ shape: (rows) => rows.map((_, id) => ({ id, name })) });
-      const argv = [
-        "search",
-        "--country",
-        "x",
-        "--yes",
-        "--limit",
-        "2",
-        "--per-page",
-        "2",
-        "--format",
-        format,
-      ];
+      const argv = asTyped`search --country x --yes --limit 2 --per-page 2 --format ${format}`;
       const screen = await u.run(argv, { tty: { stdout: true } });
       expect(screen.stdout).not.toMatch(/[\u0080-\u009f\u200b\u202e]/);
       expect(screen.stdout).toContain(
@@ -180,16 +146,9 @@ describe("a company", () => {
       const single = await u.run(["enrich", "missing.example", "--yes"]);
       expect(single).toMatchObject({ code: 6, stdout: "" });
       expect(single.stderr).toContain("missing.example");
-      const many = await u.run([
-        "enrich",
-        "globex.example",
-        "missing.example",
-        "--yes",
-        "-o",
-        "c.csv",
-        "--misses",
-        "m.txt",
-      ]);
+      const many = await u.run(
+        asTyped`enrich globex.example missing.example --yes -o c.csv --misses m.txt`,
+      );
       expect(many.code, many.stderr).toBe(0);
       expect(readCsv(u.read("c.csv"))).toHaveLength(1);
       expect(u.read("m.txt")).toBe("missing.example\n");

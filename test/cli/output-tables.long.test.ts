@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { DuckDBInstance } from "@duckdb/node-api";
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { asTyped } from "../support/as-typed.ts";
 import { modeOf, type Ran, type User, user } from "../support/export.ts";
 import { type ForeignService, startForeignService } from "../support/foreign-service.ts";
 import { type PostgresCluster, postgresBinaries, startCluster } from "../support/store-postgres.ts";
@@ -35,18 +36,7 @@ function gives(...rows: readonly object[]): void {
   service.options.shape = () => rows;
 }
 const search = (output: string, ...more: string[]): Promise<Ran> =>
-  u.run([
-    "search",
-    "--country",
-    "x",
-    "--yes",
-    "--quiet",
-    "--again",
-    "--json",
-    "-o",
-    output,
-    ...more,
-  ]);
+  u.run(asTyped`search --country x --yes --quiet --again --json -o ${output} ${more}`);
 const added = ({ stdout, stderr }: Ran): unknown => {
   if (stdout === "") throw new Error(stderr);
   return (JSON.parse(stdout) as { output: { added: number } }).output.added;

@@ -2,6 +2,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { startAgent, YES } from "../support/agent.ts";
+import { asTyped } from "../support/as-typed.ts";
 import { charged, readCsv, runIds, type User, user } from "../support/export.ts";
 import { long } from "../support/long.ts";
 import { startTestService, type TestService } from "../support/service.ts";
@@ -47,13 +48,9 @@ afterAll(() => service.close());
 
 beforeEach(async () => {
   u = user(service.url, service.key);
-  const bought = await u.run([
-    ...SALES,
-    ...names.flatMap((name) => ["--name", name]),
-    "--yes",
-    "-o",
-    "own.csv",
-  ]);
+  const bought = await u.run(
+    asTyped`${SALES} ${names.flatMap((name) => ["--name", name])} --yes -o own.csv`,
+  );
   expect(bought.code, bought.stderr).toBe(0);
   expect(ids("own.csv")).toHaveLength(all.length - fresh);
 });
@@ -131,13 +128,7 @@ long(
     for (const step of [10, 20, 30]) {
       const me = user(service.url, service.key);
       u = me;
-      await me.run([
-        ...SALES,
-        ...names.flatMap((name) => ["--name", name]),
-        "--yes",
-        "-o",
-        "own.csv",
-      ]);
+      await me.run(asTyped`${SALES} ${names.flatMap((name) => ["--name", name])} --yes -o own.csv`);
       const [again, credits] = await paid(async () => {
         const killed = await spawnUser(me, argv, { HEADCOUNT_FAILPOINT: String(step) });
         expect(killed.code).toBe(137);

@@ -1,6 +1,7 @@
 import { utimesSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parseExact } from "../../src/shared/rows/values.ts";
+import { asTyped } from "../support/as-typed.ts";
 import { type User, user } from "../support/export.ts";
 import { noticesIn } from "../support/notices.ts";
 import { startTestService, type TestService } from "../support/service.ts";
@@ -187,15 +188,7 @@ describe("--owned", () => {
     const whole = Number((await me.run(["count", "--owned"])).stdout);
     const [wide, narrow] = ["a", "as"];
     const some = Number((await me.run(["count", "--owned", "--title-prefix", wide])).stdout);
-    const argv = [
-      "count",
-      "--owned",
-      "--by",
-      `title_prefix=${narrow}`,
-      "--by",
-      `title_prefix=${wide}`,
-      "--json",
-    ];
+    const argv = asTyped`count --owned --by title_prefix=${narrow} --by title_prefix=${wide} --json`;
     const { stdout, stderr } = await me.run(argv);
     expect(some).toBeGreaterThan(0);
     expect(JSON.parse(stdout)).toMatchObject({ count: whole, unexplained: whole - some });

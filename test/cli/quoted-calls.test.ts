@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { asTyped } from "../support/as-typed.ts";
 import { readCsv, seeded, user } from "../support/export.ts";
 import { long } from "../support/long.ts";
 import {
@@ -46,15 +47,7 @@ describe("free counts that a quote of --new-only tells are those that are made",
     const quote = await me.run([...sales, "--new-only", "--dry-run", "--json"]);
     const { new_only: told } = JSON.parse(quote.stdout);
     const before = counts;
-    const ran = await me.run([
-      ...sales,
-      "--new-only",
-      "--max-calls",
-      "20000",
-      "--yes",
-      "-o",
-      "new.csv",
-    ]);
+    const ran = await me.run(asTyped`${sales} --new-only --max-calls 20000 --yes -o new.csv`);
     expect(ran.code, ran.stderr).toBe(0);
     expectNear(told.calls, counts - before);
   });
@@ -69,17 +62,9 @@ test("where nobody is new, nobody is looked for: the calls that are allowed need
     expect((await me.run(["search", "--department", department, "--yes", "-o", output])).code).toBe(
       0,
     );
-  const ran = await me.run([
-    "search",
-    "--department",
-    "Sales",
-    "--new-only",
-    "--max-calls",
-    "60",
-    "--yes",
-    "-o",
-    "n.csv",
-  ]);
+  const ran = await me.run(
+    asTyped`search --department Sales --new-only --max-calls 60 --yes -o n.csv`,
+  );
   expect(ran.code, ran.stderr).toBe(0);
 });
 
@@ -93,14 +78,7 @@ test("of several companies, nobody owned of whom is bought again, each is told a
     if (at !== "") people.set(at, (people.get(at) ?? 0) + 1);
   const companies = [...people].sort(([, a], [, b]) => b - a).slice(3, 7);
   const own = user(service.url, service.key);
-  const argv = [
-    "employees",
-    ...companies.map(([at]) => at),
-    "--department",
-    "Sales",
-    "--max-credits",
-    "500",
-  ];
+  const argv = asTyped`employees ${companies.map(([at]) => at)} --department Sales --max-credits 500`;
   expect((await own.run([...argv, "--per-company", "1", "-o", "own.csv"])).code).toBe(0);
   const before = counts;
   const quote = JSON.parse((await own.run([...argv, "--new-only", "--dry-run", "--json"])).stdout);

@@ -1,5 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { asTyped } from "../support/as-typed.ts";
 import { seeded, type User, user } from "../support/export.ts";
 import { long } from "../support/long.ts";
 import { Crowd, startPeopleService } from "../support/people-service.ts";
@@ -59,72 +60,23 @@ const segment = (filters: object): string => JSON.stringify({ filters });
 describe("requests that a quote tells are those that are made", () => {
   const cases: Readonly<Record<string, () => readonly string[]>> = {
     "a segment": () => ["search", "--department", "Sales", "--per-page", "10"],
-    "a list of values": () => [
-      "search",
-      "--country",
-      "france",
-      "--country",
-      "germany",
-      "--per-page",
-      "10",
-    ],
+    "a list of values": () => asTyped`search --country france --country germany --per-page 10`,
     "a limit": () => ["search", "--all", "--limit", "1007", "--per-page", "100"],
-    "segments that overlap": () => [
-      "search",
-      "-f",
-      "a.json",
-      "-f",
-      "b.json",
-      "-f",
-      "c.json",
-      "--per-page",
-      "20",
-    ],
-    "one segment without another": () => [
-      "search",
-      "-f",
-      "b.json",
-      "--except",
-      "a.json",
-      "--per-page",
-      "20",
-    ],
+    "segments that overlap": () => asTyped`search -f a.json -f b.json -f c.json --per-page 20`,
+    "one segment without another": () => asTyped`search -f b.json --except a.json --per-page 20`,
     "a sample": () => ["search", "--all", "--sample", "300", "--seed", "3"],
     "forty companies": () => ["employees", ...companies.slice(0, 40), "--per-page", "5"],
-    "forty companies, a limit": () => [
-      "employees",
-      ...companies.slice(0, 40),
-      "--per-page",
-      "5",
-      "--limit",
-      "90",
-    ],
-    "forty companies, at most two people each": () => [
-      "employees",
-      ...companies.slice(0, 40),
-      "--per-company",
-      "2",
-    ],
-    "a file of companies": () => [
-      "employees",
-      "--input",
-      "companies.csv",
-      "--column",
-      "slug",
-      "--per-page",
-      "5",
-    ],
+    "forty companies, a limit": () =>
+      asTyped`employees ${companies.slice(0, 40)} --per-page 5 --limit 90`,
+    "forty companies, at most two people each": () =>
+      asTyped`employees ${companies.slice(0, 40)} --per-company 2`,
+    "a file of companies": () =>
+      asTyped`employees --input companies.csv --column slug --per-page 5`,
     "a file of companies, and whom at each": () => [
       ...["employees", "--input", "companies.csv", "--column", "slug", "--per-page", "3"],
       ...["--seniority-level", "senior", "--seniority-level", "manager"],
     ],
-    "companies that are looked up": () => [
-      "enrich",
-      "--input",
-      "companies.csv",
-      "--column",
-      "slug",
-    ],
+    "companies that are looked up": () => asTyped`enrich --input companies.csv --column slug`,
   };
   const SLOW = ["a limit", "forty companies"];
   const isSlow = ([name]: readonly [string, unknown]): boolean => SLOW.includes(name);
@@ -145,16 +97,7 @@ describe("requests that a quote tells are those that are made", () => {
     async () => {
       const me = user(service.url, service.key);
       const sales = ["search", "--department", "Sales"];
-      const had = await me.run([
-        ...sales,
-        "--sample",
-        "300",
-        "--seed",
-        "5",
-        "--yes",
-        "-o",
-        "own.ndjson",
-      ]);
+      const had = await me.run(asTyped`${sales} --sample 300 --seed 5 --yes -o own.ndjson`);
       expect(had.code, had.stderr).toBe(0);
       expect(await expectTrue(me, [...sales, "--new-only"])).toBeGreaterThan(10);
     },
@@ -205,14 +148,7 @@ long("of a segment behind a wall that the account tells", async () => {
 
 test("a company that is not known is none to buy from when a run of others is gone on with", async () => {
   const me = user(service.url, service.key);
-  const bought = await me.run([
-    "employees",
-    String(companies[20]),
-    "nobody-co",
-    "--yes",
-    "-o",
-    "o.csv",
-  ]);
+  const bought = await me.run(asTyped`employees ${String(companies[20])} nobody-co --yes -o o.csv`);
   expect(bought.code, bought.stderr).toBe(0);
   const resumed = await me.run(["resume", "last"]);
   expect(resumed.stderr).toContain("nothing to buy");

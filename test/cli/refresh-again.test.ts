@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
+import { asTyped } from "../support/as-typed.ts";
 import { seeded, user } from "../support/export.ts";
 import { long } from "../support/long.ts";
 import {
@@ -30,15 +31,9 @@ async function twoLists(more: Partial<PeopleOptions> = {}) {
     ["sales.ndjson", "--department", "Sales"],
     ["france.ndjson", "--country", "france"],
   ] as const) {
-    const { code, stderr } = await me.run([
-      "search",
-      ...filters,
-      "--new-only",
-      "--yes",
-      "-o",
-      "bought.ndjson",
-      "--overwrite",
-    ]);
+    const { code, stderr } = await me.run(
+      asTyped`search ${filters} --new-only --yes -o bought.ndjson --overwrite`,
+    );
     expect(code, stderr).toBe(0);
     const all = await me.run(["owned", "export", ...filters, "-o", list]);
     expect(all.code, all.stderr).toBe(0);
@@ -92,15 +87,7 @@ long(
   "files that cannot be written: what was bought is told, and the same refresh writes it at 0 credits",
   async () => {
     const { service, me } = await twoLists();
-    const argv = [
-      "refresh",
-      "sales.ndjson",
-      "--department",
-      "Sales",
-      "--json",
-      "--max-credits",
-      "200",
-    ];
+    const argv = asTyped`refresh sales.ndjson --department Sales --json --max-credits 200`;
     const inTheWay = join(me.dir, "sales.added.ndjson");
     service.options.before = (_, path) => {
       if (path.endsWith("search")) mkdirSync(inTheWay, { recursive: true });
@@ -195,16 +182,7 @@ test("a list's first refresh that was stopped: all are added by the one that fin
 
 test("a first refresh that bought all, and whose proof failed: the next one adds them", async () => {
   const { people, service, me } = await stoppable();
-  const argv = [
-    "refresh",
-    "--department",
-    "Sales",
-    "-o",
-    "l.ndjson",
-    "--max-credits",
-    "70",
-    "--json",
-  ];
+  const argv = asTyped`refresh --department Sales -o l.ndjson --max-credits 70 --json`;
   const came = people.slice(0, 1).map((human) => ({
     ...human,
     id: "h999",
@@ -313,15 +291,9 @@ long(
   "a list of --with-owned holds those whom its run did not buy: they are neither added nor forgotten when they leave",
   async () => {
     const { service, me } = await twoLists();
-    const { code, stderr } = await me.run([
-      "search",
-      "--department",
-      "Sales",
-      "--with-owned",
-      "--yes",
-      "-o",
-      "all.csv",
-    ]);
+    const { code, stderr } = await me.run(
+      asTyped`search --department Sales --with-owned --yes -o all.csv`,
+    );
     expect(code, stderr).toBe(0);
     const before = service.matching({ department: "Sales" });
     const people = service.options.people.filter(

@@ -1,6 +1,7 @@
 import { lstatSync, symlinkSync, writeFileSync } from "node:fs";
 import fc from "fast-check";
 import { afterEach, describe, expect, test } from "vitest";
+import { asTyped } from "../support/as-typed.ts";
 import { seeded, type User, user } from "../support/export.ts";
 import { expectFiles, inSales, keysIn, keysOf, rowsIn, without } from "../support/kept-list.ts";
 import { long } from "../support/long.ts";
@@ -35,14 +36,7 @@ async function bought(
   const service = await startPeopleService({ people, ...options });
   running.push(service);
   const me = user(service.url, service.key);
-  const { code, stderr } = await me.run([
-    "search",
-    "--department",
-    "Sales",
-    "--yes",
-    "-o",
-    "sales.ndjson",
-  ]);
+  const { code, stderr } = await me.run(asTyped`search --department Sales --yes -o sales.ndjson`);
   expect(code, stderr).toBe(0);
   return { crowd, people, service, me, before: people.filter(inSales) };
 }
@@ -75,13 +69,9 @@ describe("headcount refresh", () => {
       service.options.people = crowd.week(people, WEEK);
       const now = service.matching({ department: "Sales" });
       const fresh = without(now, before).length;
-      const { code, stdout, stderr } = await me.run([
-        "refresh",
-        "sales.ndjson",
-        "--max-credits",
-        "100",
-        "--json",
-      ]);
+      const { code, stdout, stderr } = await me.run(
+        asTyped`refresh sales.ndjson --max-credits 100 --json`,
+      );
       expect(code, stderr).toBe(0);
       expectFiles(me, before, now);
       const receipt = JSON.parse(stdout);
@@ -139,29 +129,12 @@ describe("headcount refresh", () => {
       const { service, me } = await bought(200);
       const counts = () => service.asked.filter(({ path }) => path === "/v1/person/count").length;
       const before = counts();
-      const nobody = [
-        "--department",
-        "Sales",
-        "--title",
-        "nobody a",
-        "--title",
-        "nobody b",
-        "--title",
-        "nobody c",
-      ];
-      const { code, stdout, stderr } = await me.run([
-        ...[
-          "refresh",
-          ...nobody,
-          "-o",
-          "none.ndjson",
-          "--min-rows",
-          "0",
-          "--max-calls",
-          "4",
-          "--json",
-        ],
-      ]);
+      const nobody = asTyped`
+        --department Sales --title ${"nobody a"} --title ${"nobody b"} --title ${"nobody c"}
+      `;
+      const { code, stdout, stderr } = await me.run(
+        asTyped`refresh ${nobody} -o none.ndjson --min-rows 0 --max-calls 4 --json`,
+      );
       expect(code, stderr).toBe(0);
       expect(JSON.parse(stdout).free_calls).toBe(counts() - before);
       expect(counts() - before).toBeLessThanOrEqual(4);
@@ -189,12 +162,9 @@ describe("headcount refresh", () => {
       personKey(human) === personKey(renamed as Human) ? { ...human, name: "zz somebody" } : human,
     );
     const fresh = service.matching({ department: "Sales" }).length - before.length;
-    const { code, stderr } = await me.run([
-      "refresh",
-      "sales.ndjson",
-      "--max-credits",
-      String(fresh + 10),
-    ]);
+    const { code, stderr } = await me.run(
+      asTyped`refresh sales.ndjson --max-credits ${fresh + 10}`,
+    );
     expect(code, stderr).toBe(0);
     expectFiles(me, before, service.matching({ department: "Sales" }));
     expect(keysIn(me, "sales.changed.ndjson")).toContain(personKey(renamed as Human));
@@ -202,12 +172,7 @@ describe("headcount refresh", () => {
   });
 
   const doors = {
-    "the command": (credits: number) => [
-      "refresh",
-      "sales.ndjson",
-      "--max-credits",
-      String(credits),
-    ],
+    "the command": (credits: number) => asTyped`refresh sales.ndjson --max-credits ${credits}`,
     "a job": (credits: number, me: User) => {
       const sales = {
         command: "refresh",
@@ -269,13 +234,7 @@ describe("headcount refresh", () => {
     const unasked = await me.run(["refresh", "sales.ndjson"]);
     expect(unasked.code, unasked.stderr).toBe(0);
     expect(unasked.stderr).toContain("0 removed, changes not looked for (--verify-fields);");
-    const found = await me.run([
-      "refresh",
-      "sales.ndjson",
-      "--verify-fields",
-      "title,company",
-      "--json",
-    ]);
+    const found = await me.run(asTyped`refresh sales.ndjson --verify-fields title,company --json`);
     expect(found.code, found.stderr).toBe(0);
     expect(keysIn(me, "sales.changed.ndjson")).toEqual(keysOf(moved));
     expect(JSON.parse(found.stdout)).toMatchObject({
@@ -289,16 +248,10 @@ describe("headcount refresh", () => {
       `--buy-changed --max-credits ${moved.length} buys what is there now`,
     );
     expect(service.rowsSold()).toBe(paid);
-    const argv = [
-      "refresh",
-      "sales.ndjson",
-      "--verify-fields",
-      "title,company",
-      "--buy-changed",
-      "--max-credits",
-      "100",
-      "--json",
-    ];
+    const argv = asTyped`
+      refresh sales.ndjson --verify-fields title,company --buy-changed --max-credits 100
+      --json
+    `;
     const again = await me.run(argv);
     expect(again.code, again.stderr).toBe(0);
     expect(service.rowsSold() - paid).toBe(moved.length);
@@ -364,15 +317,7 @@ describe("headcount refresh", () => {
 
   test("a list that begins names values that match nobody, and the calls for it are told", async () => {
     const { me, service } = await bought(300, { seed: 7 });
-    const some = [
-      "refresh",
-      "--department",
-      "Sales",
-      "--country",
-      "germany",
-      "--country",
-      "Atlantis",
-    ];
+    const some = asTyped`refresh --department Sales --country germany --country Atlantis`;
     const from = service.asked.length;
     const dry = await me.run([...some, "--dry-run"]);
     expect(dry.stderr).toContain("Atlantis");
@@ -404,13 +349,7 @@ describe("headcount refresh", () => {
         expect(stderr).toMatch(/--max-(credits|calls) \d+ brings the list up to date/);
       }
       expect(service.rowsSold()).toBe(paid);
-      const anew = await me.run([
-        "refresh",
-        "sales.ndjson",
-        "--again",
-        "--max-credits",
-        String(now),
-      ]);
+      const anew = await me.run(asTyped`refresh sales.ndjson --again --max-credits ${now}`);
       expect(anew.code, anew.stderr).toBe(0);
       expect(service.rowsSold() - paid).toBe(now);
     },
@@ -423,14 +362,9 @@ describe("a service whose counts cannot be relied on", () => {
     service.options.people = crowd.week(people, WEEK);
     service.options.rough = (count, call) => Math.round(count * (1 + ((call % 5) - 2) / 200));
     const paid = service.rowsSold();
-    const { code, stderr } = await me.run([
-      "refresh",
-      "sales.ndjson",
-      "--max-credits",
-      "2000",
-      "--max-calls",
-      "100000",
-    ]);
+    const { code, stderr } = await me.run(
+      asTyped`refresh sales.ndjson --max-credits 2000 --max-calls 100000`,
+    );
     expect([5, 8], stderr).toContain(code);
     expect(stderr).toMatch(/the list stays as it was/);
     expect(service.rowsSold()).toBe(paid);
@@ -581,14 +515,7 @@ describe("what a list is", () => {
     expect(ofRun.code, ofRun.stderr).toBe(0);
     expect(keysIn(me, "list.ndjson")).toEqual(keysOf(before));
     expect((await me.run(["refresh", "--department", "Sales", "-o", "list.ndjson"])).code).toBe(0);
-    const inTheWay = await me.run([
-      "refresh",
-      "--department",
-      "Legal",
-      "-o",
-      "list.ndjson",
-      "--yes",
-    ]);
+    const inTheWay = await me.run(asTyped`refresh --department Legal -o list.ndjson --yes`);
     expect(inTheWay.code).toBe(2);
     expect(inTheWay.stderr).toContain("list.ndjson exists");
     expect((await me.run(["refresh", "nosuch.csv"])).stderr).toContain(
@@ -612,13 +539,9 @@ describe("what a list is", () => {
       added: before.length,
       credits: 0,
     });
-    const byAddress = await me.run([
-      "refresh",
-      "--network-url",
-      String(before[0]?.network_url),
-      "-o",
-      "one.csv",
-    ]);
+    const byAddress = await me.run(
+      asTyped`refresh --network-url ${String(before[0]?.network_url)} -o one.csv`,
+    );
     expect(byAddress.code).toBe(2);
     expect(byAddress.stderr).toContain("names its people by address");
     expect((await me.run(["refresh"])).code).toBe(2);
@@ -638,43 +561,23 @@ describe("what a list is", () => {
     );
     expect((await me.run(["owned", "import", "ids.csv"])).code).toBe(0);
     writeFileSync(me.file("urls.csv"), "network_url\nhttps://people.example/in/old/\n");
-    const { code, stderr, stdout } = await me.run([
-      "refresh",
-      "urls.csv",
-      "--department",
-      "Sales",
-      "--json",
-    ]);
+    const { code, stderr, stdout } = await me.run(
+      asTyped`refresh urls.csv --department Sales --json`,
+    );
     expect(code, stderr).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({ removed: 1, added: before.length, credits: 0 });
   });
 
   test("files in the way are not replaced; the columns and the format are those of the list", async () => {
     const { crowd, service, me, people } = await bought(400, { seed: 11 });
-    const csv = [
-      "search",
-      "--department",
-      "Sales",
-      "--yes",
-      "-o",
-      "list.csv",
-      "--fields",
-      "name,id,title",
-      "--overwrite",
-    ];
+    const csv = asTyped`search --department Sales --yes -o list.csv --fields name,id,title --overwrite`;
     expect((await me.run(csv)).code).toBe(0);
     writeFileSync(me.file("list.added.csv"), "mine");
     const blocked = await me.run(["refresh", "list.csv", "--max-credits", "50"]);
     expect(blocked.code).toBe(2);
     expect(me.read("list.added.csv")).toBe("mine");
     service.options.people = crowd.week(people, { gone: 0.05, moved: 0, born: 0.05 });
-    const { code, stderr } = await me.run([
-      "refresh",
-      "list.csv",
-      "--max-credits",
-      "50",
-      "--overwrite",
-    ]);
+    const { code, stderr } = await me.run(asTyped`refresh list.csv --max-credits 50 --overwrite`);
     expect(code, stderr).toBe(0);
     for (const name of ["list.csv", "list.added.csv", "list.removed.csv", "list.changed.csv"]) {
       expect(me.read(name).split("\n")[0]).toBe("name,id,title");
@@ -719,14 +622,7 @@ long(
             maxValues: seed % 2 === 0 ? 50 : 1_000,
           };
           const { crowd, service, me } = await bought(250, options);
-          const refresh = [
-            "refresh",
-            "sales.ndjson",
-            "--max-credits",
-            "250",
-            "--max-calls",
-            "20000",
-          ];
+          const refresh = asTyped`refresh sales.ndjson --max-credits 250 --max-calls 20000`;
           for (const step of steps) {
             if (step === "week") {
               service.options.people = crowd.week(service.options.people, {
@@ -742,17 +638,7 @@ long(
                 service.matching({ department: "Sales" }),
               );
             } else if (step === "search") {
-              const argv = [
-                "search",
-                "--country",
-                "france",
-                "--limit",
-                "20",
-                "--yes",
-                "-o",
-                "some.ndjson",
-                "--overwrite",
-              ];
+              const argv = asTyped`search --country france --limit 20 --yes -o some.ndjson --overwrite`;
               const { code, stderr } = await me.run(argv);
               expect(code, stderr).toBe(0);
             } else if (step === "kill") {

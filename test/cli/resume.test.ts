@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
+import { asTyped } from "../support/as-typed.ts";
 import { charged, readCsv, runIds, user, visibleFiles } from "../support/export.ts";
 import { long } from "../support/long.ts";
 import { startTestService } from "../support/service.ts";
@@ -48,15 +49,7 @@ test("an export that stopped says so for scripts too: the very command that goes
     const { code, stderr } = await u.run([...argv, "--json"]);
     return { code, error: JSON.parse(stderr.trim().split("\n").at(-1) ?? "").error };
   };
-  const capped = await failed([
-    ...SALES,
-    "--require-complete",
-    "--limit",
-    "60",
-    "--yes",
-    "-o",
-    "a.csv",
-  ]);
+  const capped = await failed(asTyped`${SALES} --require-complete --limit 60 --yes -o a.csv`);
   // What raises a bound of a person's is a person's to decide on.
   expect(capped).toMatchObject({ code: 5, error: { resumable: false, next: null } });
   const [, raised = ""] =
@@ -159,17 +152,7 @@ test("where its dataset is gone the same command says so once, begins anew, and 
   };
   const id = await stale();
   const before = await charged(service, CREDITS);
-  const same = [
-    "search",
-    "--department",
-    "Sales",
-    "--per-page",
-    "20",
-    "-o",
-    "a.csv",
-    "--quiet",
-    "--overwrite",
-  ];
+  const same = asTyped`search --department Sales --per-page 20 -o a.csv --quiet --overwrite`;
   const asked = await u.run(same);
   expect(asked).toMatchObject({
     code: 2,
@@ -190,16 +173,7 @@ test("where its dataset is gone the same command says so once, begins anew, and 
 long(
   "a page that was charged and not answered before an import is in the books, and no page that was not",
   async () => {
-    const command = [
-      "search",
-      "--department",
-      "Sales",
-      "--per-page",
-      "20",
-      "-o",
-      "a.csv",
-      "--overwrite",
-    ];
+    const command = asTyped`search --department Sales --per-page 20 -o a.csv --overwrite`;
     const sums = async () => {
       const { settled, uncertain } = JSON.parse((await u.run(["spend", "--json"])).stdout).total;
       return { settled, uncertain, charged: await charged(service, CREDITS) };
@@ -232,16 +206,7 @@ long(
 long(
   "a limit that is reached without a page whose reply was lost: the end tells what that one may have cost",
   async () => {
-    const command = [
-      ...SALES,
-      "--concurrency",
-      "1",
-      "-o",
-      "a.csv",
-      "--overwrite",
-      "--base-url",
-      service.url,
-    ];
+    const command = asTyped`${SALES} --concurrency 1 -o a.csv --overwrite --base-url ${service.url}`;
     let lost = 0;
     for (let step = 19; lost === 0 && step < 34; step++) {
       const [me, before] = [user(service.url, service.key), await charged(service, CREDITS)];

@@ -4,20 +4,11 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { Disk } from "../../src/engine/runs/disk.ts";
 import { encodeLine } from "../../src/engine/runs/log.ts";
 import { RunStore } from "../../src/engine/runs/run-store.ts";
+import { asTyped } from "../support/as-typed.ts";
 import { runIds, type User, user } from "../support/export.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
-const SEARCH = [
-  "search",
-  "--department",
-  "Sales",
-  "--per-page",
-  "20",
-  "--concurrency",
-  "1",
-  "-o",
-  "a.csv",
-];
+const SEARCH = asTyped`search --department Sales --per-page 20 --concurrency 1 -o a.csv`;
 let service: TestService;
 let u: User;
 beforeAll(async () => {
@@ -109,16 +100,9 @@ describe("what was paid can still be read when the disk changed some of it", () 
   const ids = async (
     ...argv: readonly string[]
   ): Promise<{ ids: string[]; code: number; stderr: string }> => {
-    const { code, stdout, stderr } = await u.run([
-      "runs",
-      "export",
-      "last",
-      "--format",
-      "csv",
-      "--fields",
-      "id",
-      ...argv,
-    ]);
+    const { code, stdout, stderr } = await u.run(
+      asTyped`runs export last --format csv --fields id ${argv}`,
+    );
     return { ids: stdout.trim().split("\n").slice(1), code, stderr };
   };
 

@@ -1,6 +1,7 @@
 import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { asTyped } from "../support/as-typed.ts";
 import { fakeClock } from "../support/client.ts";
 import { runIds, spentBy, type User, user } from "../support/export.ts";
 import { type FaultProxy, faultProxy } from "../support/fault-proxy.ts";
@@ -37,16 +38,7 @@ test("of a segment that nobody counts as many are expected as its pages told, wi
     [100, 60],
     [57, 57],
   ] as const) {
-    const bound = [
-      "--limit",
-      `${limit}`,
-      "--per-page",
-      "27",
-      "--concurrency",
-      "1",
-      "--yes",
-      "--again",
-    ];
+    const bound = asTyped`--limit ${limit} --per-page 27 --concurrency 1 --yes --again`;
     const ran = await u.run(["search", "--country", "x", ...bound, "-o", `${limit}.csv`]);
     if (limit === 100) {
       expect(ran.stderr).toContain("54 of 60 rows are paid for and kept");
@@ -88,15 +80,7 @@ test("how many people a company has that was not counted is not known: a cap is 
     [["--per-company", "40"], null],
     [["--limit", "1"], 1],
   ] as const) {
-    const ran = await u.run([
-      "employees",
-      domain,
-      ...bound,
-      "--again",
-      "--yes",
-      "--format",
-      "ndjson",
-    ]);
+    const ran = await u.run(asTyped`employees ${domain} ${bound} --again --yes --format ndjson`);
     expect(ran.code, ran.stderr).toBe(0);
     expect(await list()).toMatchObject({ command: "employees", status: "finished", expected });
   }
@@ -105,17 +89,7 @@ test("how many people a company has that was not counted is not known: a cap is 
 test("two lost replies of one page are two uncertain amounts, once each", async () => {
   u = user(proxy.url, service.key);
   proxy.decide = ({ paid }) => ({ kind: paid === 2 || paid === 3 ? "drop" : "none" });
-  const argv = [
-    ...SALES,
-    "--limit",
-    "60",
-    "--max-credits",
-    "100",
-    "--concurrency",
-    "1",
-    "-o",
-    "a.csv",
-  ];
+  const argv = asTyped`${SALES} --limit 60 --max-credits 100 --concurrency 1 -o a.csv`;
   await u.run(argv, { clock: fakeClock(Date.now()) });
   expect(await spentBy(u)).toMatchObject({ uncertain: 40 });
   proxy.decide = () => ({ kind: "none" });

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { Dialect } from "../../src/engine/client/dialect.ts";
 import type { Person } from "../../src/shared/contract/records.ts";
+import { asTyped } from "../support/as-typed.ts";
 import { wrapped } from "../support/dataset.ts";
 import { charged, readCsv, runIds, type User, user } from "../support/export.ts";
 import { faultProxy } from "../support/fault-proxy.ts";
@@ -42,32 +43,12 @@ long(
     const u = someone();
     const half = Math.floor(sales.length / 2);
     expect(
-      (
-        await u.run([
-          "search",
-          "--department",
-          "Sales",
-          "--limit",
-          `${half}`,
-          "--yes",
-          "-o",
-          "half.csv",
-        ])
-      ).code,
+      (await u.run(asTyped`search --department Sales --limit ${half} --yes -o half.csv`)).code,
     ).toBe(0);
     const mine = new Set(idsOf(u, "half.csv"));
     const about = Math.round((40 * half) / sales.length);
     const said = `about ${about} of the 40 to buy are yours already`;
-    const dry = await u.run([
-      "search",
-      "--department",
-      "Sales",
-      "--sample",
-      "40",
-      "--seed",
-      "7",
-      "--dry-run",
-    ]);
+    const dry = await u.run(asTyped`search --department Sales --sample 40 --seed 7 --dry-run`);
     expect(dry.stdout).toMatch(new RegExp(`paid again +${said}`));
     expect(dry.stdout).not.toContain("--new-only");
     const ran = await u.run([...SAMPLE, "--sample", "40", "--seed", "7"]);
@@ -236,17 +217,7 @@ describe("a sample", () => {
     const u = someone();
     const bought = async (rows: number, ...more: readonly string[]) => {
       const before = await charged(service, CREDITS);
-      const argv = [
-        ...SAMPLE,
-        "--sample",
-        `${rows}`,
-        "--seed",
-        "5",
-        "--max-credits",
-        "60",
-        "--overwrite",
-        ...more,
-      ];
+      const argv = asTyped`${SAMPLE} --sample ${rows} --seed 5 --max-credits 60 --overwrite ${more}`;
       const ran = await u.run(argv);
       expect(ran.code, ran.stderr).toBe(0);
       return { said: ran.stderr, ids: idsOf(u), cost: (await charged(service, CREDITS)) - before };
@@ -300,16 +271,7 @@ describe("of several segments", () => {
     })) {
       writeFileSync(u.file(`${name}.json`), JSON.stringify(filters));
     }
-    const argv = [
-      "search",
-      "-f",
-      "sales.json",
-      "-f",
-      "france.json",
-      "--except",
-      "legal.json",
-      "--yes",
-    ];
+    const argv = asTyped`search -f sales.json -f france.json --except legal.json --yes`;
     const wanted = people.filter(
       ({ department, country }) =>
         department === "Sales" || (country?.toLowerCase() === "france" && department !== "Legal"),
@@ -362,13 +324,9 @@ describe("behind a depth wall", () => {
         const all = user(walled.url, walled.key);
         expect((await all.run([...SAMPLE, "--sample", `${sales.length - 1}`])).code).toBe(0);
         expect(new Set(idsOf(all)).size).toBe(sales.length - 1);
-        const few = await user(walled.url, walled.key).run([
-          ...SAMPLE,
-          "--sample",
-          "20",
-          "--per-page",
-          "5",
-        ]);
+        const few = await user(walled.url, walled.key).run(
+          asTyped`${SAMPLE} --sample 20 --per-page 5`,
+        );
         expect(few).toMatchObject({
           code: 2,
           stderr: expect.stringContaining("rows are drawn one by one"),
@@ -391,13 +349,7 @@ describe("behind a depth wall", () => {
         }),
     });
     try {
-      const ran = await user(walled.url, walled.key).run([
-        ...SAMPLE,
-        "--sample",
-        "50",
-        "--seed",
-        "1",
-      ]);
+      const ran = await user(walled.url, walled.key).run(asTyped`${SAMPLE} --sample 50 --seed 1`);
       expect(ran).toMatchObject({
         code: 8,
         stderr: expect.stringContaining("a row was drawn that the service does not give"),
@@ -426,20 +378,7 @@ describe("at a service of somebody else", () => {
     writeFileSync(join(u.dir, "config", "config.json"), JSON.stringify({ connections: { work } }));
     return { foreign, u };
   }
-  const DRAW = [
-    "-c",
-    "work",
-    "search",
-    "--country",
-    "x",
-    "-o",
-    "p.csv",
-    "--receipt",
-    "r.json",
-    "--yes",
-    "--seed",
-    "5",
-  ];
+  const DRAW = asTyped`-c work search --country x -o p.csv --receipt r.json --yes --seed 5`;
 
   test.each([
     { paging: "page", firstPage: 1 },
@@ -526,16 +465,9 @@ describe("at a service of somebody else", () => {
         ((JSON.parse(body || "{}") as { page?: number }).page ?? 0) > 200
           ? ({ kind: "error", status: 422, detail: "page beyond the maximum depth" } as never)
           : ({ kind: "none" } as never);
-      const ran = await user(proxy.url, foreign.key).run([
-        "search",
-        "--country",
-        "x",
-        "--sample",
-        "30",
-        "--seed",
-        "5",
-        "--yes",
-      ]);
+      const ran = await user(proxy.url, foreign.key).run(
+        asTyped`search --country x --sample 30 --seed 5 --yes`,
+      );
       expect(ran).toMatchObject({
         code: 5,
         stderr: expect.stringContaining("does not go as deep as the rows that were drawn"),

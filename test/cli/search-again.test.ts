@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { expect, test } from "vitest";
+import { asTyped } from "../support/as-typed.ts";
 import { charged, readCsv, runIds } from "../support/export.ts";
 import { CREDITS, type Serving, serveUsers } from "../support/serving.ts";
 
@@ -133,17 +134,7 @@ test("a higher cap pays for the rest alone where nobody counts beforehand, too: 
 });
 
 test("where a seeded sample is wanted larger than its cap let it be, only the rest is paid for", async () => {
-  const sample = [
-    "search",
-    "--department",
-    "Sales",
-    "--per-page",
-    "5",
-    "--sample",
-    "20",
-    "--seed",
-    "7",
-  ];
+  const sample = asTyped`search --department Sales --per-page 5 --sample 20 --seed 7`;
   expect(await u.run([...sample, "--max-credits", "10", "-o", "a.csv"])).toMatchObject({ code: 0 });
   const more = await u.run([...sample, "--max-credits", "20", "-o", "b.csv"]);
   expect(more.stderr).toContain("by chance (--seed 7) for 10 credits to b.csv");
@@ -187,15 +178,7 @@ test("a cap bounds no rows that cost none, and a command with --max-credits 0 th
   });
   const before = await charged(service, CREDITS);
   for (const cap of ["3", "0"]) {
-    const ran = await u.run([
-      ...SALES,
-      "--limit",
-      "9",
-      "--max-credits",
-      cap,
-      "-o",
-      `cap-${cap}.csv`,
-    ]);
+    const ran = await u.run(asTyped`${SALES} --limit 9 --max-credits ${cap} -o cap-${cap}.csv`);
     expect(ran.code, ran.stderr).toBe(0);
     expect(readCsv(u.read(`cap-${cap}.csv`))).toEqual(readCsv(u.read("a.csv")).slice(0, 9));
     // The run that wrote them would pay for the others, whom the earlier one holds.
@@ -203,16 +186,7 @@ test("a cap bounds no rows that cost none, and a command with --max-credits 0 th
       "stopped at --limit; the same command with a higher --limit and --overwrite goes on\n",
     );
   }
-  const copied = [
-    ...SALES,
-    "--limit",
-    "12",
-    "--max-credits",
-    "3",
-    "-o",
-    "cap-3.csv",
-    "--overwrite",
-  ];
+  const copied = asTyped`${SALES} --limit 12 --max-credits 3 -o cap-3.csv --overwrite`;
   expect(await u.run(copied)).toMatchObject({ code: 0 });
   expect(readCsv(u.read("cap-3.csv"))).toHaveLength(12);
   const higher = await u.run([...SALES, "--limit", "18", "--max-credits", "0", "-o", "more.csv"]);
@@ -236,16 +210,7 @@ test("a limit that the run itself has is raised by the command that is named, al
   const all = readCsv(u.read("a.csv")).length;
   expect(all - 30).toBe((await charged(service, CREDITS)) - before);
   expect(all).toBeGreaterThan(30);
-  const short = await u.run([
-    ...SALES,
-    "--again",
-    "--limit",
-    "5",
-    "--yes",
-    "--require-complete",
-    "-o",
-    "b.csv",
-  ]);
+  const short = await u.run(asTyped`${SALES} --again --limit 5 --yes --require-complete -o b.csv`);
   expect(short.code).toBe(5);
   expect(await u.run(hinted(short.stderr, /at 0 credits; /))).toMatchObject({ code: 0 });
   expect(readCsv(u.read("b.csv"))).toHaveLength(all);
@@ -288,28 +253,12 @@ test("going on takes what other finished runs hold: the limit's hint after --req
   const before = await charged(service, CREDITS);
   const held = await u.run([...whole, "--limit", "18", "--require-complete", "-o", "b.csv"]);
   expect(held.code).toBe(5);
-  const paid = await u.run([
-    ...whole,
-    "--again",
-    "--limit",
-    "18",
-    "--require-complete",
-    "-o",
-    "c.csv",
-  ]);
+  const paid = await u.run(asTyped`${whole} --again --limit 18 --require-complete -o c.csv`);
   expect(await charged(service, CREDITS)).toBe(before + 18);
   // In the middle of a page of the other run, and by no more than the limit.
   for (const [name, { stderr }] of Object.entries({ b: held, c: paid })) {
     const [, run = ""] = /headcount resume (\S+) --limit/.exec(stderr) ?? [];
-    const quoted = await u.run([
-      ...whole,
-      "--limit",
-      "30",
-      "--dry-run",
-      "--json",
-      "-o",
-      `${name}.csv`,
-    ]);
+    const quoted = await u.run(asTyped`${whole} --limit 30 --dry-run --json -o ${name}.csv`);
     expect(JSON.parse(quoted.stdout)).toMatchObject({ rows: 30, kept: 30, credits: 0 });
     expect(await u.run(["resume", run, "--limit", "30"])).toMatchObject({ code: 5 });
     const fewer = await u.run([...whole, "--limit", "30", "-o", `${name}.csv`]);
@@ -318,15 +267,7 @@ test("going on takes what other finished runs hold: the limit's hint after --req
   }
   expect(await charged(service, CREDITS)).toBe(before + 18);
   // What the other does not hold is all that is paid for.
-  const more = await u.run([
-    "resume",
-    "last",
-    "--limit",
-    "50",
-    "--max-credits",
-    "50",
-    "--overwrite",
-  ]);
+  const more = await u.run(asTyped`resume last --limit 50 --max-credits 50 --overwrite`);
   expect([more.code, more.stderr]).toEqual([
     5,
     expect.stringContaining("50 of 50 rows are paid for"),

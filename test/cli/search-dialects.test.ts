@@ -3,24 +3,14 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { main } from "../../src/cli/main.ts";
 import type { Dialect } from "../../src/engine/client/dialect.ts";
+import { asTyped } from "../support/as-typed.ts";
 import { fakeClock, testContext } from "../support/client.ts";
 import { charged, type Ran, readCsv, type User, user } from "../support/export.ts";
 import { type FaultProxy, faultProxy } from "../support/fault-proxy.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
 const CREDITS = 100_000;
-const SALES = [
-  "-c",
-  "work",
-  "search",
-  "--department",
-  "Sales",
-  "-o",
-  "p.csv",
-  "--yes",
-  "--per-page",
-  "30",
-];
+const SALES = asTyped`-c work search --department Sales -o p.csv --yes --per-page 30`;
 let service: TestService;
 let proxy: FaultProxy;
 let expected: string[];

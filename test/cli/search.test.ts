@@ -11,6 +11,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import type { Person } from "../../src/shared/contract/records.ts";
+import { asTyped } from "../support/as-typed.ts";
 import { wrapped } from "../support/dataset.ts";
 import { charged, modeOf, readCsv, runIds, user, visibleFiles } from "../support/export.ts";
 import { startPeopleService } from "../support/people-service.ts";
@@ -45,16 +46,9 @@ describe("an export", () => {
   test("to a file: every row once and in order, charged exactly, whole, for its owner alone, with a receipt", async () => {
     const u = someone();
     const spent = await cost(async () => {
-      const ran = await u.run([
-        ...SALES,
-        "--yes",
-        "--per-page",
-        "100",
-        "-o",
-        "people.csv",
-        "--receipt",
-        "receipt.json",
-      ]);
+      const ran = await u.run(
+        asTyped`${SALES} --yes --per-page 100 -o people.csv --receipt receipt.json`,
+      );
       expect(ran.stderr).toMatch(
         /^Exported \d+ profiles for \d+ credits to people\.csv \(balance [\d,]+\)$/m,
       );
@@ -116,16 +110,7 @@ describe("an export", () => {
   });
 
   test("--json with a file prints the receipt on stdout, and nothing else", async () => {
-    const ran = await someone().run([
-      ...SALES,
-      "--yes",
-      "--limit",
-      "3",
-      "-o",
-      "p.ndjson",
-      "--json",
-      "--quiet",
-    ]);
+    const ran = await someone().run(asTyped`${SALES} --yes --limit 3 -o p.ndjson --json --quiet`);
     expect(JSON.parse(ran.stdout)).toMatchObject({
       received: 3,
       bound: "limit",
@@ -211,15 +196,7 @@ describe("caps", () => {
 
   test("--require-complete makes a reached cap exit 5, without a file; a higher cap goes on with the same run", async () => {
     const u = someone();
-    const argv = [
-      ...SALES,
-      "--require-complete",
-      "-o",
-      "p.csv",
-      "--per-page",
-      "40",
-      "--max-credits",
-    ];
+    const argv = asTyped`${SALES} --require-complete -o p.csv --per-page 40 --max-credits`;
     expect(await cost(() => u.run([...argv, "60"]).then(({ code }) => expect(code).toBe(5)))).toBe(
       60,
     );
@@ -240,14 +217,9 @@ describe("caps", () => {
       const ran = await user(poor.url, poor.key).run([...SALES, "--yes"]);
       expect(ran.code).toBe(4);
       expect(ran.stderr).toContain("--limit 30 would fit");
-      const list = await user(poor.url, poor.key).run([
-        "refresh",
-        ...SALES.slice(1),
-        "-o",
-        "l.csv",
-        "--max-credits",
-        "500",
-      ]);
+      const list = await user(poor.url, poor.key).run(
+        asTyped`refresh ${SALES.slice(1)} -o l.csv --max-credits 500`,
+      );
       expect(list).toMatchObject({
         code: 4,
         stderr: expect.stringContaining("hint: top the account up"),
@@ -279,15 +251,7 @@ describe("caps", () => {
     });
     try {
       const u = user(quarter.url, quarter.key);
-      const ran = await u.run([
-        ...SALES,
-        "--max-credits",
-        "12.6",
-        "--per-page",
-        "20",
-        "-o",
-        "p.csv",
-      ]);
+      const ran = await u.run(asTyped`${SALES} --max-credits 12.6 --per-page 20 -o p.csv`);
       expect(ran.stderr).toContain(" profiles for 12.5 credits to p.csv (balance 7.5)");
       expect(await charged(quarter, 20)).toBe(12.5);
     } finally {
@@ -298,13 +262,7 @@ describe("caps", () => {
       const ran = await user(free.url, free.key).run([...SALES, "--per-page", "100"]);
       expect(ran.code).toBe(0);
       expect(ran.stdout.trim().split("\n").length).toBe(sales.length);
-      const few = await user(free.url, free.key).run([
-        ...SALES,
-        "--per-page",
-        "10",
-        "--limit",
-        "35",
-      ]);
+      const few = await user(free.url, free.key).run(asTyped`${SALES} --per-page 10 --limit 35`);
       expect(few.stdout.trim().split("\n").length).toBe(35);
     } finally {
       await free.close();
@@ -339,15 +297,9 @@ describe("caps", () => {
         const u = user(served.url, served.key);
         let before = 0;
         for (const limit of [3, 5, 12]) {
-          const ran = await u.run([
-            ...SALES,
-            "--limit",
-            String(limit),
-            "--max-credits",
-            String(limit),
-            "-o",
-            `${limit}.csv`,
-          ]);
+          const ran = await u.run(asTyped`
+            ${SALES} --limit ${limit} --max-credits ${limit} -o ${limit}.csv
+          `);
           expect(ran.code, ran.stderr).toBe(0);
           expect(new Set(readCsv(u.read(`${limit}.csv`)).map(({ id }) => id)).size).toBe(limit);
           expect(await charged(served, 10_000)).toBe(limit);
@@ -438,16 +390,9 @@ describe("the output", () => {
       const { fd } = (server as unknown as { _handle: { fd: number } })._handle;
       expect(statSync(`/proc/self/fd/${fd}`).isSocket()).toBe(true);
       symlinkSync(`/proc/self/fd/${fd}`, u.file("p.csv"));
-      const { code, stderr } = await u.run([
-        "search",
-        "--department",
-        "Sales",
-        "--limit",
-        "3",
-        "--yes",
-        "-o",
-        "p.csv",
-      ]);
+      const { code, stderr } = await u.run(
+        asTyped`search --department Sales --limit 3 --yes -o p.csv`,
+      );
       expect(code, stderr).toBe(2);
       expect(stderr).toContain(
         "p.csv is no regular file\nhint: name a file; rows alone go to stdout, without -o",
@@ -522,16 +467,7 @@ test("a file without rows is done, whatever becomes of the counts that would say
     away.options.before = () => {
       if (away.asked.length > 0) throw new Error("away");
     };
-    const ran = await u.run([
-      "search",
-      "--department",
-      "Legal",
-      "--yes",
-      "-o",
-      "none.csv",
-      "--max-wait",
-      "1",
-    ]);
+    const ran = await u.run(asTyped`search --department Legal --yes -o none.csv --max-wait 1`);
     expect(ran, ran.stderr).toMatchObject({ code: 0 });
     expect([existsSync(u.file("none.csv")), away.asked.length]).toEqual([true, 1]);
   } finally {

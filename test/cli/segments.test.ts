@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSy
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Person } from "../../src/shared/contract/records.ts";
+import { asTyped } from "../support/as-typed.ts";
 import { charged, readCsv, user } from "../support/export.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
@@ -41,12 +42,7 @@ describe("saved segments", () => {
   test("saved for its owner alone, listed, shown as -f reads it, used with -s, removed", async () => {
     const u = await saved([
       "legal",
-      "--department",
-      "Legal",
-      "--country",
-      "France",
-      "--country",
-      "germany",
+      ...asTyped`--department Legal --country France --country germany`,
     ]);
     expect(statSync(segmentFile(u, "legal")).mode & 0o777).toBe(0o600);
     const filters = { country: ["France", "germany"], department: "Legal" };
@@ -132,14 +128,7 @@ describe("values and files", () => {
     expect((await u.run(["count", "--country", "@-"], { stdin: "germany\nfrance" })).stdout).toBe(
       two,
     );
-    const three = await u.run([
-      "count",
-      "--country",
-      "@countries.txt",
-      "--country",
-      "spain",
-      "--json",
-    ]);
+    const three = await u.run(asTyped`count --country @countries.txt --country spain --json`);
     expect(JSON.parse(three.stdout).filters).toEqual({ country: ["france", "germany", "spain"] });
     writeFileSync(
       u.file("quoted.txt"),
@@ -239,17 +228,7 @@ describe("several segments in one purchase", () => {
       ["de", "--country", "germany"],
       ["fr-sales", "--country", "france", "--department", "Sales"],
     );
-    const both = await u.run([
-      "search",
-      "-s",
-      "fr",
-      "-s",
-      "de",
-      "-s",
-      "fr-sales",
-      "--dry-run",
-      "--json",
-    ]);
+    const both = await u.run(asTyped`search -s fr -s de -s fr-sales --dry-run --json`);
     expect(JSON.parse(both.stdout)).toMatchObject({
       target: '{"country":["france","germany"]}',
       matches: wanted(is({ country: "france" }), is({ country: "germany" })).length,
@@ -277,16 +256,7 @@ describe("several segments in one purchase", () => {
   test("an --except that no filter can say is refused before anything is bought", async () => {
     const u = await saved(["sales", "--department", "Sales"], ["heads", "--title-prefix", "head"]);
     const before = await charged(service, CREDITS);
-    const { code, stderr } = await u.run([
-      "search",
-      "-s",
-      "sales",
-      "--except",
-      "heads",
-      "--yes",
-      "-o",
-      "x.csv",
-    ]);
+    const { code, stderr } = await u.run(asTyped`search -s sales --except heads --yes -o x.csv`);
     expect({ code, there: existsSync(u.file("x.csv")) }).toEqual({ code: 2, there: false });
     const both = everybody.filter(
       (one) => is({ department: "Sales" })(one) && /^head/i.test(one.title ?? ""),
@@ -319,13 +289,9 @@ describe("several segments in one purchase", () => {
       overlap,
     });
     const before = await charged(service, CREDITS);
-    const { code, stderr } = await u.run([
-      ...argv,
-      "--max-credits",
-      "1000",
-      "--quiet",
-      "--require-complete",
-    ]);
+    const { code, stderr } = await u.run(
+      asTyped`${argv} --max-credits 1000 --quiet --require-complete`,
+    );
     expect(code).toBe(0);
     expect(stderr).toContain(
       `warning: up to ${overlap} ${overlap === 1 ? "person is" : "people are"} in more than one`,
@@ -338,18 +304,7 @@ describe("several segments in one purchase", () => {
     const u = await saved(["fr", "--country", "france"], ["sales", "--department", "Sales"]);
     const all = wanted(is({ country: "france" }), is({ department: "Sales" }));
     const before = await charged(service, CREDITS);
-    const argv = [
-      "search",
-      "-s",
-      "fr",
-      "-s",
-      "sales",
-      "-o",
-      "x.csv",
-      "--per-page",
-      "20",
-      "--overwrite",
-    ];
+    const argv = asTyped`search -s fr -s sales -o x.csv --per-page 20 --overwrite`;
     expect((await u.run([...argv, "--max-credits", "30"])).stderr).toContain(
       `Exported 30 of ${all.length} profiles`,
     );
@@ -371,16 +326,7 @@ describe("several segments in one purchase", () => {
       writeFileSync(u.file("fr.json"), '{"country":"united states"}');
       writeFileSync(u.file("sales.json"), '{"department":"Sales"}');
       const all = wanted(is({ country: "united states" }), is({ department: "Sales" }));
-      const { code } = await u.run([
-        "search",
-        "-f",
-        "fr.json",
-        "-f",
-        "sales.json",
-        "-o",
-        "x.csv",
-        "--yes",
-      ]);
+      const { code } = await u.run(asTyped`search -f fr.json -f sales.json -o x.csv --yes`);
       expect(code).toBe(0);
       expect(bought(u, "x.csv")).toEqual(all);
     } finally {

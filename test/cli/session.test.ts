@@ -2,6 +2,7 @@ import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { main } from "../../src/cli/main.ts";
+import { asTyped } from "../support/as-typed.ts";
 import {
   answerEnvelope,
   answerError,
@@ -180,18 +181,7 @@ describe("a rate limit that never lets a call through", () => {
   });
 
   test("ends an export with 7, and the run goes on where the service does", async () => {
-    const search = [
-      "search",
-      "--department",
-      "Sales",
-      "--per-page",
-      "1",
-      "--concurrency",
-      "1",
-      "--yes",
-      "-o",
-      "out.csv",
-    ];
+    const search = asTyped`search --department Sales --per-page 1 --concurrency 1 --yes -o out.csv`;
     const second = ({ url, body }: SeenRequest): boolean =>
       url.endsWith("/search") && /"page":2/.test(body);
     const { code, stderr, state, waited, again, dir, close } = await against(second, [

@@ -1,5 +1,6 @@
 import { existsSync, writeFileSync } from "node:fs";
 import { afterEach, describe, expect, test } from "vitest";
+import { asTyped } from "../support/as-typed.ts";
 import { cases } from "../support/campaign.ts";
 import { type CrowdEngine, crowdEngine } from "../support/crowd-engine.ts";
 import { seeded, type User, user } from "../support/export.ts";
@@ -40,14 +41,7 @@ async function bought(
   const engine = crowdEngine(people);
   const service = await serving(engine, options);
   const me = user(service.url, service.key);
-  const { code, stderr } = await me.run([
-    "search",
-    "--department",
-    "Sales",
-    "--yes",
-    "-o",
-    "sales.ndjson",
-  ]);
+  const { code, stderr } = await me.run(asTyped`search --department Sales --yes -o sales.ndjson`);
   expect(code, stderr).toBe(0);
   return { crowd, people, engine, service, me };
 }
@@ -63,13 +57,9 @@ describe("headcount refresh", () => {
     engine.become(later);
     const now = later.filter(inSales);
     const balance = await balanceOf(service);
-    const { code, stdout, stderr } = await me.run([
-      "refresh",
-      "sales.ndjson",
-      "--max-credits",
-      "500",
-      "--json",
-    ]);
+    const { code, stdout, stderr } = await me.run(
+      asTyped`refresh sales.ndjson --max-credits 500 --json`,
+    );
     expect(code, stderr).toBe(0);
     expectFiles(me, before, now);
     const fresh = without(now, before).length;
@@ -132,14 +122,7 @@ describe("headcount refresh", () => {
     const other = user(running[0]?.url ?? "", running[0]?.key ?? "");
     writeFileSync(other.file("elsewhere.ndjson"), `${rows.join("\n")}\n`);
     expect((await other.run(["owned", "import", "elsewhere.ndjson"])).code).toBe(0);
-    const quote = await other.run([
-      "search",
-      "--department",
-      "Sales",
-      "--new-only",
-      "--dry-run",
-      "--json",
-    ]);
+    const quote = await other.run(asTyped`search --department Sales --new-only --dry-run --json`);
     expect(quote.code, quote.stderr).toBe(0);
     expect(JSON.parse(quote.stdout)).toMatchObject({ owned: rows.length });
   });
@@ -149,13 +132,7 @@ describe("headcount refresh", () => {
       plan: { ...RICH, smallCounts: 1_000 },
     });
     engine.become(crowd.week(people, { gone: 0, moved: 0, born: 0.02 }));
-    const { code, stderr } = await me.run([
-      "refresh",
-      "sales.ndjson",
-      "--again",
-      "--max-credits",
-      "100",
-    ]);
+    const { code, stderr } = await me.run(asTyped`refresh sales.ndjson --again --max-credits 100`);
     expect(code, stderr).toBe(0);
     expect(keysIn(me, "sales.ndjson").length).toBeGreaterThan(0);
   });
@@ -180,39 +157,14 @@ test("--new-only buys exactly the new people, a limit some of them, and the next
 test("a plain search of a segment that is partly owned buys the others, and writes all", async () => {
   const { people, service } = await bought(1_000);
   const me = user(service.url, service.key);
-  const some = [
-    "search",
-    "--department",
-    "Sales",
-    "--connections-max",
-    "200",
-    "--yes",
-    "-o",
-    "some.ndjson",
-  ];
+  const some = asTyped`search --department Sales --connections-max 200 --yes -o some.ndjson`;
   expect((await me.run(some)).code).toBe(0);
   // A few of the very same search too: whoever is owned counts, and not that run alone.
-  const few = await me.run([
-    "search",
-    "--department",
-    "Sales",
-    "--limit",
-    "3",
-    "--yes",
-    "-o",
-    "few.ndjson",
-  ]);
+  const few = await me.run(asTyped`search --department Sales --limit 3 --yes -o few.ndjson`);
   expect(few.code, few.stderr).toBe(0);
   const owned = new Set([...keysIn(me, "some.ndjson"), ...keysIn(me, "few.ndjson")]).size;
   const balance = await balanceOf(service);
-  const { code, stderr } = await me.run([
-    "search",
-    "--department",
-    "Sales",
-    "--yes",
-    "-o",
-    "all.ndjson",
-  ]);
+  const { code, stderr } = await me.run(asTyped`search --department Sales --yes -o all.ndjson`);
   expect(code, stderr).toBe(0);
   expect(keysIn(me, "all.ndjson")).toEqual(keysOf(people.filter(inSales)));
   expect(balance - (await balanceOf(service))).toBe(people.filter(inSales).length - owned);

@@ -4,6 +4,7 @@ import { createKey } from "../../src/service/admin/keys.ts";
 import { credits } from "../../src/shared/contract/money.ts";
 import type { Person } from "../../src/shared/contract/records.ts";
 import { startAgent } from "../support/agent.ts";
+import { asTyped } from "../support/as-typed.ts";
 import { charged, readCsv, type User, user } from "../support/export.ts";
 import { foreignScene } from "../support/foreign-scene.ts";
 import { onResponse, startTestService, type TestService } from "../support/service.ts";
@@ -88,16 +89,7 @@ test.each([1, 2, 1_000])("at most %i of each company, and nobody else", async (m
 });
 
 test("the same again, or fewer, is not paid for again; runs name it", async () => {
-  const argv = [
-    "employees",
-    ...slugs(),
-    "--department",
-    DEPARTMENT,
-    "--per-company",
-    "2",
-    "--yes",
-    "-o",
-  ];
+  const argv = asTyped`employees ${slugs()} --department ${DEPARTMENT} --per-company 2 --yes -o`;
   expect((await u.run([...argv, "first.csv"])).code).toBe(0);
   const before = await charged(service, CREDITS);
   const again = await u.run([...argv, "second.csv"]);
@@ -123,15 +115,7 @@ test("a ladder of titles: the next where the others leave room, and no count mor
     const [first = 0, second = 0] = rungs;
     return [[slug, Math.min(first, 2), Math.min(second, 2 - Math.min(first, 2))] as const];
   });
-  const argv = [
-    "employees",
-    ...slugs(),
-    "--title-ladder",
-    ladder.join("; "),
-    "--per-company",
-    "2",
-    "--again",
-  ];
+  const argv = asTyped`employees ${slugs()} --title-ladder ${ladder.join("; ")} --per-company 2 --again`;
   const sum = best.reduce((all, [, first, second]) => all + first + second, 0);
   expect(sum).toBeGreaterThan(1);
   const ran = await u.run([...argv, "--yes", "-o", "ladder.csv"]);
@@ -149,29 +133,13 @@ test("a ladder of titles: the next where the others leave room, and no count mor
 });
 
 test("with a cap, one at each company before a second at any; the rest follows", async () => {
-  const argv = [
-    "employees",
-    ...slugs(),
-    "--department",
-    DEPARTMENT,
-    "--per-company",
-    "3",
-    "--again",
-  ];
+  const argv = asTyped`employees ${slugs()} --department ${DEPARTMENT} --per-company 3 --again`;
   const some = wanted(1).length + 1;
   const bounds = ["--max-credits", String(some), "--dry-run", "--json"];
   expect(JSON.parse((await u.run([...argv, ...bounds])).stdout)).toMatchObject({
     requests: wanted(1).length,
   });
-  const capped = await u.run([
-    ...argv,
-    "--max-credits",
-    String(some),
-    "-o",
-    "capped.csv",
-    "--receipt",
-    "r.json",
-  ]);
+  const capped = await u.run(asTyped`${argv} --max-credits ${some} -o capped.csv --receipt r.json`);
   expect(capped.code, capped.stderr).toBe(0);
   const each = [...atEach(readCsv(u.read("capped.csv"))).values()].sort();
   expect(each).toEqual([...Array.from({ length: some - 2 }, () => 1), 2]);
@@ -230,14 +198,7 @@ test("domains are looked up first, within quote and cap; what was looked up cost
   expect(await charged(service, CREDITS)).toBe(before + cap);
   expect(readCsv(own.read("people.csv"))).toHaveLength(sum - 1);
   // A cap counts what its look-ups cost before.
-  const same = await own.run([
-    ...argv,
-    "--max-credits",
-    String(cap),
-    "-o",
-    "people.csv",
-    "--overwrite",
-  ]);
+  const same = await own.run(asTyped`${argv} --max-credits ${cap} -o people.csv --overwrite`);
   expect(same.code, same.stderr).toBe(0);
   expect(await charged(service, CREDITS)).toBe(before + cap);
   expect(await quoted()).toMatchObject({
@@ -280,25 +241,9 @@ test("a table keeps its rows and columns: a row for each person, and what became
   ];
   const rows = cells.map((cell, index) => `Account ${index},${cell}`);
   writeFileSync(own.file("crm.csv"), ["Name,Company", ...rows].join("\n"));
-  const argv = [
-    "employees",
-    "crm.csv",
-    "--keep-input",
-    "--department",
-    DEPARTMENT,
-    "--per-company",
-    "2",
-  ];
+  const argv = asTyped`employees crm.csv --keep-input --department ${DEPARTMENT} --per-company 2`;
   const before = await charged(service, CREDITS);
-  const ran = await own.run([
-    ...argv,
-    "--fields",
-    "name",
-    "--max-credits",
-    "20",
-    "-o",
-    "people.csv",
-  ]);
+  const ran = await own.run(asTyped`${argv} --fields name --max-credits 20 -o people.csv`);
   expect(ran.code, ran.stderr).toBe(0);
   const most = (slug: string): number => wanted(2).find(([other]) => other === slug)?.[1] ?? 0;
   expect(await charged(service, CREDITS)).toBe(before + 1 + most(first) + most(second));
@@ -325,29 +270,13 @@ test("a table keeps its rows and columns: a row for each person, and what became
   // Half of it, and the rest by resume: the table is the same.
   const other = user(service.url, service.key);
   writeFileSync(other.file("crm.csv"), own.read("crm.csv"));
-  const half = await other.run([
-    ...argv,
-    "--fields",
-    "name",
-    "--limit",
-    "1",
-    "--max-credits",
-    "20",
-    "-o",
-    "people.csv",
-  ]);
+  const half = await other.run(
+    asTyped`${argv} --fields name --limit 1 --max-credits 20 -o people.csv`,
+  );
   expect(half.code, half.stderr).toBe(0);
   expect(readCsv(other.read("people.csv")).map(({ hc_match }) => hc_match)).toContain("not asked");
   const [, run = ""] = /; headcount resume (\S+) /.exec(half.stderr) ?? [];
-  const all = await other.run([
-    "resume",
-    run,
-    "--limit",
-    "20",
-    "--max-credits",
-    "20",
-    "--overwrite",
-  ]);
+  const all = await other.run(asTyped`resume ${run} --limit 20 --max-credits 20 --overwrite`);
   expect(all.code, all.stderr).toBe(0);
   expect(other.read("people.csv")).toBe(own.read("people.csv"));
 });
@@ -355,15 +284,7 @@ test("a table keeps its rows and columns: a row for each person, and what became
 test("forgetting somebody takes the row out of a table that was written for one's own, and leaves the others", async () => {
   const own = user(service.url, service.key);
   writeFileSync(own.file("crm.csv"), `Name,Company\nMine,${slugs()[0]}\n`);
-  const argv = [
-    "employees",
-    "crm.csv",
-    "--keep-input",
-    "--department",
-    DEPARTMENT,
-    "--per-company",
-    "2",
-  ];
+  const argv = asTyped`employees crm.csv --keep-input --department ${DEPARTMENT} --per-company 2`;
   const ran = await own.run([...argv, "--max-credits", "20", "-o", "people.csv"]);
   expect(ran.code, ran.stderr).toBe(0);
   const before = readCsv(own.read("people.csv"));
@@ -408,14 +329,7 @@ test.each([[], ["--keep-input"]])(
 
 test("nobody is said to match at a company that was not looked at: look-ups that are free, and one that found none", async () => {
   const { u: free } = await foreignScene({ people: 20, price: 0 });
-  const quote = await free.run([
-    "employees",
-    "acme.example",
-    "--country",
-    "x",
-    "--dry-run",
-    "--json",
-  ]);
+  const quote = await free.run(asTyped`employees acme.example --country x --dry-run --json`);
   expect(JSON.parse(quote.stdout)).toMatchObject({
     matches: null,
     look_ups: { companies: 1, credits: 0 },
@@ -449,14 +363,9 @@ test("what was not looked at is not whole, and one company that nobody is found 
     bound: "matches",
     new_only: { whole: null },
   });
-  const strict = [
-    "employees",
-    slug,
-    "nobody-has-this.example",
-    "--department",
-    DEPARTMENT,
-    "--require-complete",
-  ];
+  const strict = asTyped`
+    employees ${slug} nobody-has-this.example --department ${DEPARTMENT} --require-complete
+  `;
   const ran = await own.run([...strict, "--again", ...cap]);
   const why =
     "not complete: 1 company has no profile address that is known, and nobody was looked for there";
@@ -495,16 +404,7 @@ test("companies are counted by one call a title, those of a title that nobody ha
   onResponse.push(watch);
   try {
     const titles = "nobody has this; nor this; nor that";
-    const argv = [
-      "employees",
-      ...slugs(),
-      "--title-ladder",
-      titles,
-      "--per-company",
-      "2",
-      "--dry-run",
-      "--json",
-    ];
+    const argv = asTyped`employees ${slugs()} --title-ladder ${titles} --per-company 2 --dry-run --json`;
     const ran = await u.run(argv);
     expect(ran.code, ran.stderr).toBe(0);
     expect(paths.filter((path) => path === "/counts")).toHaveLength(3);
@@ -553,13 +453,9 @@ test("a ladder with --new-only: the best titles of whom nobody owns, at most so 
 test("where several companies, or a domain, are given to a filter, it says what takes them", async () => {
   writeFileSync(u.file("two.txt"), slugs().slice(0, 2).join("\n"));
   for (const command of ["count", "search"]) {
-    const ran = await u.run([
-      command,
-      "--company-network-url",
-      "@two.txt",
-      "--department",
-      DEPARTMENT,
-    ]);
+    const ran = await u.run(
+      asTyped`${command} --company-network-url @two.txt --department ${DEPARTMENT}`,
+    );
     expect([ran.code, ran.stderr]).toEqual([
       2,
       expect.stringContaining("`headcount employees` takes many companies"),

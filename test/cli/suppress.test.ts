@@ -6,6 +6,7 @@ import { Disk } from "../../src/engine/runs/disk.ts";
 import { readSuppression, suppressionList } from "../../src/engine/runs/suppression.ts";
 import { suppressedName } from "../../src/shared/contract/naming/who.ts";
 import { marksOf, Suppression } from "../../src/shared/contract/suppression.ts";
+import { asTyped } from "../support/as-typed.ts";
 import { tempDir } from "../support/client.ts";
 import { type User, user } from "../support/export.ts";
 import { long } from "../support/long.ts";
@@ -29,14 +30,7 @@ const rows = (text: string): Row[] =>
 /** Somebody who bought a segment, and three people of it. */
 async function buyer(): Promise<{ me: User; all: Row[]; one: Row; other: Row; third: Row }> {
   const me = user(service.url, service.key);
-  const { stdout } = await ok(me, [
-    "search",
-    "--department",
-    "Sales",
-    "--yes",
-    "--format",
-    "ndjson",
-  ]);
+  const { stdout } = await ok(me, asTyped`search --department Sales --yes --format ndjson`);
   const all = rows(stdout);
   const [one, other, third] = all.filter((row) => row.company_domain !== null) as [Row, Row, Row];
   return { me, all, one, other, third };
@@ -47,14 +41,10 @@ describe("headcount suppress", () => {
     "who is on the list is in no output, and what was paid for all the same is said",
     async () => {
       const { me, all, one, other, third } = await buyer();
-      await ok(me, [
-        "suppress",
-        "add",
-        one.id,
-        `https://www.${other.network_url}/?x=1`,
-        "--note",
-        "objected",
-      ]);
+      await ok(
+        me,
+        asTyped`suppress add ${one.id} https://www.${other.network_url}/?x=1 --note objected`,
+      );
       await ok(me, ["suppress", "add", third.company_domain]);
       const left = all.filter(
         (row) => row !== one && row !== other && row.company_domain !== third.company_domain,
@@ -112,14 +102,10 @@ describe("headcount suppress", () => {
     const alone = all.find(once) as Row;
     await ok(me, ["suppress", "add", alone.name.toUpperCase(), "--note", "objected"]);
     expect((await me.run(["owned", "show", alone.id])).code).toBe(6);
-    const checked = await ok(me, [
-      "suppress",
-      "check",
-      alone.network_url,
-      alone.id,
-      alone.name,
-      "--json",
-    ]);
+    const checked = await ok(
+      me,
+      asTyped`suppress check ${alone.network_url} ${alone.id} ${alone.name} --json`,
+    );
     const { checked: seen } = JSON.parse(checked.stdout) as {
       checked: { suppressed: boolean; note: string }[];
     };
@@ -174,13 +160,10 @@ describe("headcount suppress", () => {
     const { me, one, other } = await buyer();
     const last = (address: string): string => address.slice(address.lastIndexOf("/") + 1);
     const forms = (address: string) => [address, last(address), `https://www.${address}/`];
-    await ok(me, [
-      "suppress",
-      "add",
-      one.network_url,
-      last(other.network_url),
-      "northwind.example",
-    ]);
+    await ok(
+      me,
+      asTyped`suppress add ${one.network_url} ${last(other.network_url)} northwind.example`,
+    );
     for (const who of [one, other].flatMap(({ network_url }) => forms(network_url))) {
       const { code, stderr } = await me.run(["search", "--network-url", who, "--yes", "--again"]);
       expect([who, code, stderr]).toEqual([who, 2, expect.stringContaining("nothing was spent")]);
@@ -214,14 +197,10 @@ describe("headcount suppress", () => {
     writeFileSync(me.file("only.json"), JSON.stringify({ network_url: one.network_url }));
     writeFileSync(me.file("not.json"), JSON.stringify({ seniority_level: "nobody has this" }));
     const bought = async (...argv: string[]) => {
-      const { stdout, stderr } = await ok(me, [
-        "search",
-        ...argv,
-        "--yes",
-        "--again",
-        "--format",
-        "ndjson",
-      ]);
+      const { stdout, stderr } = await ok(
+        me,
+        asTyped`search ${argv} --yes --again --format ndjson`,
+      );
       expect(stderr).toContain(
         "1 person on the suppression list: named, and neither asked for nor paid",
       );
@@ -256,15 +235,7 @@ describe("headcount suppress", () => {
     expect(stdout).toContain(open);
     expect(stdout).not.toContain(hidden);
     writeFileSync(me.file("in.csv"), `domain,own\n${hidden},1\n${open},2\n`);
-    const table = await ok(me, [
-      "enrich",
-      "--input",
-      "in.csv",
-      "--keep-input",
-      "--yes",
-      "--format",
-      "ndjson",
-    ]);
+    const table = await ok(me, asTyped`enrich --input in.csv --keep-input --yes --format ndjson`);
     const joined = table.stdout
       .trim()
       .split("\n")
@@ -278,14 +249,7 @@ describe("headcount suppress", () => {
     // The other one is owned already.
     expect(spent.settled).toBe(0);
     writeFileSync(me.file("only.csv"), `domain,own\n${hidden},1\n`);
-    const only = await me.run([
-      "enrich",
-      "only.csv",
-      "--keep-input",
-      "--yes",
-      "--format",
-      "ndjson",
-    ]);
+    const only = await me.run(asTyped`enrich only.csv --keep-input --yes --format ndjson`);
     expect([only.code, only.stderr]).toEqual([2, expect.stringContaining("nothing was spent")]);
     expect(Object.values(joined[0] ?? {})).toContain("suppressed");
     expect(Object.values(joined[0] ?? {}).filter((value) => value !== null)).toHaveLength(4);

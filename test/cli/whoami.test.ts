@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { main } from "../../src/cli/main.ts";
 import { createKey, type KeyInit } from "../../src/service/admin/keys.ts";
+import { asTyped } from "../support/as-typed.ts";
 import { tempDir, testContext } from "../support/client.ts";
 import { faultProxy } from "../support/fault-proxy.ts";
 import { startForeignService } from "../support/foreign-service.ts";
@@ -102,17 +103,7 @@ describe("a bounded key in a purchase", () => {
       decide: ({ url }) => (url === "/key" ? { kind: "error", status: 404 } : { kind: "none" }),
     });
     onTestFinished(() => untold.close());
-    const buy = [
-      "search",
-      "--all",
-      "--limit",
-      "100",
-      "--per-page",
-      "25",
-      "--yes",
-      "-o",
-      "people.csv",
-    ];
+    const buy = asTyped`search --all --limit 100 --per-page 25 --yes -o people.csv`;
     const { code, err } = await run(key, buy, untold.url);
     expect(code).toBe(4);
     expect(err).toMatch(

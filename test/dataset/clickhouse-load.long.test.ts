@@ -17,6 +17,7 @@ import { Disk } from "../../src/engine/runs/disk.ts";
 import { suppressionList } from "../../src/engine/runs/suppression.ts";
 import { suppressedName } from "../../src/shared/contract/naming/who.ts";
 import { NOBODY_SUPPRESSED } from "../../src/shared/contract/suppression.ts";
+import { asTyped } from "../support/as-typed.ts";
 import { type Cluster, hasClickHouseServer, startCluster } from "../support/clickhouse.ts";
 import { SMALL, sleep, tempFolder } from "../support/dataset.ts";
 import {
@@ -368,14 +369,9 @@ describe.skipIf(isLeftOut(hasClickHouseServer))(
 
     test("the program, killed again and again, makes the same dataset in the end", async () => {
       const { cwd } = given.input;
-      const argv = [
-        "service",
-        "import",
-        "--people",
-        ...given.input.people,
-        "--companies",
-        ...given.input.companies,
-      ];
+      const argv = asTyped`
+        service import --people ${given.input.people} --companies ${given.input.companies}
+      `;
       const more = ["--data", "killed", "--dataset", cluster.url, "--json"];
       const start = (): ChildProcess =>
         spawn(execPath, [BIN, ...argv, ...more], { cwd, env: { ...process.env, HOME: cwd } });

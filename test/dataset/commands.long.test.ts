@@ -4,6 +4,7 @@ import { describe, expect, test, vi } from "vitest";
 import { main } from "../../src/cli/main.ts";
 import { openClickHouse } from "../../src/dataset/clickhouse/engine.ts";
 import { openDataset } from "../../src/dataset/embedded/open.ts";
+import { asTyped } from "../support/as-typed.ts";
 import { hasClickHouseServer, startCluster } from "../support/clickhouse.ts";
 import { testContext } from "../support/client.ts";
 import { tempFolder } from "../support/dataset.ts";
@@ -27,29 +28,15 @@ const people = async (data: string): Promise<number> => {
 describe("headcount service generate", () => {
   long("makes a dataset and says what, in words or as JSON", async () => {
     const folder = await tempFolder();
-    const words = await headcount(folder, [
-      "service",
-      "generate",
-      "--people",
-      "700",
-      "--data",
-      "demo",
-    ]);
+    const words = await headcount(folder, asTyped`service generate --people 700 --data demo`);
     expect(words).toMatchObject({ code: 0, stdout: "" });
     expect(words.stderr).toMatch(
       /^Generated 700 people and 100 companies in [\d.]+ s \(dataset \d{8}-\d{6}-[0-9a-f]{6}\)\.\n$/,
     );
-    const json = await headcount(folder, [
-      "service",
-      "generate",
-      "--people",
-      "70",
-      "--seed",
-      "9",
-      "--data",
-      "demo",
-      "--json",
-    ]);
+    const json = await headcount(
+      folder,
+      asTyped`service generate --people 70 --seed 9 --data demo --json`,
+    );
     expect({ code: json.code, stderr: json.stderr }).toEqual({ code: 0, stderr: "" });
     expect(JSON.parse(json.stdout)).toEqual({
       version: expect.stringMatching(/^\d{8}-\d{6}-[0-9a-f]{6}$/),
@@ -73,13 +60,10 @@ describe("headcount service generate", () => {
     ],
   ])("refuses %j", async (options, message) => {
     const folder = await tempFolder();
-    const { code, stdout, stderr } = await headcount(folder, [
-      "service",
-      "generate",
-      "--data",
-      "demo",
-      ...options,
-    ]);
+    const { code, stdout, stderr } = await headcount(
+      folder,
+      asTyped`service generate --data demo ${options}`,
+    );
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toMatch(message);
     expect(await readdir(folder)).toEqual([]);
@@ -117,43 +101,25 @@ describe("headcount service import with a map", () => {
   test("from a foreign file to a dataset with the map that was proposed", async () => {
     const folder = await tempFolder();
     await writeFile(join(folder, "x.csv"), csv);
-    const unmapped = await headcount(folder, [
-      "service",
-      "import",
-      "--people",
-      "x.csv",
-      "--data",
-      "demo",
-    ]);
+    const unmapped = await headcount(folder, asTyped`service import --people x.csv --data demo`);
     expect(unmapped.code).toBe(2);
     const proposed = /--map: (\{.*\})\n/.exec(unmapped.stderr)?.[1] ?? "no map";
     expect(JSON.parse(proposed)).toEqual({
       people: { id: "Person ID", name: "Full Name", title: "jobTitle", department: "Dept" },
     });
     await writeFile(join(folder, "map.json"), '{"people": {"id": "Person ID"}}');
-    const some = await headcount(folder, [
-      "service",
-      "import",
-      "--people",
-      "x.csv",
-      "--map",
-      "map.json",
-      "--dry-run",
-    ]);
+    const some = await headcount(
+      folder,
+      asTyped`service import --people x.csv --map map.json --dry-run`,
+    );
     expect(some.stderr).toContain(
       '--map that takes them: {"people":{"name":"Full Name","title":"jobTitle"',
     );
     await writeFile(join(folder, "map.json"), proposed);
-    const plain = await headcount(folder, [
-      "service",
-      "import",
-      "--people",
-      "x.csv",
-      "--map",
-      "map.json",
-      "--data",
-      "demo",
-    ]);
+    const plain = await headcount(
+      folder,
+      asTyped`service import --people x.csv --map map.json --data demo`,
+    );
     expect(plain).toMatchObject({ code: 0, stdout: "" });
     expect(plain.stderr).toMatch(/^Imported 2 people in [\d.]+ s, [\d,]+ rows\/s/);
     const detail = "4 cells where the header has 5";
@@ -172,19 +138,10 @@ describe("headcount service import with a map", () => {
       row: "3;Edsger Dijkstra;Professor;Navy",
     });
     expect((await stat(rejected)).mode & 0o077).toBe(0);
-    const json = await headcount(folder, [
-      ...[
-        "service",
-        "import",
-        "--people",
-        "x.csv",
-        "--map",
-        "map.json",
-        "--data",
-        "demo",
-        "--json",
-      ],
-    ]);
+    const json = await headcount(
+      folder,
+      asTyped`service import --people x.csv --map map.json --data demo --json`,
+    );
     expect(JSON.parse(json.stdout)).toEqual({
       version: expect.any(String),
       people: {
@@ -227,15 +184,7 @@ describe("headcount service import with a map", () => {
     await writeFile(join(folder, "ab.csv"), "a,b\n1,2\n");
     await headcount(folder, ["service", "import", "--people", "ok.csv", "--data", "demo"]);
     const before = await readFile(join(folder, "demo/dataset/CURRENT"), "utf8");
-    const bad = await headcount(folder, [
-      "service",
-      "import",
-      "--people",
-      "ab.csv",
-      "--data",
-      "demo",
-      "--json",
-    ]);
+    const bad = await headcount(folder, asTyped`service import --people ab.csv --data demo --json`);
     expect({ code: bad.code, stdout: bad.stdout }).toEqual({ code: 2, stdout: "" });
     expect(JSON.parse(bad.stderr)).toMatchObject({
       error: {
@@ -252,13 +201,7 @@ describe("headcount service import with a map", () => {
       [["--people", "ok.csv", "--companies", "nope.csv"], /nope\.csv does not exist/],
       [[], /--people is missing/],
     ] as const) {
-      const { code, stderr } = await headcount(folder, [
-        "service",
-        "import",
-        ...argv,
-        "--data",
-        "demo",
-      ]);
+      const { code, stderr } = await headcount(folder, asTyped`service import ${argv} --data demo`);
       expect(code).toBe(2);
       expect(stderr).toMatch(message);
     }
@@ -275,16 +218,7 @@ describe("headcount service import with a map", () => {
       ["clickhouse://host/db?shards=2", 2, /unknown option "shards" in the ClickHouse address/],
       [`clickhouse://127.0.0.1:${port}/default`, 8, /no ClickHouse server answers/],
     ] as const) {
-      const argv = [
-        "service",
-        "import",
-        "--people",
-        "ok.csv",
-        "--data",
-        "demo",
-        "--dataset",
-        place,
-      ];
+      const argv = asTyped`service import --people ok.csv --data demo --dataset ${place}`;
       const answer = await headcount(folder, argv);
       expect({ place, code: answer.code }).toEqual({ place, code });
       expect(answer.stderr).toMatch(message);
@@ -301,19 +235,10 @@ describe("headcount service import with a map", () => {
       );
       const cluster = await startCluster(1);
       try {
-        const answer = await headcount(folder, [
-          ...[
-            "service",
-            "import",
-            "--people",
-            "x.csv",
-            "--data",
-            "demo",
-            "--dataset",
-            cluster.url,
-            "--json",
-          ],
-        ]);
+        const answer = await headcount(
+          folder,
+          asTyped`service import --people x.csv --data demo --dataset ${cluster.url} --json`,
+        );
         expect(answer).toMatchObject({ code: 0, stderr: "" });
         expect(JSON.parse(answer.stdout)).toMatchObject({ people: { taken: 3, refused: 0 } });
         const engine = await openClickHouse(cluster.url);
@@ -330,16 +255,7 @@ describe("headcount service import with a map", () => {
           "clickhouse-import/lock.db",
         ]);
         await writeFile(join(folder, "y.csv"), "id,name\n1,Ada\n1,Ada again\n");
-        const argv = [
-          "service",
-          "import",
-          "--people",
-          "y.csv",
-          "--data",
-          "demo",
-          "--dataset",
-          cluster.url,
-        ];
+        const argv = asTyped`service import --people y.csv --data demo --dataset ${cluster.url}`;
         const dry = await headcount(folder, [...argv, "--dry-run"]);
         expect(dry.stderr).toMatch(
           /Would import 1 person .*the dataset is as it was[\s\S]*Refused 1 row of people: duplicate_id 1/,

@@ -10,6 +10,7 @@ import { canonicalAddress } from "../../src/shared/contract/naming/address.ts";
 import { normalForm } from "../../src/shared/contract/normalise.ts";
 import type { Person } from "../../src/shared/contract/records.ts";
 import { DEPARTMENTS } from "../../src/shared/contract/vocabulary.ts";
+import { asTyped } from "../support/as-typed.ts";
 import { cases, LONG } from "../support/campaign.ts";
 import { tempFolder } from "../support/dataset.ts";
 import { matches, publicOrder, randomFilters, seededRandom } from "../support/exactness.ts";
@@ -149,16 +150,7 @@ describe.each(["dirty", "distinct"] as const)("%s people", { timeout: TIMEOUT_MS
     const folder = await tempFolder();
     const file = join(folder, "people.parquet");
     execFileSync(execPath, [STRANGERS, String(PEOPLE), file, kind]);
-    const argv = [
-      BIN,
-      "service",
-      "import",
-      "--people",
-      file,
-      "--data",
-      join(folder, "data"),
-      "--json",
-    ];
+    const argv = asTyped`${BIN} service import --people ${file} --data ${join(folder, "data")} --json`;
     const small = { ...process.env, HOME: folder, NODE_OPTIONS: "--max-old-space-size=32" };
     report = JSON.parse(execFileSync(execPath, argv, { encoding: "utf8", env: small })) as Report;
     rows = await rowsOf(file);

@@ -6,6 +6,7 @@ import { env, execPath, getuid } from "node:process";
 import { gzipSync } from "node:zlib";
 import { beforeEach, describe, expect, test } from "vitest";
 import { openDataset } from "../../src/dataset/embedded/open.ts";
+import { asTyped } from "../support/as-typed.ts";
 import { tempFolder } from "../support/dataset.ts";
 
 // What only the built program shows: zones, signals, umasks, warnings.
@@ -286,15 +287,9 @@ test("a damaged dataset and a ClickHouse that is down are no bugs of the program
   expect(
     told.dataset.filter((one) => one.includes("columns.bin is not what was written")),
   ).toHaveLength(1);
-  const served = await run([
-    "serve",
-    "--data",
-    "demo",
-    "--dataset",
-    "clickhouse://127.0.0.1:9/default",
-    "--port",
-    "0",
-  ]);
+  const served = await run(
+    asTyped`serve --data demo --dataset clickhouse://127.0.0.1:9/default --port 0`,
+  );
   expect(served).toMatchObject({
     code: 8,
     stderr: expect.stringMatching(/no ClickHouse server answers/),

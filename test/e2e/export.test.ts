@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { asTyped } from "../support/as-typed.ts";
 import { charged, readCsv, runIds, type User, user, visibleFiles } from "../support/export.ts";
 import { type FaultProxy, faultProxy } from "../support/fault-proxy.ts";
 import { long } from "../support/long.ts";
@@ -93,18 +94,7 @@ describe("pipes", () => {
 
   long("a reader that takes its time stops the buying for as long, and loses nothing", async () => {
     // Rows of a pipe's buffer (64 KiB) and of the pages in hand may be bought ahead, no more.
-    const argv = [
-      "search",
-      "--all",
-      "--per-page",
-      "10",
-      "--limit",
-      "1500",
-      "--yes",
-      "--concurrency",
-      "2",
-      "-q",
-    ];
+    const argv = asTyped`search --all --per-page 10 --limit 1500 --yes --concurrency 2 -q`;
     const { child, ended } = start(process.execPath, [BIN, ...argv]);
     child.stdout?.pause();
     await untilPaid(10);

@@ -1,5 +1,6 @@
 import { closeSync, existsSync, openSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { asTyped } from "../support/as-typed.ts";
 import { runIds, type User, user } from "../support/export.ts";
 import { type ForeignService, startForeignService } from "../support/foreign-service.ts";
 import { type Spawned, spawnUser } from "../support/spawned.ts";
@@ -61,17 +62,7 @@ describe.skipIf(!existsSync("/dev/full"))(
     });
 
     test("what stderr does not take ends nothing: the export is whole, and so is the exit code", async () => {
-      const argv = [
-        "search",
-        "--country",
-        "x",
-        "--yes",
-        "-o",
-        "o.csv",
-        "--per-page",
-        "10",
-        "--verbose",
-      ];
+      const argv = asTyped`search --country x --yes -o o.csv --per-page 10 --verbose`;
       const ran = await spawnUser(u, argv, {}, "pipe", full);
       expect({ code: ran.code, charged: service.charged() }).toEqual({ code: 0, charged: 30 });
       expect(u.read("o.csv").match(/^\d+,/gm)?.length).toBe(30);

@@ -10,6 +10,7 @@ import {
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { shellWord } from "../../src/shared/errors.ts";
+import { asTyped } from "../support/as-typed.ts";
 import { charged, modeOf, readCsv, runIds } from "../support/export.ts";
 import type { FaultProxy } from "../support/fault-proxy.ts";
 import { CREDITS, type Serving, serveThroughProxy } from "../support/serving.ts";
@@ -31,12 +32,8 @@ const job = (department: string, max_credits: number, more: object = {}) => ({
 });
 const write = (document: object): void =>
   writeFileSync(u.file("jobs.jsonc"), `// jobs\n${JSON.stringify(document)}`);
-const jobs = (...argv: readonly string[]) => [
-  ...argv.slice(0, 1),
-  ...argv.slice(1),
-  "--file",
-  "jobs.jsonc",
-];
+const jobs = (...argv: readonly string[]) =>
+  asTyped`${argv.slice(0, 1)} ${argv.slice(1)} --file jobs.jsonc`;
 const run = (...names: readonly string[]) => spawnUser(u, ["jobs", ...jobs("run", ...names)]);
 const historyOf = (name: string): string => {
   const folder = join(u.dir, "state/jobs");

@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Person } from "../../src/shared/contract/records.ts";
+import { asTyped } from "../support/as-typed.ts";
 import { charged, readCsv, user } from "../support/export.ts";
 import { faultProxy } from "../support/fault-proxy.ts";
 import { startTestService, type TestService } from "../support/service.ts";
@@ -27,16 +28,7 @@ test("a table whose enrichment is killed stays as it was; the same command, or r
     (domain, index) => `${index},${domain}`,
   );
   const table = `Id,Website\n${rows.join("\n")}\n`;
-  const argv = [
-    "enrich",
-    "crm.csv",
-    "--column",
-    "Website",
-    "--keep-input",
-    "--yes",
-    "-o",
-    "out.csv",
-  ];
+  const argv = asTyped`enrich crm.csv --column Website --keep-input --yes -o out.csv`;
   for (const way of [argv, ["resume", "--yes"]]) {
     const before = await charged(service, CREDITS);
     const proxy = await faultProxy({ target: service.url });

@@ -4,6 +4,7 @@ import { createServer, type Server } from "node:https";
 import { type AddressInfo, connect } from "node:net";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { asTyped } from "../support/as-typed.ts";
 import { answerEnvelope, answerError, tempDir } from "../support/client.ts";
 import { freePort } from "../support/free-port.ts";
 import { isLeftOut } from "../support/tools.ts";
@@ -94,17 +95,7 @@ function headcount(env: Readonly<Record<string, string>>, ...argv: string[]): Pr
 
 beforeAll(async () => {
   const [key, cert] = [join(dir, "key.pem"), join(dir, "cert.pem")];
-  const request = [
-    "req",
-    "-x509",
-    "-newkey",
-    "rsa:2048",
-    "-nodes",
-    "-days",
-    "2",
-    "-subj",
-    "/CN=headcount test",
-  ];
+  const request = asTyped`req -x509 -newkey rsa:2048 -nodes -days 2 -subj ${"/CN=headcount test"}`;
   execFileSync(
     "openssl",
     [...request, "-addext", "subjectAltName=IP:0.0.0.0", "-keyout", key, "-out", cert],

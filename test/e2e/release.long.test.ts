@@ -15,6 +15,7 @@ import type { AddressInfo } from "node:net";
 import { dirname, join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { available, openRing } from "../keyring/ring.ts";
+import { asTyped } from "../support/as-typed.ts";
 import { answerEnvelope, rawServer, tempDir } from "../support/client.ts";
 import { isLeftOut } from "../support/tools.ts";
 
@@ -468,18 +469,7 @@ describe("npm run release", () => {
       "what a kill left of the sample's ledger, of %s, is taken up: nothing is paid twice",
       async (_, killed) => {
         const home = tempDir("headcount-release-");
-        const search = [
-          "-c",
-          "sample",
-          "search",
-          "--department",
-          "Sales",
-          "--limit",
-          "5000",
-          "--yes",
-          "-o",
-          "n.csv",
-        ];
+        const search = asTyped`-c sample search --department Sales --limit 5000 --yes -o n.csv`;
         const env = { PATH: process.env.PATH, HOME: home };
         const child = spawn(process.execPath, [killed(), ...search], {
           cwd: home,

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { describe, expect, test } from "vitest";
+import { asTyped } from "../support/as-typed.ts";
 import { charged, readCsv, runIds } from "../support/export.ts";
 import type { FaultProxy } from "../support/fault-proxy.ts";
 import { CREDITS, type Serving, serveThroughProxy } from "../support/serving.ts";
@@ -42,18 +43,7 @@ test("a run whose reader had enough is no hindrance to a bare resume, and the sa
 describe.skipIf(isLeftOut(CAN_UNSHARE))(
   "two containers with one state folder and one host name",
   () => {
-    const SEARCH = [
-      "search",
-      "--department",
-      "Sales",
-      "--limit",
-      "60",
-      "--per-page",
-      "20",
-      "--concurrency",
-      "1",
-      "--yes",
-    ];
+    const SEARCH = asTyped`search --department Sales --limit 60 --per-page 20 --concurrency 1 --yes`;
 
     function inside(argv: readonly string[]): {
       child: ChildProcess;

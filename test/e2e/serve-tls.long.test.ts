@@ -3,6 +3,7 @@ import { copyFileSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { connect } from "node:tls";
 import { afterEach, describe, expect, test } from "vitest";
+import { asTyped } from "../support/as-typed.ts";
 import { tempDir } from "../support/client.ts";
 import { user } from "../support/export.ts";
 import { long } from "../support/long.ts";
@@ -15,15 +16,7 @@ const file = (name: string): string => join(dir, name);
 
 function certificate(name: string): void {
   const subject = ["-subj", `/CN=${name}`, "-addext", "subjectAltName=IP:127.0.0.1"];
-  const curve = [
-    "-newkey",
-    "ec",
-    "-pkeyopt",
-    "ec_paramgen_curve:prime256v1",
-    "-nodes",
-    "-days",
-    "2",
-  ];
+  const curve = asTyped`-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2`;
   const out = ["-keyout", file(`${name}.key`), "-out", file(`${name}.pem`)];
   execFileSync("openssl", ["req", "-x509", ...curve, ...subject, ...out], { stdio: "ignore" });
 }
@@ -76,13 +69,10 @@ describe("serve with a certificate of its own", () => {
       expect(
         readFileSync(trusting.file("people.csv"), "utf8").trim().split("\n").length,
       ).toBeGreaterThan(25);
-      const wary = await spawnUser(user(served.url, served.key), [
-        "search",
-        "--all",
-        "--limit",
-        "25",
-        "--yes",
-      ]);
+      const wary = await spawnUser(
+        user(served.url, served.key),
+        asTyped`search --all --limit 25 --yes`,
+      );
       expect(wary).toMatchObject({ code: 8, stderr: expect.stringContaining("self-signed") });
       // The key was not sent: nothing but the first search was ever asked for.
       expect(served.stderr().match(/"route":"\/v1\/person\/search"/g)).toHaveLength(1);
@@ -112,14 +102,10 @@ describe("serve with a certificate of its own", () => {
     served = await startServed([...(await flags()), "--host", "0.0.0.0"]);
     expect(served.stderr()).not.toMatch(/in clear|no console/);
     const { port } = new URL(served.url);
-    const page = spawnSync("curl", [
-      "-sk",
-      "-o",
-      "/dev/null",
-      "-w",
-      "%{http_code}",
-      `https://127.0.0.1:${port}/console/`,
-    ]);
+    const page = spawnSync(
+      "curl",
+      asTyped`-sk -o /dev/null -w %{http_code} https://127.0.0.1:${port}/console/`,
+    );
     expect(String(page.stdout)).toBe("200");
   });
 

@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { asTyped } from "../support/as-typed.ts";
 import { tempDir } from "../support/client.ts";
 import { user } from "../support/export.ts";
 import { BIN, spawnUser } from "../support/spawned.ts";
@@ -188,18 +189,10 @@ interface Served {
 
 /** The built service on a folder, until it is killed. */
 async function serve(data: string): Promise<Served> {
-  const child = spawn(process.execPath, [
-    BIN,
-    "serve",
-    "--data",
-    data,
-    "--port",
-    "0",
-    "--json",
-    "--console",
-    "link",
-    "--quiet",
-  ]);
+  const child = spawn(
+    process.execPath,
+    asTyped`${BIN} serve --data ${data} --port 0 --json --console link --quiet`,
+  );
   let out = "";
   await new Promise<void>((resolve) => {
     child.stdout.on("data", (piece) => {

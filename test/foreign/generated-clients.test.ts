@@ -5,6 +5,7 @@ import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { rolldown } from "rolldown";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { asTyped } from "../support/as-typed.ts";
 import { freePort } from "../support/free-port.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
@@ -16,15 +17,7 @@ const run = promisify(execFile);
 
 const GENERATORS = {
   "openapi-fetch": ["openapi-typescript/bin/cli.js", "DOCUMENT", "-o", "openapi-typescript.d.ts"],
-  "hey-api": [
-    "@hey-api/openapi-ts/dist/run.mjs",
-    "-i",
-    "DOCUMENT",
-    "-o",
-    "hey-api",
-    "-c",
-    "@hey-api/client-fetch",
-  ],
+  "hey-api": asTyped`@hey-api/openapi-ts/dist/run.mjs -i DOCUMENT -o hey-api -c @hey-api/client-fetch`,
   zodios: ["openapi-zod-client/bin.js", "DOCUMENT", "-o", "zodios.ts", "--strict-objects"],
 } as const;
 type Family = keyof typeof GENERATORS;

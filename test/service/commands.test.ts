@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { main } from "../../src/cli/main.ts";
 import { parseApiKey } from "../../src/service/money/keys.ts";
+import { asTyped } from "../support/as-typed.ts";
 import { testContext } from "../support/client.ts";
 import { long } from "../support/long.ts";
 import { folder, foundedFolder, headcount, serving } from "../support/serve-command.ts";
@@ -226,18 +227,7 @@ describe("serve", () => {
     async () => {
       const data = folder();
       const dataset = await generatedDataset(300);
-      const argv = [
-        "serve",
-        "--port",
-        "0",
-        "--json",
-        "--data",
-        data,
-        "--dataset",
-        dataset,
-        "--max-depth",
-        "50",
-      ];
+      const argv = asTyped`serve --port 0 --json --data ${data} --dataset ${dataset} --max-depth 50`;
       let key = "";
       const first = await serving(argv, async (line) => {
         const said = JSON.parse(line) as { url: string; key: string };

@@ -1,5 +1,6 @@
 import { request } from "node:http";
 import { describe, expect, test } from "vitest";
+import { asTyped } from "../support/as-typed.ts";
 import { long } from "../support/long.ts";
 import { folder, headcount, serving } from "../support/serve-command.ts";
 import { generatedDataset } from "../support/service.ts";
@@ -92,17 +93,7 @@ describe("serve", () => {
     ["--console insecure", ["--host", "0.0.0.0", "--console", "insecure"], 200, "in clear"],
   ])("%s", async (_, options, status, warning) => {
     const dataset = await generatedDataset(300);
-    const serve = [
-      "serve",
-      "--port",
-      "0",
-      "--json",
-      "--data",
-      folder(),
-      "--dataset",
-      dataset,
-      ...options,
-    ];
+    const serve = asTyped`serve --port 0 --json --data ${folder()} --dataset ${dataset} ${options}`;
     const ended = await serving(serve, async (line) => {
       const told = JSON.parse(line) as { url: string };
       // Stdout is no terminal: no link in it.

@@ -8,6 +8,7 @@ import { suppressionList } from "../../src/engine/runs/suppression.ts";
 import { leaveOutSuppressed } from "../../src/service/people/suppressed.ts";
 import { credits, parseCredits } from "../../src/shared/contract/money.ts";
 import { suppressedName } from "../../src/shared/contract/naming/who.ts";
+import { asTyped } from "../support/as-typed.ts";
 import { tempDir } from "../support/client.ts";
 import { ConsoleClient } from "../support/console.ts";
 import { spentBy, user } from "../support/export.ts";
@@ -380,16 +381,9 @@ test("a lost reply that is fetched again without somebody neither ends the run n
         return { kind: "none" };
       };
       const { balance } = await service.store.balance("default", "live");
-      const ran = await me.run([
-        "search",
-        "--department",
-        "Sales",
-        "--yes",
-        "--per-page",
-        "27",
-        "--format",
-        "ndjson",
-      ]);
+      const ran = await me.run(
+        asTyped`search --department Sales --yes --per-page 27 --format ndjson`,
+      );
       expect(ran.stderr).not.toMatch(/price|moved|more than/);
       const ids = ran.stdout
         .trim()

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { parseStrictJson } from "../../src/shared/contract/strict-json.ts";
 import { DEPARTMENTS, FILTER_KEYS } from "../../src/shared/contract/vocabulary.ts";
+import { asTyped } from "../support/as-typed.ts";
 import { cases, LONG } from "../support/campaign.ts";
 import { expectEnvelope } from "../support/envelope.ts";
 import { long } from "../support/long.ts";
@@ -63,21 +64,7 @@ const TEXTS = [
   "\ud800",
   "a".repeat(1_100),
 ];
-const NUMBERS = [
-  "0",
-  "-0",
-  "1",
-  "-1",
-  "1.5",
-  "10",
-  "1000",
-  "1001",
-  "1e3",
-  "1e400",
-  "9007199254740991",
-  "9007199254740993",
-  "00",
-];
+const NUMBERS = asTyped`0 -0 1 -1 1.5 10 1000 1001 1e3 1e400 9007199254740991 9007199254740993 00`;
 
 function value(random: Random, depth: number): string {
   const kind = random.below(depth > 4 ? 4 : 7);

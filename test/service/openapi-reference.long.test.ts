@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { markdown, referencePage } from "../../src/service/reference/page.ts";
 import { BASE } from "../../src/service/reference/text.ts";
 import { openApiDocument } from "../../src/shared/openapi/document.ts";
+import { asTyped } from "../support/as-typed.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 import { isLeftOut } from "../support/tools.ts";
 
@@ -111,13 +112,9 @@ async function requestsOf(url: string): Promise<readonly string[]> {
   const folder = mkdtempSync(join(tmpdir(), "headcount-chromium-"));
   const log = join(folder, "net.json");
   try {
-    const flags = [
-      "--headless",
-      "--no-sandbox",
-      "--disable-gpu",
-      "--no-first-run",
-      "--disable-background-networking",
-    ];
+    const flags = asTyped`
+      --headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking
+    `;
     const quiet = [
       "--disable-component-update",
       "--disable-sync",

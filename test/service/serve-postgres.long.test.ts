@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createKey, DEFAULT_ACCOUNT } from "../../src/service/admin/keys.ts";
 import { openPostgresStore } from "../../src/service/ledger/postgres.ts";
 import { credits } from "../../src/shared/contract/money.ts";
+import { asTyped } from "../support/as-typed.ts";
 import { folder, headcount, serving } from "../support/serve-command.ts";
 import { generatedDataset } from "../support/service.ts";
 import { type PostgresCluster, postgresBinaries, startCluster } from "../support/store-postgres.ts";
@@ -42,17 +43,8 @@ describe.skipIf(isLeftOut(postgresBinaries() !== undefined))("serve --store post
   test("two services over one account base: money, keys and replies are one, and the password is in no output", async () => {
     const dataset = await generatedDataset(300);
     const store = ["--store", cluster.url];
-    const serve = () => [
-      "serve",
-      "--port",
-      "0",
-      "--json",
-      "--data",
-      folder(),
-      "--dataset",
-      dataset,
-      ...store,
-    ];
+    const serve = () =>
+      asTyped`serve --port 0 --json --data ${folder()} --dataset ${dataset} ${store}`;
     const first = await serving(serve(), async (line) => {
       const one = JSON.parse(line) as { url: string; key: string };
       const second = await serving(serve(), async (other) => {

@@ -3,6 +3,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { asTyped } from "./as-typed.ts";
 import { freePort } from "./free-port.ts";
 
 const run = promisify(execFile);
@@ -60,15 +61,7 @@ export async function startCluster(): Promise<PostgresCluster> {
   const password = "only-for-this-test";
   writeFileSync(join(folder, "password"), password, { mode: 0o644 });
   const options = { ...user, cwd: folder, env: { PATH: process.env.PATH ?? "", LC_ALL: "C" } };
-  const initdb = [
-    "-D",
-    data,
-    "-U",
-    "headcount",
-    "-A",
-    "scram-sha-256",
-    `--pwfile=${join(folder, "password")}`,
-  ];
+  const initdb = asTyped`-D ${data} -U headcount -A scram-sha-256 --pwfile=${join(folder, "password")}`;
   await run(join(bin, "initdb"), [...initdb, "--no-sync", "-E", "UTF8"], options);
   const port = await freePort();
   writeFileSync(

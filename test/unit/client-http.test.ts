@@ -19,6 +19,7 @@ import { isTransient } from "../../src/engine/client/retry.ts";
 import { type ServiceClient, untoldCosts } from "../../src/engine/client/types.ts";
 import { CliError } from "../../src/shared/errors.ts";
 import { Page } from "../../src/shared/rows/page.ts";
+import { asTyped } from "../support/as-typed.ts";
 import {
   answerEnvelope,
   answerError,
@@ -628,20 +629,9 @@ describe("no whole answer", () => {
       const dir = tempDir();
       const [key, cert] = [join(dir, "key.pem"), join(dir, "cert.pem")];
       const subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"];
-      const made = [
-        "req",
-        "-x509",
-        "-newkey",
-        "rsa:2048",
-        "-nodes",
-        "-keyout",
-        key,
-        "-out",
-        cert,
-        "-days",
-        "2",
-        ...subject,
-      ];
+      const made = asTyped`
+        req -x509 -newkey rsa:2048 -nodes -keyout ${key} -out ${cert} -days 2 ${subject}
+      `;
       execFileSync("openssl", made, { stdio: "ignore" });
       let requests = 0;
       const server = createTlsServer(

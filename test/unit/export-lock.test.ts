@@ -18,6 +18,7 @@ import {
 } from "../../src/engine/runs/lock.ts";
 import { CliError } from "../../src/shared/errors.ts";
 import { thisProcess } from "../../src/shared/process.ts";
+import { asTyped } from "../support/as-typed.ts";
 import { tempDir } from "../support/client.ts";
 import { long } from "../support/long.ts";
 import { isLeftOut } from "../support/tools.ts";
@@ -276,14 +277,10 @@ describe.skipIf(isLeftOut(canUnshare))("processes in PID namespaces of their own
     const script = `${HOLD}\nconst second = await import("node:child_process");
       const args = ["--input-type=module", "-e", ${JSON.stringify(HOLD)}, process.argv[1]];
       console.log(second.spawnSync(process.execPath, args, { timeout: 5_000 }).stdout.toString());`;
-    const child = spawn("unshare", [
-      ...blind,
-      process.execPath,
-      "--input-type=module",
-      "-e",
-      script,
-      path,
-    ]);
+    const child = spawn(
+      "unshare",
+      asTyped`${blind} ${process.execPath} --input-type=module -e ${script} ${path}`,
+    );
     let said = "";
     for await (const data of child.stdout) {
       said += String(data);

@@ -12,6 +12,7 @@ import { Command } from "../../src/cli/options.ts";
 import type { Context } from "../../src/shared/context.ts";
 import { FILTER_KEYS } from "../../src/shared/contract/vocabulary.ts";
 import { CliError } from "../../src/shared/errors.ts";
+import { asTyped } from "../support/as-typed.ts";
 import { type TestContextOptions, testContext } from "../support/client.ts";
 
 function parse(...argv: string[]): FilterOptions {
@@ -85,16 +86,9 @@ describe("flags", () => {
   });
 
   test("all issues are listed at once", async () => {
-    const error = await refusal([
-      "--department",
-      "Salse",
-      "--title",
-      " ",
-      "--followers-min",
-      "5",
-      "--followers-max",
-      "1",
-    ]);
+    const error = await refusal(
+      asTyped`--department Salse --title ${" "} --followers-min 5 --followers-max 1`,
+    );
     expect([error.message, ...error.details].map((line) => `${line}`.split(" ")[0])).toEqual([
       "title",
       "unknown",

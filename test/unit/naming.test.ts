@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { canonicalAddress, canonicalDomain } from "../../src/shared/contract/naming/address.ts";
 import { companyKey, type Reading, read } from "../../src/shared/contract/naming/read.ts";
+import { asTyped } from "../support/as-typed.ts";
 import { NAMINGS } from "../support/naming-table.ts";
 
 const spoken = (reading: Reading): string =>
@@ -23,21 +24,7 @@ describe("what a text means", () => {
 
 describe("normal forms", () => {
   const parts = fc.constantFrom(
-    ...[
-      "acme",
-      "Ada",
-      ".",
-      "/",
-      "-",
-      "%41",
-      "%2f",
-      "%25",
-      "www.",
-      "xn--",
-      ":443",
-      "https://",
-      "//",
-    ],
+    ...asTyped`acme Ada . / - %41 %2f %25 www. xn-- :443 https:// //`,
     ...["?x=", "#", "ß", "ς", "Σ", "İ", "@", " ", "ü", "u\u0308", "\u200b", "*.", '"', "(", ")"],
     ...["network.example", "uk.network.example/in/", "/company/", "mwlite/", "。", "１", "<", ">"],
   );

@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { asTyped } from "../../support/as-typed.ts";
 import { fakeClock } from "../../support/client.ts";
 import {
   charged,
@@ -118,17 +119,7 @@ describe("a service that ignores idempotency keys", () => {
 
   test("a lost reply that was charged is booked as uncertain, inside the cap, and said everywhere", async () => {
     foreign.decide = once(3, { kind: "drop" });
-    const argv = [
-      "search",
-      "--department",
-      "Sales",
-      "-o",
-      "p.csv",
-      "--per-page",
-      "20",
-      "--max-credits",
-      "150",
-    ];
+    const argv = asTyped`search --department Sales -o p.csv --per-page 20 --max-credits 150`;
     const ran = await u.run([...argv, "--receipt", "receipt.json"], {
       clock: fakeClock(Date.now()),
     });
@@ -161,17 +152,7 @@ describe("a service that ignores idempotency keys", () => {
 
   test("with a cap that leaves room the page is bought again, and the receipt says what may be lost", async () => {
     foreign.decide = once(2, { kind: "drop" });
-    const argv = [
-      ...SALES,
-      "--per-page",
-      "20",
-      "--limit",
-      "60",
-      "--max-credits",
-      "60",
-      "--receipt",
-      "r.json",
-    ];
+    const argv = asTyped`${SALES} --per-page 20 --limit 60 --max-credits 60 --receipt r.json`;
     const first = await u.run(argv, { clock: fakeClock(Date.now()) });
     expect(first.code).toBe(5);
     const again = await u.run(
@@ -302,14 +283,9 @@ describe("complete or said", () => {
     const moved = await faultProxy({ target: service.url });
     try {
       u = user(moved.url, service.key);
-      const start = await u.run([
-        ...SALES,
-        "--per-page",
-        "40",
-        "--max-credits",
-        "80",
-        "--require-complete",
-      ]);
+      const start = await u.run(
+        asTyped`${SALES} --per-page 40 --max-credits 80 --require-complete`,
+      );
       expect(start.code).toBe(5);
       moved.decide = ({ url }) =>
         url.endsWith("/account")

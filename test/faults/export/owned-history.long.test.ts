@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { asTyped } from "../../support/as-typed.ts";
 import { cases, LONG } from "../../support/campaign.ts";
 import { readCsv, seeded, user } from "../../support/export.ts";
 import { long } from "../../support/long.ts";
@@ -46,31 +47,10 @@ const NEW = [...SEGMENT, "--max-calls", "20000", "--min-rows", "0", "--overwrite
 
 /** Command lines by kind; the file of each holds the segment, or what is new of it. */
 const ARGV: Readonly<Record<string, readonly string[]>> = {
-  search: [
-    "search",
-    ...SEGMENT,
-    "--country",
-    "france",
-    "--min-rows",
-    "0",
-    "--overwrite",
-    "--yes",
-    "-o",
-    "some.csv",
-  ],
+  search: asTyped`search ${SEGMENT} --country france --min-rows 0 --overwrite --yes -o some.csv`,
   "new-only": ["search", ...NEW, "--new-only", "-o", "new.csv"],
   "with-owned": ["search", ...NEW, "--with-owned", "-o", "all.csv"],
-  refresh: [
-    "refresh",
-    "list.csv",
-    "--max-credits",
-    "1000",
-    "--max-calls",
-    "20000",
-    "--min-rows",
-    "0",
-    "--yes",
-  ],
+  refresh: asTyped`refresh list.csv --max-credits 1000 --max-calls 20000 --min-rows 0 --yes`,
 };
 
 /** What is owned by the service's own books: who was ever sold. */
@@ -116,15 +96,7 @@ async function history(seed: number, steps: readonly Step[]): Promise<void> {
         if (each.kind !== "search")
           for (const id of fresh) expect([id, service.sold.get(id)]).toEqual([id, 1]);
       }
-      const all = await me.run([
-        "owned",
-        "export",
-        "-o",
-        "owned.csv",
-        "--overwrite",
-        "--fields",
-        "id",
-      ]);
+      const all = await me.run(asTyped`owned export -o owned.csv --overwrite --fields id`);
       expect(all.code, all.stderr).toBe(0);
       expect(ids("owned.csv").sort()).toEqual([...service.sold.keys()].sort());
     }

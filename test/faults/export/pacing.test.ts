@@ -1,4 +1,5 @@
 import { expect } from "vitest";
+import { asTyped } from "../../support/as-typed.ts";
 import { fakeClock } from "../../support/client.ts";
 import { charged, readCsv, user } from "../../support/export.ts";
 import { long } from "../../support/long.ts";
@@ -25,18 +26,7 @@ long(
     try {
       const u = user(service.url, service.key);
       const started = clock.now();
-      const argv = [
-        "search",
-        "--department",
-        "Sales",
-        "--limit",
-        "120",
-        "--per-page",
-        "3",
-        "--yes",
-        "-o",
-        "p.csv",
-      ];
+      const argv = asTyped`search --department Sales --limit 120 --per-page 3 --yes -o p.csv`;
       const ran = await u.run(argv, { clock });
       expect(ran).toMatchObject({ code: 0 });
       expect(readCsv(u.read("p.csv")).length).toBe(120);
@@ -66,18 +56,7 @@ long(
     });
     try {
       const u = user(service.url, service.key);
-      const argv = [
-        "search",
-        "--department",
-        "Sales",
-        "--limit",
-        "100",
-        "--per-page",
-        "10",
-        "--yes",
-        "-o",
-        "p.csv",
-      ];
+      const argv = asTyped`search --department Sales --limit 100 --per-page 10 --yes -o p.csv`;
       const first = await u.run(argv, { clock });
       expect(first.code).toBe(7);
       expect(first.stderr).toMatch(/60 of 100 rows are paid for and kept/);

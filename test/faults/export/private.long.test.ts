@@ -2,6 +2,7 @@ import { spawn, spawnSync } from "node:child_process";
 import { existsSync, openSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { asTyped } from "../../support/as-typed.ts";
 import { type User, user } from "../../support/export.ts";
 import { startTestService, type TestService } from "../../support/service.ts";
 import { BIN } from "../../support/spawned.ts";
@@ -57,17 +58,9 @@ describe.skipIf(isLeftOut(HAS_STRACE))(
         const there = readdirSync(u.dir, { recursive: true, encoding: "utf8" }).map((name) =>
           join(u.dir, name),
         );
-        const command = [
-          "-f",
-          "-qq",
-          "-e",
-          CALLS,
-          "-o",
-          trace,
-          process.execPath,
-          BIN,
-          ...words.split(" "),
-        ];
+        const command = asTyped`
+          -f -qq -e ${CALLS} -o ${trace} ${process.execPath} ${BIN} ${words.split(" ")}
+        `;
         const child = spawn("sh", ["-c", 'umask 000; exec strace "$@"', "sh", ...command], {
           cwd: u.dir,
           env: { PATH: process.env.PATH ?? "", ...u.env },

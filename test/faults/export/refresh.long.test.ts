@@ -5,6 +5,7 @@ import { World, type WorldPerson } from "../../../bench/world.mjs";
 import { importDataset } from "../../../src/dataset/build/import.ts";
 import { openDataset } from "../../../src/dataset/embedded/open.ts";
 import type { Engine } from "../../../src/dataset/engine.ts";
+import { asTyped } from "../../support/as-typed.ts";
 import { cases, everyNth, LONG } from "../../support/campaign.ts";
 import { SMALL, sleep, tempFolder } from "../../support/dataset.ts";
 import { type User, user } from "../../support/export.ts";
@@ -92,14 +93,7 @@ const balance = async (): Promise<number> =>
 async function buyer(): Promise<User> {
   now = 0;
   const me = user(service.url, service.key);
-  const { code, stderr } = await me.run([
-    "search",
-    "--department",
-    "Sales",
-    "--yes",
-    "-o",
-    "sales.ndjson",
-  ]);
+  const { code, stderr } = await me.run(asTyped`search --department Sales --yes -o sales.ndjson`);
   expect(code, stderr).toBe(0);
   return me;
 }
@@ -109,15 +103,7 @@ const STEPS = LONG
   ? Array.from({ length: cases(6, 60) }, (_, at) => 1 + at * everyNth(10))
   : [3, 9, 14, 20, 31, 6];
 
-const REFRESH = [
-  "refresh",
-  "sales.ndjson",
-  "--max-credits",
-  "400",
-  "--max-calls",
-  "20000",
-  "--json",
-];
+const REFRESH = asTyped`refresh sales.ndjson --max-credits 400 --max-calls 20000 --json`;
 
 describe("a list of our own service, week after week", () => {
   test("removed, added and changed are those of the imported people; credits are about those who are new", async () => {
@@ -190,16 +176,7 @@ describe("a list of our own service, week after week", () => {
 
 test("what came from two versions in one run is taken for neither when the first one is served again", async () => {
   const me = user(service.url, service.key);
-  const argv = [
-    "search",
-    "--department",
-    "Sales",
-    "--new-only",
-    "--limit",
-    "300",
-    "--per-page",
-    "100",
-  ];
+  const argv = asTyped`search --department Sales --new-only --limit 300 --per-page 100`;
   const bought = [...argv, "--concurrency", "1", "--yes", "-o", "new.ndjson"];
   let pages = 0;
   now = 0;
