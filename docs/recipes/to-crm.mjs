@@ -2,7 +2,8 @@
 //   node to-crm.mjs WHERE HOW OBJECT KEY PUSHED MAP < rows.ndjson
 // WHERE hubspot, salesforce; HOW update, create, upsert; KEY the field of headcount by which a
 // record is found (network_url, domain); PUSHED a file of what was pushed, which is never pushed
-// again; MAP a JSON object, headcount's field to the CRM's, KEY among them.
+// again; MAP a JSON object, headcount's field to the CRM's, KEY among them. Of the lines that
+// hand_to gives, who was removed is left alone, and who changed is pushed again.
 import { closeSync, existsSync, fsyncSync, openSync, readFileSync, writeSync } from "node:fs";
 
 const [where, how, object, key, pushedFile, mapText] = process.argv.slice(2);
@@ -18,51 +19,91 @@ function stop(message, code = 1) {
   process.exit(code);
 }
 
-/** A call of the CRM, again where it is busy: every call here may be made twice. */
+let refusals = 0;
+function refused(name, why) {
+  process.stderr.write(`to-crm: ${name} was refused: ${why}\n`);
+  refusals++;
+}
+
+/** A CRM gives a key back as somebody once wrote it: `A.Example` is `a.example`. */
+const folded = (text) => String(text).toLowerCase();
+
+/**
+ * A call of the CRM, again where it is busy or not reached: every call here may be made twice.
+ * A refusal (400, 409) of the records themselves is `{ refused: why }`.
+ */
 async function call(method, path, body, tries = 5) {
-  const response = await fetch(`${base}${path}`, {
+  const sent = {
     method,
     headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  });
-  if ((response.status === 429 || response.status >= 500) && tries > 1) {
-    const seconds = Number(response.headers.get("retry-after") ?? 1);
+  };
+  const response = await fetch(`${base}${path}`, sent).catch((error) => error);
+  const isDown = response instanceof Error || response.status === 429 || response.status >= 500;
+  if (isDown && tries > 1) {
+    const seconds = Number(response.headers?.get("retry-after") ?? 1);
     await new Promise((go) => setTimeout(go, seconds * 1_000));
     return call(method, path, body, tries - 1);
   }
+  if (response instanceof Error)
+    stop(`${method} ${base}${path}: ${response.cause?.message ?? response.message}`);
+
   const text = await response.text();
-  if (!response.ok)
-    stop(`${method} ${path} was answered ${response.status}: ${text.slice(0, 300)}`);
-  return text === "" ? {} : JSON.parse(text);
+  if (response.ok) return text === "" ? {} : JSON.parse(text);
+  const why = `${method} ${path} was answered ${response.status}: ${text.slice(0, 300)}`;
+  if (body !== undefined && [400, 409].includes(response.status)) return { refused: why };
+  return stop(why);
 }
 
 const CRMS = {
   hubspot: {
     size: 100,
-    /** Those of the keys that the CRM has, each with what an update names it by. */
+    /** Those of the keys that the CRM has, each with its id there. */
     async find(keys) {
       const inputs = keys.map((id) => ({ id }));
       const body = { idProperty: external, properties: [external], inputs };
-      const { results } = await call("POST", `/crm/v3/objects/${object}/batch/read`, body);
-      return new Map(results.map(({ properties }) => [properties[external], properties[external]]));
+      const said = await call("POST", `/crm/v3/objects/${object}/batch/read`, body);
+      if (said.refused) stop(said.refused);
+      return new Map(said.results.map(({ id, properties }) => [folded(properties[external]), id]));
     },
-    /** Sends records to be changed and records to be made. */
+
+    /** Sends records to be changed and records to be made; the names of those that it took. */
     async send(changed, made) {
-      const path = `/crm/v3/objects/${object}/batch`;
-      const inputs = changed.map(({ id, fields }) => ({
-        id,
-        idProperty: external,
-        properties: fields,
-      }));
-      if (inputs.length > 0) await call("POST", `${path}/update`, { inputs });
+      const done = new Set();
+      // One bad record has the whole batch refused: in halves, until it stands alone.
+      const put = async (records, verb, inputOf) => {
+        if (records.length === 0) return;
+        const inputs = records.map((one) => ({
+          ...inputOf(one),
+          objectWriteTraceId: one.name,
+          properties: one.fields,
+        }));
+        const path = `/crm/v3/objects/${object}/batch/${verb}`;
+        const { refused: why, errors = [] } = await call("POST", path, { inputs });
+        if (why !== undefined && records.length === 1) return refused(records[0].name, why);
+        if (why !== undefined) {
+          const half = Math.ceil(records.length / 2);
+          await put(records.slice(0, half), verb, inputOf);
+          return put(records.slice(half), verb, inputOf);
+        }
+
+        const bad = new Map(
+          errors.flatMap(({ context, message }) =>
+            (context?.objectWriteTraceId ?? []).map((name) => [name, message]),
+          ),
+        );
+        for (const { name } of records) {
+          if (bad.has(name)) refused(name, bad.get(name));
+          else if (errors.length > 0 && bad.size === 0) refused(name, errors[0].message);
+          else done.add(name);
+        }
+      };
+
+      await put(changed, "update", ({ id }) => ({ id }));
+      if (how === "create") await put(made, "create", () => ({}));
       // Made by their key: a lost reply and a second try make no second record.
-      const fresh = made.map(({ name, fields }) => ({
-        id: name,
-        idProperty: external,
-        properties: fields,
-      }));
-      if (fresh.length > 0) await call("POST", `${path}/upsert`, { inputs: fresh });
-      return new Set([...changed, ...made].map(({ name }) => name));
+      else await put(made, "upsert", ({ name }) => ({ id: name, idProperty: external }));
+      return done;
     },
   },
 
@@ -76,46 +117,55 @@ const CRMS = {
         const query = `SELECT Id, ${external} FROM ${object} WHERE ${external} IN (${some})`;
         const path = `/services/data/v61.0/query?q=${encodeURIComponent(query)}`;
         for (const record of (await call("GET", path)).records)
-          found.set(record[external], record.Id);
+          found.set(folded(record[external]), record.Id);
       }
       return found;
     },
+
     async send(changed, made) {
       const done = new Set();
       const root = "/services/data/v61.0/composite/sobjects";
-      const put = async (records, path, fieldsOf) => {
+      const put = async (records, method, path, fieldsOf) => {
         if (records.length === 0) return;
         const all = records.map((one) => ({ attributes: { type: object }, ...fieldsOf(one) }));
-        const results = await call("PATCH", path, { allOrNone: false, records: all });
+        const results = await call(method, path, { allOrNone: false, records: all });
+        if (results.refused) stop(results.refused);
         for (const [index, { success, errors }] of results.entries()) {
           const { name } = records[index];
           if (success) done.add(name);
-          else process.stderr.write(`to-crm: ${name} was refused: ${errors[0]?.message}\n`);
+          else refused(name, errors[0]?.message);
         }
       };
-      await put(changed, root, ({ id, fields }) => ({ ...fields, Id: id }));
-      await put(made, `${root}/${object}/${external}`, ({ fields }) => fields);
+
+      await put(changed, "PATCH", root, ({ id, fields }) => ({ ...fields, Id: id }));
+      // Of `create` a record that somebody made meanwhile is refused, and stays as it is.
+      if (how === "create") await put(made, "POST", root, ({ fields }) => fields);
+      else await put(made, "PATCH", `${root}/${object}/${external}`, ({ fields }) => fields);
       return done;
     },
   },
 };
 
 const crm = CRMS[where] ?? stop(`WHERE is hubspot or salesforce, not ${where}`, 2);
-const pushed = new Set(existsSync(pushedFile) ? readFileSync(pushedFile, "utf8").split("\n") : []);
+const before = existsSync(pushedFile) ? readFileSync(pushedFile, "utf8") : "";
+const pushed = new Set(before.split("\n").map(folded));
 
 // An empty field is not sent: what the CRM has there stays.
 const records = new Map();
 let without = 0;
 for (const line of readFileSync(0, "utf8").split("\n")) {
   if (line.trim() === "") continue;
-  const row = JSON.parse(line);
+  const said = JSON.parse(line);
+  if (said.change === "removed") continue;
+  const row = said.person ?? said;
   const name = row[key];
   const has = ([field]) => row[field] !== null && row[field] !== undefined && row[field] !== "";
   const entries = Object.entries(map)
     .filter(has)
     .map(([field, at]) => [at, row[field]]);
   if (typeof name !== "string" || name === "") without++;
-  else if (!pushed.has(name)) records.set(name, { name, fields: Object.fromEntries(entries) });
+  else if (said.change === "changed" || !pushed.has(folded(name)))
+    records.set(folded(name), { name, fields: Object.fromEntries(entries) });
 }
 
 const journal = openSync(pushedFile, "a");
@@ -124,9 +174,10 @@ let [changes, creations, left] = [0, 0, 0];
 for (let at = 0; at < all.length; at += crm.size) {
   const batch = all.slice(at, at + crm.size);
   const found = await crm.find(batch.map(({ name }) => name));
-  const there = batch.filter(({ name }) => found.has(name));
-  const changed = how === "create" ? [] : there.map((one) => ({ ...one, id: found.get(one.name) }));
-  const made = how === "update" ? [] : batch.filter(({ name }) => !found.has(name));
+  const there = batch.filter(({ name }) => found.has(folded(name)));
+  const changed =
+    how === "create" ? [] : there.map((one) => ({ ...one, id: found.get(folded(one.name)) }));
+  const made = how === "update" ? [] : batch.filter(({ name }) => !found.has(folded(name)));
   const done = await crm.send(changed, made);
 
   // On disk before the next batch: whoever is stopped here goes on where it was.
@@ -140,3 +191,4 @@ closeSync(journal);
 process.stdout.write(
   `${changes} updated, ${creations} created, ${left} left alone, ${without} without ${key}\n`,
 );
+if (refusals > 0) process.exitCode = 5;

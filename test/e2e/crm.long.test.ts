@@ -1,5 +1,5 @@
 import { execFile, spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
@@ -95,17 +95,142 @@ describe.each(["hubspot", "salesforce"])("%s", (where) => {
   });
 });
 
-test("whom Salesforce refuses is named, not noted, and pushed when it is mended", async () => {
-  const crm = await startCrm("key", THERE);
-  close.push(crm.close);
-  const args = ["salesforce", "upsert", "Contact", "network_url", join(folder, "refused"), MAP];
-  crm.refuse("n.example/in/new");
-  const first = await push(crm.url, args);
-  expect(first.stdout).toContain("2 updated, 0 created, 1 left alone");
-  expect(first.stderr).toContain("n.example/in/new was refused: REQUIRED_FIELD_MISSING");
-  crm.refuse(undefined);
-  expect((await push(crm.url, args)).stdout).toContain("0 updated, 1 created, 0 left alone");
+test.each([
+  ["hubspot", "contacts"],
+  ["salesforce", "Contact"],
+])("whom %s refuses is named, not noted, and pushed when it is mended", async (where, object) => {
+  for (const how of ["upsert", "create"]) {
+    const crm = await startCrm("key", THERE);
+    close.push(crm.close);
+    const args = [where, how, object, "network_url", join(folder, `refused-${files++}`), MAP];
+    crm.refuse("n.example/in/new");
+    const first = await push(crm.url, args);
+    expect(first.stdout).toMatch(/^[02] updated, 0 created, [13] left alone/);
+    expect(first.stderr).toContain("n.example/in/new was refused: ");
+    expect(first.code).toBe(5);
+    crm.refuse(undefined);
+    expect(await push(crm.url, args)).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining("0 updated, 1 created"),
+    });
+  }
 });
+
+describe.each([
+  ["hubspot", "contacts"],
+  ["salesforce", "Contact"],
+])("%s, create only", (where, object) => {
+  const make = async (existing: readonly Record<string, unknown>[]) => {
+    const crm = await startCrm("key", existing);
+    close.push(crm.close);
+    const args = [where, "create", object, "network_url", join(folder, `made-${files++}`), MAP];
+    return { crm, args };
+  };
+
+  test("whom somebody wrote in other letters is there already", async () => {
+    const { crm, args } = await make([{ key: "N.Example/in/ADA", name: "Countess" }]);
+    expect((await push(crm.url, args)).stdout).toContain("0 updated, 2 created, 1 left alone");
+    expect(crm.records.get("n.example/in/ada")).toMatchObject({ name: "Countess" });
+  });
+
+  test("who was made since it was looked stays as it is, and the others are made", async () => {
+    const { crm, args } = await make([]);
+    crm.beforeSending(() => {
+      if (!crm.records.has("n.example/in/ada"))
+        crm.records.set("n.example/in/ada", {
+          Id: "mine",
+          key: "n.example/in/ada",
+          name: "Countess",
+        });
+    });
+    const { code, stdout, stderr } = await push(crm.url, args);
+    expect([code, stdout]).toEqual([
+      5,
+      "0 updated, 2 created, 1 left alone, 1 without network_url\n",
+    ]);
+    expect(stderr).toContain("n.example/in/ada was refused: ");
+    expect(crm.records.get("n.example/in/ada")).toEqual({
+      Id: "mine",
+      key: "n.example/in/ada",
+      name: "Countess",
+    });
+    expect((await push(crm.url, args)).code).toBe(0);
+  });
+});
+
+test("of who moved: who was added once, who changed each time, who left never", async () => {
+  const crm = await startCrm("key", []);
+  close.push(crm.close);
+  const args = ["hubspot", "upsert", "contacts", "network_url", join(folder, "moved"), MAP];
+  const moved = (change: string, title: string) =>
+    `${JSON.stringify({ change, person: { network_url: "a", name: "Ada", title } })}\n`;
+  expect((await push(crm.url, args, moved("added", "CTO"))).stdout).toContain("1 created");
+  expect((await push(crm.url, args, moved("added", "CEO"))).stdout).toContain("0 updated");
+  expect((await push(crm.url, args, moved("changed", "CFO"))).stdout).toContain("1 updated");
+  expect((await push(crm.url, args, moved("removed", "x"))).stdout).toContain("0 updated");
+  expect(crm.records.get("a")).toMatchObject({ title: "CFO" });
+});
+
+test("a CRM that is not there is said, and nothing is noted", async () => {
+  const crm = await startCrm("key", []);
+  await crm.close();
+  const pushed = join(folder, "nobody");
+  const args = ["hubspot", "upsert", "contacts", "network_url", pushed, MAP];
+  const { code, stderr } = await push(crm.url, args);
+  expect([code, readFileSync(pushed, "utf8")]).toEqual([1, ""]);
+  expect(stderr).toMatch(/^to-crm: POST .*ECONNREFUSED/);
+});
+
+/** Work for the blocks of the page, as it is read: the recipes, and headcount by its name. */
+function deskOf(name: string) {
+  const desk = join(folder, name);
+  mkdirSync(join(desk, "bin"), { recursive: true });
+  symlinkSync(resolve(RECIPES, ".."), join(desk, "docs"));
+  const shim = `#!/bin/sh\nexec "${process.execPath}" "${resolve(RECIPES, "../../bin/headcount.js")}" "$@"\n`;
+  writeFileSync(join(desk, "bin/headcount"), shim, { mode: 0o755 });
+  return async (script: string, more: NodeJS.ProcessEnv = {}) => {
+    const env = {
+      PATH: `${join(desk, "bin")}:${process.env.PATH}`,
+      HOME: desk,
+      HEADCOUNT_CONNECTION: "sample",
+      ...more,
+    };
+    const bash = promisify(execFile)("bash", ["-c", `set -eo pipefail\n${script}`], {
+      cwd: desk,
+      env,
+    });
+    return (await bash).stdout;
+  };
+}
+
+const PAGE = readFileSync(resolve(RECIPES, "../crm.md"), "utf8");
+const blockOf = (heading: string, language = "sh"): string => {
+  const part = PAGE.slice(PAGE.indexOf(`## ${heading}`));
+  return new RegExp(`\\n\`\`\`${language}\\n([^]*?)\`\`\``).exec(part)?.[1] ?? "";
+};
+
+test("the blocks for HubSpot and Salesforce do what they say, and nothing the second time", async () => {
+  const work = deskOf("desk");
+  for (const [heading, external, buy, said] of [
+    [
+      "HubSpot",
+      "network_url",
+      "search --department Legal --limit 3",
+      ["0 updated, 3 created, 0 left alone"],
+    ],
+    ["Salesforce", "Domain__c", "enrich zephyr-pulse-co", ["1 updated, 0 created, 0 left alone"]],
+  ] as const) {
+    const crm = await startCrm(external, [
+      { Domain__c: "zephyr-pulse-co.example", network_url: "n.example/of/nobody", own: "kept" },
+    ]);
+    close.push(crm.close);
+    await work(`headcount ${buy} --yes --quiet > bought.csv`);
+    const reach = { CRM_URL: crm.url, CRM_TOKEN: "t" };
+    expect(await work(blockOf(heading), reach)).toContain(said[0]);
+    expect(await work(blockOf(heading), reach)).toContain("0 updated, 0 created, 0 left alone");
+    expect([...crm.records.values()][0]).toMatchObject({ own: "kept" });
+  }
+}, 60_000);
 
 test.skipIf(postgresBinaries() === undefined && !process.env.CI)(
   "PostgreSQL: each way does that and nothing else, and never pushes twice",
@@ -117,12 +242,21 @@ test.skipIf(postgresBinaries() === undefined && !process.env.CI)(
       const psql = async (...args: string[]) =>
         (await promisify(execFile)("psql", ["-X", "-A", "-t", "-d", cluster.url, ...args])).stdout;
       const ask = (sql: string) => psql("-c", sql);
-      const script = (how: string) =>
-        psql("-v", `how=${how}`, "-v", `rows=${rows}`, "-f", join(RECIPES, "to-postgres.sql"));
+      const script = (how: string, ...more: string[]) => {
+        const set = [`how=${how}`, `rows=${rows}`, "into=people", "key=network_url", ...more];
+        const all = ["fields=name,title,company_domain", ...set].flatMap((one) => ["-v", one]);
+        return psql(...all, "-f", join(RECIPES, "to-postgres.sql"));
+      };
 
-      const [tables = ""] =
-        /CREATE TABLE people[^`]*/.exec(readFileSync(resolve(RECIPES, "../crm.md"), "utf8")) ?? [];
-      await ask(tables);
+      await ask(`${blockOf("PostgreSQL", "sql")} ALTER TABLE people ADD own int DEFAULT 7`);
+      const work = deskOf("table");
+      await work("headcount search --department Legal --limit 3 --yes --quiet > bought.csv");
+      const block = () => work(`rm -f people.ndjson\n${blockOf("PostgreSQL")}`, pgOf(cluster.url));
+      expect(await block()).toMatch(/\n +3\n/);
+      await ask("UPDATE people SET name = 'mine'");
+      expect(await block()).toMatch(/\n +3\n/);
+      expect(await ask("SELECT DISTINCT name, own FROM people")).toBe("mine|7\n");
+
       for (const [how, names, pushed] of [
         ["update", "Ada|O'Hara", 2],
         ["create", 'Countess|New "N" \\ Ü|O', 1],
@@ -145,9 +279,32 @@ test.skipIf(postgresBinaries() === undefined && !process.env.CI)(
         await script(how === "create" ? "create" : "update");
         expect((await ask("SELECT DISTINCT name FROM people")).trim()).toBe("mine");
       }
+
+      // Companies by their domain, with columns of their own types, into another table.
+      await ask(
+        "CREATE TABLE firms (id serial, domain text UNIQUE, specialties text[], staff int)",
+      );
+      writeFileSync(
+        rows,
+        '{"domain": "a.example", "staff": 11, "specialties": ["x", "y"], "id": "c1"}\n',
+      );
+      await script("upsert", "into=firms", "key=domain", "fields=staff,specialties");
+      expect(await ask("SELECT * FROM firms")).toBe("1|a.example|{x,y}|11\n");
     } finally {
       await cluster.remove();
     }
   },
   120_000,
 );
+
+/** A database by the variables that psql reads where it is named none. */
+function pgOf(url: string): NodeJS.ProcessEnv {
+  const { hostname, port, username, password, pathname } = new URL(url);
+  return {
+    PGHOST: hostname,
+    PGPORT: port,
+    PGUSER: decodeURIComponent(username),
+    PGPASSWORD: decodeURIComponent(password),
+    PGDATABASE: pathname.slice(1),
+  };
+}
