@@ -23,6 +23,8 @@ const STEPS = [
   "suppress",
   "let in",
   "remove",
+  "segment",
+  "no segment",
   "sync",
   "sync",
   "sync",
@@ -135,6 +137,13 @@ async function play(
       const run = theirs[below(Math.max(1, theirs.length))];
       if (run !== undefined) await ok(me, ["runs", "remove", run, "--force", "--yes"]);
     },
+    segment: (_, me) => {
+      const department = DEPARTMENTS[below(DEPARTMENTS.length)] as string;
+      const name = ["one", "other"][below(2)] as string;
+      return ok(me, ["segment", "save", name, "--department", department, "--overwrite"]);
+    },
+    // Of one that is not there it says so.
+    "no segment": (_, me) => me.run(["segment", "remove", "one"]),
     sync: async (at, me) => {
       const { code, stderr } = await me.run(["sync", team.folder]);
       expect([0, 5], stderr).toContain(code);
@@ -173,8 +182,15 @@ async function play(
     team.machines.map(async (me) => [...idsOf(await ownedOn(me))].sort()),
   );
   for (const each of shown) expect(each).toEqual(shown[0]);
+  const segments = team.machines.map(segmentsOf);
+  for (const each of segments) expect(each).toEqual(segments[0]);
   const hidden = [...union.keys()].filter((id) => !shown[0]?.includes(id));
   expect(hidden.filter((id) => !forgotten.has(id) && !leftOut.has(id))).toEqual([]);
+}
+
+function segmentsOf({ dir }: User): readonly string[] {
+  const files = filesBelow(dir).filter((path) => /\/segments\/[^/]+\.json$/.test(path));
+  return files.map((path) => `${path.slice(dir.length)} ${readFileSync(path, "utf8")}`).sort();
 }
 
 const isElsewhere = (me: User, run: string): boolean => {

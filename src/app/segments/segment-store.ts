@@ -72,6 +72,19 @@ function noSuch(name: string, saved: readonly SavedSegment[]) {
   );
 }
 
+/** Whole or not at all. @throws Error EEXIST where another is there and may not be replaced */
+export async function writeSegment(
+  context: Context,
+  name: string,
+  text: string,
+  replace: boolean,
+): Promise<void> {
+  const folder = folderIn(configDir(context));
+  makeFolder(folder);
+  const file = join(folder, `${checkSegmentName(name)}.json`);
+  await new Disk().replaceFile(file, text, "segment", replace);
+}
+
 /** Whole or not at all. @throws CliError exit 2 where another is there and may not be replaced */
 export async function saveSegment(
   context: Context,
@@ -79,15 +92,11 @@ export async function saveSegment(
   filters: Filters,
   replace: boolean,
 ): Promise<SavedSegment> {
-  const folder = folderIn(configDir(context));
-  const file = join(folder, `${checkSegmentName(name)}.json`);
   const text = `${JSON.stringify(filters, undefined, 2)}\n`;
-  const disk = new Disk();
-
-  makeFolder(folder);
+  const file = join(folderIn(configDir(context)), `${checkSegmentName(name)}.json`);
 
   try {
-    await disk.replaceFile(file, text, "segment", replace);
+    await writeSegment(context, name, text, replace);
   } catch (error) {
     if (errorCode(error) !== "EEXIST") throw error;
     // The same once more is no change.

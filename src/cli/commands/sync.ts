@@ -1,15 +1,20 @@
 import { resolve } from "node:path";
+import type { FolderStatus } from "../../app/keep/sync/machines.ts";
 import { openFolder } from "../../app/keep/sync/open.ts";
-import { sync } from "../../app/keep/sync/sync.ts";
+import { statusOf, sync } from "../../app/keep/sync/sync.ts";
 import { type Synced, syncLine, syncProblem } from "../../app/keep/sync/syncing.ts";
 import { type Context, canPrompt } from "../../shared/context.ts";
-import { usageError } from "../../shared/errors.ts";
+import { counted } from "../../shared/contract/text.ts";
+import { option, say, usageError } from "../../shared/errors.ts";
 import type { Command, GlobalOptions } from "../options.ts";
 import { atDesk, type Desk, type Printer } from "../terminal/printer.ts";
 
 type SyncOptions = GlobalOptions & {
   readonly join?: boolean;
   readonly insecureStorage?: boolean;
+  readonly status?: boolean;
+  readonly copied?: boolean;
+  readonly moved?: boolean;
 };
 
 export function register(program: Command, context: Context): void {
@@ -22,10 +27,14 @@ export function register(program: Command, context: Context): void {
     )
     .option("--join", "ask for the folder's key, or read it from stdin, and keep it")
     .option("--insecure-storage", "keep the key in a file, where there is no keychain")
+    .option("--status", "only show who syncs, since when, and whether it knows whom all forgot")
+    .option("--copied", "this state folder is a copy of another that syncs: a machine of its own")
+    .option("--moved", "this state folder came from another place, which is gone: the same machine")
     .examples(`
   $ headcount sync /mnt/team --insecure-storage      the first one makes the key and shows it once
   $ headcount sync /mnt/team --join < key.txt        on another machine
   $ HEADCOUNT_SYNC_KEY=hcsync_... headcount sync /mnt/team     in a container
+  $ headcount sync /mnt/team --status
   $ headcount spend --by machine
 
 The folder is any that several machines see: a share, a volume, a mounted bucket. Whoever has its
@@ -40,16 +49,24 @@ async function run(
 ): Promise<void> {
   if (folder === "")
     throw usageError("the folder is empty text", "a variable may not be set: name a folder");
+  const claims = (["status", "copied", "moved"] as const).filter((one) => options[one] === true);
+  if (claims.length > 1)
+    throw usageError(
+      say`${option(claims[0] ?? "")} and ${option(claims[1] ?? "")} do not go together`,
+    );
+  const [claim] = claims;
+
   const path = resolve(context.cwd, folder);
   const opening = {
     inFile: options.insecureStorage === true,
-    mayBegin: true,
+    mayBegin: claim === undefined,
     ...(options.join === true ? { join: () => askKey(context) } : {}),
   };
   const { head, key, made } = await openFolder(path, opening, context);
   if (made !== undefined) printer.say(`the folder's key, shown this once: ${made}`);
 
-  report(await sync(path, head, key, context), printer);
+  if (claim === "status") await show(await statusOf(path, { head, key }, context), printer);
+  else report(await sync(path, { head, key }, context, claim), printer);
 }
 
 async function askKey(context: Context): Promise<string> {
@@ -58,6 +75,30 @@ async function askKey(context: Context): Promise<string> {
   let text = "";
   for await (const chunk of context.stdin) text += String(chunk);
   return text;
+}
+
+async function show({ machines, runs, waiting }: FolderStatus, printer: Printer): Promise<void> {
+  if (printer.json)
+    return printer.document<"sync">({
+      machines: machines.map(({ machine, isHere, synced, isUpToDate }) => ({
+        machine,
+        here: isHere,
+        synced,
+        up_to_date: isUpToDate,
+      })),
+      runs,
+      waiting,
+    });
+
+  await printer.rows(
+    [{ title: "machine" }, { title: "synced", fixed: true }, { title: "knows whom all forgot" }],
+    machines.map(({ machine, isHere, synced, isUpToDate }) => [
+      isHere ? `${machine} (here)` : machine,
+      synced,
+      isUpToDate ? "yes" : "not yet",
+    ]),
+  );
+  printer.note(`${counted(runs, "run")} in the folder, ${waiting} of them not taken in here`);
 }
 
 /** @throws CliError exit 5 where something could not be read, or may still have somebody */
@@ -69,10 +110,11 @@ function report(synced: Synced, printer: Printer): void {
   if (problem !== undefined) throw problem;
 }
 
-const documentOf = ({ tookIn, gave, forgotten, unread, left }: Synced) => ({
+const documentOf = ({ tookIn, gave, forgotten, unread, left, twins }: Synced) => ({
   took_in: [...tookIn].map(([machine, { runs, rows }]) => ({ machine, runs, rows })),
   gave,
   forgotten_from: [...forgotten],
   unread: [...unread].map(([file, why]) => ({ file, why })),
   left: [...left],
+  segments_kept_twice: [...twins],
 });

@@ -166,15 +166,36 @@ export const KEEPING = {
   "suppress remove": suppression.removed,
   "data set": s.object({ retention }),
   "data show": s.object({ retention, kept }),
-  sync: s.object({
-    took_in: s.list(
-      s.object({ machine: s.text, runs: s.wholeNumberShape, rows: s.wholeNumberShape }),
+  sync: s.some(
+    s.object({
+      took_in: s.list(
+        s.object({ machine: s.text, runs: s.wholeNumberShape, rows: s.wholeNumberShape }),
+      ),
+      gave: s.said(s.wholeNumberShape, "runs of this machine that are new there, or went on"),
+      forgotten_from: s.said(s.list(s.text), "runs that forgotten people were deleted from"),
+      unread: s.said(s.list(s.object({ file: s.text, why: s.text })), "files of the folder"),
+      left: s.said(s.list(s.text), "places here that may still have somebody who was forgotten"),
+      segments_kept_twice: s.said(
+        s.list(s.text),
+        "of segments that two saved otherwise: the names of the others",
+      ),
+    }),
+    s.titled(
+      "--status",
+      s.object({
+        machines: s.list(
+          s.object({
+            machine: s.text,
+            here: s.flag,
+            synced: s.said(s.text, "the day of its last sync, by its own clock"),
+            up_to_date: s.said(s.flag, "whoever all forgot or leave out is so there as well"),
+          }),
+        ),
+        runs: s.wholeNumberShape,
+        waiting: s.said(s.wholeNumberShape, "of the runs: not taken in here yet"),
+      }),
     ),
-    gave: s.said(s.wholeNumberShape, "runs of this machine that are new there, or went on"),
-    forgotten_from: s.said(s.list(s.text), "runs that forgotten people were deleted from"),
-    unread: s.said(s.list(s.object({ file: s.text, why: s.text })), "files of the folder"),
-    left: s.said(s.list(s.text), "places here that may still have somebody who was forgotten"),
-  }),
+  ),
   forget: s.some(
     s.object({ forgot: traces }),
     s.titled("--dry-run", s.object({ would_forget: traces })),

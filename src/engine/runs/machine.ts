@@ -13,9 +13,11 @@ export interface Machine {
   readonly name: string;
 }
 
+export const machineFile = (stateDir: string): string => join(stateDir, "machine");
+
 /** Made where the folder has none yet. @throws Error where it cannot be read or written */
 export function machineOf(stateDir: string): Machine {
-  const file = join(stateDir, "machine");
+  const file = machineFile(stateDir);
   return readMachine(file) ?? makeMachine(stateDir, file);
 }
 
@@ -26,6 +28,12 @@ function readMachine(file: string): Machine | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** Of a folder that was copied from another machine's: what it holds stays, as the other's. */
+export function renewMachine(stateDir: string): void {
+  rmSync(machineFile(stateDir));
+  machineOf(stateDir);
 }
 
 function makeMachine(stateDir: string, file: string): Machine {

@@ -11,8 +11,11 @@ const HEAD = "headcount-sync.json";
 const FORMAT = 1;
 const DRAFTS = "drafts";
 
-/** `lists`: who is left out. `runs`: purchases. `removed`: what runs spent that no one may keep. */
-export type SharedKind = "lists" | "runs" | "removed";
+/**
+ * `lists`: who is left out. `runs`: purchases. `removed`: what runs spent that no one may keep.
+ * `machines`: who syncs. `segments`: filters under a name.
+ */
+export type SharedKind = "lists" | "runs" | "removed" | "machines" | "segments";
 
 /** The one file that is not sealed. */
 export interface FolderHead {

@@ -13,44 +13,76 @@ import { FORGOTTEN, type SuppressedEntry } from "../../../shared/contract/suppre
 import { makeFolder } from "../../../shared/folder.ts";
 import { forgetTraces, tracesOfForgotten } from "../forget/forget.ts";
 import { diskOf, openRuns, suppressionHere } from "../store.ts";
+import {
+  type CopyClaim,
+  type FolderStatus,
+  folderStatus,
+  requireOneMachine,
+  tellOfMachine,
+} from "./machines.ts";
 import { giveRuns, takeInRemoved, takeInRuns } from "./runs.ts";
-import type { Memory, Synced, Syncing } from "./syncing.ts";
+import { syncSegments } from "./segments.ts";
+import type { KnownSegment, Memory, Synced, Syncing } from "./syncing.ts";
+
+interface Keyed {
+  readonly head: FolderHead;
+  readonly key: FolderKey;
+}
 
 /**
  * Takes in what others put into a folder, and gives what is here. Killed anywhere, the next one
  * does the rest; two at once lose nothing.
- * @throws CliError exit 3 where the key is another folder's
+ * @param claim what is said of a state folder that is a copy
+ * @throws CliError exit 2 where this state folder is a copy of another that syncs; exit 3 where
+ * the key is another folder's
  */
 export async function sync(
   path: string,
-  head: FolderHead,
-  key: FolderKey,
+  { head, key }: Keyed,
   context: Context,
+  claim?: CopyClaim,
 ): Promise<Synced> {
   const state = stateDir(context);
   const disk = diskOf(context);
   const store = openRuns(context, disk);
-  const folder = SharedFolder.open(path, head, key, { disk, machine: store.machine.id });
+  const opened = () => SharedFolder.open(path, head, key, { disk, machine: store.machine.id });
   const synced: Synced = {
     tookIn: new Map(),
     gave: 0,
     forgotten: new Set(),
     unread: new Map(),
     left: new Set(),
+    twins: new Set(),
   };
 
   makeFolder(join(state, "sync"));
   const { now, sleep, interrupted: signal } = context;
   const lock = { now, sleep, signal, wait: true, what: `the sync with ${path}` };
   await withLock(join(state, "sync", `${head.id}.lock`), lock, async () => {
+    await requireOneMachine({ folder: opened(), store, stateDir: state }, claim);
+    const folder = opened();
     const memory = await remembered(state, head.id);
     const syncing: Syncing = { folder, store, stateDir: state, context, memory, synced };
     await store.sweep();
     await folder.sweep(false);
     await untilSettled(syncing);
+    await syncSegments(syncing);
+    await tellOfMachine(syncing);
     await disk.replaceFile(memoryFile(state, head.id), memoryText(memory), "sync memory");
   });
   return synced;
+}
+
+/** What stands in a folder; nothing is changed. @throws CliError as `sync` */
+export async function statusOf(
+  path: string,
+  { head, key }: Keyed,
+  context: Context,
+): Promise<FolderStatus> {
+  const disk = diskOf(context);
+  const store = openRuns(context, disk);
+  const folder = SharedFolder.open(path, head, key, { disk, machine: store.machine.id });
+  return await folderStatus(folder, store, await remembered(stateDir(context), head.id));
 }
 
 /**
@@ -145,17 +177,33 @@ async function giveLists({ folder, context }: Syncing): Promise<void> {
 
 const memoryFile = (state: string, folder: string): string => join(state, "sync", folder);
 
-const memoryText = ({ forgotten, taken, given }: Memory): string =>
-  JSON.stringify({ forgotten, taken: [...taken], given: [...given] });
+const memoryText = ({ forgotten, taken, given, segments }: Memory): string =>
+  JSON.stringify({
+    forgotten,
+    taken: [...taken],
+    given: [...given],
+    segments: [...segments],
+  });
 
 /** Nothing of it is needed: without it everything is looked through again. */
 async function remembered(state: string, folder: string): Promise<Memory> {
   try {
-    const { forgotten, taken, given } = JSON.parse(
+    const { forgotten, taken, given, segments } = JSON.parse(
       await readFile(memoryFile(state, folder), "utf8"),
-    ) as { forgotten: string; taken: string[]; given: [string, string][] };
-    return { forgotten, taken: new Set(taken), given: new Map(given) };
+    ) as {
+      forgotten: string;
+      taken: string[];
+      given: [string, string][];
+      segments?: [string, KnownSegment][];
+    };
+
+    return {
+      forgotten,
+      taken: new Set(taken),
+      given: new Map(given),
+      segments: new Map(segments),
+    };
   } catch {
-    return { forgotten: "", taken: new Set(), given: new Map() };
+    return { forgotten: "", taken: new Set(), given: new Map(), segments: new Map() };
   }
 }

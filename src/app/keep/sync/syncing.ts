@@ -5,6 +5,22 @@ import type { Context } from "../../../shared/context.ts";
 import { counted, echo, someOf } from "../../../shared/contract/text.ts";
 import { type CliError, failed } from "../../../shared/errors.ts";
 
+/** One state of a segment: never changed or deleted, and whoever saves the next one names it. */
+export interface SegmentFact {
+  readonly name: string;
+  /** As the file of the segment is; null: it was removed. */
+  readonly text: string | null;
+  /** The name of the machine that saved it. */
+  readonly by: string;
+  /** The files of the states that it takes the place of. */
+  readonly replaces: readonly string[];
+}
+
+export interface KnownSegment {
+  readonly file: string;
+  readonly fact: SegmentFact;
+}
+
 /** What a sync did. */
 export interface Synced {
   /** Runs that came, by the names of the machines that bought them. */
@@ -14,6 +30,8 @@ export interface Synced {
   readonly forgotten: Set<string>;
   /** Files of the folder that are not whole or not for this version, and damaged runs here. */
   readonly unread: Map<string, string>;
+  /** Segments that two saved otherwise, under the names that the others' got. */
+  readonly twins: Set<string>;
   /** What may still have somebody who was forgotten elsewhere, and is left to people. */
   readonly left: Set<string>;
 }
@@ -26,6 +44,8 @@ export interface Memory {
   taken: Set<string>;
   /** By run: how its files, here and there, were when it was given. */
   given: Map<string, string>;
+  /** By name: the state of a saved segment that is here. */
+  readonly segments: Map<string, KnownSegment>;
 }
 
 export interface Syncing {
@@ -38,17 +58,21 @@ export interface Syncing {
 }
 
 /** What a sync did, in one line. */
-export function syncLine({ tookIn, gave, forgotten, unread }: Synced): string {
+export function syncLine({ tookIn, gave, forgotten, unread, twins }: Synced): string {
   const came = [...tookIn].map(
     ([machine, { runs, rows }]) =>
       `${counted(runs, "run")} (${counted(rows, "row")}) from ${echo(machine)}`,
   );
+
   return [
     `took in ${came.length === 0 ? "nothing" : came.join(", ")}`,
     `gave ${gave === 0 ? "nothing" : counted(gave, "run")}`,
     ...(forgotten.size === 0
       ? []
       : [`deleted forgotten people from ${counted(forgotten.size, "run")}`]),
+    ...(twins.size === 0
+      ? []
+      : [`of segments that two saved otherwise kept both: ${someOf([...twins])}`]),
     ...(unread.size === 0 ? [] : [`left ${counted(unread.size, "file")} that cannot be read`]),
   ].join("; ");
 }

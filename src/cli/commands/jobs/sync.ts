@@ -21,7 +21,7 @@ export async function betweenSyncs(
   const printer = new Printer(context, options);
   const syncOnce = async (): Promise<void> => {
     const { head, key } = await openFolder(path, { inFile: false, mayBegin: false }, context);
-    const synced = await sync(path, head, key, context);
+    const synced = await sync(path, { head, key }, context);
     printer.note(`sync: ${syncLine(synced)}`);
 
     const problem = syncProblem(synced);

@@ -1,0 +1,146 @@
+import { cpSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { charged, type User } from "../support/export.ts";
+import { ok } from "../support/ran.ts";
+import { startTestService, type TestService } from "../support/service.ts";
+import { filesBelow, machineNamed, teamOf } from "../support/team.ts";
+
+const CREDITS = 100_000;
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService({ people: 200, credits: CREDITS });
+});
+afterAll(() => service.close());
+
+const BUY = ["search", "--department", "Sales", "--limit", "3", "--yes", "--format", "ndjson"];
+const team = (...names: string[]) => teamOf(names, service.url, service.key);
+
+/** Another machine over a copy of a state folder. */
+function copyOf(me: User, key: string): User {
+  const copy = machineNamed("copy", service.url, service.key, { HEADCOUNT_SYNC_KEY: key });
+  cpSync(join(me.dir, "state"), join(copy.dir, "state"), { recursive: true });
+  return copy;
+}
+
+describe("headcount sync, a state folder that was copied", () => {
+  test("is refused, and is a machine of its own once that is said", async () => {
+    const { folder, key, machines } = await team("laptop");
+    const [laptop] = machines as [User];
+    await ok(laptop, BUY);
+    await ok(laptop, ["sync", folder]);
+    // A copy within its disk, as a backup that is brought back beside it.
+    const copy = copyOf(laptop, key);
+
+    const before = filesBelow(folder);
+    const { code, stderr } = await copy.run(["sync", folder]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining("are the same machine, laptop")]);
+    expect(stderr).toContain(`headcount sync ${folder} --copied`);
+    expect(filesBelow(folder)).toEqual(before);
+    await ok(laptop, ["sync", folder]);
+
+    await ok(copy, ["sync", folder, "--copied"]);
+    const id = (me: User): string => me.read("state/machine").split(" ")[0] ?? "";
+    expect(id(copy)).not.toBe(id(laptop));
+    for (const me of [laptop, copy]) await ok(me, ["sync", folder]);
+    // What was copied is the other's, and is not paid for again.
+    expect(await ok(copy, ["count", "--owned"])).toBe("3\n");
+    const [run = ""] = readdirSync(join(copy.dir, "state/runs")).filter((one) => /^\d/.test(one));
+    const resumed = await copy.run(["resume", run, "--limit", "5", "--yes"]);
+    expect([resumed.code, resumed.stderr]).toEqual([2, expect.stringContaining("begun on laptop")]);
+    const paid = await charged(service, CREDITS);
+    await ok(copy, BUY);
+    expect(await charged(service, CREDITS)).toBe(paid);
+  });
+
+  test("that was moved goes on as the machine that it was, and the one it came from does not", async () => {
+    const { folder, key, machines } = await team("laptop");
+    const [laptop] = machines as [User];
+    await ok(laptop, ["sync", folder]);
+    const moved = copyOf(laptop, key);
+    await ok(moved, ["sync", folder, "--moved"]);
+    await ok(moved, ["sync", folder]);
+    expect(moved.read("state/machine")).toBe(laptop.read("state/machine"));
+    expect((await laptop.run(["sync", folder])).stderr).toContain("are the same machine");
+    expect((await moved.run(["sync", folder, "--moved"])).stderr).toContain("nothing to settle");
+  });
+
+  test("jobs of it buy nothing", async () => {
+    const { folder, key, machines } = await team("laptop");
+    const [laptop] = machines as [User];
+    await ok(laptop, ["sync", folder]);
+    const copy = copyOf(laptop, key);
+    const job = { filters: { department: "Sales" }, max_credits: 20, output: "l.csv" };
+    writeFileSync(copy.file("jobs.json"), JSON.stringify({ sync: folder, jobs: { legal: job } }));
+    const paid = await charged(service, CREDITS);
+    expect((await copy.run(["jobs", "run", "legal", "--file", "jobs.json"])).code).toBe(2);
+    expect(await charged(service, CREDITS)).toBe(paid);
+  });
+});
+
+describe("headcount sync --status", () => {
+  test("says who knows whom all forgot, and what waits here; and changes nothing", async () => {
+    const { folder, machines } = await team("laptop", "ci");
+    const [laptop, ci] = machines as [User, User];
+    const rows = (await ok(laptop, BUY)).trim().split("\n");
+    for (const me of [laptop, ci]) await ok(me, ["sync", folder]);
+    await ok(laptop, ["forget", JSON.parse(rows[0] ?? "").id, "--yes"]);
+    await ok(laptop, ["search", "--department", "Marketing", "--limit", "2", "--yes"]);
+    await ok(laptop, ["sync", folder]);
+
+    const before = filesBelow(folder).map((path) => `${path} ${readFileSync(path, "hex")}`);
+    const status = async () => JSON.parse(await ok(ci, ["sync", folder, "--status", "--json"]));
+    const { machines: said, ...sums } = await status();
+    const of = Object.fromEntries(
+      said.map((one: { machine: string; up_to_date: boolean }) => [one.machine, one]),
+    );
+    expect(of).toMatchObject({
+      laptop: { here: false, up_to_date: true, synced: expect.stringMatching(/^\d{4}-\d\d-\d\d$/) },
+      ci: { here: true, up_to_date: false },
+    });
+    expect(sums.runs).toBe(2);
+    expect(sums.waiting).toBeGreaterThan(0);
+    expect(filesBelow(folder).map((path) => `${path} ${readFileSync(path, "hex")}`)).toEqual(
+      before,
+    );
+
+    await ok(ci, ["sync", folder]);
+    expect(await status()).toMatchObject({ runs: 2, waiting: 0 });
+    expect(await ok(ci, ["sync", folder, "--status"])).toMatch(/^ci \(here\)\t\S+\tyes$/m);
+  });
+});
+
+describe("headcount sync, what a budget counts", () => {
+  const jobsOf = (me: User, folder: string, department: string): void => {
+    const output = `${department}.csv`;
+    const job = { command: "search", filters: { department }, limit: 4, max_credits: 4, output };
+    const file = { sync: folder, budget: "6/month", jobs: { one: job } };
+    writeFileSync(me.file("jobs.json"), JSON.stringify(file));
+  };
+
+  test("what jobs of all machines spent in the month; two at once pass it by what they buy", async () => {
+    const { folder, key } = await team("laptop");
+    const [desk, ci, late] = ["desk", "ci", "late"].map((name) =>
+      machineNamed(name, service.url, service.key, { HEADCOUNT_SYNC_KEY: key }),
+    ) as [User, User, User];
+    jobsOf(desk, folder, "Sales");
+    jobsOf(ci, folder, "Marketing");
+    jobsOf(late, folder, "Operations");
+    const run = ["jobs", "run", "one", "--file", "jobs.json"];
+    await ok(desk, run);
+
+    const paid = await charged(service, CREDITS);
+    const refused = await ci.run(run);
+    expect([refused.code, refused.stderr]).toEqual([4, expect.stringContaining("4 of 6 credits")]);
+    expect(await charged(service, CREDITS)).toBe(paid);
+
+    // Between two syncs nobody knows of the other: then the bound is passed, by that much.
+    const own = machineNamed("own", service.url, service.key, { HEADCOUNT_SYNC_KEY: key });
+    jobsOf(own, folder, "Marketing");
+    const alone = JSON.parse(own.read("jobs.json"));
+    writeFileSync(own.file("alone.json"), JSON.stringify({ ...alone, sync: undefined }));
+    await ok(own, ["jobs", "run", "one", "--file", "alone.json"]);
+    await ok(own, ["sync", folder]);
+    expect((await late.run(run)).stderr).toContain("8 of 6 credits");
+  });
+});
