@@ -233,7 +233,7 @@ describe("running", () => {
       ["sales", 0, runIds(u)[2]],
     ]);
     expect((await u.run(["spend", "--by", "job", "--since", "all"])).stdout).toBe(
-      "job,profiles,settled,uncertain,foreign\nlegal,12,12,0,0\nsales,20,20,0,0\n",
+      "job,profiles,settled,uncertain,foreign,declared,told\nlegal,12,12,0,0,0,0\nsales,20,20,0,0,0,0\n",
     );
     const status = JSON.parse((await u.run(["jobs", "status", ...file, "--json"])).stdout) as {
       jobs: Record<string, unknown>[];
@@ -386,7 +386,7 @@ describe("the budget", () => {
     expect(await u.run(["jobs", "run", "legal", ...file("26/month")])).toMatchObject({ code: 4 });
     expect(await u.run(["jobs", "run", "legal", ...file("27/month")])).toMatchObject({ code: 0 });
     expect((await u.run(["spend", "--by", "job"])).stdout).toBe(
-      "job,profiles,settled,uncertain,foreign\n(by hand),45,45,0,0\nlegal,12,12,0,0\nsales,20,20,0,0\n",
+      "job,profiles,settled,uncertain,foreign,declared,told\n(by hand),45,45,0,0,0,0\nlegal,12,12,0,0,0,0\nsales,20,20,0,0,0,0\n",
     );
   });
 

@@ -143,8 +143,26 @@ describe("what a vendor does other than its file says", () => {
     const { run, vendor, isBooked } = await userOf("pdl", { chargeFactor: 0.5 });
     const ran = await run(`${BUY} --limit 8`);
     expect(ran.code, ran.stderr).toBe(0);
+    expect(ran.stderr).toContain(
+      "the vendor charged 0.5 credits for what its file says costs 1 credit",
+    );
     expect(vendor.book.charged()).toBe("4");
     await isBooked();
+  });
+
+  test.each([
+    ["tells the half", { chargeFactor: 0.5 }, { settled: 2, declared: 4, told: 2 }],
+    ["tells the double", { chargeFactor: 2 }, { settled: 2, declared: 1, told: 2 }],
+    ["tells nothing", { silent: true }, { settled: 4, declared: 4, told: 0 }],
+  ])("a vendor that %s: declared, told and booked are kept apart", async (_, habits, sums) => {
+    const { run } = await userOf("pdl", habits);
+    await run(`${BUY} --limit 4`);
+    const known = async (): Promise<unknown> =>
+      JSON.parse((await run("spend --json --by connection")).stdout).total;
+    expect(await known()).toMatchObject({ ...sums, uncertain: 0, foreign: 0 });
+    // What a run that is gone kept of it, too.
+    await run("runs remove last --force");
+    expect(await known()).toMatchObject(sums);
   });
 
   test("nobody, no credits and too many calls are told apart by the file", async () => {

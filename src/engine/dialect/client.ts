@@ -412,7 +412,8 @@ class DialectClient implements VendorClient {
     const balance = amountAt(call.reply?.balance, reply.told);
     const declared = declaredPrice(call, rows.length);
     const told = amountAt(call.reply?.charged, reply.told) ?? this.#fellBy(balance);
-    const charged = told ?? (await this.#atLeast(declared, balance));
+    const inBalance = told ?? (await this.#inBalance(declared, balance));
+    const charged = inBalance ?? declared;
     this.#see(balance);
 
     const stray = strayIn(this.#file, filters, rows);
@@ -423,6 +424,7 @@ class DialectClient implements VendorClient {
       isCut: false,
       replayed: false,
       exact: true,
+      price: { declared, told: inBalance },
       stop: stray && strange(this.#file, stray),
     };
   }
@@ -446,20 +448,20 @@ class DialectClient implements VendorClient {
   }
 
   /**
-   * Where no reply tells a charge the balance is asked for after the first: one that fell by more
-   * tells it. One that fell by less may be late, and proves nothing.
+   * Where no reply tells a charge the balance is asked for after the first: one that fell by as
+   * much or more tells it. One that fell by less may be late, and proves nothing.
    */
-  async #atLeast(declared: Credits, inReply: Credits | undefined): Promise<Credits> {
+  async #inBalance(declared: Credits, inReply: Credits | undefined): Promise<Credits | undefined> {
     const before = this.#balance;
     const { account } = this.#file.calls;
     const isAlone = inReply === undefined && this.#isAlone && declared > 0n;
-    if (this.#isSeen || !isAlone || before === undefined || account === undefined) return declared;
+    if (this.#isSeen || !isAlone || before === undefined || account === undefined) return undefined;
 
     this.#isSeen = true;
     // The page is paid, and kept, whatever comes of the question.
     await this.#send(account, {}, { paid: false }).catch(() => undefined);
     const fell = this.#balance === undefined ? 0n : before - this.#balance;
-    return fell > declared ? (fell as Credits) : declared;
+    return fell < declared ? undefined : (fell as Credits);
   }
 
   #nobody(total: number): PageReply {

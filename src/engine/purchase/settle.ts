@@ -1,7 +1,7 @@
 // Tested by test/scene/replies.test.ts.
 import { isUtf8 } from "node:buffer";
 import { setImmediate as turn } from "node:timers/promises";
-import { type Credits, maxCredits, ZERO } from "../../shared/contract/money.ts";
+import { type Credits, creditsText, maxCredits, ZERO } from "../../shared/contract/money.ts";
 import { counted } from "../../shared/contract/text.ts";
 import { option, say } from "../../shared/errors.ts";
 import { Page } from "../../shared/rows/page.ts";
@@ -141,6 +141,12 @@ export class Settlement {
       );
     if (creditsUsed === undefined)
       this.#sayOnce("the service does not say what a call cost; booked at the price of the quote");
+    const { declared = ZERO, told = declared } = reply.price ?? {};
+    if (told < declared)
+      this.#sayOnce(
+        `the vendor charged ${creditsText(told)} for what its file says costs ` +
+          `${creditsText(declared)}; booked as it was charged`,
+      );
     this.#handOn(flown, reply.body, page, quoted);
     if (reply.stop !== undefined) flight.stop(reply.stop);
   }
@@ -317,12 +323,14 @@ interface Marks extends Required<Pick<SettledRecord, "replayed" | "withheld" | "
 
 /** What a reply says beside its rows and its charge. */
 function factsOf(
-  { exact, nextCursor, total, meta }: PageReply,
+  { exact, nextCursor, price, total, meta }: PageReply,
   { replayed, withheld, unread, miss, unasked }: Marks,
 ): Partial<SettledRecord> {
   const { creditsRemaining: remaining, creditsUsed: used, datasetVersion, requestId } = meta;
   return {
     ...(used === undefined ? {} : { used: creditText(chargeOf(used)) }),
+    ...(price === undefined ? {} : { declared: creditText(price.declared) }),
+    ...(price?.told === undefined ? {} : { told: creditText(chargeOf(price.told)) }),
     ...(used !== undefined && used < 0n ? { impossible: creditText(used) } : {}),
     ...(remaining === undefined ? {} : { remaining: creditText(remaining) }),
     ...(nextCursor === undefined ? {} : { next: nextCursor }),
