@@ -189,16 +189,55 @@ class DialectClient implements VendorClient {
       if (!["ok", "none", "refused"].includes(reply.is)) throw this.#failure(reply, call);
 
       const count = reply.is === "ok" ? (totalIn(reply, call) ?? 0) : 0;
-      if (count > 0)
-        throw usageError(
-          say`${this.#file.name} passes the filter ${key} over: by a value that nobody has it
-            counts ${counted(count, "person", "people")}`,
-          say`the file calls it otherwise than the vendor does; a search without ${key} is not
-            held up`,
-          "filter_swallowed",
-        );
+      if (count > 0) throw this.#passesOver(key, "counts", count);
       this.#heeded.add(key);
     }
+  }
+
+  /**
+   * Where counts cost credits a name is tried by the first page that is bought, as long as nobody
+   * costs nothing: whoever comes by a value that nobody has is that page, and the last.
+   */
+  async #passedOver(
+    call: VendorCall,
+    filters: Filters,
+    ask: Filling,
+    signal: AbortSignal | undefined,
+  ): Promise<PageReply | undefined> {
+    const isFreeToCount = pricedCounting(this.#file)?.price === ZERO;
+    if (isFreeToCount || declaredPrice(call, 0) > 0n) return undefined;
+
+    const rows = call.pages?.size[0] ?? ask.rows;
+    for (const key of Object.keys(filters)) {
+      const nobody = this.#heeded.has(key) ? undefined : nobodyBy(this.#file, key);
+      if (nobody === undefined) continue;
+
+      const [balance, begun] = [this.#balance, this.#begun];
+      const values = { ...ask, filters: [nobody], rows };
+      const reply = await this.#send(call, values, { paid: true, signal });
+      const found = reply.is === "refused" ? [] : this.#rowsOf(reply, call);
+      if (found.length > 0) {
+        const end = { nextCursor: null, total: undefined, withheld: 0 };
+        const page = await this.#pageOf(reply, call, { ...end, rows: found, filters: {} });
+        return { ...page, stop: this.#passesOver(key, "sold", found.length) };
+      }
+
+      this.#heeded.add(key);
+      // What it cost all the same is seen in what the balance falls by next.
+      this.#balance = balance;
+      this.#begun = begun;
+    }
+
+    return undefined;
+  }
+
+  #passesOver(key: string, does: string, people: number): CliError {
+    return usageError(
+      say`${this.#file.name} passes the filter ${key} over: by a value that nobody has it ${does}
+        ${counted(people, "person", "people")}`,
+      say`the file calls it otherwise than the vendor does; a search without ${key} is not held up`,
+      "filter_swallowed",
+    );
   }
 
   /** The first page, for nothing. */
@@ -272,6 +311,10 @@ class DialectClient implements VendorClient {
       offset,
       cursor,
     };
+    const isFirst = offset === 0 && cursor === undefined;
+    const passed = isFirst && (await this.#passedOver(call, filters, values, options.signal));
+    if (passed) return passed;
+
     const reply = await this.#send(call, values, { paid: true, signal: options.signal });
     const rows = this.#rowsOf(reply, call);
 

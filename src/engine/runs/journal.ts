@@ -5,6 +5,7 @@ import {
   parseCredits,
   ZERO,
 } from "../../shared/contract/money.ts";
+import type { CliErrorInit } from "../../shared/errors.ts";
 import { Books, type Ending, type Spending } from "./books.ts";
 import type { CreditText, Division, LogEntry, LogRecord } from "./record.ts";
 
@@ -96,6 +97,8 @@ export interface SettledRecord extends LogRecord {
   readonly told?: CreditText;
   /** What the service said that it charged, where that cannot be; booked as 0. */
   readonly impossible?: CreditText;
+  /** Why nothing is bought after it, now or later. */
+  readonly stop?: Pick<CliErrorInit, "code" | "category" | "message" | "hint">;
   /** What its rows say where something else was asked for: looked at in the first page. */
   readonly unasked?: Unasked;
   readonly remaining?: CreditText;
