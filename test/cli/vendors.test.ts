@@ -165,10 +165,7 @@ describe("what a vendor does other than its file says", () => {
     await run(`connections add v --dialect ./mine.json --base-url ${vendor.url}`);
     const ran = await run("search -c v --country Ireland -o o.ndjson --max-credits 9 --yes");
     expect(ran.code, ran.stderr).toBe(5);
-    const why = /row 1 of pdl says country ".*", which was not asked for/;
-    expect(ran.stderr).toMatch(why);
-    const on = await run("resume --yes --overwrite");
-    expect(on.stderr).toMatch(why);
+    expect(ran.stderr).toMatch(/row 1 of pdl says country ".*", which was not asked for/);
     expect(vendor.book.sold().length).toBe(1);
     await isBooked();
   });

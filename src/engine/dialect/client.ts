@@ -348,7 +348,9 @@ class DialectClient implements VendorClient {
     const wanted = found.ids.slice(0, Math.min(perPage, call.most ?? 1));
     if (wanted.length === 0) return this.#nobody(first?.total ?? 0);
 
-    const rest: Found = { ids: found.ids.slice(wanted.length), next: found.next };
+    let rest: Found = { ids: found.ids.slice(wanted.length), next: found.next };
+    // A cursor may lead to nobody, which costs nothing to know: then these were the last.
+    while (rest.ids.length === 0 && rest.next !== null) rest = await find(rest.next);
     const isLast = rest.ids.length === 0 && rest.next === null;
     return this.#read(wanted, call, options, {
       filters,
