@@ -350,7 +350,10 @@ class DialectClient implements VendorClient {
 
     let rest: Found = { ids: found.ids.slice(wanted.length), next: found.next };
     // A cursor may lead to nobody, which costs nothing to know: then these were the last.
-    while (rest.ids.length === 0 && rest.next !== null) rest = await find(rest.next);
+    while (rest.ids.length === 0 && rest.next !== null) {
+      const { ids, next } = await find(rest.next);
+      rest = { ids, next };
+    }
     const isLast = rest.ids.length === 0 && rest.next === null;
     return this.#read(wanted, call, options, {
       filters,
