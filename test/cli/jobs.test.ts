@@ -233,7 +233,7 @@ describe("running", () => {
       ["sales", 0, runIds(u)[2]],
     ]);
     expect((await u.run(["spend", "--by", "job", "--since", "all"])).stdout).toBe(
-      "job,profiles,settled,uncertain,foreign\nlegal,12,12,0,0\nsales,20,20,0,0\n",
+      "job,profiles,settled,uncertain,foreign,declared,told\nlegal,12,12,0,0,0,0\nsales,20,20,0,0,0,0\n",
     );
     const status = JSON.parse((await u.run(["jobs", "status", ...file, "--json"])).stdout) as {
       jobs: Record<string, unknown>[];
@@ -386,7 +386,7 @@ describe("the budget", () => {
     expect(await u.run(["jobs", "run", "legal", ...file("26/month")])).toMatchObject({ code: 4 });
     expect(await u.run(["jobs", "run", "legal", ...file("27/month")])).toMatchObject({ code: 0 });
     expect((await u.run(["spend", "--by", "job"])).stdout).toBe(
-      "job,profiles,settled,uncertain,foreign\n(by hand),45,45,0,0\nlegal,12,12,0,0\nsales,20,20,0,0\n",
+      "job,profiles,settled,uncertain,foreign,declared,told\n(by hand),45,45,0,0,0,0\nlegal,12,12,0,0,0,0\nsales,20,20,0,0,0,0\n",
     );
   });
 
@@ -636,7 +636,7 @@ test("a list that is kept up to date by a job: who is new is paid for, labelled,
       receipt: { added: expect.any(Number), certificate: { equal: true } },
     },
   ]);
-  expect((await u.run(["spend", "--by", "job"])).stdout).toContain(`\nsales,${cost},${cost},0,0\n`);
+  expect((await u.run(["spend", "--by", "job"])).stdout).toContain(`\nsales,${cost},${cost},0,0,0,0\n`);
   // Nothing is new: nothing is spent, so no budget is in the way, though the cap would not fit any more.
   expect(await u.run(["jobs", "run", "sales", ...of("40/month")])).toMatchObject({ code: 0 });
   const before = u.read("sales.ndjson");

@@ -98,23 +98,23 @@ describe("spend", () => {
       code: 0,
       stderr: "",
       stdout:
-        "day,profiles,settled,uncertain,foreign\n" +
-        "2026-01-13,1,0.25,0,0\n" +
-        "2026-01-14,2,0.3,0,0\n" +
-        "2026-01-15,1234,1234.5,25,7\n",
+        "day,profiles,settled,uncertain,foreign,declared,told\n" +
+        "2026-01-13,1,0.25,0,0,0,0\n" +
+        "2026-01-14,2,0.3,0,0,0,0\n" +
+        "2026-01-15,1234,1234.5,25,7,0,0\n",
     });
   });
 
   test("by run and by connection, as far back as asked", async () => {
     expect((await run(["--by", "run", "--since", "all"])).stdout).toBe(
-      "run,profiles,settled,uncertain,foreign\n" +
-        "run-0,1000,1000,0,0\nrun-a,1236,1234.8,25,7\nrun-b,1,0.25,0,0\n",
+      "run,profiles,settled,uncertain,foreign,declared,told\n" +
+        "run-0,1000,1000,0,0,0,0\nrun-a,1236,1234.8,25,7,0,0\nrun-b,1,0.25,0,0,0,0\n",
     );
     expect((await run(["--by", "connection", "--since", "2026-01-14"])).stdout).toBe(
-      "connection,service,profiles,settled,uncertain,foreign\nwork,https://api.example.com,1236,1234.8,25,7\n",
+      "connection,service,profiles,settled,uncertain,foreign,declared,told\nwork,https://api.example.com,1236,1234.8,25,7,0,0\n",
     );
     expect((await run(["--by", "connection", "-c", "other"])).stdout).toBe(
-      "connection,service,profiles,settled,uncertain,foreign\nother,https://api.example.com,1,0.25,0,0\n",
+      "connection,service,profiles,settled,uncertain,foreign,declared,told\nother,https://api.example.com,1,0.25,0,0,0,0\n",
     );
     expect((await run(["--since", "1h"])).stdout).toContain("2026-01-15");
   });
@@ -131,15 +131,22 @@ describe("spend", () => {
       c: of("https://one.example.com"),
     };
     expect((await run(["--by", "connection"], { runs })).stdout).toBe(
-      "connection,service,profiles,settled,uncertain,foreign\n" +
-        "environment,https://one.example.com,4,4,0,0\nenvironment,https://two.example.com,2,2,0,0\n",
+      "connection,service,profiles,settled,uncertain,foreign,declared,told\n" +
+        "environment,https://one.example.com,4,4,0,0,0,0\nenvironment,https://two.example.com,2,2,0,0,0,0\n",
     );
   });
 
   test("--json has the groups and the total; test keys are apart", async () => {
     const live = await run(["--json", "--since", "1d", "--by", "connection"], { tty: true });
     expect(live.stderr).toBe("");
-    const sums = { profiles: 1236, settled: 1234.8, uncertain: 25, foreign: 7 };
+    const sums = {
+      profiles: 1236,
+      settled: 1234.8,
+      uncertain: 25,
+      foreign: 7,
+      declared: 0,
+      told: 0,
+    };
     expect(JSON.parse(live.stdout)).toEqual({
       since: "2026-01-14T12:00:00.000Z",
       by: "connection",
@@ -149,7 +156,7 @@ describe("spend", () => {
       damaged: [],
     });
     expect((await run(["--mode", "test"])).stdout).toBe(
-      "day,profiles,settled,uncertain,foreign\n2026-01-15,99,99,0,0\n",
+      "day,profiles,settled,uncertain,foreign,declared,told\n2026-01-15,99,99,0,0,0,0\n",
     );
   });
 
@@ -166,7 +173,7 @@ describe("spend", () => {
   });
 
   test("nothing spent is no error: an empty document, and a sentence for a person", async () => {
-    const header = "day,profiles,settled,uncertain,foreign\n";
+    const header = "day,profiles,settled,uncertain,foreign,declared,told\n";
     expect(await run([], { runs: {} })).toEqual({ code: 0, stdout: header, stderr: "" });
     expect(await run([], { runs: {}, tty: true })).toEqual({
       code: 0,

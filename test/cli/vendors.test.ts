@@ -130,8 +130,39 @@ describe("what a vendor does other than its file says", () => {
     expect(vendor.book.charged()).toBe("0");
   });
 
+  test.each([
+    ["pdl", "location_country", 1],
+    ["crustdata", "basic_profile.location.country", 1],
+    ["prospeo", "person_location_search", 25],
+  ] as const)(
+    "%s: where counts cost, a name that is passed over ends it with the smallest page",
+    async (name, field, most) => {
+      const { run, vendor, isBooked } = await userOf(name, { swallow: [field] });
+      const ran = await run(`${BUY} --limit ${most * 2} --max-credits 9`);
+      expect(ran.code, ran.stderr).toBe(2);
+      expect(ran.stderr).toContain(`${name} passes the filter country over`);
+      expect(vendor.book.sold().length).toBe(most);
+      await isBooked();
+      // What was kept is nobody who was asked for: going on buys no more of them.
+      const on = await run("resume --yes --overwrite");
+      expect(on.code, on.stderr).not.toBe(0);
+      expect(vendor.book.sold().length).toBe(most);
+
+      vendor.options.swallow = [];
+      const again = await run(`${BUY} --again --overwrite --limit ${most} --max-credits 9`);
+      expect(again.code, again.stderr).toBe(0);
+      expect(vendor.book.sold().length).toBe(most * 2);
+      await isBooked();
+    },
+  );
+
   test("a row that is not who was asked for ends it, is kept, and is the only one", async () => {
-    const { run, vendor, isBooked } = await userOf("pdl", { swallow: ["location_country"] });
+    const { run, vendor, dir, isBooked } = await userOf("pdl");
+    const file = JSON.parse((await run("connections show v")).stdout);
+    file.words.country = { Ireland: "germany" };
+    file.filters.country.words = "country";
+    writeFileSync(join(dir, "mine.json"), JSON.stringify(file));
+    await run(`connections add v --dialect ./mine.json --base-url ${vendor.url}`);
     const ran = await run("search -c v --country Ireland -o o.ndjson --max-credits 9 --yes");
     expect(ran.code, ran.stderr).toBe(5);
     expect(ran.stderr).toMatch(/row 1 of pdl says country ".*", which was not asked for/);
@@ -143,8 +174,26 @@ describe("what a vendor does other than its file says", () => {
     const { run, vendor, isBooked } = await userOf("pdl", { chargeFactor: 0.5 });
     const ran = await run(`${BUY} --limit 8`);
     expect(ran.code, ran.stderr).toBe(0);
+    expect(ran.stderr).toContain(
+      "the vendor charged 0.5 credits for what its file says costs 1 credit",
+    );
     expect(vendor.book.charged()).toBe("4");
     await isBooked();
+  });
+
+  test.each([
+    ["tells the half", { chargeFactor: 0.5 }, { settled: 2, declared: 4, told: 2 }],
+    ["tells the double", { chargeFactor: 2 }, { settled: 2, declared: 1, told: 2 }],
+    ["tells nothing", { silent: true }, { settled: 4, declared: 4, told: 0 }],
+  ])("a vendor that %s: declared, told and booked are kept apart", async (_, habits, sums) => {
+    const { run } = await userOf("pdl", habits);
+    await run(`${BUY} --limit 4`);
+    const known = async (): Promise<unknown> =>
+      JSON.parse((await run("spend --json --by connection")).stdout).total;
+    expect(await known()).toMatchObject({ ...sums, uncertain: 0, foreign: 0 });
+    // What a run that is gone kept of it, too.
+    await run("runs remove last --force");
+    expect(await known()).toMatchObject(sums);
   });
 
   test("nobody, no credits and too many calls are told apart by the file", async () => {

@@ -194,8 +194,9 @@ describe("a journal", () => {
       spent(2 * day - 1, "foreign", "0"),
       spent(day + 1, "foreign", "8"),
     ];
-    const none = { uncertain: "0", foreign: "0" };
-    const second = { rows: 10, settled: "2", uncertain: "4", foreign: "8" };
+    const untold = { declared: "0", told: "0" };
+    const none = { uncertain: "0", foreign: "0", ...untold };
+    const second = { rows: 10, settled: "2", uncertain: "4", foreign: "8", ...untold };
     expect(daysOf(all)).toEqual([
       { from: day - 1, to: day - 1, rows: 10, settled: "1", ...none },
       { from: day, to: 2 * day - 1, ...second },

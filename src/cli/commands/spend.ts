@@ -53,11 +53,14 @@ settled:   charged, and the rows are kept.
 uncertain: a lost reply, or an answer that should be free, may have cost this.
 foreign:   left the same balance meanwhile and no answer tells why: others
            spent them, or the service takes more than it says.
+declared:  what the file of a vendor says that these pages cost.
+told:      what of it the vendor said, or its balance; the rest is settled
+           as declared.
 A pipe gets CSV.`)
     .does(atDesk(context, spend));
 }
 
-const AMOUNTS = ["settled", "uncertain", "foreign"] as const;
+const AMOUNTS = ["settled", "uncertain", "foreign", "declared", "told"] as const;
 type Sums = Record<(typeof AMOUNTS)[number], Credits> & { rows: number };
 
 interface Group {
@@ -69,6 +72,8 @@ const noSums = (): Sums => ({
   settled: ZERO,
   uncertain: ZERO,
   foreign: ZERO,
+  declared: ZERO,
+  told: ZERO,
   rows: 0,
 });
 

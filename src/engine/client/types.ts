@@ -1,4 +1,4 @@
-import { creditsOrNull } from "../../shared/contract/money.ts";
+import { type Credits, creditsOrNull } from "../../shared/contract/money.ts";
 import type { FacetKey, Filters } from "../../shared/contract/vocabulary.ts";
 import type { CliError } from "../../shared/errors.ts";
 import type {
@@ -51,6 +51,8 @@ export interface PageReply {
   readonly withheld: number;
   /** Whether it cost what it says and no more, as its service declares. */
   readonly exact?: boolean | undefined;
+  /** What it costs by the file of its vendor, and what the vendor said; undefined: no file. */
+  readonly price?: { readonly declared: Credits; readonly told: Credits | undefined } | undefined;
   /** Why nothing more is bought once this page is kept: it is not what was declared. */
   readonly stop?: CliError | undefined;
 }

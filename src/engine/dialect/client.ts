@@ -189,16 +189,55 @@ class DialectClient implements VendorClient {
       if (!["ok", "none", "refused"].includes(reply.is)) throw this.#failure(reply, call);
 
       const count = reply.is === "ok" ? (totalIn(reply, call) ?? 0) : 0;
-      if (count > 0)
-        throw usageError(
-          say`${this.#file.name} passes the filter ${key} over: by a value that nobody has it
-            counts ${counted(count, "person", "people")}`,
-          say`the file calls it otherwise than the vendor does; a search without ${key} is not
-            held up`,
-          "filter_swallowed",
-        );
+      if (count > 0) throw this.#passesOver(key, "counts", count);
       this.#heeded.add(key);
     }
+  }
+
+  /**
+   * Where counts cost credits a name is tried by the first page that is bought, as long as nobody
+   * costs nothing: whoever comes by a value that nobody has is that page, and the last.
+   */
+  async #passedOver(
+    call: VendorCall,
+    filters: Filters,
+    ask: Filling,
+    signal: AbortSignal | undefined,
+  ): Promise<PageReply | undefined> {
+    const isFreeToCount = pricedCounting(this.#file)?.price === ZERO;
+    if (isFreeToCount || declaredPrice(call, 0) > 0n) return undefined;
+
+    const rows = call.pages?.size[0] ?? ask.rows;
+    for (const key of Object.keys(filters)) {
+      const nobody = this.#heeded.has(key) ? undefined : nobodyBy(this.#file, key);
+      if (nobody === undefined) continue;
+
+      const [balance, begun] = [this.#balance, this.#begun];
+      const values = { ...ask, filters: [nobody], rows };
+      const reply = await this.#send(call, values, { paid: true, signal });
+      const found = reply.is === "refused" ? [] : this.#rowsOf(reply, call);
+      if (found.length > 0) {
+        const end = { nextCursor: null, total: undefined, withheld: 0 };
+        const page = await this.#pageOf(reply, call, { ...end, rows: found, filters: {} });
+        return { ...page, stop: this.#passesOver(key, "sold", found.length) };
+      }
+
+      this.#heeded.add(key);
+      // What it cost all the same is seen in what the balance falls by next.
+      this.#balance = balance;
+      this.#begun = begun;
+    }
+
+    return undefined;
+  }
+
+  #passesOver(key: string, does: string, people: number): CliError {
+    return usageError(
+      say`${this.#file.name} passes the filter ${key} over: by a value that nobody has it ${does}
+        ${counted(people, "person", "people")}`,
+      say`the file calls it otherwise than the vendor does; a search without ${key} is not held up`,
+      "filter_swallowed",
+    );
   }
 
   /** The first page, for nothing. */
@@ -272,6 +311,10 @@ class DialectClient implements VendorClient {
       offset,
       cursor,
     };
+    const isFirst = offset === 0 && cursor === undefined;
+    const passed = isFirst && (await this.#passedOver(call, filters, values, options.signal));
+    if (passed) return passed;
+
     const reply = await this.#send(call, values, { paid: true, signal: options.signal });
     const rows = this.#rowsOf(reply, call);
 
@@ -305,7 +348,12 @@ class DialectClient implements VendorClient {
     const wanted = found.ids.slice(0, Math.min(perPage, call.most ?? 1));
     if (wanted.length === 0) return this.#nobody(first?.total ?? 0);
 
-    const rest: Found = { ids: found.ids.slice(wanted.length), next: found.next };
+    let rest: Found = { ids: found.ids.slice(wanted.length), next: found.next };
+    // A cursor may lead to nobody, which costs nothing to know: then these were the last.
+    while (rest.ids.length === 0 && rest.next !== null) {
+      const { ids, next } = await find(rest.next);
+      rest = { ids, next };
+    }
     const isLast = rest.ids.length === 0 && rest.next === null;
     return this.#read(wanted, call, options, {
       filters,
@@ -412,7 +460,8 @@ class DialectClient implements VendorClient {
     const balance = amountAt(call.reply?.balance, reply.told);
     const declared = declaredPrice(call, rows.length);
     const told = amountAt(call.reply?.charged, reply.told) ?? this.#fellBy(balance);
-    const charged = told ?? (await this.#atLeast(declared, balance));
+    const inBalance = told ?? (await this.#inBalance(declared, balance));
+    const charged = inBalance ?? declared;
     this.#see(balance);
 
     const stray = strayIn(this.#file, filters, rows);
@@ -423,6 +472,7 @@ class DialectClient implements VendorClient {
       isCut: false,
       replayed: false,
       exact: true,
+      price: { declared, told: inBalance },
       stop: stray && strange(this.#file, stray),
     };
   }
@@ -446,20 +496,20 @@ class DialectClient implements VendorClient {
   }
 
   /**
-   * Where no reply tells a charge the balance is asked for after the first: one that fell by more
-   * tells it. One that fell by less may be late, and proves nothing.
+   * Where no reply tells a charge the balance is asked for after the first: one that fell by as
+   * much or more tells it. One that fell by less may be late, and proves nothing.
    */
-  async #atLeast(declared: Credits, inReply: Credits | undefined): Promise<Credits> {
+  async #inBalance(declared: Credits, inReply: Credits | undefined): Promise<Credits | undefined> {
     const before = this.#balance;
     const { account } = this.#file.calls;
     const isAlone = inReply === undefined && this.#isAlone && declared > 0n;
-    if (this.#isSeen || !isAlone || before === undefined || account === undefined) return declared;
+    if (this.#isSeen || !isAlone || before === undefined || account === undefined) return undefined;
 
     this.#isSeen = true;
     // The page is paid, and kept, whatever comes of the question.
     await this.#send(account, {}, { paid: false }).catch(() => undefined);
     const fell = this.#balance === undefined ? 0n : before - this.#balance;
-    return fell > declared ? (fell as Credits) : declared;
+    return fell < declared ? undefined : (fell as Credits);
   }
 
   #nobody(total: number): PageReply {

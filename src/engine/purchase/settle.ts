@@ -1,9 +1,9 @@
 // Tested by test/scene/replies.test.ts.
 import { isUtf8 } from "node:buffer";
 import { setImmediate as turn } from "node:timers/promises";
-import { type Credits, maxCredits, ZERO } from "../../shared/contract/money.ts";
+import { type Credits, creditsText, maxCredits, ZERO } from "../../shared/contract/money.ts";
 import { counted } from "../../shared/contract/text.ts";
-import { option, say } from "../../shared/errors.ts";
+import { CliError, option, say } from "../../shared/errors.ts";
 import { Page } from "../../shared/rows/page.ts";
 import type { RecordKind } from "../../shared/rows/values.ts";
 import type { ServiceError } from "../client/errors.ts";
@@ -141,8 +141,13 @@ export class Settlement {
       );
     if (creditsUsed === undefined)
       this.#sayOnce("the service does not say what a call cost; booked at the price of the quote");
+    const { declared = ZERO, told = declared } = reply.price ?? {};
+    if (told < declared)
+      this.#sayOnce(
+        `the vendor charged ${creditsText(told)} for what its file says costs ` +
+          `${creditsText(declared)}; booked as it was charged`,
+      );
     this.#handOn(flown, reply.body, page, quoted);
-    if (reply.stop !== undefined) flight.stop(reply.stop);
   }
 
   /**
@@ -290,13 +295,14 @@ export class Settlement {
     if (settled === undefined) return;
 
     const { run, datasetVersion, source } = this.#options;
-    const { impossible, unasked } = settled;
+    const { impossible, stop, unasked } = settled;
     const rows = placesOf(settled);
     const drawn = source.page === undefined ? 0 : (source.count(intent.target) ?? 0);
     const used = creditsOf(settled.used);
     const quoted = this.#parts.budget.priceOf(rows, creditsOf(run.plan.unit_price));
 
     if (impossible !== undefined) this.#parts.flight.stop(impossibleCharge(creditsOf(impossible)));
+    else if (stop !== undefined) this.#parts.flight.stop(new CliError(stop));
     else if (rows > intent.perPage) this.#parts.flight.stop(pageTooLong(rows, intent.perPage));
     else if (used > expected && used > quoted)
       this.#parts.flight.stop(priceMoved(used, rows, expected));
@@ -315,14 +321,23 @@ interface Marks extends Required<Pick<SettledRecord, "replayed" | "withheld" | "
   readonly unasked: Unasked | undefined;
 }
 
+const stopFacts = ({ code, category, message, hint = "" }: CliError) => ({
+  code,
+  category,
+  message,
+  hint: `${hint}`,
+});
+
 /** What a reply says beside its rows and its charge. */
 function factsOf(
-  { exact, nextCursor, total, meta }: PageReply,
+  { exact, nextCursor, price, stop, total, meta }: PageReply,
   { replayed, withheld, unread, miss, unasked }: Marks,
 ): Partial<SettledRecord> {
   const { creditsRemaining: remaining, creditsUsed: used, datasetVersion, requestId } = meta;
   return {
     ...(used === undefined ? {} : { used: creditText(chargeOf(used)) }),
+    ...(price === undefined ? {} : { declared: creditText(price.declared) }),
+    ...(price?.told === undefined ? {} : { told: creditText(chargeOf(price.told)) }),
     ...(used !== undefined && used < 0n ? { impossible: creditText(used) } : {}),
     ...(remaining === undefined ? {} : { remaining: creditText(remaining) }),
     ...(nextCursor === undefined ? {} : { next: nextCursor }),
@@ -330,6 +345,7 @@ function factsOf(
     ...(datasetVersion === undefined ? {} : { version: datasetVersion }),
     ...(requestId === undefined ? {} : { requestId }),
     ...(exact === true ? { exact } : {}),
+    ...(stop === undefined ? {} : { stop: stopFacts(stop) }),
     ...(replayed ? { replayed } : {}),
     ...(withheld > 0 ? { withheld } : {}),
     ...(unread > 0 ? { unread } : {}),

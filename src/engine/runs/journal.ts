@@ -5,13 +5,17 @@ import {
   parseCredits,
   ZERO,
 } from "../../shared/contract/money.ts";
+import type { CliErrorInit } from "../../shared/errors.ts";
 import { Books, type Ending, type Spending } from "./books.ts";
 import type { CreditText, Division, LogEntry, LogRecord } from "./record.ts";
 
 // Times (`at`) are epoch milliseconds. docs/runs.md has an example of what stands on the disk.
 
 const DAY_MS = 86_400_000;
-const NOTHING = { settled: ZERO, uncertain: ZERO, foreign: ZERO };
+const NOTHING = { settled: ZERO, uncertain: ZERO, foreign: ZERO, declared: ZERO, told: ZERO };
+
+/** What the books have, and what vendors' files and vendors say that pages cost. */
+type Spent = Omit<Spending, "kind"> & { readonly kind: keyof typeof NOTHING };
 
 /** A run that is written to: what is in its state is on the disk. */
 export interface Writable {
@@ -88,8 +92,13 @@ export interface SettledRecord extends LogRecord {
   readonly used?: CreditText;
   /** It cost that and no more, as its service declares. */
   readonly exact?: boolean;
+  /** What its rows cost by the file of their vendor, and what the vendor itself said of them. */
+  readonly declared?: CreditText;
+  readonly told?: CreditText;
   /** What the service said that it charged, where that cannot be; booked as 0. */
   readonly impossible?: CreditText;
+  /** Why nothing is bought after it, now or later. */
+  readonly stop?: Pick<CliErrorInit, "code" | "category" | "message" | "hint">;
   /** What its rows say where something else was asked for: looked at in the first page. */
   readonly unasked?: Unasked;
   readonly remaining?: CreditText;
@@ -178,7 +187,7 @@ export interface EndedRecord extends LogRecord {
 }
 
 /** By day, in UTC. */
-export type DaySpend = { readonly [Sum in Spending["kind"]]: CreditText } & {
+export type DaySpend = { readonly [Sum in Spent["kind"]]: CreditText } & {
   readonly from: number;
   readonly to: number;
   readonly rows: number;
@@ -262,7 +271,21 @@ export const emptyState = () => ({
   get foreign(): Credits {
     return this.books.others;
   },
+  /** By when it was spent; what was declared and told beside it. */
+  get spendings(): Spent[] {
+    return [...this.books.spendings, ...[...this.units.values()].flatMap(pricesOf)];
+  },
 });
+
+/** Of a page that this run paid for. */
+function pricesOf({ settled }: Unit): Spent[] {
+  if (settled?.declared === undefined || settled.owned !== undefined) return [];
+  const { at, declared, told } = settled;
+  return [
+    { kind: "declared", amount: creditsOf(declared), rows: 0, at },
+    { kind: "told", amount: creditsOf(told), rows: 0, at },
+  ];
+}
 
 export const newUnit = (intent: IntentRecord): Unit => ({
   intent,
@@ -449,10 +472,10 @@ export function bounded(record: SettledRecord): SettledRecord {
   };
 }
 
-export function daysOf(spent: readonly Spending[], since = 0): DaySpend[] {
+export function daysOf(spent: readonly Spent[], since = 0): DaySpend[] {
   const days = new Map<
     number,
-    { from: number; to: number; rows: number } & Record<Spending["kind"], Credits>
+    { from: number; to: number; rows: number } & Record<Spent["kind"], Credits>
   >();
   for (const { kind, amount, rows, at } of spent) {
     if (at < since) continue;
@@ -465,11 +488,13 @@ export function daysOf(spent: readonly Spending[], since = 0): DaySpend[] {
     day[kind] = credits(day[kind] + amount);
   }
 
-  return [...days.values()].map(({ settled, uncertain, foreign, ...day }) => ({
+  return [...days.values()].map(({ settled, uncertain, foreign, declared, told, ...day }) => ({
     ...day,
     settled: creditText(settled),
     uncertain: creditText(uncertain),
     foreign: creditText(foreign),
+    declared: creditText(declared),
+    told: creditText(told),
   }));
 }
 
@@ -513,6 +538,6 @@ export function sumsOf(state: RunState, expected: number | null): Sums {
     expected: expected === null ? null : expected + state.beside,
     ...(state.job === undefined ? {} : { job: state.job }),
     ...(state.budgets.length === 0 ? {} : { budgets: state.budgets }),
-    days: daysOf(state.books.spendings),
+    days: daysOf(state.spendings),
   };
 }

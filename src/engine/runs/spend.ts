@@ -171,9 +171,7 @@ function spendOf(
 
   const { state, problem } = readableState(path);
   // What a damaged run lost of itself is not to be laid to others.
-  const spent = state.books.spendings.filter(
-    ({ kind }) => problem === undefined || kind !== "foreign",
-  );
+  const spent = state.spendings.filter(({ kind }) => problem === undefined || kind !== "foreign");
   const spend = spendIn(plan, state, daysOf(spent, since));
   return { spend, ...(problem === undefined ? {} : { problem }) };
 }
@@ -186,8 +184,8 @@ function headOf(plan: Plan) {
 /** What a run spent, by its journal. */
 export function spendIn(
   plan: Plan,
-  { job, budgets, books }: RunState,
-  days = daysOf(books.spendings),
+  { job, budgets, books, spendings }: RunState,
+  days = daysOf(spendings),
 ): RunSpend {
   return { ...headOf(plan), job: job ?? null, budgets, pending: creditText(books.underWay), days };
 }
