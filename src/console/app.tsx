@@ -45,7 +45,7 @@ export function App() {
             {PAGES.map(({ id, name }) => (
               <li key={id}>
                 <a
-                  href={fragmentOf({ ...place.value, page: id })}
+                  href={fragmentOf({ ...place.value, page: id, item: undefined })}
                   aria-current={id === page.id ? "page" : undefined}
                 >
                   {name}
@@ -56,12 +56,20 @@ export function App() {
         </nav>
         <Foot />
       </header>
-      <Main page={page.id}>{page.view()}</Main>
+      <Main page={page.id} item={place.value.item}>
+        {page.view()}
+      </Main>
     </div>
   );
 }
 
-function Main({ children, page }: { readonly children: ComponentChildren; readonly page: string }) {
+interface MainProps {
+  readonly children: ComponentChildren;
+  readonly page: string;
+  readonly item: string | undefined;
+}
+
+function Main({ children, item, page }: MainProps) {
   const main = useRef<HTMLElement>(null);
   const isFirst = useRef(true);
   useEffect(() => {
@@ -70,7 +78,7 @@ function Main({ children, page }: { readonly children: ComponentChildren; readon
     // Who went to another page begins at its top, with the keyboard too.
     if (!isFirst.current) main.current?.focus();
     isFirst.current = false;
-  }, [page]);
+  }, [page, item]);
 
   return (
     <main id="main" ref={main} tabIndex={-1}>

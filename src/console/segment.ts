@@ -107,12 +107,15 @@ export interface PagePlace {
   readonly page: string;
   readonly mode: "live" | "test" | undefined;
   readonly filters: Filters;
+  /** The export that is looked at. */
+  readonly item?: string | undefined;
 }
 
 /** The fragment of the address: it reaches neither a log nor another site. */
-export function fragmentOf({ filters, mode, page }: PagePlace): string {
+export function fragmentOf({ filters, item, mode, page }: PagePlace): string {
   const query = new URLSearchParams();
   if (mode === "test") query.set("mode", mode);
+  if (item !== undefined) query.set("export", item);
   if (Object.keys(filters).length > 0) query.set("f", JSON.stringify(filters));
   const text = query.toString();
   return `#/${page}${text === "" ? "" : `?${text}`}`;
@@ -125,6 +128,7 @@ export function placeInAddress(fragment: string): PagePlace {
   return {
     page: page === "" ? "segment" : page,
     mode: fields.get("mode") === "test" ? "test" : undefined,
+    item: /^[0-9a-f]{16}$/.exec(fields.get("export") ?? "")?.[0],
     filters: filtersOf(fields.get("f")),
   };
 }

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import type { DataFolder } from "../../service/admin/data-folder.ts";
-import type { ServiceOptions } from "../../service/http/options.ts";
+import type { ServiceOptions, WholeFile } from "../../service/http/options.ts";
 import type { RunningService } from "../../service/http/server.ts";
 import type { Store } from "../../service/ledger/ledger.ts";
 import { type Context, written } from "../../shared/context.ts";
@@ -317,8 +317,14 @@ function consoleSetting(
     return { publicUrl };
   }
 
-  return { console: {}, publicUrl };
+  return { console: { wholeFile }, publicUrl };
 }
+
+/** Spreadsheets and Parquet, by what writes them for a command too. */
+const wholeFile: WholeFile = async function* (format, pages) {
+  const { wholeBytes } = await import("../../engine/output/whole/bytes.ts");
+  yield* wholeBytes(format, "person", pages);
+};
 
 /** A link that signs in once. Not for a log, which others may read, unless it is asked for. */
 async function consoleLink(

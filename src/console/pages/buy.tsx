@@ -32,10 +32,10 @@ export function BuyDrawer({ onClose }: { readonly onClose: () => void }) {
     isBusy.value = true;
 
     try {
-      await api("POST", "/exports", { quote_id: now.quote_id });
+      const { id } = await api<ExportAnswer>("POST", "/exports", { quote_id: now.quote_id });
       refreshMe();
       onClose();
-      go({ page: "exports" });
+      go({ page: "exports", item: id });
     } catch (failure) {
       problem.value = reasonOf(failure);
       // It binds no more: the new number is shown, and the button has to be pressed again.
@@ -53,7 +53,7 @@ export function BuyDrawer({ onClose }: { readonly onClose: () => void }) {
       await api("POST", `/exports/${id}/continue`, { credits });
       refreshMe();
       onClose();
-      go({ page: "exports" });
+      go({ page: "exports", item: id });
     } catch (failure) {
       problem.value = reasonOf(failure);
     }
@@ -139,8 +139,8 @@ function BoughtBefore({ quote, goOn }: QuoteFactsProps) {
         : `${figure(mine)} of these ${figure(profiles)}`}{" "}
       {best.state === "buying" ? "are being bought since" : "were bought on"}{" "}
       {new Date(best.made).toLocaleString()} and cost nothing again under{" "}
-      <a href={fragmentOf({ ...place.value, page: "exports" })}>Exports</a>. Buy charges for all of
-      them anew.
+      <a href={fragmentOf({ ...place.value, page: "exports", item: best.id })}>Exports</a>. Buy
+      charges for all of them anew.
       {best.state === "stopped" && best.kept && best.profiles > best.rows ? (
         <Button
           act={() => goOn(best)}

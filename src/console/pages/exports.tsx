@@ -1,16 +1,19 @@
 import { useEffect } from "preact/hooks";
+import type { ExportFormat } from "../../service/console/call.ts";
 import type { ExportAnswer } from "../../service/console/segment.ts";
 import { api, fileAt } from "../api.ts";
 import {
   amount,
   exportCommand,
   figure,
+  fragmentOf,
   inWords,
   refreshCommand,
   searchCommand,
 } from "../segment.ts";
-import { fail, may, me, mode, refreshMe } from "../state.ts";
+import { fail, go, may, me, mode, place, refreshMe } from "../state.ts";
 import { Button, Head, Shown, saveFile, useLoaded } from "./parts.tsx";
+import { People } from "./people.tsx";
 
 const POLL_MS = 2_000;
 
@@ -23,7 +26,8 @@ export function ExportsPage() {
     `/exports?mode=${mode.value}`,
     POLL_MS,
   );
-  const items = answer?.exports ?? [];
+  const { item: chosen } = place.value;
+  const items = (answer?.exports ?? []).filter(({ id }) => chosen === undefined || id === chosen);
   const buying = items.filter(({ state }) => state === "buying").length;
   useEffect(refreshMe, [buying]);
 
@@ -41,11 +45,20 @@ export function ExportsPage() {
         {stateInWords(items)}
       </p>
       {answer === undefined ? <p class="soft">…</p> : null}
-      {answer?.exports.length === 0 ? (
-        <p>Nothing was bought here yet. Choose a segment and press Buy.</p>
+      {answer !== undefined && items.length === 0 ? (
+        <p>
+          {chosen === undefined
+            ? "Nothing was bought here yet. Choose a segment and press Buy."
+            : "There is no such export in this account and mode."}
+        </p>
       ) : null}
+      {chosen === undefined ? null : (
+        <p>
+          <a href={fragmentOf({ ...place.value, item: undefined })}>All that was bought</a>
+        </p>
+      )}
       {items.map((item) => (
-        <ExportCard key={item.id} item={item} act={act} />
+        <ExportCard key={item.id} item={item} act={act} isAlone={item.id === chosen} />
       ))}
     </>
   );
@@ -64,7 +77,13 @@ const STATES = { buying: "Buying", ready: "Ready", stopped: "Stopped" };
 
 type Act = (id: string, what: "continue" | "stop", body?: { readonly credits: number }) => void;
 
-function ExportCard({ act, item }: { readonly act: Act; readonly item: ExportAnswer }) {
+interface ExportCardProps {
+  readonly act: Act;
+  readonly item: ExportAnswer;
+  readonly isAlone: boolean;
+}
+
+function ExportCard({ act, isAlone, item }: ExportCardProps) {
   const {
     credits,
     credits_left,
@@ -84,67 +103,84 @@ function ExportCard({ act, item }: { readonly act: Act; readonly item: ExportAns
   const goOn = (): void => act(id, "continue", { credits: credits_left });
 
   return (
-    <section class="card" aria-label={`Export ${id}`} data-state={state}>
-      <Head
-        title={<h2>{inWords(filters)}</h2>}
-        beside={<span class={`badge ${state}`}>{STATES[state]}</span>}
-      />
-      <progress max={profiles} value={rows} aria-label="Profiles bought" />
-      <p>
-        {figure(rows)} of {amount(profiles, "profile")} for {amount(credits, "credit")}
-        {why === "" ? "" : ` · ${isShort ? "stopped" : "waiting"}: ${why}`}
-      </p>
-      <p class="soft">
-        Begun {new Date(item.made).toLocaleString()} ·{" "}
-        {kept ? `kept until ${new Date(item.kept_until).toLocaleString()}` : "no longer kept"}
-      </p>
-      {kept && isShort && price !== price_agreed ? (
+    <>
+      <section class="card" aria-label={`Export ${id}`} data-state={state}>
+        <Head
+          title={<h2>{inWords(filters)}</h2>}
+          beside={<span class={`badge ${state}`}>{STATES[state]}</span>}
+        />
+        <progress max={profiles} value={rows} aria-label="Profiles bought" />
         <p>
-          A profile costs {amount(price, "credit")} now, and {figure(price_agreed)} when it was
-          agreed to: Continue agrees to what the rest costs now.
+          {figure(rows)} of {amount(profiles, "profile")} for {amount(credits, "credit")}
+          {why === "" ? "" : ` · ${isShort ? "stopped" : "waiting"}: ${why}`}
         </p>
-      ) : null}
-      {may.value.buy ? (
-        <div class="line">
+        <p class="soft">
+          Begun {new Date(item.made).toLocaleString()} ·{" "}
+          {kept ? `kept until ${new Date(item.kept_until).toLocaleString()}` : "no longer kept"}
+        </p>
+        {kept && isShort && price !== price_agreed ? (
+          <p>
+            A profile costs {amount(price, "credit")} now, and {figure(price_agreed)} when it was
+            agreed to: Continue agrees to what the rest costs now.
+          </p>
+        ) : null}
+        {may.value.buy ? (
+          <div class="line">
+            {isThere && !isAlone ? (
+              <Button
+                act={() => go({ item: id })}
+                text={`Show ${amount(rows, "person", "people")}`}
+              />
+            ) : null}
+            {isThere ? <Downloads item={item} /> : null}
+            {kept && isShort ? <Button look="main" act={goOn} text={`Continue: ${rest}`} /> : null}
+            {state === "buying" ? <Button act={() => act(id, "stop")} text="Stop" /> : null}
+          </div>
+        ) : null}
+        <details>
+          <summary>As a command</summary>
           {isThere ? (
             <>
-              <Button
-                act={() => save(item, "csv")}
-                text={`Download CSV${isShort ? ` (first ${figure(rows)})` : ""}`}
-              />
-              <Button look="quiet" act={() => save(item, "ndjson")} text="NDJSON" />
+              <p class="soft">
+                The same rows for nothing, with a key of this account that has no cap:
+              </p>
+              <Shown>{exportCommand(id, me.value?.origin ?? location.origin)}</Shown>
             </>
           ) : null}
-          {kept && isShort ? <Button look="main" act={goOn} text={`Continue: ${rest}`} /> : null}
-          {state === "buying" ? <Button act={() => act(id, "stop")} text="Stop" /> : null}
-        </div>
-      ) : null}
-      <details>
-        <summary>As a command</summary>
-        {isThere ? (
-          <>
-            <p class="soft">
-              The same rows for nothing, with a key of this account that has no cap:
-            </p>
-            <Shown>{exportCommand(id, me.value?.origin ?? location.origin)}</Shown>
-          </>
-        ) : null}
-        <p class="soft">
-          All of them bought anew{isShort && kept ? "; Continue buys the rest alone" : ""}:
-        </p>
-        <Shown>{searchCommand(filters, Math.ceil(item.credits_anew), profiles)}</Shown>
-        {Object.keys(filters).length === 0 ? null : (
-          <>
-            <p class="soft">Later, only whoever is not in the file yet:</p>
-            <Shown>{refreshCommand(id, filters)}</Shown>
-          </>
-        )}
-      </details>
-    </section>
+          <p class="soft">
+            All of them bought anew{isShort && kept ? "; Continue buys the rest alone" : ""}:
+          </p>
+          <Shown>{searchCommand(filters, Math.ceil(item.credits_anew), profiles)}</Shown>
+          {Object.keys(filters).length === 0 ? null : (
+            <>
+              <p class="soft">Later, only whoever is not in the file yet:</p>
+              <Shown>{refreshCommand(id, filters)}</Shown>
+            </>
+          )}
+        </details>
+      </section>
+      {isAlone && isThere && may.value.buy ? <People key={`${id} ${rows}`} item={item} /> : null}
+    </>
   );
 }
 
-function save({ id, profiles, rows }: ExportAnswer, format: "csv" | "ndjson"): void {
+const Downloads = ({ item }: { readonly item: ExportAnswer }) => (
+  <>
+    <Button
+      act={() => save(item, "csv")}
+      text={`Download CSV${item.state === "stopped" ? ` (first ${figure(item.rows)})` : ""}`}
+    />
+    {(me.value?.formats ?? []).map((format) =>
+      format === "csv" ? null : (
+        <Button key={format} look="quiet" act={() => save(item, format)} text={NAMES[format]} />
+      ),
+    )}
+  </>
+);
+
+const NAMES = { ndjson: "NDJSON", xlsx: "Excel (.xlsx)", parquet: "Parquet" };
+
+function save({ id, profiles, rows }: ExportAnswer, format: ExportFormat): void {
   const name = `people-${id}${rows < profiles ? `-first-${rows}` : ""}.${format}`;
   fileAt(`/exports/${id}/${format}`)
     .then((file) => saveFile(file, name))

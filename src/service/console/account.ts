@@ -23,6 +23,7 @@ import {
   type ConsoleEndpoint,
   chosen,
   EVERYBODY,
+  formatsOf,
   modeOf,
   OWNERS,
   wholeOf,
@@ -78,6 +79,7 @@ async function me(call: ConsoleCall) {
       count_cache_seconds: COUNT_CACHE_SECONDS,
     },
     dataset: parts.engine.info(),
+    formats: formatsOf(parts),
     origin: parts.origin,
   };
 }

@@ -2,6 +2,7 @@ import type { Engine } from "../../dataset/engine.ts";
 import { canonicalJson, checkFilters } from "../../shared/contract/filters.ts";
 import { type Credits, parseCredits, ZERO } from "../../shared/contract/money.ts";
 import type { RateLimiter } from "../http/limits.ts";
+import type { WholeFile } from "../http/options.ts";
 import type { Asker, ServiceParts } from "../http/sale.ts";
 import type { KeyMode, Scope, Spender, StoredKey } from "../ledger/ledger.ts";
 import type { ConsoleExport, ConsoleRole, StoredExport } from "../ledger/records.ts";
@@ -20,6 +21,8 @@ export interface ConsoleParts extends ServiceParts {
     readonly close: () => Promise<void>;
   };
   readonly maxDepth: number | undefined;
+  /** Undefined: files are written row by row alone. */
+  readonly wholeFile: WholeFile | undefined;
   readonly monotonic: () => number;
   readonly guard: ReturnType<typeof consoleGuard>;
   readonly origin: string;
@@ -39,6 +42,14 @@ export interface ConsoleEndpoint {
   readonly roles: readonly ConsoleRole[];
   readonly run: (call: ConsoleCall) => Promise<unknown>;
 }
+
+export type ExportFormat = "csv" | "ndjson" | "xlsx" | "parquet";
+
+/** What this service can write an export as. */
+export const formatsOf = ({
+  wholeFile,
+}: Pick<ConsoleParts, "wholeFile">): readonly ExportFormat[] =>
+  wholeFile === undefined ? ["csv", "ndjson"] : ["csv", "ndjson", "xlsx", "parquet"];
 
 export const EVERYBODY: readonly ConsoleRole[] = ["owner", "viewer", "key"];
 export const BUYERS: readonly ConsoleRole[] = ["owner", "key"];

@@ -2,111 +2,24 @@ import type { AddressInfo } from "node:net";
 import { Readable } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { parseStrictJson } from "../../shared/contract/strict-json.ts";
-import { collectColumns } from "../../shared/rows/columns.ts";
-import { CsvView } from "../../shared/rows/csv.ts";
-import { ndjsonView } from "../../shared/rows/json.ts";
-import { Page } from "../../shared/rows/page.ts";
 import type { Admission } from "../http/admission.ts";
 import { addressOf } from "../http/connections.ts";
 import { queryText } from "../http/requests.ts";
-import type { ConsoleExport } from "../ledger/records.ts";
-import { assertScope, Problem, problemOf } from "../problem.ts";
+import { Problem, problemOf } from "../problem.ts";
 import { ACCOUNT_ENDPOINTS } from "./account.ts";
 import { type Asset, assetFrom } from "./assets.ts";
-import {
-  BUYERS,
-  bad,
-  byOf,
-  type ConsoleEndpoint,
-  type ConsoleParts,
-  chosen,
-  exportOf,
-  maySee,
-} from "./call.ts";
-import { Exports, type ExportsOptions, storedPages } from "./exports.ts";
+import { bad, byOf, type ConsoleEndpoint, type ConsoleParts } from "./call.ts";
+import { Exports, type ExportsOptions } from "./exports.ts";
+import { addExportFiles, type ExportFile, FILE_ENDPOINTS } from "./files.ts";
 import { CONSOLE_HEADERS, ConsoleRefusal, consoleGuard } from "./guard.ts";
 import { SEGMENT_ENDPOINTS } from "./segment.ts";
 import { Sessions } from "./sessions.ts";
-
-const FORMATS = ["csv", "ndjson"] as const;
-type Format = (typeof FORMATS)[number];
-
-interface ExportFile {
-  readonly headers: Readonly<Record<string, string>>;
-  readonly rows: Readable;
-}
-
-const FILE_ENDPOINT: ConsoleEndpoint = {
-  method: "GET",
-  path: "/exports/:id/:format",
-  roles: BUYERS,
-  run: async (call) =>
-    fileOf(call.parts, await exportOf(call), chosen(call.params.format, "format", FORMATS)),
-};
-
-/** `GET /exports/ID.csv`: the same file for a program with a key of the account, at no cost. */
-function addExportFiles(app: FastifyInstance, admission: Admission, opened: Open): void {
-  app.get("/exports/:file", async (request, reply) => {
-    await admission.admit(request);
-    const { key } = request.call;
-    if (key === undefined) throw new Error("a key was let in that is not there");
-
-    assertScope(key, "search");
-
-    const parts = opened();
-    const { file } = request.params as { readonly file: string };
-    const [, id = "", format] = /^([0-9a-f]{16})\.(csv|ndjson)$/.exec(file) ?? [];
-    const item = await parts.store.console.export(key.accountId, id);
-    // A capped key has what its chain bought: its cap is a wall for what others paid for too.
-    const isOwn = item && (maySee(key)(item) || (await parts.store.key(key.id))?.budget === null);
-    if (item?.mode !== key.mode || !isOwn)
-      throw new Problem(404, ["this key has no such export; /exports/ID.csv or .ndjson"]);
-
-    const { headers, rows } = await fileOf(parts, item, format as Format);
-    return reply.headers(headers).send(rows);
-  });
-}
-
-/** An export from its stored replies, as `headcount search` writes it. */
-async function fileOf(
-  parts: ConsoleParts,
-  item: ConsoleExport,
-  format: Format,
-): Promise<ExportFile> {
-  const pages = () => pagesOf(parts, item);
-  // Reads all of them once before a byte is sent: a file that cannot be whole is not begun.
-  const columns = await collectColumns(pages(), "person");
-  const headers = {
-    "content-type":
-      format === "csv" ? "text/csv; charset=utf-8" : "application/x-ndjson; charset=utf-8",
-    "content-disposition": `attachment; filename="${nameOf(item)}.${format}"`,
-    "cache-control": "no-store",
-  };
-  return { headers, rows: Readable.from(rendered(pages, format, columns)) };
-}
-
-const nameOf = ({ id, profiles, rows }: ConsoleExport): string =>
-  rows < profiles ? `people-${id}-first-${rows}` : `people-${id}`;
-
-async function* pagesOf(parts: ConsoleParts, item: ConsoleExport): AsyncGenerator<Page> {
-  for await (const body of storedPages(parts, item)) yield Page.read(Buffer.from(body), "person");
-}
-
-async function* rendered(
-  pages: () => AsyncIterable<Page>,
-  format: Format,
-  columns: readonly string[],
-): AsyncGenerator<Buffer> {
-  const view = format === "csv" ? new CsvView({ kind: "person", columns }) : ndjsonView();
-  for await (const page of pages()) yield Buffer.from(view.page(page));
-  yield Buffer.from(view.end());
-}
 
 const JSON_TYPE = "application/json; charset=utf-8";
 const ENDPOINTS: readonly ConsoleEndpoint[] = [
   ...SEGMENT_ENDPOINTS,
   ...ACCOUNT_ENDPOINTS,
-  FILE_ENDPOINT,
+  ...FILE_ENDPOINTS,
 ];
 
 type Open = () => ConsoleParts;

@@ -254,31 +254,27 @@ export function keptSegment(text: string) {
 export const keptUntil = ({ createdAt }: ConsoleExport): number => createdAt + IDEMPOTENCY_TTL_MS;
 
 /**
- * Its pages from the stored replies, without the suppressed.
- * @throws ConsoleRefusal 410: never short
+ * A page of it from its stored reply, without the suppressed.
+ * @param page from 0. @throws ConsoleRefusal 410: never short
  */
-export async function* storedPages(
+export async function storedPage(
   { dataset, store }: ServiceParts,
   item: ConsoleExport,
-): AsyncGenerator<string> {
-  const { suppressed } = await dataset(item.mode);
-  for (let page = 0; page < item.pages; page++) {
-    const reply = await store.console.storedReply(
-      item.accountId,
-      item.mode,
-      "person_search",
-      pageKey(item, page),
+  page: number,
+): Promise<string> {
+  const key = pageKey(item, page);
+  const { accountId, mode } = item;
+  const reply = await store.console.storedReply(accountId, mode, "person_search", key);
+  if (reply === undefined) {
+    throw new ConsoleRefusal(
+      410,
+      "expired",
+      `page ${page + 1} of ${item.pages} is no longer kept: replies are kept for 24 hours`,
     );
-    if (reply === undefined) {
-      throw new ConsoleRefusal(
-        410,
-        "expired",
-        `page ${page + 1} of ${item.pages} is no longer kept: replies are kept for 24 hours`,
-      );
-    }
-
-    yield (await suppressed.shown(reply)).body.toString();
   }
+
+  const { suppressed } = await dataset(mode);
+  return (await suppressed.shown(reply)).body.toString();
 }
 
 export const quoteOf = (account: Account, profiles: number) => {

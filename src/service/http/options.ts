@@ -1,6 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import type { Engine } from "../../dataset/engine.ts";
 import type { PeopleFolders } from "../../dataset/suppression.ts";
+import type { Page } from "../../shared/rows/page.ts";
 import type { Store } from "../ledger/ledger.ts";
 import type { TurnBounds } from "./turns.ts";
 
@@ -28,7 +29,7 @@ export interface ServiceOptions {
   readonly metricsPort?: number;
   readonly metricsHost?: string;
   /** The console at `/console` (docs/console.md). Default: none. */
-  readonly console?: object;
+  readonly console?: { readonly wholeFile?: WholeFile };
   /** The address that customers and browsers use, where it is another than this one's. */
   readonly publicUrl?: string | undefined;
   readonly timeouts?: Partial<ServerTimeouts>;
@@ -37,6 +38,15 @@ export interface ServiceOptions {
   /** For hooks of whoever embeds it, before the routes. */
   readonly onApp?: (app: FastifyInstance) => void;
 }
+
+/**
+ * Writes people in a format that needs all of them before its first byte.
+ * @param pages read twice. @throws CliError where what it is written by is missing
+ */
+export type WholeFile = (
+  format: "xlsx" | "parquet",
+  pages: () => AsyncIterable<Page>,
+) => AsyncIterable<Buffer>;
 
 export interface TlsFiles {
   readonly cert: string;

@@ -91,6 +91,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
           host,
           scheme,
           publicUrl,
+          wholeFile: options.console?.wholeFile,
           onFault: (id, error) => watchers.log.fault(id, error),
         }),
       );

@@ -1,0 +1,315 @@
+import { type Signal, signal, useComputed, useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import type { PeopleAnswer } from "../../service/console/files.ts";
+import type { ExportAnswer } from "../../service/console/segment.ts";
+import { NUMBER_FIELDS, PERSON_FIELDS, type Person } from "../../shared/contract/records.ts";
+import { api } from "../api.ts";
+import {
+  arranged,
+  asCells,
+  type Extent,
+  type FetchedPages,
+  type Field,
+  rowsBetween,
+  rowsIn,
+  type Sorting,
+} from "../people.ts";
+import { amount, figure, labelOf } from "../segment.ts";
+import { fail } from "../state.ts";
+import { Button, Card, Text } from "./parts.tsx";
+
+/** Of every row, its line among it: 2.25rem, in pixels. */
+const ROW = 36;
+/** Rows above and below what is in sight, so that a turn of the wheel shows no gap. */
+const MORE = 12;
+const COLUMN_REM = 12;
+
+/** Those that are shown, as long as the page is open. */
+const columns = signal<readonly Field[]>([
+  "name",
+  "title",
+  "company_name",
+  "department",
+  "city",
+  "country",
+  "network_url",
+]);
+
+/** Pages of an export, each asked for once, and no more than two at a time. */
+function usePages(id: string, { pages }: Extent) {
+  const fetched = useSignal<FetchedPages>(new Map());
+  const asked = useRef(new Map<number, Promise<void>>());
+  const turn = useRef(new AbortController());
+  useEffect(() => () => turn.current.abort(), []);
+
+  const fetchPage = (page: number): Promise<void> => {
+    const known = asked.current.get(page);
+    if (known !== undefined) return known;
+
+    const { signal } = turn.current;
+    const coming = api<PeopleAnswer>("GET", `/exports/${id}/people/${page}`, undefined, signal)
+      .then(({ people }) => {
+        fetched.value = new Map(fetched.value).set(page, people);
+      })
+      .catch((error: unknown) => {
+        asked.current.delete(page);
+        throw error;
+      });
+    asked.current.set(page, coming);
+    return coming;
+  };
+
+  const fetchAll = async (): Promise<readonly Person[]> => {
+    for (let page = 0; page < pages; page += 2)
+      await Promise.all([page, page + 1].filter((each) => each < pages).map(fetchPage));
+    return Array.from({ length: pages }, (_, page) => fetched.value.get(page) ?? []).flat();
+  };
+
+  return { fetched, fetchPage, fetchAll };
+}
+
+/** The people of an export: in rows of which only those in sight are there. */
+export function People({ item }: { readonly item: ExportAnswer }) {
+  const extent: Extent = { pages: item.pages, perPage: item.per_page, rows: item.rows };
+  const { fetched, fetchAll, fetchPage } = usePages(item.id, extent);
+  const words = useSignal("");
+  const sorting = useSignal<Sorting | undefined>(undefined);
+  const said = useSignal("");
+
+  const isArranged = useComputed(() => words.value.trim() !== "" || sorting.value !== undefined);
+  const isWhole = useComputed(() => fetched.value.size === extent.pages);
+  const chosen = useComputed(() => {
+    if (!isArranged.value || !isWhole.value) return undefined;
+    const all = rowsBetween(extent, fetched.value, 0, extent.rows).rows as readonly Person[];
+    return arranged(all, words.value, sorting.value);
+  });
+
+  useEffect(() => {
+    if (isArranged.value && !isWhole.value) fetchAll().catch(fail);
+  }, [isArranged.value]);
+
+  const copy = async (): Promise<void> => {
+    const people = chosen.value ?? (await fetchAll());
+    await navigator.clipboard.writeText(asCells(people, columns.value));
+    said.value = `${amount(people.length, "row")} copied`;
+  };
+
+  const total = rowsIn(extent, fetched.value);
+  const controls = (
+    <div class="line">
+      <Text aria-label="Find among them" placeholder="Find among them" text={words} />
+      <Button look="quiet" act={() => copy().catch(fail)} text="Copy rows" />
+    </div>
+  );
+
+  return (
+    <Card id="people" title="People" beside={controls}>
+      <p class="soft" role="status">
+        {isArranged.value && !isWhole.value
+          ? `Fetching: ${figure(fetched.value.size)} of ${amount(extent.pages, "page")} …`
+          : chosen.value === undefined
+            ? amount(total, "person", "people")
+            : `${figure(chosen.value.length)} of ${amount(total, "person", "people")}`}
+        {said.value === "" ? "" : ` · ${said.value}`}
+      </p>
+      <ColumnChoice />
+      <PeopleGrid
+        total={chosen.value?.length ?? total}
+        sorting={sorting}
+        between={(from, to) =>
+          chosen.value === undefined
+            ? rowsBetween(extent, fetched.value, from, to)
+            : { rows: chosen.value.slice(from, to), missing: [] }
+        }
+        onMissing={(pages) => {
+          for (const page of pages) fetchPage(page).catch(fail);
+        }}
+      />
+    </Card>
+  );
+}
+
+function ColumnChoice() {
+  const toggle = (field: Field): void => {
+    const next = PERSON_FIELDS.filter((each) =>
+      each === field ? !columns.value.includes(each) : columns.value.includes(each),
+    );
+    // A table of no column would be nothing to come back by.
+    if (next.length > 0) columns.value = next;
+  };
+
+  return (
+    <details class="columns">
+      <summary>
+        Columns ({columns.value.length} of {PERSON_FIELDS.length})
+      </summary>
+      <div>
+        {PERSON_FIELDS.map((field) => (
+          <label key={field}>
+            <input
+              type="checkbox"
+              checked={columns.value.includes(field)}
+              onChange={() => toggle(field)}
+            />{" "}
+            {labelOf(field)}
+          </label>
+        ))}
+      </div>
+    </details>
+  );
+}
+
+interface GridProps {
+  readonly total: number;
+  readonly sorting: Signal<Sorting | undefined>;
+  readonly between: (from: number, to: number) => ReturnType<typeof rowsBetween>;
+  readonly onMissing: (pages: readonly number[]) => void;
+}
+
+/** How far a key goes from a row, of so many and with so many in sight. */
+const STEPS: Readonly<Record<string, (row: number, total: number, sight: number) => number>> = {
+  ArrowDown: (row) => row + 1,
+  ArrowUp: (row) => row - 1,
+  PageDown: (row, _, sight) => row + sight,
+  PageUp: (row, _, sight) => row - sight,
+  Home: () => 0,
+  End: (_, total) => total - 1,
+};
+
+function PeopleGrid({ between, onMissing, sorting, total }: GridProps) {
+  const scroller = useRef<HTMLDivElement>(null);
+  const [top, height, current] = [useSignal(0), useSignal(640), useSignal(0)];
+  const first = Math.max(0, Math.floor(top.value / ROW) - MORE);
+  const end = Math.min(total, Math.ceil((top.value + height.value) / ROW) + MORE);
+  const { missing, rows } = between(first, end);
+  useEffect(() => {
+    height.value = scroller.current?.clientHeight ?? height.value;
+    onMissing(missing);
+  }, [missing.join(" ")]);
+
+  useEffect(() => {
+    current.value = 0;
+    scroller.current?.scrollTo({ top: 0 });
+  }, [total, sorting.value]);
+
+  const move = (event: KeyboardEvent): void => {
+    const own = scroller.current;
+    if (event.target !== event.currentTarget || own === null) return;
+    const person = rows[current.value - first];
+    if (event.key === "c" && (event.ctrlKey || event.metaKey) && person !== undefined) {
+      event.preventDefault();
+      void navigator.clipboard.writeText(asCells([person], columns.value)).catch(fail);
+      return;
+    }
+
+    const next = STEPS[event.key]?.(current.value, total, Math.floor(own.clientHeight / ROW) - 2);
+    if (next === undefined) return;
+    event.preventDefault();
+    current.value = Math.min(total - 1, Math.max(0, next));
+    bringToSight(own, current.value);
+    top.value = own.scrollTop;
+  };
+
+  return (
+    <div
+      class="people"
+      ref={scroller}
+      onScroll={(event) => (top.value = event.currentTarget.scrollTop)}
+    >
+      <table
+        // biome-ignore lint/a11y/noNoninteractiveElementToInteractiveRole: keys lead through it
+        role="grid"
+        aria-label="People"
+        aria-rowcount={total + 1}
+        aria-activedescendant={total === 0 ? undefined : `person-${current.value}`}
+        tabIndex={0}
+        style={{ width: `${columns.value.length * COLUMN_REM}rem`, minWidth: "100%" }}
+        onKeyDown={move}
+      >
+        <thead>
+          <tr aria-rowindex={1}>
+            {columns.value.map((field) => (
+              <SortHead key={field} field={field} sorting={sorting} />
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          <Space rows={first} />
+          {rows.map((person, index) => (
+            <PersonRow key={first + index} at={first + index} person={person} current={current} />
+          ))}
+          <Space rows={total - end} />
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+/** The head covers the first row in sight. */
+function bringToSight(scroller: HTMLElement, row: number): void {
+  const { clientHeight, scrollTop } = scroller;
+  const at = row * ROW;
+  if (at < scrollTop) scroller.scrollTop = at;
+  else if (at + 2 * ROW > scrollTop + clientHeight)
+    scroller.scrollTop = at + 2 * ROW - clientHeight;
+}
+
+interface PersonRowProps {
+  readonly at: number;
+  readonly person: Person | undefined;
+  readonly current: Signal<number>;
+}
+
+const PersonRow = ({ at, current, person }: PersonRowProps) => (
+  <tr
+    id={`person-${at}`}
+    aria-rowindex={at + 2}
+    aria-selected={at === current.value}
+    onClick={() => (current.value = at)}
+  >
+    {columns.value.map((field) => (
+      <td key={field} title={String(person?.[field] ?? "")} class={lookOf(field)}>
+        {shown(person, field)}
+      </td>
+    ))}
+  </tr>
+);
+
+const lookOf = (field: Field) => (NUMBER_FIELDS.has(field) ? "n" : undefined);
+
+const shown = (person: Person | undefined, field: Field) => {
+  if (person === undefined) return "…";
+  const value = person[field];
+  return typeof value === "number" ? figure(value) : <bdi>{value}</bdi>;
+};
+
+const Space = ({ rows }: { readonly rows: number }) =>
+  rows <= 0 ? null : (
+    // biome-ignore lint/a11y/noAriaHiddenOnFocusable: nothing in it takes the focus
+    <tr class="space" aria-hidden="true">
+      <td colSpan={columns.value.length} style={{ height: `${rows * ROW}px` }} />
+    </tr>
+  );
+
+interface SortHeadProps {
+  readonly field: Field;
+  readonly sorting: Signal<Sorting | undefined>;
+}
+
+/** Up, down, and as they came. */
+function SortHead({ field, sorting }: SortHeadProps) {
+  const now = sorting.value?.field === field ? sorting.value : undefined;
+  const turn = (): void => {
+    sorting.value = now?.isDown ? undefined : { field, isDown: now !== undefined };
+  };
+  const way = now === undefined ? undefined : now.isDown ? "descending" : "ascending";
+
+  return (
+    <th scope="col" aria-sort={way} class={lookOf(field)}>
+      <Button
+        act={turn}
+        text={`${labelOf(field)}${now === undefined ? "" : now.isDown ? " ↓" : " ↑"}`}
+      />
+    </th>
+  );
+}
