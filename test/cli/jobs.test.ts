@@ -636,7 +636,9 @@ test("a list that is kept up to date by a job: who is new is paid for, labelled,
       receipt: { added: expect.any(Number), certificate: { equal: true } },
     },
   ]);
-  expect((await u.run(["spend", "--by", "job"])).stdout).toContain(`\nsales,${cost},${cost},0,0,0,0\n`);
+  expect((await u.run(["spend", "--by", "job"])).stdout).toContain(
+    `\nsales,${cost},${cost},0,0,0,0\n`,
+  );
   // Nothing is new: nothing is spent, so no budget is in the way, though the cap would not fit any more.
   expect(await u.run(["jobs", "run", "sales", ...of("40/month")])).toMatchObject({ code: 0 });
   const before = u.read("sales.ndjson");

@@ -38,7 +38,7 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("the people that were bought, in a brow
     await expect.poll(async () => (await cells(1)).at(-1)).not.toBe("…");
     const last = (await cells(1)).at(-1);
     await page.keyboard.press("Control+c");
-    const clipboard = () => page.evaluate(() => navigator.clipboard.readText());
+    const clipboard = () => page.evaluate<string>("navigator.clipboard.readText()");
     await expect.poll(async () => (await clipboard()).split("\n")[1]?.split("\t")[0]).toBe(last);
     const chosen = page.locator("tr[aria-selected=true]");
     expect(await chosen.getAttribute("aria-rowindex")).toBe("4001");
@@ -88,7 +88,7 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("the people that were bought, in a brow
         await page.emulateMedia({ colorScheme });
         await page.setViewportSize({ width, height: 800 });
         expect([width, colorScheme, await violations(page)]).toEqual([width, colorScheme, []]);
-        const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+        const wide = await page.evaluate<number>("document.documentElement.scrollWidth");
         expect(wide).toBeLessThanOrEqual(width);
         if (process.env.PICTURES)
           await page.screenshot({

@@ -1,3 +1,4 @@
+// apart: its tests start the program again and again
 import { execFile } from "node:child_process";
 import {
   copyFileSync,

@@ -1,3 +1,4 @@
+// apart: whole ledgers are read again for each flipped bit
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync, type DatabaseSyncInstance } from "@photostructure/sqlite";
