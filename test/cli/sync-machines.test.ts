@@ -31,6 +31,7 @@ describe("headcount sync, a state folder that was copied", () => {
     await ok(laptop, ["sync", folder]);
     // A copy within its disk, as a backup that is brought back beside it.
     const copy = copyOf(laptop, key);
+    await ok(laptop, ["sync", folder]);
 
     const before = filesBelow(folder);
     const { code, stderr } = await copy.run(["sync", folder]);
@@ -53,16 +54,26 @@ describe("headcount sync, a state folder that was copied", () => {
     expect(await charged(service, CREDITS)).toBe(paid);
   });
 
-  test("that was moved goes on as the machine that it was, and the one it came from does not", async () => {
+  test("that was moved, or kept between two runs of a container, goes on unasked, and the one it came from does not", async () => {
     const { folder, key, machines } = await team("laptop");
     const [laptop] = machines as [User];
     await ok(laptop, ["sync", folder]);
     const moved = copyOf(laptop, key);
-    await ok(moved, ["sync", folder, "--moved"]);
-    await ok(moved, ["sync", folder]);
+    for (let times = 0; times < 2; times++) await ok(moved, ["sync", folder]);
     expect(moved.read("state/machine")).toBe(laptop.read("state/machine"));
     expect((await laptop.run(["sync", folder])).stderr).toContain("are the same machine");
     expect((await moved.run(["sync", folder, "--moved"])).stderr).toContain("nothing to settle");
+  });
+
+  test("of a day before goes on as it once that is said", async () => {
+    const { folder, key, machines } = await team("laptop");
+    const [laptop] = machines as [User];
+    await ok(laptop, ["sync", folder]);
+    const backup = copyOf(laptop, key);
+    await ok(laptop, ["sync", folder]);
+    expect((await backup.run(["sync", folder])).stderr).toContain(`sync ${folder} --moved`);
+    await ok(backup, ["sync", folder, "--moved"]);
+    await ok(backup, ["sync", folder]);
   });
 
   test("jobs of it buy nothing", async () => {
@@ -70,6 +81,7 @@ describe("headcount sync, a state folder that was copied", () => {
     const [laptop] = machines as [User];
     await ok(laptop, ["sync", folder]);
     const copy = copyOf(laptop, key);
+    await ok(laptop, ["sync", folder]);
     const job = { filters: { department: "Sales" }, max_credits: 20, output: "l.csv" };
     writeFileSync(copy.file("jobs.json"), JSON.stringify({ sync: folder, jobs: { legal: job } }));
     const paid = await charged(service, CREDITS);

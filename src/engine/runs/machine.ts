@@ -13,7 +13,7 @@ export interface Machine {
   readonly name: string;
 }
 
-export const machineFile = (stateDir: string): string => join(stateDir, "machine");
+const machineFile = (stateDir: string): string => join(stateDir, "machine");
 
 /** Made where the folder has none yet. @throws Error where it cannot be read or written */
 export function machineOf(stateDir: string): Machine {

@@ -1,6 +1,6 @@
 // Tested by test/cli/sync-machines.test.ts.
-import { statSync } from "node:fs";
-import { machineFile, renewMachine } from "../../../engine/runs/machine.ts";
+import { randomUUID } from "node:crypto";
+import { renewMachine } from "../../../engine/runs/machine.ts";
 import type { RunStore } from "../../../engine/runs/run-store.ts";
 import type { SharedFolder } from "../../../engine/share/folder.ts";
 import { command, option, say, usageError } from "../../../shared/errors.ts";
@@ -13,18 +13,12 @@ export type CopyClaim = "moved" | "copied";
 interface MachineFact {
   readonly id: string;
   readonly name: string;
-  /** Another one in a copy of its state folder. */
-  readonly place: string;
+  /** Of its last sync: a copy of its state folder that did not make that sync does not know it. */
+  readonly token: string;
   /** The day of its last sync by its own clock, for people. */
   readonly day: string;
   /** The files of who is left out that it has taken in. */
   readonly lists: readonly string[];
-}
-
-/** A copied file is another file of its disk. */
-function placeOf(stateDir: string): string {
-  const { ino, birthtimeMs } = statSync(machineFile(stateDir), { bigint: true });
-  return `${ino} ${birthtimeMs}`;
 }
 
 /** @param of a machine's id; default: all. What is not whole is its machine's to write again. */
@@ -44,12 +38,12 @@ async function factsIn(folder: SharedFolder, of = ""): Promise<Map<string, Machi
  * or where it was said, and there is no other
  */
 export async function requireOneMachine(
-  { folder, store, stateDir }: Pick<Syncing, "folder" | "store" | "stateDir">,
+  { folder, store, stateDir, memory }: Pick<Syncing, "folder" | "store" | "stateDir" | "memory">,
   claim: CopyClaim | undefined,
 ): Promise<void> {
   const { id, name } = store.machine;
-  const place = placeOf(stateDir);
-  const others = [...(await factsIn(folder, id))].filter(([, fact]) => fact.place !== place);
+  const facts = [...(await factsIn(folder, id))];
+  const others = facts.filter(([, { token }]) => !memory.tokens.includes(token));
 
   if (others.length === 0) {
     if (claim === undefined) return;
@@ -77,15 +71,25 @@ export async function requireOneMachine(
   );
 }
 
-/** After a sync: in place of what this machine said before. */
-export async function tellOfMachine(syncing: Syncing): Promise<void> {
-  const { folder, store, stateDir, context, synced } = syncing;
+/**
+ * After a sync: in place of what this machine said before.
+ * @param remember writes the memory down, with the token: a kill between the two leaves one that both know
+ */
+export async function tellOfMachine(
+  syncing: Syncing,
+  remember: () => Promise<void>,
+): Promise<void> {
+  const { folder, store, memory, context, synced } = syncing;
   const { id, name } = store.machine;
   const lists = (await folder.names("lists")).filter((one) => !synced.unread.has(`lists/${one}`));
+  const token = randomUUID();
+  memory.tokens = [...[...(await factsIn(folder, id)).values()].map((one) => one.token), token];
+  await remember();
+
   const fact: MachineFact = {
     id,
     name,
-    place: placeOf(stateDir),
+    token,
     day: new Date(context.now()).toISOString().slice(0, 10),
     lists,
   };

@@ -59,16 +59,17 @@ export async function sync(
   const { now, sleep, interrupted: signal } = context;
   const lock = { now, sleep, signal, wait: true, what: `the sync with ${path}` };
   await withLock(join(state, "sync", `${head.id}.lock`), lock, async () => {
-    await requireOneMachine({ folder: opened(), store, stateDir: state }, claim);
-    const folder = opened();
     const memory = await remembered(state, head.id);
+    await requireOneMachine({ folder: opened(), store, stateDir: state, memory }, claim);
+    const folder = opened();
     const syncing: Syncing = { folder, store, stateDir: state, context, memory, synced };
     await store.sweep();
     await folder.sweep(false);
     await untilSettled(syncing);
     await syncSegments(syncing);
-    await tellOfMachine(syncing);
-    await disk.replaceFile(memoryFile(state, head.id), memoryText(memory), "sync memory");
+    await tellOfMachine(syncing, () =>
+      disk.replaceFile(memoryFile(state, head.id), memoryText(memory), "sync memory"),
+    );
   });
   return synced;
 }
@@ -177,23 +178,25 @@ async function giveLists({ folder, context }: Syncing): Promise<void> {
 
 const memoryFile = (state: string, folder: string): string => join(state, "sync", folder);
 
-const memoryText = ({ forgotten, taken, given, segments }: Memory): string =>
+const memoryText = ({ forgotten, taken, given, tokens, segments }: Memory): string =>
   JSON.stringify({
     forgotten,
+    tokens,
     taken: [...taken],
     given: [...given],
     segments: [...segments],
   });
 
-/** Nothing of it is needed: without it everything is looked through again. */
+/** Without it everything is looked through again, and somebody says that this machine is one. */
 async function remembered(state: string, folder: string): Promise<Memory> {
   try {
-    const { forgotten, taken, given, segments } = JSON.parse(
+    const { forgotten, taken, given, tokens, segments } = JSON.parse(
       await readFile(memoryFile(state, folder), "utf8"),
     ) as {
       forgotten: string;
       taken: string[];
       given: [string, string][];
+      tokens: string[];
       segments?: [string, KnownSegment][];
     };
 
@@ -201,9 +204,10 @@ async function remembered(state: string, folder: string): Promise<Memory> {
       forgotten,
       taken: new Set(taken),
       given: new Map(given),
+      tokens,
       segments: new Map(segments),
     };
   } catch {
-    return { forgotten: "", taken: new Set(), given: new Map(), segments: new Map() };
+    return { forgotten: "", taken: new Set(), given: new Map(), tokens: [], segments: new Map() };
   }
 }

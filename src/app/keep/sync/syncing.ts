@@ -44,6 +44,8 @@ export interface Memory {
   taken: Set<string>;
   /** By run: how its files, here and there, were when it was given. */
   given: Map<string, string>;
+  /** Of the last sync that the folder may show as this machine's. */
+  tokens: readonly string[];
   /** By name: the state of a saved segment that is here. */
   readonly segments: Map<string, KnownSegment>;
 }
