@@ -1,3 +1,4 @@
+// apart: each of its tests buys a segment of its own first, and some start the program
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";

@@ -1,3 +1,4 @@
+// apart: each of its tests buys a segment of its own first, and some start the program
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
