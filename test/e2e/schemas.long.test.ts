@@ -173,6 +173,7 @@ describe("what the built program prints with --json fits its schema", () => {
     for (const by of ["day", "run", "connection", "job", "machine"]) await run("spend", "--by", by);
     mkdirSync(u.file("team"));
     await run("sync", "team", "--insecure-storage");
+    await run("sync", "team", "--status");
     await run("owned status");
     await run("owned export", ...LEGAL);
     await run("owned export", ...LEGAL, "-o", "mine.csv");

@@ -280,16 +280,14 @@ describe.each(SELLING)("$name", (selling) => {
     },
   );
 
-  test("a filter that the vendor passes over sells one person at most", async () => {
+  test("a filter that the vendor passes over sells its smallest page at most", async () => {
     const user = await userOf(selling, { swallow: [selling.country] });
     const { run, spend, charged, vendor } = user;
     const ran = await run(
       `${BUY.replace("Germany", "Ireland")} --max-credits ${price(selling, 40)}`,
     );
-    expect(ran.code, ran.stderr).toBe(selling.counts ? 2 : 5);
-    expect(ran.stderr).toContain(
-      selling.counts ? "passes the filter country over" : "says country",
-    );
+    expect(ran.code, ran.stderr).toBe(2);
+    expect(ran.stderr).toContain("passes the filter country over");
     expect(vendor.book.charges.length).toBe(selling.counts ? 0 : 1);
     expect(await spend()).toEqual({ settled: charged(), uncertain: 0n, foreign: 0n });
   });

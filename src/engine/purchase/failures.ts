@@ -284,6 +284,7 @@ const SPOILT = new Set([
   "impossible_charge",
   "page_too_long",
   "not_as_filtered",
+  "filter_swallowed",
   "drawn_short",
   "unreadable_page",
   PAGE_TWICE,

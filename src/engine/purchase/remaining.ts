@@ -266,10 +266,11 @@ export class Remaining {
     const isShort = rows < perPage;
     if (rows === perPage && more === true) this.#exact = Math.min(this.#exact, rows);
 
-    // More came than there were to be, or a cursor leads on behind all of them: nothing says
-    // that these were all. A drawn page is as large as its place.
-    const isBeyond =
-      typeof next === "string" ? end >= (expected ?? Infinity) : end > (expected ?? end);
+    // More came than there were to be, or a cursor leads on behind all that were counted, and no
+    // page told how many there are: nothing says that these were all. Some give a cursor with
+    // the last page, too. A drawn page is as large as its place.
+    const isLed = typeof next === "string" && this.#states.get(target)?.total === undefined;
+    const isBeyond = isLed ? end >= (expected ?? Infinity) : end > (expected ?? end);
     const isOver = !isShort && next !== null && isBeyond && this.#source.page === undefined;
     if (isOver) this.#change(target, (state) => ({ ...state, unsure: true }));
 
