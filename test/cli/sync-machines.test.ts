@@ -14,6 +14,7 @@ beforeAll(async () => {
 afterAll(() => service.close());
 
 const BUY = ["search", "--department", "Sales", "--limit", "3", "--yes", "--format", "ndjson"];
+const MORE = ["search", "--department", "Legal", "--limit", "2", "--yes", "--format", "ndjson"];
 const team = (...names: string[]) => teamOf(names, service.url, service.key);
 
 /** Another machine over a copy of a state folder. */
@@ -31,6 +32,7 @@ describe("headcount sync, a state folder that was copied", () => {
     await ok(laptop, ["sync", folder]);
     // A copy within its disk, as a backup that is brought back beside it.
     const copy = copyOf(laptop, key);
+    await ok(laptop, MORE);
     await ok(laptop, ["sync", folder]);
 
     const before = filesBelow(folder);
@@ -59,6 +61,7 @@ describe("headcount sync, a state folder that was copied", () => {
     const [laptop] = machines as [User];
     await ok(laptop, ["sync", folder]);
     const moved = copyOf(laptop, key);
+    await ok(moved, MORE);
     for (let times = 0; times < 2; times++) await ok(moved, ["sync", folder]);
     expect(moved.read("state/machine")).toBe(laptop.read("state/machine"));
     expect((await laptop.run(["sync", folder])).stderr).toContain("are the same machine");
@@ -70,6 +73,7 @@ describe("headcount sync, a state folder that was copied", () => {
     const [laptop] = machines as [User];
     await ok(laptop, ["sync", folder]);
     const backup = copyOf(laptop, key);
+    await ok(laptop, MORE);
     await ok(laptop, ["sync", folder]);
     expect((await backup.run(["sync", folder])).stderr).toContain(`sync ${folder} --moved`);
     await ok(backup, ["sync", folder, "--moved"]);
@@ -81,6 +85,7 @@ describe("headcount sync, a state folder that was copied", () => {
     const [laptop] = machines as [User];
     await ok(laptop, ["sync", folder]);
     const copy = copyOf(laptop, key);
+    await ok(laptop, MORE);
     await ok(laptop, ["sync", folder]);
     const job = { filters: { department: "Sales" }, max_credits: 20, output: "l.csv" };
     writeFileSync(copy.file("jobs.json"), JSON.stringify({ sync: folder, jobs: { legal: job } }));

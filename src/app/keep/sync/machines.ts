@@ -13,7 +13,7 @@ export type CopyClaim = "moved" | "copied";
 interface MachineFact {
   readonly id: string;
   readonly name: string;
-  /** Of its last sync: a copy of its state folder that did not make that sync does not know it. */
+  /** Of its last sync that changed anything: a copy that did not make that one does not know it. */
   readonly token: string;
   /** The day of its last sync by its own clock, for people. */
   readonly day: string;
@@ -73,17 +73,21 @@ export async function requireOneMachine(
 
 /**
  * After a sync: in place of what this machine said before.
- * @param remember writes the memory down, with the token: a kill between the two leaves one that both know
+ * @param hasChanged whether it gave or took in anything: else the token stays
+ * @param remember writes the memory down, with the token: after a kill both know one
  */
 export async function tellOfMachine(
   syncing: Syncing,
+  hasChanged: boolean,
   remember: () => Promise<void>,
 ): Promise<void> {
   const { folder, store, memory, context, synced } = syncing;
   const { id, name } = store.machine;
   const lists = (await folder.names("lists")).filter((one) => !synced.unread.has(`lists/${one}`));
-  const token = randomUUID();
-  memory.tokens = [...[...(await factsIn(folder, id)).values()].map((one) => one.token), token];
+  const known = [...(await factsIn(folder, id)).values()].map((fact) => fact.token);
+  const [last] = hasChanged ? [] : known;
+  const token = last ?? randomUUID();
+  if (last === undefined) memory.tokens = [...known, token];
   await remember();
 
   const fact: MachineFact = {

@@ -60,6 +60,7 @@ export async function sync(
   const lock = { now, sleep, signal, wait: true, what: `the sync with ${path}` };
   await withLock(join(state, "sync", `${head.id}.lock`), lock, async () => {
     const memory = await remembered(state, head.id);
+    const before = memoryText(memory);
     await requireOneMachine({ folder: opened(), store, stateDir: state, memory }, claim);
     const folder = opened();
     const syncing: Syncing = { folder, store, stateDir: state, context, memory, synced };
@@ -67,7 +68,8 @@ export async function sync(
     await folder.sweep(false);
     await untilSettled(syncing);
     await syncSegments(syncing);
-    await tellOfMachine(syncing, () =>
+    const hasChanged = memoryText(memory) !== before;
+    await tellOfMachine(syncing, hasChanged, () =>
       disk.replaceFile(memoryFile(state, head.id), memoryText(memory), "sync memory"),
     );
   });
