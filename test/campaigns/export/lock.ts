@@ -80,6 +80,9 @@ async function play({ cases, isBroken, seed }: Course): Promise<{ kills: number 
       await end(workers[index] as Worker);
       workers[index] = start(index);
     }
+    // On a busy machine one of them may have had all those turns before another was there.
+    const until = Date.now() + 20_000;
+    while (isBroken && told("broken") === "" && Date.now() < until) await delay(20);
   } finally {
     await Promise.all(workers.map(end));
   }
