@@ -284,7 +284,6 @@ const SPOILT = new Set([
   "impossible_charge",
   "page_too_long",
   "not_as_filtered",
-  "filter_swallowed",
   "drawn_short",
   "unreadable_page",
   PAGE_TWICE,
