@@ -216,14 +216,15 @@ function leavesPartOfSample({ outcome, quote, came }: Short) {
 }
 
 /** A page came smaller than was asked for: all of them may have that size. */
-function pageOfItsOwnSize({ run, quote, outcome, maxCredits, ...short }: Short) {
+function pageOfItsOwnSize(short: Short) {
+  const { run, quote, outcome, maxCredits, came, fewer, isCounted, spent } = short;
   const { least, own = 0, price } = outcome;
-  const room = credits(short.spent + priceOf(own, price, quote.parcel));
-  const left = least === undefined ? short.fewer : quote.rows - placesIn(run);
+  const room = credits(spent + priceOf(own, price, quote.parcel));
+  const left = least === undefined ? fewer : quote.rows - placesIn(run);
   if (left <= 0 || left >= own || maxCredits === undefined || room <= maxCredits) return undefined;
 
-  const [page, what] = short.isCounted ? ["last", "rest"] : ["next", "next one"];
-  const why = say`${short.came}: a page came with ${grouped(own)} where more was asked for, and the
+  const [page, what] = isCounted ? ["last", "rest"] : ["next", "next one"];
+  const why = say`${came}: a page came with ${grouped(own)} where more was asked for, and the
     ${page} one may have as many: ${option("max_credits", creditsToNumber(room))} leaves room for
     it`;
   return { why, raise: { maxCredits: room }, gets: `buys the ${what}` };
