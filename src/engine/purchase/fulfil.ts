@@ -121,7 +121,7 @@ async function buyPages(
 ): Promise<Doubled> {
   const { run, quote, distinct } = whole;
   const { options, account, deps } = trade;
-  const { target, dataset_version: datasetVersion, draw, overlap, spans } = run.plan;
+  const { target, dataset_version: datasetVersion, draw } = run.plan;
   const priceKnown = isPriceKnown(target, account);
   const source = sourceOf(run, deps.seller.client, quote);
   const tally = tallyOf(whole);
@@ -150,6 +150,8 @@ async function buyPages(
 
     // Parts that nothing takes apart have pages in common, which is no failure of the service.
     enough: () => {
+      // A run that is divided at a wall has another plan from then on.
+      const { overlap, spans } = run.plan;
       if (target.kind !== "search" || overlap !== undefined) return false;
       // Another order within a part would sell again whoever came before it was divided.
       return distinct.repeatedPages > 0 || (spans !== undefined && distinct.duplicates > 0);
