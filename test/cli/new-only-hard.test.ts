@@ -1,3 +1,4 @@
+// apart: each of its tests buys segments of its own, and some start the program
 import { afterEach, describe, expect, test } from "vitest";
 import { asTyped } from "../support/as-typed.ts";
 import { readCsv, seeded, type User, user } from "../support/export.ts";

@@ -80,28 +80,31 @@ describe("headcount sync", () => {
     });
   });
 
-  test("whoever is forgotten on one machine is in no file of any, and comes back with nobody", async () => {
-    const shared = await team("laptop", "ci", "desk");
-    const [laptop, ci, desk] = shared.machines as [User, User, User];
-    const all = rowsOf(await ok(laptop, [...SEARCH, "-o", "-"]));
-    const gone = all[3] as Row;
-    await ok(laptop, ["runs", "export", "last", "-o", "sales.csv"]);
-    for (const each of [laptop, ci]) await ok(each, ["sync", shared.folder]);
-    await ok(ci, ["owned", "export", "-o", "everybody.csv"]);
-    expect(holding(gone, [laptop, ci], openedFiles(shared)).length).toBeGreaterThan(5);
+  long(
+    "whoever is forgotten on one machine is in no file of any, and comes back with nobody",
+    async () => {
+      const shared = await team("laptop", "ci", "desk");
+      const [laptop, ci, desk] = shared.machines as [User, User, User];
+      const all = rowsOf(await ok(laptop, [...SEARCH, "-o", "-"]));
+      const gone = all[3] as Row;
+      await ok(laptop, ["runs", "export", "last", "-o", "sales.csv"]);
+      for (const each of [laptop, ci]) await ok(each, ["sync", shared.folder]);
+      await ok(ci, ["owned", "export", "-o", "everybody.csv"]);
+      expect(holding(gone, [laptop, ci], openedFiles(shared)).length).toBeGreaterThan(5);
 
-    await ok(ci, ["forget", gone.network_url, "--yes"]);
-    for (const each of [ci, laptop, desk]) await ok(each, ["sync", shared.folder]);
-    expect(holding(gone, shared.machines, openedFiles(shared))).toEqual([]);
-    expect(await owned(desk)).toBe(all.length - 1);
+      await ok(ci, ["forget", gone.network_url, "--yes"]);
+      for (const each of [ci, laptop, desk]) await ok(each, ["sync", shared.folder]);
+      expect(holding(gone, shared.machines, openedFiles(shared))).toEqual([]);
+      expect(await owned(desk)).toBe(all.length - 1);
 
-    // Bought again with the segment, and still nowhere once it is synced.
-    await ok(desk, [...SEARCH, "--again"]);
-    expect(holding(gone, [desk], new Map())).not.toEqual([]);
-    for (const each of [desk, laptop, ci]) await ok(each, ["sync", shared.folder]);
-    expect(holding(gone, shared.machines, openedFiles(shared))).toEqual([]);
-    expect(await owned(laptop)).toBe(all.length - 1);
-  });
+      // Bought again with the segment, and still nowhere once it is synced.
+      await ok(desk, [...SEARCH, "--again"]);
+      expect(holding(gone, [desk], new Map())).not.toEqual([]);
+      for (const each of [desk, laptop, ci]) await ok(each, ["sync", shared.folder]);
+      expect(holding(gone, shared.machines, openedFiles(shared))).toEqual([]);
+      expect(await owned(laptop)).toBe(all.length - 1);
+    },
+  );
 
   long("a machine that was away with the person gives nobody back", async () => {
     const shared = await team("laptop", "away");
@@ -136,30 +139,33 @@ describe("headcount sync", () => {
     },
   );
 
-  test("only the machine that began a run goes on with it; elsewhere the same search takes what it holds", async () => {
-    const { folder, machines } = await team("laptop", "ci");
-    const [laptop, ci] = machines as [User, User];
-    await ok(laptop, [...SEARCH, "--limit", "5"]);
-    for (const each of [laptop, ci]) await ok(each, ["sync", folder]);
-    const [run = ""] = runIds(ci);
+  long(
+    "only the machine that began a run goes on with it; elsewhere the same search takes what it holds",
+    async () => {
+      const { folder, machines } = await team("laptop", "ci");
+      const [laptop, ci] = machines as [User, User];
+      await ok(laptop, [...SEARCH, "--limit", "5"]);
+      for (const each of [laptop, ci]) await ok(each, ["sync", folder]);
+      const [run = ""] = runIds(ci);
 
-    const refused = await ci.run(["resume", run, "--limit", "9", "--yes"]);
-    expect(refused).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining(`run ${run} was begun on laptop`),
-    });
-    expect(refused.stderr).toContain("headcount search --department=Sales begins a new run");
-    const before = await charged(service, CREDITS);
-    expect(rowsOf(await ok(ci, [...SEARCH, "--limit", "9"]))).toHaveLength(9);
-    expect((await charged(service, CREDITS)) - before).toBe(4);
-    await ok(laptop, ["resume", run, "--limit", "7", "--yes"]);
+      const refused = await ci.run(["resume", run, "--limit", "9", "--yes"]);
+      expect(refused).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining(`run ${run} was begun on laptop`),
+      });
+      expect(refused.stderr).toContain("headcount search --department=Sales begins a new run");
+      const before = await charged(service, CREDITS);
+      expect(rowsOf(await ok(ci, [...SEARCH, "--limit", "9"]))).toHaveLength(9);
+      expect((await charged(service, CREDITS)) - before).toBe(4);
+      await ok(laptop, ["resume", run, "--limit", "7", "--yes"]);
 
-    for (const each of [laptop, ci, laptop]) await ok(each, ["sync", folder]);
-    for (const each of [laptop, ci]) {
-      const { total } = JSON.parse(await ok(each, ["spend", "--json"]));
-      expect(total).toMatchObject({ settled: 11 });
-    }
-  });
+      for (const each of [laptop, ci, laptop]) await ok(each, ["sync", folder]);
+      for (const each of [laptop, ci]) {
+        const { total } = JSON.parse(await ok(each, ["spend", "--json"]));
+        expect(total).toMatchObject({ settled: 11 });
+      }
+    },
+  );
 
   long(
     "a sync that fails at any step is done by the next one, and shows nobody who was forgotten",
