@@ -35,11 +35,15 @@ const lockText = readFileSync(join(ROOT, "package-lock.json"), "utf8");
 function checkout(more: Readonly<Record<string, string>> = {}): string {
   const root = join(tempDir("headcount-release-"), "root");
   mkdirSync(root);
-  for (const part of ["bin", "completions", "docs", "dist", "skills"]) {
-    cpSync(join(ROOT, part), join(root, part), { recursive: true });
-  }
-  for (const name of ["package.json", "README.md", "LICENSE", "CHANGELOG.md", "SECURITY.md"]) {
-    cpSync(join(ROOT, name), join(root, name));
+  const { files } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as {
+    files: readonly string[];
+  };
+  const beside = ["package.json", "README.md", "LICENSE", "CHANGELOG.md"];
+  const parts = new Set([...files, ...beside].map((path) => path.split("/")[0] ?? path));
+  for (const part of parts) {
+    // The last of the list are made by the release itself.
+    if (existsSync(join(ROOT, part)))
+      cpSync(join(ROOT, part), join(root, part), { recursive: true });
   }
   symlinkSync(join(ROOT, "node_modules"), join(root, "node_modules"));
   const lock = JSON.parse(lockText) as Lock;

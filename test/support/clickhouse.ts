@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { connect, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -124,6 +124,12 @@ async function startWay(to: number) {
   };
 }
 
+/** What a server that ended wrote last: its folder is gone when the run ends. */
+function lastWords(folder: string): string {
+  const log = join(folder, "error.log");
+  return existsSync(log) ? readFileSync(log, "utf8").slice(-2_000) : "it wrote no log";
+}
+
 function server(folder: string, port: Ports, remote: string) {
   mkdirSync(folder, { recursive: true });
   const config = join(folder, "config.xml");
@@ -160,7 +166,7 @@ function server(folder: string, port: Ports, remote: string) {
         if (child.exitCode !== null) {
           // A connection of somebody else may have its port for a moment.
           if (again++ === 3)
-            throw new Error(`clickhouse-server ended with ${child.exitCode}; see ${folder}`);
+            throw new Error(`clickhouse-server ended with ${child.exitCode}: ${lastWords(folder)}`);
           await new Promise((resolve) => setTimeout(resolve, 1_000));
           child = run();
         }
