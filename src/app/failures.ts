@@ -84,7 +84,7 @@ const KEY_LOST = row(
 
 /**
  * What a service's answer means, by its status. No
- * error is ever charged (docs/contract.md, "Errors").
+ * error is ever charged (docs/reference/contract.md, "Errors").
  */
 const ANSWERS: Readonly<Record<number, ReturnType<typeof row>>> = {
   401: KEY,

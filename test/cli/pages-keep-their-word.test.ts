@@ -22,7 +22,7 @@ const linesOf = (stderr: string): Line[] =>
     .split("\n")
     .map((line) => JSON.parse(line) as Line);
 
-test("docs/exit-codes.md: with --json every line of stderr is JSON, the error the last, and a cap is not raised by `next`", async () => {
+test("docs/reference/exit-codes.md: with --json every line of stderr is JSON, the error the last, and a cap is not raised by `next`", async () => {
   const buy = [...LEGAL, "--max-credits", "3", "--require-complete", "-o", "a.csv", "--json"];
   const first = await u.run(buy);
   expect(first.code).toBe(5);
@@ -39,7 +39,7 @@ test("docs/exit-codes.md: with --json every line of stderr is JSON, the error th
   expect(lines.at(-1)?.error).toMatchObject({ resumable: false, next: null });
 });
 
-test("docs/troubleshooting.md: `runs show` says what bounded a file and who was left out", async () => {
+test("docs/reference/troubleshooting.md: `runs show` says what bounded a file and who was left out", async () => {
   const who = JSON.parse((await u.run([...LEGAL, "--limit", "5", "-y", "--json"])).stdout)[2];
   await u.run(["suppress", "add", String(who.network_url)]);
   expect((await u.run([...LEGAL, "--limit", "11", "-y", "-o", "b.csv"])).code).toBe(0);
@@ -51,7 +51,7 @@ test("docs/troubleshooting.md: `runs show` says what bounded a file and who was 
   expect(shown.stdout).toMatch(/why no more +stopped at the limit: \d+ matched; 1 suppressed/);
 });
 
-test("docs/jobs.md: `jobs check` looks whether the connection of a job is there", async () => {
+test("docs/how-to/jobs.md: `jobs check` looks whether the connection of a job is there", async () => {
   const job = { filters: { department: "Legal" }, max_credits: 5, output: "c.csv" };
   writeFileSync(
     u.file("jobs.jsonc"),
@@ -71,7 +71,7 @@ test("docs/jobs.md: `jobs check` looks whether the connection of a job is there"
 });
 
 test("no page installs a package of our name from a registry: nobody has published one", () => {
-  const pages = ["README.md", "docs/how-to/install.md", "docs/troubleshooting.md"];
+  const pages = ["README.md", "docs/how-to/install.md", "docs/reference/troubleshooting.md"];
   for (const page of pages) {
     const text = readFileSync(join(ROOT, page), "utf8");
     expect(text, page).not.toMatch(

@@ -7,7 +7,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { startCrm } from "../support/crm.ts";
 import { postgresBinaries, startCluster } from "../support/store-postgres.ts";
 
-// The recipes of docs/crm.md.
+// The recipes of docs/how-to/crm.md.
 
 const RECIPES = resolve(import.meta.dirname, "../../docs/recipes");
 const folder = mkdtempSync(join(tmpdir(), "headcount-crm-"));

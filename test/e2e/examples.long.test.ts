@@ -7,7 +7,9 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { buildProgram } from "../../src/cli/program.ts";
 import { testContext } from "../support/client.ts";
 
-/** Every example of the help and every shell block of README runs as it is written, on the sample. */
+/**
+ * Every example of the help and every shell block of README runs as it is written, on the sample.
+ */
 const ROOT = resolve(import.meta.dirname, "../..");
 const folder = mkdtempSync(join(tmpdir(), "headcount-examples-"));
 const home = join(folder, "home");
@@ -155,7 +157,7 @@ async function serves(line: string): Promise<void> {
 
 /** All pages with blocks of sh, but the recipes for a CRM, which are tried by crm.long.test.ts. */
 const PAGES = readdirSync(join(ROOT, "docs"), { recursive: true, encoding: "utf8" })
-  .filter((name) => name.endsWith(".md") && name !== "crm.md")
+  .filter((name) => name.endsWith(".md") && name !== "how-to/crm.md")
   .map((name) => `docs/${name}`)
   .filter((page) => readFileSync(join(ROOT, page), "utf8").includes("```sh\n"));
 

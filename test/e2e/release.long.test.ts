@@ -31,7 +31,9 @@ const ROOT = resolve(import.meta.dirname, "../..");
 const RELEASE = join(ROOT, "packaging/release.mjs");
 const lockText = readFileSync(join(ROOT, "package-lock.json"), "utf8");
 
-/** A built checkout in a folder of its own; its lock file lists the given optional packages more. */
+/**
+ * A built checkout in a folder of its own; its lock file lists the given optional packages more.
+ */
 function checkout(more: Readonly<Record<string, string>> = {}): string {
   const root = join(tempDir("headcount-release-"), "root");
   mkdirSync(root);
@@ -179,9 +181,9 @@ describe("npm run release", () => {
         "dialects/prospeo.json",
         "docs/api.d.ts",
         "docs/openapi.json",
-        "docs/reference/collection.json",
-        "docs/reference/icon.svg",
-        "docs/reference/reference.css",
+        "docs/served/collection.json",
+        "docs/served/icon.svg",
+        "docs/served/reference.css",
         "package.json",
         "sbom.cdx.json",
         "skills/headcount/SKILL.md",
@@ -249,7 +251,8 @@ describe("npm run release", () => {
     });
   });
 
-  // A development tool may ship for fewer platforms than its package names: then no workflow gets beyond its first line.
+  // A development tool may ship for fewer platforms than its package names: then no workflow gets
+  // beyond its first line.
   test("npm ci, with which every workflow begins, takes the lock file", () => {
     const folder = tempDir("headcount-lock-");
     for (const name of ["package.json", "package-lock.json"])
@@ -417,7 +420,10 @@ describe("npm run release", () => {
         child.once("close", (code) => ended({ code, stdout, stderr }));
       });
 
-    /** All that the sample does from the one package. The ledger it leaves is the native SQLite's to go on with. */
+    /**
+     * All that the sample does from the one package. The ledger it leaves is the native SQLite's to
+     * go on with.
+     */
     async function sampleFlow(program: string, home: string): Promise<void> {
       const run = (args: string) => shell(`${program} -c sample ${args}`, home);
       expect(await run("count --department Sales")).toMatchObject({ code: 0, stdout: "5292\n" });
@@ -608,7 +614,8 @@ describe("npm run release", () => {
       const needing = [
         "serve --data data",
         `service import --people '${people}' --data data`,
-        // Where there is something to open, which the sample's own SQLite does not for anybody else.
+        // Where there is something to open, which the sample's own SQLite does not for anybody
+        // else.
         "service accounts list --data .local/share/headcount/sample",
         "service verify --data .local/share/headcount/sample",
         "service forget canary --data .local/share/headcount/sample",

@@ -284,7 +284,9 @@ describe("what the built program prints with --json fits its schema", () => {
     await of("forget", person?.id ?? "", "--yes");
   }, 240_000);
 
-  /** A real `serve`, something bought of it, and somebody signed in to its console and out again. */
+  /**
+   * A real `serve`, something bought of it, and somebody signed in to its console and out again.
+   */
   async function served(data: readonly string[]): Promise<{ id: string } | undefined> {
     const child = spawn(
       process.execPath,
@@ -395,7 +397,7 @@ describe("schemas", () => {
     }
   });
 
-  test("the documents that docs/json.md and its neighbours show fit, cut short as some are", () => {
+  test("the documents that docs/reference/json.md and its neighbours show fit, cut short as some are", () => {
     const pages = ["json", "json-runs", "exit-codes"].map((name) =>
       resolve(import.meta.dirname, `../../docs/${name}.md`),
     );

@@ -6,8 +6,8 @@ import { proseOf } from "../support/prose.ts";
 const ROOT = resolve(import.meta.dirname, "../..");
 
 /**
- * What the pages measure at most today, and where they are to go (docs/writing.md). A bound only
- * ever falls; `air` is how much better the pages may be before it has to.
+ * What the pages measure at most today, and where they are to go (docs/contributing/writing.md). A
+ * bound only ever falls; `air` is how much better the pages may be before it has to.
  */
 const BOUNDS = {
   "words of all pages": { most: 32_350, goal: 30_000, air: 600 },

@@ -86,7 +86,7 @@ export const isNarrowed = (target: Target): boolean =>
 export const isForgiving = (target: Target): boolean =>
   target.kind === "enrich" && (target.keep !== undefined || target.lookUp === true);
 
-/** What takes the place of a file: see docs/output.md, "Files that stay". */
+/** What takes the place of a file: see docs/reference/output.md, "Files that stay". */
 export interface Guard {
   readonly overwrite: boolean;
   /** Whether nothing may take the place of something. */

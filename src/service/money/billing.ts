@@ -66,7 +66,10 @@ export interface Sale {
  */
 const UNDO_MS = 500;
 
-/** Hold, work, settle (docs/contract.md, Credits). What fails after the hold gives all back. */
+/**
+ * Hold, work, settle (docs/reference/contract.md, Credits). What fails after the hold gives all
+ * back.
+ */
 export async function purchase(store: Store, order: Purchase): Promise<Sale> {
   const { account, call, costed, key, rows } = order;
   const unit = account.plan.costs[costed];
