@@ -17,7 +17,7 @@ const KINDS = {
 
 /** Pages, and what pages link to outside of docs/. */
 const PAGES = [
-  ...["README.md", "CONTRIBUTING.md", "bench/results", "test/campaigns/results.md"],
+  ...["README.md", "CONTRIBUTING.md", "bench/results", "findings/README.md", "test/campaigns/results.md", "test/promises.md"],
   ...[INDEX, "docs/growth.svg", "docs/tour", ...Object.keys(KINDS).map((kind) => `docs/${kind}`)],
 ];
 /** Files beside the pages that a reader may fetch. */

@@ -153,9 +153,9 @@ export const EFFECTS: Readonly<Record<string, Effects>> = {
   "connections dialects": {},
   "connections show": { reads: "connection" },
   doctor: {
-    asks: "account key count search employees",
+    asks: "account count search employees",
     reads: "connection runs",
-    writes: "pacing runs",
+    writes: "runs",
     exits: `1 4 5 ${ASKING}`,
   },
 

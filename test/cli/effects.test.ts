@@ -14,6 +14,7 @@ import { buildProgram } from "../../src/cli/program.ts";
 import { pathOf } from "../../src/cli/reading.ts";
 import { asTyped } from "../support/as-typed.ts";
 import { testContext } from "../support/client.ts";
+import type { RunOptions } from "../support/export.ts";
 import { long } from "../support/long.ts";
 import { onResponse } from "../support/service.ts";
 import { type Serving, serveUsers } from "../support/serving.ts";
@@ -62,7 +63,10 @@ const placeOf = (path: string): string => {
 const OF_ALL =
   /^(HEADCOUNT_(JSON|NO_INPUT|DEBUG|FAILPOINT)|NO_COLOR|FORCE_COLOR|TERM|LC_\w+|LANG|HOME|PATH|CI|(HTTPS?|NO)_PROXY|DBUS_SESSION_BUS_ADDRESS|XDG_(RUNTIME_DIR|CONFIG_HOME|STATE_HOME|DATA_HOME))$/i;
 
-/** Beside a database while somebody has it open: what goes with the last of them was no work of a command. */
+/**
+ * Beside a database while somebody has it open: what goes with the last of them was no work of a
+ * command.
+ */
 const OF_SQLITE = /-(?:wal|shm)$/;
 
 const LONG_AGO = new Date(86_400_000);
@@ -80,6 +84,8 @@ describe("a command touches what it says and nothing else", () => {
   let { service, u } = {} as Serving;
   serveUsers((now) => ({ service, u } = now));
 
+  type Given = Pick<RunOptions, "env" | "stdin">;
+
   const filesOf = (): string[] =>
     readdirSync(u.dir, { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile())
@@ -90,7 +96,7 @@ describe("a command touches what it says and nothing else", () => {
   };
 
   /** A file that was read since it was made as if nobody ever had has another time of access. */
-  async function look(argv: readonly string[], env: Record<string, string> = {}): Promise<Seen> {
+  async function look(argv: readonly string[], given: Given = {}): Promise<Seen> {
     for (const file of filesOf()) utimesSync(file, LONG_AGO, statSync(file).mtime);
     const before = new Map(filesOf().map((file) => [file, print(file)]));
     const asks = new Set<string>();
@@ -102,7 +108,7 @@ describe("a command touches what it says and nothing else", () => {
 
     onResponse.push(hear);
     const { code, stderr } = await u.run(argv, {
-      env,
+      ...given,
       before: ({ context }) => {
         const watched = new Proxy(context.env, {
           get: (target, name) => {
@@ -168,7 +174,7 @@ describe("a command touches what it says and nothing else", () => {
     "all of them but those that stay, on what they say",
     async () => {
       const { stdout } = await u.run(asTyped`search --all --limit 1 --yes --json`);
-      const [{ company_network_url: company }] = JSON.parse(stdout);
+      const [{ company_network_url: company, id }] = JSON.parse(stdout);
       mkdirSync(u.file("team"));
       writeFileSync(u.file("crm.csv"), `Website,Note\n${company},one\n`);
       writeFileSync(
@@ -184,8 +190,8 @@ describe("a command touches what it says and nothing else", () => {
         }),
       );
 
-      const keyless = { HEADCOUNT_API_KEY: "" };
-      const lines: readonly (readonly [string, string[], Record<string, string>?])[] = [
+      const keyless = { env: { HEADCOUNT_API_KEY: undefined }, stdin: service.key };
+      const lines: readonly (readonly [string, string[], Given?])[] = [
         ["count", asTyped`count --department Legal`],
         ["count", asTyped`count --department Legal --by country --json`],
         ["account", asTyped`account`],
@@ -196,7 +202,7 @@ describe("a command touches what it says and nothing else", () => {
         ["search", asTyped`search -s legal --limit 5 --dry-run`],
         ["search", asTyped`search --department Legal --limit 5 --yes -o a.csv --receipt r.json`],
         ["search", asTyped`search --department Legal --new-only --max-credits 50 --yes -o b.csv`],
-        ["search", asTyped`search --department Nobody --yes -o c.csv`],
+        ["search", asTyped`search --country Nobody --max-credits 5 --yes -o c.csv`],
         ["count", asTyped`count -s legal --owned`],
         ["segment remove", asTyped`segment remove legal`],
         ["enrich", asTyped`enrich crm.csv --column Website --keep-input --yes -o e.csv`],
@@ -206,11 +212,12 @@ describe("a command touches what it says and nothing else", () => {
         ["runs list", asTyped`runs list`],
         ["runs show", asTyped`runs show last`],
         ["runs export", asTyped`runs export last -o x.csv`],
-        ["resume", asTyped`resume`],
+        ["search", asTyped`search --title-prefix chief --max-credits 3 --yes -o chiefs.csv`],
+        ["resume", asTyped`resume ${"last"} --limit 9 --max-credits 9 --yes`],
         ["spend", asTyped`spend --by run`],
         ["owned status", asTyped`owned`],
         ["owned export", asTyped`owned export -o own.csv`],
-        ["owned show", asTyped`owned show p_none`],
+        ["owned show", asTyped`owned show ${id}`],
         ["owned import", asTyped`owned import s.ndjson`],
         ["owned rebuild", asTyped`owned rebuild`],
         ["sql", ["sql", "select count(*) from people"]],
@@ -218,26 +225,26 @@ describe("a command touches what it says and nothing else", () => {
         ["suppress list", asTyped`suppress list`],
         ["suppress check", asTyped`suppress check p_0000000042`],
         ["suppress remove", asTyped`suppress remove p_0000000042`],
-        ["suppress import", asTyped`suppress import r.csv`],
+        ["suppress import", asTyped`suppress import s.ndjson`],
         ["data show", asTyped`data`],
         ["data set", asTyped`data set runs=90d`],
-        ["jobs run", asTyped`jobs run --file jobs.jsonc`],
+        ["jobs run", asTyped`jobs run legal --file jobs.jsonc`],
         ["jobs status", asTyped`jobs status --file jobs.jsonc`],
         ["jobs check", asTyped`jobs check --file jobs.jsonc`],
         ["doctor", asTyped`doctor`],
         ["sync", asTyped`sync ${u.file("team")} --insecure-storage`],
         ["sync", asTyped`sync ${u.file("team")} --status`],
-        ["forget", asTyped`forget p_none`],
+        ["forget", asTyped`forget ${id} --yes`],
         ["runs remove", asTyped`runs remove last --yes`],
         ["runs prune", asTyped`runs prune 0d --yes`],
         ["connections list", asTyped`connections list`],
         ["connections dialects", asTyped`connections dialects`],
-        ["login", asTyped`login work --insecure-storage`, keyless],
-        ["connections use", asTyped`connections use sample`],
+        ["login", asTyped`login work --insecure-storage --key-stdin`, keyless],
+        ["connections use", asTyped`connections use work`],
         ["connections set", asTyped`connections set work paging=page`],
-        ["connections show", asTyped`connections show work`],
+        ["connections show", asTyped`connections show sample`],
         ["logout", asTyped`logout work`],
-        ["connections remove", asTyped`connections remove work --yes`],
+        ["connections remove", asTyped`connections remove work`],
         ["service generate", asTyped`service generate --people 300 --data mine`],
         ["service accounts create", asTyped`service accounts create acme --data mine`],
         ["service accounts list", asTyped`service accounts list --data mine`],
@@ -260,10 +267,13 @@ describe("a command touches what it says and nothing else", () => {
       ];
 
       const wrong: string[] = [];
+      const failed: string[] = [];
       const unused = new Map<string, Set<string>>();
-      for (const [path, argv, env] of lines) {
-        const seen = await look(argv, env);
+      for (const [path, argv, given] of lines) {
+        const seen = await look(argv, given);
         wrong.push(...beyond(path, seen));
+        if (seen.code !== 0)
+          failed.push(`${argv.join(" ")}: ${seen.code} ${seen.stderr.split("\n")[0]}`);
         for (const what of ["asks", "writes"] as const) {
           const left = unused.get(`${path} ${what}`) ?? new Set(EFFECTS[path]?.[what]?.split(" "));
           for (const each of seen[what]) left.delete(each === "a file" ? "output" : each);
@@ -271,6 +281,7 @@ describe("a command touches what it says and nothing else", () => {
         }
       }
       expect.soft(wrong).toEqual([]);
+      expect.soft(failed).toEqual([]);
       const idle = [...unused].flatMap(([path, left]) =>
         [...left].map((each) => `${path} ${each}`),
       );

@@ -36,7 +36,7 @@ describe("what the pages name", () => {
       .filter((name) => name.endsWith(".ts"))
       .map((name) => read(join("src", name)))
       .join("\n");
-    const steps = read("docs/contributing/purchase.md").split("## Safeguards")[0] ?? "";
+    const steps = read("docs/contributing/purchase.md").split("## Tests")[0] ?? "";
     const named = [...steps.matchAll(/`([A-Za-z]+(?:\.[a-z][A-Za-z]+)?)`/g)].map(
       ([, name]) => name ?? "",
     );
@@ -61,6 +61,28 @@ describe("what the pages name", () => {
     );
     const lost = pages.filter((page) => page !== "docs/README.md" && page !== "README.md");
     expect(lost.filter((page) => !linked.has(page))).toEqual([]);
+  });
+
+  /**
+   * Pages of the clone's own tools, which CI runs as such, and what other tests run as it stands.
+   */
+  const WITHOUT_EXAMPLE = new Set([
+    "CONTRIBUTING.md",
+    "docs/README.md",
+    ...["architecture", "dependencies", "site", "writing"].map(
+      (name) => `docs/contributing/${name}.md`,
+    ),
+    "docs/explanation/campaigns.md",
+    "docs/explanation/performance.md",
+    // A cluster: test/dataset/clickhouse-servers.long.test.ts.
+    "docs/operate/clickhouse.md",
+    // Its blocks are programs: test/e2e/program.long.test.ts.
+    "docs/how-to/program.md",
+  ]);
+
+  test("every page has an example that runs (test/e2e/examples.long.test.ts)", () => {
+    const bare = pages.filter((page) => !/^```sh$/m.test(read(page)));
+    expect(bare.toSorted()).toEqual([...WITHOUT_EXAMPLE].toSorted());
   });
 
   test("every page lies in the folder of its kind (docs/contributing/writing.md)", () => {

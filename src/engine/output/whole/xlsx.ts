@@ -93,7 +93,7 @@ function letters(index: number): string {
 
 /**
  * A carriage return is what all readers take: some keep `_x000D_` as text
- * (docs/reference/readers.md).
+ * (findings/README.md).
  */
 const ESCAPES: Readonly<Record<string, string>> = {
   "&": "&amp;",
