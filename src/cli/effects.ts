@@ -46,158 +46,191 @@ export const PLACES: Readonly<Record<string, readonly [place: string, variables:
 
 export const EVERY = "0 2 141";
 
-const ASKING = "3 7 8 130";
-const BUYING: Effects = {
-  asks: "account key count search facets sketch people",
-  reads: "connection given segments runs library suppression register",
-  writes: "output runs library register pacing",
-  exits: "3 4 5 6 7 8 9 10 130",
-};
-const OWNED: Effects = {
-  reads: "connection runs library suppression",
-  writes: "library",
-  exits: "5 6 9 130",
-};
-const LISTED: Effects = { reads: "runs library suppression", exits: "5 6 9" };
-const SERVED: Effects = { reads: "data", exits: "1 8 9" };
-/** A ledger that is closed is sealed, also by who only looked. */
-const SERVING: Effects = { ...SERVED, writes: "data" };
+/**
+ * Of commands, with a comma between them, what each of them touches: {@link Effects}. Of a service
+ * the ledger that is closed is sealed, also by who only looked.
+ */
+const TABLE = `
+count
+  asks account key count facets
+  reads connection given segments runs library suppression
+  writes library runs pacing
+  exits 3 4 5 7 8 9 10 130
+account
+  asks account key
+  reads connection
+  writes pacing
+  exits 3 7 8 130
+filters
+  asks facets
+  reads connection
+  writes pacing
+  exits 3 7 8 130
+segment list, segment show
+  reads segments
+segment save
+  reads given segments
+  writes segments
+segment remove
+  reads segments
+  writes segments
+search, read, refresh
+  asks account key count search facets sketch people
+  reads connection given segments runs library suppression register
+  writes output runs library register pacing
+  exits 3 4 5 6 7 8 9 10 130
+enrich
+  asks account key enrich
+  reads connection given segments runs library suppression register
+  writes output runs library register pacing
+  exits 3 4 5 6 7 8 9 10 130
+employees
+  asks account key count enrich employees counts sketch people search
+  reads connection given segments runs library suppression register
+  writes output runs library register pacing
+  exits 3 4 5 6 7 8 9 10 130
+mcp, resume
+  asks account key count search facets sketch people enrich employees counts
+  reads connection given segments runs library suppression register
+  writes output runs library register pacing
+  exits 3 4 5 6 7 8 9 10 130
+mcp install
+  reads connection runs
+runs list, spend
+  reads runs
+  exits 5
+runs show
+  reads runs suppression
+  exits 5
+runs export
+  reads runs suppression register
+  writes output register
+  exits 5 8 9 130
+runs remove, runs prune
+  reads runs library suppression
+  writes runs library
+  exits 5 9 10
+owned status, owned show, owned rebuild
+  reads connection runs library suppression
+  writes library
+  exits 5 6 9 130
+owned export
+  reads connection runs library suppression
+  writes library output register
+  exits 5 6 9 130
+owned import, sql
+  reads connection runs library suppression given
+  writes library
+  exits 5 6 9 130
+suppress add, suppress remove
+  reads runs library suppression
+  writes suppression library
+  exits 5 6 9
+suppress import
+  reads runs library suppression given
+  writes suppression library
+  exits 5 6 9
+suppress list
+  reads suppression
+  exits 5 6 9
+suppress check
+  reads runs library suppression
+  writes library
+  exits 5 6 9
+forget
+  reads given output connection segments runs library suppression register jobs
+  writes output runs library suppression register jobs
+  exits 5 6 9 10 130
+data show
+  reads connection runs library suppression register jobs
+  writes library
+  exits 5
+data set, logout, connections use, connections set, connections remove
+  reads connection
+  writes connection
+sync
+  reads connection segments runs library suppression sync
+  writes connection segments runs library suppression register sync
+  exits 5 9 130
+jobs run
+  asks account key count search facets sketch people enrich employees counts
+  reads connection given segments runs library suppression register jobs sync
+  writes output runs library register pacing jobs sync connection
+  exits 1 3 4 5 6 7 8 9 10 130
+jobs status
+  reads given connection jobs runs
+jobs check
+  reads given connection jobs runs
+  exits 5
+login
+  asks account
+  reads connection
+  writes connection
+  exits 3 7 8 130
+connections list, connections show
+  reads connection
+connections add
+  asks account
+  reads connection given
+  writes connection pacing
+  exits 3 7 8 130
+connections dialects, schema, completion
+doctor
+  asks account count search employees
+  reads connection runs
+  writes runs
+  exits 1 3 4 5 7 8 130
+serve
+  reads data
+  writes data
+  exits 1 8 130
+service import
+  reads data given
+  writes data
+  exits 1 5 8 9 130
+service generate, service dataset rollback, service accounts create, service accounts list,
+service accounts suspend, service accounts resume, service keys create, service keys rotate,
+service keys list, service keys set, service keys revoke, service credits add,
+service credits remove, service credits refund, service credits show, service plan set,
+service plan show, service entries, service usage, service audit, service link, service sessions,
+service sessions end, service suppress add, service suppress remove
+  reads data
+  writes data
+  exits 1 8 9
+service dataset list, service suppress list, service verify
+  reads data
+  exits 1 8 9
+service suppress import
+  reads data given
+  writes data
+  exits 1 8 9
+service suppress check
+  reads data
+  exits 6 8 9
+service forget
+  reads data
+  writes data
+  exits 5 6 8 9 10
+service backup
+  reads data
+  writes output
+  exits 1 5 8 9
+service restore
+  reads given
+  writes data
+  exits 1 5 8 9
+`;
 
-/** Every command that does something by itself; the test runs them and compares. */
-export const EFFECTS: Readonly<Record<string, Effects>> = {
-  count: {
-    asks: "account key count facets",
-    reads: "connection given segments runs library suppression",
-    writes: "library runs pacing",
-    exits: `4 5 9 10 ${ASKING}`,
-  },
-  account: { asks: "account key", reads: "connection", writes: "pacing", exits: ASKING },
-  filters: { asks: "facets", reads: "connection", writes: "pacing", exits: ASKING },
-  "segment list": { reads: "segments" },
-  "segment save": { reads: "given segments", writes: "segments" },
-  "segment show": { reads: "segments" },
-  "segment remove": { reads: "segments", writes: "segments" },
-
-  search: BUYING,
-  read: BUYING,
-  enrich: { ...BUYING, asks: "account key enrich" },
-  employees: { ...BUYING, asks: "account key count enrich employees counts sketch people search" },
-  refresh: BUYING,
-  mcp: { ...BUYING, asks: `${BUYING.asks} enrich employees counts` },
-  "mcp install": { reads: "connection runs" },
-
-  "runs list": { reads: "runs", exits: "5" },
-  "runs show": { reads: "runs suppression", exits: "5" },
-  "runs export": {
-    reads: "runs suppression register",
-    writes: "output register",
-    exits: "5 8 9 130",
-  },
-  "runs remove": {
-    reads: "runs library suppression",
-    writes: "runs library",
-    exits: "5 9 10",
-  },
-  "runs prune": { reads: "runs library suppression", writes: "runs library", exits: "5 9 10" },
-  resume: { ...BUYING, asks: `${BUYING.asks} enrich employees counts` },
-  spend: { reads: "runs", exits: "5" },
-  "owned status": OWNED,
-  "owned show": OWNED,
-  "owned export": { ...OWNED, writes: "library output register" },
-  "owned import": { ...OWNED, reads: `${OWNED.reads} given` },
-  "owned rebuild": OWNED,
-  sql: { ...OWNED, reads: `${OWNED.reads} given` },
-
-  "suppress add": { ...LISTED, writes: "suppression library" },
-  "suppress import": { ...LISTED, reads: `${LISTED.reads} given`, writes: "suppression library" },
-  "suppress list": { ...LISTED, reads: "suppression" },
-  "suppress check": { ...LISTED, writes: "library" },
-  "suppress remove": { ...LISTED, writes: "suppression library" },
-  forget: {
-    reads: "given output connection segments runs library suppression register jobs",
-    writes: "output runs library suppression register jobs",
-    exits: "5 6 9 10 130",
-  },
-  "data show": {
-    reads: "connection runs library suppression register jobs",
-    writes: "library",
-    exits: "5",
-  },
-  "data set": { reads: "connection", writes: "connection" },
-  sync: {
-    reads: "connection segments runs library suppression sync",
-    writes: "connection segments runs library suppression register sync",
-    exits: "5 9 130",
-  },
-  "jobs run": {
-    asks: `${BUYING.asks} enrich employees counts`,
-    reads: `${BUYING.reads} jobs sync`,
-    writes: `${BUYING.writes} jobs sync connection`,
-    exits: `1 ${BUYING.exits}`,
-  },
-  "jobs status": { reads: "given connection jobs runs" },
-  "jobs check": { reads: "given connection jobs runs", exits: "5" },
-
-  login: { asks: "account key", reads: "connection", writes: "connection pacing", exits: ASKING },
-  logout: { reads: "connection", writes: "connection" },
-  "connections list": { reads: "connection" },
-  "connections use": { reads: "connection", writes: "connection" },
-  "connections set": { reads: "connection", writes: "connection" },
-  "connections remove": { reads: "connection", writes: "connection" },
-  "connections add": {
-    asks: "account",
-    reads: "connection given",
-    writes: "connection pacing",
-    exits: ASKING,
-  },
-  "connections dialects": {},
-  "connections show": { reads: "connection" },
-  doctor: {
-    asks: "account count search employees",
-    reads: "connection runs",
-    writes: "runs",
-    exits: `1 4 5 ${ASKING}`,
-  },
-
-  serve: { ...SERVING, exits: "1 8 130" },
-  "service import": { reads: "data given", writes: "data", exits: "1 5 8 9 130" },
-  "service generate": SERVING,
-  "service dataset list": SERVED,
-  "service dataset rollback": SERVING,
-  "service accounts create": SERVING,
-  "service accounts list": SERVING,
-  "service accounts suspend": SERVING,
-  "service accounts resume": SERVING,
-  "service keys create": SERVING,
-  "service keys rotate": SERVING,
-  "service keys list": SERVING,
-  "service keys set": SERVING,
-  "service keys revoke": SERVING,
-  "service credits add": SERVING,
-  "service credits remove": SERVING,
-  "service credits refund": SERVING,
-  "service credits show": SERVING,
-  "service plan set": SERVING,
-  "service plan show": SERVING,
-  "service entries": SERVING,
-  "service usage": SERVING,
-  "service audit": SERVING,
-  "service link": SERVING,
-  "service sessions": SERVING,
-  "service sessions end": SERVING,
-  "service suppress add": SERVING,
-  "service suppress import": { ...SERVING, reads: "data given" },
-  "service suppress list": SERVED,
-  "service suppress check": { ...SERVED, exits: "6 8 9" },
-  "service suppress remove": SERVING,
-  "service forget": { ...SERVING, exits: "5 6 8 9 10" },
-  "service backup": { ...SERVED, writes: "output", exits: "1 5 8 9" },
-  "service verify": SERVED,
-  "service restore": { reads: "given", writes: "data", exits: "1 5 8 9" },
-
-  schema: {},
-  completion: {},
-};
+/** Every command that does something by itself; test/cli/effects.test.ts runs them and compares. */
+export const EFFECTS: Readonly<Record<string, Effects>> = Object.fromEntries(
+  TABLE.trim()
+    .split(/\n(?=\w)(?<!,\n)/)
+    .flatMap((block) => {
+      const [names = "", ...fields] = block.split("\n  ");
+      const effects = Object.fromEntries(fields.map((line) => line.split(/ (.*)/)));
+      return names.split(/,\s/).map((name): [string, Effects] => [name, effects]);
+    }),
+);
 
 const words = (text: string | undefined): readonly string[] => text?.split(" ") ?? [];
 

@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { cpSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { expect, test } from "vitest";
 import { charged } from "../support/export.ts";
@@ -70,9 +70,28 @@ test("docs/how-to/jobs.md: `jobs check` looks whether the connection of a job is
   ]);
 });
 
+test("docs/how-to/move.md: runs and lists remember the whole path of their file", async () => {
+  const bought = await u.run([...LEGAL, "--max-credits", "5", "-y", "-o", "list.csv"]);
+  expect(bought.code).toBe(0);
+  cpSync(u.file("state"), u.file("moved/state"), { recursive: true });
+  renameSync(u.file("list.csv"), u.file("moved/list.csv"));
+  const there = { cwd: u.file("moved"), env: { HEADCOUNT_STATE_DIR: u.file("moved/state") } };
+
+  const more = ["resume", "last", "--max-credits", "7", "-y"];
+  expect((await u.run(more, there)).code).toBe(0);
+  expect(readFileSync(u.file("list.csv"), "utf8").trimEnd().split("\n")).toHaveLength(8);
+
+  const unknown = await u.run(["refresh", "list.csv", "--max-credits", "5", "-y"], there);
+  expect(unknown.code).toBe(2);
+  const beside = ["refresh", "list.csv", ...LEGAL.slice(1), "--dry-run"];
+  expect((await u.run(beside, there)).code).toBe(0);
+});
+
 test("no page installs a package of our name from a registry: nobody has published one", () => {
-  const pages = ["README.md", "docs/how-to/install.md", "docs/reference/troubleshooting.md"];
-  for (const page of pages) {
+  const pages = readdirSync(join(ROOT, "docs"), { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".md"))
+    .map((name) => `docs/${name}`);
+  for (const page of ["README.md", "CONTRIBUTING.md", ...pages]) {
     const text = readFileSync(join(ROOT, page), "utf8");
     expect(text, page).not.toMatch(
       /(?:npm install|npm i|npx)[^\n`]* headcount(?:-service)?(?:@|`|\s|$)/m,
