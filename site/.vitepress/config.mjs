@@ -17,11 +17,18 @@ const KINDS = {
 
 /** Pages, and what pages link to outside of docs/. */
 const PAGES = [
-  ...["README.md", "CONTRIBUTING.md", "bench/results", "findings/README.md", "test/campaigns/results.md", "test/promises.md"],
+  ...[
+    "README.md",
+    "CONTRIBUTING.md",
+    "bench/results",
+    "findings/README.md",
+    "test/campaigns/results.md",
+    "test/promises.md",
+  ],
   ...[INDEX, "docs/growth.svg", "docs/tour", ...Object.keys(KINDS).map((kind) => `docs/${kind}`)],
 ];
 /** Files beside the pages that a reader may fetch. */
-const FETCHED = ["docs/openapi.json", "docs/api.d.ts", "docs/recipes"];
+const FETCHED = ["docs/served/icon.svg", "docs/openapi.json", "docs/api.d.ts", "docs/recipes"];
 
 // Vue is looked for from where a page lies, and only this folder has it.
 const COPY = resolve(import.meta.dirname, "../pages");
@@ -80,6 +87,7 @@ export default defineConfig({
   title: "headcount",
   description: "Count people for free, see what they cost, buy exactly that.",
   lang: "en",
+  head: [["link", { rel: "icon", href: "/served/icon.svg" }]],
   srcDir: "pages",
   rewrites: placeOf,
   markdown: {
