@@ -78,7 +78,7 @@ test.each(["2026-07-28", "legacy"] as const)(
       client.callTool({ name, arguments: given });
     const quote = await call("quote", {
       kind: "people",
-      filters: { country: "france" },
+      filters: { country: era === "legacy" ? "france" : "germany" },
       profiles: 2,
     });
     const { quote_id } = quote.structuredContent as { quote_id: string };

@@ -149,7 +149,7 @@ test("whatever a tool is given, it answers in the shape that it told of, or with
       if (typeof data.run === "string") known.runs.push(data.run);
       if (typeof data.quote_id === "string") known.quotes.push(data.quote_id);
     }),
-    { numRuns: cases(100, 2_000) },
+    { numRuns: cases(250, 2_000) },
   );
   expect([...right].sort()).toEqual(Object.keys(CALLS));
   const { data } = await agent.call("account");

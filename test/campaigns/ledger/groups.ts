@@ -217,7 +217,12 @@ export const groups: Campaign = {
     const property = fc.asyncProperty(fc.array(round, { minLength: 2, maxLength: 6 }), (rounds) =>
       follow(rounds, isBroken),
     );
-    await fc.assert(property, { numRuns: isBroken ? 25 : cases, seed, verbose: 1, endOnFailure: isBroken });
+    await fc.assert(property, {
+      numRuns: isBroken ? 25 : cases,
+      seed,
+      verbose: 1,
+      endOnFailure: isBroken,
+    });
     return { sequences: cases };
   },
 };
