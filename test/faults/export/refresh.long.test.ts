@@ -41,7 +41,7 @@ let now = 0;
 let onRows: (() => void) | undefined;
 
 beforeAll(async () => {
-  const world = new World(2_000, { seed: 3 });
+  const world = new World(6_000, { seed: 3 });
   const keep = async (): Promise<void> => {
     weeks.push({
       people: [...world.people.values()].map((person) => ({ ...person })),
@@ -52,7 +52,7 @@ beforeAll(async () => {
   for (let week = 0; week < 2; week++) {
     world.drift({ job: 0.02, place: 0.1 });
     let at = 0;
-    for (const id of [...world.people.keys()]) if (++at % 40 === week) world.people.delete(id);
+    for (const id of [...world.people.keys()]) if (++at % 60 === week) world.people.delete(id);
     for (let born = 0; born < 60; born++) world.add(born % 3 === 0 ? { department: "Sales" } : {});
     await keep();
   }
