@@ -110,9 +110,10 @@ function report(synced: Synced, printer: Printer): void {
   if (problem !== undefined) throw problem;
 }
 
-const documentOf = ({ tookIn, gave, forgotten, unread, left, twins }: Synced) => ({
+const documentOf = ({ tookIn, gave, lists, forgotten, unread, left, twins }: Synced) => ({
   took_in: [...tookIn].map(([machine, { runs, rows }]) => ({ machine, runs, rows })),
   gave,
+  histories: { took_in: lists.came, gave: lists.gave },
   forgotten_from: [...forgotten],
   unread: [...unread].map(([file, why]) => ({ file, why })),
   left: [...left],

@@ -13,9 +13,9 @@ const DRAFTS = "drafts";
 
 /**
  * `lists`: who is left out. `runs`: purchases. `removed`: what runs spent that no one may keep.
- * `machines`: who syncs. `segments`: filters under a name.
+ * `machines`: who syncs. `segments`: filters under a name. `histories`: of lists that are refreshed.
  */
-export type SharedKind = "lists" | "runs" | "removed" | "machines" | "segments";
+export type SharedKind = "lists" | "runs" | "removed" | "machines" | "segments" | "histories";
 
 /** The one file that is not sealed. */
 export interface FolderHead {

@@ -13,6 +13,7 @@ import { FORGOTTEN, type SuppressedEntry } from "../../../shared/contract/suppre
 import { makeFolder } from "../../../shared/folder.ts";
 import { forgetTraces, tracesOfForgotten } from "../forget/forget.ts";
 import { diskOf, openRuns, suppressionHere } from "../store.ts";
+import { syncHistories } from "./histories.ts";
 import {
   type CopyClaim,
   type FolderStatus,
@@ -49,6 +50,7 @@ export async function sync(
   const synced: Synced = {
     tookIn: new Map(),
     gave: 0,
+    lists: { came: 0, gave: 0 },
     forgotten: new Set(),
     unread: new Map(),
     left: new Set(),
@@ -68,6 +70,7 @@ export async function sync(
     await folder.sweep(false);
     await untilSettled(syncing);
     await syncSegments(syncing);
+    await syncHistories(syncing);
     const hasChanged = memoryText(memory) !== before;
     await tellOfMachine(syncing, hasChanged, () =>
       disk.replaceFile(memoryFile(state, head.id), memoryText(memory), "sync memory"),
