@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { expect } from "vitest";
@@ -10,6 +10,8 @@ import { filesBelow, openedFiles, type Team, teamOf } from "./team.ts";
 
 const MACHINES = ["laptop", "ci", "desk"];
 const DEPARTMENTS = ["Sales", "Legal", "Marketing", "Operations", "Trades"];
+
+const REFRESH = ["--max-credits", "60", "--yes"];
 
 type Row = Readonly<Record<"id" | "network_url", string>>;
 
@@ -23,6 +25,9 @@ const STEPS = [
   "suppress",
   "let in",
   "remove",
+  "refresh",
+  "refresh",
+  "their list",
   "segment",
   "no segment",
   "sync",
@@ -41,7 +46,8 @@ const ownedOn = async (me: User): Promise<Row[]> =>
 const idsOf = (rows: readonly Row[]): Set<string> => new Set(rows.map(({ id }) => id));
 
 /**
- * One story from a seed: three machines buy, forget, leave out, remove and sync in any order, some
+ * One story from a seed: three machines buy, keep lists up to date (also of each other's files),
+ * forget, leave out, remove and sync in any order, some
  * syncs are stopped, and files of the folder are torn. Then all sync until nobody writes.
  * @param steps default: some dozen
  * @returns what was done, a line a step
@@ -136,6 +142,28 @@ async function play(
       const theirs = runIds(me).filter((id) => isElsewhere(me, id));
       const run = theirs[below(Math.max(1, theirs.length))];
       if (run !== undefined) await ok(me, ["runs", "remove", run, "--force", "--yes"]);
+    },
+    refresh: (at) => {
+      const department = DEPARTMENTS[below(2)] as string;
+      return buys(
+        at,
+        ["refresh", "--department", department, "-o", `list-${department}.ndjson`, ...REFRESH],
+        false,
+      );
+    },
+    "their list": async (at, me) => {
+      const other = team.machines[(at + 1) % MACHINES.length] as User;
+      const department = DEPARTMENTS[below(2)] as string;
+      const name = `from-${MACHINES[(at + 1) % MACHINES.length]}-${department}.ndjson`;
+      const theirs = other.file(`list-${department}.ndjson`);
+      if (!existsSync(theirs) || existsSync(me.file(name))) return;
+      copyFileSync(theirs, me.file(name));
+      const before = idsOf(await ownedOn(me));
+      const { code, stderr } = await me.run(["refresh", name, ...REFRESH]);
+      learn(at, before, await ownedOn(me));
+      // Where its history, or somebody in it, did not come yet, nobody knows it.
+      expect([0, 2], stderr).toContain(code);
+      if (code === 2) rmSync(me.file(name));
     },
     segment: (_, me) => {
       const department = DEPARTMENTS[below(DEPARTMENTS.length)] as string;
