@@ -234,7 +234,7 @@ async function stampOf(
   { folder, store }: Syncing,
 ): Promise<string> {
   const own = ["journal.ndjson", "receipt.json"].map((name) => join(store.folder, id, name));
-  const there = names.map((name) => join(folder.path, "runs", name));
+  const there = names.map((name) => folder.at("runs", name));
   const infos = [...own, ...there].map(async (path) => {
     const info = await stat(path).catch(() => undefined);
     return `${info?.size} ${there.includes(path) ? basename(path) : info?.mtimeMs}`;
