@@ -9,7 +9,7 @@ import { CALL, given } from "./given.ts";
 import type { Call, ConnectOptions, connect as Declared, Headcount } from "./index.ts";
 import { ownedOf } from "./owned.ts";
 import { privacyAt } from "./privacy.ts";
-import { refreshList } from "./refresh.ts";
+import { quoteRefresh, refreshList } from "./refresh.ts";
 import { tradeAt } from "./trade.ts";
 import { shownAccount, shownRun } from "./views.ts";
 
@@ -126,6 +126,7 @@ const opened: typeof Declared = async (options = {}) => {
     count: (filters, call = {}) => desk.ask(() => freeCount(desk, filters, call)),
     runs: () => desk.ask(async () => (await openRuns(context).list()).map(shownRun)),
     refresh: (...what) => desk.ask(() => refreshList(desk, what)),
+    quoteRefresh: (...what) => desk.ask(() => quoteRefresh(desk, what)),
     owned: ownedOf(desk),
     ...privacyAt(desk),
     close,
