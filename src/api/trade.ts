@@ -143,7 +143,7 @@ async function keptIn(
 type Begin = ConstructorParameters<typeof Purchasing>[0];
 type Quotes = WeakMap<object, Quotation>;
 
-const told = ({ notice }: Connected): Events => ({ notice, warning: notice });
+const told = ({ notice, hint }: Connected): Events => ({ notice, warning: notice, hint });
 
 /** As its errors are told: with the run that keeps what was paid. */
 const begun = (desk: Connected, begin: Begin): Purchasing =>

@@ -39,6 +39,16 @@ describe("free calls", () => {
     expect(await hc.count(LEGAL)).toEqual({ count: Number(stdout), asOf: expect.any(String) });
   });
 
+  test("why nobody matches is told where somebody hears it, as the command tells it", async () => {
+    const said: string[] = [];
+    const hc = await opened({ notice: (text) => said.push(text) });
+    for (const act of [hc.count, (filters: Filters) => hc.quote({ filters })]) {
+      said.length = 0;
+      await act({ country: "Germny" });
+      expect(said.join()).toContain("country germany counts");
+    }
+  });
+
   test("what is wrong is a fact, in the words of a program", async () => {
     const hc = await opened();
     const wrong = await failureOf(hc.count({ departmnt: "Legal" }));
