@@ -20,8 +20,8 @@ const INDEXES = [
 /**
  * `person`: everybody once, with normal forms. `record`: each different record of a person.
  * `purchase`: every paid row; the newest one's record is the person's. `page`: which pages of which
- * run are in. `run`: what was bought. `suppressed`: who is left out of every answer. `list`: those
- * that another machine keeps, too (`kept_by`); `refresh.files`: SHA-256 of each file as it was then.
+ * run are in. `run`: what was bought. `suppressed`: who is left out of every answer. `list`: that
+ * another machine keeps, too (`kept_by`); `refresh.files`: SHA-256 of each file as it was.
  */
 export const SCHEMA = `
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;

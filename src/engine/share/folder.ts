@@ -13,7 +13,7 @@ const DRAFTS = "drafts";
 
 /**
  * `lists`: who is left out. `runs`: purchases. `removed`: what runs spent that no one may keep.
- * `machines`: who syncs. `segments`: filters under a name. `histories`: of lists that are refreshed.
+ * `machines`: who syncs. `segments`: filters under a name. `histories`: of lists.
  */
 const KINDS = ["lists", "runs", "removed", "machines", "segments", "histories"] as const;
 export type SharedKind = (typeof KINDS)[number];

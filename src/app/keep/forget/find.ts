@@ -101,7 +101,7 @@ export async function keptOf(stateDir: string, store: RunStore) {
 }
 
 /** Whoever bought without the optional half of the program forgets without it. */
-function ifNoSqlite(error: { code?: string }): undefined {
+export function ifNoSqlite(error: { code?: string }): undefined {
   if ((missingPackage(error) ?? error).code !== "missing_package") throw error;
 }
 

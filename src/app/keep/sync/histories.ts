@@ -7,8 +7,8 @@ import { Library } from "../../../engine/library/library.ts";
 import type { ListCopy } from "../../../engine/library/lists.ts";
 import { FORMAT } from "../../../engine/library/schema.ts";
 import { ifMissing } from "../../../shared/folder.ts";
-import { missingPackage } from "../../../shared/packages.ts";
 import { whoIs } from "../../../shared/person.ts";
+import { ifNoSqlite } from "../forget/find.ts";
 import { forgottenAmong } from "../forget/redact.ts";
 import type { Syncing } from "./syncing.ts";
 
@@ -132,10 +132,7 @@ async function atLibrary(
   work: (library: Library) => Promise<void> | void,
 ): Promise<void> {
   const path = join(stateDir, "library", name);
-  const library = await Library.open(path, await store.suppression()).catch((error: unknown) => {
-    if ((missingPackage(error) ?? (error as { code?: string })).code !== "missing_package")
-      throw error;
-  });
+  const library = await Library.open(path, await store.suppression()).catch(ifNoSqlite);
   try {
     if (library !== undefined) await work(library);
   } finally {
