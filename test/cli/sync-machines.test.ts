@@ -163,28 +163,41 @@ describe("headcount sync, what a budget counts", () => {
   });
 });
 
+test("two who bought the same people between two syncs are told so, once", async () => {
+  const { folder, machines } = await team("laptop", "ci");
+  const [laptop, ci] = machines as [User, User];
+  for (const me of [laptop, ci]) await ok(me, BUY);
+  for (const me of [laptop, ci]) await ok(me, ["sync", folder]);
+  const told = JSON.parse(await ok(laptop, ["sync", folder, "--json"]));
+  expect(told).toMatchObject({ took_in: [{ machine: "ci", runs: 1, rows: 3 }], paid_twice: 3 });
+  expect(await ok(laptop, ["sync", folder])).toBe("took in nothing; gave nothing\n");
+});
+
 describe("headcount sync --rekey", () => {
   const keyIn = (text: string): string => /hcsync_[\w-]{43}/.exec(text)?.[0] ?? "";
 
-  long("the old key opens nothing that stays; who joins with the new one owns as before", async () => {
-    const shared = await team("laptop", "ci");
-    const { folder } = shared;
-    const [laptop, ci] = shared.machines as [User, User];
-    await ok(laptop, BUY);
-    for (const me of [laptop, ci]) await ok(me, ["sync", folder]);
-    await ok(ci, [...BUY, "--limit", "5"]);
+  long(
+    "the old key opens nothing that stays; who joins with the new one owns as before",
+    async () => {
+      const shared = await team("laptop", "ci");
+      const { folder } = shared;
+      const [laptop, ci] = shared.machines as [User, User];
+      await ok(laptop, BUY);
+      for (const me of [laptop, ci]) await ok(me, ["sync", folder]);
+      await ok(ci, [...BUY, "--limit", "5"]);
 
-    const { stderr } = await ran(laptop, ["sync", folder, "--rekey"]);
-    const key = keyIn(stderr);
-    for (const [name, text] of openedFiles(shared))
-      if (!name.endsWith(".json")) expect(text).not.toMatch(/^[[{]/);
-    expect(await ci.run(["sync", folder])).toMatchObject({ code: 3 });
+      const { stderr } = await ran(laptop, ["sync", folder, "--rekey"]);
+      const key = keyIn(stderr);
+      for (const [name, text] of openedFiles(shared))
+        if (!name.endsWith(".json")) expect(text).not.toMatch(/^[[{]/);
+      expect(await ci.run(["sync", folder])).toMatchObject({ code: 3 });
 
-    const env = { HEADCOUNT_SYNC_KEY: key };
-    expect((await ran(ci, ["sync", folder], { env })).stdout).toMatch(/; gave 1 run\n$/);
-    expect((await ran(laptop, ["sync", folder])).stdout).toMatch(/^took in 1 run /);
-    for (const me of [laptop, ci]) expect(await ok(me, ["count", "--owned"])).toBe("5\n");
-  });
+      const env = { HEADCOUNT_SYNC_KEY: key };
+      expect((await ran(ci, ["sync", folder], { env })).stdout).toMatch(/; gave 1 run\n$/);
+      expect((await ran(laptop, ["sync", folder])).stdout).toMatch(/^took in 1 run /);
+      for (const me of [laptop, ci]) expect(await ok(me, ["count", "--owned"])).toBe("5\n");
+    },
+  );
 
   long(
     "one that is stopped leaves the folder under the old key, and the next one does it",

@@ -210,6 +210,12 @@ async function play(
     team.machines.map(async (me) => [...idsOf(await ownedOn(me))].sort()),
   );
   for (const each of shown) expect(each).toEqual(shown[0]);
+  const histories = filesBelow(team.folder).filter((path) => path.includes("/histories/"));
+  for (const me of team.machines) {
+    const { code, stdout } = await me.run(["sql", "select distinct list from refreshes", "--json"]);
+    // Nothing was ever bought, and nothing is there.
+    expect(code === 0 ? JSON.parse(stdout).length : 0).toBe(histories.length);
+  }
   const segments = team.machines.map(segmentsOf);
   for (const each of segments) expect(each).toEqual(segments[0]);
   const hidden = [...union.keys()].filter((id) => !shown[0]?.includes(id));
@@ -254,10 +260,14 @@ async function settle(team: Team, log: (line: string) => void): Promise<void> {
   }
 }
 
-/** Contents of what the machines keep; of the folder also whether a file was written again. */
+/**
+ * Contents of what the machines keep, but how SQLite lays out a library; of the folder also whether
+ * a file was written again.
+ */
 function stateOf({ folder, machines }: Team): string {
   const own = machines
     .flatMap(({ dir }) => filesBelow(dir))
+    .filter((path) => !path.includes("/state/library/"))
     .map((path) => `${path} ${digest(path)}`);
   const shared = filesBelow(folder).map((path) => {
     const { ino, mtimeMs } = statSync(path);

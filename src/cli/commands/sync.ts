@@ -121,8 +121,18 @@ function report(synced: Synced, printer: Printer): void {
   if (problem !== undefined) throw problem;
 }
 
-const documentOf = ({ tookIn, gave, lists, forgotten, unread, left, twins }: Synced) => ({
-  took_in: [...tookIn].map(([machine, { runs, rows }]) => ({ machine, runs, rows })),
+const documentOf = ({
+  tookIn,
+  paidTwice,
+  gave,
+  lists,
+  forgotten,
+  unread,
+  left,
+  twins,
+}: Synced) => ({
+  took_in: [...tookIn].map(([machine, { ids, rows }]) => ({ machine, runs: ids.length, rows })),
+  paid_twice: paidTwice,
   gave,
   histories: { took_in: lists.came, gave: lists.gave },
   forgotten_from: [...forgotten],

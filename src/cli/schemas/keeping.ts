@@ -171,6 +171,7 @@ export const KEEPING = {
       took_in: s.list(
         s.object({ machine: s.text, runs: s.wholeNumberShape, rows: s.wholeNumberShape }),
       ),
+      paid_twice: s.said(s.wholeNumberShape, "people in these whom another machine bought too"),
       gave: s.said(s.wholeNumberShape, "runs of this machine that are new there, or went on"),
       histories: s.said(
         s.object({ took_in: s.wholeNumberShape, gave: s.wholeNumberShape }),

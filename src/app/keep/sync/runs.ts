@@ -131,9 +131,9 @@ async function takeInRun(
   if (here === "less") {
     await store.takeIn(copy, context);
     const from = copy.plan.machine?.name ?? "";
-    const { runs = 0, rows = 0 } = synced.tookIn.get(from) ?? {};
+    const { ids = [], rows = 0 } = synced.tookIn.get(from) ?? {};
     const state = replay(linesOf(copy));
-    synced.tookIn.set(from, { runs: runs + 1, rows: rows + state.rows });
+    synced.tookIn.set(from, { ids: [...ids, id], rows: rows + state.rows });
   }
   memory.taken.add(clean);
   return undefined;

@@ -24,6 +24,7 @@ import {
 import { giveRuns, takeInRemoved, takeInRuns } from "./runs.ts";
 import { syncSegments } from "./segments.ts";
 import type { KnownSegment, Memory, Synced, Syncing } from "./syncing.ts";
+import { countPaidTwice } from "./twice.ts";
 
 interface Keyed {
   readonly head: FolderHead;
@@ -49,6 +50,7 @@ export async function sync(
   const opened = () => SharedFolder.open(path, head, key, { disk, machine: store.machine.id });
   const synced: Synced = {
     tookIn: new Map(),
+    paidTwice: 0,
     gave: 0,
     lists: { came: 0, gave: 0 },
     forgotten: new Set(),
@@ -71,6 +73,7 @@ export async function sync(
     await untilSettled(syncing);
     await syncSegments(syncing);
     await syncHistories(syncing);
+    await countPaidTwice(syncing);
     const hasChanged = memoryText(memory) !== before;
     await tellOfMachine(syncing, hasChanged, () =>
       disk.replaceFile(memoryFile(state, head.id), memoryText(memory), "sync memory"),
