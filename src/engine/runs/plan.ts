@@ -120,6 +120,8 @@ export interface Plan extends RunIdentity, Division {
   readonly created_at: string;
   /** That began it, and alone goes on with it; undefined: this one. */
   readonly machine?: Machine;
+  /** SHA-256 of the file that it wrote on another machine, whose path stays there. */
+  readonly wrote?: string;
   readonly command: RunCommand;
   readonly dataset_version: string | null;
   readonly unit_price: CreditText;
