@@ -56,7 +56,7 @@ const stored: StoredReply = { status: 200, headers: {}, body: "as it was" };
 const record = (more: Partial<ReplyRecord> = {}): ReplyRecord => ({
   requestHash: "h",
   holdId: "1",
-  createdAt: NOW,
+  keptUntil: NOW + IDEMPOTENCY_TTL_MS,
   ownerAlive: true,
   origin: "key-0",
   charged: c(0),
@@ -100,6 +100,7 @@ function facts(
     ),
     budgets: new Map(budget === undefined ? [] : [["key-0", budget]]),
     refunded: new Map(more.refunded === undefined ? [] : [["1", c(more.refunded)]]),
+    owned: new Set(),
     nextHoldId: 7n,
   };
 }
@@ -161,7 +162,7 @@ describe("one request", () => {
   const dead = { ownerAlive: false };
   const nine = { balance: c(9), held: c(5) };
   const sold = pending("1", 6, { state: "posted", posted: c(6) });
-  const expired = { reply: stored, createdAt: NOW - IDEMPOTENCY_TTL_MS };
+  const expired = { reply: stored, keptUntil: NOW };
   const most = { ...grant(0), amount: c(9_000_000_000) } as MoneyRequest;
   const cases: readonly (readonly [
     what: string,
@@ -219,7 +220,7 @@ describe("one request", () => {
     ],
     [
       "a reply on its last millisecond",
-      facts(9, 0, { record: record({ ...expired, createdAt: expired.createdAt + 1 }) }),
+      facts(9, 0, { record: record({ ...expired, keptUntil: expired.keptUntil + 1 }) }),
       hold(5, { idempotency }),
       { kind: "replay", reply: stored, charged: c(0) },
     ],
@@ -751,6 +752,7 @@ describe("a group of two accounts, two calls and shared references", () => {
       sessions: new Map([["s", free]]),
       budgets: new Map(model.budgets.map((each) => [each.origin, each])),
       refunded: model.refunded,
+      owned: new Set(),
       nextHoldId: BigInt(Math.max(6, ...model.holds.map(({ id }) => Number(id))) + 1),
     };
   }
@@ -786,7 +788,7 @@ describe("a group of two accounts, two calls and shared references", () => {
         const charged = holds.find(({ id }) => id === each.holdId)?.posted ?? c(0);
         return {
           of,
-          record: reply === undefined ? each : { ...each, reply, charged, createdAt: NOW },
+          record: reply === undefined ? each : { ...each, reply, charged },
         };
       });
     const operations = new Map(model.operations);

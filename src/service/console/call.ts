@@ -67,7 +67,7 @@ export async function exportOf({ params, parts, visitor }: ConsoleCall): Promise
 
 export const maySee =
   (key: StoredKey | undefined) =>
-  (item: StoredExport): boolean =>
+  (item: Pick<StoredExport, "origin">): boolean =>
     key === undefined || item.origin === key.origin;
 
 export const bad = (message: string): ConsoleRefusal => new ConsoleRefusal(422, "invalid", message);

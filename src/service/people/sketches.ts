@@ -149,7 +149,7 @@ export async function recordsAt(
 }
 
 /** Records begin with the id. */
-function idOf(record: Buffer): string {
+export function idOf(record: Buffer): string {
   const [, plain] = /^\{"id":"([^"\\]+)"/.exec(record.toString("latin1", 0, 64)) ?? [];
   return plain !== undefined && /^[\x20-\x7e]+$/.test(plain)
     ? plain
