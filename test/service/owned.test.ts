@@ -39,63 +39,70 @@ const left = async ({ store }: TestService): Promise<number> =>
   Number((await store.balance("default", "live")).balance) / 1e6;
 
 describe("whoever an account owns", () => {
-  long("is not bought again: what the API sold counts, the rest is quoted, bought and known after a restart", async () => {
-    const { page, service, session } = await serve();
-    const bare = await owned(page, session);
-    expect(bare).toMatchObject({ owned: 0, new: bare.count });
-    const first = (await search(service, 7)).json.result.map(({ id }: { id: string }) => id);
-    expect(await owned(page, session)).toEqual({
-      count: bare.count,
-      owned: 7,
-      new: bare.count - 7,
-    });
-    expect(await quoted(page, session)).toMatchObject({
-      count: bare.count,
-      owned: 7,
-      new: bare.count - 7,
-      profiles: bare.count - 7,
-      credits: bare.count - 7,
-    });
+  long(
+    "is not bought again: what the API sold counts, the rest is quoted, bought and known after a restart",
+    async () => {
+      const { page, service, session } = await serve();
+      const bare = await owned(page, session);
+      expect(bare).toMatchObject({ owned: 0, new: bare.count });
+      const first = (await search(service, 7)).json.result.map(({ id }: { id: string }) => id);
+      expect(await owned(page, session)).toEqual({
+        count: bare.count,
+        owned: 7,
+        new: bare.count - 7,
+      });
+      expect(await quoted(page, session)).toMatchObject({
+        count: bare.count,
+        owned: 7,
+        new: bare.count - 7,
+        profiles: bare.count - 7,
+        credits: bare.count - 7,
+      });
 
-    // So many of the new ones, wherever they stand in the segment.
-    const some = await buy(page, session, { profiles: 5 });
-    expect(some).toMatchObject({ state: "ready", rows: 5, credits: 5, only_new: true });
-    const { page: there, session: again } = await serve({ ledger: service.ledger });
-    const rest = await buy(there, again);
-    expect(rest).toMatchObject({ state: "ready", rows: bare.count - 12 });
-    const all = [...first, ...(await idsOf(page, session, some.id))];
-    all.push(...(await idsOf(page, session, rest.id)));
-    expect(new Set(all).size).toBe(bare.count);
-    expect(all.length).toBe(bare.count);
-    expect(await left(service)).toBe(10_000 - bare.count);
+      // So many of the new ones, wherever they stand in the segment.
+      const some = await buy(page, session, { profiles: 5 });
+      expect(some).toMatchObject({ state: "ready", rows: 5, credits: 5, only_new: true });
+      const { page: there, session: again } = await serve({ ledger: service.ledger });
+      const rest = await buy(there, again);
+      expect(rest).toMatchObject({ state: "ready", rows: bare.count - 12 });
+      const all = [...first, ...(await idsOf(page, session, some.id))];
+      all.push(...(await idsOf(page, session, rest.id)));
+      expect(new Set(all).size).toBe(bare.count);
+      expect(all.length).toBe(bare.count);
+      expect(await left(service)).toBe(10_000 - bare.count);
 
-    expect((await quoted(page, session)).code).toBe("none_new");
-    // To buy all again is there, at the whole price.
-    expect(await quoted(page, session, { who: "all" })).toMatchObject({ profiles: bare.count });
-    const { people } = (await page.call(session, "POST", "/owned/people", { filters: LEGAL })).json;
-    expect(people.map(({ id }: { id: string }) => id).sort()).toEqual(all.slice(7).sort());
-    expect(await service.store.verify()).toEqual([]);
-  });
+      expect((await quoted(page, session)).code).toBe("none_new");
+      // To buy all again is there, at the whole price.
+      expect(await quoted(page, session, { who: "all" })).toMatchObject({ profiles: bare.count });
+      const { people } = (await page.call(session, "POST", "/owned/people", { filters: LEGAL }))
+        .json;
+      expect(people.map(({ id }: { id: string }) => id).sort()).toEqual(all.slice(7).sort());
+      expect(await service.store.verify()).toEqual([]);
+    },
+  );
 
-  long("who is bought while a page is being bought is paid once, and the page has the others", async () => {
-    const gate = gated();
-    const { page, service, session } = await serve({ wrapEngine: gate.wrapEngine });
-    const { page: there, service: other } = await serve({ ledger: service.ledger });
-    const quote = await quoted(page, session);
-    gate.close();
-    const { id } = (await page.call(session, "POST", "/exports", quote)).json;
-    await gate.arrival();
-    expect((await search(other, 7)).json.credits_used).toBe(7);
-    gate.open();
-    expect(await page.bought(session, id)).toMatchObject({
-      state: "ready",
-      profiles: quote.count - 7,
-      rows: quote.count - 7,
-      credits: quote.count - 7,
-    });
-    expect(await left(service)).toBe(10_000 - quote.count);
-    expect(await owned(there, await there.enter())).toMatchObject({ new: 0 });
-  });
+  long(
+    "who is bought while a page is being bought is paid once, and the page has the others",
+    async () => {
+      const gate = gated();
+      const { page, service, session } = await serve({ wrapEngine: gate.wrapEngine });
+      const { page: there, service: other } = await serve({ ledger: service.ledger });
+      const quote = await quoted(page, session);
+      gate.close();
+      const { id } = (await page.call(session, "POST", "/exports", quote)).json;
+      await gate.arrival();
+      expect((await search(other, 7)).json.credits_used).toBe(7);
+      gate.open();
+      expect(await page.bought(session, id)).toMatchObject({
+        state: "ready",
+        profiles: quote.count - 7,
+        rows: quote.count - 7,
+        credits: quote.count - 7,
+      });
+      expect(await left(service)).toBe(10_000 - quote.count);
+      expect(await owned(there, await there.enter())).toMatchObject({ new: 0 });
+    },
+  );
 
   long("two who buy the same new people at once pay for each of them once", async () => {
     const { page, service, session } = await serve();
@@ -153,7 +160,10 @@ test("a settlement of new people is refused whole where one of them was sold mea
     await sell(marks.slice(0, 1), false);
     await expect(sell(marks, true)).rejects.toBeInstanceOf(SoldMeanwhileError);
     // Of two at once, decided together, the second sees the first.
-    const both = await Promise.allSettled([sell(marks.slice(1, 2), true), sell(marks.slice(1), true)]);
+    const both = await Promise.allSettled([
+      sell(marks.slice(1, 2), true),
+      sell(marks.slice(1), true),
+    ]);
     expect(both.map(({ status }) => status)).toEqual(["fulfilled", "rejected"]);
     expect([...(await store.people.owned(marks))].sort()).toEqual(marks.slice(0, 2).sort());
     expect(await store.people.ownedByAny(["a", "c"])).toEqual([marks[0]]);

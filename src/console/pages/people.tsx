@@ -35,8 +35,10 @@ const columns = signal<readonly Field[]>([
   "network_url",
 ]);
 
-/** Pages of an export, each asked for once, and no more than two at a time. */
-function usePages(id: string, { pages }: Extent) {
+type GetPage = (page: number, signal: AbortSignal) => Promise<readonly Person[]>;
+
+/** Pages of people, each asked for once, and no more than two at a time. */
+function usePages(get: GetPage, { pages }: Extent) {
   const fetched = useSignal<FetchedPages>(new Map());
   const asked = useRef(new Map<number, Promise<void>>());
   const turn = useRef(new AbortController());
@@ -47,8 +49,8 @@ function usePages(id: string, { pages }: Extent) {
     if (known !== undefined) return known;
 
     const { signal } = turn.current;
-    const coming = api<PeopleAnswer>("GET", `/exports/${id}/people/${page}`, undefined, signal)
-      .then(({ people }) => {
+    const coming = get(page, signal)
+      .then((people) => {
         fetched.value = new Map(fetched.value).set(page, people);
       })
       .catch((error: unknown) => {
@@ -68,10 +70,25 @@ function usePages(id: string, { pages }: Extent) {
   return { fetched, fetchPage, fetchAll };
 }
 
-/** The people of an export: in rows of which only those in sight are there. */
-export function People({ item }: { readonly item: ExportAnswer }) {
-  const extent: Extent = { pages: item.pages, perPage: item.per_page, rows: item.rows };
-  const { fetched, fetchAll, fetchPage } = usePages(item.id, extent);
+/** The people of an export. */
+export const ExportPeople = ({ item }: { readonly item: ExportAnswer }) => (
+  <People
+    extent={{ pages: item.pages, perPage: item.per_page, rows: item.rows }}
+    get={async (page, signal) => {
+      const path = `/exports/${item.id}/people/${page}`;
+      return (await api<PeopleAnswer>("GET", path, undefined, signal)).people;
+    }}
+  />
+);
+
+interface PeopleProps {
+  readonly extent: Extent;
+  readonly get: GetPage;
+}
+
+/** In rows of which only those in sight are there. */
+export function People({ extent, get }: PeopleProps) {
+  const { fetched, fetchAll, fetchPage } = usePages(get, extent);
   const words = useSignal("");
   const sorting = useSignal<Sorting | undefined>(undefined);
   const said = useSignal("");

@@ -121,7 +121,7 @@ function exportsOf(database: LedgerDatabase, now: () => number) {
       // A page is bought before it is written down, and its
       // key gives it again for nothing: no sync is needed.
       const sql = `UPDATE console_exports SET pages = $1, row_count = $2, credits = $3, seen_at = $4, profiles = $6,
-          state = CASE WHEN $6 <= $2 THEN 'ready' ELSE state END, why = CASE WHEN $6 <= $2 THEN '' ELSE why END
+          state = CASE WHEN CAST($6 AS bigint) <= CAST($2 AS bigint) THEN 'ready' ELSE state END, why = CASE WHEN CAST($6 AS bigint) <= CAST($2 AS bigint) THEN '' ELSE why END
         WHERE id = $5 AND pages <= $1`;
       await write("volatile", sql, pages, rows, spent, seenAt, id, profiles);
       const ours = "SELECT 1 FROM console_exports WHERE id = $1 AND state = 'buying' AND turn = $2";
