@@ -88,24 +88,18 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("whom an account owns, in a browser", (
     await page.locator("[data-state=ready]").first().waitFor();
     await page.getByText("by ada-growth").first().waitFor();
     await page.getByRole("link", { name: "Saved" }).click();
-    const row = page.locator("[data-testid=saved] tbody tr");
-    await row.waitFor();
-    expect((await row.innerText()).split("\t")).toEqual([
-      "Money people",
-      "Marketing",
-      String(people),
-      expect.stringMatching(/\d/),
-      "3",
-      expect.stringMatching(/\d/),
-      "ada-growth",
-      "Remove",
-    ]);
+    const saved = page.getByRole("region", { name: "Money people" });
+    await saved.waitFor();
+    const told = await saved.innerText();
+    expect(told).toContain(`Marketing\n\n${people} people on `);
+    expect(told).toContain("3 bought here, last on ");
+    expect(told).toContain("Saved by ada-growth");
     expect(await violations(page)).toEqual([]);
-    await row.getByRole("link").press("Enter");
+    await saved.getByRole("link").press("Enter");
     await page.locator(".chip", { hasText: "Marketing" }).waitFor();
     expect(await number()).toBe(people);
     await page.goto(`${service.url}/console/#/saved`);
-    await row.getByRole("button", { name: "Remove Money people" }).click();
+    await saved.getByRole("button", { name: "Remove Money people" }).click();
     await page.getByText("Nothing is saved yet").waitFor();
     expect(wrong).toEqual([]);
   }, 60_000);

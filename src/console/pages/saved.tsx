@@ -1,54 +1,43 @@
 import { useSignal } from "@preact/signals";
 import type { SegmentsAnswer } from "../../service/console/saved.ts";
 import { api } from "../api.ts";
-import { figure, fragmentOf, inWords, whoOf } from "../segment.ts";
+import { amount, figure, fragmentOf, inWords, whoOf } from "../segment.ts";
 import { chosenFilters, fail, may, mode, place } from "../state.ts";
-import {
-  Alert,
-  Button,
-  Card,
-  SubmitForm,
-  Table,
-  type TableColumn,
-  Text,
-  useLoaded,
-  useWork,
-} from "./parts.tsx";
+import { Alert, Button, Card, SubmitForm, Text, useLoaded, useWork } from "./parts.tsx";
 
 type Saved = SegmentsAnswer["segments"][number];
 
 const dayOf = (time: string): string => new Date(time).toLocaleDateString();
 
-const columns = (remove: (segment: Saved) => void): readonly TableColumn<Saved>[] => [
-  [
-    "Name",
-    ({ filters, name }) => (
-      <a href={fragmentOf({ ...place.value, page: "segment", filters, item: undefined })}>{name}</a>
-    ),
-    "row",
-  ],
-  ["Filters", ({ filters }) => inWords(filters)],
-  ["People", ({ count }) => figure(count), "n"],
-  ["Counted", ({ counted }) => dayOf(counted), "tight"],
-  ["Bought here", ({ bought }) => figure(bought), "n"],
-  ["Last", ({ bought_at: at }) => (at === null ? "never" : dayOf(at)), "tight"],
-  ["By", ({ by }) => whoOf(by), "tight"],
-  ...(may.value.buy
-    ? [
-        [
-          "Remove",
-          (segment: Saved) => (
-            <Button
-              look="quiet"
-              aria-label={`Remove ${segment.name}`}
-              act={() => remove(segment)}
-              text="Remove"
-            />
-          ),
-        ] as const,
-      ]
-    : []),
-];
+interface SavedProps {
+  readonly segment: Saved;
+  readonly remove: () => void;
+}
+
+function SavedCard({ remove, segment }: SavedProps) {
+  const { bought, bought_at: boughtAt, by, count, counted, filters, id, name } = segment;
+  const href = fragmentOf({ ...place.value, page: "segment", filters });
+  return (
+    <Card
+      id={`saved-${id}`}
+      title={<a href={href}>{name}</a>}
+      beside={
+        may.value.buy ? (
+          <Button look="quiet" aria-label={`Remove ${name}`} act={remove} text="Remove" />
+        ) : null
+      }
+    >
+      <p class="soft">{inWords(filters)}</p>
+      <p>
+        <b>{amount(count, "person", "people")}</b> on {dayOf(counted)} ·{" "}
+        {boughtAt === null
+          ? "nothing bought of it here"
+          : `${figure(bought)} bought here, last on ${dayOf(boughtAt)}`}
+      </p>
+      <p class="soft">Saved by {whoOf(by)}</p>
+    </Card>
+  );
+}
 
 /** Segments with a name: how many each had last, and what was bought of it on this page. */
 export function SavedPage() {
@@ -63,11 +52,9 @@ export function SavedPage() {
       {answer !== undefined && segments.length === 0 ? (
         <p>Nothing is saved yet. Choose filters and press Save below them.</p>
       ) : null}
-      {segments.length === 0 ? null : (
-        <Card id="saved" title="Segments">
-          <Table name="Saved segments" testId="saved" columns={columns(remove)} rows={segments} />
-        </Card>
-      )}
+      {segments.map((segment) => (
+        <SavedCard key={segment.id} segment={segment} remove={() => remove(segment)} />
+      ))}
     </>
   );
 }
