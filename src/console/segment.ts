@@ -68,8 +68,13 @@ export const searchCommand = (filters: Filters, credits: number, profiles?: numb
   `${flagsOf(filters)}${profiles === undefined ? "" : ` --limit ${profiles}`} ` +
   `--max-credits ${credits} -o people.csv`;
 
+export const TOO_MANY =
+  "So many people are not looked through for those you own. " +
+  "A purchase of new people leaves them out all the same.";
+
 export const ownedInWords = (count: number, fresh: number): string =>
-  `${figure(fresh)} of ${figure(count)} ${fresh === 1 ? "is" : "are"} new; you own ${figure(count - fresh)}`;
+  `${figure(fresh)} of ${figure(count)} ${fresh === 1 ? "is" : "are"} new; ` +
+  `you own ${figure(count - fresh)}`;
 
 /** A session by the name that its link was made with; a key by its id. */
 export function whoOf(id: string): string {

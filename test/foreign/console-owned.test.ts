@@ -51,13 +51,13 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("whom an account owns, in a browser", (
     await dialog.getByRole("button", { name: `Buy ${all} profiles for ${all} credits` }).waitFor();
     await dialog.getByLabel("Whom").selectOption("new");
     await offer.press("Enter");
-    await page.getByText(`${all - 7} of ${all - 7} new profiles for ${all - 7} credits`).waitFor();
+    await page.getByText(`${all - 7} of ${all - 7} profiles for ${all - 7} credits`).waitFor();
     await page.getByRole("grid", { name: "People" }).waitFor();
     expect(await page.getByRole("grid").getAttribute("aria-rowcount")).toBe(`${all - 6}`);
     expect(before - (await balance())).toBe(all - 7);
 
     await page.goto(segment("Legal", "tab=owned&"));
-    await page.getByText("7 of them have no row here").waitFor();
+    await page.getByText("7 people have no row here").waitFor();
     await page.getByRole("grid", { name: "People" }).waitFor();
     expect(await page.getByRole("grid").getAttribute("aria-rowcount")).toBe(`${all - 6}`);
     expect(await violations(page)).toEqual([]);

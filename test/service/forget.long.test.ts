@@ -169,12 +169,19 @@ describe("headcount service forget", () => {
       (await page.call(session, "GET", `/exports/${id}/ndjson`)).text;
     expect(holding(dir, CANARY_TEXTS).length).toBeGreaterThan(12);
     expect(await download()).toContain(CANARY.id);
+    const { people, console: kept } = service.store;
+    expect((await people.ownedByAny([CANARY.id])).length).toBe(1);
+    const named = { ...waiting("saved", "{}"), name: `like ${CANARY.name}` };
+    const place = { accountId: "default", mode: "live" as const };
+    const { filters: all, id: savedId, keyId, name, segment } = named;
+    const counted = { people: 1, countedAt: 1, createdAt: 1 };
+    await kept.saveSegment({ ...place, id: savedId, keyId, name, filters: all, segment, ...counted });
     const before = await money(service);
     const planned = await forget(dir, CANARY.id, "--dry-run", "--json");
     expect(JSON.parse(planned.out)).toEqual({
       would_forget: {
         ...{ records: 1, test_records: 0, replies: 3, exports: 1 },
-        filters: ["by name", "mine"].map((id) => ({ account: "default", id })),
+        filters: ["by name", "mine", "saved"].map((id) => ({ account: "default", id })),
       },
     });
     expect((await forget(dir, CANARY.id)).code).toBe(2);

@@ -4,6 +4,7 @@ import {
   HoldResolvedError,
   LedgerInvariantError,
   OverchargeError,
+  SoldMeanwhileError,
   StoreConflictError,
   UnknownAccountError,
 } from "../../src/service/ledger/errors.ts";
@@ -523,6 +524,42 @@ describe("one request", () => {
     expect(String(told(outcome))).toContain(
       "6 credits cannot be removed: 4 are free of a balance of 9",
     );
+  });
+
+  describe("people who are sold", () => {
+    const people = (areNew: boolean) => ({ marks: ["a", "b"], areNew });
+    const sale = (areNew: boolean): MoneyRequest => ({
+      kind: "settle",
+      settlement: { holdId: "1", amount: c(2), people: people(areNew), reply: answer() },
+    });
+    const known = (...owned: string[]): Facts => ({
+      ...facts(9, 5, { holds: [pending("1", 5)] }),
+      owned: new Set(owned),
+    });
+
+    test("as new are refused whole where one of them is owned, and nothing is changed", () => {
+      const { outcome, writes } = one(known("b"), sale(true));
+      expect(told(outcome)).toBeInstanceOf(SoldMeanwhileError);
+      expect(Object.values(writes).flat()).toEqual([]);
+    });
+
+    test.each([
+      ["as new", sale(true), known()],
+      ["whoever they are, also again", sale(false), known("b")],
+    ])("%s are owned with the charge", (_, request, before) => {
+      const { outcome, writes } = one(before, request);
+      expect(outcome.ok).toBe(true);
+      expect(writes.owned).toEqual([
+        { mark: "a", holdId: "1" },
+        { mark: "b", holdId: "1" },
+      ]);
+    });
+
+    test("are owned no longer where the answer was lost and the charge goes back", () => {
+      const lost = facts(9, 0, { holds: [pending("1", 5, { state: "posted", posted: c(2) })] });
+      expect(one(lost, release("1", true)).writes.disowned).toEqual(["1"]);
+      expect(one(lost, release("1")).writes.disowned).toEqual([]);
+    });
   });
 
   test("a reply that cannot be built changes nothing", () => {

@@ -1,9 +1,7 @@
 import { afterEach, describe, expect, test } from "vitest";
-import { SoldMeanwhileError } from "../../src/service/ledger/errors.ts";
 import { ConsoleClient, gated, type Session } from "../support/console.ts";
 import { long } from "../support/long.ts";
 import { startTestService, type TestService, type TestServiceOptions } from "../support/service.ts";
-import { ACCOUNT, answer, c, held, temporaryLedger } from "../support/store.ts";
 
 const open: TestService[] = [];
 afterEach(async () => {
@@ -61,7 +59,7 @@ describe("whoever an account owns", () => {
 
       // So many of the new ones, wherever they stand in the segment.
       const some = await buy(page, session, { profiles: 5 });
-      expect(some).toMatchObject({ state: "ready", rows: 5, credits: 5, only_new: true });
+      expect(some).toMatchObject({ state: "ready", rows: 5, credits: 5 });
       const { page: there, session: again } = await serve({ ledger: service.ledger });
       const rest = await buy(there, again);
       expect(rest).toMatchObject({ state: "ready", rows: bare.count - 12 });
@@ -143,34 +141,4 @@ describe("whoever an account owns", () => {
     ]);
     expect(live.filter((mark) => other.includes(mark))).toEqual([]);
   });
-});
-
-test("a settlement of new people is refused whole where one of them was sold meanwhile", async () => {
-  const { close, store } = await temporaryLedger({ live: 100 });
-  try {
-    const place = { accountId: ACCOUNT, mode: "live" as const };
-    const marks = await store.people.marks(place, ["a", "b", "c"]);
-    const sell = async (some: readonly string[], areNew: boolean) =>
-      store.settle({
-        holdId: await held(store, c(some.length)),
-        amount: c(some.length),
-        people: { marks: some, areNew },
-        reply: answer("{}"),
-      });
-    await sell(marks.slice(0, 1), false);
-    await expect(sell(marks, true)).rejects.toBeInstanceOf(SoldMeanwhileError);
-    // Of two at once, decided together, the second sees the first.
-    const both = await Promise.allSettled([
-      sell(marks.slice(1, 2), true),
-      sell(marks.slice(1), true),
-    ]);
-    expect(both.map(({ status }) => status)).toEqual(["fulfilled", "rejected"]);
-    expect([...(await store.people.owned(marks))].sort()).toEqual(marks.slice(0, 2).sort());
-    expect(await store.people.ownedByAny(["a", "c"])).toEqual([marks[0]]);
-    await store.people.disown(["a"]);
-    expect([...(await store.people.owned(marks))]).toEqual([marks[1]]);
-    expect((await store.money(ACCOUNT, "live")).balance).toBe(c(98));
-  } finally {
-    await close();
-  }
 });

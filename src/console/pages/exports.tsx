@@ -93,7 +93,6 @@ function ExportCard({ act, isAlone, item }: ExportCardProps) {
     filters,
     id,
     kept,
-    only_new: isNew,
     price,
     price_agreed,
     profiles,
@@ -115,8 +114,7 @@ function ExportCard({ act, isAlone, item }: ExportCardProps) {
         />
         <progress max={Math.max(1, profiles)} value={rows} aria-label="Profiles bought" />
         <p>
-          {figure(rows)} of {amount(profiles, isNew ? "new profile" : "profile")} for{" "}
-          {amount(credits, "credit")}
+          {figure(rows)} of {amount(profiles, "profile")} for {amount(credits, "credit")}
           {why === "" ? "" : ` · ${isShort ? "stopped" : "waiting"}: ${why}`}
         </p>
         <p class="soft">

@@ -17,6 +17,7 @@ interface SavedProps {
 function SavedCard({ remove, segment }: SavedProps) {
   const { bought, bought_at: boughtAt, by, count, counted, filters, id, name } = segment;
   const href = fragmentOf({ ...place.value, page: "segment", filters });
+
   return (
     <Card
       id={`saved-${id}`}

@@ -39,8 +39,9 @@ import {
 import { BuyDrawer } from "./buy.tsx";
 import { Copy } from "./copy.tsx";
 import { FilterForm } from "./filters.tsx";
-import { NewPeople, OwnedPeople, Tabs } from "./owned.tsx";
+import { NewPeople, Tabs } from "./owned.tsx";
 import { Button, Card, Choice } from "./parts.tsx";
+import { OwnedRows } from "./people.tsx";
 import { SaveSegment } from "./saved.tsx";
 
 export function SegmentPage() {
@@ -54,7 +55,7 @@ export function SegmentPage() {
       <FilterForm />
       <div class="column">
         {place.value.tab === "owned" ? (
-          <OwnedPeople key={segment.value} />
+          <OwnedRows key={segment.value} />
         ) : place.value.tab === "new" ? (
           <NewPeople />
         ) : (

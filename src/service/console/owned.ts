@@ -1,8 +1,6 @@
 // Tested by test/service/owned.test.ts.
 import type { Person } from "../../shared/contract/records.ts";
-import type { CanonicalFilters } from "../../shared/contract/vocabulary.ts";
-import { type Asker, countPeople, inFreeTurn, type ServiceParts } from "../http/sale.ts";
-import { ownedOf } from "../people/owned.ts";
+import { countPeople } from "../http/sale.ts";
 import {
   BUYERS,
   type ConsoleCall,
@@ -12,6 +10,7 @@ import {
   filtersOf,
   maySee,
   modeOf,
+  ownedHere,
 } from "./call.ts";
 import { storedPage } from "./exports.ts";
 
@@ -19,18 +18,6 @@ export const OWNED_ENDPOINTS: readonly ConsoleEndpoint[] = [
   { method: "POST", path: "/owned", roles: EVERYBODY, run: owned },
   { method: "POST", path: "/owned/people", roles: BUYERS, run: people },
 ];
-
-/** Whom of a counted segment the account owns; undefined where that is too many to look at. */
-export async function ownedHere(
-  asker: Asker,
-  parts: ServiceParts,
-  { count, within: filters }: { readonly within: CanonicalFilters; readonly count: number },
-) {
-  const { accountId, mode } = asker.call.key;
-  const { engine } = await parts.dataset(mode);
-  const look = () => ownedOf(parts.store, { accountId, mode }, { count, engine, filters });
-  return inFreeTurn(asker, parts, look);
-}
 
 async function looked(call: ConsoleCall) {
   const mode = modeOf(call);

@@ -1,4 +1,4 @@
-// Tested by test/service/console-saved.test.ts.
+// Tested by test/foreign/console-owned.test.ts.
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { timeOf } from "../ledger/clock.ts";
 import type { StoredSegment } from "../ledger/records.ts";
@@ -9,12 +9,12 @@ import {
   type ConsoleCall,
   type ConsoleEndpoint,
   countedPeople,
+  countNow,
   EVERYBODY,
   maySee,
   modeOf,
 } from "./call.ts";
 import { ConsoleRefusal } from "./guard.ts";
-import { countNow } from "./segment.ts";
 
 export const SAVED_ENDPOINTS: readonly ConsoleEndpoint[] = [
   { method: "GET", path: "/segments", roles: EVERYBODY, run: list },

@@ -8,7 +8,7 @@ import {
 import { PER_PAGE_MAX } from "../../shared/contract/records.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { readFacets } from "../http/requests.ts";
-import { type Asker, countPeople, facetPeople, unmatchedOf } from "../http/sale.ts";
+import { type Asker, facetPeople, unmatchedOf } from "../http/sale.ts";
 import { timeOf } from "../ledger/clock.ts";
 import { type KeyMode, leftOfCap, type Spender, type StoredKey } from "../ledger/ledger.ts";
 import type { ConsoleExport, Standing, StoredExport } from "../ledger/records.ts";
@@ -21,16 +21,16 @@ import {
   type ConsoleEndpoint,
   chosen,
   countedPeople,
+  countNow,
   EVERYBODY,
   exportOf,
-  filtersOf,
   maySee,
   modeOf,
+  ownedHere,
   wholeOf,
 } from "./call.ts";
 import { dearer, keptSegment, moved, quoteOf } from "./exports.ts";
 import { ConsoleRefusal } from "./guard.ts";
-import { ownedHere } from "./owned.ts";
 import { sealToken, unseal } from "./sessions.ts";
 
 const QUOTE_MS = 10 * 60_000;
@@ -66,15 +66,6 @@ export const SEGMENT_ENDPOINTS: readonly ConsoleEndpoint[] = [
   { method: "POST", path: "/exports/:id/continue", roles: BUYERS, run: goOn },
   { method: "POST", path: "/exports/:id/stop", roles: BUYERS, run: stop },
 ];
-
-export async function countNow(call: ConsoleCall, asker: Asker) {
-  const { asked, ...segment } = filtersOf(call);
-  const { monotonic } = call.parts;
-  const start = monotonic();
-  const result = await countPeople(asker, call.parts, segment);
-  const ms = Math.round((monotonic() - start) * 10) / 10;
-  return { ...result, ...segment, filters: asked, within: segment.filters, ms };
-}
 
 async function standingOf(
   { parts: { store }, visitor }: ConsoleCall,
@@ -164,23 +155,8 @@ async function quote(call: ConsoleCall) {
   const { key } = asker.call;
   const counted = await countNow(call, asker);
   const { count: people, filters, version } = counted;
-  const { body, parts, visitor } = call;
-  const onlyNew = chosen(body.who ?? "all", "who", ["all", "new"]) === "new";
-  const mine = onlyNew ? await ownedHere(asker, parts, counted) : undefined;
-  const most = mine?.fresh ?? people;
-  const profiles = Math.min(most, wholeOf(body.profiles ?? Math.max(1, most), "profiles", 1, 1e9));
-  if (people === 0) throw bad("nobody is in this segment: there is nothing to buy");
-  if (profiles === 0)
-    throw new ConsoleRefusal(422, "none_new", "you own all of them: nobody new is there to buy");
-
-  const depth = parts.maxDepth;
-  // Whoever is new may stand anywhere in the segment.
-  if (depth !== undefined && (onlyNew ? people : profiles) > depth) {
-    throw bad(
-      `this service gives the first ${depth} people of a segment: ` +
-        "ask for at most so many, or narrow the filters",
-    );
-  }
+  const { parts, visitor } = call;
+  const { mine, onlyNew, profiles } = await wantedOf(call, asker, counted);
 
   const { credits: cost, creditsNumber, requests } = quoteOf(visitor.account, profiles);
   const now = await standingOf(call, key);
@@ -207,6 +183,34 @@ async function quote(call: ConsoleCall) {
     expires: timeOf(made + QUOTE_MS),
     bought,
   };
+}
+
+/** So many of a segment, of everybody or of who is new. @throws ConsoleRefusal 422 */
+async function wantedOf(
+  { body, parts }: ConsoleCall,
+  asker: Asker,
+  counted: Awaited<ReturnType<typeof countNow>>,
+) {
+  const { count: people } = counted;
+  if (people === 0) throw bad("nobody is in this segment: there is nothing to buy");
+
+  const onlyNew = chosen(body.who ?? "all", "who", ["all", "new"]) === "new";
+  const mine = onlyNew ? await ownedHere(asker, parts, counted) : undefined;
+  const most = mine?.fresh ?? people;
+  if (most === 0)
+    throw new ConsoleRefusal(422, "none_new", "you own all of them: nobody new is there to buy");
+
+  const profiles = Math.min(most, wholeOf(body.profiles ?? most, "profiles", 1, 1e9));
+  const depth = parts.maxDepth;
+  // Whoever is new may stand anywhere in the segment.
+  if (depth !== undefined && (onlyNew ? people : profiles) > depth) {
+    throw bad(
+      `this service gives the first ${depth} people of a segment: ` +
+        "ask for at most so many, or narrow the filters",
+    );
+  }
+
+  return { mine, onlyNew, profiles };
 }
 
 /**
@@ -316,7 +320,6 @@ function viewOf({ parts, visitor }: ConsoleCall, item: ConsoleExport) {
     keptUntil,
     keyId,
     mode,
-    onlyNew,
     pages,
     perPage,
     price,
@@ -332,7 +335,6 @@ function viewOf({ parts, visitor }: ConsoleCall, item: ConsoleExport) {
     id,
     mode,
     by: keyId,
-    only_new: onlyNew,
     profiles,
     rows,
     pages,

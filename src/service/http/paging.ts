@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { RecordPage } from "../../dataset/engine.ts";
 import { listOf } from "../../shared/contract/envelope.ts";
-import { idOf } from "../people/sketches.ts";
+import { idOf } from "../people/ids.ts";
 import { LEFT_OUT } from "../people/suppressed.ts";
 
 export interface PageRequest {

@@ -25,7 +25,8 @@ import {
   STANDARD_PLAN,
 } from "./ledger.ts";
 
-export const ACCOUNT_COLUMNS = `SELECT a.id, a.name, a.suspended_at, p.name AS plan, p.per_minute, p.per_day, p.costs, p.small_counts, p.keep_days
+export const ACCOUNT_COLUMNS = `SELECT a.id, a.name, a.suspended_at, p.name AS plan, p.per_minute, p.per_day, p.costs,
+  p.small_counts, p.keep_days
   FROM accounts a JOIN plans p ON p.account_id = a.id`;
 
 export function storedAccount(row: Row): Account {

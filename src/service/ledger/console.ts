@@ -28,7 +28,8 @@ import { pageKey } from "./records.ts";
 
 const SESSION_COLUMNS =
   "id, hash, proof_hash, account_id, role, key_hash, created_at, seen_at, expires_at";
-const EXPORT_COLUMNS = `id, account_id, mode, key_id, filters, segment, version, only_new, profiles, per_page, price, created_at, state, why, pages, row_count AS rows, credits, seen_at, turn, kept_until,
+const EXPORT_COLUMNS = `id, account_id, mode, key_id, filters, segment, version, only_new, profiles, per_page,
+  price, created_at, state, why, pages, row_count AS rows, credits, seen_at, turn, kept_until,
   COALESCE((SELECT k.origin FROM keys k WHERE k.id = key_id), key_id) AS origin`;
 
 const OR_NOTHING = "ON CONFLICT (id) DO NOTHING";
@@ -120,8 +121,10 @@ function exportsOf(database: LedgerDatabase, now: () => number) {
     async advanceExport({ credits: spent, id, pages, profiles, rows, seenAt, turn }) {
       // A page is bought before it is written down, and its
       // key gives it again for nothing: no sync is needed.
-      const sql = `UPDATE console_exports SET pages = $1, row_count = $2, credits = $3, seen_at = $4, profiles = $6,
-          state = CASE WHEN CAST($6 AS bigint) <= CAST($2 AS bigint) THEN 'ready' ELSE state END, why = CASE WHEN CAST($6 AS bigint) <= CAST($2 AS bigint) THEN '' ELSE why END
+      const sql = `UPDATE console_exports
+          SET pages = $1, row_count = $2, credits = $3, seen_at = $4, profiles = $6,
+          state = CASE WHEN CAST($6 AS bigint) <= CAST($2 AS bigint) THEN 'ready' ELSE state END,
+          why = CASE WHEN CAST($6 AS bigint) <= CAST($2 AS bigint) THEN '' ELSE why END
         WHERE id = $5 AND pages <= $1`;
       await write("volatile", sql, pages, rows, spent, seenAt, id, profiles);
       const ours = "SELECT 1 FROM console_exports WHERE id = $1 AND state = 'buying' AND turn = $2";
@@ -148,13 +151,14 @@ function exportsOf(database: LedgerDatabase, now: () => number) {
   } satisfies Partial<ConsoleStore>;
 }
 
-const SEGMENTS = `SELECT s.id, s.account_id, s.mode, s.key_id, s.name, s.filters, s.segment, s.people, s.counted_at, s.created_at,
-    COALESCE((SELECT k.origin FROM keys k WHERE k.id = s.key_id), s.key_id) AS origin,
+const SEGMENTS = `SELECT s.id, s.account_id, s.mode, s.key_id, s.name, s.filters, s.segment, s.people,
+    s.counted_at, s.created_at, COALESCE((SELECT k.origin FROM keys k WHERE k.id = s.key_id), s.key_id) AS origin,
     CAST(COALESCE(SUM(e.row_count), 0) AS bigint) AS bought, MAX(e.created_at) AS bought_at
   FROM console_segments s LEFT JOIN console_exports e
     ON e.account_id = s.account_id AND e.mode = s.mode AND e.segment = s.segment AND e.row_count > 0
   WHERE s.account_id = $1 AND s.mode = $2
-  GROUP BY s.id, s.account_id, s.mode, s.key_id, s.name, s.filters, s.segment, s.people, s.counted_at, s.created_at
+  GROUP BY s.id, s.account_id, s.mode, s.key_id, s.name, s.filters, s.segment, s.people,
+    s.counted_at, s.created_at
   ORDER BY s.created_at DESC, s.id LIMIT 200`;
 
 function segmentsOf(database: LedgerDatabase) {
@@ -334,7 +338,14 @@ const storedSession = (row: Row): ConsoleSession =>
   storedFields(row, ["createdAt", "seenAt", "expiresAt"]);
 
 const EXPORT_NUMBERS = [
-  ...["profiles", "perPage", "createdAt", "pages", "rows", "seenAt", "turn", "keptUntil"],
+  "profiles",
+  "perPage",
+  "createdAt",
+  "pages",
+  "rows",
+  "seenAt",
+  "turn",
+  "keptUntil",
   "onlyNew",
 ];
 

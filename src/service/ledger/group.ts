@@ -22,7 +22,7 @@ import {
   recordKey,
   refundOf,
 } from "./facts.ts";
-import { readOwned } from "./owned.ts";
+import { readOwned } from "./marks.ts";
 import { decide } from "./rules.ts";
 import { writeGroup } from "./writes.ts";
 

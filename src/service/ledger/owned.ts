@@ -1,13 +1,13 @@
 // Tested by test/service/owned.test.ts.
 import { createHmac, randomBytes } from "node:crypto";
-import { change, insert, type Steps, tupled } from "./database.ts";
-import { type LedgerDatabase, placeIn, type Writes } from "./facts.ts";
+import { change, insert, type Steps } from "./database.ts";
+import { type LedgerDatabase, placeIn } from "./facts.ts";
+import { chunks } from "./marks.ts";
 import type { PeopleStore } from "./records.ts";
 
-/** Far below how many values a statement of either database takes. */
-const AT_ONCE = 4_000;
 const LOOKED_AT = 1_000;
-const OWNED = `SELECT mark FROM owned WHERE mark IN (${Array.from({ length: LOOKED_AT }, (_, at) => `$${at + 1}`).join(", ")})`;
+const PLACES = Array.from({ length: LOOKED_AT }, (_, at) => `$${at + 1}`).join(", ");
+const OWNED = `SELECT mark FROM owned WHERE mark IN (${PLACES})`;
 
 /** Whom an account has bought: marks under a key of this ledger, and nobody's name or id. */
 export function ownedPeople(
@@ -80,41 +80,6 @@ async function secretOf(database: LedgerDatabase): Promise<string> {
   await database.change("durable", () => insert("secrets", row, "ON CONFLICT (name) DO NOTHING"));
   const [made] = await database.read(sql);
   return made?.secret as string;
-}
-
-const chunks = <Each>(all: readonly Each[], size = AT_ONCE): readonly (readonly Each[])[] =>
-  Array.from({ length: Math.ceil(all.length / size) }, (_, at) =>
-    all.slice(at * size, (at + 1) * size),
-  );
-
-/** Those of these marks that are owned. */
-export function* readOwned(marks: readonly string[]): Steps<ReadonlySet<string>> {
-  const owned = new Set<string>();
-  for (const some of chunks(marks)) {
-    const { rows } = yield* tupled(
-      "SELECT o.mark FROM (VALUES %) AS v JOIN owned o ON o.mark = v.column1",
-      ["text"],
-      some.map((mark) => [mark]),
-    );
-    for (const { mark } of rows) owned.add(mark as string);
-  }
-  return owned;
-}
-
-export function* writeOwned({ disowned, owned }: Writes): Steps<void> {
-  for (const some of chunks(owned))
-    yield* tupled(
-      "INSERT INTO owned (mark, hold_id) VALUES % ON CONFLICT (mark) DO NOTHING",
-      ["text", "id"],
-      some.map(({ holdId, mark }) => [mark, holdId]),
-    );
-
-  // So seldom that it needs no index.
-  yield* tupled(
-    "DELETE FROM owned WHERE hold_id IN (VALUES %)",
-    ["id"],
-    disowned.map((id) => [id]),
-  );
 }
 
 function* removeMarks(marks: readonly string[]): Steps<void> {

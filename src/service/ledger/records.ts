@@ -86,7 +86,7 @@ export interface ConsoleExport extends Place {
 }
 
 /** A segment that somebody gave a name. */
-export interface SavedSegment extends Place {
+export interface ConsoleSegment extends Place {
   readonly id: string;
   /** Who saved it: the key, or the session of the console. */
   readonly keyId: string;
@@ -100,7 +100,7 @@ export interface SavedSegment extends Place {
 }
 
 /** With what was bought of it on the page. */
-export interface StoredSegment extends SavedSegment {
+export interface StoredSegment extends ConsoleSegment {
   readonly origin: string;
   readonly bought: number;
   /** When it was last bought; null: never. */
@@ -175,11 +175,11 @@ export interface ConsoleStore {
     why: string,
     turn?: number,
   ): Promise<boolean>;
-  saveSegment(segment: SavedSegment): Promise<void>;
+  saveSegment(segment: ConsoleSegment): Promise<void>;
   segments(place: Place): Promise<readonly StoredSegment[]>;
   removeSegment(accountId: string, id: string): Promise<boolean>;
   /** Notes a count where the segment is a saved one. */
-  noteCount(place: Place & Pick<SavedSegment, "segment" | "people" | "countedAt">): Promise<void>;
+  noteCount(place: Place & Pick<ConsoleSegment, "segment" | "people" | "countedAt">): Promise<void>;
   storedReply(
     accountId: string,
     mode: KeyMode,

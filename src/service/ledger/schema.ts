@@ -103,7 +103,8 @@ CREATE INDEX entries_refunds ON entries (refund_of) WHERE refund_of IS NOT NULL;
 
 CREATE TABLE idempotency (
   account_id text NOT NULL, mode text NOT NULL, call text NOT NULL, key text NOT NULL, request_hash text NOT NULL,
-  hold_id ${holdId} NOT NULL UNIQUE REFERENCES holds (id), created_at ${int} NOT NULL, kept_until ${int} NOT NULL,
+  hold_id ${holdId} NOT NULL UNIQUE REFERENCES holds (id), created_at ${int} NOT NULL,
+  kept_until ${int} NOT NULL,
   status ${status}, headers text, body text, digest text NOT NULL,
   PRIMARY KEY (account_id, mode, call, key),
   CHECK ((status IS NULL) = (headers IS NULL) AND (status IS NULL) = (body IS NULL))

@@ -438,7 +438,8 @@ class LedgerStore implements Omit<Store, keyof Administration> {
       this.#database.change("volatile", () =>
         change(
           `DELETE FROM idempotency WHERE hold_id IN
-           (SELECT hold_id FROM idempotency WHERE kept_until <= $1 AND status IS NOT NULL ORDER BY kept_until LIMIT ${PRUNE_ROWS})`,
+           (SELECT hold_id FROM idempotency WHERE kept_until <= $1 AND status IS NOT NULL
+            ORDER BY kept_until LIMIT ${PRUNE_ROWS})`,
           now,
         ),
       );

@@ -14,7 +14,7 @@ import { utcDay } from "./clock.ts";
 import { type SqlType, type Steps, tupled } from "./database.ts";
 import { LedgerInvariantError } from "./errors.ts";
 import { type Entry, type GroupOptions, type Links, placeKey, type Writes } from "./facts.ts";
-import { writeOwned } from "./owned.ts";
+import { writeOwned } from "./marks.ts";
 
 const ENTRY_TYPES: readonly SqlType[] = [
   ...(["text", "text", "text", "bigint", "bigint", "id", "id"] as const),

@@ -3,7 +3,7 @@ import type { Engine, RecordPage } from "../../dataset/engine.ts";
 import type { CanonicalFilters } from "../../shared/contract/vocabulary.ts";
 import type { Store } from "../ledger/ledger.ts";
 import type { Place } from "../ledger/records.ts";
-import { idOf } from "./sketches.ts";
+import { idOf } from "./ids.ts";
 
 const PAGE = 1_000;
 /** A segment of more is not looked through to say who of it is owned: that would be a search. */
@@ -28,7 +28,7 @@ export async function newOf(
  * @param count of the segment
  * @returns undefined where the segment is too big to be looked through
  */
-export async function ownedOf(
+export async function ownedAmong(
   { people }: People,
   place: Place,
   {

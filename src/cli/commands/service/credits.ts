@@ -214,7 +214,7 @@ export function registerPlan(service: Command, context: Context): void {
   $ headcount service plan set per-minute=60 per-day=5000        calls a minute and a day (UTC), of each key
   $ headcount service plan set person_search=0.25 company_enrich=2      credits of a profile, of a match
   $ headcount service plan set small-counts=5
-  $ headcount service plan set keep-days=7        for so long the rows of a new purchase on the page are kept (30)
+  $ headcount service plan set keep-days=7      rows of a purchase on the page are kept (30)
 
 Counts of fewer people than small-counts are small: an account gets 100 of them a day; off: no bound.`)
     .does(atStore(context, setPlan));
