@@ -141,6 +141,9 @@ describe("what a vendor does other than its file says", () => {
       const ran = await run(`${BUY} --limit ${most * 2} --max-credits 9`);
       expect(ran.code, ran.stderr).toBe(2);
       expect(ran.stderr).toContain(`${name} passes the filter country over`);
+      // Nobody is told to go on with what stops again.
+      expect(ran.stderr).toMatch(/hint: headcount runs export \S+ writes what there is/);
+      expect(ran.stderr).not.toContain("headcount resume");
       expect(vendor.book.sold().length).toBe(most);
       await isBooked();
       // What was kept is nobody who was asked for: going on buys no more of them.
