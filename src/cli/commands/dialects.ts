@@ -125,7 +125,9 @@ function tell(summary: Summary, printer: Desk<object>["printer"]): void {
   printer.note(`  ${person} credits by the ${per}, ${counting}${how}${where}`);
   printer.note(`  filters: ${filters.join(", ")}`);
   if (why !== null) printer.note(`  cannot: ${why}`);
-  printer.note("  cannot: --new-only, --sample, refresh, count --by, several segments at once");
+  // Who is owned, and who is there at all, ids tell that are found first.
+  const byIds = stages === 2 ? "" : "--new-only, --sample, --ids, read, refresh, ";
+  printer.note(`  cannot: ${byIds}count --by, several segments at once`);
 }
 
 async function list({ options, printer }: Desk<GlobalOptions>): Promise<void> {

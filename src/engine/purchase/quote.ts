@@ -511,6 +511,14 @@ export function whoIsPaidAgain(quote: Quote, target: Target): string | undefined
   );
 }
 
+/** Who is owned from other services, by the addresses in their records; undefined: nobody is. */
+export function elsewhereText({ share }: Pick<Quote, "share">): string | undefined {
+  const { elsewhere = [] } = share ?? {};
+  if (elsewhere.length === 0) return undefined;
+  const each = elsewhere.map(({ service, people }) => `${grouped(people)} from ${service}`);
+  return `up to ${each.join(", ")}, by the profile addresses in your records`;
+}
+
 /**
  * What would be paid for again and what would not, in a sentence.
  * @param option what buys only new people
@@ -578,12 +586,14 @@ export const quoteJson = (quote: Quote, target: Target): QuoteDocument => ({
 
 function shareJson({ share, unitPrice, parcel }: Quote) {
   const { owned = null, exact = null, total = 0, calls = null, estimate } = share ?? {};
+  const { elsewhere = [] } = share ?? {};
   const price = (rows: number): number => creditsToNumber(priceOf(rows, unitPrice, parcel));
 
   return {
     owned,
     owned_exact: exact,
     owned_calls: calls,
+    owned_elsewhere: [...elsewhere],
     new_only:
       estimate === undefined || owned === null
         ? null
