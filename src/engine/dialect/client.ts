@@ -33,6 +33,7 @@ import {
   pricedCounting,
   termsOf,
 } from "./terms.ts";
+import { itemsAt, type Span, withVendors } from "./verbatim.ts";
 
 /** What a file of a vendor makes of the calls of the contract. @throws CliError as they do */
 export const createDialectClient = (
@@ -318,12 +319,15 @@ class DialectClient implements VendorClient {
     const reply = await this.#send(call, values, { paid: true, signal: options.signal });
     const rows = this.#rowsOf(reply, call);
 
+    // Whoever is null there is nobody, and no row.
+    const spans = itemsAt(reply.raw.body, call.reply?.rows ?? "");
     const isLast = rows.length === 0 || (rows.length < perPage && endsShort(call));
     const next = text(placed(call.reply?.next ?? "next", reply.told)) ?? null;
     const isByCursor = call.pages?.by === "cursor";
     const total = totalIn(reply, call);
     return this.#pageOf(reply, call, {
       rows,
+      spans: spans?.length === rows.length ? spans : undefined,
       filters,
       nextCursor: isLast ? null : isByCursor ? next : undefined,
       total: reply.is === "none" && offset === 0 ? 0 : total,
@@ -453,10 +457,13 @@ class DialectClient implements VendorClient {
     call: VendorCall,
     page: Pick<PageReply, "nextCursor" | "total" | "withheld"> & {
       readonly rows: readonly JsonRecord[];
+      /** Of the vendor's own rows in the reply, where that is known. */
+      readonly spans?: readonly Span[] | undefined;
       readonly filters: Filters;
     },
   ): Promise<PageReply> {
-    const { rows, filters, ...facts } = page;
+    const { rows, spans, filters, ...facts } = page;
+    const texts = spans ? withVendors(rows, reply.raw.body, spans) : undefined;
     const balance = amountAt(call.reply?.balance, reply.told);
     const declared = declaredPrice(call, rows.length);
     const told = amountAt(call.reply?.charged, reply.told) ?? this.#fellBy(balance);
@@ -467,7 +474,7 @@ class DialectClient implements VendorClient {
     const stray = strayIn(this.#file, filters, rows);
     return {
       ...facts,
-      body: envelope(rows, charged, balance),
+      body: envelope(texts ?? textOf(rows), charged, balance),
       meta: this.#meta(reply, charged, balance),
       isCut: false,
       replayed: false,
@@ -514,7 +521,7 @@ class DialectClient implements VendorClient {
 
   #nobody(total: number): PageReply {
     return {
-      body: envelope([], ZERO, undefined),
+      body: envelope(textOf([]), ZERO, undefined),
       meta: this.#meta(undefined, ZERO),
       nextCursor: null,
       total,
@@ -650,17 +657,17 @@ function queryOf(fields: unknown): URLSearchParams {
   return query;
 }
 
+const textOf = (rows: readonly JsonRecord[]): Buffer =>
+  Buffer.from(rows.map((row) => stringifyExact(row)).join(","));
+
 /** The page of the contract that a reply amounts to. */
-function envelope(
-  rows: readonly JsonRecord[],
-  used: Credits,
-  remaining: Credits | undefined,
-): Buffer {
+function envelope(rows: Buffer, used: Credits, remaining: Credits | undefined): Buffer {
   const tail = remaining === undefined ? "" : `,"credits_remaining":${formatCredits(remaining)}`;
-  const result = rows.map((row) => stringifyExact(row)).join(",");
-  return Buffer.from(
-    `{"status":true,"detail":[],"result":[${result}],"credits_used":${formatCredits(used)}${tail}}`,
-  );
+  return Buffer.concat([
+    Buffer.from('{"status":true,"detail":[],"result":['),
+    rows,
+    Buffer.from(`],"credits_used":${formatCredits(used)}${tail}}`),
+  ]);
 }
 
 const strange = (
