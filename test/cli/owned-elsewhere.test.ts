@@ -23,28 +23,31 @@ async function ownerOf(first: VendorName, second: VendorName, most: number) {
 }
 
 describe("a person who is owned from another vendor", () => {
-  long("is said in the quote, by the address that both records have, and before it is paid", async () => {
-    const { run, other } = await ownerOf("pdl", "apollo", 4);
-    const quoted = await run("search -c w --country Germany --dry-run --json");
-    expect(quoted.code, quoted.stderr).toBe(0);
-    expect(JSON.parse(quoted.stdout).owned_elsewhere).toEqual([{ service: "v", people: 4 }]);
-    const card = await run("search -c w --country Germany --dry-run");
-    expect(card.stdout + card.stderr).toMatch(
-      /owned elsewhere +up to 4 from v, by the profile addr/,
-    );
+  long(
+    "is said in the quote, by the address that both records have, and before it is paid",
+    async () => {
+      const { run, other } = await ownerOf("pdl", "apollo", 4);
+      const quoted = await run("search -c w --country Germany --dry-run --json");
+      expect(quoted.code, quoted.stderr).toBe(0);
+      expect(JSON.parse(quoted.stdout).owned_elsewhere).toEqual([{ service: "v", people: 4 }]);
+      const card = await run("search -c w --country Germany --dry-run");
+      expect(card.stdout + card.stderr).toMatch(
+        /owned elsewhere +up to 4 from v, by the profile addr/,
+      );
 
-    // Whose records say something else is none of them.
-    const french = await run("search -c w --country France --dry-run --json");
-    expect(JSON.parse(french.stdout).owned_elsewhere).toEqual([]);
-    expect(other.book.charged()).toBe("0");
+      // Whose records say something else is none of them.
+      const french = await run("search -c w --country France --dry-run --json");
+      expect(JSON.parse(french.stdout).owned_elsewhere).toEqual([]);
+      expect(other.book.charged()).toBe("0");
 
-    const bought = await run("search -c w --country Germany --yes -o b.ndjson");
-    expect(bought.code, bought.stderr).toBe(0);
-    expect(bought.stderr).toContain("some are owned already: up to 4 from v");
-    // From then on they are this one's own, and said as such.
-    const again = await run("search -c w --country Germany --dry-run --json");
-    expect(JSON.parse(again.stdout)).toMatchObject({ owned_elsewhere: [] });
-  });
+      const bought = await run("search -c w --country Germany --yes -o b.ndjson");
+      expect(bought.code, bought.stderr).toBe(0);
+      expect(bought.stderr).toContain("some are owned already: up to 4 from v");
+      // From then on they are this one's own, and said as such.
+      const again = await run("search -c w --country Germany --dry-run --json");
+      expect(JSON.parse(again.stdout)).toMatchObject({ owned_elsewhere: [] });
+    },
+  );
 
   test("is left out by address alone: a vendor that is not asked by it refuses, and nothing is sent", async () => {
     const { run, other } = await ownerOf("pdl", "apollo", 3);

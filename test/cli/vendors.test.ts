@@ -159,6 +159,40 @@ describe("what a vendor does other than its file says", () => {
     },
   );
 
+  test("what was tried is kept with the connection: no process tries it again", async () => {
+    const { run, vendor, isBooked } = await userOf("pdl");
+    const searches = (): number =>
+      vendor.book.calls.filter(({ path }) => path.endsWith("/person/search")).length;
+    const requests = async (line: string): Promise<number> => {
+      const ran = await run(`${line} --overwrite --dry-run --json`);
+      expect(ran.code, ran.stderr).toBe(0);
+      return JSON.parse(ran.stdout).requests as number;
+    };
+
+    // A page of one row, which is looked at first, the others, and the name.
+    const line = `${BUY} --limit 3`;
+    const quoted = await requests(line);
+    expect((await run(line)).code).toBe(0);
+    expect(searches()).toBe(3);
+    expect(quoted).toBe(3);
+    expect(await requests(`${line} --again`)).toBe(2);
+    expect((await run(`${line} --again --overwrite`)).code).toBe(0);
+    expect(searches()).toBe(5);
+    await isBooked();
+  });
+
+  test("a row that contradicts what was tried has the name tried again", async () => {
+    const { run, vendor } = await userOf("pdl");
+    expect((await run(`${BUY} --limit 1`)).code).toBe(0);
+    vendor.options.swallow = ["location_country"];
+    const ran = await run("search -c v --country Ireland --yes --limit 5 -o i.ndjson");
+    expect(ran.code, ran.stderr).toBe(5);
+    expect(ran.stderr).toContain("which was not asked for");
+    const next = await run("search -c v --country Georgia --yes --limit 5 -o g.ndjson");
+    expect(next.code, next.stderr).toBe(2);
+    expect(next.stderr).toContain("pdl passes the filter country over");
+  });
+
   test("a row that is not who was asked for ends it, is kept, and is the only one", async () => {
     const { run, vendor, dir, isBooked } = await userOf("pdl");
     const file = JSON.parse((await run("connections show v")).stdout);

@@ -23,7 +23,7 @@ import {
   resolveTarget,
   selectionOf,
 } from "../../engine/connections/resolve.ts";
-import type { Names } from "../../engine/dialect/client.ts";
+import type { Names, Seen, TriedWords } from "../../engine/dialect/client.ts";
 import type { Context } from "../../shared/context.ts";
 import { creditsText, formatCreditsGrouped, ZERO } from "../../shared/contract/money.ts";
 import { counted, harmless, shownAddress } from "../../shared/contract/text.ts";
@@ -291,14 +291,15 @@ async function probe(
 
 /** Of a vendor the file is told, and the key tried; what costs credits, or may, is left alone. */
 async function probeVendor(
-  { name, baseUrl, apiKey, keySource, vendor = "", asking, dialect }: Parameters<typeof probe>[0],
+  target: Parameters<typeof probe>[0],
   context: Context,
   add: Add,
 ): Promise<void> {
+  const { name, baseUrl, apiKey, keySource, vendor = "", asking, dialect, heeded } = target;
   const { now, env } = context;
   const key = { shown: keyPrefix(apiKey), source: keySource };
   try {
-    const [{ ownFile }, { createDialectClient }] = await Promise.all([
+    const [{ heededBy, keepHeeded, ownFile }, { createDialectClient }] = await Promise.all([
       import("../vendors.ts"),
       import("../../engine/dialect/client.ts"),
     ]);
@@ -307,7 +308,11 @@ async function probeVendor(
     add(service("Dialect", "ok", `${file.name}, ${from}, ${copyText(digest, text)}`));
 
     const options = { baseUrl, apiKey, dialect, now, env, asking };
-    const client = createDialectClient(file, options, { copy: vendor, isProbe: true });
+    let kept = Promise.resolve();
+    const onSeen = (seen: Seen): void => {
+      kept = kept.then(() => keepHeeded(seen, { name, file: vendor }, context));
+    };
+    const client = createDialectClient(file, options, { copy: vendor, isProbe: true, onSeen });
     try {
       const { balance } = await client.account(context.interrupted);
       const left = balance === undefined ? "" : `; balance ${formatCreditsGrouped(balance)}`;
@@ -315,8 +320,11 @@ async function probeVendor(
       const { path } = account ?? free ?? {};
       if (path === undefined) add(service("Service", "skip", "its file has no free call"));
       else add(service("Service", "ok", `${path} took the key, free${left}`));
-      await tryNames(client.tryNames(context.interrupted), add);
+      const known = heededBy(heeded, vendor, now());
+      await tryNames(client.tryNames(context.interrupted), { known, since: heeded?.at }, add);
+      await tryWords(client.tryWords(context.interrupted), add);
     } finally {
+      await kept;
       await client.close();
     }
 
@@ -341,17 +349,42 @@ const copyText = (digest: string, text: string): string =>
   `${counted(Buffer.byteLength(text), "byte")}, SHA-256 ${digest.slice(0, 12)}…`;
 
 /** What was looked at, and no more: an index finds nobody by a field that it has not, too. */
-async function tryNames(trying: Promise<Names | undefined>, add: Add): Promise<void> {
+async function tryNames(
+  trying: Promise<Names | undefined>,
+  { known, since = "" }: { readonly known: readonly string[]; readonly since?: string | undefined },
+  add: Add,
+): Promise<void> {
   try {
     const names = await trying;
-    if (names === undefined)
-      return add(service("Filters", "skip", "not tried: no count is free there"));
+    if (names === undefined) {
+      const day = since.slice(0, 10);
+      const seen =
+        known.length === 0 ? "" : `; purchases tried ${known.join(", ")}, first on ${day}`;
+      return add(service("Filters", "skip", `not tried: no count is free there${seen}`));
+    }
     const { nobody, untried } = names;
     const rest = untried.length === 0 ? "" : `; not tried: ${untried.join(", ")}`;
     const found = "found nobody by a value that nobody has, or refused it: none is passed over";
     add(service("Filters", "ok", `${counted(nobody.length, "name")} ${found}${rest}`));
   } catch (error) {
     add(failedCheck(service, "Filters", error));
+  }
+}
+
+/** The control of the names: a word that is spelled otherwise there finds nobody, and says nothing. */
+async function tryWords(trying: Promise<TriedWords | undefined>, add: Add): Promise<void> {
+  try {
+    const words = await trying;
+    if (words === undefined || words.tried === 0) return;
+    const { tried, nobody } = words;
+    const many = counted(tried, "word");
+    if (nobody.length === 0)
+      return add(service("Words", "ok", `${many} of the file find somebody, each by itself`));
+    const who = nobody.map(({ key, word }) => `${key} "${word}"`).join(", ");
+    const what = `${nobody.length} of ${many} find nobody: ${who}`;
+    add(service("Words", "warn", what, "the vendor may spell them otherwise than the file does"));
+  } catch (error) {
+    add(failedCheck(service, "Words", error));
   }
 }
 

@@ -21,7 +21,7 @@ import type {
   PaidCallOptions,
   ServiceClient,
 } from "../client/types.ts";
-import { expressionsOf, nobodyBy } from "./expressions.ts";
+import { expressionsOf, nobodyBy, wordsIn } from "./expressions.ts";
 import { amountAt, declaredPrice, failureIn, meantBy, type VendorReply } from "./meanings.ts";
 import { contractRow, strayIn } from "./rows.ts";
 import {
@@ -50,6 +50,14 @@ interface VendorClient extends ServiceClient {
    * @throws CliError exit 2 for the first that finds somebody: the vendor passes it over
    */
   tryNames(signal?: AbortSignal): Promise<Names | undefined>;
+  /** Counts by each word that the file has for a filter, for nothing; undefined as above. */
+  tryWords(signal?: AbortSignal): Promise<TriedWords | undefined>;
+}
+
+/** Words of closed lists, each counted alone, and those by which nobody is found. */
+export interface TriedWords {
+  readonly tried: number;
+  readonly nobody: readonly { readonly key: string; readonly word: string }[];
 }
 
 export interface Names {
@@ -57,7 +65,16 @@ export interface Names {
   readonly untried: readonly string[];
 }
 
+/** Filters that were seen to be heeded, or not to be any more. */
+export interface Seen {
+  readonly keys: readonly string[];
+  readonly isHeeded: boolean;
+}
+
 interface VendorTerms {
+  /** Filters that need no trying: it was seen earlier that the vendor heeds them. */
+  readonly heeded?: readonly string[] | undefined;
+  readonly onSeen?: ((seen: Seen) => void) | undefined;
   /** What the copy of the file is called. */
   readonly copy?: string | undefined;
   /** Whether only the key is looked at, and nothing is to be bought. */
@@ -109,15 +126,20 @@ class DialectClient implements VendorClient {
   /** Ids by which nobody could be read, though searches find them. */
   readonly #gone = new Set<string>();
   /** Filters that were seen to be no names that the vendor passes over. */
-  readonly #heeded = new Set<string>();
+  readonly #heeded: Set<string>;
+  readonly #onSeen: VendorTerms["onSeen"];
 
-  constructor(file: DialectFile, options: ClientOptions, { copy, isProbe = false }: VendorTerms) {
+  constructor(file: DialectFile, options: ClientOptions, terms: VendorTerms) {
+    const { copy, heeded, isProbe = false, onSeen } = terms;
+    this.#heeded = new Set(heeded);
+    this.#onSeen = onSeen;
     const headers = filled(file.headers, { key: options.apiKey }) as Record<string, string>;
     this.#calls = openCalls({ ...options, headers });
     this.baseUrl = this.#calls.baseUrl;
     const names = namesIn(file);
     const counting = paidCounting(file);
-    this.dialect = { ...pagingOfFile(file), vendor: file.name, file: copy, names, counting };
+    const tries = (filters: Filters): number => this.#untried(filters).length;
+    this.dialect = { ...pagingOfFile(file), vendor: file.name, file: copy, names, counting, tries };
     this.#file = file;
     this.#options = options;
     this.#isProbe = isProbe;
@@ -172,6 +194,23 @@ class DialectClient implements VendorClient {
     return { nobody: keys.filter(isTried), untried: keys.filter((key) => !isTried(key)) };
   }
 
+  async tryWords(signal?: AbortSignal): Promise<TriedWords | undefined> {
+    const counting = pricedCounting(this.#file);
+    if (counting === undefined || counting.price > 0n) return undefined;
+
+    const words = wordsIn(this.#file);
+    const nobody: (typeof words)[number][] = [];
+    for (const each of words) {
+      const asked = expressionsOf(this.#file, { [each.key]: [each.word] });
+      const reply = await this.#ask(counting.call, asked, counting.rows, signal);
+      const isTold = reply.is === "ok" || reply.is === "none" || reply.is === "refused";
+      if (!isTold) throw this.#failure(reply, counting.call);
+      const count = reply.is === "ok" ? totalIn(reply, counting.call) : 0;
+      if (count === 0) nobody.push(each);
+    }
+    return { tried: words.length, nobody };
+  }
+
   /**
    * A name that is passed over finds everybody: then a value that nobody has does, too.
    * @throws CliError exit 2 where it is
@@ -182,17 +221,41 @@ class DialectClient implements VendorClient {
     rows: number,
     signal: AbortSignal | undefined,
   ): Promise<void> {
-    for (const key of keys) {
-      const nobody = this.#heeded.has(key) ? undefined : nobodyBy(this.#file, key);
-      if (nobody === undefined) continue;
+    const seen: string[] = [];
+    try {
+      for (const key of keys) {
+        const nobody = this.#heeded.has(key) ? undefined : nobodyBy(this.#file, key);
+        if (nobody === undefined) continue;
 
-      const reply = await this.#ask(call, [nobody], rows, signal);
-      if (!["ok", "none", "refused"].includes(reply.is)) throw this.#failure(reply, call);
+        const reply = await this.#ask(call, [nobody], rows, signal);
+        if (!["ok", "none", "refused"].includes(reply.is)) throw this.#failure(reply, call);
 
-      const count = reply.is === "ok" ? (totalIn(reply, call) ?? 0) : 0;
-      if (count > 0) throw this.#passesOver(key, "counts", count);
-      this.#heeded.add(key);
+        const count = reply.is === "ok" ? (totalIn(reply, call) ?? 0) : 0;
+        if (count > 0) throw this.#passesOver(key, "counts", count);
+        seen.push(key);
+      }
+    } finally {
+      this.#tell(seen, true);
     }
+  }
+
+  /** What a reply contradicts is tried again. */
+  #tell(keys: readonly string[], isHeeded: boolean): void {
+    for (const key of keys) {
+      if (isHeeded) this.#heeded.add(key);
+      else this.#heeded.delete(key);
+    }
+    if (keys.length > 0) this.#onSeen?.({ keys, isHeeded });
+  }
+
+  /** Of the filters of a search those that are tried by the first page that is bought. */
+  #untried(filters: Filters): readonly string[] {
+    const { search } = this.#file.calls;
+    const isFreeToCount = pricedCounting(this.#file)?.price === ZERO;
+    if (isFreeToCount || declaredPrice(search, 0) > 0n) return [];
+    return Object.keys(filters).filter(
+      (key) => !this.#heeded.has(key) && nobodyBy(this.#file, key) !== undefined,
+    );
   }
 
   /**
@@ -205,14 +268,9 @@ class DialectClient implements VendorClient {
     ask: Filling,
     signal: AbortSignal | undefined,
   ): Promise<PageReply | undefined> {
-    const isFreeToCount = pricedCounting(this.#file)?.price === ZERO;
-    if (isFreeToCount || declaredPrice(call, 0) > 0n) return undefined;
-
     const rows = call.pages?.size[0] ?? ask.rows;
-    for (const key of Object.keys(filters)) {
-      const nobody = this.#heeded.has(key) ? undefined : nobodyBy(this.#file, key);
-      if (nobody === undefined) continue;
-
+    for (const key of this.#untried(filters)) {
+      const nobody = nobodyBy(this.#file, key);
       const [balance, begun] = [this.#balance, this.#begun];
       const values = { ...ask, filters: [nobody], rows };
       const reply = await this.#send(call, values, { paid: true, signal });
@@ -223,7 +281,7 @@ class DialectClient implements VendorClient {
         return { ...page, stop: this.#passesOver(key, "sold", found.length) };
       }
 
-      this.#heeded.add(key);
+      this.#tell([key], true);
       // What it cost all the same is seen in what the balance falls by next.
       this.#balance = balance;
       this.#begun = begun;
@@ -233,6 +291,7 @@ class DialectClient implements VendorClient {
   }
 
   #passesOver(key: string, does: string, people: number): CliError {
+    this.#tell([key], false);
     return usageError(
       say`${this.#file.name} passes the filter ${key} over: by a value that nobody has it ${does}
         ${counted(people, "person", "people")}`,
@@ -472,6 +531,7 @@ class DialectClient implements VendorClient {
     this.#see(balance);
 
     const stray = strayIn(this.#file, filters, rows);
+    if (stray !== undefined) this.#tell([stray.field], false);
     return {
       ...facts,
       body: envelope(texts ?? textOf(rows), charged, balance),

@@ -118,13 +118,22 @@ export function strayIn(
   const { exact, department } = check.canonical;
   const { network_url: _, ...texts } = exact;
   const all = { ...texts, department: department?.map(normalForm) };
-  for (const [field, wanted] of Object.entries(all))
+  for (const [field, wanted] of Object.entries(all)) {
+    if (wanted === undefined) continue;
+    // The rows of a segment say the same few words.
+    const known = new Map<string, boolean>();
+    const isWanted = (word: string): boolean => {
+      const isIn = known.get(word) ?? wanted.includes(normalForm(word));
+      known.set(word, isIn);
+      return isIn;
+    };
+
     for (const [index, row] of rows.entries()) {
       const said = wordsOf(file, field, row);
-      if (wanted === undefined || said.length === 0) continue;
-      if (said.some((word) => wanted.includes(normalForm(word)))) continue;
+      if (said.length === 0 || said.some(isWanted)) continue;
       return { field, row: index + 1, came: echo(said.join(", ")) };
     }
+  }
 
   return undefined;
 }

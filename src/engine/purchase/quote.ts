@@ -129,6 +129,9 @@ export interface QuoteInput extends Matches, Pick<Quote, "assumed" | "parcel" | 
   readonly perPage: number;
   readonly pageRows?: number | undefined;
   readonly perMinute: number | undefined;
+  /** Calls before the first page; `isUnproven`: that has one row, which is looked at. */
+  readonly tries?: number | undefined;
+  readonly isUnproven?: boolean | undefined;
   readonly paging: Plan["paging"];
   /**
    * `lost`: pages that no reply came to. What they may have
@@ -162,7 +165,10 @@ export function makeQuote(input: QuoteInput): Quote {
   const toBuy = rowsToBuy({ rows, kept: spent.rows });
   const cost = priceOf(toBuy, price, parcel);
   if (bound === "limit") requireWhole(toBuy, input);
-  const requests = requestCount(input, toBuy);
+  const isFirst = toBuy > 0 && spent.rows === 0;
+  const looked = isFirst && toBuy > 1 && input.isUnproven === true ? 1 : 0;
+  const before = looked + (isFirst ? (input.tries ?? 0) : 0);
+  const requests = before + requestCount(input, toBuy - looked);
   const isWhole = target.kind === "search" && !target.staff && drawn === undefined;
 
   return {

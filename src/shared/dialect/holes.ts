@@ -121,11 +121,14 @@ export function placed(place: string, { body, header }: VendorBody): JsonValue |
 export const isNothing = (place: string, { body }: VendorBody): boolean =>
   pathsOf(place).some((path) => "steps" in path && at(body, path.steps) === null);
 
-const NO_HEADERS = (): undefined => undefined;
-
-/** Of a row. */
-export const inRow = (place: string, row: JsonValue): JsonValue | undefined =>
-  placed(place, { body: row, header: NO_HEADERS });
+/** Of a row, which has no headers. */
+export function inRow(place: string, row: JsonValue): JsonValue | undefined {
+  for (const path of pathsOf(place)) {
+    const value = "steps" in path ? at(row, path.steps) : undefined;
+    if (value !== undefined && value !== null) return value;
+  }
+  return undefined;
+}
 
 function at(from: JsonValue | undefined, steps: readonly Step[]): JsonValue | undefined {
   let value = from;
