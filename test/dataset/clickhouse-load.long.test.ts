@@ -14,7 +14,7 @@ import { LoadServers } from "../../src/dataset/clickhouse/load/servers.ts";
 import { openLoad } from "../../src/dataset/clickhouse/load/state.ts";
 import { openDataset } from "../../src/dataset/embedded/open.ts";
 import { Disk } from "../../src/engine/runs/disk.ts";
-import { suppressionList } from "../../src/engine/runs/suppression.ts";
+import { SuppressionList } from "../../src/engine/runs/suppression.ts";
 import { suppressedName } from "../../src/shared/contract/naming/who.ts";
 import { NOBODY_SUPPRESSED } from "../../src/shared/contract/suppression.ts";
 import { asTyped } from "../support/as-typed.ts";
@@ -294,7 +294,7 @@ describe.skipIf(isLeftOut(hasClickHouseServer))(
       expect(await rows("SELECT count() FROM headcount_datasets")).toEqual(["0"]);
 
       const suppression = await tempFolder("headcount-left-out-");
-      const list = suppressionList(suppression, new Disk(), { now: Date.now, sleep });
+      const list = new SuppressionList(suppression, new Disk(), { now: Date.now, sleep });
       const linked = given.everyone.find(({ company_domain }) => company_domain !== null);
       const words = [
         given.everyone[3]?.id ?? "",

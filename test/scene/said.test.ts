@@ -274,11 +274,6 @@ tryCases([
   },
 
   {
-    name: "the service refuses the header: it takes it, and refuses this key of it",
-    habit: { refusesKey: "this Idempotency-Key was used for another request" },
-    steps: [run(SEARCH, ANY, { silent: [/refuses the header|what a filter may be/] })],
-  },
-  {
     name: "yours already: what is owned is of an older dataset",
     habit: { people: 40, version: () => "a" },
     steps: [

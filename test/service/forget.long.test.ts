@@ -4,7 +4,7 @@ import { join, resolve } from "node:path";
 import fc from "fast-check";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { Disk } from "../../src/engine/runs/disk.ts";
-import { suppressionList } from "../../src/engine/runs/suppression.ts";
+import { SuppressionList } from "../../src/engine/runs/suppression.ts";
 import { leaveOutSuppressed } from "../../src/service/people/suppressed.ts";
 import { credits, parseCredits } from "../../src/shared/contract/money.ts";
 import { suppressedName } from "../../src/shared/contract/naming/who.ts";
@@ -359,7 +359,7 @@ test("what was rewritten is in the log of the ledger until it is wiped, and in n
 test("a lost reply that is fetched again without somebody neither ends the run nor is anybody paid for twice", async () => {
   const dir = await made();
   const service = await serve(dir);
-  const suppression = suppressionList(service.folder.leftOut.suppression, new Disk(), {
+  const suppression = new SuppressionList(service.folder.leftOut.suppression, new Disk(), {
     now: Date.now,
     sleep: wait,
   });

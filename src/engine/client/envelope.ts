@@ -1,5 +1,5 @@
 import { type Credits, parseCredits } from "../../shared/contract/money.ts";
-import { harmlessLine, shownAddress } from "../../shared/contract/text.ts";
+import { harmlessLine, shownAddress, whole } from "../../shared/contract/text.ts";
 import { readable } from "../../shared/rows/scan.ts";
 import { LostReplyError, type ReplyMeta, ServiceError } from "./errors.ts";
 import { header, rateLimitOf, retryAfterOf } from "./rate-limit.ts";
@@ -217,5 +217,6 @@ function errorOf(reply: RawReply, now: number, envelope: Envelope | undefined): 
     // A 401 is not about an account, so its balance means nothing (docs/contract.md, Errors).
     creditsUsed: parseCredits(envelope?.credits_used),
     creditsRemaining: reply.status === 401 ? undefined : parseCredits(envelope?.credits_remaining),
+    affordableRows: whole(header(reply.headers, "x-affordable-rows"), 1),
   });
 }

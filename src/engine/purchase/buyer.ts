@@ -168,7 +168,7 @@ export class Buyer {
     return {
       repeated: this.#repeats.repeated,
       missing: this.#remaining.missing,
-      least: this.#indivisible ? this.#remaining.sizes.least : undefined,
+      least: this.#indivisible ? this.#remaining.smallestGiven : undefined,
       own: this.#remaining.sizes.own,
       price: this.#budget.price,
       ended: this.#remaining.somethingLeft || flight.hasShelved ? "limit" : "all",
@@ -421,9 +421,10 @@ export class Buyer {
   #isOutdated(flown: Flown): boolean {
     const { intent } = flown.unit;
     if (flown.sent) return false;
-    const isTooLarge =
-      this.#options.source.page === undefined && intent.perPage > this.#remaining.perPage;
-    if (isTooLarge || this.#repeats.repeated || this.#remaining.isPastEnd(intent)) return true;
+    const isResized =
+      this.#options.source.page === undefined &&
+      (intent.perPage > this.#remaining.perPage || intent.n < this.#attempts.resizedBefore);
+    if (isResized || this.#repeats.repeated || this.#remaining.isPastEnd(intent)) return true;
     return (
       !this.#budget.fits(ZERO) || !this.#budget.covers(flown) || this.#options.enough?.() === true
     );

@@ -156,6 +156,12 @@ export class Remaining {
     };
   }
 
+  /** The smallest page that is known to be given, as far as one of a refused size is not. */
+  get smallestGiven(): number {
+    const given = [...this.#accepted].filter((size) => size >= this.#least);
+    return given.length > 0 ? Math.min(...given) : this.#least;
+  }
+
   /**
    * The service refused a page for its size.
    * @param least the smallest that it gives, where it is known

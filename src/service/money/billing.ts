@@ -136,9 +136,9 @@ function refused(
 ): Problem {
   switch (hold.kind) {
     case "insufficient":
-      return new Problem(402, [tooExpensive(order, hold)]);
+      return tooExpensive(order, hold);
     case "over_cap":
-      return new Problem(402, [aboveCap(order, hold)]);
+      return aboveCap(order, hold);
     case "key_ended":
       return hold.why === "suspended" ? suspended() : ended(ENDS[hold.why]);
     case "in_flight": {
@@ -163,7 +163,7 @@ const ENDS = {
 function tooExpensive(
   order: Purchase,
   { balance, held }: Pick<Balance, "balance" | "held">,
-): string {
+): Problem {
   const free = credits(balance - held);
   return dear(
     order,
@@ -173,7 +173,7 @@ function tooExpensive(
   );
 }
 
-function aboveCap(order: Purchase, budget: KeyBudget): string {
+function aboveCap(order: Purchase, budget: KeyBudget): Problem {
   const { cap, held } = budget;
   const left = leftOfCap(budget);
   const all =
@@ -190,9 +190,10 @@ function dear(
   free: Credits,
   all: string,
   otherwise: string,
-): string {
+): Problem {
   const unit = account.plan.costs[costed];
   const fit = part === "page" || rows === 1 ? 0 : Math.min(rows, affordableRows(free, unit));
   const advice = fit < 1 ? otherwise : `lower per_page to ${fit} or ${otherwise}`;
-  return `this ${part} may cost ${creditsText(priceOf(rows, unit))} and ${all}: ${advice}`;
+  const why = `this ${part} may cost ${creditsText(priceOf(rows, unit))} and ${all}: ${advice}`;
+  return new Problem(402, [why], fit < 1 ? {} : { "x-affordable-rows": String(fit) });
 }
