@@ -73,6 +73,7 @@ export async function inSession<T>(
   run: (session: Session) => Promise<T>,
 ): Promise<T> {
   const target = await openTarget(context, connecting, events);
+
   try {
     const session = await sessionFor(target, context, connecting, events);
     try {

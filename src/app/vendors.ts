@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import type { Seen } from "../engine/client/dialect.ts";
 import {
   findConnection,
   type Heeded,
@@ -10,7 +11,6 @@ import {
   updateConnection,
 } from "../engine/connections/config.ts";
 import { configDir } from "../engine/connections/paths.ts";
-import type { Seen } from "../engine/dialect/client.ts";
 import { Disk, errorCode } from "../engine/runs/disk.ts";
 import type { Context } from "../shared/context.ts";
 import { readDialect } from "../shared/dialect/read.ts";

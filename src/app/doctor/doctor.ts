@@ -1,7 +1,12 @@
 import { accessSync, constants, existsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { versions } from "node:process";
-import { DEFAULT_DIALECT, type Dialect, pagingName } from "../../engine/client/dialect.ts";
+import {
+  DEFAULT_DIALECT,
+  type Dialect,
+  pagingName,
+  type Seen,
+} from "../../engine/client/dialect.ts";
 import type { ProbeReport } from "../../engine/client/probe.ts";
 import type { Access } from "../../engine/client/transport.ts";
 import { untoldCosts } from "../../engine/client/types.ts";
@@ -23,7 +28,7 @@ import {
   resolveTarget,
   selectionOf,
 } from "../../engine/connections/resolve.ts";
-import type { Names, Seen, TriedWords } from "../../engine/dialect/client.ts";
+import type { Names } from "../../engine/dialect/client.ts";
 import type { Context } from "../../shared/context.ts";
 import { creditsText, formatCreditsGrouped, ZERO } from "../../shared/contract/money.ts";
 import { counted, harmless, shownAddress } from "../../shared/contract/text.ts";
@@ -321,8 +326,7 @@ async function probeVendor(
       if (path === undefined) add(service("Service", "skip", "its file has no free call"));
       else add(service("Service", "ok", `${path} took the key, free${left}`));
       const known = heededBy(heeded, vendor, now());
-      await tryNames(client.tryNames(context.interrupted), { known, since: heeded?.at }, add);
-      await tryWords(client.tryWords(context.interrupted), add);
+      await tryNames(client.tryNames(context.interrupted), known, add);
     } finally {
       await kept;
       await client.close();
@@ -351,40 +355,28 @@ const copyText = (digest: string, text: string): string =>
 /** What was looked at, and no more: an index finds nobody by a field that it has not, too. */
 async function tryNames(
   trying: Promise<Names | undefined>,
-  { known, since = "" }: { readonly known: readonly string[]; readonly since?: string | undefined },
+  seen: readonly string[],
   add: Add,
 ): Promise<void> {
   try {
     const names = await trying;
     if (names === undefined) {
-      const day = since.slice(0, 10);
-      const seen =
-        known.length === 0 ? "" : `; purchases tried ${known.join(", ")}, first on ${day}`;
-      return add(service("Filters", "skip", `not tried: no count is free there${seen}`));
+      const known = seen.length === 0 ? "" : `; purchases tried ${seen.join(", ")}`;
+      return add(service("Filters", "skip", `not tried: no count is free there${known}`));
     }
-    const { nobody, untried } = names;
+
+    const { nobody, untried, words, unknown } = names;
     const rest = untried.length === 0 ? "" : `; not tried: ${untried.join(", ")}`;
     const found = "found nobody by a value that nobody has, or refused it: none is passed over";
     add(service("Filters", "ok", `${counted(nobody.length, "name")} ${found}${rest}`));
+
+    const many = counted(words, "word");
+    if (unknown.length > 0) {
+      const what = `${unknown.length} of ${many} find nobody: ${unknown.join(", ")}`;
+      add(service("Words", "warn", what, "the vendor may spell them otherwise than the file"));
+    } else if (words > 0) add(service("Words", "ok", `${many} find somebody, each by itself`));
   } catch (error) {
     add(failedCheck(service, "Filters", error));
-  }
-}
-
-/** The control of the names: a word that is spelled otherwise there finds nobody, and says nothing. */
-async function tryWords(trying: Promise<TriedWords | undefined>, add: Add): Promise<void> {
-  try {
-    const words = await trying;
-    if (words === undefined || words.tried === 0) return;
-    const { tried, nobody } = words;
-    const many = counted(tried, "word");
-    if (nobody.length === 0)
-      return add(service("Words", "ok", `${many} of the file find somebody, each by itself`));
-    const who = nobody.map(({ key, word }) => `${key} "${word}"`).join(", ");
-    const what = `${nobody.length} of ${many} find nobody: ${who}`;
-    add(service("Words", "warn", what, "the vendor may spell them otherwise than the file does"));
-  } catch (error) {
-    add(failedCheck(service, "Words", error));
   }
 }
 

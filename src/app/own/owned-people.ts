@@ -18,10 +18,13 @@ import {
 } from "../../engine/library/take-in.ts";
 import { identityOf } from "../../engine/output/distinct.ts";
 import type { ExportDeps } from "../../engine/purchase/order.ts";
-import type { OwnedPage, Ownership } from "../../engine/purchase/ownership.ts";
+import type { OwnedPage } from "../../engine/purchase/ownership.ts";
 import { BESIDE } from "../../engine/runs/journal.ts";
+import type { RunReader } from "../../engine/runs/reader.ts";
 import { RunStore } from "../../engine/runs/run-store.ts";
+import { canonicalAddress } from "../../shared/contract/naming/address.ts";
 import type { CanonicalFilters } from "../../shared/contract/vocabulary.ts";
+import type { Page } from "../../shared/rows/page.ts";
 
 /** Who of a segment is owned from another service, and by profile address not from this one. */
 export interface Elsewhere {
@@ -78,12 +81,15 @@ export class OwnedPeople {
       const opened = await openLibrary(shelf, new RunStore(stateDir, disk));
       if (opened === undefined) continue;
       const { database } = opened.library;
+
       try {
         const there = addressesIn(database, { matching: filters });
         const own = this.library && addressesIn(this.library.database, { addresses: there });
         for (const address of own ?? []) known.add(address);
+
         const addresses = there.filter((address) => !known.has(address));
         for (const address of addresses) known.add(address);
+
         const people = isRead ? ownedBy(database, { addresses }) : [];
         if (addresses.length > 0) all.push({ service, addresses, people });
       } finally {
@@ -102,21 +108,28 @@ export class OwnedPeople {
     return this.library?.count(filters) ?? 0;
   }
 
-  /** Rows of a page of a run with somebody who was owned before it. */
-  rowsBefore(...[run, page]: Parameters<Ownership["before"]>): ReadonlySet<number> {
-    const identities = Array.from({ length: page.length }, (_, row) =>
-      identityOf(page, row, "person"),
-    );
-    const people = identities.filter((identity) => identity !== undefined);
-    if (this.library === undefined) return new Set();
-
+  /** Rows of a page of a run with somebody who was owned before it, or is from elsewhere. */
+  rowsBefore(
+    run: RunReader,
+    page: Page,
+    elsewhere: readonly Elsewhere[] = [],
+  ): ReadonlySet<number> {
+    const rows = Array.from({ length: page.length }, (_, row) => ({
+      row,
+      identity: identityOf(page, row, "person"),
+    }));
+    const people = rows.flatMap(({ identity }) => identity ?? []);
     const at = Date.parse(run.plan.created_at);
-    const owned = boughtBefore(this.library.database, people, { run: run.id, at });
-    return new Set(
-      identities.flatMap((identity, row) =>
-        identity !== undefined && owned.has(identity) ? [row] : [],
-      ),
-    );
+    const owned = this.library && boughtBefore(this.library.database, people, { run: run.id, at });
+
+    const addresses = new Set(elsewhere.flatMap((each) => each.addresses));
+    const isElsewhere = (row: number): boolean => {
+      const own = addresses.size === 0 ? undefined : page.identity(row, ["network_url"]);
+      return own !== undefined && addresses.has(canonicalAddress(own) ?? own);
+    };
+    const isOwned = ({ row, identity = "" }: (typeof rows)[number]): boolean =>
+      owned?.has(identity) === true || isElsewhere(row);
+    return new Set(rows.filter(isOwned).map(({ row }) => row));
   }
 
   /** Newest records of those whom a run did not bring. */

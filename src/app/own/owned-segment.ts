@@ -20,7 +20,6 @@ import { counted, grouped } from "../../shared/contract/text.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { CliError, clauses, option, type Sentence, say, usageError } from "../../shared/errors.ts";
 import { checkedFilters } from "../../shared/filters.ts";
-import type { Page } from "../../shared/rows/page.ts";
 import { CALLS_PER_CREDIT } from "./bounds.ts";
 import {
   countingTime,
@@ -320,11 +319,7 @@ export class OwnedSegment implements Ownership {
     return { parts: [{ ...filters, network_url: rest }], counts: [count] };
   }
 
-  before: Ownership["before"] = (run, page) => {
-    const owned = this.#people.rowsBefore(run, page);
-    const elsewhere = this.#elsewhere.flatMap(({ addresses }) => addresses);
-    return elsewhere.length === 0 ? owned : new Set([...owned, ...rowsAt(page, elsewhere)]);
-  };
+  before: Ownership["before"] = (run, page) => this.#people.rowsBefore(run, page, this.#elsewhere);
 
   get #elsewhere(): readonly Elsewhere[] {
     return this.#whole.elsewhere ?? [];
@@ -386,6 +381,7 @@ export class OwnedSegment implements Ownership {
     const named = this.#whole.named && new Set(this.#whole.named);
     const elsewhere = this.#elsewhere.flatMap((each) => each.people);
     const looking = { account, library, named, elsewhere, ...how };
+
     return lookInto(this.#segment, people, looking).catch((error: unknown) => {
       const { vendor } = this.#deps.seller.client.dialect;
       const isUnasked = error instanceof CliError && error.code === "no_such_filter";
@@ -423,15 +419,6 @@ export class OwnedSegment implements Ownership {
         "them from new ones: they may be paid for again",
     );
   }
-}
-
-/** Rows of people with one of these canonical addresses. */
-function rowsAt(page: Page, addresses: readonly string[]): number[] {
-  const known = new Set(addresses);
-  return Array.from({ length: page.length }, (_, row) => row).filter((row) => {
-    const address = page.identity(row, ["network_url"]);
-    return address !== undefined && known.has(canonicalAddress(address) ?? address);
-  });
 }
 
 /** Few calls: then nobody who is owned is paid for again. */

@@ -85,6 +85,7 @@ export function ownershipOf(
         const elsewhere = await elsewhereOf(whole, people, isAnywhere);
         const said = (ownership: Ownership): Ownership =>
           isAnywhere || elsewhere.length === 0 ? ownership : beside(ownership, elsewhere);
+
         const { idRows } = deps.seller.client.dialect;
         // Ids tell also of whom no record does.
         if (records === 0 && (idRows === undefined || people.library === undefined))

@@ -33,6 +33,12 @@ export interface Dialect {
   readonly isUnproven?: boolean;
 }
 
+/** Filters that were seen to be heeded, or not to be any more. */
+export interface Seen {
+  readonly keys: readonly string[];
+  readonly isHeeded: boolean;
+}
+
 /** What replies teach of a service whose account does not tell it. */
 export type ServiceLimits = Pick<Dialect, "pageRows">;
 

@@ -7,7 +7,7 @@ import { type DialectFile, paidCall, type VendorCall } from "../../shared/dialec
 import { CliError, say, usageError } from "../../shared/errors.ts";
 import { type JsonRecord, type JsonValue, stringifyExact } from "../../shared/rows/values.ts";
 import { accountView } from "../client/account-view.ts";
-import type { CompanyQuery, Dialect } from "../client/dialect.ts";
+import type { CompanyQuery, Dialect, Seen } from "../client/dialect.ts";
 import { LostReplyError, type ReplyMeta } from "../client/errors.ts";
 import type { ClientOptions } from "../client/http-client.ts";
 import { rateLimitOf } from "../client/rate-limit.ts";
@@ -50,25 +50,14 @@ interface VendorClient extends ServiceClient {
    * @throws CliError exit 2 for the first that finds somebody: the vendor passes it over
    */
   tryNames(signal?: AbortSignal): Promise<Names | undefined>;
-  /** Counts by each word that the file has for a filter, for nothing; undefined as above. */
-  tryWords(signal?: AbortSignal): Promise<TriedWords | undefined>;
-}
-
-/** Words of closed lists, each counted alone, and those by which nobody is found. */
-export interface TriedWords {
-  readonly tried: number;
-  readonly nobody: readonly { readonly key: string; readonly word: string }[];
 }
 
 export interface Names {
   readonly nobody: readonly string[];
   readonly untried: readonly string[];
-}
-
-/** Filters that were seen to be heeded, or not to be any more. */
-export interface Seen {
-  readonly keys: readonly string[];
-  readonly isHeeded: boolean;
+  /** How many words of the file were counted, each alone, and those that find nobody. */
+  readonly words: number;
+  readonly unknown: readonly string[];
 }
 
 interface VendorTerms {
@@ -191,24 +180,28 @@ class DialectClient implements VendorClient {
     const keys = Object.keys(this.#file.filters);
     await this.#requireHeeded(keys, counting.call, counting.rows, signal);
     const isTried = (key: string): boolean => this.#heeded.has(key);
-    return { nobody: keys.filter(isTried), untried: keys.filter((key) => !isTried(key)) };
+    const words = wordsIn(this.#file);
+    const unknown: string[] = [];
+    for (const each of words)
+      if (!(await this.#findsAnybody(each, counting, signal)))
+        unknown.push(`${each.key} "${each.word}"`);
+    return {
+      nobody: keys.filter(isTried),
+      untried: keys.filter((key) => !isTried(key)),
+      words: words.length,
+      unknown,
+    };
   }
 
-  async tryWords(signal?: AbortSignal): Promise<TriedWords | undefined> {
-    const counting = pricedCounting(this.#file);
-    if (counting === undefined || counting.price > 0n) return undefined;
-
-    const words = wordsIn(this.#file);
-    const nobody: (typeof words)[number][] = [];
-    for (const each of words) {
-      const asked = expressionsOf(this.#file, { [each.key]: [each.word] });
-      const reply = await this.#ask(counting.call, asked, counting.rows, signal);
-      const isTold = reply.is === "ok" || reply.is === "none" || reply.is === "refused";
-      if (!isTold) throw this.#failure(reply, counting.call);
-      const count = reply.is === "ok" ? totalIn(reply, counting.call) : 0;
-      if (count === 0) nobody.push(each);
-    }
-    return { tried: words.length, nobody };
+  /** The control: a word that the vendor spells otherwise finds nobody, and says nothing. */
+  async #findsAnybody(
+    { key, word }: ReturnType<typeof wordsIn>[number],
+    { call, rows }: NonNullable<ReturnType<typeof pricedCounting>>,
+    signal: AbortSignal | undefined,
+  ): Promise<boolean> {
+    const reply = await this.#ask(call, expressionsOf(this.#file, { [key]: [word] }), rows, signal);
+    if (!["ok", "none", "refused"].includes(reply.is)) throw this.#failure(reply, call);
+    return reply.is === "ok" && totalIn(reply, call) !== 0;
   }
 
   /**
