@@ -207,6 +207,29 @@ describe("what a vendor does other than its file says", () => {
     await isBooked();
   });
 
+  test("a plan's own price is quoted, held against the vendor's, and in the copy of the file", async () => {
+    const { run, vendor, isBooked } = await userOf("pdl", { chargeFactor: 0.5 });
+    const add = `connections add v --dialect pdl --base-url ${vendor.url} --price`;
+    const wrong = await run(`${add} cheap`);
+    expect(wrong.code).toBe(2);
+    expect(wrong.stderr).toContain('"credits" is not "cheap"');
+    expect((await run(`${add} 0.5`)).code).toBe(0);
+    const shown = JSON.parse((await run("connections show v")).stdout);
+    expect(shown.calls.search.price).toMatchObject({ credits: "0.5" });
+
+    const quote = JSON.parse((await run(`${BUY} --limit 4 --dry-run --json`)).stdout);
+    expect(quote).toMatchObject({ unit_cost: 0.5, credits: 2, price_read: null });
+    const ran = await run(`${BUY} --limit 4`);
+    expect(ran.code, ran.stderr).toBe(0);
+    expect(ran.stderr).not.toContain("the vendor charged");
+    await isBooked();
+
+    vendor.options.chargeFactor = 1;
+    const dear = await run("search -c v --country Ireland --yes --limit 4 -o i.ndjson");
+    expect(dear.code, dear.stderr).toBe(5);
+    await isBooked();
+  });
+
   test("a price that is half goes on, and is booked as it was charged", async () => {
     const { run, vendor, isBooked } = await userOf("pdl", { chargeFactor: 0.5 });
     const ran = await run(`${BUY} --limit 8`);
