@@ -220,7 +220,7 @@ export const diskFull = (path: string): CliError =>
     )
     .with({ exitCode: EXIT.incomplete });
 
-/** A single look-up's 404: exit 6 (docs/contract.md, "Enrich"). */
+/** A single look-up's 404: exit 6 (docs/reference/contract.md, "Enrich"). */
 export function companyNotFound(
   { by, value }: CompanyQuery,
   { settled, uncertain }: RunState,
