@@ -68,7 +68,7 @@ export interface Whole {
 
 const EVERYBODY = { exact: {}, prefix: {}, range: {} };
 
-/** What the library and free counts say of a segment (docs/new-only.md). */
+/** What the library and free counts say of a segment (docs/how-to/new-only.md). */
 export class OwnedSegment implements Ownership {
   readonly #segment: CheckedFilters;
   readonly #whole: Whole;

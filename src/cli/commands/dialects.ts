@@ -35,7 +35,7 @@ export function registerDialects(connections: Command, context: Context): void {
   connections
     .command("add")
     .description(
-      "add a vendor whose file says how it is asked; asks for its key (docs/vendors.md). " +
+      "add a vendor whose file says how it is asked; asks for its key (docs/how-to/vendors.md). " +
         "--base-url puts another address in place of the file's",
     )
     .argument("<name>", "name of the connection")

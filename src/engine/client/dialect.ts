@@ -4,7 +4,7 @@ import { command, say, usageError } from "../../shared/errors.ts";
 
 /**
  * How a service speaks where the contract is silent;
- * saved per connection (docs/contract.md, Search).
+ * saved per connection (docs/reference/contract.md, Search).
  */
 export interface Dialect {
   readonly paging: "page" | "offset" | "cursor";

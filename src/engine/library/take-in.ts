@@ -19,8 +19,9 @@ export interface Shelf {
 }
 
 /**
- * After taking in what the runs hold beyond it (docs/library.md, "Files and crashes"). @returns
- * undefined where nothing was ever bought there; `unread`: runs that cannot be read, and why
+ * After taking in what the runs hold beyond it (docs/reference/library.md, "Files and crashes").
+ * @returns undefined where nothing was ever bought there; `unread`: runs that cannot be read, and
+ * why
  */
 export async function openLibrary(shelf: Shelf, store: RunStore) {
   const plans = new Map<string, Plan>();

@@ -86,7 +86,7 @@ export const isNarrowed = (target: Target): boolean =>
 export const isForgiving = (target: Target): boolean =>
   target.kind === "enrich" && (target.keep !== undefined || target.lookUp === true);
 
-/** What takes the place of a file: see docs/output.md, "Files that stay". */
+/** What takes the place of a file: see docs/reference/output.md, "Files that stay". */
 export interface Guard {
   readonly overwrite: boolean;
   /** Whether nothing may take the place of something. */
@@ -120,6 +120,8 @@ export interface Plan extends RunIdentity, Division {
   readonly created_at: string;
   /** That began it, and alone goes on with it; undefined: this one. */
   readonly machine?: Machine;
+  /** SHA-256 of the file that it wrote on another machine, whose path stays there. */
+  readonly wrote?: string;
   readonly command: RunCommand;
   readonly dataset_version: string | null;
   readonly unit_price: CreditText;

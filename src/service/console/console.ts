@@ -60,7 +60,7 @@ function partsOf(setting: ConsoleSetting, port: number): ConsoleParts {
 
 /**
  * Adds the console below `/console`: page, files and its
- * own API (docs/console.md). Nothing of it is below `/v1`.
+ * own API (docs/operate/console.md). Nothing of it is below `/v1`.
  */
 function addConsole(app: FastifyInstance, opened: Open, onFault: ConsoleSetting["onFault"]): void {
   app.register(

@@ -58,7 +58,7 @@ const PEOPLE_A_CALL = 10_000;
 
 /**
  * Who of one's own people is in a segment, and digests
- * of the others (docs/contract-keys.md, Sketches).
+ * of the others (docs/reference/contract-keys.md, Sketches).
  */
 export async function sketch(request: FastifyRequest, options: RouteOptions): Promise<Answer> {
   refuseQuery(queryText(request));

@@ -357,7 +357,7 @@ export interface Store extends Administration {
    * @returns how many
    */
   recover(olderThanMs: number): Promise<number>;
-  /** @returns one sentence for each breach of an invariant (docs/reliability.md) */
+  /** @returns one sentence for each breach of an invariant (docs/explanation/reliability.md) */
   verify(): Promise<readonly string[]>;
   /** @param steps that only read, each for itself */
   look<Value>(steps: Steps<Value>): Promise<Value>;

@@ -73,7 +73,10 @@ export interface Sale {
  */
 const UNDO_MS = 500;
 
-/** Hold, work, settle (docs/contract.md, Credits). What fails after the hold gives all back. */
+/**
+ * Hold, work, settle (docs/reference/contract.md, Credits). What fails after the hold gives all
+ * back.
+ */
 export async function purchase(store: Store, order: Purchase): Promise<Sale> {
   const { account, call, costed, key, rows } = order;
   const unit = account.plan.costs[costed];
@@ -149,9 +152,9 @@ function refused(
 ): Problem {
   switch (hold.kind) {
     case "insufficient":
-      return new Problem(402, [tooExpensive(order, hold)]);
+      return tooExpensive(order, hold);
     case "over_cap":
-      return new Problem(402, [aboveCap(order, hold)]);
+      return aboveCap(order, hold);
     case "key_ended":
       return hold.why === "suspended" ? suspended() : ended(ENDS[hold.why]);
     case "in_flight": {
@@ -176,7 +179,7 @@ const ENDS = {
 function tooExpensive(
   order: Purchase,
   { balance, held }: Pick<Balance, "balance" | "held">,
-): string {
+): Problem {
   const free = credits(balance - held);
   return dear(
     order,
@@ -186,7 +189,7 @@ function tooExpensive(
   );
 }
 
-function aboveCap(order: Purchase, budget: KeyBudget): string {
+function aboveCap(order: Purchase, budget: KeyBudget): Problem {
   const { cap, held } = budget;
   const left = leftOfCap(budget);
   const all =
@@ -203,9 +206,10 @@ function dear(
   free: Credits,
   all: string,
   otherwise: string,
-): string {
+): Problem {
   const unit = account.plan.costs[costed];
   const fit = part === "page" || rows === 1 ? 0 : Math.min(rows, affordableRows(free, unit));
   const advice = fit < 1 ? otherwise : `lower per_page to ${fit} or ${otherwise}`;
-  return `this ${part} may cost ${creditsText(priceOf(rows, unit))} and ${all}: ${advice}`;
+  const why = `this ${part} may cost ${creditsText(priceOf(rows, unit))} and ${all}: ${advice}`;
+  return new Problem(402, [why], fit < 1 ? {} : { "x-affordable-rows": String(fit) });
 }

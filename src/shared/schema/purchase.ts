@@ -175,7 +175,7 @@ export const refreshed = s.object({
 
 /**
  * How a job went: a line of its log, what `notify` gets,
- * and what `jobs status` reads (docs/jobs.md, "Log").
+ * and what `jobs status` reads (docs/reference/jobs-file.md, "Log").
  */
 export const outcome = s.object({
   job: s.text,
