@@ -57,6 +57,8 @@ export type Target =
       readonly except?: readonly Filters[];
       /** Only whom nobody owns yet is bought; written are they alone, or the owned too. */
       readonly owned?: "without" | "with";
+      /** Nor is whoever is owned from another service, by profile address. */
+      readonly anywhere?: true;
       /** Where a limit bounds owned and new together: rows of both, and of the new alone. */
       readonly within?: { readonly rows: number; readonly fresh: number };
       readonly sample?: Sampling;
