@@ -127,7 +127,7 @@ export interface PagePlace {
   readonly tab?: Tab | undefined;
 }
 
-export type Tab = "new" | "owned";
+type Tab = "new" | "owned";
 
 /** The fragment of the address: it reaches neither a log nor another site. */
 export function fragmentOf({ filters, item, mode, page, tab }: PagePlace): string {

@@ -132,7 +132,7 @@ interface PeopleProps {
 }
 
 /** In rows of which only those in sight are there. */
-export function People({ extent, get }: PeopleProps) {
+function People({ extent, get }: PeopleProps) {
   const { fetched, fetchAll, fetchPage } = usePages(get, extent);
   const words = useSignal("");
   const sorting = useSignal<Sorting | undefined>(undefined);

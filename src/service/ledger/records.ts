@@ -86,7 +86,7 @@ export interface ConsoleExport extends Place {
 }
 
 /** A segment that somebody gave a name. */
-export interface ConsoleSegment extends Place {
+interface ConsoleSegment extends Place {
   readonly id: string;
   /** Who saved it: the key, or the session of the console. */
   readonly keyId: string;

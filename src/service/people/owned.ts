@@ -7,7 +7,7 @@ import { idOf } from "./ids.ts";
 
 const PAGE = 1_000;
 /** A segment of more is not looked through to say who of it is owned: that would be a search. */
-export const LOOKED_THROUGH = 20_000;
+const LOOKED_THROUGH = 20_000;
 
 type People = Pick<Store, "people">;
 
