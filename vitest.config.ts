@@ -31,7 +31,7 @@ function projects(mode: string): TestProjectInlineConfiguration[] {
       name,
       ...KINDS[kind],
       include: of.map(({ path }) => path),
-      env: { HEADCOUNT_TEST: "1", HEADCOUNT_KIND: kind },
+      env: { HEADCOUNT_TEST: "1", HEADCOUNT_KIND: kind, HEADCOUNT_MODE: mode },
       ...(tagsFilter === undefined ? {} : { tagsFilter }),
     },
   });

@@ -101,6 +101,9 @@ const waiting = (id: string, filters: string) => ({
     mode: "live" as const,
     keyId: "console:test",
     filters,
+    segment: "s",
+    onlyNew: false,
+    keptUntil: 1,
     version: "v",
     profiles: 1,
   },
@@ -167,12 +170,27 @@ describe("headcount service forget", () => {
       (await page.call(session, "GET", `/exports/${id}/ndjson`)).text;
     expect(holding(dir, CANARY_TEXTS).length).toBeGreaterThan(12);
     expect(await download()).toContain(CANARY.id);
+    const { people, console: kept } = service.store;
+    expect((await people.ownedByAny([CANARY.id])).length).toBe(1);
+    const named = { ...waiting("saved", "{}"), name: `like ${CANARY.name}` };
+    const place = { accountId: "default", mode: "live" as const };
+    const { filters: all, id: savedId, keyId, name, segment } = named;
+    const counted = { people: 1, countedAt: 1, createdAt: 1 };
+    await kept.saveSegment({
+      ...place,
+      id: savedId,
+      keyId,
+      name,
+      filters: all,
+      segment,
+      ...counted,
+    });
     const before = await money(service);
     const planned = await forget(dir, CANARY.id, "--dry-run", "--json");
     expect(JSON.parse(planned.out)).toEqual({
       would_forget: {
         ...{ records: 1, test_records: 0, replies: 3, exports: 1 },
-        filters: ["by name", "mine"].map((id) => ({ account: "default", id })),
+        filters: ["by name", "mine", "saved"].map((id) => ({ account: "default", id })),
       },
     });
     expect((await forget(dir, CANARY.id)).code).toBe(2);
@@ -219,11 +237,14 @@ describe("headcount service forget", () => {
       await count(service, { network_url: CANARY.network_url }),
     ]).toEqual([240, 0]);
     expect(await exportsOf(service)).toEqual([id, "others"]);
+    // Nobody knows any more that an account bought the person, or called a segment so.
+    expect(await people.ownedByAny([CANARY.id])).toEqual([]);
+    expect(await kept.segments(place)).toEqual([]);
     expect((await verify(dir)).out).toContain("ledger\tsound\ndataset\tsound\n");
     const [noted] = await service.store.audit({ limit: 1 });
     expect(noted).toMatchObject({
       action: "people.forget",
-      detail: { records: 1, replies: 3, filters: 2 },
+      detail: { records: 1, replies: 3, filters: 3 },
     });
     // Again: known to be gone. Somebody else: not known.
     expect((await forget(dir, CANARY.network_url, "--yes")).code).toBe(0);

@@ -109,6 +109,9 @@ async function life(store: Store): Promise<void> {
     mode: "live" as const,
     keyId: "k_1",
     filters: "{}",
+    segment: "s",
+    onlyNew: false,
+    keptUntil: NOW + 1,
     version: "v",
   };
   await kept.enterExport(
