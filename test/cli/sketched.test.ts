@@ -366,7 +366,7 @@ describe("by sketch, by counts and in truth the same, with kills and imports bet
         expect(kills).toBeGreaterThan(5);
         expect(moves).toBeGreaterThan(2);
       },
-      300_000,
+      3_600_000,
     );
   }
 });

@@ -230,9 +230,9 @@ describe.skipIf(isLeftOut(hasClickHouseServer))(
       const stopped = async (phase: string, from: number): Promise<void> => {
         const signal = stopAt(phase, from);
         const { onProgress } = signal as unknown as { onProgress: unknown };
-        await expect(
-          loadFilesInto(servers, given, { datasetDir, signal, onProgress }),
-        ).rejects.toThrow("stopped");
+        // Of eight ranges, so that some are left when it is stopped.
+        const options = { datasetDir, signal, onProgress, rangeRows: 50 };
+        await expect(loadFilesInto(servers, given, options)).rejects.toThrow("stopped");
       };
       await stopped("copy", 200);
       const [people = ""] = (await tables()).filter(
