@@ -19,8 +19,6 @@ import { missingPackage } from "../shared/packages.ts";
 export interface CallSite {
   readonly connectionName: string;
   readonly baseUrl: string;
-  /** Whether the call costs credits: only then can a lost reply have been charged. */
-  readonly paid?: boolean;
   /** Whose file says how the key is sent. */
   readonly vendor?: string | undefined;
   readonly key?: { readonly shown: string; readonly source: KeySource } | undefined;
@@ -50,10 +48,16 @@ const row = (
   hint?: Sentence | ((answer: Answered) => Sentence),
 ) => ({ code, category, message, hint });
 
+/** What it refuses is in its own words, which are shown and not read. */
 const REFUSED = row(
   "request_refused",
   "usage",
   ({ status, detail }) => say`the service refused the request (${status}): ${detail}`,
+  (answer) =>
+    clauses(
+      say`${command("filters")} lists what a filter may be`,
+      say`${doctor(answer)} looks at the rest, free of charge`,
+    ),
 );
 
 const keyOf = ({ key }: CallSite): string =>
@@ -84,7 +88,7 @@ const KEY_LOST = row(
 
 /**
  * What a service's answer means, by its status. No
- * error is ever charged (docs/contract.md, "Errors").
+ * error is ever charged (docs/reference/contract.md, "Errors").
  */
 const ANSWERS: Readonly<Record<number, ReturnType<typeof row>>> = {
   401: KEY,
@@ -144,38 +148,17 @@ export const KEY_PLACES: Readonly<Record<KeySource, string>> = {
   sample: "the sample's folder",
 };
 
-function rowOf({ status, envelope, detail, lostKey }: ServiceError): ReturnType<typeof row> {
+function rowOf({ status, envelope, lostKey }: ServiceError): ReturnType<typeof row> {
   if (lostKey === true) return KEY_LOST;
   if (status >= 300 && status < 400) return REDIRECT;
   // The 404 of a company that nobody knows is an answer, and does not come here.
   if (status === 404 || (!envelope && (status < 400 || status === 405))) return NOT_THE_API;
-  if (![400, 413, 415, 422].includes(status)) return ANSWERS[status] ?? FAILED;
-
-  const said = detail.join(" ");
-  if (/idempotency/i.test(said)) {
-    const hint =
-      "the service refuses the header Idempotency-Key, which every " +
-      "paid call carries: its operator may let it pass";
-    // A key that is refused for its value is no refusal of the header.
-    return {
-      ...REFUSED,
-      hint: /\b(?:used|already|another|different)\b/i.test(said) ? undefined : hint,
-    };
-  }
-
-  const isFilter = /filter|\bkeys?\b|field|value/i.test(said);
-  return {
-    ...REFUSED,
-    hint: isFilter ? say`${command("filters")} lists what a filter may be` : undefined,
-  };
+  return [400, 413, 415, 422].includes(status) ? REFUSED : (ANSWERS[status] ?? FAILED);
 }
 
-/**
- * Of a paid call it is said only where the answer tells
- * its charge, or the balance was looked at since.
- */
-const freeText = (error: unknown, { paid = false }: CallSite, said = ""): string => {
-  const used = error instanceof ServiceError ? (error.creditsUsed ?? (paid ? undefined : 0n)) : 0n;
+/** What a run's calls may have cost is told by whoever ends the run (docs/explanation/caps.md). */
+const freeText = (error: unknown, said = ""): string => {
+  const used = error instanceof ServiceError ? (error.creditsUsed ?? 0n) : 0n;
   return used !== 0n || said.includes("nothing was charged") ? "" : "; nothing was charged";
 };
 
@@ -188,7 +171,7 @@ function answerFailure(error: ServiceError, site: CallSite): CliError {
 
   return new CliError({
     ...own,
-    message: say`${call}${freeText(error, site, `${call}`)}`,
+    message: say`${call}${freeText(error, `${call}`)}`,
     call,
     hint: typeof hint === "function" ? hint(answer) : hint,
     status,
@@ -199,10 +182,6 @@ function answerFailure(error: ServiceError, site: CallSite): CliError {
 }
 
 function lostReply(error: LostReplyError, site: CallSite): CliError {
-  const charged =
-    site.paid && error.wasSent
-      ? "the call may have been charged; headcount account shows the balance"
-      : "nothing was charged";
   const hint =
     error.code === "ECONNREFUSED"
       ? clauses(
@@ -215,11 +194,10 @@ function lostReply(error: LostReplyError, site: CallSite): CliError {
 
   const call = `${error.wasSent ? "no whole answer came" : "the request was not sent"}: ${error.message}`;
   const code = error.wasSent ? "lost_reply" : "unreachable";
-  const failure = failed.network(`${call}; ${charged}`, hint, code, error);
-  return site.paid && error.wasSent ? failure : failure.with({ call });
+  return failed.network(`${call}; nothing was charged`, hint, code, error).with({ call });
 }
 
-function waitTooLong(error: WaitTooLongError, site: CallSite): CliError {
+function waitTooLong(error: WaitTooLongError): CliError {
   const seconds = Math.ceil(error.waitMs / 1000);
   const waited = Math.ceil(error.waitedMs / 1000);
   const most = error.maxWaitMs / 1000;
@@ -240,7 +218,7 @@ function waitTooLong(error: WaitTooLongError, site: CallSite): CliError {
   // Which limit it is, in the service's words: there are others than that of the minute.
   const details = error.cause instanceof ServiceError ? error.cause.detail.map(theirs) : [];
   const failure = failed.rate_limit(
-    say`${asks}${freeText(error.cause, site)}`,
+    say`${asks}${freeText(error.cause)}`,
     hint,
     "rate_limited",
     error,
@@ -252,7 +230,7 @@ function waitTooLong(error: WaitTooLongError, site: CallSite): CliError {
  * What went wrong with a call, as it is reported; what is no error of a call comes back as it is.
  */
 export function mapError(error: unknown, site: CallSite): unknown {
-  if (error instanceof WaitTooLongError) return waitTooLong(error, site);
+  if (error instanceof WaitTooLongError) return waitTooLong(error);
   if (error instanceof ServiceError) return answerFailure(error, site);
   if (!(error instanceof LostReplyError)) return error;
   // A cancelled request is told by what cancelled it: the signal.

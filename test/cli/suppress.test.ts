@@ -3,7 +3,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Disk } from "../../src/engine/runs/disk.ts";
-import { readSuppression, suppressionList } from "../../src/engine/runs/suppression.ts";
+import { readSuppression, SuppressionList } from "../../src/engine/runs/suppression.ts";
 import { suppressedName } from "../../src/shared/contract/naming/who.ts";
 import { marksOf, Suppression } from "../../src/shared/contract/suppression.ts";
 import { asTyped } from "../support/as-typed.ts";
@@ -342,15 +342,13 @@ describe("headcount suppress", () => {
         step += 1;
         if (step >= stop) throw new Error("stopped");
       });
-      done = await suppressionList(folder, failing, lock)
-        .add(names, null)
-        .then(
-          () => true,
-          () => false,
-        );
+      done = await new SuppressionList(folder, failing, lock).add(names, null).then(
+        () => true,
+        () => false,
+      );
       if (done) expect(stop).toBeGreaterThan(6);
       expect([0, 1]).toContain((await readSuppression(folder)).marks.size);
-      await suppressionList(folder, new Disk(), lock).add(names, null);
+      await new SuppressionList(folder, new Disk(), lock).add(names, null);
       expect((await readSuppression(folder)).marks.size).toBe(1);
     }
   });

@@ -46,7 +46,7 @@ tryCases([
       maxPerPage: 100,
       price: 0.25,
       rowsUnder: "hits",
-      refusal: "pydantic",
+      refusal: "misleading",
       costNames: "snake",
       usedIs: "missing",
       chargesRequests: true,

@@ -31,7 +31,7 @@ const mostly = <T>(first: T, share: number, ...others: readonly T[]): fc.Arbitra
 
 const crowd = fc.constantFrom(7, 0, 1, 40, 99, 100, 101, 237, 260, 300);
 
-const REFUSALS = ["laravel", "between", "pydantic", "bad-request"] as const;
+const REFUSALS = ["wordless", "misleading", "bad-request"] as const;
 const COST_NAMES = ["path", "snake", "camel", "list"] as const;
 const MISHAPS = ["503", "500", "drop", "cut"] as const;
 

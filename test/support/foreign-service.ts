@@ -57,8 +57,8 @@ export interface ForeignOptions {
   minPerPage: number;
   /** Only these sizes are given; undefined: any. */
   sizes: readonly number[] | undefined;
-  /** How a page size is refused. */
-  refusal: "laravel" | "between" | "pydantic" | "bad-request";
+  /** What a page size is refused with: words that say nothing of it, or what is not so. */
+  refusal: "wordless" | "misleading" | "bad-request";
   /** What says where a page begins is ignored: every page is the first. */
   pageIgnored: boolean;
   /** Fields of a request that it does not know are refused, as `page` is where it pages otherwise. */
@@ -195,7 +195,7 @@ export async function startForeignService(
     fixedPage: undefined,
     minPerPage: 1,
     sizes: undefined,
-    refusal: "laravel",
+    refusal: "wordless",
     pageIgnored: false,
     strict: false,
     total: undefined,
@@ -621,19 +621,9 @@ export async function startForeignService(
     const isGood =
       asked >= least && (asked <= most || clamp) && (sizes === undefined || sizes.includes(asked));
     if (isGood) return undefined;
-    if (sizes !== undefined) return `per_page must be one of ${sizes.join(", ")}`;
-    switch (options.refusal) {
-      case "laravel":
-        return asked > most
-          ? `The per_page field must not be greater than ${most}.`
-          : `The per_page field must be at least ${least}.`;
-      case "pydantic":
-        return asked > most
-          ? `Input should be less than or equal to ${most}`
-          : `Input should be greater than or equal to ${least}`;
-      default:
-        return `per_page must be between ${least} and ${most}`;
-    }
+    return options.refusal === "misleading"
+      ? "unknown field: page; per_page must be between 7 and 13, and no deeper than row 4"
+      : "no";
   }
 
   const server = createServer((request, response) => {

@@ -166,9 +166,9 @@ async function written(
 
 async function marksOn(store: RunStore, state: string): Promise<number> {
   await store.suppression();
-  const { suppressionList, suppressionFolder } = await import("../../engine/runs/suppression.ts");
+  const { SuppressionList, suppressionFolder } = await import("../../engine/runs/suppression.ts");
   const idle = { now: () => 0, sleep: async () => undefined };
-  return (await suppressionList(suppressionFolder(state), new Disk(), idle).entries()).length;
+  return (await new SuppressionList(suppressionFolder(state), new Disk(), idle).entries()).length;
 }
 
 const OWN = "connections and keys";

@@ -6,7 +6,7 @@ import { sha256Of } from "../../engine/output/paths.ts";
 import { registerIn } from "../../engine/output/register.ts";
 import { Disk, failpoint } from "../../engine/runs/disk.ts";
 import { RunStore } from "../../engine/runs/run-store.ts";
-import { suppressionFolder, suppressionList } from "../../engine/runs/suppression.ts";
+import { SuppressionList, suppressionFolder } from "../../engine/runs/suppression.ts";
 import type { Context } from "../../shared/context.ts";
 import { failed, option, say } from "../../shared/errors.ts";
 import { filesOf } from "./list-files.ts";
@@ -21,7 +21,7 @@ export const registerOf = (context: Context, disk = new Disk()) =>
 export function suppressionHere(context: Context) {
   const { now, sleep, interrupted: signal } = context;
   const folder = suppressionFolder(stateDir(context));
-  return suppressionList(folder, diskOf(context), { now, sleep, signal });
+  return new SuppressionList(folder, diskOf(context), { now, sleep, signal });
 }
 
 /**

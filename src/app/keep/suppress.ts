@@ -1,5 +1,5 @@
 // Tested by test/cli/suppress.test.ts.
-import type { suppressionList } from "../../engine/runs/suppression.ts";
+import type { SuppressionList } from "../../engine/runs/suppression.ts";
 import { suppressedName, takenFor } from "../../shared/contract/naming/who.ts";
 import {
   FORGOTTEN,
@@ -28,7 +28,7 @@ interface Naming {
 export async function suppress(
   names: readonly SuppressedName[],
   note: string | undefined,
-  list: ReturnType<typeof suppressionList>,
+  list: SuppressionList,
 ): Promise<number> {
   if (note !== undefined && (note.length > NOTE_LENGTH || /\p{Cc}/u.test(note)))
     throw usageError(say`${option("note")} takes at most ${NOTE_LENGTH} characters on one line`);

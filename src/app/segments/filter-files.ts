@@ -84,7 +84,9 @@ async function syntaxError(text: string): Promise<string | undefined> {
     parse(text, undefined, { onDuplicateKey: ({ newValue }) => newValue });
     return undefined;
   } catch (error) {
-    const [message = "", at] = (error as Error).message.split(" at position ");
+    // Nested too deep for its reader, which is told of as that.
+    if (!(error instanceof SyntaxError)) return undefined;
+    const [message = "", at] = error.message.split(" at position ");
     const before = text.slice(0, Number(at ?? 0)).split("\n");
     return `line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}: ${echo(message)}`;
   }
@@ -125,18 +127,14 @@ export async function readFilterFile(
   // What the service would refuse, such as a key that
   // is there twice, is no segment to count and buy.
   const { parseStrictJson } = await import("../../shared/contract/strict-json.ts");
-  const first = parseStrictJson(Buffer.from(text));
+  const first = parseStrictJson(Buffer.from(text), name);
   const plain = first.ok ? undefined : await withoutTrailing(text).catch(() => undefined);
-  const strict = plain === undefined ? first : parseStrictJson(Buffer.from(plain));
+  const strict = plain === undefined ? first : parseStrictJson(Buffer.from(plain), name);
 
   if (!strict.ok) {
-    const broken = strict.message.includes("not valid JSON");
-    const why =
-      text.trim() === "" ? "it is empty" : broken ? await syntaxError(plain ?? text) : undefined;
+    const why = text.trim() === "" ? "it is empty" : await syntaxError(plain ?? text);
     throw refuse(
-      why === undefined
-        ? strict.message.replaceAll("the body", name)
-        : `${name} is not JSON: ${why}`,
+      why === undefined ? strict.message : `${name} is not JSON: ${why}`,
       'a filter file looks like {"country": "france", "department": ["Sales", "Marketing"]}',
     );
   }

@@ -23,7 +23,7 @@ export interface RateLimit {
 
 /**
  * An answer that is no success. Not charged, unless its
- * words or the balance say so (docs/contract.md, Credits).
+ * words or the balance say so (docs/reference/contract.md, Credits).
  */
 export class ServiceError extends Error {
   override readonly name = "ServiceError";
@@ -39,6 +39,8 @@ export class ServiceError extends Error {
   /** By its own words; 0 too where the balance showed that it was free. */
   declare creditsUsed: Credits | undefined;
   declare readonly creditsRemaining: Credits | undefined;
+  /** Of a 402: as many rows as what is left would pay for, by its header. */
+  declare readonly affordableRows: number | undefined;
   /** Whether it cost what it says and no more, as its service declares. */
   declare readonly exact: boolean | undefined;
 
@@ -53,6 +55,7 @@ export class ServiceError extends Error {
           | "rateLimit"
           | "creditsUsed"
           | "creditsRemaining"
+          | "affordableRows"
           | "exact"
         >
       >,

@@ -5,7 +5,7 @@ import type { Dialect } from "./dialect.ts";
 import { unwrap } from "./envelope.ts";
 import { isWithoutRoute, LostReplyError, ServiceError, withoutCounts } from "./errors.ts";
 import { serverClock } from "./rate-limit.ts";
-import { saysUnknown, sizeRefusal, speaksOf } from "./refusal.ts";
+import { USUAL_BOUNDS } from "./refusal.ts";
 import { patienceOf } from "./retry.ts";
 import { type Access, openCalls, type ServiceCall } from "./transport.ts";
 import type { AccountView } from "./types.ts";
@@ -32,18 +32,17 @@ const holdsRows = (result: unknown): boolean =>
 function answered({ result, meta }: ReturnType<typeof unwrap>): Answer {
   const charged = meta.creditsUsed === undefined ? holdsRows(result) : meta.creditsUsed > 0n;
   const count = countView(result, meta)?.count;
-  return { kind: charged ? "charged" : "taken", text: meta.requestId ?? "without id", count };
+  return { kind: charged ? "charged" : "taken", requestId: meta.requestId, count };
 }
 
 function refusedWith(error: unknown): Answer {
   if (error instanceof LostReplyError && !/ABORTED|TIMEOUT/.test(error.code))
-    return { kind: "nothing", text: "" };
+    return { kind: "nothing" };
   if (!(error instanceof ServiceError)) throw error;
-  const text = error.detail.join("; ");
-  if ((error.creditsUsed ?? 0n) > 0n)
-    return { kind: "charged", text: error.requestId ?? "without id" };
-  if (error.status === 422 || error.status === 400) return { kind: "refused", text };
-  return { kind: error.status === 404 && error.envelope ? "miss" : "nothing", text };
+  const { status, envelope, requestId } = error;
+  if ((error.creditsUsed ?? 0n) > 0n) return { kind: "charged", requestId };
+  if (status === 422 || status === 400) return { kind: "refused", faults: error.detail.length };
+  return { kind: status === 404 && envelope ? "miss" : "nothing" };
 }
 
 /** By free calls alone. @throws ServiceError or LostReplyError where `account` or `count` fails */
@@ -106,7 +105,9 @@ export async function probeService(
 
 interface Answer {
   readonly kind: "refused" | "miss" | "taken" | "charged" | "nothing";
-  readonly text: string;
+  /** How many faults a refusal lists. What it says of them is not read. */
+  readonly faults?: number;
+  readonly requestId?: string | undefined;
   readonly count?: number | undefined;
 }
 
@@ -120,7 +121,8 @@ interface PagingReport {
 }
 
 const FAR_TOO_LARGE = 1_000_000_000;
-const PARAMETERS = ["page", "offset", "cursor"] as const;
+/** Hardly any service gives larger ones alone. */
+const SMALL_PAGE = 10;
 /** A probe that was answered as if it were paid for: nothing more is tried. */
 class Charged extends Error {}
 
@@ -152,48 +154,41 @@ async function probePaging(
   const search = (filters: object, fields: object): Promise<Answer> =>
     ask("POST", "/v1/person/search", { filters, per_page: size, ...fields });
 
-  const uncharged = (answer: Answer, what: string): Answer => {
-    if (answer.kind === "charged")
-      throw new Charged(`${what} was charged for (request ${answer.text})`);
-    return answer.kind === "taken" ? { ...answer, kind: "miss" } : answer;
+  const free = (answer: Answer, what: string): Answer => {
+    const { kind, requestId = "without id" } = answer;
+    if (kind === "charged") throw new Charged(`${what} was charged for (request ${requestId})`);
+    return answer;
   };
 
-  const refused: Attempt = async (fields) => {
-    const answer = await search({ headcount_doctor_probe: "no such filter" }, fields);
-    if (answer.kind !== "charged" && answer.kind !== "taken") return answer;
-    throw new Charged(`a search with an unknown filter was not refused (request ${answer.text})`);
+  const unknown: Attempt = async (fields) => {
+    const what = "a search with an unknown filter";
+    const answer = free(await search({ headcount_doctor_probe: "no such filter" }, fields), what);
+    if (answer.kind !== "taken") return answer;
+    throw new Charged(`${what} was not refused (request ${answer.requestId ?? "without id"})`);
   };
 
   // A company that nobody has is a free miss, whatever the
-  // rest of the query says (docs/contract.md, Employees).
+  // rest of the query says (docs/reference/contract.md, Employees).
   const employees: Attempt = async (fields) => {
     const query = new URLSearchParams({
       company_network_url: "headcount-doctor-probe",
       per_page: String(size),
     });
     for (const [name, value] of Object.entries(fields)) query.set(name, String(value));
-    return uncharged(
-      await ask("GET", `/v1/company/employees?${query}`),
-      "a company that nobody has",
-    );
+    return free(await ask("GET", `/v1/company/employees?${query}`), "a company that nobody has");
   };
 
-  // Charged is what is returned (docs/contract.md, Search): of nobody, nothing.
+  // Charged is what is returned (docs/reference/contract.md, Search): of nobody, nothing.
   const empty: Attempt = async (fields) =>
-    uncharged(await search(nobody ?? {}, fields), "a search that matches nobody");
+    free(await search(nobody ?? {}, fields), "a search that matches nobody");
 
   try {
-    if (refusesUnknown) learn(await fromWords(refused));
+    if (refusesUnknown) learn(await fromOutcomes(unknown));
     for (const attempt of nobody === undefined ? [employees] : [employees, empty]) {
       if (isWhole()) break;
-      let plain = await attempt({});
-      const refusal =
-        plain.kind === "refused" ? sizeRefusal(plain.text, size, new Set()) : undefined;
-      if (refusal !== undefined && "atLeast" in refusal) {
-        size = refusal.atLeast;
-        plain = await attempt({});
-      }
-      if (plain.kind === "miss") learn(await fromOutcomes(attempt));
+      // Some give no page as small as one row.
+      size = (await attempt({})).kind === "refused" ? SMALL_PAGE : 1;
+      learn(await fromOutcomes(attempt));
     }
 
     return report;
@@ -203,67 +198,42 @@ async function probePaging(
   }
 }
 
-const VALID = /valid (?:fields|parameters|keys)\W+(.*)/i;
-
 /**
- * With one fault more than the unknown filter: a service that tells all faults tells of that one.
+ * By what an attempt becomes with one field more: a wrong value of a field that the service reads
+ * is a fault more, a right one is not; a field that it does not know is a fault whatever it holds,
+ * or none. Only outcomes are compared, and how many faults a refusal lists.
  */
-async function fromWords(search: Attempt): Promise<PagingReport> {
-  const words = async (fields: Fields): Promise<string> => {
-    const { kind, text } = await search(fields);
-    return kind === "refused"
-      ? text.replace(/unknown filter[^;]*/gi, "").replace(/valid filters[^;]*/gi, "")
-      : "";
-  };
-
-  const list = VALID.exec(await words({ headcount_doctor_probe: 1 }))?.[1];
-  let paging = PARAMETERS.find((name) => list !== undefined && speaksOf(list, name));
-  for (const name of paging === undefined ? PARAMETERS : []) {
-    const text = await words({ [name]: name === "cursor" ? 0 : "probe" });
-    if (speaksOf(text, name) && !saysUnknown(text)) paging ??= name;
-  }
-
-  const perPageMax = largestIn(await words({ per_page: FAR_TOO_LARGE }));
-  if (paging !== "page") return { paging, perPageMax };
-
-  const [negative, zero] = [await words({ page: -1 }), await words({ page: 0 })];
-  const firstPage = speaksOf(zero, "page") ? 1 : speaksOf(negative, "page") ? 0 : undefined;
-  return { paging, perPageMax, firstPage };
-}
-
-/** What is understood and wrong is refused; what is not known is refused as such. */
 async function fromOutcomes(attempt: Attempt): Promise<PagingReport> {
-  let paging: Dialect["paging"] | undefined;
-  let list = "";
-  const others = new Set<string>(PARAMETERS);
+  const plain = await attempt({});
+  if (plain.kind === "nothing") return {};
+  const isFault = async (fields: Fields): Promise<boolean> => {
+    const { kind, faults = 0 } = await attempt(fields);
+    return kind === "refused" && (plain.kind !== "refused" || faults > (plain.faults ?? 0));
+  };
+  const isStrict = await isFault({ headcount_doctor_probe: 1 });
+  const isRead = async (name: string, wrong: string | number, right: number): Promise<boolean> =>
+    (isStrict || (await isFault({ [name]: wrong }))) && !(await isFault({ [name]: right }));
 
-  for (const name of PARAMETERS) {
-    const { kind, text } = await attempt({ [name]: "probe" });
-    if (kind !== "refused") continue;
-    if (!saysUnknown(text)) paging ??= name;
-    else others.delete(name);
-    list += VALID.exec(text)?.[1] ?? "";
+  const perPageMax = (await isFault({ per_page: FAR_TOO_LARGE }))
+    ? await largestTaken(async (size) => !(await isFault({ per_page: size })))
+    : undefined;
+
+  if (await isRead("page", "probe", 1)) {
+    const [below, zero] = [await isFault({ page: -1 }), await isFault({ page: 0 })];
+    return { paging: "page", firstPage: below ? (zero ? 1 : 0) : undefined, perPageMax };
   }
+  if (await isRead("offset", "probe", 0)) return { paging: "offset", perPageMax };
 
-  const rest = PARAMETERS.filter((name) => others.has(name));
-  paging ??=
-    PARAMETERS.find((name) => speaksOf(list, name)) ?? (rest.length === 1 ? rest[0] : undefined);
-
-  const large = await attempt({ per_page: FAR_TOO_LARGE });
-  const perPageMax = large.kind === "refused" ? largestIn(large.text) : undefined;
-  let firstPage: 0 | 1 | undefined;
-  if (paging === "page" && (await attempt({ page: -1 })).kind === "refused") {
-    const zero = (await attempt({ page: 0 })).kind;
-    if (zero === "miss") firstPage = 0;
-    else if (zero === "refused" && (await attempt({ page: 1 })).kind === "miss") firstPage = 1;
-  }
-
-  return { paging, firstPage, perPageMax };
+  // No value of a cursor is known to be right: where unknown fields are faults, it is the one of
+  // the three that is left.
+  const isCursor = isStrict || (await isFault({ cursor: 0 }));
+  return { paging: isCursor ? "cursor" : undefined, perPageMax };
 }
 
-function largestIn(text: string): number | undefined {
-  const refusal = sizeRefusal(text, FAR_TOO_LARGE, new Set());
-  return refusal !== undefined && "atMost" in refusal && refusal.atMost < 1_000_000
-    ? refusal.atMost
-    : undefined;
+/** @returns the largest of the usual sizes that is taken, one of them at least being so */
+async function largestTaken(
+  isTaken: (size: number) => Promise<boolean>,
+): Promise<number | undefined> {
+  for (const size of USUAL_BOUNDS) if (await isTaken(size)) return size;
+  return undefined;
 }

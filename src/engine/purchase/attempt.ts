@@ -1,14 +1,13 @@
 // Tested by test/scene/errors.test.ts.
 import { type Credits, credits, maxCredits, ZERO } from "../../shared/contract/money.ts";
-import { grouped, whole } from "../../shared/contract/text.ts";
-import type { CliError } from "../../shared/errors.ts";
+import { grouped } from "../../shared/contract/text.ts";
 import { LostReplyError, ServiceError } from "../client/errors.ts";
-import { asLost, depthIn, isTooDeep, sizeRefusal } from "../client/refusal.ts";
+import { asLost, smallerSize, USUAL_BOUNDS } from "../client/refusal.ts";
 import { type CallAttempts, callAttempts } from "../client/retry.ts";
 import type { PageReply } from "../client/types.ts";
 import { isFault, type Unit } from "../runs/journal.ts";
 import type { Run } from "../runs/run.ts";
-import { chargedForError, drawnSize, drawnTooDeep, otherPaging } from "./failures.ts";
+import { chargedForError, drawnRefused } from "./failures.ts";
 import type { Flown } from "./flight.ts";
 import { cursorGone } from "./page-failures.ts";
 import type { Wall } from "./remaining.ts";
@@ -21,7 +20,7 @@ const ONCE_MORE_MS = 1_000;
 /**
  * Sizes of pages that are tried, free of charge, before a refusal counts as one of something else.
  */
-const MOST_SIZES = 10;
+const MOST_SIZES = USUAL_BOUNDS.length;
 
 export interface AttemptOptions extends Clock, Pick<Seller, "client" | "pacer" | "maxWaitMs"> {
   readonly run: Run;
@@ -48,6 +47,8 @@ export class Attempts {
   /** Of each target the first row of such a page. */
   readonly #refusedFrom = new Map<number, number>();
   #refusedSizes = 0;
+  /** Pages that were planned before this one were so before a size was refused. */
+  resizedBefore = 0;
   #lowered = false;
   #lowering = 0;
 
@@ -162,7 +163,7 @@ export class Attempts {
     const { detail, status } = error;
     const { forgiving, page } = this.#options.source;
     const isRefused = (status === 400 || status === 422) && forgiving !== true && !page;
-    const isDeep = isRefused && this.#depthIn(unit, detail.join("; ")) !== undefined;
+    const isDeep = isRefused && this.#isTooDeep(unit);
     if (!isDeep && !mayBeCursor(unit, status)) return false;
 
     const { n, target, offset } = unit.intent;
@@ -250,7 +251,7 @@ export class Attempts {
   }
 
   /**
-   * An answer that says no; never charged (docs/contract.md, "Errors").
+   * An answer that says no; never charged (docs/reference/contract.md, "Errors").
    * @returns whether it was dealt with
    */
   async #refused(flown: Flown, error: unknown): Promise<boolean> {
@@ -270,30 +271,24 @@ export class Attempts {
     }
     if (status !== 400 && status !== 422 && status !== 413) return this.#cursorRefused(unit, error);
 
-    // A web server's 413 names itself, and no size.
-    const text = status === 413 ? detail.join("; ").replace(/\b413\b/g, "") : detail.join("; ");
-
+    const text = detail.join("; ");
     if (this.#options.source.forgiving === true && error.envelope) {
       await this.#parts.settlement.miss(flown, text);
       return true;
     }
+    const { accepted } = this.#parts.remaining.sizes;
     if (this.#options.source.page !== undefined)
-      throw this.#drawnRefused(unit, status === 413, text) ?? error;
+      throw drawnRefused(perPage, text, accepted.has(perPage));
 
-    const depth = status === 413 ? undefined : this.#depthIn(unit, text);
-    if (depth !== undefined) {
-      this.wall = { depth: Math.min(depth, this.wall?.depth ?? depth), detail: text };
+    if (status !== 413 && this.#isTooDeep(unit)) {
+      this.wall = { depth: Math.min(offset, this.wall?.depth ?? offset), detail: text };
       this.#parts.remaining.cut(target, offset);
       await this.#parts.settlement.giveUp(unit, "deeper than the service goes", false);
       return true;
     }
 
-    const other = otherPaging(text, this.#options.client.dialect);
-    if (other !== undefined) throw other;
-
-    // A first page that is too deep is too large.
-    const ofSize = status === 413 || isTooDeep(text) ? `page size: ${text}` : text;
-    return (await this.#resized(unit, ofSize, perPage)) || this.#cursorRefused(unit, error);
+    const isOfCursor = mayBeCursor(unit, status) && accepted.has(perPage);
+    return (!isOfCursor && (await this.#resized(flown))) || this.#cursorRefused(unit, error);
   }
 
   /** @throws CliError where what is left to refuse is the cursor of a page */
@@ -303,54 +298,49 @@ export class Attempts {
     throw cursorGone(unit.intent.offset, `${status}: ${detail.join("; ")}`);
   }
 
-  #depthIn({ intent }: Unit, text: string): number | undefined {
-    const { target, offset, perPage, cursor } = intent;
-    // What is refused where a cursor leads is the cursor, unless it is said to be the depth.
-    if (cursor !== undefined && !isTooDeep(text)) return undefined;
+  /**
+   * Whether a page is refused for where it lies: one of its size came before, and it is behind rows
+   * that came. What leads to a page, a cursor, is refused for itself.
+   */
+  #isTooDeep({ intent: { target, offset, perPage, cursor } }: Unit): boolean {
+    if (cursor !== undefined || offset === 0) return false;
     // Behind a page that was refused so it is the same refusal, whatever the size.
-    if (offset >= (this.#refusedFrom.get(target) ?? Number.POSITIVE_INFINITY)) return offset;
-    const wasGiven = this.#parts.remaining.sizes.accepted.has(perPage);
-    return depthIn(text, { offset, wasGiven });
-  }
-
-  /** A page of a sample that the service does not give: no other takes its place. */
-  #drawnRefused({ intent }: Unit, tooLarge: boolean, text: string): CliError | undefined {
-    const { perPage } = intent;
-    if (!tooLarge && isTooDeep(text)) return drawnTooDeep(text);
-    const refusal = sizeRefusal(
-      tooLarge ? `page size: ${text}` : text,
-      perPage,
-      this.#parts.remaining.sizes.accepted,
-    );
-    const other = otherPaging(text, this.#options.client.dialect);
-    return other ?? (refusal && drawnSize(perPage, refusal, text));
+    const isBehind = offset >= (this.#refusedFrom.get(target) ?? Number.POSITIVE_INFINITY);
+    return isBehind || this.#parts.remaining.sizes.accepted.has(perPage);
   }
 
   /**
-   * A refusal that may be about the size of a page: goes on with another.
-   * @returns whether it was
+   * A page of a size that did not come yet may be refused for that: goes on with larger ones where
+   * such came, else with smaller ones.
+   * @returns whether there is one to go on with
    */
-  async #resized(unit: Unit, text: string, perPage: number): Promise<boolean> {
-    const refusal = sizeRefusal(text, perPage, this.#parts.remaining.sizes.accepted);
-    if (refusal === undefined || ++this.#refusedSizes > MOST_SIZES) return false;
+  async #resized(flown: Flown): Promise<boolean> {
+    const { reading, remaining, settlement } = this.#parts;
+    const { unit } = flown;
+    const { perPage } = unit.intent;
+    const { accepted } = remaining.sizes;
+    const isTooSmall = [...accepted].some((size) => size > perPage);
+    const smaller = isTooSmall ? undefined : smallerSize(perPage);
+    if (accepted.has(perPage) || ++this.#refusedSizes > MOST_SIZES) return false;
+    if (!isTooSmall && smaller === undefined) return false;
 
-    if ("atMost" in refusal) {
-      this.#parts.remaining.refuse(perPage);
-      await this.#parts.settlement.lowerPerPage(refusal.atMost);
-    } else {
-      this.#parts.remaining.refuse(perPage, refusal.atLeast);
+    this.resizedBefore = this.#options.run.nextNumber();
+    remaining.refuse(perPage, isTooSmall ? perPage + 1 : undefined);
+    if (smaller !== undefined) await settlement.lowerPerPage(smaller);
+    else
       this.#options.onNotice?.(
-        `the service gives no page as small as ${perPage}; going on with larger ones`,
+        `the service refused a page as small as ${perPage}; going on with larger ones`,
       );
-    }
 
-    await this.#parts.settlement.giveUp(unit, `no page of ${perPage} rows`);
+    // The next size needs the room that this one may have taken.
+    if (this.#options.run.state.books.unread > 0n) await reading.take(flown);
+    await settlement.giveUp(unit, `no page of ${perPage} rows`);
     return true;
   }
 
   /**
-   * 402: the hold was too large for the balance. Once, and
-   * again only after progress, with what the balance covers.
+   * 402: the hold was too large for the balance: with what that covers, once, and again only after
+   * progress. Or for the cap of the key: with smaller pages, as far down as there are any.
    */
   async #lowerToBalance(flown: Flown, error: ServiceError): Promise<void> {
     this.#lowering++;
@@ -390,22 +380,18 @@ export class Attempts {
 
     this.#lowered = true;
     const rows = free === undefined ? 0 : budget.affordable(free);
-    if (isSecond || rows < remaining.sizes.least) throw budget.usedUp(error);
+    const isOfBalance = rows < size;
+    // Not the balance, then: the cap of the key, most likely, which a smaller page may fit.
+    const smaller = isOfBalance ? undefined : (error.affordableRows ?? smallerSize(size));
+    const isOver = isOfBalance ? isSecond || rows < remaining.sizes.least : smaller === undefined;
+    if (isOver) throw budget.usedUp(error);
 
     budget.balance = free;
-    if (rows < size) {
-      this.#options.onNotice?.(
-        `the balance covers ${grouped(rows)} more; going on with smaller pages`,
-      );
-      return;
-    }
-
-    // Not the balance, then: the cap of the key, most likely.
-    // A service that says what still fits is believed.
-    const fits = whole(/\bper_page to (\d+)/.exec(error.detail.join(" "))?.[1], 1, size - 1);
-    this.#parts.remaining.lowerPerPage(fits ?? Math.floor(size / 2));
+    if (smaller !== undefined) remaining.lowerPerPage(smaller);
     this.#options.onNotice?.(
-      `refused (402): ${error.detail[0] ?? "no reason"}; going on with smaller pages`,
+      isOfBalance
+        ? `the balance covers ${grouped(rows)} more; going on with smaller pages`
+        : `refused (402): ${error.detail[0] ?? "no reason"}; going on with smaller pages`,
     );
   }
 }

@@ -66,7 +66,7 @@ function sizeOf({ client, maxRows = 1, perPage, run: { state } }: BuyerOptions):
 /**
  * Buys the pages of a run. The order on the disk keeps every credit accounted
  * for: the intent with its key, the reply with the line that settles it, and
- * only then the output (docs/runs.md). No more than the cap is at risk.
+ * only then the output (docs/reference/runs.md). No more than the cap is at risk.
  */
 export class Buyer {
   readonly #options: BuyerOptions;
@@ -168,7 +168,7 @@ export class Buyer {
     return {
       repeated: this.#repeats.repeated,
       missing: this.#remaining.missing,
-      least: this.#indivisible ? this.#remaining.sizes.least : undefined,
+      least: this.#indivisible ? this.#remaining.smallestGiven : undefined,
       own: this.#remaining.sizes.own,
       price: this.#budget.price,
       ended: this.#remaining.somethingLeft || flight.hasShelved ? "limit" : "all",
@@ -421,9 +421,10 @@ export class Buyer {
   #isOutdated(flown: Flown): boolean {
     const { intent } = flown.unit;
     if (flown.sent) return false;
-    const isTooLarge =
-      this.#options.source.page === undefined && intent.perPage > this.#remaining.perPage;
-    if (isTooLarge || this.#repeats.repeated || this.#remaining.isPastEnd(intent)) return true;
+    const isResized =
+      this.#options.source.page === undefined &&
+      (intent.perPage > this.#remaining.perPage || intent.n < this.#attempts.resizedBefore);
+    if (isResized || this.#repeats.repeated || this.#remaining.isPastEnd(intent)) return true;
     return (
       !this.#budget.fits(ZERO) || !this.#budget.covers(flown) || this.#options.enough?.() === true
     );

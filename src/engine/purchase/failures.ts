@@ -27,9 +27,8 @@ import {
 } from "../../shared/errors.ts";
 import type { Of } from "../../shared/schema/build.ts";
 import type { receipt } from "../../shared/schema/purchase.ts";
-import { type CompanyQuery, type Dialect, PAGINGS, pagingName } from "../client/dialect.ts";
+import type { CompanyQuery } from "../client/dialect.ts";
 import type { ServiceError } from "../client/errors.ts";
-import { type SizeRefusal, saysUnknown, speaksOf } from "../client/refusal.ts";
 import { TOO_FEW } from "../output/publish.ts";
 import type { UnsoundCountsError } from "../planning/question.ts";
 import { creditsOf, type EndedRecord, pendingUnits, type RunState } from "../runs/journal.ts";
@@ -84,27 +83,6 @@ export const chargedForError = (
     they count against the cap, and it is not asked again`;
   const { status, requestId } = cause;
   return failed.service(message, undefined, "charged_for_error", cause).with({ status, requestId });
-};
-
-/** Where a refusal is about what says where a page begins. */
-export const otherPaging = (detail: string, used: Dialect): CliError | undefined => {
-  if (!speaksOf(detail, used.paging) || !saysUnknown(detail)) return undefined;
-
-  const others = PAGINGS.filter((name) => name !== pagingName(used));
-  // What it does know stands in many a refusal.
-  const known = (["offset", "cursor", "page"] as const).find(
-    (name) => name !== used.paging && speaksOf(detail, name),
-  );
-  const names = known ?? others.join(" or ");
-
-  return failed.service(
-    `the service pages in another way than by ${used.paging}: ${detail}`,
-    clauses(
-      say`${command("doctor")} finds out how it pages, free of charge`,
-      say`${option("paging")} ${names}, or HEADCOUNT_PAGING, says it`,
-    ),
-    "other_paging",
-  );
 };
 
 const exportOf = (run: string): OwnCommand => command("runs export", { arguments: [run] });
@@ -214,22 +192,24 @@ export function notComplete(receipt: Receipt, { rest, plan }: RunReader, quote: 
   );
 }
 
-export const drawnTooDeep = (detail: string): CliError =>
-  incomplete(
-    "too_deep",
-    `the service does not go as deep as the rows that were drawn ("${detail}"): ` +
-      "a sample without them would not be fair",
-    { hint: "a filter that makes the segment smaller" },
-  );
-
-export const drawnSize = (size: number, refusal: SizeRefusal, detail: string): CliError => {
-  const fits = "atLeast" in refusal ? refusal.atLeast : refusal.atMost;
-  return usageError(
-    `the service gives no page of ${counted(size, "row")} ("${detail}")`,
-    say`${option("per_page", fits)} draws ${counted(fits, "row")} together`,
-    "page_size",
-  );
-};
+/**
+ * A page of a sample that the service does not give: no other takes its place.
+ * @param isSize whether a page of that size came elsewhere: then it is refused for where it lies
+ */
+export const drawnRefused = (size: number, detail: string, isSize: boolean): CliError =>
+  isSize
+    ? incomplete(
+        "too_deep",
+        `the service does not go as deep as the rows that were drawn ("${detail}"): ` +
+          "a sample without them would not be fair",
+        { hint: "a filter that makes the segment smaller" },
+      )
+    : usageError(
+        `the service refused a page of ${counted(size, "row")} that was drawn ` +
+          `("${detail}"); nothing was spent on it`,
+        say`${option("per_page")} draws another number of rows together, if that is what it refuses`,
+        "page_size",
+      );
 
 export const diskFull = (path: string): CliError =>
   failed
@@ -240,7 +220,7 @@ export const diskFull = (path: string): CliError =>
     )
     .with({ exitCode: EXIT.incomplete });
 
-/** A single look-up's 404: exit 6 (docs/contract.md, "Enrich"). */
+/** A single look-up's 404: exit 6 (docs/reference/contract.md, "Enrich"). */
 export function companyNotFound(
   { by, value }: CompanyQuery,
   { settled, uncertain }: RunState,
@@ -274,7 +254,7 @@ export const fileExists = (path: string): CliError =>
 export const ALL_BOUGHT: ReadonlySet<string> = new Set([TOO_FEW, NEW_UNREACHED, "unread_rows"]);
 
 /** Going on would end the same way: what is paid for goes elsewhere, or in another form. */
-const HELD_BY_OUTPUT = new Set(["file_appeared", "too_deep", "too_many_rows"]);
+const ENDS_AGAIN = new Set(["file_appeared", "filter_swallowed", "too_deep", "too_many_rows"]);
 
 export const PAGE_TWICE = "page_twice";
 
@@ -432,17 +412,17 @@ function allBought(failure: CliError, { progress, writes }: Place): CliError {
 function stopped(failure: CliError, run: RunReader, { progress, open, on, writes }: Place) {
   const { code, details, hint, category, next = on } = failure;
   const how = endOf(failure, run);
-  const isLast = how === "stale" || how === "over" || HELD_BY_OUTPUT.has(code);
+  const isLast = how === "stale" || how === "over" || ENDS_AGAIN.has(code);
 
   const held = say`${writes} writes what there is at 0 credits`;
   const begins = how === "stale" ? beginsAnew(run.plan) : say`${next} tries to go on`;
-  const goesOn = how === "over" ? clauses(held) : clauses(held, begins);
+  const goesOn = isLast && how !== "stale" ? clauses(held) : clauses(held, begins);
 
   return failure.with({
     // So it was with this call; of the run the lines below tell.
     message: failure.call ?? failure.said,
     details: [...details, progress, ...open, ...(hint === undefined ? [] : [hint])],
-    hint: category === "incomplete" ? goesOn : say`${on} goes on where it stopped`,
+    hint: category === "incomplete" || isLast ? goesOn : say`${on} goes on where it stopped`,
     next: isLast ? writes : next,
   });
 }

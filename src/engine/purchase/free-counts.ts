@@ -8,6 +8,7 @@ import {
 } from "../../shared/contract/vocabulary.ts";
 import { type CliError, failed, option, say, usageError } from "../../shared/errors.ts";
 import { ServiceError } from "../client/errors.ts";
+import { smallerSize } from "../client/refusal.ts";
 import type { CountView, RateLimit, ServiceClient, SketchView } from "../client/types.ts";
 import {
   type Counts,
@@ -38,13 +39,15 @@ export interface FreeCountsOptions {
 type Window = Pick<RateLimit, "limit" | "resetAt"> & { remaining: number };
 
 /**
- * Free counts with manners (docs/new-only.md, "Manners"): no more
+ * Free counts with manners (docs/explanation/new-people.md, "Manners"): no more
  * than allowed, four fifths of a minute's, never the last tenth of a
  * day's, none that cost credits; all of one version of the dataset.
  */
 export class FreeCounts implements Counts {
   readonly #options: FreeCountsOptions;
   listSize = MAX_VALUES_PER_KEY;
+  /** Whether one value alone was taken where a list of them was refused. */
+  #takesOne = false;
   calls = 0;
   /** Of which all counts so far are; undefined where the service tells none. */
   datasetVersion: string | undefined;
@@ -175,6 +178,9 @@ export class FreeCounts implements Counts {
     } catch (error) {
       const most = longestList(error, list.length);
       if (most === undefined) throw error;
+      // A service that refuses one value too refuses something else than how many there are.
+      if (!this.#takesOne) await this.count({ ...filters, network_url: list.slice(0, 1) });
+      this.#takesOne = true;
       this.listSize = Math.min(this.listSize, most);
       return this.countAt(filters, list);
     }
@@ -266,26 +272,8 @@ const endOfDay = ({ limit, remaining, resetAt }: RateLimit): CliError =>
     "day_limit_near",
   );
 
-const ABOUT_LISTS =
-  /at most|maximum|max\b|exceed|too (many|long|large|big)|less than|no more than|up to|fewer/i;
-
-/**
- * How many values a service takes of one key, by its
- * refusal; undefined where it refused something else.
- */
+/** How many values of one key to ask for where so many were refused; undefined: not about that. */
 function longestList(error: unknown, length: number): number | undefined {
-  if (
-    !(error instanceof ServiceError) ||
-    ![400, 413, 414, 422].includes(error.status) ||
-    length < 2
-  )
-    return undefined;
-
-  const text = error.detail.join(" ");
-  if (error.status === 422 || error.status === 400) if (!ABOUT_LISTS.test(text)) return undefined;
-
-  const numbers = [...text.matchAll(/\d+/g)]
-    .map(([digits]) => Number(digits))
-    .filter((number) => number >= 1 && number < length);
-  return numbers.length > 0 ? Math.max(...numbers) : length >> 1;
+  const isRefused = error instanceof ServiceError && [400, 413, 414, 422].includes(error.status);
+  return isRefused ? smallerSize(length) : undefined;
 }

@@ -239,8 +239,8 @@ function smallestPage({ run, quote, outcome, maxCredits, spent, came }: Short) {
     maxCredits !== undefined && more > maxCredits ? { maxCredits: more } : { limit: rows + least };
 
   const why =
-    "the service gives no page that is as small as what is left to buy, " +
-    `but ${counted(least, "row")} or more: ${came}`;
+    "the service gives no page that is as small as what is left to buy; " +
+    `the smallest that is known has ${counted(least, "row")}: ${came}`;
   if (rows > 0) {
     const gets = say`buys the next one, ${option("limit", rows)} ends whole without it`;
     return { why, raise, gets };

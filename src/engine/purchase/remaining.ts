@@ -156,6 +156,12 @@ export class Remaining {
     };
   }
 
+  /** The smallest page that is known to be given, as far as one of a refused size is not. */
+  get smallestGiven(): number {
+    const given = [...this.#accepted].filter((size) => size >= this.#least);
+    return given.length > 0 ? Math.min(...given) : this.#least;
+  }
+
   /**
    * The service refused a page for its size.
    * @param least the smallest that it gives, where it is known
@@ -226,7 +232,8 @@ export class Remaining {
   }
 
   /**
-   * What a settled page teaches. A short page is the last only where that is said (docs/runs.md).
+   * What a settled page teaches. A short page is the last only where that is said
+   * (docs/explanation/complete.md).
    */
   learn(position: Position & Pick<IntentRecord, "cursor">, taught: Taught): void {
     const { rows, total, next, miss } = taught;

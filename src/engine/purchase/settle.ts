@@ -92,62 +92,80 @@ export class Settlement {
 
   async receive(flown: Flown, reply: PageReply): Promise<void> {
     const { unit } = flown;
-    const { flight, budget, reading: balance } = this.#parts;
-    const { creditsUsed, creditsRemaining: remaining, datasetVersion } = reply.meta;
+    const { budget } = this.#parts;
+    const { creditsUsed: used, creditsRemaining: remaining } = reply.meta;
     // The balance of a stored reply is of then; one that was lost before may be stored, unsaid.
     const isQuiet = flown.alone && !flown.sent && !reply.replayed && remaining !== undefined;
+    await this.#land(flown, reply, isQuiet);
+
+    const page = Page.read(reply.body, this.#kind);
+    const marks = this.#marks(unit, page, reply);
+    const quiet = isQuiet && {
+      quiet: true,
+      ...(await this.#parts.reading.beside(remaining, chargeOf(used))),
+    };
+    const places = placesOf({ rows: page.length, ...marks });
+    const quoted = budget.priceKnown ? budget.priceOf(places) : chargeOf(used);
+
+    const facts = factsOf(reply, marks);
+    await this.#settle(unit, { rows: page.length, ...facts, ...quiet }, reply.body);
+    if (isQuiet) budget.balance = remaining;
+    else budget.takeOff(used === undefined ? flown.hold : chargeOf(used));
+
+    this.#sayOf(reply, marks);
+    this.#handOn(flown, reply.body, page, quoted);
+  }
+
+  /**
+   * The slot is free: the next request goes out before this page is converted, and is on the wire
+   * two turns later.
+   */
+  async #land(flown: Flown, { meta }: PageReply, isQuiet: boolean): Promise<void> {
+    const { flight } = this.#parts;
+    const { creditsUsed, datasetVersion } = meta;
+    const { datasetVersion: expected } = this.#options;
 
     flight.mark(flown, { sent: true });
-    const { datasetVersion: expected } = this.#options;
     if (datasetVersion !== undefined && expected !== null && datasetVersion !== expected)
       flight.stop(datasetMoved(expected, datasetVersion));
 
-    // The slot is free: the next request goes out before this page is converted, and is on
-    // the wire two turns later. After a dear reply nothing goes out before the books have it.
+    // After a dear reply nothing goes out before the books have it, nor before a reading is a
+    // fact: what went out meanwhile would be taken for a part of it.
     const isDear = creditsUsed !== undefined && creditsUsed > flown.hold;
-    // Nor before a reading is a fact: what went out meanwhile would be taken for a part of it.
     if (!isDear && !isQuiet) flight.turn(flown, "keeping");
     await turn();
     await turn();
+  }
 
-    const page = Page.read(reply.body, this.#kind);
-    const rows = page.length;
-    const withheld = Math.min(reply.withheld, Math.max(0, unit.intent.perPage - rows));
+  #marks(unit: Unit, page: Page, reply: PageReply): Marks {
+    const room = Math.max(0, unit.intent.perPage - page.length);
+    const withheld = Math.min(reply.withheld, room);
     const unread = this.#unread(unit, page, withheld, reply);
-    // Some services answer a look-up that found nothing with a success, and some charge it.
-    const miss = this.#kind === "company" && rows + unread === 0;
-    const unasked = this.#unasked(unit, page);
-    const facts = factsOf(reply, { replayed: reply.replayed, withheld, unread, miss, unasked });
-    const others = isQuiet ? await balance.beside(remaining, chargeOf(creditsUsed)) : {};
-    const places = placesOf({ rows, withheld, unread });
-    const quoted = budget.priceKnown ? budget.priceOf(places) : chargeOf(creditsUsed);
+    return {
+      replayed: reply.replayed,
+      withheld,
+      unread,
+      // Some services answer a look-up that found nothing with a success, and some charge it.
+      miss: this.#kind === "company" && page.length + unread === 0,
+      unasked: this.#unasked(unit, page),
+    };
+  }
 
-    await this.#settle(
-      unit,
-      {
-        rows,
-        ...facts,
-        ...(isQuiet ? { quiet: true, ...others } : {}),
-      },
-      reply.body,
-    );
-    if (isQuiet) budget.balance = remaining;
-    else budget.takeOff(creditsUsed === undefined ? flown.hold : chargeOf(creditsUsed));
-
+  #sayOf({ meta, price }: PageReply, { unasked }: Marks): void {
     if (unasked !== undefined && !isContradicted(unasked))
       this.#sayOnce(
         `no row of the first page says ${unasked.key} as it was asked for, row ${unasked.row} ` +
           `says "${unasked.came}": whether they are who was asked for nobody can tell`,
       );
-    if (creditsUsed === undefined)
+    if (meta.creditsUsed === undefined)
       this.#sayOnce("the service does not say what a call cost; booked at the price of the quote");
-    const { declared = ZERO, told = declared } = reply.price ?? {};
+
+    const { declared = ZERO, told = declared } = price ?? {};
     if (told < declared)
       this.#sayOnce(
         `the vendor charged ${creditsText(told)} for what its file says costs ` +
           `${creditsText(declared)}; booked as it was charged`,
       );
-    this.#handOn(flown, reply.body, page, quoted);
   }
 
   /**

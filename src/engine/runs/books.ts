@@ -9,7 +9,8 @@ import {
 } from "../../shared/contract/money.ts";
 
 /**
- * What a run cost, from facts alone (docs/caps.md). Test: test/unit/engine/runs/books.test.ts.
+ * What a run cost, from facts alone (docs/explanation/caps.md). Test:
+ * test/unit/engine/runs/books.test.ts.
  *
  * | fact | says | the attempt cost |
  * |---|---|---|
@@ -634,30 +635,13 @@ export class Books {
   #explain(fall: Credits, told: Reading, rested: boolean): void {
     const ended = this.#open.filter((one) => !isFlying(one));
     const rest = creditsLess(fall, toldBy(ended));
-    const [only, ...others] = ended;
-    const isAlone = others.length === 0;
-
     if (rest > this.#slack(ended)) this.#doubtPromise(ended);
     this.#learnFree(ended, rest);
-    const slack = this.#slack(ended);
-    const isGuess = only?.sent.isGuess === true;
-    if (only !== undefined && isAlone && (slack > 0n || isGuess) && rest > 0n) {
-      const cost = credits(only.least + rest);
-      const isTold = rest > slack || isMeasured(only);
-      if (isTold) only.most = maxCredits(only.most ?? ZERO, cost);
-      if (isTold || only.state === "free") this.#learn(only, cost);
-    }
+    this.#learnAlone(ended, rest);
     if (this.#isLate && !rested) return;
 
-    const witness = this.#witness();
-    const isProven = (one: Attempt): boolean =>
-      one.endedAt < witness ||
-      (rested && one.state === "free") ||
-      this.#isBelieved(one) ||
-      (one.state === "lost" && rested && !this.#isLate) ||
-      this.#slack([one]) === 0n;
-    const proven = ended.filter(isProven);
-    const unsure = ended.filter((one) => !isProven(one));
+    const proven = this.#provenOf(ended, rested);
+    const unsure = ended.filter((one) => !proven.includes(one));
     this.#sawPromise ||= ended.some(({ isSpoken }) => isSpoken);
     this.#sawFree ||= proven.some(({ state }) => state === "free");
     const left = creditsLess(fall, toldBy(ended));
@@ -670,6 +654,30 @@ export class Books {
     // What they spent explains what is left, too, until somebody unsure does.
     this.#own = unsure.length === 0 ? ZERO : theirs;
     this.#surplus = creditsLess(fall, own);
+  }
+
+  #provenOf(ended: readonly Attempt[], rested: boolean): readonly Attempt[] {
+    const witness = this.#witness();
+    return ended.filter(
+      (one) =>
+        one.endedAt < witness ||
+        (rested && one.state === "free") ||
+        this.#isBelieved(one) ||
+        (one.state === "lost" && rested && !this.#isLate) ||
+        this.#slack([one]) === 0n,
+    );
+  }
+
+  /** What one that was alone cost beyond what it told, or what was guessed of it. */
+  #learnAlone([only, ...others]: readonly Attempt[], rest: Credits): void {
+    if (only === undefined || others.length > 0 || rest === 0n) return;
+    const slack = this.#slack([only]);
+    if (slack === 0n && only.sent.isGuess !== true) return;
+
+    const cost = credits(only.least + rest);
+    const isTold = rest > slack || isMeasured(only);
+    if (isTold) only.most = maxCredits(only.most ?? ZERO, cost);
+    if (isTold || only.state === "free") this.#learn(only, cost);
   }
 
   /** What should be free and was dearer than its hold: each may have cost as much as the other. */

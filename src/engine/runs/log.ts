@@ -269,42 +269,59 @@ export function scanLog<Kind extends LogRecord>(
   size: number,
   path: string,
 ): DecodedLog<Kind> {
+  const { entries, end, trusted, damage } = linesIn<Kind>(read, size, path);
+  const bad = entries.findIndex(({ record, start, end: place }) => {
+    const { follows, crc } = record;
+    return start >= trusted && follows !== undefined && checksum(read(place, follows)) !== crc;
+  });
+  if (bad < 0) return { entries, validBytes: end, damage };
+
+  return { entries: entries.slice(0, bad), validBytes: entries[bad]?.start ?? 0, damage };
+}
+
+/** Every line that can be read. `trusted`: everything up to there had been synced. */
+function linesIn<Kind extends LogRecord>(read: LogSource, size: number, path: string) {
   const lineAt = linesOf(read);
   const entries: (LogEntry<Kind> & { readonly start: number })[] = [];
   let at = 0;
   let lastGroup: number | undefined;
   let damage: CliError | undefined;
   for (let line = 1; at < size; line++) {
-    const bytes = lineAt(at);
-    const entry = bytes === undefined ? undefined : decodeLine(bytes);
-    const end = at + (bytes?.length ?? 0) + 1;
-    const follows = entry?.record.follows ?? 0;
-    const next = follows > 0 ? end + follows + 1 : end;
-    if (entry === undefined || (entry.from ?? at) !== at || next > size) {
-      const last = bytes === undefined || (end === size && isTorn(bytes));
+    const { entry, isSound, isTail, end, follows } = entryAt(lineAt(at), at, size);
+    if (entry === undefined || !isSound) {
       // Nothing tells what had been synced: there only the last line can be torn.
-      const sound = groupAfter(read, size, at);
-      if (sound === undefined && (lastGroup !== undefined || last || entry !== undefined)) break;
+      const next = groupAfter(read, size, at);
+      if (next === undefined && (lastGroup !== undefined || isTail || entry !== undefined)) break;
       damage ??= damaged(path, line);
-      if (sound === undefined) break;
-      at = sound;
+      if (next === undefined) break;
+      at = next;
       continue;
     }
 
-    if (entry.from !== undefined) lastGroup = entry.from;
+    lastGroup = entry.from ?? lastGroup;
     entries.push({ record: entry.record as Kind, end, start: at });
     if (follows > 0) line++;
-    at = next;
+    at = behind(end, follows);
   }
 
-  const trusted = lastGroup ?? at;
-  const bad = entries.findIndex(({ record, start, end }) => {
-    const { follows, crc } = record;
-    return start >= trusted && follows !== undefined && checksum(read(end, follows)) !== crc;
-  });
-  if (bad < 0) return { entries, validBytes: at, damage };
+  return { entries, end: at, trusted: lastGroup ?? at, damage };
+}
 
-  return { entries: entries.slice(0, bad), validBytes: entries[bad]?.start ?? 0, damage };
+/** Where the next line begins: a payload has a line end of its own. */
+const behind = (end: number, follows: number): number => (follows > 0 ? end + follows + 1 : end);
+
+/** @param bytes of the line that begins there. `isTail`: it may be torn, as the last one */
+function entryAt(bytes: Buffer | undefined, at: number, size: number) {
+  const entry = bytes === undefined ? undefined : decodeLine(bytes);
+  const end = at + (bytes?.length ?? 0) + 1;
+  const follows = entry?.record.follows ?? 0;
+  return {
+    entry,
+    end,
+    follows,
+    isSound: (entry?.from ?? at) === at && behind(end, follows) <= size,
+    isTail: bytes === undefined || (end === size && isTorn(bytes)),
+  };
 }
 
 /** Everything up to there had been synced. */

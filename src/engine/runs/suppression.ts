@@ -103,26 +103,44 @@ function lifted(
   return { entries: after, changed };
 }
 
-export function suppressionList(
-  folder: string,
-  disk: Disk,
-  lock: Pick<LockOptions, "now" | "sleep" | "signal">,
-) {
-  async function find(name: SuppressedName): Promise<readonly SuppressedEntry[]> {
-    return (await readRings(folder)).flatMap(({ key, entries }) => {
+type ListLock = Pick<LockOptions, "now" | "sleep" | "signal">;
+
+/** The people who are left out: the list in a folder, and those of other machines beside it. */
+export class SuppressionList {
+  readonly #folder: string;
+  readonly #disk: Disk;
+  readonly #lock: ListLock;
+
+  constructor(folder: string, disk: Disk, lock: ListLock) {
+    this.#folder = folder;
+    this.#disk = disk;
+    this.#lock = lock;
+  }
+
+  async entries(): Promise<readonly SuppressedEntry[]> {
+    return (await this.rings()).flatMap(({ entries }) => entries.filter(isOn));
+  }
+
+  /** Each with what was taken off it. */
+  rings(): Promise<readonly SuppressionRing[]> {
+    return readRings(this.#folder);
+  }
+
+  async find(name: SuppressedName): Promise<readonly SuppressedEntry[]> {
+    return (await this.rings()).flatMap(({ key, entries }) => {
       const marks = marksAsked(key, name);
       return entries.filter((entry) => isOn(entry) && entry.marks.some((it) => marks.includes(it)));
     });
   }
 
   /** @returns how many were not on it before */
-  async function add(names: readonly SuppressedName[], note: string | null): Promise<number> {
-    return change((entries, key) => {
+  async add(names: readonly SuppressedName[], note: string | null): Promise<number> {
+    return this.change((entries, key) => {
       // Whoever was only left out is not forgotten yet.
       const isAlike = (entry: SuppressedEntry): boolean =>
         isOn(entry) && (note !== FORGOTTEN || entry.note === FORGOTTEN);
       const all = new Set(entries.filter(isAlike).flatMap(({ marks }) => marks));
-      const at = new Date(lock.now()).toISOString();
+      const at = new Date(this.#lock.now()).toISOString();
       const fresh: SuppressedEntry[] = [];
       for (const name of names) {
         const marks = marksOf(key, name);
@@ -135,77 +153,64 @@ export function suppressionList(
   }
 
   /** @param marks as they are listed, or their beginnings @returns how many entries went */
-  async function remove(
-    names: readonly SuppressedName[],
-    marks: readonly string[],
-  ): Promise<number> {
+  async remove(names: readonly SuppressedName[], marks: readonly string[]): Promise<number> {
     const lift: Change = (entries, key) => lifted(entries, key, names, marks);
     let removed = 0;
-    for (const { folder: place } of await readRings(folder)) removed += await change(lift, place);
+    for (const { folder } of await readRings(this.#folder))
+      removed += await this.change(lift, folder);
     return removed;
   }
 
-  async function change(work: Change, place = folder): Promise<number> {
-    return locked(async () => {
-      const { key = await makeKey(place, randomBytes(32)), entries } = await readList(place);
+  async change(work: Change, place = this.#folder): Promise<number> {
+    return this.#locked(async () => {
+      const { key = await this.#makeKey(place, randomBytes(32)), entries } = await readList(place);
       const { entries: after, changed } = work(entries, key);
       if (changed === 0) return 0;
-      await write(place, after, key);
+      await this.#write(place, after, key);
       return changed;
     });
   }
 
-  const write = (place: string, entries: readonly SuppressedEntry[], key: Buffer): Promise<void> =>
-    disk.replaceFile(
-      join(place, SUPPRESSION_FILES.list),
-      suppressedText(entries, key),
-      "suppression",
-    );
-
-  function locked<T>(work: () => Promise<T>): Promise<T> {
-    makeFolder(folder);
-    const options = { ...lock, what: "the suppression list", wait: true };
-    return withLock(join(folder, "lock"), options, work);
-  }
-
-  /** A key without a list is one whose list was lost. */
-  async function makeKey(place: string, key: Buffer): Promise<Buffer> {
-    await write(place, [], key);
-    await disk.replaceFile(join(place, SUPPRESSION_FILES.key), key, "suppression key", false);
-    return key;
-  }
-
   /** Takes in what another machine has of a list, this one's own or one of theirs. */
-  async function merge(ring: SuppressionRing): Promise<void> {
+  async merge(ring: SuppressionRing): Promise<void> {
     const place =
-      (await readRings(folder)).find(({ key }) => key.equals(ring.key))?.folder ??
-      (await begin(ring.key));
-    await change((entries) => {
+      (await readRings(this.#folder)).find(({ key }) => key.equals(ring.key))?.folder ??
+      (await this.#begin(ring.key));
+    await this.change((entries) => {
       const after = mergedEntries(entries, ring.entries);
       return { entries: after, changed: Number(!isDeepStrictEqual(after, entries)) };
     }, place);
   }
 
-  async function begin(key: Buffer): Promise<string> {
-    const place = join(folder, "others", ringName({ key }));
-    const draft = join(folder, "others", `.${ringName({ key })}`);
-    await locked(async () => {
+  async #begin(key: Buffer): Promise<string> {
+    const others = join(this.#folder, "others");
+    const place = join(others, ringName({ key }));
+    const draft = join(others, `.${ringName({ key })}`);
+    await this.#locked(async () => {
       await removeFolder(draft);
       makeFolder(draft);
-      await makeKey(draft, key);
-      await disk.rename(draft, place, "suppression ring");
+      await this.#makeKey(draft, key);
+      await this.#disk.rename(draft, place, "suppression ring");
     });
     return place;
   }
 
-  return {
-    entries: async () => (await readRings(folder)).flatMap(({ entries }) => entries.filter(isOn)),
-    /** Each with what was taken off it. */
-    rings: (): Promise<readonly SuppressionRing[]> => readRings(folder),
-    find,
-    add,
-    remove,
-    change,
-    merge,
-  };
+  /** A key without a list is one whose list was lost. */
+  async #makeKey(place: string, key: Buffer): Promise<Buffer> {
+    await this.#write(place, [], key);
+    const file = join(place, SUPPRESSION_FILES.key);
+    await this.#disk.replaceFile(file, key, "suppression key", false);
+    return key;
+  }
+
+  #write(place: string, entries: readonly SuppressedEntry[], key: Buffer): Promise<void> {
+    const file = join(place, SUPPRESSION_FILES.list);
+    return this.#disk.replaceFile(file, suppressedText(entries, key), "suppression");
+  }
+
+  #locked<T>(work: () => Promise<T>): Promise<T> {
+    makeFolder(this.#folder);
+    const options = { ...this.#lock, what: "the suppression list", wait: true };
+    return withLock(join(this.#folder, "lock"), options, work);
+  }
 }

@@ -18,29 +18,30 @@ const wrong = (message: string): StrictJson => ({ ok: false, message });
  * invalid UTF-8, a byte order mark, duplicate keys, NUL, lone surrogates, numbers that
  * a double does not hold exactly. `__proto__` stays an ordinary key. Time is linear in
  * the body; nesting and the number of keys are bounded.
+ * @param what as messages call it
  */
-export function parseStrictJson(bytes: Uint8Array): StrictJson {
-  if (bytes.length === 0) return wrong("the body is empty; send a JSON object");
-  if (!isUtf8(bytes)) return wrong("the body is not valid UTF-8");
+export function parseStrictJson(bytes: Uint8Array, what = "the body"): StrictJson {
+  if (bytes.length === 0) return wrong(`${what} is empty; send a JSON object`);
+  if (!isUtf8(bytes)) return wrong(`${what} is not valid UTF-8`);
   if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) {
-    return wrong("the body begins with a byte order mark; send plain UTF-8");
+    return wrong(`${what} begins with a byte order mark; send plain UTF-8`);
   }
 
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8");
-  const problem = scan(text);
+  const problem = scan(text, what);
   if (problem !== undefined) return wrong(problem);
 
   try {
     return { ok: true, value: JSON.parse(text) as unknown };
   } catch (error) {
-    return wrong(notJson(text, error));
+    return wrong(notJson(text, error, what));
   }
 }
 
-function notJson(text: string, error: unknown): string {
-  if (text.trim() === "") return "the body is empty; send a JSON object";
+function notJson(text: string, error: unknown, what: string): string {
+  if (text.trim() === "") return `${what} is empty; send a JSON object`;
   const position = /position (\d+)/.exec(error instanceof Error ? error.message : "");
-  return `the body is not valid JSON${position ? ` (at character ${position[1]})` : ""}`;
+  return `${what} is not valid JSON${position ? ` (at character ${position[1]})` : ""}`;
 }
 
 // A string (its end is missing where the group is
@@ -51,7 +52,7 @@ const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*("?)|-?\d[\d.eE+-]*|[[\]{},]/gs;
  * One pass over the tokens for what JSON.parse lets
  * through. On text that is no JSON it only has to end.
  */
-function scan(text: string): string | undefined {
+function scan(text: string, what: string): string | undefined {
   const open: (Set<string> | null)[] = [];
   const path: (string | number)[] = [];
   let keys: Set<string> | null = null;
@@ -60,16 +61,16 @@ function scan(text: string): string | undefined {
   for (const [token, end] of text.matchAll(TOKEN)) {
     const first = token[0];
     if (first === '"') {
-      if (end === "") return "the body is not valid JSON (a string does not end)";
+      if (end === "") return `${what} is not valid JSON (a string does not end)`;
 
-      const content = stringContent(token);
+      const content = stringContent(token, what);
       if (typeof content !== "string") return content.problem;
       if (!expectKey || keys === null) continue;
       if (keys.has(content))
-        return `duplicate key in the body: ${echo(content)}; send each key once`;
+        return `duplicate key in ${what}: ${echo(content)}; send each key once`;
 
       keys.add(content);
-      if (++count > MAX_KEYS) return `the body holds more than ${MAX_KEYS} keys`;
+      if (++count > MAX_KEYS) return `${what} holds more than ${MAX_KEYS} keys`;
 
       path[path.length - 1] = content;
       expectKey = false;
@@ -78,7 +79,7 @@ function scan(text: string): string | undefined {
       keys = expectKey ? new Set() : null;
       open.push(keys);
       path.push(expectKey ? "" : 0);
-      if (open.length > MAX_DEPTH) return `the body is nested more than ${MAX_DEPTH} levels deep`;
+      if (open.length > MAX_DEPTH) return `${what} is nested more than ${MAX_DEPTH} levels deep`;
     } else if (first === "}" || first === "]") {
       open.pop();
       path.pop();
@@ -110,7 +111,7 @@ function placeOf(path: readonly (string | number)[]): string {
   return text === "" ? "" : `${echo(text)}: `;
 }
 
-function stringContent(token: string): string | { readonly problem: string } {
+function stringContent(token: string, what: string): string | { readonly problem: string } {
   // Without an escape there can be neither: the bytes are
   // valid UTF-8 and JSON.parse refuses raw control characters.
   if (!token.includes("\\")) return token.slice(1, -1);
@@ -119,12 +120,12 @@ function stringContent(token: string): string | { readonly problem: string } {
   try {
     content = JSON.parse(token) as string;
   } catch {
-    return { problem: "the body is not valid JSON (a string holds an escape that is none)" };
+    return { problem: `${what} is not valid JSON (a string holds an escape that is none)` };
   }
 
-  if (content.includes("\0")) return { problem: "the body holds a NUL character (\\u0000)" };
+  if (content.includes("\0")) return { problem: `${what} holds a NUL character (\\u0000)` };
   if (!content.isWellFormed())
-    return { problem: "the body holds a lone surrogate (half of a UTF-16 pair)" };
+    return { problem: `${what} holds a lone surrogate (half of a UTF-16 pair)` };
 
   return content;
 }

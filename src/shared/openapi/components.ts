@@ -72,6 +72,14 @@ export const HEADERS = {
     false,
   ),
   "Retry-After": header(atLeastOne("Whole seconds to wait before the next try, at least 1.", 7)),
+  "X-Affordable-Rows": header(
+    atLeastOne(
+      "An extension of this service: the largest `per_page` that the balance, or what is left of " +
+        "the key's cap, covers. Absent where that is none.",
+      10,
+    ),
+    false,
+  ),
   Allow: header(word("The methods that the path has.", "GET")),
   "WWW-Authenticate": header(word("How to send the key.", "Bearer"), false),
   "X-Key-Received": header(
@@ -200,6 +208,7 @@ export const RESPONSES = {
           "lower per_page to 10 or take a key with a higher cap",
       ]),
     },
+    "X-Affordable-Rows",
   ),
   NotFound: errorResponse("No company matches. Free.", {
     miss: failure("A miss", ["no company matches domain nobody.example"]),

@@ -1,6 +1,6 @@
 import type { ServedPeople } from "../../../dataset/clickhouse/left-out.ts";
 import { Disk, failpoint } from "../../../engine/runs/disk.ts";
-import { suppressionList } from "../../../engine/runs/suppression.ts";
+import { SuppressionList } from "../../../engine/runs/suppression.ts";
 import { findInFolder, type InFolder, openKept, purge } from "../../../service/people/purge.ts";
 import type { Context } from "../../../shared/context.ts";
 import { suppressedName, takenFor } from "../../../shared/contract/naming/who.ts";
@@ -85,7 +85,7 @@ async function forget(desk: Desk<ForgetOptions>, word: string): Promise<void> {
         setup,
         actor: actor(context),
         suppress: (names) =>
-          suppressionList(data.folders.suppression, disk, lock).add(names, "forgotten"),
+          new SuppressionList(data.folders.suppression, disk, lock).add(names, "forgotten"),
         step: (what) => step?.(what, "written"),
       });
 

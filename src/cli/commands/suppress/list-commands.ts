@@ -1,7 +1,7 @@
 import type { keptPeople } from "../../../app/keep/forget/find.ts";
 import { diskOf } from "../../../app/keep/store.ts";
 import { isAnyWord, namesOf, noForm, suppress } from "../../../app/keep/suppress.ts";
-import { suppressionList } from "../../../engine/runs/suppression.ts";
+import { SuppressionList } from "../../../engine/runs/suppression.ts";
 import type { Context } from "../../../shared/context.ts";
 import { suppressedName } from "../../../shared/contract/naming/who.ts";
 import {
@@ -58,7 +58,11 @@ export function addListCommands<Options extends SuppressOptions>(
   const open = async (desk: Desk<Options>): Promise<Opened> => ({
     ...desk,
     place: place.name,
-    list: suppressionList(await place.folder(desk.options, context), disk, { now, sleep, signal }),
+    list: new SuppressionList(await place.folder(desk.options, context), disk, {
+      now,
+      sleep,
+      signal,
+    }),
     kept: place.kept?.(context),
     added: async (names) => place.added?.(names, desk),
   });
@@ -102,7 +106,7 @@ export function addListCommands<Options extends SuppressOptions>(
 interface Opened extends Desk<SuppressOptions> {
   /** `headcount suppress`. */
   readonly place: string;
-  readonly list: ReturnType<typeof suppressionList>;
+  readonly list: SuppressionList;
   readonly kept: ReturnType<typeof keptPeople> | undefined;
   readonly added: (names: readonly SuppressedName[]) => Promise<void>;
 }
