@@ -35,8 +35,9 @@ export async function plansIn(store: RunStore) {
 }
 
 /**
- * After taking in what the runs hold beyond it (docs/reference/library.md, "Files and crashes"). @returns
- * undefined where nothing was ever bought there; `unread`: runs that cannot be read, and why
+ * After taking in what the runs hold beyond it (docs/reference/library.md, "Files and crashes").
+ * @returns undefined where nothing was ever bought there; `unread`: runs that cannot be read, and
+ * why
  */
 export async function openLibrary(
   shelf: Shelf,
