@@ -18,8 +18,10 @@ const code = readFileSync(made).toString("base64");
 rmSync(folder, { recursive: true });
 
 const sha256 = createHash("sha256").update(readFileSync(source)).digest("hex");
-const lines = (code.match(/.{1,90}/g) ?? []).map((line) => `  "${line}",\n`).join("");
+const lines = (code.match(/.{1,90}/g) ?? []).join("\n");
+const kept = "src/shared/rows/machine.ts";
+const [before] = readFileSync(kept, "utf8").split("// Made of rows.as");
 writeFileSync(
-  "src/shared/rows/rows-code.ts",
-  `// Made of rows.as by \`npm run wasm\`.\nexport const SOURCE_SHA256 = "${sha256}";\n\nexport const ROWS_CODE = [\n${lines}].join("");\n`,
+  kept,
+  `${before}// Made of rows.as by \`npm run wasm\`.\nexport const SOURCE_SHA256 = "${sha256}";\nconst ROWS_CODE = \`\n${lines}\n\`;\n`,
 );

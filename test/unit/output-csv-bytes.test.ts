@@ -4,8 +4,8 @@ import fc from "fast-check";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import type { Rendering } from "../../src/engine/output/formats.ts";
 import { collectColumns } from "../../src/shared/rows/columns.ts";
+import { SOURCE_SHA256 } from "../../src/shared/rows/machine.ts";
 import { Page } from "../../src/shared/rows/page.ts";
-import { SOURCE_SHA256 } from "../../src/shared/rows/rows-code.ts";
 import { long } from "../support/long.ts";
 import { createView } from "../support/views.ts";
 
