@@ -98,7 +98,7 @@ export class Machine {
 export const aligned = (place: number): number => (place + 15) & ~15;
 
 // Made of rows.as by `npm run wasm`.
-export const SOURCE_SHA256 = "db782991a94f9f666729a1cdfaaa4d517f8a31e697f0b36973fa8b80d751564e";
+export const SOURCE_SHA256 = "d91b9d7b459fadb26834672fc0f215f7e543970096dc093b66e8cdeee66a38fa";
 const ROWS_CODE = `
 AGFzbQEAAAABNgZgAAF/YAF/AX9gAn9/AX9gB39/f39/f38Bf2AFf39/f38Bf2AOf39/f39/f39/f39/f38BfwMKCQ
 ECAAADBAAABQUDAQAABhoFfwFBAAt/AUEAC38BQQALfwFBAAt/AUEACwdEBwVmb3VuZAAGBWVuZGVkAAcEc2NhbgAE

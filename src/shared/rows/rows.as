@@ -1,5 +1,5 @@
-// AssemblyScript: where the values of a page's rows stand, and CSV of them. `npm run wasm` makes
-// rows-code.ts of it; machine.ts lays its memory out. Marks count from the page's first byte, which
+// AssemblyScript: where the values of a page's rows stand, and CSV of them. `npm run wasm` keeps
+// its code in machine.ts, which lays the memory out. Marks count from the page's first byte, which
 // stands at ORIGIN; behind the page are 32 zeros, which are no JSON: a look at 16 bytes ends there.
 
 const ORIGIN = 64;

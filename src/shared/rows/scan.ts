@@ -190,8 +190,7 @@ export class Cells {
     const { code } = this.#machine;
     let at = from;
     for (;;) {
-      if (this.#rows === this.#room && !this.#makeRoom()) return at;
-      if (this.isFull) return at;
+      if (this.isFull || (this.#rows === this.#room && !this.#makeRoom())) return at;
 
       const record = this.#first + this.#rows * stride * 4;
       const count = code.scan(
