@@ -6,6 +6,8 @@ import {
   type Suppression,
 } from "../../shared/contract/suppression.ts";
 import { Page } from "../../shared/rows/page.ts";
+import { type Cells, ESCAPED } from "../../shared/rows/scan.ts";
+import { QUOTE } from "../../shared/rows/tokens.ts";
 import type { RecordKind } from "../../shared/rows/values.ts";
 
 const ADDRESSES: Readonly<Record<RecordKind, readonly string[]>> = {
@@ -26,16 +28,27 @@ class Hashes {
   }
 
   add(identity: string): boolean {
+    const units = Uint16Array.from({ length: identity.length }, (_, at) => identity.charCodeAt(at));
+    return this.addUnits(units, 0, units.length) === true;
+  }
+
+  /**
+   * The identity that is these code units. Of bytes they are those of a text alone that is ASCII.
+   * @returns whether it is new; undefined: it is another text
+   */
+  addUnits(units: Uint16Array | Uint8Array, from: number, to: number): boolean | undefined {
+    const most = units.BYTES_PER_ELEMENT === 1 ? 0x7f : 0xffff;
     let a = 0x811c9dc5;
     let b = 0x9747b28c;
-    for (let index = 0; index < identity.length; index++) {
-      const code = identity.charCodeAt(index);
+    for (let at = from; at < to; at++) {
+      const code = units[at] as number;
+      if (code > most) return undefined;
       a = Math.imul(a ^ code, 0x01000193);
       b = Math.imul(b ^ code, 0x5bd1e995);
       b ^= b >>> 15;
     }
 
-    a = mix(a ^ identity.length);
+    a = mix(a ^ (to - from));
 
     const high = mix(b + a) || 1;
     if (!this.#insert(a, high)) return false;
@@ -100,7 +113,12 @@ export class Distinct {
 
   take(page: Page): Page {
     const fresh: number[] = [];
+    const key = page.cells?.keys.indexOf("id") ?? -1;
     for (let index = 0; index < page.length; index++) {
+      const isNew = this.#addCopied(page.cells, page.position(index), key);
+      if (isNew === true) fresh.push(index);
+      if (isNew !== undefined) continue;
+
       const identity = identityOf(page, index, this.#kind);
       if (identity === undefined) this.#unnamed++;
       else if (!this.#hashes.add(identity)) continue;
@@ -116,6 +134,16 @@ export class Distinct {
     this.suppressed += distinct.length - rest.length;
 
     return rest;
+  }
+
+  /** By its bytes, where its id is a plain text: no text is made of each. */
+  #addCopied(cells: Cells | undefined, row: number, key: number): boolean | undefined {
+    if (cells === undefined || key < 0 || !cells.knows(row)) return undefined;
+    const start = cells.start(row, key);
+    const mark = cells.mark(row, key);
+    const isPlain = cells.bytes[start] === QUOTE && (mark & ESCAPED) === 0;
+    if (start === 0 || !isPlain || (mark >> 2) - start <= 2) return undefined;
+    return this.#hashes.addUnits(cells.bytes, start + 1, (mark >> 2) - 1);
   }
 }
 

@@ -27,19 +27,16 @@ export function eachCell(
   }
 }
 
-function noteKeys({ bytes, keys, marks }: Cells, at: number, present: Uint8Array): boolean {
-  const width = keys.length;
-  const base = at * width * 2;
-  if (marks[base] === -1) return false;
+function noteKeys(cells: Cells, row: number, present: Uint8Array): boolean {
+  if (!cells.knows(row)) return false;
 
-  for (let column = 0; column < width; column++) {
-    const start = marks[base + column * 2] as number;
-    if (start !== 0 && bytes[start] === OPEN_OBJECT) return false;
+  const width = cells.keys.length;
+  for (let key = 0; key < width; key++) {
+    const start = cells.start(row, key);
+    if (start !== 0 && cells.bytes[start] === OPEN_OBJECT) return false;
   }
 
-  for (let column = 0; column < width; column++) {
-    if (marks[base + column * 2] !== 0) present[column] = 1;
-  }
+  for (let key = 0; key < width; key++) if (cells.start(row, key) !== 0) present[key] = 1;
 
   return true;
 }
@@ -60,6 +57,12 @@ export class ColumnUnion {
 
   add(page: Page): void {
     const { cells } = page;
+    // The first row has each of these keys.
+    if (cells?.isFlat === true && page.isWhole) {
+      for (const key of cells.keys) this.#columns.add(key);
+      return;
+    }
+
     const present = new Uint8Array(cells?.keys.length ?? 0);
     for (let index = 0; index < page.length; index++) {
       if (cells !== undefined && noteKeys(cells, page.position(index), present)) continue;

@@ -5,11 +5,12 @@ import {
   type Separator,
   SPACE_AT_AN_END,
 } from "./csv-text.ts";
-import { type Cells, ESCAPED, HAS_COMMA, viewOf } from "./scan.ts";
-import { COMMA, isInteger, OPEN_OBJECT, QUOTE } from "./tokens.ts";
+import { aligned, Machine } from "./machine.ts";
+import type { Cells } from "./scan.ts";
 import { type Cell, cellOf, parseExact } from "./values.ts";
 
-const LOOK = new Uint8Array(256);
+/** Bytes at which a text may begin that a spreadsheet might run. */
+const LOOK = Buffer.alloc(256);
 for (const byte of Buffer.from(" =+-@\u007f")) LOOK[byte] = 1;
 for (const [from, to] of [
   [0xc2, 0xc2],
@@ -17,15 +18,10 @@ for (const [from, to] of [
   [0xef, 0xf4],
 ] as const)
   LOOK.fill(1, from, to + 1);
+const GUARDS: readonly FormulaGuard[] = ["none", "start", "inside"];
+/** What the machine writes beyond its last cell. */
+const SLACK = 16;
 const NEEDS_QUOTES: Readonly<Record<Separator, RegExp>> = { ",": /[",\r\n]/, "\t": /["\t\r\n]/ };
-const NULL = 0x6c6c756e; // little-endian
-const BOOLEANS = ["true", "false"].map((word) => Buffer.from(word));
-const SEMICOLON = 0x3b;
-const SPACE = 0x20;
-const TAB = 0x09;
-const LINE_FEED = 0x0a;
-const CARRIAGE_RETURN = 0x0d;
-
 function cellText(cell: Cell, guard: FormulaGuard, separator: Separator): string {
   if (cell === null) return "";
   if (typeof cell !== "string") return String(cell);
@@ -34,13 +30,22 @@ function cellText(cell: Cell, guard: FormulaGuard, separator: Separator): string
   return isQuoted ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** CSV from the bytes of a reply: what is plain is copied into a buffer that is used again. */
+interface Rows {
+  readonly cells: Cells;
+  /** The number of each row among those of `cells`. */
+  readonly positions: readonly number[];
+  /** For each column the number of its key, each at most once; below 0: an empty cell. */
+  readonly sources: readonly number[];
+  /** Whether a nested record is one cell; else it is several columns. */
+  readonly nested: boolean;
+}
+
+/** CSV from the bytes of a reply: what is plain is copied, into memory that is used again. */
 export class CsvBytes {
   readonly #guard: FormulaGuard;
   readonly #lineBreak: string;
   readonly #separator: Separator;
   #out = Buffer.allocUnsafeSlow(1 << 16);
-  #view = viewOf(this.#out);
   #length = 0;
 
   constructor(guard: FormulaGuard, lineBreak: string, separator: Separator = ",") {
@@ -63,103 +68,71 @@ export class CsvBytes {
   }
 
   lines(rows: readonly (readonly Cell[])[]): void {
-    this.text(linesText(rows, this.#guard, this.#lineBreak, this.#separator));
+    this.text(this.#linesText(rows));
   }
 
   /**
-   * Copies the row `at` of `cells`, which has `size` bytes.
-   * @returns whether it was written: else it has to be parsed
-   * @param sources for each column the number of its key, each at most once; below 0: an empty cell
-   * @param nested whether a nested record is one cell; else it is several columns
+   * Copies rows.
+   * @param parsed the cells of a row that cannot be copied
+   * @returns false: nothing is written, each has to be parsed
    */
-  row(
-    { bytes, view, keys, marks }: Cells,
-    at: number,
-    size: number,
-    sources: Int32Array,
-    nested: boolean,
+  rows(
+    { cells, positions, sources, nested }: Rows,
+    parsed: (index: number) => readonly Cell[],
   ): boolean {
-    const base = at * keys.length * 2;
-    const width = sources.length;
-    const guard = this.#guard;
-    const separator = this.#separator === "," ? COMMA : TAB;
-    if (marks[base] === -1 || width === 0) return false;
+    const machine = Machine.for(cells.bytes);
+    const records = machine?.hold(cells.bytes);
+    if (machine === undefined || records === undefined) return false;
 
+    const rows = records + cells.records.length * 4;
+    const columns = rows + positions.length * 4;
+    const look = columns + sources.length * 4;
+    const out = aligned(look + LOOK.length);
     // No plain cell is longer than its JSON.
-    const room = size + width + 4;
-    this.#reserve(room);
+    const room = cells.bytes.length + positions.length * (sources.length + 4) + SLACK;
+    if (!machine.reserve(out + room)) return false;
+    machine.words.set(cells.records, records / 4);
+    machine.words.set(positions, rows / 4);
+    machine.words.set(sources, columns / 4);
+    machine.bytes.set(LOOK, look);
 
-    const begin = this.#length;
-    let out = this.#out;
-    let outView = this.#view;
-    let to = begin;
-    for (let column = 0; column < width; column++) {
-      if (column > 0) out[to++] = separator;
-
-      const source = sources[column] as number;
-      const start = source < 0 ? 0 : (marks[base + source * 2] as number);
-      if (start === 0) continue;
-
-      const mark = marks[base + source * 2 + 1] as number;
-      const end = mark >> 2;
-      const first = bytes[start] as number;
-      let plain = true;
-      if (first === QUOTE) {
-        plain =
-          (mark & ESCAPED) === 0 && (guard === "none" || LOOK[bytes[start + 1] as number] === 0);
-        if (guard === "inside" && bytes.subarray(start, end).includes(SEMICOLON)) plain = false;
-
-        if (plain) {
-          // With a comma in it the JSON string, quotes and all, is the cell.
-          const quoted =
-            ((mark & HAS_COMMA) !== 0 && separator === COMMA) ||
-            bytes[start + 1] === SPACE ||
-            bytes[end - 2] === SPACE;
-          if (quoted) out[to++] = QUOTE;
-
-          const after = to + end - start - 2;
-          // Reads and writes up to three bytes too many: the next cell writes over them.
-          for (let from = start + 1; to < after; from += 4, to += 4)
-            outView.setInt32(to, view.getInt32(from, true), true);
-          to = after;
-          if (quoted) out[to++] = QUOTE;
-          continue;
-        }
-      } else if (first === OPEN_OBJECT && !nested) {
-        this.#length = begin;
-        return false;
-      } else if (!isInteger(bytes, start, end)) {
-        if (end - start === 4 && view.getInt32(start, true) === NULL) continue;
-        plain = BOOLEANS.some(
-          (word) => word.length === end - start && word.compare(bytes, start, end) === 0,
-        );
+    const { code } = machine;
+    const form = [GUARDS.indexOf(this.#guard), this.#separator.charCodeAt(0)];
+    const flags = [this.#lineBreak.length - 1, nested ? 1 : 0];
+    const places = [records, cells.keys.length, rows, positions.length, columns, sources.length];
+    for (let row = 0, column = 0, at = out; ; ) {
+      const stop = code.csv(...places, look, ...form, ...flags, row, column, at);
+      at = code.ended();
+      if (stop === 0) {
+        this.#append(machine.bytes.subarray(out, at));
+        return true;
       }
 
-      if (plain) {
-        for (let from = start; from < end; from++) out[to++] = bytes[from] as number;
-        continue;
-      }
-
-      this.#length = to;
-      this.text(
-        cellText(cellOf(parseExact(bytes.toString("utf8", start, end))), guard, this.#separator),
-      );
-      this.#reserve(room);
-      out = this.#out;
-      outView = this.#view;
-      to = this.#length;
+      row = code.stoppedRow();
+      column = stop === 1 ? code.stoppedColumn() + 1 : 0;
+      const text =
+        stop === 1
+          ? this.#cellText(cells, positions[row] ?? 0, sources[column - 1] ?? 0)
+          : this.#linesText([parsed(row++)]);
+      if (!machine.reserve(at + text.length * 3 + room))
+        throw new RangeError("no memory for a page of CSV");
+      at += machine.bytes.write(text, at);
     }
+  }
 
-    if (width === 1 && to === begin) {
-      out[to++] = QUOTE;
-      out[to++] = QUOTE;
-    }
+  #linesText(rows: readonly (readonly Cell[])[]): string {
+    return linesText(rows, this.#guard, this.#lineBreak, this.#separator);
+  }
 
-    if (this.#lineBreak.length > 1) out[to++] = CARRIAGE_RETURN;
-    out[to++] = LINE_FEED;
-    this.#length = to;
+  #cellText(cells: Cells, row: number, key: number): string {
+    const json = cells.bytes.toString("utf8", cells.start(row, key), cells.mark(row, key) >> 2);
+    return cellText(cellOf(parseExact(json)), this.#guard, this.#separator);
+  }
 
-    return true;
+  #append(bytes: Buffer): void {
+    this.#reserve(bytes.length);
+    bytes.copy(this.#out, this.#length);
+    this.#length += bytes.length;
   }
 
   #reserve(more: number): void {
@@ -167,6 +140,5 @@ export class CsvBytes {
     const wider = Buffer.allocUnsafeSlow(Math.max(this.#out.length * 2, this.#length + more));
     this.#out.copy(wider, 0, 0, this.#length);
     this.#out = wider;
-    this.#view = viewOf(wider);
   }
 }

@@ -57,19 +57,17 @@ export class CsvView implements View {
 
       this.#header();
 
-      const { cells } = page;
-      const sources = cells === undefined ? undefined : this.#sources(cells);
       const nested = this.#options.columns !== undefined;
-      const parsed: Cell[][] = [];
-      for (let index = 0; index < page.length; index++) {
-        if (cells !== undefined && sources !== undefined) {
-          if (parsed.length > 0) out.lines(parsed.splice(0));
-          if (out.row(cells, page.position(index), page.size(index), sources, nested)) continue;
-        }
-        parsed.push(nested ? this.#pinnedCells(page.row(index)) : this.#cells(page.row(index)));
-      }
-
-      if (parsed.length > 0) out.lines(parsed);
+      const cellsOf = (index: number): Cell[] =>
+        nested ? this.#pinnedCells(page.row(index)) : this.#cells(page.row(index));
+      const { cells } = page;
+      const sources = cells === undefined ? [] : this.#sources(cells);
+      const positions = Array.from({ length: page.length }, (_, index) => page.position(index));
+      const isCopied =
+        cells !== undefined &&
+        sources.length > 0 &&
+        out.rows({ cells, positions, sources, nested }, cellsOf);
+      if (!isCopied) out.lines(positions.map((_, index) => cellsOf(index)));
     }
 
     return out.bytes();
@@ -100,25 +98,22 @@ export class CsvView implements View {
     this.#out.lines([this.#extra === undefined ? columns : [...columns, this.#extra]]);
   }
 
-  /**
-   * For each column the number of its key, or -1 where it stays empty; undefined for other names.
-   */
-  #sources({ keys }: Cells): Int32Array | undefined {
+  /** For each column the number of its key, or -1 where it stays empty; none for other names. */
+  #sources({ keys }: Cells): number[] {
     const columns = this.#columns ?? [];
     const sources = columns.map((column) => keys.indexOf(column));
     if (this.#options.columns === undefined) {
       // A key beyond the columns goes to `unseen` or `extra`.
-      if (keys.some((key) => !this.#index.has(key))) return undefined;
+      if (keys.some((key) => !this.#index.has(key))) return [];
       if (this.#extra !== undefined) sources.push(-1);
     } else {
       // A column that is named twice, or may be found inside a nested record.
-      if (this.#index.size !== columns.length) return undefined;
-      for (const key of keys)
-        if (columns.some((column) => column.startsWith(`${key}.`))) return undefined;
-      if (sources.includes(-1) && keys.some((key) => WRAPPERS.includes(key))) return undefined;
+      if (this.#index.size !== columns.length) return [];
+      for (const key of keys) if (columns.some((column) => column.startsWith(`${key}.`))) return [];
+      if (sources.includes(-1) && keys.some((key) => WRAPPERS.includes(key))) return [];
     }
 
-    return Int32Array.from(sources);
+    return sources;
   }
 
   #pinnedCells(row: JsonRecord): Cell[] {

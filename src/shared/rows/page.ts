@@ -119,6 +119,11 @@ export class Page {
     return this.#spans.cells;
   }
 
+  /** Whether the rows of `cells` are all of its rows. */
+  get isWhole(): boolean {
+    return this.#indexes === undefined;
+  }
+
   position(index: number): number {
     const at = this.#indexes === undefined ? index : (this.#indexes[index] ?? -1);
     if (at < 0 || at >= this.#spans.starts.length)
@@ -174,9 +179,9 @@ export class Page {
     const mayNest = keys.some((key) => field.startsWith(`${key}.`) || WRAPPERS.includes(key));
 
     for (let index = 0; index < this.length; index++) {
-      const base = this.position(index) * keys.length;
-      const isKnown = cells !== undefined && cells.marks[base * 2] !== -1;
-      if (isKnown && column >= 0 && cells.marks[(base + column) * 2] !== 0) return true;
+      const at = this.position(index);
+      const isKnown = cells?.knows(at) === true;
+      if (isKnown && column >= 0 && cells.start(at, column) !== 0) return true;
       if ((!isKnown || mayNest) && fieldValue(this.row(index), field) !== undefined) return true;
     }
 
@@ -228,19 +233,15 @@ export class Page {
 
 const asRecord = (value: JsonValue): JsonRecord => (isNested(value) ? value : { value });
 
-function plainText(
-  { bytes, keys, marks }: Cells,
-  at: number,
-  wanted: readonly string[],
-): string | undefined {
-  const base = at * keys.length * 2;
-  if (marks[base] === -1) return undefined;
+function plainText(cells: Cells, at: number, wanted: readonly string[]): string | undefined {
+  const { bytes, keys } = cells;
+  if (!cells.knows(at)) return undefined;
 
   for (const key of wanted) {
     const column = keys.indexOf(key);
-    const start = column < 0 ? 0 : (marks[base + column * 2] ?? 0);
+    const start = column < 0 ? 0 : cells.start(at, column);
     if (start === 0) continue;
-    const mark = marks[base + column * 2 + 1] ?? 0;
+    const mark = cells.mark(at, column);
     const end = mark >> 2;
     if (bytes[start] === QUOTE && (mark & ESCAPED) === 0 && end - start > 2)
       return bytes.toString("utf8", start + 1, end - 1);

@@ -1,16 +1,12 @@
 // The one scanner of replies. It finds rows without parsing them, so NDJSON
 // and JSON are what was paid for; of rows with the keys of the first one it
 // notes where each value stands, to copy CSV (docs/explanation/performance.md).
+import { aligned, Machine, ORIGIN } from "./machine.ts";
 import {
-  BACKSLASH,
   CLOSE_LIST,
   CLOSE_OBJECT,
   COLON,
-  COMMA,
-  DIGIT_NINE,
-  DIGIT_ZERO,
   isJson,
-  LONG_DIGITS,
   Mender,
   OPEN_LIST,
   OPEN_OBJECT,
@@ -24,26 +20,12 @@ import {
 } from "./tokens.ts";
 
 export const ESCAPED = 1;
-export const HAS_COMMA = 2;
 // Four times a position has to stay within 32 bits; a wider record is as likely a hostile one.
-const MOST_BYTES = 2 ** 29 - 1;
+const MOST_BYTES = 2 ** 29 - 4 * ORIGIN;
 const MOST_KEYS = 1_000;
-/** Deeper values are read by `JSON.parse`, which has a stack of its own. */
-const MOST_DEPTH = 32;
-
-const BARE = new Uint8Array(256);
-for (const byte of Buffer.from("0123456789+-.eEtrufalsn")) BARE[byte] = 1;
-/** Words of four bytes, little-endian. */
-const [NULL, TRUE, FALS] = [0x6c6c756e, 0x65757274, 0x736c6166];
-const LETTER_E = 0x65;
+/** Records that take so many times the bytes of their rows are not kept: the rows are parsed. */
+const MOST_RECORDS = 32;
 const LETTER_N = 0x6e;
-const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
-const ESCAPES = new Uint8Array(256);
-for (const byte of Buffer.from('"\\/bfnrt')) ESCAPES[byte] = 1;
-const HEX = new Uint8Array(256);
-for (const byte of Buffer.from("0123456789abcdefABCDEF")) HEX[byte] = 1;
-const LETTER_U = 0x75;
-const POINT = 0x2e;
 
 export interface Spans {
   readonly starts: readonly number[];
@@ -67,20 +49,23 @@ export function scanList(bytes: Buffer, from: number): Spans & { readonly end: n
   let mender: Mender | undefined;
   let sound: number | undefined;
 
-  const cells = Cells.learn(bytes, at, skipValue(bytes, at));
-  while (at < bytes.length && bytes[at] !== CLOSE_LIST) {
-    let end = cells?.row(at, findings) ?? -1;
-    if (end < 0) {
-      end = parsedEnd(bytes, at, findings);
+  let cells = Cells.learn(bytes, at, skipValue(bytes, at));
+  for (;;) {
+    if (cells !== undefined) {
+      const before = starts.length;
+      at = cells.rows(at, starts, ends, findings);
+      if (starts.length > before) sound ??= starts[before];
+      if (cells.isFull) cells = undefined;
+    }
 
-      // What is no row between a broken one and the next is a piece of it: its quotes are off.
-      if (end >= 0 && broken.at(-1) === starts.length - 1 && !isRow(bytes, at)) {
-        ends[starts.length - 1] = end;
-        at = skipGap(bytes, end);
-        continue;
-      }
+    if (at >= bytes.length || bytes[at] === CLOSE_LIST) break;
+    let end = parsedEnd(bytes, at, findings);
 
-      cells?.pass();
+    // What is no row between a broken one and the next is a piece of it: its quotes are off.
+    if (end >= 0 && broken.at(-1) === starts.length - 1 && !isRow(bytes, at)) {
+      ends[starts.length - 1] = end;
+      at = skipGap(bytes, end);
+      continue;
     }
 
     if (end < 0) {
@@ -89,12 +74,14 @@ export function scanList(bytes: Buffer, from: number): Spans & { readonly end: n
       end = mender.endOf(at, sound);
     } else sound ??= at;
 
+    cells?.pass();
     starts.push(at);
     ends.push(end);
     at = skipGap(bytes, end);
     if (at !== end + 1 && bytes[at] !== CLOSE_LIST) findings.spaces = true;
   }
 
+  cells?.keep();
   const tight = !findings.spaces && broken.length === 0;
   return {
     starts,
@@ -110,163 +97,61 @@ export function scanList(bytes: Buffer, from: number): Spans & { readonly end: n
 const isRow = (bytes: Buffer, at: number): boolean =>
   bytes[at] === OPEN_OBJECT || bytes[at] === LETTER_N;
 
-/**
- * The bytes as a view that reads four of them at once:
- * what is most felt of an export is done in such steps.
- */
-export const viewOf = (bytes: Uint8Array): DataView =>
-  new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-
-const isEscape = (bytes: Uint8Array, at: number): boolean =>
-  ESCAPES[bytes[at] as number] === 1 ||
-  (bytes[at] === LETTER_U && [1, 2, 3, 4].every((digit) => HEX[bytes[at + digit] as number] === 1));
-
-function digitsEnd(bytes: Uint8Array, from: number): number {
-  let at = from;
-  while ((bytes[at] as number) >= DIGIT_ZERO && (bytes[at] as number) <= DIGIT_NINE) at++;
-  return at;
-}
-
-/**
- * Where a text ends, times four, plus what is in it. Four bytes are looked at in one step: of
- * those that are a quote, a backslash or a control character the highest bit is set, and the
- * lowest of these is right (a borrow may set bits above it).
- * @returns -1: it is no text of JSON
- */
-function textEnd({ bytes, view }: Cells, from: number): number {
-  const lastWord = bytes.length - 4;
-  let bits = 0;
-  for (let at = from + 1; ; ) {
-    if (at > lastWord) return -1;
-
-    const word = view.getInt32(at, true);
-    const ascii = ~word & 0x80808080;
-    const ends =
-      (((word ^ 0x22222222) - 0x01010101) |
-        ((word ^ 0x5c5c5c5c) - 0x01010101) |
-        (word - 0x20202020)) &
-      ascii;
-    const lowest = ends & -ends;
-    const commas = ((word ^ 0x2c2c2c2c) - 0x01010101) & ascii;
-    if ((commas & (lowest - 1)) !== 0) bits |= HAS_COMMA;
-
-    if (ends === 0) {
-      at += 4;
-      continue;
-    }
-
-    at += (31 - Math.clz32(lowest)) >> 3;
-    if (bytes[at] === QUOTE) return ((at + 1) << 2) | bits;
-    if (bytes[at] !== BACKSLASH || !isEscape(bytes, at + 1)) return -1;
-
-    bits |= ESCAPED;
-    at += 2;
-  }
-}
-
-/** Where a number or a word ends. @returns -1: it is none of JSON */
-function bareEnd({ bytes, view }: Cells, from: number, findings: Spacing): number {
-  let at = plainEnd(bytes, view, from);
-  if (at === from || BARE[bytes[at] as number] === 1) {
-    for (at = from; BARE[bytes[at] as number] === 1; ) at++;
-    if (!NUMBER.test(bytes.toString("latin1", from, at))) return -1;
-  }
-
-  if (at - from >= LONG_DIGITS) findings.long = true;
-  return at;
-}
-
-/** Behind a word of JSON, or the digits of a number, with a fraction perhaps. */
-function plainEnd(bytes: Buffer, view: DataView, from: number): number {
-  const first = bytes[from] as number;
-  if (first > DIGIT_NINE) {
-    const word = from > bytes.length - 4 ? 0 : view.getInt32(from, true);
-    if (word === NULL || word === TRUE) return from + 4;
-    return word === FALS && bytes[from + 4] === LETTER_E ? from + 5 : from;
-  }
-
-  const at = first === DIGIT_ZERO ? from + 1 : digitsEnd(bytes, from);
-  if (bytes[at] !== POINT || at === from) return at;
-  const after = digitsEnd(bytes, at + 1);
-  return after > at + 1 ? after : at;
-}
-
-/** Where any value ends. @returns -1: it is none of JSON */
-function valueEnd(cells: Cells, from: number, findings: Spacing, depth: number): number {
-  const { bytes } = cells;
-  const first = bytes[from] as number;
-  if (first === QUOTE) return textEnd(cells, from) >> 2;
-  if (first !== OPEN_OBJECT && first !== OPEN_LIST) return bareEnd(cells, from, findings);
-  if (depth === MOST_DEPTH) return parsedEnd(bytes, from, findings);
-
-  const close = first === OPEN_OBJECT ? CLOSE_OBJECT : CLOSE_LIST;
-  let at = pastSpace(bytes, from + 1, findings);
-  if (bytes[at] === close) return at + 1;
-
-  for (;;) {
-    if (first === OPEN_OBJECT) {
-      if (bytes[at] !== QUOTE) return -1;
-      at = pastSpace(bytes, textEnd(cells, at) >> 2, findings);
-      if (bytes[at] !== COLON) return -1;
-      at = pastSpace(bytes, at + 1, findings);
-    }
-
-    at = valueEnd(cells, at, findings, depth + 1);
-    if (at < 0) return -1;
-
-    at = pastSpace(bytes, at, findings);
-    if (bytes[at] === close) return at + 1;
-    if (bytes[at] !== COMMA) return -1;
-    at = pastSpace(bytes, at + 1, findings);
-  }
-}
-
 /** As `JSON.parse` reads it. */
 function parsedEnd(bytes: Buffer, from: number, findings: Spacing): number {
   const end = skipValue(bytes, from, findings);
   return end < 0 || !isJson(bytes, from, end) ? -1 : end;
 }
 
-function pastSpace(bytes: Uint8Array, from: number, findings: Spacing): number {
-  if ((bytes[from] as number) > 0x20) return from;
-  findings.spaces = true;
-  return skipSpace(bytes, from);
-}
-
+/**
+ * Where the values of rows stand that have the keys of the first one. A record of each row is in
+ * `records`: where it begins and ends, then two numbers for each key: where its value begins (0:
+ * none; -1 first: nothing is known of the row), and four times where it ends, plus `ESCAPED`.
+ */
 export class Cells {
   readonly bytes: Buffer;
-  readonly view: DataView;
   readonly keys: readonly string[];
-  // Two numbers for each key of each row: where its value begins (0: none; -1 first in a row:
-  // nothing is known), and four times where it ends, plus ESCAPED and HAS_COMMA.
-  marks = new Int32Array(0);
+  readonly stride: number;
+  records = new Int32Array(0);
+  /** Each row is of its kind, and without a nested record. */
+  isFlat = true;
+  /** There was no room for more: what it has is not all. */
+  isFull = false;
+  readonly #machine: Machine;
   /** `"key":` of each key, one after another, with the white space that stood round the colon. */
-  readonly #tokens: Uint8Array;
-  readonly #tokenView: DataView;
-  readonly #offsets: Int32Array;
-  readonly #spaced: boolean;
-  readonly #expected: number;
+  readonly #tokens: number;
+  readonly #offsets: number;
+  readonly #first: number;
+  readonly #isSpaced: boolean;
+  /** Rows that there are records of, and that there is room for. */
   #rows = 0;
+  #room: number;
 
   private constructor(
     bytes: Buffer,
     keys: readonly string[],
-    tokens: readonly Uint8Array[],
-    expected: number,
+    tokens: readonly Buffer[],
+    { scanner, behind, expected }: { scanner: Machine; behind: number; expected: number },
   ) {
-    this.keys = keys;
     this.bytes = bytes;
-    this.view = viewOf(bytes);
-    this.#tokens = Buffer.concat(tokens);
-    this.#tokenView = viewOf(this.#tokens);
-    this.#offsets = new Int32Array(keys.length + 1);
+    this.keys = keys;
+    this.stride = 2 + keys.length * 2;
+    this.#machine = scanner;
+    this.#room = expected;
 
-    for (const [index, token] of tokens.entries()) {
-      this.#offsets[index + 1] = (this.#offsets[index] ?? 0) + token.length;
+    const text = Buffer.concat(tokens);
+    this.#tokens = behind;
+    this.#offsets = aligned(behind + text.length);
+    this.#first = aligned(this.#offsets + 4 * (keys.length + 1));
+    this.#isSpaced = tokens.some((token) => token.at(-1) !== COLON || token.at(-2) !== QUOTE);
+    if (!this.#makeRoom()) return;
+
+    text.copy(scanner.bytes, this.#tokens);
+    let offset = 0;
+    for (const [index, token] of [...tokens, Buffer.alloc(0)].entries()) {
+      scanner.words[this.#offsets / 4 + index] = offset;
+      offset += token.length;
     }
-
-    this.#spaced = tokens.some((token) => token.at(-1) !== COLON || token.at(-2) !== QUOTE);
-    this.#expected = expected;
   }
 
   /**
@@ -282,95 +167,96 @@ export class Cells {
     if (keys.length === 0 || keys.length > MOST_KEYS || new Set(keys).size < keys.length)
       return undefined;
 
+    const scanner = Machine.for(bytes);
+    const behind = scanner?.hold(bytes);
+    if (scanner === undefined || behind === undefined) return undefined;
+
     let before = from + 1;
     const tokens = members.map(({ start, end: after }) => {
       const token = bytes.subarray(bytes.indexOf(QUOTE, before), start);
       before = after;
       return token;
     });
-    return new Cells(bytes, keys, tokens, ((bytes.length - from) / (end - from)) * 1.1 + 1);
+    const expected = Math.ceil(((bytes.length - from) / (end - from)) * 1.1 + 1);
+    return new Cells(bytes, keys, tokens, { scanner, behind, expected });
   }
 
   /**
-   * Scans the next row.
-   * @returns the position after it, or -1 where it is another kind of row: `pass` it then
+   * Scans rows, as many as are alike.
+   * @returns where the first one stands that is not, or the end of the list
    */
-  row(from: number, findings: Spacing): number {
-    const { bytes, view } = this;
-    const tokens = this.#tokens;
-    const tokenView = this.#tokenView;
-    const offsets = this.#offsets;
-    const marks = this.#room();
-    const width = this.keys.length;
-    const lastWord = bytes.length - 4;
-    let mark = this.#rows * width * 2;
-    let open = true;
-    if (bytes[from] !== OPEN_OBJECT) return -1;
+  rows(from: number, starts: number[], ends: number[], findings: Spacing): number {
+    const { keys, stride } = this;
+    const { code } = this.#machine;
+    let at = from;
+    for (;;) {
+      if (this.isFull || (this.#rows === this.#room && !this.#makeRoom())) return at;
 
-    let at = from + 1;
-    for (let column = 0; column < width; column++, mark += 2) {
-      marks[mark] = 0;
-      if (!open) continue;
+      const record = this.#first + this.#rows * stride * 4;
+      const count = code.scan(
+        at + ORIGIN,
+        this.bytes.length + ORIGIN,
+        keys.length,
+        this.#tokens,
+        this.#offsets,
+        record,
+        this.#room - this.#rows,
+      );
 
-      at = pastSpace(bytes, at, findings);
-
-      // The key: as it was in that row, else the row does not have it, or is another kind of row.
-      let token = offsets[column] as number;
-      const tokenEnd = offsets[column + 1] as number;
-      let start = at;
-
-      if (at + tokenEnd - token > lastWord) return -1;
-
-      for (
-        ;
-        token + 4 <= tokenEnd && view.getInt32(start) === tokenView.getInt32(token);
-        token += 4
-      )
-        start += 4;
-
-      while (token < tokenEnd && bytes[start] === tokens[token]) {
-        token++;
-        start++;
+      const { words } = this.#machine;
+      for (let row = 0, place = record / 4; row < count; row++, place += stride) {
+        starts.push(words[place] as number);
+        ends.push(words[place + 1] as number);
       }
 
-      if (token < tokenEnd) continue;
-
-      const packed =
-        bytes[start] === QUOTE ? textEnd(this, start) : valueEnd(this, start, findings, 0) << 2;
-      if (packed < 0) return -1;
-
-      at = packed >> 2;
-      marks[mark] = start;
-      marks[mark + 1] = packed;
-
-      at = pastSpace(bytes, at, findings);
-      if (bytes[at] === CLOSE_OBJECT) open = false;
-      else if (bytes[at] !== COMMA) return -1;
-      at++;
+      this.#rows += count;
+      at = code.ended() - ORIGIN;
+      const found = code.found();
+      if ((found & 1) !== 0 || (count > 0 && this.#isSpaced)) findings.spaces = true;
+      if ((found & 2) !== 0) findings.long = true;
+      if ((found & 4) !== 0) this.isFlat = false;
+      if (this.#rows < this.#room) return at;
     }
-
-    if (open) return -1;
-
-    if (this.#spaced) findings.spaces = true;
-    this.#rows++;
-
-    return at;
   }
 
+  /** The next row is of another kind. */
   pass(): void {
-    this.#room()[this.#rows++ * this.keys.length * 2] = -1;
+    this.isFlat = false;
+    if (this.#rows === this.#room) this.#makeRoom();
+    if (!this.isFull) this.#machine.words[this.#record(this.#rows++) + 2] = -1;
   }
 
-  #room(): Int32Array {
-    const stride = this.keys.length * 2;
-    if ((this.#rows + 1) * stride > this.marks.length) {
-      const wider = new Int32Array(
-        Math.ceil(Math.max(this.#rows * 1.5 + 1, this.#expected)) * stride,
-      );
-      wider.set(this.marks);
-      this.marks = wider;
-    }
-    return this.marks;
+  /** Whether it is known where the values of a row stand. */
+  knows(row: number): boolean {
+    return this.records[row * this.stride + 2] !== -1;
+  }
+
+  /** Where the value of a key begins in a row that is known; 0: the row does not have it. */
+  start(row: number, key: number): number {
+    return this.records[row * this.stride + 2 + key * 2] ?? 0;
+  }
+
+  /** Four times where that ends, plus `ESCAPED` where it is a text with escapes in it. */
+  mark(row: number, key: number): number {
+    return this.records[row * this.stride + 3 + key * 2] ?? 0;
+  }
+
+  /** Before another page is scanned. */
+  keep(): void {
+    this.records = this.#machine.words.slice(this.#record(0), this.#record(this.#rows));
+  }
+
+  #record(row: number): number {
+    return this.#first / 4 + row * this.stride;
+  }
+
+  /** For half as many rows more where those are full. */
+  #makeRoom(): boolean {
+    if (this.#rows === this.#room) this.#room = Math.ceil(this.#room * 1.5);
+    const size = this.#room * this.stride * 4;
+    const isSmall = size <= MOST_RECORDS * (this.bytes.length + 2_048);
+    this.isFull = !isSmall || !this.#machine.reserve(this.#first + size);
+    return !this.isFull;
   }
 }
 
