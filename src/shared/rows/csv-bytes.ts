@@ -5,7 +5,7 @@ import {
   type Separator,
   SPACE_AT_AN_END,
 } from "./csv-text.ts";
-import { aligned, Machine } from "./machine.ts";
+import { aligned, RowMachine } from "./machine.ts";
 import type { Cells } from "./scan.ts";
 import { type Cell, cellOf, parseExact } from "./values.ts";
 
@@ -80,7 +80,7 @@ export class CsvBytes {
     { cells, positions, sources, nested }: Rows,
     parsed: (index: number) => readonly Cell[],
   ): boolean {
-    const machine = Machine.for(cells.bytes);
+    const machine = RowMachine.for(cells.bytes);
     const records = machine?.hold(cells.bytes);
     if (machine === undefined || records === undefined) return false;
 
@@ -97,11 +97,15 @@ export class CsvBytes {
     machine.bytes.set(LOOK, look);
 
     const { code } = machine;
-    const form = [GUARDS.indexOf(this.#guard), this.#separator.charCodeAt(0)];
-    const flags = [this.#lineBreak.length - 1, nested ? 1 : 0];
+    const form = [
+      GUARDS.indexOf(this.#guard),
+      this.#separator.charCodeAt(0),
+      this.#lineBreak.length - 1,
+      Number(nested),
+    ];
     const places = [records, cells.keys.length, rows, positions.length, columns, sources.length];
     for (let row = 0, column = 0, at = out; ; ) {
-      const stop = code.csv(...places, look, ...form, ...flags, row, column, at);
+      const stop = code.csv(...places, look, ...form, row, column, at);
       at = code.ended();
       if (stop === 0) {
         this.#append(machine.bytes.subarray(out, at));

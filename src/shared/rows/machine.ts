@@ -31,14 +31,14 @@ interface WebAssemblyApi {
 const { WebAssembly } = globalThis as unknown as { readonly WebAssembly: WebAssemblyApi };
 let compiled: object | undefined;
 
-export class Machine {
+export class RowMachine {
   readonly code: Code;
   /** All of its memory, in bytes and in numbers of four: anew whenever it has grown. */
   bytes = Buffer.alloc(0);
   words = new Int32Array(0);
   #held: Buffer | undefined;
 
-  static #shared: Machine | undefined;
+  static #shared: RowMachine | undefined;
 
   private constructor(code: Code) {
     this.code = code;
@@ -49,16 +49,16 @@ export class Machine {
    * The one of this process, which is used up to the next call: Node sets gigabytes of addresses
    * aside for each. @returns undefined where there is no WebAssembly, or no room: rows are parsed
    */
-  static for(page: Buffer): Machine | undefined {
-    const size = Machine.#shared?.bytes.length ?? Number.POSITIVE_INFINITY;
-    if (size <= Math.max(KEPT_BYTES, page.length * 8)) return Machine.#shared;
+  static for(page: Buffer): RowMachine | undefined {
+    const size = RowMachine.#shared?.bytes.length ?? Number.POSITIVE_INFINITY;
+    if (size <= Math.max(KEPT_BYTES, page.length * 8)) return RowMachine.#shared;
     try {
       compiled ??= new WebAssembly.Module(Buffer.from(ROWS_CODE, "base64"));
-      Machine.#shared = new Machine(new WebAssembly.Instance(compiled).exports);
+      RowMachine.#shared = new RowMachine(new WebAssembly.Instance(compiled).exports);
     } catch {
-      Machine.#shared = undefined;
+      RowMachine.#shared = undefined;
     }
-    return Machine.#shared;
+    return RowMachine.#shared;
   }
 
   /** @returns the first place behind the page, undefined: there is no room for it */

@@ -1,7 +1,7 @@
 // The one scanner of replies. It finds rows without parsing them, so NDJSON
 // and JSON are what was paid for; of rows with the keys of the first one it
 // notes where each value stands, to copy CSV (docs/explanation/performance.md).
-import { aligned, Machine, ORIGIN } from "./machine.ts";
+import { aligned, ORIGIN, RowMachine } from "./machine.ts";
 import {
   CLOSE_LIST,
   CLOSE_OBJECT,
@@ -117,7 +117,7 @@ export class Cells {
   isFlat = true;
   /** There was no room for more: what it has is not all. */
   isFull = false;
-  readonly #machine: Machine;
+  readonly #machine: RowMachine;
   /** `"key":` of each key, one after another, with the white space that stood round the colon. */
   readonly #tokens: number;
   readonly #offsets: number;
@@ -131,7 +131,7 @@ export class Cells {
     bytes: Buffer,
     keys: readonly string[],
     tokens: readonly Buffer[],
-    { scanner, behind, expected }: { scanner: Machine; behind: number; expected: number },
+    { scanner, behind, expected }: { scanner: RowMachine; behind: number; expected: number },
   ) {
     this.bytes = bytes;
     this.keys = keys;
@@ -167,7 +167,7 @@ export class Cells {
     if (keys.length === 0 || keys.length > MOST_KEYS || new Set(keys).size < keys.length)
       return undefined;
 
-    const scanner = Machine.for(bytes);
+    const scanner = RowMachine.for(bytes);
     const behind = scanner?.hold(bytes);
     if (scanner === undefined || behind === undefined) return undefined;
 
