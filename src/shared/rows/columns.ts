@@ -34,9 +34,8 @@ function noteKeys(cells: Cells, row: number, present: Uint8Array): boolean {
   for (let key = 0; key < width; key++) {
     const start = cells.start(row, key);
     if (start !== 0 && cells.bytes[start] === OPEN_OBJECT) return false;
+    if (start !== 0) present[key] = 1;
   }
-
-  for (let key = 0; key < width; key++) if (cells.start(row, key) !== 0) present[key] = 1;
 
   return true;
 }
